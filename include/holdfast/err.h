@@ -1,0 +1,99 @@
+/* Errors: one table of codes, one caller-owned record of the detail.
+ *
+ * Every fallible call returns 0 or a negative HF_E* code. What a caller must do about a
+ * code is part of the code: its class, its action, its exit code and its HTTP status stand
+ * in the same table as its text, so that they cannot drift apart.
+ */
+#ifndef HOLDFAST_ERR_H
+#define HOLDFAST_ERR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HF_API __attribute__((visibility("default")))
+#define HF_MUST_USE __attribute__((warn_unused_result))
+
+enum hf_class {
+    HF_CLASS_TERMINAL,  /* the same call will fail again                     */
+    HF_CLASS_RETRYABLE, /* nothing was written; the same call may succeed    */
+    HF_CLASS_UNKNOWN    /* it may or may not have happened: ask, then decide */
+};
+
+/* name, value, wire code, text, class, action, exit code, HTTP status */
+#define HF_ERRORS(X)                                                                     \
+    X(INTERNAL, -1, "internal", "internal error", TERMINAL,                              \
+      "report this with the message and the output of `holdfast doctor`", 1, 500)        \
+    X(NOMEM, -2, "out_of_memory", "out of memory", RETRYABLE, "free memory, then retry", \
+      1, 503)                                                                            \
+    X(INVAL, -3, "invalid_argument", "invalid argument", TERMINAL,                       \
+      "correct the named field", 2, 400)                                                 \
+    X(TOOBIG, -4, "too_large", "over a limit", TERMINAL,                                 \
+      "make the named field smaller; `holdfast limits` lists the limits", 2, 413)        \
+    X(NOTFOUND, -5, "not_found", "not found", TERMINAL, "check the id", 3, 404)          \
+    X(AMBIGUOUS, -6, "ambiguous_id", "several rows match", TERMINAL,                     \
+      "give more characters of the id", 3, 409)                                          \
+    X(TRANSITION, -7, "illegal_transition", "this status does not allow that", TERMINAL, \
+      "look at the row with `holdfast work show`", 4, 409)                               \
+    X(POLICY, -8, "policy_unmet", "the row's policy asks for more", TERMINAL,            \
+      "give what the policy asks for", 4, 409)                                           \
+    X(LEASELOST, -9, "lease_lost", "the lease is no longer yours", TERMINAL,             \
+      "stop this work; claim again to go on", 5, 409)                                    \
+    X(HELD, -10, "lease_held", "somebody else holds the lease", RETRYABLE,               \
+      "wait for the holder, then retry", 6, 409)                                         \
+    X(BUSY, -11, "busy", "the store is busy", RETRYABLE, "retry later", 6, 503)          \
+    X(UNREACHABLE, -12, "unreachable", "the store cannot be reached", RETRYABLE,         \
+      "check the address and that the store runs, then retry", 6, 503)                   \
+    X(CONFLICT, -13, "conflict", "the same key was used with other content", TERMINAL,   \
+      "use a new key, or repeat the first request unchanged", 7, 409)                    \
+    X(UNCERTAIN, -14, "outcome_uncertain", "the outcome is not known", UNKNOWN,          \
+      "read the row before doing anything again", 8, 503)                                \
+    X(CORRUPT, -15, "corrupt", "stored data failed its check", TERMINAL,                 \
+      "run `holdfast doctor`; restore from a backup", 9, 500)                            \
+    X(NOTSTORE, -16, "not_a_store", "not a Holdfast store", TERMINAL,                    \
+      "give the path of a Holdfast database, or of a file that does not exist yet", 9,   \
+      500)                                                                               \
+    X(SCHEMA, -17, "schema_newer", "the store has a newer schema", TERMINAL,             \
+      "use a newer holdfast", 9, 500)                                                    \
+    X(FULL, -18, "store_full", "no space left for the store", TERMINAL,                  \
+      "free disk space; nothing was written", 9, 507)                                    \
+    X(READONLY, -19, "store_read_only", "the store cannot be written", TERMINAL,         \
+      "check the permissions of the file and its folder", 9, 500)                        \
+    X(STOREIO, -20, "store_io", "the store's disk reported an error", TERMINAL,          \
+      "check the disk; run `holdfast doctor`", 9, 500)                                   \
+    X(CLOCK, -21, "foreign_clock", "the store belongs to another time namespace",        \
+      TERMINAL, "open the file from the namespace that uses it", 9, 500)                 \
+    X(OVERFLOW, -22, "counter_exhausted", "a counter has reached its ceiling", TERMINAL, \
+      "run `holdfast doctor`", 9, 500)                                                   \
+    X(GUARD, -23, "guard_unmet", "a guarded write found other data", RETRYABLE,          \
+      "read again, then retry", 1, 500)
+
+enum hf_code {
+    HF_OK = 0,
+#define X(name, value, wire, text, class, action, exit, http) HF_E##name = (value),
+    HF_ERRORS(X)
+#undef X
+};
+
+/* Detail of one failure. The caller owns it; a call that succeeds leaves it untouched. A
+ * call given NULL keeps the detail to itself. No secret is ever put into it. */
+struct hf_err {
+    int code;
+    char field[40]; /* the input or column at fault, "" where none is */
+    char message[240];
+};
+
+/* What the table says of a code; unknown codes are answered as HF_EINTERNAL. HF_OK is
+ * "ok" with exit code 0 and HTTP status 200. */
+HF_API const char *hf_err_wire(int code);
+HF_API const char *hf_err_text(int code);
+HF_API const char *hf_err_action(int code);
+HF_API enum hf_class hf_err_class(int code);
+HF_API const char *hf_class_name(enum hf_class class_);
+HF_API int hf_err_exit(int code);
+HF_API int hf_err_http(int code);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

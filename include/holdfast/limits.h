@@ -1,0 +1,58 @@
+/* Every limit, in one place, readable at run time (`holdfast limits`). */
+#ifndef HOLDFAST_LIMITS_H
+#define HOLDFAST_LIMITS_H
+
+#include <holdfast/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* name, name shown to people, value, unit, what it bounds */
+#define HF_LIMITS(X)                                                                     \
+    X(KEY_BYTES, key_bytes, 191, "bytes",                                                \
+      "ids, keys, kinds, queues, lanes, references, owners")                             \
+    X(REASON_BYTES, reason_bytes, 1024, "bytes", "reasons")                              \
+    X(SUMMARY_BYTES, summary_bytes, 8192, "bytes", "summaries of a close-out")           \
+    X(PAYLOAD_BYTES, payload_bytes, 1048576, "bytes",                                    \
+      "payloads, results and resume payloads")                                           \
+    X(POLICY_BYTES, policy_bytes, 4096, "bytes", "retry policies")                       \
+    X(EVENT_BYTES, event_bytes, 65536, "bytes", "payload of an appended event")          \
+    X(REFS, refs, 64, "items",                                                           \
+      "output references, and evidence references, of a close-out")                      \
+    X(JSON_DEPTH, json_depth, 64, "levels", "nesting of JSON input")                     \
+    X(BATCH, batch, 1000, "items", "units of one create, claim or change")               \
+    X(KINDS, kinds, 32, "items", "kinds named by one claim")                             \
+    X(PAGE, page, 1000, "items", "rows of one page of a list")                           \
+    X(SWEEP, sweep, 1000, "rows", "rows that one sweep acts on")                         \
+    X(PRIORITY_MAX, priority_max, 9, "", "least urgent priority; 0 is the most urgent")  \
+    X(ATTEMPTS_MAX, attempts_max, 1000000, "executions",                                 \
+      "max_attempts of a unit of work")                                                  \
+    X(DURATION_MAX_MS, duration_max_ms, 3155760000000, "ms", "any duration (100 years)") \
+    X(TTL_MIN_MS, ttl_min_ms, 750, "ms", "least lease term (three renewals of 250 ms)")  \
+    X(TTL_MAX_MS, ttl_max_ms, 86400000, "ms", "longest lease term (one day)")            \
+    X(STORE_WAIT_MS, store_wait_ms, 10000, "ms",                                         \
+      "wait for the store's turnstile before exit 6")
+
+#define X(name, lower, value, unit, what) HF_LIMIT_##name,
+enum hf_limit { HF_LIMITS(X) HF_LIMIT_COUNT };
+#undef X
+
+#define X(name, lower, value, unit, what) static const int64_t HF_MAX_##name = (value);
+HF_LIMITS(X)
+#undef X
+
+struct hf_limit_info {
+    const char *name; /* lower case */
+    int64_t value;
+    const char *unit;
+    const char *what;
+};
+
+/* The i-th limit, or NULL past the last. The record is static. */
+HF_API const struct hf_limit_info *hf_limit_at(size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
