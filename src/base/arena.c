@@ -1,0 +1,134 @@
+/* Blocks in a list, newest first. Small requests are cut from the newest block. A large
+ * request gets a block of its own behind the newest one, so that the room left there is
+ * not lost.
+ */
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+#define FIRST_BLOCK_BYTES ((size_t)4096)
+#define LARGEST_BLOCK_BYTES ((size_t)65536)
+
+struct hf_arena_block {
+    struct hf_arena_block *older;
+    size_t room;
+    alignas(max_align_t) unsigned char bytes[];
+};
+
+void hf_arena_init(struct hf_arena *arena, const struct hf_alloc *alloc)
+{
+    *arena = (struct hf_arena){ .alloc = alloc };
+}
+
+static void free_blocks(const struct hf_alloc *alloc, struct hf_arena_block *block)
+{
+    while (block) {
+        struct hf_arena_block *older = block->older;
+        alloc->free(alloc->user, block);
+        block = older;
+    }
+}
+
+void hf_arena_fini(struct hf_arena *arena)
+{
+    free_blocks(arena->alloc, arena->blocks);
+    arena->blocks = NULL;
+    arena->used = 0;
+}
+
+void hf_arena_reset(struct hf_arena *arena)
+{
+    if (arena->blocks) {
+        free_blocks(arena->alloc, arena->blocks->older);
+        arena->blocks->older = NULL;
+    }
+    arena->used = 0;
+}
+
+static struct hf_arena_block *new_block(const struct hf_alloc *alloc, size_t room)
+{
+    if (room > SIZE_MAX - sizeof(struct hf_arena_block))
+        return NULL;
+    struct hf_arena_block *block = alloc->realloc(alloc->user, NULL,
+                                                  sizeof(*block) + room);
+    if (block) {
+        block->older = NULL;
+        block->room = room;
+    }
+    return block;
+}
+
+/* Each block is twice the one before, so that a big decode costs few allocations. */
+static size_t next_room(const struct hf_arena *arena)
+{
+    size_t room = arena->blocks ? arena->blocks->room * 2 : FIRST_BLOCK_BYTES;
+    return room < LARGEST_BLOCK_BYTES ? room : LARGEST_BLOCK_BYTES;
+}
+
+static void *take_own_block(struct hf_arena *arena, size_t bytes)
+{
+    struct hf_arena_block *block = new_block(arena->alloc, bytes);
+    if (!block)
+        return NULL;
+    if (arena->blocks) {
+        block->older = arena->blocks->older;
+        arena->blocks->older = block;
+    } else {
+        arena->blocks = block;
+        arena->used = bytes;
+    }
+    return block->bytes;
+}
+
+static void *take_raw(struct hf_arena *arena, size_t bytes)
+{
+    struct hf_arena_block *block = arena->blocks;
+    if (!block || bytes > block->room - arena->used) {
+        size_t room = next_room(arena);
+        if (bytes > room / 4)
+            return take_own_block(arena, bytes);
+        block = new_block(arena->alloc, room);
+        if (!block)
+            return NULL;
+        block->older = arena->blocks;
+        arena->blocks = block;
+        arena->used = 0;
+    }
+    void *at = block->bytes + arena->used;
+    arena->used += bytes;
+    return at;
+}
+
+void *hf_arena_take(struct hf_arena *arena, size_t bytes)
+{
+    const size_t align = alignof(max_align_t);
+    if (bytes > SIZE_MAX - align)
+        return NULL;
+    size_t rounded = (bytes + align - 1) / align * align;
+    void *at = take_raw(arena, rounded ? rounded : align);
+    if (at)
+        memset(at, 0, rounded); /* a block kept by hf_arena_reset is full of old data */
+    return at;
+}
+
+void *hf_arena_array(struct hf_arena *arena, size_t count, size_t each)
+{
+    size_t bytes = 0;
+    if (__builtin_mul_overflow(count, each, &bytes))
+        return NULL;
+    return hf_arena_take(arena, bytes);
+}
+
+char *hf_arena_copy(struct hf_arena *arena, const void *bytes, size_t len)
+{
+    char *copy = len < SIZE_MAX ? hf_arena_take(arena, len + 1) : NULL;
+    if (copy && len > 0)
+        memcpy(copy, bytes, len);
+    return copy;
+}
+
+char *hf_arena_text(struct hf_arena *arena, const char *text)
+{
+    return text ? hf_arena_copy(arena, text, strlen(text)) : NULL;
+}

@@ -1,0 +1,33 @@
+/* Arena: memory that is released all at once. One thread at a time. */
+#ifndef HF_BASE_ARENA_H
+#define HF_BASE_ARENA_H
+
+#include <holdfast/types.h>
+
+struct hf_arena_block;
+
+struct hf_arena {
+    const struct hf_alloc *alloc;
+    struct hf_arena_block *blocks; /* newest first */
+    size_t used;                   /* of the newest block */
+};
+
+void hf_arena_init(struct hf_arena *arena, const struct hf_alloc *alloc);
+void hf_arena_fini(struct hf_arena *arena);
+
+/* Forget everything but keep one block for reuse. */
+void hf_arena_reset(struct hf_arena *arena);
+
+/* Zeroed memory aligned for any type, or NULL. `bytes` may be 0. */
+void *hf_arena_take(struct hf_arena *arena, size_t bytes);
+/* As hf_arena_take, and NULL where the product overflows. */
+void *hf_arena_array(struct hf_arena *arena, size_t count, size_t each);
+
+/* Copies end in a NUL that is not counted. NULL when out of memory; hf_arena_text(NULL)
+ * is NULL too, so test the input first where it matters. */
+char *hf_arena_copy(struct hf_arena *arena, const void *bytes, size_t len);
+char *hf_arena_text(struct hf_arena *arena, const char *text);
+
+#define hf_arena_new(arena, type) ((type *)hf_arena_take((arena), sizeof(type)))
+
+#endif
