@@ -1,0 +1,47 @@
+/* Identities: UUIDv7, random nonces, and framed SHA-256.
+ *
+ * A framed digest covers: magic, family name, family version, then each field with its kind
+ * and its length, so that ("ab","c") and ("a","bc") differ, and so do NULL and "".
+ */
+#ifndef HF_BASE_IDENT_H
+#define HF_BASE_IDENT_H
+
+#include <holdfast/types.h>
+
+#define HF_UUID_TEXT 37 /* with the NUL */
+#define HF_NONCE_TEXT 33
+#define HF_DIGEST_BYTES 32
+
+/* A version 7 UUID for the given time: ordered by time, then by a counter kept by the
+ * caller in *seq (so that ids made in one millisecond by one handle are ordered too; start
+ * at 0), then random. Lower case. When the time goes back, or over 4096 ids are made in a
+ * millisecond, the id's time runs ahead of the given one: a handle's ids are always in
+ * order. *seq is one thread's at a time. */
+int hf_uuid7(hf_ms wall_ms, uint64_t *seq, const struct hf_random *random,
+             char ret_text[HF_UUID_TEXT], struct hf_err *err);
+
+/* True for the lower-case text form of a UUID of any version; NULL is not one. */
+bool hf_uuid_valid(const char *text);
+
+/* 128 random bits as 32 lower-case hex digits. */
+int hf_nonce(const struct hf_random *random, char ret_text[HF_NONCE_TEXT],
+             struct hf_err *err);
+
+struct hf_digest {
+    void *state; /* NULL after a failure; hf_digest_end reports it */
+};
+
+void hf_digest_begin(struct hf_digest *digest, const char *family, uint8_t version);
+void hf_digest_text(struct hf_digest *digest, const char *text); /* NULL is a value */
+void hf_digest_bytes(struct hf_digest *digest, const void *bytes, size_t len);
+void hf_digest_i64(struct hf_digest *digest, int64_t value);
+/* Ends and releases the digest whatever the result: 0 or HF_ENOMEM. */
+int hf_digest_end(struct hf_digest *digest, uint8_t ret_bytes[HF_DIGEST_BYTES]);
+
+/* Plain SHA-256 of some bytes, for evidence files and golden tests. */
+int hf_sha256(const void *bytes, size_t len, uint8_t ret_bytes[HF_DIGEST_BYTES]);
+
+/* CRC-32C, for small self-checks. Start with seed 0; a result is the seed to go on with. */
+uint32_t hf_crc32c(uint32_t seed, const void *bytes, size_t len);
+
+#endif
