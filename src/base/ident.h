@@ -17,15 +17,15 @@
  * at 0), then random. Lower case. When the time goes back, or over 4096 ids are made in a
  * millisecond, the id's time runs ahead of the given one: a handle's ids are always in
  * order. *seq is one thread's at a time. */
-int hf_uuid7(hf_ms wall_ms, uint64_t *seq, const struct hf_random *random,
-             char ret_text[HF_UUID_TEXT], struct hf_err *err);
+HF_MUST_USE int hf_uuid7(hf_ms wall_ms, uint64_t *seq, const struct hf_random *random,
+                         char ret_text[HF_UUID_TEXT], struct hf_err *err);
 
 /* True for the lower-case text form of a UUID of any version; NULL is not one. */
 bool hf_uuid_valid(const char *text);
 
 /* 128 random bits as 32 lower-case hex digits. */
-int hf_nonce(const struct hf_random *random, char ret_text[HF_NONCE_TEXT],
-             struct hf_err *err);
+HF_MUST_USE int hf_nonce(const struct hf_random *random, char ret_text[HF_NONCE_TEXT],
+                         struct hf_err *err);
 
 struct hf_digest {
     void *state; /* NULL after a failure; hf_digest_end reports it */
@@ -36,10 +36,12 @@ void hf_digest_text(struct hf_digest *digest, const char *text); /* NULL is a va
 void hf_digest_bytes(struct hf_digest *digest, const void *bytes, size_t len);
 void hf_digest_i64(struct hf_digest *digest, int64_t value);
 /* Ends and releases the digest whatever the result: 0 or HF_ENOMEM. */
-int hf_digest_end(struct hf_digest *digest, uint8_t ret_bytes[HF_DIGEST_BYTES]);
+HF_MUST_USE int hf_digest_end(struct hf_digest *digest,
+                              uint8_t ret_bytes[HF_DIGEST_BYTES]);
 
 /* Plain SHA-256 of some bytes, for evidence files and golden tests. */
-int hf_sha256(const void *bytes, size_t len, uint8_t ret_bytes[HF_DIGEST_BYTES]);
+HF_MUST_USE int hf_sha256(const void *bytes, size_t len,
+                          uint8_t ret_bytes[HF_DIGEST_BYTES]);
 
 /* CRC-32C, for small self-checks. Start with seed 0; a result is the seed to go on with. */
 uint32_t hf_crc32c(uint32_t seed, const void *bytes, size_t len);

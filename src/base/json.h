@@ -16,17 +16,18 @@ struct json_t; /* jansson's; only the functions below and code that needs values
 /* Checks one JSON value: UTF-8, no duplicate keys, no NUL in strings, integers within
  * int64_t, nothing after it (else HF_EINVAL); depth up to HF_MAX_JSON_DEPTH and at most
  * `max` bytes (else HF_ETOOBIG). Errors name `field` and the place. */
-int hf_json_check(struct hf_span text, size_t max, const char *field, struct hf_err *err);
+HF_MUST_USE int hf_json_check(struct hf_span text, size_t max, const char *field,
+                              struct hf_err *err);
 
 /* As hf_json_check, and gives the value. Free with json_decref. */
-int hf_json_parse(struct hf_span text, size_t max, const char *field,
-                  struct json_t **ret_value, struct hf_err *err);
+HF_MUST_USE int hf_json_parse(struct hf_span text, size_t max, const char *field,
+                              struct json_t **ret_value, struct hf_err *err);
 
 /* Appends the canonical form of a value, or of a text that holds one (HF_EINVAL if not,
  * HF_ETOOBIG if too deep or more than the buffer takes). On failure the buffer holds a
  * part of it, or nothing. */
-int hf_json_canonical(struct hf_buf *out, const struct json_t *value);
-int hf_json_canonical_text(struct hf_buf *out, struct hf_span text);
+HF_MUST_USE int hf_json_canonical(struct hf_buf *out, const struct json_t *value);
+HF_MUST_USE int hf_json_canonical_text(struct hf_buf *out, struct hf_span text);
 
 /* Writer. Commas and quotes are its business; misuse (a value without a key inside an
  * object, unbalanced ends) is caught by hf_assert. The buffer keeps any error.

@@ -15,25 +15,27 @@ size_t hf_utf8_cut(const char *text, size_t len);
 
 /* A key: UTF-8 of 1..max bytes without NUL or other control bytes. On failure the error
  * names `field` and the rule. NULL counts as missing. */
-int hf_check_key(const char *value, size_t max, const char *field, struct hf_err *err);
+HF_MUST_USE int hf_check_key(const char *value, size_t max, const char *field,
+                             struct hf_err *err);
 
 /* As hf_check_key, but NULL is fine and "" is refused. */
-int hf_check_key_opt(const char *value, size_t max, const char *field,
-                     struct hf_err *err);
+HF_MUST_USE int hf_check_key_opt(const char *value, size_t max, const char *field,
+                                 struct hf_err *err);
 
 /* Free text: UTF-8 of 0..max bytes; line ends and tabs are allowed, other control bytes
  * are not. NULL is fine. */
-int hf_check_text(const char *value, size_t max, const char *field, struct hf_err *err);
+HF_MUST_USE int hf_check_text(const char *value, size_t max, const char *field,
+                              struct hf_err *err);
 
 /* A whole decimal number in [min, max], nothing before or after it. */
-int hf_parse_i64(const char *text, int64_t min, int64_t max, const char *field,
-                 int64_t *ret_value, struct hf_err *err);
+HF_MUST_USE int hf_parse_i64(const char *text, int64_t min, int64_t max,
+                             const char *field, int64_t *ret_value, struct hf_err *err);
 
 /* "250ms", "45s", "5m", "2h", "7d", or a bare number of seconds; decimal fractions such as
  * "1.5h" are allowed down to a millisecond; negative, empty, overflowing and unknown units
  * are refused. */
-int hf_parse_duration(const char *text, const char *field, hf_ms *ret_ms,
-                      struct hf_err *err);
+HF_MUST_USE int hf_parse_duration(const char *text, const char *field, hf_ms *ret_ms,
+                                  struct hf_err *err);
 
 /* "45s", "1m 30s", "2h", "3d 4h", "250ms": two units at most; for people. Writes at most
  * `room` bytes with the NUL (24 is enough). Returns `out`. */
