@@ -1,0 +1,71 @@
+/* Leases on things that are not work rows: today sessions. The same algorithm as the
+ * ledger's, on another table (docs/internals/leases.md). */
+#ifndef HOLDFAST_LEASE_H
+#define HOLDFAST_LEASE_H
+
+#include <holdfast/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hf_store;
+
+enum hf_lane { HF_LANE_SESSION, HF_LANE_COUNT };
+
+/* A lease as it stands, or stood. Texts live as long as the struct: it is self-contained. */
+struct hf_lease_info {
+    char owner[192];
+    char incarnation[192];
+    char token[256]; /* only for whoever acquired it */
+    char holder[512];
+    int64_t fence;
+    hf_ms ttl_ms;
+    hf_ms claimed_at;
+    hf_ms expires_at;
+    hf_ms remaining_ms;
+    bool held;      /* false: free */
+    bool displaced; /* claim: a lapsed holder was overwritten; its facts are below */
+    char displaced_owner[192];
+    int64_t displaced_fence;
+    hf_ms displaced_expires_at;
+};
+
+struct hf_lease_claim {
+    uint32_t size;
+    enum hf_lane lane;
+    const char *key;
+    const char *owner;
+    const char *incarnation; /* NULL: this handle's */
+    const char *nonce;       /* NULL: fresh; give one to make the claim repeatable */
+    int pid;                 /* 0: opaque */
+    hf_ms ttl_ms;            /* 0: 30 s */
+    bool reclaim;            /* also take a live lease whose holder is proven dead */
+};
+
+/* Acquire, re-enter or reclaim. HF_EHELD when live and somebody else's; *ret_info then shows
+ * the holder, without its token. */
+HF_API HF_MUST_USE int hf_lease_take(struct hf_store *store,
+                                     const struct hf_lease_claim *claim,
+                                     struct hf_lease_info *ret_info, struct hf_err *err);
+
+/* Extend by the lease's own term. HF_ELEASELOST when it is not this token's, or lapsed. */
+HF_API HF_MUST_USE int hf_lease_renew(struct hf_store *store, enum hf_lane lane,
+                                      const char *key, const char *token,
+                                      struct hf_lease_info *ret_info, struct hf_err *err);
+
+/* Free it; the fence stays. HF_ELEASELOST when it is not this token's; a successor's lease
+ * is never touched. */
+HF_API HF_MUST_USE int hf_lease_release(struct hf_store *store, enum hf_lane lane,
+                                        const char *key, const char *token,
+                                        struct hf_err *err);
+
+/* Look, for people: shows lapsed leases too. HF_ENOTFOUND when the key was never leased. */
+HF_API HF_MUST_USE int hf_lease_look(struct hf_store *store, enum hf_lane lane,
+                                     const char *key, struct hf_lease_info *ret_info,
+                                     struct hf_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

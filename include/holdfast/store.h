@@ -1,0 +1,69 @@
+/* Opening a store, and what an operator does to it as a whole. */
+#ifndef HOLDFAST_STORE_H
+#define HOLDFAST_STORE_H
+
+#include <holdfast/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hf_store;
+
+struct hf_store_options {
+    uint32_t size;
+    const struct hf_alloc *alloc; /* NULL: the system's, for each of the three */
+    const struct hf_clock *clock;
+    const struct hf_random *random;
+    bool inline_mode; /* no threads of the library's own */
+    bool must_exist;  /* refuse to create the store */
+    bool no_migrate;  /* refuse to change the schema */
+    hf_ms busy_ms;    /* wait for a turn to write; 0: the limit's value */
+};
+
+/* Open "PATH", "sqlite:PATH" or "sqlite::memory:". `options` may be NULL. Each opened handle
+ * is an owner incarnation of its own (hf_store_incarnation). */
+HF_API HF_MUST_USE int hf_store_open(const char *url,
+                                     const struct hf_store_options *options,
+                                     struct hf_store **ret_store, struct hf_err *err);
+
+/* Nobody may be in a call. NULL is fine. */
+HF_API void hf_store_close(struct hf_store *store);
+
+/* This handle's own incarnation: fresh at each open, never reused. */
+HF_API const char *hf_store_incarnation(const struct hf_store *store);
+
+/* Facts about the store for doctor and for people: one JSON object. The text is the
+ * caller's to free with hf_text_free. */
+HF_API HF_MUST_USE int hf_store_facts(struct hf_store *store, char **ret_json,
+                                      struct hf_err *err);
+HF_API void hf_text_free(struct hf_store *store, char *text);
+
+/* Begin a new history: every lease token given out before is refused from now on. For use
+ * after a restore. Gives the new number. */
+HF_API HF_MUST_USE int hf_store_bump(struct hf_store *store, int64_t *ret_incarnation,
+                                     struct hf_err *err);
+
+/* The schema as one SQL script, static. */
+HF_API const char *hf_store_schema_sql(void);
+HF_API int hf_store_schema_version(void);
+
+/* One fault that a check found. */
+struct hf_finding {
+    const char *what; /* store, schema, clock, disk, leases, chains */
+    const char *detail;
+    const char *advice;
+    bool bad; /* false: a remark */
+};
+
+/* Check the store and fold every event trail again; calls `found` for each finding, in
+ * order, on this thread. */
+HF_API HF_MUST_USE int hf_store_check(struct hf_store *store,
+                                      void (*found)(void *user,
+                                                    const struct hf_finding *f),
+                                      void *user, struct hf_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

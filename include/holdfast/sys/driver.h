@@ -1,0 +1,149 @@
+/* The driver seam: a SQL engine under the store, and nothing of the ledger.
+ *
+ * A verb appends calls to a batch; a driver runs the batch as one transaction. A batch is
+ * data (statements, arguments, expected row counts), so it can be run again whole: that is
+ * what group commit and lost answers need. Statements are named by number; their texts stand
+ * once in sql/ and are generated into a table an engine.
+ *
+ * Four functions are known to every statement, and are constant within one transaction:
+ *   hf_now()          wall time, ms        hf_lease_now()    lease clock, ms
+ *   hf_incarnation()  of this store        hf_expect(n, m)   fails the batch unless n = m
+ */
+#ifndef HOLDFAST_SYS_DRIVER_H
+#define HOLDFAST_SYS_DRIVER_H
+
+#include <holdfast/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum hf_val_type { HF_VAL_NULL, HF_VAL_I64, HF_VAL_TEXT, HF_VAL_BYTES };
+
+/* Borrowed by a call until the batch has ended; owned by the batch's arena in results.
+ * Texts in results end in a NUL that is not counted. */
+struct hf_val {
+    enum hf_val_type type;
+    int64_t i;
+    const void *at;
+    size_t len;
+};
+
+#define HF_ANY_COUNT (-1)
+
+/* One statement, run once for each of `rows` sets of `width` arguments. */
+struct hf_call {
+    int statement;
+    uint32_t width;
+    uint32_t rows;
+    const struct hf_val *args; /* rows * width, row by row */
+    int64_t expect;            /* total rows changed (or returned, for a SELECT) */
+    /* filled by the driver */
+    int64_t changed;
+    size_t out_count; /* rows returned, over all argument sets, in order */
+    size_t out_width;
+    struct hf_val *out; /* out_count * out_width, row by row */
+};
+
+/* Wake-ups to send once the batch is durable: a topic and how many waiters it can feed. */
+struct hf_ring {
+    uint32_t topic;
+    uint32_t count;
+};
+
+#define HF_BATCH_RINGS 8
+
+struct hf_batch {
+    const struct hf_alloc
+        *alloc; /* of results; safe for the threads that run the batch */
+    struct hf_call *calls;
+    size_t call_count;
+    bool read_only; /* runs on a snapshot, takes no lock, is never grouped */
+    struct hf_ring rings[HF_BATCH_RINGS];
+    size_t ring_count;
+    /* filled by the driver */
+    size_t failed_call; /* index, when the answer is HF_EGUARD or a constraint's code */
+    hf_ms now;          /* what hf_now() and hf_lease_now() gave */
+    hf_ms lease_now;
+    int64_t incarnation;
+    void *results; /* the driver's memory of `out`; freed by the driver's forget() */
+};
+
+struct hf_sql;
+
+typedef void hf_batch_done(void *user, struct hf_batch *batch, int rc,
+                           const struct hf_err *err);
+
+/* Methods. Threads: all may be called from any thread at the same time, except close. */
+struct hf_sql_methods {
+    const char *name;
+
+    /* Run a batch as one transaction and wait for it.
+     *   0              done; a write is durable, a crash after return keeps it
+     *   HF_EGUARD      a call's expectation was unmet: nothing was written
+     *   HF_ECONFLICT   a unique or other constraint refused: nothing was written
+     *   HF_ETRANSITION a guard (SQL trigger) refused: nothing was written
+     *   HF_EBUSY, HF_EFULL, HF_EREADONLY, HF_ESTOREIO, HF_ECORRUPT, HF_ENOMEM
+     *                  nothing was written
+     *   HF_EUNCERTAIN  the commit's outcome is not known: read before doing it again
+     * The batch may be run again after any answer.                                     */
+    int (*run)(struct hf_sql *sql, struct hf_batch *batch, struct hf_err *err);
+
+    /* As run, but returns at once; `done` is called exactly once, from a thread of the
+     * driver's (in inline mode: from this call, before it returns). A non-zero answer means
+     * that it was not taken and `done` will not be called. */
+    int (*submit)(struct hf_sql *sql, struct hf_batch *batch, hf_batch_done *done,
+                  void *user, struct hf_err *err);
+
+    /* Release the results of a batch that ran. Safe on one that did not. */
+    void (*forget)(struct hf_sql *sql, struct hf_batch *batch);
+
+    /* Wake-up hints. bell_seen gives a ticket to take BEFORE looking for work; bell_wait
+     * returns true when the topic was rung since (or something may have changed), false
+     * when `ms` passed. Hints may come for nothing; a lost one is made good by the wait's
+     * own bound (250 ms). */
+    uint32_t (*bell_seen)(struct hf_sql *sql, uint32_t topic);
+    bool (*bell_wait)(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms);
+    void (*bell_ring)(struct hf_sql *sql, uint32_t topic, uint32_t count);
+
+    /* Facts for doctor and for people, as one JSON object. */
+    int (*facts)(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err);
+
+    /* Ends all threads; nobody may be in a call. */
+    void (*close)(struct hf_sql *sql);
+};
+
+/* Every driver's handle begins so. */
+struct hf_sql {
+    const struct hf_sql_methods *methods;
+};
+
+struct hf_sql_options {
+    uint32_t size;
+    const struct hf_alloc *alloc; /* NULL: the system's, for each of the three */
+    const struct hf_clock *clock;
+    const struct hf_random *random;
+    bool inline_mode; /* no threads of the driver's own; submit runs at once */
+    bool read_only;
+    bool must_exist; /* refuse to create the store */
+    bool no_migrate; /* refuse to change the schema */
+    hf_ms busy_ms;   /* wait for a turn; 0: HF_MAX_STORE_WAIT_MS */
+};
+
+/* A generated statement or migration. */
+struct hf_sql_text {
+    const char *name;
+    const char *text;
+    int params;
+    int columns; /* -1: not declared */
+};
+
+/* SQLite. `path` is a file, or ":memory:". Creates and migrates as the options allow. */
+HF_API HF_MUST_USE int hf_sqlite_open(const char *path,
+                                      const struct hf_sql_options *options,
+                                      struct hf_sql **ret_sql, struct hf_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

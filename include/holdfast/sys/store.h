@@ -1,0 +1,107 @@
+/* The verb seam: what the public functions of work.h, lease.h and store.h stand on.
+ *
+ * Two implementations: the SQL store (any driver of sys/driver.h) and the reference model of
+ * the tests. Input has been checked before a method sees it: limits, UTF-8, JSON, required
+ * and exclusive fields; `who` is complete (no NULL but operation_id and correlation_id).
+ * A method gets an empty answer to fill; on failure of the whole call it may leave it half
+ * filled. Threads: any, at the same time.
+ */
+#ifndef HOLDFAST_SYS_STORE_H
+#define HOLDFAST_SYS_STORE_H
+
+#include <holdfast/lease.h>
+#include <holdfast/store.h>
+#include <holdfast/work.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* For comparing stores: every row and every event in order, raw. */
+struct hf_dump {
+    void *user;
+    void (*row)(void *user, const struct hf_work *work, const char *settled_verb,
+                hf_ms lease_check_at, int64_t lease_store);
+    void (*event)(void *user, const struct hf_event *event);
+};
+
+struct hf_store_methods {
+    const char *name;
+    int (*create)(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_new *news, size_t n, unsigned flags,
+                  struct hf_answer *answer, struct hf_err *err);
+    /* One try; waiting is done above. */
+    int (*claim)(struct hf_store *store, const struct hf_caller *who,
+                 const struct hf_claim *claim, struct hf_answer *answer,
+                 struct hf_err *err);
+    int (*change)(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_change *changes, size_t n, unsigned flags,
+                  struct hf_answer *answer, struct hf_err *err);
+    int (*renew_all)(struct hf_store *store, const struct hf_caller *who,
+                     const struct hf_renew_all *renew, struct hf_answer *answer,
+                     struct hf_err *err);
+    int (*get)(struct hf_store *store, const char *id, struct hf_answer *answer,
+               struct hf_err *err);
+    int (*list)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_filter *filter, struct hf_answer *answer,
+                struct hf_err *err);
+    int (*events)(struct hf_store *store, const char *id, int64_t after, size_t limit,
+                  struct hf_events **ret_events, struct hf_err *err);
+    int (*stats)(struct hf_store *store, struct hf_stats *ret_stats, struct hf_err *err);
+    int (*sweep)(struct hf_store *store, const struct hf_caller *who, size_t limit,
+                 struct hf_sweep_report *ret_report, struct hf_err *err);
+    int (*prune)(struct hf_store *store, hf_ms older_than_ms, size_t limit,
+                 int64_t *ret_rows, struct hf_err *err);
+    int (*policy_set)(struct hf_store *store, const char *scope,
+                      const struct hf_policy *policy, struct hf_err *err);
+    int (*policy_get)(struct hf_store *store, enum hf_source source, const char *kind,
+                      struct hf_policy_answer **ret_answer, struct hf_err *err);
+    int (*lease_take)(struct hf_store *store, const struct hf_lease_claim *claim,
+                      struct hf_lease_info *ret_info, struct hf_err *err);
+    int (*lease_renew)(struct hf_store *store, enum hf_lane lane, const char *key,
+                       const char *token, struct hf_lease_info *ret_info,
+                       struct hf_err *err);
+    int (*lease_release)(struct hf_store *store, enum hf_lane lane, const char *key,
+                         const char *token, struct hf_err *err);
+    int (*lease_look)(struct hf_store *store, enum hf_lane lane, const char *key,
+                      struct hf_lease_info *ret_info, struct hf_err *err);
+    int (*bump)(struct hf_store *store, int64_t *ret_incarnation, struct hf_err *err);
+    int (*check)(struct hf_store *store,
+                 void (*found)(void *user, const struct hf_finding *f), void *user,
+                 struct hf_err *err);
+    int (*facts)(struct hf_store *store, char **ret_json, struct hf_err *err);
+    int (*dump)(struct hf_store *store, const struct hf_dump *dump, struct hf_err *err);
+    /* Wake-up hints for a topic; see sys/driver.h. */
+    uint32_t (*bell_seen)(struct hf_store *store, uint32_t topic);
+    bool (*bell_wait)(struct hf_store *store, uint32_t topic, uint32_t seen, hf_ms ms);
+    /* When a sweep has something to do next (wall ms; 0: nothing in sight). */
+    int (*next_due)(struct hf_store *store, hf_ms *ret_at, struct hf_err *err);
+    void (*close)(struct hf_store *store);
+};
+
+/* Every store begins so. */
+struct hf_store {
+    const struct hf_store_methods *methods;
+    const struct hf_alloc *alloc;
+    const struct hf_clock *clock;
+    const struct hf_random *random;
+    char incarnation[64]; /* of this handle */
+};
+
+/* For implementers: filling an answer. Memory comes from the answer and lives as long. */
+HF_API struct hf_answer *hf_answer_new(const struct hf_alloc *alloc);
+HF_API struct hf_item *hf_answer_add(
+    struct hf_answer *answer); /* zeroed; NULL: no memory */
+HF_API void *hf_answer_memory(struct hf_answer *answer, size_t bytes);
+HF_API const char *hf_answer_text(struct hf_answer *answer,
+                                  const char *text); /* a copy */
+HF_API void hf_answer_set_next(struct hf_answer *answer, const char *cursor);
+
+HF_API struct hf_events *hf_events_new(const struct hf_alloc *alloc);
+HF_API struct hf_event *hf_events_add(struct hf_events *events);
+HF_API const char *hf_events_text(struct hf_events *events, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

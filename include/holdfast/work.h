@@ -1,0 +1,433 @@
+/* The work ledger: one row a unit of work, one event a change of its status.
+ *
+ * A unit is created, claimed by an owner under a lease, and ends by an explicit close-out;
+ * or it waits, retries, or is ended by a rule that was declared when it was created. Every
+ * verb is one transaction: it happens whole or not at all, and a refused call changes no
+ * row. The table of legal changes is data; docs/internals/lifecycle.md is printed from it.
+ *
+ * Threads: all functions may be called from any thread on one store handle.
+ */
+#ifndef HOLDFAST_WORK_H
+#define HOLDFAST_WORK_H
+
+#include <holdfast/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hf_store;
+
+/* The words that stand in the database, in JSON and on the command line. */
+#define HF_STATUSES(X)                                                                   \
+    X(QUEUED, "queued")                                                                  \
+    X(RUNNING, "running")                                                                \
+    X(WAITING_USER, "waiting_user")                                                      \
+    X(WAITING_EXTERNAL, "waiting_external")                                              \
+    X(RETRY_SCHEDULED, "retry_scheduled")                                                \
+    X(DONE, "done")                                                                      \
+    X(FAILED, "failed")                                                                  \
+    X(TIMEOUT, "timeout")                                                                \
+    X(CANCELLED, "cancelled")                                                            \
+    X(ABANDONED, "abandoned")
+
+#define HF_SOURCES(X)                                                                    \
+    X(CONVERSATION, "conversation")                                                      \
+    X(CONTROL, "control")                                                                \
+    X(SCHEDULER, "scheduler")                                                            \
+    X(MANUAL, "manual")
+
+/* What a lapsed lease does to a running row. */
+#define HF_DISPOSITIONS(X)                                                               \
+    X(EXPIRE, "expire")           /* ends as timeout after a grace             */        \
+    X(RERUNNABLE, "rerunnable")   /* may be claimed again at once              */        \
+    X(OWNER_BOUND, "owner_bound") /* stays; only proof of death ends it        */        \
+    X(EXTERNALLY_OWNED,                                                                  \
+      "externally_owned") /* never claimed; closed from outside        */
+
+#define X(name, word) HF_##name,
+enum hf_status { HF_STATUS_NONE, HF_STATUSES(X) HF_STATUS_COUNT };
+#undef X
+#define X(name, word) HF_SOURCE_##name,
+enum hf_source { HF_SOURCE_NONE, HF_SOURCES(X) HF_SOURCE_COUNT };
+#undef X
+#define X(name, word) HF_##name,
+enum hf_disposition { HF_DISPOSITION_NONE, HF_DISPOSITIONS(X) HF_DISPOSITION_COUNT };
+#undef X
+
+HF_API const char *hf_status_word(enum hf_status status); /* NULL for NONE */
+HF_API const char *hf_source_word(enum hf_source source);
+HF_API const char *hf_disposition_word(enum hf_disposition disposition);
+HF_API enum hf_status hf_status_of(const char *word); /* NONE when unknown */
+HF_API enum hf_source hf_source_of(const char *word);
+HF_API enum hf_disposition hf_disposition_of(const char *word);
+HF_API bool hf_status_terminal(enum hf_status status);
+
+/* One row as readers see it. Owned by the result that holds it. Texts are NULL where the
+ * column is null; times and durations are 0. */
+struct hf_work {
+    const char *work_id;
+    const char *tenant;
+    const char *source_system;
+    const char *source_id;
+    const char *source_run_id;
+    const char *kind;
+    const char *queue;
+    const char *lane_key;
+    const char *dedup_key;
+    const char *idempotency_key;
+    const char *ref;
+    const char *parent_work_id;
+    const char *correlation_id;
+    const char *session_id;
+    const char *status;
+    const char *status_reason;
+    const char *gate;        /* why a queued row cannot be claimed now */
+    const char *disposition; /* NULL for session-bound rows */
+    int64_t priority;
+    int64_t generation;    /* how often it was requeued */
+    int64_t attempt_count; /* executions begun; never falls */
+    int64_t failures;      /* what max_attempts bounds */
+    int64_t max_attempts;
+    hf_ms due_at;
+    hf_ms next_retry_at;
+    hf_ms deadline_at; /* wall-clock deadline of the present status */
+    hf_ms start_timeout_ms;
+    hf_ms exec_timeout_ms;
+    const char *owner;
+    const char *owner_incarnation;
+    int64_t lease_fence;
+    hf_ms lease_ttl_ms;
+    hf_ms lease_expires_at;   /* on the lease clock */
+    hf_ms lease_remaining_ms; /* at the moment of reading; negative when lapsed */
+    const char *holder;       /* JSON: what is known of the holder's process */
+    const char *waiting_kind;
+    const char *waiting_ref;
+    hf_ms escalate_at;
+    const char *escalate;
+    const char *resume_payload; /* JSON given by the last resume */
+    const char *error_class;
+    const char *result;  /* JSON: summary, outputs, evidence, reviewer */
+    const char *payload; /* JSON as it was given */
+    const char *payload_ref;
+    const char *retry_policy;    /* JSON, as fixed at creation */
+    const char *close_rule;      /* evidence | reviewer | NULL */
+    const char *cancel_request;  /* JSON: who, when, why */
+    const char *abandon_request; /* JSON: who, when, why */
+    hf_ms active_at;             /* last reported activity */
+    hf_ms first_started_at;
+    hf_ms started_at;
+    hf_ms finished_at;
+    hf_ms created_at;
+    hf_ms updated_at;
+};
+
+struct hf_event {
+    int64_t event_id;
+    const char *work_id;
+    const char *event_type;
+    const char *from_status; /* NULL unless the event is a transition */
+    const char *to_status;
+    int64_t generation;
+    int64_t attempt;
+    const char *actor_kind;
+    const char *actor;
+    const char *message;
+    const char *payload; /* JSON */
+    const char *correlation_id;
+    hf_ms created_at;
+};
+
+/* Who calls, for whom. All may be NULL: actor "system:holdfast", tenant "". The operation
+ * id makes a verb without a token repeatable: the same id gives the first answer again. */
+struct hf_caller {
+    uint32_t size;
+    const char *actor_kind; /* human | worker | schedule | webhook | system */
+    const char *actor;
+    const char *tenant;
+    const char *operation_id;
+    const char *correlation_id;
+};
+
+/* One item of an answer. `code` is 0 or HF_E*; `work` is the row after the call where it is
+ * known; `token` is given to whoever acquired a lease, and to nobody else. */
+struct hf_item {
+    int code;
+    bool created;  /* create: false when the row existed */
+    bool repeated; /* the same call had been applied before; nothing was written now */
+    const char *token;
+    const char *field;   /* of a failure */
+    const char *message; /* of a failure */
+    struct hf_work work;
+};
+
+/* An answer owns all the memory it shows. Free it on any thread. */
+struct hf_answer;
+HF_API size_t hf_answer_count(const struct hf_answer *answer);
+HF_API const struct hf_item *hf_answer_at(const struct hf_answer *answer, size_t i);
+HF_API const char *hf_answer_next(const struct hf_answer *answer); /* cursor, or NULL */
+HF_API void hf_answer_free(struct hf_answer *answer);              /* NULL is fine */
+
+/* With this flag one refused item refuses the whole batch: the call returns its code and
+ * nothing is written. Without it each item stands for itself within the one transaction. */
+#define HF_ALL_OR_NONE 1u
+
+/* With this flag items carry only the code, the token and work_id and status of the row:
+ * for workers that settle many rows and need no more. */
+#define HF_BRIEF 2u
+
+/* ---- create ------------------------------------------------------------------------ */
+
+struct hf_new {
+    uint32_t size;
+    enum hf_source source;
+    const char *source_id;
+    const char *source_run_id; /* needed for HF_SOURCE_SCHEDULER */
+    const char *kind;          /* default "work"; "hf." is reserved */
+    const char *queue;         /* default "default" */
+    const char *lane_key;      /* at most one running row a key */
+    const char *dedup_key;     /* at most one non-terminal row a key */
+    const char *idempotency_key;
+    const char *ref;
+    const char *parent_work_id;
+    const char *payload; /* JSON; exclusive with payload_ref; both NULL means null */
+    const char *payload_ref;
+    enum hf_disposition disposition; /* NONE: the policy's, else expire */
+    int priority;                    /* 0 to 9; -1 for the default, 3 */
+    int max_attempts;                /* 0: the policy's */
+    const char *retry_policy;        /* JSON, see docs/ledger.md */
+    hf_ms delay_ms;
+    hf_ms due_at; /* exclusive with delay_ms */
+    hf_ms start_timeout_ms;
+    hf_ms exec_timeout_ms;
+    const char *close_rule; /* "evidence", "reviewer" or NULL */
+    bool detached;          /* born done: its hand-off is what was done */
+};
+
+/* Create n rows. Item i answers request i. A repeat of a source triple or idempotency key
+ * gives the first row with created = false; with other content HF_ECONFLICT. */
+HF_API HF_MUST_USE int hf_work_create(struct hf_store *store, const struct hf_caller *who,
+                                      const struct hf_new *news, size_t n, unsigned flags,
+                                      struct hf_answer **ret_answer, struct hf_err *err);
+
+/* ---- claim ------------------------------------------------------------------------- */
+
+struct hf_claim {
+    uint32_t size;
+    const char *owner;
+    const char *incarnation; /* NULL: this handle's own, fresh at each open */
+    const char *nonce;       /* NULL: fresh; give one to make the claim repeatable */
+    int pid;                 /* 0: opaque; else tie the lease to that local process */
+    const char *id;          /* claim this row and no other; else by queue and kind */
+    const char *queue;       /* default "default" */
+    const char *const *kinds;
+    size_t kind_count; /* 0: any */
+    size_t limit;      /* 0: 1 */
+    hf_ms ttl_ms;      /* 0: by policy */
+    hf_ms wait_ms;     /* block up to this long until there is work */
+};
+
+/* Take up to `limit` rows under a lease each. Nothing to do is no failure: 0 items. */
+HF_API HF_MUST_USE int hf_work_claim(struct hf_store *store, const struct hf_caller *who,
+                                     const struct hf_claim *claim,
+                                     struct hf_answer **ret_answer, struct hf_err *err);
+
+/* ---- change ------------------------------------------------------------------------ */
+
+enum hf_verb {
+    HF_VERB_NONE,
+    HF_VERB_RENEW,     /* id token [ttl_ms]                                             */
+    HF_VERB_TOUCH,     /* id token                      activity, no renewal            */
+    HF_VERB_APPEND,    /* id token type payload [reason]                                */
+    HF_VERB_WAIT,      /* id token status(WAITING_*) ref [timeout_ms escalate*]         */
+    HF_VERB_RESUME,    /* id | ref, [payload] [owner incarnation pid nonce ttl_ms]      */
+    HF_VERB_CLOSE_OUT, /* id token|authority status [reason class summary outputs …]    */
+    HF_VERB_FAIL,      /* id token class [reason]       the policy decides              */
+    HF_VERB_HAND_BACK, /* id token [reason]                                             */
+    HF_VERB_CANCEL,    /* id reason [token]                                             */
+    HF_VERB_REQUEUE,   /* id reason                                                     */
+    HF_VERB_REQUEST_ABANDON, /* id reason                                               */
+    HF_VERB_ABANDON, /* id token                      a started owner_bound row's drain */
+    HF_VERB_COUNT
+};
+
+/* "close_out" and the like; NULL for NONE. */
+HF_API const char *hf_verb_word(enum hf_verb verb);
+
+struct hf_change {
+    uint32_t size;
+    enum hf_verb verb;
+    const char *id;
+    const char *token;
+    const char *authority; /* who says so, for externally owned rows */
+    enum hf_status status;
+    const char *reason;
+    const char *error_class;
+    const char *summary;
+    const char *const *outputs;
+    size_t output_count;
+    const char *const *evidence;
+    size_t evidence_count;
+    const char *reviewer;
+    const char *type;    /* of an appended event */
+    const char *payload; /* JSON */
+    const char *ref;
+    hf_ms timeout_ms;        /* of a wait; 0: by policy */
+    hf_ms escalate_after_ms; /* 0: never */
+    const char *escalate;    /* "event" or "work:KIND" */
+    const char *owner;       /* resume straight into running */
+    const char *incarnation;
+    const char *nonce;
+    int pid;
+    hf_ms ttl_ms;
+};
+
+/* Apply n changes in one transaction, in order. Item i answers change i. A batch may mix
+ * verbs but may name a row only once. The call fails as a whole only when the store does,
+ * or under HF_ALL_OR_NONE. */
+HF_API HF_MUST_USE int hf_work_change(struct hf_store *store, const struct hf_caller *who,
+                                      const struct hf_change *changes, size_t n,
+                                      unsigned flags, struct hf_answer **ret_answer,
+                                      struct hf_err *err);
+
+/* Renew every lease of one owner and incarnation (NULL: this handle's). With
+ * `fresh_within_ms` above 0 only rows whose activity is that fresh. Items are the rows that
+ * were renewed; a row that was lost is simply not among them. */
+struct hf_renew_all {
+    uint32_t size;
+    const char *owner;
+    const char *incarnation; /* NULL: any incarnation of the owner */
+    hf_ms fresh_within_ms;
+};
+HF_API HF_MUST_USE int hf_work_renew_all(struct hf_store *store,
+                                         const struct hf_caller *who,
+                                         const struct hf_renew_all *renew,
+                                         struct hf_answer **ret_answer,
+                                         struct hf_err *err);
+
+/* The holder's edges under one name: to a terminal status a close-out, to waiting_* a wait,
+ * to queued a hand-back, to retry_scheduled a failure of class `error_class`. Any other
+ * target is HF_ETRANSITION. `change->verb` is ignored. */
+HF_API HF_MUST_USE int hf_work_transition(struct hf_store *store,
+                                          const struct hf_caller *who,
+                                          const struct hf_change *change,
+                                          struct hf_answer **ret_answer,
+                                          struct hf_err *err);
+
+/* ---- read -------------------------------------------------------------------------- */
+
+/* One row by its id, or by a unique prefix or suffix of at least 4 characters. */
+HF_API HF_MUST_USE int hf_work_get(struct hf_store *store, const struct hf_caller *who,
+                                   const char *id, struct hf_answer **ret_answer,
+                                   struct hf_err *err);
+
+struct hf_filter {
+    uint32_t size;
+    const enum hf_status *statuses;
+    size_t status_count; /* 0: all that are not terminal */
+    enum hf_source source;
+    const char *queue;
+    const char *kind;
+    const char *owner;
+    const char *ref;     /* waiting for this reference */
+    hf_ms older_than_ms; /* age of updated_at */
+    bool silent;         /* running with a lapsed lease */
+    size_t limit;        /* 0: 100 */
+    const char *after;   /* cursor of an earlier answer */
+};
+
+/* Rows in order of creation, a page at a time; hf_answer_next gives the next cursor. */
+HF_API HF_MUST_USE int hf_work_list(struct hf_store *store, const struct hf_caller *who,
+                                    const struct hf_filter *filter,
+                                    struct hf_answer **ret_answer, struct hf_err *err);
+
+/* A trail owns all the memory it shows. */
+struct hf_events;
+HF_API size_t hf_events_count(const struct hf_events *events);
+HF_API const struct hf_event *hf_events_at(const struct hf_events *events, size_t i);
+HF_API void hf_events_free(struct hf_events *events);
+
+/* The trail of one row (by id, prefix or suffix), after event `after`, oldest first. */
+HF_API HF_MUST_USE int hf_work_events(struct hf_store *store, const struct hf_caller *who,
+                                      const char *id, int64_t after, size_t limit,
+                                      struct hf_events **ret_events, struct hf_err *err);
+
+/* Counts of what is not terminal, and the ages an operator looks at first. Terminal rows
+ * are never counted on request. */
+struct hf_stats {
+    int64_t by_status[HF_STATUS_COUNT];
+    int64_t by_source[HF_SOURCE_COUNT];
+    int64_t gated;          /* queued but not claimable now */
+    int64_t silent;         /* running, lease lapsed */
+    int64_t lapsing;        /* running, less than a third of the term left */
+    hf_ms oldest_queued_ms; /* age of the oldest claimable row, 0 when none */
+    hf_ms oldest_running_ms;
+    hf_ms next_wait_deadline_at;
+    hf_ms next_retry_at;
+};
+HF_API HF_MUST_USE int hf_work_stats(struct hf_store *store, const struct hf_caller *who,
+                                     struct hf_stats *ret_stats, struct hf_err *err);
+
+/* ---- upkeep ------------------------------------------------------------------------ */
+
+struct hf_sweep_report {
+    int64_t looked_at;
+    int64_t requeued;  /* lapsed or dead, rerunnable */
+    int64_t timed_out; /* by lease, start, execution or wait */
+    int64_t failed;    /* attempts exhausted */
+    int64_t abandoned;
+    int64_t promoted; /* due or retry time reached */
+    int64_t escalated;
+    int64_t pushed; /* live leases looked at again later */
+    int64_t silent; /* owner_bound rows left alone */
+    int64_t proven_dead;
+    bool more;     /* the bound was reached: sweep again */
+    hf_ms next_at; /* wall time at which there may be work for a sweep, 0: unknown */
+};
+
+/* One bounded sweep. Any number of processes may sweep at the same time. */
+HF_API HF_MUST_USE int hf_work_sweep(struct hf_store *store, const struct hf_caller *who,
+                                     size_t limit, struct hf_sweep_report *ret_report,
+                                     struct hf_err *err);
+
+/* Delete terminal rows that finished before now - older_than_ms, with their events, in
+ * chunks, at most `limit` rows (0: all of them). */
+HF_API HF_MUST_USE int hf_work_prune(struct hf_store *store, const struct hf_caller *who,
+                                     hf_ms older_than_ms, size_t limit, int64_t *ret_rows,
+                                     struct hf_err *err);
+
+/* Policy of a scope: "default", "source:NAME" or "kind:NAME". Fields that are 0 or NULL
+ * fall back to the next wider scope. */
+struct hf_policy {
+    uint32_t size;
+    hf_ms ttl_ms;
+    hf_ms renew_ms; /* 0: a third of the term; ttl_ms must be at least 3 * renew_ms */
+    hf_ms grace_ms; /* -1: not set */
+    hf_ms wait_user_ms;
+    hf_ms wait_external_ms;
+    hf_ms start_timeout_ms;
+    hf_ms exec_timeout_ms;
+    int max_attempts;
+    const char *retry_policy; /* JSON */
+    enum hf_disposition disposition;
+    const char *close_rule;
+};
+HF_API HF_MUST_USE int hf_policy_set(struct hf_store *store, const struct hf_caller *who,
+                                     const char *scope, const struct hf_policy *policy,
+                                     struct hf_err *err);
+
+/* The policy in force for a unit of this source and kind (either may be NULL/NONE), all
+ * fields filled. Texts live as long as the answer handle given back. */
+struct hf_policy_answer;
+HF_API HF_MUST_USE int hf_policy_get(struct hf_store *store, enum hf_source source,
+                                     const char *kind,
+                                     struct hf_policy_answer **ret_answer,
+                                     struct hf_err *err);
+HF_API const struct hf_policy *hf_policy_answer_get(
+    const struct hf_policy_answer *answer);
+HF_API void hf_policy_answer_free(struct hf_policy_answer *answer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,22 @@
+-- The lease of a keyed row, whichever table it is in: read it, write it if it is still as
+-- it was read. What is written is decided by core's lease rules.
+
+-- name: lease_read_session
+-- in: $1 key
+SELECT owner, owner_incarnation, claim_group, holder, lease_fence, lease_store,
+       lease_ttl_ms, lease_claimed_at, lease_expires_at
+  FROM session WHERE session_id = $1
+
+-- name: lease_make_session
+-- in: $1 key, $2 tenant
+INSERT INTO session (session_id, tenant, created_at, updated_at)
+VALUES ($1, $2, hf_now(), hf_now()) ON CONFLICT DO NOTHING
+
+-- name: lease_write_session
+-- in: $1 key, $2 fence, $3 nonce and $4 expiry as read; then the lease
+UPDATE session
+   SET owner = $5, owner_incarnation = $6, claim_group = $7, holder = $8, lease_fence = $9,
+       lease_store = $10, lease_ttl_ms = $11, lease_claimed_at = $12,
+       lease_expires_at = $13
+ WHERE session_id = $1 AND lease_fence = $2
+   AND claim_group IS NOT DISTINCT FROM $3 AND lease_expires_at IS NOT DISTINCT FROM $4

@@ -1,0 +1,380 @@
+-- The ledger's statements. Reading: one fragment names the columns of a row once.
+
+-- fragment: row
+w.seq, s.work_id, s.tenant, s.source_system, s.source_id,
+nullif(s.source_run_id, '') AS source_run_id, w.kind, w.queue, w.lane_key, w.dedup_key,
+s.idempotency_key, s.ref, s.parent_work_id, s.correlation_id, w.session_id, w.status,
+w.status_reason, w.gate, w.disposition, w.priority, w.generation, w.attempt_count,
+w.failures, w.max_attempts, w.due_at, w.next_retry_at, w.deadline_at,
+w.start_timeout_ms, w.exec_timeout_ms, w.owner, w.owner_incarnation, w.lease_fence,
+w.lease_ttl_ms, w.lease_expires_at, w.lease_expires_at - hf_lease_now(), w.holder,
+w.waiting_kind, w.waiting_ref, w.escalate_at, w.escalate, w.resume_payload,
+w.error_class, w.result, s.payload, s.payload_ref, s.retry_policy, w.close_rule,
+w.cancel_request, w.abandon_request, w.active_at, w.first_started_at, w.started_at,
+w.finished_at, s.created_at, w.updated_at,
+w.revision, w.claim_group, w.lease_store, w.grace_ms, w.lease_check_at,
+w.settled_token, w.settled_verb, w.session_fence, w.fair_tag
+
+-- fragment: row_from
+work_state w JOIN work_spec s ON s.seq = w.seq
+
+-- name: work_by_id
+-- in: $1 work_id
+SELECT {row} FROM {row_from} WHERE s.work_id = $1
+
+-- name: work_by_prefix
+-- in: $1 first id, $2 id past the last; two rows tell that it is ambiguous
+SELECT {row} FROM {row_from} WHERE s.work_id >= $1 AND s.work_id < $2 LIMIT 2
+
+-- name: work_by_suffix
+-- in: $1 suffix, $2 its length. Walks the id index: for people, not for hot paths.
+SELECT {row} FROM {row_from}
+ WHERE s.seq IN (SELECT i.seq FROM work_spec i
+                  WHERE substr(i.work_id, 1 + length(i.work_id) - $2) = $1 LIMIT 2)
+
+-- name: work_by_source
+-- in: $1 tenant, $2 source_system, $3 source_id, $4 source_run_id    out: row, request_hash
+SELECT {row}, s.request_hash FROM {row_from}
+ WHERE s.source_id = $3 AND s.source_run_id = $4 AND s.source_system = $2
+   AND s.tenant = $1
+
+-- name: work_by_idempotency
+-- in: $1 tenant, $2 idempotency_key                                  out: row, request_hash
+SELECT {row}, s.request_hash FROM {row_from}
+ WHERE s.idempotency_key = $2 AND s.tenant = $1
+
+-- name: work_by_dedup
+-- in: $1 tenant, $2 dedup_key                                        out: row, request_hash
+SELECT {row}, s.request_hash FROM {row_from}
+ WHERE w.dedup_key = $2 AND w.tenant = $1 AND w.finished_at IS NULL
+
+-- name: work_by_waiting_ref
+-- in: $1 tenant, $2 waiting_ref; two rows tell that it is ambiguous
+SELECT {row} FROM {row_from}
+ WHERE w.waiting_ref = $2 AND w.waiting_kind IS NOT NULL AND w.tenant = $1 LIMIT 2
+
+-- name: work_by_resumed_ref
+-- in: $1 tenant, $2 ref    out: work_id of the row whose wait on this reference ended last
+SELECT s.work_id FROM {row_from}
+ WHERE w.tenant = $1 AND w.finished_at IS NULL AND w.event_type = 'resumed'
+   AND w.message = $2 LIMIT 1
+
+-- Writing. A new unit is two rows; the second is made only if the first was.
+
+-- name: work_insert_spec
+-- in: $1 work_id, $2 tenant, $3 source_system, $4 source_id, $5 source_run_id,
+--     $6 idempotency_key, $7 request_hash, $8 ref, $9 parent_work_id, $10 correlation_id,
+--     $11 payload, $12 payload_ref, $13 retry_policy, $14 created_at, $15 dedup_key
+INSERT INTO work_spec (work_id, tenant, source_system, source_id, source_run_id,
+                       idempotency_key, request_hash, ref, parent_work_id, correlation_id,
+                       payload, payload_ref, retry_policy, created_at)
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
+ WHERE $15 IS NULL
+    OR NOT EXISTS (SELECT 1 FROM work_state d
+                    WHERE d.dedup_key = $15 AND d.tenant = $2 AND d.finished_at IS NULL)
+ON CONFLICT DO NOTHING
+
+-- name: work_insert_state
+-- in: $1 work_id, then the columns in order
+INSERT INTO work_state (
+    seq, tenant, source_system, kind, queue, priority, fair_tag, lane_key, dedup_key,
+    session_id, disposition, close_rule, status, status_reason, gate, max_attempts, due_at,
+    deadline_at, start_timeout_ms, exec_timeout_ms, waiting_kind, waiting_ref,
+    finished_at, updated_at, event_type, actor_kind, actor, message, note, correlation_id,
+    result, wake_at)
+SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+       $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32
+  FROM work_spec s WHERE s.work_id = $1
+
+-- name: work_write
+-- Writes a decided row if nobody has changed it since it was read: the revision covers all
+-- but renewals, which touch lease_expires_at alone.
+-- in: $1 seq, $2 revision read, $3 lease_expires_at read, then the columns in order
+UPDATE work_state
+   SET status = $4, status_reason = $5, gate = $6, generation = $7, attempt_count = $8,
+       failures = $9, due_at = $10, next_retry_at = $11, deadline_at = $12, owner = $13,
+       owner_incarnation = $14, claim_group = $15, lease_fence = $16, lease_store = $17,
+       lease_ttl_ms = $18, grace_ms = $19, lease_expires_at = $20, lease_check_at = $21,
+       holder = $22, waiting_kind = $23, waiting_ref = $24, escalate_at = $25,
+       escalate = $26, resume_payload = $27, error_class = $28, result = $29,
+       cancel_request = $30, abandon_request = $31, active_at = $32,
+       first_started_at = $33, started_at = $34, finished_at = $35, settled_token = $36,
+       settled_verb = $37, updated_at = $38, event_type = $39, actor_kind = $40,
+       actor = $41, message = $42, note = $43, correlation_id = $44,
+       wake_at = $45, revision = revision + 1
+ WHERE seq = $1 AND revision = $2 AND lease_expires_at IS NOT DISTINCT FROM $3
+
+-- name: work_settle
+-- A holder's close-out without reading first. A row that does not match is told apart by
+-- the slow path.
+-- in: $1 work_id, $2 store, $3 fence, $4 nonce, $5 status, $6 status_reason, $7 error_class,
+--     $8 result, $9 settled_token, $10 actor_kind, $11 actor, $12 message, $13 note,
+--     $14 correlation_id, $15 ordinal       out: ordinal, queue, lane_key
+UPDATE work_state
+   SET status = $5, status_reason = $6, error_class = $7, result = $8,
+       settled_token = $9, settled_verb = 'close_out', finished_at = hf_now(),
+       updated_at = hf_now(), deadline_at = NULL, wake_at = NULL, owner = NULL, owner_incarnation = NULL,
+       claim_group = NULL, lease_store = NULL, lease_ttl_ms = NULL, grace_ms = NULL,
+       lease_expires_at = NULL, lease_check_at = NULL, holder = NULL,
+       event_type = 'close_out', actor_kind = $10, actor = $11, message = $12, note = $13,
+       correlation_id = $14, revision = revision + 1
+ WHERE seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
+   AND status = 'running' AND claim_group = $4 AND lease_fence = $3 AND lease_store = $2
+   AND lease_store = hf_incarnation() AND close_rule IS NULL AND session_id IS NULL
+RETURNING $15, queue, lane_key
+
+-- name: work_renew
+-- in: $1 work_id, $2 store, $3 fence, $4 nonce, $5 ttl_ms or null, $6 ordinal
+-- out: ordinal, lease_expires_at, seq
+UPDATE work_state
+   SET lease_expires_at = max(lease_expires_at,
+                              hf_lease_now() + coalesce($5, lease_ttl_ms))
+ WHERE seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
+   AND status = 'running' AND claim_group = $4 AND lease_fence = $3 AND lease_store = $2
+   AND lease_store = hf_incarnation() AND lease_expires_at IS NOT NULL
+RETURNING $6, lease_expires_at, seq
+
+-- name: work_renew_all
+-- in: $1 owner, $2 incarnation or null, $3 oldest activity or null
+UPDATE work_state
+   SET lease_expires_at = max(lease_expires_at, hf_lease_now() + lease_ttl_ms)
+ WHERE owner = $1 AND status = 'running' AND lease_expires_at IS NOT NULL
+   AND lease_store = hf_incarnation()
+   AND ($2 IS NULL OR owner_incarnation = $2)
+   AND ($3 IS NULL OR coalesce(active_at, started_at) >= $3)
+
+-- name: work_owned
+-- in: $1 owner, $2 incarnation or null, $3 oldest activity or null
+SELECT {row} FROM {row_from}
+ WHERE w.owner = $1 AND w.status = 'running' AND w.lease_expires_at IS NOT NULL
+   AND w.lease_store = hf_incarnation()
+   AND ($2 IS NULL OR w.owner_incarnation = $2)
+   AND ($3 IS NULL OR coalesce(w.active_at, w.started_at) >= $3)
+ ORDER BY w.seq
+
+-- Claiming. A claim's nonce marks the rows it took; they are read back by it.
+
+-- name: work_attention
+-- out: 1 if a sweep would find something that could become claimable
+SELECT EXISTS (SELECT 1 FROM work_state WHERE wake_at <= hf_now())
+    OR EXISTS (SELECT 1 FROM work_state WHERE lease_check_at <= hf_lease_now())
+
+-- fragment: claim_set
+UPDATE work_state
+   SET status = 'running', status_reason = NULL, owner = $2, owner_incarnation = $3,
+       claim_group = $4, lease_fence = lease_fence + 1, lease_store = hf_incarnation(),
+       lease_ttl_ms = c.ttl_ms, grace_ms = c.grace_ms,
+       lease_expires_at = hf_lease_now() + c.ttl_ms,
+       lease_check_at = hf_lease_now() + c.ttl_ms
+                      + CASE WHEN disposition = 'expire' THEN c.grace_ms ELSE 0 END,
+       holder = $6, attempt_count = attempt_count + 1, started_at = hf_now(),
+       first_started_at = coalesce(first_started_at, hf_now()), active_at = hf_now(),
+       deadline_at = hf_now() + exec_timeout_ms,
+       wake_at = hf_now() + exec_timeout_ms, updated_at = hf_now(),
+       event_type = 'claimed', actor_kind = $7, actor = $8, message = NULL, note = $9,
+       correlation_id = $10, revision = revision + 1
+
+-- fragment: claim_timing
+q.seq,
+CASE WHEN $5 IS NOT NULL THEN $5
+     WHEN EXISTS (SELECT 1 FROM work_policy) THEN
+     coalesce((SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'kind:' || q.kind),
+              (SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'source:' || q.source_system),
+              (SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'default'), $11)
+     ELSE $11 END AS ttl_ms,
+CASE WHEN EXISTS (SELECT 1 FROM work_policy) THEN
+     coalesce((SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'kind:' || q.kind),
+              (SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'source:' || q.source_system),
+              (SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'default'), $12)
+     ELSE $12 END AS grace_ms
+
+-- name: work_claim
+-- sizes: 1 10 100
+-- in: $1 queue, $2 owner, $3 incarnation, $4 nonce, $5 ttl_ms or null, $6 holder,
+--     $7 actor_kind, $8 actor, $9 note, $10 correlation_id, $11 ttl_ms and $12 grace_ms
+--     where no policy is set
+{claim_set}
+  FROM (SELECT {claim_timing}
+          FROM work_state q
+         WHERE q.status = 'queued' AND q.gate IS NULL AND q.queue = $1
+         ORDER BY q.priority, q.fair_tag, q.seq LIMIT {size}) AS c
+ WHERE work_state.seq = c.seq
+
+-- name: work_claim_kinds
+-- sizes: 1 10 100
+-- in: as work_claim, $13 kinds as a JSON array
+{claim_set}
+  FROM (SELECT {claim_timing}
+          FROM work_state q
+         WHERE q.status = 'queued' AND q.gate IS NULL AND q.queue = $1
+           AND q.kind IN (SELECT value FROM json_each($13))
+         ORDER BY q.priority, q.fair_tag, q.seq LIMIT {size}) AS c
+ WHERE work_state.seq = c.seq
+
+-- name: work_claimed
+-- in: $1 owner, $2 nonce
+SELECT {row} FROM {row_from}
+ WHERE w.owner = $1 AND w.claim_group = $2 AND w.status = 'running'
+ ORDER BY w.priority, w.fair_tag, w.seq
+
+-- Events that are no transition.
+
+-- name: event_append
+-- in: $1 seq, $2 event_type, $3 actor_kind, $4 actor, $5 message, $6 payload,
+--     $7 correlation_id
+INSERT INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
+                        message, payload, correlation_id, created_at)
+SELECT w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, $7, hf_now()
+  FROM work_state w WHERE w.seq = $1
+
+-- name: event_append_rare
+-- in: as event_append, $8 how long one such event of a row keeps others away, ms
+INSERT INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
+                        message, payload, correlation_id, created_at)
+SELECT w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, $7, hf_now()
+  FROM work_state w
+ WHERE w.seq = $1
+   AND NOT EXISTS (SELECT 1 FROM work_event e
+                    WHERE e.seq = $1 AND e.event_type = $2 AND e.created_at > hf_now() - $8)
+
+-- name: event_trail
+-- in: $1 work_id, $2 after event_id, $3 limit
+SELECT event_id, work_id, event_type, from_status, to_status, generation, attempt,
+       actor_kind, actor, message, payload, correlation_id, created_at
+  FROM runtime_work_event
+ WHERE work_id = $1 AND event_id > $2
+ ORDER BY event_id, part LIMIT $3
+
+-- Sweeping: candidates only; what is done to each is decided by core.
+
+-- name: sweep_candidates
+-- in: $1 limit
+SELECT {row} FROM {row_from}
+ WHERE w.seq IN (
+    SELECT seq FROM (SELECT seq FROM work_state WHERE lease_check_at <= hf_lease_now()
+                      ORDER BY lease_check_at LIMIT $1)
+    UNION SELECT seq FROM (SELECT seq FROM work_state WHERE wake_at <= hf_now()
+                      ORDER BY wake_at LIMIT $1))
+ ORDER BY w.seq LIMIT $1
+
+-- name: sweep_later
+-- A candidate that nothing is to be done about is looked at again later.
+-- in: $1 seq, $2 revision, $3 how much later, ms
+UPDATE work_state
+   SET wake_at = CASE WHEN wake_at <= hf_now() THEN hf_now() + $3 ELSE wake_at END,
+       lease_check_at = CASE WHEN lease_check_at <= hf_lease_now()
+                             THEN hf_lease_now() + $3 ELSE lease_check_at END
+ WHERE seq = $1 AND revision = $2
+
+-- name: sweep_holders
+-- in: $1 limit    out: distinct holders of running rows that can be proven dead
+SELECT DISTINCT holder FROM work_state
+ WHERE owner IS NOT NULL AND status = 'running' AND holder IS NOT NULL LIMIT $1
+
+-- name: sweep_held_by
+-- in: $1 holder, $2 limit
+SELECT {row} FROM {row_from}
+ WHERE w.owner IS NOT NULL AND w.status = 'running' AND w.holder = $1 LIMIT $2
+
+-- name: sweep_next
+-- out: wall time at which something is next due, null when nothing is; lease time likewise
+SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL),
+       (SELECT min(lease_check_at) FROM work_state WHERE lease_check_at IS NOT NULL)
+
+-- Reading many.
+
+-- fragment: list_where
+(w.seq > $1 AND ($2 IS NULL OR w.source_system = $2) AND ($3 IS NULL OR w.queue = $3)
+ AND ($4 IS NULL OR w.kind = $4) AND ($5 IS NULL OR w.owner = $5)
+ AND ($6 IS NULL OR w.waiting_ref = $6) AND ($7 IS NULL OR w.updated_at <= $7)
+ AND ($8 = 0 OR w.lease_expires_at <= hf_lease_now()) AND ($9 IS NULL OR w.tenant = $9))
+
+-- name: work_list_open
+-- in: $1 after seq, $2 source, $3 queue, $4 kind, $5 owner, $6 waiting_ref,
+--     $7 not updated since, $8 silent only, $9 tenant or null, $10 limit,
+--     $11 statuses as a JSON array or null
+SELECT {row} FROM {row_from}
+ WHERE w.finished_at IS NULL AND {list_where}
+   AND ($11 IS NULL OR w.status IN (SELECT value FROM json_each($11)))
+ ORDER BY w.seq LIMIT $10
+
+-- name: work_list_finished
+-- in: as work_list_open, but $11 is one terminal status
+SELECT {row} FROM {row_from}
+ WHERE w.finished_at IS NOT NULL AND w.status = $11 AND {list_where}
+ ORDER BY w.seq LIMIT $10
+
+-- name: work_list_any
+-- in: as work_list_open
+SELECT {row} FROM {row_from}
+ WHERE {list_where} AND w.status IN (SELECT value FROM json_each($11))
+ ORDER BY w.seq LIMIT $10
+
+-- name: work_counts
+-- out: status, source_system, rows, of them gated, silent, lapsing
+SELECT status, source_system, count(*), count(gate),
+       sum(CASE WHEN lease_expires_at <= hf_lease_now() THEN 1 ELSE 0 END),
+       sum(CASE WHEN lease_expires_at > hf_lease_now()
+                 AND 3 * (lease_expires_at - hf_lease_now()) < lease_ttl_ms
+                THEN 1 ELSE 0 END)
+  FROM work_state WHERE finished_at IS NULL GROUP BY status, source_system
+
+-- name: work_ages
+-- out: oldest claimable due_at, oldest started_at, next wait deadline, next retry
+SELECT (SELECT min(due_at) FROM work_state WHERE status = 'queued' AND gate IS NULL),
+       (SELECT min(started_at) FROM work_state WHERE owner IS NOT NULL AND status = 'running'),
+       (SELECT min(deadline_at) FROM work_state WHERE waiting_kind IS NOT NULL),
+       (SELECT min(next_retry_at) FROM work_state
+         WHERE wake_at IS NOT NULL AND status = 'retry_scheduled')
+
+-- Pruning: a row, its events and its request go together, in chunks.
+
+-- name: prune_pick
+-- in: $1 finished before, $2 after seq, $3 limit
+SELECT seq FROM work_state
+ WHERE finished_at IS NOT NULL AND finished_at < $1 AND seq > $2 ORDER BY seq LIMIT $3
+
+-- name: prune_events
+-- in: $1 seq, $2 finished before
+DELETE FROM work_event
+ WHERE seq = $1 AND EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1
+                             AND w.finished_at IS NOT NULL AND w.finished_at < $2)
+
+-- name: prune_state
+-- in: $1 seq, $2 finished before
+DELETE FROM work_state WHERE seq = $1 AND finished_at IS NOT NULL AND finished_at < $2
+
+-- name: prune_spec
+-- in: $1 seq
+DELETE FROM work_spec
+ WHERE seq = $1 AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1)
+
+-- Checking: what guards cannot see, found by folding every trail again.
+
+-- name: doctor_chains
+-- out: work_id, what is wrong
+SELECT s.work_id, 'an event does not follow from the one before it'
+  FROM (SELECT seq, from_status, lag(to_status) OVER (PARTITION BY seq ORDER BY event_id)
+               AS before
+          FROM work_event WHERE to_status IS NOT NULL) e
+  JOIN work_spec s ON s.seq = e.seq
+ WHERE e.from_status IS NOT e.before
+UNION ALL
+SELECT s.work_id, 'the status is not that of the last event'
+  FROM work_state w JOIN work_spec s ON s.seq = w.seq
+ WHERE w.status IS NOT (SELECT e.to_status FROM work_event e
+                         WHERE e.seq = w.seq AND e.to_status IS NOT NULL
+                         ORDER BY e.event_id DESC LIMIT 1)
+UNION ALL
+SELECT s.work_id, 'a request without a row of state'
+  FROM work_spec s WHERE NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = s.seq)
+UNION ALL
+SELECT 'seq ' || e.seq, 'events without a row'
+  FROM work_event e WHERE NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = e.seq)
+LIMIT 100
+
+-- name: doctor_counts
+-- out: units, events, running with a lapsed lease
+SELECT (SELECT count(*) FROM work_spec), (SELECT count(*) FROM work_event),
+       (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
+           AND lease_expires_at <= hf_lease_now())

@@ -1,0 +1,75 @@
+/* What a verb does to a row: a pure function from (row, request, moment) to the new row and
+ * its event, or to a typed refusal. The store reads the row, calls one of these, and writes
+ * the result under a compare-and-set on what it read; so every backend and every path
+ * (single, batch, sweep) decides alike.
+ */
+#ifndef HF_CORE_STEP_H
+#define HF_CORE_STEP_H
+
+#include "base/arena.h"
+#include "core/lease.h"
+#include "core/retry.h"
+#include "core/row.h"
+
+/* The moment and the circumstances of a call. Time and chance are values. */
+struct hf_env {
+    hf_ms now;       /* wall */
+    hf_ms lease_now; /* lease clock */
+    int64_t store;   /* store incarnation */
+    uint64_t random; /* for jitter */
+    const char *actor_kind;
+    const char *actor;
+    const char *correlation_id;
+    const struct hf_policy *policy; /* in force for the row's source and kind, complete */
+    const char *holder;             /* JSON of the process that a claim or resume ties to */
+};
+
+enum hf_step_kind {
+    HF_STEP_WRITE,    /* write *ret_row: its status changed, one event goes with it */
+    HF_STEP_QUIET,    /* write *ret_row: no transition (renew, touch, recorded request) */
+    HF_STEP_REPEAT,   /* applied before by the same token: answer with the row, write nothing */
+    HF_STEP_NOTHING,  /* sweep: nothing is due */
+};
+
+struct hf_step {
+    enum hf_step_kind kind;
+    struct hf_row row;           /* the new row */
+    const char *extra_event;     /* QUIET: type of a non-transition event to append, or NULL */
+    const char *escalate_kind;   /* sweep: create a unit of this kind beside, or NULL */
+};
+
+/* Apply one change (any verb of hf_work_change) to a row that was found. Input has been
+ * validated (hf_change_check). Refusals: HF_ELEASELOST is checked first when a token is
+ * given; then HF_ETRANSITION, HF_EPOLICY, HF_EINVAL. New texts come from the arena. */
+int hf_step_change(struct hf_arena *arena, const struct hf_row *row,
+                   const struct hf_change *change, const struct hf_env *env,
+                   struct hf_step *ret_step, struct hf_err *err);
+
+/* Claim one given row (by id; also what a set-based claim does to each row). */
+int hf_step_claim(struct hf_arena *arena, const struct hf_row *row,
+                  const struct hf_claimant *who, const struct hf_env *env,
+                  struct hf_step *ret_step, struct hf_err *err);
+
+/* What a sweep does to this row now. `proof` is a JSON proof of the holder's death, NULL
+ * without one; it is stored in the event. A live lease that is merely due for a look gives
+ * QUIET with lease_check_at pushed. */
+int hf_step_sweep(struct hf_arena *arena, const struct hf_row *row, const char *proof,
+                  const struct hf_env *env, struct hf_step *ret_step, struct hf_err *err);
+
+/* The row that a create request makes (seq 0, work_id as given): policy applied, first
+ * status, gate, deadlines, retry policy fixed. Input has been validated (hf_new_check). */
+int hf_step_create(struct hf_arena *arena, const struct hf_new *request, const char *work_id,
+                   const struct hf_caller *who, const struct hf_env *env,
+                   struct hf_row *ret_row, struct hf_err *err);
+
+/* Input checks that need no row: limits, UTF-8, JSON, required fields, exclusive fields. */
+int hf_new_check(const struct hf_new *request, struct hf_err *err);
+int hf_claim_check(const struct hf_claim *claim, struct hf_err *err);
+int hf_change_check(const struct hf_change *change, struct hf_err *err);
+int hf_caller_check(const struct hf_caller *who, struct hf_err *err);
+
+/* SHA-256 of the request as typed (not as completed by policy): rule 15. */
+int hf_new_hash(const struct hf_new *request, const struct hf_caller *who,
+                uint8_t ret_hash[32], struct hf_err *err);
+
+#endif
