@@ -12,8 +12,8 @@
 enum hf_by {
     HF_BY_CREATE,
     HF_BY_CLAIM,
-    HF_BY_HOLDER,   /* a valid token */
-    HF_BY_ANYBODY,  /* resume, cancel, requeue: an operator or another program */
+    HF_BY_HOLDER,    /* a valid token */
+    HF_BY_ANYBODY,   /* resume, cancel, requeue: an operator or another program */
     HF_BY_AUTHORITY, /* names itself, for externally owned rows */
     HF_BY_SWEEP
 };
