@@ -8,7 +8,8 @@
 extern const struct hf_policy hf_policy_builtin;
 
 /* Where `narrow` leaves a field unset, `wide` decides. */
-struct hf_policy hf_policy_merge(const struct hf_policy *narrow, const struct hf_policy *wide);
+struct hf_policy hf_policy_merge(const struct hf_policy *narrow,
+                                 const struct hf_policy *wide);
 
 /* Field names, ranges, ttl >= 3 * renew, retry policy text, close rule. */
 int hf_policy_check(const struct hf_policy *policy, struct hf_err *err);
