@@ -21,21 +21,40 @@ struct hf_env {
     const char *actor;
     const char *correlation_id;
     const struct hf_policy *policy; /* in force for the row's source and kind, complete */
-    const char *holder;             /* JSON of the process that a claim or resume ties to */
+    const char *holder; /* JSON of the process that a claim or resume ties to */
 };
 
 enum hf_step_kind {
-    HF_STEP_WRITE,    /* write *ret_row: its status changed, one event goes with it */
-    HF_STEP_QUIET,    /* write *ret_row: no transition (renew, touch, recorded request) */
-    HF_STEP_REPEAT,   /* applied before by the same token: answer with the row, write nothing */
-    HF_STEP_NOTHING,  /* sweep: nothing is due */
+    HF_STEP_WRITE,  /* write the row: its status changed, one event goes with it */
+    HF_STEP_QUIET,  /* write the row: no transition (renew, touch, recorded request) */
+    HF_STEP_REPEAT, /* applied before: answer with the row, write nothing */
+    HF_STEP_NOTHING /* sweep: nothing is due */
+};
+
+/* What a sweep found, for its report. */
+enum hf_swept {
+    HF_SWEPT_NOTHING,
+    HF_SWEPT_REQUEUED,  /* lapsed or dead, rerunnable: queued again */
+    HF_SWEPT_RETRIED,   /* a timeout that the retry policy turns into a retry */
+    HF_SWEPT_TIMED_OUT, /* by lease, start, execution or wait */
+    HF_SWEPT_FAILED,    /* attempts exhausted */
+    HF_SWEPT_ABANDONED,
+    HF_SWEPT_PROMOTED, /* due or retry time reached */
+    HF_SWEPT_ESCALATED,
+    HF_SWEPT_PUSHED, /* a live lease, looked at again later */
+    HF_SWEPT_SILENT, /* a started owner_bound row with a lapsed lease, left alone */
+    HF_SWEPT_OVERDUE /* a started owner_bound row past its wait, reported once */
 };
 
 struct hf_step {
     enum hf_step_kind kind;
-    struct hf_row row;           /* the new row */
-    const char *extra_event;     /* QUIET: type of a non-transition event to append, or NULL */
-    const char *escalate_kind;   /* sweep: create a unit of this kind beside, or NULL */
+    struct hf_row row; /* the new row; without a transition its event stays as it was */
+    const char
+        *extra_event; /* QUIET: type of a non-transition event to append, or NULL */
+    const char *extra_message; /* of that event */
+    const char *extra_note;    /* JSON payload of that event */
+    const char *escalate_kind; /* sweep: create a unit of this kind beside, or NULL */
+    enum hf_swept swept;       /* sweep only */
 };
 
 /* Apply one change (any verb of hf_work_change) to a row that was found. Input has been
@@ -58,9 +77,9 @@ int hf_step_sweep(struct hf_arena *arena, const struct hf_row *row, const char *
 
 /* The row that a create request makes (seq 0, work_id as given): policy applied, first
  * status, gate, deadlines, retry policy fixed. Input has been validated (hf_new_check). */
-int hf_step_create(struct hf_arena *arena, const struct hf_new *request, const char *work_id,
-                   const struct hf_caller *who, const struct hf_env *env,
-                   struct hf_row *ret_row, struct hf_err *err);
+int hf_step_create(struct hf_arena *arena, const struct hf_new *request,
+                   const char *work_id, const struct hf_caller *who,
+                   const struct hf_env *env, struct hf_row *ret_row, struct hf_err *err);
 
 /* Input checks that need no row: limits, UTF-8, JSON, required fields, exclusive fields. */
 int hf_new_check(const struct hf_new *request, struct hf_err *err);
