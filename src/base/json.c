@@ -71,7 +71,8 @@ static const char *complaint(enum json_error_code code)
 }
 
 /* jansson does not always say that memory ran out: it may leave the text empty, or take a
- * string it had no room for as a syntax error. */
+ * string it had no room for as a syntax error. (That last is still believed for the rare
+ * texts of which the scan is not sure.) */
 static bool ran_out(const json_error_t *error, struct hf_span text)
 {
     return json_error_code(error) == json_error_out_of_memory || error->text[0] == '\0' ||

@@ -78,7 +78,7 @@ static void put_exponent(struct number *to, const struct decimal *decimal)
     exponent = abs(exponent);
     for (int power = 100; power > 0; power /= 10) {
         char digit = (char)('0' + exponent / power % 10);
-        if (exponent >= power)
+        if (exponent >= power || power == 1)
             put(to, &digit, 1);
     }
 }

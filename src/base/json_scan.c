@@ -95,7 +95,22 @@ static int hex_value(unsigned char c)
     return -1;
 }
 
-/* After the backslash. NUL and surrogates have rules of their own: not here. */
+/* The four digits of \uXXXX, or -1. */
+static int take_code_unit(struct scan *scan)
+{
+    if (scan->end - scan->at < 4)
+        return -1;
+    int code = 0;
+    for (int i = 0; i < 4; i++) {
+        int digit = hex_value(*scan->at++);
+        if (digit < 0)
+            return -1;
+        code = code * 16 + digit;
+    }
+    return code;
+}
+
+/* After the backslash. NUL is refused, and surrogates come in pairs. */
 static bool take_escape(struct scan *scan)
 {
     if (at_end(scan))
@@ -103,16 +118,13 @@ static bool take_escape(struct scan *scan)
     unsigned char kind = *scan->at++;
     if (kind != 'u')
         return kind != '\0' && strchr("\"\\/bfnrt", kind) != NULL;
-    if (scan->end - scan->at < 4)
+    int code = take_code_unit(scan);
+    if (code < 0xd800 || code > 0xdfff)
+        return code > 0;
+    if (code > 0xdbff || !take(scan, '\\') || !take(scan, 'u'))
         return false;
-    int code = 0;
-    for (int i = 0; i < 4; i++) {
-        int digit = hex_value(*scan->at++);
-        if (digit < 0)
-            return false;
-        code = code * 16 + digit;
-    }
-    return code != 0 && (code < 0xd800 || code > 0xdfff);
+    int second = take_code_unit(scan);
+    return second >= 0xdc00 && second <= 0xdfff;
 }
 
 static bool take_string(struct scan *scan, bool escapes)
@@ -181,10 +193,11 @@ static bool take_number(struct scan *scan)
             return false;
     }
     if (take(scan, 'e') || take(scan, 'E')) {
-        if (!take(scan, '-'))
-            (void)take(scan, '+'); /* may be there */
-        size_t exponent = take_digits(scan);
-        if (exponent == 0 || exponent > EXPONENT_DIGITS_MAX)
+        bool minus = take(scan, '-');
+        if (!minus)
+            (void)take(scan, '+');           /* may be there */
+        size_t exponent = take_digits(scan); /* too small is 0, too large is an error */
+        if (exponent == 0 || exponent > (minus ? 3 : EXPONENT_DIGITS_MAX))
             return false;
     }
     return true;

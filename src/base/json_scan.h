@@ -5,8 +5,8 @@
 #include <holdfast/types.h>
 
 /* True only for text that hf_json_parse certainly accepts. False says nothing: the text
- * may be wrong, or only rare (a key with an escape, a surrogate pair, an object with very
- * many keys, a long number). */
+ * may be wrong, or only rare (a key with an escape, an object with very many keys, a long
+ * number). */
 bool hf_json_plain(struct hf_span text);
 
 #endif
