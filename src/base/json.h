@@ -1,4 +1,4 @@
-/* JSON: strict reading (jansson behind it) and a canonical writer.
+/* JSON: strict reading into jansson's values, a canonical form, and a writer.
  *
  * Canonical form: keys sorted by their bytes, no white space, whole numbers that fit
  * int64_t as decimal (1.0 and 1e0 are 1), other numbers with the fewest digits that read

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/json_read.h"
 
 #define DIGITS_MAX 17 /* enough to tell any two doubles apart */
 #define DIGITS_MIN 15 /* a normal double that has this few or fewer shows them here */
@@ -78,7 +79,7 @@ static void put_exponent(struct number *to, const struct decimal *decimal)
     exponent = abs(exponent);
     for (int power = 100; power > 0; power /= 10) {
         char digit = (char)('0' + exponent / power % 10);
-        if (exponent >= power || power == 1)
+        if (exponent >= power)
             put(to, &digit, 1);
     }
 }
@@ -97,17 +98,12 @@ static void put_plain(struct number *to, const struct decimal *decimal)
 }
 
 /* Whether the digits read back as exactly `value`. */
-static int reads_back(const struct decimal *decimal, double value, bool *ret_same)
+static bool reads_back(const struct decimal *decimal, double value)
 {
-    struct number number = { .len = 0 };
-    put_exponent(&number, decimal); /* with an exponent it is read as a real */
-    json_error_t error;
-    json_t *read = json_loadb(number.text, number.len, JSON_DECODE_ANY, &error);
-    if (!read && json_error_code(&error) != json_error_numeric_overflow)
-        return HF_ENOMEM;
-    *ret_same = read && json_real_value(read) == value;
-    json_decref(read);
-    return 0;
+    char digits[DIGITS_MAX + 32];
+    memcpy(digits, decimal->digits, (size_t)decimal->count);
+    digits[decimal->count] = '\0';
+    return hf_json_real(digits, decimal->point - decimal->count) == value;
 }
 
 /* The next larger number with `digits` digits. */
@@ -141,10 +137,11 @@ static int shortest(double value, struct decimal *ret_decimal)
                                 JSON_ENCODE_ANY | JSON_REAL_PRECISION((size_t)digits));
         hf_assert(len <= sizeof(text));
         *ret_decimal = decimal_of(text, len);
-        rc = len > 0 ? reads_back(ret_decimal, value, &same) : HF_ENOMEM;
+        rc = len > 0 ? 0 : HF_ENOMEM;
+        same = rc == 0 && reads_back(ret_decimal, value);
         if (rc == 0 && !same) {
             *ret_decimal = stepped_up(*ret_decimal, digits);
-            rc = reads_back(ret_decimal, value, &same);
+            same = reads_back(ret_decimal, value);
         }
     }
     json_decref(real);

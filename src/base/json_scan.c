@@ -1,7 +1,4 @@
-/* The check on the way of every enqueued payload: about a tenth of the cost of a parse,
- * and no memory. It never says no, so all verdicts and messages stay in one place, json.c,
- * and where this and jansson could differ it leaves the text to jansson.
- */
+/* The grammar of JSON, once. See json_scan.h. */
 #include "base/json_scan.h"
 
 #include <string.h>
@@ -11,33 +8,38 @@
 #include "base/err.h"
 #include "base/text.h"
 
-#define LEVELS_MAX 64      /* one bit each in a word */
-#define KEYS_MAX 128       /* of all objects that are open at one time */
-#define INT_DIGITS_MAX 18  /* any such number fits int64_t */
-#define REAL_DIGITS_MAX 60 /* with the exponents below, far under DBL_MAX */
-#define EXPONENT_DIGITS_MAX 2
-
-struct scan {
-    const unsigned char *at;
-    const unsigned char *end;
-    int depth;
-    uint64_t in_object; /* one bit a level */
-    size_t key_count;   /* of `keys` */
-    size_t first_key[LEVELS_MAX];
-    uint64_t keys[KEYS_MAX]; /* hashes: equal keys have equal hashes */
+enum want {
+    WANT_VALUE,
+    WANT_FIRST, /* after an opening bracket: a value or key, or the end */
+    WANT_REST   /* after a value: a comma, an end, or the end of the text */
 };
 
-static bool at_end(const struct scan *scan)
+static const char ends_early[] = "is JSON that ends too early";
+static const char not_json[] = "is not valid JSON";
+
+static enum hf_json_event bad(struct hf_json_scan *scan, int code, const char *fault)
+{
+    scan->code = code;
+    scan->fault = fault;
+    return HF_JSON_EV_BAD;
+}
+
+static bool at_end(const struct hf_json_scan *scan)
 {
     return scan->at == scan->end;
 }
 
-static bool peek_is(const struct scan *scan, unsigned char c)
+static enum hf_json_event unexpected(struct hf_json_scan *scan)
+{
+    return bad(scan, HF_EINVAL, at_end(scan) ? ends_early : not_json);
+}
+
+static bool peek_is(const struct hf_json_scan *scan, char c)
 {
     return !at_end(scan) && *scan->at == c;
 }
 
-static bool take(struct scan *scan, unsigned char c)
+static bool take(struct hf_json_scan *scan, char c)
 {
     if (!peek_is(scan, c))
         return false;
@@ -45,7 +47,7 @@ static bool take(struct scan *scan, unsigned char c)
     return true;
 }
 
-static void skip_space(struct scan *scan)
+static void skip_space(struct hf_json_scan *scan)
 {
     while (!at_end(scan) && (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\t' ||
                              *scan->at == '\r'))
@@ -60,12 +62,12 @@ static bool is_plain(unsigned char byte)
 /* Whether a byte of the word is zero, exactly. */
 static bool has_zero(uint64_t word)
 {
-    return ((word - UINT64_C(0x0101010101010101)) & ~word &
-            UINT64_C(0x8080808080808080)) != 0;
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    return ((word - ones) & ~word & (0x80 * ones)) != 0;
 }
 
 /* Whether all eight bytes are is_plain. */
-static bool plain_word(const unsigned char *at)
+static bool plain_word(const char *at)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     uint64_t word = 0;
@@ -76,15 +78,15 @@ static bool plain_word(const unsigned char *at)
            !has_zero(word ^ '\\' * ones);
 }
 
-static void skip_plain(struct scan *scan)
+static void skip_plain(struct hf_json_scan *scan)
 {
     while (scan->end - scan->at >= 8 && plain_word(scan->at))
         scan->at += 8;
-    while (!at_end(scan) && is_plain(*scan->at))
+    while (!at_end(scan) && is_plain((unsigned char)*scan->at))
         scan->at++;
 }
 
-static int hex_value(unsigned char c)
+static int hex_value(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -95,14 +97,14 @@ static int hex_value(unsigned char c)
     return -1;
 }
 
-/* The four digits of \uXXXX, or -1. */
-static int take_code_unit(struct scan *scan)
+/* Four hex digits as a number, or -1. */
+static int32_t code_unit(const char *at, const char *end)
 {
-    if (scan->end - scan->at < 4)
+    if (end - at < 4)
         return -1;
-    int code = 0;
+    int32_t code = 0;
     for (int i = 0; i < 4; i++) {
-        int digit = hex_value(*scan->at++);
+        int digit = hex_value(at[i]);
         if (digit < 0)
             return -1;
         code = code * 16 + digit;
@@ -110,192 +112,236 @@ static int take_code_unit(struct scan *scan)
     return code;
 }
 
-/* After the backslash. NUL is refused, and surrogates come in pairs. */
-static bool take_escape(struct scan *scan)
+/* After "\u": the character, -1 where there is none. Surrogates come in pairs. */
+static int32_t take_code_point(const char **at, const char *end)
 {
-    if (at_end(scan))
-        return false;
-    unsigned char kind = *scan->at++;
-    if (kind != 'u')
-        return kind != '\0' && strchr("\"\\/bfnrt", kind) != NULL;
-    int code = take_code_unit(scan);
-    if (code < 0xd800 || code > 0xdfff)
-        return code > 0;
-    if (code > 0xdbff || !take(scan, '\\') || !take(scan, 'u'))
-        return false;
-    int second = take_code_unit(scan);
-    return second >= 0xdc00 && second <= 0xdfff;
+    int32_t first = code_unit(*at, end);
+    if (first < 0)
+        return -1;
+    *at += 4;
+    if (first < 0xd800 || first > 0xdfff)
+        return first;
+    if (first > 0xdbff || end - *at < 2 || (*at)[0] != '\\' || (*at)[1] != 'u')
+        return -1;
+    int32_t second = code_unit(*at + 2, end);
+    if (second < 0xdc00 || second > 0xdfff)
+        return -1;
+    *at += 6;
+    return 0x10000 + (first - 0xd800) * 0x400 + (second - 0xdc00);
 }
 
-static bool take_string(struct scan *scan, bool escapes)
+/* The byte that a two-character escape stands for, or NUL. */
+static char short_escape(char name)
 {
-    if (!take(scan, '"'))
+    static const char names[] = "\"\\/bfnrt";
+    static const char bytes[] = "\"\\/\b\f\n\r\t";
+    const char *found = name ? strchr(names, name) : NULL;
+    return found ? bytes[found - names] : '\0';
+}
+
+/* After the backslash. */
+static bool take_escape(struct hf_json_scan *scan)
+{
+    scan->token_escaped = true;
+    if (!at_end(scan) && short_escape(*scan->at) != '\0') {
+        scan->at++;
+        return true;
+    }
+    if (!take(scan, 'u')) {
+        (void)unexpected(scan);
         return false;
+    }
+    int32_t point = take_code_point(&scan->at, scan->end);
+    if (point < 0)
+        (void)unexpected(scan);
+    else if (point == 0)
+        (void)bad(scan, HF_EINVAL, "has a NUL in a string");
+    return point > 0;
+}
+
+/* What stands in a string and is neither plain, quote nor backslash. */
+static bool take_character(struct hf_json_scan *scan)
+{
+    size_t step = hf_utf8_next(scan->at, (size_t)(scan->end - scan->at));
+    if (step > 1) {
+        scan->at += step;
+        return true;
+    }
+    if (peek_is(scan, '\0'))
+        (void)bad(scan, HF_EINVAL, "has a NUL in a string");
+    else if (step == 1 || at_end(scan))
+        (void)unexpected(scan);
+    else
+        (void)bad(scan, HF_EINVAL, "is not valid UTF-8");
+    return false;
+}
+
+static bool take_string(struct hf_json_scan *scan)
+{
+    scan->at++; /* the quote, seen by the caller */
+    scan->token = scan->at;
+    scan->token_escaped = false;
     for (;;) {
         skip_plain(scan);
+        scan->token_len = (size_t)(scan->at - scan->token);
         if (take(scan, '"'))
             return true;
-        if (take(scan, '\\')) {
-            if (!escapes || !take_escape(scan))
-                return false;
-            continue;
-        }
-        /* Control bytes are one byte long to hf_utf8_next, and not allowed here. */
-        size_t step = hf_utf8_next(scan->at, (size_t)(scan->end - scan->at));
-        if (step < 2)
+        if (take(scan, '\\') ? !take_escape(scan) : !take_character(scan))
             return false;
-        scan->at += step;
     }
 }
 
-static uint64_t hash_of(const unsigned char *at, const unsigned char *end)
+static bool take_digits(struct hf_json_scan *scan)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (; at < end; at++)
-        hash = (hash ^ *at) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-/* The key, if the object has none like it, and the colon. */
-static bool take_key(struct scan *scan)
-{
-    skip_space(scan);
-    const unsigned char *start = scan->at;
-    if (scan->key_count == KEYS_MAX || !take_string(scan, false))
-        return false;
-    uint64_t hash = hash_of(start, scan->at);
-    for (size_t i = scan->first_key[scan->depth - 1]; i < scan->key_count; i++)
-        if (scan->keys[i] == hash)
-            return false;
-    scan->keys[scan->key_count++] = hash;
-    skip_space(scan);
-    return take(scan, ':');
-}
-
-static size_t take_digits(struct scan *scan)
-{
-    const unsigned char *start = scan->at;
+    const char *start = scan->at;
     while (!at_end(scan) && *scan->at >= '0' && *scan->at <= '9')
         scan->at++;
-    return (size_t)(scan->at - start);
+    return scan->at > start;
 }
 
-static bool take_number(struct scan *scan)
+static enum hf_json_event take_number(struct hf_json_scan *scan)
 {
+    scan->token = scan->at;
     (void)take(scan, '-'); /* may be there */
-    bool zero = peek_is(scan, '0');
-    size_t whole = take_digits(scan);
-    if (whole == 0 || whole > INT_DIGITS_MAX || (zero && whole > 1))
-        return false;
-    if (take(scan, '.')) {
-        size_t fraction = take_digits(scan);
-        if (fraction == 0 || fraction > REAL_DIGITS_MAX)
-            return false;
-    }
-    if (take(scan, 'e') || take(scan, 'E')) {
-        bool minus = take(scan, '-');
-        if (!minus)
-            (void)take(scan, '+');           /* may be there */
-        size_t exponent = take_digits(scan); /* too small is 0, too large is an error */
-        if (exponent == 0 || exponent > (minus ? 3 : EXPONENT_DIGITS_MAX))
-            return false;
-    }
-    return true;
+    /* No digit may follow a leading zero. */
+    if (!take(scan, '0') && !take_digits(scan))
+        return unexpected(scan);
+    bool fraction = take(scan, '.');
+    if (fraction && !take_digits(scan))
+        return unexpected(scan);
+    bool exponent = take(scan, 'e') || take(scan, 'E');
+    if (exponent && !take(scan, '-'))
+        (void)take(scan, '+'); /* may be there */
+    if (exponent && !take_digits(scan))
+        return unexpected(scan);
+    scan->token_len = (size_t)(scan->at - scan->token);
+    scan->token_real = fraction || exponent;
+    return HF_JSON_EV_NUMBER;
 }
 
-static bool take_word(struct scan *scan, const char *word)
+static enum hf_json_event take_word(struct hf_json_scan *scan, const char *word,
+                                    enum hf_json_event event)
 {
-    size_t len = strlen(word);
-    if ((size_t)(scan->end - scan->at) < len || memcmp(scan->at, word, len) != 0)
-        return false;
-    scan->at += len;
-    return true;
+    for (; *word; word++)
+        if (!take(scan, *word))
+            return unexpected(scan);
+    return event;
 }
 
-static bool take_scalar(struct scan *scan)
-{
-    if (at_end(scan))
-        return false;
-    switch (*scan->at) {
-    case '"': return take_string(scan, true);
-    case 't': return take_word(scan, "true");
-    case 'f': return take_word(scan, "false");
-    case 'n': return take_word(scan, "null");
-    default: return take_number(scan);
-    }
-}
-
-static bool in_object(const struct scan *scan)
+static bool in_object(const struct hf_json_scan *scan)
 {
     return (scan->in_object >> (scan->depth - 1) & 1) != 0;
 }
 
-static bool take_close(struct scan *scan)
+static enum hf_json_event take_open(struct hf_json_scan *scan, bool object)
 {
-    if (!take(scan, in_object(scan) ? '}' : ']'))
-        return false;
-    scan->depth--;
-    scan->key_count = scan->first_key[scan->depth];
-    return true;
-}
-
-/* A scalar or an empty container, or the brackets (and first key) that lead to a value:
- * then *ret_open is true. */
-static bool take_value(struct scan *scan, bool *ret_open)
-{
-    skip_space(scan);
-    *ret_open = false;
-    bool object = peek_is(scan, '{');
-    if (!object && !peek_is(scan, '['))
-        return take_scalar(scan);
     if (scan->depth == HF_MAX_JSON_DEPTH)
-        return false;
-
+        return bad(scan, HF_ETOOBIG, "is nested too deep");
     scan->at++;
     uint64_t bit = UINT64_C(1) << scan->depth;
     scan->in_object = object ? scan->in_object | bit : scan->in_object & ~bit;
-    scan->first_key[scan->depth] = scan->key_count;
     scan->depth++;
+    scan->want = WANT_FIRST;
+    return object ? HF_JSON_EV_OBJECT : HF_JSON_EV_ARRAY;
+}
+
+static enum hf_json_event take_value(struct hf_json_scan *scan)
+{
     skip_space(scan);
-    if (take_close(scan))
-        return true;
-    *ret_open = true;
-    return !object || take_key(scan);
-}
-
-/* After a value: closes what ends here, up to the next comma or the end of the text. */
-static bool take_rest(struct scan *scan)
-{
-    for (;;) {
-        skip_space(scan);
-        if (scan->depth == 0)
-            return at_end(scan);
-        if (take(scan, ','))
-            return !in_object(scan) || take_key(scan);
-        if (!take_close(scan))
-            return false;
+    scan->want = WANT_REST;
+    switch (at_end(scan) ? '\0' : *scan->at) {
+    case '{': return take_open(scan, true);
+    case '[': return take_open(scan, false);
+    case '"': return take_string(scan) ? HF_JSON_EV_STRING : HF_JSON_EV_BAD;
+    case 't': return take_word(scan, "true", HF_JSON_EV_TRUE);
+    case 'f': return take_word(scan, "false", HF_JSON_EV_FALSE);
+    case 'n': return take_word(scan, "null", HF_JSON_EV_NULL);
+    default: return take_number(scan);
     }
 }
 
-bool hf_json_plain(struct hf_span text)
+static enum hf_json_event take_key(struct hf_json_scan *scan)
 {
-    hf_assert(HF_MAX_JSON_DEPTH <= LEVELS_MAX);
-    struct scan scan;
-    scan.at = text.len ? text.at : (const void *)""; /* no arithmetic on NULL */
-    scan.end = scan.at + text.len;
-    scan.depth = 0;
-    scan.in_object = 0;
-    scan.key_count = 0;
+    skip_space(scan);
+    if (!peek_is(scan, '"'))
+        return unexpected(scan);
+    if (!take_string(scan))
+        return HF_JSON_EV_BAD;
+    skip_space(scan);
+    if (!take(scan, ':'))
+        return unexpected(scan);
+    scan->want = WANT_VALUE;
+    return HF_JSON_EV_KEY;
+}
 
-    for (;;) {
-        bool open = false;
-        if (!take_value(&scan, &open))
-            return false;
-        if (open)
-            continue;
-        if (!take_rest(&scan))
-            return false;
-        if (scan.depth == 0)
-            return true;
+static enum hf_json_event take_item(struct hf_json_scan *scan)
+{
+    return in_object(scan) ? take_key(scan) : take_value(scan);
+}
+
+void hf_json_scan_begin(struct hf_json_scan *scan, struct hf_span text)
+{
+    hf_assert(HF_MAX_JSON_DEPTH <= 64); /* bits of in_object */
+    const char *start = text.len > 0 ? text.at : "";
+    *scan = (struct hf_json_scan){
+        .start = start,
+        .at = start,
+        .end = start + text.len,
+        .want = WANT_VALUE,
+    };
+}
+
+enum hf_json_event hf_json_scan_next(struct hf_json_scan *scan)
+{
+    if (scan->fault)
+        return HF_JSON_EV_BAD;
+    if (scan->want == WANT_VALUE)
+        return take_value(scan);
+
+    skip_space(scan);
+    if (scan->depth == 0)
+        return at_end(scan) ? HF_JSON_EV_DONE
+                            : bad(scan, HF_EINVAL, "has something after its JSON value");
+    if (take(scan, in_object(scan) ? '}' : ']')) {
+        scan->depth--;
+        scan->want = WANT_REST;
+        return HF_JSON_EV_CLOSE;
     }
+    if (scan->want == WANT_FIRST || take(scan, ','))
+        return take_item(scan);
+    return unexpected(scan);
+}
+
+static size_t put_utf8(int32_t point, char *out)
+{
+    if (point < 0x80) {
+        out[0] = (char)point;
+        return 1;
+    }
+    size_t len = point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    for (size_t i = len - 1; i > 0; i--) {
+        out[i] = (char)(0x80 | (point & 0x3f));
+        point >>= 6;
+    }
+    static const int first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+    out[0] = (char)(first[len] | point);
+    return len;
+}
+
+size_t hf_json_unescape(const char *token, size_t len, char *out)
+{
+    const char *end = token + len;
+    char *to = out;
+    while (token < end) {
+        if (*token != '\\') {
+            *to++ = *token++;
+        } else if (token[1] != 'u') {
+            *to++ = short_escape(token[1]);
+            token += 2;
+        } else {
+            token += 2;
+            to += put_utf8(take_code_point(&token, end), to);
+        }
+    }
+    return (size_t)(to - out);
 }

@@ -1,12 +1,50 @@
-/* A quick look at JSON text that builds nothing. */
+/* JSON text as a row of events: strict, iterative, without memory. What it accepts is JSON
+ * (RFC 8259) in UTF-8, nested at most HF_MAX_JSON_DEPTH deep, without NUL in strings; that
+ * keys are not repeated and numbers not too large is for its callers to see.
+ */
 #ifndef HF_BASE_JSON_SCAN_H
 #define HF_BASE_JSON_SCAN_H
 
 #include <holdfast/types.h>
 
-/* True only for text that hf_json_parse certainly accepts. False says nothing: the text
- * may be wrong, or only rare (a key with an escape, an object with very many keys, a long
- * number). */
-bool hf_json_plain(struct hf_span text);
+enum hf_json_event {
+    HF_JSON_EV_BAD,    /* `code` and `fault` say why, `at` where */
+    HF_JSON_EV_DONE,   /* the one value is complete, and the text with it */
+    HF_JSON_EV_OBJECT, /* begins */
+    HF_JSON_EV_ARRAY,  /* begins */
+    HF_JSON_EV_CLOSE,  /* of the innermost of these */
+    HF_JSON_EV_KEY,    /* with a token; its value comes next */
+    HF_JSON_EV_STRING, /* with a token */
+    HF_JSON_EV_NUMBER, /* with a token */
+    HF_JSON_EV_TRUE,
+    HF_JSON_EV_FALSE,
+    HF_JSON_EV_NULL
+};
+
+/* Read-only to callers. */
+struct hf_json_scan {
+    const char *start;
+    const char *at;
+    const char *end;
+    int depth;          /* objects and arrays that are open */
+    uint64_t in_object; /* one bit a level */
+    int want;
+
+    const char *token; /* of a string, what is between the quotes */
+    size_t token_len;
+    bool token_escaped; /* a string that has escapes */
+    bool token_real;    /* a number that has a fraction or an exponent */
+
+    int code;
+    const char *fault;
+};
+
+/* The text must stay until the last event. */
+void hf_json_scan_begin(struct hf_json_scan *scan, struct hf_span text);
+enum hf_json_event hf_json_scan_next(struct hf_json_scan *scan);
+
+/* The text of a string token without its escapes, which is never longer: `out` has room
+ * for token_len bytes. Gives the length; there is no NUL. */
+size_t hf_json_unescape(const char *token, size_t len, char *out);
 
 #endif
