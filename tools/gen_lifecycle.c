@@ -1,0 +1,223 @@
+/* Prints what follows from the table of edges: SQL guards and documentation.
+ *
+ *     gen_lifecycle checks     CHECK lines for the enum columns of work_state
+ *     gen_lifecycle law        the statement that refuses an illegal change, for a trigger
+ *     gen_lifecycle birth      the guard of first statuses, as a trigger
+ *     gen_lifecycle guards     all of it as one script, the law as a trigger of its own
+ *     gen_lifecycle markdown   the edge table and the matrix
+ *     gen_lifecycle mermaid    the state diagram
+ *
+ * OR chains and no IN lists: in a CHECK an IN list halves the speed of SQLite's inserts.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/lifecycle.h"
+
+static const char *const gates[] = { "due", "lane", "limit", "rate", "held", NULL };
+static const char *const waits[] = { "user", "external", NULL };
+
+static const char *const by_words[] = {
+    [HF_BY_CREATE] = "creator",       [HF_BY_CLAIM] = "claimant",
+    [HF_BY_HOLDER] = "holder, token", [HF_BY_ANYBODY] = "anybody",
+    [HF_BY_AUTHORITY] = "authority",  [HF_BY_SWEEP] = "sweep",
+};
+
+/* ---- CHECKs ------------------------------------------------------------------------ */
+
+static void begin_check(const char *column, bool nullable)
+{
+    printf("    CHECK (");
+    if (nullable)
+        printf("%s IS NULL OR ", column);
+}
+
+static void check_list(const char *column, const char *const *words)
+{
+    begin_check(column, true);
+    for (size_t i = 0; words[i]; i++)
+        printf("%s%s = '%s'", i ? " OR " : "", column, words[i]);
+    printf("),\n");
+}
+
+static void print_checks(void)
+{
+    begin_check("status", false);
+    for (int i = 1; i < HF_STATUS_COUNT; i++)
+        printf("%sstatus = '%s'", i > 1 ? " OR " : "", hf_status_word((enum hf_status)i));
+    printf("),\n");
+    check_list("gate", gates);
+    begin_check("disposition", true);
+    for (int i = 1; i < HF_DISPOSITION_COUNT; i++)
+        printf("%sdisposition = '%s'", i > 1 ? " OR " : "",
+               hf_disposition_word((enum hf_disposition)i));
+    printf("),\n");
+    begin_check("source_system", false);
+    for (int i = 1; i < HF_SOURCE_COUNT; i++)
+        printf("%ssource_system = '%s'", i > 1 ? " OR " : "",
+               hf_source_word((enum hf_source)i));
+    printf("),\n");
+    check_list("waiting_kind", waits);
+}
+
+/* ---- the law ----------------------------------------------------------------------- */
+
+/* Targets of one status, or "" when it has none. A requeue also counts a generation. */
+static void print_targets(enum hf_status from, const char *indent)
+{
+    const char *between = "";
+    printf("%s(OLD.status = '%s' AND (", indent, hf_status_word(from));
+    for (int to = 1; to < HF_STATUS_COUNT; to++) {
+        if (!hf_edge_legal(from, (enum hf_status)to, NULL))
+            continue;
+        printf("%sNEW.status = '%s'", between, hf_status_word((enum hf_status)to));
+        between = " OR ";
+    }
+    printf(")");
+    if (hf_status_terminal(from))
+        printf(" AND NEW.generation = OLD.generation + 1");
+    printf(")");
+}
+
+static void print_law(const char *indent)
+{
+    printf("%sSELECT RAISE(ABORT, 'holdfast: illegal transition') WHERE NOT (\n", indent);
+    for (int from = 1; from < HF_STATUS_COUNT; from++) {
+        print_targets((enum hf_status)from, from > 1 ? "        OR " : "        ");
+        printf("\n");
+    }
+    printf("%s);\n", indent);
+}
+
+static void print_birth(void)
+{
+    const char *between = "";
+    printf("CREATE TRIGGER work_state_birth BEFORE INSERT ON work_state\nWHEN NOT (");
+    for (int to = 1; to < HF_STATUS_COUNT; to++) {
+        if (!hf_edge_legal(HF_STATUS_NONE, (enum hf_status)to, NULL))
+            continue;
+        /* The only row that is born waiting is nobody's here. */
+        if (to == HF_WAITING_EXTERNAL)
+            printf("%s(NEW.status = '%s' AND NEW.disposition = 'externally_owned')",
+                   between, hf_status_word((enum hf_status)to));
+        else
+            printf("%sNEW.status = '%s'", between, hf_status_word((enum hf_status)to));
+        between = " OR ";
+    }
+    printf(")\nBEGIN\n"
+           "    SELECT RAISE(ABORT, 'holdfast: illegal first status');\nEND;\n");
+}
+
+static void print_guards(void)
+{
+    printf("-- checks\n");
+    print_checks();
+    printf("\n-- law\n"
+           "CREATE TRIGGER work_state_edge BEFORE UPDATE OF status ON work_state\n"
+           "WHEN NEW.status <> OLD.status\nBEGIN\n");
+    print_law("    ");
+    printf("END;\n\n-- birth\n");
+    print_birth();
+}
+
+/* ---- documentation ----------------------------------------------------------------- */
+
+static const char *word_or(enum hf_status status, const char *otherwise)
+{
+    const char *word = hf_status_word(status);
+    return word ? word : otherwise;
+}
+
+static void print_edges(void)
+{
+    printf("| from | to | verb | by | condition | event |\n"
+           "|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < hf_edge_count; i++) {
+        const struct hf_edge *edge = &hf_edges[i];
+        printf("| %s | %s | %s | %s | %s | `%s` |\n", word_or(edge->from, "(new)"),
+               word_or(edge->to, "?"), edge->verb, by_words[edge->by], edge->condition,
+               hf_edge_event(edge->from, edge->to, edge->verb));
+    }
+}
+
+/* The verbs of one cell, each once, in the table's order. */
+static void print_cell(enum hf_status from, enum hf_status to)
+{
+    const char *between = " ";
+    for (size_t i = 0; i < hf_edge_count; i++) {
+        if (hf_edges[i].from != from || hf_edges[i].to != to)
+            continue;
+        printf("%s%s", between, hf_edges[i].verb);
+        between = ", ";
+    }
+    printf(" |");
+}
+
+static void print_matrix(void)
+{
+    printf("| from \\ to |");
+    for (int to = 1; to < HF_STATUS_COUNT; to++)
+        printf(" %s |", hf_status_word((enum hf_status)to));
+    printf("\n|---|");
+    for (int to = 1; to < HF_STATUS_COUNT; to++)
+        printf("---|");
+    printf("\n");
+    for (int from = 0; from < HF_STATUS_COUNT; from++) {
+        printf("| **%s** |", word_or((enum hf_status)from, "(new)"));
+        for (int to = 1; to < HF_STATUS_COUNT; to++)
+            print_cell((enum hf_status)from, (enum hf_status)to);
+        printf("\n");
+    }
+}
+
+static void print_markdown(void)
+{
+    print_edges();
+    printf("\n");
+    print_matrix();
+}
+
+static void print_mermaid(void)
+{
+    printf("stateDiagram-v2\n");
+    for (int from = 0; from < HF_STATUS_COUNT; from++) {
+        for (int to = 1; to < HF_STATUS_COUNT; to++) {
+            const char *between = ": ";
+            if (!hf_edge_legal((enum hf_status)from, (enum hf_status)to, NULL))
+                continue;
+            printf("    %s --> %s", word_or((enum hf_status)from, "[*]"),
+                   hf_status_word((enum hf_status)to));
+            for (size_t i = 0; i < hf_edge_count; i++) {
+                if ((int)hf_edges[i].from != from || (int)hf_edges[i].to != to)
+                    continue;
+                printf("%s%s", between, hf_edges[i].verb);
+                between = ", ";
+            }
+            printf("\n");
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc == 2 ? argv[1] : "";
+    if (strcmp(what, "checks") == 0)
+        print_checks();
+    else if (strcmp(what, "law") == 0)
+        print_law("    ");
+    else if (strcmp(what, "birth") == 0)
+        print_birth();
+    else if (strcmp(what, "guards") == 0)
+        print_guards();
+    else if (strcmp(what, "markdown") == 0)
+        print_markdown();
+    else if (strcmp(what, "mermaid") == 0)
+        print_mermaid();
+    else {
+        fprintf(stderr, "usage: gen_lifecycle "
+                        "checks|law|birth|guards|markdown|mermaid\n");
+        return 2;
+    }
+    return fflush(stdout) == 0 ? 0 : 1;
+}
