@@ -1,0 +1,130 @@
+/* Wake-ups through the sidecar's page.
+ *
+ * A topic is a word of the page and one bit of that word's waiters. A ring bumps the word
+ * and wakes as many waiters of its bit as it can feed. Hints only: whoever waits looks again
+ * after each slice, both at the word (a ring that woke somebody else) and at the database
+ * (a process that died between its commit and its ring, a foreign writer).
+ *
+ * A ticket is the word plus `stir`, a count of changes that this handle noticed by looking:
+ * so one look makes good for all its waiters.
+ */
+#include "store/lite.h"
+#include "store/lite_futex.h"
+
+/* Many waiters of one handle need not all look. */
+#define LOOK_EVERY_MS 20
+
+static _Atomic uint32_t *word_of(struct lite *lite, uint32_t topic)
+{
+    return &lite->side.page->bells[topic % LITE_BELLS];
+}
+
+static uint32_t bits_of(uint32_t topic)
+{
+    return 1u << (topic / LITE_BELLS % 32);
+}
+
+static uint32_t ticket(struct lite *lite, uint32_t topic)
+{
+    return atomic_load_explicit(word_of(lite, topic), memory_order_acquire) +
+           atomic_load_explicit(&lite->watch.stir, memory_order_acquire);
+}
+
+uint32_t lite_bell_seen(struct hf_sql *sql, uint32_t topic)
+{
+    return ticket(lite_of(sql), topic);
+}
+
+void lite_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
+{
+    struct lite *lite = lite_of(sql);
+    if (lite->read_only)
+        return;
+    _Atomic uint32_t *word = word_of(lite, topic);
+    (void)atomic_fetch_add_explicit(word, 1, memory_order_release);
+    lite_futex_wake_shared(word, bits_of(topic), count);
+}
+
+/* Under the watch's lock. An error counts as a change: the caller's own look will meet it,
+ * and can report it. */
+static bool data_moved(struct lite *lite)
+{
+    struct lite_watch *watch = &lite->watch;
+    int64_t version = 0;
+    bool first = !watch->conn;
+    if (first && lite_conn_new(lite, LITE_READS, &watch->conn, NULL) != 0)
+        return true;
+    if (lite_pragma(watch->conn, "PRAGMA data_version", &version, NULL) != 0)
+        return true;
+    bool moved = first || version != watch->data_version;
+    watch->data_version = version;
+    return moved;
+}
+
+static void look(struct lite *lite)
+{
+    struct lite_watch *watch = &lite->watch;
+    if (lite->memory)
+        return; /* nobody else can have changed it */
+    int rc = pthread_mutex_lock(&watch->lock);
+    hf_assert(rc == 0);
+    const struct hf_clock *clock = hf_clock_system();
+    hf_ms now = clock->mono_ms(clock->user);
+    if (now - watch->looked_at >= LOOK_EVERY_MS) {
+        watch->looked_at = now;
+        if (data_moved(lite))
+            (void)atomic_fetch_add_explicit(&watch->stir, 1, memory_order_release);
+    }
+    rc = pthread_mutex_unlock(&watch->lock);
+    hf_assert(rc == 0);
+}
+
+bool lite_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
+{
+    struct lite *lite = lite_of(sql);
+    while (ticket(lite, topic) == seen) {
+        if (ms <= 0)
+            return false;
+        hf_ms slice = ms < LITE_BELL_SLICE_MS ? ms : LITE_BELL_SLICE_MS;
+        hf_ms start = lite->clock->mono_ms(lite->clock->user);
+        if (lite->system_clock) {
+            uint32_t stir = atomic_load_explicit(&lite->watch.stir, memory_order_acquire);
+            lite_futex_wait_shared(word_of(lite, topic), seen - stir, bits_of(topic),
+                                   slice);
+        } else {
+            lite->clock->wait_ms(lite->clock->user, slice);
+        }
+        hf_ms passed = lite->clock->mono_ms(lite->clock->user) - start;
+        ms -= passed > 0 ? passed : 1; /* a clock that stands still must not hold us */
+        if (passed + 1 >= slice)
+            look(lite);
+    }
+    return true;
+}
+
+/* One call for each topic of a group, whatever the number of members that ring it. */
+void lite_ring_members(struct lite *lite, struct lite_member *const *members,
+                       size_t count)
+{
+    struct hf_ring rings[32];
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct hf_batch *batch = members[i]->batch;
+        for (size_t j = 0; members[i]->rc == 0 && j < batch->ring_count; j++) {
+            size_t at = 0;
+            while (at < used && rings[at].topic != batch->rings[j].topic)
+                at++;
+            if (at < used) {
+                uint32_t more = batch->rings[j].count;
+                uint32_t room = UINT32_MAX - rings[at].count;
+                rings[at].count += more < room ? more : room;
+            } else if (used < sizeof(rings) / sizeof(rings[0])) {
+                rings[used++] = batch->rings[j];
+            } else {
+                lite_bell_ring(&lite->sql, batch->rings[j].topic, batch->rings[j].count);
+            }
+        }
+    }
+    for (size_t i = 0; i < used; i++)
+        lite_bell_ring(&lite->sql, rings[i].topic, rings[i].count);
+}

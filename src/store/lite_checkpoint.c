@@ -1,0 +1,161 @@
+/* Moving the WAL's pages into the file, off the commit path.
+ *
+ * Commits only note how long the WAL is. A thread, started when it first passes a
+ * threshold, copies what no reader needs (PASSIVE: it waits for nobody). Under steady
+ * writing that never catches up with the end, and a WAL starts over only when all of it was
+ * copied; so past a second threshold the thread copies the rest in the store's turn, when
+ * there is little left. A reader that stays pins the WAL: it then grows, and commits go on.
+ *
+ * A handle without threads, or one that lives for one command, copies inline: at a larger
+ * threshold after a commit, and at close.
+ */
+#include "store/lite.h"
+
+#define DUE_PAGES 1000     /* 4 MB */
+#define IN_TURN_PAGES 4000 /* 16 MB */
+#define CLOSE_PAGES 500    /* what the next opener would have to read again */
+
+static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
+{
+    (void)db;
+    (void)name;
+    struct lite *lite = arg;
+    atomic_store_explicit(&lite->checkpoint.wal_pages, pages, memory_order_relaxed);
+    return SQLITE_OK;
+}
+
+void lite_checkpoint_init(struct lite *lite)
+{
+    lite_sync_init(&lite->checkpoint.lock, &lite->checkpoint.wake);
+    atomic_init(&lite->checkpoint.due_pages, DUE_PAGES);
+}
+
+void lite_checkpoint_watch(struct lite *lite)
+{
+    (void)sqlite3_wal_hook(lite->writer.db, on_commit, lite); /* gives the hook before */
+}
+
+/* Frames in the WAL, and how many of them are in the file now. A failure leaves all in the
+ * WAL, where they are as safe as before; the next attempt tries again. */
+static void copy_pages(struct lite *lite, sqlite3 *db, int *ret_log, int *ret_copied)
+{
+    int log = -1;
+    int copied = -1;
+    if (sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, &log, &copied) !=
+        SQLITE_OK)
+        copied = -1;
+    (void)atomic_fetch_add_explicit(&lite->counts.checkpoints, 1, memory_order_relaxed);
+    *ret_log = log;
+    *ret_copied = copied;
+}
+
+static void copy_in_turn(struct lite *lite, sqlite3 *db, int *ret_log, int *ret_copied)
+{
+    if (lite_group_enter(lite, NULL) != 0)
+        return; /* busy: later */
+    copy_pages(lite, db, ret_log, ret_copied);
+    lite_group_leave(lite);
+    (void)atomic_fetch_add_explicit(&lite->counts.checkpoints_in_turn, 1,
+                                    memory_order_relaxed);
+}
+
+static void run_once(struct lite *lite, sqlite3 *db)
+{
+    int log;
+    int copied;
+    copy_pages(lite, db, &log, &copied);
+    if (log > IN_TURN_PAGES && copied < log)
+        copy_in_turn(lite, db, &log, &copied);
+    /* Somebody pins the rest: ask again when there is more to gain. */
+    int64_t due = copied < log ? (int64_t)log + DUE_PAGES : DUE_PAGES;
+    atomic_store_explicit(&lite->checkpoint.due_pages, due, memory_order_relaxed);
+}
+
+static void lock(struct lite_checkpoint *checkpoint)
+{
+    int rc = pthread_mutex_lock(&checkpoint->lock);
+    hf_assert(rc == 0);
+}
+
+static void unlock(struct lite_checkpoint *checkpoint)
+{
+    int rc = pthread_mutex_unlock(&checkpoint->lock);
+    hf_assert(rc == 0);
+}
+
+static bool wait_until_wanted(struct lite_checkpoint *checkpoint)
+{
+    lock(checkpoint);
+    while (!checkpoint->wanted && !checkpoint->stopping) {
+        int rc = pthread_cond_wait(&checkpoint->wake, &checkpoint->lock);
+        hf_assert(rc == 0);
+    }
+    checkpoint->wanted = false;
+    bool go_on = !checkpoint->stopping;
+    unlock(checkpoint);
+    return go_on;
+}
+
+static void *checkpoint_main(void *arg)
+{
+    struct lite *lite = arg;
+    struct lite_conn *conn = NULL;
+    while (wait_until_wanted(&lite->checkpoint)) {
+        /* Without memory or descriptors the WAL just stays longer. */
+        if (conn || lite_conn_new(lite, LITE_WRITES, &conn, NULL) == 0)
+            run_once(lite, conn->db);
+    }
+    lite_conn_free(conn);
+    return NULL;
+}
+
+static void ask_thread(struct lite *lite)
+{
+    struct lite_checkpoint *checkpoint = &lite->checkpoint;
+    lock(checkpoint);
+    if (!checkpoint->started)
+        checkpoint->started = pthread_create(&checkpoint->thread, NULL, checkpoint_main,
+                                             lite) == 0;
+    if (checkpoint->started && !checkpoint->wanted) {
+        checkpoint->wanted = true;
+        (void)pthread_cond_signal(
+            &checkpoint->wake); /* cannot fail on a good condition */
+    }
+    unlock(checkpoint);
+}
+
+void lite_checkpoint_look(struct lite *lite)
+{
+    struct lite_checkpoint *checkpoint = &lite->checkpoint;
+    int64_t pages = atomic_load_explicit(&checkpoint->wal_pages, memory_order_relaxed);
+    int64_t due = atomic_load_explicit(&checkpoint->due_pages, memory_order_relaxed);
+    if (pages < due)
+        return;
+    if (!lite->inline_mode) {
+        /* Not again until the thread has said when. */
+        atomic_store_explicit(&checkpoint->due_pages, INT64_MAX, memory_order_relaxed);
+        ask_thread(lite);
+    } else if (pages >= IN_TURN_PAGES) {
+        run_once(lite, lite->writer.db);
+    }
+}
+
+void lite_checkpoint_fini(struct lite *lite)
+{
+    struct lite_checkpoint *checkpoint = &lite->checkpoint;
+    lock(checkpoint);
+    checkpoint->stopping = true;
+    (void)pthread_cond_signal(&checkpoint->wake); /* cannot fail on a good condition */
+    bool started = checkpoint->started;
+    unlock(checkpoint);
+    if (started) {
+        int rc = pthread_join(checkpoint->thread, NULL);
+        hf_assert(rc == 0);
+    }
+    int log;
+    int copied;
+    if (lite->writer.db && !lite->read_only &&
+        atomic_load_explicit(&checkpoint->wal_pages, memory_order_relaxed) >= CLOSE_PAGES)
+        copy_pages(lite, lite->writer.db, &log, &copied);
+    lite_sync_fini(&checkpoint->lock, &checkpoint->wake);
+}

@@ -1,0 +1,224 @@
+/* The calls of one batch, inside a transaction that somebody else began.
+ *
+ * Results live in an arena of the batch's own allocator. A batch can be run again at any
+ * time: what an earlier run left is dropped first.
+ */
+#include <string.h>
+
+#include "store/lite.h"
+
+struct lite_results {
+    struct hf_arena arena;
+};
+
+void lite_forget(struct hf_sql *sql, struct hf_batch *batch)
+{
+    (void)sql;
+    struct lite_results *results = batch->results;
+    if (!results)
+        return;
+    for (size_t i = 0; i < batch->call_count; i++) {
+        batch->calls[i].out = NULL;
+        batch->calls[i].out_count = 0;
+    }
+    batch->results = NULL;
+    hf_arena_fini(&results->arena);
+    batch->alloc->free(batch->alloc->user, results);
+}
+
+static struct hf_arena *results_of(struct hf_batch *batch)
+{
+    struct lite_results *results = batch->results;
+    if (!results) {
+        results = batch->alloc->realloc(batch->alloc->user, NULL, sizeof(*results));
+        if (!results)
+            return NULL;
+        hf_arena_init(&results->arena, batch->alloc);
+        batch->results = results;
+    }
+    return &results->arena;
+}
+
+static int bind(sqlite3_stmt *st, int slot, const struct hf_val *val)
+{
+    /* A NULL pointer would bind NULL; a value of no bytes is still a value. */
+    const void *at = val->at ? val->at : "";
+    switch (val->type) {
+    case HF_VAL_NULL: return sqlite3_bind_null(st, slot);
+    case HF_VAL_I64: return sqlite3_bind_int64(st, slot, val->i);
+    case HF_VAL_TEXT:
+        return sqlite3_bind_text64(st, slot, at, val->len, SQLITE_STATIC, SQLITE_UTF8);
+    case HF_VAL_BYTES: return sqlite3_bind_blob64(st, slot, at, val->len, SQLITE_STATIC);
+    }
+    return SQLITE_MISUSE;
+}
+
+static int bind_all(const struct lite_stmt *stmt, const struct hf_val *args)
+{
+    for (uint32_t i = 0; i < stmt->width; i++) {
+        if (stmt->slot[i] == 0)
+            continue;
+        int rc = bind(stmt->st, stmt->slot[i], &args[i]);
+        if (rc != SQLITE_OK)
+            return rc;
+    }
+    return SQLITE_OK;
+}
+
+/* The schema holds integers, text and bytes; a real number is a mistake in a statement. */
+static int read_column(sqlite3_stmt *st, int i, struct hf_arena *arena,
+                       struct hf_val *ret_val)
+{
+    struct hf_val val = { .type = HF_VAL_NULL };
+    switch (sqlite3_column_type(st, i)) {
+    case SQLITE_NULL: break;
+    case SQLITE_INTEGER:
+        val.type = HF_VAL_I64;
+        val.i = sqlite3_column_int64(st, i);
+        break;
+    case SQLITE_TEXT:
+        val.type = HF_VAL_TEXT;
+        val.at = sqlite3_column_text(st, i);
+        break;
+    case SQLITE_BLOB:
+        val.type = HF_VAL_BYTES;
+        val.at = sqlite3_column_blob(st, i);
+        break;
+    default: return HF_EINTERNAL;
+    }
+    if (val.type == HF_VAL_TEXT || val.type == HF_VAL_BYTES) {
+        val.len = (size_t)sqlite3_column_bytes(st, i);
+        if (!val.at && val.len > 0)
+            return HF_ENOMEM;
+        val.at = hf_arena_copy(arena, val.at ? val.at : "", val.len);
+        if (!val.at)
+            return HF_ENOMEM;
+    }
+    *ret_val = val;
+    return 0;
+}
+
+/* Room for one more row; capacities are powers of two, so out_count tells when to grow. */
+static int grow_out(struct hf_call *call, struct hf_arena *arena)
+{
+    size_t count = call->out_count;
+    if (count > 0 && (count & (count - 1)) != 0)
+        return 0;
+    struct hf_val *out = hf_arena_array(arena, count > 0 ? count * 2 : 1,
+                                        call->out_width * sizeof(*out));
+    if (!out)
+        return HF_ENOMEM;
+    if (count > 0)
+        memcpy(out, call->out, count * call->out_width * sizeof(*out));
+    call->out = out;
+    return 0;
+}
+
+static int read_row(sqlite3_stmt *st, struct hf_batch *batch, struct hf_call *call)
+{
+    struct hf_arena *arena = results_of(batch);
+    if (!arena)
+        return HF_ENOMEM;
+    call->out_width = (size_t)sqlite3_column_count(st);
+    int rc = grow_out(call, arena);
+    struct hf_val *row = rc == 0 ? call->out + call->out_count * call->out_width : NULL;
+    for (size_t i = 0; rc == 0 && i < call->out_width; i++)
+        rc = read_column(st, (int)i, arena, &row[i]);
+    if (rc == 0)
+        call->out_count++;
+    return rc;
+}
+
+static int fail_step(struct lite_conn *conn, int rc, const char *name, struct hf_err *err)
+{
+    if (conn->expect_unmet)
+        return hf_fail(err, HF_EGUARD, NULL, "statement %s found other data", name);
+    return lite_fail(conn->db, rc, name, err);
+}
+
+/* One argument set. The statement is reset on the way out whatever happened: a statement
+ * left open would keep the transaction from ending. */
+static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_batch *batch,
+                   struct hf_call *call, uint32_t set, struct hf_err *err)
+{
+    const char *name = conn->lite->tables.texts[call->statement].name;
+    conn->expect_unmet = false;
+    int ours = 0;
+    int rc = bind_all(stmt, call->args ? call->args + (size_t)set * call->width : NULL);
+    while (rc == SQLITE_OK && ours == 0) {
+        rc = sqlite3_step(stmt->st);
+        if (rc == SQLITE_ROW) {
+            ours = read_row(stmt->st, batch, call);
+            rc = SQLITE_OK;
+        }
+    }
+    if (ours != 0)
+        hf_fail(err, ours, NULL, "statement %s: its results cannot be kept", name);
+    else if (rc != SQLITE_DONE)
+        ours = fail_step(conn, rc, name, err);
+    else if (!stmt->reads)
+        call->changed += sqlite3_changes64(conn->db);
+    (void)sqlite3_reset(stmt->st); /* repeats the step's code, which is answered above */
+    return ours;
+}
+
+static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_call *call,
+                    struct hf_err *err)
+{
+    struct lite_stmt *stmt;
+    int rc = lite_stmt_get(conn, call->statement, &stmt, err);
+    if (rc != 0)
+        return rc;
+    const char *name = conn->lite->tables.texts[call->statement].name;
+    if (call->width != stmt->width)
+        return hf_fail(err, HF_EINTERNAL, NULL,
+                       "statement %s takes %u arguments and was given %u", name,
+                       stmt->width, call->width);
+    for (uint32_t set = 0; rc == 0 && set < call->rows; set++)
+        rc = run_set(conn, stmt, batch, call, set, err);
+    if (rc != 0 || call->expect == HF_ANY_COUNT)
+        return rc;
+    int64_t count = stmt->reads ? (int64_t)call->out_count : call->changed;
+    if (count != call->expect)
+        return hf_fail(err, HF_EGUARD, NULL, "statement %s met %lld rows, not %lld", name,
+                       (long long)count, (long long)call->expect);
+    return 0;
+}
+
+int lite_run_calls(struct lite_conn *conn, struct hf_batch *batch, struct hf_err *err)
+{
+    if (batch->results)
+        lite_forget(NULL, batch);
+    lite_stamp(conn, batch);
+    for (size_t i = 0; i < batch->call_count; i++) {
+        struct hf_call *call = &batch->calls[i];
+        call->changed = 0;
+        call->out = NULL;
+        call->out_count = 0;
+        call->out_width = 0;
+        int rc = run_call(conn, batch, call, err);
+        if (rc != 0) {
+            batch->failed_call = i;
+            return rc;
+        }
+    }
+    return 0;
+}
+
+int lite_run_own(struct lite_conn *conn, enum lite_own which, const struct hf_val *args,
+                 struct lite_own_run *run, struct hf_err *err)
+{
+    *run = (struct lite_own_run){
+        .batch = { .alloc = conn->lite->alloc, .calls = &run->call, .call_count = 1 },
+        .call = { .statement = conn->lite->own[which],
+                  .rows = 1,
+                  .args = args,
+                  .expect = HF_ANY_COUNT }
+    };
+    struct lite_stmt *stmt;
+    int rc = lite_stmt_get(conn, run->call.statement, &stmt, err);
+    if (rc != 0)
+        return rc;
+    run->call.width = stmt->width;
+    return lite_run_calls(conn, &run->batch, err);
+}

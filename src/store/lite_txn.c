@@ -1,0 +1,325 @@
+/* One write transaction for the batches of a group.
+ *
+ * Every transaction reads hf_store first and, if anything changed, writes it last
+ * (commit_seq + 1, the lease clock's high water), so a later look at commit_seq tells
+ * whether it happened. Members are data and can be run again:
+ *
+ *   plain     all members in one go. One that is refused before it changed anything is
+ *             simply answered; one that changed something first spoils the attempt.
+ *   guarded   after a spoilt attempt, the same members, each inside a savepoint: a refused
+ *             one is undone alone. (Savepoints cost, so they wait for the first need.)
+ *   gone      SQLite ended the transaction itself (disk, memory): the others run again
+ *             without the culprit, then the culprit alone.
+ *
+ * Answers are kept only if their transaction ended as planned: a refusal may rest on what
+ * another member of the same, failed, transaction had written.
+ */
+#include <string.h>
+
+#include "store/lite.h"
+
+enum outcome { ANSWERED, SPOILT, GONE };
+enum mode { PLAIN, GUARDED };
+
+struct attempt {
+    struct lite *lite;
+    struct lite_member *const *members;
+    size_t count;
+    enum mode mode;
+    int64_t seq;    /* that this transaction will have */
+    bool changed;   /* by a member that was not refused */
+    size_t culprit; /* of GONE */
+};
+
+static void answer_all(struct lite_member *const *members, size_t count, int rc,
+                       const struct hf_err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        members[i]->rc = rc;
+        members[i]->err = *err;
+    }
+}
+
+/* The file that SQLite holds open is no longer the one at the path: what we commit there,
+ * nobody will ever read. */
+static int check_not_moved(struct lite *lite, struct hf_err *err)
+{
+    int moved = 0;
+    int rc = lite->memory ? SQLITE_OK
+                          : sqlite3_file_control(lite->writer.db, "main",
+                                                 SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (rc == SQLITE_OK && moved)
+        return hf_fail(err, HF_ESTOREIO, "db",
+                       "the store's file was moved, deleted or replaced while open: open "
+                       "it again; nothing was written");
+    return 0; /* a VFS that cannot tell is no reason to stop */
+}
+
+int lite_store_read(struct lite_conn *conn, struct lite_store_facts *ret_facts,
+                    struct hf_err *err)
+{
+    struct lite_stmt *stmt;
+    int rc = lite_stmt_get(conn, conn->lite->own[LITE_STORE_BEGIN], &stmt, err);
+    if (rc != 0)
+        return rc;
+    int step = sqlite3_step(stmt->st);
+    if (step == SQLITE_ROW) {
+        ret_facts->incarnation = sqlite3_column_int64(stmt->st, 0);
+        ret_facts->commit_seq = sqlite3_column_int64(stmt->st, 1);
+        ret_facts->high_water = sqlite3_column_int64(stmt->st, 2);
+    } else if (step == SQLITE_DONE) {
+        rc = hf_fail(err, HF_ECORRUPT, NULL, "the store's own row is missing");
+    } else {
+        rc = lite_fail(conn->db, step, "store_begin", err);
+    }
+    (void)sqlite3_reset(stmt->st); /* repeats the step's code, which is answered above */
+    return rc;
+}
+
+static int store_write(struct lite_conn *conn, int64_t seq, struct hf_err *err)
+{
+    struct lite_stmt *stmt;
+    int rc = lite_stmt_get(conn, conn->lite->own[LITE_STORE_END], &stmt, err);
+    if (rc != 0)
+        return rc;
+    hf_assert(stmt->width == 2);
+    int step = sqlite3_bind_int64(stmt->st, stmt->slot[0], seq);
+    if (step == SQLITE_OK)
+        step = sqlite3_bind_int64(stmt->st, stmt->slot[1], conn->instant.lease_now);
+    if (step == SQLITE_OK)
+        step = sqlite3_step(stmt->st);
+    if (step != SQLITE_DONE)
+        rc = lite_fail(conn->db, step, "store_end", err);
+    (void)sqlite3_reset(stmt->st); /* repeats the step's code, which is answered above */
+    return rc;
+}
+
+int lite_txn_begin(struct lite *lite, int64_t *ret_seq, struct hf_err *err)
+{
+    struct lite_conn *conn = &lite->writer;
+    int rc = check_not_moved(lite, err);
+    if (rc != 0)
+        return rc;
+    int begun = lite_control(conn, LITE_BEGIN_WRITE);
+    if (begun != SQLITE_OK)
+        return lite_fail(conn->db, begun, "BEGIN", err);
+    struct lite_store_facts facts;
+    rc = lite_store_read(conn, &facts, err);
+    if (rc != 0) {
+        lite_roll_back(conn);
+        return rc;
+    }
+    lite_sample(conn, facts.incarnation, facts.high_water);
+    *ret_seq = facts.commit_seq;
+    return 0;
+}
+
+/* After success: others see by the page how far the store has come. */
+static void note_commit(struct lite *lite, int64_t seq)
+{
+    atomic_store_explicit(&lite->side.page->commit_seq, seq, memory_order_relaxed);
+    atomic_store_explicit(&lite->side.page->incarnation, lite->writer.instant.incarnation,
+                          memory_order_relaxed);
+}
+
+int lite_txn_end(struct lite *lite, int64_t seq, struct hf_err *err)
+{
+    struct lite_conn *conn = &lite->writer;
+    int rc = store_write(conn, seq, err);
+    if (rc == 0) {
+        int done = lite_control(conn, LITE_COMMIT);
+        if (done == SQLITE_OK)
+            note_commit(lite, seq);
+        else
+            rc = lite_fail(conn->db, done, "COMMIT", err);
+    }
+    if (rc != 0)
+        lite_roll_back(conn);
+    return rc;
+}
+
+/* A COMMIT failed and its frames may or may not be whole on the disk. The next successful
+ * commit decides: it finds our number there, or it overwrites those frames. */
+static void resolve(struct attempt *at, int sqlite_rc, const struct hf_err *why)
+{
+    struct lite *lite = at->lite;
+    /* The frame that makes a commit is written last, before the sync: where a write failed
+     * it is not there, and only a failed sync leaves doubt. */
+    bool certain = sqlite_rc == SQLITE_FULL || sqlite_rc == SQLITE_IOERR_WRITE;
+    int64_t seq = 0;
+    struct hf_err err = { 0 };
+    (void)atomic_fetch_add_explicit(&lite->counts.failed_commits, 1,
+                                    memory_order_relaxed);
+    int rc = lite_txn_begin(lite, &seq, &err);
+    bool there = rc == 0 && seq >= at->seq;
+    if (rc == 0)
+        rc = lite_txn_end(lite, seq + 1, &err);
+    if (rc == 0 && there)
+        return; /* the members' answers stand */
+    if (rc == 0 || certain) {
+        answer_all(at->members, at->count, why->code, why);
+        return;
+    }
+    hf_fail(&err, HF_EUNCERTAIN, NULL,
+            "the commit failed and so did the look at its outcome: %s", why->message);
+    answer_all(at->members, at->count, HF_EUNCERTAIN, &err);
+}
+
+static void run_each(struct lite *lite, struct lite_member *const *members, size_t count);
+
+static void commit(struct attempt *at)
+{
+    struct lite *lite = at->lite;
+    struct lite_conn *conn = &lite->writer;
+    struct hf_err err = { 0 };
+    int rc = store_write(conn, at->seq, &err);
+    if (rc != 0) {
+        lite_roll_back(conn);
+        answer_all(at->members, at->count, rc, &err);
+        return;
+    }
+    int done = lite_control(conn, LITE_COMMIT);
+    if (done == SQLITE_OK) {
+        note_commit(lite, at->seq);
+        return;
+    }
+    rc = lite_fail(conn->db, done, "COMMIT", &err);
+    bool open = !sqlite3_get_autocommit(conn->db);
+    lite_roll_back(conn);
+    /* Refused while still open is refused for certain: a constraint that waits for COMMIT
+     * (nobody knows whose), or a lock. */
+    if (open && rc == HF_ECONFLICT && at->count > 1)
+        run_each(lite, at->members, at->count);
+    else if (open && (rc == HF_ECONFLICT || rc == HF_EBUSY))
+        answer_all(at->members, at->count, rc, &err);
+    else
+        resolve(at, done, &err);
+}
+
+/* Ends a member's savepoint. If that fails, what the member did cannot be told from the
+ * rest: the whole transaction goes, which the caller sees by autocommit. */
+static void end_savepoint(struct lite_conn *conn, bool undo)
+{
+    int rc = undo ? lite_control(conn, LITE_BACK) : SQLITE_OK;
+    if (rc == SQLITE_OK)
+        rc = lite_control(conn, LITE_RELEASE);
+    if (rc != SQLITE_OK)
+        lite_roll_back(conn);
+}
+
+/* False: refused, after it had changed something that still stands. */
+static bool run_member(struct attempt *at, struct lite_member *member)
+{
+    struct lite_conn *conn = &at->lite->writer;
+    int64_t before = sqlite3_total_changes64(conn->db);
+    int saved = at->mode == GUARDED ? lite_control(conn, LITE_SAVE) : SQLITE_OK;
+    if (saved == SQLITE_OK)
+        member->rc = lite_run_calls(conn, member->batch, &member->err);
+    else
+        member->rc = lite_fail(conn->db, saved, "SAVEPOINT", &member->err);
+    bool touched = sqlite3_total_changes64(conn->db) != before;
+    at->changed = at->changed || (member->rc == 0 && touched);
+    if (at->mode == PLAIN)
+        return member->rc == 0 || !touched;
+    if (saved == SQLITE_OK && !sqlite3_get_autocommit(conn->db))
+        end_savepoint(conn, member->rc != 0);
+    return true;
+}
+
+/* The answer of a member with which the transaction went. */
+static int gone_with(struct lite_member *member)
+{
+    if (member->rc == 0)
+        member->rc = hf_fail(&member->err, HF_EINTERNAL, NULL,
+                             "a statement ended the transaction; nothing was written");
+    return member->rc;
+}
+
+static enum outcome try(struct attempt *at)
+{
+    struct lite_conn *conn = &at->lite->writer;
+    struct hf_err err = { 0 };
+    int64_t seq;
+    int rc = lite_txn_begin(at->lite, &seq, &err);
+    if (rc != 0) {
+        answer_all(at->members, at->count, rc, &err);
+        return ANSWERED;
+    }
+    at->seq = seq + 1;
+    at->changed = false;
+    for (size_t i = 0; i < at->count; i++) {
+        bool fine = run_member(at, at->members[i]);
+        if (sqlite3_get_autocommit(conn->db)) {
+            at->culprit = i;
+            return GONE;
+        }
+        if (!fine) {
+            lite_roll_back(conn);
+            return SPOILT;
+        }
+    }
+    if (at->changed)
+        commit(at);
+    else
+        lite_roll_back(conn);
+    return ANSWERED;
+}
+
+static void count_replay(struct lite *lite)
+{
+    (void)atomic_fetch_add_explicit(&lite->counts.replays, 1, memory_order_relaxed);
+}
+
+/* Alone, a member that spoils its transaction has its answer. */
+static void run_alone(struct lite *lite, struct lite_member *const *member)
+{
+    struct attempt at = { .lite = lite, .members = member, .count = 1 };
+    if (try(&at) == GONE)
+        (void)gone_with(*member); /* the code is in the member */
+}
+
+static void run_each(struct lite *lite, struct lite_member *const *members, size_t count)
+{
+    count_replay(lite);
+    for (size_t i = 0; i < count; i++)
+        run_alone(lite, &members[i]);
+}
+
+/* The transaction is gone with member `culprit`: the others without it, then it alone. If
+ * they lose theirs too, the fault is hardly a member's: they get that answer. */
+static void run_apart(struct attempt *lost)
+{
+    struct lite_member *others[LITE_GROUP_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < lost->count; i++)
+        if (i != lost->culprit)
+            others[count++] = lost->members[i];
+    struct attempt at = {
+        .lite = lost->lite, .members = others, .count = count, .mode = GUARDED
+    };
+    count_replay(lost->lite);
+    if (count > 0 && try(&at) == GONE) {
+        struct lite_member *second = others[at.culprit];
+        answer_all(others, count, gone_with(second), &second->err);
+    }
+    run_alone(lost->lite, &lost->members[lost->culprit]);
+}
+
+void lite_txn_run(struct lite *lite, struct lite_member *const *members, size_t count)
+{
+    if (count == 0)
+        return;
+    if (count == 1) {
+        run_alone(lite, members);
+        return;
+    }
+    struct attempt at = { .lite = lite, .members = members, .count = count };
+    enum outcome outcome = try(&at);
+    if (outcome == SPOILT) {
+        count_replay(lite);
+        at.mode = GUARDED;
+        outcome = try(&at);
+    }
+    if (outcome == GONE)
+        run_apart(&at);
+}
