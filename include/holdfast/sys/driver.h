@@ -91,7 +91,8 @@ struct hf_sql_methods {
 
     /* As run, but returns at once; `done` is called exactly once, from a thread of the
      * driver's (in inline mode: from this call, before it returns). A non-zero answer means
-     * that it was not taken and `done` will not be called. */
+     * that it was not taken and `done` will not be called. `done` should be quick: the next
+     * answers wait for it. It may submit and run. */
     int (*submit)(struct hf_sql *sql, struct hf_batch *batch, hf_batch_done *done,
                   void *user, struct hf_err *err);
 
@@ -106,7 +107,8 @@ struct hf_sql_methods {
     bool (*bell_wait)(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms);
     void (*bell_ring)(struct hf_sql *sql, uint32_t topic, uint32_t count);
 
-    /* Facts for doctor and for people, as one JSON object. */
+    /* Facts for doctor and for people, as one JSON object that ends in a NUL. It comes from
+     * the handle's allocator, and the caller frees it. */
     int (*facts)(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err);
 
     /* Ends all threads; nobody may be in a call. */
