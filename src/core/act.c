@@ -21,6 +21,12 @@ bool hf_row_waiting(const struct hf_row *row)
     return row->status == HF_WAITING_USER || row->status == HF_WAITING_EXTERNAL;
 }
 
+hf_ms hf_row_act_at(const struct hf_row *row)
+{
+    hf_ms grace_ms = row->disposition == HF_EXPIRE ? row->grace_ms : 0;
+    return hf_later(row->w.lease_expires_at, grace_ms);
+}
+
 struct hf_lease hf_row_lease(const struct hf_row *row)
 {
     return (struct hf_lease){
@@ -48,24 +54,6 @@ struct hf_act hf_act_begin(struct hf_arena *arena, const struct hf_row *row,
     act.out.row.actor = env->actor ? env->actor : "holdfast";
     act.out.row.event_correlation_id = env->correlation_id;
     return act;
-}
-
-void hf_act_end(const struct hf_act *act, struct hf_step *ret_step)
-{
-    *ret_step = act->out;
-    if (act->out.kind == HF_STEP_WRITE)
-        return;
-    struct hf_row *row = &ret_step->row;
-    if (act->out.kind == HF_STEP_QUIET && act->out.extra_event) {
-        ret_step->extra_message = row->message;
-        ret_step->extra_note = row->note;
-    }
-    row->event_type = act->old->event_type;
-    row->actor_kind = act->old->actor_kind;
-    row->actor = act->old->actor;
-    row->message = act->old->message;
-    row->note = act->old->note;
-    row->event_correlation_id = act->old->event_correlation_id;
 }
 
 /* The fence stays for ever. A bound row that waits keeps its owner and its holder: only
@@ -131,6 +119,11 @@ int hf_act_repeat(struct hf_act *act)
     return 0;
 }
 
+int64_t hf_act_released(const struct hf_act *act)
+{
+    return act->old->claim_group ? act->old->w.lease_fence : 0;
+}
+
 int hf_act_refuse(struct hf_act *act, enum hf_status to, const char *verb,
                   const char *why)
 {
@@ -186,11 +179,11 @@ int hf_act_acquire(struct hf_act *act, const struct hf_claimant *who, const char
 
     hf_act_enter(act, HF_RUNNING, verb);
     hf_act_put_lease(act, &lease);
-    row->grace_ms = row->disposition == HF_EXPIRE ? env->policy->grace_ms : 0;
-    row->lease_check_at = hf_later(lease.expires_at, row->grace_ms);
+    row->grace_ms = env->policy->grace_ms;
+    row->lease_check_at = hf_row_act_at(row);
     row->w.started_at = env->now;
     row->w.active_at = env->now;
-    if (row->disposition == HF_OWNER_BOUND && row->w.first_started_at == 0)
+    if (row->w.first_started_at == 0)
         row->w.first_started_at = env->now;
     /* Time alone never ends a bound row, so it gets no execution deadline. */
     if (row->w.exec_timeout_ms != 0 && !hf_row_bound(row))

@@ -32,8 +32,9 @@ struct hf_note {
     const char *from; /* who set the values: "request" or "policy" */
     int64_t generation;
     const char *kind;
-    const struct hf_row *lease;          /* acquired */
-    const struct hf_row *lease_released; /* left out when the row has none */
+    const struct hf_row *lease; /* acquired */
+    const struct hf_row
+        *lease_lost; /* taken from its holder; left out if there is none */
     int64_t max_attempts;
     hf_ms next_retry_at;
     const char *const *outputs;
@@ -43,6 +44,7 @@ struct hf_note {
     const char *proof; /* JSON */
     const char *reason;
     const char *ref;
+    int64_t released_fence;   /* given up by its holder */
     const char *retry_policy; /* JSON */
     const char *reviewer;
     hf_ms start_timeout_ms;
@@ -60,12 +62,12 @@ bool hf_row_bound(const struct hf_row *row);
 bool hf_row_waiting(const struct hf_row *row);
 struct hf_lease hf_row_lease(const struct hf_row *row);
 
+/* When peers may act on the row's lease: at its expiry, and for `expire`, and only there,
+ * a grace later. On the lease clock. */
+hf_ms hf_row_act_at(const struct hf_row *row);
+
 struct hf_act hf_act_begin(struct hf_arena *arena, const struct hf_row *row,
                            const struct hf_env *env, struct hf_err *err);
-
-/* Hands the step over. Without a transition the row keeps the event of its last one, and
- * message and note go with the extra event. */
-void hf_act_end(const struct hf_act *act, struct hf_step *ret_step);
 
 /* The row in its new status: every column that belongs to the old one is cleared, those
  * that follow from status and time alone are set. The edge must be in the table. */
@@ -80,6 +82,9 @@ int hf_act_repeat(struct hf_act *act);
 /* The note as canonical JSON in the arena; hf_act_note makes it the event's. */
 int hf_note_text(struct hf_act *act, const struct hf_note *note, const char **ret_text);
 int hf_act_note(struct hf_act *act, const struct hf_note *note);
+
+/* The fence of the lease that the old row has, 0 when it has none. */
+int64_t hf_act_released(const struct hf_act *act);
 
 /* HF_ETRANSITION: `from -> to` by this verb; `why` may be NULL. */
 int hf_act_refuse(struct hf_act *act, enum hf_status to, const char *verb,

@@ -40,6 +40,16 @@ static void opt_lease(struct hf_json *json, const char *key, const struct hf_row
     hf_json_end(json);
 }
 
+/* What a holder gives up itself needs no more than its number: who held it, and how, stands
+ * in the event of its claim. */
+static void put_released(struct hf_json *json, int64_t fence)
+{
+    hf_json_key(json, "lease_released");
+    hf_json_object(json);
+    hf_json_put_i64(json, "fence", fence);
+    hf_json_end(json);
+}
+
 static void put_note(struct hf_json *json, const struct hf_note *note)
 {
     hf_json_object(json);
@@ -61,7 +71,9 @@ static void put_note(struct hf_json *json, const struct hf_note *note)
     hf_json_opt_i64(json, "generation", note->generation);
     hf_json_opt_str(json, "kind", note->kind);
     opt_lease(json, "lease", note->lease);
-    opt_lease(json, "lease_released", note->lease_released);
+    opt_lease(json, "lease_released", note->lease_lost);
+    if (note->released_fence)
+        put_released(json, note->released_fence);
     hf_json_opt_i64(json, "max_attempts", note->max_attempts);
     hf_json_opt_i64(json, "next_retry_at", note->next_retry_at);
     opt_list(json, "outputs", note->outputs, note->output_count);

@@ -48,11 +48,9 @@ enum hf_swept {
 
 struct hf_step {
     enum hf_step_kind kind;
-    struct hf_row row; /* the new row; without a transition its event stays as it was */
-    const char
-        *extra_event; /* QUIET: type of a non-transition event to append, or NULL */
-    const char *extra_message; /* of that event */
-    const char *extra_note;    /* JSON payload of that event */
+    struct hf_row row;       /* the new row, with its event */
+    const char *extra_event; /* QUIET: type of a non-transition event to append, or NULL;
+                                  the row's actor, message and note are its own */
     const char *escalate_kind; /* sweep: create a unit of this kind beside, or NULL */
     enum hf_swept swept;       /* sweep only */
 };

@@ -4,23 +4,16 @@
 #include "base/text.h"
 #include "core/act.h"
 
-/* How a verb is remembered beside its token, so that a repeat can be told from a second,
- * different wish. */
-static const char *settle_key(const struct hf_change *change)
+/* Verbs that end what a token was given for. */
+static bool settles(enum hf_verb verb)
 {
-#define X(name, word) [HF_##name] = "close_out:" word,
-    static const char *const closes[HF_STATUS_COUNT] = { HF_STATUSES(X) };
-#undef X
-#define X(name, word) [HF_##name] = "wait:" word,
-    static const char *const waits[HF_STATUS_COUNT] = { HF_STATUSES(X) };
-#undef X
-    switch (change->verb) {
-    case HF_VERB_CLOSE_OUT: return closes[change->status];
-    case HF_VERB_WAIT: return waits[change->status];
+    switch (verb) {
+    case HF_VERB_WAIT:
+    case HF_VERB_CLOSE_OUT:
     case HF_VERB_FAIL:
     case HF_VERB_HAND_BACK:
     case HF_VERB_CANCEL:
-    case HF_VERB_ABANDON: return hf_verb_word(change->verb);
+    case HF_VERB_ABANDON: return true;
     case HF_VERB_NONE:
     case HF_VERB_RENEW:
     case HF_VERB_TOUCH:
@@ -30,32 +23,47 @@ static const char *settle_key(const struct hf_change *change)
     case HF_VERB_REQUEST_ABANDON:
     case HF_VERB_COUNT: break;
     }
-    return NULL;
+    return false;
+}
+
+/* The same verb again, and where it names a status, the same one. A closed row keeps its
+ * status until a requeue, which forgets the token; a wait may be over by now. */
+static bool is_repeat(const struct hf_row *old, const struct hf_change *change)
+{
+    if (!hf_same(old->settled_verb, hf_verb_word(change->verb)))
+        return false;
+    if (change->verb == HF_VERB_CLOSE_OUT ||
+        (change->verb == HF_VERB_WAIT && hf_row_waiting(old)))
+        return old->status == change->status;
+    return true;
 }
 
 /* The token that settled the row last. Only its own repeat is welcome, and the drain of a
  * bound row that waits: the wait was that owner's last word. */
-static int check_settled(struct hf_act *act, const char *key, bool *ret_repeat)
+static int check_settled(struct hf_act *act, bool *ret_repeat)
 {
     const struct hf_row *old = act->old;
-    *ret_repeat = key && hf_same(old->settled_verb, key);
+    enum hf_verb verb = act->change->verb;
+    const char *as = old->settled_verb ? old->settled_verb : "settled";
+    *ret_repeat = is_repeat(old, act->change);
     if (*ret_repeat)
         return 0;
-    if (act->change->verb == HF_VERB_ABANDON && hf_row_waiting(old) && hf_row_bound(old))
+    if (verb == HF_VERB_ABANDON && hf_row_waiting(old) && hf_row_bound(old))
         return 0;
-    if (!key)
+    if (!settles(verb))
         return hf_fail(act->err, HF_ELEASELOST, "token",
-                       "lease lost: this token settled the row (%s)", old->settled_verb);
+                       "lease lost: it ended with this token's own %s", as);
     return hf_fail(act->err, HF_ETRANSITION, "status",
-                   "this token settled the row already (%s)", old->settled_verb);
+                   "this token has settled the row before (%s, now %s)", as,
+                   hf_status_word(old->status));
 }
 
-static int check_token(struct hf_act *act, const char *key, bool *ret_repeat)
+static int check_token(struct hf_act *act, bool *ret_repeat)
 {
     const char *text = act->change->token;
     *ret_repeat = false;
     if (hf_same(act->old->settled_token, text))
-        return check_settled(act, key, ret_repeat);
+        return check_settled(act, ret_repeat);
     struct hf_token token;
     int rc = hf_token_read(text, &token, act->err);
     if (rc)
@@ -119,7 +127,6 @@ static int apply(struct hf_act *act)
 {
     const struct hf_change *change = act->change;
     const struct verb_rule *rule = &verb_rules[change->verb];
-    const char *key = settle_key(change);
     if (act->old->w.session_id && change->verb != HF_VERB_CANCEL)
         return hf_act_refuse(act, HF_STATUS_NONE, hf_verb_word(change->verb),
                              "the row is bound to a session, which alone moves it");
@@ -127,7 +134,7 @@ static int apply(struct hf_act *act)
         return hf_fail(act->err, HF_EINVAL, "token", "%s needs the holder's token",
                        hf_verb_word(change->verb));
     bool repeat = false;
-    int rc = change->token ? check_token(act, key, &repeat) : 0;
+    int rc = change->token ? check_token(act, &repeat) : 0;
     if (rc)
         return rc;
     if (repeat)
@@ -135,7 +142,7 @@ static int apply(struct hf_act *act)
     rc = rule->act(act);
     if (rc == 0 && change->token && act->out.kind == HF_STEP_WRITE) {
         act->out.row.settled_token = change->token;
-        act->out.row.settled_verb = key;
+        act->out.row.settled_verb = hf_verb_word(change->verb);
     }
     return rc;
 }
@@ -150,6 +157,6 @@ int hf_step_change(struct hf_arena *arena, const struct hf_row *row,
     act.change = change;
     int rc = apply(&act);
     if (rc == 0)
-        hf_act_end(&act, ret_step);
+        *ret_step = act.out;
     return rc;
 }

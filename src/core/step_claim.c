@@ -65,6 +65,6 @@ int hf_step_claim(struct hf_arena *arena, const struct hf_row *row,
         with.holder = env->holder;
     int rc = claim(&act, &with);
     if (rc == 0)
-        hf_act_end(&act, ret_step);
+        *ret_step = act.out;
     return rc;
 }

@@ -64,7 +64,7 @@ static int close_row(struct hf_act *act, const char *verb)
     struct hf_note note = result;
     note.authority = change->authority;
     note.error_class = change->error_class;
-    note.lease_released = act->old;
+    note.released_fence = hf_act_released(act);
     note.reason = row->w.status_reason;
     note.status = row->w.status;
     return hf_act_note(act, &note);
@@ -101,7 +101,7 @@ int hf_act_fail(struct hf_act *act)
     struct hf_note note = {
         .error_class = change->error_class,
         .failures = row->w.failures,
-        .lease_released = act->old,
+        .released_fence = hf_act_released(act),
         .max_attempts = row->w.max_attempts,
     };
     bool retryable = !hf_row_bound(row) &&
@@ -129,7 +129,7 @@ int hf_act_hand_back(struct hf_act *act)
     row->w.status_reason = first_of(act->change->reason, "handed_back", NULL);
     row->message = act->change->reason;
     return hf_act_note(act, &(struct hf_note){ .deadline_at = row->w.deadline_at,
-                                               .lease_released = act->old,
+                                               .released_fence = hf_act_released(act),
                                                .reason = row->w.status_reason });
 }
 
@@ -161,8 +161,12 @@ int hf_act_cancel(struct hf_act *act)
     hf_act_enter(act, HF_CANCELLED, "cancel");
     row->w.status_reason = first_of(act->change->reason, row->w.status, NULL);
     row->message = act->change->reason;
-    return hf_act_note(act, &(struct hf_note){ .lease_released = act->old,
-                                               .reason = row->w.status_reason });
+    struct hf_note note = { .reason = row->w.status_reason };
+    if (act->change->token)
+        note.released_fence = hf_act_released(act);
+    else
+        note.lease_lost = act->old;
+    return hf_act_note(act, &note);
 }
 
 int hf_act_requeue(struct hf_act *act)
@@ -208,11 +212,9 @@ int hf_act_request_abandon(struct hf_act *act)
     int rc = record(act, &row->w.abandon_request, "abandon_requested");
     if (rc || act->out.kind != HF_STEP_QUIET)
         return rc;
-    /* Let the next sweep look: at the lease where there is one, else at the row. */
+    /* Let the next sweep look at the lease; a row without one is found by its request. */
     if (row->status == HF_RUNNING)
         row->lease_check_at = act->env->lease_now;
-    else
-        row->w.deadline_at = act->env->now;
     return 0;
 }
 
@@ -225,7 +227,7 @@ int hf_act_abandon(struct hf_act *act)
     hf_act_enter(act, HF_ABANDONED, "drain");
     row->w.status_reason = "owner_drain";
     row->message = act->change->reason;
-    return hf_act_note(act, &(struct hf_note){ .lease_released = act->old,
+    return hf_act_note(act, &(struct hf_note){ .released_fence = hf_act_released(act),
                                                .reason = act->change->reason,
                                                .writer = "owner_drain" });
 }

@@ -9,8 +9,7 @@
 
 static int nothing(struct hf_act *act)
 {
-    act->out.kind = HF_STEP_NOTHING;
-    act->out.swept = HF_SWEPT_NOTHING;
+    act->out = (struct hf_step){ .kind = HF_STEP_NOTHING, .row = *act->old };
     return 0;
 }
 
@@ -32,7 +31,7 @@ static int abandon(struct hf_act *act, const char *verb, const char *proof)
     struct hf_row *row = &act->out.row;
     struct hf_note note = {
         .abandon_request = proof ? NULL : row->w.abandon_request,
-        .lease_released = act->old,
+        .lease_lost = act->old,
         .proof = proof,
         .writer = proof ? "sweep" : "reconciled_request",
     };
@@ -61,7 +60,7 @@ static int rerun(struct hf_act *act, const char *reason, const char *proof)
                                 .deadline_at = row->w.deadline_at,
                                 .error_class = reason,
                                 .failures = row->w.failures,
-                                .lease_released = act->old,
+                                .lease_lost = act->old,
                                 .max_attempts = row->w.max_attempts,
                                 .proof = proof,
                                 .reason = row->w.status_reason,
@@ -83,7 +82,7 @@ static int time_out_running(struct hf_act *act, const char *reason, const char *
         .deadline_at = act->old->w.deadline_at,
         .error_class = reason,
         .failures = row->w.failures,
-        .lease_released = act->old,
+        .lease_lost = act->old,
         .max_attempts = row->w.max_attempts,
         .proof = proof,
         .reason = reason,
@@ -116,44 +115,41 @@ static int time_out_idle(struct hf_act *act, const char *reason)
                             });
 }
 
-static int sweep_bound(struct hf_act *act, bool lapsed, const char *proof)
+/* Lapsed, or proven dead. Time alone never ends it. */
+static int sweep_bound(struct hf_act *act, const char *proof)
 {
     const struct hf_row *old = act->old;
     if (proof)
         return abandon(act, "sweep", proof);
-    if (lapsed && old->w.abandon_request)
+    if (old->w.abandon_request)
         return abandon(act, "reconcile", NULL);
-    if (lapsed && old->lease_check_at <= act->env->lease_now)
-        return push(act, hf_later(act->env->lease_now, old->w.lease_ttl_ms),
-                    HF_SWEPT_SILENT);
-    return nothing(act);
+    if (old->lease_check_at > act->env->lease_now)
+        return nothing(act);
+    return push(act, hf_later(act->env->lease_now, old->w.lease_ttl_ms), HF_SWEPT_SILENT);
 }
 
 static int sweep_running(struct hf_act *act, const char *proof)
 {
     const struct hf_row *old = act->old;
     hf_ms now = act->env->lease_now;
-    hf_ms expires_at = old->w.lease_expires_at;
-    bool expire = old->disposition == HF_EXPIRE;
-    hf_ms act_at = expire ? hf_later(expires_at, old->grace_ms) : expires_at;
+    hf_ms act_at = hf_row_act_at(old);
     bool lapsed = now >= act_at;
+    bool expire = old->disposition == HF_EXPIRE;
+    bool overran = old->disposition != HF_OWNER_BOUND &&
+                   passed(old->w.deadline_at, act->env->now);
 
-    if (!lapsed && !proof && old->lease_check_at <= now &&
-        !passed(old->w.deadline_at, act->env->now))
-        return push(act, act_at, HF_SWEPT_PUSHED);
+    if (!lapsed && !proof && !overran)
+        return old->lease_check_at <= now ? push(act, act_at, HF_SWEPT_PUSHED)
+                                          : nothing(act);
     if (hf_row_bound(old))
-        return sweep_bound(act, lapsed, proof);
-    if (proof && expire)
-        return time_out_running(act, "holder_dead", proof);
+        return sweep_bound(act, proof);
     if (proof)
-        return rerun(act, "holder_dead", proof);
-    if (passed(old->w.deadline_at, act->env->now) && old->disposition != HF_OWNER_BOUND)
+        return expire ? time_out_running(act, "holder_dead", proof)
+                      : rerun(act, "holder_dead", proof);
+    if (overran) /* also where the lease was renewed all the time */
         return time_out_running(act, "exec_timeout", NULL);
-    if (lapsed && expire)
-        return time_out_running(act, "heartbeat_timeout", NULL);
-    if (lapsed)
-        return rerun(act, "heartbeat_timeout", NULL);
-    return nothing(act);
+    return expire ? time_out_running(act, "heartbeat_timeout", NULL)
+                  : rerun(act, "heartbeat_timeout", NULL);
 }
 
 static int sweep_queued(struct hf_act *act)
@@ -266,6 +262,6 @@ int hf_step_sweep(struct hf_arena *arena, const struct hf_row *row, const char *
     struct hf_act act = hf_act_begin(arena, row, env, err);
     int rc = sweep(&act, proof);
     if (rc == 0)
-        hf_act_end(&act, ret_step);
+        *ret_step = act.out;
     return rc;
 }

@@ -43,7 +43,7 @@ int hf_act_wait(struct hf_act *act)
                                 .escalate_at = row->w.escalate_at,
                                 .from = change->timeout_ms ? "request" : "policy",
                                 .kind = row->w.waiting_kind,
-                                .lease_released = act->old,
+                                .released_fence = hf_act_released(act),
                                 .reason = row->w.status_reason,
                                 .ref = change->ref,
                                 .timeout_ms = budget,
@@ -145,6 +145,6 @@ int hf_act_resume(struct hf_act *act)
     if (old->disposition == HF_EXTERNALLY_OWNED)
         return hf_act_refuse(act, to, "resume",
                              "an externally_owned row is completed, never resumed");
-    act->out.row.message = act->change->reason;
+    act->out.row.message = old->w.waiting_ref; /* a repeat by reference is found by it */
     return to == HF_RUNNING ? resume_running(act) : resume_queued(act);
 }
