@@ -237,6 +237,36 @@ SELECT w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, 
    AND NOT EXISTS (SELECT 1 FROM work_event e
                     WHERE e.seq = $1 AND e.event_type = $2 AND e.created_at > hf_now() - $8)
 
+-- name: event_renewed
+-- A sample: at most one in three and a third terms, that is every tenth renewal.
+-- in: $1 work_id, $2 nonce, $3 actor_kind, $4 actor, $5 correlation_id
+INSERT INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
+                        correlation_id, created_at)
+SELECT w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $3, $4, $5,
+       hf_now()
+  FROM work_state w
+ WHERE w.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
+   AND w.status = 'running' AND w.claim_group = $2
+   AND NOT EXISTS (SELECT 1 FROM work_event e
+                    WHERE e.seq = w.seq AND e.event_type = 'lease_renewed'
+                      AND e.created_at > hf_now() - w.lease_ttl_ms * 10 / 3)
+
+-- name: event_renewed_all
+-- in: $1 owner, $2 incarnation or null, $3 oldest activity or null, $4 actor_kind, $5 actor,
+--     $6 correlation_id
+INSERT INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
+                        correlation_id, created_at)
+SELECT w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $4, $5, $6,
+       hf_now()
+  FROM work_state w
+ WHERE w.owner = $1 AND w.status = 'running' AND w.lease_expires_at IS NOT NULL
+   AND w.lease_store = hf_incarnation()
+   AND ($2 IS NULL OR w.owner_incarnation = $2)
+   AND ($3 IS NULL OR coalesce(w.active_at, w.started_at) >= $3)
+   AND NOT EXISTS (SELECT 1 FROM work_event e
+                    WHERE e.seq = w.seq AND e.event_type = 'lease_renewed'
+                      AND e.created_at > hf_now() - w.lease_ttl_ms * 10 / 3)
+
 -- name: event_trail
 -- in: $1 work_id, $2 after event_id, $3 limit
 SELECT event_id, work_id, event_type, from_status, to_status, generation, attempt,
@@ -378,3 +408,20 @@ LIMIT 100
 SELECT (SELECT count(*) FROM work_spec), (SELECT count(*) FROM work_event),
        (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
            AND lease_expires_at <= hf_lease_now())
+
+-- name: work_dump
+SELECT {row} FROM {row_from} ORDER BY w.seq
+
+-- name: doctor_integrity
+-- out: what the engine's own check finds wrong
+SELECT integrity_check FROM pragma_integrity_check(100) WHERE integrity_check <> 'ok'
+
+-- name: store_bump
+-- A new history by an operator's word.
+-- out: incarnation
+UPDATE hf_store
+   SET incarnation = incarnation + 1,
+       log = json_insert(log, '$[#]',
+                         json_object('at', hf_now(), 'what', 'bump', 'by', $1))
+ WHERE id = 1
+RETURNING incarnation

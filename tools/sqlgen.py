@@ -12,8 +12,8 @@ A statement file holds, for each statement:
 `-- fragment: NAME` begins a text that others splice in as {NAME}. A comment of the form
 /*pg ...*/ is opened for PostgreSQL and stays a comment for SQLite; /*lite ...*/ the other
 way round. Parameters are $1..$n without gaps. Migrations are whole scripts, numbered
-NNNN_name.sql, with the same marks; {guards} in them is replaced by the file given with
---guards.
+NNNN_name.sql, with the same marks; {NAME} in them is replaced by the contents of the file
+given with --piece NAME=FILE.
 
 Nothing of this happens at run time.
 """
@@ -138,13 +138,18 @@ def source(statements, migrations):
     return "\n".join(out) + "\n"
 
 
-def read_migrations(paths, guards):
+def read_migrations(paths, pieces):
     result = []
     for path in sorted(paths):
         match = re.fullmatch(r"(\d{4})_([a-z0-9_]+)\.sql", path.name)
         if not match:
             fail(f"migration {path.name}: the name must be NNNN_name.sql")
-        text = path.read_text().replace("{guards}", guards)
+        text = path.read_text()
+        for name, piece in pieces.items():
+            text = text.replace("{" + name + "}", piece.rstrip())
+        left = re.search(r"\{[a-z_]+\}", text)
+        if left:
+            fail(f"{path.name}: no piece for {left.group(0)}")
         lines = [line for line in text.splitlines() if not line.startswith("--")]
         result.append((int(match.group(1)), match.group(2), "\n".join(lines)))
     versions = [version for version, _, _ in result]
@@ -157,15 +162,16 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--header", required=True)
     parser.add_argument("--source", required=True)
-    parser.add_argument("--guards")
+    parser.add_argument("--piece", action="append", default=[])
     parser.add_argument("files", nargs="+")
     args = parser.parse_args()
     paths = [pathlib.Path(f) for f in args.files]
     migrations = [p for p in paths if p.parent.name == "migrations"]
     statements = read_statements([p for p in paths if p.parent.name != "migrations"])
-    guards = pathlib.Path(args.guards).read_text() if args.guards else ""
+    named = (piece.split("=", 1) for piece in args.piece)
+    pieces = {name: pathlib.Path(path).read_text() for name, path in named}
     pathlib.Path(args.header).write_text(header(statements))
-    pathlib.Path(args.source).write_text(source(statements, read_migrations(migrations, guards)))
+    pathlib.Path(args.source).write_text(source(statements, read_migrations(migrations, pieces)))
 
 
 if __name__ == "__main__":

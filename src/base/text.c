@@ -408,3 +408,8 @@ void hf_hex(const void *bytes, size_t len, char *out)
     }
     out[2 * len] = '\0';
 }
+
+bool hf_starts_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}

@@ -44,6 +44,9 @@ const char *hf_duration_text(hf_ms ms, char *out, size_t room);
 /* "2026-11-15T09:36:13.250Z"; `out` has room for 25. Years 1970 to 9999, else "-". */
 const char *hf_time_text(hf_ms ms, char out[25]);
 
+/* Does `text` begin with `prefix`? Neither is NULL. */
+bool hf_starts_with(const char *text, const char *prefix);
+
 /* Byte-wise equality with NULL equal only to NULL. */
 bool hf_same(const char *a, const char *b);
 

@@ -252,7 +252,8 @@ static bool call_all_done(struct lite *lite)
 static bool wait_for_work(struct lite_group *group, bool *ret_lead)
 {
     lock(group);
-    while (!group->done_head && !(group->head && !group->leading) && !group->stopping) {
+    while (!group->done_head && !(group->head && !group->leading) &&
+           !(group->stopping && !group->head)) {
         int rc = pthread_cond_wait(&group->wake, &group->lock);
         hf_assert(rc == 0);
     }

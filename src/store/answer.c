@@ -1,0 +1,158 @@
+/* Answers and trails: lists that own every byte they show. */
+#include <holdfast/sys/store.h>
+
+#include <string.h>
+
+#include "base/arena.h"
+
+/* Items are kept in chunks, so that adding one never moves another. */
+#define CHUNK 32
+
+struct item_chunk {
+    struct item_chunk *next;
+    struct hf_item items[CHUNK];
+};
+
+struct hf_answer {
+    struct hf_arena arena;
+    struct item_chunk *first;
+    struct item_chunk *last;
+    size_t count;
+    const char *next;
+};
+
+struct hf_answer *hf_answer_new(const struct hf_alloc *alloc)
+{
+    struct hf_answer *answer = alloc->realloc(alloc->user, NULL, sizeof *answer);
+    if (!answer)
+        return NULL;
+    *answer = (struct hf_answer){ 0 };
+    hf_arena_init(&answer->arena, alloc);
+    return answer;
+}
+
+void hf_answer_free(struct hf_answer *answer)
+{
+    if (!answer)
+        return;
+    const struct hf_alloc *alloc = answer->arena.alloc;
+    hf_arena_fini(&answer->arena);
+    alloc->free(alloc->user, answer);
+}
+
+struct hf_item *hf_answer_add(struct hf_answer *answer)
+{
+    size_t slot = answer->count % CHUNK;
+    if (slot == 0) {
+        struct item_chunk *chunk = hf_arena_new(&answer->arena, struct item_chunk);
+        if (!chunk)
+            return NULL;
+        if (answer->last)
+            answer->last->next = chunk;
+        else
+            answer->first = chunk;
+        answer->last = chunk;
+    }
+    answer->count++;
+    return &answer->last->items[slot];
+}
+
+void *hf_answer_memory(struct hf_answer *answer, size_t bytes)
+{
+    return hf_arena_take(&answer->arena, bytes);
+}
+
+const char *hf_answer_text(struct hf_answer *answer, const char *text)
+{
+    return text ? hf_arena_copy(&answer->arena, text, strlen(text)) : NULL;
+}
+
+void hf_answer_set_next(struct hf_answer *answer, const char *cursor)
+{
+    answer->next = cursor;
+}
+
+size_t hf_answer_count(const struct hf_answer *answer)
+{
+    return answer->count;
+}
+
+const struct hf_item *hf_answer_at(const struct hf_answer *answer, size_t i)
+{
+    if (i >= answer->count)
+        return NULL;
+    struct item_chunk *chunk = answer->first;
+    for (size_t skip = i / CHUNK; skip > 0; skip--)
+        chunk = chunk->next;
+    return &chunk->items[i % CHUNK];
+}
+
+const char *hf_answer_next(const struct hf_answer *answer)
+{
+    return answer->next;
+}
+
+struct event_link {
+    struct event_link *next;
+    struct hf_event event;
+};
+
+struct hf_events {
+    struct hf_arena arena;
+    struct event_link *first;
+    struct event_link *last;
+    size_t count;
+};
+
+struct hf_events *hf_events_new(const struct hf_alloc *alloc)
+{
+    struct hf_events *events = alloc->realloc(alloc->user, NULL, sizeof *events);
+    if (!events)
+        return NULL;
+    *events = (struct hf_events){ 0 };
+    hf_arena_init(&events->arena, alloc);
+    return events;
+}
+
+void hf_events_free(struct hf_events *events)
+{
+    if (!events)
+        return;
+    const struct hf_alloc *alloc = events->arena.alloc;
+    hf_arena_fini(&events->arena);
+    alloc->free(alloc->user, events);
+}
+
+struct hf_event *hf_events_add(struct hf_events *events)
+{
+    struct event_link *link = hf_arena_new(&events->arena, struct event_link);
+    if (!link)
+        return NULL;
+    if (events->last)
+        events->last->next = link;
+    else
+        events->first = link;
+    events->last = link;
+    events->count++;
+    return &link->event;
+}
+
+const char *hf_events_text(struct hf_events *events, const char *text)
+{
+    return text ? hf_arena_copy(&events->arena, text, strlen(text)) : NULL;
+}
+
+size_t hf_events_count(const struct hf_events *events)
+{
+    return events->count;
+}
+
+const struct hf_event *hf_events_at(const struct hf_events *events, size_t i)
+{
+    if (i >= events->count)
+        return NULL;
+    struct event_link *link = events->first;
+    for (; i > 0; i--)
+        link = link->next;
+    return &link->event;
+}

@@ -1,0 +1,399 @@
+/* The public verbs: check the input, complete the caller, hand over to the store.
+ *
+ * Nothing here decides anything about the ledger. hf_work_claim, which may wait, stands in
+ * run/. */
+#include <holdfast/limits.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "core/policy.h"
+#include "core/step.h"
+#include "store/api.h"
+
+int hf_caller_complete(const struct hf_caller *given, const char *actor_kind,
+                       const char *actor, struct hf_caller *ret_who, struct hf_err *err)
+{
+    struct hf_caller who = { .size = sizeof who };
+    if (given)
+        memcpy(&who, given, given->size < sizeof who ? given->size : sizeof who);
+    int rc = hf_caller_check(&who, err);
+    if (rc)
+        return rc;
+    if (!who.actor_kind)
+        who.actor_kind = who.actor ? "system" : actor_kind;
+    if (!who.actor)
+        who.actor = actor;
+    if (!who.tenant)
+        who.tenant = "";
+    *ret_who = who;
+    return 0;
+}
+
+static int complete(const struct hf_caller *given, struct hf_caller *ret_who,
+                    struct hf_err *err)
+{
+    return hf_caller_complete(given, "system", "holdfast", ret_who, err);
+}
+
+static int check_batch(size_t n, struct hf_err *err)
+{
+    if (n == 0)
+        return hf_fail(err, HF_EINVAL, "n", "a batch must hold at least one item");
+    if (n > (size_t)HF_MAX_BATCH)
+        return hf_fail(err, HF_ETOOBIG, "n", "a batch must hold at most %lld items",
+                       (long long)HF_MAX_BATCH);
+    return 0;
+}
+
+/* An answer to fill, given to the caller only if the call succeeds. */
+static int begin(struct hf_store *store, struct hf_answer **ret_answer,
+                 struct hf_err *err)
+{
+    *ret_answer = hf_answer_new(store->alloc);
+    return *ret_answer ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
+static int finish(int rc, struct hf_answer *answer, struct hf_answer **ret_answer)
+{
+    if (rc)
+        hf_answer_free(answer);
+    else
+        *ret_answer = answer;
+    return rc;
+}
+
+int hf_work_create(struct hf_store *store, const struct hf_caller *given,
+                   const struct hf_new *news, size_t n, unsigned flags,
+                   struct hf_answer **ret_answer, struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_answer *answer;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = check_batch(n, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = hf_new_check(&news[i], err);
+    if (rc == 0)
+        rc = begin(store, &answer, err);
+    if (rc)
+        return rc;
+    rc = store->methods->create(store, &who, news, n, flags, answer, err);
+    return finish(rc, answer, ret_answer);
+}
+
+int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
+                       const struct hf_claim *claim, struct hf_answer **ret_answer,
+                       struct hf_err *err)
+{
+    struct hf_answer *answer;
+    int rc = begin(store, &answer, err);
+    if (rc)
+        return rc;
+    rc = store->methods->claim(store, who, claim, answer, err);
+    return finish(rc, answer, ret_answer);
+}
+
+/* A batch may name a row only once: two changes of one row would be decided on the same
+ * reading of it. */
+static int check_distinct(const struct hf_change *changes, size_t n, struct hf_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (changes[i].id && hf_same(changes[i].id, changes[k].id))
+                return hf_fail(err, HF_EINVAL, "id", "a batch may name unit %s only once",
+                               changes[i].id);
+    return 0;
+}
+
+int hf_work_change(struct hf_store *store, const struct hf_caller *given,
+                   const struct hf_change *changes, size_t n, unsigned flags,
+                   struct hf_answer **ret_answer, struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_answer *answer;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = check_batch(n, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = hf_change_check(&changes[i], err);
+    if (rc == 0)
+        rc = check_distinct(changes, n, err);
+    if (rc == 0)
+        rc = begin(store, &answer, err);
+    if (rc)
+        return rc;
+    rc = store->methods->change(store, &who, changes, n, flags, answer, err);
+    return finish(rc, answer, ret_answer);
+}
+
+int hf_work_renew_all(struct hf_store *store, const struct hf_caller *given,
+                      const struct hf_renew_all *renew, struct hf_answer **ret_answer,
+                      struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_answer *answer;
+    size_t max = (size_t)HF_MAX_KEY_BYTES;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = hf_check_key(renew->owner, max, "owner", err);
+    if (rc == 0)
+        rc = hf_check_key_opt(renew->incarnation, max, "incarnation", err);
+    if (rc == 0 &&
+        (renew->fresh_within_ms < 0 || renew->fresh_within_ms > HF_MAX_DURATION_MAX_MS))
+        rc = hf_fail(err, HF_EINVAL, "fresh_within_ms",
+                     "fresh_within_ms must not be negative or beyond 100 years");
+    if (rc == 0)
+        rc = begin(store, &answer, err);
+    if (rc)
+        return rc;
+    rc = store->methods->renew_all(store, &who, renew, answer, err);
+    return finish(rc, answer, ret_answer);
+}
+
+static enum hf_verb verb_towards(enum hf_status to)
+{
+    switch (to) {
+    case HF_DONE:
+    case HF_FAILED:
+    case HF_TIMEOUT:
+    case HF_CANCELLED: return HF_VERB_CLOSE_OUT;
+    case HF_WAITING_USER:
+    case HF_WAITING_EXTERNAL: return HF_VERB_WAIT;
+    case HF_QUEUED: return HF_VERB_HAND_BACK;
+    case HF_RETRY_SCHEDULED: return HF_VERB_FAIL;
+    case HF_STATUS_NONE:
+    case HF_RUNNING:
+    case HF_ABANDONED:
+    case HF_STATUS_COUNT: break;
+    }
+    return HF_VERB_NONE;
+}
+
+int hf_work_transition(struct hf_store *store, const struct hf_caller *who,
+                       const struct hf_change *change, struct hf_answer **ret_answer,
+                       struct hf_err *err)
+{
+    struct hf_change typed = *change;
+    typed.verb = verb_towards(change->status);
+    if (typed.verb == HF_VERB_NONE)
+        return hf_fail(err, HF_ETRANSITION, "status",
+                       "a holder cannot bring a unit to %s",
+                       change->status ? hf_status_word(change->status) : "no status");
+    return hf_work_change(store, who, &typed, 1, 0, ret_answer, err);
+}
+
+static int check_id(const char *id, struct hf_err *err)
+{
+    return hf_check_key(id, (size_t)HF_MAX_KEY_BYTES, "id", err);
+}
+
+int hf_work_get(struct hf_store *store, const struct hf_caller *given, const char *id,
+                struct hf_answer **ret_answer, struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_answer *answer;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = check_id(id, err);
+    if (rc == 0)
+        rc = begin(store, &answer, err);
+    if (rc)
+        return rc;
+    rc = store->methods->get(store, id, answer, err);
+    return finish(rc, answer, ret_answer);
+}
+
+static int check_filter(const struct hf_filter *filter, struct hf_err *err)
+{
+    const struct {
+        const char *value, *field;
+    } keys[] = { { filter->queue, "queue" },
+                 { filter->kind, "kind" },
+                 { filter->owner, "owner" },
+                 { filter->ref, "ref" } };
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof keys[0]; i++)
+        rc = hf_check_key_opt(keys[i].value, (size_t)HF_MAX_KEY_BYTES, keys[i].field,
+                              err);
+    for (size_t i = 0; rc == 0 && i < filter->status_count; i++)
+        if (!hf_status_word(filter->statuses[i]))
+            rc = hf_fail(err, HF_EINVAL, "status", "status %zu of the filter is unknown",
+                         i);
+    if (rc == 0 && filter->limit > (size_t)HF_MAX_PAGE)
+        rc = hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld rows",
+                     (long long)HF_MAX_PAGE);
+    if (rc == 0 &&
+        (filter->older_than_ms < 0 || filter->older_than_ms > HF_MAX_DURATION_MAX_MS))
+        rc = hf_fail(err, HF_EINVAL, "older_than_ms",
+                     "older_than_ms must not be negative or beyond 100 years");
+    return rc;
+}
+
+int hf_work_list(struct hf_store *store, const struct hf_caller *given,
+                 const struct hf_filter *filter, struct hf_answer **ret_answer,
+                 struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_answer *answer;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = check_filter(filter, err);
+    if (rc == 0)
+        rc = begin(store, &answer, err);
+    if (rc)
+        return rc;
+    rc = store->methods->list(store, &who, filter, answer, err);
+    return finish(rc, answer, ret_answer);
+}
+
+int hf_work_events(struct hf_store *store, const struct hf_caller *given, const char *id,
+                   int64_t after, size_t limit, struct hf_events **ret_events,
+                   struct hf_err *err)
+{
+    struct hf_caller who;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = check_id(id, err);
+    if (rc == 0 && limit > (size_t)HF_MAX_PAGE)
+        rc = hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld events",
+                     (long long)HF_MAX_PAGE);
+    if (rc)
+        return rc;
+    return store->methods->events(store, id, after, limit ? limit : (size_t)HF_MAX_PAGE,
+                                  ret_events, err);
+}
+
+int hf_work_stats(struct hf_store *store, const struct hf_caller *given,
+                  struct hf_stats *ret_stats, struct hf_err *err)
+{
+    struct hf_caller who;
+    int rc = complete(given, &who, err);
+    return rc ? rc : store->methods->stats(store, ret_stats, err);
+}
+
+int hf_work_sweep(struct hf_store *store, const struct hf_caller *given, size_t limit,
+                  struct hf_sweep_report *ret_report, struct hf_err *err)
+{
+    struct hf_caller who;
+    int rc = hf_caller_complete(given, "system", "sweep", &who, err);
+    if (rc == 0 && limit > (size_t)HF_MAX_SWEEP)
+        rc = hf_fail(err, HF_ETOOBIG, "limit", "a sweep acts on at most %lld rows",
+                     (long long)HF_MAX_SWEEP);
+    if (rc)
+        return rc;
+    return store->methods->sweep(store, &who, limit ? limit : (size_t)HF_MAX_SWEEP,
+                                 ret_report, err);
+}
+
+int hf_work_prune(struct hf_store *store, const struct hf_caller *given,
+                  hf_ms older_than_ms, size_t limit, int64_t *ret_rows,
+                  struct hf_err *err)
+{
+    struct hf_caller who;
+    int rc = complete(given, &who, err);
+    if (rc == 0 && (older_than_ms < 0 || older_than_ms > HF_MAX_DURATION_MAX_MS))
+        rc = hf_fail(err, HF_EINVAL, "older_than_ms",
+                     "older_than_ms must not be negative or beyond 100 years");
+    return rc ? rc : store->methods->prune(store, older_than_ms, limit, ret_rows, err);
+}
+
+int hf_policy_set(struct hf_store *store, const struct hf_caller *given,
+                  const char *scope, const struct hf_policy *policy, struct hf_err *err)
+{
+    struct hf_caller who;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = hf_policy_scope_check(scope, err);
+    if (rc == 0)
+        rc = hf_policy_check(policy, err);
+    return rc ? rc : store->methods->policy_set(store, scope, policy, err);
+}
+
+int hf_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
+                  struct hf_policy_answer **ret_answer, struct hf_err *err)
+{
+    int rc = hf_check_key_opt(kind, (size_t)HF_MAX_KEY_BYTES, "kind", err);
+    return rc ? rc : store->methods->policy_get(store, source, kind, ret_answer, err);
+}
+
+/* ---- leases ------------------------------------------------------------------------ */
+
+static int check_lane(enum hf_lane lane, const char *key, struct hf_err *err)
+{
+    if ((unsigned)lane >= HF_LANE_COUNT)
+        return hf_fail(err, HF_EINVAL, "lane", "there is no such lease lane");
+    return hf_check_key(key, (size_t)HF_MAX_KEY_BYTES, "key", err);
+}
+
+int hf_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
+                  struct hf_lease_info *ret_info, struct hf_err *err)
+{
+    size_t max = (size_t)HF_MAX_KEY_BYTES;
+    int rc = check_lane(claim->lane, claim->key, err);
+    if (rc == 0)
+        rc = hf_check_key(claim->owner, max, "owner", err);
+    if (rc == 0)
+        rc = hf_check_key_opt(claim->incarnation, max, "incarnation", err);
+    if (rc == 0)
+        rc = hf_check_key_opt(claim->nonce, max, "nonce", err);
+    if (rc == 0 && claim->ttl_ms)
+        rc = hf_lease_timing(claim->ttl_ms, 0, err);
+    return rc ? rc : store->methods->lease_take(store, claim, ret_info, err);
+}
+
+int hf_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,
+                   const char *token, struct hf_lease_info *ret_info, struct hf_err *err)
+{
+    int rc = check_lane(lane, key, err);
+    return rc ? rc : store->methods->lease_renew(store, lane, key, token, ret_info, err);
+}
+
+int hf_lease_release(struct hf_store *store, enum hf_lane lane, const char *key,
+                     const char *token, struct hf_err *err)
+{
+    int rc = check_lane(lane, key, err);
+    return rc ? rc : store->methods->lease_release(store, lane, key, token, err);
+}
+
+int hf_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
+                  struct hf_lease_info *ret_info, struct hf_err *err)
+{
+    int rc = check_lane(lane, key, err);
+    return rc ? rc : store->methods->lease_look(store, lane, key, ret_info, err);
+}
+
+/* ---- the store as a whole ---------------------------------------------------------- */
+
+void hf_store_close(struct hf_store *store)
+{
+    if (store)
+        store->methods->close(store);
+}
+
+const char *hf_store_incarnation(const struct hf_store *store)
+{
+    return store->incarnation;
+}
+
+int hf_store_facts(struct hf_store *store, char **ret_json, struct hf_err *err)
+{
+    return store->methods->facts(store, ret_json, err);
+}
+
+void hf_text_free(struct hf_store *store, char *text)
+{
+    store->alloc->free(store->alloc->user, text);
+}
+
+int hf_store_bump(struct hf_store *store, int64_t *ret_incarnation, struct hf_err *err)
+{
+    return store->methods->bump(store, ret_incarnation, err);
+}
+
+int hf_store_check(struct hf_store *store,
+                   void (*found)(void *user, const struct hf_finding *f), void *user,
+                   struct hf_err *err)
+{
+    return store->methods->check(store, found, user, err);
+}

@@ -1,0 +1,237 @@
+/* See liveness.h. */
+#include "store/liveness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/text.h"
+
+struct place {
+    char boot[40];
+    int64_t pid_ns;
+    int64_t time_ns;
+};
+
+struct holder {
+    struct place place;
+    int64_t pid;
+    int64_t start;
+};
+
+static bool read_small(const char *path, char *out, size_t room)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    size_t len = 0;
+    while (len + 1 < room) {
+        ssize_t got = read(fd, out + len, room - 1 - len);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        len += (size_t)got;
+    }
+    (void)close(fd);
+    out[len] = '\0';
+    return len > 0;
+}
+
+static bool here(struct place *ret_place)
+{
+    struct place place = { 0 };
+    struct stat pid_ns, time_ns;
+    if (!read_small("/proc/sys/kernel/random/boot_id", place.boot, sizeof place.boot))
+        return false;
+    place.boot[strcspn(place.boot, "\n")] = '\0';
+    if (stat("/proc/self/ns/pid", &pid_ns) || stat("/proc/self/ns/time", &time_ns))
+        return false;
+    place.pid_ns = (int64_t)pid_ns.st_ino;
+    place.time_ns = (int64_t)time_ns.st_ino;
+    *ret_place = place;
+    return true;
+}
+
+/* "/proc/PID/WHAT" without stdio. */
+static void proc_path(int64_t pid, const char *what, char out[64])
+{
+    char digits[24];
+    size_t n = 0;
+    do {
+        digits[n++] = (char)('0' + pid % 10);
+        pid /= 10;
+    } while (pid > 0);
+    memcpy(out, "/proc/", 6);
+    size_t at = 6;
+    while (n > 0)
+        out[at++] = digits[--n];
+    out[at++] = '/';
+    memcpy(out + at, what, strlen(what) + 1);
+}
+
+/* Field 22 of stat, counted after the last ')': a command's name may hold parentheses.
+ * -1 when it cannot be read. */
+static int64_t start_time(int64_t pid)
+{
+    char path[64], text[2048];
+    proc_path(pid, "stat", path);
+    if (!read_small(path, text, sizeof text))
+        return -1;
+    char *at = strrchr(text, ')');
+    for (int field = 2; at && field < 22; field++) {
+        at = strchr(at + 1, ' ');
+        if (!at)
+            return -1;
+    }
+    if (!at)
+        return -1;
+    char *end = strchr(at + 1, ' ');
+    if (!end)
+        return -1;
+    *end = '\0';
+    int64_t value;
+    if (hf_parse_i64(at + 1, 0, INT64_MAX, "starttime", &value, NULL))
+        return -1;
+    return value;
+}
+
+static int open_pidfd(int64_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+}
+
+static const char *keep(struct hf_arena *arena, struct hf_buf *buf)
+{
+    const char *text = hf_buf_state(buf)
+                           ? NULL
+                           : hf_arena_copy(arena, hf_buf_str(buf), buf->len);
+    hf_buf_fini(buf);
+    return text;
+}
+
+int hf_holder_describe(struct hf_arena *arena, int pid, const char **ret_json,
+                       struct hf_err *err)
+{
+    if (pid <= 0)
+        return hf_fail(err, HF_EINVAL, "pid", "pid must be a positive number");
+    struct place place;
+    int64_t start = start_time(pid);
+    if (start < 0)
+        return hf_fail(err, HF_EINVAL, "pid", "there is no process %d on this machine",
+                       pid);
+    if (!here(&place))
+        return hf_fail(
+            err, HF_EINVAL, "pid",
+            "this machine's /proc cannot be read, so no death could be proven");
+    struct hf_buf buf;
+    struct hf_json json;
+    hf_buf_init(&buf, arena->alloc, 512);
+    hf_json_begin(&json, &buf);
+    hf_json_object(&json);
+    hf_json_put_str(&json, "boot", place.boot);
+    hf_json_put_i64(&json, "pid", pid);
+    hf_json_put_i64(&json, "pid_ns", place.pid_ns);
+    hf_json_put_i64(&json, "start", start);
+    hf_json_put_i64(&json, "time_ns", place.time_ns);
+    hf_json_end(&json);
+    const char *text = keep(arena, &buf);
+    if (!text)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *ret_json = text;
+    return 0;
+}
+
+static bool parse_holder(const char *text, struct holder *ret_holder)
+{
+    json_t *value = NULL;
+    struct hf_span span = { text, strlen(text) };
+    if (hf_json_parse(span, 1024, "holder", &value, NULL))
+        return false;
+    const char *boot = json_string_value(json_object_get(value, "boot"));
+    struct holder holder = {
+        .place.pid_ns = json_integer_value(json_object_get(value, "pid_ns")),
+        .place.time_ns = json_integer_value(json_object_get(value, "time_ns")),
+        .pid = json_integer_value(json_object_get(value, "pid")),
+        .start = json_integer_value(json_object_get(value, "start")),
+    };
+    bool good = boot && strlen(boot) < sizeof holder.place.boot && holder.pid > 0 &&
+                holder.pid <= INT32_MAX;
+    if (good)
+        memcpy(holder.place.boot, boot, strlen(boot) + 1);
+    json_decref(value);
+    if (good)
+        *ret_holder = holder;
+    return good;
+}
+
+/* Can this process judge that holder at all? */
+static bool ours_to_judge(const char *text, struct holder *ret_holder)
+{
+    struct place place;
+    return text && parse_holder(text, ret_holder) && here(&place) &&
+           hf_same(place.boot, ret_holder->place.boot) &&
+           place.pid_ns == ret_holder->place.pid_ns &&
+           place.time_ns == ret_holder->place.time_ns;
+}
+
+static const char *how_dead(const struct holder *holder)
+{
+    int fd = open_pidfd(holder->pid);
+    if (fd < 0)
+        return errno == ESRCH ? "pidfd_open: no such process" : NULL;
+    const char *how = NULL;
+    struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+    if (poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLIN)) {
+        how = "pidfd: exited";
+    } else {
+        /* Read after opening: the process behind the descriptor cannot be replaced, so a
+         * different start time means that the number was given to another process. */
+        int64_t start = start_time(holder->pid);
+        if (start >= 0 && start != holder->start)
+            how = "start time differs: the pid was reused";
+    }
+    (void)close(fd);
+    return how;
+}
+
+enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder_text, hf_ms now,
+                             const char **ret_proof)
+{
+    struct holder holder;
+    if (!ours_to_judge(holder_text, &holder))
+        return HF_LIFE_UNKNOWN;
+    const char *how = how_dead(&holder);
+    if (!how)
+        return HF_LIFE_UNKNOWN;
+    struct hf_buf buf;
+    struct hf_json json;
+    hf_buf_init(&buf, arena->alloc, 1024);
+    hf_json_begin(&json, &buf);
+    hf_json_object(&json);
+    hf_json_put_i64(&json, "checked_at", now);
+    hf_json_put_i64(&json, "checked_by_pid", getpid());
+    hf_json_put_raw(&json, "holder", holder_text);
+    hf_json_put_str(&json, "how", how);
+    hf_json_end(&json);
+    const char *proof = keep(arena, &buf);
+    if (!proof)
+        return HF_LIFE_UNKNOWN;
+    *ret_proof = proof;
+    return HF_LIFE_DEAD;
+}
+
+int hf_holder_pidfd(const char *holder_text)
+{
+    struct holder holder;
+    if (!ours_to_judge(holder_text, &holder))
+        return -1;
+    return open_pidfd(holder.pid);
+}

@@ -1,0 +1,191 @@
+/* See ops.h. */
+#include "store/ops.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+
+void hf_ops_init(struct hf_ops *ops, struct hf_sql *sql, const struct hf_alloc *alloc)
+{
+    *ops = (struct hf_ops){ .sql = sql };
+    hf_arena_init(&ops->arena, alloc);
+    ops->batch.alloc = alloc;
+}
+
+void hf_ops_fini(struct hf_ops *ops)
+{
+    ops->sql->methods->forget(ops->sql, &ops->batch);
+    hf_arena_fini(&ops->arena);
+}
+
+void hf_ops_reset(struct hf_ops *ops)
+{
+    ops->sql->methods->forget(ops->sql, &ops->batch);
+    hf_arena_reset(&ops->arena);
+    const struct hf_alloc *alloc = ops->batch.alloc;
+    ops->batch = (struct hf_batch){ .alloc = alloc };
+    ops->args = NULL;
+    ops->call_room = ops->arg_room = ops->arg_count = 0;
+    ops->state = 0;
+}
+
+/* Doubles an array that lives in the arena; the old copy stays until the arena goes. */
+static void *grow(struct hf_ops *ops, void *old, size_t each, size_t *room)
+{
+    size_t more = *room ? *room * 2 : 16;
+    void *bigger = hf_arena_array(&ops->arena, more, each);
+    if (!bigger) {
+        ops->state = HF_ENOMEM;
+        return NULL;
+    }
+    if (old)
+        memcpy(bigger, old, *room * each);
+    *room = more;
+    return bigger;
+}
+
+size_t hf_ops_call(struct hf_ops *ops, enum hf_sql_id statement, int64_t expect)
+{
+    struct hf_batch *batch = &ops->batch;
+    if (!ops->state && batch->call_count == ops->call_room) {
+        struct hf_call *calls = grow(ops, batch->calls, sizeof(struct hf_call),
+                                     &ops->call_room);
+        if (calls)
+            batch->calls = calls;
+    }
+    if (ops->state)
+        return 0;
+    batch->calls[batch->call_count] =
+        (struct hf_call){ .statement = (int)statement, .rows = 1, .expect = expect };
+    return batch->call_count++;
+}
+
+static struct hf_call *last_call(struct hf_ops *ops)
+{
+    hf_assert(ops->batch.call_count > 0);
+    return &ops->batch.calls[ops->batch.call_count - 1];
+}
+
+void hf_ops_again(struct hf_ops *ops)
+{
+    if (ops->state)
+        return;
+    last_call(ops)->rows++;
+}
+
+static void add(struct hf_ops *ops, struct hf_val value)
+{
+    if (!ops->state && ops->arg_count == ops->arg_room) {
+        struct hf_val *args = grow(ops, ops->args, sizeof(struct hf_val), &ops->arg_room);
+        if (args)
+            ops->args = args;
+    }
+    if (ops->state)
+        return;
+    ops->args[ops->arg_count++] = value;
+    struct hf_call *call = last_call(ops);
+    if (call->rows == 1)
+        call->width++;
+}
+
+void hf_ops_i64(struct hf_ops *ops, int64_t value)
+{
+    add(ops, (struct hf_val){ .type = HF_VAL_I64, .i = value });
+}
+
+void hf_ops_i64_opt(struct hf_ops *ops, int64_t value)
+{
+    if (value)
+        hf_ops_i64(ops, value);
+    else
+        hf_ops_null(ops);
+}
+
+void hf_ops_text(struct hf_ops *ops, const char *text)
+{
+    if (text)
+        add(ops, (struct hf_val){ .type = HF_VAL_TEXT, .at = text, .len = strlen(text) });
+    else
+        hf_ops_null(ops);
+}
+
+void hf_ops_bytes(struct hf_ops *ops, const void *bytes, size_t len)
+{
+    add(ops, (struct hf_val){ .type = HF_VAL_BYTES, .at = bytes, .len = len });
+}
+
+void hf_ops_null(struct hf_ops *ops)
+{
+    add(ops, (struct hf_val){ .type = HF_VAL_NULL });
+}
+
+uint32_t hf_topic_of_queue(const char *queue)
+{
+    return hf_crc32c(0, queue, strlen(queue));
+}
+
+void hf_ops_ring_queue(struct hf_ops *ops, const char *queue, uint32_t count)
+{
+    struct hf_batch *batch = &ops->batch;
+    uint32_t topic = hf_topic_of_queue(queue);
+    for (size_t i = 0; i < batch->ring_count; i++) {
+        if (batch->rings[i].topic == topic) {
+            batch->rings[i].count += count;
+            return;
+        }
+    }
+    /* More queues than fit: their waiters find the work at their next look. */
+    if (batch->ring_count < HF_BATCH_RINGS)
+        batch->rings[batch->ring_count++] = (struct hf_ring){ .topic = topic,
+                                                              .count = count };
+}
+
+static int run(struct hf_ops *ops, bool read_only, struct hf_err *err)
+{
+    if (ops->state)
+        return hf_fail_plain(err, ops->state);
+    const struct hf_val *at = ops->args;
+    for (size_t i = 0; i < ops->batch.call_count; i++) {
+        struct hf_call *call = &ops->batch.calls[i];
+        call->args = at;
+        at += (size_t)call->rows * call->width;
+    }
+    hf_assert(at == ops->args + ops->arg_count);
+    ops->batch.read_only = read_only;
+    return ops->sql->methods->run(ops->sql, &ops->batch, err);
+}
+
+int hf_ops_write(struct hf_ops *ops, struct hf_err *err)
+{
+    return run(ops, false, err);
+}
+
+int hf_ops_read(struct hf_ops *ops, struct hf_err *err)
+{
+    return run(ops, true, err);
+}
+
+const struct hf_call *hf_ops_result(const struct hf_ops *ops, size_t call)
+{
+    hf_assert(call < ops->batch.call_count);
+    return &ops->batch.calls[call];
+}
+
+const struct hf_val *hf_cell(const struct hf_call *call, size_t row, size_t column)
+{
+    hf_assert(row < call->out_count && column < call->out_width);
+    return &call->out[row * call->out_width + column];
+}
+
+int64_t hf_cell_i64(const struct hf_call *call, size_t row, size_t column)
+{
+    const struct hf_val *cell = hf_cell(call, row, column);
+    return cell->type == HF_VAL_I64 ? cell->i : 0;
+}
+
+const char *hf_cell_text(const struct hf_call *call, size_t row, size_t column)
+{
+    const struct hf_val *cell = hf_cell(call, row, column);
+    return cell->type == HF_VAL_TEXT ? cell->at : NULL;
+}

@@ -1,0 +1,269 @@
+/* See rowio.h. */
+#include "store/rowio.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "core/fields.h"
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+struct inner {
+    bool text;
+    size_t offset;
+};
+
+/* What follows the readers' columns in the fragment `row`. */
+static const struct inner inner_columns[] = {
+    { false, offsetof(struct hf_row, revision) },
+    { true, offsetof(struct hf_row, claim_group) },
+    { false, offsetof(struct hf_row, lease_store) },
+    { false, offsetof(struct hf_row, grace_ms) },
+    { false, offsetof(struct hf_row, lease_check_at) },
+    { true, offsetof(struct hf_row, settled_token) },
+    { true, offsetof(struct hf_row, settled_verb) },
+    { false, offsetof(struct hf_row, session_fence) },
+    { false, offsetof(struct hf_row, fair_tag) },
+};
+#define INNER_COUNT (sizeof inner_columns / sizeof inner_columns[0])
+
+#define READER_COLUMNS 54
+const size_t hf_row_width = 1 + READER_COLUMNS + INNER_COUNT;
+
+static void put(const struct hf_call *call, size_t i, size_t column, bool text, void *at)
+{
+    if (text)
+        *(const char **)at = hf_cell_text(call, i, column);
+    else
+        *(int64_t *)at = hf_cell_i64(call, i, column);
+}
+
+static int read_words(struct hf_row *row, struct hf_err *err)
+{
+    row->status = hf_status_of(row->w.status);
+    if (row->status == HF_STATUS_NONE)
+        return hf_fail(err, HF_ECORRUPT, "status", "row %lld has an unknown status",
+                       (long long)row->seq);
+    row->source = hf_source_of(row->w.source_system);
+    if (row->source == HF_SOURCE_NONE)
+        return hf_fail(err, HF_ECORRUPT, "source_system",
+                       "row %lld has an unknown source system", (long long)row->seq);
+    if (row->w.disposition)
+        row->disposition = hf_disposition_of(row->w.disposition);
+    if (row->w.disposition && row->disposition == HF_DISPOSITION_NONE)
+        return hf_fail(err, HF_ECORRUPT, "disposition",
+                       "row %lld has an unknown disposition", (long long)row->seq);
+    if (row->w.lease_fence < 0 || row->w.generation < 0 || row->w.attempt_count < 0)
+        return hf_fail(err, HF_ECORRUPT, "lease_fence", "row %lld has a negative counter",
+                       (long long)row->seq);
+    return 0;
+}
+
+int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
+                struct hf_err *err)
+{
+    hf_assert(hf_work_field_count == READER_COLUMNS);
+    struct hf_row row = { .seq = hf_cell_i64(call, i, 0) };
+    for (size_t f = 0; f < hf_work_field_count; f++)
+        put(call, i, 1 + f, hf_work_fields[f].kind != HF_FIELD_I64,
+            (char *)&row.w + hf_work_fields[f].offset);
+    for (size_t f = 0; f < INNER_COUNT; f++)
+        put(call, i, 1 + READER_COLUMNS + f, inner_columns[f].text,
+            (char *)&row + inner_columns[f].offset);
+    int rc = read_words(&row, err);
+    if (rc == 0)
+        *ret_row = row;
+    return rc;
+}
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+static hf_ms sooner(hf_ms a, hf_ms b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    return a < b ? a : b;
+}
+
+/* The next wall-clock moment at which a sweep must look at the row; leases have a clock and
+ * a column of their own. */
+static hf_ms wake_at(const struct hf_row *row)
+{
+    if (row->w.finished_at)
+        return 0;
+    hf_ms at = sooner(row->w.deadline_at, row->w.escalate_at);
+    at = sooner(at, row->w.next_retry_at);
+    if (row->w.gate && hf_same(row->w.gate, "due"))
+        at = sooner(at, row->w.due_at);
+    if (row->w.abandon_request && row->w.waiting_kind)
+        at = sooner(at, row->w.updated_at);
+    return at;
+}
+
+void hf_row_insert(struct hf_ops *ops, const struct hf_row *row, const uint8_t hash[32])
+{
+    const struct hf_work *w = &row->w;
+    hf_ops_call(ops, HF_SQL_WORK_INSERT_SPEC, HF_ANY_COUNT);
+    hf_ops_text(ops, w->work_id);
+    hf_ops_text(ops, w->tenant);
+    hf_ops_text(ops, w->source_system);
+    hf_ops_text(ops, w->source_id);
+    hf_ops_text(ops, w->source_run_id ? w->source_run_id : "");
+    hf_ops_text(ops, w->idempotency_key);
+    hf_ops_bytes(ops, hash, 32);
+    hf_ops_text(ops, w->ref);
+    hf_ops_text(ops, w->parent_work_id);
+    hf_ops_text(ops, w->correlation_id);
+    hf_ops_text(ops, w->payload);
+    hf_ops_text(ops, w->payload_ref);
+    hf_ops_text(ops, w->retry_policy);
+    hf_ops_i64(ops, w->created_at);
+    hf_ops_text(ops, w->dedup_key);
+
+    hf_ops_call(ops, HF_SQL_WORK_INSERT_STATE, HF_ANY_COUNT);
+    hf_ops_text(ops, w->work_id);
+    hf_ops_text(ops, w->tenant);
+    hf_ops_text(ops, w->source_system);
+    hf_ops_text(ops, w->kind);
+    hf_ops_text(ops, w->queue);
+    hf_ops_i64(ops, w->priority);
+    hf_ops_i64(ops, row->fair_tag);
+    hf_ops_text(ops, w->lane_key);
+    hf_ops_text(ops, w->dedup_key);
+    hf_ops_text(ops, w->session_id);
+    hf_ops_text(ops, w->disposition);
+    hf_ops_text(ops, w->close_rule);
+    hf_ops_text(ops, w->status);
+    hf_ops_text(ops, w->status_reason);
+    hf_ops_text(ops, w->gate);
+    hf_ops_i64(ops, w->max_attempts);
+    hf_ops_i64(ops, w->due_at);
+    hf_ops_i64_opt(ops, w->deadline_at);
+    hf_ops_i64_opt(ops, w->start_timeout_ms);
+    hf_ops_i64_opt(ops, w->exec_timeout_ms);
+    hf_ops_text(ops, w->waiting_kind);
+    hf_ops_text(ops, w->waiting_ref);
+    hf_ops_i64_opt(ops, w->finished_at);
+    hf_ops_i64(ops, w->updated_at);
+    hf_ops_text(ops, row->event_type);
+    hf_ops_text(ops, row->actor_kind);
+    hf_ops_text(ops, row->actor);
+    hf_ops_text(ops, row->message);
+    hf_ops_text(ops, row->note);
+    hf_ops_text(ops, row->event_correlation_id);
+    hf_ops_text(ops, w->result);
+    hf_ops_i64_opt(ops, wake_at(row));
+}
+
+static void write_lease(struct hf_ops *ops, const struct hf_row *row)
+{
+    const struct hf_work *w = &row->w;
+    hf_ops_text(ops, w->owner);
+    hf_ops_text(ops, w->owner_incarnation);
+    hf_ops_text(ops, row->claim_group);
+    hf_ops_i64(ops, w->lease_fence);
+    hf_ops_i64_opt(ops, row->lease_store);
+    hf_ops_i64_opt(ops, w->lease_ttl_ms);
+    if (row->claim_group)
+        hf_ops_i64(ops, row->grace_ms);
+    else
+        hf_ops_null(ops);
+    hf_ops_i64_opt(ops, w->lease_expires_at);
+    hf_ops_i64_opt(ops, row->lease_check_at);
+    hf_ops_text(ops, w->holder);
+}
+
+static void write_facts(struct hf_ops *ops, const struct hf_row *row)
+{
+    const struct hf_work *w = &row->w;
+    hf_ops_text(ops, w->waiting_kind);
+    hf_ops_text(ops, w->waiting_ref);
+    hf_ops_i64_opt(ops, w->escalate_at);
+    hf_ops_text(ops, w->escalate);
+    hf_ops_text(ops, w->resume_payload);
+    hf_ops_text(ops, w->error_class);
+    hf_ops_text(ops, w->result);
+    hf_ops_text(ops, w->cancel_request);
+    hf_ops_text(ops, w->abandon_request);
+    hf_ops_i64_opt(ops, w->active_at);
+    hf_ops_i64_opt(ops, w->first_started_at);
+    hf_ops_i64_opt(ops, w->started_at);
+    hf_ops_i64_opt(ops, w->finished_at);
+    hf_ops_text(ops, row->settled_token);
+    hf_ops_text(ops, row->settled_verb);
+    hf_ops_i64(ops, w->updated_at);
+}
+
+size_t hf_row_write(struct hf_ops *ops, const struct hf_row *was,
+                    const struct hf_row *row)
+{
+    const struct hf_work *w = &row->w;
+    size_t call = hf_ops_call(ops, HF_SQL_WORK_WRITE, 1);
+    hf_ops_i64(ops, was->seq);
+    hf_ops_i64(ops, was->revision);
+    hf_ops_i64_opt(ops, was->w.lease_expires_at);
+    hf_ops_text(ops, hf_status_word(row->status));
+    hf_ops_text(ops, w->status_reason);
+    hf_ops_text(ops, w->gate);
+    hf_ops_i64(ops, w->generation);
+    hf_ops_i64(ops, w->attempt_count);
+    hf_ops_i64(ops, w->failures);
+    hf_ops_i64(ops, w->due_at);
+    hf_ops_i64_opt(ops, w->next_retry_at);
+    hf_ops_i64_opt(ops, w->deadline_at);
+    write_lease(ops, row);
+    write_facts(ops, row);
+    hf_ops_text(ops, row->event_type ? row->event_type : "transition");
+    hf_ops_text(ops, row->actor_kind);
+    hf_ops_text(ops, row->actor);
+    hf_ops_text(ops, row->message);
+    hf_ops_text(ops, row->note);
+    hf_ops_text(ops, row->event_correlation_id);
+    hf_ops_i64_opt(ops, wake_at(row));
+    return call;
+}
+
+void hf_event_append(struct hf_ops *ops, const struct hf_row *row, const char *type)
+{
+    hf_ops_call(ops, HF_SQL_EVENT_APPEND, 1);
+    hf_ops_i64(ops, row->seq);
+    hf_ops_text(ops, type);
+    hf_ops_text(ops, row->actor_kind);
+    hf_ops_text(ops, row->actor);
+    hf_ops_text(ops, row->message);
+    hf_ops_text(ops, row->note);
+    hf_ops_text(ops, row->event_correlation_id);
+}
+
+/* ---- showing ----------------------------------------------------------------------- */
+
+int hf_item_show(struct hf_answer *answer, struct hf_item *item, const struct hf_row *row,
+                 bool brief)
+{
+    struct hf_work work = { 0 };
+    if (!brief)
+        work = row->w;
+    else
+        work.work_id = row->w.work_id;
+    work.status = hf_status_word(row->status);
+    for (size_t f = 0; f < hf_work_field_count; f++) {
+        const struct hf_field *field = &hf_work_fields[f];
+        const char **text = (const char **)(void *)((char *)&work + field->offset);
+        if (field->kind == HF_FIELD_I64 || !*text || *text == work.status)
+            continue;
+        *text = hf_answer_text(answer, *text);
+        if (!*text)
+            return HF_ENOMEM;
+    }
+    item->work = work;
+    return 0;
+}
+
+int hf_item_fail(struct hf_answer *answer, struct hf_item *item, const struct hf_err *err)
+{
+    item->code = err->code;
+    item->field = hf_answer_text(answer, err->field);
+    item->message = hf_answer_text(answer, err->message);
+    return item->field && item->message ? 0 : HF_ENOMEM;
+}

@@ -1,0 +1,34 @@
+/* Rows between C and SQL: the order of columns in sql/work.sql's fragment `row`, in
+ * work_write and in work_insert_* stands here and nowhere else. */
+#ifndef HF_STORE_ROWIO_H
+#define HF_STORE_ROWIO_H
+
+#include <holdfast/sys/store.h>
+
+#include "core/row.h"
+#include "store/ops.h"
+
+/* Read one row of a result; texts stay in the result's memory. Unknown words are
+ * HF_ECORRUPT naming the column. */
+int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
+                struct hf_err *err);
+/* Columns of the fragment; a statement that adds some of its own puts them after. */
+extern const size_t hf_row_width;
+
+/* Append the statements that make a new unit, or write a decided row over the one read. */
+void hf_row_insert(struct hf_ops *ops, const struct hf_row *row, const uint8_t hash[32]);
+size_t hf_row_write(struct hf_ops *ops, const struct hf_row *was,
+                    const struct hf_row *row);
+
+/* Append an event that is no transition. */
+void hf_event_append(struct hf_ops *ops, const struct hf_row *row, const char *type);
+
+/* Show a row to a reader: copies into the answer. `brief`: id and status only. */
+int hf_item_show(struct hf_answer *answer, struct hf_item *item, const struct hf_row *row,
+                 bool brief);
+
+/* Note a failure on an item. */
+int hf_item_fail(struct hf_answer *answer, struct hf_item *item,
+                 const struct hf_err *err);
+
+#endif

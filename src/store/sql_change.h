@@ -1,0 +1,48 @@
+/* The parts of hf_work_change, shared by its files. */
+#ifndef HF_STORE_SQL_CHANGE_H
+#define HF_STORE_SQL_CHANGE_H
+
+#include "store/sqlstore.h"
+
+/* One change on its way. */
+struct slot {
+    struct hf_change own;           /* the request, its id made full */
+    const struct hf_change *change; /* &own */
+    struct hf_item *item;
+    struct hf_row was;           /* as read; texts live in `seen` */
+    const struct hf_batch *seen; /* the read it came from; NULL: not read */
+    struct hf_ops *ops;          /* of a read of its own */
+    struct hf_step step;
+    size_t first_call; /* of its writes */
+    bool settled;      /* its item is answered */
+    bool refused;
+};
+
+struct changing {
+    struct sql_store *store;
+    const struct hf_caller *who;
+    struct slot *slots;
+    size_t n;
+    unsigned flags;
+    struct hf_answer *answer;
+    struct hf_arena arena;
+    bool answered; /* every slot is */
+};
+
+/* sql_change.c: read, decide, write. */
+int change_slowly(struct changing *c, struct hf_err *err);
+int change_refuse(struct changing *c, struct slot *slot, const struct hf_err *why);
+
+/* sql_fast.c: close-outs and renewals of holders, without reading first. Leaves what it did
+ * not settle to the slow path. */
+int change_fast(struct changing *c, struct hf_err *err);
+
+/* sql_receipt.c: operation ids. change_repeat answers a repeated operation. */
+int change_repeat(struct changing *c, struct hf_err *err);
+void change_add_receipt(struct changing *c, struct hf_ops *ops);
+bool change_is_receipt(const struct changing *c, const struct hf_ops *ops);
+
+/* sql_receipt.c: one rate-limited event for what was refused (rule 14). */
+void change_note_refusals(struct changing *c);
+
+#endif

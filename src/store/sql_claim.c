@@ -1,0 +1,264 @@
+/* Claiming by queue, set-based; and claiming one given row. */
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "core/policy.h"
+#include "store/liveness.h"
+#include "store/sqlstore.h"
+
+/* Batch sizes are literals in the prepared statements: a parameter would make PostgreSQL
+ * plan for a tenth of the table. */
+static const struct size_of {
+    size_t rows;
+    enum hf_sql_id any_kind;
+    enum hf_sql_id some_kinds;
+} sizes[] = {
+    { 100, HF_SQL_WORK_CLAIM_100, HF_SQL_WORK_CLAIM_KINDS_100 },
+    { 10, HF_SQL_WORK_CLAIM_10, HF_SQL_WORK_CLAIM_KINDS_10 },
+    { 1, HF_SQL_WORK_CLAIM_1, HF_SQL_WORK_CLAIM_KINDS_1 },
+};
+
+/* A claim with all its defaults filled in. */
+struct taker {
+    struct sql_store *store;
+    const struct hf_caller *who;
+    const struct hf_claim *claim;
+    const char *queue;
+    const char *incarnation;
+    const char *nonce;
+    const char *holder;
+    const char *note;
+    const char *kinds; /* JSON array, NULL for any */
+    char fresh_nonce[HF_NONCE_TEXT];
+};
+
+static const char *keep(struct hf_arena *arena, struct hf_buf *buf)
+{
+    const char *text = hf_buf_state(buf)
+                           ? NULL
+                           : hf_arena_copy(arena, hf_buf_str(buf), buf->len);
+    hf_buf_fini(buf);
+    return text;
+}
+
+static const char *kinds_json(struct hf_arena *arena, const struct hf_claim *claim)
+{
+    struct hf_buf buf;
+    struct hf_json json;
+    hf_buf_init(&buf, arena->alloc, 16384);
+    hf_json_begin(&json, &buf);
+    hf_json_array(&json);
+    for (size_t i = 0; i < claim->kind_count; i++)
+        hf_json_str(&json, claim->kinds[i]);
+    hf_json_end(&json);
+    return keep(arena, &buf);
+}
+
+static const char *claim_note(struct hf_arena *arena, const struct taker *taker)
+{
+    struct hf_buf buf;
+    struct hf_json json;
+    hf_buf_init(&buf, arena->alloc, 4096);
+    hf_json_begin(&json, &buf);
+    hf_json_object(&json);
+    hf_json_put_str(&json, "incarnation", taker->incarnation);
+    hf_json_put_str(&json, "owner", taker->claim->owner);
+    hf_json_opt_i64(&json, "ttl_ms", taker->claim->ttl_ms);
+    hf_json_end(&json);
+    return keep(arena, &buf);
+}
+
+static int fill_in(struct taker *taker, struct hf_arena *arena, struct hf_err *err)
+{
+    const struct hf_claim *claim = taker->claim;
+    taker->queue = claim->queue ? claim->queue : "default";
+    taker->incarnation = claim->incarnation ? claim->incarnation
+                                            : taker->store->base.incarnation;
+    taker->nonce = claim->nonce;
+    int rc = 0;
+    if (!taker->nonce) {
+        rc = hf_nonce(taker->store->base.random, taker->fresh_nonce, err);
+        taker->nonce = taker->fresh_nonce;
+    }
+    if (rc == 0 && claim->pid)
+        rc = hf_holder_describe(arena, claim->pid, &taker->holder, err);
+    if (rc)
+        return rc;
+    taker->note = claim_note(arena, taker);
+    if (claim->kind_count)
+        taker->kinds = kinds_json(arena, claim);
+    if (!taker->note || (claim->kind_count && !taker->kinds))
+        return hf_fail_plain(err, HF_ENOMEM);
+    return 0;
+}
+
+static void add_claim(struct hf_ops *ops, const struct taker *taker, enum hf_sql_id id)
+{
+    hf_ops_call(ops, id, HF_ANY_COUNT);
+    hf_ops_text(ops, taker->queue);
+    hf_ops_text(ops, taker->claim->owner);
+    hf_ops_text(ops, taker->incarnation);
+    hf_ops_text(ops, taker->nonce);
+    hf_ops_i64_opt(ops, taker->claim->ttl_ms);
+    hf_ops_text(ops, taker->holder);
+    hf_ops_text(ops, taker->who->actor_kind);
+    hf_ops_text(ops, taker->who->actor);
+    hf_ops_text(ops, taker->note);
+    hf_ops_text(ops, taker->who->correlation_id);
+    hf_ops_i64(ops, hf_policy_builtin.ttl_ms);
+    hf_ops_i64(ops, hf_policy_builtin.grace_ms);
+    if (taker->kinds)
+        hf_ops_text(ops, taker->kinds);
+}
+
+static size_t add_read_back(struct hf_ops *ops, const struct taker *taker)
+{
+    size_t call = hf_ops_call(ops, HF_SQL_WORK_CLAIMED, HF_ANY_COUNT);
+    hf_ops_text(ops, taker->claim->owner);
+    hf_ops_text(ops, taker->nonce);
+    return call;
+}
+
+/* Show what a claim took, in claim order, with a token each. */
+static int show_taken(const struct hf_call *rows, struct hf_answer *answer,
+                      struct hf_err *err)
+{
+    for (size_t i = 0; i < rows->out_count; i++) {
+        struct hf_row row;
+        int rc = hf_row_read(rows, i, &row, err);
+        struct hf_item *item = rc == 0 ? hf_answer_add(answer) : NULL;
+        if (rc)
+            return rc;
+        if (!item || hf_item_show(answer, item, &row, false) ||
+            sql_item_token(answer, item, &row))
+            return hf_fail_plain(err, HF_ENOMEM);
+    }
+    return 0;
+}
+
+/* A nonce that was given may be a repeated claim: then its rows are the answer. */
+static int repeat_of(struct taker *taker, struct hf_ops *ops, struct hf_answer *answer,
+                     struct hf_err *err)
+{
+    if (!taker->claim->nonce)
+        return 0;
+    hf_ops_reset(ops);
+    size_t call = add_read_back(ops, taker);
+    int rc = hf_ops_read(ops, err);
+    if (rc == 0)
+        rc = show_taken(hf_ops_result(ops, call), answer, err);
+    return rc;
+}
+
+/* One transaction: take up to `want` rows, read them back, and ask whether a sweep would
+ * find something that could become claimable. */
+static int take(struct taker *taker, struct hf_ops *ops, size_t want,
+                struct hf_answer *answer, bool *ret_attention, struct hf_err *err)
+{
+    hf_ops_reset(ops);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (; want >= sizes[s].rows; want -= sizes[s].rows)
+            add_claim(ops, taker, taker->kinds ? sizes[s].some_kinds : sizes[s].any_kind);
+    size_t rows = add_read_back(ops, taker);
+    size_t attention = hf_ops_call(ops, HF_SQL_WORK_ATTENTION, HF_ANY_COUNT);
+    int rc = hf_ops_write(ops, err);
+    if (rc)
+        return rc;
+    *ret_attention = hf_cell_i64(hf_ops_result(ops, attention), 0, 0) != 0;
+    return show_taken(hf_ops_result(ops, rows), answer, err);
+}
+
+static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
+                          struct hf_err *err)
+{
+    size_t want = taker->claim->limit ? taker->claim->limit : 1;
+    bool attention = false;
+    struct hf_ops ops;
+    hf_ops_init(&ops, taker->store->sql, taker->store->base.alloc);
+    int rc = repeat_of(taker, &ops, answer, err);
+    if (rc == 0 && hf_answer_count(answer) == 0)
+        rc = take(taker, &ops, want, answer, &attention, err);
+    if (rc == 0 && attention) {
+        /* Due rows and lapsed leases do not wait for a monitor. */
+        struct hf_sweep_report report;
+        rc = sql_sweep(&taker->store->base, taker->who, 64, &report, err);
+        if (rc == 0 && hf_answer_count(answer) == 0 &&
+            report.promoted + report.requeued > 0)
+            rc = take(taker, &ops, want, answer, &attention, err);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* One given row: read, decide, write if it is still as it was read. */
+static int claim_once(struct taker *taker, struct hf_ops *ops, struct hf_arena *arena,
+                      struct hf_answer *answer, struct hf_err *err)
+{
+    struct hf_row was;
+    struct hf_env env;
+    struct hf_policy policy;
+    struct hf_step step;
+    int rc = sql_find(ops, taker->claim->id, &was, err);
+    if (rc == 0)
+        rc = sql_env(taker->store, taker->who, &ops->batch, &env, err);
+    if (rc == 0)
+        rc = sql_policy(taker->store, arena, was.source, was.w.kind, &policy, err);
+    if (rc)
+        return rc;
+    env.policy = &policy;
+    env.holder = taker->holder;
+    struct hf_claimant claimant = { taker->claim->owner,  taker->incarnation,
+                                    taker->nonce,         taker->holder,
+                                    taker->claim->ttl_ms, env.store };
+    rc = hf_step_claim(arena, &was, &claimant, &env, &step, err);
+    if (rc)
+        return rc;
+    const struct hf_row *now = step.kind == HF_STEP_REPEAT ? &was : &step.row;
+    if (step.kind != HF_STEP_REPEAT) {
+        struct hf_ops write;
+        hf_ops_init(&write, taker->store->sql, taker->store->base.alloc);
+        hf_row_write(&write, &was, &step.row);
+        rc = hf_ops_write(&write, err);
+        hf_ops_fini(&write);
+        if (rc == HF_ECONFLICT)
+            return hf_fail(err, HF_EHELD, "lane_key",
+                           "another unit of this lane is running");
+    }
+    if (rc)
+        return rc;
+    struct hf_item *item = hf_answer_add(answer);
+    if (!item || hf_item_show(answer, item, now, false) ||
+        sql_item_token(answer, item, now))
+        return hf_fail_plain(err, HF_ENOMEM);
+    item->repeated = step.kind == HF_STEP_REPEAT;
+    return 0;
+}
+
+static int claim_by_id(struct taker *taker, struct hf_arena *arena,
+                       struct hf_answer *answer, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, taker->store->sql, taker->store->base.alloc);
+    int rc = HF_EGUARD;
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
+        hf_ops_reset(&ops);
+        rc = claim_once(taker, &ops, arena, answer, err);
+    }
+    hf_ops_fini(&ops);
+    return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
+}
+
+int sql_claim(struct hf_store *base, const struct hf_caller *who,
+              const struct hf_claim *claim, struct hf_answer *answer, struct hf_err *err)
+{
+    struct taker taker = { .store = sql_store_of(base), .who = who, .claim = claim };
+    struct hf_arena arena;
+    hf_arena_init(&arena, base->alloc);
+    int rc = fill_in(&taker, &arena, err);
+    if (rc == 0)
+        rc = claim->id ? claim_by_id(&taker, &arena, answer, err)
+                       : claim_by_queue(&taker, answer, err);
+    hf_arena_fini(&arena);
+    return rc;
+}

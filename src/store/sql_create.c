@@ -1,0 +1,303 @@
+/* Creating units: rule 15, create_is_idempotent. */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "store/sqlstore.h"
+
+/* One request on its way into the ledger. */
+struct maker {
+    const struct hf_new *request;
+    struct hf_row row;
+    uint8_t hash[32];
+    char id[37];
+    bool settled; /* its item is answered */
+};
+
+static int prepare(struct sql_store *store, struct hf_arena *arena,
+                   const struct hf_caller *who, struct hf_env *env, struct maker *maker,
+                   struct hf_err *err)
+{
+    struct hf_policy policy;
+    const char *kind = maker->request->kind ? maker->request->kind : "work";
+    int rc = sql_policy(store, arena, maker->request->source, kind, &policy, err);
+    if (rc == 0)
+        rc = hf_new_hash(maker->request, who, maker->hash, err);
+    if (rc == 0)
+        rc = sql_new_id(store, env->now, maker->id, err);
+    env->policy = &policy;
+    if (rc == 0)
+        rc = hf_step_create(arena, maker->request, maker->id, who, env, &maker->row, err);
+    env->policy = NULL;
+    return rc;
+}
+
+/* Wall time as it is now: a new row's times do not depend on what the store holds. */
+static int creation_env(struct sql_store *store, const struct hf_caller *who,
+                        struct hf_env *ret_env, struct hf_err *err)
+{
+    const struct hf_clock *clock = store->base.clock;
+    struct hf_batch moment = { .now = clock->wall_ms(clock->user) };
+    return sql_env(store, who, &moment, ret_env, err);
+}
+
+/* The row that stands in a request's way, if any: by idempotency key, source, dedup key. */
+static int find_existing(struct hf_ops *ops, const struct hf_row *row, size_t *ret_call,
+                         struct hf_err *err)
+{
+    const struct hf_work *w = &row->w;
+    hf_ops_reset(ops);
+    size_t calls[3];
+    size_t n = 0;
+    if (w->idempotency_key) {
+        calls[n++] = hf_ops_call(ops, HF_SQL_WORK_BY_IDEMPOTENCY, HF_ANY_COUNT);
+        hf_ops_text(ops, w->tenant);
+        hf_ops_text(ops, w->idempotency_key);
+    }
+    calls[n++] = hf_ops_call(ops, HF_SQL_WORK_BY_SOURCE, HF_ANY_COUNT);
+    hf_ops_text(ops, w->tenant);
+    hf_ops_text(ops, w->source_system);
+    hf_ops_text(ops, w->source_id);
+    hf_ops_text(ops, w->source_run_id ? w->source_run_id : "");
+    if (w->dedup_key) {
+        calls[n++] = hf_ops_call(ops, HF_SQL_WORK_BY_DEDUP, HF_ANY_COUNT);
+        hf_ops_text(ops, w->tenant);
+        hf_ops_text(ops, w->dedup_key);
+    }
+    int rc = hf_ops_read(ops, err);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (hf_ops_result(ops, calls[i])->out_count > 0) {
+            *ret_call = calls[i];
+            return 0;
+        }
+    }
+    return rc ? rc : HF_ENOTFOUND;
+}
+
+static int conflict(struct hf_err *err, const struct hf_call *call)
+{
+    bool by_key = call->statement == HF_SQL_WORK_BY_IDEMPOTENCY;
+    return hf_fail(err, HF_ECONFLICT, by_key ? "idempotency_key" : "source_id",
+                   "the same %s was used before with other content (unit %s)",
+                   by_key ? "idempotency key" : "source id and run id",
+                   hf_cell_text(call, 0, 1));
+}
+
+/* Answer a request that made no row: with the first row, or with a conflict. HF_ENOTFOUND:
+ * what stood in the way has gone meanwhile; make it again. */
+static int answer_existing(struct sql_store *store, struct maker *maker, bool brief,
+                           struct hf_answer *answer, struct hf_item *item)
+{
+    struct hf_err why;
+    struct hf_ops ops;
+    size_t at;
+    hf_ops_init(&ops, store->sql, store->base.alloc);
+    int rc = find_existing(&ops, &maker->row, &at, &why);
+    if (rc == 0) {
+        const struct hf_call *call = hf_ops_result(&ops, at);
+        const struct hf_val *hash = hf_cell(call, 0, hf_row_width);
+        bool same = hash->type == HF_VAL_BYTES && hash->len == 32 &&
+                    memcmp(hash->at, maker->hash, 32) == 0;
+        struct hf_row row;
+        if (!same && call->statement != HF_SQL_WORK_BY_DEDUP) {
+            (void)conflict(&why, call);
+            rc = hf_item_fail(answer, item, &why);
+        } else {
+            rc = hf_row_read(call, 0, &row, &why);
+            if (rc == 0)
+                rc = hf_item_show(answer, item, &row, brief);
+        }
+        if (rc == 0)
+            maker->settled = true;
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* Did this id become a row? */
+static bool was_made(const struct hf_call *read_back, const char *id, size_t *ret_row)
+{
+    for (size_t i = 0; i < read_back->out_count; i++) {
+        if (hf_same(hf_cell_text(read_back, i, 1), id)) {
+            *ret_row = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_calls(struct hf_ops *ops, struct maker *makers, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (makers[i].settled)
+            continue;
+        hf_row_insert(ops, &makers[i].row, makers[i].hash);
+        if (makers[i].row.status == HF_QUEUED)
+            hf_ops_ring_queue(ops, makers[i].row.w.queue, 1);
+    }
+}
+
+/* One call that reads back every row just made. */
+static size_t add_read_back(struct hf_ops *ops, const struct maker *makers, size_t n)
+{
+    size_t call = hf_ops_call(ops, HF_SQL_WORK_BY_ID, HF_ANY_COUNT);
+    bool first = true;
+    for (size_t i = 0; i < n; i++) {
+        if (makers[i].settled)
+            continue;
+        if (!first)
+            hf_ops_again(ops);
+        hf_ops_text(ops, makers[i].id);
+        first = false;
+    }
+    return call;
+}
+
+static int64_t rows_made(const struct hf_ops *ops)
+{
+    int64_t made = 0;
+    for (size_t i = 0; i < ops->batch.call_count; i++)
+        if (ops->batch.calls[i].statement == HF_SQL_WORK_INSERT_STATE)
+            made += ops->batch.calls[i].changed;
+    return made;
+}
+
+struct creation {
+    struct sql_store *store;
+    struct maker *makers;
+    size_t n;
+    unsigned flags;
+    struct hf_answer *answer;
+    struct hf_item **items;
+};
+
+static bool brief(const struct creation *c)
+{
+    return (c->flags & HF_BRIEF) != 0;
+}
+
+/* All rows were made and nobody wants to see them: no reading back. */
+static int answer_all_made(struct creation *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->makers[i].settled)
+            continue;
+        c->items[i]->created = true;
+        if (hf_item_show(c->answer, c->items[i], &c->makers[i].row, true))
+            return HF_ENOMEM;
+        c->makers[i].settled = true;
+    }
+    return 0;
+}
+
+static int answer_made(struct creation *c, const struct hf_call *read_back,
+                       struct hf_err *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        size_t at;
+        struct hf_row row;
+        if (c->makers[i].settled || !was_made(read_back, c->makers[i].id, &at))
+            continue;
+        int rc = hf_row_read(read_back, at, &row, err);
+        if (rc == 0 && hf_item_show(c->answer, c->items[i], &row, brief(c)))
+            rc = hf_fail_plain(err, HF_ENOMEM);
+        if (rc)
+            return rc;
+        c->items[i]->created = true;
+        c->makers[i].settled = true;
+    }
+    return 0;
+}
+
+/* Requests that made no row. Under HF_ALL_OR_NONE a conflict ends the call. */
+static int answer_rest(struct creation *c, struct hf_err *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->makers[i].settled)
+            continue;
+        int rc = answer_existing(c->store, &c->makers[i], brief(c), c->answer,
+                                 c->items[i]);
+        if (rc == HF_ENOTFOUND)
+            continue; /* made again in the next round */
+        if (rc)
+            return hf_fail_plain(err, rc);
+        if (c->items[i]->code && (c->flags & HF_ALL_OR_NONE))
+            return hf_fail(err, c->items[i]->code, c->items[i]->field, "%s",
+                           c->items[i]->message);
+    }
+    return 0;
+}
+
+static size_t open_count(const struct creation *c)
+{
+    size_t open = 0;
+    for (size_t i = 0; i < c->n; i++)
+        open += !c->makers[i].settled;
+    return open;
+}
+
+/* One transaction for all that is still open. */
+static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err)
+{
+    size_t open = open_count(c);
+    bool whole = (c->flags & HF_ALL_OR_NONE) != 0;
+    hf_ops_reset(ops);
+    add_calls(ops, c->makers, c->n);
+    if (whole) /* any row that is not made refuses the batch */
+        for (size_t i = 0; i < ops->batch.call_count; i++)
+            ops->batch.calls[i].expect = 1;
+    size_t read_back = brief(c) ? SIZE_MAX : add_read_back(ops, c->makers, c->n);
+    int rc = hf_ops_write(ops, err);
+    if (rc == HF_EGUARD || (rc == HF_ECONFLICT && whole))
+        return answer_rest(c, err);
+    if (rc)
+        return rc;
+    if (read_back != SIZE_MAX) {
+        rc = answer_made(c, hf_ops_result(ops, read_back), err);
+    } else if (rows_made(ops) == (int64_t)open) {
+        return answer_all_made(c) ? hf_fail_plain(err, HF_ENOMEM) : 0;
+    } else {
+        hf_ops_reset(ops);
+        read_back = add_read_back(ops, c->makers, c->n);
+        rc = hf_ops_read(ops, err);
+        if (rc == 0)
+            rc = answer_made(c, hf_ops_result(ops, read_back), err);
+    }
+    return rc ? rc : answer_rest(c, err);
+}
+
+static int prepare_all(struct creation *c, struct hf_arena *arena,
+                       const struct hf_caller *who, const struct hf_new *news,
+                       struct hf_err *err)
+{
+    struct hf_env env;
+    int rc = creation_env(c->store, who, &env, err);
+    c->makers = hf_arena_array(arena, c->n, sizeof *c->makers);
+    c->items = hf_arena_array(arena, c->n, sizeof(struct hf_item *));
+    if (rc == 0 && (!c->makers || !c->items))
+        return hf_fail_plain(err, HF_ENOMEM);
+    for (size_t i = 0; rc == 0 && i < c->n; i++) {
+        c->makers[i].request = &news[i];
+        c->items[i] = hf_answer_add(c->answer);
+        rc = c->items[i] ? prepare(c->store, arena, who, &env, &c->makers[i], err)
+                         : hf_fail_plain(err, HF_ENOMEM);
+    }
+    return rc;
+}
+
+int sql_create(struct hf_store *base, const struct hf_caller *who,
+               const struct hf_new *news, size_t n, unsigned flags,
+               struct hf_answer *answer, struct hf_err *err)
+{
+    struct creation c = { sql_store_of(base), NULL, n, flags, answer, NULL };
+    struct hf_arena arena;
+    struct hf_ops ops;
+    hf_arena_init(&arena, base->alloc);
+    hf_ops_init(&ops, c.store->sql, base->alloc);
+    int rc = prepare_all(&c, &arena, who, news, err);
+    for (int i = 0; rc == 0 && open_count(&c) > 0; i++)
+        rc = i < HF_TRIES ? round_trip(&c, &ops, err) : hf_fail_plain(err, HF_EBUSY);
+    hf_ops_fini(&ops);
+    hf_arena_fini(&arena);
+    return rc;
+}

@@ -1,0 +1,242 @@
+/* The two hot verbs of a holder: one guarded statement a row, no reading first.
+ *
+ * What a close-out writes is still decided by core: it is given the row that the statement's
+ * guard vouches for (running, this token's, no close rule). A row that the guard does not
+ * match is left to the slow path, which finds out why.
+ */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "core/policy.h"
+#include "store/sql_change.h"
+
+static bool all_verbs(const struct changing *c, enum hf_verb verb)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct hf_change *change = c->slots[i].change;
+        if (change->verb != verb || !change->token || !change->id || c->slots[i].settled)
+            return false;
+    }
+    return true;
+}
+
+static struct slot *slot_of_ordinal(struct changing *c, int64_t ordinal)
+{
+    hf_assert(ordinal >= 0 && (size_t)ordinal < c->n);
+    return &c->slots[ordinal];
+}
+
+/* ---- close-out --------------------------------------------------------------------- */
+
+/* The row that the guard of work_settle vouches for. */
+static void vouched_row(const struct hf_change *change, const struct hf_token *token,
+                        struct hf_row *ret_row)
+{
+    *ret_row = (struct hf_row){
+        .w.work_id = change->id,
+        .w.status = hf_status_word(HF_RUNNING),
+        .w.lease_fence = token->fence,
+        .w.lease_expires_at = INT64_MAX,
+        .w.owner = "",
+        .w.owner_incarnation = "",
+        .status = HF_RUNNING,
+        .source = HF_SOURCE_MANUAL,
+        .disposition = HF_RERUNNABLE,
+        .claim_group = token->nonce,
+        .lease_store = token->store,
+    };
+}
+
+/* False: not for this path. */
+static bool decide_close(struct changing *c, struct slot *slot, struct hf_env *env,
+                         struct hf_token *ret_token)
+{
+    struct hf_row row;
+    if (slot->change->authority || slot->change->reviewer ||
+        hf_token_read(slot->change->token, ret_token, NULL))
+        return false;
+    vouched_row(slot->change, ret_token, &row);
+    env->store = ret_token->store;
+    return hf_step_change(&c->arena, &row, slot->change, env, &slot->step, NULL) == 0 &&
+           slot->step.kind == HF_STEP_WRITE;
+}
+
+static void add_settle(struct changing *c, struct hf_ops *ops, size_t i,
+                       const struct hf_token *token)
+{
+    const struct hf_row *row = &c->slots[i].step.row;
+    hf_ops_text(ops, c->slots[i].change->id);
+    hf_ops_i64(ops, token->store);
+    hf_ops_i64(ops, token->fence);
+    hf_ops_text(ops, token->nonce);
+    hf_ops_text(ops, hf_status_word(row->status));
+    hf_ops_text(ops, row->w.status_reason);
+    hf_ops_text(ops, row->w.error_class);
+    hf_ops_text(ops, row->w.result);
+    hf_ops_text(ops, row->settled_token);
+    hf_ops_text(ops, row->actor_kind);
+    hf_ops_text(ops, row->actor);
+    hf_ops_text(ops, row->message);
+    hf_ops_text(ops, row->note);
+    hf_ops_text(ops, row->event_correlation_id);
+    hf_ops_i64(ops, (int64_t)i);
+}
+
+static bool add_settles(struct changing *c, struct hf_ops *ops, struct hf_err *err)
+{
+    struct hf_env env;
+    struct hf_batch moment = { 0 };
+    struct hf_token *tokens = hf_arena_array(&c->arena, c->n, sizeof *tokens);
+    const struct hf_clock *clock = c->store->base.clock;
+    moment.now = clock->wall_ms(clock->user);
+    if (!tokens || sql_env(c->store, c->who, &moment, &env, err))
+        return false;
+    env.policy = &hf_policy_builtin;
+    for (size_t i = 0; i < c->n; i++) {
+        if (i == 0)
+            hf_ops_call(ops, HF_SQL_WORK_SETTLE, HF_ANY_COUNT);
+        else
+            hf_ops_again(ops);
+        if (!decide_close(c, &c->slots[i], &env, &tokens[i]))
+            return false;
+        add_settle(c, ops, i, &tokens[i]);
+    }
+    if (c->flags & HF_ALL_OR_NONE)
+        ops->batch.calls[0].expect = (int64_t)c->n;
+    return true;
+}
+
+/* Full rows are read back in the same transaction; brief answers need none. */
+static int show_settled(struct changing *c, struct hf_ops *ops, struct hf_err *err)
+{
+    const struct hf_call *settled = hf_ops_result(ops, 0);
+    bool full = ops->batch.call_count > 1;
+    for (size_t k = 0; k < settled->out_count; k++) {
+        struct slot *slot = slot_of_ordinal(c, hf_cell_i64(settled, k, 0));
+        const struct hf_row *row = &slot->step.row;
+        struct hf_row now;
+        if (full) {
+            int rc = hf_row_read(hf_ops_result(ops, 1), (size_t)(slot - c->slots), &now,
+                                 err);
+            if (rc)
+                return rc;
+            row = &now;
+        }
+        if (hf_item_show(c->answer, slot->item, row, !full))
+            return hf_fail_plain(err, HF_ENOMEM);
+        slot->settled = true;
+        if (hf_cell_text(settled, k, 2)) /* its lane has a free slot now */
+            c->store->sql->methods->bell_ring(
+                c->store->sql, hf_topic_of_queue(hf_cell_text(settled, k, 1)), 1);
+    }
+    c->answered = settled->out_count == c->n;
+    return 0;
+}
+
+static int settle_fast(struct changing *c, struct hf_ops *ops, struct hf_err *err)
+{
+    struct hf_err why = { 0 };
+    if (!add_settles(c, ops, &why))
+        return why.code; /* 0: left to the slow path */
+    if (!(c->flags & HF_BRIEF)) {
+        hf_ops_call(ops, HF_SQL_WORK_BY_ID, (int64_t)c->n);
+        for (size_t i = 0; i < c->n; i++) {
+            if (i > 0)
+                hf_ops_again(ops);
+            hf_ops_text(ops, c->slots[i].change->id);
+        }
+    }
+    int rc = hf_ops_write(ops, err);
+    if (rc == HF_EGUARD)
+        return 0; /* some row is not there, or the batch is refused whole */
+    return rc ? rc : show_settled(c, ops, err);
+}
+
+/* ---- renewal ----------------------------------------------------------------------- */
+
+/* Rule 8: nothing but lease_expires_at. The event is a sample. */
+static bool add_renewals(struct changing *c, struct hf_ops *ops)
+{
+    struct hf_token *tokens = hf_arena_array(&c->arena, c->n, sizeof *tokens);
+    if (!tokens)
+        return false;
+    hf_ops_call(ops, HF_SQL_WORK_RENEW, HF_ANY_COUNT);
+    for (size_t i = 0; i < c->n; i++) {
+        const struct hf_change *change = c->slots[i].change;
+        if (hf_token_read(change->token, &tokens[i], NULL))
+            return false;
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_text(ops, change->id);
+        hf_ops_i64(ops, tokens[i].store);
+        hf_ops_i64(ops, tokens[i].fence);
+        hf_ops_text(ops, tokens[i].nonce);
+        hf_ops_i64_opt(ops, change->ttl_ms);
+        hf_ops_i64(ops, (int64_t)i);
+    }
+    hf_ops_call(ops, HF_SQL_EVENT_RENEWED, HF_ANY_COUNT);
+    for (size_t i = 0; i < c->n; i++) {
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_text(ops, c->slots[i].change->id);
+        hf_ops_text(ops, tokens[i].nonce);
+        hf_ops_text(ops, c->who->actor_kind);
+        hf_ops_text(ops, c->who->actor);
+        hf_ops_text(ops, c->who->correlation_id);
+    }
+    hf_ops_call(ops, HF_SQL_WORK_BY_ID, HF_ANY_COUNT);
+    for (size_t i = 0; i < c->n; i++) {
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_text(ops, c->slots[i].change->id);
+    }
+    if (c->flags & HF_ALL_OR_NONE)
+        ops->batch.calls[0].expect = (int64_t)c->n;
+    return true;
+}
+
+/* The owner sees a recorded cancel request in the row it gets back. */
+static int show_renewed(struct changing *c, struct hf_ops *ops, struct hf_err *err)
+{
+    const struct hf_call *renewed = hf_ops_result(ops, 0);
+    const struct hf_call *rows = hf_ops_result(ops, 2);
+    for (size_t k = 0; k < renewed->out_count; k++) {
+        struct slot *slot = slot_of_ordinal(c, hf_cell_i64(renewed, k, 0));
+        for (size_t r = 0; r < rows->out_count && !slot->settled; r++) {
+            struct hf_row row;
+            if (hf_cell_i64(rows, r, 0) != hf_cell_i64(renewed, k, 2))
+                continue;
+            int rc = hf_row_read(rows, r, &row, err);
+            if (rc)
+                return rc;
+            if (hf_item_show(c->answer, slot->item, &row, (c->flags & HF_BRIEF) != 0))
+                return hf_fail_plain(err, HF_ENOMEM);
+            slot->settled = true;
+        }
+    }
+    c->answered = renewed->out_count == c->n;
+    return 0;
+}
+
+static int renew_fast(struct changing *c, struct hf_ops *ops, struct hf_err *err)
+{
+    if (!add_renewals(c, ops))
+        return 0;
+    int rc = hf_ops_write(ops, err);
+    if (rc == HF_EGUARD)
+        return 0;
+    return rc ? rc : show_renewed(c, ops, err);
+}
+
+int change_fast(struct changing *c, struct hf_err *err)
+{
+    bool close_out = all_verbs(c, HF_VERB_CLOSE_OUT);
+    if (!close_out && !all_verbs(c, HF_VERB_RENEW))
+        return 0;
+    struct hf_ops ops;
+    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    int rc = close_out ? settle_fast(c, &ops, err) : renew_fast(c, &ops, err);
+    hf_ops_fini(&ops);
+    return rc;
+}

@@ -1,0 +1,219 @@
+/* The SQL store as a whole: opening, closing, the table of its verbs. */
+#include <holdfast/limits.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/text.h"
+#include "store/sqlstore.h"
+
+int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_err *err)
+{
+    (void)pthread_mutex_lock(&store->lock);
+    int rc = hf_uuid7(now, &store->uuid_seq, store->base.random, ret_id, err);
+    (void)pthread_mutex_unlock(&store->lock);
+    return rc;
+}
+
+int sql_env(struct sql_store *store, const struct hf_caller *who,
+            const struct hf_batch *seen, struct hf_env *ret_env, struct hf_err *err)
+{
+    struct hf_env env = {
+        .now = seen->now,
+        .lease_now = seen->lease_now,
+        .store = seen->incarnation,
+        .actor_kind = who->actor_kind,
+        .actor = who->actor,
+        .correlation_id = who->correlation_id,
+    };
+    const struct hf_random *random = store->base.random;
+    if (random->fill(random->user, &env.random, sizeof env.random))
+        return hf_fail(err, HF_EINTERNAL, NULL, "no random bytes could be had");
+    *ret_env = env;
+    return 0;
+}
+
+int sql_item_token(struct hf_answer *answer, struct hf_item *item,
+                   const struct hf_row *row)
+{
+    struct hf_buf buf;
+    hf_buf_init(&buf, hf_alloc_system(), 512);
+    int rc = hf_token_write(&buf, row->lease_store, row->w.lease_fence, row->claim_group);
+    item->token = rc ? NULL : hf_answer_text(answer, hf_buf_str(&buf));
+    hf_buf_fini(&buf);
+    return item->token ? 0 : HF_ENOMEM;
+}
+
+static int sql_bump(struct hf_store *base, int64_t *ret_incarnation, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_STORE_BUMP, 1);
+    hf_ops_text(&ops, "operator");
+    int rc = hf_ops_write(&ops, err);
+    if (rc == 0)
+        *ret_incarnation = hf_cell_i64(hf_ops_result(&ops, 0), 0, 0);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int sql_facts(struct hf_store *base, char **ret_json, struct hf_err *err)
+{
+    struct hf_sql *sql = sql_store_of(base)->sql;
+    struct hf_span json;
+    int rc = sql->methods->facts(sql, &json, err);
+    if (rc)
+        return rc;
+    char *text = base->alloc->realloc(base->alloc->user, NULL, json.len + 1);
+    if (text) {
+        memcpy(text, json.at, json.len);
+        text[json.len] = '\0';
+        *ret_json = text;
+    }
+    base->alloc->free(base->alloc->user, (void *)(uintptr_t)json.at);
+    return text ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
+static uint32_t sql_bell_seen(struct hf_store *base, uint32_t topic)
+{
+    struct hf_sql *sql = sql_store_of(base)->sql;
+    return sql->methods->bell_seen(sql, topic);
+}
+
+static bool sql_bell_wait(struct hf_store *base, uint32_t topic, uint32_t seen, hf_ms ms)
+{
+    struct hf_sql *sql = sql_store_of(base)->sql;
+    return sql->methods->bell_wait(sql, topic, seen, ms);
+}
+
+static void sql_close(struct hf_store *base)
+{
+    struct sql_store *store = sql_store_of(base);
+    const struct hf_alloc *alloc = base->alloc;
+    store->sql->methods->close(store->sql);
+    sql_policies_forget(store);
+    (void)pthread_mutex_destroy(&store->lock);
+    alloc->free(alloc->user, store);
+}
+
+static const struct hf_store_methods methods = {
+    .name = "sql",
+    .create = sql_create,
+    .claim = sql_claim,
+    .change = sql_change,
+    .renew_all = sql_renew_all,
+    .get = sql_get,
+    .list = sql_list,
+    .events = sql_events,
+    .stats = sql_stats,
+    .sweep = sql_sweep,
+    .prune = sql_prune,
+    .policy_set = sql_policy_set,
+    .policy_get = sql_policy_get,
+    .lease_take = sql_lease_take,
+    .lease_renew = sql_lease_renew,
+    .lease_release = sql_lease_release,
+    .lease_look = sql_lease_look,
+    .bump = sql_bump,
+    .check = sql_check,
+    .facts = sql_facts,
+    .dump = sql_dump,
+    .bell_seen = sql_bell_seen,
+    .bell_wait = sql_bell_wait,
+    .next_due = sql_next_due,
+    .close = sql_close,
+};
+
+int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
+                     struct hf_store **ret_store, struct hf_err *err)
+{
+    const struct hf_alloc *alloc = options->alloc;
+    struct sql_store *store = alloc->realloc(alloc->user, NULL, sizeof *store);
+    if (!store)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *store = (struct sql_store){
+        .base = { &methods, alloc, options->clock, options->random, { 0 } },
+        .sql = sql,
+    };
+    char id[HF_UUID_TEXT];
+    uint64_t seq = 0;
+    int rc = hf_uuid7(options->clock->wall_ms(options->clock->user), &seq,
+                      options->random, id, err);
+    if (rc == 0 && pthread_mutex_init(&store->lock, NULL))
+        rc = hf_fail(err, HF_ENOMEM, NULL, "no mutex could be had");
+    if (rc) {
+        alloc->free(alloc->user, store);
+        return rc;
+    }
+    memcpy(store->base.incarnation, id, sizeof id);
+    *ret_store = &store->base;
+    return 0;
+}
+
+/* ---- opening by address ------------------------------------------------------------ */
+
+/* "PATH", "sqlite:PATH", "sqlite::memory:"; other schemes are named and refused. */
+static int path_of(const char *url, const char **ret_path, struct hf_err *err)
+{
+    static const char scheme[] = "sqlite:";
+    if (!url || !url[0])
+        return hf_fail(err, HF_EINVAL, "db", "db must name a file");
+    if (strlen(url) > 3000)
+        return hf_fail(err, HF_ETOOBIG, "db", "db must be at most 3000 bytes");
+    if (!hf_utf8_valid(url, strlen(url)))
+        return hf_fail(err, HF_EINVAL, "db", "db must be UTF-8");
+    if (hf_starts_with(url, scheme)) {
+        *ret_path = url + sizeof scheme - 1;
+        return **ret_path ? 0 : hf_fail(err, HF_EINVAL, "db", "db must name a file");
+    }
+    if (hf_starts_with(url, "postgres:") || hf_starts_with(url, "postgresql:"))
+        return hf_fail(err, HF_EINVAL, "db",
+                       "this version has no PostgreSQL driver; give the path of a file");
+    *ret_path = url;
+    return 0;
+}
+
+int hf_store_open(const char *url, const struct hf_store_options *options,
+                  struct hf_store **ret_store, struct hf_err *err)
+{
+    struct hf_store_options use = { .size = sizeof use };
+    if (options)
+        memcpy(&use, options, options->size < sizeof use ? options->size : sizeof use);
+    if (!use.alloc)
+        use.alloc = hf_alloc_system();
+    if (!use.clock)
+        use.clock = hf_clock_system();
+    if (!use.random)
+        use.random = hf_random_system();
+    struct hf_sql_options driver = {
+        .size = sizeof driver,
+        .alloc = use.alloc,
+        .clock = use.clock,
+        .random = use.random,
+        .inline_mode = use.inline_mode,
+        .must_exist = use.must_exist,
+        .no_migrate = use.no_migrate,
+        .busy_ms = use.busy_ms,
+    };
+    const char *path = NULL;
+    struct hf_sql *sql = NULL;
+    int rc = path_of(url, &path, err);
+    if (rc == 0)
+        rc = hf_sqlite_open(path, &driver, &sql, err);
+    if (rc)
+        return rc;
+    rc = hf_sql_store_new(sql, &use, ret_store, err);
+    if (rc)
+        sql->methods->close(sql);
+    return rc;
+}
+
+const char *hf_store_schema_sql(void)
+{
+    return hf_migrations[hf_migration_count - 1].lite;
+}
+
+int hf_store_schema_version(void)
+{
+    return hf_migrations[hf_migration_count - 1].version;
+}

@@ -1,0 +1,291 @@
+/* The sweep: candidates from two timers and from the provably dead; core decides what is
+ * done to each; every write is guarded by what was read, so any number of sweeps may run.
+ */
+#include "base/err.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "store/liveness.h"
+#include "store/sqlstore.h"
+
+#define HOLDERS_MAX 256
+#define CHUNK 100
+#define LOOK_AGAIN_MS 60000
+
+struct sweeping {
+    struct sql_store *store;
+    const struct hf_caller *who;
+    struct hf_sweep_report report;
+    struct hf_arena arena;
+};
+
+struct candidate {
+    struct hf_row was;
+    struct hf_step step;
+    const char *proof;
+};
+
+/* ---- deciding ---------------------------------------------------------------------- */
+
+static int decide(struct sweeping *s, const struct hf_batch *seen, struct candidate *one,
+                  struct hf_err *err)
+{
+    struct hf_env env;
+    struct hf_policy policy;
+    int rc = sql_env(s->store, s->who, seen, &env, err);
+    if (rc == 0)
+        rc = sql_policy(s->store, &s->arena, one->was.source, one->was.w.kind, &policy,
+                        err);
+    if (rc)
+        return rc;
+    env.policy = &policy;
+    return hf_step_sweep(&s->arena, &one->was, one->proof, &env, &one->step, err);
+}
+
+static void count(struct hf_sweep_report *report, const struct candidate *one)
+{
+    const struct hf_row *row = &one->step.row;
+    bool silent = one->was.disposition == HF_OWNER_BOUND && one->was.status == HF_RUNNING;
+    if (one->proof)
+        report->proven_dead++;
+    if (one->step.kind == HF_STEP_QUIET) {
+        if (one->step.extra_event)
+            report->escalated++;
+        else if (one->was.status == HF_QUEUED)
+            report->promoted++;
+        else if (silent)
+            report->silent++;
+        else
+            report->pushed++;
+        return;
+    }
+    switch (row->status) {
+    case HF_QUEUED:
+        if (one->was.status == HF_RUNNING)
+            report->requeued++;
+        else
+            report->promoted++;
+        break;
+    case HF_TIMEOUT:
+    case HF_RETRY_SCHEDULED: report->timed_out++; break;
+    case HF_FAILED: report->failed++; break;
+    case HF_ABANDONED: report->abandoned++; break;
+    case HF_STATUS_NONE:
+    case HF_RUNNING:
+    case HF_WAITING_USER:
+    case HF_WAITING_EXTERNAL:
+    case HF_DONE:
+    case HF_CANCELLED:
+    case HF_STATUS_COUNT: break;
+    }
+}
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+/* The unit that an escalation makes: one a wait, whoever sweeps. */
+static int add_escalation(struct sweeping *s, struct hf_ops *ops, struct candidate *one,
+                          struct hf_err *err)
+{
+    char *id = hf_arena_take(&ops->arena, 37);
+    uint8_t *hash = hf_arena_take(&ops->arena, 32);
+    struct hf_env env;
+    struct hf_policy policy;
+    struct hf_buf run, payload;
+    struct hf_json json;
+    hf_buf_init(&run, ops->arena.alloc, 128);
+    hf_buf_text(&run, "escalation:");
+    hf_buf_i64(&run, one->was.w.attempt_count);
+    hf_buf_init(&payload, ops->arena.alloc, 4096);
+    hf_json_begin(&json, &payload);
+    hf_json_object(&json);
+    hf_json_opt_str(&json, "waiting_kind", one->was.w.waiting_kind);
+    hf_json_opt_str(&json, "waiting_ref", one->was.w.waiting_ref);
+    hf_json_put_str(&json, "work_id", one->was.w.work_id);
+    hf_json_end(&json);
+    struct hf_new request = {
+        .size = sizeof request,
+        .source = HF_SOURCE_CONTROL,
+        .source_id = one->was.w.work_id,
+        .source_run_id = hf_arena_text(&ops->arena, hf_buf_str(&run)),
+        .kind = one->step.escalate_kind,
+        .queue = one->was.w.queue,
+        .parent_work_id = one->was.w.work_id,
+        .payload = hf_arena_text(&ops->arena, hf_buf_str(&payload)),
+        .priority = -1,
+    };
+    hf_buf_fini(&run);
+    hf_buf_fini(&payload);
+    struct hf_batch moment = { .now = one->step.row.w.updated_at };
+    struct hf_row *row = hf_arena_new(&ops->arena, struct hf_row);
+    if (!id || !hash || !row || !request.source_run_id || !request.payload)
+        return hf_fail_plain(err, HF_ENOMEM);
+    int rc = sql_env(s->store, s->who, &moment, &env, err);
+    if (rc == 0)
+        rc = sql_policy(s->store, &ops->arena, request.source, request.kind, &policy,
+                        err);
+    env.policy = &policy;
+    if (rc == 0)
+        rc = sql_new_id(s->store, env.now, id, err);
+    if (rc == 0)
+        rc = hf_new_hash(&request, s->who, hash, err);
+    if (rc == 0)
+        rc = hf_step_create(&ops->arena, &request, id, s->who, &env, row, err);
+    if (rc == 0)
+        hf_row_insert(ops, row, hash);
+    return rc;
+}
+
+static int add_write(struct sweeping *s, struct hf_ops *ops, struct candidate *one,
+                     struct hf_err *err)
+{
+    if (one->step.kind == HF_STEP_NOTHING) {
+        /* Nothing to do now, and nothing will change by looking: come back later. */
+        hf_ops_call(ops, HF_SQL_SWEEP_LATER, HF_ANY_COUNT);
+        hf_ops_i64(ops, one->was.seq);
+        hf_ops_i64(ops, one->was.revision);
+        hf_ops_i64(ops, LOOK_AGAIN_MS);
+        return 0;
+    }
+    hf_row_write(ops, &one->was, &one->step.row);
+    if (one->step.extra_event)
+        hf_event_append(ops, &one->step.row, one->step.extra_event);
+    if (one->step.row.status == HF_QUEUED || one->was.w.lane_key)
+        hf_ops_ring_queue(ops, one->was.w.queue, 1);
+    return one->step.escalate_kind ? add_escalation(s, ops, one, err) : 0;
+}
+
+/* Write some candidates in one transaction. HF_EGUARD: somebody else acted on one. */
+static int write_some(struct sweeping *s, struct candidate *some, size_t n,
+                      struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = add_write(s, &ops, &some[i], err);
+    if (rc == 0 && ops.batch.call_count > 0)
+        rc = hf_ops_write(&ops, err);
+    hf_ops_fini(&ops);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (some[i].step.kind != HF_STEP_NOTHING)
+            count(&s->report, &some[i]);
+    return rc;
+}
+
+static int write_chunk(struct sweeping *s, struct candidate *some, size_t n,
+                       struct hf_err *err)
+{
+    int rc = write_some(s, some, n, err);
+    if (rc != HF_EGUARD && rc != HF_ECONFLICT)
+        return rc;
+    /* One row has moved on: it is no longer ours to judge, the others are. */
+    for (size_t i = 0; i < n; i++) {
+        rc = write_some(s, &some[i], 1, err);
+        if (rc && rc != HF_EGUARD && rc != HF_ECONFLICT)
+            return rc;
+    }
+    return 0;
+}
+
+/* ---- candidates -------------------------------------------------------------------- */
+
+static int sweep_rows(struct sweeping *s, const struct hf_ops *seen, const char *proof,
+                      struct hf_err *err)
+{
+    const struct hf_call *rows = hf_ops_result(seen, 0);
+    struct candidate *all = hf_arena_array(&s->arena, rows->out_count, sizeof *all);
+    if (!all)
+        return hf_fail_plain(err, HF_ENOMEM);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
+        all[i].proof = proof;
+        rc = hf_row_read(rows, i, &all[i].was, err);
+        if (rc == 0)
+            rc = decide(s, &seen->batch, &all[i], err);
+    }
+    s->report.looked_at += (int64_t)rows->out_count;
+    for (size_t i = 0; rc == 0 && i < rows->out_count; i += CHUNK) {
+        size_t left = rows->out_count - i;
+        rc = write_chunk(s, &all[i], left < CHUNK ? left : CHUNK, err);
+    }
+    return rc;
+}
+
+static int sweep_timers(struct sweeping *s, size_t limit, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_call(&ops, HF_SQL_SWEEP_CANDIDATES, HF_ANY_COUNT);
+    hf_ops_i64(&ops, (int64_t)limit);
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0) {
+        s->report.more = hf_ops_result(&ops, 0)->out_count >= limit;
+        rc = sweep_rows(s, &ops, NULL, err);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int sweep_dead_holder(struct sweeping *s, const char *holder, const char *proof,
+                             size_t limit, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_call(&ops, HF_SQL_SWEEP_HELD_BY, HF_ANY_COUNT);
+    hf_ops_text(&ops, holder);
+    hf_ops_i64(&ops, (int64_t)limit);
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0)
+        rc = sweep_rows(s, &ops, proof, err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int sweep_dead(struct sweeping *s, size_t limit, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    hf_ops_call(&ops, HF_SQL_SWEEP_HOLDERS, HF_ANY_COUNT);
+    hf_ops_i64(&ops, HOLDERS_MAX);
+    int rc = hf_ops_read(&ops, err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
+        const char *holder = hf_cell_text(hf_ops_result(&ops, 0), i, 0);
+        const char *proof = NULL;
+        if (hf_holder_judge(&s->arena, holder, ops.batch.now, &proof) == HF_LIFE_DEAD)
+            rc = sweep_dead_holder(s, holder, proof, limit, err);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+int sql_next_due(struct hf_store *base, hf_ms *ret_at, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_SWEEP_NEXT, 1);
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0) {
+        hf_ms at = hf_cell_i64(hf_ops_result(&ops, 0), 0, 0);
+        hf_ms lease = hf_cell_i64(hf_ops_result(&ops, 0), 0, 1);
+        /* The lease clock runs beside the wall clock: only the distance carries over. */
+        hf_ms lease_at = lease ? ops.batch.now + (lease - ops.batch.lease_now) : 0;
+        *ret_at = !at || (lease_at && lease_at < at) ? lease_at : at;
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+int sql_sweep(struct hf_store *base, const struct hf_caller *who, size_t limit,
+              struct hf_sweep_report *ret_report, struct hf_err *err)
+{
+    struct sweeping s = { .store = sql_store_of(base), .who = who };
+    hf_arena_init(&s.arena, base->alloc);
+    int rc = sweep_dead(&s, limit, err);
+    if (rc == 0)
+        rc = sweep_timers(&s, limit, err);
+    if (rc == 0)
+        rc = sql_next_due(base, &s.report.next_at, err);
+    if (rc == 0)
+        *ret_report = s.report;
+    hf_arena_fini(&s.arena);
+    return rc;
+}

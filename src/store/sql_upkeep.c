@@ -1,0 +1,178 @@
+/* Upkeep: pruning and checking. */
+#include "base/err.h"
+#include "base/json.h"
+#include "store/sqlstore.h"
+
+#define PRUNE_CHUNK 200
+#define RECEIPT_KEEP_MS (30LL * 24 * 3600 * 1000)
+
+/* ---- prune: rule 16 ---------------------------------------------------------------- */
+
+static void for_each_seq(struct hf_ops *ops, const struct hf_call *picked,
+                         enum hf_sql_id statement, hf_ms before)
+{
+    hf_ops_call(ops, statement, HF_ANY_COUNT);
+    for (size_t i = 0; i < picked->out_count; i++) {
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_i64(ops, hf_cell_i64(picked, i, 0));
+        if (before)
+            hf_ops_i64(ops, before);
+    }
+}
+
+/* One chunk: rows, their events and their requests in one transaction. */
+static int prune_chunk(struct hf_store *base, hf_ms before, size_t limit, int64_t *after,
+                       int64_t *ret_rows, struct hf_err *err)
+{
+    struct hf_ops pick, drop;
+    *ret_rows = 0;
+    hf_ops_init(&pick, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&drop, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&pick, HF_SQL_PRUNE_PICK, HF_ANY_COUNT);
+    hf_ops_i64(&pick, before);
+    hf_ops_i64(&pick, *after);
+    hf_ops_i64(&pick, (int64_t)(limit < PRUNE_CHUNK ? limit : PRUNE_CHUNK));
+    int rc = hf_ops_read(&pick, err);
+    const struct hf_call *picked = rc == 0 ? hf_ops_result(&pick, 0) : NULL;
+    if (rc == 0 && picked->out_count > 0) {
+        for_each_seq(&drop, picked, HF_SQL_PRUNE_EVENTS, before);
+        for_each_seq(&drop, picked, HF_SQL_PRUNE_STATE, before);
+        for_each_seq(&drop, picked, HF_SQL_PRUNE_SPEC, 0);
+        rc = hf_ops_write(&drop, err);
+    }
+    if (rc == 0 && picked->out_count > 0) {
+        *ret_rows = hf_ops_result(&drop, 1)->changed;
+        *after = hf_cell_i64(picked, picked->out_count - 1, 0);
+    }
+    bool last = rc == 0 && picked->out_count == 0;
+    hf_ops_fini(&drop);
+    hf_ops_fini(&pick);
+    return last ? HF_ENOTFOUND : rc;
+}
+
+static int prune_receipts(struct hf_store *base, hf_ms now, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_RECEIPT_PRUNE, HF_ANY_COUNT);
+    hf_ops_i64(&ops, now - RECEIPT_KEEP_MS);
+    int rc = hf_ops_write(&ops, err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+int sql_prune(struct hf_store *base, hf_ms older_than_ms, size_t limit, int64_t *ret_rows,
+              struct hf_err *err)
+{
+    hf_ms now = base->clock->wall_ms(base->clock->user);
+    int64_t total = 0, after = 0;
+    size_t left = limit ? limit : SIZE_MAX;
+    int rc = 0;
+    while (rc == 0 && left > 0) {
+        int64_t rows;
+        rc = prune_chunk(base, now - older_than_ms, left, &after, &rows, err);
+        total += rows;
+        left -= (size_t)rows < left ? (size_t)rows : left;
+    }
+    if (rc == HF_ENOTFOUND)
+        rc = 0;
+    if (rc == 0)
+        rc = prune_receipts(base, now, err);
+    if (rc == 0)
+        *ret_rows = total;
+    return rc;
+}
+
+/* ---- check ------------------------------------------------------------------------- */
+
+struct finder {
+    void (*found)(void *user, const struct hf_finding *f);
+    void *user;
+};
+
+static void tell(const struct finder *finder, bool bad, const char *what,
+                 const char *detail, const char *advice)
+{
+    struct hf_finding finding = { what, detail, advice, bad };
+    finder->found(finder->user, &finding);
+}
+
+static int check_chains(struct hf_store *base, const struct finder *finder,
+                        struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_DOCTOR_CHAINS, HF_ANY_COUNT);
+    int rc = hf_ops_read(&ops, err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
+        const struct hf_call *rows = hf_ops_result(&ops, 0);
+        struct hf_buf buf;
+        hf_buf_init(&buf, base->alloc, 512);
+        hf_buf_text(&buf, hf_cell_text(rows, i, 0));
+        hf_buf_text(&buf, ": ");
+        hf_buf_text(&buf, hf_cell_text(rows, i, 1));
+        tell(finder, true, "chains", hf_buf_str(&buf),
+             "the file was changed around the guards: restore it from a backup, then run "
+             "`holdfast store bump`");
+        hf_buf_fini(&buf);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int check_engine(struct hf_store *base, const struct finder *finder,
+                        struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_DOCTOR_INTEGRITY, HF_ANY_COUNT);
+    int rc = hf_ops_read(&ops, err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
+        tell(finder, true, "store", hf_cell_text(hf_ops_result(&ops, 0), i, 0),
+             "the file is damaged: restore it from a backup, then run `holdfast store "
+             "bump`");
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int check_counts(struct hf_store *base, const struct finder *finder,
+                        struct hf_err *err)
+{
+    struct hf_ops ops;
+    struct hf_buf buf;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_DOCTOR_COUNTS, 1);
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0) {
+        const struct hf_call *row = hf_ops_result(&ops, 0);
+        int64_t lapsed = hf_cell_i64(row, 0, 2);
+        hf_buf_init(&buf, base->alloc, 256);
+        hf_buf_i64(&buf, hf_cell_i64(row, 0, 0));
+        hf_buf_text(&buf, " units, ");
+        hf_buf_i64(&buf, hf_cell_i64(row, 0, 1));
+        hf_buf_text(&buf, " events, every trail folds to its row's status");
+        tell(finder, false, "chains", hf_buf_str(&buf), "");
+        hf_buf_reset(&buf);
+        hf_buf_i64(&buf, lapsed);
+        hf_buf_text(&buf, " running with a lapsed lease");
+        tell(finder, false, "leases", hf_buf_str(&buf),
+             lapsed ? "run `holdfast monitor`, or `holdfast work sweep` once" : "");
+        hf_buf_fini(&buf);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+int sql_check(struct hf_store *base,
+              void (*found)(void *user, const struct hf_finding *f), void *user,
+              struct hf_err *err)
+{
+    struct finder finder = { found, user };
+    int rc = check_engine(base, &finder, err);
+    if (rc == 0)
+        rc = check_chains(base, &finder, err);
+    if (rc == 0)
+        rc = check_counts(base, &finder, err);
+    return rc;
+}

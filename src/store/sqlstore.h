@@ -1,0 +1,101 @@
+/* The SQL store: the ledger's verbs over a driver. One file a group of verbs. */
+#ifndef HF_STORE_SQLSTORE_H
+#define HF_STORE_SQLSTORE_H
+
+#include <holdfast/sys/driver.h>
+#include <holdfast/sys/store.h>
+#include <pthread.h>
+
+#include "core/step.h"
+#include "store/ops.h"
+#include "store/rowio.h"
+
+struct policy_set;
+
+struct sql_store {
+    struct hf_store base;
+    struct hf_sql *sql;
+    pthread_mutex_t lock; /* of what follows */
+    uint64_t uuid_seq;
+    struct policy_set *policies; /* as last read; NULL: read again */
+    hf_ms policies_at;           /* monotonic */
+};
+
+static inline struct sql_store *sql_store_of(struct hf_store *store)
+{
+    return (struct sql_store *)(void *)store;
+}
+
+/* How often a verb reads, decides and writes again when others change the row meanwhile,
+ * before it says HF_EBUSY. */
+#define HF_TRIES 32
+
+/* Make the store over an open driver; takes the driver over on success. */
+int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
+                     struct hf_store **ret_store, struct hf_err *err);
+
+/* An id for a new unit. */
+int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_err *err);
+
+/* The moment of a call as core wants it: times and incarnation as a batch saw them. */
+int sql_env(struct sql_store *store, const struct hf_caller *who,
+            const struct hf_batch *seen, struct hf_env *ret_env, struct hf_err *err);
+
+/* The policy in force, texts copied into the arena. Other processes' changes are seen
+ * within a second, this handle's own at once. */
+int sql_policy(struct sql_store *store, struct hf_arena *arena, enum hf_source source,
+               const char *kind, struct hf_policy *ret_policy, struct hf_err *err);
+void sql_policies_forget(struct sql_store *store);
+
+/* Find one row by id, unique prefix or unique suffix. The row's texts live in `ops`. */
+int sql_find(struct hf_ops *ops, const char *id, struct hf_row *ret_row,
+             struct hf_err *err);
+
+/* Give the token of a row that was just leased to an item. */
+int sql_item_token(struct hf_answer *answer, struct hf_item *item,
+                   const struct hf_row *row);
+
+/* The methods, by file. */
+int sql_create(struct hf_store *store, const struct hf_caller *who,
+               const struct hf_new *news, size_t n, unsigned flags,
+               struct hf_answer *answer, struct hf_err *err);
+int sql_claim(struct hf_store *store, const struct hf_caller *who,
+              const struct hf_claim *claim, struct hf_answer *answer, struct hf_err *err);
+int sql_change(struct hf_store *store, const struct hf_caller *who,
+               const struct hf_change *changes, size_t n, unsigned flags,
+               struct hf_answer *answer, struct hf_err *err);
+int sql_renew_all(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_renew_all *renew, struct hf_answer *answer,
+                  struct hf_err *err);
+int sql_get(struct hf_store *store, const char *id, struct hf_answer *answer,
+            struct hf_err *err);
+int sql_list(struct hf_store *store, const struct hf_caller *who,
+             const struct hf_filter *filter, struct hf_answer *answer,
+             struct hf_err *err);
+int sql_events(struct hf_store *store, const char *id, int64_t after, size_t limit,
+               struct hf_events **ret_events, struct hf_err *err);
+int sql_stats(struct hf_store *store, struct hf_stats *ret_stats, struct hf_err *err);
+int sql_sweep(struct hf_store *store, const struct hf_caller *who, size_t limit,
+              struct hf_sweep_report *ret_report, struct hf_err *err);
+int sql_next_due(struct hf_store *store, hf_ms *ret_at, struct hf_err *err);
+int sql_prune(struct hf_store *store, hf_ms older_than_ms, size_t limit,
+              int64_t *ret_rows, struct hf_err *err);
+int sql_policy_set(struct hf_store *store, const char *scope,
+                   const struct hf_policy *policy, struct hf_err *err);
+int sql_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
+                   struct hf_policy_answer **ret_answer, struct hf_err *err);
+int sql_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
+                   struct hf_lease_info *ret_info, struct hf_err *err);
+int sql_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,
+                    const char *token, struct hf_lease_info *ret_info,
+                    struct hf_err *err);
+int sql_lease_release(struct hf_store *store, enum hf_lane lane, const char *key,
+                      const char *token, struct hf_err *err);
+int sql_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
+                   struct hf_lease_info *ret_info, struct hf_err *err);
+int sql_check(struct hf_store *store,
+              void (*found)(void *user, const struct hf_finding *f), void *user,
+              struct hf_err *err);
+int sql_dump(struct hf_store *store, const struct hf_dump *dump, struct hf_err *err);
+
+#endif
