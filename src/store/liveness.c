@@ -228,10 +228,17 @@ enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder_text, hf
     return HF_LIFE_DEAD;
 }
 
-int hf_holder_pidfd(const char *holder_text)
+int hf_holder_pidfd(const char *holder_text, bool *ret_gone)
 {
     struct holder holder;
+    *ret_gone = false;
     if (!ours_to_judge(holder_text, &holder))
         return -1;
-    return open_pidfd(holder.pid);
+    int fd = open_pidfd(holder.pid);
+    *ret_gone = how_dead(&holder) != NULL;
+    if (*ret_gone && fd >= 0) {
+        (void)close(fd);
+        fd = -1;
+    }
+    return fd;
 }

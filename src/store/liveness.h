@@ -24,7 +24,8 @@ enum hf_life {
 enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder, hf_ms now,
                              const char **ret_proof);
 
-/* A pidfd of the holder to wait on, -1 when it cannot be judged or is gone already. */
-int hf_holder_pidfd(const char *holder);
+/* A pidfd of the holder to wait on; -1 when it cannot be judged, or (*ret_gone) is proven
+ * dead already. */
+int hf_holder_pidfd(const char *holder, bool *ret_gone);
 
 #endif

@@ -121,6 +121,7 @@ static const struct hf_store_methods methods = {
     .bell_seen = sql_bell_seen,
     .bell_wait = sql_bell_wait,
     .next_due = sql_next_due,
+    .holders = sql_holders,
     .close = sql_close,
 };
 

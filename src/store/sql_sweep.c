@@ -257,6 +257,20 @@ static int sweep_dead(struct sweeping *s, size_t limit, struct hf_err *err)
     return rc;
 }
 
+int sql_holders(struct hf_store *base, void (*each)(void *user, const char *holder),
+                void *user, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_SWEEP_HOLDERS, HF_ANY_COUNT);
+    hf_ops_i64(&ops, HOLDERS_MAX);
+    int rc = hf_ops_read(&ops, err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
+        each(user, hf_cell_text(hf_ops_result(&ops, 0), i, 0));
+    hf_ops_fini(&ops);
+    return rc;
+}
+
 int sql_next_due(struct hf_store *base, hf_ms *ret_at, struct hf_err *err)
 {
     struct hf_ops ops;

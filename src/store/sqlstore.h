@@ -77,6 +77,8 @@ int sql_events(struct hf_store *store, const char *id, int64_t after, size_t lim
 int sql_stats(struct hf_store *store, struct hf_stats *ret_stats, struct hf_err *err);
 int sql_sweep(struct hf_store *store, const struct hf_caller *who, size_t limit,
               struct hf_sweep_report *ret_report, struct hf_err *err);
+int sql_holders(struct hf_store *store, void (*each)(void *user, const char *holder),
+                void *user, struct hf_err *err);
 int sql_next_due(struct hf_store *store, hf_ms *ret_at, struct hf_err *err);
 int sql_prune(struct hf_store *store, hf_ms older_than_ms, size_t limit,
               int64_t *ret_rows, struct hf_err *err);

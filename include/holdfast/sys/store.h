@@ -76,6 +76,10 @@ struct hf_store_methods {
     bool (*bell_wait)(struct hf_store *store, uint32_t topic, uint32_t seen, hf_ms ms);
     /* When a sweep has something to do next (wall ms; 0: nothing in sight). */
     int (*next_due)(struct hf_store *store, hf_ms *ret_at, struct hf_err *err);
+    /* The processes that hold leases, each once, as hf_work.holder shows them. May be NULL:
+     * then nobody's death is noticed before its lease lapses. */
+    int (*holders)(struct hf_store *store, void (*each)(void *user, const char *holder),
+                   void *user, struct hf_err *err);
     void (*close)(struct hf_store *store);
 };
 

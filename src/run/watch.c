@@ -1,0 +1,87 @@
+/* See watch.h. */
+#include "run/watch.h"
+
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "store/liveness.h"
+
+void hf_watch_init(struct hf_watch *watch, struct hf_store *store)
+{
+    watch->store = store;
+    watch->count = 0;
+    watch->gone = false;
+}
+
+static void drop(struct hf_watch *watch, size_t i)
+{
+    struct hf_watched *one = &watch->watched[i];
+    (void)close(one->fd);
+    watch->store->alloc->free(watch->store->alloc->user, one->holder);
+    *one = watch->watched[--watch->count];
+}
+
+void hf_watch_fini(struct hf_watch *watch)
+{
+    while (watch->count > 0)
+        drop(watch, watch->count - 1);
+}
+
+/* A holder that this process cannot judge, or that there is no room for, is left to its
+ * lease's term. */
+static void add(struct hf_watch *watch, const char *holder)
+{
+    const struct hf_alloc *alloc = watch->store->alloc;
+    if (watch->count == HF_WATCH_MAX)
+        return;
+    bool gone = false;
+    int fd = hf_holder_pidfd(holder, &gone);
+    watch->gone |= gone;
+    if (fd < 0)
+        return;
+    size_t bytes = strlen(holder) + 1;
+    char *copy = alloc->realloc(alloc->user, NULL, bytes);
+    if (!copy) {
+        (void)close(fd);
+        return;
+    }
+    memcpy(copy, holder, bytes);
+    watch->watched[watch->count++] = (struct hf_watched){ fd, true, copy };
+}
+
+static void each_holder(void *user, const char *holder)
+{
+    struct hf_watch *watch = user;
+    for (size_t i = 0; i < watch->count; i++) {
+        if (hf_same(watch->watched[i].holder, holder)) {
+            watch->watched[i].seen = true;
+            return;
+        }
+    }
+    add(watch, holder);
+}
+
+int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err)
+{
+    if (!watch->store->methods->holders)
+        return 0;
+    for (size_t i = 0; i < watch->count; i++)
+        watch->watched[i].seen = false;
+    watch->gone = false;
+    int rc = watch->store->methods->holders(watch->store, each_holder, watch, err);
+    for (size_t i = watch->count; rc == 0 && i > 0; i--)
+        if (!watch->watched[i - 1].seen)
+            drop(watch, i - 1);
+    return rc;
+}
+
+bool hf_watch_death(struct hf_watch *watch)
+{
+    struct pollfd fds[HF_WATCH_MAX];
+    for (size_t i = 0; i < watch->count; i++)
+        fds[i] = (struct pollfd){ .fd = watch->watched[i].fd, .events = POLLIN };
+    return watch->gone || (watch->count > 0 && poll(fds, watch->count, 0) > 0);
+}

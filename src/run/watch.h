@@ -1,0 +1,34 @@
+/* Watching the processes that hold leases, so that a death is noticed when it happens and
+ * not when the lease lapses. A pidfd a holder; one thread at a time. */
+#ifndef HF_RUN_WATCH_H
+#define HF_RUN_WATCH_H
+
+#include <holdfast/sys/store.h>
+
+#define HF_WATCH_MAX 256
+/* How long a death may go unnoticed while somebody waits. */
+#define HF_WATCH_MS 20
+
+struct hf_watched {
+    int fd;
+    bool seen; /* in the last look at the store */
+    char *holder;
+};
+
+struct hf_watch {
+    struct hf_store *store;
+    struct hf_watched watched[HF_WATCH_MAX];
+    size_t count;
+    bool gone; /* a holder was dead before it could be watched */
+};
+
+void hf_watch_init(struct hf_watch *watch, struct hf_store *store);
+void hf_watch_fini(struct hf_watch *watch);
+
+/* Look which holders there are now. */
+int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err);
+
+/* Has one of them died? Does not block. */
+bool hf_watch_death(struct hf_watch *watch);
+
+#endif
