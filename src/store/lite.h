@@ -105,6 +105,11 @@ struct lite_conn {
     struct lite_conn *next;
 };
 
+/* The sidecar's locks are on these bytes, past the page's end. */
+#define LITE_TURN_BYTE ((off_t)1 << 30)
+#define LITE_WRITE_BYTE (LITE_TURN_BYTE + 1)
+#define LITE_OPEN_BYTE (LITE_TURN_BYTE + 2)
+
 /* The mapped page. The first line's fields keep their places in every version, so that any
  * program can tell whether the file under it was replaced. */
 struct lite_page {

@@ -26,10 +26,6 @@
 #define PAGE_MAGIC 0x3172616365646948u /* "Hidecar1", little-endian */
 #define PAGE_VERSION 1u
 
-#define TURN_BYTE ((off_t)1 << 30)
-#define WRITE_BYTE (TURN_BYTE + 1)
-#define OPEN_BYTE (TURN_BYTE + 2)
-
 #define ALL_BITS UINT32_MAX
 
 /* How long a waiter may sleep on beside a lock whose holder died. */
@@ -71,7 +67,7 @@ static hf_ms real_ms(void)
 static int take_lock(struct lite *lite, off_t byte, _Atomic uint32_t *word, hf_ms until,
                      struct hf_err *err)
 {
-    for (;;) {
+    for (bool waited = false;; waited = true) {
         /* Read before trying: a release in between changes it, and the wait returns. */
         uint32_t seen = atomic_load_explicit(word, memory_order_acquire);
         int error = set_lock(lite->side.fd, F_WRLCK, byte);
@@ -79,6 +75,9 @@ static int take_lock(struct lite *lite, off_t byte, _Atomic uint32_t *word, hf_m
             return 0;
         if (error != EAGAIN && error != EINTR)
             return fail_file("cannot lock", error, err);
+        if (!waited)
+            (void)atomic_fetch_add_explicit(&lite->counts.turns_waited, 1,
+                                            memory_order_relaxed);
         hf_ms left = until - real_ms();
         if (left <= 0)
             return hf_fail(err, HF_EBUSY, NULL,
@@ -99,11 +98,11 @@ static void give_lock(struct lite *lite, off_t byte, _Atomic uint32_t *word)
 static int take_turn(struct lite *lite, hf_ms until, struct hf_err *err)
 {
     struct lite_page *page = lite->side.page;
-    int rc = take_lock(lite, TURN_BYTE, &page->turn_word, until, err);
+    int rc = take_lock(lite, LITE_TURN_BYTE, &page->turn_word, until, err);
     if (rc != 0)
         return rc;
-    rc = take_lock(lite, WRITE_BYTE, &page->write_word, until, err);
-    give_lock(lite, TURN_BYTE, &page->turn_word);
+    rc = take_lock(lite, LITE_WRITE_BYTE, &page->write_word, until, err);
+    give_lock(lite, LITE_TURN_BYTE, &page->turn_word);
     return rc;
 }
 
@@ -113,20 +112,15 @@ int lite_turn_take(struct lite *lite, struct hf_err *err)
         return 0;
     hf_ms start = real_ms();
     int rc = take_turn(lite, start + lite->busy_ms, err);
-    hf_ms waited = real_ms() - start;
-    if (waited > 0) {
-        struct lite_counts *counts = &lite->counts;
-        (void)atomic_fetch_add_explicit(&counts->turns_waited, 1, memory_order_relaxed);
-        (void)atomic_fetch_add_explicit(&counts->turn_wait_ms, waited,
-                                        memory_order_relaxed);
-    }
+    (void)atomic_fetch_add_explicit(&lite->counts.turn_wait_ms, real_ms() - start,
+                                    memory_order_relaxed);
     return rc;
 }
 
 void lite_turn_release(struct lite *lite)
 {
     if (lite->side.fd >= 0)
-        give_lock(lite, WRITE_BYTE, &lite->side.page->write_word);
+        give_lock(lite, LITE_WRITE_BYTE, &lite->side.page->write_word);
 }
 
 static int own_page(struct lite *lite, struct hf_err *err)
@@ -229,11 +223,11 @@ int lite_side_enter(struct lite *lite, struct hf_err *err)
     struct lite_side *side = &lite->side;
     if (side->fd < 0)
         return 0;
-    int error = set_lock(side->fd, F_WRLCK, OPEN_BYTE);
+    int error = set_lock(side->fd, F_WRLCK, LITE_OPEN_BYTE);
     side->alone = error == 0;
     /* Only an opener holds it alone, and only in its turn, which is ours now. */
     if (error == 0 || error == EAGAIN)
-        error = set_lock(side->fd, F_RDLCK, OPEN_BYTE);
+        error = set_lock(side->fd, F_RDLCK, LITE_OPEN_BYTE);
     if (error != 0)
         return fail_file("cannot lock", error, err);
     side->known = side->page->magic == PAGE_MAGIC;

@@ -1,0 +1,186 @@
+/* The SQLite driver beside SQLite itself: what the driver adds to one commit, and what group
+ * commit gives back. Ratios within one run are the result; the disk decides the rest.
+ *
+ *     bench/lite FOLDER [SECONDS]
+ *
+ * Each row is one small insert, fully synced on both sides. */
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store/lite_open.h"
+
+#define SCHEMA                                                                           \
+    "CREATE TABLE hf_schema (version INTEGER PRIMARY KEY, name TEXT NOT NULL,"           \
+    " applied_at INTEGER NOT NULL, checksum TEXT NOT NULL) STRICT;"                      \
+    "CREATE TABLE hf_store (id INTEGER PRIMARY KEY CHECK (id = 1),"                      \
+    " store_id TEXT NOT NULL, incarnation INTEGER NOT NULL, commit_seq INTEGER NOT "     \
+    "NULL,"                                                                              \
+    " boot_id TEXT NOT NULL, time_ns TEXT NOT NULL, lease_offset_ms INTEGER NOT NULL,"   \
+    " lease_high_water INTEGER NOT NULL, created_at INTEGER NOT NULL) STRICT;" ITEM
+
+#define ITEM                                                                             \
+    "CREATE TABLE item (id INTEGER PRIMARY KEY, owner TEXT NOT NULL, n INTEGER NOT "     \
+    "NULL)"                                                                              \
+    " STRICT;"
+
+#define INSERT "INSERT INTO item (owner, n) VALUES ($1, $2)"
+
+struct bench {
+    char path[256];
+    double seconds;
+    struct hf_sql_text texts[1 + HF_SQL_COUNT];
+    struct hf_sql *sql;
+    _Atomic bool stop;
+    _Atomic int64_t rows;
+    int batch;
+};
+
+static double now_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void die(const char *what)
+{
+    (void)fprintf(stderr, "bench: %s\n", what);
+    exit(1);
+}
+
+static void must(int ok, const char *what)
+{
+    if (!ok)
+        die(what);
+}
+
+static void clean(struct bench *bench)
+{
+    static const char *const ends[] = { "", "-wal", "-shm", "-hf" };
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        char path[300];
+        (void)snprintf(path, sizeof(path), "%s%s", bench->path, ends[i]);
+        (void)unlink(path);
+    }
+}
+
+/* Rows a second of plain SQLite with `batch` rows a transaction. */
+static double raw(struct bench *bench, int batch)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *st = NULL;
+    clean(bench);
+    must(sqlite3_open(bench->path, &db) == SQLITE_OK, "open");
+    must(sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;" ITEM,
+                      NULL, NULL, NULL) == SQLITE_OK,
+         "schema");
+    must(sqlite3_prepare_v2(db, INSERT, -1, &st, NULL) == SQLITE_OK, "prepare");
+    double start = now_s();
+    int64_t rows = 0;
+    while (now_s() - start < bench->seconds) {
+        must(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK, "begin");
+        for (int i = 0; i < batch; i++, rows++) {
+            (void)sqlite3_bind_text(st, 1, "owner", 5, SQLITE_STATIC);
+            (void)sqlite3_bind_int64(st, 2, rows);
+            must(sqlite3_step(st) == SQLITE_DONE, "step");
+            (void)sqlite3_reset(st);
+        }
+        must(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK, "commit");
+    }
+    double rate = (double)rows / (now_s() - start);
+    (void)sqlite3_finalize(st);
+    (void)sqlite3_close(db);
+    return rate;
+}
+
+static void put_loop(struct bench *bench)
+{
+    struct hf_val args[2] = { { .type = HF_VAL_TEXT, .at = "owner", .len = 5 },
+                              { .type = HF_VAL_I64 } };
+    int64_t rows = 0;
+    while (!atomic_load_explicit(&bench->stop, memory_order_relaxed)) {
+        struct hf_call call = { .width = 2, .rows = 1, .args = args, .expect = 1 };
+        struct hf_batch batch = { .alloc = hf_alloc_system(),
+                                  .calls = &call,
+                                  .call_count = 1 };
+        args[1].i = rows++;
+        must(bench->sql->methods->run(bench->sql, &batch, NULL) == 0, "run");
+    }
+    (void)atomic_fetch_add(&bench->rows, rows);
+}
+
+static void *caller_main(void *arg)
+{
+    put_loop(arg);
+    return NULL;
+}
+
+static double through_driver(struct bench *bench, int callers)
+{
+    struct lite_tables tables = { .texts = bench->texts,
+                                  .text_count = 1 + HF_SQL_COUNT,
+                                  .migrations = (struct hf_migration[]){ { 1, "bench",
+                                                                           SCHEMA } },
+                                  .migration_count = 1 };
+    struct lite_inner inner = { .tables = &tables };
+    struct hf_err err = { 0 };
+    pthread_t threads[256];
+    clean(bench);
+    must(lite_open_with(bench->path, NULL, &inner, &bench->sql, &err) == 0, err.message);
+    atomic_store(&bench->stop, false);
+    atomic_store(&bench->rows, 0);
+    double start = now_s();
+    for (int i = 0; i < callers; i++)
+        must(pthread_create(&threads[i], NULL, caller_main, bench) == 0, "thread");
+    struct timespec span = {
+        .tv_sec = (time_t)bench->seconds,
+        .tv_nsec = (long)((bench->seconds - (double)(time_t)bench->seconds) * 1e9)
+    };
+    (void)nanosleep(&span, NULL);
+    atomic_store(&bench->stop, true);
+    for (int i = 0; i < callers; i++)
+        (void)pthread_join(threads[i], NULL);
+    double rate = (double)atomic_load(&bench->rows) / (now_s() - start);
+    struct hf_span facts;
+    if (getenv("BENCH_FACTS") &&
+        bench->sql->methods->facts(bench->sql, &facts, NULL) == 0) {
+        (void)printf("%s\n", (const char *)facts.at);
+        free((void *)(uintptr_t)facts.at);
+    }
+    bench->sql->methods->close(bench->sql);
+    return rate;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = { .seconds = argc > 2 ? strtod(argv[2], NULL) : 3.0 };
+    const char *folder = argc > 1 ? argv[1] : ".";
+    int n = snprintf(bench.path, sizeof(bench.path), "%s/bench_lite.db", folder);
+    must(n > 0 && (size_t)n < sizeof(bench.path), "the folder's name is too long");
+    bench.texts[0] = (struct hf_sql_text){ "put", INSERT, 2, -1 };
+    memcpy(bench.texts + 1, hf_sql_lite, sizeof(hf_sql_lite));
+
+    double raw1 = raw(&bench, 1);
+    double one = through_driver(&bench, 1);
+    double again = raw(&bench, 1);
+    raw1 = (raw1 + again) / 2;
+    (void)printf("raw, 1 row a transaction        %10.0f /s\n", raw1);
+    (void)printf("driver, 1 caller                %10.0f /s  %3.0f %% of raw\n", one,
+                 100 * one / raw1);
+    double raw100 = raw(&bench, 100);
+    (void)printf("raw, 100 rows a transaction     %10.0f /s\n", raw100);
+    static const int callers[] = { 4, 16, 64 };
+    for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
+        double rate = through_driver(&bench, callers[i]);
+        (void)printf("driver, %2d callers, 1 row each  %10.0f /s  %3.0f %% of raw 100\n",
+                     callers[i], rate, 100 * rate / raw100);
+    }
+    clean(&bench);
+    return 0;
+}
