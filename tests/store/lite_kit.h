@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/lite.h"
 #include "store/lite_open.h"
 
 enum {
@@ -266,6 +267,26 @@ static inline void kit_sql(const char *path, const char *sql)
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* Holds the store's turn as another process would, until the descriptor is closed. */
+static inline int kit_hold_turn(const struct kit *kit)
+{
+    char path[140];
+    int n = snprintf(path, sizeof(path), "%s-hf", kit->path);
+    assert_true(n > 0 && (size_t)n < sizeof(path));
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LITE_WRITE_BYTE, .l_len = 1
+    };
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
+    return fd;
+}
+
+static inline int64_t kit_counted(const _Atomic int64_t *count)
+{
+    return atomic_load(count);
 }
 
 /* For groups of cases: *state is a kit, with the store open. */
