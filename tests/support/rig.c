@@ -1,5 +1,7 @@
 #include "support/rig.h"
 
+#include "support/unit.h"
+
 void rig_init(struct rig *rig)
 {
     *rig = (struct rig){ 0 };
@@ -149,4 +151,52 @@ int rig_create(struct rig *rig, const struct hf_new *request)
     const struct hf_caller who = { .size = sizeof(who), .tenant = "t1" };
     return hf_step_create(&rig->arena, request, "w-1", &who, &rig->env, &rig->made,
                           &rig->err);
+}
+
+int rig_setup(void **state)
+{
+    static struct rig rig;
+    rig_init(&rig);
+    *state = &rig;
+    return 0;
+}
+
+int rig_teardown(void **state)
+{
+    rig_fini(*state);
+    return 0;
+}
+
+struct hf_row rig_written(struct rig *rig, const struct hf_row *row,
+                          const struct hf_change *change)
+{
+    int rc = rig_apply(rig, row, change);
+    if (rc != 0 || rig->step.kind != HF_STEP_WRITE)
+        fail_msg("%s: %d %s", hf_verb_word(change->verb), rc, rig->err.message);
+    return rig->step.row;
+}
+
+void rig_refused(struct rig *rig, const struct hf_row *row,
+                 const struct hf_change *change, int code, const char *field)
+{
+    struct hf_step untouched = { .kind = HF_STEP_NOTHING, .extra_event = "mark" };
+    rig->step = untouched;
+    rig->err = (struct hf_err){ 0 };
+    assert_int_equal(rig_apply(rig, row, change), code);
+    assert_string_equal(rig->err.field, field);
+    assert_int_equal(rig->step.kind, HF_STEP_NOTHING); /* refused_writes_nothing */
+    assert_string_equal(rig->step.extra_event, "mark");
+}
+
+void rig_no_lease(const struct hf_row *row)
+{
+    assert_null(row->w.owner);
+    assert_null(row->w.owner_incarnation);
+    assert_null(row->w.holder);
+    assert_null(row->claim_group);
+    assert_int_equal(row->w.lease_ttl_ms, 0);
+    assert_int_equal(row->w.lease_expires_at, 0);
+    assert_int_equal(row->lease_check_at, 0);
+    assert_int_equal(row->lease_store, 0);
+    assert_int_equal(row->w.lease_fence, 4);
 }

@@ -42,4 +42,19 @@ int rig_claim(struct rig *rig, const struct hf_row *row, const char *owner,
 int rig_sweep(struct rig *rig, const struct hf_row *row, const char *proof);
 int rig_create(struct rig *rig, const struct hf_new *request);
 
+/* Fixture: *state is a struct rig. */
+int rig_setup(void **state);
+int rig_teardown(void **state);
+
+/* The row that the change writes as a transition; anything else fails the test. */
+struct hf_row rig_written(struct rig *rig, const struct hf_row *row,
+                          const struct hf_change *change);
+
+/* The change is refused with this code and field, and leaves the answer untouched. */
+void rig_refused(struct rig *rig, const struct hf_row *row,
+                 const struct hf_change *change, int code, const char *field);
+
+/* No lease column is left but the fence, which rows here have at 4. */
+void rig_no_lease(const struct hf_row *row);
+
 #endif
