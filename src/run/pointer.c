@@ -201,7 +201,7 @@ static int reconcile(struct look *look, struct hf_err *err)
     if (rc)
         return rc;
     bool good = look->state == HF_POINTER_GOOD;
-    look->owner = look->plan->owner ? look->plan->owner : NULL;
+    look->owner = look->plan->owner;
     if (!look->owner && good)
         look->owner = look->file.owner;
     if (!look->owner)

@@ -9,6 +9,7 @@
 #ifndef HF_RUN_POINTER_H
 #define HF_RUN_POINTER_H
 
+#include <holdfast/limits.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 

@@ -1,0 +1,128 @@
+/* See monitor.h. */
+#include "run/monitor.h"
+
+#include "base/err.h"
+
+#define SWEEPS_MAX 1000
+
+static void add_report(struct hf_sweep_report *sum, const struct hf_sweep_report *one)
+{
+    sum->looked_at += one->looked_at;
+    sum->requeued += one->requeued;
+    sum->timed_out += one->timed_out;
+    sum->failed += one->failed;
+    sum->abandoned += one->abandoned;
+    sum->promoted += one->promoted;
+    sum->escalated += one->escalated;
+    sum->pushed += one->pushed;
+    sum->silent = one->silent; /* a state, not a deed */
+    sum->proven_dead += one->proven_dead;
+    sum->more = one->more;
+    sum->next_at = one->next_at;
+}
+
+int64_t hf_sweep_changes(const struct hf_sweep_report *report)
+{
+    return report->requeued + report->timed_out + report->failed + report->abandoned +
+           report->promoted + report->escalated;
+}
+
+int hf_sweep_all(struct hf_store *store, const struct hf_caller *who,
+                 struct hf_sweep_report *ret_report, struct hf_err *err)
+{
+    struct hf_sweep_report sum = { 0 };
+    for (int i = 0; i < SWEEPS_MAX && (i == 0 || sum.more); i++) {
+        struct hf_sweep_report one;
+        int rc = hf_work_sweep(store, who, 0, &one, err);
+        if (rc)
+            return rc;
+        add_report(&sum, &one);
+    }
+    *ret_report = sum;
+    return 0;
+}
+
+/* Until the lease enters the last two thirds of its term, when it is to be renewed. */
+static hf_ms until_renewal(const struct hf_work *work)
+{
+    hf_ms left = work->lease_remaining_ms - work->lease_ttl_ms / 3 * 2;
+    return left > 0 ? left : 0;
+}
+
+/* The owner's leases: in how many ms the first wants renewing, -1 when there is none. */
+static int next_renewal(struct hf_store *store, const struct hf_caller *who,
+                        const struct hf_monitor_plan *plan, hf_ms *ret_ms,
+                        struct hf_err *err)
+{
+    static const enum hf_status running = HF_RUNNING;
+    struct hf_filter filter = { .size = sizeof(filter),
+                                .statuses = &running,
+                                .status_count = 1,
+                                .owner = plan->owner,
+                                .limit = (size_t)HF_MAX_PAGE };
+    struct hf_answer *page = NULL;
+    hf_ms first = -1;
+    int rc = hf_work_list(store, who, &filter, &page, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < hf_answer_count(page); i++) {
+        const struct hf_work *work = &hf_answer_at(page, i)->work;
+        if (!work->lease_expires_at)
+            continue; /* held by a session's lease */
+        hf_ms in = until_renewal(work);
+        first = first < 0 || in < first ? in : first;
+    }
+    if (hf_answer_next(page))
+        first = 0; /* more than a page: do not guess */
+    hf_answer_free(page);
+    *ret_ms = first;
+    return 0;
+}
+
+static int renew(struct hf_store *store, const struct hf_caller *who,
+                 const struct hf_monitor_plan *plan, struct hf_monitor_report *report,
+                 struct hf_err *err)
+{
+    struct hf_renew_all wanted = { .size = sizeof(wanted),
+                                   .owner = plan->owner,
+                                   .incarnation = plan->incarnation,
+                                   .fresh_within_ms = plan->fresh_ms
+                                                          ? plan->fresh_ms
+                                                          : HF_MONITOR_FRESH_MS };
+    struct hf_answer *renewed = NULL;
+    int rc = next_renewal(store, who, plan, &report->renew_in_ms, err);
+    if (rc || report->renew_in_ms != 0)
+        return rc;
+    rc = hf_work_renew_all(store, who, &wanted, &renewed, err);
+    if (rc)
+        return rc;
+    report->renewed = (int64_t)hf_answer_count(renewed);
+    report->renew_in_ms = -1;
+    for (size_t i = 0; i < hf_answer_count(renewed); i++) {
+        hf_ms in = hf_answer_at(renewed, i)->work.lease_ttl_ms / 3;
+        if (report->renew_in_ms < 0 || in < report->renew_in_ms)
+            report->renew_in_ms = in;
+    }
+    hf_answer_free(renewed);
+    return 0;
+}
+
+int hf_monitor_pass(struct hf_store *store, const struct hf_caller *who,
+                    const struct hf_monitor_plan *plan,
+                    struct hf_monitor_report *ret_report, struct hf_err *err)
+{
+    struct hf_monitor_report report = { .renew_in_ms = -1 };
+    int rc = plan->owner ? renew(store, who, plan, &report, err) : 0;
+    if (rc == 0)
+        rc = hf_sweep_all(store, who, &report.sweep, err);
+    if (rc == 0 && plan->pointer) {
+        struct hf_pointer_plan pointer = { .path = plan->pointer,
+                                           .owner = plan->owner,
+                                           .incarnation = plan->incarnation };
+        report.has_pointer = true;
+        rc = hf_pointer_reconcile(store, who, &pointer, &report.pointer, err);
+    }
+    if (rc == 0)
+        *ret_report = report;
+    return rc;
+}
