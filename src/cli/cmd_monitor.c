@@ -1,0 +1,219 @@
+/* holdfast monitor: passes, and the waiting between them. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/upkeep.h"
+
+#define INTERVAL_MS 1000
+#define SLICE_MS 100 /* how long a signal may go unseen */
+#define REST_MS 20   /* least time between two passes */
+
+struct watch {
+    struct cli *cli;
+    struct hf_monitor_plan plan;
+    hf_ms interval_ms;
+    int signals;         /* descriptor */
+    const char *stopped; /* name of the signal that ends it */
+    int64_t passes;
+    int64_t failures; /* in a row */
+    int64_t renewed;
+    int64_t changed;
+};
+
+/* ---- signals ----------------------------------------------------------------------- */
+
+/* Before the store starts its threads, so that all of them leave the signals to us. */
+static int take_signals(struct watch *watch)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) == 0)
+        watch->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (watch->signals < 0)
+        return hf_fail(&watch->cli->err, HF_EINTERNAL, NULL, "signals: %s",
+                       strerror(errno));
+    return 0;
+}
+
+/* Waits up to `ms` for a signal. True when it is time to end. */
+static bool told_to_end(struct watch *watch, hf_ms ms)
+{
+    struct pollfd fd = { .fd = watch->signals, .events = POLLIN };
+    struct signalfd_siginfo info;
+    if (!watch->stopped && poll(&fd, 1, (int)ms) > 0 &&
+        read(watch->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        watch->stopped = info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM";
+    return watch->stopped != NULL;
+}
+
+/* ---- the log ----------------------------------------------------------------------- */
+
+/* One line on stderr: {"at":…,"event":…, …} or "TIME event …". */
+static void log_line(const struct watch *watch, const char *event, const char *text,
+                     const struct hf_monitor_report *report)
+{
+    char when[25];
+    struct hf_buf line;
+    struct hf_json json;
+    hf_ms now = cli_now();
+    if (watch->cli->quiet)
+        return;
+    if (!watch->cli->json) {
+        (void)fprintf(stderr, "%s %s: %s\n", hf_time_text(now, when), event, text);
+        return; /* a log that cannot be written stops no monitor */
+    }
+    hf_buf_init(&line, hf_alloc_system(), 65536);
+    hf_json_begin(&json, &line);
+    hf_json_object(&json);
+    hf_json_put_i64(&json, "at", now);
+    hf_json_put_str(&json, "event", event);
+    hf_json_put_str(&json, "message", text);
+    if (report && strcmp(event, "swept") == 0)
+        cli_json_sweep(&json, &report->sweep);
+    if (report && strcmp(event, "pointer") == 0) {
+        hf_json_key(&json, "pointer");
+        cli_json_pointer(&json, &report->pointer);
+    }
+    hf_json_end(&json);
+    (void)fprintf(stderr, "%s\n", hf_buf_str(&line));
+    hf_buf_fini(&line);
+}
+
+static void log_pass(const struct watch *watch, const struct hf_monitor_report *report)
+{
+    char text[1024];
+    if (report->renewed) {
+        (void)snprintf(text, sizeof(text), "%lld of %s", (long long)report->renewed,
+                       watch->plan.owner);
+        log_line(watch, "renewed", text, report);
+    }
+    if (hf_sweep_changes(&report->sweep)) {
+        cli_text_sweep(&report->sweep, text, sizeof(text));
+        log_line(watch, "swept", text, report);
+    }
+    if (report->has_pointer && report->pointer.action != HF_POINTER_NOTHING &&
+        report->pointer.action != HF_POINTER_KEPT) {
+        cli_text_pointer(&report->pointer, text, sizeof(text));
+        log_line(watch, "pointer", text, report);
+    }
+}
+
+/* ---- passes ------------------------------------------------------------------------ */
+
+/* A store that is busy, full or slow to answer may recover; anything else would only repeat
+ * itself. */
+static bool may_pass(int code)
+{
+    return hf_err_class(code) != HF_CLASS_TERMINAL || code == HF_EFULL;
+}
+
+static int pass(struct watch *watch, hf_ms *ret_wait_ms)
+{
+    struct cli *cli = watch->cli;
+    struct hf_monitor_report report;
+    int rc = hf_monitor_pass(cli->store, &cli->who, &watch->plan, &report, &cli->err);
+    if (rc && (!may_pass(rc) || cli_given(cli, "once")))
+        return rc;
+    *ret_wait_ms = watch->interval_ms;
+    watch->passes++;
+    if (rc) {
+        watch->failures++;
+        log_line(watch, "failed", cli->err.message, NULL);
+        return 0;
+    }
+    watch->failures = 0;
+    watch->renewed += report.renewed;
+    watch->changed += hf_sweep_changes(&report.sweep);
+    log_pass(watch, &report);
+    if (report.renew_in_ms >= 0 && report.renew_in_ms < *ret_wait_ms)
+        *ret_wait_ms = report.renew_in_ms;
+    return 0;
+}
+
+/* Until there is something to sweep, a signal comes, or `ms` have passed. */
+static void rest(struct watch *watch, hf_ms ms)
+{
+    struct cli *cli = watch->cli;
+    const struct hf_clock *clock = hf_clock_system();
+    hf_ms begun = clock->mono_ms(clock->user), spent = 0;
+    bool told = told_to_end(watch, REST_MS);
+    spent = clock->mono_ms(clock->user) - begun;
+    while (!told && spent < ms) {
+        hf_ms slice = ms - spent < SLICE_MS ? ms - spent : SLICE_MS;
+        hf_ms before = spent;
+        int rc = watch->failures ? HF_EBUSY : hf_work_await(cli->store, slice, &cli->err);
+        told = told_to_end(watch, rc ? slice : 0);
+        spent = clock->mono_ms(clock->user) - begun;
+        if (rc == 0 && spent - before < slice - 1)
+            break; /* woken early */
+    }
+}
+
+static int loop(struct watch *watch)
+{
+    bool once = cli_given(watch->cli, "once");
+    for (;;) {
+        hf_ms wait_ms = 0;
+        int rc = pass(watch, &wait_ms);
+        if (rc || once || told_to_end(watch, 0))
+            return rc;
+        rest(watch, wait_ms);
+        if (watch->stopped)
+            return 0;
+    }
+}
+
+static int check_options(struct watch *watch)
+{
+    struct cli *cli = watch->cli;
+    if (!watch->plan.owner &&
+        (watch->plan.pointer || watch->plan.incarnation || cli_given(cli, "fresh")))
+        return hf_fail(&cli->err, HF_EINVAL, "--owner",
+                       "--pointer, --incarnation and --fresh need --owner");
+    if (watch->interval_ms < REST_MS)
+        return hf_fail(&cli->err, HF_EINVAL, "--interval",
+                       "--interval must be at least %dms", REST_MS);
+    return 0;
+}
+
+int cmd_monitor(struct cli *cli)
+{
+    struct watch watch = {
+        .cli = cli,
+        .plan = { .owner = cli_text(cli, "owner"),
+                  .incarnation = cli_text(cli, "incarnation"),
+                  .fresh_ms = cli_number(cli, "fresh", 0),
+                  .pointer = cli_text(cli, "pointer") },
+        .interval_ms = cli_number(cli, "interval", INTERVAL_MS),
+        .signals = -1,
+    };
+    int rc = check_options(&watch);
+    if (rc == 0)
+        rc = take_signals(&watch);
+    if (rc == 0)
+        rc = cli_open_store(cli);
+    if (rc == 0)
+        rc = loop(&watch);
+    if (watch.signals >= 0)
+        (void)close(watch.signals); /* a descriptor of the kernel's */
+    if (rc == 0 && watch.stopped)
+        log_line(&watch, "ended", watch.stopped, NULL);
+    if (rc == 0 && cli->json) {
+        cli_ok_begin(cli);
+        hf_json_put_i64(&cli->writer, "passes", watch.passes);
+        hf_json_put_i64(&cli->writer, "changed", watch.changed);
+        hf_json_put_i64(&cli->writer, "renewed", watch.renewed);
+        cli_ok_end(cli);
+    }
+    return rc;
+}

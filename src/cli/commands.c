@@ -1,0 +1,253 @@
+/* What can be typed: the global options, the groups, and the commands that are not about
+ * one unit of work. */
+#include "cli/cli.h"
+
+#define END_OPTIONS                                                                      \
+    {                                                                                    \
+        .name = NULL                                                                     \
+    }
+#define END_EXAMPLES                                                                     \
+    {                                                                                    \
+        .what = NULL                                                                     \
+    }
+
+#define WORD(name, word) (word),
+const char *const cli_source_words[] = { HF_SOURCES(WORD) NULL };
+const char *const cli_disposition_words[] = { HF_DISPOSITIONS(WORD) NULL };
+#undef WORD
+const char *const cli_close_rule_words[] = { "evidence", "reviewer", NULL };
+
+const struct cli_fact cli_exit_codes[] = {
+    { "0",
+      "done; also when the same call had been done before, and for a claim that found "
+      "nothing" },
+    { "1", "internal error, or the answer could not be written" },
+    { "2", "usage or bad input; nothing was written" },
+    { "3", "not found, or an id that several rows match" },
+    { "4", "the row's status or its policy does not allow that" },
+    { "5", "the lease is lost: stop the work" },
+    { "6", "busy or unreachable: retry later" },
+    { "7", "conflict: the same key was used with other content" },
+    { "8", "the outcome is not known: read the row before doing anything again" },
+    { "9", "the store is unusable: not a store, corrupt, newer schema, full, read-only" },
+    { NULL, NULL },
+};
+
+const struct cli_fact cli_variables[] = {
+    { "HOLDFAST_DB", "the store, when --db is not given" },
+    { "HOLDFAST_ACTOR", "who acts, as KIND:NAME, when --actor is not given" },
+    { "XDG_STATE_HOME", "where the store is when neither names one: "
+                        "$XDG_STATE_HOME/holdfast/holdfast.db, else "
+                        "~/.local/state/holdfast/holdfast.db" },
+    { "NO_COLOR", "no colours, when set to anything" },
+    { NULL, NULL },
+};
+
+const struct cli_option cli_global_options[] = {
+    { "db", "PATH", CLI_PATH, 0,
+      .help = "the store: a path, sqlite:PATH or sqlite::memory: (default: HOLDFAST_DB, "
+              "else a "
+              "file in the user's state folder)" },
+    { "json", NULL, CLI_FLAG, 0,
+      .help =
+          "print one JSON object: {\"ok\":true,...} or {\"ok\":false,\"error\":{...}}" },
+    { "actor", "KIND:NAME", CLI_TEXT, 0,
+      .help =
+          "who acts, for the trail; KIND is human, worker, schedule, webhook or system" },
+    { "tenant", "T", CLI_TEXT, 0, .help = "the tenant whose keys and rows are meant" },
+    { "operation-id", "ID", CLI_TEXT, 0,
+      .help =
+          "make a command without a token repeatable: the same id gives the first answer "
+          "again" },
+    { "correlation-id", "ID", CLI_TEXT, 0,
+      .help = "kept with the events that this makes" },
+    { "quiet", NULL, CLI_FLAG, 0, .help = "print only what was asked for and errors" },
+    { "no-color", NULL, CLI_FLAG, 0, .help = "no colours on a terminal either" },
+    { "help", NULL, CLI_FLAG, 0, .help = "print this" },
+    { "version", NULL, CLI_FLAG, 0, .help = "print the version" },
+    END_OPTIONS,
+};
+
+const struct cli_option cli_rows_options[] = {
+    { "field", "NAME", CLI_TEXT, 0,
+      .help = "print only this field of each row, plain, a line each (lease_token too)" },
+    END_OPTIONS,
+};
+
+const struct cli_option cli_row_options[] = {
+    { "shell", NULL, CLI_FLAG, 0,
+      .help = "print HF_WORK_ID='...' and so on for every field, safe to eval in a "
+              "shell; all "
+              "are "
+              "empty when there is no row" },
+    END_OPTIONS,
+};
+
+/* ---- policy ------------------------------------------------------------------------ */
+
+static const struct cli_option policy_set_options[] = {
+    { "scope", "SCOPE", CLI_TEXT, CLI_NEEDED | CLI_BARE,
+      .help = "default, source:NAME or kind:NAME" },
+    { "ttl", "D", CLI_DURATION, 0,
+      .help = "term of a lease; at least three times --renew" },
+    { "renew", "D", CLI_DURATION, 0,
+      .help = "how often a lease is renewed (default: ttl / 3)" },
+    { "grace", "D", CLI_DURATION, 0,
+      .help = "how long an expired lease is spared (expire only)" },
+    { "wait-user", "D", CLI_DURATION, 0, .help = "budget of a wait for a person" },
+    { "wait-external", "D", CLI_DURATION, 0,
+      .help = "budget of a wait for anything else" },
+    { "start-timeout", "D", CLI_DURATION, 0, .help = "longest time in the queue" },
+    { "exec-timeout", "D", CLI_DURATION, 0, .help = "longest time of one execution" },
+    { "max-attempts", "N", CLI_INT, 0, .help = "executions before it fails for good",
+      .min = 1, .limit = HF_LIMIT_ATTEMPTS_MAX },
+    { "retry-policy", "JSON", CLI_JSON, 0, .help = "how failures are retried",
+      .limit = HF_LIMIT_POLICY_BYTES },
+    { "disposition", "WORD", CLI_WORD, 0, .help = "what a lapsed lease does",
+      .words = cli_disposition_words },
+    { "close-rule", "RULE", CLI_WORD, 0, .help = "what a close-out must bring",
+      .words = cli_close_rule_words },
+    END_OPTIONS,
+};
+
+static const struct cli_option policy_show_options[] = {
+    { "source", "SYSTEM", CLI_WORD, 0, .help = "for units of this source",
+      .words = cli_source_words },
+    { "kind", "K", CLI_TEXT, 0, .help = "for units of this kind" },
+    END_OPTIONS,
+};
+
+static const struct cli_example policy_set_examples[] = {
+    { "slow builds may stay silent for five minutes",
+      "holdfast policy set kind:build --ttl 5m --max-attempts 5" },
+    { "answers to people need a reviewer other than the owner",
+      "holdfast policy set source:conversation --close-rule reviewer" },
+    END_EXAMPLES,
+};
+
+static const struct cli_example policy_show_examples[] = {
+    { "what is in force for builds from the scheduler",
+      "holdfast policy show --source scheduler --kind build" },
+    END_EXAMPLES,
+};
+
+const struct cli_command cli_policy_commands[] = {
+    { "policy set", "set the policy of a scope, all fields at once",
+      "Precedence is the unit's own settings, then its kind, its source, the default. A "
+      "field that is not given is not set in this scope. A retry policy is fixed when a "
+      "unit is created, lease timings when it is claimed.",
+      policy_set_options, policy_set_examples, CLI_STORE, "human", "6 8 9",
+      cmd_policy_set },
+    { "policy show", "show the policy in force", NULL, policy_show_options,
+      policy_show_examples, CLI_STORE, "human", "6 9", cmd_policy_show },
+    { .path = NULL },
+};
+
+/* ---- store ------------------------------------------------------------------------- */
+
+static const struct cli_option no_options[] = { END_OPTIONS };
+
+static const struct cli_example bump_examples[] = {
+    { "after a backup was put back", "holdfast --db work.db store bump" },
+    END_EXAMPLES,
+};
+
+const struct cli_command cli_store_commands[] = {
+    { "store bump", "begin a new history: every token given out before is refused",
+      "A step of a restore. Holders of the old history are refused at once; their work "
+      "is "
+      "taken by others only when its lease lapses or their death is proven.",
+      no_options, bump_examples, CLI_MUST_EXIST, "human", "3 6 8 9", cmd_store_bump },
+    { .path = NULL },
+};
+
+/* ---- one-word commands ------------------------------------------------------------- */
+
+static const struct cli_option monitor_options[] = {
+    { "owner", "O", CLI_TEXT, 0,
+      .help = "renew what this owner runs, while it is active" },
+    { "incarnation", "I", CLI_TEXT, 0, .help = "only this incarnation of the owner" },
+    { "pointer", "FILE", CLI_PATH, 0,
+      .help = "keep this file naming the owner's newest running unit (needs --owner)" },
+    { "interval", "D", CLI_DURATION, 0,
+      .help = "longest time between two passes (default: 1s)" },
+    { "fresh", "D", CLI_DURATION, 0,
+      .help = "how recent the last activity must be for a renewal (default: 120s)" },
+    { "once", NULL, CLI_FLAG, 0, .help = "one pass, then end" },
+    END_OPTIONS,
+};
+
+static const struct cli_example monitor_examples[] = {
+    { "look after a ledger", "holdfast --db work.db monitor" },
+    { "also renew what the agent \"main\" runs, and keep its pointer",
+      "holdfast --db work.db monitor --owner main --pointer active-work.json" },
+    END_EXAMPLES,
+};
+
+static const struct cli_option migrate_options[] = {
+    { "dump-sql", NULL, CLI_FLAG, 0,
+      .help = "print the schema as SQL; no store is opened" },
+    END_OPTIONS,
+};
+
+static const struct cli_example migrate_examples[] = {
+    { "bring a store to this version's schema", "holdfast --db work.db migrate" },
+    { "read the schema", "holdfast migrate --dump-sql" },
+    END_EXAMPLES,
+};
+
+static const struct cli_example doctor_examples[] = {
+    { "check a store and every trail in it", "holdfast --db work.db doctor" },
+    END_EXAMPLES,
+};
+
+static const struct cli_example limits_examples[] = {
+    { "one limit, in a script", "holdfast limits --json" },
+    END_EXAMPLES,
+};
+
+static const struct cli_example version_examples[] = {
+    { "which version, schema and SQLite", "holdfast version --json" },
+    END_EXAMPLES,
+};
+
+static const struct cli_option man_options[] = {
+    { "page", "GROUP", CLI_TEXT, CLI_BARE, .help = "the group; none: holdfast(1)" },
+    END_OPTIONS,
+};
+
+const struct cli_command cli_top_commands[] = {
+    { "monitor", "sweep, renew and keep the pointer, until told to end",
+      "Ends what was declared to end (lapsed leases, deadlines, waits), promotes what is "
+      "due, and with --owner renews what that owner runs and reported activity for. Any "
+      "number of monitors may run on one store. SIGTERM and SIGINT end it cleanly. One "
+      "line an action is written to standard error; with --json they are JSON lines, and "
+      "the totals are printed at the end. Choose an interval of at most a third of the "
+      "shortest lease that it renews.",
+      monitor_options, monitor_examples, 0, NULL, "6 8 9", cmd_monitor },
+    { "migrate", "bring the store to this version's schema",
+      "Every command does so when it opens a store; this one does nothing else.",
+      migrate_options, migrate_examples, 0, NULL, "6 8 9", cmd_migrate },
+    { "doctor", "check store, schema, clock, disk, leases and trails",
+      "Folds every trail of events again and compares it with its row. Says what to do "
+      "about each finding; exits with 9 when something is wrong.",
+      no_options, doctor_examples, CLI_MUST_EXIST, NULL, "3 6 9", cmd_doctor },
+    { "limits", "list every limit", NULL, no_options, limits_examples, 0, NULL, NULL,
+      cmd_limits },
+    { "version", "print the versions of program, schema and SQLite", NULL, no_options,
+      version_examples, 0, NULL, NULL, cmd_version },
+    { "__man", "print a manual page", NULL, man_options, NULL, CLI_HIDDEN, NULL, "3",
+      cmd_man },
+    { "__completion", "print the completion for bash", NULL, no_options, NULL, CLI_HIDDEN,
+      NULL, NULL, cmd_completion },
+    { .path = NULL },
+};
+
+const struct cli_group cli_groups[] = {
+    { "work", "create, claim, settle and look at units of work", cli_work_commands },
+    { "policy", "timings, retries and rules for kinds and sources of work",
+      cli_policy_commands },
+    { "store", "what an operator does to a store as a whole", cli_store_commands },
+    { "", "a durable ledger of work for long-running agents", cli_top_commands },
+    { NULL, NULL, NULL },
+};

@@ -1,0 +1,194 @@
+/* Which store, and on whose behalf. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- which store ------------------------------------------------------------------- */
+
+/* An empty variable counts as unset, as the XDG rules and most shells have it. */
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static int arena_join(struct cli *cli, const char *folder, const char *rest,
+                      char **ret_path)
+{
+    struct hf_buf path;
+    hf_buf_init(&path, hf_alloc_system(), PATH_MAX);
+    hf_buf_text(&path, folder);
+    hf_buf_text(&path, rest);
+    int rc = hf_buf_state(&path);
+    char *copy = rc ? NULL : hf_arena_text(&cli->arena, hf_buf_str(&path));
+    hf_buf_fini(&path);
+    if (rc == HF_ETOOBIG)
+        return hf_fail(&cli->err, rc, "--db", "the path of the state folder is too long");
+    if (!copy)
+        return hf_fail_plain(&cli->err, HF_ENOMEM);
+    *ret_path = copy;
+    return 0;
+}
+
+/* Makes the folders of the path, for this user alone. */
+static int make_folders(struct cli *cli, char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        int failed = mkdir(path, 0700) != 0 && errno != EEXIST ? errno : 0;
+        if (failed)
+            return hf_fail(&cli->err, HF_EREADONLY, "--db",
+                           "cannot make the folder %.120s: %s (give --db or "
+                           "HOLDFAST_DB)",
+                           path, strerror(failed));
+        *slash = '/';
+    }
+    return 0;
+}
+
+/* $XDG_STATE_HOME/holdfast/holdfast.db, else ~/.local/state/holdfast/holdfast.db. A
+ * relative XDG_STATE_HOME is to be ignored, by its specification. */
+static int default_path(struct cli *cli, char **ret_path)
+{
+    const char *state = variable("XDG_STATE_HOME");
+    const char *home = variable("HOME");
+    if (state && state[0] == '/')
+        return arena_join(cli, state, "/holdfast/holdfast.db", ret_path);
+    if (home && home[0] == '/')
+        return arena_join(cli, home, "/.local/state/holdfast/holdfast.db", ret_path);
+    return hf_fail(
+        &cli->err, HF_EINVAL, "--db",
+        "no store is named: give --db PATH or set HOLDFAST_DB (HOME is not set)");
+}
+
+/* The file behind a URL, or NULL for one in memory. */
+static const char *file_of(const char *url)
+{
+    const char *path = strncmp(url, "sqlite:", 7) == 0 ? url + 7 : url;
+    return strcmp(path, ":memory:") == 0 ? NULL : path;
+}
+
+static int check_url(struct cli *cli, const char *url)
+{
+    struct stat at;
+    if (strncasecmp(url, "postgres://", 11) == 0 ||
+        strncasecmp(url, "postgresql://", 13) == 0)
+        return hf_fail(&cli->err, HF_EINVAL, "--db",
+                       "--db: PostgreSQL is not built into this version; give a path, "
+                       "sqlite:PATH or sqlite::memory:");
+    if (strstr(url, "://"))
+        return hf_fail(&cli->err, HF_EINVAL, "--db",
+                       "--db: \"%.60s\" is no store; give a path, sqlite:PATH or "
+                       "sqlite::memory:",
+                       url);
+    const char *path = file_of(url);
+    if (path && !*path)
+        return hf_fail(&cli->err, HF_EINVAL, "--db", "--db: the path is empty");
+    if (path && stat(path, &at) == 0 && S_ISDIR(at.st_mode))
+        return hf_fail(&cli->err, HF_EINVAL, "--db", "--db: %.120s is a folder", path);
+    return 0;
+}
+
+static int choose_store(struct cli *cli, const char **ret_url)
+{
+    const char *url = cli_text(cli, "db");
+    char *path = NULL;
+    if (!url)
+        url = variable("HOLDFAST_DB");
+    if (url) {
+        *ret_url = url;
+        return check_url(cli, url);
+    }
+    int rc = default_path(cli, &path);
+    if (rc == 0 && !(cli->command->flags & CLI_MUST_EXIST))
+        rc = make_folders(cli, path);
+    if (rc == 0)
+        rc = check_url(cli, path);
+    if (rc == 0)
+        *ret_url = path;
+    return rc;
+}
+
+int cli_open_store(struct cli *cli)
+{
+    const char *url = NULL;
+    struct stat at;
+    int rc = choose_store(cli, &url);
+    if (rc)
+        return rc;
+    const char *path = file_of(url);
+    bool absent = path && stat(path, &at) != 0 && errno == ENOENT;
+    bool must_exist = (cli->command->flags & CLI_MUST_EXIST) != 0;
+    if (absent && must_exist)
+        return hf_fail(
+            &cli->err, HF_ENOTFOUND, "--db",
+            "there is no store at %.150s yet (`holdfast work create` makes it)", path);
+    struct hf_store_options options = { .size = sizeof(options),
+                                        .must_exist = must_exist };
+    rc = hf_store_open(url, &options, &cli->store, &cli->err);
+    if (rc == 0 && absent && stat(path, &at) == 0)
+        cli_note(cli, "made the store %s", path);
+    return rc;
+}
+
+/* ---- on whose behalf --------------------------------------------------------------- */
+
+static const char *user_name(void)
+{
+    const char *name = variable("USER");
+    name = name ? name : variable("LOGNAME");
+    return name ? name : "unknown";
+}
+
+/* "KIND:NAME"; the library knows the kinds. */
+static int split_actor(struct cli *cli, const char *actor)
+{
+    const char *colon = strchr(actor, ':');
+    if (!colon || colon == actor || !colon[1])
+        return hf_fail(&cli->err, HF_EINVAL, "--actor",
+                       "--actor must be KIND:NAME, as in human:ann, not \"%.60s\"",
+                       actor);
+    char *kind = hf_arena_copy(&cli->arena, actor, (size_t)(colon - actor));
+    if (!kind)
+        return hf_fail_plain(&cli->err, HF_ENOMEM);
+    cli->who.actor_kind = kind;
+    cli->who.actor = colon + 1;
+    return 0;
+}
+
+/* A worker goes by the owner it names, where it names one. */
+static const char *owner_given(const struct cli *cli)
+{
+    for (size_t i = 0; i < cli->value_count; i++) {
+        const struct cli_value *value = &cli->values[i];
+        if (value->count && strcmp(value->option->name, "owner") == 0)
+            return value->texts[0];
+    }
+    return NULL;
+}
+
+int cli_set_caller(struct cli *cli)
+{
+    const char *actor = cli_text(cli, "actor");
+    cli->who = (struct hf_caller){ .size = sizeof(cli->who),
+                                   .tenant = cli_text(cli, "tenant"),
+                                   .operation_id = cli_text(cli, "operation-id"),
+                                   .correlation_id = cli_text(cli, "correlation-id") };
+    if (!actor)
+        actor = variable("HOLDFAST_ACTOR");
+    if (actor)
+        return split_actor(cli, actor);
+    const char *kind = cli->command->actor_kind, *owner = owner_given(cli);
+    if (kind) {
+        bool as_owner = owner && strcmp(kind, "worker") == 0;
+        cli->who.actor_kind = kind;
+        cli->who.actor = as_owner ? owner : user_name();
+    }
+    return 0;
+}

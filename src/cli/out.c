@@ -1,0 +1,178 @@
+/* The output: built in a buffer, sent with every error noticed.
+ *
+ * Nothing is printed before a command is sure of its answer, so an invocation gives one
+ * envelope or none. What comes from the ledger is shown to people without control
+ * characters: a terminal must not obey a reason or a payload. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+#define OUT_BYTES_MAX (64u << 20)
+#define FLUSH_BYTES 65536u
+
+void cli_out_init(struct cli *cli)
+{
+    hf_buf_init(&cli->out, hf_alloc_system(), OUT_BYTES_MAX);
+}
+
+void cli_put(struct cli *cli, const char *text)
+{
+    hf_buf_text(&cli->out, text);
+}
+
+void cli_putf(struct cli *cli, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    hf_assert(len >= 0);
+    cli_put(cli, text);
+}
+
+/* Controls of C0 and C1 (the latter are two bytes in UTF-8), and what is not UTF-8. */
+static bool harmless(const char *at, size_t len)
+{
+    unsigned char first = (unsigned char)at[0];
+    if (len == 1)
+        return first >= 0x20 && first != 0x7f;
+    return !(len == 2 && first == 0xc2 && (unsigned char)at[1] < 0xa0);
+}
+
+void cli_put_clean(struct cli *cli, const char *text)
+{
+    size_t left = strlen(text);
+    while (left) {
+        size_t len = hf_utf8_next(text, left);
+        if (len && harmless(text, len))
+            hf_buf_bytes(&cli->out, text, len);
+        else
+            hf_buf_char(&cli->out, *text == '\n' || *text == '\t' ? ' ' : '?');
+        len = len ? len : 1;
+        text += len;
+        left -= len;
+    }
+}
+
+void cli_compact(struct hf_buf *out, const char *json)
+{
+    bool in_string = false;
+    for (const char *at = json; *at; at++) {
+        if (!in_string && strchr(" \t\r\n", *at))
+            continue;
+        hf_buf_char(out, *at);
+        if (*at == '"')
+            in_string = !in_string;
+        else if (*at == '\\' && in_string && at[1])
+            hf_buf_char(out, *++at);
+    }
+}
+
+void cli_ok_begin(struct cli *cli)
+{
+    hf_json_begin(&cli->writer, &cli->out);
+    hf_json_object(&cli->writer);
+    hf_json_put_bool(&cli->writer, "ok", true);
+}
+
+void cli_ok_end(struct cli *cli)
+{
+    hf_json_end(&cli->writer);
+    hf_buf_char(&cli->out, '\n');
+}
+
+static int unwritable(struct cli *cli, int errnum)
+{
+    hf_buf_reset(&cli->out);
+    cli->stdout_closed = true;
+    return hf_fail(&cli->err, HF_EINTERNAL, NULL,
+                   "the answer could not be written to standard output: %s; what was "
+                   "asked for may have been done",
+                   strerror(errnum));
+}
+
+int cli_flush(struct cli *cli)
+{
+    if (hf_buf_state(&cli->out))
+        return hf_fail_plain(&cli->err, hf_buf_state(&cli->out));
+    const char *at = hf_buf_str(&cli->out);
+    size_t left = cli->out.len;
+    if (left && cli->stdout_closed)
+        return unwritable(cli, EBADF);
+    while (left) {
+        ssize_t sent = write(STDOUT_FILENO, at, left);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return unwritable(cli, errno);
+        cli->wrote = true;
+        at += sent;
+        left -= (size_t)sent;
+    }
+    hf_buf_reset(&cli->out);
+    return 0;
+}
+
+int cli_flush_some(struct cli *cli)
+{
+    return cli->out.len >= FLUSH_BYTES || hf_buf_state(&cli->out) ? cli_flush(cli) : 0;
+}
+
+void cli_put_error(struct cli *cli, int code)
+{
+    struct hf_json *json = &cli->writer;
+    const char *message = cli->err.message;
+    hf_json_key(json, "error");
+    hf_json_object(json);
+    hf_json_put_str(json, "code", hf_err_wire(code));
+    hf_json_put_str(json, "message", *message ? message : hf_err_text(code));
+    hf_json_put_str(json, "class", hf_class_name(hf_err_class(code)));
+    hf_json_put_str(json, "action", hf_err_action(code));
+    hf_json_put_bool(json, "retryable", hf_err_class(code) == HF_CLASS_RETRYABLE);
+    hf_json_end(json);
+}
+
+static void report_envelope(struct cli *cli, int code)
+{
+    hf_buf_reset(&cli->out);
+    hf_json_begin(&cli->writer, &cli->out);
+    hf_json_object(&cli->writer);
+    hf_json_put_bool(&cli->writer, "ok", false);
+    cli_put_error(cli, code);
+    cli_ok_end(cli);
+}
+
+int cli_report(struct cli *cli, int code)
+{
+    const char *message = *cli->err.message ? cli->err.message : hf_err_text(code);
+    bool envelope = cli->json && !cli->stdout_closed && !cli->wrote;
+    if (envelope && !cli->reported)
+        report_envelope(cli, code);
+    if ((envelope || cli->reported) && cli_flush(cli) == 0)
+        return hf_err_exit(code);
+    /* Nowhere is left to say that stderr failed too; the exit code tells. */
+    (void)fprintf(stderr, "holdfast: %s\n", message);
+    if (*hf_err_action(code))
+        (void)fprintf(stderr, "  what to do: %s\n", hf_err_action(code));
+    return hf_err_exit(code);
+}
+
+void cli_note(const struct cli *cli, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    if (cli->quiet)
+        return;
+    va_start(args, format);
+    int len = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    hf_assert(len >= 0);
+    (void)fprintf(stderr, "holdfast: %s\n", text); /* a remark; none depends on it */
+}

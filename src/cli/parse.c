@@ -1,0 +1,394 @@
+/* The command line, read against the declared tables.
+ *
+ * Options may stand before or after the words of the command. A value is checked by its
+ * type when it is read, so that no store is opened for input that cannot be right. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define NOT_FOUND SIZE_MAX
+
+/* The position in argv, and what the words so far have named. */
+struct walk {
+    struct cli *cli;
+    char **argv;
+    int argc;
+    int at;
+    bool only_words; /* after "--" */
+};
+
+#define usage(cli, ...) hf_fail(&(cli)->err, HF_EINVAL, NULL, __VA_ARGS__)
+
+static int no_memory(struct cli *cli)
+{
+    return hf_fail_plain(&cli->err, HF_ENOMEM);
+}
+
+/* ---- values ------------------------------------------------------------------------ */
+
+static void add_options(struct cli *cli, const struct cli_option *options)
+{
+    for (; options && options->name; options++) {
+        hf_assert(cli->value_count < CLI_VALUES_MAX);
+        cli->values[cli->value_count++] = (struct cli_value){ .option = options };
+    }
+}
+
+static size_t find_option(const struct cli *cli, const char *name, size_t len)
+{
+    for (size_t i = 0; i < cli->value_count; i++) {
+        const char *known = cli->values[i].option->name;
+        if (strlen(known) == len && memcmp(known, name, len) == 0)
+            return i;
+    }
+    return NOT_FOUND;
+}
+
+static const struct cli_value *declared(const struct cli *cli, const char *name)
+{
+    size_t i = find_option(cli, name, strlen(name));
+    hf_assert(i != NOT_FOUND);
+    return &cli->values[i];
+}
+
+const char *cli_text(const struct cli *cli, const char *name)
+{
+    const struct cli_value *value = declared(cli, name);
+    return value->count ? value->texts[value->count - 1] : NULL;
+}
+
+bool cli_given(const struct cli *cli, const char *name)
+{
+    return declared(cli, name)->count > 0;
+}
+
+int64_t cli_number(const struct cli *cli, const char *name, int64_t fallback)
+{
+    const struct cli_value *value = declared(cli, name);
+    return value->count ? value->number : fallback;
+}
+
+const char *const *cli_texts(const struct cli *cli, const char *name, size_t *ret_count)
+{
+    const struct cli_value *value = declared(cli, name);
+    *ret_count = value->count;
+    return value->texts;
+}
+
+int64_t cli_max(const struct cli_option *option)
+{
+    return option->limit ? hf_limit_at(option->limit)->value : option->max;
+}
+
+static int check_word(struct cli *cli, const struct cli_option *option, const char *text)
+{
+    struct hf_buf list;
+    hf_buf_init(&list, hf_alloc_system(), 400);
+    for (const char *const *word = option->words; *word; word++) {
+        if (strcmp(*word, text) == 0) {
+            hf_buf_fini(&list);
+            return 0;
+        }
+        hf_buf_text(&list, word == option->words ? "" : ", ");
+        hf_buf_text(&list, *word);
+    }
+    int rc = usage(cli, "--%s must be one of %s, not \"%.60s\"", option->name,
+                   hf_buf_str(&list), text);
+    hf_buf_fini(&list);
+    return rc;
+}
+
+/* Checks a value and keeps it. */
+static int set_value(struct cli *cli, struct cli_value *value, const char *text)
+{
+    const struct cli_option *option = value->option;
+    char field[40];
+    (void)snprintf(field, sizeof(field), "--%s", option->name); /* names are short */
+    if (value->count && !(option->flags & CLI_MANY) && option->type != CLI_FLAG)
+        return usage(cli, "%s was given more than once", field);
+    if (option->type != CLI_PATH && !hf_utf8_valid(text, strlen(text)))
+        return hf_fail(&cli->err, HF_EINVAL, field, "%s must be UTF-8", field);
+
+    int rc = 0;
+    switch (option->type) {
+    case CLI_WORD: rc = check_word(cli, option, text); break;
+    case CLI_INT:
+        rc = hf_parse_i64(text, option->min, cli_max(option), field, &value->number,
+                          &cli->err);
+        break;
+    case CLI_DURATION:
+        rc = hf_parse_duration(text, field, &value->number, &cli->err);
+        break;
+    case CLI_JSON: rc = cli_read_json(cli, option, text, &text); break;
+    case CLI_FLAG:
+    case CLI_TEXT:
+    case CLI_PATH: break;
+    }
+    if (rc)
+        return rc;
+    const char **texts = hf_arena_array(&cli->arena, value->count + 1, sizeof(*texts));
+    if (!texts)
+        return no_memory(cli);
+    if (value->count)
+        memcpy(texts, value->texts, value->count * sizeof(*texts));
+    texts[value->count++] = text;
+    value->texts = texts;
+    return 0;
+}
+
+/* ---- options ----------------------------------------------------------------------- */
+
+static int unknown_option(struct cli *cli, const char *name, size_t len)
+{
+    struct cli_near near;
+    char *typed = hf_arena_copy(&cli->arena, name, len);
+    if (!typed)
+        return no_memory(cli);
+    cli_near_begin(&near, typed);
+    for (size_t i = 0; i < cli->value_count; i++)
+        cli_near_try(&near, cli->values[i].option->name);
+    const char *of = cli->command ? cli->command->path : "";
+    const char *gap = cli->command ? " " : "";
+    if (near.best)
+        return usage(cli,
+                     "unknown option --%.60s: did you mean --%s? (holdfast%s%s --help)",
+                     typed, near.best, gap, of);
+    if (!cli->command)
+        return usage(cli, "unknown option --%.60s before the command (holdfast --help)",
+                     typed);
+    return usage(cli, "unknown option --%.60s (holdfast %s --help)", typed, of);
+}
+
+/* "--name", "--name value" or "--name=value". */
+static int read_option(struct walk *walk)
+{
+    struct cli *cli = walk->cli;
+    const char *name = walk->argv[walk->at++] + 2;
+    const char *equals = strchr(name, '=');
+    size_t len = equals ? (size_t)(equals - name) : strlen(name);
+    size_t i = find_option(cli, name, len);
+    if (i == NOT_FOUND)
+        return unknown_option(cli, name, len);
+    struct cli_value *value = &cli->values[i];
+    const char *known = value->option->name;
+
+    if (value->option->type == CLI_FLAG)
+        return equals ? usage(cli, "--%s takes no value", known)
+                      : set_value(cli, value, "");
+    if (equals)
+        return set_value(cli, value, equals + 1);
+    if (walk->at >= walk->argc)
+        return usage(cli, "--%s needs a value: %s", known, value->option->value);
+    const char *text = walk->argv[walk->at];
+    if (strncmp(text, "--", 2) == 0)
+        return usage(cli,
+                     "--%s needs a value: %s (one that begins with -- is given as "
+                     "--%s=VALUE)",
+                     known, value->option->value, known);
+    walk->at++;
+    return set_value(cli, value, text);
+}
+
+/* ---- words ------------------------------------------------------------------------- */
+
+static const char *last_word(const struct cli_command *command)
+{
+    const char *gap = strchr(command->path, ' ');
+    return gap ? gap + 1 : command->path;
+}
+
+static void choose(struct cli *cli, const struct cli_command *command)
+{
+    cli->command = command;
+    for (size_t i = 0; i < 3; i++)
+        add_options(cli, cli_option_table(command, i));
+}
+
+static int unknown_command(struct cli *cli, const char *word)
+{
+    struct cli_near near;
+    cli_near_begin(&near, word);
+    if (cli->group) {
+        for (const struct cli_command *c = cli->group->commands; c->path; c++)
+            cli_near_try(&near, last_word(c));
+        if (near.best)
+            return usage(cli, "unknown command \"%s %.60s\": did you mean \"%s %s\"?",
+                         cli->group->name, word, cli->group->name, near.best);
+        return usage(cli, "unknown command \"%s %.60s\" (holdfast %s --help)",
+                     cli->group->name, word, cli->group->name);
+    }
+    for (const struct cli_group *g = cli_groups; g->name; g++) {
+        if (*g->name)
+            cli_near_try(&near, g->name);
+        else
+            for (const struct cli_command *c = g->commands; c->path; c++)
+                cli_near_try(&near, c->flags & CLI_HIDDEN ? "" : c->path);
+    }
+    if (near.best)
+        return usage(cli, "unknown command \"%.60s\": did you mean \"%s\"?", word,
+                     near.best);
+    return usage(cli, "unknown command \"%.60s\" (holdfast --help)", word);
+}
+
+/* The first or second word of a command. */
+static int read_command(struct cli *cli, const char *word)
+{
+    if (!cli->group && strcmp(word, "help") == 0) {
+        cli->help = true;
+        return 0;
+    }
+    for (const struct cli_group *g = cli_groups; g->name; g++) {
+        if (cli->group ? g != cli->group : *g->name != '\0') {
+            if (!cli->group && strcmp(g->name, word) == 0) {
+                cli->group = g;
+                return 0;
+            }
+            continue;
+        }
+        for (const struct cli_command *c = g->commands; c->path; c++) {
+            if (strcmp(last_word(c), word) == 0) {
+                cli->group = g;
+                choose(cli, c);
+                return 0;
+            }
+        }
+    }
+    return unknown_command(cli, word);
+}
+
+static int read_word(struct cli *cli, const char *word)
+{
+    if (!cli->command)
+        return read_command(cli, word);
+    for (size_t i = 0; i < cli->value_count; i++) {
+        struct cli_value *value = &cli->values[i];
+        bool taken = value->count && !(value->option->flags & CLI_MANY);
+        if ((value->option->flags & CLI_BARE) && !taken)
+            return set_value(cli, value, word);
+    }
+    return usage(cli, "unexpected argument \"%.60s\" (holdfast %s --help)", word,
+                 cli->command->path);
+}
+
+/* ---- the whole --------------------------------------------------------------------- */
+
+static int read_next(struct walk *walk)
+{
+    const char *arg = walk->argv[walk->at];
+    if (walk->only_words || arg[0] != '-' || arg[1] == '\0') {
+        walk->at++;
+        return read_word(walk->cli, arg);
+    }
+    if (strcmp(arg, "--") == 0) {
+        walk->at++;
+        walk->only_words = true;
+        return 0;
+    }
+    if (strcmp(arg, "-h") == 0) {
+        walk->at++;
+        walk->cli->help = true;
+        return 0;
+    }
+    if (arg[1] != '-')
+        return usage(walk->cli, "unknown option %.60s: options have two dashes", arg);
+    return read_option(walk);
+}
+
+static int check_needed(struct cli *cli)
+{
+    for (size_t i = 0; i < cli->value_count; i++) {
+        const struct cli_option *option = cli->values[i].option;
+        if ((option->flags & CLI_NEEDED) && !cli->values[i].count)
+            return hf_fail(&cli->err, HF_EINVAL, option->name,
+                           "--%s %s is required (holdfast %s --help)", option->name,
+                           option->value, cli->command->path);
+    }
+    return 0;
+}
+
+/* An error in what comes before --json is to be an envelope too. */
+static bool says_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    }
+    return false;
+}
+
+int cli_parse(struct cli *cli, int argc, char **argv)
+{
+    struct walk walk = { .cli = cli, .argv = argv, .argc = argc, .at = 1 };
+    cli->json = says_json(argc, argv);
+    add_options(cli, cli_global_options);
+    int rc = 0;
+    while (rc == 0 && walk.at < argc)
+        rc = read_next(&walk);
+    if (rc)
+        return rc;
+    cli->json = cli_given(cli, "json");
+    cli->quiet = cli_given(cli, "quiet");
+    cli->help = cli->help || cli_given(cli, "help");
+    if (cli_given(cli, "no-color"))
+        cli->colour = false;
+    if (cli->help || cli_given(cli, "version") || !cli->command)
+        return 0;
+    rc = check_needed(cli);
+    return rc ? rc : cli_check_field(cli);
+}
+
+/* ---- near misses ------------------------------------------------------------------- */
+
+#define NEAR_BYTES 32
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Edits that turn one word into the other, a swap of neighbours being one. */
+static size_t edits(const char *a, const char *b)
+{
+    size_t rows[3][NEAR_BYTES + 1];
+    size_t n = strlen(a), m = strlen(b);
+    for (size_t j = 0; j <= m; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t *now = rows[i % 3];
+        const size_t *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            now[j] = least(before[j], now[j - 1]) + 1;
+            now[j] = least(now[j], before[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = least(now[j], two_before[j - 2] + 1);
+        }
+    }
+    return rows[n % 3][m];
+}
+
+void cli_near_begin(struct cli_near *near, const char *typed)
+{
+    *near = (struct cli_near){ .typed = typed, .distance = 2 };
+    if (strlen(typed) > 6)
+        near->distance = 3;
+    if (strlen(typed) > NEAR_BYTES || strlen(typed) < 2)
+        near->distance = 0;
+}
+
+void cli_near_try(struct cli_near *near, const char *candidate)
+{
+    size_t typed = strlen(near->typed);
+    if (near->distance == 0 || !*candidate || strlen(candidate) > NEAR_BYTES)
+        return;
+    size_t away = edits(near->typed, candidate);
+    if (typed >= 3 && strncmp(near->typed, candidate, typed) == 0)
+        away = 1; /* a part of the word */
+    if (away < near->distance || (away == near->distance && !near->best)) {
+        near->best = candidate;
+        near->distance = away;
+    }
+}
