@@ -118,7 +118,9 @@ CREATE TABLE work_state (
     CHECK (attempt_count >= 0 AND failures >= 0 AND lease_fence >= 0 AND generation >= 0),
     CHECK ((status = 'running') = (claim_group IS NOT NULL)),
     CHECK ((claim_group IS NOT NULL) = (lease_expires_at IS NOT NULL OR session_fence IS NOT NULL)),
-    CHECK ((claim_group IS NOT NULL) = (owner IS NOT NULL)),
+    CHECK (claim_group IS NULL OR owner IS NOT NULL),
+    CHECK (owner IS NULL OR claim_group IS NOT NULL
+           OR (disposition = 'owner_bound' AND waiting_kind IS NOT NULL)),
     CHECK (lease_expires_at IS NULL OR session_fence IS NULL),
     CHECK ((status = 'retry_scheduled') = (next_retry_at IS NOT NULL)),
     CHECK ((status = 'waiting_user' OR status = 'waiting_external') = (waiting_kind IS NOT NULL)),
@@ -216,8 +218,12 @@ BEGIN
        AND status = 'queued';
 END;
 
+-- A row that is only set back (claimable, now gated) frees nothing: whoever set it back
+-- takes its place.
 CREATE TRIGGER work_lane_move AFTER UPDATE OF status, gate ON work_state
 WHEN NEW.lane_key IS NOT NULL AND (NEW.status <> OLD.status OR NEW.gate IS NOT OLD.gate)
+ AND NOT (OLD.status = 'queued' AND NEW.status = 'queued' AND OLD.gate IS NULL
+          AND NEW.gate = 'lane')
 BEGIN
     UPDATE work_state SET gate = 'lane', revision = revision + 1
      WHERE NEW.gate = 'lane' AND lane_key = NEW.lane_key AND tenant = NEW.tenant
