@@ -212,9 +212,10 @@ CASE WHEN EXISTS (SELECT 1 FROM work_policy) THEN
  WHERE work_state.seq = c.seq
 
 -- name: work_claimed
--- in: $1 owner, $2 nonce
+-- in: $1 owner, $2 nonce, $3 incarnation
 SELECT {row} FROM {row_from}
  WHERE w.owner = $1 AND w.claim_group = $2 AND w.status = 'running'
+   AND w.owner_incarnation = $3 AND w.lease_store = hf_incarnation()
  ORDER BY w.priority, w.fair_tag, w.seq
 
 -- Events that are no transition.
@@ -239,14 +240,15 @@ SELECT w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, 
 
 -- name: event_renewed
 -- A sample: at most one in three and a third terms, that is every tenth renewal.
--- in: $1 work_id, $2 nonce, $3 actor_kind, $4 actor, $5 correlation_id
+-- in: $1 work_id, $2 nonce, $3 actor_kind, $4 actor, $5 correlation_id, $6 store, $7 fence
 INSERT INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
                         correlation_id, created_at)
 SELECT w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $3, $4, $5,
        hf_now()
   FROM work_state w
  WHERE w.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
-   AND w.status = 'running' AND w.claim_group = $2
+   AND w.status = 'running' AND w.claim_group = $2 AND w.lease_fence = $7
+   AND w.lease_store = $6 AND w.lease_store = hf_incarnation()
    AND NOT EXISTS (SELECT 1 FROM work_event e
                     WHERE e.seq = w.seq AND e.event_type = 'lease_renewed'
                       AND e.created_at > hf_now() - w.lease_ttl_ms * 10 / 3)

@@ -117,11 +117,12 @@ static size_t add_read_back(struct hf_ops *ops, const struct taker *taker)
     size_t call = hf_ops_call(ops, HF_SQL_WORK_CLAIMED, HF_ANY_COUNT);
     hf_ops_text(ops, taker->claim->owner);
     hf_ops_text(ops, taker->nonce);
+    hf_ops_text(ops, taker->incarnation);
     return call;
 }
 
 /* Show what a claim took, in claim order, with a token each. */
-static int show_taken(const struct hf_call *rows, struct hf_answer *answer,
+static int show_taken(const struct hf_call *rows, bool repeated, struct hf_answer *answer,
                       struct hf_err *err)
 {
     for (size_t i = 0; i < rows->out_count; i++) {
@@ -133,6 +134,7 @@ static int show_taken(const struct hf_call *rows, struct hf_answer *answer,
         if (!item || hf_item_show(answer, item, &row, false) ||
             sql_item_token(answer, item, &row))
             return hf_fail_plain(err, HF_ENOMEM);
+        item->repeated = repeated;
     }
     return 0;
 }
@@ -147,7 +149,7 @@ static int repeat_of(struct taker *taker, struct hf_ops *ops, struct hf_answer *
     size_t call = add_read_back(ops, taker);
     int rc = hf_ops_read(ops, err);
     if (rc == 0)
-        rc = show_taken(hf_ops_result(ops, call), answer, err);
+        rc = show_taken(hf_ops_result(ops, call), true, answer, err);
     return rc;
 }
 
@@ -166,7 +168,7 @@ static int take(struct taker *taker, struct hf_ops *ops, size_t want,
     if (rc)
         return rc;
     *ret_attention = hf_cell_i64(hf_ops_result(ops, attention), 0, 0) != 0;
-    return show_taken(hf_ops_result(ops, rows), answer, err);
+    return show_taken(hf_ops_result(ops, rows), false, answer, err);
 }
 
 static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
@@ -191,6 +193,31 @@ static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
     return rc;
 }
 
+static int write_row(struct taker *taker, const struct hf_row *was,
+                     const struct hf_row *now, struct hf_err *err)
+{
+    struct hf_ops write;
+    hf_ops_init(&write, taker->store->sql, taker->store->base.alloc);
+    hf_row_write(&write, was, now);
+    int rc = hf_ops_write(&write, err);
+    hf_ops_fini(&write);
+    return rc;
+}
+
+/* What a sweep would do to this row now, if that is what keeps it from being claimed: its
+ * time has come, or its lease has lapsed and it may run again. */
+static int make_claimable(struct taker *taker, struct hf_arena *arena,
+                          const struct hf_row *was, const struct hf_env *env,
+                          struct hf_err *err)
+{
+    struct hf_step step;
+    int rc = hf_step_sweep(arena, was, NULL, env, &step, err);
+    if (rc || step.kind == HF_STEP_NOTHING || step.row.status != HF_QUEUED)
+        return rc;
+    rc = write_row(taker, was, &step.row, err);
+    return rc ? rc : HF_EGUARD; /* read again: a lane may have its say */
+}
+
 /* One given row: read, decide, write if it is still as it was read. */
 static int claim_once(struct taker *taker, struct hf_ops *ops, struct hf_arena *arena,
                       struct hf_answer *answer, struct hf_err *err)
@@ -212,15 +239,15 @@ static int claim_once(struct taker *taker, struct hf_ops *ops, struct hf_arena *
                                     taker->nonce,         taker->holder,
                                     taker->claim->ttl_ms, env.store };
     rc = hf_step_claim(arena, &was, &claimant, &env, &step, err);
+    if (rc == HF_EHELD || rc == HF_ETRANSITION) {
+        int swept = make_claimable(taker, arena, &was, &env, err);
+        return swept ? swept : rc;
+    }
     if (rc)
         return rc;
     const struct hf_row *now = step.kind == HF_STEP_REPEAT ? &was : &step.row;
     if (step.kind != HF_STEP_REPEAT) {
-        struct hf_ops write;
-        hf_ops_init(&write, taker->store->sql, taker->store->base.alloc);
-        hf_row_write(&write, &was, &step.row);
-        rc = hf_ops_write(&write, err);
-        hf_ops_fini(&write);
+        rc = write_row(taker, &was, &step.row, err);
         if (rc == HF_ECONFLICT)
             return hf_fail(err, HF_EHELD, "lane_key",
                            "another unit of this lane is running");

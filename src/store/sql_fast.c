@@ -184,6 +184,8 @@ static bool add_renewals(struct changing *c, struct hf_ops *ops)
         hf_ops_text(ops, c->who->actor_kind);
         hf_ops_text(ops, c->who->actor);
         hf_ops_text(ops, c->who->correlation_id);
+        hf_ops_i64(ops, tokens[i].store);
+        hf_ops_i64(ops, tokens[i].fence);
     }
     hf_ops_call(ops, HF_SQL_WORK_BY_ID, HF_ANY_COUNT);
     for (size_t i = 0; i < c->n; i++) {
