@@ -270,6 +270,8 @@ void cli_put_usage(struct cli *cli, const struct cli_option *option);
 void cli_put_option_notes(struct cli *cli, const struct cli_option *option);
 /* The option tables of a command, NULL after the last. */
 const struct cli_option *cli_option_table(const struct cli_command *command, size_t i);
+#define CLI_DURATION_NOTE                                                                \
+    "A DURATION is 250ms, 45s, 5m, 2h, 7d or 1.5h; a bare number counts seconds."
 /* The text of an exit code in cli_exit_codes. */
 const char *cli_exit_text(const char *code);
 /* The next code of a list such as "3 4"; NULL after the last. */

@@ -66,7 +66,8 @@ static const char *const class_words[] = { "transient_network",
     }
 #define TTL_OPTION                                                                       \
     {                                                                                    \
-        "ttl", "D", CLI_DURATION, 0, .help = "term of the lease (default: policy)"       \
+        "ttl", "DURATION", CLI_DURATION, 0,                                              \
+            .help = "term of the lease (default: policy)"                                \
     }
 
 /* ---- create and claim -------------------------------------------------------------- */
@@ -100,11 +101,13 @@ static const struct cli_option create_options[] = {
       .min = 1, .limit = HF_LIMIT_ATTEMPTS_MAX },
     { "retry-policy", "JSON", CLI_JSON, 0, .help = "how failures are retried",
       .limit = HF_LIMIT_POLICY_BYTES },
-    { "delay", "D", CLI_DURATION, 0, .help = "not before this much time has passed" },
+    { "delay", "DURATION", CLI_DURATION, 0,
+      .help = "not before this much time has passed" },
     { "due-at", "MS", CLI_INT, 0, .help = "not before this time, in epoch milliseconds",
       .min = 1, .max = 253402300799999 },
-    { "start-timeout", "D", CLI_DURATION, 0, .help = "longest time in the queue" },
-    { "exec-timeout", "D", CLI_DURATION, 0, .help = "longest time of one execution" },
+    { "start-timeout", "DURATION", CLI_DURATION, 0, .help = "longest time in the queue" },
+    { "exec-timeout", "DURATION", CLI_DURATION, 0,
+      .help = "longest time of one execution" },
     { "close-rule", "RULE", CLI_WORD, 0, .help = "what its close-out must bring",
       .words = cli_close_rule_words },
     { "detached", NULL, CLI_FLAG, 0,
@@ -136,7 +139,8 @@ static const struct cli_option claim_options[] = {
     { "limit", "N", CLI_INT, 0, .help = "at most this many (default: 1)", .min = 1,
       .limit = HF_LIMIT_PAGE },
     TTL_OPTION,
-    { "wait", "D", CLI_DURATION, 0, .help = "wait up to this long until there is work" },
+    { "wait", "DURATION", CLI_DURATION, 0,
+      .help = "wait up to this long until there is work" },
     END_OPTIONS,
 };
 
@@ -159,7 +163,7 @@ static const struct cli_option renew_options[] = {
     TTL_OPTION,
     OWNER_OPTION(0, "renew all leases of this owner instead of one by its token"),
     { "incarnation", "I", CLI_TEXT, 0, .help = "with --owner: only this incarnation" },
-    { "fresh", "D", CLI_DURATION, 0,
+    { "fresh", "DURATION", CLI_DURATION, 0,
       .help = "with --owner: only what was active so recently" },
     END_OPTIONS,
 };
@@ -185,9 +189,9 @@ static const struct cli_option wait_options[] = {
     { "ref", "R", CLI_TEXT, CLI_NEEDED,
       .help = "what it waits for; a resume may name it" },
     REASON_OPTION(0, "why"),
-    { "timeout", "D", CLI_DURATION, 0,
+    { "timeout", "DURATION", CLI_DURATION, 0,
       .help = "how long (default: policy; 24h for user, 2h for external)" },
-    { "escalate-after", "D", CLI_DURATION, 0, .help = "speak up after this long" },
+    { "escalate-after", "DURATION", CLI_DURATION, 0, .help = "speak up after this long" },
     { "escalate", "HOW", CLI_TEXT, 0, .help = "event, or work:KIND to create a unit" },
     END_OPTIONS,
 };
@@ -342,7 +346,7 @@ static const struct cli_option list_options[] = {
     { "kind", "K", CLI_TEXT, 0, .help = "of this kind" },
     OWNER_OPTION(0, "held by this owner"),
     { "ref", "R", CLI_TEXT, 0, .help = "waiting for this reference" },
-    { "older-than", "D", CLI_DURATION, 0, .help = "not changed for this long" },
+    { "older-than", "DURATION", CLI_DURATION, 0, .help = "not changed for this long" },
     { "silent", NULL, CLI_FLAG, 0, .help = "running with a lapsed lease" },
     { "limit", "N", CLI_INT, 0, .help = "rows of a page (default: 100)", .min = 1,
       .limit = HF_LIMIT_PAGE },
@@ -372,7 +376,7 @@ static const struct cli_option sweep_options[] = {
 };
 
 static const struct cli_option prune_options[] = {
-    { "older-than", "D", CLI_DURATION, CLI_NEEDED,
+    { "older-than", "DURATION", CLI_DURATION, CLI_NEEDED,
       .help = "finished at least this long ago" },
     { "limit", "N", CLI_INT, 0, .help = "at most this many rows (default: all)", .min = 1,
       .max = INT32_MAX },

@@ -97,18 +97,11 @@ static void put_heading(struct cli *cli, const char *text)
 
 void cli_put_usage(struct cli *cli, const struct cli_option *option)
 {
-    bool needed = option->flags & CLI_NEEDED;
-    cli_put(cli, needed ? " " : " [");
-    if (option->flags & CLI_BARE) {
-        cli_put(cli, option->value);
-    } else {
-        cli_put(cli, "--");
-        cli_put(cli, option->name);
-        cli_put(cli, option->value ? " " : "");
-        cli_put(cli, option->value ? option->value : "");
-    }
-    cli_put(cli, needed ? "" : "]");
-    cli_put(cli, option->flags & CLI_MANY ? "..." : "");
+    bool needed = option->flags & CLI_NEEDED, bare = option->flags & CLI_BARE;
+    cli_putf(cli, "%s%s--%s%s%s%s%s%s", needed ? " " : " [", bare ? "[" : "",
+             option->name, bare ? "]" : "", option->value ? " " : "",
+             option->value ? option->value : "", needed ? "" : "]",
+             option->flags & CLI_MANY ? "..." : "");
 }
 
 static void put_range(struct cli *cli, const struct cli_option *option)
@@ -118,7 +111,7 @@ static void put_range(struct cli *cli, const struct cli_option *option)
 
 void cli_put_option_notes(struct cli *cli, const struct cli_option *option)
 {
-    const char *gap = " (";
+    const char *gap = " [";
     if (option->flags & CLI_NEEDED) {
         cli_putf(cli, "%srequired", gap);
         gap = "; ";
@@ -139,16 +132,12 @@ void cli_put_option_notes(struct cli *cli, const struct cli_option *option)
         cli_putf(cli, "%sJSON, @FILE, or - for standard input", gap);
         gap = "; ";
     }
-    if (option->type == CLI_DURATION) {
-        cli_putf(cli, "%sa duration such as 250ms, 45s, 5m, 2h, 7d", gap);
-        gap = "; ";
-    }
     if (option->flags & CLI_MANY) {
         cli_putf(cli, "%smay be repeated", gap);
         gap = "; ";
     }
     if (gap[0] == ';')
-        cli_put(cli, ")");
+        cli_put(cli, "]");
 }
 
 /* Help text with its notes, built aside since both go through the wrapping. */
@@ -204,6 +193,16 @@ static void put_examples(struct cli *cli, const struct cli_command *command)
                  e->command);
 }
 
+static void put_duration_note(struct cli *cli, const struct cli_command *command)
+{
+    for (const struct cli_option *o = command->options; o && o->name; o++) {
+        if (o->type == CLI_DURATION) {
+            cli_put(cli, "\n" CLI_DURATION_NOTE "\n");
+            return;
+        }
+    }
+}
+
 static bool is_shown(const struct cli_option *option)
 {
     return option->flags & (CLI_NEEDED | CLI_BARE);
@@ -228,6 +227,7 @@ void cli_print_command_help(struct cli *cli, const struct cli_command *command)
     else
         put_options(cli, NULL, cli_option_table(command, 1));
     put_options(cli, NULL, cli_option_table(command, 2));
+    put_duration_note(cli, command);
     put_options(cli, "Global options", cli_global_options);
     put_exits(cli, command);
     put_examples(cli, command);

@@ -104,7 +104,8 @@ static void put_command(struct cli *cli, const struct cli_command *command)
     cli_put(cli, ".SS holdfast ");
     put_roff(cli, command->path);
     cli_put(cli, "\n");
-    put_roff(cli, command->summary);
+    hf_buf_char(&cli->out, (char)toupper((unsigned char)command->summary[0]));
+    put_roff(cli, command->summary + 1);
     cli_put(cli, ".\n");
     if (command->text) {
         cli_put(cli, ".PP\n");
