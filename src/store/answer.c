@@ -1,4 +1,4 @@
-/* Answers and trails: lists that own every byte they show. */
+/* Answers, trails and policies: each owns every byte it shows. */
 #include <holdfast/sys/store.h>
 
 #include <string.h>
@@ -155,4 +155,41 @@ const struct hf_event *hf_events_at(const struct hf_events *events, size_t i)
     for (; i > 0; i--)
         link = link->next;
     return &link->event;
+}
+
+struct hf_policy_answer {
+    struct hf_arena arena;
+    struct hf_policy policy;
+};
+
+struct hf_policy_answer *hf_policy_answer_new(const struct hf_alloc *alloc,
+                                              const struct hf_policy *policy)
+{
+    struct hf_policy_answer *answer = alloc->realloc(alloc->user, NULL, sizeof *answer);
+    if (!answer)
+        return NULL;
+    hf_arena_init(&answer->arena, alloc);
+    answer->policy = *policy;
+    answer->policy.retry_policy = hf_arena_text(&answer->arena, policy->retry_policy);
+    answer->policy.close_rule = hf_arena_text(&answer->arena, policy->close_rule);
+    if ((policy->retry_policy && !answer->policy.retry_policy) ||
+        (policy->close_rule && !answer->policy.close_rule)) {
+        hf_policy_answer_free(answer);
+        return NULL;
+    }
+    return answer;
+}
+
+const struct hf_policy *hf_policy_answer_get(const struct hf_policy_answer *answer)
+{
+    return &answer->policy;
+}
+
+void hf_policy_answer_free(struct hf_policy_answer *answer)
+{
+    if (!answer)
+        return;
+    const struct hf_alloc *alloc = answer->arena.alloc;
+    hf_arena_fini(&answer->arena);
+    alloc->free(alloc->user, answer);
 }

@@ -194,38 +194,19 @@ int sql_policy_set(struct hf_store *base, const char *scope,
     return rc;
 }
 
-struct hf_policy_answer {
-    struct hf_arena arena;
-    struct hf_policy policy;
-};
-
 int sql_policy_get(struct hf_store *base, enum hf_source source, const char *kind,
                    struct hf_policy_answer **ret_answer, struct hf_err *err)
 {
-    const struct hf_alloc *alloc = base->alloc;
-    struct hf_policy_answer *answer = alloc->realloc(alloc->user, NULL, sizeof *answer);
-    if (!answer)
+    struct hf_policy policy;
+    struct hf_arena arena;
+    hf_arena_init(&arena, base->alloc);
+    int rc = sql_policy(sql_store_of(base), &arena, source, kind, &policy, err);
+    struct hf_policy_answer *answer = rc == 0 ? hf_policy_answer_new(base->alloc, &policy)
+                                              : NULL;
+    hf_arena_fini(&arena);
+    if (rc == 0 && !answer)
         return hf_fail_plain(err, HF_ENOMEM);
-    hf_arena_init(&answer->arena, alloc);
-    int rc = sql_policy(sql_store_of(base), &answer->arena, source, kind, &answer->policy,
-                        err);
-    if (rc)
-        hf_policy_answer_free(answer);
-    else
+    if (rc == 0)
         *ret_answer = answer;
     return rc;
-}
-
-const struct hf_policy *hf_policy_answer_get(const struct hf_policy_answer *answer)
-{
-    return &answer->policy;
-}
-
-void hf_policy_answer_free(struct hf_policy_answer *answer)
-{
-    if (!answer)
-        return;
-    const struct hf_alloc *alloc = answer->arena.alloc;
-    hf_arena_fini(&answer->arena);
-    alloc->free(alloc->user, answer);
 }

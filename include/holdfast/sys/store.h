@@ -105,6 +105,10 @@ HF_API struct hf_events *hf_events_new(const struct hf_alloc *alloc);
 HF_API struct hf_event *hf_events_add(struct hf_events *events);
 HF_API const char *hf_events_text(struct hf_events *events, const char *text);
 
+/* A policy to give back, with copies of its texts; NULL: no memory. */
+HF_API struct hf_policy_answer *hf_policy_answer_new(const struct hf_alloc *alloc,
+                                                     const struct hf_policy *policy);
+
 #ifdef __cplusplus
 }
 #endif
