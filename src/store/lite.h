@@ -170,8 +170,9 @@ struct lite_readers {
 };
 
 struct lite_watch {
-    pthread_mutex_t lock; /* of all below but `stir` */
+    pthread_mutex_t lock; /* of all below that is not atomic */
     struct lite_conn *conn;
+    _Atomic bool ready; /* there is a version to compare with */
     int64_t data_version;
     hf_ms looked_at;
     _Atomic uint32_t stir; /* part of every ticket: others may have changed something */
@@ -230,6 +231,8 @@ struct lite {
 /* lite_code.c. `what` names a statement or a deed; no argument's value is ever shown. */
 int lite_code(int sqlite_rc, int system_errno);
 int lite_fail(sqlite3 *db, int sqlite_rc, const char *what, struct hf_err *err);
+int lite_fail_system(sqlite3 *db, int sqlite_rc, int system_errno, const char *what,
+                     struct hf_err *err);
 
 /* lite_conn.c */
 enum lite_use { LITE_WRITES, LITE_READS };
@@ -246,6 +249,8 @@ HF_MUST_USE int lite_stmt_get(struct lite_conn *conn, int statement,
                               struct lite_stmt **ret_stmt, struct hf_err *err);
 /* SQLite's result code, with the statement reset. */
 HF_MUST_USE int lite_control(struct lite_conn *conn, enum lite_control which);
+/* 0 or our code, and SQLite's beside it. The transaction may still be open on failure. */
+HF_MUST_USE int lite_commit(struct lite_conn *conn, int *ret_sqlite, struct hf_err *err);
 /* Does nothing outside a transaction; always leaves it. */
 void lite_roll_back(struct lite_conn *conn);
 HF_MUST_USE int lite_exec(struct lite_conn *conn, const char *sql, struct hf_err *err);

@@ -30,11 +30,6 @@ static uint32_t ticket(struct lite *lite, uint32_t topic)
            atomic_load_explicit(&lite->watch.stir, memory_order_acquire);
 }
 
-uint32_t lite_bell_seen(struct hf_sql *sql, uint32_t topic)
-{
-    return ticket(lite_of(sql), topic);
-}
-
 void lite_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
 {
     struct lite *lite = lite_of(sql);
@@ -46,7 +41,7 @@ void lite_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
 }
 
 /* Under the watch's lock. An error counts as a change: the caller's own look will meet it,
- * and can report it. */
+ * and can report it. The first look finds nothing: whoever has a ticket took it after. */
 static bool data_moved(struct lite *lite)
 {
     struct lite_watch *watch = &lite->watch;
@@ -56,8 +51,9 @@ static bool data_moved(struct lite *lite)
         return true;
     if (lite_pragma(watch->conn, "PRAGMA data_version", &version, NULL) != 0)
         return true;
-    bool moved = first || version != watch->data_version;
+    bool moved = !first && version != watch->data_version;
     watch->data_version = version;
+    atomic_store_explicit(&watch->ready, true, memory_order_release);
     return moved;
 }
 
@@ -77,6 +73,14 @@ static void look(struct lite *lite)
     }
     rc = pthread_mutex_unlock(&watch->lock);
     hf_assert(rc == 0);
+}
+
+uint32_t lite_bell_seen(struct hf_sql *sql, uint32_t topic)
+{
+    struct lite *lite = lite_of(sql);
+    if (!atomic_load_explicit(&lite->watch.ready, memory_order_acquire))
+        look(lite);
+    return ticket(lite, topic);
 }
 
 bool lite_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)

@@ -80,7 +80,13 @@ static int fail_constraint(const char *message, const char *what, struct hf_err 
 
 int lite_fail(sqlite3 *db, int sqlite_rc, const char *what, struct hf_err *err)
 {
-    int code = lite_code(sqlite_rc, db ? sqlite3_system_errno(db) : 0);
+    return lite_fail_system(db, sqlite_rc, db ? sqlite3_system_errno(db) : 0, what, err);
+}
+
+int lite_fail_system(sqlite3 *db, int sqlite_rc, int system_errno, const char *what,
+                     struct hf_err *err)
+{
+    int code = lite_code(sqlite_rc, system_errno);
     const char *message = db ? sqlite3_errmsg(db) : "";
     if (sqlite_rc == SQLITE_CONSTRAINT_TRIGGER) {
         const char *reason = after(message, "holdfast: ");

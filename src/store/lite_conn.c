@@ -4,6 +4,7 @@
  * numbers parameters of the form $n by first appearance, so each statement keeps the map
  * from our numbers to SQLite's.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "store/lite.h"
@@ -237,6 +238,16 @@ int lite_control(struct lite_conn *conn, enum lite_control which)
     int rc = sqlite3_step(st);
     int again = sqlite3_reset(st);
     return rc == SQLITE_DONE ? SQLITE_OK : again != SQLITE_OK ? again : rc;
+}
+
+int lite_commit(struct lite_conn *conn, int *ret_sqlite, struct hf_err *err)
+{
+    /* A failed COMMIT does not pass on its errno; nothing that succeeds after it in the
+     * same step resets it. */
+    errno = 0;
+    int rc = lite_control(conn, LITE_COMMIT);
+    *ret_sqlite = rc;
+    return rc == SQLITE_OK ? 0 : lite_fail_system(conn->db, rc, errno, "COMMIT", err);
 }
 
 void lite_roll_back(struct lite_conn *conn)

@@ -106,11 +106,9 @@ static int apply(struct lite_conn *conn, const struct hf_migration *step,
         rc = note_applied(conn, step, err);
     if (rc == 0)
         rc = check_foreign_keys(conn, step, err);
-    if (rc == 0) {
-        int done = lite_control(conn, LITE_COMMIT);
-        if (done != SQLITE_OK)
-            rc = lite_fail(conn->db, done, "COMMIT", err);
-    }
+    int sqlite_rc;
+    if (rc == 0)
+        rc = lite_commit(conn, &sqlite_rc, err);
     if (rc != 0)
         lite_roll_back(conn);
     return rc;

@@ -126,14 +126,12 @@ int lite_txn_end(struct lite *lite, int64_t seq, struct hf_err *err)
 {
     struct lite_conn *conn = &lite->writer;
     int rc = store_write(conn, seq, err);
-    if (rc == 0) {
-        int done = lite_control(conn, LITE_COMMIT);
-        if (done == SQLITE_OK)
-            note_commit(lite, seq);
-        else
-            rc = lite_fail(conn->db, done, "COMMIT", err);
-    }
-    if (rc != 0)
+    int sqlite_rc;
+    if (rc == 0)
+        rc = lite_commit(conn, &sqlite_rc, err);
+    if (rc == 0)
+        note_commit(lite, seq);
+    else
         lite_roll_back(conn);
     return rc;
 }
@@ -178,12 +176,12 @@ static void commit(struct attempt *at)
         answer_all(at->members, at->count, rc, &err);
         return;
     }
-    int done = lite_control(conn, LITE_COMMIT);
-    if (done == SQLITE_OK) {
+    int sqlite_rc;
+    rc = lite_commit(conn, &sqlite_rc, &err);
+    if (rc == 0) {
         note_commit(lite, at->seq);
         return;
     }
-    rc = lite_fail(conn->db, done, "COMMIT", &err);
     bool open = !sqlite3_get_autocommit(conn->db);
     lite_roll_back(conn);
     /* Refused while still open is refused for certain: a constraint that waits for COMMIT
@@ -193,7 +191,7 @@ static void commit(struct attempt *at)
     else if (open && (rc == HF_ECONFLICT || rc == HF_EBUSY))
         answer_all(at->members, at->count, rc, &err);
     else
-        resolve(at, done, &err);
+        resolve(at, sqlite_rc, &err);
 }
 
 /* Ends a member's savepoint. If that fails, what the member did cannot be told from the
