@@ -1,0 +1,431 @@
+/* Opening: what is refused, what is left alone, schema versions, store incarnations. */
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/json.h"
+#include "lite_kit.h"
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, kit_setup_closed, kit_teardown)
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char bytes[65536];
+    size_t got;
+    FILE *in = fopen(from, "r");
+    FILE *out = fopen(to, "w");
+    assert_non_null(in);
+    assert_non_null(out);
+    while ((got = fread(bytes, 1, sizeof(bytes), in)) > 0)
+        assert_int_equal(fwrite(bytes, 1, got, out), got);
+    assert_int_equal(fclose(in), 0);
+    assert_int_equal(fclose(out), 0);
+}
+
+static const char *side_path(const struct kit *kit, const char *suffix, char out[160])
+{
+    int n = snprintf(out, 160, "%s%s", kit->path, suffix);
+    assert_true(n > 0 && n < 160);
+    return out;
+}
+
+static bool there(const struct kit *kit, const char *suffix)
+{
+    char path[160];
+    return access(side_path(kit, suffix, path), F_OK) == 0;
+}
+
+static int open_rc(struct kit *kit, const struct hf_sql_options *options)
+{
+    struct hf_sql *sql = NULL;
+    int rc = kit_try(kit, kit->path, options, &sql);
+    if (rc == 0)
+        sql->methods->close(sql);
+    return rc;
+}
+
+static int64_t incarnation(struct kit *kit)
+{
+    struct kit_batch b;
+    kit_begin(&b);
+    b.batch.read_only = true;
+    assert_int_equal(kit_run(kit->sql, &b, NULL), 0);
+    return b.batch.incarnation;
+}
+
+static void a_new_file_becomes_a_store(void **state)
+{
+    struct kit *kit = *state;
+    kit_open(kit);
+    assert_int_equal(kit_sql_int(kit->path, "PRAGMA application_id"),
+                     LITE_APPLICATION_ID);
+    assert_int_equal(kit_sql_int(kit->path, "SELECT count(*) FROM hf_schema"), 2);
+    assert_int_equal(
+        kit_sql_int(kit->path, "SELECT min(length(checksum)) = 64 FROM hf_schema"), 1);
+    assert_int_equal(kit_sql_int(kit->path, "SELECT count(*) FROM hf_store"), 1);
+    assert_int_equal(incarnation(kit), 1);
+    assert_true(there(kit, "-hf"));
+}
+
+static void an_empty_file_becomes_a_store(void **state)
+{
+    struct kit *kit = *state;
+    write_file(kit->path, "");
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+}
+
+static void a_file_that_is_not_sqlite_is_refused_and_left_alone(void **state)
+{
+    struct kit *kit = *state;
+    const char *text =
+        "this file holds somebody's notes, and they are longer than a header "
+        "of SQLite, which has one hundred bytes\n";
+    write_file(kit->path, text);
+    assert_int_equal(open_rc(kit, NULL), HF_ENOTSTORE);
+    char now[200] = "";
+    FILE *file = fopen(kit->path, "r");
+    assert_non_null(file);
+    assert_true(fread(now, 1, sizeof(now) - 1, file) > 0);
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(now, text);
+    assert_false(there(kit, "-hf"));
+}
+
+static void somebody_elses_database_is_refused_and_left_alone(void **state)
+{
+    struct kit *kit = *state;
+    kit_sql(kit->path, "CREATE TABLE notes (t TEXT)");
+    assert_int_equal(open_rc(kit, NULL), HF_ENOTSTORE);
+    assert_int_equal(kit_sql_int(kit->path, "SELECT count(*) FROM sqlite_schema"), 1);
+    assert_false(there(kit, "-hf"));
+    assert_false(there(kit, "-wal"));
+}
+
+static void another_application_id_is_refused(void **state)
+{
+    struct kit *kit = *state;
+    kit_sql(kit->path, "PRAGMA application_id = 7");
+    assert_int_equal(open_rc(kit, NULL), HF_ENOTSTORE);
+}
+
+static void our_application_id_without_our_schema_is_refused(void **state)
+{
+    struct kit *kit = *state;
+    kit_sql(kit->path, "PRAGMA application_id = 1212566596; CREATE TABLE notes (t TEXT)");
+    assert_int_equal(open_rc(kit, NULL), HF_ENOTSTORE);
+}
+
+static void a_newer_schema_is_refused(void **state)
+{
+    struct kit *kit = *state;
+    kit_open(kit);
+    kit_close(kit);
+    kit->tables.migration_count = 1;
+    assert_int_equal(open_rc(kit, NULL), HF_ESCHEMA);
+    assert_non_null(strstr(kit->err.message, "version 2"));
+}
+
+static void an_older_schema_is_migrated_unless_told_not_to(void **state)
+{
+    struct kit *kit = *state;
+    struct hf_sql_options options = { .size = sizeof(options), .no_migrate = true };
+    assert_int_equal(open_rc(kit, &options), HF_ENOTSTORE);
+    kit->tables.migration_count = 1;
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    kit_close(kit);
+    kit->tables.migration_count = 2;
+    assert_int_equal(open_rc(kit, &options), HF_ESCHEMA);
+    assert_int_equal(kit_sql_int(kit->path, "SELECT max(version) FROM hf_schema"), 1);
+    assert_int_equal(open_rc(kit, NULL), 0);
+    assert_int_equal(open_rc(kit, &options), 0);
+    assert_int_equal(kit_sql_int(kit->path, "SELECT max(version) FROM hf_schema"), 2);
+    assert_int_equal(kit_sql_int(kit->path, "SELECT count(*) FROM item"), 1);
+}
+
+static void a_migration_that_fails_leaves_the_version_before(void **state)
+{
+    struct kit *kit = *state;
+    kit->tables.migration_count = 4;
+    assert_int_equal(open_rc(kit, NULL), HF_EINTERNAL);
+    assert_non_null(strstr(kit->err.message, "third"));
+    assert_int_equal(kit_sql_int(kit->path, "SELECT max(version) FROM hf_schema"), 2);
+    kit->tables.migration_count = 2;
+    assert_int_equal(open_rc(kit, NULL), 0);
+}
+
+static void paths_that_cannot_be_stores_are_refused(void **state)
+{
+    struct kit *kit = *state;
+    struct hf_sql *sql = NULL;
+    struct hf_sql_options options = { .size = sizeof(options), .must_exist = true };
+    assert_int_equal(open_rc(kit, &options), HF_ENOTSTORE);
+    assert_false(there(kit, ""));
+    write_file(kit->path, "");
+    assert_int_equal(open_rc(kit, &options), HF_ENOTSTORE);
+    assert_int_equal(kit_try(kit, kit->folder, NULL, &sql), HF_ENOTSTORE);
+    assert_int_equal(kit_try(kit, "/nonexistent/folder/a.db", NULL, &sql), HF_ENOTSTORE);
+    assert_non_null(strstr(kit->err.message, "folder"));
+    assert_int_equal(kit_try(kit, "", NULL, &sql), HF_EINVAL);
+    assert_null(sql);
+}
+
+/* Root may write everything, so the case is tried as nobody. */
+static int rc_as_nobody(struct kit *kit)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+            _exit(100);
+        struct hf_sql *sql = NULL;
+        int rc = kit_try(kit, kit->path, NULL, &sql);
+        if (rc == 0)
+            sql->methods->close(sql);
+        _exit(-rc);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return -WEXITSTATUS(status);
+}
+
+static void a_write_protected_file_is_refused(void **state)
+{
+    struct kit *kit = *state;
+    kit_open(kit);
+    kit_close(kit);
+    assert_int_equal(chmod(kit->folder, 0755), 0);
+    assert_int_equal(chmod(kit->path, 0444), 0);
+    assert_int_equal(rc_as_nobody(kit), HF_EREADONLY);
+}
+
+static void a_write_protected_folder_is_refused(void **state)
+{
+    struct kit *kit = *state;
+    kit_open(kit);
+    kit_close(kit);
+    char path[160];
+    assert_int_equal(unlink(side_path(kit, "-hf", path)), 0);
+    assert_int_equal(chmod(kit->path, 0666), 0);
+    assert_int_equal(chmod(kit->folder, 0555), 0);
+    assert_int_equal(rc_as_nobody(kit), HF_EREADONLY);
+    assert_int_equal(chmod(kit->folder, 0755), 0);
+}
+
+static void a_read_only_handle_reads_and_refuses_to_write(void **state)
+{
+    struct kit *kit = *state;
+    struct hf_sql *reader = NULL;
+    struct hf_sql_options options = { .size = sizeof(options), .read_only = true };
+    assert_int_equal(kit_try(kit, kit->path, &options, &reader), HF_ENOTSTORE);
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    assert_int_equal(kit_try(kit, kit->path, &options, &reader), 0);
+    assert_int_equal(kit_rows(reader), 1);
+    assert_int_equal(kit_put_one(reader, 2, "bob", 1), HF_EREADONLY);
+    assert_int_equal(kit_put_one(kit->sql, 2, "bob", 1), 0);
+    assert_int_equal(kit_rows(reader), 2);
+    reader->methods->close(reader);
+}
+
+static void reopening_keeps_the_incarnation(void **state)
+{
+    struct kit *kit = *state;
+    for (int i = 0; i < 3; i++) {
+        kit_open(kit);
+        assert_int_equal(incarnation(kit), 1);
+        assert_int_equal(kit_put_one(kit->sql, i, "ann", 1), 0);
+        kit_close(kit);
+    }
+}
+
+/* Makes `to` the database as it is now, WAL and all. */
+static void back_up(struct kit *kit, const char *to)
+{
+    char wal[160];
+    char copy[200];
+    copy_file(kit->path, to);
+    assert_true(snprintf(copy, sizeof(copy), "%s-wal", to) > 0);
+    copy_file(side_path(kit, "-wal", wal), copy);
+}
+
+/* As an operator would: the old files moved into place. */
+static void restore(struct kit *kit, const char *from)
+{
+    char path[160];
+    char copy[200];
+    (void)unlink(side_path(kit, "-shm", path));
+    assert_int_equal(rename(from, kit->path), 0);
+    assert_true(snprintf(copy, sizeof(copy), "%s-wal", from) > 0);
+    assert_int_equal(rename(copy, side_path(kit, "-wal", path)), 0);
+}
+
+static void a_restored_older_copy_raises_the_incarnation(void **state)
+{
+    struct kit *kit = *state;
+    char copy[160];
+    kit_name(copy, sizeof(copy), kit->folder, "copy");
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    kit_close(kit);
+    back_up(kit, copy);
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 2, "ann", 1), 0);
+    kit_close(kit);
+    restore(kit, copy);
+    kit_open(kit);
+    assert_int_equal(kit_rows(kit->sql), 1);
+    assert_int_equal(incarnation(kit), 2);
+    kit_close(kit);
+    kit_open(kit); /* once is enough */
+    assert_int_equal(incarnation(kit), 2);
+}
+
+static void each_restore_raises_past_every_incarnation_seen(void **state)
+{
+    struct kit *kit = *state;
+    char copy[160];
+    char again[160];
+    kit_name(copy, sizeof(copy), kit->folder, "copy");
+    kit_name(again, sizeof(again), kit->folder, "again");
+    kit_open(kit);
+    kit_close(kit);
+    back_up(kit, copy);
+    back_up(kit, again);
+    for (int i = 0; i < 2; i++) {
+        kit_open(kit);
+        for (int j = 0; j < 5; j++)
+            assert_int_equal(kit_put_one(kit->sql, j, "ann", 1), 0);
+        kit_close(kit);
+        restore(kit, i == 0 ? copy : again);
+        kit_open(kit);
+        assert_int_equal(incarnation(kit), i + 2);
+        kit_close(kit);
+    }
+}
+
+static void a_deleted_sidecar_raises_the_incarnation(void **state)
+{
+    struct kit *kit = *state;
+    char path[160];
+    kit_open(kit);
+    kit_close(kit);
+    assert_int_equal(unlink(side_path(kit, "-hf", path)), 0);
+    kit_open(kit);
+    assert_int_equal(incarnation(kit), 2);
+}
+
+static void another_stores_sidecar_raises_the_incarnation(void **state)
+{
+    struct kit *kit = *state;
+    struct kit other;
+    char mine[160];
+    char theirs[160];
+    kit_make(&other);
+    kit_open(&other);
+    kit_close(&other);
+    kit_open(kit);
+    kit_close(kit);
+    copy_file(side_path(&other, "-hf", theirs), side_path(kit, "-hf", mine));
+    kit_open(kit);
+    assert_int_equal(incarnation(kit), 2);
+    kit_drop(&other);
+}
+
+static void a_second_opener_raises_nothing(void **state)
+{
+    struct kit *kit = *state;
+    struct hf_sql *second = NULL;
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    assert_int_equal(kit_try(kit, kit->path, NULL, &second), 0);
+    assert_int_equal(kit_put_one(second, 2, "ann", 1), 0);
+    assert_int_equal(kit_put_one(kit->sql, 3, "ann", 1), 0);
+    assert_int_equal(incarnation(kit), 1);
+    second->methods->close(second);
+}
+
+static void a_file_replaced_under_others_is_refused(void **state)
+{
+    struct kit *kit = *state;
+    char copy[160];
+    kit_name(copy, sizeof(copy), kit->folder, "copy");
+    kit_open(kit);
+    kit_close(kit);
+    back_up(kit, copy);
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    restore(kit, copy);
+    assert_int_equal(open_rc(kit, NULL), HF_EBUSY);
+    /* And whoever still has the old one must not believe that it writes. */
+    assert_int_equal(kit_put_one(kit->sql, 2, "ann", 1), HF_ESTOREIO);
+}
+
+static void a_large_file_in_the_sidecars_place_is_left_alone(void **state)
+{
+    struct kit *kit = *state;
+    char path[160];
+    FILE *file = fopen(side_path(kit, "-hf", path), "w");
+    assert_non_null(file);
+    for (int i = 0; i < 1000; i++)
+        assert_true(fputs("not yours\n", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(open_rc(kit, NULL), HF_ENOTSTORE);
+    struct stat at;
+    assert_int_equal(stat(path, &at), 0);
+    assert_int_equal(at.st_size, 10000);
+}
+
+static void facts_are_one_json_object(void **state)
+{
+    struct kit *kit = *state;
+    struct hf_span facts = { 0 };
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    assert_int_equal(kit->sql->methods->facts(kit->sql, &facts, NULL), 0);
+    assert_int_equal(hf_json_check(facts, 65536, "facts", NULL), 0);
+    assert_non_null(strstr(facts.at, "\"synchronous\":\"full\""));
+    assert_non_null(strstr(facts.at, "\"journal_mode\":\"wal\""));
+    assert_non_null(strstr(facts.at, "\"schema_version\":2"));
+    assert_non_null(strstr(facts.at, "\"commit_seq\":2"));
+    assert_non_null(strstr(facts.at, "\"batches\":1"));
+    free((void *)(uintptr_t)facts.at);
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        CASE(a_new_file_becomes_a_store),
+        CASE(an_empty_file_becomes_a_store),
+        CASE(a_file_that_is_not_sqlite_is_refused_and_left_alone),
+        CASE(somebody_elses_database_is_refused_and_left_alone),
+        CASE(another_application_id_is_refused),
+        CASE(our_application_id_without_our_schema_is_refused),
+        CASE(a_newer_schema_is_refused),
+        CASE(an_older_schema_is_migrated_unless_told_not_to),
+        CASE(a_migration_that_fails_leaves_the_version_before),
+        CASE(paths_that_cannot_be_stores_are_refused),
+        CASE(a_write_protected_file_is_refused),
+        CASE(a_write_protected_folder_is_refused),
+        CASE(a_read_only_handle_reads_and_refuses_to_write),
+        CASE(reopening_keeps_the_incarnation),
+        CASE(a_restored_older_copy_raises_the_incarnation),
+        CASE(each_restore_raises_past_every_incarnation_seen),
+        CASE(a_deleted_sidecar_raises_the_incarnation),
+        CASE(another_stores_sidecar_raises_the_incarnation),
+        CASE(a_second_opener_raises_nothing),
+        CASE(a_file_replaced_under_others_is_refused),
+        CASE(a_large_file_in_the_sidecars_place_is_left_alone),
+        CASE(facts_are_one_json_object),
+    };
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+/* Several processes on one file: they take turns, none starves, the dead block nobody. */
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "lite_kit.h"
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, kit_setup_closed, kit_teardown)
+
+#define PROCESSES 6
+#define TOTAL 6000
+
+/* What the processes share beside the store. */
+struct board {
+    _Atomic int64_t total;
+    _Atomic int64_t by[PROCESSES];
+    _Atomic int64_t failed;
+    _Atomic int ready;
+};
+
+static struct board *new_board(void)
+{
+    void *at = mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(at, MAP_FAILED);
+    return at;
+}
+
+static pid_t start(void (*run)(struct kit *, struct board *, int), struct kit *kit,
+                   struct board *board, int number)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        run(kit, board, number);
+        _exit(0);
+    }
+    return child;
+}
+
+static void wait_for(pid_t child, bool killed)
+{
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (killed)
+        assert_true(WIFSIGNALED(status));
+    else
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static int add_one(struct hf_sql *sql, int64_t id)
+{
+    struct kit_batch b;
+    kit_begin(&b);
+    kit_add(&b, id, 1);
+    return kit_run(sql, &b, NULL);
+}
+
+static void hammer(struct kit *kit, struct board *board, int number)
+{
+    struct hf_sql *sql = NULL;
+    if (kit_try(kit, kit->path, NULL, &sql) != 0) {
+        (void)atomic_fetch_add(&board->failed, 1);
+        return;
+    }
+    (void)atomic_fetch_add(&board->ready, 1);
+    while (atomic_load(&board->ready) < PROCESSES)
+        (void)sched_yield();
+    while (atomic_load(&board->total) < TOTAL) {
+        if (add_one(sql, number % 2) != 0)
+            (void)atomic_fetch_add(&board->failed, 1);
+        (void)atomic_fetch_add(&board->by[number], 1);
+        (void)atomic_fetch_add(&board->total, 1);
+    }
+    sql->methods->close(sql);
+}
+
+static void processes_share_a_file_and_none_starves(void **state)
+{
+    struct kit *kit = *state;
+    struct board *board = new_board();
+    pid_t children[PROCESSES];
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 0, "even", 0), 0);
+    assert_int_equal(kit_put_one(kit->sql, 1, "odd", 0), 0);
+    kit_close(kit);
+    for (int i = 0; i < PROCESSES; i++)
+        children[i] = start(hammer, kit, board, i);
+    for (int i = 0; i < PROCESSES; i++)
+        wait_for(children[i], false);
+    assert_int_equal(atomic_load(&board->failed), 0);
+    kit_open(kit);
+    int64_t rows;
+    int64_t sum;
+    kit_count(kit->sql, &rows, &sum);
+    assert_int_equal(sum, atomic_load(&board->total));
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < PROCESSES; i++) {
+        int64_t by = atomic_load(&board->by[i]);
+        print_message("# process %d wrote %lld\n", i, (long long)by);
+        least = by < least ? by : least;
+    }
+    assert_true(least >= TOTAL / PROCESSES / 4);
+    assert_int_equal(munmap(board, sizeof(*board)), 0);
+}
+
+static void open_first(struct kit *kit, struct board *board, int number)
+{
+    struct hf_sql *sql = NULL;
+    (void)atomic_fetch_add(&board->ready, 1);
+    while (atomic_load(&board->ready) < PROCESSES)
+        (void)sched_yield();
+    if (kit_try(kit, kit->path, NULL, &sql) != 0 ||
+        kit_put_one(sql, number, "first", 1) != 0)
+        (void)atomic_fetch_add(&board->failed, 1);
+    if (sql)
+        sql->methods->close(sql);
+}
+
+static void processes_that_create_a_store_together_create_one(void **state)
+{
+    struct kit *kit = *state;
+    struct board *board = new_board();
+    pid_t children[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++)
+        children[i] = start(open_first, kit, board, i);
+    for (int i = 0; i < PROCESSES; i++)
+        wait_for(children[i], false);
+    assert_int_equal(atomic_load(&board->failed), 0);
+    assert_int_equal(kit_sql_int(kit->path, "SELECT count(*) FROM item"), PROCESSES);
+    assert_int_equal(kit_sql_int(kit->path, "SELECT count(*) FROM hf_schema"), 2);
+    assert_int_equal(kit_sql_int(kit->path, "SELECT incarnation FROM hf_store"), 1);
+    assert_int_equal(munmap(board, sizeof(*board)), 0);
+}
+
+static void hold_for_ever(struct kit *kit, struct board *board, int number)
+{
+    (void)number;
+    int fd = kit_hold_turn(kit);
+    (void)atomic_fetch_add(&board->ready, 1);
+    for (;;)
+        (void)poll(NULL, 0, -1);
+    (void)close(fd);
+}
+
+static void a_killed_holder_of_the_turn_blocks_nobody(void **state)
+{
+    struct kit *kit = *state;
+    struct board *board = new_board();
+    struct hf_sql_options options = { .size = sizeof(options), .busy_ms = 100 };
+    assert_int_equal(kit_try(kit, kit->path, &options, &kit->sql), 0);
+    pid_t child = start(hold_for_ever, kit, board, 0);
+    while (atomic_load(&board->ready) == 0)
+        (void)sched_yield();
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), HF_EBUSY);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    wait_for(child, true);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    assert_int_equal(munmap(board, sizeof(*board)), 0);
+}
+
+static void write_until_killed(struct kit *kit, struct board *board, int number)
+{
+    struct hf_sql *sql = NULL;
+    if (kit_try(kit, kit->path, NULL, &sql) != 0)
+        _exit(1);
+    for (int64_t id = 0;; id++) {
+        if (kit_put_one(sql, number * 1000000LL + id, "victim", 1) != 0)
+            _exit(1);
+        (void)atomic_fetch_add(&board->by[0], 1);
+    }
+}
+
+static void what_a_killed_writer_was_told_is_kept(void **state)
+{
+    struct kit *kit = *state;
+    struct board *board = new_board();
+    kit_open(kit);
+    for (int round = 1; round <= 20; round++) {
+        kit_close(kit); /* no handle survives a fork */
+        int64_t until = atomic_load(&board->by[0]) + 17 * round;
+        pid_t child = start(write_until_killed, kit, board, round);
+        while (atomic_load(&board->by[0]) < until)
+            (void)sched_yield();
+        assert_int_equal(kill(child, SIGKILL), 0);
+        kit_open(kit); /* while it may be dying */
+        wait_for(child, true);
+        int64_t told = atomic_load(&board->by[0]);
+        assert_int_equal(kit_put_one(kit->sql, -round, "ann", 0), 0);
+        /* Each victim may have written one row that it was not told of. */
+        int64_t rows = kit_rows(kit->sql) - round;
+        assert_true(rows >= told && rows <= told + round);
+    }
+    kit_close(kit);
+    assert_int_equal(
+        kit_sql_int(kit->path,
+                    "SELECT integrity_check = 'ok' FROM pragma_integrity_check"),
+        1);
+    assert_int_equal(munmap(board, sizeof(*board)), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        CASE(processes_share_a_file_and_none_starves),
+        CASE(processes_that_create_a_store_together_create_one),
+        CASE(a_killed_holder_of_the_turn_blocks_nobody),
+        CASE(what_a_killed_writer_was_told_is_kept),
+    };
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}
