@@ -198,5 +198,6 @@ void rig_no_lease(const struct hf_row *row)
     assert_int_equal(row->w.lease_expires_at, 0);
     assert_int_equal(row->lease_check_at, 0);
     assert_int_equal(row->lease_store, 0);
+    assert_int_equal(row->grace_ms, 0);
     assert_int_equal(row->w.lease_fence, 4);
 }

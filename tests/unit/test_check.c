@@ -124,6 +124,23 @@ static void keys_hold_at_the_limit(void **state)
     assert_new(&request, 0, NULL);
 }
 
+static void numbers_hold_at_the_limit(void **state)
+{
+    (void)state;
+    struct hf_new request = rig_new();
+    request.priority = 9;
+    request.max_attempts = 1000000;
+    request.delay_ms = 3155760000000;
+    request.start_timeout_ms = 3155760000000;
+    request.retry_policy = "{\"max_attempts\":1000000}";
+    assert_new(&request, 0, NULL);
+    request.delay_ms = 0;
+    request.due_at = 253402300799999;
+    assert_new(&request, 0, NULL);
+    request.due_at++;
+    assert_new(&request, HF_EINVAL, "due_at");
+}
+
 static void payloads_hold_at_the_limit(void **state)
 {
     (void)state;
@@ -413,10 +430,14 @@ static void a_close_out_has_a_terminal_status_and_one_proof_of_right(void **stat
     change.status = HF_FAILED;
     change.error_class = "validation";
     assert_change(&change, 0, NULL);
+    change.error_class = "";
+    assert_change(&change, HF_EINVAL, "error_class");
     change = good_close();
     change.token = NULL;
     change.authority = "github";
     assert_change(&change, 0, NULL);
+    change.authority = "";
+    assert_change(&change, HF_EINVAL, "authority");
 }
 
 static void references_are_hashes_or_names(void **state)
@@ -476,6 +497,15 @@ static void a_resume_names_a_row_or_a_reference(void **state)
     assert_change(&change, HF_EINVAL, "owner");
     change.owner = "bob";
     assert_change(&change, 0, NULL);
+    change.incarnation = "";
+    assert_change(&change, HF_EINVAL, "incarnation");
+    change.incarnation = NULL;
+    change.nonce = "";
+    assert_change(&change, HF_EINVAL, "nonce");
+    change.nonce = NULL;
+    change.owner = "";
+    assert_change(&change, HF_EINVAL, "owner");
+    change.owner = "bob";
     change.ttl_ms = 749;
     assert_change(&change, HF_EINVAL, "ttl_ms");
     change.ttl_ms = 0;
@@ -559,6 +589,7 @@ int main(void)
         cmocka_unit_test(what_excludes_each_other_is_refused),
         cmocka_unit_test(scheduler_work_needs_a_run_id),
         cmocka_unit_test(keys_hold_at_the_limit),
+        cmocka_unit_test(numbers_hold_at_the_limit),
         cmocka_unit_test(payloads_hold_at_the_limit),
         cmocka_unit_test(bad_claims_name_the_field),
         cmocka_unit_test(callers_are_checked),

@@ -1,6 +1,8 @@
 /* The row that a create request makes. */
 #include "support/unit.h"
 
+#include <string.h>
+
 #include "support/rig.h"
 
 static struct hf_row made(struct rig *rig, const struct hf_new *request)
@@ -109,6 +111,25 @@ static void policy_fills_what_the_request_leaves_open(void **state)
                                   "\"disposition\":\"expire\",\"exec_timeout_ms\":80,"
                                   "\"from\":\"request\",\"max_attempts\":9,"
                                   "\"start_timeout_ms\":70}");
+}
+
+static void the_event_says_whether_the_request_set_anything(void **state)
+{
+    struct rig *rig = *state;
+    const struct hf_new plain = rig_new();
+#define SETS(member, value)                                                              \
+    do {                                                                                 \
+        struct hf_new request = plain;                                                   \
+        request.member = value;                                                          \
+        assert_non_null(strstr(made(rig, &request).note, "\"from\":\"request\""));       \
+    } while (0)
+    SETS(disposition, HF_EXPIRE);
+    SETS(max_attempts, 3);
+    SETS(retry_policy, "{}");
+    SETS(start_timeout_ms, 1);
+    SETS(exec_timeout_ms, 1);
+    SETS(close_rule, "evidence");
+#undef SETS
 }
 
 static void max_attempts_by_request_then_its_policy_then_ours(void **state)
@@ -275,6 +296,7 @@ int main(void)
         TEST(an_urgent_row_is_priority_zero),
         TEST(the_actor_defaults_to_the_system),
         TEST(policy_fills_what_the_request_leaves_open),
+        TEST(the_event_says_whether_the_request_set_anything),
         TEST(max_attempts_by_request_then_its_policy_then_ours),
         TEST(a_future_row_is_gated_until_due),
         TEST(an_externally_owned_row_is_born_waiting),

@@ -41,6 +41,7 @@ static void the_narrower_scope_wins_field_by_field(void **state)
     source.close_rule = "evidence";
     kind.max_attempts = 5;
     kind.exec_timeout_ms = 60000;
+    source.start_timeout_ms = 70;
     kind.disposition = HF_RERUNNABLE;
     struct hf_policy all = hf_policy_merge(&source, &hf_policy_builtin);
     all = hf_policy_merge(&kind, &all);
@@ -48,6 +49,7 @@ static void the_narrower_scope_wins_field_by_field(void **state)
     assert_int_equal(all.exec_timeout_ms, 60000); /* kind   */
     assert_int_equal(all.disposition, HF_RERUNNABLE);
     assert_int_equal(all.wait_user_ms, 1000); /* source */
+    assert_int_equal(all.start_timeout_ms, 70);
     assert_string_equal(all.close_rule, "evidence");
     assert_int_equal(all.wait_external_ms, 7200000); /* built in */
     assert_int_equal(all.ttl_ms, 45000);

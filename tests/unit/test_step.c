@@ -317,6 +317,31 @@ static void a_plain_close_out_is_short(void **state)
                         "{\"lease_released\":{\"fence\":4},\"status\":\"done\"}");
 }
 
+static void a_result_is_whatever_part_was_given(void **state)
+{
+    struct rig *rig = *state;
+    static const char *const refs[] = { "file:/a" };
+    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_change change = rig_held(HF_VERB_CLOSE_OUT);
+    change.status = HF_DONE;
+    change.outputs = refs;
+    change.output_count = 1;
+    assert_string_equal(rig_written(rig, &row, &change).w.result,
+                        "{\"outputs\":[\"file:/a\"]}");
+    change.output_count = 0;
+    change.evidence = refs;
+    change.evidence_count = 1;
+    assert_string_equal(rig_written(rig, &row, &change).w.result,
+                        "{\"evidence\":[\"file:/a\"]}");
+    change.evidence_count = 0;
+    change.reviewer = "eve";
+    assert_string_equal(rig_written(rig, &row, &change).w.result,
+                        "{\"reviewer\":\"eve\"}");
+    change.reviewer = NULL;
+    change.summary = "";
+    assert_string_equal(rig_written(rig, &row, &change).w.result, "{\"summary\":\"\"}");
+}
+
 static void every_end_that_is_no_success_has_a_reason(void **state)
 {
     struct rig *rig = *state;
@@ -445,8 +470,15 @@ static void unknown_verbs_are_refused(void **state)
     rig_refused(rig, &row, &change, HF_EINVAL, "verb");
     change.verb = (enum hf_verb)77;
     rig_refused(rig, &row, &change, HF_EINVAL, "verb");
-    change = rig_change(HF_VERB_RENEW); /* and a holder's verb without a token */
-    rig_refused(rig, &row, &change, HF_EINVAL, "token");
+    static const enum hf_verb holders[] = { HF_VERB_RENEW,     HF_VERB_TOUCH,
+                                            HF_VERB_APPEND,    HF_VERB_WAIT,
+                                            HF_VERB_CLOSE_OUT, HF_VERB_FAIL,
+                                            HF_VERB_HAND_BACK, HF_VERB_ABANDON };
+    for (size_t i = 0; i < COUNT(holders); i++) {
+        change = rig_change(holders[i]); /* and a holder's verb without a token */
+        change.status = HF_DONE;
+        rig_refused(rig, &row, &change, HF_EINVAL, "token");
+    }
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
@@ -470,6 +502,7 @@ int main(void)
         TEST(an_appended_event_changes_no_column),
         TEST(a_close_out_keeps_everything_it_was_given),
         TEST(a_plain_close_out_is_short),
+        TEST(a_result_is_whatever_part_was_given),
         TEST(every_end_that_is_no_success_has_a_reason),
         TEST(a_repeated_settle_answers_as_the_first_did),
         TEST(repeats_are_known_for_every_settling_verb),

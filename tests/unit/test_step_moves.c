@@ -131,7 +131,10 @@ static void a_wait_has_a_reference_a_budget_and_no_lease(void **state)
                   "\"lease_released\":{\"fence\":4},\"reason\":\"waiting_user\","
                   "\"ref\":\"ask-7\",\"timeout_ms\":86400000}");
     change.status = HF_WAITING_EXTERNAL;
+    change.reason = "build runs";
     now = rig_written(rig, &row, &change);
+    assert_string_equal(now.message, "build runs");
+    assert_string_equal(now.w.status_reason, "build runs");
     assert_string_equal(now.w.waiting_kind, "external");
     assert_int_equal(now.w.deadline_at, RIG_NOW + 7200000);
 }
@@ -285,6 +288,7 @@ static void a_cancel_takes_the_lease_from_its_holder(void **state)
     assert_int_equal(now.status, HF_CANCELLED);
     assert_string_equal(now.event_type, "transition");
     assert_string_equal(now.w.status_reason, "not needed");
+    assert_string_equal(now.message, "not needed");
     assert_string_equal(now.settled_token, "hf1.7.3.n0"); /* nobody's token settled it */
     rig_no_lease(&now);
     assert_string_equal(
@@ -310,7 +314,9 @@ static void a_bound_rows_cancel_is_a_request_that_the_owner_sees(void **state)
                         "{\"at\":1700000000000,\"by\":\"human:op\","
                         "\"reason\":\"stop it\"}");
     assert_string_equal(asked.note, asked.w.cancel_request);
+    assert_string_equal(asked.message, "stop it");
     assert_string_equal(asked.claim_group, "n1");
+    assert_int_equal(asked.w.updated_at, RIG_NOW);
 
     cancel.reason = "me too"; /* the first writer wins */
     assert_int_equal(rig_apply(rig, &asked, &cancel), 0);
@@ -347,6 +353,7 @@ static void a_requeue_starts_a_new_generation(void **state)
     assert_int_equal(now.status, HF_QUEUED);
     assert_string_equal(now.event_type, "requeued");
     assert_string_equal(now.w.status_reason, "fixed upstream");
+    assert_string_equal(now.message, "fixed upstream");
     assert_int_equal(now.w.generation, 2);
     assert_int_equal(now.w.failures, 0);
     assert_int_equal(now.w.attempt_count, 9);

@@ -172,6 +172,7 @@ static void time_alone_never_ends_owner_bound(void **state)
     assert_int_equal(row.status, HF_WAITING_USER);
     assert_string_equal(row.w.status_reason, "wait_overdue");
     assert_string_equal(rig->step.extra_event, "wait_overdue");
+    assert_int_equal(row.w.updated_at, rig->env.now);
     left_alone(rig, &row); /* reported once */
 }
 
@@ -316,6 +317,7 @@ static void a_retry_is_promoted_when_due_and_not_before(void **state)
     struct hf_row now = swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_PROMOTED);
     assert_int_equal(now.status, HF_QUEUED);
     assert_string_equal(now.event_type, "retry_promoted");
+    assert_string_equal(now.w.status_reason, "retry_due");
     assert_int_equal(now.w.next_retry_at, 0);
     assert_int_equal(now.w.due_at, rig->env.now);
     assert_int_equal(now.w.failures, 1);
