@@ -253,6 +253,26 @@ static void verbs_on_session_bound_rows(void **state)
     assert_outcomes(HF_DISPOSITION_NONE, session_rows, COUNT(session_rows));
 }
 
+static void refused_writes_nothing(void **state)
+{
+    (void)state;
+    const struct hf_step mark = { .kind = HF_STEP_NOTHING, .extra_event = "mark" };
+    struct rig rig;
+    rig_init(&rig);
+    for (size_t i = 0; i < COUNT(bound_rows); i++) {
+        struct hf_change change = change_of(&bound_rows[i]);
+        for (int s = 1; s < HF_STATUS_COUNT; s++) {
+            const struct hf_row row = rig_row((enum hf_status)s, HF_OWNER_BOUND);
+            struct hf_row same = row;
+            rig.step = mark;
+            if (rig_apply(&rig, &same, &change) != 0)
+                assert_memory_equal(&rig.step, &mark, sizeof(mark));
+            assert_memory_equal(&same, &row, sizeof(row)); /* the old row is only read */
+        }
+    }
+    rig_fini(&rig);
+}
+
 static void claims_take_queued_rows_only(void **state)
 {
     (void)state;
@@ -288,6 +308,7 @@ int main(void)
         cmocka_unit_test(verbs_on_owner_bound_rows),
         cmocka_unit_test(verbs_on_externally_owned_rows),
         cmocka_unit_test(verbs_on_session_bound_rows),
+        cmocka_unit_test(refused_writes_nothing),
         cmocka_unit_test(claims_take_queued_rows_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
