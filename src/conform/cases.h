@@ -1,0 +1,275 @@
+/* Every case, in the order in which they run: its name, and what it needs. */
+#ifndef HF_CONFORM_CASES_H
+#define HF_CONFORM_CASES_H
+
+#include <holdfast/sys/conformance.h>
+
+#define CASES_OF_CREATE(X)                                                               \
+    X(create_is_idempotent, 0)                                                           \
+    X(create_is_idempotent_after_the_row_ended, 0)                                       \
+    X(create_compares_the_request_as_typed_not_as_completed, 0)                          \
+    X(r01_a_row_has_what_was_asked_and_the_defaults, 0)                                  \
+    X(r04_creation_is_an_event, 0)                                                       \
+    X(r08_one_row_per_inbound_unit, 0)                                                   \
+    X(r15_scheduler_work_needs_a_run_id, 0)                                              \
+    X(a13_no_run_id_reads_as_null_and_is_unique_all_the_same, 0)                         \
+    X(idempotency_key_gives_the_first_row_again, 0)                                      \
+    X(t11_dedup_key_admits_one_live_row, 0)                                              \
+    X(dedup_holds_inside_one_batch, 0)                                                   \
+    X(source_triple_is_looked_at_before_the_dedup_key, 0)                                \
+    X(tenants_share_no_keys, 0)                                                          \
+    X(tenants_share_no_waiting_references, 0)                                            \
+    X(t14_falsy_payloads_round_trip, 0)                                                  \
+    X(payload_is_kept_as_it_was_given, 0)                                                \
+    X(detached_is_born_done, 0)                                                          \
+    X(externally_owned_is_born_waiting, 0)                                               \
+    X(parent_and_correlation_are_kept, 0)                                                \
+    X(r70_events_name_their_actor, 0)                                                    \
+    X(create_answers_each_item_of_a_batch, 0)                                            \
+    X(create_all_or_none_refuses_the_whole_batch, 0)                                     \
+    X(r59_bad_input_names_the_field_and_writes_nothing, 0)
+
+#define CASES_OF_CLAIM(X)                                                                \
+    X(r23_a_claim_gives_owner_token_and_term, 0)                                         \
+    X(r23_every_acquisition_has_another_token, 0)                                        \
+    X(nobody_sees_a_token_but_the_claimant, 0)                                           \
+    X(nothing_to_claim_is_no_failure, 0)                                                 \
+    X(t01_one_unit_is_claimed_once, 0)                                                   \
+    X(t02_a_second_claimer_finds_nothing, 0)                                             \
+    X(claim_order_is_priority_then_age, 0)                                               \
+    X(claim_takes_at_most_its_limit, 0)                                                  \
+    X(claim_takes_large_batches_whole, 0)                                                \
+    X(claim_keeps_to_its_queue, 0)                                                       \
+    X(claim_keeps_to_its_kinds, 0)                                                       \
+    X(claim_by_id_takes_that_row_and_no_other, 0)                                        \
+    X(t03_a_delayed_row_is_claimed_when_due_and_not_before, 0)                           \
+    X(a_due_row_is_promoted_by_a_sweep, 0)                                               \
+    X(a_due_time_in_the_past_is_no_gate, 0)                                              \
+    X(the_same_nonce_gives_the_same_claim_again, 0)                                      \
+    X(a_nonce_repeats_only_for_its_own_incarnation, 0)                                   \
+    X(a_claim_skips_what_is_not_queued, 0)                                               \
+    X(lane_has_one_running_row, 0)                                                       \
+    X(lane_gives_its_place_to_the_next_when_a_row_ends, 0)                               \
+    X(lane_is_freed_by_every_way_out_of_running, 0)                                      \
+    X(lane_prefers_the_urgent_among_the_waiting, 0)                                      \
+    X(lane_place_of_a_cancelled_row_goes_to_the_next, 0)                                 \
+    X(a24_waiting_does_not_keep_the_lane, 0)                                             \
+    X(a_due_row_does_not_keep_the_lane, 0)                                               \
+    X(a_promoted_row_takes_its_place_in_the_lane_by_urgency, 0)                          \
+    X(resume_into_running_needs_a_free_lane, 0)                                          \
+    X(a_requeued_row_queues_up_in_its_lane, 0)
+
+#define CASES_OF_LEASE(X)                                                                \
+    X(peers_act_only_at_expiry, 0)                                                       \
+    X(peers_act_only_at_expiry_plus_grace_where_the_row_expires, 0)                      \
+    X(peers_act_only_at_expiry_but_a_late_holder_may_settle, 0)                          \
+    X(time_alone_never_ends_owner_bound, 0)                                              \
+    X(time_alone_never_ends_owner_bound_but_its_start_may_time_out, 0)                   \
+    X(time_alone_never_ends_owner_bound_while_it_waits, 0)                               \
+    X(token_carries_the_fence, 0)                                                        \
+    X(token_carries_the_fence_and_garbage_is_no_token, 0)                                \
+    X(token_carries_the_fence_and_names_one_row, 0)                                      \
+    X(reentry, 0)                                                                        \
+    X(reentry_not_by_another_incarnation, 0)                                             \
+    X(a_fence_never_falls_and_survives_release, 0)                                       \
+    X(attempts_and_failures, 0)                                                          \
+    X(renewal_touches_no_index, 0)                                                       \
+    X(renewal_touches_no_index_and_the_sweep_pushes_the_look, 0)                         \
+    X(r25_renewals_are_recorded_sparsely, 0)                                             \
+    X(a_renewal_never_shortens_a_lease, 0)                                               \
+    X(r26_a_stale_token_changes_nothing, 0)                                              \
+    X(refused_writes_nothing, 0)                                                         \
+    X(r21_rejections_may_be_noted_but_never_as_transitions, 0)                           \
+    X(incarnation_refuses_holders_not_patience, 0)                                       \
+    X(incarnation_refuses_holders_not_patience_even_by_the_same_nonce, 0)                \
+    X(a_store_bump_rises_by_one, 0)                                                      \
+    X(t04_a_lapsed_lease_goes_to_another_owner, 0)                                       \
+    X(t05_a_zombie_cannot_settle, 0)                                                     \
+    X(t06_only_the_new_holder_renews, 0)                                                 \
+    X(t08_poison_work_ends_when_its_failures_are_used_up, 0)                             \
+    X(r27_expire_ends_as_timeout_with_its_reason, 0)                                     \
+    X(r29_sweeping_twice_does_the_same_once, 0)                                          \
+    X(r30_a_late_renewal_before_the_sweep_saves_the_lease, 0)                            \
+    X(a23_a_late_result_after_the_sweep_is_refused, 0)                                   \
+    X(r11_only_running_rows_have_a_lease, 0)                                             \
+    X(r28_a_term_is_at_least_three_renewals, 0)                                          \
+    X(a_wall_clock_that_jumps_ends_no_lease, 0)                                          \
+    X(r24_renew_all_renews_what_runs_is_owned_and_fresh, 0)                              \
+    X(renew_all_keeps_to_an_incarnation_when_one_is_given, 0)                            \
+    X(touch_reports_activity_and_renews_nothing, 0)
+
+#define CASES_OF_SESSION(X)                                                              \
+    X(lease_first_claim_acquires_and_displaces_nobody, 0)                                \
+    X(lease_retry_of_a_claim_gives_the_same_lease, 0)                                    \
+    X(lease_retry_of_a_takeover_bumps_once, 0)                                           \
+    X(lease_reentry_rotates_the_token_and_keeps_the_fence, 0)                            \
+    X(lease_of_another_incarnation_is_busy_while_live, 0)                                \
+    X(lease_busy_shows_the_holder_without_its_token, 0)                                  \
+    X(lease_renewal_extends_and_rotates_nothing, 0)                                      \
+    X(peers_act_only_at_expiry_and_a_session_holder_must_be_live, 0)                     \
+    X(lease_renewal_by_a_stale_token_is_refused, 0)                                      \
+    X(lease_release_by_a_stale_token_frees_nobody, 0)                                    \
+    X(lease_release_twice_is_refused, 0)                                                 \
+    X(lease_claim_after_release_or_lapse_has_a_higher_fence, 0)                          \
+    X(lease_is_free_exactly_at_its_term, 0)                                              \
+    X(lease_displacement_names_the_lapsed_holder, 0)                                     \
+    X(lease_of_an_opaque_holder_is_never_proven_dead, 0)                                 \
+    X(lease_keys_are_apart, 0)                                                           \
+    X(lease_look_shows_lapsed_leases_and_changes_nothing, 0)                             \
+    X(lease_terms_have_bounds, 0)                                                        \
+    X(lease_tokens_are_refused_after_a_bump_but_peers_wait, 0)                           \
+    X(lease_survives_a_reopened_store, HF_CONFORM_AGAIN)                                 \
+    X(lease_has_one_winner_between_two_handles, HF_CONFORM_AGAIN)                        \
+    X(a_handle_has_an_incarnation_of_its_own, HF_CONFORM_AGAIN)
+
+#define CASES_OF_MATRIX(X)                                                               \
+    X(r22_edge_matrix_of_rows_that_expire, 0)                                            \
+    X(r22_edge_matrix_of_rerunnable_rows, 0)                                             \
+    X(r22_edge_matrix_of_owner_bound_rows, 0)                                            \
+    X(r22_edge_matrix_of_externally_owned_rows, 0)                                       \
+    X(r22_edge_matrix_of_foreign_tokens, 0)                                              \
+    X(r20_named_illegal_pairs_are_refused, 0)                                            \
+    X(r14_one_change_cannot_both_wait_and_close, 0)                                      \
+    X(r59_transition_offers_the_edges_of_a_holder, 0)
+
+#define CASES_OF_SETTLE(X)                                                               \
+    X(r36_close_out_stores_what_was_said, 0)                                             \
+    X(r38_a_repeated_close_out_answers_as_the_first, 0)                                  \
+    X(repeated_settles_answer_as_the_first, 0)                                           \
+    X(a_settled_token_repeats_until_somebody_else_settles, 0)                            \
+    X(t09_fail_with_a_retry_clears_the_lease, 0)                                         \
+    X(hand_back_queues_the_row_again_and_spends_nothing, 0)                              \
+    X(t07_cancel_while_leased_stays_cancelled, 0)                                        \
+    X(a06_cancel_ends_what_is_not_running_at_once, 0)                                    \
+    X(cancel_of_owner_bound_is_a_request_that_its_owner_sees, 0)                         \
+    X(abandon_is_only_for_started_owner_bound_rows, 0)                                   \
+    X(a10_close_out_never_abandons, 0)                                                   \
+    X(an_abandon_request_is_carried_out_only_after_the_lapse, 0)                         \
+    X(an_abandon_request_ends_a_waiting_owner_bound_row, 0)                              \
+    X(a03_requeue_keeps_the_row_and_starts_a_generation, 0)                              \
+    X(a03_requeue_starts_the_count_of_failures_again, 0)                                 \
+    X(requeue_respects_a_live_dedup_key, 0)                                              \
+    X(r13_terminal_rows_change_only_by_requeue, 0)                                       \
+    X(close_rule_evidence_asks_for_evidence, 0)                                          \
+    X(close_rule_reviewer_asks_for_somebody_else, 0)                                     \
+    X(externally_owned_is_closed_by_an_authority, 0)                                     \
+    X(r64_append_event_cannot_forge_a_transition, 0)                                     \
+    X(change_answers_each_item_of_a_batch, 0)                                            \
+    X(change_all_or_none_refuses_the_whole_batch, 0)                                     \
+    X(a_batch_names_a_row_only_once, 0)                                                  \
+    X(brief_answers_carry_code_id_and_status, 0)                                         \
+    X(operation_id_gives_the_first_answer_again, 0)                                      \
+    X(operation_id_repeats_a_requeue_once, 0)                                            \
+    X(operation_ids_of_tenants_are_apart, 0)
+
+#define CASES_OF_WAIT(X)                                                                 \
+    X(r17_entering_a_wait_releases_the_lease, 0)                                         \
+    X(r39_waits_have_a_deadline_by_kind, 0)                                              \
+    X(r39_a_wait_names_its_reference, 0)                                                 \
+    X(r40_resume_queues_the_row_with_its_payload, 0)                                     \
+    X(r40_resume_with_an_owner_runs_under_a_fresh_lease, 0)                              \
+    X(r41_resume_by_reference, 0)                                                        \
+    X(r41_resume_by_an_ambiguous_reference_is_refused, 0)                                \
+    X(r41_of_two_resumes_one_wins, 0)                                                    \
+    X(r41_a_wait_survives_a_reopened_store, HF_CONFORM_AGAIN)                            \
+    X(r42_a_wait_past_its_deadline_times_out, 0)                                         \
+    X(r42_escalation_by_event_comes_before_the_deadline_and_once, 0)                     \
+    X(r42_escalation_by_work_creates_a_unit_beside, 0)                                   \
+    X(a_resumed_wait_escalates_no_more, 0)                                               \
+    X(escalation_needs_a_time_and_a_way, 0)                                              \
+    X(r43_waiting_spends_nothing_and_no_lease_sweep_sees_it, 0)                          \
+    X(a25_the_owner_of_a_waiting_row_may_go, 0)                                          \
+    X(a_started_owner_bound_row_is_resumed_only_by_its_owner, 0)                         \
+    X(a_second_wait_forgets_the_first_answer, 0)
+
+#define CASES_OF_RETRY(X)                                                                \
+    X(r45_transient_classes_are_retried, 0)                                              \
+    X(r45_hopeless_classes_fail_at_once, 0)                                              \
+    X(a19_an_unknown_class_is_retried_within_the_bound, 0)                               \
+    X(a20_backoff_doubles_from_five_seconds, 0)                                          \
+    X(a02_max_attempts_counts_executions, 0)                                             \
+    X(r48_no_retry_beyond_max_attempts, 0)                                               \
+    X(r47_a_retry_is_queued_when_due_and_not_before, 0)                                  \
+    X(r50_full_jitter_stays_within_its_bounds, 0)                                        \
+    X(r44_a_retry_policy_of_its_own_is_obeyed, 0)                                        \
+    X(r44_seconds_are_understood_too, 0)                                                 \
+    X(never_on_and_retry_on_override_the_classes, 0)                                     \
+    X(the_retry_policy_is_fixed_at_creation, 0)                                          \
+    X(r49_every_source_is_retried_alike, 0)                                              \
+    X(a01_an_observer_of_a_scheduled_retry_sees_one_attempt, 0)                          \
+    X(a_started_owner_bound_row_is_never_retried, 0)                                     \
+    X(r51_start_timeout, 0)                                                              \
+    X(r51_a_started_row_has_no_start_timeout, 0)                                         \
+    X(r52_execution_timeout, 0)                                                          \
+    X(r55_execution_timeout_fires_though_the_lease_is_renewed, 0)                        \
+    X(r52_each_execution_has_its_own_time, 0)                                            \
+    X(r53_wait_timeout, 0)                                                               \
+    X(r54_heartbeat_timeout, 0)                                                          \
+    X(r12_rerunnable_work_leaves_running_when_its_lease_lapses, 0)                       \
+    X(a18_a_timeout_is_retried_only_where_the_policy_lists_it, 0)                        \
+    X(r07_every_delay_and_every_bad_end_has_a_reason, 0)                                 \
+    X(r56_the_defaults_are_the_designs, 0)                                               \
+    X(r57_policy_precedence_is_work_kind_source_default, 0)                              \
+    X(lease_timings_are_fixed_at_claim, 0)                                               \
+    X(a_policy_can_set_every_field, 0)                                                   \
+    X(a_policy_is_replaced_whole, 0)                                                     \
+    X(bad_policies_are_refused, 0)                                                       \
+    X(r58_the_effective_values_stand_in_the_event, 0)
+
+#define CASES_OF_READ(X)                                                                 \
+    X(get_by_unique_prefix_or_suffix, 0)                                                 \
+    X(get_by_an_ambiguous_prefix_is_refused, 0)                                          \
+    X(list_gives_open_rows_in_order_of_creation, 0)                                      \
+    X(list_filters_by_each_column, 0)                                                    \
+    X(list_by_status_finds_terminal_rows_too, 0)                                         \
+    X(list_by_age_looks_at_the_last_change, 0)                                           \
+    X(pages_have_no_gap_and_no_repeat, 0)                                                \
+    X(a_last_page_has_no_cursor, 0)                                                      \
+    X(paging_by_terminal_status_has_no_gap_either, 0)                                    \
+    X(r10_a_trail_is_a_chain, 0)                                                         \
+    X(r09_each_transition_is_one_event, 0)                                               \
+    X(events_are_read_on_from_where_a_reader_stopped, 0)                                 \
+    X(r67_stats_show_what_an_operator_asks, 0)                                           \
+    X(stats_of_an_empty_store_are_zero, 0)                                               \
+    X(prune_keeps_chains, 0)                                                             \
+    X(prune_keeps_chains_and_never_reuses_event_ids, 0)                                  \
+    X(t10_prune_takes_terminal_rows_only_and_at_most_its_limit, 0)                       \
+    X(r16_prune_frees_the_keys_of_what_it_took, 0)                                       \
+    X(r66_a_sweep_is_bounded_and_says_that_there_is_more, 0)                             \
+    X(r65_one_sweep_does_all_that_is_due, 0)                                             \
+    X(a_sweep_says_when_it_is_needed_next, 0)                                            \
+    X(silent_owner_bound_rows_are_counted_and_left_alone, 0)                             \
+    X(everything_survives_a_reopened_store, HF_CONFORM_AGAIN)                            \
+    X(two_handles_see_one_store, HF_CONFORM_AGAIN)                                       \
+    X(a_bump_is_seen_by_the_other_handle, HF_CONFORM_AGAIN)
+
+#define CASES_OF_LIMITS(X)                                                               \
+    X(limit_keys, 0)                                                                     \
+    X(limit_keys_of_a_holder, 0)                                                         \
+    X(limit_payload, 0)                                                                  \
+    X(limit_event_payload, 0)                                                            \
+    X(limit_json_depth, 0)                                                               \
+    X(limit_reason_and_summary, 0)                                                       \
+    X(limit_references, 0)                                                               \
+    X(limit_retry_policy, 0)                                                             \
+    X(limit_numbers, 0)                                                                  \
+    X(limit_batch, 0)                                                                    \
+    X(limit_kinds_and_pages, 0)
+
+#define CASES(X)                                                                         \
+    CASES_OF_CREATE(X)                                                                   \
+    CASES_OF_CLAIM(X)                                                                    \
+    CASES_OF_LEASE(X)                                                                    \
+    CASES_OF_SESSION(X)                                                                  \
+    CASES_OF_MATRIX(X)                                                                   \
+    CASES_OF_SETTLE(X)                                                                   \
+    CASES_OF_WAIT(X)                                                                     \
+    CASES_OF_RETRY(X)                                                                    \
+    CASES_OF_READ(X)                                                                     \
+    CASES_OF_LIMITS(X)
+
+#define X(name, needs) void conform_##name(struct hf_conform *t);
+CASES(X)
+#undef X
+
+#endif

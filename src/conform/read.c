@@ -1,0 +1,427 @@
+/* Reading: get, list, events, stats; and what makes the store smaller: prune. */
+
+#include "conform/kit.h"
+
+test_case(get_by_unique_prefix_or_suffix)
+{
+    const char *id = new_id();
+    advance(HOUR(2000)); /* ids begin with their time */
+    const char *other = new_id();
+    if (t->failed)
+        return;
+    SAME(id, row(say("%.13s", id))->work_id);
+    SAME(other, row(other + 20)->work_id);
+    row("00000000-no-such");
+    CODE(HF_ENOTFOUND, t->code);
+}
+
+test_case(get_by_an_ambiguous_prefix_is_refused)
+{
+    const char *id = new_id();
+    create();
+    row(say("%.8s", id)); /* made in the same millisecond */
+    CODE(HF_EAMBIGUOUS, t->code);
+}
+
+test_case(list_gives_open_rows_in_order_of_creation)
+{
+    const char *one = new_id(.priority = 9);
+    struct held ended = running();
+    close_as(ended, HF_DONE);
+    const char *two = new_id(.priority = 1);
+    const struct hf_answer *all = list();
+    EQ(2, count_of(all));
+    SAME(one, item_of(all, 0)->work.work_id);
+    SAME(two, item_of(all, 1)->work.work_id);
+}
+
+test_case(list_filters_by_each_column)
+{
+    const char *control = new_id(.source = HF_SOURCE_CONTROL);
+    const char *mail = new_id(.queue = "mail");
+    const char *kind = new_id(.kind = "k");
+    struct held h = running();
+    struct held waits = running();
+    wait_for(waits, HF_WAITING_USER, "ref");
+    SAME(control, item_of(list(.source = HF_SOURCE_CONTROL), 0)->work.work_id);
+    EQ(1, count_of(list(.source = HF_SOURCE_CONTROL)));
+    SAME(mail, item_of(list(.queue = "mail"), 0)->work.work_id);
+    SAME(kind, item_of(list(.kind = "k"), 0)->work.work_id);
+    SAME(h.id, item_of(list(.owner = "alice"), 0)->work.work_id);
+    EQ(1, count_of(list(.owner = "alice")));
+    SAME(waits.id, item_of(list(.ref = "ref"), 0)->work.work_id);
+    EQ(1, count_of(list(.ref = "ref")));
+    EQ(0, count_of(list(.queue = "nothing")));
+}
+
+test_case(list_by_status_finds_terminal_rows_too)
+{
+    struct held one = running();
+    close_as(one, HF_DONE);
+    struct held two = running();
+    close_as(two, HF_FAILED);
+    const char *three = new_id();
+    static const enum hf_status wanted[] = { HF_DONE, HF_QUEUED };
+    const struct hf_answer *both = list(.statuses = wanted, .status_count = 2);
+    EQ(2, count_of(both));
+    SAME(one.id, item_of(both, 0)->work.work_id);
+    SAME(three, item_of(both, 1)->work.work_id);
+    EQ(1, count_of(list(.statuses = wanted, .status_count = 1)));
+}
+
+test_case(list_by_age_looks_at_the_last_change)
+{
+    const char *old = new_id();
+    const char *changed = new_id();
+    advance(SEC(60));
+    struct held h = { changed, claim(.id = changed)->token };
+    (void)h;
+    const struct hf_answer *aged = list(.older_than_ms = SEC(60));
+    EQ(1, count_of(aged));
+    SAME(old, item_of(aged, 0)->work.work_id);
+    EQ(0, count_of(list(.older_than_ms = SEC(61))));
+}
+
+test_case(pages_have_no_gap_and_no_repeat)
+{
+    const char *ids[23];
+    for (int i = 0; i < 23; i++)
+        ids[i] = new_id();
+    const char *after = NULL;
+    int seen = 0;
+    for (int page = 0; page < 10 && !t->failed; page++) {
+        const struct hf_answer *some = list(.limit = 5, .after = after);
+        CODE(0, t->code);
+        for (size_t i = 0; i < count_of(some) && seen < 23; i++)
+            SAME(ids[seen++], item_of(some, i)->work.work_id);
+        create(); /* newer rows come last and push nothing out */
+        after = some ? hf_answer_next(some) : NULL;
+        if (!after || seen == 23)
+            break;
+    }
+    EQ(23, seen);
+}
+
+test_case(a_last_page_has_no_cursor)
+{
+    for (int i = 0; i < 4; i++)
+        create();
+    const struct hf_answer *first = list(.limit = 3);
+    TRUE(first && hf_answer_next(first) != NULL);
+    const struct hf_answer *last = list(.limit = 3,
+                                        .after = first ? hf_answer_next(first) : NULL);
+    EQ(1, count_of(last));
+    SAME(NULL, last ? hf_answer_next(last) : "-");
+    list(.after = "nonsense");
+    CODE(HF_EINVAL, t->code);
+}
+
+test_case(paging_by_terminal_status_has_no_gap_either)
+{
+    for (int i = 0; i < 7; i++) {
+        struct held h = running();
+        close_as(h, i % 2 ? HF_DONE : HF_FAILED);
+        create();
+    }
+    static const enum hf_status ended[] = { HF_DONE, HF_FAILED };
+    const char *after = NULL;
+    size_t seen = 0;
+    for (int page = 0; page < 9 && !t->failed; page++) {
+        const struct hf_answer *some = list(.statuses = ended, .status_count = 2,
+                                            .limit = 2, .after = after);
+        seen += count_of(some);
+        after = some ? hf_answer_next(some) : NULL;
+        if (!after)
+            break;
+    }
+    EQ(7, seen);
+}
+
+test_case(r10_a_trail_is_a_chain)
+{
+    struct held h = running(.disposition = HF_RERUNNABLE,
+                            .retry_policy = "{\"jitter\":\"none\"}");
+    fail_as(h, "rate_limit");
+    advance(SEC(5));
+    h.token = claim()->token;
+    wait_for(h, HF_WAITING_USER, "r");
+    resume(h.id);
+    h.token = claim()->token;
+    close_as(h, HF_DONE);
+    requeue(h.id);
+    static const char *const expected[] = {
+        "queued",       "running", "retry_scheduled", "queued", "running",
+        "waiting_user", "queued",  "running",         "done",   "queued",
+    };
+    const struct hf_events *trail = events(h.id);
+    const char *before = NULL;
+    size_t step = 0;
+    for (size_t i = 0; trail && i < hf_events_count(trail); i++) {
+        const struct hf_event *event = hf_events_at(trail, i);
+        if (!event->to_status)
+            continue;
+        SAME(before, event->from_status);
+        SAME(step < 10 ? expected[step] : "nothing", event->to_status);
+        before = event->to_status;
+        step++;
+    }
+    EQ(10, step);
+    SAME(before, row(h.id)->status);
+}
+
+test_case(r09_each_transition_is_one_event)
+{
+    struct held h = running();
+    const struct hf_events *trail = events(h.id);
+    size_t transitions = 0;
+    for (size_t i = 0; trail && i < hf_events_count(trail); i++)
+        transitions += hf_events_at(trail, i)->to_status != NULL;
+    EQ(2, transitions);
+}
+
+test_case(events_are_read_on_from_where_a_reader_stopped)
+{
+    struct held h = running();
+    close_as(h, HF_DONE);
+    struct hf_events *rest = NULL;
+    const struct hf_events *all = events(h.id);
+    if (t->failed)
+        return;
+    const struct hf_event *first = hf_events_at(all, 0);
+    t->code = hf_work_events(t->store, &t->who, h.id, first->event_id, 1, &rest, &t->err);
+    CODE(0, t->code);
+    if (t->code)
+        return;
+    EQ(1, hf_events_count(rest));
+    TRUE(hf_events_at(rest, 0)->event_id > first->event_id);
+    hf_events_free(rest);
+}
+
+test_case(r67_stats_show_what_an_operator_asks)
+{
+    struct held silent = running(.disposition = HF_OWNER_BOUND);
+    advance(SEC(100));
+    create(.source = HF_SOURCE_CONTROL);
+    advance(SEC(7));
+    create(.delay_ms = SEC(60));
+    struct held waits = running();
+    wait_for(waits, HF_WAITING_USER, "r");
+    struct held later = running(.retry_policy = "{\"jitter\":\"none\"}");
+    fail_as(later, "rate_limit");
+    struct held ended = running();
+    close_as(ended, HF_DONE);
+    struct held lapsing = running();
+    advance(SEC(31));
+    struct hf_stats s = stats();
+    EQ(2, s.by_status[HF_QUEUED]);
+    EQ(2, s.by_status[HF_RUNNING]);
+    EQ(1, s.by_status[HF_WAITING_USER]);
+    EQ(1, s.by_status[HF_RETRY_SCHEDULED]);
+    EQ(0, s.by_status[HF_DONE]);
+    EQ(1, s.by_source[HF_SOURCE_CONTROL]);
+    EQ(5, s.by_source[HF_SOURCE_MANUAL]);
+    EQ(1, s.gated);
+    EQ(1, s.silent);
+    EQ(1, s.lapsing);
+    EQ(38000, s.oldest_queued_ms);
+    EQ(138000, s.oldest_running_ms);
+    EQ(1800000107000 + 86400000, s.next_wait_deadline_at);
+    EQ(1800000112000, s.next_retry_at);
+    SAME("running", row(silent.id)->status);
+    SAME("running", row(lapsing.id)->status);
+}
+
+test_case(stats_of_an_empty_store_are_zero)
+{
+    struct hf_stats s = stats();
+    EQ(0, s.by_status[HF_QUEUED]);
+    EQ(0, s.oldest_queued_ms);
+    EQ(0, s.oldest_running_ms);
+    EQ(0, s.next_wait_deadline_at);
+    EQ(0, s.next_retry_at);
+}
+
+/* ---- prune --------------------------------------------------------------------------------- */
+
+test_case(prune_keeps_chains)
+{
+    struct held old = running();
+    close_as(old, HF_DONE);
+    advance(HOUR(1));
+    struct held young = running();
+    close_as(young, HF_DONE);
+    struct held live = running(.disposition = HF_OWNER_BOUND);
+    const char *queued = new_id();
+    advance(HOUR(1));
+    EQ(1, prune(HOUR(1) + 1, 0));
+    row(old.id);
+    CODE(HF_ENOTFOUND, t->code);
+    IS("done", young.id);
+    IS("running", live.id);
+    IS("queued", queued);
+}
+
+static void see_no_row(void *user, const struct hf_work *work, const char *settled_verb,
+                       hf_ms check_at, int64_t lease_store)
+{
+    (void)user;
+    (void)work;
+    (void)settled_verb;
+    (void)check_at;
+    (void)lease_store;
+}
+
+static void see_newest(void *user, const struct hf_event *event)
+{
+    int64_t *newest = user;
+    if (event->event_id > *newest)
+        *newest = event->event_id;
+}
+
+static int64_t newest_event(struct hf_conform *t)
+{
+    int64_t newest = 0;
+    struct hf_dump dump = { &newest, see_no_row, see_newest };
+    if (!t->failed)
+        t->code = t->store->methods->dump(t->store, &dump, &t->err);
+    return newest;
+}
+
+test_case(prune_keeps_chains_and_never_reuses_event_ids)
+{
+    struct held h = running();
+    close_as(h, HF_DONE);
+    int64_t newest = newest_event(t);
+    advance(1);
+    EQ(1, prune(0, 0));
+    EQ(0, newest_event(t));
+    const char *fresh = new_id();
+    TRUE(newest_event(t) > newest);
+    IS("queued", fresh);
+}
+
+test_case(t10_prune_takes_terminal_rows_only_and_at_most_its_limit)
+{
+    for (int i = 0; i < 5; i++) {
+        struct held h = running();
+        close_as(h, HF_DONE);
+    }
+    create();
+    advance(1);
+    EQ(2, prune(0, 2));
+    EQ(3, prune(0, 0));
+    EQ(0, prune(0, 0));
+    EQ(1, count_of(list()));
+}
+
+test_case(r16_prune_frees_the_keys_of_what_it_took)
+{
+    struct held h = running(.source_id = "a", .idempotency_key = "k");
+    close_as(h, HF_DONE);
+    advance(1);
+    EQ(1, prune(0, 0));
+    const struct hf_item *fresh = create(.source_id = "a", .idempotency_key = "k");
+    TRUE(fresh->created);
+    TRUE(!same(h.id, fresh->work.work_id));
+}
+
+/* ---- sweeps -------------------------------------------------------------------------------- */
+
+test_case(r66_a_sweep_is_bounded_and_says_that_there_is_more)
+{
+    for (int i = 0; i < 5; i++)
+        running();
+    advance(SEC(75));
+    struct hf_sweep_report report = { 0 };
+    if (t->failed)
+        return;
+    t->code = hf_work_sweep(t->store, &t->who, 2, &report, &t->err);
+    CODE(0, t->code);
+    EQ(2, report.timed_out);
+    TRUE(report.more);
+    report = sweep();
+    EQ(3, report.timed_out);
+    TRUE(!report.more);
+    EQ(0, stats().by_status[HF_RUNNING]);
+}
+
+test_case(r65_one_sweep_does_all_that_is_due)
+{
+    struct held lapsed = running();
+    struct held again = running(.disposition = HF_RERUNNABLE);
+    struct held waits = running();
+    change(.verb = HF_VERB_WAIT, .id = waits.id, .token = waits.token,
+           .status = HF_WAITING_USER, .ref = "r", .timeout_ms = SEC(60));
+    struct held later = running(.retry_policy = "{\"jitter\":\"none\"}");
+    fail_as(later, "rate_limit");
+    const char *delayed = new_id(.delay_ms = SEC(30));
+    const char *unstarted = new_id(.start_timeout_ms = SEC(70));
+    advance(SEC(75));
+    struct hf_sweep_report report = sweep();
+    EQ(3, report.timed_out);
+    EQ(1, report.requeued);
+    EQ(2, report.promoted);
+    IS("timeout", lapsed.id);
+    IS("queued", again.id);
+    IS("timeout", waits.id);
+    IS("queued", later.id);
+    IS("queued", delayed);
+    SAME(NULL, row(delayed)->gate);
+    IS("timeout", unstarted);
+}
+
+test_case(a_sweep_says_when_it_is_needed_next)
+{
+    EQ(0, sweep().next_at);
+    create(.delay_ms = SEC(90));
+    EQ(1800000090000, sweep().next_at);
+    running();
+    EQ(1800000075000, sweep().next_at);
+}
+
+test_case(silent_owner_bound_rows_are_counted_and_left_alone)
+{
+    running(.disposition = HF_OWNER_BOUND);
+    advance(SEC(45));
+    EQ(1, sweep().silent);
+    EQ(1, stats().silent);
+    EQ(1, stats().by_status[HF_RUNNING]);
+}
+
+/* ---- reopening ------------------------------------------------------------------------------- */
+
+test_case(everything_survives_a_reopened_store)
+{
+    struct held h = running(.payload = "{\"a\":1}", .lane_key = "L");
+    create(.lane_key = "L");
+    struct held waits = running();
+    wait_for(waits, HF_WAITING_USER, "r");
+    CODE(0, policy("kind:k", .grace_ms = -1, .max_attempts = 9));
+    const char *before = picture();
+    reopen();
+    UNCHANGED(before);
+    EQ(9, row(new_id(.kind = "k"))->max_attempts);
+    CODE(0, close_as(h, HF_DONE)->code);
+}
+
+test_case(two_handles_see_one_store)
+{
+    struct hf_store *second = kit_second(AT(t));
+    struct held h = running();
+    struct hf_store *first = kit_use(t, second);
+    EQ(0, count_of(claim_many(.owner = "bob")));
+    SAME("alice", row(h.id)->owner);
+    CODE(0, close_as(h, HF_DONE)->code);
+    kit_use(t, first);
+    IS("done", h.id);
+}
+
+test_case(a_bump_is_seen_by_the_other_handle)
+{
+    struct hf_store *second = kit_second(AT(t));
+    struct held h = running();
+    struct hf_store *first = kit_use(t, second);
+    bump();
+    kit_use(t, first);
+    CODE(HF_ELEASELOST, renew(h)->code);
+}
