@@ -1,0 +1,290 @@
+/* Creating: rule 15, births, what is fixed at creation; operation ids. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "model/inside.h"
+
+/* The request as typed, so that what policy adds does not matter. */
+static void digest_of(const struct m_call *call, const struct hf_new *r, uint8_t out[32])
+{
+    const char *const texts[] = {
+        call->who->tenant, r->source_id,       r->source_run_id,
+        r->kind,           r->queue,           r->lane_key,
+        r->dedup_key,      r->idempotency_key, r->ref,
+        r->payload,        r->payload_ref,     r->parent_work_id,
+        r->retry_policy,   r->close_rule
+    };
+    const int64_t numbers[] = { (int64_t)r->source,  (int64_t)r->disposition,
+                                r->priority,         r->max_attempts,
+                                r->delay_ms,         r->due_at,
+                                r->start_timeout_ms, r->exec_timeout_ms,
+                                r->detached };
+    struct hf_digest digest;
+    hf_digest_begin(&digest, "model.create", 1);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        hf_digest_text(&digest, texts[i]);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        hf_digest_i64(&digest, numbers[i]);
+    if (hf_digest_end(&digest, out) != 0)
+        abort();
+}
+
+/* The row that the request's keys lead to, if any. */
+static struct m_row *existing(struct m_call *call, const struct hf_new *r,
+                              bool *ret_by_dedup)
+{
+    struct m_row *by_dedup = NULL;
+    for (size_t i = 0; i < call->disk->rows.count; i++) {
+        struct m_row *row = &call->disk->rows.at[i];
+        if (!m_same(row->w.tenant, call->who->tenant))
+            continue;
+        bool triple = row->source == r->source &&
+                      m_same(row->w.source_id, r->source_id) &&
+                      m_same(row->w.source_run_id, r->source_run_id);
+        bool key = r->idempotency_key &&
+                   m_same(row->w.idempotency_key, r->idempotency_key);
+        if (triple || key) {
+            *ret_by_dedup = false;
+            return row;
+        }
+        if (r->dedup_key && !hf_status_terminal(row->status) &&
+            m_same(row->w.dedup_key, r->dedup_key))
+            by_dedup = row;
+    }
+    *ret_by_dedup = by_dedup != NULL;
+    return by_dedup;
+}
+
+static const char *unfit(const struct hf_new *r, enum hf_disposition disposition)
+{
+    if (disposition == HF_OWNER_BOUND && r->exec_timeout_ms)
+        return "exec_timeout_ms";
+    if (disposition != HF_EXTERNALLY_OWNED)
+        return NULL;
+    if (r->detached || r->lane_key || r->delay_ms || r->due_at || r->start_timeout_ms ||
+        r->exec_timeout_ms)
+        return "disposition";
+    return NULL;
+}
+
+static void copy_request(struct m_call *call, struct m_row *row, const struct hf_new *r)
+{
+    struct model_disk *disk = call->disk;
+    struct hf_work *w = &row->w;
+    row->source = r->source;
+    w->tenant = m_text(disk, call->who->tenant);
+    w->source_system = hf_source_word(r->source);
+    w->source_id = m_text(disk, r->source_id);
+    w->source_run_id = m_text(disk, r->source_run_id);
+    w->kind = m_text(disk, r->kind ? r->kind : "work");
+    w->queue = m_text(disk, r->queue ? r->queue : "default");
+    w->lane_key = m_text(disk, r->lane_key);
+    w->dedup_key = m_text(disk, r->dedup_key);
+    w->idempotency_key = m_text(disk, r->idempotency_key);
+    w->ref = m_text(disk, r->ref);
+    w->parent_work_id = m_text(disk, r->parent_work_id);
+    w->correlation_id = m_text(disk, call->who->correlation_id);
+    w->payload = m_text(disk, r->payload);
+    w->payload_ref = m_text(disk, r->payload_ref);
+    w->priority = r->priority < 0 ? 3 : r->priority;
+    w->created_at = call->now;
+    w->due_at = r->due_at ? r->due_at : m_later(call->now, r->delay_ms);
+}
+
+/* work > kind > source > default; all of it fixed now. */
+static void fix_policy(struct m_call *call, struct m_row *row, const struct hf_new *r,
+                       const struct hf_policy *policy)
+{
+    struct hf_work *w = &row->w;
+    const char *retry = r->retry_policy ? r->retry_policy : policy->retry_policy;
+    int64_t attempts = r->max_attempts;
+    if (attempts == 0 && r->retry_policy)
+        attempts = m_retry_read(r->retry_policy).max_attempts;
+    if (attempts == 0)
+        attempts = policy->max_attempts;
+    w->max_attempts = attempts;
+    w->retry_policy = m_retry_fixed(call->disk, retry, attempts);
+    w->disposition = hf_disposition_word(row->disposition);
+    w->close_rule = m_text(call->disk,
+                           r->close_rule ? r->close_rule : policy->close_rule);
+    if (row->disposition == HF_EXTERNALLY_OWNED)
+        return;
+    w->start_timeout_ms = r->start_timeout_ms ? r->start_timeout_ms
+                                              : policy->start_timeout_ms;
+    if (row->disposition != HF_OWNER_BOUND)
+        w->exec_timeout_ms = r->exec_timeout_ms ? r->exec_timeout_ms
+                                                : policy->exec_timeout_ms;
+}
+
+static void be_born(struct m_call *call, struct m_row *row, const struct hf_new *r)
+{
+    hf_ms due_at = row->w.due_at;
+    struct m_say_event say = { "work_created", NULL,
+                               m_say(call->disk, "\"max_attempts\":%lld%s",
+                                     (long long)row->w.max_attempts,
+                                     r->detached ? "\n\"detached\":true" : "") };
+    if (r->detached) {
+        m_enter(call, row, HF_DONE, say);
+        row->w.status_reason = "detached";
+    } else if (row->disposition == HF_EXTERNALLY_OWNED) {
+        m_enter(call, row, HF_WAITING_EXTERNAL, say);
+        row->w.waiting_kind = "external";
+        row->w.waiting_ref = m_text(call->disk, r->ref);
+        row->w.status_reason = "waiting_external";
+    } else {
+        m_enter(call, row, HF_QUEUED, say);
+        if (row->w.start_timeout_ms)
+            row->w.deadline_at = m_later(due_at, row->w.start_timeout_ms);
+        if (due_at > call->now)
+            row->w.gate = "due";
+    }
+    row->w.due_at = due_at;
+}
+
+int m_create_one(struct m_call *call, const struct hf_new *request,
+                 struct m_row **ret_row, bool *ret_created)
+{
+    uint8_t asked[32];
+    bool by_dedup = false;
+    const char *kind = request->kind ? request->kind : "work";
+    struct hf_policy policy = m_policy_of(call->disk, request->source, kind);
+    enum hf_disposition disposition = request->disposition ? request->disposition
+                                                           : policy.disposition;
+    const char *field = unfit(request, disposition);
+    if (field)
+        return hf_fail(call->err, HF_EINVAL, field, "does not fit the disposition");
+    digest_of(call, request, asked);
+    struct m_row *row = existing(call, request, &by_dedup);
+    *ret_created = false;
+    *ret_row = row;
+    if (row && !by_dedup && memcmp(row->asked, asked, sizeof(asked)) != 0)
+        return hf_fail(call->err, HF_ECONFLICT, "source_id", "other content");
+    if (row)
+        return 0;
+    char id[HF_UUID_TEXT];
+    int rc = hf_uuid7(call->now, &call->m->uuid_seq, call->m->base.random, id, call->err);
+    if (rc)
+        return rc;
+    row = m_add(call->disk->rows);
+    row->seq = call->disk->next_seq++;
+    row->w.work_id = m_text(call->disk, id);
+    row->disposition = disposition;
+    memcpy(row->asked, asked, sizeof(asked));
+    copy_request(call, row, request);
+    fix_policy(call, row, request, &policy);
+    be_born(call, row, request);
+    m_lanes(call->disk);
+    *ret_created = true;
+    *ret_row = row;
+    return 0;
+}
+
+static void digest_all(const struct m_call *call, const struct hf_new *news, size_t n,
+                       uint8_t out[32])
+{
+    struct hf_digest digest;
+    hf_digest_begin(&digest, "model.creates", 1);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t one[32];
+        digest_of(call, &news[i], one);
+        hf_digest_bytes(&digest, one, sizeof(one));
+    }
+    if (hf_digest_end(&digest, out) != 0)
+        abort();
+}
+
+static void repeat(struct m_call *call, const struct m_receipt *receipt, unsigned flags,
+                   struct hf_answer *answer)
+{
+    for (size_t i = 0; i < receipt->count; i++) {
+        int code = HF_ENOTFOUND;
+        struct hf_item *item = hf_answer_add(answer);
+        struct m_row *row = receipt->ids[i] ? m_find(call->disk, receipt->ids[i], &code)
+                                            : NULL;
+        item->repeated = true;
+        if (row)
+            m_show(call, answer, item, row, (flags & HF_BRIEF) != 0);
+    }
+}
+
+static int create_all(struct m_call *call, const struct hf_new *news, size_t n,
+                      unsigned flags, struct hf_answer *answer)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct m_row *row = NULL;
+        struct hf_item *item = hf_answer_add(answer);
+        int rc = m_create_one(call, &news[i], &row, &item->created);
+        if (rc == HF_EINVAL || (rc && (flags & HF_ALL_OR_NONE)))
+            return rc;
+        item->code = rc;
+        if (rc == 0)
+            m_show(call, answer, item, row, (flags & HF_BRIEF) != 0);
+    }
+    return 0;
+}
+
+int m_create(struct hf_store *store, const struct hf_caller *who,
+             const struct hf_new *news, size_t n, unsigned flags,
+             struct hf_answer *answer, struct hf_err *err)
+{
+    struct m_call call = m_begin(store, who, err);
+    struct model_disk *disk = call.disk;
+    uint8_t asked[32];
+    const struct m_receipt *receipt = NULL;
+    digest_all(&call, news, n, asked);
+    int rc = m_receipt_find(&call, "create", asked, &receipt);
+    if (rc == 1)
+        repeat(&call, receipt, flags, answer);
+    if (rc)
+        return rc == 1 ? 0 : rc;
+    size_t rows = disk->rows.count;
+    size_t events = disk->events.count;
+    rc = create_all(&call, news, n, flags, answer);
+    if (rc) { /* nothing of it happened */
+        disk->rows.count = rows;
+        disk->events.count = events;
+        m_lanes(disk);
+        return rc;
+    }
+    m_receipt_add(&call, "create", asked, answer);
+    return 0;
+}
+
+/* ---- operation ids ------------------------------------------------------------------------ */
+
+int m_receipt_find(struct m_call *call, const char *scope, const uint8_t asked[32],
+                   const struct m_receipt **ret_receipt)
+{
+    const char *id = call->who->operation_id;
+    for (size_t i = 0; id && i < call->disk->receipts.count; i++) {
+        const struct m_receipt *receipt = &call->disk->receipts.at[i];
+        if (!m_same(receipt->operation_id, id) || !m_same(receipt->scope, scope) ||
+            !m_same(receipt->tenant, call->who->tenant))
+            continue;
+        if (memcmp(receipt->asked, asked, 32) != 0)
+            return hf_fail(call->err, HF_ECONFLICT, "operation_id", "other content");
+        *ret_receipt = receipt;
+        return 1;
+    }
+    return 0;
+}
+
+void m_receipt_add(struct m_call *call, const char *scope, const uint8_t asked[32],
+                   const struct hf_answer *answer)
+{
+    if (!call->who->operation_id)
+        return;
+    struct m_receipt *receipt = m_add(call->disk->receipts);
+    size_t n = hf_answer_count(answer);
+    receipt->tenant = m_text(call->disk, call->who->tenant);
+    receipt->scope = scope;
+    receipt->operation_id = m_text(call->disk, call->who->operation_id);
+    memcpy(receipt->asked, asked, 32);
+    receipt->count = n;
+    receipt->ids = hf_arena_array(&call->disk->arena, n, sizeof(*receipt->ids));
+    for (size_t i = 0; receipt->ids && i < n; i++)
+        receipt->ids[i] = hf_answer_at(answer, i)->work.work_id;
+}

@@ -1,0 +1,233 @@
+/* The model's own: its rows, what a call knows, and what the files share. */
+#ifndef TESTS_MODEL_INSIDE_H
+#define TESTS_MODEL_INSIDE_H
+
+#include <holdfast/limits.h>
+
+#include "base/arena.h"
+#include "model/model.h"
+
+/* One unit: what readers see, and what only the store knows. Texts live on the disk's arena
+ * and are never changed, so a row may be copied. */
+struct m_row {
+    struct hf_work w;
+    int64_t seq;
+    enum hf_status status;
+    enum hf_disposition disposition;
+    enum hf_source source;
+    uint8_t asked[32]; /* digest of the request as typed */
+    const char *nonce; /* NULL: no lease */
+    int64_t lease_store;
+    hf_ms grace_ms;
+    hf_ms check_at; /* on the lease clock */
+    const char *settled_token;
+    const char *settled_verb;
+};
+
+/* `facts` are what the model knows of the event's payload: "=" and the whole text, or lines
+ * of which each must stand in it. NULL: it claims nothing. */
+struct m_event {
+    struct hf_event e;
+    int64_t seq;
+};
+
+struct m_policy {
+    const char *scope;
+    struct hf_policy policy;
+};
+
+struct m_receipt {
+    const char *tenant;
+    const char *scope;
+    const char *operation_id;
+    uint8_t asked[32];
+    const char **ids; /* of the items, in order; NULL where one was refused */
+    size_t count;
+};
+
+struct m_session {
+    const char *key;
+    const char *owner;
+    const char *incarnation;
+    const char *nonce;
+    int64_t fence;
+    int64_t store;
+    hf_ms ttl_ms;
+    hf_ms claimed_at;
+    hf_ms expires_at;
+};
+
+#define M_LIST(type)                                                                     \
+    struct {                                                                             \
+        type *at;                                                                        \
+        size_t count;                                                                    \
+        size_t room;                                                                     \
+    }
+
+struct model_disk {
+    struct hf_arena arena;
+    M_LIST(struct m_row) rows; /* in order of seq */
+    M_LIST(struct m_event) events;
+    M_LIST(struct m_policy) policies;
+    M_LIST(struct m_receipt) receipts;
+    M_LIST(struct m_session) sessions;
+    int64_t next_seq;
+    int64_t next_event;
+    int64_t incarnation;
+    bool used;             /* the lease clock is set */
+    hf_ms lease_offset_ms; /* lease clock = monotonic clock + this */
+};
+
+struct model {
+    struct hf_store base;
+    struct model_disk *disk;
+    uint64_t uuid_seq;
+};
+
+/* What a call knows: who calls, when, and where a refusal is told. */
+struct m_call {
+    struct model *m;
+    struct model_disk *disk;
+    const struct hf_caller *who;
+    hf_ms now;
+    hf_ms lease_now;
+    struct hf_err *err;
+};
+
+/* Room for one more at the end of a list, zeroed. Memory that runs out ends the test. */
+void *m_grow(void **at, size_t *count, size_t *room, size_t each);
+#define m_add(list)                                                                      \
+    (m_grow((void **)&(list).at, &(list).count, &(list).room, sizeof(*(list).at)))
+
+struct m_call m_begin(struct hf_store *store, const struct hf_caller *who,
+                      struct hf_err *err);
+const char *m_text(struct model_disk *disk, const char *text); /* a copy; NULL is NULL */
+const char *m_say(struct model_disk *disk, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+bool m_same(const char *a, const char *b);
+hf_ms m_later(hf_ms a, hf_ms b); /* a sum that stops at the ceiling */
+
+/* ---- rows ---------------------------------------------------------------------------- */
+
+/* By id, or a unique prefix or suffix. NULL with *ret_code saying why. */
+struct m_row *m_find(struct model_disk *disk, const char *id, int *ret_code);
+bool m_waits(const struct m_row *row);
+bool m_bound(const struct m_row *row);   /* a started owner_bound row */
+hf_ms m_act_at(const struct m_row *row); /* when peers may act on the lease */
+void m_show(struct m_call *call, struct hf_answer *answer, struct hf_item *item,
+            const struct m_row *row, bool brief);
+const char *m_token(struct model_disk *disk, const struct m_row *row);
+
+struct m_say_event {
+    const char *type;
+    const char *message;
+    const char *facts;
+};
+/* An event that is no transition. */
+void m_note(struct m_call *call, const struct m_row *row, struct m_say_event say);
+/* Into a status: all that belongs to the old one goes, one event is written. */
+void m_enter(struct m_call *call, struct m_row *row, enum hf_status to,
+             struct m_say_event say);
+/* Of each lane the best claimable row is free to go if nothing of it runs. */
+void m_lanes(struct model_disk *disk);
+bool m_lane_runs(const struct model_disk *disk, const struct m_row *row);
+
+/* Into running under a fresh lease. */
+struct m_taker {
+    const char *owner;
+    const char *incarnation;
+    const char *nonce;
+    hf_ms ttl_ms; /* 0: the policy's */
+};
+void m_acquire(struct m_call *call, struct m_row *row, const struct m_taker *taker,
+               struct m_say_event say);
+
+/* What a sweep does to one row, if anything is due. */
+enum m_swept {
+    M_NOTHING,
+    M_REQUEUED,
+    M_TIMED_OUT,
+    M_FAILED,
+    M_ABANDONED,
+    M_PROMOTED,
+    M_ESCALATED,
+    M_PUSHED,
+    M_SILENT
+};
+enum m_swept m_sweep_row(struct m_call *call, struct m_row *row);
+bool m_due(const struct m_call *call, const struct m_row *row);
+void m_sweep_all(struct m_call *call, struct hf_sweep_report *ret_report);
+bool m_attention(struct m_call *call);
+
+/* ---- policies ------------------------------------------------------------------------- */
+
+struct hf_policy m_policy_of(struct model_disk *disk, enum hf_source source,
+                             const char *kind);
+
+struct m_retry {
+    int64_t max_attempts; /* 0: not given */
+    hf_ms initial_ms;
+    hf_ms max_ms;
+    double multiplier;
+    bool jitter;
+};
+struct m_retry m_retry_read(const char *json);
+/* Is the word in the policy's list `key`? */
+bool m_retry_lists(const char *json, const char *key, const char *word);
+/* The policy with every field, as a row keeps it. */
+const char *m_retry_fixed(struct model_disk *disk, const char *json, int64_t attempts);
+bool m_retry_allows(const char *json, const char *word, bool timeout);
+hf_ms m_retry_delay(struct m_call *call, const char *json, int64_t failures);
+
+/* ---- operation ids --------------------------------------------------------------------- */
+
+/* 0: not seen before. HF_ECONFLICT: seen with other content. 1: *ret_receipt is its. */
+int m_receipt_find(struct m_call *call, const char *scope, const uint8_t asked[32],
+                   const struct m_receipt **ret_receipt);
+void m_receipt_add(struct m_call *call, const char *scope, const uint8_t asked[32],
+                   const struct hf_answer *answer);
+
+/* ---- verbs ------------------------------------------------------------------------------ */
+
+int m_create(struct hf_store *store, const struct hf_caller *who,
+             const struct hf_new *news, size_t n, unsigned flags,
+             struct hf_answer *answer, struct hf_err *err);
+/* One row made from a request; *ret_row may be one that was there. */
+int m_create_one(struct m_call *call, const struct hf_new *request,
+                 struct m_row **ret_row, bool *ret_created);
+int m_claim(struct hf_store *store, const struct hf_caller *who,
+            const struct hf_claim *claim, struct hf_answer *answer, struct hf_err *err);
+int m_change(struct hf_store *store, const struct hf_caller *who,
+             const struct hf_change *changes, size_t n, unsigned flags,
+             struct hf_answer *answer, struct hf_err *err);
+int m_renew_all(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_renew_all *renew, struct hf_answer *answer,
+                struct hf_err *err);
+void m_note_renewal(struct m_call *call, const struct m_row *row);
+int m_sweep(struct hf_store *store, const struct hf_caller *who, size_t limit,
+            struct hf_sweep_report *ret_report, struct hf_err *err);
+int m_next_due(struct hf_store *store, hf_ms *ret_at, struct hf_err *err);
+int m_get(struct hf_store *store, const char *id, struct hf_answer *answer,
+          struct hf_err *err);
+int m_list(struct hf_store *store, const struct hf_caller *who,
+           const struct hf_filter *filter, struct hf_answer *answer, struct hf_err *err);
+int m_events(struct hf_store *store, const char *id, int64_t after, size_t limit,
+             struct hf_events **ret_events, struct hf_err *err);
+int m_stats(struct hf_store *store, struct hf_stats *ret_stats, struct hf_err *err);
+int m_prune(struct hf_store *store, hf_ms older_than_ms, size_t limit, int64_t *ret_rows,
+            struct hf_err *err);
+int m_dump(struct hf_store *store, const struct hf_dump *dump, struct hf_err *err);
+int m_policy_set(struct hf_store *store, const char *scope,
+                 const struct hf_policy *policy, struct hf_err *err);
+int m_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
+                 struct hf_policy_answer **ret_answer, struct hf_err *err);
+int m_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
+                 struct hf_lease_info *ret_info, struct hf_err *err);
+int m_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,
+                  const char *token, struct hf_lease_info *ret_info, struct hf_err *err);
+int m_lease_release(struct hf_store *store, enum hf_lane lane, const char *key,
+                    const char *token, struct hf_err *err);
+int m_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
+                 struct hf_lease_info *ret_info, struct hf_err *err);
+
+#endif
