@@ -67,6 +67,8 @@ struct cli_command {
     const char *actor_kind; /* who acts when --actor does not say */
     const char *exits;      /* exit codes beside 0, 1 and 2: "3 4 5" */
     int (*run)(struct cli *cli);
+    int (*check)(
+        struct cli *cli); /* of options against each other; NULL: nothing to do */
 };
 
 struct cli_group {
@@ -123,6 +125,7 @@ struct cli {
     struct hf_buf out;
     struct hf_json writer; /* over `out` */
     struct hf_err err;
+    const char *action; /* what to do about it, where the table's is too general */
     struct hf_store *store;
     struct hf_caller who;
 };
@@ -242,8 +245,11 @@ HF_MUST_USE int cli_print_list(struct cli *cli, const struct hf_answer *answer,
                                const char *none);
 /* All that is known of one row. */
 HF_MUST_USE int cli_print_detail(struct cli *cli, const struct hf_item *item);
+/* A page of at most `limit` rows, ended at the end of an event, of the `asked` that the
+ * store was asked for: more by CLI_EVENT_PARTS - 1 where it can be. */
+#define CLI_EVENT_PARTS 3
 HF_MUST_USE int cli_print_events(struct cli *cli, const struct hf_events *events,
-                                 size_t limit);
+                                 size_t limit, size_t asked);
 
 /* The row's id for a prefix or suffix of it; a full id is taken as it is. */
 HF_MUST_USE int cli_full_id(struct cli *cli, const char *id, const char **ret_id);
@@ -278,6 +284,15 @@ const char *cli_exit_text(const char *code);
 const char *cli_next_exit(const char **at, char out[4]);
 
 /* ---- the commands ------------------------------------------------------------------- */
+
+/* Before a store is opened: what the options must be to each other. */
+int check_claim(struct cli *cli);
+int check_renew(struct cli *cli);
+int check_wait(struct cli *cli);
+int check_resume(struct cli *cli);
+int check_close_out(struct cli *cli);
+int check_list(struct cli *cli);
+int check_reconcile(struct cli *cli);
 
 int cmd_work_create(struct cli *cli);
 int cmd_work_claim(struct cli *cli);

@@ -17,6 +17,24 @@ int cli_apply(struct cli *cli, struct hf_change *change, const char *did)
     return rc;
 }
 
+int check_renew(struct cli *cli)
+{
+    bool one = cli_given(cli, "id") && cli_given(cli, "token");
+    bool some = cli_given(cli, "id") || cli_given(cli, "token") || cli_given(cli, "ttl");
+    if (cli_given(cli, "owner"))
+        return some ? hf_fail(&cli->err, HF_EINVAL, NULL,
+                              "--owner renews all leases of the owner: it takes no --id, "
+                              "--token or --ttl")
+                    : 0;
+    if (cli_given(cli, "incarnation") || cli_given(cli, "fresh"))
+        return hf_fail(&cli->err, HF_EINVAL, NULL,
+                       "--incarnation and --fresh go with --owner");
+    return one ? 0
+               : hf_fail(&cli->err, HF_EINVAL, NULL,
+                         "--id and --token are required, or --owner (holdfast work renew "
+                         "--help)");
+}
+
 /* Every lease of an owner, which takes no token: whoever can open the file may do it. */
 static int renew_all(struct cli *cli)
 {
@@ -25,10 +43,6 @@ static int renew_all(struct cli *cli)
                                   .incarnation = cli_text(cli, "incarnation"),
                                   .fresh_within_ms = cli_number(cli, "fresh", 0) };
     struct hf_answer *answer = NULL;
-    if (cli_given(cli, "id") || cli_given(cli, "token") || cli_given(cli, "ttl"))
-        return hf_fail(&cli->err, HF_EINVAL, "--owner",
-                       "--owner renews all leases of the owner: it takes no --id, "
-                       "--token or --ttl");
     int rc = hf_work_renew_all(cli->store, &cli->who, &renew, &answer, &cli->err);
     if (rc == 0)
         rc = cli_print_list(cli, answer, "no lease to renew");
@@ -42,16 +56,7 @@ int cmd_work_renew(struct cli *cli)
                                 .id = cli_text(cli, "id"),
                                 .token = cli_text(cli, "token"),
                                 .ttl_ms = cli_number(cli, "ttl", 0) };
-    if (cli_given(cli, "owner"))
-        return renew_all(cli);
-    if (cli_given(cli, "incarnation") || cli_given(cli, "fresh"))
-        return hf_fail(&cli->err, HF_EINVAL, "--owner",
-                       "--incarnation and --fresh go with --owner");
-    if (!change.id || !change.token)
-        return hf_fail(&cli->err, HF_EINVAL, "--id",
-                       "--id and --token are required, or --owner (holdfast work renew "
-                       "--help)");
-    return cli_apply(cli, &change, "renewed");
+    return cli_given(cli, "owner") ? renew_all(cli) : cli_apply(cli, &change, "renewed");
 }
 
 int cmd_work_touch(struct cli *cli)

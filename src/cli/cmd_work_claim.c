@@ -15,6 +15,14 @@ int cli_check_pid(struct cli *cli, int *ret_pid)
     return 0;
 }
 
+int check_claim(struct cli *cli)
+{
+    if (cli_given(cli, "shell") && cli_number(cli, "limit", 1) != 1)
+        return hf_fail(&cli->err, HF_EINVAL, NULL,
+                       "--shell prints one unit: leave --limit out");
+    return 0;
+}
+
 static int claim(struct cli *cli, const struct hf_claim *wanted)
 {
     struct hf_answer *answer = NULL;
@@ -30,9 +38,6 @@ int cmd_work_claim(struct cli *cli)
     int pid = 0;
     const char *id = NULL;
     int64_t limit = cli_number(cli, "limit", 1);
-    if (cli_given(cli, "shell") && limit != 1)
-        return hf_fail(&cli->err, HF_EINVAL, "--limit",
-                       "--shell prints one unit: leave --limit out");
     int rc = cli_check_pid(cli, &pid);
     if (rc == 0)
         rc = cli_full_id(cli, cli_text(cli, "id"), &id);

@@ -21,13 +21,17 @@ static size_t wanted_statuses(const struct cli *cli, enum hf_status *out)
     return kept;
 }
 
+int check_list(struct cli *cli)
+{
+    if (cli_given(cli, "all") && cli_given(cli, "status"))
+        return hf_fail(&cli->err, HF_EINVAL, NULL,
+                       "--all and --status exclude each other");
+    return 0;
+}
+
 int cmd_work_list(struct cli *cli)
 {
     enum hf_status statuses[HF_STATUS_COUNT];
-    if (cli_given(cli, "all") && cli_given(cli, "status"))
-        return hf_fail(&cli->err, HF_EINVAL, "--all",
-                       "--all and --status exclude each "
-                       "other");
     struct hf_filter filter = {
         .size = sizeof(filter),
         .statuses = statuses,
@@ -64,10 +68,13 @@ int cmd_work_events(struct cli *cli)
 {
     struct hf_events *events = NULL;
     size_t limit = (size_t)cli_number(cli, "limit", EVENTS_LIMIT);
+    size_t asked = limit + CLI_EVENT_PARTS - 1;
+    if (asked > (size_t)HF_MAX_PAGE)
+        asked = (size_t)HF_MAX_PAGE;
     int rc = hf_work_events(cli->store, &cli->who, cli_text(cli, "id"),
-                            cli_number(cli, "after", 0), limit, &events, &cli->err);
+                            cli_number(cli, "after", 0), asked, &events, &cli->err);
     if (rc == 0)
-        rc = cli_print_events(cli, events, limit);
+        rc = cli_print_events(cli, events, limit, asked);
     hf_events_free(events);
     return rc;
 }

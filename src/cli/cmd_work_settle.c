@@ -3,6 +3,30 @@
 
 #include <string.h>
 
+int check_wait(struct cli *cli)
+{
+    if (cli_given(cli, "timeout") && cli_number(cli, "timeout", 0) == 0)
+        return hf_fail(&cli->err, HF_EINVAL, NULL,
+                       "--timeout must be above 0; leave it out for the policy's");
+    return 0;
+}
+
+int check_resume(struct cli *cli)
+{
+    if (cli_given(cli, "id") == cli_given(cli, "ref"))
+        return hf_fail(&cli->err, HF_EINVAL, NULL,
+                       "give --id or --ref, and not both (holdfast work resume --help)");
+    return 0;
+}
+
+int check_close_out(struct cli *cli)
+{
+    if (cli_given(cli, "token") == cli_given(cli, "authority"))
+        return hf_fail(&cli->err, HF_EINVAL, NULL,
+                       "give --token, or --authority for an externally owned unit");
+    return 0;
+}
+
 int cmd_work_wait(struct cli *cli)
 {
     bool user = strcmp(cli_text(cli, "kind"), "user") == 0;
@@ -17,18 +41,12 @@ int cmd_work_wait(struct cli *cli)
         .escalate_after_ms = cli_number(cli, "escalate-after", 0),
         .escalate = cli_text(cli, "escalate"),
     };
-    if (cli_given(cli, "timeout") && change.timeout_ms == 0)
-        return hf_fail(&cli->err, HF_EINVAL, "--timeout",
-                       "--timeout must be above 0; leave it out for the policy's");
     return cli_apply(cli, &change, "waiting:");
 }
 
 int cmd_work_resume(struct cli *cli)
 {
     int pid = 0;
-    if (cli_given(cli, "id") == cli_given(cli, "ref"))
-        return hf_fail(&cli->err, HF_EINVAL, "--id",
-                       "give --id or --ref, and not both (holdfast work resume --help)");
     int rc = cli_check_pid(cli, &pid);
     if (rc)
         return rc;
@@ -61,9 +79,6 @@ int cmd_work_close_out(struct cli *cli)
     };
     change.outputs = cli_texts(cli, "output", &change.output_count);
     change.evidence = cli_texts(cli, "evidence", &change.evidence_count);
-    if (!change.token == !change.authority)
-        return hf_fail(&cli->err, HF_EINVAL, "--token",
-                       "give --token, or --authority for an externally owned unit");
     return cli_apply(cli, &change, "closed");
 }
 

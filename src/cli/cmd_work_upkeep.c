@@ -186,6 +186,16 @@ static void print_reconciled(struct cli *cli, const struct hf_sweep_report *swee
     }
 }
 
+int check_reconcile(struct cli *cli)
+{
+    bool whose = cli_given(cli, "owner") || cli_given(cli, "incarnation");
+    if (whose && !cli_given(cli, "pointer"))
+        return hf_fail(&cli->err, HF_EINVAL, NULL,
+                       "--owner and --incarnation say whose pointer it is: --pointer is "
+                       "missing");
+    return 0;
+}
+
 int cmd_work_reconcile(struct cli *cli)
 {
     struct hf_sweep_report sweep;
@@ -193,10 +203,6 @@ int cmd_work_reconcile(struct cli *cli)
     struct hf_pointer_plan plan = { .path = cli_text(cli, "pointer"),
                                     .owner = cli_text(cli, "owner"),
                                     .incarnation = cli_text(cli, "incarnation") };
-    if (!plan.path && (plan.owner || plan.incarnation))
-        return hf_fail(&cli->err, HF_EINVAL, "--pointer",
-                       "--owner and --incarnation say whose pointer it is: --pointer is "
-                       "missing");
     int rc = hf_sweep_all(cli->store, &cli->who, &sweep, &cli->err);
     if (rc == 0 && plan.path)
         rc = hf_pointer_reconcile(cli->store, &cli->who, &plan, &report, &cli->err);

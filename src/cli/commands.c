@@ -138,9 +138,9 @@ const struct cli_command cli_policy_commands[] = {
       "field that is not given is not set in this scope. A retry policy is fixed when a "
       "unit is created, lease timings when it is claimed.",
       policy_set_options, policy_set_examples, CLI_STORE, "human", "6 8 9",
-      cmd_policy_set },
+      cmd_policy_set, NULL },
     { "policy show", "show the policy in force", NULL, policy_show_options,
-      policy_show_examples, CLI_STORE, "human", "6 9", cmd_policy_show },
+      policy_show_examples, CLI_STORE, "human", "6 9", cmd_policy_show, NULL },
     { .path = NULL },
 };
 
@@ -154,11 +154,11 @@ static const struct cli_example bump_examples[] = {
 };
 
 const struct cli_command cli_store_commands[] = {
-    { "store bump", "begin a new history: every token given out before is refused",
+    { "store bump", "begin a new history: earlier tokens are refused",
       "A step of a restore. Holders of the old history are refused at once; their work "
       "is "
       "taken by others only when its lease lapses or their death is proven.",
-      no_options, bump_examples, CLI_MUST_EXIST, "human", "3 6 8 9", cmd_store_bump },
+      no_options, bump_examples, CLI_MUST_EXIST, "human", "6 8 9", cmd_store_bump, NULL },
     { .path = NULL },
 };
 
@@ -225,22 +225,22 @@ const struct cli_command cli_top_commands[] = {
       "line an action is written to standard error; with --json they are JSON lines, and "
       "the totals are printed at the end. Choose an interval of at most a third of the "
       "shortest lease that it renews.",
-      monitor_options, monitor_examples, 0, NULL, "6 8 9", cmd_monitor },
+      monitor_options, monitor_examples, 0, NULL, "6 8 9", cmd_monitor, NULL },
     { "migrate", "bring the store to this version's schema",
       "Every command does so when it opens a store; this one does nothing else.",
-      migrate_options, migrate_examples, 0, NULL, "6 8 9", cmd_migrate },
+      migrate_options, migrate_examples, 0, NULL, "6 8 9", cmd_migrate, NULL },
     { "doctor", "check store, schema, clock, disk, leases and trails",
       "Folds every trail of events again and compares it with its row. Says what to do "
       "about each finding; exits with 9 when something is wrong.",
-      no_options, doctor_examples, CLI_MUST_EXIST, NULL, "3 6 9", cmd_doctor },
+      no_options, doctor_examples, CLI_MUST_EXIST, NULL, "6 9", cmd_doctor, NULL },
     { "limits", "list every limit", NULL, no_options, limits_examples, 0, NULL, NULL,
-      cmd_limits },
+      cmd_limits, NULL },
     { "version", "print the versions of program, schema and SQLite", NULL, no_options,
-      version_examples, 0, NULL, NULL, cmd_version },
+      version_examples, 0, NULL, NULL, cmd_version, NULL },
     { "__man", "print a manual page", NULL, man_options, NULL, CLI_HIDDEN, NULL, "3",
-      cmd_man },
+      cmd_man, NULL },
     { "__completion", "print the completion for bash", NULL, no_options, NULL, CLI_HIDDEN,
-      NULL, NULL, cmd_completion },
+      NULL, NULL, cmd_completion, NULL },
     { .path = NULL },
 };
 

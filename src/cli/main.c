@@ -27,6 +27,7 @@ static void begin(struct cli *cli)
     cli->stdout_closed = was_closed(STDOUT_FILENO);
     (void)was_closed(STDERR_FILENO); /* what is said there is lost, as its user asked */
     (void)signal(SIGPIPE, SIG_IGN);  /* a closed pipe is a failed write, and told */
+    (void)signal(SIGXFSZ, SIG_IGN);  /* and so is a file over its limit */
     cli->colour = isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && *term &&
                   !(term[0] == 'd' && term[1] == 'u'); /* dumb */
     hf_arena_init(&cli->arena, hf_alloc_system());
@@ -76,7 +77,9 @@ static int run(struct cli *cli, int argc, char **argv)
         return cmd_version(cli);
     if (!cli->command)
         return incomplete(cli);
-    rc = cli_set_caller(cli);
+    rc = cli->command->check ? cli->command->check(cli) : 0;
+    if (rc == 0)
+        rc = cli_set_caller(cli);
     if (rc == 0 && (cli->command->flags & (CLI_STORE | CLI_MUST_EXIST)))
         rc = cli_open_store(cli);
     return rc ? rc : cli->command->run(cli);

@@ -126,12 +126,12 @@ int cli_open_store(struct cli *cli)
     bool absent = path && stat(path, &at) != 0 && errno == ENOENT;
     bool must_exist = (cli->command->flags & CLI_MUST_EXIST) != 0;
     if (absent && must_exist)
-        return hf_fail(
-            &cli->err, HF_ENOTFOUND, "--db",
-            "there is no store at %.150s yet (`holdfast work create` makes it)", path);
+        cli->action = "check --db and HOLDFAST_DB; `holdfast work create` makes a store";
     struct hf_store_options options = { .size = sizeof(options),
                                         .must_exist = must_exist };
     rc = hf_store_open(url, &options, &cli->store, &cli->err);
+    if (rc == 0)
+        cli->action = NULL;
     if (rc == 0 && absent && stat(path, &at) == 0)
         cli_note(cli, "made the store %s", path);
     return rc;

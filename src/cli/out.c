@@ -125,16 +125,31 @@ int cli_flush_some(struct cli *cli)
     return cli->out.len >= FLUSH_BYTES || hf_buf_state(&cli->out) ? cli_flush(cli) : 0;
 }
 
+/* A message names the field at fault, also where the library's text does not. */
+static const char *message_of(const struct cli *cli, int code, char out[320])
+{
+    const struct hf_err *err = &cli->err;
+    const char *text = *err->message ? err->message : hf_err_text(code);
+    bool named = !*err->field || strstr(text, err->field);
+    (void)snprintf(out, 320, "%s%s%s", named ? "" : err->field, named ? "" : ": ", text);
+    return out;
+}
+
+static const char *action_of(const struct cli *cli, int code)
+{
+    return cli->action ? cli->action : hf_err_action(code);
+}
+
 void cli_put_error(struct cli *cli, int code)
 {
     struct hf_json *json = &cli->writer;
-    const char *message = cli->err.message;
+    char message[320];
     hf_json_key(json, "error");
     hf_json_object(json);
     hf_json_put_str(json, "code", hf_err_wire(code));
-    hf_json_put_str(json, "message", *message ? message : hf_err_text(code));
+    hf_json_put_str(json, "message", message_of(cli, code, message));
     hf_json_put_str(json, "class", hf_class_name(hf_err_class(code)));
-    hf_json_put_str(json, "action", hf_err_action(code));
+    hf_json_put_str(json, "action", action_of(cli, code));
     hf_json_put_bool(json, "retryable", hf_err_class(code) == HF_CLASS_RETRYABLE);
     hf_json_end(json);
 }
@@ -151,16 +166,17 @@ static void report_envelope(struct cli *cli, int code)
 
 int cli_report(struct cli *cli, int code)
 {
-    const char *message = *cli->err.message ? cli->err.message : hf_err_text(code);
+    char message[320];
+    bool usage = code == HF_EINVAL && !*cli->err.field; /* says itself what to do */
     bool envelope = cli->json && !cli->stdout_closed && !cli->wrote;
     if (envelope && !cli->reported)
         report_envelope(cli, code);
     if ((envelope || cli->reported) && cli_flush(cli) == 0)
         return hf_err_exit(code);
     /* Nowhere is left to say that stderr failed too; the exit code tells. */
-    (void)fprintf(stderr, "holdfast: %s\n", message);
-    if (*hf_err_action(code))
-        (void)fprintf(stderr, "  what to do: %s\n", hf_err_action(code));
+    (void)fprintf(stderr, "holdfast: %s\n", message_of(cli, code, message));
+    if (!usage)
+        (void)fprintf(stderr, "  what to do: %s\n", action_of(cli, code));
     return hf_err_exit(code);
 }
 

@@ -428,14 +428,35 @@ int cli_print_detail(struct cli *cli, const struct hf_item *item)
 
 /* ---- events ------------------------------------------------------------------------ */
 
-static int json_events(struct cli *cli, const struct hf_events *events, size_t limit)
+static int64_t event_id(const struct hf_events *events, size_t i)
+{
+    return hf_events_at(events, i)->event_id;
+}
+
+/* A cursor names an event, and one event may be several rows (a transition, the lease that
+ * it took, the one that it gave back), so a page ends at the end of an event. `asked` is
+ * what the store was asked for: when it gave as much, the last event may be cut. */
+static size_t whole_events(const struct hf_events *events, size_t limit, size_t asked)
+{
+    size_t count = hf_events_count(events), whole = count;
+    if (count == asked) {
+        while (whole > 0 && event_id(events, whole - 1) == event_id(events, count - 1))
+            whole--;
+        whole = whole ? whole : count;
+    }
+    size_t shown = whole < limit ? whole : limit;
+    while (shown < whole && event_id(events, shown) == event_id(events, shown - 1))
+        shown++;
+    return shown;
+}
+
+static int json_events(struct cli *cli, const struct hf_events *events, size_t shown)
 {
     int rc = 0;
-    size_t count = hf_events_count(events);
     cli_ok_begin(cli);
     hf_json_key(&cli->writer, "items");
     hf_json_array(&cli->writer);
-    for (size_t i = 0; rc == 0 && i < count; i++) {
+    for (size_t i = 0; rc == 0 && i < shown; i++) {
         hf_json_object(&cli->writer);
         for (size_t f = 0; f < hf_event_field_count; f++)
             json_field(cli, &hf_event_fields[f], hf_events_at(events, i), false);
@@ -446,10 +467,10 @@ static int json_events(struct cli *cli, const struct hf_events *events, size_t l
         return rc;
     hf_json_end(&cli->writer);
     hf_json_key(&cli->writer, "next");
-    if (count < limit || count == 0)
+    if (shown == hf_events_count(events))
         hf_json_null(&cli->writer);
     else
-        hf_json_i64(&cli->writer, hf_events_at(events, count - 1)->event_id);
+        hf_json_i64(&cli->writer, event_id(events, shown - 1));
     cli_ok_end(cli);
     return 0;
 }
@@ -478,25 +499,26 @@ static void event_row(struct cli_table *table, const struct hf_event *event)
     cli_table_row(table, cells, 3, cli_status_colour(event->to_status));
 }
 
-int cli_print_events(struct cli *cli, const struct hf_events *events, size_t limit)
+int cli_print_events(struct cli *cli, const struct hf_events *events, size_t limit,
+                     size_t asked)
 {
     static const char *const titles[] = { ">EVENT", "WHEN",  "TYPE",
                                           "CHANGE", "ACTOR", "NOTE" };
-    size_t count = hf_events_count(events);
+    size_t shown = whole_events(events, limit, asked);
     if (cli->json)
-        return json_events(cli, events, limit);
-    if (count == 0) {
+        return json_events(cli, events, shown);
+    if (shown == 0) {
         cli_put(cli, "no events\n");
         return 0;
     }
     struct cli_table table;
     cli_table_begin(&table, cli, titles, sizeof(titles) / sizeof(titles[0]));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < shown; i++)
         event_row(&table, hf_events_at(events, i));
     int rc = cli_table_end(&table);
-    if (rc == 0 && count >= limit)
+    if (rc == 0 && shown < hf_events_count(events))
         cli_note(cli, "there is more: --after %lld",
-                 (long long)hf_events_at(events, count - 1)->event_id);
+                 (long long)event_id(events, shown - 1));
     return rc;
 }
 
