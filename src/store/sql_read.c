@@ -293,35 +293,48 @@ int sql_stats(struct hf_store *base, struct hf_stats *ret_stats, struct hf_err *
 
 /* ---- everything, for comparing stores ---------------------------------------------- */
 
-static int dump_row(struct hf_store *base, const struct hf_dump *dump,
-                    const struct hf_row *row, struct hf_err *err)
+static int dump_rows(const struct hf_call *rows, const struct hf_dump *dump,
+                     struct hf_err *err)
 {
-    struct hf_events *events = hf_events_new(base->alloc);
-    if (!events)
-        return hf_fail_plain(err, HF_ENOMEM);
-    struct hf_work shown = row->w;
-    shown.status = hf_status_word(row->status);
-    dump->row(dump->user, &shown, row->settled_verb, row->lease_check_at,
-              row->lease_store);
-    int rc = read_trail(base, row->w.work_id, 0, (size_t)INT32_MAX, events, err);
-    for (size_t i = 0; rc == 0 && i < hf_events_count(events); i++)
-        dump->event(dump->user, hf_events_at(events, i));
-    hf_events_free(events);
-    return rc;
+    for (size_t i = 0; i < rows->out_count; i++) {
+        struct hf_row row;
+        int rc = hf_row_read(rows, i, &row, err);
+        if (rc)
+            return rc;
+        dump->row(dump->user, &row.w, row.settled_verb, row.lease_check_at,
+                  row.lease_store);
+    }
+    return 0;
+}
+
+/* Texts are borrowed from the results. */
+static void dump_events(const struct hf_call *rows, const struct hf_dump *dump)
+{
+    for (size_t i = 0; i < rows->out_count; i++) {
+        struct hf_event event = { 0 };
+        for (size_t f = 0; f < hf_event_field_count; f++) {
+            const struct hf_field *field = &hf_event_fields[f];
+            void *at = (char *)&event + field->offset;
+            if (field->kind == HF_FIELD_I64)
+                *(int64_t *)at = hf_cell_i64(rows, i, f);
+            else
+                *(const char **)at = hf_cell_text(rows, i, f);
+        }
+        dump->event(dump->user, &event);
+    }
 }
 
 int sql_dump(struct hf_store *base, const struct hf_dump *dump, struct hf_err *err)
 {
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&ops, HF_SQL_WORK_DUMP, HF_ANY_COUNT);
+    size_t rows = hf_ops_call(&ops, HF_SQL_WORK_DUMP, HF_ANY_COUNT);
+    size_t events = hf_ops_call(&ops, HF_SQL_EVENT_DUMP, HF_ANY_COUNT);
     int rc = hf_ops_read(&ops, err);
-    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
-        struct hf_row row;
-        rc = hf_row_read(hf_ops_result(&ops, 0), i, &row, err);
-        if (rc == 0)
-            rc = dump_row(base, dump, &row, err);
-    }
+    if (rc == 0)
+        rc = dump_rows(hf_ops_result(&ops, rows), dump, err);
+    if (rc == 0)
+        dump_events(hf_ops_result(&ops, events), dump);
     hf_ops_fini(&ops);
     return rc;
 }

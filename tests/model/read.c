@@ -138,11 +138,9 @@ int m_dump(struct hf_store *store, const struct hf_dump *dump, struct hf_err *er
         const struct m_row *row = &call.disk->rows.at[i];
         dump->row(dump->user, &row->w, row->settled_verb, row->check_at,
                   row->lease_store);
-        for (size_t k = 0; k < call.disk->events.count; k++) {
-            if (call.disk->events.at[k].seq == row->seq)
-                dump->event(dump->user, &call.disk->events.at[k].e);
-        }
     }
+    for (size_t i = 0; i < call.disk->events.count; i++)
+        dump->event(dump->user, &call.disk->events.at[i].e);
     return 0;
 }
 

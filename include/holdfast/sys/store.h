@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* For comparing stores: every row and every event in order, raw. */
+/* For comparing stores: every row in order of creation, then every event in order, raw. */
 struct hf_dump {
     void *user;
     void (*row)(void *user, const struct hf_work *work, const char *settled_verb,
