@@ -1,0 +1,111 @@
+"""What the tests of the program share: a scratch folder, and running the program in it."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HOLDFAST = os.environ["HOLDFAST"]
+
+
+class Result:
+    def __init__(self, done):
+        self.code = done.returncode
+        self.out = done.stdout
+        self.err = done.stderr
+
+    @property
+    def json(self):
+        """The one object that an invocation prints."""
+        if not self.out.endswith("\n") or self.out.count("\n") != 1:
+            raise AssertionError(f"not one line: {self.out!r} {self.err!r}")
+        return json.loads(self.out)
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="holdfast-cli-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = scratch.name
+        self.db = os.path.join(self.folder, "work.db")
+        self.env = {
+            "PATH": os.path.dirname(HOLDFAST) + ":/usr/bin:/bin",
+            "HOME": self.folder,
+            "HOLDFAST_DB": self.db,
+            "USER": "tester",
+            **{k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")},
+        }
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def file(self, name, content):
+        with open(self.path(name), "wb") as out:
+            out.write(content if isinstance(content, bytes) else content.encode())
+        return self.path(name)
+
+    def run_raw(self, *args, stdin=b"", **kwargs):
+        kwargs.setdefault("env", self.env)
+        return subprocess.run([HOLDFAST, *args], input=stdin, capture_output=True,
+                              cwd=self.folder, timeout=50, check=False, **kwargs)
+
+    def cli(self, *args, code=0, stdin=b""):
+        done = self.run_raw(*args, stdin=stdin)
+        done.stdout = done.stdout.decode()
+        done.stderr = done.stderr.decode()
+        result = Result(done)
+        self.assertEqual(result.code, code, f"{args}: {result.out}{result.err}")
+        return result
+
+    def ok(self, *args, stdin=b""):
+        """The envelope of a success."""
+        answer = self.cli("--json", *args, stdin=stdin).json
+        self.assertIs(answer["ok"], True)
+        return answer
+
+    def refused(self, code, wire, *args, stdin=b""):
+        """The message of a refusal, after a look at the whole envelope."""
+        result = self.cli("--json", *args, code=code, stdin=stdin)
+        answer = result.json
+        self.assertEqual(set(answer), {"ok", "error"})
+        self.assertIs(answer["ok"], False)
+        error = answer["error"]
+        self.assertEqual(set(error), {"code", "message", "class", "action", "retryable"})
+        self.assertEqual(error["code"], wire, error)
+        self.assertIn(error["class"], ("retryable", "terminal", "unknown"))
+        self.assertEqual(error["retryable"], error["class"] == "retryable")
+        self.assertTrue(error["message"] and error["action"])
+        self.assertEqual(result.err, "")
+        plain = self.cli(*args, code=code, stdin=stdin)
+        self.assertEqual(plain.out, "")
+        self.assertIn("holdfast: ", plain.err)
+        return error["message"]
+
+    def create(self, source_id="s1", *args):
+        return self.ok("work", "create", "--source", "manual", "--source-id", source_id,
+                       *args)["work"]
+
+    def claim(self, *args):
+        """The one unit that this claim takes."""
+        items = self.ok("work", "claim", "--owner", "w1", *args)["items"]
+        self.assertEqual(len(items), 1)
+        return items[0]
+
+    def held(self, source_id="s1", *args):
+        self.create(source_id, *args)
+        work = self.claim()
+        return work["work_id"], work["lease_token"]
+
+    def rows(self):
+        """How many rows there are, of any status."""
+        if not os.path.exists(self.db):
+            return 0
+        return len(self.ok("work", "list", "--all")["items"])
+
+
+def main():
+    unittest.main(verbosity=1, argv=sys.argv)
