@@ -25,6 +25,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include <holdfast/limits.h>
 #include <holdfast/sys/driver.h>
@@ -119,7 +120,8 @@ struct lite_page {
     _Atomic int64_t commit_seq; /* of the last durable commit that somebody saw */
     _Atomic int64_t incarnation;
     char store_id[40];
-    _Atomic uint32_t turn_word; /* bumped at each release of the lock */
+    _Atomic int32_t schema_version; /* that the store has by now */
+    _Atomic uint32_t turn_word;     /* bumped at each release of the lock */
     _Atomic uint32_t write_word;
     _Atomic uint32_t bells[LITE_BELLS];
 };
@@ -215,6 +217,7 @@ struct lite {
     bool inline_mode;
     bool system_clock;
     hf_ms busy_ms;
+    pid_t pid; /* that opened it: a handle does not survive a fork */
     int schema_version;
     char store_id[40];
 
@@ -307,7 +310,7 @@ HF_MUST_USE int lite_clock_settle(struct lite *lite, const struct lite_clock_row
 
 /* lite_migrate.c. Under the turnstile; brings the schema up to date. */
 HF_MUST_USE int lite_migrate(struct lite *lite, bool may_change, struct hf_err *err);
-/* 0, or HF_ENOTSTORE: the file holds something else. */
+/* 0, or HF_ENOTSTORE: the file holds something else. In a transaction, or in turn. */
 HF_MUST_USE int lite_check_kind(struct lite_conn *conn, bool *ret_empty,
                                 struct hf_err *err);
 
@@ -344,7 +347,8 @@ HF_MUST_USE int lite_store_read(struct lite_conn *conn,
 
 /* lite_group.c */
 void lite_group_init(struct lite *lite);
-void lite_group_fini(struct lite *lite); /* answers all that was submitted */
+void lite_group_stop(struct lite *lite); /* answers all that was submitted */
+void lite_group_fini(struct lite *lite); /* when nobody can want the lead any more */
 int lite_group_run(struct lite *lite, struct hf_batch *batch, struct hf_err *err);
 /* Waits for the lead and the store's turn without a batch: for work on the store that no
  * writer may see half done. */
@@ -366,6 +370,8 @@ void lite_checkpoint_fini(struct lite *lite);
 void lite_checkpoint_look(struct lite *lite);
 
 /* lite_open.c */
+/* May this handle still be used? Not after a fork, nor after a newer program migrated. */
+HF_MUST_USE int lite_usable(const struct lite *lite, struct hf_err *err);
 void lite_sync_init(pthread_mutex_t *lock, pthread_cond_t *cond); /* either may be NULL */
 void lite_sync_fini(pthread_mutex_t *lock, pthread_cond_t *cond);
 

@@ -337,7 +337,7 @@ void lite_group_init(struct lite *lite)
     lite_sync_init(&lite->group.lock, &lite->group.wake);
 }
 
-void lite_group_fini(struct lite *lite)
+void lite_group_stop(struct lite *lite)
 {
     struct lite_group *group = &lite->group;
     lock(group);
@@ -349,5 +349,9 @@ void lite_group_fini(struct lite *lite)
         int rc = pthread_join(group->thread, NULL);
         hf_assert(rc == 0);
     }
-    lite_sync_fini(&group->lock, &group->wake);
+}
+
+void lite_group_fini(struct lite *lite)
+{
+    lite_sync_fini(&lite->group.lock, &lite->group.wake);
 }

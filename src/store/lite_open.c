@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/ident.h"
 #include "base/text.h"
@@ -32,6 +33,21 @@ void lite_sync_fini(pthread_mutex_t *lock, pthread_cond_t *cond)
     hf_assert(rc == 0); /* nobody may be in a call */
 }
 
+int lite_usable(const struct lite *lite, struct hf_err *err)
+{
+    if (getpid() != lite->pid)
+        return hf_fail(err, HF_EINVAL, NULL,
+                       "the store was opened before a fork: open it again");
+    int now = atomic_load_explicit(&lite->side.page->schema_version,
+                                   memory_order_relaxed);
+    if (now != lite->schema_version)
+        return hf_fail(err, HF_ESCHEMA, "db",
+                       "another program has since brought the store from schema version "
+                       "%d to %d",
+                       lite->schema_version, now);
+    return 0;
+}
+
 static int run(struct hf_sql *sql, struct hf_batch *batch, struct hf_err *err)
 {
     struct lite *lite = lite_of(sql);
@@ -46,8 +62,9 @@ static void close_handle(struct hf_sql *sql)
 {
     struct lite *lite = lite_of(sql);
     const struct hf_alloc *alloc = lite->alloc;
-    lite_group_fini(lite);
+    lite_group_stop(lite);
     lite_checkpoint_fini(lite);
+    lite_group_fini(lite);
     lite_readers_fini(lite);
     lite_conn_free(lite->watch.conn);
     lite_sync_fini(&lite->watch.lock, NULL);
@@ -114,6 +131,7 @@ static struct lite *new_handle(const char *path, const struct hf_sql_options *op
         .memory = hf_same(path, ":memory:"),
         .inline_mode = options->inline_mode,
         .busy_ms = options->busy_ms > 0 ? options->busy_ms : HF_MAX_STORE_WAIT_MS,
+        .pid = getpid(),
         .side.fd = -1,
     };
     lite->read_only = options->read_only && !lite->memory;
@@ -169,6 +187,19 @@ static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
     return 0;
 }
 
+/* Later connections and the sidecar must be of the same file whatever the working directory
+ * is by then, and whichever symbolic link led here. */
+static int use_full_path(struct lite *lite, struct hf_err *err)
+{
+    const char *full = sqlite3_db_filename(lite->writer.db, "main");
+    char *path = full ? copy_text(lite->alloc, full) : NULL;
+    if (!path)
+        return hf_fail_plain(err, HF_ENOMEM);
+    lite->alloc->free(lite->alloc->user, lite->path);
+    lite->path = path;
+    return 0;
+}
+
 static int open_writer(struct lite *lite, struct hf_err *err)
 {
     int rc = lite_conn_open(lite, LITE_WRITES, &lite->writer, err);
@@ -178,7 +209,7 @@ static int open_writer(struct lite *lite, struct hf_err *err)
         rc = HF_EREADONLY;
     if (rc == HF_EREADONLY)
         return hf_fail(err, rc, "db", "%s cannot be written", lite->path);
-    return rc;
+    return rc == 0 && !lite->memory ? use_full_path(lite, err) : rc;
 }
 
 /* Needs the database for itself for a moment, once in its life. */
@@ -213,7 +244,8 @@ static int judge(struct lite *lite, struct lite_store_facts *facts, bool *ret_ch
     const struct lite_page *page = side->page;
     bool same = side->known &&
                 memcmp(page->store_id, lite->store_id, sizeof(page->store_id)) == 0;
-    bool behind = same && atomic_load(&page->commit_seq) > facts->commit_seq;
+    bool behind = same && (atomic_load(&page->commit_seq) > facts->commit_seq ||
+                           atomic_load(&page->incarnation) > facts->incarnation);
     if (!behind && same)
         return 0;
     if (!side->alone && (behind || side->known))
@@ -329,7 +361,7 @@ static int settle(struct lite *lite, struct hf_err *err)
     if (rc == 0 && changed)
         rc = lite_txn_end(lite, ++facts.commit_seq, err);
     lite_roll_back(conn); /* read only, or failed: nothing to keep */
-    if (rc == 0 && !lite->read_only)
+    if (rc == 0 && (!lite->read_only || lite->side.fd < 0))
         lite_side_adopt(lite, &facts);
     return rc;
 }
@@ -352,10 +384,23 @@ static int open_in_turn(struct lite *lite, const struct hf_sql_options *options,
     return rc;
 }
 
+/* Before anything is written or waited for. One snapshot, since another process may be
+ * making the store just now. */
+static int check_first(struct lite *lite, struct hf_err *err)
+{
+    bool empty;
+    struct lite_conn *conn = &lite->writer;
+    int begun = lite_control(conn, LITE_BEGIN_READ);
+    if (begun != SQLITE_OK)
+        return lite_fail(conn->db, begun, "BEGIN", err);
+    int rc = lite_check_kind(conn, &empty, err);
+    lite_roll_back(conn);
+    return rc;
+}
+
 static int open_store(struct lite *lite, const struct hf_sql_options *options,
                       struct hf_err *err)
 {
-    bool empty;
     int rc = find_own(lite, err);
     if (rc == 0)
         rc = lite_clock_identify(lite, err);
@@ -364,7 +409,7 @@ static int open_store(struct lite *lite, const struct hf_sql_options *options,
     if (rc == 0)
         rc = open_writer(lite, err);
     if (rc == 0)
-        rc = lite_check_kind(&lite->writer, &empty, err);
+        rc = check_first(lite, err);
     if (rc == 0)
         rc = lite_side_open(lite, err);
     if (rc == 0 && !lite->read_only)
@@ -401,6 +446,8 @@ int lite_open_with(const char *path, const struct hf_sql_options *options,
     int rc = read_options(options, &known, err);
     if (rc != 0)
         return rc;
+    if (!sqlite3_threadsafe())
+        return hf_fail(err, HF_EINTERNAL, NULL, "this SQLite was built without threads");
     if (!path || !path[0])
         return hf_fail(err, HF_EINVAL, "db", "a path is needed");
     struct lite *lite = new_handle(path, &known, inner);

@@ -86,7 +86,9 @@ static int run_on(struct lite_conn *conn, struct hf_batch *batch, struct hf_err 
 int lite_read_run(struct lite *lite, struct hf_batch *batch, struct hf_err *err)
 {
     struct lite_conn *conn;
-    int rc = take(lite, &conn, err);
+    int rc = lite_usable(lite, err);
+    if (rc == 0)
+        rc = take(lite, &conn, err);
     if (rc != 0)
         return rc;
     rc = run_on(conn, batch, err);

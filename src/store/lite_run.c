@@ -174,6 +174,10 @@ static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_ca
         return hf_fail(err, HF_EINTERNAL, NULL,
                        "statement %s takes %u arguments and was given %u", name,
                        stmt->width, call->width);
+    /* SQLite would say so too, but not on a memory store's only connection. */
+    if (batch->read_only && !stmt->reads)
+        return hf_fail(err, HF_EREADONLY, NULL, "statement %s writes, in a batch to read",
+                       name);
     for (uint32_t set = 0; rc == 0 && set < call->rows; set++)
         rc = run_set(conn, stmt, batch, call, set, err);
     if (rc != 0 || call->expect == HF_ANY_COUNT)

@@ -40,8 +40,8 @@ static void answer_all(struct lite_member *const *members, size_t count, int rc,
     }
 }
 
-/* The file that SQLite holds open is no longer the one at the path: what we commit there,
- * nobody will ever read. */
+/* The file that SQLite holds open may no longer be the one at the path: what we commit
+ * there, nobody will ever read. */
 static int check_not_moved(struct lite *lite, struct hf_err *err)
 {
     int moved = 0;
@@ -97,7 +97,9 @@ static int store_write(struct lite_conn *conn, int64_t seq, struct hf_err *err)
 int lite_txn_begin(struct lite *lite, int64_t *ret_seq, struct hf_err *err)
 {
     struct lite_conn *conn = &lite->writer;
-    int rc = check_not_moved(lite, err);
+    int rc = lite_usable(lite, err);
+    if (rc == 0)
+        rc = check_not_moved(lite, err);
     if (rc != 0)
         return rc;
     int begun = lite_control(conn, LITE_BEGIN_WRITE);

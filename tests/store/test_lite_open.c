@@ -385,6 +385,58 @@ static void a_large_file_in_the_sidecars_place_is_left_alone(void **state)
     assert_int_equal(at.st_size, 10000);
 }
 
+static void a_store_migrated_by_another_program_is_left_alone(void **state)
+{
+    struct kit *kit = *state;
+    struct hf_sql *newer = NULL;
+    kit->tables.migration_count = 1;
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    kit->tables.migration_count = 2;
+    assert_int_equal(kit_try(kit, kit->path, NULL, &newer), 0);
+    assert_int_equal(kit_put_one(kit->sql, 2, "ann", 1), HF_ESCHEMA);
+    assert_int_equal(kit_put_one(newer, 2, "ann", 1), 0);
+    newer->methods->close(newer);
+}
+
+static void a_handle_does_not_survive_a_fork(void **state)
+{
+    struct kit *kit = *state;
+    kit_open(kit);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(-kit_put_one(kit->sql, 1, "ann", 1));
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WEXITSTATUS(status), -HF_EINVAL);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+}
+
+static void links_and_folders_lead_to_one_store(void **state)
+{
+    struct kit *kit = *state;
+    struct hf_sql *second = NULL;
+    char link[160];
+    char before[400];
+    kit_name(link, sizeof(link), kit->folder, "link.db");
+    assert_non_null(getcwd(before, sizeof(before)));
+    assert_int_equal(chdir(kit->folder), 0);
+    int rc = kit_try(kit, "test.db", NULL, &kit->sql);
+    assert_int_equal(chdir(before), 0);
+    assert_int_equal(rc, 0);
+    assert_int_equal(symlink(kit->path, link), 0);
+    assert_int_equal(kit_try(kit, link, NULL, &second), 0);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    assert_int_equal(kit_put_one(second, 2, "ann", 1), 0);
+    assert_int_equal(kit_rows(kit->sql), 2); /* a connection opened after the chdir */
+    assert_ptr_not_equal(lite_of(kit->sql)->side.page, lite_of(second)->side.page);
+    uint32_t seen = second->methods->bell_seen(second, 9);
+    kit->sql->methods->bell_ring(kit->sql, 9, 1);
+    assert_int_not_equal(second->methods->bell_seen(second, 9), seen);
+    second->methods->close(second);
+}
+
 static void facts_are_one_json_object(void **state)
 {
     struct kit *kit = *state;
@@ -425,6 +477,9 @@ int main(void)
         CASE(a_second_opener_raises_nothing),
         CASE(a_file_replaced_under_others_is_refused),
         CASE(a_large_file_in_the_sidecars_place_is_left_alone),
+        CASE(a_store_migrated_by_another_program_is_left_alone),
+        CASE(a_handle_does_not_survive_a_fork),
+        CASE(links_and_folders_lead_to_one_store),
         CASE(facts_are_one_json_object),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -200,6 +200,12 @@ static void memory_store_reads_and_writes(void **state)
     kit_count(sql, &rows, &sum);
     assert_int_equal(rows, 1);
     assert_int_equal(sum, 5);
+    struct kit_batch b;
+    kit_begin(&b);
+    b.batch.read_only = true;
+    kit_put(&b, 2, "bob", 1);
+    assert_int_equal(kit_run(sql, &b, NULL), HF_EREADONLY);
+    assert_int_equal(kit_rows(sql), 1);
     sql->methods->close(sql);
 }
 
