@@ -193,12 +193,14 @@ static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
     return rc;
 }
 
-static int write_row(struct taker *taker, const struct hf_row *was,
-                     const struct hf_row *now, struct hf_err *err)
+static int write_step(struct taker *taker, const struct hf_row *was,
+                      const struct hf_step *step, struct hf_err *err)
 {
     struct hf_ops write;
     hf_ops_init(&write, taker->store->sql, taker->store->base.alloc);
-    hf_row_write(&write, was, now);
+    hf_row_write(&write, was, &step->row);
+    if (step->extra_event)
+        hf_event_append(&write, &step->row, step->extra_event);
     int rc = hf_ops_write(&write, err);
     hf_ops_fini(&write);
     return rc;
@@ -214,7 +216,7 @@ static int make_claimable(struct taker *taker, struct hf_arena *arena,
     int rc = hf_step_sweep(arena, was, NULL, env, &step, err);
     if (rc || step.kind == HF_STEP_NOTHING || step.row.status != HF_QUEUED)
         return rc;
-    rc = write_row(taker, was, &step.row, err);
+    rc = write_step(taker, was, &step, err);
     return rc ? rc : HF_EGUARD; /* read again: a lane may have its say */
 }
 
@@ -247,7 +249,7 @@ static int claim_once(struct taker *taker, struct hf_ops *ops, struct hf_arena *
         return rc;
     const struct hf_row *now = step.kind == HF_STEP_REPEAT ? &was : &step.row;
     if (step.kind != HF_STEP_REPEAT) {
-        rc = write_row(taker, &was, &step.row, err);
+        rc = write_step(taker, &was, &step, err);
         if (rc == HF_ECONFLICT)
             return hf_fail(err, HF_EHELD, "lane_key",
                            "another unit of this lane is running");
