@@ -323,6 +323,8 @@ int cmd_doctor(struct cli *cli);
 int cmd_limits(struct cli *cli);
 int cmd_store_bump(struct cli *cli);
 int cmd_version(struct cli *cli);
+int cmd_demo(struct cli *cli);
+int cmd_bench(struct cli *cli);
 int cmd_man(struct cli *cli);
 int cmd_completion(struct cli *cli);
 

@@ -1,18 +1,28 @@
 /* holdfast policy set, show. */
 #include "cli/cli.h"
 
+/* What is not set is null. */
+static void put_ms(struct hf_json *json, const char *key, hf_ms ms)
+{
+    hf_json_key(json, key);
+    if (ms > 0)
+        hf_json_i64(json, ms);
+    else
+        hf_json_null(json);
+}
+
 static void json_policy(struct cli *cli, const struct hf_policy *policy)
 {
     struct hf_json *json = &cli->writer;
     hf_json_key(json, "policy");
     hf_json_object(json);
-    hf_json_put_i64(json, "ttl_ms", policy->ttl_ms);
-    hf_json_put_i64(json, "renew_ms", policy->renew_ms);
+    put_ms(json, "ttl_ms", policy->ttl_ms);
+    put_ms(json, "renew_ms", policy->renew_ms);
     hf_json_put_i64(json, "grace_ms", policy->grace_ms);
-    hf_json_put_i64(json, "wait_user_ms", policy->wait_user_ms);
-    hf_json_put_i64(json, "wait_external_ms", policy->wait_external_ms);
-    hf_json_put_i64(json, "start_timeout_ms", policy->start_timeout_ms);
-    hf_json_put_i64(json, "exec_timeout_ms", policy->exec_timeout_ms);
+    put_ms(json, "wait_user_ms", policy->wait_user_ms);
+    put_ms(json, "wait_external_ms", policy->wait_external_ms);
+    put_ms(json, "start_timeout_ms", policy->start_timeout_ms);
+    put_ms(json, "exec_timeout_ms", policy->exec_timeout_ms);
     hf_json_put_i64(json, "max_attempts", policy->max_attempts);
     hf_json_put_raw(json, "retry_policy", policy->retry_policy);
     hf_json_put_str(json, "disposition", hf_disposition_word(policy->disposition));

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -139,11 +140,18 @@ int cli_open_store(struct cli *cli)
 
 /* ---- on whose behalf --------------------------------------------------------------- */
 
-static const char *user_name(void)
+/* As the environment has it; a look into the user database would cost more than the rest of
+ * the start. */
+static const char *user_name(struct cli *cli)
 {
     const char *name = variable("USER");
     name = name ? name : variable("LOGNAME");
-    return name ? name : "unknown";
+    if (name)
+        return name;
+    char *number = hf_arena_take(&cli->arena, 24);
+    if (number)
+        (void)snprintf(number, 24, "uid-%u", (unsigned)getuid());
+    return number ? number : "unknown";
 }
 
 /* "KIND:NAME"; the library knows the kinds. */
@@ -188,7 +196,7 @@ int cli_set_caller(struct cli *cli)
     if (kind) {
         bool as_owner = owner && strcmp(kind, "worker") == 0;
         cli->who.actor_kind = kind;
-        cli->who.actor = as_owner ? owner : user_name();
+        cli->who.actor = as_owner ? owner : user_name(cli);
     }
     return 0;
 }

@@ -125,12 +125,13 @@ int cli_flush_some(struct cli *cli)
     return cli->out.len >= FLUSH_BYTES || hf_buf_state(&cli->out) ? cli_flush(cli) : 0;
 }
 
-/* A message names the field at fault, also where the library's text does not. */
+/* A message about input names the field at fault, also where the library's text does not. */
 static const char *message_of(const struct cli *cli, int code, char out[320])
 {
     const struct hf_err *err = &cli->err;
     const char *text = *err->message ? err->message : hf_err_text(code);
-    bool named = !*err->field || strstr(text, err->field);
+    bool input = code == HF_EINVAL || code == HF_ETOOBIG;
+    bool named = !input || !*err->field || strstr(text, err->field);
     (void)snprintf(out, 320, "%s%s%s", named ? "" : err->field, named ? "" : ": ", text);
     return out;
 }

@@ -367,9 +367,10 @@ int cli_print_list(struct cli *cli, const struct hf_answer *answer, const char *
         if (rc)
             return rc;
     }
-    if (hf_answer_next(answer))
+    int rc = hf_answer_next(answer) ? cli_flush(cli) : 0; /* rows first, then the note */
+    if (rc == 0 && hf_answer_next(answer))
         cli_note(cli, "there is more: --after %s", hf_answer_next(answer));
-    return 0;
+    return rc;
 }
 
 /* ---- detail ------------------------------------------------------------------------ */
@@ -412,7 +413,7 @@ int cli_print_detail(struct cli *cli, const struct hf_item *item)
         return cli_print_row(cli, item, "");
     for (size_t i = 0; i < hf_work_field_count; i++) {
         const struct hf_field *field = &hf_work_fields[i];
-        if (null_field(field, work, true) ||
+        if (null_field(field, work, true) || hf_same(hf_field_text(field, work), "") ||
             field->offset == offsetof(struct hf_work, lease_remaining_ms))
             continue;
         cli_putf(cli, "%-18s ", field->name);
@@ -480,9 +481,10 @@ static void event_row(struct cli_table *table, const struct hf_event *event)
     char id[24], when[25], change[64], actor[256], note[512];
     const char *message = event->message ? event->message : "";
     (void)snprintf(id, sizeof(id), "%lld", (long long)event->event_id);
-    (void)snprintf(
-        change, sizeof(change), "%s%s%s", event->from_status ? event->from_status : "",
-        event->to_status ? " -> " : "", event->to_status ? event->to_status : "");
+    (void)snprintf(change, sizeof(change), "%s%s%s",
+                   event->from_status ? event->from_status : "",
+                   event->to_status ? (event->from_status ? " -> " : "-> ") : "",
+                   event->to_status ? event->to_status : "");
     (void)snprintf(actor, sizeof(actor), "%s:%s",
                    event->actor_kind ? event->actor_kind : "",
                    event->actor ? event->actor : "");
@@ -516,7 +518,10 @@ int cli_print_events(struct cli *cli, const struct hf_events *events, size_t lim
     for (size_t i = 0; i < shown; i++)
         event_row(&table, hf_events_at(events, i));
     int rc = cli_table_end(&table);
-    if (rc == 0 && shown < hf_events_count(events))
+    bool more = shown < hf_events_count(events);
+    if (rc == 0 && more)
+        rc = cli_flush(cli);
+    if (rc == 0 && more)
         cli_note(cli, "there is more: --after %lld",
                  (long long)event_id(events, shown - 1));
     return rc;

@@ -386,6 +386,7 @@ class Operate(Case):
             "ttl_ms", "renew_ms", "grace_ms", "wait_user_ms", "wait_external_ms",
             "start_timeout_ms", "exec_timeout_ms", "max_attempts", "retry_policy",
             "disposition", "close_rule"])
+        self.assertEqual((policy["grace_ms"], policy["start_timeout_ms"]), (30000, None))
         self.assertEqual((policy["ttl_ms"], policy["renew_ms"], policy["max_attempts"],
                           policy["disposition"]), (300000, 100000, 7, "rerunnable"))
         work = self.create("a", "--kind", "build")
