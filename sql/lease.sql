@@ -9,12 +9,12 @@ SELECT owner, owner_incarnation, claim_group, holder, lease_fence, lease_store,
 
 -- name: lease_make_session
 -- in: $1 key, $2 tenant
-INSERT INTO session (session_id, tenant, created_at, updated_at)
+INSERT /*lite OR ROLLBACK*/ INTO session (session_id, tenant, created_at, updated_at)
 VALUES ($1, $2, hf_now(), hf_now()) ON CONFLICT DO NOTHING
 
 -- name: lease_write_session
 -- in: $1 key, $2 fence, $3 nonce and $4 expiry as read; then the lease
-UPDATE session
+UPDATE /*lite OR ROLLBACK*/ session
    SET owner = $5, owner_incarnation = $6, claim_group = $7, holder = $8, lease_fence = $9,
        lease_store = $10, lease_ttl_ms = $11, lease_claimed_at = $12,
        lease_expires_at = $13

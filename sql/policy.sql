@@ -14,7 +14,7 @@ SELECT scope, ttl_ms, renew_ms, grace_ms, wait_user_ms, wait_external_ms, start_
   FROM work_policy ORDER BY scope
 
 -- name: policy_write
-INSERT INTO work_policy (scope, ttl_ms, renew_ms, grace_ms, wait_user_ms, wait_external_ms,
+INSERT /*lite OR ROLLBACK*/ INTO work_policy (scope, ttl_ms, renew_ms, grace_ms, wait_user_ms, wait_external_ms,
                          start_timeout_ms, exec_timeout_ms, max_attempts, retry_policy,
                          disposition, close_rule, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, hf_now())
@@ -35,7 +35,7 @@ SELECT content_hash, result FROM receipt
 
 -- name: receipt_write
 -- in: $1 tenant, $2 scope, $3 operation_key, $4 content_hash, $5 result
-INSERT INTO receipt (tenant, scope, operation_key, content_hash, result, created_at)
+INSERT /*lite OR ROLLBACK*/ INTO receipt (tenant, scope, operation_key, content_hash, result, created_at)
 VALUES ($1, $2, $3, $4, $5, hf_now())
 
 -- name: receipt_prune

@@ -65,7 +65,7 @@ SELECT s.work_id FROM {row_from}
 -- in: $1 work_id, $2 tenant, $3 source_system, $4 source_id, $5 source_run_id,
 --     $6 idempotency_key, $7 request_hash, $8 ref, $9 parent_work_id, $10 correlation_id,
 --     $11 payload, $12 payload_ref, $13 retry_policy, $14 created_at, $15 dedup_key
-INSERT INTO work_spec (work_id, tenant, source_system, source_id, source_run_id,
+INSERT /*lite OR ROLLBACK*/ INTO work_spec (work_id, tenant, source_system, source_id, source_run_id,
                        idempotency_key, request_hash, ref, parent_work_id, correlation_id,
                        payload, payload_ref, retry_policy, created_at)
 SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
@@ -76,7 +76,7 @@ ON CONFLICT DO NOTHING
 
 -- name: work_insert_state
 -- in: $1 work_id, then the columns in order
-INSERT INTO work_state (
+INSERT /*lite OR ROLLBACK*/ INTO work_state (
     seq, tenant, source_system, kind, queue, priority, fair_tag, lane_key, dedup_key,
     session_id, disposition, close_rule, status, status_reason, gate, max_attempts, due_at,
     deadline_at, start_timeout_ms, exec_timeout_ms, waiting_kind, waiting_ref,
@@ -90,7 +90,7 @@ SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
 -- Writes a decided row if nobody has changed it since it was read: the revision covers all
 -- but renewals, which touch lease_expires_at alone.
 -- in: $1 seq, $2 revision read, $3 lease_expires_at read, then the columns in order
-UPDATE work_state
+UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = $4, status_reason = $5, gate = $6, generation = $7, attempt_count = $8,
        failures = $9, due_at = $10, next_retry_at = $11, deadline_at = $12, owner = $13,
        owner_incarnation = $14, claim_group = $15, lease_fence = $16, lease_store = $17,
@@ -109,8 +109,8 @@ UPDATE work_state
 -- the slow path.
 -- in: $1 work_id, $2 store, $3 fence, $4 nonce, $5 status, $6 status_reason, $7 error_class,
 --     $8 result, $9 settled_token, $10 actor_kind, $11 actor, $12 message, $13 note,
---     $14 correlation_id, $15 ordinal       out: ordinal, queue, lane_key
-UPDATE work_state
+--     $14 correlation_id
+UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = $5, status_reason = $6, error_class = $7, result = $8,
        settled_token = $9, settled_verb = 'close_out', finished_at = hf_now(),
        updated_at = hf_now(), deadline_at = NULL, wake_at = NULL, owner = NULL, owner_incarnation = NULL,
@@ -121,22 +121,52 @@ UPDATE work_state
  WHERE seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
    AND status = 'running' AND claim_group = $4 AND lease_fence = $3 AND lease_store = $2
    AND lease_store = hf_incarnation() AND close_rule IS NULL AND session_id IS NULL
-RETURNING $15, queue, lane_key
+   AND lane_key IS NULL
+
+-- Lanes. They follow every write of a row with a lane key, in its transaction.
+
+-- name: lane_yield
+-- A row that goes straight to running takes the slot from one that is only claimable.
+-- in: $1 lane_key, $2 tenant, $3 seq of the row that takes it
+UPDATE /*lite OR ROLLBACK*/ work_state
+   SET gate = 'lane', revision = revision + 1
+ WHERE lane_key = $1 AND tenant = $2 AND gate IS NULL AND status = 'queued' AND seq <> $3
+
+-- name: lane_displace
+-- A waiting row that comes first takes the slot from one that is only claimable.
+-- in: $1 lane_key, $2 tenant
+UPDATE /*lite OR ROLLBACK*/ work_state
+   SET gate = 'lane', revision = revision + 1
+ WHERE lane_key = $1 AND tenant = $2 AND gate IS NULL AND status = 'queued'
+   AND EXISTS (SELECT 1 FROM work_state n
+                WHERE n.lane_key = $1 AND n.tenant = $2 AND n.gate = 'lane'
+                  AND (n.priority, n.fair_tag, n.seq)
+                    < (work_state.priority, work_state.fair_tag, work_state.seq))
+
+-- name: lane_promote
+-- A free slot goes to the first waiting row.
+-- in: $1 lane_key, $2 tenant
+UPDATE /*lite OR ROLLBACK*/ work_state
+   SET gate = NULL, revision = revision + 1
+ WHERE seq = (SELECT n.seq FROM work_state n
+               WHERE n.lane_key = $1 AND n.tenant = $2 AND n.gate = 'lane'
+               ORDER BY n.priority, n.fair_tag, n.seq LIMIT 1)
+   AND NOT EXISTS (SELECT 1 FROM work_state t
+                    WHERE t.lane_key = $1 AND t.tenant = $2 AND t.gate IS NULL
+                      AND (t.status = 'queued' OR t.status = 'running'))
 
 -- name: work_renew
--- in: $1 work_id, $2 store, $3 fence, $4 nonce, $5 ttl_ms or null, $6 ordinal
--- out: ordinal, lease_expires_at, seq
-UPDATE work_state
+-- in: $1 work_id, $2 store, $3 fence, $4 nonce, $5 ttl_ms or null
+UPDATE /*lite OR ROLLBACK*/ work_state
    SET lease_expires_at = max(lease_expires_at,
                               hf_lease_now() + coalesce($5, lease_ttl_ms))
  WHERE seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
    AND status = 'running' AND claim_group = $4 AND lease_fence = $3 AND lease_store = $2
    AND lease_store = hf_incarnation() AND lease_expires_at IS NOT NULL
-RETURNING $6, lease_expires_at, seq
 
 -- name: work_renew_all
 -- in: $1 owner, $2 incarnation or null, $3 oldest activity or null
-UPDATE work_state
+UPDATE /*lite OR ROLLBACK*/ work_state
    SET lease_expires_at = max(lease_expires_at, hf_lease_now() + lease_ttl_ms)
  WHERE owner = $1 AND status = 'running' AND lease_expires_at IS NOT NULL
    AND lease_store = hf_incarnation()
@@ -160,7 +190,7 @@ SELECT EXISTS (SELECT 1 FROM work_state WHERE wake_at <= hf_now())
     OR EXISTS (SELECT 1 FROM work_state WHERE lease_check_at <= hf_lease_now())
 
 -- fragment: claim_set
-UPDATE work_state
+UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = 'running', status_reason = NULL, owner = $2, owner_incarnation = $3,
        claim_group = $4, lease_fence = lease_fence + 1, lease_store = hf_incarnation(),
        lease_ttl_ms = c.ttl_ms, grace_ms = c.grace_ms,
@@ -171,7 +201,8 @@ UPDATE work_state
        first_started_at = coalesce(first_started_at, hf_now()), active_at = hf_now(),
        deadline_at = hf_now() + exec_timeout_ms,
        wake_at = hf_now() + exec_timeout_ms, updated_at = hf_now(),
-       event_type = 'claimed', actor_kind = $7, actor = $8, message = NULL, note = $9,
+       event_type = 'claimed', actor_kind = $7, actor = $8, message = NULL,
+       note = json_set($9, '$.ttl_ms', c.ttl_ms, '$.grace_ms', c.grace_ms),
        correlation_id = $10, revision = revision + 1
 
 -- fragment: claim_timing
@@ -223,14 +254,14 @@ SELECT {row} FROM {row_from}
 -- name: event_append
 -- in: $1 seq, $2 event_type, $3 actor_kind, $4 actor, $5 message, $6 payload,
 --     $7 correlation_id
-INSERT INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
+INSERT /*lite OR ROLLBACK*/ INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
                         message, payload, correlation_id, created_at)
 SELECT w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, $7, hf_now()
   FROM work_state w WHERE w.seq = $1
 
 -- name: event_append_rare
 -- in: as event_append, $8 how long one such event of a row keeps others away, ms
-INSERT INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
+INSERT /*lite OR ROLLBACK*/ INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
                         message, payload, correlation_id, created_at)
 SELECT w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, $7, hf_now()
   FROM work_state w
@@ -241,7 +272,7 @@ SELECT w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, 
 -- name: event_renewed
 -- A sample: at most one in three and a third terms, that is every tenth renewal.
 -- in: $1 work_id, $2 nonce, $3 actor_kind, $4 actor, $5 correlation_id, $6 store, $7 fence
-INSERT INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
+INSERT /*lite OR ROLLBACK*/ INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
                         correlation_id, created_at)
 SELECT w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $3, $4, $5,
        hf_now()
@@ -256,7 +287,7 @@ SELECT w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $3,
 -- name: event_renewed_all
 -- in: $1 owner, $2 incarnation or null, $3 oldest activity or null, $4 actor_kind, $5 actor,
 --     $6 correlation_id
-INSERT INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
+INSERT /*lite OR ROLLBACK*/ INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
                         correlation_id, created_at)
 SELECT w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $4, $5, $6,
        hf_now()
@@ -292,7 +323,7 @@ SELECT {row} FROM {row_from}
 -- name: sweep_later
 -- A candidate that nothing is to be done about is looked at again later.
 -- in: $1 seq, $2 revision, $3 how much later, ms
-UPDATE work_state
+UPDATE /*lite OR ROLLBACK*/ work_state
    SET wake_at = CASE WHEN wake_at <= hf_now() THEN hf_now() + $3 ELSE wake_at END,
        lease_check_at = CASE WHEN lease_check_at <= hf_lease_now()
                              THEN hf_lease_now() + $3 ELSE lease_check_at END
@@ -321,12 +352,23 @@ SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL),
  AND ($6 IS NULL OR w.waiting_ref = $6) AND ($7 IS NULL OR w.updated_at <= $7)
  AND ($8 = 0 OR w.lease_expires_at <= hf_lease_now()) AND ($9 IS NULL OR w.tenant = $9))
 
+-- Every row that is not finished stands in one of the small indexes: claimable, gated,
+-- leased, waiting, or due for a retry. So none is needed for all of them, which every
+-- transaction would have to keep.
+-- fragment: open_rows
+(SELECT seq FROM work_state WHERE status = 'queued' AND gate IS NULL
+ UNION ALL SELECT seq FROM work_state WHERE gate IS NOT NULL
+ UNION ALL SELECT seq FROM work_state WHERE owner IS NOT NULL AND status = 'running'
+ UNION ALL SELECT seq FROM work_state WHERE waiting_kind IS NOT NULL
+ UNION ALL SELECT seq FROM work_state
+            WHERE wake_at IS NOT NULL AND status = 'retry_scheduled')
+
 -- name: work_list_open
 -- in: $1 after seq, $2 source, $3 queue, $4 kind, $5 owner, $6 waiting_ref,
 --     $7 not updated since, $8 silent only, $9 tenant or null, $10 limit,
 --     $11 statuses as a JSON array or null
 SELECT {row} FROM {row_from}
- WHERE w.finished_at IS NULL AND {list_where}
+ WHERE w.seq IN {open_rows} AND {list_where}
    AND ($11 IS NULL OR w.status IN (SELECT value FROM json_each($11)))
  ORDER BY w.seq LIMIT $10
 
@@ -349,7 +391,7 @@ SELECT status, source_system, count(*), count(gate),
        sum(CASE WHEN lease_expires_at > hf_lease_now()
                  AND 3 * (lease_expires_at - hf_lease_now()) < lease_ttl_ms
                 THEN 1 ELSE 0 END)
-  FROM work_state WHERE finished_at IS NULL GROUP BY status, source_system
+  FROM work_state WHERE seq IN {open_rows} GROUP BY status, source_system
 
 -- name: work_ages
 -- out: oldest claimable due_at, oldest started_at, next wait deadline, next retry
@@ -364,7 +406,19 @@ SELECT (SELECT min(due_at) FROM work_state WHERE status = 'queued' AND gate IS N
 -- name: prune_pick
 -- in: $1 finished before, $2 after seq, $3 limit
 SELECT seq FROM work_state
- WHERE finished_at IS NOT NULL AND finished_at < $1 AND seq > $2 ORDER BY seq LIMIT $3
+ WHERE finished_at IS NOT NULL AND finished_at < $1 AND seq > $2
+ ORDER BY seq LIMIT $3
+
+-- name: prune_mark
+-- Keeps the newest event id in place when its row goes, so that no id is used twice. Only
+-- the last mark stays.
+INSERT /*lite OR ROLLBACK*/ INTO work_event (seq, event_type, generation, attempt, fence,
+                                             actor_kind, actor, created_at)
+VALUES (0, 'pruned', 0, 0, 0, 'system', 'prune', hf_now())
+
+-- name: prune_old_marks
+DELETE FROM work_event
+ WHERE seq = 0 AND event_id < (SELECT max(event_id) FROM work_event WHERE seq = 0)
 
 -- name: prune_events
 -- in: $1 seq, $2 finished before
@@ -402,12 +456,13 @@ SELECT s.work_id, 'a request without a row of state'
   FROM work_spec s WHERE NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = s.seq)
 UNION ALL
 SELECT 'seq ' || e.seq, 'events without a row'
-  FROM work_event e WHERE NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = e.seq)
+  FROM work_event e
+ WHERE e.seq <> 0 AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = e.seq)
 LIMIT 100
 
 -- name: doctor_counts
 -- out: units, events, running with a lapsed lease
-SELECT (SELECT count(*) FROM work_spec), (SELECT count(*) FROM work_event),
+SELECT (SELECT count(*) FROM work_spec), (SELECT count(*) FROM work_event WHERE seq <> 0),
        (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
            AND lease_expires_at <= hf_lease_now())
 
@@ -421,7 +476,7 @@ SELECT integrity_check FROM pragma_integrity_check(100) WHERE integrity_check <>
 -- name: store_bump
 -- A new history by an operator's word.
 -- out: incarnation
-UPDATE hf_store
+UPDATE /*lite OR ROLLBACK*/ hf_store
    SET incarnation = incarnation + 1,
        log = json_insert(log, '$[#]',
                          json_object('at', hf_now(), 'what', 'bump', 'by', $1))

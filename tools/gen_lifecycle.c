@@ -1,9 +1,8 @@
 /* Prints what follows from the table of edges: SQL guards and documentation.
  *
  *     gen_lifecycle checks     CHECK lines for the enum columns of work_state
- *     gen_lifecycle law        the statement that refuses an illegal change, for a trigger
- *     gen_lifecycle birth      the guard of first statuses, as a trigger
- *     gen_lifecycle guards     all of it as one script, the law as a trigger of its own
+ *     gen_lifecycle law        legal changes, as a condition on OLD and NEW
+ *     gen_lifecycle birth      legal first statuses, as a condition on NEW
  *     gen_lifecycle markdown   the edge table and the matrix
  *     gen_lifecycle mermaid    the state diagram
  *
@@ -80,20 +79,17 @@ static void print_targets(enum hf_status from, const char *indent)
     printf(")");
 }
 
-static void print_law(const char *indent)
+static void print_law(void)
 {
-    printf("%sSELECT RAISE(ABORT, 'holdfast: illegal transition') WHERE NOT (\n", indent);
     for (int from = 1; from < HF_STATUS_COUNT; from++) {
         print_targets((enum hf_status)from, from > 1 ? "        OR " : "        ");
         printf("\n");
     }
-    printf("%s);\n", indent);
 }
 
 static void print_birth(void)
 {
-    const char *between = "";
-    printf("CREATE TRIGGER work_state_birth BEFORE INSERT ON work_state\nWHEN NOT (");
+    const char *between = "        ";
     for (int to = 1; to < HF_STATUS_COUNT; to++) {
         if (!hf_edge_legal(HF_STATUS_NONE, (enum hf_status)to, NULL))
             continue;
@@ -105,20 +101,7 @@ static void print_birth(void)
             printf("%sNEW.status = '%s'", between, hf_status_word((enum hf_status)to));
         between = " OR ";
     }
-    printf(")\nBEGIN\n"
-           "    SELECT RAISE(ABORT, 'holdfast: illegal first status');\nEND;\n");
-}
-
-static void print_guards(void)
-{
-    printf("-- checks\n");
-    print_checks();
-    printf("\n-- law\n"
-           "CREATE TRIGGER work_state_edge BEFORE UPDATE OF status ON work_state\n"
-           "WHEN NEW.status <> OLD.status\nBEGIN\n");
-    print_law("    ");
-    printf("END;\n\n-- birth\n");
-    print_birth();
+    printf("\n");
 }
 
 /* ---- documentation ----------------------------------------------------------------- */
@@ -205,18 +188,16 @@ int main(int argc, char **argv)
     if (strcmp(what, "checks") == 0)
         print_checks();
     else if (strcmp(what, "law") == 0)
-        print_law("    ");
+        print_law();
     else if (strcmp(what, "birth") == 0)
         print_birth();
-    else if (strcmp(what, "guards") == 0)
-        print_guards();
     else if (strcmp(what, "markdown") == 0)
         print_markdown();
     else if (strcmp(what, "mermaid") == 0)
         print_mermaid();
     else {
         fprintf(stderr, "usage: gen_lifecycle "
-                        "checks|law|birth|guards|markdown|mermaid\n");
+                        "checks|law|birth|markdown|mermaid\n");
         return 2;
     }
     return fflush(stdout) == 0 ? 0 : 1;

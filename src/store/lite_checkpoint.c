@@ -14,8 +14,8 @@
  */
 #include "store/lite.h"
 
-#define DUE_PAGES 1000    /* 4 MB */
-#define INLINE_PAGES 4000 /* 16 MB */
+#define DUE_PAGES 4000    /* 16 MB */
+#define INLINE_PAGES 8000 /* 32 MB */
 #define CLOSE_PAGES 500   /* what the next opener would have to read again */
 
 static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)

@@ -9,7 +9,7 @@
 
 #include "store/lite.h"
 
-#define WRITER_CACHE "PRAGMA cache_size = -1024;"
+#define WRITER_CACHE "PRAGMA cache_size = -8192;"
 #define READER_CACHE "PRAGMA cache_size = -256;"
 
 /* Foreign writers only: our own take turns before they begin. */

@@ -101,6 +101,30 @@ static hf_ms wake_at(const struct hf_row *row)
     return at;
 }
 
+/* After a write of a row with a lane key: the slot goes to whoever is first now. */
+static void settle_lane(struct hf_ops *ops, const struct hf_work *w)
+{
+    if (!w->lane_key)
+        return;
+    hf_ops_call(ops, HF_SQL_LANE_DISPLACE, HF_ANY_COUNT);
+    hf_ops_text(ops, w->lane_key);
+    hf_ops_text(ops, w->tenant);
+    hf_ops_call(ops, HF_SQL_LANE_PROMOTE, HF_ANY_COUNT);
+    hf_ops_text(ops, w->lane_key);
+    hf_ops_text(ops, w->tenant);
+}
+
+static void yield_lane(struct hf_ops *ops, const struct hf_row *was,
+                       const struct hf_row *row)
+{
+    if (!was->w.lane_key || row->status != HF_RUNNING || was->status == HF_RUNNING)
+        return;
+    hf_ops_call(ops, HF_SQL_LANE_YIELD, HF_ANY_COUNT);
+    hf_ops_text(ops, was->w.lane_key);
+    hf_ops_text(ops, was->w.tenant);
+    hf_ops_i64(ops, was->seq);
+}
+
 void hf_row_insert(struct hf_ops *ops, const struct hf_row *row, const uint8_t hash[32])
 {
     const struct hf_work *w = &row->w;
@@ -154,6 +178,7 @@ void hf_row_insert(struct hf_ops *ops, const struct hf_row *row, const uint8_t h
     hf_ops_text(ops, row->event_correlation_id);
     hf_ops_text(ops, w->result);
     hf_ops_i64_opt(ops, wake_at(row));
+    settle_lane(ops, w);
 }
 
 static void write_lease(struct hf_ops *ops, const struct hf_row *row)
@@ -195,11 +220,11 @@ static void write_facts(struct hf_ops *ops, const struct hf_row *row)
     hf_ops_i64(ops, w->updated_at);
 }
 
-size_t hf_row_write(struct hf_ops *ops, const struct hf_row *was,
-                    const struct hf_row *row)
+void hf_row_write(struct hf_ops *ops, const struct hf_row *was, const struct hf_row *row)
 {
     const struct hf_work *w = &row->w;
-    size_t call = hf_ops_call(ops, HF_SQL_WORK_WRITE, 1);
+    yield_lane(ops, was, row);
+    hf_ops_call(ops, HF_SQL_WORK_WRITE, 1);
     hf_ops_i64(ops, was->seq);
     hf_ops_i64(ops, was->revision);
     hf_ops_i64_opt(ops, was->w.lease_expires_at);
@@ -221,7 +246,7 @@ size_t hf_row_write(struct hf_ops *ops, const struct hf_row *was,
     hf_ops_text(ops, row->note);
     hf_ops_text(ops, row->event_correlation_id);
     hf_ops_i64_opt(ops, wake_at(row));
-    return call;
+    settle_lane(ops, &was->w);
 }
 
 void hf_event_append(struct hf_ops *ops, const struct hf_row *row, const char *type)

@@ -15,10 +15,10 @@ int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
 /* Columns of the fragment; a statement that adds some of its own puts them after. */
 extern const size_t hf_row_width;
 
-/* Append the statements that make a new unit, or write a decided row over the one read. */
+/* Append the statements that make a new unit, or write a decided row over the one read, and
+ * those that keep its lane in order. */
 void hf_row_insert(struct hf_ops *ops, const struct hf_row *row, const uint8_t hash[32]);
-size_t hf_row_write(struct hf_ops *ops, const struct hf_row *was,
-                    const struct hf_row *row);
+void hf_row_write(struct hf_ops *ops, const struct hf_row *was, const struct hf_row *row);
 
 /* Append an event that is no transition. */
 void hf_event_append(struct hf_ops *ops, const struct hf_row *row, const char *type);

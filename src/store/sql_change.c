@@ -179,6 +179,16 @@ static void ring_for(struct hf_ops *ops, const struct slot *slot)
         hf_ops_ring_queue(ops, row->w.queue, 1);
 }
 
+/* A lane may have its say on a row that comes back to it: read what came of it. */
+static void add_read_back(struct changing *c, struct hf_ops *ops, struct slot *slot)
+{
+    slot->read_back = 0;
+    if (!slot->was.w.lane_key || (c->flags & HF_BRIEF))
+        return;
+    slot->read_back = hf_ops_call(ops, HF_SQL_WORK_BY_ID, 1);
+    hf_ops_text(ops, slot->change->id ? slot->change->id : slot->was.w.work_id);
+}
+
 /* Waiting statuses and such change through one statement; an appended event or a touch
  * writes no transition. */
 static void add_writes(struct changing *c, struct hf_ops *ops)
@@ -192,6 +202,7 @@ static void add_writes(struct changing *c, struct hf_ops *ops)
             hf_row_write(ops, &slot->was, &slot->step.row);
         if (slot->step.extra_event)
             hf_event_append(ops, &slot->step.row, slot->step.extra_event);
+        add_read_back(c, ops, slot);
         ring_for(ops, slot);
     }
     change_add_receipt(c, ops);
@@ -240,25 +251,33 @@ static bool any_refused(const struct changing *c)
 
 /* ---- answer ------------------------------------------------------------------------ */
 
-static int show(struct changing *c, struct slot *slot)
+static int show(struct changing *c, const struct hf_ops *write, struct slot *slot)
 {
     bool wrote = writes(slot);
+    struct hf_row now;
     const struct hf_row *row = wrote ? &slot->step.row : &slot->was;
     slot->item->repeated = slot->step.kind == HF_STEP_REPEAT;
-    int rc = hf_item_show(c->answer, slot->item, row, (c->flags & HF_BRIEF) != 0);
+    int rc = 0;
+    if (wrote && slot->read_back) {
+        rc = hf_row_read(hf_ops_result(write, slot->read_back), 0, &now, NULL);
+        row = &now;
+    }
+    if (rc == 0)
+        rc = hf_item_show(c->answer, slot->item, row, (c->flags & HF_BRIEF) != 0);
     if (rc == 0 && wrote && slot->step.kind == HF_STEP_WRITE && row->status == HF_RUNNING)
         rc = sql_item_token(c->answer, slot->item, row);
     return rc;
 }
 
-static int show_all(struct changing *c, struct hf_err *err)
+static int show_all(struct changing *c, const struct hf_ops *write, struct hf_err *err)
 {
     for (size_t i = 0; i < c->n; i++) {
         struct slot *slot = &c->slots[i];
         if (slot->settled)
             continue;
-        if (show(c, slot))
-            return hf_fail_plain(err, HF_ENOMEM);
+        int rc = show(c, write, slot);
+        if (rc)
+            return hf_fail_plain(err, rc);
         slot->settled = true;
     }
     return 0;
@@ -298,7 +317,7 @@ static int attempt(struct changing *c, struct hf_ops *reads, struct hf_ops *writ
             return rc ? rc : HF_EGUARD;
         }
     }
-    return rc ? rc : show_all(c, err);
+    return rc ? rc : show_all(c, write, err);
 }
 
 int change_slowly(struct changing *c, struct hf_err *err)

@@ -14,6 +14,7 @@ struct slot {
     struct hf_ops *ops;          /* of a read of its own */
     struct hf_step step;
     size_t first_call; /* of its writes */
+    size_t read_back;  /* call that reads the row after them; 0: the decided row is it */
     bool settled;      /* its item is answered */
     bool refused;
 };

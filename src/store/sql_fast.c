@@ -1,8 +1,9 @@
 /* The two hot verbs of a holder: one guarded statement a row, no reading first.
  *
  * What a close-out writes is still decided by core: it is given the row that the statement's
- * guard vouches for (running, this token's, no close rule). A row that the guard does not
- * match is left to the slow path, which finds out why.
+ * guard vouches for (running, this token's, no close rule, no lane). If one row of a batch
+ * does not match its guard, nothing is written and the slow path takes the whole batch: it
+ * finds out why, and keeps it in one transaction.
  */
 #include <string.h>
 
@@ -21,10 +22,35 @@ static bool all_verbs(const struct changing *c, enum hf_verb verb)
     return true;
 }
 
-static struct slot *slot_of_ordinal(struct changing *c, int64_t ordinal)
+/* Reads every row back, in order, in the same transaction. */
+static size_t add_read_back(struct changing *c, struct hf_ops *ops)
 {
-    hf_assert(ordinal >= 0 && (size_t)ordinal < c->n);
-    return &c->slots[ordinal];
+    size_t call = hf_ops_call(ops, HF_SQL_WORK_BY_ID, (int64_t)c->n);
+    for (size_t i = 0; i < c->n; i++) {
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_text(ops, c->slots[i].change->id);
+    }
+    return call;
+}
+
+/* `rows` NULL: brief answers, from what was decided. */
+static int show_written(struct changing *c, const struct hf_call *rows,
+                        struct hf_err *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        struct slot *slot = &c->slots[i];
+        struct hf_row now;
+        int rc = rows ? hf_row_read(rows, i, &now, err) : 0;
+        if (rc)
+            return rc;
+        if (hf_item_show(c->answer, slot->item, rows ? &now : &slot->step.row,
+                         (c->flags & HF_BRIEF) != 0))
+            return hf_fail_plain(err, HF_ENOMEM);
+        slot->settled = true;
+    }
+    c->answered = true;
+    return 0;
 }
 
 /* ---- close-out --------------------------------------------------------------------- */
@@ -80,7 +106,6 @@ static void add_settle(struct changing *c, struct hf_ops *ops, size_t i,
     hf_ops_text(ops, row->message);
     hf_ops_text(ops, row->note);
     hf_ops_text(ops, row->event_correlation_id);
-    hf_ops_i64(ops, (int64_t)i);
 }
 
 static bool add_settles(struct changing *c, struct hf_ops *ops, struct hf_err *err)
@@ -95,62 +120,27 @@ static bool add_settles(struct changing *c, struct hf_ops *ops, struct hf_err *e
     env.policy = &hf_policy_builtin;
     for (size_t i = 0; i < c->n; i++) {
         if (i == 0)
-            hf_ops_call(ops, HF_SQL_WORK_SETTLE, HF_ANY_COUNT);
+            hf_ops_call(ops, HF_SQL_WORK_SETTLE, (int64_t)c->n);
         else
             hf_ops_again(ops);
         if (!decide_close(c, &c->slots[i], &env, &tokens[i]))
             return false;
         add_settle(c, ops, i, &tokens[i]);
     }
-    if (c->flags & HF_ALL_OR_NONE)
-        ops->batch.calls[0].expect = (int64_t)c->n;
     return true;
-}
-
-/* Full rows are read back in the same transaction; brief answers need none. */
-static int show_settled(struct changing *c, struct hf_ops *ops, struct hf_err *err)
-{
-    const struct hf_call *settled = hf_ops_result(ops, 0);
-    bool full = ops->batch.call_count > 1;
-    for (size_t k = 0; k < settled->out_count; k++) {
-        struct slot *slot = slot_of_ordinal(c, hf_cell_i64(settled, k, 0));
-        const struct hf_row *row = &slot->step.row;
-        struct hf_row now;
-        if (full) {
-            int rc = hf_row_read(hf_ops_result(ops, 1), (size_t)(slot - c->slots), &now,
-                                 err);
-            if (rc)
-                return rc;
-            row = &now;
-        }
-        if (hf_item_show(c->answer, slot->item, row, !full))
-            return hf_fail_plain(err, HF_ENOMEM);
-        slot->settled = true;
-        if (hf_cell_text(settled, k, 2)) /* its lane has a free slot now */
-            c->store->sql->methods->bell_ring(
-                c->store->sql, hf_topic_of_queue(hf_cell_text(settled, k, 1)), 1);
-    }
-    c->answered = settled->out_count == c->n;
-    return 0;
 }
 
 static int settle_fast(struct changing *c, struct hf_ops *ops, struct hf_err *err)
 {
     struct hf_err why = { 0 };
+    bool brief = (c->flags & HF_BRIEF) != 0;
     if (!add_settles(c, ops, &why))
         return why.code; /* 0: left to the slow path */
-    if (!(c->flags & HF_BRIEF)) {
-        hf_ops_call(ops, HF_SQL_WORK_BY_ID, (int64_t)c->n);
-        for (size_t i = 0; i < c->n; i++) {
-            if (i > 0)
-                hf_ops_again(ops);
-            hf_ops_text(ops, c->slots[i].change->id);
-        }
-    }
+    size_t rows = brief ? 0 : add_read_back(c, ops);
     int rc = hf_ops_write(ops, err);
     if (rc == HF_EGUARD)
-        return 0; /* some row is not there, or the batch is refused whole */
-    return rc ? rc : show_settled(c, ops, err);
+        return 0;
+    return rc ? rc : show_written(c, brief ? NULL : hf_ops_result(ops, rows), err);
 }
 
 /* ---- renewal ----------------------------------------------------------------------- */
@@ -161,7 +151,7 @@ static bool add_renewals(struct changing *c, struct hf_ops *ops)
     struct hf_token *tokens = hf_arena_array(&c->arena, c->n, sizeof *tokens);
     if (!tokens)
         return false;
-    hf_ops_call(ops, HF_SQL_WORK_RENEW, HF_ANY_COUNT);
+    hf_ops_call(ops, HF_SQL_WORK_RENEW, (int64_t)c->n);
     for (size_t i = 0; i < c->n; i++) {
         const struct hf_change *change = c->slots[i].change;
         if (hf_token_read(change->token, &tokens[i], NULL))
@@ -173,7 +163,6 @@ static bool add_renewals(struct changing *c, struct hf_ops *ops)
         hf_ops_i64(ops, tokens[i].fence);
         hf_ops_text(ops, tokens[i].nonce);
         hf_ops_i64_opt(ops, change->ttl_ms);
-        hf_ops_i64(ops, (int64_t)i);
     }
     hf_ops_call(ops, HF_SQL_EVENT_RENEWED, HF_ANY_COUNT);
     for (size_t i = 0; i < c->n; i++) {
@@ -187,48 +176,19 @@ static bool add_renewals(struct changing *c, struct hf_ops *ops)
         hf_ops_i64(ops, tokens[i].store);
         hf_ops_i64(ops, tokens[i].fence);
     }
-    hf_ops_call(ops, HF_SQL_WORK_BY_ID, HF_ANY_COUNT);
-    for (size_t i = 0; i < c->n; i++) {
-        if (i > 0)
-            hf_ops_again(ops);
-        hf_ops_text(ops, c->slots[i].change->id);
-    }
-    if (c->flags & HF_ALL_OR_NONE)
-        ops->batch.calls[0].expect = (int64_t)c->n;
     return true;
 }
 
 /* The owner sees a recorded cancel request in the row it gets back. */
-static int show_renewed(struct changing *c, struct hf_ops *ops, struct hf_err *err)
-{
-    const struct hf_call *renewed = hf_ops_result(ops, 0);
-    const struct hf_call *rows = hf_ops_result(ops, 2);
-    for (size_t k = 0; k < renewed->out_count; k++) {
-        struct slot *slot = slot_of_ordinal(c, hf_cell_i64(renewed, k, 0));
-        for (size_t r = 0; r < rows->out_count && !slot->settled; r++) {
-            struct hf_row row;
-            if (hf_cell_i64(rows, r, 0) != hf_cell_i64(renewed, k, 2))
-                continue;
-            int rc = hf_row_read(rows, r, &row, err);
-            if (rc)
-                return rc;
-            if (hf_item_show(c->answer, slot->item, &row, (c->flags & HF_BRIEF) != 0))
-                return hf_fail_plain(err, HF_ENOMEM);
-            slot->settled = true;
-        }
-    }
-    c->answered = renewed->out_count == c->n;
-    return 0;
-}
-
 static int renew_fast(struct changing *c, struct hf_ops *ops, struct hf_err *err)
 {
     if (!add_renewals(c, ops))
         return 0;
+    size_t rows = add_read_back(c, ops);
     int rc = hf_ops_write(ops, err);
     if (rc == HF_EGUARD)
         return 0;
-    return rc ? rc : show_renewed(c, ops, err);
+    return rc ? rc : show_written(c, hf_ops_result(ops, rows), err);
 }
 
 int change_fast(struct changing *c, struct hf_err *err)

@@ -43,39 +43,20 @@ static int decide(struct sweeping *s, const struct hf_batch *seen, struct candid
 
 static void count(struct hf_sweep_report *report, const struct candidate *one)
 {
-    const struct hf_row *row = &one->step.row;
-    bool silent = one->was.disposition == HF_OWNER_BOUND && one->was.status == HF_RUNNING;
     if (one->proof)
         report->proven_dead++;
-    if (one->step.kind == HF_STEP_QUIET) {
-        if (one->step.extra_event)
-            report->escalated++;
-        else if (one->was.status == HF_QUEUED)
-            report->promoted++;
-        else if (silent)
-            report->silent++;
-        else
-            report->pushed++;
-        return;
-    }
-    switch (row->status) {
-    case HF_QUEUED:
-        if (one->was.status == HF_RUNNING)
-            report->requeued++;
-        else
-            report->promoted++;
-        break;
-    case HF_TIMEOUT:
-    case HF_RETRY_SCHEDULED: report->timed_out++; break;
-    case HF_FAILED: report->failed++; break;
-    case HF_ABANDONED: report->abandoned++; break;
-    case HF_STATUS_NONE:
-    case HF_RUNNING:
-    case HF_WAITING_USER:
-    case HF_WAITING_EXTERNAL:
-    case HF_DONE:
-    case HF_CANCELLED:
-    case HF_STATUS_COUNT: break;
+    switch (one->step.swept) {
+    case HF_SWEPT_NOTHING: break;
+    case HF_SWEPT_REQUEUED: report->requeued++; break;
+    case HF_SWEPT_RETRIED:
+    case HF_SWEPT_TIMED_OUT: report->timed_out++; break;
+    case HF_SWEPT_FAILED: report->failed++; break;
+    case HF_SWEPT_ABANDONED: report->abandoned++; break;
+    case HF_SWEPT_PROMOTED: report->promoted++; break;
+    case HF_SWEPT_ESCALATED: report->escalated++; break;
+    case HF_SWEPT_PUSHED: report->pushed++; break;
+    case HF_SWEPT_SILENT:
+    case HF_SWEPT_OVERDUE: report->silent++; break;
     }
 }
 
@@ -114,6 +95,8 @@ static int add_escalation(struct sweeping *s, struct hf_ops *ops, struct candida
     };
     hf_buf_fini(&run);
     hf_buf_fini(&payload);
+    struct hf_caller who = *s->who;
+    who.tenant = one->was.w.tenant; /* not the sweeper's */
     struct hf_batch moment = { .now = one->step.row.w.updated_at };
     struct hf_row *row = hf_arena_new(&ops->arena, struct hf_row);
     if (!id || !hash || !row || !request.source_run_id || !request.payload)
@@ -126,9 +109,9 @@ static int add_escalation(struct sweeping *s, struct hf_ops *ops, struct candida
     if (rc == 0)
         rc = sql_new_id(s->store, env.now, id, err);
     if (rc == 0)
-        rc = hf_new_hash(&request, s->who, hash, err);
+        rc = hf_new_hash(&request, &who, hash, err);
     if (rc == 0)
-        rc = hf_step_create(&ops->arena, &request, id, s->who, &env, row, err);
+        rc = hf_step_create(&ops->arena, &request, id, &who, &env, row, err);
     if (rc == 0)
         hf_row_insert(ops, row, hash);
     return rc;
@@ -171,16 +154,38 @@ static int write_some(struct sweeping *s, struct candidate *some, size_t n,
     return rc;
 }
 
+/* Read and judge one row anew: it has changed since, by somebody else or by what this sweep
+ * did to its lane. */
+static int judge_again(struct sweeping *s, struct candidate *one, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    int rc = sql_find(&ops, one->was.w.work_id, &one->was, err);
+    if (rc == 0)
+        rc = decide(s, &ops.batch, one, err);
+    if (rc == 0 && one->step.kind != HF_STEP_NOTHING)
+        rc = write_some(s, one, 1, err);
+    hf_ops_fini(&ops);
+    return rc == HF_ENOTFOUND ? 0 : rc;
+}
+
+static bool moved(int rc)
+{
+    return rc == HF_EGUARD || rc == HF_ECONFLICT;
+}
+
 static int write_chunk(struct sweeping *s, struct candidate *some, size_t n,
                        struct hf_err *err)
 {
     int rc = write_some(s, some, n, err);
-    if (rc != HF_EGUARD && rc != HF_ECONFLICT)
+    if (!moved(rc))
         return rc;
-    /* One row has moved on: it is no longer ours to judge, the others are. */
+    /* One row has moved on: the others are still ours to judge, and so may it be. */
     for (size_t i = 0; i < n; i++) {
         rc = write_some(s, &some[i], 1, err);
-        if (rc && rc != HF_EGUARD && rc != HF_ECONFLICT)
+        if (moved(rc) && !some[i].proof)
+            rc = judge_again(s, &some[i], err);
+        if (rc && !moved(rc))
             return rc;
     }
     return 0;
