@@ -14,7 +14,9 @@
 #include "base/text.h"
 #include "store/lite.h"
 
-#define WAL_KEPT "PRAGMA journal_size_limit = 16777216"
+/* A WAL that grew past this is cut when it starts over. Well above the size at which it
+ * should start over, since cutting it makes it grow again, which syncs slowly. */
+#define WAL_KEPT "PRAGMA journal_size_limit = 67108864"
 
 /* With default attributes neither can fail. */
 void lite_sync_init(pthread_mutex_t *lock, pthread_cond_t *cond)
