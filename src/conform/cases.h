@@ -243,6 +243,23 @@
     X(two_handles_see_one_store, HF_CONFORM_AGAIN)                                       \
     X(a_bump_is_seen_by_the_other_handle, HF_CONFORM_AGAIN)
 
+#define CASES_OF_LIFE(X)                                                                 \
+    X(r02_the_ten_statuses_have_their_words, 0)                                          \
+    X(r03_an_event_has_all_its_columns, 0)                                               \
+    X(a04_each_transition_has_its_event_type, 0)                                         \
+    X(a04_a_lease_is_shown_where_it_was_taken_and_let_go, 0)                             \
+    X(a07_what_never_started_is_cancelled_or_times_out_but_never_fails, 0)               \
+    X(a08_a_lapse_does_what_the_row_declared, 0)                                         \
+    X(a21_times_are_milliseconds_of_the_given_clock, 0)                                  \
+    X(a22_smaller_is_more_urgent_and_three_is_the_default, 0)                            \
+    X(r46_a_retry_counts_one_execution_and_lets_go, 0)                                   \
+    X(r68_what_is_active_now_is_one_list, 0)                                             \
+    X(r69_the_whole_life_of_each_source, 0)                                              \
+    X(t01_two_handles_never_claim_one_unit_twice, HF_CONFORM_AGAIN)                      \
+    X(t11_dedup_holds_between_two_handles, HF_CONFORM_AGAIN)                             \
+    X(r29_two_sweepers_act_once, HF_CONFORM_AGAIN)                                       \
+    X(r30_a_renewal_and_a_sweep_have_two_outcomes_only, HF_CONFORM_AGAIN)
+
 #define CASES_OF_LIMITS(X)                                                               \
     X(limit_keys, 0)                                                                     \
     X(limit_keys_of_a_holder, 0)                                                         \
@@ -266,6 +283,7 @@
     CASES_OF_WAIT(X)                                                                     \
     CASES_OF_RETRY(X)                                                                    \
     CASES_OF_READ(X)                                                                     \
+    CASES_OF_LIFE(X)                                                                     \
     CASES_OF_LIMITS(X)
 
 #define X(name, needs) void conform_##name(struct hf_conform *t);

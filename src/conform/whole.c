@@ -191,13 +191,21 @@ struct folded {
     const char *status; /* of the last transition */
     int64_t event_id;
     bool row_seen;
+    /* of the row, for what holds between rows */
+    const char *lane_key;
+    const char *dedup_key;
+    const char *tenant;
+    int64_t priority;
+    bool runs;
+    bool queues; /* and is due */
+    bool free;   /* queued and not gated */
+    bool ended;
 };
 
 struct fold {
     struct hf_conform *t;
     struct folded *rows;
     size_t count;
-    const struct hf_work *works; /* copies, for what holds between rows */
 };
 
 static struct folded *folded_of(struct fold *fold, const char *work_id)
@@ -313,6 +321,59 @@ static void fold_row(void *user, const struct hf_work *work, const char *settled
                  (long long)work->next_retry_at);
     if (work->gate && status != HF_QUEUED)
         kit_fail(t, "%s: %s, gate %s", work->work_id, work->status, work->gate);
+    trail->lane_key = work->lane_key ? kit_say(t, "%s", work->lane_key) : NULL;
+    trail->dedup_key = work->dedup_key ? kit_say(t, "%s", work->dedup_key) : NULL;
+    trail->tenant = kit_say(t, "%s", work->tenant ? work->tenant : "");
+    trail->priority = work->priority;
+    trail->runs = status == HF_RUNNING;
+    trail->queues = status == HF_QUEUED && !same(work->gate, "due");
+    trail->free = status == HF_QUEUED && !work->gate;
+    trail->ended = hf_status_terminal(status);
+}
+
+/* At most one row of a lane runs or may be claimed; if none runs, the best may be. At most
+ * one live row has a dedup key. */
+static void check_between(struct hf_conform *t, const struct folded *a,
+                          const struct folded *b)
+{
+    if (!same(a->tenant, b->tenant))
+        return;
+    if (a->dedup_key && same(a->dedup_key, b->dedup_key) && !a->ended && !b->ended)
+        kit_fail(t, "%s and %s live under the dedup key %s", a->work_id, b->work_id,
+                 a->dedup_key);
+    if (!a->lane_key || !same(a->lane_key, b->lane_key))
+        return;
+    if ((a->runs || a->free) && (b->runs || b->free))
+        kit_fail(t, "%s and %s both have the lane %s", a->work_id, b->work_id,
+                 a->lane_key);
+    if (a->free && b->queues && b->priority < a->priority)
+        kit_fail(t, "%s has the lane %s before the more urgent %s", a->work_id,
+                 a->lane_key, b->work_id);
+}
+
+static void check_lane_is_used(struct fold *fold, const struct folded *a)
+{
+    for (size_t i = 0; i < fold->count; i++) {
+        const struct folded *b = &fold->rows[i];
+        if (same(a->lane_key, b->lane_key) && same(a->tenant, b->tenant) &&
+            (b->runs || b->free))
+            return;
+    }
+    kit_fail(fold->t, "%s waits for the lane %s, which nobody has", a->work_id,
+             a->lane_key);
+}
+
+static void fold_between(struct fold *fold)
+{
+    for (size_t i = 0; i < fold->count && !fold->t->failed; i++) {
+        const struct folded *a = &fold->rows[i];
+        if (a->lane_key && a->queues)
+            check_lane_is_used(fold, a);
+        for (size_t k = 0; k < fold->count && (a->lane_key || a->dedup_key); k++) {
+            if (k != i)
+                check_between(fold->t, a, &fold->rows[k]);
+        }
+    }
 }
 
 static void found_fault(void *user, const struct hf_finding *finding)
@@ -327,7 +388,7 @@ void kit_fold(struct hf_conform *t)
     fold.rows = kit_memory(t, ROWS_MAX * sizeof(*fold.rows));
     if (!fold.rows)
         return;
-    /* Two walks, for a store may give rows and events in any order of the two. */
+    /* A store may give rows and events in any order of the two. */
     struct hf_dump dump = { &fold, fold_row, fold_event };
     t->code = t->store->methods->dump(t->store, &dump, &t->err);
     kit_code(t, "dump", 0, t->code);
@@ -338,6 +399,7 @@ void kit_fold(struct hf_conform *t)
         else
             IS(trail->status, trail->work_id);
     }
+    fold_between(&fold);
     t->code = hf_store_check(t->store, found_fault, t, &t->err);
     kit_code(t, "hf_store_check", 0, t->code);
 }
