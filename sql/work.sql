@@ -202,7 +202,8 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        deadline_at = hf_now() + exec_timeout_ms,
        wake_at = hf_now() + exec_timeout_ms, updated_at = hf_now(),
        event_type = 'claimed', actor_kind = $7, actor = $8, message = NULL,
-       note = json_set($9, '$.ttl_ms', c.ttl_ms, '$.grace_ms', c.grace_ms),
+       note = '{"lease":{"expires_at":' || (hf_lease_now() + c.ttl_ms) || ',"fence":'
+              || (lease_fence + 1) || ',"grace_ms":' || c.grace_ms || $9 || c.ttl_ms || '}}',
        correlation_id = $10, revision = revision + 1
 
 -- fragment: claim_timing
@@ -222,8 +223,8 @@ CASE WHEN EXISTS (SELECT 1 FROM work_policy) THEN
 -- name: work_claim
 -- sizes: 1 10 100
 -- in: $1 queue, $2 owner, $3 incarnation, $4 nonce, $5 ttl_ms or null, $6 holder,
---     $7 actor_kind, $8 actor, $9 note, $10 correlation_id, $11 ttl_ms and $12 grace_ms
---     where no policy is set
+--     $7 actor_kind, $8 actor, $9 the middle of the note, $10 correlation_id, $11 ttl_ms and
+--     $12 grace_ms where no policy is set
 {claim_set}
   FROM (SELECT {claim_timing}
           FROM work_state q
@@ -330,14 +331,14 @@ UPDATE /*lite OR ROLLBACK*/ work_state
  WHERE seq = $1 AND revision = $2
 
 -- name: sweep_holders
--- in: $1 limit    out: distinct holders of running rows that can be proven dead
+-- in: $1 limit    out: distinct holders of running and of waiting owner_bound rows
 SELECT DISTINCT holder FROM work_state
- WHERE owner IS NOT NULL AND status = 'running' AND holder IS NOT NULL LIMIT $1
+ WHERE owner IS NOT NULL AND holder IS NOT NULL LIMIT $1
 
 -- name: sweep_held_by
 -- in: $1 holder, $2 limit
 SELECT {row} FROM {row_from}
- WHERE w.owner IS NOT NULL AND w.status = 'running' AND w.holder = $1 LIMIT $2
+ WHERE w.owner IS NOT NULL AND w.holder = $1 LIMIT $2
 
 -- name: sweep_next
 -- out: wall time at which something is next due, null when nothing is; lease time likewise

@@ -56,12 +56,12 @@ struct hf_finding {
     bool bad; /* false: a remark */
 };
 
-/* Check the store and fold every event trail again; calls `found` for each finding, in
- * order, on this thread. */
-HF_API HF_MUST_USE int hf_store_check(struct hf_store *store,
-                                      void (*found)(void *user,
-                                                    const struct hf_finding *f),
-                                      void *user, struct hf_err *err);
+/* Called for each finding, in order, on the checking thread. */
+typedef void hf_found(void *user, const struct hf_finding *finding);
+
+/* Check the store and fold every event trail again. */
+HF_API HF_MUST_USE int hf_store_check(struct hf_store *store, hf_found *found, void *user,
+                                      struct hf_err *err);
 
 #ifdef __cplusplus
 }

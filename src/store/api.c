@@ -391,8 +391,7 @@ int hf_store_bump(struct hf_store *store, int64_t *ret_incarnation, struct hf_er
     return store->methods->bump(store, ret_incarnation, err);
 }
 
-int hf_store_check(struct hf_store *store,
-                   void (*found)(void *user, const struct hf_finding *f), void *user,
+int hf_store_check(struct hf_store *store, hf_found *found, void *user,
                    struct hf_err *err)
 {
     return store->methods->check(store, found, user, err);

@@ -387,11 +387,13 @@ static int make_slots(struct changing *c, const struct hf_change *changes,
 
 int sql_change(struct hf_store *base, const struct hf_caller *who,
                const struct hf_change *changes, size_t n, unsigned flags,
-               struct hf_answer *answer, struct hf_err *err)
+               struct hf_answer *ret_answer, struct hf_err *err)
 {
-    struct changing c = {
-        .store = sql_store_of(base), .who = who, .n = n, .flags = flags, .answer = answer
-    };
+    struct changing c = { .store = sql_store_of(base),
+                          .who = who,
+                          .n = n,
+                          .flags = flags,
+                          .answer = ret_answer };
     hf_arena_init(&c.arena, base->alloc);
     int rc = make_slots(&c, changes, err);
     if (rc == 0)

@@ -55,17 +55,24 @@ static const char *kinds_json(struct hf_arena *arena, const struct hf_claim *cla
     return keep(arena, &buf);
 }
 
+/* The note of a claim is core's: {"lease":{…}} with sorted keys. The statement writes the
+ * numbers, which differ from row to row; this is what stands between them. */
 static const char *claim_note(struct hf_arena *arena, const struct taker *taker)
 {
     struct hf_buf buf;
     struct hf_json json;
     hf_buf_init(&buf, arena->alloc, 4096);
+    if (taker->holder) {
+        hf_buf_text(&buf, ",\"holder\":");
+        hf_buf_text(&buf, taker->holder);
+    }
+    hf_buf_text(&buf, ",\"incarnation\":");
     hf_json_begin(&json, &buf);
-    hf_json_object(&json);
-    hf_json_put_str(&json, "incarnation", taker->incarnation);
-    hf_json_put_str(&json, "owner", taker->claim->owner);
-    hf_json_opt_i64(&json, "ttl_ms", taker->claim->ttl_ms);
-    hf_json_end(&json);
+    hf_json_str(&json, taker->incarnation);
+    hf_buf_text(&buf, ",\"owner\":");
+    hf_json_begin(&json, &buf);
+    hf_json_str(&json, taker->claim->owner);
+    hf_buf_text(&buf, ",\"ttl_ms\":");
     return keep(arena, &buf);
 }
 

@@ -287,9 +287,9 @@ static int prepare_all(struct creation *c, struct hf_arena *arena,
 
 int sql_create(struct hf_store *base, const struct hf_caller *who,
                const struct hf_new *news, size_t n, unsigned flags,
-               struct hf_answer *answer, struct hf_err *err)
+               struct hf_answer *ret_answer, struct hf_err *err)
 {
-    struct creation c = { sql_store_of(base), NULL, n, flags, answer, NULL };
+    struct creation c = { sql_store_of(base), NULL, n, flags, ret_answer, NULL };
     struct hf_arena arena;
     struct hf_ops ops;
     hf_arena_init(&arena, base->alloc);

@@ -198,11 +198,12 @@ int sql_lease_take(struct hf_store *base, const struct hf_lease_claim *claim,
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
-/* Read, check the token, and write what `next` makes of the lease. */
+/* Read, check the token, renew; or, with nobody to show it to, release. */
 static int holder_verb(struct hf_store *base, enum hf_lane lane, const char *key,
-                       const char *token_text, bool release, struct hf_lease_info *info,
+                       const char *token_text, struct hf_lease_info *ret_info,
                        struct hf_err *err)
 {
+    bool release = !ret_info;
     struct hf_token token;
     int rc = hf_token_read(token_text, &token, err);
     if (rc)
@@ -221,10 +222,10 @@ static int holder_verb(struct hf_store *base, enum hf_lane lane, const char *key
             struct hf_lease next = release ? hf_lease_released(&look.lease)
                                            : hf_lease_renewed(&look.lease, now, 0);
             rc = write_lease(base, lane, key, &look.lease, &next, err);
-            if (rc == 0 && info) {
-                *info = (struct hf_lease_info){ 0 };
-                show(&next, now, info);
-                copy(info->token, sizeof info->token, token_text);
+            if (rc == 0 && ret_info) {
+                *ret_info = (struct hf_lease_info){ 0 };
+                show(&next, now, ret_info);
+                copy(ret_info->token, sizeof ret_info->token, token_text);
             }
         }
         hf_ops_fini(&look.ops);
@@ -235,13 +236,13 @@ static int holder_verb(struct hf_store *base, enum hf_lane lane, const char *key
 int sql_lease_renew(struct hf_store *base, enum hf_lane lane, const char *key,
                     const char *token, struct hf_lease_info *ret_info, struct hf_err *err)
 {
-    return holder_verb(base, lane, key, token, false, ret_info, err);
+    return holder_verb(base, lane, key, token, ret_info, err);
 }
 
 int sql_lease_release(struct hf_store *base, enum hf_lane lane, const char *key,
                       const char *token, struct hf_err *err)
 {
-    return holder_verb(base, lane, key, token, true, NULL, err);
+    return holder_verb(base, lane, key, token, NULL, err);
 }
 
 int sql_lease_look(struct hf_store *base, enum hf_lane lane, const char *key,

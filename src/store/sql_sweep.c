@@ -43,21 +43,23 @@ static int decide(struct sweeping *s, const struct hf_batch *seen, struct candid
 
 static void count(struct hf_sweep_report *report, const struct candidate *one)
 {
+    int64_t *const counters[] = {
+        [HF_SWEPT_NOTHING] = NULL,
+        [HF_SWEPT_REQUEUED] = &report->requeued,
+        [HF_SWEPT_RETRIED] = &report->timed_out,
+        [HF_SWEPT_TIMED_OUT] = &report->timed_out,
+        [HF_SWEPT_FAILED] = &report->failed,
+        [HF_SWEPT_ABANDONED] = &report->abandoned,
+        [HF_SWEPT_PROMOTED] = &report->promoted,
+        [HF_SWEPT_ESCALATED] = &report->escalated,
+        [HF_SWEPT_PUSHED] = &report->pushed,
+        [HF_SWEPT_SILENT] = &report->silent,
+        [HF_SWEPT_OVERDUE] = &report->silent,
+    };
     if (one->proof)
         report->proven_dead++;
-    switch (one->step.swept) {
-    case HF_SWEPT_NOTHING: break;
-    case HF_SWEPT_REQUEUED: report->requeued++; break;
-    case HF_SWEPT_RETRIED:
-    case HF_SWEPT_TIMED_OUT: report->timed_out++; break;
-    case HF_SWEPT_FAILED: report->failed++; break;
-    case HF_SWEPT_ABANDONED: report->abandoned++; break;
-    case HF_SWEPT_PROMOTED: report->promoted++; break;
-    case HF_SWEPT_ESCALATED: report->escalated++; break;
-    case HF_SWEPT_PUSHED: report->pushed++; break;
-    case HF_SWEPT_SILENT:
-    case HF_SWEPT_OVERDUE: report->silent++; break;
-    }
+    if (counters[one->step.swept])
+        ++*counters[one->step.swept];
 }
 
 /* ---- writing ----------------------------------------------------------------------- */
@@ -262,8 +264,8 @@ static int sweep_dead(struct sweeping *s, size_t limit, struct hf_err *err)
     return rc;
 }
 
-int sql_holders(struct hf_store *base, void (*each)(void *user, const char *holder),
-                void *user, struct hf_err *err)
+int sql_holders(struct hf_store *base, hf_each_holder *each, void *user,
+                struct hf_err *err)
 {
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);

@@ -89,7 +89,7 @@ int sql_prune(struct hf_store *base, hf_ms older_than_ms, size_t limit, int64_t 
 /* ---- check ------------------------------------------------------------------------- */
 
 struct finder {
-    void (*found)(void *user, const struct hf_finding *f);
+    hf_found *found;
     void *user;
 };
 
@@ -166,9 +166,7 @@ static int check_counts(struct hf_store *base, const struct finder *finder,
     return rc;
 }
 
-int sql_check(struct hf_store *base,
-              void (*found)(void *user, const struct hf_finding *f), void *user,
-              struct hf_err *err)
+int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err *err)
 {
     struct finder finder = { found, user };
     int rc = check_engine(base, &finder, err);

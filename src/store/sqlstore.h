@@ -58,12 +58,12 @@ int sql_item_token(struct hf_answer *answer, struct hf_item *item,
 /* The methods, by file. */
 int sql_create(struct hf_store *store, const struct hf_caller *who,
                const struct hf_new *news, size_t n, unsigned flags,
-               struct hf_answer *answer, struct hf_err *err);
+               struct hf_answer *ret_answer, struct hf_err *err);
 int sql_claim(struct hf_store *store, const struct hf_caller *who,
               const struct hf_claim *claim, struct hf_answer *answer, struct hf_err *err);
 int sql_change(struct hf_store *store, const struct hf_caller *who,
                const struct hf_change *changes, size_t n, unsigned flags,
-               struct hf_answer *answer, struct hf_err *err);
+               struct hf_answer *ret_answer, struct hf_err *err);
 int sql_renew_all(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_renew_all *renew, struct hf_answer *answer,
                   struct hf_err *err);
@@ -77,8 +77,8 @@ int sql_events(struct hf_store *store, const char *id, int64_t after, size_t lim
 int sql_stats(struct hf_store *store, struct hf_stats *ret_stats, struct hf_err *err);
 int sql_sweep(struct hf_store *store, const struct hf_caller *who, size_t limit,
               struct hf_sweep_report *ret_report, struct hf_err *err);
-int sql_holders(struct hf_store *store, void (*each)(void *user, const char *holder),
-                void *user, struct hf_err *err);
+int sql_holders(struct hf_store *store, hf_each_holder *each, void *user,
+                struct hf_err *err);
 int sql_next_due(struct hf_store *store, hf_ms *ret_at, struct hf_err *err);
 int sql_prune(struct hf_store *store, hf_ms older_than_ms, size_t limit,
               int64_t *ret_rows, struct hf_err *err);
@@ -95,9 +95,7 @@ int sql_lease_release(struct hf_store *store, enum hf_lane lane, const char *key
                       const char *token, struct hf_err *err);
 int sql_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
                    struct hf_lease_info *ret_info, struct hf_err *err);
-int sql_check(struct hf_store *store,
-              void (*found)(void *user, const struct hf_finding *f), void *user,
-              struct hf_err *err);
+int sql_check(struct hf_store *store, hf_found *found, void *user, struct hf_err *err);
 int sql_dump(struct hf_store *store, const struct hf_dump *dump, struct hf_err *err);
 
 #endif

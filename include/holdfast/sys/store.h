@@ -25,6 +25,9 @@ struct hf_dump {
     void (*event)(void *user, const struct hf_event *event);
 };
 
+/* Called for each process that holds a lease. */
+typedef void hf_each_holder(void *user, const char *holder);
+
 struct hf_store_methods {
     const char *name;
     int (*create)(struct hf_store *store, const struct hf_caller *who,
@@ -66,9 +69,7 @@ struct hf_store_methods {
     int (*lease_look)(struct hf_store *store, enum hf_lane lane, const char *key,
                       struct hf_lease_info *ret_info, struct hf_err *err);
     int (*bump)(struct hf_store *store, int64_t *ret_incarnation, struct hf_err *err);
-    int (*check)(struct hf_store *store,
-                 void (*found)(void *user, const struct hf_finding *f), void *user,
-                 struct hf_err *err);
+    int (*check)(struct hf_store *store, hf_found *found, void *user, struct hf_err *err);
     int (*facts)(struct hf_store *store, char **ret_json, struct hf_err *err);
     int (*dump)(struct hf_store *store, const struct hf_dump *dump, struct hf_err *err);
     /* Wake-up hints for a topic; see sys/driver.h. */
@@ -78,8 +79,8 @@ struct hf_store_methods {
     int (*next_due)(struct hf_store *store, hf_ms *ret_at, struct hf_err *err);
     /* The processes that hold leases, each once, as hf_work.holder shows them. May be NULL:
      * then nobody's death is noticed before its lease lapses. */
-    int (*holders)(struct hf_store *store, void (*each)(void *user, const char *holder),
-                   void *user, struct hf_err *err);
+    int (*holders)(struct hf_store *store, hf_each_holder *each, void *user,
+                   struct hf_err *err);
     void (*close)(struct hf_store *store);
 };
 
@@ -101,6 +102,7 @@ HF_API const char *hf_answer_text(struct hf_answer *answer,
                                   const char *text); /* a copy */
 HF_API void hf_answer_set_next(struct hf_answer *answer, const char *cursor);
 
+/* The same for a trail. */
 HF_API struct hf_events *hf_events_new(const struct hf_alloc *alloc);
 HF_API struct hf_event *hf_events_add(struct hf_events *events);
 HF_API const char *hf_events_text(struct hf_events *events, const char *text);
