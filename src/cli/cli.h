@@ -96,6 +96,7 @@ extern const struct cli_command cli_work_commands[];
 extern const struct cli_command cli_top_commands[];
 extern const struct cli_command cli_policy_commands[];
 extern const struct cli_command cli_store_commands[];
+extern const struct cli_command cli_bench_commands[];
 
 /* A value that was given, or may be. */
 struct cli_value {

@@ -249,6 +249,7 @@ const struct cli_group cli_groups[] = {
     { "policy", "timings, retries and rules for kinds and sources of work",
       cli_policy_commands },
     { "store", "what an operator does to a store as a whole", cli_store_commands },
+    { "bench", "speed on this machine, beside the engine's own", cli_bench_commands },
     { "", "a durable ledger of work for long-running agents", cli_top_commands },
     { NULL, NULL, NULL },
 };

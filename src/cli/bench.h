@@ -1,0 +1,55 @@
+/* The parts of `holdfast bench ledger`. Figures are programs' figures, never tests: they are
+ * printed beside the raw limit of the engine, measured in the same run. */
+#ifndef HF_CLI_BENCH_H
+#define HF_CLI_BENCH_H
+
+#include "cli/cli.h"
+
+struct bench {
+    struct cli *cli;
+    char folder[256]; /* scratch; removed at the end */
+    size_t jobs;
+    bool jsonl;
+    struct hf_err *err;
+};
+
+double bench_seconds(void); /* monotonic */
+void bench_path(const struct bench *bench, const char *name, char out[320]);
+
+/* bench_raw.c: hand-written prepared statements on one narrow row a job, full sync. */
+struct bench_raw {
+    double enqueue; /* jobs a second */
+    double process;
+    double e2e;
+};
+int bench_raw(struct bench *bench, size_t batch, bool set_based,
+              struct bench_raw *ret_raw);
+/* Median seconds of a 4 KiB write in place and its fdatasync. */
+int bench_fsync(struct bench *bench, double *ret_seconds);
+
+/* bench_ledger.c: the same through the library. */
+int bench_enqueue(struct bench *bench, size_t callers, size_t a_call, double *ret_rate);
+int bench_process(struct bench *bench, double *ret_rate);
+int bench_e2e(struct bench *bench, size_t callers, double *ret_rate);
+
+/* bench_more.c */
+struct bench_latency {
+    double p50_ms;
+    double p99_ms;
+};
+int bench_pickup(struct bench *bench, struct bench_latency *ret_latency);
+/* Medians of one claim of 100 rows and of its close-out. */
+struct bench_cost {
+    double claim_us;
+    double close_us;
+};
+/* On an empty table; and beside `finished` finished, and a tenth of it each of future and
+ * lane-blocked rows. */
+int bench_growth(struct bench *bench, size_t finished, struct bench_cost *ret_empty,
+                 struct bench_cost *ret_full);
+
+/* Shared by the library's figures. */
+int bench_open(struct bench *bench, const char *name, struct hf_store **ret_store);
+struct hf_new bench_job(char id[48], const char *prefix, size_t i);
+
+#endif

@@ -1,0 +1,231 @@
+/* The ledger through the public library: what a host would measure. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/bench.h"
+
+#define A_CLAIM 100
+
+void bench_path(const struct bench *bench, const char *name, char out[320])
+{
+    (void)snprintf(out, 320, "%s/%s", bench->folder, name);
+}
+
+static void remove_store(const struct bench *bench, const char *name)
+{
+    static const char *const tails[] = { "", "-wal", "-shm", "-hf" };
+    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
+        char file[64], path[320];
+        (void)snprintf(file, sizeof file, "%s%s", name, tails[i]);
+        bench_path(bench, file, path);
+        (void)unlink(path);
+    }
+}
+
+int bench_open(struct bench *bench, const char *name, struct hf_store **ret_store)
+{
+    char path[320];
+    remove_store(bench, name);
+    bench_path(bench, name, path);
+    return hf_store_open(path, NULL, ret_store, bench->err);
+}
+
+struct hf_new bench_job(char id[48], const char *prefix, size_t i)
+{
+    (void)snprintf(id, 48, "%s%zu", prefix, i);
+    return (struct hf_new){ .size = sizeof(struct hf_new),
+                            .source = HF_SOURCE_MANUAL,
+                            .source_id = id,
+                            .kind = "bench",
+                            .payload = "{\"n\":1}",
+                            .disposition = HF_RERUNNABLE,
+                            .priority = -1 };
+}
+
+/* ---- callers: threads with one operation in flight each ------------------------------ */
+
+struct run {
+    struct hf_store *store;
+    size_t a_call;
+    size_t jobs; /* of this caller */
+    int number;
+    struct e2e *e2e;
+    int rc;
+    struct hf_err err;
+    pthread_t thread;
+};
+
+static int create_some(struct run *run, size_t first, size_t n)
+{
+    struct hf_new news[A_CLAIM];
+    char ids[A_CLAIM][48], prefix[16];
+    struct hf_answer *answer;
+    (void)snprintf(prefix, sizeof prefix, "c%d-", run->number);
+    for (size_t i = 0; i < n; i++)
+        news[i] = bench_job(ids[i], prefix, first + i);
+    int rc = hf_work_create(run->store, NULL, news, n, HF_BRIEF, &answer, &run->err);
+    if (rc == 0)
+        hf_answer_free(answer);
+    return rc;
+}
+
+static void *producer(void *arg)
+{
+    struct run *run = arg;
+    for (size_t i = 0; run->rc == 0 && i < run->jobs; i += run->a_call)
+        run->rc = create_some(run, i, run->a_call);
+    return NULL;
+}
+
+/* Claim up to 100 and close them out, in one batch each. Gives how many. */
+static int process_some(struct run *run, size_t *ret_count)
+{
+    struct hf_claim claim = {
+        .size = sizeof claim, .owner = "bench", .limit = A_CLAIM, .ttl_ms = 30000
+    };
+    struct hf_change changes[A_CLAIM];
+    struct hf_answer *claimed, *closed;
+    int rc = hf_work_claim(run->store, NULL, &claim, &claimed, &run->err);
+    if (rc)
+        return rc;
+    size_t n = hf_answer_count(claimed);
+    for (size_t i = 0; i < n; i++) {
+        const struct hf_item *item = hf_answer_at(claimed, i);
+        changes[i] = (struct hf_change){ .size = sizeof changes[0],
+                                         .verb = HF_VERB_CLOSE_OUT,
+                                         .id = item->work.work_id,
+                                         .token = item->token,
+                                         .status = HF_DONE };
+    }
+    if (n > 0)
+        rc = hf_work_change(run->store, NULL, changes, n, HF_BRIEF, &closed, &run->err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (hf_answer_at(closed, i)->code)
+            rc = hf_answer_at(closed, i)->code;
+    if (rc == 0 && n > 0)
+        hf_answer_free(closed);
+    hf_answer_free(claimed);
+    *ret_count = n;
+    return rc;
+}
+
+static int start_all(struct bench *bench, struct run *runs, size_t n,
+                     void *(*main)(void *))
+{
+    for (size_t i = 0; i < n; i++)
+        if (pthread_create(&runs[i].thread, NULL, main, &runs[i]))
+            return hf_fail(bench->err, HF_ENOMEM, NULL, "no thread could be had");
+    return 0;
+}
+
+static int join_all(struct bench *bench, struct run *runs, size_t n)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n; i++) {
+        (void)pthread_join(runs[i].thread, NULL);
+        if (runs[i].rc && !rc) {
+            rc = runs[i].rc;
+            *bench->err = runs[i].err;
+        }
+    }
+    return rc;
+}
+
+int bench_enqueue(struct bench *bench, size_t callers, size_t a_call, double *ret_rate)
+{
+    struct run runs[64];
+    struct hf_store *store;
+    size_t jobs = callers == 1 && a_call == 1 ? bench->jobs / 5 : bench->jobs;
+    size_t each = jobs / callers / a_call * a_call;
+    int rc = bench_open(bench, "ledger.db", &store);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < callers; i++)
+        runs[i] = (struct run){
+            .store = store, .a_call = a_call, .jobs = each, .number = (int)i
+        };
+    double start = bench_seconds();
+    if (callers == 1) {
+        (void)producer(&runs[0]);
+        rc = runs[0].rc;
+        *bench->err = runs[0].err;
+    } else {
+        rc = start_all(bench, runs, callers, producer);
+        if (rc == 0)
+            rc = join_all(bench, runs, callers);
+    }
+    *ret_rate = (double)(each * callers) / (bench_seconds() - start);
+    hf_store_close(store);
+    return rc;
+}
+
+int bench_process(struct bench *bench, double *ret_rate)
+{
+    struct hf_store *store;
+    int rc = bench_open(bench, "ledger.db", &store);
+    if (rc)
+        return rc;
+    struct run run = { .store = store, .a_call = A_CLAIM, .jobs = bench->jobs };
+    (void)producer(&run);
+    size_t done = 0, n = 1;
+    double start = bench_seconds();
+    while (run.rc == 0 && n > 0) {
+        run.rc = process_some(&run, &n);
+        done += n;
+    }
+    *ret_rate = (double)done / (bench_seconds() - start);
+    hf_store_close(store);
+    *bench->err = run.err;
+    if (run.rc == 0 && done != bench->jobs / A_CLAIM * A_CLAIM)
+        return hf_fail(bench->err, HF_EINTERNAL, NULL, "%zu of %zu jobs were processed",
+                       done, bench->jobs);
+    return run.rc;
+}
+
+/* ---- end to end: producers and workers at once --------------------------------------- */
+
+struct e2e {
+    atomic_size_t finished;
+    size_t total;
+};
+
+static void *worker(void *arg)
+{
+    struct run *run = arg;
+    while (run->rc == 0 && atomic_load(&run->e2e->finished) < run->e2e->total) {
+        size_t n = 0;
+        run->rc = process_some(run, &n);
+        (void)atomic_fetch_add(&run->e2e->finished, n);
+    }
+    return NULL;
+}
+
+/* One caller in eight takes and finishes batches; the others create one job a call. */
+int bench_e2e(struct bench *bench, size_t callers, double *ret_rate)
+{
+    struct run runs[64];
+    struct hf_store *store;
+    size_t workers = callers / 8 ? callers / 8 : 1;
+    size_t producers = callers - workers;
+    size_t each = bench->jobs / producers;
+    struct e2e e2e = { .total = each * producers };
+    int rc = bench_open(bench, "ledger.db", &store);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < callers; i++)
+        runs[i] = (struct run){
+            .store = store, .a_call = 1, .jobs = each, .number = (int)i, .e2e = &e2e
+        };
+    double start = bench_seconds();
+    rc = start_all(bench, runs, producers, producer);
+    if (rc == 0)
+        rc = start_all(bench, runs + producers, workers, worker);
+    if (rc == 0)
+        rc = join_all(bench, runs, callers);
+    *ret_rate = (double)e2e.total / (bench_seconds() - start);
+    hf_store_close(store);
+    return rc;
+}

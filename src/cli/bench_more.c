@@ -1,0 +1,219 @@
+/* Pick-up by another process, and what a claim costs in a large table. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/bench.h"
+
+#define SAMPLES 200
+#define BATCH 100
+
+/* ---- pick-up ----------------------------------------------------------------------- */
+
+static bool send_time(int fd)
+{
+    double now = bench_seconds();
+    return write(fd, &now, sizeof now) == (ssize_t)sizeof now;
+}
+
+/* The other process: waits for work, says when it had it, finishes it. */
+static int serve(const char *path, int fd)
+{
+    struct hf_store *store;
+    struct hf_err err;
+    if (hf_store_open(path, NULL, &store, &err) || !send_time(fd))
+        return 1;
+    for (int i = 0; i < SAMPLES; i++) {
+        struct hf_claim claim = {
+            .size = sizeof claim, .owner = "other", .ttl_ms = 30000, .wait_ms = 10000
+        };
+        struct hf_answer *answer, *closed;
+        if (hf_work_claim(store, NULL, &claim, &answer, &err) ||
+            hf_answer_count(answer) != 1 || !send_time(fd))
+            return 1;
+        const struct hf_item *item = hf_answer_at(answer, 0);
+        struct hf_change change = { .size = sizeof change,
+                                    .verb = HF_VERB_CLOSE_OUT,
+                                    .id = item->work.work_id,
+                                    .token = item->token,
+                                    .status = HF_DONE };
+        if (hf_work_change(store, NULL, &change, 1, HF_BRIEF, &closed, &err))
+            return 1;
+        hf_answer_free(closed);
+        hf_answer_free(answer);
+        if (!send_time(fd)) /* idle again: the next sample may come */
+            return 1;
+    }
+    hf_store_close(store);
+    return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static bool read_time(int fd, double *ret_time)
+{
+    return read(fd, ret_time, sizeof *ret_time) == (ssize_t)sizeof *ret_time;
+}
+
+/* One unit at a time, each when the other process is idle and waiting. */
+static int sample_pickups(struct bench *bench, struct hf_store *store, int fd,
+                          double *took)
+{
+    double at;
+    bool good = read_time(fd, &at);
+    for (size_t i = 0; good && i < SAMPLES; i++) {
+        char id[48];
+        struct hf_new job = bench_job(id, "pick-", i);
+        struct hf_answer *answer;
+        struct timespec pause = { 0, 2000000 }; /* let the other fall asleep */
+        (void)nanosleep(&pause, NULL);
+        double start = bench_seconds();
+        int rc = hf_work_create(store, NULL, &job, 1, HF_BRIEF, &answer, bench->err);
+        if (rc)
+            return rc;
+        hf_answer_free(answer);
+        good = read_time(fd, &at);
+        took[i] = (at - start) * 1e3;
+        good = good && read_time(fd, &at);
+    }
+    return good ? 0 : hf_fail(bench->err, HF_EINTERNAL, NULL, "the other process ended");
+}
+
+int bench_pickup(struct bench *bench, struct bench_latency *ret_latency)
+{
+    double took[SAMPLES];
+    char path[320];
+    int fds[2];
+    struct hf_store *store;
+    int rc = bench_open(bench, "ledger.db", &store);
+    if (rc)
+        return rc;
+    hf_store_close(store); /* a fork must not share a handle */
+    bench_path(bench, "ledger.db", path);
+    if (pipe(fds))
+        return hf_fail(bench->err, HF_EINTERNAL, NULL, "no pipe could be had");
+    pid_t child = fork();
+    if (child == 0) {
+        (void)close(fds[0]);
+        _exit(serve(path, fds[1]));
+    }
+    (void)close(fds[1]);
+    rc = child < 0 ? hf_fail(bench->err, HF_EINTERNAL, NULL, "no process could be had")
+                   : hf_store_open(path, NULL, &store, bench->err);
+    if (rc == 0) {
+        rc = sample_pickups(bench, store, fds[0], took);
+        hf_store_close(store);
+    }
+    (void)close(fds[0]);
+    if (child > 0) {
+        if (rc)
+            (void)kill(child, SIGKILL);
+        (void)waitpid(child, NULL, 0);
+    }
+    qsort(took, rc ? 0 : SAMPLES, sizeof took[0], by_value);
+    if (rc == 0)
+        *ret_latency = (struct bench_latency){ took[SAMPLES / 2],
+                                               took[SAMPLES * 99 / 100] };
+    return rc;
+}
+
+/* ---- growth ------------------------------------------------------------------------ */
+
+enum fill { READY, FINISHED, FUTURE, BLOCKED };
+
+static int fill(struct bench *bench, struct hf_store *store, enum fill what, size_t count)
+{
+    static const char *const prefixes[] = { "r-", "f-", "u-", "b-" };
+    for (size_t i = 0; i < count; i += BATCH) {
+        struct hf_new news[BATCH];
+        char ids[BATCH][48];
+        struct hf_answer *answer;
+        for (size_t k = 0; k < BATCH; k++) {
+            news[k] = bench_job(ids[k], prefixes[what], i + k);
+            news[k].detached = what == FINISHED;
+            news[k].delay_ms = what == FUTURE ? 86400000 : 0;
+            news[k].lane_key = what == BLOCKED ? "one lane" : NULL;
+        }
+        int rc = hf_work_create(store, NULL, news, BATCH, HF_BRIEF, &answer, bench->err);
+        if (rc)
+            return rc;
+        hf_answer_free(answer);
+        if (i % 100000 == 0 && i > 0)
+            cli_note(bench->cli, "  %zu of %zu rows", i, count);
+    }
+    return 0;
+}
+
+static int measure(struct bench *bench, struct hf_store *store,
+                   struct bench_cost *ret_cost)
+{
+    enum { ROUNDS = 21 };
+    double claims[ROUNDS], closes[ROUNDS];
+    int rc = fill(bench, store, READY, ROUNDS * BATCH);
+    for (int i = 0; rc == 0 && i < ROUNDS; i++) {
+        struct hf_claim claim = {
+            .size = sizeof claim, .owner = "bench", .limit = BATCH, .ttl_ms = 30000
+        };
+        struct hf_change changes[BATCH];
+        struct hf_answer *claimed, *closed;
+        double start = bench_seconds();
+        rc = hf_work_claim(store, NULL, &claim, &claimed, bench->err);
+        if (rc)
+            break;
+        claims[i] = (bench_seconds() - start) * 1e6;
+        size_t n = hf_answer_count(claimed);
+        for (size_t k = 0; k < n; k++)
+            changes[k] = (struct hf_change){ .size = sizeof changes[0],
+                                             .verb = HF_VERB_CLOSE_OUT,
+                                             .id = hf_answer_at(claimed, k)->work.work_id,
+                                             .token = hf_answer_at(claimed, k)->token,
+                                             .status = HF_DONE };
+        start = bench_seconds();
+        rc = hf_work_change(store, NULL, changes, n, HF_BRIEF, &closed, bench->err);
+        closes[i] = (bench_seconds() - start) * 1e6;
+        if (rc == 0)
+            hf_answer_free(closed);
+        hf_answer_free(claimed);
+    }
+    if (rc)
+        return rc;
+    qsort(claims, ROUNDS, sizeof claims[0], by_value);
+    qsort(closes, ROUNDS, sizeof closes[0], by_value);
+    *ret_cost = (struct bench_cost){ claims[ROUNDS / 2], closes[ROUNDS / 2] };
+    return 0;
+}
+
+int bench_growth(struct bench *bench, size_t finished, struct bench_cost *ret_empty,
+                 struct bench_cost *ret_full)
+{
+    struct hf_store *store;
+    int rc = bench_open(bench, "ledger.db", &store);
+    if (rc)
+        return rc;
+    rc = measure(bench, store, ret_empty);
+    hf_store_close(store);
+    if (rc == 0)
+        rc = bench_open(bench, "ledger.db", &store);
+    if (rc)
+        return rc;
+    rc = fill(bench, store, FINISHED, finished);
+    if (rc == 0)
+        rc = fill(bench, store, FUTURE, finished / 10);
+    if (rc == 0)
+        rc = fill(bench, store, BLOCKED, finished / 10);
+    struct bench_cost first; /* the lane's head is claimable: it goes with this round */
+    if (rc == 0)
+        rc = measure(bench, store, &first);
+    if (rc == 0)
+        *ret_full = first;
+    hf_store_close(store);
+    return rc;
+}

@@ -1,0 +1,185 @@
+/* The engine's own limit: what a hand-written queue on SQLite reaches here and now. Prepared
+ * statements, one narrow row a job, each job inserted, claimed and finished by a statement of
+ * its own, one or 100 jobs a transaction. With `set_based` a whole batch is claimed by one
+ * statement: what the best hand could do. */
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/bench.h"
+
+static const char schema[] =
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+    "CREATE TABLE job (id INTEGER PRIMARY KEY, state INTEGER NOT NULL, due INTEGER NOT "
+    "NULL,"
+    " owner TEXT, fence INTEGER NOT NULL DEFAULT 0, payload TEXT);"
+    "CREATE INDEX job_ready ON job (due, id) WHERE state = 0;";
+static const char insert_sql[] =
+    "INSERT INTO job (state, due, payload) VALUES (0, ?1, ?2)";
+static const char claim_sql[] =
+    "UPDATE job SET state = 1, owner = ?1, fence = fence + 1 WHERE id IN"
+    " (SELECT id FROM job WHERE state = 0 ORDER BY due, id LIMIT ?2) RETURNING id, fence";
+static const char finish_sql[] =
+    "UPDATE job SET state = 2, owner = NULL WHERE id = ?1 AND fence = ?2 AND state = 1";
+
+struct raw {
+    sqlite3 *db;
+    sqlite3_stmt *insert, *claim, *finish, *begin, *commit;
+    sqlite3_int64 ids[128], fences[128];
+    int claimed;
+};
+
+double bench_seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int raw_fail(struct bench *bench, struct raw *raw)
+{
+    return hf_fail(bench->err, HF_EINTERNAL, NULL, "the raw program failed: %s",
+                   raw->db ? sqlite3_errmsg(raw->db) : "no memory");
+}
+
+static bool prepare(struct raw *raw, const char *sql, sqlite3_stmt **ret)
+{
+    return sqlite3_prepare_v3(raw->db, sql, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL) ==
+           SQLITE_OK;
+}
+
+static int raw_open(struct bench *bench, struct raw *raw)
+{
+    char path[320];
+    bench_path(bench, "raw.db", path);
+    (void)unlink(path);
+    *raw = (struct raw){ 0 };
+    if (sqlite3_open(path, &raw->db) != SQLITE_OK ||
+        sqlite3_exec(raw->db, schema, NULL, NULL, NULL) != SQLITE_OK ||
+        !prepare(raw, insert_sql, &raw->insert) ||
+        !prepare(raw, claim_sql, &raw->claim) ||
+        !prepare(raw, finish_sql, &raw->finish) ||
+        !prepare(raw, "BEGIN IMMEDIATE", &raw->begin) ||
+        !prepare(raw, "COMMIT", &raw->commit))
+        return raw_fail(bench, raw);
+    return 0;
+}
+
+static void raw_close(struct bench *bench, struct raw *raw)
+{
+    char path[320];
+    sqlite3_finalize(raw->insert);
+    sqlite3_finalize(raw->claim);
+    sqlite3_finalize(raw->finish);
+    sqlite3_finalize(raw->begin);
+    sqlite3_finalize(raw->commit);
+    (void)sqlite3_close(raw->db);
+    bench_path(bench, "raw.db", path);
+    (void)unlink(path);
+}
+
+static bool step(sqlite3_stmt *stmt)
+{
+    int rc = sqlite3_step(stmt);
+    return sqlite3_reset(stmt) == SQLITE_OK && rc == SQLITE_DONE;
+}
+
+static bool enqueue(struct raw *raw, size_t batch)
+{
+    bool good = step(raw->begin);
+    for (size_t i = 0; good && i < batch; i++) {
+        good = sqlite3_bind_int64(raw->insert, 1, 1000) == SQLITE_OK &&
+               sqlite3_bind_text(raw->insert, 2, "{\"n\":1}", -1, SQLITE_STATIC) ==
+                   SQLITE_OK &&
+               step(raw->insert);
+    }
+    return good && step(raw->commit);
+}
+
+static bool claim(struct raw *raw, size_t batch, size_t a_statement)
+{
+    raw->claimed = 0;
+    bool good = step(raw->begin) &&
+                sqlite3_bind_text(raw->claim, 1, "w1", -1, SQLITE_STATIC) == SQLITE_OK &&
+                sqlite3_bind_int64(raw->claim, 2, (sqlite3_int64)a_statement) ==
+                    SQLITE_OK;
+    for (size_t i = 0; good && i < batch; i += a_statement) {
+        while (sqlite3_step(raw->claim) == SQLITE_ROW) {
+            raw->ids[raw->claimed] = sqlite3_column_int64(raw->claim, 0);
+            raw->fences[raw->claimed++] = sqlite3_column_int64(raw->claim, 1);
+        }
+        good = sqlite3_reset(raw->claim) == SQLITE_OK;
+    }
+    return good && step(raw->commit);
+}
+
+static bool finish(struct raw *raw)
+{
+    bool good = step(raw->begin);
+    for (int i = 0; good && i < raw->claimed; i++) {
+        good = sqlite3_bind_int64(raw->finish, 1, raw->ids[i]) == SQLITE_OK &&
+               sqlite3_bind_int64(raw->finish, 2, raw->fences[i]) == SQLITE_OK &&
+               step(raw->finish);
+    }
+    return good && step(raw->commit);
+}
+
+int bench_raw(struct bench *bench, size_t batch, bool set_based,
+              struct bench_raw *ret_raw)
+{
+    struct raw raw;
+    size_t rounds = (batch == 1 ? bench->jobs / 5 : bench->jobs) / batch;
+    double jobs = (double)(rounds * batch);
+    int rc = raw_open(bench, &raw);
+    bool good = rc == 0;
+    double start = bench_seconds();
+    for (size_t i = 0; good && i < rounds; i++)
+        good = enqueue(&raw, batch);
+    double enqueued = bench_seconds();
+    for (size_t i = 0; good && i < rounds; i++)
+        good = claim(&raw, batch, set_based ? batch : 1) && finish(&raw);
+    double processed = bench_seconds();
+    if (rc == 0 && !good)
+        rc = raw_fail(bench, &raw);
+    raw_close(bench, &raw);
+    if (rc == 0)
+        *ret_raw = (struct bench_raw){ jobs / (enqueued - start),
+                                       jobs / (processed - enqueued),
+                                       jobs / (processed - start) };
+    return rc;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int bench_fsync(struct bench *bench, double *ret_seconds)
+{
+    enum { ROUNDS = 201 };
+    static const char block[4096];
+    double took[ROUNDS];
+    char path[320];
+    bench_path(bench, "sync", path);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    bool good = fd >= 0;
+    for (int i = 0; good && i < ROUNDS; i++) {
+        double start = bench_seconds();
+        good = pwrite(fd, block, sizeof block, 0) == (ssize_t)sizeof block &&
+               fdatasync(fd) == 0;
+        took[i] = bench_seconds() - start;
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    (void)unlink(path);
+    if (!good)
+        return hf_fail(bench->err, HF_ESTOREIO, NULL,
+                       "the scratch folder cannot be written");
+    qsort(took, ROUNDS, sizeof took[0], by_value);
+    *ret_seconds = took[ROUNDS / 2];
+    return 0;
+}

@@ -1,0 +1,174 @@
+/* holdfast bench ledger: the ledger's speed beside the engine's own, in one run. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/bench.h"
+
+struct figure {
+    const char *work;
+    double value;
+    const char *unit;
+    double raw; /* 0: none */
+    const char *of;
+};
+
+/* One line a figure, as it comes: a table for people, or one JSON object. */
+static int show(struct bench *bench, struct figure f)
+{
+    struct cli *cli = bench->cli;
+    double share = f.raw > 0 ? f.value / f.raw : 0;
+    if (bench->jsonl)
+        cli_putf(cli,
+                 "{\"store\":\"sqlite\",\"peer\":\"holdfast FULL\",\"work\":\"%s\","
+                 "\"value\":%.2f,\"unit\":\"%s\",\"raw\":%.2f,\"of_raw\":%.3f,"
+                 "\"note\":\"%s\"}\n",
+                 f.work, f.value, f.unit, f.raw, share, f.of);
+    else if (f.raw > 0)
+        cli_putf(cli, "%-34s %12.1f %-6s %5.0f %% of %.1f, %s\n", f.work, f.value, f.unit,
+                 share * 100, f.raw, f.of);
+    else
+        cli_putf(cli, "%-34s %12.1f %-6s %s\n", f.work, f.value, f.unit, f.of);
+    return cli_flush(cli);
+}
+
+static int bench_rates(struct bench *bench)
+{
+    struct bench_raw one, many, best;
+    double rate;
+    cli_note(bench->cli, "measuring the engine itself");
+    int rc = bench_raw(bench, 1, false, &one);
+    if (rc == 0)
+        rc = bench_raw(bench, 100, false, &many);
+    if (rc == 0)
+        rc = bench_raw(bench, 100, true, &best);
+    if (rc == 0)
+        rc = bench_enqueue(bench, 1, 1, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "enqueue", rate, "ops/s", one.enqueue,
+                                          "raw, one a transaction" });
+    if (rc == 0)
+        rc = bench_enqueue(bench, 64, 1, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "enqueue, 64 callers", rate, "ops/s",
+                                          many.enqueue, "raw, 100 a transaction" });
+    if (rc == 0)
+        rc = bench_enqueue(bench, 1, 100, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "enqueue bulk", rate, "ops/s", many.enqueue,
+                                          "raw, 100 a transaction" });
+    if (rc == 0)
+        rc = bench_process(bench, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "process", rate, "ops/s", many.process,
+                                          "raw, 100 a transaction" });
+    if (rc == 0)
+        rc = show(bench,
+                  (struct figure){ "process, best raw", rate, "ops/s", best.process,
+                                   "raw, 100 claimed by one statement" });
+    if (rc == 0)
+        rc = bench_e2e(bench, 16, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "e2e", rate, "ops/s", many.e2e,
+                                          "raw, 100 a transaction; 16 callers" });
+    return rc;
+}
+
+static int bench_latencies(struct bench *bench)
+{
+    double sync = 0;
+    struct bench_latency latency = { 0 };
+    int rc = bench_fsync(bench, &sync);
+    if (rc == 0)
+        rc = bench_pickup(bench, &latency);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "fdatasync", sync * 1e3, "ms", 0,
+                                          "4 KiB in place, median" });
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "latency p50", latency.p50_ms, "ms", 0,
+                                          "create to claimed in another process" });
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "latency p99", latency.p99_ms, "ms", 0, "" });
+    return rc;
+}
+
+static int bench_large(struct bench *bench, size_t finished)
+{
+    struct bench_cost empty = { 0 }, full = { 0 };
+    cli_note(bench->cli, "filling a table with %zu finished rows", finished);
+    int rc = bench_growth(bench, finished, &empty, &full);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "claim of 100, large table", full.claim_us,
+                                          "us", empty.claim_us, "an empty table" });
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "close-out of 100, large table", full.close_us,
+                                          "us", empty.close_us, "an empty table" });
+    return rc;
+}
+
+static void remove_folder(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && (entry = readdir(dir));)
+        if (entry->d_name[0] != '.')
+            (void)unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir)
+        (void)closedir(dir);
+    (void)rmdir(folder);
+}
+
+static int cmd_bench_ledger(struct cli *cli)
+{
+    const char *base = cli_text(cli, "folder");
+    struct bench bench = { .cli = cli,
+                           .jobs = (size_t)cli_number(cli, "jobs", 20000),
+                           .jsonl = cli_given(cli, "jsonl"),
+                           .err = &cli->err };
+    int64_t growth = cli_number(cli, "growth", 0);
+    if (!base)
+        base = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    (void)snprintf(bench.folder, sizeof bench.folder, "%.200s/holdfast-bench-XXXXXX",
+                   base);
+    if (!mkdtemp(bench.folder))
+        return hf_fail(&cli->err, HF_EINVAL, "folder",
+                       "no scratch folder can be made in %s", base);
+    int rc = bench_rates(&bench);
+    if (rc == 0)
+        rc = bench_latencies(&bench);
+    if (rc == 0 && growth)
+        rc = bench_large(&bench, (size_t)growth);
+    remove_folder(bench.folder);
+    return rc;
+}
+
+static const struct cli_option bench_options[] = {
+    { "jsonl", NULL, CLI_FLAG, 0, .help = "print one JSON object a figure and line" },
+    { "jobs", "N", CLI_INT, 0, .help = "jobs of each measurement (default: 20000)",
+      .min = 1000, .max = 10000000 },
+    { "growth", "N", CLI_INT, 0,
+      .help =
+          "also measure a claim beside N finished rows and a tenth of it each of future "
+          "and lane-blocked rows",
+      .min = 1000, .max = 100000000 },
+    { "folder", "DIR", CLI_PATH, 0,
+      .help = "where the scratch files are made (default: TMPDIR, else /tmp)" },
+    { .name = NULL },
+};
+
+static const struct cli_example bench_examples[] = {
+    { "all figures but the large table", "holdfast bench ledger" },
+    { "the large table too", "holdfast bench ledger --growth 1000000" },
+    { NULL, NULL },
+};
+
+const struct cli_command cli_bench_commands[] = {
+    { "bench ledger", "measure the ledger beside the raw engine, in one run",
+      "Works in scratch files of its own, which it removes. Full sync and every "
+      "transition "
+      "logged on our side; the raw side writes one narrow row a job with hand-written "
+      "prepared statements and full sync. Each figure stands beside its raw limit.",
+      bench_options, bench_examples, 0, NULL, "9", cmd_bench_ledger, NULL },
+    { .path = NULL },
+};
