@@ -19,7 +19,7 @@ while [ -z "$stop" ] && out=$(holdfast work claim --owner "sh-$$" --queue "$queu
     if eval "$out" && [ -z "$HF_WORK_ID" ]; then continue; fi
     printf '%s' "$HF_PAYLOAD" | "$@" & job=$!
     keep >/dev/null 2>&1 & keeper=$!
-    until wait "$job"; code=$?; ! kill -0 "$job" 2>/dev/null; do :; done
+    wait "$job"; code=$?; while kill -0 "$job" 2>/dev/null; do sleep 1; done # a signal ends the wait
     kill "$keeper"; job=''
     case $code in 0) settle close-out --status 'done' ;;
     143) settle hand-back --reason 'ended by a signal' ;;

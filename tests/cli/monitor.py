@@ -178,10 +178,12 @@ class Worker(Case):
     SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples",
                           "shell-worker.sh")
 
+    SHELL = ["sh"]
+
     def start(self, command):
         os.mkfifo(self.path("said"))
         worker = subprocess.Popen(
-            ["sh", self.SCRIPT, "q", "sh", "-c", command], env=self.env, cwd=self.folder,
+            [*self.SHELL, self.SCRIPT, "q", "sh", "-c", command], env=self.env, cwd=self.folder,
             start_new_session=True, stderr=subprocess.PIPE, text=True)
         self.addCleanup(worker.stderr.close)
         self.addCleanup(worker.wait)
@@ -246,10 +248,14 @@ class Worker(Case):
         worker = self.start("echo up >said; exec cat never")
         self.assertEqual(self.said(), "up\n")
         self.ok("work", "cancel", work_id, "--reason", "not wanted")
-        while "holdfast: " not in worker.stderr.readline(): # the shell may say more
-            pass
+        said = iter(worker.stderr.readline, "")
+        self.assertTrue(any("holdfast: " in line for line in said)) # the shell may say more
         self.assertEqual(self.settled(work_id)["status"], "cancelled")
         self.end(worker)
+
+
+class WorkerInBash(Worker):
+    SHELL = ["bash", "--posix"]
 
 
 if __name__ == "__main__":
