@@ -9,14 +9,22 @@
  * A WAL that starts over is written in place, and that syncs about twice as fast as one that
  * grows: so the threshold is low, and the rest is worth a turn.
  *
+ * When writing has stopped for a while, the thread gives the page cache's memory back, so
+ * that a store that is only open costs little.
+ *
  * A handle without threads, or one that lives for one command, copies inline: at a larger
  * threshold after a commit, and at close.
  */
+#include <errno.h>
+#include <malloc.h>
+#include <time.h>
+
 #include "store/lite.h"
 
 #define DUE_PAGES 4000    /* 16 MB */
 #define INLINE_PAGES 8000 /* 32 MB */
 #define CLOSE_PAGES 500   /* what the next opener would have to read again */
+#define IDLE_MS 2000
 
 static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
 {
@@ -99,9 +107,55 @@ static void unlock(struct lite_checkpoint *checkpoint)
     hf_assert(rc == 0);
 }
 
-static bool wait_until_wanted(struct lite_checkpoint *checkpoint)
+/* Nobody wrote for IDLE_MS. What SQLite frees stays in the heap in small pieces, so the
+ * heap is asked to let go of them too. */
+static void give_memory_back(struct lite *lite)
 {
+    if (lite_group_enter(lite, NULL) != 0)
+        return;                                       /* busy, so not idle */
+    (void)sqlite3_db_release_memory(lite->writer.db); /* what it can */
+    lite_group_leave(lite);
+    (void)malloc_trim(0); /* tells whether anything was given back */
+}
+
+/* Waits for IDLE_MS at most. True when that passed and nothing was wanted. */
+static bool wait_a_while(struct lite_checkpoint *checkpoint)
+{
+    const struct hf_clock *clock = hf_clock_system();
+    hf_ms until = clock->mono_ms(clock->user) + IDLE_MS;
+    struct timespec at = { .tv_sec = (time_t)(until / 1000),
+                           .tv_nsec = (long)(until % 1000) * 1000000 };
+    int rc = 0;
+    while (rc == 0 && !checkpoint->wanted && !checkpoint->stopping)
+        rc = pthread_cond_clockwait(&checkpoint->wake, &checkpoint->lock, CLOCK_MONOTONIC,
+                                    &at);
+    hf_assert(rc == 0 || rc == ETIMEDOUT);
+    return !checkpoint->wanted && !checkpoint->stopping;
+}
+
+/* Under the lock, after work: returns when there is more to do, or when the store has
+ * fallen idle and was told so. */
+static void watch_for_idleness(struct lite *lite)
+{
+    struct lite_checkpoint *checkpoint = &lite->checkpoint;
+    int64_t before = -1;
+    while (wait_a_while(checkpoint)) {
+        int64_t groups = atomic_load_explicit(&lite->counts.groups, memory_order_relaxed);
+        if (groups == before) {
+            unlock(checkpoint);
+            give_memory_back(lite);
+            lock(checkpoint);
+            return;
+        }
+        before = groups;
+    }
+}
+
+static bool wait_until_wanted(struct lite *lite)
+{
+    struct lite_checkpoint *checkpoint = &lite->checkpoint;
     lock(checkpoint);
+    watch_for_idleness(lite);
     while (!checkpoint->wanted && !checkpoint->stopping) {
         int rc = pthread_cond_wait(&checkpoint->wake, &checkpoint->lock);
         hf_assert(rc == 0);
@@ -116,7 +170,7 @@ static void *checkpoint_main(void *arg)
 {
     struct lite *lite = arg;
     struct lite_conn *conn = NULL;
-    while (wait_until_wanted(&lite->checkpoint)) {
+    while (wait_until_wanted(lite)) {
         /* Without memory or descriptors the WAL just stays longer. */
         if (conn || lite_conn_new(lite, LITE_WRITES, &conn, NULL) == 0)
             run_once(lite, conn->db);
