@@ -8,6 +8,8 @@
  * Four functions are known to every statement, and are constant within one transaction:
  *   hf_now()          wall time, ms        hf_lease_now()    lease clock, ms
  *   hf_incarnation()  of this store        hf_expect(n, m)   fails the batch unless n = m
+ * They are for statements only: never in views, triggers, CHECKs or indexes, which plain
+ * tools read too.
  */
 #ifndef HOLDFAST_SYS_DRIVER_H
 #define HOLDFAST_SYS_DRIVER_H
@@ -140,7 +142,8 @@ struct hf_sql_text {
     int columns; /* -1: not declared */
 };
 
-/* SQLite. `path` is a file, or ":memory:". Creates and migrates as the options allow. */
+/* SQLite. `path` is a file, or ":memory:". Creates and migrates as the options allow. The
+ * handle does not survive a fork: the child opens its own. */
 HF_API HF_MUST_USE int hf_sqlite_open(const char *path,
                                       const struct hf_sql_options *options,
                                       struct hf_sql **ret_sql, struct hf_err *err);
