@@ -198,7 +198,9 @@ static void add_writes(struct changing *c, struct hf_ops *ops)
         slot->first_call = ops->batch.call_count;
         if (!writes(slot))
             continue;
-        if (slot->change->verb != HF_VERB_APPEND)
+        if (slot->change->verb == HF_VERB_RENEW)
+            change_add_renewal(c, ops, slot);
+        else if (slot->change->verb != HF_VERB_APPEND)
             hf_row_write(ops, &slot->was, &slot->step.row);
         if (slot->step.extra_event)
             hf_event_append(ops, &slot->step.row, slot->step.extra_event);

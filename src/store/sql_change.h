@@ -37,6 +37,8 @@ int change_refuse(struct changing *c, struct slot *slot, const struct hf_err *wh
 /* sql_fast.c: close-outs and renewals of holders, without reading first. Leaves what it did
  * not settle to the slow path. */
 int change_fast(struct changing *c, struct hf_err *err);
+/* A renewal in a batch that is not all renewals: the same two statements. */
+void change_add_renewal(struct changing *c, struct hf_ops *ops, const struct slot *slot);
 
 /* sql_receipt.c: operation ids. change_repeat answers a repeated operation. */
 int change_repeat(struct changing *c, struct hf_err *err);

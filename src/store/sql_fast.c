@@ -145,7 +145,30 @@ static int settle_fast(struct changing *c, struct hf_ops *ops, struct hf_err *er
 
 /* ---- renewal ----------------------------------------------------------------------- */
 
-/* Rule 8: nothing but lease_expires_at. The event is a sample. */
+/* Rule 8: nothing but lease_expires_at. */
+static void add_renewal(struct hf_ops *ops, const struct hf_change *change,
+                        const struct hf_token *token)
+{
+    hf_ops_text(ops, change->id);
+    hf_ops_i64(ops, token->store);
+    hf_ops_i64(ops, token->fence);
+    hf_ops_text(ops, token->nonce);
+    hf_ops_i64_opt(ops, change->ttl_ms);
+}
+
+/* The event is a sample. */
+static void add_renewed(struct changing *c, struct hf_ops *ops,
+                        const struct hf_change *change, const struct hf_token *token)
+{
+    hf_ops_text(ops, change->id);
+    hf_ops_text(ops, token->nonce);
+    hf_ops_text(ops, c->who->actor_kind);
+    hf_ops_text(ops, c->who->actor);
+    hf_ops_text(ops, c->who->correlation_id);
+    hf_ops_i64(ops, token->store);
+    hf_ops_i64(ops, token->fence);
+}
+
 static bool add_renewals(struct changing *c, struct hf_ops *ops)
 {
     struct hf_token *tokens = hf_arena_array(&c->arena, c->n, sizeof *tokens);
@@ -153,30 +176,32 @@ static bool add_renewals(struct changing *c, struct hf_ops *ops)
         return false;
     hf_ops_call(ops, HF_SQL_WORK_RENEW, (int64_t)c->n);
     for (size_t i = 0; i < c->n; i++) {
-        const struct hf_change *change = c->slots[i].change;
-        if (hf_token_read(change->token, &tokens[i], NULL))
+        if (hf_token_read(c->slots[i].change->token, &tokens[i], NULL))
             return false;
         if (i > 0)
             hf_ops_again(ops);
-        hf_ops_text(ops, change->id);
-        hf_ops_i64(ops, tokens[i].store);
-        hf_ops_i64(ops, tokens[i].fence);
-        hf_ops_text(ops, tokens[i].nonce);
-        hf_ops_i64_opt(ops, change->ttl_ms);
+        add_renewal(ops, c->slots[i].change, &tokens[i]);
     }
     hf_ops_call(ops, HF_SQL_EVENT_RENEWED, HF_ANY_COUNT);
     for (size_t i = 0; i < c->n; i++) {
         if (i > 0)
             hf_ops_again(ops);
-        hf_ops_text(ops, c->slots[i].change->id);
-        hf_ops_text(ops, tokens[i].nonce);
-        hf_ops_text(ops, c->who->actor_kind);
-        hf_ops_text(ops, c->who->actor);
-        hf_ops_text(ops, c->who->correlation_id);
-        hf_ops_i64(ops, tokens[i].store);
-        hf_ops_i64(ops, tokens[i].fence);
+        add_renewed(c, ops, c->slots[i].change, &tokens[i]);
     }
     return true;
+}
+
+void change_add_renewal(struct changing *c, struct hf_ops *ops, const struct slot *slot)
+{
+    struct hf_token *token = hf_arena_new(&ops->arena, struct hf_token);
+    if (!token || hf_token_read(slot->change->token, token, NULL)) {
+        ops->state = HF_ENOMEM; /* the token has been read before */
+        return;
+    }
+    hf_ops_call(ops, HF_SQL_WORK_RENEW, 1);
+    add_renewal(ops, slot->change, token);
+    hf_ops_call(ops, HF_SQL_EVENT_RENEWED, HF_ANY_COUNT);
+    add_renewed(c, ops, slot->change, token);
 }
 
 /* The owner sees a recorded cancel request in the row it gets back. */
