@@ -12,6 +12,7 @@ struct maker {
     uint8_t hash[32];
     char id[37];
     bool settled; /* its item is answered */
+    bool held;    /* the same unit as an earlier one of its batch, which is made first */
 };
 
 static int prepare(struct sql_store *store, struct hf_arena *arena,
@@ -126,10 +127,15 @@ static bool was_made(const struct hf_call *read_back, const char *id, size_t *re
     return false;
 }
 
+static bool goes_now(const struct maker *maker)
+{
+    return !maker->settled && !maker->held;
+}
+
 static void add_calls(struct hf_ops *ops, struct maker *makers, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (makers[i].settled)
+        if (!goes_now(&makers[i]))
             continue;
         hf_row_insert(ops, &makers[i].row, makers[i].hash);
         if (makers[i].row.status == HF_QUEUED)
@@ -143,7 +149,7 @@ static size_t add_read_back(struct hf_ops *ops, const struct maker *makers, size
     size_t call = hf_ops_call(ops, HF_SQL_WORK_BY_ID, HF_ANY_COUNT);
     bool first = true;
     for (size_t i = 0; i < n; i++) {
-        if (makers[i].settled)
+        if (!goes_now(&makers[i]))
             continue;
         if (!first)
             hf_ops_again(ops);
@@ -180,7 +186,7 @@ static bool brief(const struct creation *c)
 static int answer_all_made(struct creation *c)
 {
     for (size_t i = 0; i < c->n; i++) {
-        if (c->makers[i].settled)
+        if (!goes_now(&c->makers[i]))
             continue;
         c->items[i]->created = true;
         if (hf_item_show(c->answer, c->items[i], &c->makers[i].row, true))
@@ -236,10 +242,53 @@ static size_t open_count(const struct creation *c)
     return open;
 }
 
+static bool same_key(const char *a, const char *b)
+{
+    return a && hf_same(a, b);
+}
+
+/* In a batch that is made whole a unit may stand twice; the second waits for the first. Two
+ * requests for one unit with different content refuse the batch. */
+static int hold_repeats(struct creation *c, struct hf_err *err)
+{
+    for (size_t k = 1; k < c->n; k++) {
+        struct maker *later = &c->makers[k];
+        const struct hf_work *b = &later->row.w;
+        for (size_t i = 0; i < k && !later->settled && !later->held; i++) {
+            const struct maker *first = &c->makers[i];
+            const struct hf_work *a = &first->row.w;
+            bool unit = same_key(a->idempotency_key, b->idempotency_key) ||
+                        (first->row.source == later->row.source &&
+                         hf_same(a->source_id, b->source_id) &&
+                         hf_same(a->source_run_id, b->source_run_id));
+            if (first->settled || first->held)
+                continue;
+            if (unit && memcmp(first->hash, later->hash, sizeof first->hash) != 0)
+                return hf_fail(err, HF_ECONFLICT, "source_id",
+                               "items %zu and %zu ask for one unit with other content", i,
+                               k);
+            later->held = unit || same_key(a->dedup_key, b->dedup_key);
+        }
+    }
+    return 0;
+}
+
+/* Some row was not made, so none was: find out which, and why. */
+static int sort_out(struct creation *c, struct hf_err *err)
+{
+    size_t open = open_count(c);
+    int rc = answer_rest(c, err);
+    if (rc == 0 && open_count(c) == open)
+        rc = hold_repeats(c, err);
+    return rc;
+}
+
 /* One transaction for all that is still open. */
 static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err)
 {
-    size_t open = open_count(c);
+    size_t open = 0;
+    for (size_t i = 0; i < c->n; i++)
+        open += goes_now(&c->makers[i]);
     bool whole = (c->flags & HF_ALL_OR_NONE) != 0;
     hf_ops_reset(ops);
     add_calls(ops, c->makers, c->n);
@@ -249,13 +298,13 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
     size_t read_back = brief(c) ? SIZE_MAX : add_read_back(ops, c->makers, c->n);
     int rc = hf_ops_write(ops, err);
     if (rc == HF_EGUARD || (rc == HF_ECONFLICT && whole))
-        return answer_rest(c, err);
+        return sort_out(c, err);
     if (rc)
         return rc;
     if (read_back != SIZE_MAX) {
         rc = answer_made(c, hf_ops_result(ops, read_back), err);
     } else if (rows_made(ops) == (int64_t)open) {
-        return answer_all_made(c) ? hf_fail_plain(err, HF_ENOMEM) : 0;
+        rc = answer_all_made(c) ? hf_fail_plain(err, HF_ENOMEM) : 0;
     } else {
         hf_ops_reset(ops);
         read_back = add_read_back(ops, c->makers, c->n);
@@ -263,7 +312,11 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
         if (rc == 0)
             rc = answer_made(c, hf_ops_result(ops, read_back), err);
     }
-    return rc ? rc : answer_rest(c, err);
+    if (rc == 0)
+        rc = answer_rest(c, err);
+    for (size_t i = 0; i < c->n; i++)
+        c->makers[i].held = false; /* what they waited for is made */
+    return rc;
 }
 
 static int prepare_all(struct creation *c, struct hf_arena *arena,
