@@ -325,7 +325,6 @@ int cmd_limits(struct cli *cli);
 int cmd_store_bump(struct cli *cli);
 int cmd_version(struct cli *cli);
 int cmd_demo(struct cli *cli);
-int cmd_bench(struct cli *cli);
 int cmd_man(struct cli *cli);
 int cmd_completion(struct cli *cli);
 
