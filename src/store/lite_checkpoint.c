@@ -23,7 +23,8 @@
 
 #define DUE_PAGES 4000    /* 16 MB */
 #define INLINE_PAGES 8000 /* 32 MB */
-#define CLOSE_PAGES 500   /* what the next opener would have to read again */
+#define CLOSE_PAGES 250   /* 1 MB, which the next opener would have to read again */
+#define CLOSE_WAIT_MS 100
 #define IDLE_MS 2000
 
 static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
@@ -210,6 +211,22 @@ void lite_checkpoint_look(struct lite *lite)
     }
 }
 
+/* At close. Who opens a file that nobody has open reads its whole WAL again, and forgets
+ * how much of it was copied: so short-lived processes must cut it, or it grows for ever.
+ * In the store's turn, and without waiting for readers; another closer will come. */
+static void empty_wal(struct lite *lite)
+{
+    sqlite3 *db = lite->writer.db;
+    if (lite->busy_ms > CLOSE_WAIT_MS)
+        lite->busy_ms = CLOSE_WAIT_MS; /* nobody else is in a call any more */
+    if (lite_turn_take(lite, NULL) != 0)
+        return;
+    (void)sqlite3_busy_timeout(db, 0); /* fails for no open handle */
+    /* On failure the WAL stays, complete. */
+    (void)sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    lite_turn_release(lite);
+}
+
 void lite_checkpoint_fini(struct lite *lite)
 {
     struct lite_checkpoint *checkpoint = &lite->checkpoint;
@@ -222,10 +239,8 @@ void lite_checkpoint_fini(struct lite *lite)
         int rc = pthread_join(checkpoint->thread, NULL);
         hf_assert(rc == 0);
     }
-    int log;
-    int copied;
     if (lite->writer.db && !lite->read_only &&
         atomic_load_explicit(&checkpoint->wal_pages, memory_order_relaxed) >= CLOSE_PAGES)
-        copy_pages(lite, lite->writer.db, &log, &copied);
+        empty_wal(lite);
     lite_sync_fini(&checkpoint->lock, &checkpoint->wake);
 }

@@ -143,6 +143,26 @@ static void another_time_namespace_of_this_boot_is_refused(void **state)
     assert_int_equal(kit_sql_int(kit->path, "SELECT time_ns = '1' FROM hf_store"), 0);
 }
 
+/* The functions are constant for one run of a statement, not for its life. */
+static void prepared_statements_see_each_transactions_own_time(void **state)
+{
+    struct kit *kit = *state;
+    struct fake fake;
+    fake_init(&fake);
+    reopen(kit, &fake);
+    for (int i = 0; i < 3; i++) {
+        fake.wall += 1000;
+        fake.mono += 7;
+        struct kit_batch b;
+        kit_begin(&b);
+        struct hf_call *call = kit_call(&b, KIT_CLOCKS, 0, NULL, 1);
+        assert_int_equal(kit_run(kit->sql, &b, NULL), 0);
+        assert_int_equal(call->out[0].i, fake.wall);
+        assert_int_equal(call->out[1].i, 1000000 + 7 * (i + 1));
+        kit->sql->methods->forget(kit->sql, &b.batch);
+    }
+}
+
 static void two_handles_show_one_lease_clock(void **state)
 {
     struct kit *kit = *state;
@@ -183,6 +203,7 @@ int main(void)
         CASE(a_new_boot_continues_at_the_later_of_wall_and_high_water),
         CASE(every_commit_writes_the_high_water),
         CASE(another_time_namespace_of_this_boot_is_refused),
+        CASE(prepared_statements_see_each_transactions_own_time),
         CASE(two_handles_show_one_lease_clock),
         CASE(an_injected_clock_is_waited_on_and_not_the_machines),
     };

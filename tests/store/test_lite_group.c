@@ -1,5 +1,6 @@
 /* Group commit: many batches, one transaction, each answered as if it had been alone. */
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include "lite_kit.h"
 
@@ -354,6 +355,22 @@ static void a_reader_that_pins_the_wal_stops_no_commit(void **state)
     assert_int_equal(kit_rows(kit->sql), id);
 }
 
+static void short_lived_handles_keep_the_wal_short(void **state)
+{
+    struct kit *kit = *state;
+    char wal[160];
+    struct stat at;
+    assert_true(snprintf(wal, sizeof(wal), "%s-wal", kit->path) > 0);
+    for (int64_t id = 0; id < 1500; id++) {
+        assert_int_equal(kit_put_one(kit->sql, id, "ann", 1), 0);
+        kit_close(kit);
+        kit_open(kit);
+        assert_int_equal(stat(wal, &at), 0);
+        assert_true(at.st_size < 2 * 1024 * 1024);
+    }
+    assert_int_equal(kit_rows(kit->sql), 1500);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -371,6 +388,7 @@ int main(void)
         CASE(a_wait_for_the_turn_is_bounded),
         CASE(a_foreign_writer_is_waited_for_and_then_busy),
         CASE(a_reader_that_pins_the_wal_stops_no_commit),
+        CASE(short_lived_handles_keep_the_wal_short),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }
