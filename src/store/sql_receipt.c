@@ -4,11 +4,19 @@
 
 #include "base/err.h"
 #include "base/ident.h"
-#include "base/json.h"
+#include "base/json_get.h"
 #include "store/sql_change.h"
 
 #define SCOPE "work.change"
 #define NOTE_EVERY_MS 60000
+#define RESULT_BYTES (1 << 20)
+
+static void digest_list(struct hf_digest *digest, const char *const *items, size_t n)
+{
+    hf_digest_i64(digest, (int64_t)n);
+    for (size_t i = 0; i < n; i++)
+        hf_digest_text(digest, items[i]);
+}
 
 /* What the operation asks, as typed: the same id with other content is a conflict. */
 static int content_hash(const struct changing *c, uint8_t ret_hash[HF_DIGEST_BYTES])
@@ -17,40 +25,83 @@ static int content_hash(const struct changing *c, uint8_t ret_hash[HF_DIGEST_BYT
     hf_digest_begin(&digest, SCOPE, 1);
     for (size_t i = 0; i < c->n; i++) {
         const struct hf_change *change = c->slots[i].change;
-        hf_digest_i64(&digest, change->verb);
-        hf_digest_text(&digest, change->id);
-        hf_digest_text(&digest, change->ref);
-        hf_digest_i64(&digest, change->status);
-        hf_digest_text(&digest, change->reason);
-        hf_digest_text(&digest, change->error_class);
-        hf_digest_text(&digest, change->payload);
-        hf_digest_text(&digest, change->owner);
-        hf_digest_text(&digest, change->authority);
-        hf_digest_text(&digest, change->summary);
+        const char *const texts[] = {
+            change->id,          change->token,       change->authority, change->reason,
+            change->summary,     change->error_class, change->reviewer,  change->type,
+            change->payload,     change->ref,         change->escalate,  change->owner,
+            change->incarnation, change->nonce,
+        };
+        const int64_t numbers[] = { change->verb,       change->status,
+                                    change->timeout_ms, change->escalate_after_ms,
+                                    change->pid,        change->ttl_ms };
+        for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
+            hf_digest_text(&digest, texts[k]);
+        for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
+            hf_digest_i64(&digest, numbers[k]);
+        digest_list(&digest, change->outputs, change->output_count);
+        digest_list(&digest, change->evidence, change->evidence_count);
     }
     return hf_digest_end(&digest, ret_hash);
 }
 
-/* A repeated operation is answered with the rows as they are now. */
-static int show_repeated(struct changing *c, struct hf_err *err)
+/* What was answered: a code and an id for each item. */
+static const char *result_json(const struct changing *c, struct hf_arena *arena)
 {
+    struct hf_buf buf;
+    struct hf_json json;
+    hf_buf_init(&buf, arena->alloc, RESULT_BYTES);
+    hf_json_begin(&json, &buf);
+    hf_json_array(&json);
     for (size_t i = 0; i < c->n; i++) {
-        struct slot *slot = &c->slots[i];
-        struct hf_ops ops;
-        struct hf_row row;
-        hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
-        int rc = slot->change->id ? sql_find(&ops, slot->change->id, &row, err) : 0;
-        if (rc == 0 && slot->change->id &&
-            hf_item_show(c->answer, slot->item, &row, (c->flags & HF_BRIEF) != 0))
-            rc = hf_fail_plain(err, HF_ENOMEM);
-        hf_ops_fini(&ops);
-        if (rc && rc != HF_ENOTFOUND)
-            return rc;
-        slot->item->repeated = true;
-        slot->settled = true;
+        const struct slot *slot = &c->slots[i];
+        const char *id = slot->was.w.work_id ? slot->was.w.work_id : slot->change->id;
+        hf_json_array(&json);
+        hf_json_i64(&json, slot->item->code);
+        hf_json_str(&json, id);
+        hf_json_end(&json);
     }
-    c->answered = true;
-    return 0;
+    hf_json_end(&json);
+    const char *text = hf_buf_state(&buf)
+                           ? NULL
+                           : hf_arena_copy(arena, hf_buf_str(&buf), buf.len);
+    hf_buf_fini(&buf);
+    return text;
+}
+
+static int show_again(struct changing *c, struct slot *slot, const struct json_t *told,
+                      struct hf_err *err)
+{
+    int code = (int)hf_json_as_i64(hf_json_item(told, 0));
+    const char *id = hf_json_as_text(hf_json_item(told, 1));
+    slot->item->repeated = true;
+    slot->settled = true;
+    if (code) {
+        struct hf_err why = { 0 };
+        (void)hf_fail_plain(&why, code);
+        return hf_item_fail(c->answer, slot->item, &why);
+    }
+    struct hf_ops ops;
+    struct hf_row row;
+    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    int rc = id ? sql_find(&ops, id, &row, err) : HF_ENOTFOUND;
+    if (rc == 0 && hf_item_show(c->answer, slot->item, &row, (c->flags & HF_BRIEF) != 0))
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    hf_ops_fini(&ops);
+    return rc == HF_ENOTFOUND ? 0
+                              : rc; /* pruned meanwhile: the code is all that is left */
+}
+
+/* A repeated operation is answered as the first, with the rows as they are now. */
+static int show_repeated(struct changing *c, const char *result, struct hf_err *err)
+{
+    struct json_t *told = NULL;
+    struct hf_span text = { result ? result : "[]", result ? strlen(result) : 2 };
+    int rc = hf_json_parse(text, RESULT_BYTES, "receipt", &told, err);
+    for (size_t i = 0; rc == 0 && i < c->n; i++)
+        rc = show_again(c, &c->slots[i], hf_json_item(told, i), err);
+    hf_json_free(told);
+    c->answered = rc == 0;
+    return rc;
 }
 
 int change_repeat(struct changing *c, struct hf_err *err)
@@ -71,14 +122,14 @@ int change_repeat(struct changing *c, struct hf_err *err)
     bool seen = found && found->out_count > 0;
     bool same = seen && hf_cell(found, 0, 0)->len == sizeof hash &&
                 memcmp(hf_cell(found, 0, 0)->at, hash, sizeof hash) == 0;
+    if (seen && !same)
+        rc = hf_fail(err, HF_ECONFLICT, "operation_id",
+                     "operation id %s was used before with other content",
+                     c->who->operation_id);
+    else if (seen)
+        rc = show_repeated(c, hf_cell_text(found, 0, 1), err);
     hf_ops_fini(&ops);
-    if (rc || !seen)
-        return rc;
-    if (!same)
-        return hf_fail(err, HF_ECONFLICT, "operation_id",
-                       "operation id %s was used before with other content",
-                       c->who->operation_id);
-    return show_repeated(c, err);
+    return rc;
 }
 
 void change_add_receipt(struct changing *c, struct hf_ops *ops)
@@ -86,7 +137,8 @@ void change_add_receipt(struct changing *c, struct hf_ops *ops)
     if (!c->who->operation_id)
         return;
     uint8_t *hash = hf_arena_take(&ops->arena, HF_DIGEST_BYTES);
-    if (!hash || content_hash(c, hash)) {
+    const char *result = result_json(c, &ops->arena);
+    if (!hash || !result || content_hash(c, hash)) {
         ops->state = HF_ENOMEM;
         return;
     }
@@ -95,7 +147,7 @@ void change_add_receipt(struct changing *c, struct hf_ops *ops)
     hf_ops_text(ops, SCOPE);
     hf_ops_text(ops, c->who->operation_id);
     hf_ops_bytes(ops, hash, HF_DIGEST_BYTES);
-    hf_ops_null(ops);
+    hf_ops_text(ops, result);
 }
 
 bool change_is_receipt(const struct changing *c, const struct hf_ops *ops)
