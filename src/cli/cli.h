@@ -294,6 +294,7 @@ int check_resume(struct cli *cli);
 int check_close_out(struct cli *cli);
 int check_list(struct cli *cli);
 int check_reconcile(struct cli *cli);
+int check_demo(struct cli *cli);
 
 int cmd_work_create(struct cli *cli);
 int cmd_work_claim(struct cli *cli);

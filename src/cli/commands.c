@@ -212,6 +212,21 @@ static const struct cli_example version_examples[] = {
     END_EXAMPLES,
 };
 
+static const struct cli_option demo_options[] = {
+    { "folder", "DIR", CLI_PATH, 0,
+      .help = "make the ledger there; an empty folder, or one that is not there yet "
+              "(default: a fresh one under TMPDIR)" },
+    { "remove", NULL, CLI_FLAG, 0,
+      .help = "remove the folder at the end (default: it is kept)" },
+    END_OPTIONS,
+};
+
+static const struct cli_example demo_examples[] = {
+    { "see the point in a few seconds", "holdfast demo" },
+    { "only the facts, and leave nothing behind", "holdfast demo --json --remove" },
+    END_EXAMPLES,
+};
+
 static const struct cli_option man_options[] = {
     { "page", "GROUP", CLI_TEXT, CLI_BARE, .help = "the group; none: holdfast(1)" },
     END_OPTIONS,
@@ -233,6 +248,15 @@ const struct cli_command cli_top_commands[] = {
       "Folds every trail of events again and compares it with its row. Says what to do "
       "about each finding; exits with 9 when something is wrong.",
       no_options, doctor_examples, CLI_MUST_EXIST, NULL, "6 9", cmd_doctor, NULL },
+    { "demo", "show what a ledger does when a worker is killed",
+      "Makes a ledger in a fresh folder and starts a submitter, two workers and a "
+      "monitor "
+      "on it. One worker is killed in the middle of a unit; the other goes on with that "
+      "unit, and the proof of the death stands in its trail. Then a unit waits for a "
+      "user, one is retried, and one is closed with evidence. The summary at the end is "
+      "read from the ledger's events; when they do not bear it out the command fails. It "
+      "needs no store of yours and takes a few seconds.",
+      demo_options, demo_examples, 0, "human", "9", cmd_demo, check_demo },
     { "limits", "list every limit", NULL, no_options, limits_examples, 0, NULL, NULL,
       cmd_limits, NULL },
     { "version", "print the versions of program, schema and SQLite", NULL, no_options,
