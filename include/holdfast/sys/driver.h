@@ -55,6 +55,7 @@ struct hf_ring {
 
 #define HF_BATCH_RINGS 8
 
+/* Zero it before filling it in: the driver looks for results of an earlier run. */
 struct hf_batch {
     const struct hf_alloc
         *alloc; /* of results; safe for the threads that run the batch */
