@@ -123,20 +123,22 @@ UPDATE /*lite OR ROLLBACK*/ work_state
    AND lease_store = hf_incarnation() AND close_rule IS NULL AND session_id IS NULL
    AND lane_key IS NULL
 
--- Lanes. They follow every write of a row with a lane key, in its transaction.
+-- Lanes. They follow every write of a row with a lane key, in its transaction. They raise no
+-- revision: a change of another row in the same batch must still find the row it read, and a
+-- decision on a gate that has moved is stopped by the index work_lane_slot.
 
 -- name: lane_yield
 -- A row that goes straight to running takes the slot from one that is only claimable.
 -- in: $1 lane_key, $2 tenant, $3 seq of the row that takes it
 UPDATE /*lite OR ROLLBACK*/ work_state
-   SET gate = 'lane', revision = revision + 1
+   SET gate = 'lane'
  WHERE lane_key = $1 AND tenant = $2 AND gate IS NULL AND status = 'queued' AND seq <> $3
 
 -- name: lane_displace
 -- A waiting row that comes first takes the slot from one that is only claimable.
 -- in: $1 lane_key, $2 tenant
 UPDATE /*lite OR ROLLBACK*/ work_state
-   SET gate = 'lane', revision = revision + 1
+   SET gate = 'lane'
  WHERE lane_key = $1 AND tenant = $2 AND gate IS NULL AND status = 'queued'
    AND EXISTS (SELECT 1 FROM work_state n
                 WHERE n.lane_key = $1 AND n.tenant = $2 AND n.gate = 'lane'
@@ -147,7 +149,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 -- A free slot goes to the first waiting row.
 -- in: $1 lane_key, $2 tenant
 UPDATE /*lite OR ROLLBACK*/ work_state
-   SET gate = NULL, revision = revision + 1
+   SET gate = NULL
  WHERE seq = (SELECT n.seq FROM work_state n
                WHERE n.lane_key = $1 AND n.tenant = $2 AND n.gate = 'lane'
                ORDER BY n.priority, n.fair_tag, n.seq LIMIT 1)
