@@ -183,7 +183,7 @@ static void ring_for(struct hf_ops *ops, const struct slot *slot)
 static void add_read_back(struct changing *c, struct hf_ops *ops, struct slot *slot)
 {
     slot->read_back = 0;
-    if (!slot->was.w.lane_key || (c->flags & HF_BRIEF))
+    if (!writes(slot) || !slot->was.w.lane_key || (c->flags & HF_BRIEF))
         return;
     slot->read_back = hf_ops_call(ops, HF_SQL_WORK_BY_ID, 1);
     hf_ops_text(ops, slot->change->id ? slot->change->id : slot->was.w.work_id);
@@ -204,9 +204,10 @@ static void add_writes(struct changing *c, struct hf_ops *ops)
             hf_row_write(ops, &slot->was, &slot->step.row);
         if (slot->step.extra_event)
             hf_event_append(ops, &slot->step.row, slot->step.extra_event);
-        add_read_back(c, ops, slot);
         ring_for(ops, slot);
     }
+    for (size_t i = 0; i < c->n; i++) /* after all: a lane may have changed hands twice */
+        add_read_back(c, ops, &c->slots[i]);
     change_add_receipt(c, ops);
 }
 
