@@ -45,10 +45,25 @@ static bool read_small(const char *path, char *out, size_t room)
     return len > 0;
 }
 
+/* /proc shows the namespace that it was mounted from, which need not be this process's: the
+ * same number is then another process there. */
+static bool proc_is_ours(void)
+{
+    char name[24];
+    int64_t pid;
+    ssize_t len = readlink("/proc/self", name, sizeof name - 1);
+    if (len <= 0)
+        return false;
+    name[len] = '\0';
+    return hf_parse_i64(name, 1, INT32_MAX, "pid", &pid, NULL) == 0 && pid == getpid();
+}
+
 static bool here(struct place *ret_place)
 {
     struct place place = { 0 };
     struct stat pid_ns, time_ns;
+    if (!proc_is_ours())
+        return false;
     if (!read_small("/proc/sys/kernel/random/boot_id", place.boot, sizeof place.boot))
         return false;
     place.boot[strcspn(place.boot, "\n")] = '\0';
@@ -123,14 +138,14 @@ int hf_holder_describe(struct hf_arena *arena, int pid, const char **ret_json,
     if (pid <= 0)
         return hf_fail(err, HF_EINVAL, "pid", "pid must be a positive number");
     struct place place;
+    if (!here(&place))
+        return hf_fail(err, HF_EINVAL, "pid",
+                       "/proc cannot be read or shows another pid namespace, so no death "
+                       "could be proven");
     int64_t start = start_time(pid);
     if (start < 0)
         return hf_fail(err, HF_EINVAL, "pid", "there is no process %d on this machine",
                        pid);
-    if (!here(&place))
-        return hf_fail(
-            err, HF_EINVAL, "pid",
-            "this machine's /proc cannot be read, so no death could be proven");
     struct hf_buf buf;
     struct hf_json json;
     hf_buf_init(&buf, arena->alloc, 512);
