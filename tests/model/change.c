@@ -420,10 +420,11 @@ static int change_all(struct m_call *call, const struct hf_change *changes, size
             first = rc;
         if (rc < 0)
             continue;
-        m_show(call, answer, item, row, (flags & HF_BRIEF) != 0);
+        item->work.work_id = row->w.work_id;
         if (rc == 0 && changes[i].verb == HF_VERB_RESUME && row->status == HF_RUNNING)
             item->token = m_token(call->disk, row);
     }
+    m_show_all(call, answer, flags);
     return (flags & HF_ALL_OR_NONE) ? first : 0;
 }
 
@@ -433,29 +434,23 @@ static void digest_of(const struct hf_change *changes, size_t n, uint8_t out[32]
     hf_digest_begin(&digest, "model.change", 1);
     for (size_t i = 0; i < n; i++) {
         const struct hf_change *c = &changes[i];
-        const char *const texts[] = { c->id,      c->ref,   c->reason,    c->error_class,
-                                      c->payload, c->owner, c->authority, c->summary };
+        const char *const texts[] = { c->id,       c->token,       c->authority,
+                                      c->reason,   c->summary,     c->error_class,
+                                      c->type,     c->ref,         c->payload,
+                                      c->owner,    c->incarnation, c->nonce,
+                                      c->reviewer, c->escalate };
         hf_digest_i64(&digest, (int64_t)c->verb);
         hf_digest_i64(&digest, (int64_t)c->status);
+        hf_digest_i64(&digest, c->timeout_ms);
+        hf_digest_i64(&digest, c->escalate_after_ms);
+        hf_digest_i64(&digest, c->ttl_ms);
+        hf_digest_i64(&digest, (int64_t)c->output_count);
+        hf_digest_i64(&digest, (int64_t)c->evidence_count);
         for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
             hf_digest_text(&digest, texts[k]);
     }
     if (hf_digest_end(&digest, out) != 0)
         abort();
-}
-
-static void repeat(struct m_call *call, const struct m_receipt *receipt, unsigned flags,
-                   struct hf_answer *answer)
-{
-    for (size_t i = 0; i < receipt->count; i++) {
-        int code = 0;
-        struct hf_item *item = hf_answer_add(answer);
-        struct m_row *row = receipt->ids[i] ? m_find(call->disk, receipt->ids[i], &code)
-                                            : NULL;
-        item->repeated = true;
-        if (row)
-            m_show(call, answer, item, row, (flags & HF_BRIEF) != 0);
-    }
 }
 
 /* Close-outs and renewals by token repeat by their token and leave no receipt. */
@@ -480,7 +475,7 @@ int m_change(struct hf_store *store, const struct hf_caller *who,
     digest_of(changes, n, asked);
     int rc = m_receipt_find(&call, "change", asked, &receipt);
     if (rc == 1)
-        repeat(&call, receipt, flags, answer);
+        m_receipt_show(&call, receipt, flags, answer);
     if (rc)
         return rc == 1 ? 0 : rc;
 

@@ -196,20 +196,6 @@ static void digest_all(const struct m_call *call, const struct hf_new *news, siz
         abort();
 }
 
-static void repeat(struct m_call *call, const struct m_receipt *receipt, unsigned flags,
-                   struct hf_answer *answer)
-{
-    for (size_t i = 0; i < receipt->count; i++) {
-        int code = HF_ENOTFOUND;
-        struct hf_item *item = hf_answer_add(answer);
-        struct m_row *row = receipt->ids[i] ? m_find(call->disk, receipt->ids[i], &code)
-                                            : NULL;
-        item->repeated = true;
-        if (row)
-            m_show(call, answer, item, row, (flags & HF_BRIEF) != 0);
-    }
-}
-
 static int create_all(struct m_call *call, const struct hf_new *news, size_t n,
                       unsigned flags, struct hf_answer *answer)
 {
@@ -221,8 +207,9 @@ static int create_all(struct m_call *call, const struct hf_new *news, size_t n,
             return rc;
         item->code = rc;
         if (rc == 0)
-            m_show(call, answer, item, row, (flags & HF_BRIEF) != 0);
+            item->work.work_id = row->w.work_id;
     }
+    m_show_all(call, answer, flags);
     return 0;
 }
 
@@ -237,7 +224,7 @@ int m_create(struct hf_store *store, const struct hf_caller *who,
     digest_all(&call, news, n, asked);
     int rc = m_receipt_find(&call, "create", asked, &receipt);
     if (rc == 1)
-        repeat(&call, receipt, flags, answer);
+        m_receipt_show(&call, receipt, flags, answer);
     if (rc)
         return rc == 1 ? 0 : rc;
     size_t rows = disk->rows.count;
@@ -285,6 +272,24 @@ void m_receipt_add(struct m_call *call, const char *scope, const uint8_t asked[3
     memcpy(receipt->asked, asked, 32);
     receipt->count = n;
     receipt->ids = hf_arena_array(&call->disk->arena, n, sizeof(*receipt->ids));
-    for (size_t i = 0; receipt->ids && i < n; i++)
+    receipt->codes = hf_arena_array(&call->disk->arena, n, sizeof(*receipt->codes));
+    if (!receipt->ids || !receipt->codes)
+        abort();
+    for (size_t i = 0; i < n; i++) {
         receipt->ids[i] = hf_answer_at(answer, i)->work.work_id;
+        receipt->codes[i] = hf_answer_at(answer, i)->code;
+    }
+}
+
+/* The first answer again, the rows as they stand now. */
+void m_receipt_show(struct m_call *call, const struct m_receipt *receipt, unsigned flags,
+                    struct hf_answer *answer)
+{
+    for (size_t i = 0; i < receipt->count; i++) {
+        struct hf_item *item = hf_answer_add(answer);
+        item->repeated = true;
+        item->code = receipt->codes[i];
+        item->work.work_id = receipt->ids[i];
+    }
+    m_show_all(call, answer, flags);
 }

@@ -42,6 +42,7 @@ struct m_receipt {
     const char *operation_id;
     uint8_t asked[32];
     const char **ids; /* of the items, in order; NULL where one was refused */
+    int *codes;
     size_t count;
 };
 
@@ -116,6 +117,8 @@ bool m_bound(const struct m_row *row);   /* a started owner_bound row */
 hf_ms m_act_at(const struct m_row *row); /* when peers may act on the lease */
 void m_show(struct m_call *call, struct hf_answer *answer, struct hf_item *item,
             const struct m_row *row, bool brief);
+/* Every item that names a row, as the row stands after the whole call. */
+void m_show_all(struct m_call *call, struct hf_answer *answer, unsigned flags);
 const char *m_token(struct model_disk *disk, const struct m_row *row);
 
 struct m_say_event {
@@ -184,6 +187,8 @@ hf_ms m_retry_delay(struct m_call *call, const char *json, int64_t failures);
 /* 0: not seen before. HF_ECONFLICT: seen with other content. 1: *ret_receipt is its. */
 int m_receipt_find(struct m_call *call, const char *scope, const uint8_t asked[32],
                    const struct m_receipt **ret_receipt);
+void m_receipt_show(struct m_call *call, const struct m_receipt *receipt, unsigned flags,
+                    struct hf_answer *answer);
 void m_receipt_add(struct m_call *call, const char *scope, const uint8_t asked[32],
                    const struct hf_answer *answer);
 

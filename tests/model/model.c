@@ -170,6 +170,20 @@ void m_show(struct m_call *call, struct hf_answer *answer, struct hf_item *item,
         item->work.lease_remaining_ms = row->w.lease_expires_at - call->lease_now;
 }
 
+void m_show_all(struct m_call *call, struct hf_answer *answer, unsigned flags)
+{
+    for (size_t i = 0; i < hf_answer_count(answer); i++) {
+        /* An answer that is being made may be changed. */
+        struct hf_item *item = (struct hf_item *)(uintptr_t)hf_answer_at(answer, i);
+        int code = 0;
+        struct m_row *row = item->work.work_id
+                                ? m_find(call->disk, item->work.work_id, &code)
+                                : NULL;
+        if (row)
+            m_show(call, answer, item, row, (flags & HF_BRIEF) != 0);
+    }
+}
+
 static struct m_event *new_event(struct m_call *call, const struct m_row *row,
                                  struct m_say_event say)
 {

@@ -115,16 +115,16 @@ int m_events(struct hf_store *store, const char *id, int64_t after, size_t limit
     struct hf_events *trail = hf_events_new(store->alloc);
     if (!trail)
         return hf_fail_plain(err, HF_ENOMEM);
-    for (size_t i = 0; i < call.disk->events.count; i++) {
+    size_t taken = 0;
+    for (size_t i = 0; i < call.disk->events.count && taken < limit; i++) {
         const struct m_event *event = &call.disk->events.at[i];
-        if (event->seq != row->seq || event->e.event_id <= after ||
-            hf_events_count(trail) >= limit)
+        if (event->seq != row->seq || event->e.event_id <= after)
             continue;
+        taken++;
         struct hf_event *shown = hf_events_add(trail);
         *shown = event->e;
         shown->payload = payload_of(call.disk, event->e.payload);
-        if (hf_events_count(trail) < limit)
-            show_lease(trail, &event->e);
+        show_lease(trail, &event->e);
     }
     *ret_events = trail;
     return 0;

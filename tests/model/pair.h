@@ -1,0 +1,92 @@
+/* Two stores in lockstep: the model and another, under one clock. After each operation the
+ * answers and all raw rows and events are compared. */
+#ifndef TESTS_MODEL_PAIR_H
+#define TESTS_MODEL_PAIR_H
+
+#include <holdfast/sys/store.h>
+
+#include "base/arena.h"
+#include "model/model.h"
+
+enum { MODEL, OTHER, SIDES };
+
+#define PAIR_UNITS 512
+#define PAIR_TOKENS 4 /* the last tokens of a unit that are remembered */
+
+struct pair_unit {
+    const char *id[SIDES];
+    const char *token[PAIR_TOKENS][SIDES]; /* newest first */
+};
+
+#define PAIR_NAMES 4096
+#define PAIR_BUCKETS 1024
+
+/* An id or nonce of the model's and the other store's for the same thing. */
+struct pair_name {
+    const char *of[SIDES];
+    size_t next[SIDES]; /* of the same bucket; 0 ends it */
+};
+
+struct pair_random {
+    struct pair *pair;
+    uint64_t state;
+};
+
+/* How the other store is opened, and opened again (NULL: it cannot be). */
+struct pair_factory {
+    void *user;
+    int (*open)(void *user, const struct hf_store_options *options,
+                struct hf_store **ret_store, struct hf_err *err);
+    int (*again)(void *user, const struct hf_store_options *options,
+                 struct hf_store **ret_store, struct hf_err *err);
+    void (*discard)(void *user);
+};
+
+struct pair {
+    const struct pair_factory *factory;
+    struct model_disk *disk;
+    struct hf_store *store[SIDES];
+    struct hf_store_options options[SIDES];
+    struct hf_clock clock;
+    struct hf_random random[SIDES];
+    struct pair_random source[SIDES];
+    hf_ms wall;
+    hf_ms mono;
+    uint64_t seed;
+    uint64_t step;
+    struct hf_arena arena;
+    struct pair_unit units[PAIR_UNITS];
+    size_t unit_count;
+    struct pair_name names[PAIR_NAMES]; /* from 1 */
+    size_t buckets[PAIR_BUCKETS][SIDES];
+    size_t name_count;
+    bool gate_may_move;   /* of rows that a batch found and gave back */
+    char did[1024];       /* the operation, for people */
+    char complaint[1024]; /* "" while the stores agree */
+};
+
+/* False: a store could not be opened, and the complaint says why. */
+bool pair_open(struct pair *pair, const struct pair_factory *factory, uint64_t seed);
+void pair_close(struct pair *pair);
+void pair_reopen(struct pair *pair);
+
+/* Draws the next operation from `chance`, applies it to both and compares. */
+void pair_step(struct pair *pair, uint64_t chance);
+
+/* ---- shared by pair.c and plan.c ------------------------------------------------------- */
+
+void pair_say(struct pair *pair, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void pair_differ(struct pair *pair, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+const char *pair_text(struct pair *pair, const char *text);
+
+/* The same text, but for ids and nonces, which are matched one to one. */
+bool pair_same(struct pair *pair, const char *model, const char *other);
+void pair_codes(struct pair *pair, const char *what, int model, int other);
+/* Compares and keeps ids and tokens; frees both. Either may be NULL. */
+void pair_answers(struct pair *pair, const int codes[SIDES],
+                  struct hf_answer *const answers[SIDES], unsigned flags);
+void pair_everything(struct pair *pair);
+
+#endif
