@@ -347,7 +347,9 @@ HF_API size_t hf_events_count(const struct hf_events *events);
 HF_API const struct hf_event *hf_events_at(const struct hf_events *events, size_t i);
 HF_API void hf_events_free(struct hf_events *events);
 
-/* The trail of one row (by id, prefix or suffix), after event `after`, oldest first. */
+/* The trail of one row (by id, prefix or suffix): at most `limit` events after event
+ * `after`, oldest first. An event that acquired or released a lease is followed by a row
+ * that says so under the same event_id, so a page always ends with a whole event. */
 HF_API HF_MUST_USE int hf_work_events(struct hf_store *store, const struct hf_caller *who,
                                       const char *id, int64_t after, size_t limit,
                                       struct hf_events **ret_events, struct hf_err *err);

@@ -91,6 +91,7 @@ struct lite_stmt {
     uint16_t *slot;   /* of $n at n - 1: SQLite's number for it, 0 where it is not used */
     uint32_t width;
     bool reads;
+    bool takes_sets; /* reads hf_args: run once for all argument sets */
 };
 
 struct lite;
@@ -102,7 +103,8 @@ struct lite_conn {
     struct lite_stmt *stmts; /* by statement number */
     sqlite3_stmt *control[LITE_CONTROL_COUNT];
     struct lite_instant instant;
-    bool expect_unmet; /* set by hf_expect just before it fails its statement */
+    bool expect_unmet;          /* set by hf_expect just before it fails its statement */
+    const struct hf_call *sets; /* what hf_args shows */
     struct lite_conn *next;
 };
 
@@ -289,6 +291,9 @@ static inline struct hf_val lite_text(const char *text)
 
 /* lite_clock.c */
 HF_MUST_USE int lite_functions(struct lite_conn *conn, struct hf_err *err);
+
+/* The table hf_args. */
+int lite_args(struct lite_conn *conn, struct hf_err *err);
 /* Samples the clocks into conn->instant; nothing earlier than `high_water` is given. */
 void lite_sample(struct lite_conn *conn, int64_t incarnation, hf_ms high_water);
 void lite_stamp(const struct lite_conn *conn, struct hf_batch *batch);

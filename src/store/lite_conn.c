@@ -84,7 +84,9 @@ static int set_up(struct lite_conn *conn, enum lite_use use, struct hf_err *err)
         ours = lite_exec(conn, use == LITE_WRITES ? WRITER_CACHE : READER_CACHE, err);
     if (ours == 0)
         ours = prepare_control(conn, err);
-    return ours == 0 ? lite_functions(conn, err) : ours;
+    if (ours == 0)
+        ours = lite_functions(conn, err);
+    return ours == 0 ? lite_args(conn, err) : ours;
 }
 
 int lite_conn_open(struct lite *lite, enum lite_use use, struct lite_conn *conn,
@@ -208,6 +210,7 @@ static int prepare(struct lite_conn *conn, struct lite_stmt *stmt,
     if (rc != SQLITE_OK)
         return lite_fail(conn->db, rc, text->name, err);
     stmt->reads = sqlite3_stmt_readonly(stmt->st) != 0;
+    stmt->takes_sets = strstr(text->text, "hf_args") != NULL;
     int ours = map_parameters(conn, stmt, text, err);
     if (ours != 0) {
         (void)sqlite3_finalize(stmt->st); /* never stepped: nothing to report */

@@ -136,7 +136,7 @@ static int fail_step(struct lite_conn *conn, int rc, const char *name, struct hf
     return lite_fail(conn->db, rc, name, err);
 }
 
-/* One argument set. The statement is reset on the way out whatever happened: a statement
+/* One argument set, or all of them. The statement is reset on the way out whatever happened: a statement
  * left open would keep the transaction from ending. */
 static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_batch *batch,
                    struct hf_call *call, uint32_t set, struct hf_err *err)
@@ -144,7 +144,10 @@ static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_bat
     const char *name = conn->lite->tables.texts[call->statement].name;
     conn->expect_unmet = false;
     int ours = 0;
-    int rc = bind_all(stmt, call->args ? call->args + (size_t)set * call->width : NULL);
+    int rc = stmt->takes_sets
+                 ? SQLITE_OK
+                 : bind_all(stmt,
+                            call->args ? call->args + (size_t)set * call->width : NULL);
     while (rc == SQLITE_OK && ours == 0) {
         rc = sqlite3_step(stmt->st);
         if (rc == SQLITE_ROW) {
@@ -170,7 +173,7 @@ static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_ca
     if (rc != 0)
         return rc;
     const char *name = conn->lite->tables.texts[call->statement].name;
-    if (call->width != stmt->width)
+    if (call->width != stmt->width && !stmt->takes_sets)
         return hf_fail(err, HF_EINTERNAL, NULL,
                        "statement %s takes %u arguments and was given %u", name,
                        stmt->width, call->width);
@@ -178,7 +181,9 @@ static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_ca
     if (batch->read_only && !stmt->reads)
         return hf_fail(err, HF_EREADONLY, NULL, "statement %s writes, in a batch to read",
                        name);
-    for (uint32_t set = 0; rc == 0 && set < call->rows; set++)
+    uint32_t runs = stmt->takes_sets ? 1 : call->rows;
+    conn->sets = call;
+    for (uint32_t set = 0; rc == 0 && set < runs; set++)
         rc = run_set(conn, stmt, batch, call, set, err);
     if (rc != 0 || call->expect == HF_ANY_COUNT)
         return rc;

@@ -145,13 +145,13 @@ static int run(struct hf_ops *ops, bool read_only, struct hf_err *err)
 {
     if (ops->state)
         return hf_fail_plain(err, ops->state);
-    const struct hf_val *at = ops->args;
+    size_t at = 0;
     for (size_t i = 0; i < ops->batch.call_count; i++) {
         struct hf_call *call = &ops->batch.calls[i];
-        call->args = at;
+        call->args = call->width ? &ops->args[at] : NULL;
         at += (size_t)call->rows * call->width;
     }
-    hf_assert(at == ops->args + ops->arg_count);
+    hf_assert(at == ops->arg_count);
     ops->batch.read_only = read_only;
     return ops->sql->methods->run(ops->sql, &ops->batch, err);
 }

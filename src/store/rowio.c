@@ -125,17 +125,16 @@ static void yield_lane(struct hf_ops *ops, const struct hf_row *was,
     hf_ops_i64(ops, was->seq);
 }
 
-void hf_row_insert(struct hf_ops *ops, const struct hf_row *row, const uint8_t hash[32])
+static void add_spec(struct hf_ops *ops, const struct hf_making *making)
 {
-    const struct hf_work *w = &row->w;
-    hf_ops_call(ops, HF_SQL_WORK_INSERT_SPEC, HF_ANY_COUNT);
+    const struct hf_work *w = &making->row->w;
     hf_ops_text(ops, w->work_id);
     hf_ops_text(ops, w->tenant);
     hf_ops_text(ops, w->source_system);
     hf_ops_text(ops, w->source_id);
     hf_ops_text(ops, w->source_run_id ? w->source_run_id : "");
     hf_ops_text(ops, w->idempotency_key);
-    hf_ops_bytes(ops, hash, 32);
+    hf_ops_bytes(ops, making->hash, 32);
     hf_ops_text(ops, w->ref);
     hf_ops_text(ops, w->parent_work_id);
     hf_ops_text(ops, w->correlation_id);
@@ -144,8 +143,11 @@ void hf_row_insert(struct hf_ops *ops, const struct hf_row *row, const uint8_t h
     hf_ops_text(ops, w->retry_policy);
     hf_ops_i64(ops, w->created_at);
     hf_ops_text(ops, w->dedup_key);
+}
 
-    hf_ops_call(ops, HF_SQL_WORK_INSERT_STATE, HF_ANY_COUNT);
+static void add_state(struct hf_ops *ops, const struct hf_row *row)
+{
+    const struct hf_work *w = &row->w;
     hf_ops_text(ops, w->work_id);
     hf_ops_text(ops, w->tenant);
     hf_ops_text(ops, w->source_system);
@@ -178,7 +180,69 @@ void hf_row_insert(struct hf_ops *ops, const struct hf_row *row, const uint8_t h
     hf_ops_text(ops, row->event_correlation_id);
     hf_ops_text(ops, w->result);
     hf_ops_i64_opt(ops, wake_at(row));
-    settle_lane(ops, w);
+}
+
+static void insert_one(struct hf_ops *ops, const struct hf_making *making)
+{
+    hf_ops_call(ops, HF_SQL_WORK_INSERT_SPEC, HF_ANY_COUNT);
+    add_spec(ops, making);
+    hf_ops_call(ops, HF_SQL_WORK_INSERT_STATE, HF_ANY_COUNT);
+    add_state(ops, making->row);
+    settle_lane(ops, &making->row->w);
+}
+
+static void insert_many(struct hf_ops *ops, const struct hf_making *makings, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0)
+            hf_ops_call(ops, HF_SQL_WORK_INSERT_SPECS, HF_ANY_COUNT);
+        else
+            hf_ops_again(ops);
+        add_spec(ops, &makings[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0)
+            hf_ops_call(ops, HF_SQL_WORK_INSERT_STATES, HF_ANY_COUNT);
+        else
+            hf_ops_again(ops);
+        add_state(ops, makings[i].row);
+    }
+}
+
+/* The rows of one statement do not see each other's keys, so rows with a lane or dedup key
+ * are made one by one. */
+void hf_rows_insert(struct hf_ops *ops, const struct hf_making *makings, size_t n)
+{
+    bool plain = n > 1;
+    for (size_t i = 0; plain && i < n; i++)
+        plain = !makings[i].row->w.lane_key && !makings[i].row->w.dedup_key;
+    if (plain)
+        insert_many(ops, makings, n);
+    else
+        for (size_t i = 0; i < n; i++)
+            insert_one(ops, &makings[i]);
+}
+
+int64_t hf_rows_inserted(const struct hf_ops *ops)
+{
+    int64_t made = 0;
+    for (size_t i = 0; i < ops->batch.call_count; i++) {
+        int statement = ops->batch.calls[i].statement;
+        if (statement == HF_SQL_WORK_INSERT_STATE ||
+            statement == HF_SQL_WORK_INSERT_STATES)
+            made += ops->batch.calls[i].changed;
+    }
+    return made;
+}
+
+void hf_rows_expect_all(struct hf_ops *ops)
+{
+    for (size_t i = 0; i < ops->batch.call_count; i++) {
+        struct hf_call *call = &ops->batch.calls[i];
+        if (call->statement == HF_SQL_WORK_INSERT_STATE ||
+            call->statement == HF_SQL_WORK_INSERT_STATES)
+            call->expect = call->rows;
+    }
 }
 
 static void write_lease(struct hf_ops *ops, const struct hf_row *row)

@@ -17,7 +17,14 @@ extern const size_t hf_row_width;
 
 /* Append the statements that make a new unit, or write a decided row over the one read, and
  * those that keep its lane in order. */
-void hf_row_insert(struct hf_ops *ops, const struct hf_row *row, const uint8_t hash[32]);
+struct hf_making {
+    const struct hf_row *row;
+    const uint8_t *hash; /* 32 bytes: of the request */
+};
+void hf_rows_insert(struct hf_ops *ops, const struct hf_making *makings, size_t n);
+/* How many rows those statements made; and: refuse the batch unless they make all. */
+int64_t hf_rows_inserted(const struct hf_ops *ops);
+void hf_rows_expect_all(struct hf_ops *ops);
 void hf_row_write(struct hf_ops *ops, const struct hf_row *was, const struct hf_row *row);
 
 /* Append an event that is no transition. */

@@ -134,13 +134,18 @@ static bool goes_now(const struct maker *maker)
 
 static void add_calls(struct hf_ops *ops, struct maker *makers, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    struct hf_making *makings = hf_arena_array(&ops->arena, n, sizeof *makings);
+    size_t count = 0;
+    for (size_t i = 0; makings && i < n; i++) {
         if (!goes_now(&makers[i]))
             continue;
-        hf_row_insert(ops, &makers[i].row, makers[i].hash);
+        makings[count++] = (struct hf_making){ &makers[i].row, makers[i].hash };
         if (makers[i].row.status == HF_QUEUED)
             hf_ops_ring_queue(ops, makers[i].row.w.queue, 1);
     }
+    if (!makings)
+        ops->state = HF_ENOMEM;
+    hf_rows_insert(ops, makings, count);
 }
 
 /* One call that reads back every row just made. */
@@ -157,15 +162,6 @@ static size_t add_read_back(struct hf_ops *ops, const struct maker *makers, size
         first = false;
     }
     return call;
-}
-
-static int64_t rows_made(const struct hf_ops *ops)
-{
-    int64_t made = 0;
-    for (size_t i = 0; i < ops->batch.call_count; i++)
-        if (ops->batch.calls[i].statement == HF_SQL_WORK_INSERT_STATE)
-            made += ops->batch.calls[i].changed;
-    return made;
 }
 
 struct creation {
@@ -292,9 +288,8 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
     bool whole = (c->flags & HF_ALL_OR_NONE) != 0;
     hf_ops_reset(ops);
     add_calls(ops, c->makers, c->n);
-    for (size_t i = 0; whole && i < ops->batch.call_count; i++)
-        if (ops->batch.calls[i].statement == HF_SQL_WORK_INSERT_STATE)
-            ops->batch.calls[i].expect = 1; /* a row that is not made refuses the batch */
+    if (whole)
+        hf_rows_expect_all(ops);
     size_t read_back = brief(c) ? SIZE_MAX : add_read_back(ops, c->makers, c->n);
     int rc = hf_ops_write(ops, err);
     if (rc == HF_EGUARD || (rc == HF_ECONFLICT && whole))
@@ -303,7 +298,7 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
         return rc;
     if (read_back != SIZE_MAX) {
         rc = answer_made(c, hf_ops_result(ops, read_back), err);
-    } else if (rows_made(ops) == (int64_t)open) {
+    } else if (hf_rows_inserted(ops) == (int64_t)open) {
         rc = answer_all_made(c) ? hf_fail_plain(err, HF_ENOMEM) : 0;
     } else {
         hf_ops_reset(ops);
