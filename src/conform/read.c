@@ -192,8 +192,10 @@ test_case(events_are_read_on_from_where_a_reader_stopped)
     CODE(0, t->code);
     if (t->code)
         return;
-    EQ(1, hf_events_count(rest));
+    EQ(2,
+       hf_events_count(rest)); /* one event: the claim, and the lease that it acquired */
     TRUE(hf_events_at(rest, 0)->event_id > first->event_id);
+    TRUE(hf_events_at(rest, 1)->event_id == hf_events_at(rest, 0)->event_id);
     hf_events_free(rest);
 }
 
