@@ -136,8 +136,8 @@ static int fail_step(struct lite_conn *conn, int rc, const char *name, struct hf
     return lite_fail(conn->db, rc, name, err);
 }
 
-/* One argument set, or all of them. The statement is reset on the way out whatever happened: a statement
- * left open would keep the transaction from ending. */
+/* One argument set, or all of them. The statement is reset on the way out whatever happened:
+ * a statement left open would keep the transaction from ending. */
 static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_batch *batch,
                    struct hf_call *call, uint32_t set, struct hf_err *err)
 {
