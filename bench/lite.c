@@ -31,6 +31,10 @@
     "NULL)"                                                                              \
     " STRICT;"
 
+/* Commits before the clock starts: until the WAL has grown to its size and is rewritten in
+ * place, which syncs about twice as fast. */
+#define WARM_UP 2500
+
 #define INSERT "INSERT INTO item (owner, n) VALUES ($1, $2)"
 
 struct bench {
@@ -85,7 +89,12 @@ static double raw(struct bench *bench, int batch)
     must(sqlite3_prepare_v2(db, INSERT, -1, &st, NULL) == SQLITE_OK, "prepare");
     double start = now_s();
     int64_t rows = 0;
-    while (now_s() - start < bench->seconds) {
+    int64_t warm = WARM_UP / batch;
+    for (int64_t done = 0; done <= warm || now_s() - start < bench->seconds; done++) {
+        if (done == warm) {
+            start = now_s();
+            rows = 0;
+        }
         must(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK, "begin");
         for (int i = 0; i < batch; i++, rows++) {
             (void)sqlite3_bind_text(st, 1, "owner", 5, SQLITE_STATIC);
@@ -143,6 +152,8 @@ static double through_driver(struct bench *bench, int callers)
     pthread_t threads[256];
     clean(bench);
     open_store(bench);
+    for (int64_t i = 0; callers == 1 && i < WARM_UP; i++)
+        put_one(bench, i);
     atomic_store(&bench->stop, false);
     atomic_store(&bench->rows, 0);
     double start = now_s();
@@ -205,6 +216,13 @@ static double processes(struct bench *bench, double *ret_least)
     return (double)all / bench->seconds;
 }
 
+static double middle(const double of[3])
+{
+    double low = of[0] < of[1] ? of[0] : of[1];
+    double high = of[0] < of[1] ? of[1] : of[0];
+    return of[2] < low ? low : of[2] > high ? high : of[2];
+}
+
 int main(int argc, char **argv)
 {
     struct bench bench = { .seconds = argc > 2 ? strtod(argv[2], NULL) : 3.0 };
@@ -214,10 +232,15 @@ int main(int argc, char **argv)
     bench.texts[0] = (struct hf_sql_text){ "put", INSERT, 2, -1 };
     memcpy(bench.texts + 1, hf_sql_lite, sizeof(hf_sql_lite));
 
-    double raw1 = raw(&bench, 1);
-    double one = through_driver(&bench, 1);
-    double again = raw(&bench, 1);
-    raw1 = (raw1 + again) / 2;
+    /* In turns, since the disk's speed may change from second to second. */
+    double raws[3];
+    double ones[3];
+    for (int i = 0; i < 3; i++) {
+        raws[i] = raw(&bench, 1);
+        ones[i] = through_driver(&bench, 1);
+    }
+    double raw1 = middle(raws);
+    double one = middle(ones);
     (void)printf("raw, 1 row a transaction        %10.0f /s\n", raw1);
     (void)printf("driver, 1 caller                %10.0f /s  %3.0f %% of raw\n", one,
                  100 * one / raw1);
