@@ -87,8 +87,10 @@ static int show_again(struct changing *c, struct slot *slot, const struct json_t
     if (rc == 0 && hf_item_show(c->answer, slot->item, &row, (c->flags & HF_BRIEF) != 0))
         rc = hf_fail_plain(err, HF_ENOMEM);
     hf_ops_fini(&ops);
-    return rc == HF_ENOTFOUND ? 0
-                              : rc; /* pruned meanwhile: the code is all that is left */
+    if (rc != HF_ENOTFOUND)
+        return rc;
+    slot->item->work.work_id = hf_answer_text(c->answer, id); /* pruned meanwhile */
+    return 0;
 }
 
 /* A repeated operation is answered as the first, with the rows as they are now. */
