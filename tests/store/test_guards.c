@@ -1,0 +1,338 @@
+/* The guards in the schema, against plain SQL: what the library refuses, anybody's SQLite
+ * shell is refused too (R5, R13, R16, R20; rule 16). */
+
+#include <dirent.h>
+#include <holdfast/store.h>
+#include <holdfast/work.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/unit.h"
+
+struct world {
+    char folder[64];
+    char path[80];
+    struct hf_store *store;
+    sqlite3 *db;
+};
+
+/* ---- a store and a plain connection -------------------------------------------------------- */
+
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    struct hf_store_options options = { .size = sizeof(options), .inline_mode = true };
+    assert_non_null(world);
+    (void)snprintf(world->folder, sizeof(world->folder), "/tmp/hf-guards-XXXXXX");
+    assert_non_null(mkdtemp(world->folder));
+    (void)snprintf(world->path, sizeof(world->path), "%s/db", world->folder);
+    assert_int_equal(hf_store_open(world->path, &options, &world->store, NULL), 0);
+    assert_int_equal(sqlite3_open(world->path, &world->db), SQLITE_OK);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(sqlite3_close(world->db), SQLITE_OK);
+    hf_store_close(world->store);
+    DIR *folder = opendir(world->folder);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char path[400];
+        (void)snprintf(path, sizeof(path), "%s/%s", world->folder, entry->d_name);
+        (void)unlink(path); /* "." and ".." stay, and go with the folder */
+    }
+    if (folder)
+        (void)closedir(folder); /* read only: nothing to lose */
+    (void)rmdir(world->folder); /* a folder left behind harms no test */
+    free(world);
+    return 0;
+}
+
+/* Runs the statement and takes it back; gives SQLite's answer. */
+static int tried(struct world *world, const char *sql)
+{
+    char *why = NULL;
+    assert_int_equal(sqlite3_exec(world->db, "BEGIN IMMEDIATE", NULL, NULL, NULL), 0);
+    int rc = sqlite3_exec(world->db, sql, NULL, NULL, &why);
+    sqlite3_free(why);
+    if (!sqlite3_get_autocommit(world->db))
+        assert_int_equal(sqlite3_exec(world->db, "ROLLBACK", NULL, NULL, NULL), 0);
+    return rc;
+}
+
+static void refused(struct world *world, const char *sql)
+{
+    int rc = tried(world, sql);
+    if (rc != SQLITE_CONSTRAINT)
+        fail_msg("not refused (%s): %s", sqlite3_errstr(rc), sql);
+}
+
+static void allowed(struct world *world, const char *sql)
+{
+    int rc = tried(world, sql);
+    if (rc != SQLITE_OK)
+        fail_msg("refused (%s): %s", sqlite3_errmsg(world->db), sql);
+}
+
+/* ---- rows in every status, by the library ---------------------------------------------------- */
+
+static void change(struct world *world, struct hf_change request)
+{
+    struct hf_answer *answer = NULL;
+    request.size = sizeof(request);
+    assert_int_equal(hf_work_change(world->store, NULL, &request, 1, 0, &answer, NULL),
+                     0);
+    assert_int_equal(hf_answer_at(answer, 0)->code, 0);
+    hf_answer_free(answer);
+}
+
+static void made(struct world *world, const char *name, enum hf_disposition disposition,
+                 char ret_id[64])
+{
+    struct hf_answer *answer = NULL;
+    struct hf_new request = { .size = sizeof(request),
+                              .source = HF_SOURCE_MANUAL,
+                              .source_id = name,
+                              .priority = -1,
+                              .disposition = disposition };
+    assert_int_equal(hf_work_create(world->store, NULL, &request, 1, 0, &answer, NULL),
+                     0);
+    (void)snprintf(ret_id, 64, "%s", hf_answer_at(answer, 0)->work.work_id);
+    hf_answer_free(answer);
+}
+
+static void claimed(struct world *world, const char *id, char ret_token[300])
+{
+    struct hf_answer *answer = NULL;
+    struct hf_claim claim = { .size = sizeof(claim), .owner = "alice", .id = id };
+    assert_int_equal(hf_work_claim(world->store, NULL, &claim, &answer, NULL), 0);
+    (void)snprintf(ret_token, 300, "%s", hf_answer_at(answer, 0)->token);
+    hf_answer_free(answer);
+}
+
+static void in_status(struct world *world, enum hf_status status, char ret_id[64])
+{
+    char token[300];
+    made(world, hf_status_word(status),
+         status == HF_ABANDONED ? HF_OWNER_BOUND : HF_RERUNNABLE, ret_id);
+    if (status == HF_QUEUED)
+        return;
+    claimed(world, ret_id, token);
+    if (status == HF_RUNNING)
+        return;
+    struct hf_change request = { .id = ret_id, .token = token, .status = status };
+    if (status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL) {
+        request.verb = HF_VERB_WAIT;
+        request.ref = "r";
+    } else if (status == HF_RETRY_SCHEDULED) {
+        request.verb = HF_VERB_FAIL;
+        request.error_class = "rate_limit";
+    } else if (status == HF_ABANDONED) {
+        request.verb = HF_VERB_ABANDON;
+    } else {
+        request.verb = HF_VERB_CLOSE_OUT;
+    }
+    change(world, request);
+}
+
+/* The columns that go with a status, so that only the transition itself can be at fault. */
+static const char *const belonging[HF_STATUS_COUNT] = {
+    [HF_QUEUED] = "",
+    [HF_RUNNING] =
+        ", claim_group = 'n', owner = 'x', lease_expires_at = 9, lease_store = 1",
+    [HF_WAITING_USER] = ", waiting_kind = 'user', waiting_ref = 'r'",
+    [HF_WAITING_EXTERNAL] = ", waiting_kind = 'external', waiting_ref = 'r'",
+    [HF_RETRY_SCHEDULED] = ", next_retry_at = 9",
+    [HF_DONE] = ", finished_at = 9",
+    [HF_FAILED] = ", finished_at = 9",
+    [HF_TIMEOUT] = ", finished_at = 9",
+    [HF_CANCELLED] = ", finished_at = 9",
+    [HF_ABANDONED] = ", finished_at = 9",
+};
+
+/* The design's table: rows from, columns to (q r wu we rs d f t c a). */
+static const char *const legal[HF_STATUS_COUNT] = {
+    [HF_QUEUED] = "-r-----tc-",          [HF_RUNNING] = "q-WXsdftca",
+    [HF_WAITING_USER] = "qr-----tca",    [HF_WAITING_EXTERNAL] = "qr---dftca",
+    [HF_RETRY_SCHEDULED] = "q-------c-", [HF_DONE] = "q---------",
+    [HF_FAILED] = "q---------",          [HF_TIMEOUT] = "q---------",
+    [HF_CANCELLED] = "q---------",       [HF_ABANDONED] = "q---------",
+};
+
+static void try_move(struct world *world, const char *id, enum hf_status from,
+                     enum hf_status to, const char *more)
+{
+    char sql[1000];
+    (void)snprintf(sql, sizeof(sql),
+                   "UPDATE work_state SET status = '%s'%s%s%s%s%s%s "
+                   "WHERE seq = (SELECT seq FROM work_spec WHERE work_id = '%s')",
+                   hf_status_word(to), belonging[to], more,
+                   to == HF_RUNNING ? ""
+                                    : ", claim_group = NULL, owner = NULL, "
+                                      "lease_expires_at = NULL, lease_check_at = NULL",
+                   to == HF_WAITING_USER || to == HF_WAITING_EXTERNAL
+                       ? ""
+                       : ", waiting_kind = NULL, waiting_ref = NULL",
+                   to == HF_RETRY_SCHEDULED ? "" : ", next_retry_at = NULL",
+                   hf_status_terminal(to) ? "" : ", finished_at = NULL", id);
+    if (legal[from][to - 1] != '-')
+        allowed(world, sql);
+    else
+        refused(world, sql);
+}
+
+static void r20_plain_sql_makes_no_illegal_transition(void **state)
+{
+    struct world *world = *state;
+    for (int from = HF_QUEUED; from < HF_STATUS_COUNT; from++) {
+        char id[64];
+        in_status(world, (enum hf_status)from, id);
+        for (int to = HF_QUEUED; to < HF_STATUS_COUNT; to++) {
+            bool requeue = hf_status_terminal((enum hf_status)from);
+            if (from != to)
+                try_move(world, id, (enum hf_status)from, (enum hf_status)to,
+                         requeue ? ", generation = generation + 1" : "");
+        }
+    }
+}
+
+static void a03_a_requeue_begins_a_generation_or_is_refused(void **state)
+{
+    struct world *world = *state;
+    char id[64];
+    in_status(world, HF_DONE, id);
+    refused(world, "UPDATE work_state SET status = 'queued', finished_at = NULL");
+    refused(world, "UPDATE work_state SET status = 'queued', finished_at = NULL, "
+                   "generation = generation + 2");
+    allowed(world, "UPDATE work_state SET status = 'queued', finished_at = NULL, "
+                   "generation = generation + 1");
+}
+
+static void r05_a_row_is_whole_in_every_status(void **state)
+{
+    struct world *world = *state;
+    char id[64];
+    in_status(world, HF_QUEUED, id);
+    refused(world, "UPDATE work_state SET status = 'running'");
+    refused(world, "UPDATE work_state SET status = 'running', claim_group = 'n'");
+    refused(world, "UPDATE work_state SET status = 'running', claim_group = 'n', "
+                   "owner = 'x'");
+    refused(world, "UPDATE work_state SET claim_group = 'n', owner = 'x', "
+                   "lease_expires_at = 9");
+    refused(world, "UPDATE work_state SET status = 'cancelled'");
+    refused(world, "UPDATE work_state SET finished_at = 9");
+    refused(world, "UPDATE work_state SET next_retry_at = 9");
+    refused(world, "UPDATE work_state SET waiting_kind = 'user'");
+    refused(world, "UPDATE work_state SET status = 'asleep'");
+    refused(world, "UPDATE work_state SET gate = 'moon'");
+    refused(world, "UPDATE work_state SET priority = 10");
+    refused(world, "UPDATE work_state SET failures = -1");
+    refused(world, "UPDATE work_state SET owner = 'x'");
+}
+
+static void identity_columns_never_change(void **state)
+{
+    struct world *world = *state;
+    char id[64];
+    in_status(world, HF_QUEUED, id);
+    static const char *const columns[] = { "seq",        "tenant",   "source_system",
+                                           "kind",       "lane_key", "dedup_key",
+                                           "disposition" };
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+        char sql[100];
+        (void)snprintf(sql, sizeof(sql), "UPDATE work_state SET %s = %s", columns[i],
+                       i == 0 ? "99" : "'manual'");
+        refused(world, sql);
+    }
+    refused(world, "UPDATE work_spec SET payload = '1'");
+    refused(world, "UPDATE work_spec SET work_id = 'x'");
+    refused(world, "UPDATE work_spec SET source_id = 'x'");
+}
+
+static void a_fence_never_falls(void **state)
+{
+    struct world *world = *state;
+    char id[64];
+    in_status(world, HF_RUNNING, id);
+    refused(world, "UPDATE work_state SET lease_fence = 0");
+    allowed(world, "UPDATE work_state SET lease_fence = lease_fence + 1");
+}
+
+static void r16_events_never_change_and_go_only_with_finished_work(void **state)
+{
+    struct world *world = *state;
+    char id[64];
+    in_status(world, HF_RUNNING, id);
+    refused(world, "UPDATE work_event SET message = 'forged'");
+    refused(world, "UPDATE work_event SET to_status = 'done'");
+    refused(world, "DELETE FROM work_event");
+    refused(world, "DELETE FROM work_event WHERE event_id = 1");
+}
+
+static void only_finished_work_is_deleted_and_only_whole(void **state)
+{
+    struct world *world = *state;
+    char id[64];
+    in_status(world, HF_RUNNING, id);
+    refused(world, "DELETE FROM work_state");
+    refused(world, "DELETE FROM work_spec");
+    in_status(world, HF_DONE, id);
+    refused(world, "DELETE FROM work_state WHERE status = 'done'");
+    refused(world, "DELETE FROM work_spec WHERE source_id = 'done'");
+}
+
+static void r13_a_finished_row_keeps_its_outcome(void **state)
+{
+    struct world *world = *state;
+    char id[64];
+    in_status(world, HF_FAILED, id);
+    refused(world, "UPDATE work_state SET result = '{}'");
+    refused(world, "UPDATE work_state SET status_reason = 'other'");
+    refused(world, "UPDATE work_state SET error_class = 'other'");
+    refused(world, "UPDATE work_state SET finished_at = 1");
+}
+
+static void r09_a_plain_update_writes_its_event(void **state)
+{
+    struct world *world = *state;
+    char id[64];
+    sqlite3_stmt *count = NULL;
+    in_status(world, HF_QUEUED, id);
+    assert_int_equal(sqlite3_exec(world->db,
+                                  "UPDATE work_state SET status = 'cancelled', "
+                                  "finished_at = 9, event_type = 'transition'",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(world->db,
+                                        "SELECT count(*) FROM work_event WHERE "
+                                        "from_status = 'queued' AND to_status = "
+                                        "'cancelled'",
+                                        -1, &count, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(count), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(count, 0), 1);
+    assert_int_equal(sqlite3_finalize(count), SQLITE_OK);
+}
+
+#define GUARD(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        GUARD(r20_plain_sql_makes_no_illegal_transition),
+        GUARD(a03_a_requeue_begins_a_generation_or_is_refused),
+        GUARD(r05_a_row_is_whole_in_every_status),
+        GUARD(identity_columns_never_change),
+        GUARD(a_fence_never_falls),
+        GUARD(r16_events_never_change_and_go_only_with_finished_work),
+        GUARD(only_finished_work_is_deleted_and_only_whole),
+        GUARD(r13_a_finished_row_keeps_its_outcome),
+        GUARD(r09_a_plain_update_writes_its_event),
+    };
+    return cmocka_run_group_tests_name("guards", tests, NULL, NULL);
+}
