@@ -506,8 +506,10 @@ SELECT integrity_check FROM pragma_integrity_check(100) WHERE integrity_check <>
 -- A new history by an operator's word.
 -- out: incarnation
 UPDATE /*lite OR ROLLBACK*/ hf_store
-   SET incarnation = incarnation + 1,
-       log = json_insert(log, '$[#]',
-                         json_object('at', hf_now(), 'what', 'bump', 'by', $1))
+   SET incarnation = incarnation + 1
  WHERE id = 1
 RETURNING incarnation
+
+-- name: store_log
+-- in: $1 what, $2 detail
+INSERT /*lite OR ROLLBACK*/ INTO hf_store_log (at, what, detail) VALUES (hf_now(), $1, $2)

@@ -23,8 +23,15 @@ CREATE TABLE hf_store (
     time_ns          TEXT NOT NULL,
     lease_offset_ms  INTEGER NOT NULL,
     lease_high_water INTEGER NOT NULL,
-    created_at       INTEGER NOT NULL,
-    log              TEXT NOT NULL DEFAULT '[]'
+    created_at       INTEGER NOT NULL
+) STRICT;
+
+-- What happened to the store as a whole: bumps, and later amnesties and failovers.
+CREATE TABLE hf_store_log (
+    log_id INTEGER PRIMARY KEY,
+    at     INTEGER NOT NULL,
+    what   TEXT NOT NULL,
+    detail TEXT
 ) STRICT;
 
 CREATE TABLE work_spec (

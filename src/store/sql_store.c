@@ -49,7 +49,9 @@ static int sql_bump(struct hf_store *base, int64_t *ret_incarnation, struct hf_e
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     hf_ops_call(&ops, HF_SQL_STORE_BUMP, 1);
-    hf_ops_text(&ops, "operator");
+    hf_ops_call(&ops, HF_SQL_STORE_LOG, 1);
+    hf_ops_text(&ops, "bump");
+    hf_ops_null(&ops);
     int rc = hf_ops_write(&ops, err);
     if (rc == 0)
         *ret_incarnation = hf_cell_i64(hf_ops_result(&ops, 0), 0, 0);
