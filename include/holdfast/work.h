@@ -139,7 +139,8 @@ struct hf_event {
 };
 
 /* Who calls, for whom. All may be NULL: actor "system:holdfast", tenant "". The operation
- * id makes a verb without a token repeatable: the same id gives the first answer again. */
+ * id makes changes without a token repeatable (hf_work_change): applied once, the same id
+ * gives the answer again. Creates have keys of their own, claims a nonce. */
 struct hf_caller {
     uint32_t size;
     const char *actor_kind; /* human | worker | schedule | webhook | system */
@@ -290,7 +291,7 @@ HF_API HF_MUST_USE int hf_work_change(struct hf_store *store, const struct hf_ca
                                       unsigned flags, struct hf_answer **ret_answer,
                                       struct hf_err *err);
 
-/* Renew every lease of one owner and incarnation (NULL: this handle's). With
+/* Renew every lease of one owner, or of one of its incarnations. With
  * `fresh_within_ms` above 0 only rows whose activity is that fresh. Items are the rows that
  * were renewed; a row that was lost is simply not among them. */
 struct hf_renew_all {
