@@ -5,18 +5,21 @@
 
 #include "base/arena.h"
 
-/* Items are kept in chunks, so that adding one never moves another. */
-#define CHUNK 32
+/* Items are kept in chunks, so that adding one never moves another. Most answers have one
+ * item, so the first chunk holds one; each further one is twice as large, up to a bound. */
+#define CHUNK_MAX 64
 
 struct item_chunk {
     struct item_chunk *next;
-    struct hf_item items[CHUNK];
+    size_t room;
+    struct hf_item items[];
 };
 
 struct hf_answer {
     struct hf_arena arena;
     struct item_chunk *first;
     struct item_chunk *last;
+    size_t used; /* of the last chunk */
     size_t count;
     const char *next;
 };
@@ -40,21 +43,32 @@ void hf_answer_free(struct hf_answer *answer)
     alloc->free(alloc->user, answer);
 }
 
+static bool add_chunk(struct hf_answer *answer)
+{
+    size_t room = answer->last ? 2 * answer->last->room : 1;
+    if (room > CHUNK_MAX)
+        room = CHUNK_MAX;
+    struct item_chunk *chunk = hf_arena_take(
+        &answer->arena, sizeof *chunk + room * sizeof(struct hf_item));
+    if (!chunk)
+        return false;
+    chunk->room = room;
+    if (answer->last)
+        answer->last->next = chunk;
+    else
+        answer->first = chunk;
+    answer->last = chunk;
+    answer->used = 0;
+    return true;
+}
+
 struct hf_item *hf_answer_add(struct hf_answer *answer)
 {
-    size_t slot = answer->count % CHUNK;
-    if (slot == 0) {
-        struct item_chunk *chunk = hf_arena_new(&answer->arena, struct item_chunk);
-        if (!chunk)
-            return NULL;
-        if (answer->last)
-            answer->last->next = chunk;
-        else
-            answer->first = chunk;
-        answer->last = chunk;
-    }
+    bool full = !answer->last || answer->used == answer->last->room;
+    if (full && !add_chunk(answer))
+        return NULL;
     answer->count++;
-    return &answer->last->items[slot];
+    return &answer->last->items[answer->used++];
 }
 
 void *hf_answer_memory(struct hf_answer *answer, size_t bytes)
@@ -81,10 +95,10 @@ const struct hf_item *hf_answer_at(const struct hf_answer *answer, size_t i)
 {
     if (i >= answer->count)
         return NULL;
-    struct item_chunk *chunk = answer->first;
-    for (size_t skip = i / CHUNK; skip > 0; skip--)
-        chunk = chunk->next;
-    return &chunk->items[i % CHUNK];
+    const struct item_chunk *chunk = answer->first;
+    for (; i >= chunk->room; chunk = chunk->next)
+        i -= chunk->room;
+    return &chunk->items[i];
 }
 
 const char *hf_answer_next(const struct hf_answer *answer)
