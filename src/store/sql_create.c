@@ -2,8 +2,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/ident.h"
 #include "base/text.h"
 #include "store/sqlstore.h"
+
+#define SCOPE "work.create"
 
 /* One request on its way into the ledger. */
 struct maker {
@@ -166,11 +169,13 @@ static size_t add_read_back(struct hf_ops *ops, const struct maker *makers, size
 
 struct creation {
     struct sql_store *store;
+    const struct hf_caller *who;
     struct maker *makers;
     size_t n;
     unsigned flags;
     struct hf_answer *answer;
     struct hf_item **items;
+    bool noted; /* the operation's receipt is written */
 };
 
 static bool brief(const struct creation *c)
@@ -279,6 +284,87 @@ static int sort_out(struct creation *c, struct hf_err *err)
     return rc;
 }
 
+/* ---- operation ids ----------------------------------------------------------------- */
+
+static int content_hash(const struct creation *c, uint8_t ret_hash[HF_DIGEST_BYTES])
+{
+    struct hf_digest digest;
+    hf_digest_begin(&digest, SCOPE, 1);
+    for (size_t i = 0; i < c->n; i++)
+        hf_digest_bytes(&digest, c->makers[i].hash, sizeof c->makers[i].hash);
+    return hf_digest_end(&digest, ret_hash);
+}
+
+static void add_receipt(struct creation *c, struct hf_ops *ops)
+{
+    if (!c->who->operation_id || c->noted)
+        return;
+    uint8_t *hash = hf_arena_take(&ops->arena, HF_DIGEST_BYTES);
+    if (!hash || content_hash(c, hash)) {
+        ops->state = HF_ENOMEM;
+        return;
+    }
+    hf_ops_call(ops, HF_SQL_RECEIPT_WRITE, 1);
+    hf_ops_text(ops, c->who->tenant);
+    hf_ops_text(ops, SCOPE);
+    hf_ops_text(ops, c->who->operation_id);
+    hf_ops_bytes(ops, hash, HF_DIGEST_BYTES);
+    hf_ops_null(ops); /* its rows are found by their keys */
+}
+
+/* 0, or 1 if the same operation was applied before; with other content a conflict. */
+static int applied_before(struct creation *c, struct hf_err *err)
+{
+    uint8_t hash[HF_DIGEST_BYTES];
+    if (!c->who->operation_id || c->noted)
+        return 0;
+    if (content_hash(c, hash))
+        return hf_fail_plain(err, HF_ENOMEM);
+    struct hf_ops ops;
+    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_call(&ops, HF_SQL_RECEIPT_READ, HF_ANY_COUNT);
+    hf_ops_text(&ops, c->who->tenant);
+    hf_ops_text(&ops, SCOPE);
+    hf_ops_text(&ops, c->who->operation_id);
+    int rc = hf_ops_read(&ops, err);
+    const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
+    if (found && found->out_count > 0) {
+        const struct hf_val *was = hf_cell(found, 0, 0);
+        rc = was->len == sizeof hash && memcmp(was->at, hash, sizeof hash) == 0
+                 ? 1
+                 : hf_fail(err, HF_ECONFLICT, "operation_id",
+                           "operation id %s was used before with other content",
+                           c->who->operation_id);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* The call made no row, but its id is used up all the same. */
+static int note_alone(struct creation *c, struct hf_ops *ops, struct hf_err *err)
+{
+    if (!c->who->operation_id || c->noted)
+        return 0;
+    hf_ops_reset(ops);
+    add_receipt(c, ops);
+    int rc = hf_ops_write(ops, err);
+    return rc == HF_ECONFLICT ? 0 : rc; /* noted at the same moment */
+}
+
+static int answer_again(struct creation *c, struct hf_err *err)
+{
+    c->noted = true;
+    for (size_t i = 0; i < c->n; i++) {
+        c->items[i]->repeated = true;
+        int rc = answer_existing(c->store, &c->makers[i], brief(c), c->answer,
+                                 c->items[i]);
+        if (rc && rc != HF_ENOTFOUND) /* pruned meanwhile */
+            return hf_fail_plain(err, rc);
+        c->makers[i].settled = true;
+    }
+    return 0;
+}
+
 /* One transaction for all that is still open. */
 static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err)
 {
@@ -290,12 +376,17 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
     add_calls(ops, c->makers, c->n);
     if (whole)
         hf_rows_expect_all(ops);
+    size_t receipt = ops->batch.call_count;
+    add_receipt(c, ops);
     size_t read_back = brief(c) ? SIZE_MAX : add_read_back(ops, c->makers, c->n);
     int rc = hf_ops_write(ops, err);
+    if (rc == HF_ECONFLICT && c->who->operation_id && ops->batch.failed_call == receipt)
+        return 0; /* the same operation at the same moment: look again */
     if (rc == HF_EGUARD || (rc == HF_ECONFLICT && whole))
         return sort_out(c, err);
     if (rc)
         return rc;
+    c->noted = true;
     if (read_back != SIZE_MAX) {
         rc = answer_made(c, hf_ops_result(ops, read_back), err);
     } else if (hf_rows_inserted(ops) == (int64_t)open) {
@@ -337,14 +428,25 @@ int sql_create(struct hf_store *base, const struct hf_caller *who,
                const struct hf_new *news, size_t n, unsigned flags,
                struct hf_answer *ret_answer, struct hf_err *err)
 {
-    struct creation c = { sql_store_of(base), NULL, n, flags, ret_answer, NULL };
+    struct creation c = { .store = sql_store_of(base),
+                          .who = who,
+                          .n = n,
+                          .flags = flags,
+                          .answer = ret_answer };
     struct hf_arena arena;
     struct hf_ops ops;
     hf_arena_init(&arena, base->alloc);
     hf_ops_init(&ops, c.store->sql, base->alloc);
     int rc = prepare_all(&c, &arena, who, news, err);
-    for (int i = 0; rc == 0 && open_count(&c) > 0; i++)
-        rc = i < HF_TRIES ? round_trip(&c, &ops, err) : hf_fail_plain(err, HF_EBUSY);
+    for (int i = 0; rc == 0 && open_count(&c) > 0; i++) {
+        rc = i < HF_TRIES ? applied_before(&c, err) : hf_fail_plain(err, HF_EBUSY);
+        if (rc == 1)
+            rc = answer_again(&c, err);
+        else if (rc == 0)
+            rc = round_trip(&c, &ops, err);
+    }
+    if (rc == 0)
+        rc = note_alone(&c, &ops, err);
     hf_ops_fini(&ops);
     hf_arena_fini(&arena);
     return rc;
