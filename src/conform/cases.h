@@ -160,7 +160,8 @@
     X(brief_answers_carry_code_id_and_status, 0)                                         \
     X(operation_id_gives_the_first_answer_again, 0)                                      \
     X(operation_id_repeats_a_requeue_once, 0)                                            \
-    X(operation_ids_of_tenants_are_apart, 0)
+    X(operation_ids_of_tenants_are_apart, 0)                                             \
+    X(operation_id_of_a_create_gives_the_same_row, 0)
 
 #define CASES_OF_WAIT(X)                                                                 \
     X(r17_entering_a_wait_releases_the_lease, 0)                                         \

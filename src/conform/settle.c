@@ -467,3 +467,14 @@ test_case(operation_ids_of_tenants_are_apart)
     CODE(0, cancel(two)->code);
     IS("cancelled", two);
 }
+
+test_case(operation_id_of_a_create_gives_the_same_row)
+{
+    t->who.operation_id = "op";
+    const struct hf_item *first = create(.source_id = "a");
+    const struct hf_item *again = create(.source_id = "a");
+    CODE(0, again->code);
+    TRUE(again->repeated);
+    SAME(first->work.work_id, again->work.work_id);
+    CODE(HF_ECONFLICT, create(.source_id = "b")->code);
+}

@@ -144,18 +144,32 @@ static void be_born(struct m_call *call, struct m_row *row, const struct hf_new 
     row->w.due_at = due_at;
 }
 
+static struct hf_policy policy_of(struct m_call *call, const struct hf_new *r)
+{
+    return m_policy_of(call->disk, r->source, r->kind ? r->kind : "work");
+}
+
+/* Bad input comes before everything else, and refuses the call. */
+static int check_all(struct m_call *call, const struct hf_new *news, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct hf_policy policy = policy_of(call, &news[i]);
+        const char *field = unfit(&news[i], news[i].disposition ? news[i].disposition
+                                                                : policy.disposition);
+        if (field)
+            return hf_fail(call->err, HF_EINVAL, field, "does not fit the disposition");
+    }
+    return 0;
+}
+
 int m_create_one(struct m_call *call, const struct hf_new *request,
                  struct m_row **ret_row, bool *ret_created)
 {
     uint8_t asked[32];
     bool by_dedup = false;
-    const char *kind = request->kind ? request->kind : "work";
-    struct hf_policy policy = m_policy_of(call->disk, request->source, kind);
+    struct hf_policy policy = policy_of(call, request);
     enum hf_disposition disposition = request->disposition ? request->disposition
                                                            : policy.disposition;
-    const char *field = unfit(request, disposition);
-    if (field)
-        return hf_fail(call->err, HF_EINVAL, field, "does not fit the disposition");
     digest_of(call, request, asked);
     struct m_row *row = existing(call, request, &by_dedup);
     *ret_created = false;
@@ -203,7 +217,7 @@ static int create_all(struct m_call *call, const struct hf_new *news, size_t n,
         struct m_row *row = NULL;
         struct hf_item *item = hf_answer_add(answer);
         int rc = m_create_one(call, &news[i], &row, &item->created);
-        if (rc == HF_EINVAL || (rc && (flags & HF_ALL_OR_NONE)))
+        if (rc && (flags & HF_ALL_OR_NONE))
             return rc;
         item->code = rc;
         if (rc == 0)
@@ -222,7 +236,9 @@ int m_create(struct hf_store *store, const struct hf_caller *who,
     uint8_t asked[32];
     const struct m_receipt *receipt = NULL;
     digest_all(&call, news, n, asked);
-    int rc = m_receipt_find(&call, "create", asked, &receipt);
+    int rc = check_all(&call, news, n);
+    if (rc == 0)
+        rc = m_receipt_find(&call, "create", asked, &receipt);
     if (rc == 1)
         m_receipt_show(&call, receipt, flags, answer);
     if (rc)

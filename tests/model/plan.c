@@ -153,9 +153,15 @@ static void do_create(struct pair *pair, struct dice *dice)
     struct hf_caller who = caller(dice);
     size_t n = one_in(dice, 3) ? 1 + roll(dice, 3) : 1;
     unsigned flags = draw_flags(dice);
-    pair_say(pair, "create tenant=%s flags=%u", who.tenant ? who.tenant : "-", flags);
+    if (one_in(dice, 6))
+        who.operation_id = one_in(dice, 2) ? "op-1" : "op-2";
+    pair_say(pair, "create tenant=%s flags=%u operation=%s",
+             who.tenant ? who.tenant : "-", flags,
+             who.operation_id ? who.operation_id : "-");
     for (size_t i = 0; i < n; i++) {
         draw_new(pair, dice, &news[i]);
+        if (who.operation_id) /* docs/internals/conformance.md: found by its keys again */
+            news[i].dedup_key = NULL;
         if (i > 0) { /* docs/internals/conformance.md: overlapping units of one batch */
             char name[40];
             (void)snprintf(name, sizeof(name), "%s-%zu", news[i].source_id, i);
