@@ -139,8 +139,8 @@ struct hf_event {
 };
 
 /* Who calls, for whom. All may be NULL: actor "system:holdfast", tenant "". The operation
- * id makes changes without a token repeatable (hf_work_change): applied once, the same id
- * gives the answer again. Creates have keys of their own, claims a nonce. */
+ * id makes creates, and changes without a token, repeatable: applied once, and the same id
+ * gives the answer again, with the row as it is by then. Claims have a nonce for that. */
 struct hf_caller {
     uint32_t size;
     const char *actor_kind; /* human | worker | schedule | webhook | system */

@@ -57,8 +57,8 @@ const struct cli_option cli_global_options[] = {
     { "tenant", "T", CLI_TEXT, 0, .help = "the tenant whose keys and rows are meant" },
     { "operation-id", "ID", CLI_TEXT, 0,
       .help =
-          "make a resume, cancel, requeue or request-abandon repeatable: it is applied "
-          "once, and the same id gives its answer again" },
+          "make a create, or a change without a token, repeatable: it is applied once, "
+          "and the same id gives its answer again" },
     { "correlation-id", "ID", CLI_TEXT, 0,
       .help = "kept with the events that this makes" },
     { "quiet", NULL, CLI_FLAG, 0, .help = "print only what was asked for and errors" },
