@@ -124,6 +124,7 @@ static int make_folder(struct demo *demo)
     if (!made && !(given && errno == EEXIST)) {
         int code = errno;
         demo->folder[0] = '\0';
+        cli->action = "name a folder that can be written to with --folder, or set TMPDIR";
         return hf_fail(&cli->err, HF_EINVAL, "--folder",
                        "cannot make a folder in %.120s: %s", given ? given : base,
                        strerror(code));
@@ -449,8 +450,8 @@ static int begin(struct demo *demo)
         rc = hf_store_open(demo->ledger, NULL, &cli->store, &cli->err);
     if (rc || cli->json || cli->quiet)
         return rc;
-    cli_putf(cli, "A ledger in %s, and four processes: ", demo->folder);
-    cli_putf(cli, "submitter %d, worker-1 %d, worker-2 %d, monitor %d\n\n",
+    cli_putf(cli, "A ledger in %s\n", demo->folder);
+    cli_putf(cli, "Processes: submitter %d, worker-1 %d, worker-2 %d, monitor %d\n\n",
              (int)demo->parts[DEMO_SUBMITTER].pid, (int)demo->parts[DEMO_WORKER_1].pid,
              (int)demo->parts[DEMO_WORKER_2].pid, (int)demo->parts[DEMO_MONITOR].pid);
     return cli_flush(cli);

@@ -28,7 +28,7 @@ enum demo_who { DEMO_SUBMITTER, DEMO_WORKER_1, DEMO_WORKER_2, DEMO_MONITOR, DEMO
     X(MIDDLE, "%s: %s")                                                                  \
     X(WAITING, "%s waits for a user under the reference %s; no lease is held")           \
     X(RETRY, "%s failed: transient_network; %s")                                         \
-    X(REFUSED, "%s: close-out without evidence refused: %s")                             \
+    X(REFUSED, "%s: close-out without evidence refused: %s; nothing was written")        \
     X(DONE, "%s is done%s")                                                              \
     X(BROKEN, "%s: %s")
 

@@ -152,8 +152,8 @@ void demo_print_facts(struct cli *cli, const struct demo_facts *facts)
     cli_putf(cli, "  units      %lld, of which %lld done; %lld attempts\n",
              (long long)facts->units, (long long)facts->done, (long long)facts->attempts);
     cli_putf(cli,
-             "  reclaim    %lld ms from the kill of process %lld to the next claim; its "
-             "lease had %s\n",
+             "  reclaim    %lld ms from the kill of process %lld to the next claim, of a "
+             "lease of %s\n",
              (long long)(facts->reclaimed_at - facts->killed_at),
              (long long)facts->killed_pid, cli_duration(facts->ttl_ms, term));
     cli_putf(cli, "  proof      process %lld, %s\n", (long long)facts->proven_pid,

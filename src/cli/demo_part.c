@@ -129,8 +129,8 @@ static int finish(struct demo_stage *stage, const struct hf_item *unit,
                                 .evidence = &evidence,
                                 .evidence_count = evidence ? 1 : 0 };
     char text[160];
-    (void)snprintf(text, sizeof(text), "%s%.140s", evidence ? ", evidence " : "",
-                   evidence ? evidence : "");
+    (void)snprintf(text, sizeof(text), "%s%.23s%s", evidence ? ", evidence " : "",
+                   evidence ? evidence : "", evidence ? "..." : "");
     int rc = change(stage, unit, &wanted, NULL);
     return rc ? rc : say(stage, DEMO_DONE, &unit->work, text);
 }
@@ -262,7 +262,7 @@ static int do_publish(struct demo_stage *stage, const struct hf_item *unit)
         return rc ? rc
                   : hf_fail(&stage->err, HF_EINTERNAL, NULL,
                             "a close-out without evidence was accepted");
-    rc = say(stage, DEMO_REFUSED, &unit->work, stage->err.message);
+    rc = say(stage, DEMO_REFUSED, &unit->work, hf_err_wire(rc));
     return rc ? rc : finish(stage, unit, "published", evidence);
 }
 

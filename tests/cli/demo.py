@@ -63,6 +63,19 @@ class Demo(Case):
         self.assertIn("empty", message)
         self.assertTrue(os.path.exists(kept))
 
+    def test_a_folder_that_cannot_be_made_is_refused(self):
+        self.refused(2, "invalid_argument", "demo", "--folder", self.path("no/such/place"))
+        self.env["TMPDIR"] = self.path("no-such-folder")
+        self.assertIn("no-such-folder", self.refused(2, "invalid_argument", "demo"))
+
+    def test_a_reader_that_leaves_leaves_no_process(self):
+        demo = subprocess.Popen([HOLDFAST, "demo", "--remove"], env=self.env, cwd=self.folder,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        demo.stdout.readline()
+        demo.stdout.close()
+        self.assertEqual(demo.wait(), 1)
+        self.assertEqual(self.left(), [])
+
     def test_it_uses_no_store_of_the_user(self):
         self.refused(2, "invalid_argument", "--db", self.path("x.db"), "demo")
         self.ok("demo", "--remove")
@@ -73,6 +86,7 @@ class Demo(Case):
             demo = subprocess.Popen([HOLDFAST, "demo", "--remove"], env=self.env,
                                     cwd=self.folder, stdout=subprocess.PIPE,
                                     stderr=subprocess.DEVNULL, text=True)
+            self.assertIn("A ledger in", demo.stdout.readline())
             pids = [int(n) for n in re.findall(r"(?:submitter|worker-\d|monitor) (\d+)",
                                                demo.stdout.readline())]
             self.assertEqual(len(pids), 4)
