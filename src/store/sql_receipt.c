@@ -54,7 +54,9 @@ static const char *result_json(const struct changing *c, struct hf_arena *arena)
     hf_json_array(&json);
     for (size_t i = 0; i < c->n; i++) {
         const struct slot *slot = &c->slots[i];
-        const char *id = slot->was.w.work_id ? slot->was.w.work_id : slot->change->id;
+        /* Of a refused item nothing is left to look at: its row was of an earlier read. */
+        const char *id = slot->change->id || slot->refused ? slot->change->id
+                                                           : slot->was.w.work_id;
         hf_json_array(&json);
         hf_json_i64(&json, slot->item->code);
         hf_json_str(&json, id);
