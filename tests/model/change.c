@@ -488,7 +488,8 @@ int m_change(struct hf_store *store, const struct hf_caller *who,
         memcpy(before, disk->rows.at, bytes);
     rc = change_all(&call, changes, n, flags, answer);
     if (rc) { /* nothing of it happened */
-        memcpy(disk->rows.at, before, bytes);
+        if (bytes)
+            memcpy(disk->rows.at, before, bytes);
         disk->events.count = events;
     } else if (any_written(answer)) {
         m_receipt_add(&call, "change", asked, answer);
