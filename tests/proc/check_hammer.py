@@ -14,8 +14,8 @@ What it holds against the store:
            without kills the trail holds nothing else
   times    a holder's time, as it saw it itself, overlaps no other's
   errors   nobody was refused anything but a resume that another had won
-  shares   without kills: none waited longer than 5 s for a call; and where an even share is
-           at least 200 transactions, none had less than half or more than twice of it
+  shares   without kills: no thread waited longer than 5 s for a call; and where an even share
+           is at least 200 transactions, none had less than half or more than twice of it
 """
 
 import collections
@@ -50,9 +50,10 @@ class Run:
     def __init__(self, folder):
         with open(os.path.join(folder, "hammer.json"), encoding="utf-8") as file:
             self.plan = json.load(file)
+        self.hands = self.plan["processes"] * self.plan["threads"]
         self.read_store(os.path.join(folder, "ledger.db"))
         self.created, self.taken, self.settled, self.resumed, self.errors = [], [], [], [], []
-        self.calls = collections.defaultdict(set)  # of each process: (before, after)
+        self.calls = collections.defaultdict(set)  # of each thread: (before, after)
         for path in sorted(glob.glob(os.path.join(folder, "p*.log"))):
             self.read_log(os.path.basename(path)[:-4], path)
 
@@ -100,9 +101,9 @@ def fence_of(token):
 
 
 def check_units(run):
-    processes, units = run.plan["processes"], run.plan["units"]
-    wanted = {f"p{p}-{n:06}" for p in range(processes)
-              for n in range(units // processes + (p < units % processes))}
+    units = run.plan["units"]
+    wanted = {f"p{p}-{n:06}" for p in range(run.hands)
+              for n in range(units // run.hands + (p < units % run.hands))}
     there = collections.Counter(row[0] for row in run.rows.values())
     for source in sorted(wanted - set(there)):
         yield f"unit {source} is lost"
@@ -228,8 +229,8 @@ def check_shares(run):
     if run.plan["kills"]:
         return
     counts = {who: len(calls) for who, calls in run.calls.items()}
-    even = sum(counts.values()) / run.plan["processes"]
-    for who in (f"p{n}" for n in range(run.plan["processes"])):
+    even = sum(counts.values()) / run.hands
+    for who in (f"p{n}" for n in range(run.hands)):
         fair = SHARE_LEAST * even <= counts.get(who, 0) <= SHARE_MOST * even
         if even >= SHARE_COUNTS and not fair:
             yield f"{who} had {counts.get(who, 0)} transactions of {even:.0f}"
@@ -251,10 +252,10 @@ def describe(run):
     waits = sorted(after - before for calls in run.calls.values() for before, after in calls)
     proofs = sum("proof" in (e.payload or "") for _, e in run.moves if e.source == "running")
     plan = run.plan
-    return (f"{plan['units']} units, {plan['processes']} processes, {plan['kills']} kills, "
-            f"{plan['seconds']:.1f} s: {sum(counts)} transactions "
+    return (f"{plan['units']} units, {plan['processes']} processes of {plan['threads']} threads, "
+            f"{plan['kills']} kills, {plan['seconds']:.1f} s: {sum(counts)} transactions "
             f"({sum(counts) / plan['seconds']:.0f} a second; {counts[0]} to {counts[-1]} a "
-            f"process), {len(run.moves)} events, {proofs} reclaims; "
+            f"thread), {len(run.moves)} events, {proofs} reclaims; "
             f"a call p50 {waits[len(waits) // 2] / 1e6:.1f} ms, "
             f"p99 {waits[len(waits) * 99 // 100] / 1e6:.1f} ms, most {waits[-1] / 1e6:.0f} ms")
 

@@ -1,12 +1,13 @@
 /* hammer: several processes work on one store as hard as they can, and write down what they
  * were told.
  *
- *   hammer --folder DIR [--units N] [--processes N] [--kills N] [--seed N]
+ *   hammer --folder DIR [--units N] [--processes N] [--threads N] [--kills N] [--seed N]
  *
- * DIR is made by the caller; the store is DIR/ledger.db, the logs are DIR/p0.log and so on,
- * and DIR/hammer.json says what was asked for. check_hammer.py judges the result; this
- * program only ends with 1 when it could not finish. With --kills, that many processes are
- * killed in the middle of whatever they do, and started again.
+ * A hand is a thread of a process; those of one process share a handle. DIR is made by the
+ * caller; the store is DIR/ledger.db, the logs are DIR/p0.log and so on, one a hand, and
+ * DIR/hammer.json says what was asked for. check_hammer.py judges the result; this program
+ * only ends with 1 when it could not finish. With --kills, that many processes are killed
+ * in the middle of whatever they do, and started again.
  *
  * A log has one line a thing that the library acknowledged, written before the next call:
  *   C id source created      T id token attempt before after     (taken)
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -32,7 +34,7 @@
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 
-#define PROCESSES_MAX 64
+#define HANDS_MAX 64
 #define CREATE_MAX 16
 #define CLAIM_MAX 8
 #define LANES 24
@@ -42,14 +44,15 @@
 
 /* Survives the processes. */
 struct shared {
-    _Atomic int64_t created[PROCESSES_MAX]; /* acknowledged, of each one's own */
-    _Atomic int64_t settled;                /* close-outs acknowledged */
+    _Atomic int64_t created[HANDS_MAX]; /* acknowledged, of each one's own */
+    _Atomic int64_t settled;            /* close-outs acknowledged */
 };
 
 struct plan {
     const char *folder;
     int64_t units;
     int64_t processes;
+    int64_t threads; /* of each */
     int64_t kills;
     int64_t seed;
 };
@@ -62,7 +65,7 @@ struct hand {
     struct hf_err err;
     int64_t index;
     int64_t quota;
-    char name[16];
+    char name[24];
     uint64_t random;
     int log;
     size_t len;
@@ -136,11 +139,11 @@ static void complain(struct hand *hand, const char *verb, int code, const char *
 
 /* What unit n of this process is depends on n alone: a process that was killed before it
  * heard the answer asks again for the same. */
-static void describe(const struct hand *hand, int64_t n, char source[32], char lane[16],
+static void describe(const struct hand *hand, int64_t n, char source[40], char lane[16],
                      struct hf_new *ret_new)
 {
     uint64_t random = seeded(hand->plan->seed, hand->index * 1000003 + n);
-    (void)snprintf(source, 32, "%s-%06lld", hand->name, (long long)n);
+    (void)snprintf(source, 40, "%s-%06lld", hand->name, (long long)n);
     (void)snprintf(lane, 16, "lane-%d", (int)dice(&random, LANES));
     *ret_new = (struct hf_new){ .size = sizeof(*ret_new),
                                 .source = HF_SOURCE_MANUAL,
@@ -159,8 +162,8 @@ static void create_some(struct hand *hand)
     int64_t first = atomic_load(&hand->shared->created[hand->index]);
     int64_t left = hand->quota - first;
     int64_t n = 1 + (int64_t)dice(&hand->random, CREATE_MAX);
-    struct hf_new news[CREATE_MAX];
-    char sources[CREATE_MAX][32], lanes[CREATE_MAX][16];
+    struct hf_new news[CREATE_MAX] = { { 0 } };
+    char sources[CREATE_MAX][40], lanes[CREATE_MAX][16];
     struct hf_answer *answer = NULL;
     n = n < left ? n : left;
     for (int64_t i = 0; i < n; i++)
@@ -328,14 +331,19 @@ static void resume_some(struct hand *hand)
     hf_answer_free(rows);
 }
 
+/* How many units the hand makes. */
+static int64_t quota_of(const struct plan *plan, int64_t index)
+{
+    int64_t hands = plan->processes * plan->threads;
+    return plan->units / hands + (index < plan->units % hands);
+}
+
 static bool all_finished(struct hand *hand)
 {
     struct hf_stats stats;
     int64_t open = 0;
-    for (int64_t i = 0; i < hand->plan->processes; i++)
-        open += hand->plan->units / hand->plan->processes +
-                (i < hand->plan->units % hand->plan->processes) -
-                atomic_load(&hand->shared->created[i]);
+    for (int64_t i = 0; i < hand->plan->processes * hand->plan->threads; i++)
+        open += quota_of(hand->plan, i) - atomic_load(&hand->shared->created[i]);
     if (open > 0)
         return false;
     int rc = hf_work_stats(hand->store, &hand->who, &stats, &hand->err);
@@ -349,38 +357,66 @@ static bool all_finished(struct hand *hand)
     return open == 0;
 }
 
-static _Noreturn void be_hand(const struct plan *plan, struct shared *shared,
-                              int64_t index, int64_t life)
+static void *be_hand(void *user)
 {
-    static struct hand hand;
+    struct hand *hand = user;
+    for (bool idle = false; !idle || !all_finished(hand);) {
+        if (atomic_load(&hand->shared->created[hand->index]) < hand->quota &&
+            (idle || dice(&hand->random, 3) == 0))
+            create_some(hand);
+        idle = !work_some(hand, idle ? 50 : 0);
+        if (idle || dice(&hand->random, 8) == 0)
+            resume_some(hand);
+    }
+    return NULL;
+}
+
+static void init_hand(struct hand *hand, const struct plan *plan, int64_t index,
+                      int64_t life)
+{
     char path[512];
-    hand = (struct hand){ .plan = plan, .shared = shared, .index = index };
-    hand.quota = plan->units / plan->processes + (index < plan->units % plan->processes);
-    hand.random = seeded(plan->seed, (index + 1) * 1000 + life);
-    (void)snprintf(hand.name, sizeof(hand.name), "p%lld", (long long)index);
-    hand.who = (struct hf_caller){ .size = sizeof(hand.who),
-                                   .actor_kind = "worker",
-                                   .actor = hand.name };
-    (void)snprintf(path, sizeof(path), "%s/%s.log", plan->folder, hand.name);
-    hand.log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (hand.log < 0)
+    hand->plan = plan;
+    hand->index = index;
+    hand->quota = quota_of(plan, index);
+    hand->random = seeded(plan->seed, (index + 1) * 1000 + life);
+    (void)snprintf(hand->name, sizeof(hand->name), "p%lld", (long long)index);
+    hand->who = (struct hf_caller){ .size = sizeof(hand->who),
+                                    .actor_kind = "worker",
+                                    .actor = hand->name };
+    (void)snprintf(path, sizeof(path), "%s/%s.log", plan->folder, hand->name);
+    hand->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (hand->log < 0)
         die(path, strerror(errno));
+}
+
+static _Noreturn void be_process(const struct plan *plan, struct shared *shared,
+                                 int64_t process, int64_t life)
+{
+    char path[512];
+    struct hf_store *store = NULL;
+    pthread_t threads[HANDS_MAX];
+    struct hand *hands = calloc((size_t)plan->threads, sizeof(*hands));
+    if (!hands)
+        die("memory", strerror(errno));
+    for (int64_t i = 0; i < plan->threads; i++)
+        init_hand(&hands[i], plan, process * plan->threads + i, life);
     (void)snprintf(path, sizeof(path), "%s/ledger.db", plan->folder);
-    int rc = hf_store_open(path, NULL, &hand.store, &hand.err);
+    int rc = hf_store_open(path, NULL, &store, &hands[0].err);
     if (rc) {
-        complain(&hand, "open", rc, hand.err.message);
-        write_notes(&hand);
+        complain(&hands[0], "open", rc, hands[0].err.message);
+        write_notes(&hands[0]);
         _exit(1);
     }
-    for (bool idle = false; !idle || !all_finished(&hand);) {
-        if (atomic_load(&shared->created[index]) < hand.quota &&
-            (idle || dice(&hand.random, 3) == 0))
-            create_some(&hand);
-        idle = !work_some(&hand, idle ? 50 : 0);
-        if (idle || dice(&hand.random, 8) == 0)
-            resume_some(&hand);
+    for (int64_t i = 0; i < plan->threads; i++) {
+        hands[i].store = store;
+        hands[i].shared = shared;
+        if (pthread_create(&threads[i], NULL, be_hand, &hands[i]) != 0)
+            die("thread", "cannot be made");
     }
-    hf_store_close(hand.store);
+    for (int64_t i = 0; i < plan->threads; i++)
+        (void)pthread_join(threads[i], NULL);
+    hf_store_close(store);
+    free(hands);
     _exit(0);
 }
 
@@ -396,9 +432,24 @@ static pid_t start(const struct plan *plan, struct shared *shared, int64_t index
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
             _exit(1);
-        be_hand(plan, shared, index, life);
+        be_process(plan, shared, index, life);
     }
     return pid;
+}
+
+/* Waits until that many close-outs were acknowledged. False when the process has come to
+ * the end of all work before: what was acknowledged to the killed is not all counted. */
+static bool comes_to(const struct shared *shared, int64_t settled, pid_t pid)
+{
+    while (atomic_load(&shared->settled) < settled) {
+        siginfo_t info = { 0 };
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+            die("waitid", strerror(errno));
+        if (info.si_pid)
+            return false;
+        (void)poll(NULL, 0, 1);
+    }
+    return true;
 }
 
 /* Kills spread over the run: the n-th comes when the n-th part of the units is closed. */
@@ -407,13 +458,10 @@ static int64_t kill_some(const struct plan *plan, struct shared *shared, pid_t *
     uint64_t random = seeded(plan->seed, -1);
     int64_t killed = 0;
     while (killed < plan->kills) {
-        int64_t at = (killed + 1) * plan->units / (plan->kills + 1);
         int64_t victim = (int64_t)dice(&random, (uint64_t)plan->processes);
-        while (atomic_load(&shared->settled) < at) {
-            if (waitpid(pids[victim], NULL, WNOHANG) != 0)
-                die("a process", "ended by itself");
-            (void)poll(NULL, 0, 1);
-        }
+        if (!comes_to(shared, (killed + 1) * plan->units / (plan->kills + 1),
+                      pids[victim]))
+            break;
         (void)kill(pids[victim], SIGKILL);
         (void)waitpid(pids[victim], NULL, 0);
         killed++;
@@ -430,10 +478,11 @@ static void write_plan(const struct plan *plan, int64_t ns)
     if (!file)
         die(path, strerror(errno));
     (void)fprintf(file,
-                  "{\"units\":%lld,\"processes\":%lld,\"kills\":%lld,\"seed\":%lld,"
-                  "\"seconds\":%.3f}\n",
+                  "{\"units\":%lld,\"processes\":%lld,\"threads\":%lld,\"kills\":%lld,"
+                  "\"seed\":%lld,\"seconds\":%.3f}\n",
                   (long long)plan->units, (long long)plan->processes,
-                  (long long)plan->kills, (long long)plan->seed, (double)ns / 1e9);
+                  (long long)plan->threads, (long long)plan->kills, (long long)plan->seed,
+                  (double)ns / 1e9);
     if (fclose(file) != 0)
         die(path, strerror(errno));
 }
@@ -450,8 +499,8 @@ static int64_t number(const char *name, const char *text, int64_t most)
 
 int main(int argc, char **argv)
 {
-    struct plan plan = { .units = 8000, .processes = 8, .seed = 1 };
-    pid_t pids[PROCESSES_MAX];
+    struct plan plan = { .units = 8000, .processes = 8, .threads = 1, .seed = 1 };
+    pid_t pids[HANDS_MAX];
     for (int i = 1; i < argc; i += 2) {
         const char *name = argv[i], *value = argv[i + 1];
         if (strcmp(name, "--folder") == 0)
@@ -459,7 +508,9 @@ int main(int argc, char **argv)
         else if (strcmp(name, "--units") == 0)
             plan.units = number(name, value, 10000000);
         else if (strcmp(name, "--processes") == 0)
-            plan.processes = number(name, value, PROCESSES_MAX);
+            plan.processes = number(name, value, HANDS_MAX);
+        else if (strcmp(name, "--threads") == 0)
+            plan.threads = number(name, value, HANDS_MAX);
         else if (strcmp(name, "--kills") == 0)
             plan.kills = number(name, value, 100000);
         else if (strcmp(name, "--seed") == 0)
@@ -467,8 +518,9 @@ int main(int argc, char **argv)
         else
             die(name, "is no option");
     }
-    if (!plan.folder || plan.processes < 1)
-        die("usage", "hammer --folder DIR [--units N] [--processes N] [--kills N]");
+    if (!plan.folder || plan.processes < 1 || plan.threads < 1 ||
+        plan.processes * plan.threads > HANDS_MAX)
+        die("usage", "hammer --folder DIR, and at most 64 hands in all");
     struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
@@ -477,7 +529,7 @@ int main(int argc, char **argv)
     int failed = 0;
     for (int64_t i = 0; i < plan.processes; i++)
         pids[i] = start(&plan, shared, i, 0);
-    (void)kill_some(&plan, shared, pids);
+    plan.kills = kill_some(&plan, shared, pids);
     for (int64_t i = 0; i < plan.processes; i++) {
         int status = 0;
         if (waitpid(pids[i], &status, 0) != pids[i] || status != 0)

@@ -6,12 +6,13 @@
     tests/proc/hammer.py --kills 40                 and kill them while they do
     --folder DIR    where (default: a folder in memory where there is one; a disk's syncs make
                     the run longer and prove no more about processes that die)
-    --processes N, --seed N
+    --processes N, --threads N (of each process), --seed N
 
 The program is build/tests/hammer, or what HAMMER names. The folder is kept when there are
 faults, or when it was given."""
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -21,14 +22,22 @@ import tempfile
 import check_hammer
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+KILLS_LEAST = 0.75
 HAMMER = os.environ.get("HAMMER", os.path.join(ROOT, "build", "tests", "hammer"))
 
 
 def run(folder, **options):
     """One run into an empty folder, and the judgement."""
     args = [str(part) for name, value in options.items() for part in (f"--{name}", value)]
-    subprocess.run([HAMMER, "--folder", folder, *args], check=True)
-    return check_hammer.judge(folder)
+    if subprocess.run([HAMMER, "--folder", folder, *args], check=False).returncode:
+        return False
+    good = check_hammer.judge(folder)
+    with open(os.path.join(folder, "hammer.json"), encoding="utf-8") as file:
+        kills = json.load(file)["kills"]
+    if kills < options.get("kills", 0) * KILLS_LEAST:
+        print(f"only {kills} processes were killed before all was done")
+        good = False
+    return good
 
 
 def scratch():
@@ -57,6 +66,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--units", type=int, default=8000)
     parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder")
