@@ -163,10 +163,10 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET gate = 'lane'
  WHERE lane_key = $1 AND tenant = $2 AND gate IS NULL AND status = 'queued'
-   AND EXISTS (SELECT 1 FROM work_state n
-                WHERE n.lane_key = $1 AND n.tenant = $2 AND n.gate = 'lane'
-                  AND (n.priority, n.fair_tag, n.seq)
-                    < (work_state.priority, work_state.fair_tag, work_state.seq))
+   AND (priority, fair_tag, seq)
+     > (SELECT n.priority, n.fair_tag, n.seq FROM work_state n
+         WHERE n.lane_key = $1 AND n.tenant = $2 AND n.gate = 'lane'
+         ORDER BY n.priority, n.fair_tag, n.seq LIMIT 1)
 
 -- name: lane_promote
 -- A free slot goes to the first waiting row.
