@@ -125,6 +125,16 @@ int hf_fail_plain(struct hf_err *err, int code)
     return hf_fail(err, code, NULL, "%s", hf_err_text(code));
 }
 
+int hf_fail_as(struct hf_err *err, int code, const struct hf_err *why)
+{
+    if (code == 0 || !err)
+        return code;
+    if (why->code != code)
+        return hf_fail_plain(err, code);
+    *err = *why;
+    return code;
+}
+
 _Noreturn void hf_assert_failed(const char *cond, const char *file, int line)
 {
     (void)fprintf(stderr, "holdfast: %s:%d: broken promise: %s\n", file, line, cond);

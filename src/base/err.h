@@ -13,6 +13,10 @@ int hf_fail(struct hf_err *err, int code, const char *field, const char *format,
 /* As hf_fail, with the table's own text. */
 int hf_fail_plain(struct hf_err *err, int code);
 
+/* The end of a call that worked with a record of its own, zeroed at first: `code` 0 leaves
+ * `err` untouched, else it gets what `why` says of that code. Returns `code`. */
+int hf_fail_as(struct hf_err *err, int code, const struct hf_err *why);
+
 /* A broken promise inside the library: says where, then aborts. On in every build. */
 #define hf_assert(cond) ((cond) ? (void)0 : hf_assert_failed(#cond, __FILE__, __LINE__))
 _Noreturn void hf_assert_failed(const char *cond, const char *file, int line);

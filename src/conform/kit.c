@@ -156,6 +156,27 @@ bool contains(const char *text, const char *part)
     return text && strstr(text, part);
 }
 
+/* ---- calls ---------------------------------------------------------------------------- */
+
+static const struct hf_err untouched = { 4711, "kit", "left as it was" };
+
+struct hf_err *kit_err(struct hf_conform *t)
+{
+    t->err = untouched;
+    return &t->err;
+}
+
+int kit_called(struct hf_conform *t, int code)
+{
+    if (code)
+        return code;
+    if (memcmp(&t->err, &untouched, sizeof(untouched)) != 0)
+        kit_fail(t, "the call succeeded and left %s in err (%s: %s)",
+                 hf_err_wire(t->err.code), t->err.field, t->err.message);
+    t->err = (struct hf_err){ 0 };
+    return 0;
+}
+
 /* ---- time and chance ------------------------------------------------------------------ */
 
 static hf_ms wall_ms(void *user)
@@ -208,7 +229,8 @@ static struct hf_store *another(struct hf_conform *t)
     struct hf_store *store = NULL;
     if (t->failed)
         return NULL;
-    t->code = t->factory->again(t->factory->user, &t->options, &store, &t->err);
+    t->code = kit_called(
+        t, t->factory->again(t->factory->user, &t->options, &store, kit_err(t)));
     if (t->code) {
         kit_code(t, "opening the store again", 0, t->code);
         return NULL;
@@ -263,7 +285,8 @@ static void begin(struct hf_conform *t, const struct hf_conform_case *one)
         kit_fail(t, "the factory cannot open a store again");
         return;
     }
-    t->code = t->factory->open(t->factory->user, &t->options, &t->store, &t->err);
+    t->code = kit_called(
+        t, t->factory->open(t->factory->user, &t->options, &t->store, kit_err(t)));
     kit_code(t, "opening a fresh store", 0, t->code);
 }
 

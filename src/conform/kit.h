@@ -61,6 +61,11 @@ struct hf_conform {
 struct hf_conform *kit_at(struct hf_conform *t, const char *file, int line);
 #define AT(t) kit_at((t), __FILE__, __LINE__)
 
+/* Around every call: `t->code = kit_called(t, hf_…(…, kit_err(t)))`. The record is given
+ * with marks in it, and a call that answers 0 must have left them as they were. */
+struct hf_err *kit_err(struct hf_conform *t);
+int kit_called(struct hf_conform *t, int code);
+
 /* ---- checks ------------------------------------------------------------------------- */
 
 void kit_fail(struct hf_conform *t, const char *format, ...)

@@ -243,7 +243,7 @@ static hf_ms lease_check_at(struct hf_conform *t)
     struct check_at seen = { 0 };
     struct hf_dump dump = { &seen, see_check_at, see_event };
     if (!t->failed)
-        t->code = t->store->methods->dump(t->store, &dump, &t->err);
+        t->code = kit_called(t, t->store->methods->dump(t->store, &dump, kit_err(t)));
     return seen.found;
 }
 

@@ -261,3 +261,37 @@ test_case(r30_a_renewal_and_a_sweep_have_two_outcomes_only)
     CODE(HF_ELEASELOST, renew(lost)->code);
     IS("timeout", lost.id);
 }
+
+/* Each of these looks, fails inside, and goes on to succeed. The kit's own check around
+ * every call says the same of all cases. */
+test_case(a_call_that_succeeds_leaves_err_untouched)
+{
+    struct hf_err err = { 1, "mine", "not yours" };
+    struct hf_lease_info info;
+    struct hf_lease_claim take = { .size = sizeof(take),
+                                   .lane = HF_LANE_SESSION,
+                                   .key = "never-leased",
+                                   .owner = "alice" };
+    CODE(0, hf_lease_take(t->store, &take, &info, &err));
+    EQ(1, err.code);
+
+    const char *due = new_id(.delay_ms = SEC(5));
+    struct hf_answer *answer = NULL;
+    struct hf_claim by_id = { .size = sizeof(by_id), .owner = "alice", .id = due };
+    advance(SEC(6));
+    CODE(0, hf_work_claim(t->store, &t->who, &by_id, &answer, &err));
+    EQ(1, count_of(answer));
+    EQ(1, err.code);
+    hf_answer_free(answer);
+
+    CODE(0, create(.source_id = "once")->code);
+    struct hf_new again = { .size = sizeof(again),
+                            .source = HF_SOURCE_MANUAL,
+                            .source_id = "once",
+                            .priority = -1 };
+    CODE(0, hf_work_create(t->store, &t->who, &again, 1, HF_ALL_OR_NONE, &answer, &err));
+    EQ(1, err.code);
+    SAME("mine", err.field);
+    SAME("not yours", err.message);
+    hf_answer_free(answer);
+}

@@ -291,14 +291,16 @@ test_case(r59_transition_offers_the_edges_of_a_holder)
     const char *before = picture();
     for (size_t i = 0; i < 2 && !t->failed; i++) {
         to.status = never[i];
-        t->code = hf_work_transition(t->store, &t->who, &to, &answer, &t->err);
+        t->code = kit_called(
+            t, hf_work_transition(t->store, &t->who, &to, &answer, kit_err(t)));
         CODE(HF_ETRANSITION, t->code);
     }
     UNCHANGED(before);
     if (t->failed)
         return;
     to.status = HF_QUEUED;
-    t->code = hf_work_transition(t->store, &t->who, &to, &answer, &t->err);
+    t->code = kit_called(t,
+                         hf_work_transition(t->store, &t->who, &to, &answer, kit_err(t)));
     CODE(0, t->code);
     if (t->code == 0)
         hf_answer_free(answer);

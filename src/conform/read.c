@@ -188,7 +188,8 @@ test_case(events_are_read_on_from_where_a_reader_stopped)
     if (t->failed)
         return;
     const struct hf_event *first = hf_events_at(all, 0);
-    t->code = hf_work_events(t->store, &t->who, h.id, first->event_id, 1, &rest, &t->err);
+    t->code = kit_called(t, hf_work_events(t->store, &t->who, h.id, first->event_id, 1,
+                                           &rest, kit_err(t)));
     CODE(0, t->code);
     if (t->code)
         return;
@@ -285,7 +286,7 @@ static int64_t newest_event(struct hf_conform *t)
     int64_t newest = 0;
     struct hf_dump dump = { &newest, see_no_row, see_newest };
     if (!t->failed)
-        t->code = t->store->methods->dump(t->store, &dump, &t->err);
+        t->code = kit_called(t, t->store->methods->dump(t->store, &dump, kit_err(t)));
     return newest;
 }
 
@@ -337,7 +338,7 @@ test_case(r66_a_sweep_is_bounded_and_says_that_there_is_more)
     struct hf_sweep_report report = { 0 };
     if (t->failed)
         return;
-    t->code = hf_work_sweep(t->store, &t->who, 2, &report, &t->err);
+    t->code = kit_called(t, hf_work_sweep(t->store, &t->who, 2, &report, kit_err(t)));
     CODE(0, t->code);
     EQ(2, report.timed_out);
     TRUE(report.more);

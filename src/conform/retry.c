@@ -329,7 +329,8 @@ test_case(r56_the_defaults_are_the_designs)
     struct hf_policy_answer *answer = NULL;
     if (t->failed)
         return;
-    t->code = hf_policy_get(t->store, HF_SOURCE_NONE, NULL, &answer, &t->err);
+    t->code = kit_called(
+        t, hf_policy_get(t->store, HF_SOURCE_NONE, NULL, &answer, kit_err(t)));
     CODE(0, t->code);
     if (t->code)
         return;

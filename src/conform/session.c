@@ -16,7 +16,7 @@ static struct hf_lease_info take_as(struct hf_conform *t, struct hf_lease_claim 
     if (!request.incarnation)
         request.incarnation = "boot-1";
     if (!t->failed)
-        t->code = hf_lease_take(t->store, &request, &info, &t->err);
+        t->code = kit_called(t, hf_lease_take(t->store, &request, &info, kit_err(t)));
     return info;
 }
 
@@ -24,7 +24,8 @@ static struct hf_lease_info look_at(struct hf_conform *t, const char *key)
 {
     struct hf_lease_info info = { .fence = 0 };
     if (!t->failed)
-        t->code = hf_lease_look(t->store, HF_LANE_SESSION, key, &info, &t->err);
+        t->code = kit_called(
+            t, hf_lease_look(t->store, HF_LANE_SESSION, key, &info, kit_err(t)));
     return info;
 }
 
@@ -33,14 +34,16 @@ static struct hf_lease_info renew_lease(struct hf_conform *t, const char *key,
 {
     struct hf_lease_info info = { .fence = 0 };
     if (!t->failed)
-        t->code = hf_lease_renew(t->store, HF_LANE_SESSION, key, token, &info, &t->err);
+        t->code = kit_called(
+            t, hf_lease_renew(t->store, HF_LANE_SESSION, key, token, &info, kit_err(t)));
     return info;
 }
 
 static int release_lease(struct hf_conform *t, const char *key, const char *token)
 {
     if (!t->failed)
-        t->code = hf_lease_release(t->store, HF_LANE_SESSION, key, token, &t->err);
+        t->code = kit_called(
+            t, hf_lease_release(t->store, HF_LANE_SESSION, key, token, kit_err(t)));
     return t->code;
 }
 

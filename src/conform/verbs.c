@@ -81,7 +81,8 @@ const struct hf_answer *kit_create_many(struct hf_conform *t, struct hf_new *req
         complete_new(t, &requests[i]);
     if (t->failed)
         return NULL;
-    t->code = hf_work_create(t->store, &t->who, requests, n, flags, &answer, &t->err);
+    t->code = kit_called(
+        t, hf_work_create(t->store, &t->who, requests, n, flags, &answer, kit_err(t)));
     return kept(t, answer);
 }
 
@@ -100,7 +101,8 @@ const struct hf_answer *kit_claim(struct hf_conform *t, struct hf_claim request)
         request.incarnation = "boot-1";
     if (t->failed)
         return NULL;
-    t->code = hf_work_claim(t->store, &t->who, &request, &answer, &t->err);
+    t->code = kit_called(t,
+                         hf_work_claim(t->store, &t->who, &request, &answer, kit_err(t)));
     return kept(t, answer);
 }
 
@@ -117,7 +119,8 @@ const struct hf_answer *kit_change_many(struct hf_conform *t, struct hf_change *
         changes[i].size = sizeof(changes[i]);
     if (t->failed)
         return NULL;
-    t->code = hf_work_change(t->store, &t->who, changes, n, flags, &answer, &t->err);
+    t->code = kit_called(
+        t, hf_work_change(t->store, &t->who, changes, n, flags, &answer, kit_err(t)));
     return kept(t, answer);
 }
 
@@ -134,7 +137,8 @@ const struct hf_answer *kit_renew_all(struct hf_conform *t, struct hf_renew_all 
         request.owner = "alice";
     if (t->failed)
         return NULL;
-    t->code = hf_work_renew_all(t->store, &t->who, &request, &answer, &t->err);
+    t->code = kit_called(
+        t, hf_work_renew_all(t->store, &t->who, &request, &answer, kit_err(t)));
     return kept(t, answer);
 }
 
@@ -144,7 +148,8 @@ const struct hf_answer *kit_list(struct hf_conform *t, struct hf_filter filter)
     filter.size = sizeof(filter);
     if (t->failed)
         return NULL;
-    t->code = hf_work_list(t->store, &t->who, &filter, &answer, &t->err);
+    t->code = kit_called(t,
+                         hf_work_list(t->store, &t->who, &filter, &answer, kit_err(t)));
     return kept(t, answer);
 }
 
@@ -164,7 +169,7 @@ struct hf_sweep_report kit_sweep(struct hf_conform *t)
 {
     struct hf_sweep_report report = { 0 };
     if (!t->failed) {
-        t->code = hf_work_sweep(t->store, &t->who, 0, &report, &t->err);
+        t->code = kit_called(t, hf_work_sweep(t->store, &t->who, 0, &report, kit_err(t)));
         kit_code(t, "sweep", 0, t->code);
     }
     return report;
@@ -174,7 +179,7 @@ struct hf_stats kit_stats(struct hf_conform *t)
 {
     struct hf_stats found = { { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, 0 };
     if (!t->failed) {
-        t->code = hf_work_stats(t->store, &t->who, &found, &t->err);
+        t->code = kit_called(t, hf_work_stats(t->store, &t->who, &found, kit_err(t)));
         kit_code(t, "stats", 0, t->code);
     }
     return found;
@@ -184,7 +189,8 @@ int64_t kit_prune(struct hf_conform *t, hf_ms older_than_ms, size_t limit)
 {
     int64_t rows = 0;
     if (!t->failed) {
-        t->code = hf_work_prune(t->store, &t->who, older_than_ms, limit, &rows, &t->err);
+        t->code = kit_called(
+            t, hf_work_prune(t->store, &t->who, older_than_ms, limit, &rows, kit_err(t)));
         kit_code(t, "prune", 0, t->code);
     }
     return rows;
@@ -195,7 +201,8 @@ int kit_policy(struct hf_conform *t, const char *scope, struct hf_policy request
     request.size = sizeof(request);
     if (t->failed)
         return 0;
-    t->code = hf_policy_set(t->store, &t->who, scope, &request, &t->err);
+    t->code = kit_called(t,
+                         hf_policy_set(t->store, &t->who, scope, &request, kit_err(t)));
     return t->code;
 }
 
@@ -203,7 +210,7 @@ int64_t kit_bump(struct hf_conform *t)
 {
     int64_t now = 0;
     if (!t->failed) {
-        t->code = hf_store_bump(t->store, &now, &t->err);
+        t->code = kit_called(t, hf_store_bump(t->store, &now, kit_err(t)));
         kit_code(t, "bump", 0, t->code);
     }
     return now;
@@ -213,7 +220,7 @@ const struct hf_work *kit_row(struct hf_conform *t, const char *id)
 {
     struct hf_answer *answer = NULL;
     if (!t->failed)
-        t->code = hf_work_get(t->store, &t->who, id, &answer, &t->err);
+        t->code = kit_called(t, hf_work_get(t->store, &t->who, id, &answer, kit_err(t)));
     return &only(t, t->failed ? NULL : kept(t, answer))->work;
 }
 
@@ -222,7 +229,8 @@ const struct hf_events *kit_events(struct hf_conform *t, const char *id)
     struct hf_events *trail = NULL;
     if (t->failed)
         return NULL;
-    t->code = hf_work_events(t->store, &t->who, id, 0, 1000, &trail, &t->err);
+    t->code = kit_called(
+        t, hf_work_events(t->store, &t->who, id, 0, 1000, &trail, kit_err(t)));
     kit_code(t, "events", 0, t->code);
     if (t->code == 0)
         kit_keep(t, trail, drop_events);

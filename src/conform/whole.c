@@ -164,7 +164,7 @@ const char *kit_picture(struct hf_conform *t)
     put(&text, "");
     if (t->failed)
         return "";
-    t->code = t->store->methods->dump(t->store, &dump, &t->err);
+    t->code = kit_called(t, t->store->methods->dump(t->store, &dump, kit_err(t)));
     kit_code(t, "dump", 0, t->code);
     return text.at ? text.at : "";
 }
@@ -390,7 +390,7 @@ void kit_fold(struct hf_conform *t)
         return;
     /* A store may give rows and events in any order of the two. */
     struct hf_dump dump = { &fold, fold_row, fold_event };
-    t->code = t->store->methods->dump(t->store, &dump, &t->err);
+    t->code = kit_called(t, t->store->methods->dump(t->store, &dump, kit_err(t)));
     kit_code(t, "dump", 0, t->code);
     for (size_t i = 0; i < fold.count && !t->failed; i++) {
         struct folded *trail = &fold.rows[i];
@@ -400,6 +400,6 @@ void kit_fold(struct hf_conform *t)
             IS(trail->status, trail->work_id);
     }
     fold_between(&fold);
-    t->code = hf_store_check(t->store, found_fault, t, &t->err);
+    t->code = kit_called(t, hf_store_check(t->store, found_fault, t, kit_err(t)));
     kit_code(t, "hf_store_check", 0, t->code);
 }

@@ -1,7 +1,10 @@
 /* The public verbs: check the input, complete the caller, hand over to the store.
  *
  * Nothing here decides anything about the ledger. hf_work_claim, which may wait, stands in
- * run/. */
+ * run/.
+ *
+ * A store may try, fail and do it another way before it answers: so a method gets a record
+ * of its own, and the caller's is written only when the call fails. */
 #include <holdfast/limits.h>
 #include <string.h>
 
@@ -78,8 +81,9 @@ int hf_work_create(struct hf_store *store, const struct hf_caller *given,
         rc = begin(store, &answer, err);
     if (rc)
         return rc;
-    rc = store->methods->create(store, &who, news, n, flags, answer, err);
-    return finish(rc, answer, ret_answer);
+    struct hf_err why = { 0 };
+    rc = store->methods->create(store, &who, news, n, flags, answer, &why);
+    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
 }
 
 int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
@@ -90,8 +94,9 @@ int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
     int rc = begin(store, &answer, err);
     if (rc)
         return rc;
-    rc = store->methods->claim(store, who, claim, answer, err);
-    return finish(rc, answer, ret_answer);
+    struct hf_err why = { 0 };
+    rc = store->methods->claim(store, who, claim, answer, &why);
+    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
 }
 
 /* A batch may name a row only once: two changes of one row would be decided on the same
@@ -123,8 +128,9 @@ int hf_work_change(struct hf_store *store, const struct hf_caller *given,
         rc = begin(store, &answer, err);
     if (rc)
         return rc;
-    rc = store->methods->change(store, &who, changes, n, flags, answer, err);
-    return finish(rc, answer, ret_answer);
+    struct hf_err why = { 0 };
+    rc = store->methods->change(store, &who, changes, n, flags, answer, &why);
+    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
 }
 
 int hf_work_renew_all(struct hf_store *store, const struct hf_caller *given,
@@ -147,8 +153,9 @@ int hf_work_renew_all(struct hf_store *store, const struct hf_caller *given,
         rc = begin(store, &answer, err);
     if (rc)
         return rc;
-    rc = store->methods->renew_all(store, &who, renew, answer, err);
-    return finish(rc, answer, ret_answer);
+    struct hf_err why = { 0 };
+    rc = store->methods->renew_all(store, &who, renew, answer, &why);
+    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
 }
 
 static enum hf_verb verb_towards(enum hf_status to)
@@ -200,8 +207,9 @@ int hf_work_get(struct hf_store *store, const struct hf_caller *given, const cha
         rc = begin(store, &answer, err);
     if (rc)
         return rc;
-    rc = store->methods->get(store, id, answer, err);
-    return finish(rc, answer, ret_answer);
+    struct hf_err why = { 0 };
+    rc = store->methods->get(store, id, answer, &why);
+    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
 }
 
 static int check_filter(const struct hf_filter *filter, struct hf_err *err)
@@ -243,8 +251,9 @@ int hf_work_list(struct hf_store *store, const struct hf_caller *given,
         rc = begin(store, &answer, err);
     if (rc)
         return rc;
-    rc = store->methods->list(store, &who, filter, answer, err);
-    return finish(rc, answer, ret_answer);
+    struct hf_err why = { 0 };
+    rc = store->methods->list(store, &who, filter, answer, &why);
+    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
 }
 
 int hf_work_events(struct hf_store *store, const struct hf_caller *given, const char *id,
@@ -260,8 +269,10 @@ int hf_work_events(struct hf_store *store, const struct hf_caller *given, const 
                      (long long)HF_MAX_PAGE);
     if (rc)
         return rc;
-    return store->methods->events(store, id, after, limit ? limit : (size_t)HF_MAX_PAGE,
-                                  ret_events, err);
+    struct hf_err why = { 0 };
+    rc = store->methods->events(store, id, after, limit ? limit : (size_t)HF_MAX_PAGE,
+                                ret_events, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 int hf_work_stats(struct hf_store *store, const struct hf_caller *given,
@@ -269,7 +280,11 @@ int hf_work_stats(struct hf_store *store, const struct hf_caller *given,
 {
     struct hf_caller who;
     int rc = complete(given, &who, err);
-    return rc ? rc : store->methods->stats(store, ret_stats, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->stats(store, ret_stats, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 int hf_work_sweep(struct hf_store *store, const struct hf_caller *given, size_t limit,
@@ -282,8 +297,10 @@ int hf_work_sweep(struct hf_store *store, const struct hf_caller *given, size_t 
                      (long long)HF_MAX_SWEEP);
     if (rc)
         return rc;
-    return store->methods->sweep(store, &who, limit ? limit : (size_t)HF_MAX_SWEEP,
-                                 ret_report, err);
+    struct hf_err why = { 0 };
+    rc = store->methods->sweep(store, &who, limit ? limit : (size_t)HF_MAX_SWEEP,
+                               ret_report, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 int hf_work_prune(struct hf_store *store, const struct hf_caller *given,
@@ -295,7 +312,11 @@ int hf_work_prune(struct hf_store *store, const struct hf_caller *given,
     if (rc == 0 && (older_than_ms < 0 || older_than_ms > HF_MAX_DURATION_MAX_MS))
         rc = hf_fail(err, HF_EINVAL, "older_than_ms",
                      "older_than_ms must not be negative or beyond 100 years");
-    return rc ? rc : store->methods->prune(store, older_than_ms, limit, ret_rows, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->prune(store, older_than_ms, limit, ret_rows, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 int hf_policy_set(struct hf_store *store, const struct hf_caller *given,
@@ -307,14 +328,22 @@ int hf_policy_set(struct hf_store *store, const struct hf_caller *given,
         rc = hf_policy_scope_check(scope, err);
     if (rc == 0)
         rc = hf_policy_check(policy, err);
-    return rc ? rc : store->methods->policy_set(store, scope, policy, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->policy_set(store, scope, policy, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 int hf_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
                   struct hf_policy_answer **ret_answer, struct hf_err *err)
 {
     int rc = hf_check_key_opt(kind, (size_t)HF_MAX_KEY_BYTES, "kind", err);
-    return rc ? rc : store->methods->policy_get(store, source, kind, ret_answer, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->policy_get(store, source, kind, ret_answer, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 /* ---- leases ------------------------------------------------------------------------ */
@@ -339,28 +368,44 @@ int hf_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
         rc = hf_check_key_opt(claim->nonce, max, "nonce", err);
     if (rc == 0 && claim->ttl_ms)
         rc = hf_lease_timing(claim->ttl_ms, 0, err);
-    return rc ? rc : store->methods->lease_take(store, claim, ret_info, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->lease_take(store, claim, ret_info, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 int hf_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,
                    const char *token, struct hf_lease_info *ret_info, struct hf_err *err)
 {
     int rc = check_lane(lane, key, err);
-    return rc ? rc : store->methods->lease_renew(store, lane, key, token, ret_info, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->lease_renew(store, lane, key, token, ret_info, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 int hf_lease_release(struct hf_store *store, enum hf_lane lane, const char *key,
                      const char *token, struct hf_err *err)
 {
     int rc = check_lane(lane, key, err);
-    return rc ? rc : store->methods->lease_release(store, lane, key, token, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->lease_release(store, lane, key, token, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 int hf_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
                   struct hf_lease_info *ret_info, struct hf_err *err)
 {
     int rc = check_lane(lane, key, err);
-    return rc ? rc : store->methods->lease_look(store, lane, key, ret_info, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->lease_look(store, lane, key, ret_info, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 /* ---- the store as a whole ---------------------------------------------------------- */
@@ -378,7 +423,9 @@ const char *hf_store_incarnation(const struct hf_store *store)
 
 int hf_store_facts(struct hf_store *store, char **ret_json, struct hf_err *err)
 {
-    return store->methods->facts(store, ret_json, err);
+    struct hf_err why = { 0 };
+    int rc = store->methods->facts(store, ret_json, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 void hf_text_free(struct hf_store *store, char *text)
@@ -388,11 +435,15 @@ void hf_text_free(struct hf_store *store, char *text)
 
 int hf_store_bump(struct hf_store *store, int64_t *ret_incarnation, struct hf_err *err)
 {
-    return store->methods->bump(store, ret_incarnation, err);
+    struct hf_err why = { 0 };
+    int rc = store->methods->bump(store, ret_incarnation, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 int hf_store_check(struct hf_store *store, hf_found *found, void *user,
                    struct hf_err *err)
 {
-    return store->methods->check(store, found, user, err);
+    struct hf_err why = { 0 };
+    int rc = store->methods->check(store, found, user, &why);
+    return hf_fail_as(err, rc, &why);
 }

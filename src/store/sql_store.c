@@ -200,15 +200,16 @@ int hf_store_open(const char *url, const struct hf_store_options *options,
     };
     const char *path = NULL;
     struct hf_sql *sql = NULL;
-    int rc = path_of(url, &path, err);
+    struct hf_err why = { 0 };
+    int rc = path_of(url, &path, &why);
     if (rc == 0)
-        rc = hf_sqlite_open(path, &driver, &sql, err);
-    if (rc)
-        return rc;
-    rc = hf_sql_store_new(sql, &use, ret_store, err);
-    if (rc)
-        sql->methods->close(sql);
-    return rc;
+        rc = hf_sqlite_open(path, &driver, &sql, &why);
+    if (rc == 0) {
+        rc = hf_sql_store_new(sql, &use, ret_store, &why);
+        if (rc)
+            sql->methods->close(sql);
+    }
+    return hf_fail_as(err, rc, &why);
 }
 
 const char *hf_store_schema_sql(void)

@@ -299,14 +299,15 @@ int sql_sweep(struct hf_store *base, const struct hf_caller *who, size_t limit,
               struct hf_sweep_report *ret_report, struct hf_err *err)
 {
     struct sweeping s = { .store = sql_store_of(base), .who = who };
+    struct hf_err why = { 0 }; /* a row that has moved on is no failure of the sweep */
     hf_arena_init(&s.arena, base->alloc);
-    int rc = sweep_dead(&s, limit, err);
+    int rc = sweep_dead(&s, limit, &why);
     if (rc == 0)
-        rc = sweep_timers(&s, limit, err);
+        rc = sweep_timers(&s, limit, &why);
     if (rc == 0)
-        rc = sql_next_due(base, &s.report.next_at, err);
+        rc = sql_next_due(base, &s.report.next_at, &why);
     if (rc == 0)
         *ret_report = s.report;
     hf_arena_fini(&s.arena);
-    return rc;
+    return hf_fail_as(err, rc, &why);
 }

@@ -203,11 +203,30 @@ static void system_randomness_fills_exactly(void **state)
     assert_int_equal(a[0] + a[65], 0);
 }
 
+static void only_a_failure_reaches_the_callers_record(void **state)
+{
+    (void)state;
+    struct hf_err why = { 0 }, err = { 1, "mine", "not yours" };
+    (void)hf_fail(&why, HF_EGUARD, "row", "tried and done again");
+    assert_int_equal(hf_fail_as(&err, 0, &why), 0);
+    assert_int_equal(err.code, 1);
+    assert_string_equal(err.field, "mine");
+    assert_string_equal(err.message, "not yours");
+    /* The record tells of an earlier failure: it does not speak for this one. */
+    assert_int_equal(hf_fail_as(&err, HF_EBUSY, &why), HF_EBUSY);
+    assert_int_equal(err.code, HF_EBUSY);
+    assert_string_equal(err.message, hf_err_text(HF_EBUSY));
+    assert_int_equal(hf_fail_as(&err, HF_EGUARD, &why), HF_EGUARD);
+    assert_string_equal(err.field, "row");
+    assert_int_equal(hf_fail_as(NULL, HF_EGUARD, &why), HF_EGUARD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codes_say_what_the_table_says),
         cmocka_unit_test(ok_is_success_everywhere),
+        cmocka_unit_test(only_a_failure_reaches_the_callers_record),
         cmocka_unit_test(unknown_codes_are_internal_errors),
         cmocka_unit_test(every_code_is_complete_and_has_its_own_wire_code),
         cmocka_unit_test(classes_have_names),
