@@ -49,9 +49,10 @@ SELECT {row}, s.request_hash FROM {row_from}
  WHERE w.dedup_key = $2 AND w.tenant = $1 AND w.finished_at IS NULL
 
 -- name: work_by_waiting_ref
--- in: $1 tenant, $2 waiting_ref; two rows tell that it is ambiguous
+-- in: $1 tenant, $2 waiting_ref, $3 waiting_kind or null; two rows tell that it is ambiguous
 SELECT {row} FROM {row_from}
- WHERE w.waiting_ref = $2 AND w.waiting_kind IS NOT NULL AND w.tenant = $1 LIMIT 2
+ WHERE w.waiting_ref = $2 AND w.waiting_kind IS NOT NULL AND w.tenant = $1
+   AND ($3 IS NULL OR w.waiting_kind = $3) LIMIT 2
 
 -- name: work_by_resumed_ref
 -- in: $1 tenant, $2 ref    out: work_id of the row whose wait on this reference ended last

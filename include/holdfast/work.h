@@ -241,7 +241,8 @@ enum hf_verb {
     HF_VERB_TOUCH,     /* id token                      activity, no renewal            */
     HF_VERB_APPEND,    /* id token type payload [reason]                                */
     HF_VERB_WAIT,      /* id token status(WAITING_*) ref [timeout_ms escalate*]         */
-    HF_VERB_RESUME,    /* id | ref, [payload] [owner incarnation pid nonce ttl_ms]      */
+    HF_VERB_RESUME,    /* id | ref [status(WAITING_*)], [payload] [owner incarnation pid
+                          nonce ttl_ms]                                                 */
     HF_VERB_CLOSE_OUT, /* id token|authority status [reason class summary outputs …]    */
     HF_VERB_FAIL,      /* id token class [reason]       the policy decides              */
     HF_VERB_HAND_BACK, /* id token [reason]                                             */
@@ -261,7 +262,7 @@ struct hf_change {
     const char *id;
     const char *token;
     const char *authority; /* who says so, for externally owned rows */
-    enum hf_status status;
+    enum hf_status status; /* of a resume by ref: only rows that wait in this way */
     const char *reason;
     const char *error_class;
     const char *summary;

@@ -27,14 +27,21 @@ int check_close_out(struct cli *cli)
     return 0;
 }
 
+static enum hf_status waiting_status(struct cli *cli)
+{
+    const char *kind = cli_text(cli, "kind");
+    if (!kind)
+        return HF_STATUS_NONE;
+    return strcmp(kind, "user") == 0 ? HF_WAITING_USER : HF_WAITING_EXTERNAL;
+}
+
 int cmd_work_wait(struct cli *cli)
 {
-    bool user = strcmp(cli_text(cli, "kind"), "user") == 0;
     struct hf_change change = {
         .verb = HF_VERB_WAIT,
         .id = cli_text(cli, "id"),
         .token = cli_text(cli, "token"),
-        .status = user ? HF_WAITING_USER : HF_WAITING_EXTERNAL,
+        .status = waiting_status(cli),
         .ref = cli_text(cli, "ref"),
         .reason = cli_text(cli, "reason"),
         .timeout_ms = cli_number(cli, "timeout", 0),
@@ -54,6 +61,7 @@ int cmd_work_resume(struct cli *cli)
         .verb = HF_VERB_RESUME,
         .id = cli_text(cli, "id"),
         .ref = cli_text(cli, "ref"),
+        .status = waiting_status(cli),
         .payload = cli_text(cli, "payload"),
         .owner = cli_text(cli, "owner"),
         .incarnation = cli_text(cli, "incarnation"),

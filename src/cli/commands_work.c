@@ -287,6 +287,8 @@ static const struct cli_option resume_options[] = {
     ID_OPTION(0),
     { "ref", "R", CLI_TEXT, 0,
       .help = "the one that waits for this reference, instead of --id" },
+    { "kind", "KIND", CLI_WORD, 0, .help = "with --ref: only one that waits for a KIND",
+      .words = wait_words },
     { "payload", "JSON", CLI_JSON, 0, .help = "the answer; the next claimer gets it",
       .limit = HF_LIMIT_PAYLOAD_BYTES },
     OWNER_OPTION(0, "straight into running under a lease of this owner"),

@@ -171,6 +171,7 @@
     X(r40_resume_with_an_owner_runs_under_a_fresh_lease, 0)                              \
     X(r41_resume_by_reference, 0)                                                        \
     X(r41_resume_by_an_ambiguous_reference_is_refused, 0)                                \
+    X(r41_a_status_narrows_a_resume_by_reference, 0)                                     \
     X(r41_of_two_resumes_one_wins, 0)                                                    \
     X(r41_a_wait_survives_a_reopened_store, HF_CONFORM_AGAIN)                            \
     X(r42_a_wait_past_its_deadline_times_out, 0)                                         \

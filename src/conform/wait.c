@@ -113,6 +113,27 @@ test_case(r41_resume_by_an_ambiguous_reference_is_refused)
     IS("queued", two.id);
 }
 
+test_case(r41_a_status_narrows_a_resume_by_reference)
+{
+    struct held asks = running();
+    struct held calls = running();
+    wait_for(asks, HF_WAITING_USER, "same");
+    wait_for(calls, HF_WAITING_EXTERNAL, "same");
+    CODE(HF_EAMBIGUOUS, change(.verb = HF_VERB_RESUME, .ref = "same")->code);
+    CODE(0, change(.verb = HF_VERB_RESUME, .ref = "same", .status = HF_WAITING_EXTERNAL)
+                ->code);
+    IS("queued", calls.id);
+    IS("waiting_user", asks.id);
+    const char *before = picture();
+    CODE(HF_ENOTFOUND,
+         change(.verb = HF_VERB_RESUME, .ref = "same", .status = HF_WAITING_EXTERNAL)
+             ->code);
+    UNCHANGED(before);
+    CODE(0,
+         change(.verb = HF_VERB_RESUME, .ref = "same", .status = HF_WAITING_USER)->code);
+    IS("queued", asks.id);
+}
+
 test_case(r41_of_two_resumes_one_wins)
 {
     struct held h = running();

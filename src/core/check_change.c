@@ -111,6 +111,9 @@ static int check_resume(const struct hf_change *change, struct hf_err *err)
         change->status != HF_WAITING_EXTERNAL)
         return hf_fail(err, HF_EINVAL, "status",
                        "resume narrows a ref to waiting_user or waiting_external only");
+    if (change->status != HF_STATUS_NONE && !change->ref)
+        return hf_fail(err, HF_EINVAL, "status",
+                       "a status narrows a ref; an id names the row already");
     int rc = hf_check_key_opt(change->ref, KEY_MAX, "ref", err);
     if (rc == 0)
         rc = hf_check_key_opt(change->owner, KEY_MAX, "owner", err);

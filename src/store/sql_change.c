@@ -68,6 +68,14 @@ static int read_together(struct changing *c, struct hf_ops *ops, struct hf_err *
     return 0;
 }
 
+/* The kind of wait that a resume asks for, NULL for either. */
+static const char *wanted_kind(const struct hf_change *change)
+{
+    if (change->status == HF_STATUS_NONE)
+        return NULL;
+    return change->status == HF_WAITING_USER ? "user" : "external";
+}
+
 /* A reference that is waited for: a read of its own, whose memory lives as long as the
  * slot needs it. */
 static int read_by_ref(struct changing *c, struct slot *slot, struct hf_err *err)
@@ -79,6 +87,7 @@ static int read_by_ref(struct changing *c, struct slot *slot, struct hf_err *err
     size_t call = hf_ops_call(slot->ops, HF_SQL_WORK_BY_WAITING_REF, HF_ANY_COUNT);
     hf_ops_text(slot->ops, c->who->tenant);
     hf_ops_text(slot->ops, slot->change->ref);
+    hf_ops_text(slot->ops, wanted_kind(slot->change));
     int rc = hf_ops_read(slot->ops, err);
     if (rc)
         return rc;

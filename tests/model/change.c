@@ -365,14 +365,16 @@ static m_verb *const verbs[HF_VERB_COUNT] = {
     [HF_VERB_ABANDON] = do_abandon,
 };
 
-static struct m_row *by_ref(struct m_call *call, const char *ref, int *ret_code)
+static struct m_row *by_ref(struct m_call *call, const struct hf_change *change,
+                            int *ret_code)
 {
     struct m_row *found = NULL;
     *ret_code = HF_ENOTFOUND;
     for (size_t i = 0; i < call->disk->rows.count; i++) {
         struct m_row *row = &call->disk->rows.at[i];
-        if (!m_waits(row) || !m_same(row->w.waiting_ref, ref) ||
-            !m_same(row->w.tenant, call->who->tenant))
+        if (!m_waits(row) || !m_same(row->w.waiting_ref, change->ref) ||
+            !m_same(row->w.tenant, call->who->tenant) ||
+            (change->status && change->status != row->status))
             continue;
         if (found) {
             *ret_code = HF_EAMBIGUOUS;
@@ -389,7 +391,7 @@ static int apply(struct m_call *call, const struct hf_change *change,
 {
     int code = 0;
     struct m_row *row = change->id ? m_find(call->disk, change->id, &code)
-                                   : by_ref(call, change->ref, &code);
+                                   : by_ref(call, change, &code);
     if (!row)
         return no(call, code);
     *ret_row = row;

@@ -396,6 +396,9 @@ static void do_change(struct pair *pair, struct dice *dice)
         pair_say(pair, " operation=%s", who.operation_id);
     }
     bool by_ref = n == 1 && drawn[0].of[MODEL].verb == HF_VERB_RESUME && one_in(dice, 2);
+    enum hf_status kind = HF_STATUS_NONE;
+    if (by_ref && one_in(dice, 2))
+        kind = one_in(dice, 2) ? HF_WAITING_USER : HF_WAITING_EXTERNAL;
     int codes[SIDES];
     struct hf_answer *answers[SIDES];
     for (int side = 0; side < SIDES; side++) {
@@ -404,12 +407,13 @@ static void do_change(struct pair *pair, struct dice *dice)
         if (by_ref) {
             changes[0].id = NULL;
             changes[0].ref = "ref-1";
+            changes[0].status = kind;
         }
         codes[side] = hf_work_change(pair->store[side], &who, changes, n, flags,
                                      &answers[side], NULL);
     }
     if (by_ref)
-        pair_say(pair, " by ref-1");
+        pair_say(pair, " by ref-1 %s", kind ? hf_status_word(kind) : "");
     pair_answers(pair, codes, answers, flags);
 }
 

@@ -486,8 +486,11 @@ static void a_resume_names_a_row_or_a_reference(void **state)
     assert_change(&change, 0, NULL);
     change.status = HF_RUNNING;
     assert_change(&change, HF_EINVAL, "status");
+    change = rig_change(HF_VERB_RESUME);
+    change.status = HF_WAITING_USER; /* nothing to narrow */
+    assert_change(&change, HF_EINVAL, "status");
     change.status = HF_STATUS_NONE;
-    change.ref = NULL;
+    change.id = NULL;
     assert_change(&change, HF_EINVAL, "id");
     change = rig_change(HF_VERB_RESUME);
     change.payload = "{\"answer\":";
