@@ -156,6 +156,7 @@
     X(r64_append_event_cannot_forge_a_transition, 0)                                     \
     X(change_answers_each_item_of_a_batch, 0)                                            \
     X(change_all_or_none_refuses_the_whole_batch, 0)                                     \
+    X(a_batch_names_a_row_only_once_by_whatever_way, 0)                                  \
     X(a_batch_names_a_row_only_once, 0)                                                  \
     X(brief_answers_carry_code_id_and_status, 0)                                         \
     X(operation_id_gives_the_first_answer_again, 0)                                      \

@@ -410,6 +410,43 @@ test_case(a_batch_names_a_row_only_once)
     UNCHANGED(before);
 }
 
+test_case(a_batch_names_a_row_only_once_by_whatever_way)
+{
+    struct held h = running();
+    struct held waits = running();
+    wait_for(waits, HF_WAITING_USER, "here");
+    struct hf_change by_suffix[] = {
+        { .verb = HF_VERB_TOUCH, .id = h.id, .token = h.token },
+        { .verb = HF_VERB_TOUCH, .id = h.id + 24, .token = h.token },
+    };
+    struct hf_change suffix_first[] = { by_suffix[1], by_suffix[0] };
+    struct hf_change closing[] = {
+        { .verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token, .status = HF_DONE },
+        { .verb = HF_VERB_CLOSE_OUT,
+          .id = h.id + 24,
+          .token = h.token,
+          .status = HF_DONE },
+    };
+    struct hf_change by_ref[] = {
+        { .verb = HF_VERB_RESUME, .ref = "here" },
+        { .verb = HF_VERB_CANCEL, .id = waits.id, .reason = "not wanted" },
+    };
+    struct hf_change *const batches[] = { by_suffix, suffix_first, closing, by_ref };
+    const char *before = picture();
+    for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) {
+        kit_change_many(AT(t), batches[i], 2, 0);
+        CODE(HF_EINVAL, t->code);
+        SAME("id", t->err.field);
+        UNCHANGED(before);
+    }
+    /* One that names nothing does not count. */
+    by_suffix[1].id = "0000-nobody";
+    const struct hf_answer *answer = kit_change_many(AT(t), by_suffix, 2, 0);
+    CODE(0, t->code);
+    CODE(0, item_of(answer, 0)->code);
+    CODE(HF_ENOTFOUND, item_of(answer, 1)->code);
+}
+
 test_case(brief_answers_carry_code_id_and_status)
 {
     struct held h = running(.payload = "{\"big\":true}");

@@ -104,6 +104,23 @@ static int read_by_ref(struct changing *c, struct slot *slot, struct hf_err *err
     return hf_row_read(rows, 0, &slot->was, err);
 }
 
+/* A row may be named only once, by whatever way: two changes of it would be decided on the
+ * same reading. Equal texts have been refused before; this is for rows that were found. */
+static int check_named_once(const struct changing *c, const char *id, size_t at,
+                            struct hf_err *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct slot *other = &c->slots[i];
+        const char *named = other->change->id;
+        if (!named && other->seen)
+            named = other->was.w.work_id;
+        if (i != at && !other->refused && hf_same(named, id))
+            return hf_fail(err, HF_EINVAL, "id", "a batch may name unit %s only once",
+                           id);
+    }
+    return 0;
+}
+
 static int read_rows(struct changing *c, struct hf_ops *ops, struct hf_err *err)
 {
     int rc = read_together(c, ops, err);
@@ -111,6 +128,8 @@ static int read_rows(struct changing *c, struct hf_ops *ops, struct hf_err *err)
         struct slot *slot = &c->slots[i];
         if (!slot->settled && !slot->seen)
             rc = slot->change->id ? refuse_not_found(c, slot) : read_by_ref(c, slot, err);
+        if (rc == 0 && slot->seen && !slot->change->id)
+            rc = check_named_once(c, slot->was.w.work_id, i, err);
     }
     return rc;
 }
@@ -391,8 +410,14 @@ static int make_slots(struct changing *c, const struct hf_change *changes,
         slot->item = hf_answer_add(c->answer);
         if (!slot->item)
             rc = hf_fail_plain(err, HF_ENOMEM);
-        else if (slot->own.id && !hf_uuid_valid(slot->own.id))
-            rc = full_id(c, slot, err);
+    }
+    for (size_t i = 0; rc == 0 && i < c->n; i++) {
+        struct slot *slot = &c->slots[i];
+        if (!slot->own.id || hf_uuid_valid(slot->own.id))
+            continue;
+        rc = full_id(c, slot, err);
+        if (rc == 0 && !slot->refused)
+            rc = check_named_once(c, slot->own.id, i, err);
     }
     return rc;
 }

@@ -466,6 +466,24 @@ static bool any_written(const struct hf_answer *answer)
     return false;
 }
 
+/* A row may be named only once, by whatever way. */
+static bool named_twice(struct m_call *call, const struct hf_change *changes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int code = 0;
+        const struct m_row *row = changes[i].id ? m_find(call->disk, changes[i].id, &code)
+                                                : by_ref(call, &changes[i], &code);
+        for (size_t k = 0; row && k < i; k++) {
+            const struct m_row *other = changes[k].id
+                                            ? m_find(call->disk, changes[k].id, &code)
+                                            : by_ref(call, &changes[k], &code);
+            if (row == other)
+                return true;
+        }
+    }
+    return false;
+}
+
 int m_change(struct hf_store *store, const struct hf_caller *who,
              const struct hf_change *changes, size_t n, unsigned flags,
              struct hf_answer *answer, struct hf_err *err)
@@ -480,6 +498,8 @@ int m_change(struct hf_store *store, const struct hf_caller *who,
         m_receipt_show(&call, receipt, flags, answer);
     if (rc)
         return rc == 1 ? 0 : rc;
+    if (named_twice(&call, changes, n))
+        return hf_fail(err, HF_EINVAL, "id", "a row is named twice");
 
     size_t events = disk->events.count;
     size_t bytes = disk->rows.count * sizeof(*disk->rows.at);
