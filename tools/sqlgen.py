@@ -114,6 +114,7 @@ struct hf_migration {{
 extern const struct hf_sql_text hf_sql_lite[HF_SQL_COUNT];
 extern const struct hf_migration hf_migrations[];
 extern const size_t hf_migration_count;
+extern const char hf_schema_lite[]; /* all of them, one after the other */
 
 #endif
 """
@@ -135,6 +136,8 @@ def source(statements, migrations):
         out.append(f"    {{{version}, \"{name}\",\n{c_string(for_engine(text, 'lite'))}}},")
     out.append("};")
     out.append("const size_t hf_migration_count = sizeof(hf_migrations) / sizeof(hf_migrations[0]);")
+    whole = "\n".join(for_engine(text, "lite") for _, _, text in migrations)
+    out.append(f"const char hf_schema_lite[] =\n{c_string(whole)};")
     return "\n".join(out) + "\n"
 
 

@@ -14,6 +14,7 @@ void hf_watch_init(struct hf_watch *watch, struct hf_store *store)
     watch->store = store;
     watch->count = 0;
     watch->gone = false;
+    watch->look_at = 0;
 }
 
 static void drop(struct hf_watch *watch, size_t i)
@@ -64,9 +65,15 @@ static void each_holder(void *user, const char *holder)
     add(watch, holder);
 }
 
+static hf_ms mono(const struct hf_watch *watch)
+{
+    return watch->store->clock->mono_ms(watch->store->clock->user);
+}
+
 int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err)
 {
-    if (!watch->store->methods->holders)
+    hf_ms start = mono(watch);
+    if (!watch->store->methods->holders || start < watch->look_at)
         return 0;
     for (size_t i = 0; i < watch->count; i++)
         watch->watched[i].seen = false;
@@ -75,6 +82,8 @@ int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err)
     for (size_t i = watch->count; rc == 0 && i > 0; i--)
         if (!watch->watched[i - 1].seen)
             drop(watch, i - 1);
+    hf_ms end = mono(watch);
+    watch->look_at = end + 50 * (end - start);
     return rc;
 }
 

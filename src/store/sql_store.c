@@ -214,7 +214,7 @@ int hf_store_open(const char *url, const struct hf_store_options *options,
 
 const char *hf_store_schema_sql(void)
 {
-    return hf_migrations[hf_migration_count - 1].lite;
+    return hf_schema_lite;
 }
 
 int hf_store_schema_version(void)
