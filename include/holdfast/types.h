@@ -5,7 +5,9 @@
  * comment says otherwise. Out-parameters come last, are named ret_*, and are untouched on
  * failure. Ownership moves only on success. Times are milliseconds since the Unix epoch;
  * 0 means "none". A struct that a caller fills begins with `size`, set to its sizeof, so
- * that it may grow without a new name.
+ * that it may grow without a new name: fields that a caller's version does not have are
+ * zero. A size of 0, below that of the first version or above the library's is HF_EINVAL
+ * naming "size".
  */
 #ifndef HOLDFAST_TYPES_H
 #define HOLDFAST_TYPES_H

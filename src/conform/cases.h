@@ -258,6 +258,7 @@
     X(r46_a_retry_counts_one_execution_and_lets_go, 0)                                   \
     X(r68_what_is_active_now_is_one_list, 0)                                             \
     X(r69_the_whole_life_of_each_source, 0)                                              \
+    X(structs_that_a_caller_fills_tell_their_size, 0)                                    \
     X(a_call_that_succeeds_leaves_err_untouched, 0)                                      \
     X(t01_two_handles_never_claim_one_unit_twice, HF_CONFORM_AGAIN)                      \
     X(t11_dedup_holds_between_two_handles, HF_CONFORM_AGAIN)                             \

@@ -281,6 +281,11 @@ static void begin(struct hf_conform *t, const struct hf_conform_case *one)
         .random = &t->random,
         .inline_mode = true,
     };
+    if (t->factory->size != sizeof(*t->factory)) {
+        kit_fail(t, "the factory's size is %lu, not %zu", (unsigned long)t->factory->size,
+                 sizeof(*t->factory));
+        return;
+    }
     if ((one->needs & HF_CONFORM_AGAIN) && !t->factory->again) {
         kit_fail(t, "the factory cannot open a store again");
         return;

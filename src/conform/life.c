@@ -295,3 +295,63 @@ test_case(a_call_that_succeeds_leaves_err_untouched)
     SAME("not yours", err.message);
     hf_answer_free(answer);
 }
+
+/* One call for each struct that a caller fills, all else being in order. */
+static int sized_call(struct hf_conform *t, int which, int64_t more)
+{
+    struct hf_caller who = { .size = sizeof(who) };
+    struct hf_new request = { .size = sizeof(request),
+                              .source = HF_SOURCE_MANUAL,
+                              .source_id = "sized",
+                              .priority = -1 };
+    struct hf_claim claim = { .size = sizeof(claim), .owner = "alice" };
+    struct hf_change change = { .size = sizeof(change),
+                                .verb = HF_VERB_CANCEL,
+                                .status = HF_DONE,
+                                .id = "0000-nobody",
+                                .reason = "why" };
+    struct hf_renew_all renew = { .size = sizeof(renew), .owner = "alice" };
+    struct hf_filter filter = { .size = sizeof(filter) };
+    struct hf_policy policy = { .size = sizeof(policy), .grace_ms = -1 };
+    struct hf_lease_claim lease = { .size = sizeof(lease), .key = "k", .owner = "alice" };
+    struct hf_lease_info info;
+    struct hf_answer *answer = NULL;
+    uint32_t *const sizes[] = { &who.size,   &request.size, &claim.size,  &change.size,
+                                &renew.size, &filter.size,  &policy.size, &lease.size };
+    uint32_t *size = sizes[which];
+    *size = more == INT64_MIN ? 0 : (uint32_t)((int64_t)*size + more);
+    struct hf_err *err = kit_err(t);
+    int rc = 0;
+    switch (which) {
+    case 0: rc = hf_work_get(t->store, &who, "0000-nobody", &answer, err); break;
+    case 1: rc = hf_work_create(t->store, &who, &request, 1, 0, &answer, err); break;
+    case 2: rc = hf_work_claim(t->store, &who, &claim, &answer, err); break;
+    case 3: rc = hf_work_change(t->store, &who, &change, 1, 0, &answer, err); break;
+    case 4: rc = hf_work_renew_all(t->store, &who, &renew, &answer, err); break;
+    case 5: rc = hf_work_list(t->store, &who, &filter, &answer, err); break;
+    case 6: rc = hf_policy_set(t->store, &who, "default", &policy, err); break;
+    default: rc = hf_lease_take(t->store, &lease, &info, err); break;
+    }
+    if (rc == 0 && answer)
+        hf_answer_free(answer);
+    return rc;
+}
+
+test_case(structs_that_a_caller_fills_tell_their_size)
+{
+    static const int64_t wrong[] = { INT64_MIN, -1, 1, 64, -8 };
+    const char *before = picture();
+    for (int which = 0; which < 8; which++) {
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+            CODE(HF_EINVAL, sized_call(t, which, wrong[i]));
+            SAME("size", t->err.field);
+        }
+        UNCHANGED(before);
+    }
+    for (int which = 0; which < 8; which++)
+        CODE(which == 0 ? HF_ENOTFOUND : 0, sized_call(t, which, 0));
+    struct hf_change to = { .size = 0, .id = "0000-nobody", .status = HF_DONE };
+    struct hf_answer *answer = NULL;
+    CODE(HF_EINVAL, hf_work_transition(t->store, NULL, &to, &answer, kit_err(t)));
+    SAME("size", t->err.field);
+}

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/json.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/policy.h"
 #include "core/step.h"
@@ -50,14 +51,6 @@ static int check_json(const char *text, int64_t max, const char *field,
     if (!text)
         return 0;
     return hf_json_check((struct hf_span){ text, strlen(text) }, (size_t)max, field, err);
-}
-
-static int check_size(uint32_t size, size_t wanted, struct hf_err *err)
-{
-    if (size != wanted)
-        return hf_fail(err, HF_EINVAL, "size", "size is %u, the struct has %zu bytes",
-                       (unsigned)size, wanted);
-    return 0;
 }
 
 static bool starts(const char *text, const char *prefix)
@@ -147,7 +140,7 @@ static int check_wishes(const struct hf_new *request, struct hf_err *err)
 
 int hf_new_check(const struct hf_new *request, struct hf_err *err)
 {
-    int rc = check_size(request->size, sizeof(*request), err);
+    int rc = hf_sized_check(request->size, sizeof(*request), sizeof(*request), err);
     if (rc == 0)
         rc = check_identity(request, err);
     if (rc == 0)
@@ -205,7 +198,7 @@ int hf_caller_check(const struct hf_caller *who, struct hf_err *err)
                                          "system" };
     if (!who)
         return 0;
-    int rc = check_size(who->size, sizeof(*who), err);
+    int rc = hf_sized_check(who->size, sizeof(*who), sizeof(*who), err);
     if (rc)
         return rc;
     size_t i = 0;
@@ -235,7 +228,7 @@ static int check_pid(int pid, struct hf_err *err)
 
 int hf_claim_check(const struct hf_claim *claim, struct hf_err *err)
 {
-    int rc = check_size(claim->size, sizeof(*claim), err);
+    int rc = hf_sized_check(claim->size, sizeof(*claim), sizeof(*claim), err);
     if (rc == 0)
         rc = hf_check_key(claim->owner, KEY_MAX, "owner", err);
     const struct named keys[] = {

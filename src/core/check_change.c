@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/step.h"
 
@@ -221,13 +222,12 @@ static const struct change_rule change_rules[HF_VERB_COUNT] = {
 
 int hf_change_check(const struct hf_change *change, struct hf_err *err)
 {
-    if (change->size != sizeof(*change))
-        return hf_fail(err, HF_EINVAL, "size", "size is %u, the struct has %zu bytes",
-                       (unsigned)change->size, sizeof(*change));
+    int rc = hf_sized_check(change->size, sizeof(*change), sizeof(*change), err);
+    if (rc)
+        return rc;
     if (!hf_verb_word(change->verb))
         return hf_fail(err, HF_EINVAL, "verb", "unknown verb");
     const struct change_rule *rule = &change_rules[change->verb];
-    int rc = 0;
     if (change->verb != HF_VERB_RESUME || !change->ref)
         rc = hf_check_key(change->id, KEY_MAX, "id", err);
     if (rc == 0 && rule->needs_token && !change->token)

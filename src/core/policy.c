@@ -7,6 +7,7 @@
 #include <holdfast/limits.h>
 
 #include "base/err.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/lease.h"
 #include "core/retry.h"
@@ -97,9 +98,9 @@ bool hf_close_rule_known(const char *rule)
 
 int hf_policy_check(const struct hf_policy *policy, struct hf_err *err)
 {
-    if (policy->size != sizeof(*policy))
-        return hf_fail(err, HF_EINVAL, "size", "size must be sizeof(struct hf_policy)");
-    int rc = check_timing(policy, err);
+    int rc = hf_sized_check(policy->size, sizeof(*policy), sizeof(*policy), err);
+    if (rc == 0)
+        rc = check_timing(policy, err);
     if (rc == 0)
         rc = check_span(policy->wait_user_ms, "wait_user_ms", err);
     if (rc == 0)

@@ -6,9 +6,9 @@
  * A store may try, fail and do it another way before it answers: so a method gets a record
  * of its own, and the caller's is written only when the call fails. */
 #include <holdfast/limits.h>
-#include <string.h>
 
 #include "base/err.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/policy.h"
 #include "core/step.h"
@@ -18,9 +18,9 @@ int hf_caller_complete(const struct hf_caller *given, const char *actor_kind,
                        const char *actor, struct hf_caller *ret_who, struct hf_err *err)
 {
     struct hf_caller who = { .size = sizeof who };
-    if (given)
-        memcpy(&who, given, given->size < sizeof who ? given->size : sizeof who);
-    int rc = hf_caller_check(&who, err);
+    int rc = given ? hf_sized_copy(given, sizeof who, sizeof who, &who, err) : 0;
+    if (rc == 0)
+        rc = hf_caller_check(&who, err);
     if (rc)
         return rc;
     if (!who.actor_kind)
@@ -133,28 +133,37 @@ int hf_work_change(struct hf_store *store, const struct hf_caller *given,
     return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
 }
 
-int hf_work_renew_all(struct hf_store *store, const struct hf_caller *given,
-                      const struct hf_renew_all *renew, struct hf_answer **ret_answer,
-                      struct hf_err *err)
+static int check_renew_all(const struct hf_renew_all *renew, struct hf_err *err)
 {
-    struct hf_caller who;
-    struct hf_answer *answer;
     size_t max = (size_t)HF_MAX_KEY_BYTES;
-    int rc = complete(given, &who, err);
-    if (rc == 0)
-        rc = hf_check_key(renew->owner, max, "owner", err);
+    int rc = hf_check_key(renew->owner, max, "owner", err);
     if (rc == 0)
         rc = hf_check_key_opt(renew->incarnation, max, "incarnation", err);
     if (rc == 0 &&
         (renew->fresh_within_ms < 0 || renew->fresh_within_ms > HF_MAX_DURATION_MAX_MS))
         rc = hf_fail(err, HF_EINVAL, "fresh_within_ms",
                      "fresh_within_ms must not be negative or beyond 100 years");
+    return rc;
+}
+
+int hf_work_renew_all(struct hf_store *store, const struct hf_caller *given,
+                      const struct hf_renew_all *wanted, struct hf_answer **ret_answer,
+                      struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_renew_all renew;
+    struct hf_answer *answer;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof renew, sizeof renew, &renew, err);
+    if (rc == 0)
+        rc = check_renew_all(&renew, err);
     if (rc == 0)
         rc = begin(store, &answer, err);
     if (rc)
         return rc;
     struct hf_err why = { 0 };
-    rc = store->methods->renew_all(store, &who, renew, answer, &why);
+    rc = store->methods->renew_all(store, &who, &renew, answer, &why);
     return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
 }
 
@@ -181,12 +190,15 @@ int hf_work_transition(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_change *change, struct hf_answer **ret_answer,
                        struct hf_err *err)
 {
-    struct hf_change typed = *change;
-    typed.verb = verb_towards(change->status);
+    struct hf_change typed;
+    int rc = hf_sized_copy(change, sizeof typed, sizeof typed, &typed, err);
+    if (rc)
+        return rc;
+    typed.verb = verb_towards(typed.status);
     if (typed.verb == HF_VERB_NONE)
         return hf_fail(err, HF_ETRANSITION, "status",
                        "a holder cannot bring a unit to %s",
-                       change->status ? hf_status_word(change->status) : "no status");
+                       typed.status ? hf_status_word(typed.status) : "no status");
     return hf_work_change(store, who, &typed, 1, 0, ret_answer, err);
 }
 
@@ -239,20 +251,23 @@ static int check_filter(const struct hf_filter *filter, struct hf_err *err)
 }
 
 int hf_work_list(struct hf_store *store, const struct hf_caller *given,
-                 const struct hf_filter *filter, struct hf_answer **ret_answer,
+                 const struct hf_filter *wanted, struct hf_answer **ret_answer,
                  struct hf_err *err)
 {
     struct hf_caller who;
+    struct hf_filter filter;
     struct hf_answer *answer;
     int rc = complete(given, &who, err);
     if (rc == 0)
-        rc = check_filter(filter, err);
+        rc = hf_sized_copy(wanted, sizeof filter, sizeof filter, &filter, err);
+    if (rc == 0)
+        rc = check_filter(&filter, err);
     if (rc == 0)
         rc = begin(store, &answer, err);
     if (rc)
         return rc;
     struct hf_err why = { 0 };
-    rc = store->methods->list(store, &who, filter, answer, &why);
+    rc = store->methods->list(store, &who, &filter, answer, &why);
     return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
 }
 
@@ -320,18 +335,21 @@ int hf_work_prune(struct hf_store *store, const struct hf_caller *given,
 }
 
 int hf_policy_set(struct hf_store *store, const struct hf_caller *given,
-                  const char *scope, const struct hf_policy *policy, struct hf_err *err)
+                  const char *scope, const struct hf_policy *wanted, struct hf_err *err)
 {
     struct hf_caller who;
+    struct hf_policy policy;
     int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof policy, sizeof policy, &policy, err);
     if (rc == 0)
         rc = hf_policy_scope_check(scope, err);
     if (rc == 0)
-        rc = hf_policy_check(policy, err);
+        rc = hf_policy_check(&policy, err);
     if (rc)
         return rc;
     struct hf_err why = { 0 };
-    rc = store->methods->policy_set(store, scope, policy, &why);
+    rc = store->methods->policy_set(store, scope, &policy, &why);
     return hf_fail_as(err, rc, &why);
 }
 
@@ -355,8 +373,7 @@ static int check_lane(enum hf_lane lane, const char *key, struct hf_err *err)
     return hf_check_key(key, (size_t)HF_MAX_KEY_BYTES, "key", err);
 }
 
-int hf_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
-                  struct hf_lease_info *ret_info, struct hf_err *err)
+static int check_lease_claim(const struct hf_lease_claim *claim, struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_KEY_BYTES;
     int rc = check_lane(claim->lane, claim->key, err);
@@ -368,10 +385,20 @@ int hf_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
         rc = hf_check_key_opt(claim->nonce, max, "nonce", err);
     if (rc == 0 && claim->ttl_ms)
         rc = hf_lease_timing(claim->ttl_ms, 0, err);
+    return rc;
+}
+
+int hf_lease_take(struct hf_store *store, const struct hf_lease_claim *wanted,
+                  struct hf_lease_info *ret_info, struct hf_err *err)
+{
+    struct hf_lease_claim claim;
+    int rc = hf_sized_copy(wanted, sizeof claim, sizeof claim, &claim, err);
+    if (rc == 0)
+        rc = check_lease_claim(&claim, err);
     if (rc)
         return rc;
     struct hf_err why = { 0 };
-    rc = store->methods->lease_take(store, claim, ret_info, &why);
+    rc = store->methods->lease_take(store, &claim, ret_info, &why);
     return hf_fail_as(err, rc, &why);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/ident.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "store/lite.h"
 
@@ -432,9 +433,9 @@ static int read_options(const struct hf_sql_options *given, struct hf_sql_option
     *out = (struct hf_sql_options){ .size = sizeof(*out) };
     if (!given)
         return 0;
-    if (given->size < sizeof(given->size) || given->size > sizeof(*out))
-        return hf_fail(err, HF_EINVAL, "size", "the options are of another version");
-    memcpy(out, given, given->size);
+    int rc = hf_sized_copy(given, sizeof(*out), sizeof(*out), out, err);
+    if (rc)
+        return rc;
     if (out->busy_ms < 0 || out->busy_ms > HF_MAX_DURATION_MAX_MS)
         return hf_fail(err, HF_EINVAL, "busy_ms", "it must be 0 or more milliseconds");
     return 0;

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/ident.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "store/sqlstore.h"
 
@@ -180,8 +181,10 @@ int hf_store_open(const char *url, const struct hf_store_options *options,
                   struct hf_store **ret_store, struct hf_err *err)
 {
     struct hf_store_options use = { .size = sizeof use };
-    if (options)
-        memcpy(&use, options, options->size < sizeof use ? options->size : sizeof use);
+    struct hf_err why = { 0 };
+    int rc = options ? hf_sized_copy(options, sizeof use, sizeof use, &use, &why) : 0;
+    if (rc)
+        return hf_fail_as(err, rc, &why);
     if (!use.alloc)
         use.alloc = hf_alloc_system();
     if (!use.clock)
@@ -200,8 +203,7 @@ int hf_store_open(const char *url, const struct hf_store_options *options,
     };
     const char *path = NULL;
     struct hf_sql *sql = NULL;
-    struct hf_err why = { 0 };
-    int rc = path_of(url, &path, &why);
+    rc = path_of(url, &path, &why);
     if (rc == 0)
         rc = hf_sqlite_open(path, &driver, &sql, &why);
     if (rc == 0) {

@@ -1,4 +1,5 @@
 /* Opening: what is refused, what is left alone, schema versions, store incarnations. */
+#include <holdfast/store.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -453,6 +454,26 @@ static void facts_are_one_json_object(void **state)
     free((void *)(uintptr_t)facts.at);
 }
 
+static void options_tell_their_size(void **state)
+{
+    struct kit *kit = *state;
+    static const uint32_t wrong[] = { 0, sizeof(struct hf_store_options) - 1,
+                                      sizeof(struct hf_store_options) + 1, UINT32_MAX };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct hf_store_options options = { .size = wrong[i], .inline_mode = true };
+        struct hf_sql_options driver = { .size = wrong[i], .inline_mode = true };
+        struct hf_store *store = NULL;
+        struct hf_err err = { 0 };
+        assert_int_equal(hf_store_open(kit->path, &options, &store, &err), HF_EINVAL);
+        assert_string_equal(err.field, "size");
+        assert_null(store);
+        driver.size = driver.size == sizeof(driver) ? 0 : driver.size;
+        assert_int_equal(open_rc(kit, &driver), HF_EINVAL);
+        assert_string_equal(kit->err.field, "size");
+        assert_false(there(kit, ""));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -480,6 +501,7 @@ int main(void)
         CASE(a_store_migrated_by_another_program_is_left_alone),
         CASE(a_handle_does_not_survive_a_fork),
         CASE(links_and_folders_lead_to_one_store),
+        CASE(options_tell_their_size),
         CASE(facts_are_one_json_object),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

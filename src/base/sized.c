@@ -1,0 +1,30 @@
+/* See sized.h. */
+#include "base/sized.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+int hf_sized_check(uint32_t size, size_t first, size_t ours, struct hf_err *err)
+{
+    if (size < first || size > ours)
+        return hf_fail(err, HF_EINVAL, "size",
+                       "size is %lu, the struct has %zu bytes: set it to its sizeof",
+                       (unsigned long)size, ours);
+    return 0;
+}
+
+int hf_sized_copy(const void *given, size_t first, size_t ours, void *ret_full,
+                  struct hf_err *err)
+{
+    uint32_t size;
+    memcpy(&size, given, sizeof(size));
+    int rc = hf_sized_check(size, first, ours, err);
+    if (rc)
+        return rc;
+    uint32_t full = (uint32_t)ours;
+    memset(ret_full, 0, ours);
+    memcpy(ret_full, given, size);
+    memcpy(ret_full, &full, sizeof(full));
+    return 0;
+}
