@@ -415,21 +415,28 @@ SELECT {row} FROM {row_from}
  ORDER BY w.seq LIMIT $10
 
 -- name: work_counts
--- out: status, source_system, rows, of them gated, silent, lapsing
+-- in: $1 tenant, null for all    out: status, source_system, rows, of them gated, silent,
+-- lapsing
 SELECT status, source_system, count(*), count(gate),
        sum(CASE WHEN lease_expires_at <= hf_lease_now() THEN 1 ELSE 0 END),
        sum(CASE WHEN lease_expires_at > hf_lease_now()
                  AND 3 * (lease_expires_at - hf_lease_now()) < lease_ttl_ms
                 THEN 1 ELSE 0 END)
-  FROM work_state WHERE seq IN {open_rows} GROUP BY status, source_system
+  FROM work_state WHERE seq IN {open_rows} AND ($1 IS NULL OR tenant = $1)
+ GROUP BY status, source_system
 
 -- name: work_ages
+-- in: $1 tenant, null for all
 -- out: oldest claimable due_at, oldest started_at, next wait deadline, next retry
-SELECT (SELECT min(due_at) FROM work_state WHERE status = 'queued' AND gate IS NULL),
-       (SELECT min(started_at) FROM work_state WHERE owner IS NOT NULL AND status = 'running'),
-       (SELECT min(deadline_at) FROM work_state WHERE waiting_kind IS NOT NULL),
+SELECT (SELECT min(due_at) FROM work_state
+         WHERE status = 'queued' AND gate IS NULL AND ($1 IS NULL OR tenant = $1)),
+       (SELECT min(started_at) FROM work_state
+         WHERE owner IS NOT NULL AND status = 'running' AND ($1 IS NULL OR tenant = $1)),
+       (SELECT min(deadline_at) FROM work_state
+         WHERE waiting_kind IS NOT NULL AND ($1 IS NULL OR tenant = $1)),
        (SELECT min(next_retry_at) FROM work_state
-         WHERE wake_at IS NOT NULL AND status = 'retry_scheduled')
+         WHERE wake_at IS NOT NULL AND status = 'retry_scheduled'
+           AND ($1 IS NULL OR tenant = $1))
 
 -- Pruning: a row, its events and its request go together, in chunks.
 

@@ -357,8 +357,8 @@ HF_API HF_MUST_USE int hf_work_events(struct hf_store *store, const struct hf_ca
                                       const char *id, int64_t after, size_t limit,
                                       struct hf_events **ret_events, struct hf_err *err);
 
-/* Counts of what is not terminal, and the ages an operator looks at first. Terminal rows
- * are never counted on request. */
+/* Counts of what is not terminal, and the ages an operator looks at first: of the caller's
+ * tenant, or of all where it names none. Terminal rows are never counted on request. */
 struct hf_stats {
     int64_t by_status[HF_STATUS_COUNT];
     int64_t by_source[HF_SOURCE_COUNT];

@@ -233,6 +233,7 @@
     X(r09_each_transition_is_one_event, 0)                                               \
     X(events_are_read_on_from_where_a_reader_stopped, 0)                                 \
     X(r67_stats_show_what_an_operator_asks, 0)                                           \
+    X(tenants_are_counted_apart, 0)                                                      \
     X(stats_of_an_empty_store_are_zero, 0)                                               \
     X(prune_keeps_chains, 0)                                                             \
     X(prune_keeps_chains_and_never_reuses_event_ids, 0)                                  \

@@ -234,6 +234,43 @@ test_case(r67_stats_show_what_an_operator_asks)
     SAME("running", row(lapsing.id)->status);
 }
 
+static void new_id_of(struct hf_conform *t, const char *tenant, hf_ms delay_ms)
+{
+    t->who.tenant = tenant;
+    CODE(0, create(.delay_ms = delay_ms)->code);
+    t->who.tenant = NULL;
+}
+
+test_case(tenants_are_counted_apart)
+{
+    new_id_of(t, "acme", 0);
+    advance(SEC(5));
+    new_id_of(t, "bravo", SEC(60));
+    struct held mine = running();
+    advance(SEC(5));
+    struct hf_stats s = stats();
+    EQ(2, s.by_status[HF_QUEUED]);
+    EQ(1, s.by_status[HF_RUNNING]);
+    EQ(10000, s.oldest_queued_ms);
+    t->who.tenant = "acme";
+    s = stats();
+    EQ(1, s.by_status[HF_QUEUED]);
+    EQ(0, s.by_status[HF_RUNNING]);
+    EQ(1, s.by_source[HF_SOURCE_MANUAL]);
+    EQ(0, s.gated);
+    EQ(10000, s.oldest_queued_ms);
+    EQ(0, s.oldest_running_ms);
+    t->who.tenant = "bravo";
+    s = stats();
+    EQ(1, s.by_status[HF_QUEUED]);
+    EQ(1, s.gated);
+    EQ(0, s.oldest_queued_ms);
+    t->who.tenant = "nobody";
+    EQ(0, stats().by_status[HF_QUEUED]);
+    t->who.tenant = NULL;
+    IS("running", mine.id);
+}
+
 test_case(stats_of_an_empty_store_are_zero)
 {
     struct hf_stats s = stats();

@@ -298,7 +298,7 @@ int hf_work_stats(struct hf_store *store, const struct hf_caller *given,
     if (rc)
         return rc;
     struct hf_err why = { 0 };
-    rc = store->methods->stats(store, ret_stats, &why);
+    rc = store->methods->stats(store, &who, ret_stats, &why);
     return hf_fail_as(err, rc, &why);
 }
 

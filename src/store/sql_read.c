@@ -270,12 +270,16 @@ static hf_ms age(hf_ms now, hf_ms since)
     return since && now > since ? now - since : 0;
 }
 
-int sql_stats(struct hf_store *base, struct hf_stats *ret_stats, struct hf_err *err)
+int sql_stats(struct hf_store *base, const struct hf_caller *who,
+              struct hf_stats *ret_stats, struct hf_err *err)
 {
+    const char *tenant = who->tenant[0] ? who->tenant : NULL;
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     size_t counts = hf_ops_call(&ops, HF_SQL_WORK_COUNTS, HF_ANY_COUNT);
+    hf_ops_text(&ops, tenant);
     size_t ages = hf_ops_call(&ops, HF_SQL_WORK_AGES, 1);
+    hf_ops_text(&ops, tenant);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0) {
         struct hf_stats stats = { 0 };

@@ -74,7 +74,8 @@ int sql_list(struct hf_store *store, const struct hf_caller *who,
              struct hf_err *err);
 int sql_events(struct hf_store *store, const char *id, int64_t after, size_t limit,
                struct hf_events **ret_events, struct hf_err *err);
-int sql_stats(struct hf_store *store, struct hf_stats *ret_stats, struct hf_err *err);
+int sql_stats(struct hf_store *base, const struct hf_caller *who,
+              struct hf_stats *ret_stats, struct hf_err *err);
 int sql_sweep(struct hf_store *store, const struct hf_caller *who, size_t limit,
               struct hf_sweep_report *ret_report, struct hf_err *err);
 int sql_holders(struct hf_store *store, hf_each_holder *each, void *user,

@@ -503,6 +503,15 @@ class Read(Case):
                 after = page["next"]
             self.assertEqual(seen, whole, limit)
 
+    def test_stats_of_a_tenant(self):
+        for tenant in ("acme", "acme", "bravo"):
+            self.n = getattr(self, "n", 0) + 1
+            self.ok("--tenant", tenant, "work", "create", "--source", "manual",
+                    "--source-id", f"tenant-{self.n}")
+        self.assertEqual(self.ok("work", "stats")["by_status"]["queued"], 3)
+        self.assertEqual(self.ok("--tenant", "acme", "work", "stats")["by_status"]["queued"], 2)
+        self.assertEqual(self.ok("--tenant", "other", "work", "stats")["by_status"]["queued"], 0)
+
     def test_stats_count_what_is_open(self):
         self.create("a")
         self.create("b", "--delay", "1h")

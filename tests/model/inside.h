@@ -218,7 +218,8 @@ int m_list(struct hf_store *store, const struct hf_caller *who,
            const struct hf_filter *filter, struct hf_answer *answer, struct hf_err *err);
 int m_events(struct hf_store *store, const char *id, int64_t after, size_t limit,
              struct hf_events **ret_events, struct hf_err *err);
-int m_stats(struct hf_store *store, struct hf_stats *ret_stats, struct hf_err *err);
+int m_stats(struct hf_store *store, const struct hf_caller *who,
+            struct hf_stats *ret_stats, struct hf_err *err);
 int m_prune(struct hf_store *store, hf_ms older_than_ms, size_t limit, int64_t *ret_rows,
             struct hf_err *err);
 int m_dump(struct hf_store *store, const struct hf_dump *dump, struct hf_err *err);

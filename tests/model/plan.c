@@ -579,10 +579,10 @@ static void do_stats(struct pair *pair, struct dice *dice)
 {
     struct hf_stats s[SIDES];
     memset(s, 0, sizeof(s));
-    (void)dice;
-    pair_say(pair, "stats");
+    struct hf_caller who = caller(dice);
+    pair_say(pair, "stats tenant=%s", who.tenant ? who.tenant : "-");
     for (int side = 0; side < SIDES; side++) {
-        int rc = hf_work_stats(pair->store[side], NULL, &s[side], NULL);
+        int rc = hf_work_stats(pair->store[side], &who, &s[side], NULL);
         pair_codes(pair, "stats", 0, rc);
     }
     if (memcmp(&s[MODEL], &s[OTHER], sizeof(s[0])) == 0)

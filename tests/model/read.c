@@ -151,16 +151,18 @@ static hf_ms sooner(hf_ms a, hf_ms b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-int m_stats(struct hf_store *store, struct hf_stats *ret_stats, struct hf_err *err)
+int m_stats(struct hf_store *store, const struct hf_caller *who,
+            struct hf_stats *ret_stats, struct hf_err *err)
 {
-    struct m_call call = m_begin(store, NULL, err);
+    struct m_call call = m_begin(store, who, err);
     struct hf_stats s = { { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, 0 };
     hf_ms queued = 0;
     hf_ms started = 0;
     for (size_t i = 0; i < call.disk->rows.count; i++) {
         const struct m_row *row = &call.disk->rows.at[i];
         hf_ms left = row->w.lease_expires_at - call.lease_now;
-        if (hf_status_terminal(row->status))
+        if (hf_status_terminal(row->status) ||
+            (who->tenant[0] && !m_same(who->tenant, row->w.tenant)))
             continue;
         s.by_status[row->status]++;
         s.by_source[row->source]++;

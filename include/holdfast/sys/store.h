@@ -50,7 +50,9 @@ struct hf_store_methods {
                 struct hf_err *err);
     int (*events)(struct hf_store *store, const char *id, int64_t after, size_t limit,
                   struct hf_events **ret_events, struct hf_err *err);
-    int (*stats)(struct hf_store *store, struct hf_stats *ret_stats, struct hf_err *err);
+    /* Of who->tenant; "" counts all tenants, as in a list. */
+    int (*stats)(struct hf_store *store, const struct hf_caller *who,
+                 struct hf_stats *ret_stats, struct hf_err *err);
     int (*sweep)(struct hf_store *store, const struct hf_caller *who, size_t limit,
                  struct hf_sweep_report *ret_report, struct hf_err *err);
     int (*prune)(struct hf_store *store, hf_ms older_than_ms, size_t limit,
