@@ -498,10 +498,21 @@ SELECT 'seq ' || e.seq, 'events without a row'
 LIMIT 100
 
 -- name: doctor_counts
--- out: units, events, running with a lapsed lease
+-- out: units, events, running with a lapsed lease: what a sweep acts on, and what it never
+-- does
 SELECT (SELECT count(*) FROM work_spec), (SELECT count(*) FROM work_event WHERE seq <> 0),
        (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
-           AND lease_expires_at <= hf_lease_now())
+           AND lease_expires_at <= hf_lease_now() AND disposition IS NOT 'owner_bound'),
+       (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
+           AND lease_expires_at <= hf_lease_now() AND disposition = 'owner_bound')
+
+-- name: doctor_schema
+-- out: version, checksum
+SELECT version, checksum FROM hf_schema ORDER BY version
+
+-- name: doctor_newest_event
+-- out: created_at
+SELECT created_at FROM work_event ORDER BY event_id DESC LIMIT 1
 
 -- name: work_dump
 SELECT {row} FROM {row_from} ORDER BY w.seq

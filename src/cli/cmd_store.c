@@ -63,9 +63,16 @@ int cmd_store_bump(struct cli *cli)
 struct examination {
     struct cli *cli;
     int64_t bad;
-    int64_t remarks;
+    bool damaged;    /* some fault is of the data, not of the disk's room */
     char first[200]; /* fault */
 };
+
+static int verdict(const struct examination *exam)
+{
+    if (!exam->bad)
+        return 0;
+    return exam->damaged ? HF_ECORRUPT : HF_EFULL;
+}
 
 static void found_json(struct cli *cli, const struct hf_finding *finding)
 {
@@ -80,14 +87,15 @@ static void found_json(struct cli *cli, const struct hf_finding *finding)
 
 static void found_line(struct cli *cli, const struct hf_finding *finding)
 {
-    cli_colour(cli, finding->bad ? CLI_RED : CLI_GREEN);
-    cli_put(cli, finding->bad ? "BAD   " : "ok    ");
+    bool advice = finding->advice && *finding->advice;
+    cli_colour(cli, finding->bad ? CLI_RED : advice ? CLI_YELLOW : CLI_GREEN);
+    cli_put(cli, finding->bad ? "BAD   " : advice ? "note  " : "ok    ");
     cli_colour(cli, CLI_PLAIN);
     cli_put_clean(cli, finding->what);
     cli_put(cli, ": ");
     cli_put_clean(cli, finding->detail);
     cli_put(cli, "\n");
-    if (finding->advice && *finding->advice) {
+    if (advice) {
         cli_put(cli, "      what to do: ");
         cli_put_clean(cli, finding->advice);
         cli_put(cli, "\n");
@@ -100,7 +108,7 @@ static void found(void *user, const struct hf_finding *finding)
     if (finding->bad && exam->bad++ == 0)
         (void)snprintf(exam->first, sizeof(exam->first), "%s: %s", finding->what,
                        finding->detail);
-    exam->remarks += !finding->bad;
+    exam->damaged |= finding->bad && strcmp(finding->what, "disk") != 0;
     if (exam->cli->json)
         found_json(exam->cli, finding);
     else
@@ -123,7 +131,7 @@ static int doctor_json(struct cli *cli, const char *facts, struct examination *e
     if (rc == 0)
         rc = hf_buf_state(&findings);
     if (rc == 0) {
-        int code = exam->bad ? HF_ECORRUPT : 0;
+        int code = verdict(exam);
         hf_json_begin(&cli->writer, &cli->out);
         hf_json_object(&cli->writer);
         hf_json_put_bool(&cli->writer, "ok", !exam->bad);
@@ -177,7 +185,7 @@ static int doctor_people(struct cli *cli, const char *facts, struct examination 
     }
     rc = cli_flush(cli);
     return rc ? rc
-              : hf_fail(&cli->err, HF_ECORRUPT, NULL, "%lld faults were found",
+              : hf_fail(&cli->err, verdict(exam), NULL, "%lld faults were found",
                         (long long)exam->bad);
 }
 

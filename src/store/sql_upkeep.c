@@ -1,12 +1,9 @@
-/* Upkeep: pruning and checking. */
+/* Upkeep: pruning. */
 #include "base/err.h"
-#include "base/json.h"
 #include "store/sqlstore.h"
 
 #define PRUNE_CHUNK 200
 #define RECEIPT_KEEP_MS (30LL * 24 * 3600 * 1000)
-
-/* ---- prune: rule 16 ---------------------------------------------------------------- */
 
 static void for_each_seq(struct hf_ops *ops, const struct hf_call *picked,
                          enum hf_sql_id statement, hf_ms before)
@@ -21,7 +18,7 @@ static void for_each_seq(struct hf_ops *ops, const struct hf_call *picked,
     }
 }
 
-/* One chunk: rows, their events and their requests in one transaction. */
+/* Rule 16. One chunk: rows, their events and their requests in one transaction. */
 static int prune_chunk(struct hf_store *base, hf_ms before, size_t limit, int64_t *after,
                        int64_t *ret_rows, struct hf_err *err)
 {
@@ -83,96 +80,5 @@ int sql_prune(struct hf_store *base, hf_ms older_than_ms, size_t limit, int64_t 
         rc = prune_receipts(base, now, err);
     if (rc == 0)
         *ret_rows = total;
-    return rc;
-}
-
-/* ---- check ------------------------------------------------------------------------- */
-
-struct finder {
-    hf_found *found;
-    void *user;
-};
-
-static void tell(const struct finder *finder, bool bad, const char *what,
-                 const char *detail, const char *advice)
-{
-    struct hf_finding finding = { what, detail, advice, bad };
-    finder->found(finder->user, &finding);
-}
-
-static int check_chains(struct hf_store *base, const struct finder *finder,
-                        struct hf_err *err)
-{
-    struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&ops, HF_SQL_DOCTOR_CHAINS, HF_ANY_COUNT);
-    int rc = hf_ops_read(&ops, err);
-    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
-        const struct hf_call *rows = hf_ops_result(&ops, 0);
-        struct hf_buf buf;
-        hf_buf_init(&buf, base->alloc, 512);
-        hf_buf_text(&buf, hf_cell_text(rows, i, 0));
-        hf_buf_text(&buf, ": ");
-        hf_buf_text(&buf, hf_cell_text(rows, i, 1));
-        tell(finder, true, "chains", hf_buf_str(&buf),
-             "the file was changed around the guards: restore it from a backup, then run "
-             "`holdfast store bump`");
-        hf_buf_fini(&buf);
-    }
-    hf_ops_fini(&ops);
-    return rc;
-}
-
-static int check_engine(struct hf_store *base, const struct finder *finder,
-                        struct hf_err *err)
-{
-    struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&ops, HF_SQL_DOCTOR_INTEGRITY, HF_ANY_COUNT);
-    int rc = hf_ops_read(&ops, err);
-    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
-        tell(finder, true, "store", hf_cell_text(hf_ops_result(&ops, 0), i, 0),
-             "the file is damaged: restore it from a backup, then run `holdfast store "
-             "bump`");
-    hf_ops_fini(&ops);
-    return rc;
-}
-
-static int check_counts(struct hf_store *base, const struct finder *finder,
-                        struct hf_err *err)
-{
-    struct hf_ops ops;
-    struct hf_buf buf;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&ops, HF_SQL_DOCTOR_COUNTS, 1);
-    int rc = hf_ops_read(&ops, err);
-    if (rc == 0) {
-        const struct hf_call *row = hf_ops_result(&ops, 0);
-        int64_t lapsed = hf_cell_i64(row, 0, 2);
-        hf_buf_init(&buf, base->alloc, 256);
-        hf_buf_i64(&buf, hf_cell_i64(row, 0, 0));
-        hf_buf_text(&buf, " units, ");
-        hf_buf_i64(&buf, hf_cell_i64(row, 0, 1));
-        hf_buf_text(&buf, " events, every trail folds to its row's status");
-        tell(finder, false, "chains", hf_buf_str(&buf), "");
-        hf_buf_reset(&buf);
-        hf_buf_i64(&buf, lapsed);
-        hf_buf_text(&buf, " running with a lapsed lease");
-        tell(finder, false, "leases", hf_buf_str(&buf),
-             lapsed ? "run `holdfast monitor`, or `holdfast work sweep` once" : "");
-        hf_buf_fini(&buf);
-    }
-    hf_ops_fini(&ops);
-    return rc;
-}
-
-int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err *err)
-{
-    struct finder finder = { found, user };
-    int rc = check_engine(base, &finder, err);
-    if (rc == 0)
-        rc = check_chains(base, &finder, err);
-    if (rc == 0)
-        rc = check_counts(base, &finder, err);
     return rc;
 }

@@ -573,22 +573,6 @@ class Whole(Case):
         self.assertEqual(health["facts"]["engine"], "sqlite")
         self.assertIn("in order", self.cli("doctor").out)
 
-    def test_doctor_finds_a_forged_status(self):
-        work_id = self.create()["work_id"]
-        with sqlite3.connect(self.db) as db:
-            guards = db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
-            for (name,) in guards.fetchall():
-                db.execute(f"DROP TRIGGER {name}")
-            db.execute("UPDATE work_state SET status = 'done', finished_at = 1, gate = NULL")
-        result = self.cli("--json", "doctor", code=9)
-        answer = result.json
-        self.assertEqual(list(answer), ["ok", "error", "facts", "findings"])
-        self.assertEqual((answer["ok"], answer["error"]["code"]), (False, "corrupt"))
-        bad = [f for f in answer["findings"] if f["bad"]]
-        self.assertTrue(any(work_id in f["detail"] for f in bad), bad)
-        self.assertTrue(all(f["advice"] for f in bad))
-        self.assertIn("BAD", self.cli("doctor", code=9).out)
-
     def test_memory_and_url_forms_of_a_store(self):
         self.assertEqual(self.ok("--db", "sqlite::memory:", "work", "list")["items"], [])
         self.ok("--db", "sqlite:" + self.path("u.db"), "work", "create", "--source", "manual",
