@@ -165,6 +165,8 @@ HF_MUST_USE int cli_read_json(struct cli *cli, const struct cli_option *option,
 /* ---- open.c: the store ------------------------------------------------------------ */
 
 HF_MUST_USE int cli_open_store(struct cli *cli);
+/* Whether opening would make a new file. */
+bool cli_store_absent(struct cli *cli);
 /* Fills cli->who from --actor, --tenant and the like. */
 HF_MUST_USE int cli_set_caller(struct cli *cli);
 
@@ -290,6 +292,7 @@ const char *cli_next_exit(const char **at, char out[4]);
 int check_claim(struct cli *cli);
 int check_renew(struct cli *cli);
 int check_wait(struct cli *cli);
+int check_create(struct cli *cli);
 int check_resume(struct cli *cli);
 int check_close_out(struct cli *cli);
 int check_list(struct cli *cli);

@@ -441,7 +441,7 @@ const struct cli_command cli_work_commands[] = {
       "unit that is there (\"created\" is false); with other content it is a conflict. A "
       "dedup key gives the unfinished unit that has it.",
       create_options, create_examples, CLI_STORE | CLI_ROW, "human", "6 7 8 9",
-      cmd_work_create, NULL },
+      cmd_work_create, check_create },
     { "work claim", "take work under a lease",
       "Prints each unit with its token, which every further step needs. Finding nothing "
       "is no failure.",

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/step.h"
+
 /* A descriptor that is closed at the start would be given to the first file that is opened:
  * messages would go into the database. Open for reading, so that a write to it fails. */
 static bool was_closed(int fd)
@@ -80,6 +82,8 @@ static int run(struct cli *cli, int argc, char **argv)
     rc = cli->command->check ? cli->command->check(cli) : 0;
     if (rc == 0)
         rc = cli_set_caller(cli);
+    if (rc == 0)
+        rc = hf_caller_check(&cli->who, &cli->err); /* before a store is made */
     if (rc == 0 && (cli->command->flags & (CLI_STORE | CLI_MUST_EXIST)))
         rc = cli_open_store(cli);
     return rc ? rc : cli->command->run(cli);

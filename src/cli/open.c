@@ -96,7 +96,7 @@ static int check_url(struct cli *cli, const char *url)
     return 0;
 }
 
-static int choose_store(struct cli *cli, const char **ret_url)
+static int choose_store(struct cli *cli, bool make, const char **ret_url)
 {
     const char *url = cli_text(cli, "db");
     char *path = NULL;
@@ -107,7 +107,7 @@ static int choose_store(struct cli *cli, const char **ret_url)
         return check_url(cli, url);
     }
     int rc = default_path(cli, &path);
-    if (rc == 0 && !(cli->command->flags & CLI_MUST_EXIST))
+    if (rc == 0 && make && !(cli->command->flags & CLI_MUST_EXIST))
         rc = make_folders(cli, path);
     if (rc == 0)
         rc = check_url(cli, path);
@@ -116,11 +116,22 @@ static int choose_store(struct cli *cli, const char **ret_url)
     return rc;
 }
 
+bool cli_store_absent(struct cli *cli)
+{
+    const char *url = NULL;
+    struct stat at;
+    struct hf_err before = cli->err;
+    int rc = choose_store(cli, false, &url);
+    cli->err = before; /* an address that is none is refused when it is opened */
+    const char *path = rc == 0 ? file_of(url) : NULL;
+    return path && stat(path, &at) != 0 && errno == ENOENT;
+}
+
 int cli_open_store(struct cli *cli)
 {
     const char *url = NULL;
     struct stat at;
-    int rc = choose_store(cli, &url);
+    int rc = choose_store(cli, true, &url);
     if (rc)
         return rc;
     const char *path = file_of(url);

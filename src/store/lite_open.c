@@ -187,6 +187,10 @@ static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
                        lite->path);
     if (error != ENOENT || must_exist)
         return hf_fail(err, HF_ENOTSTORE, "db", "there is no store at %s", lite->path);
+    /* For its owner alone: SQLite and the sidecar give their files the same mode. Made
+     * without a descriptor, since to close one would drop locks of this process. Whatever
+     * stands in the way shows when SQLite opens it. */
+    (void)mknod(lite->path, S_IFREG | 0600, 0);
     return 0;
 }
 

@@ -237,6 +237,31 @@ class Input(Case):
 class Store(Case):
     """Files that cannot be used."""
 
+    def test_a_refused_create_makes_no_store(self):
+        create = ("work", "create", "--source", "manual", "--source-id")
+        self.refused(2, "too_large", *create, "x" * 192)
+        self.refused(2, "invalid_argument", *create, "a", "--payload", "1",
+                     "--payload-ref", "r")
+        self.refused(2, "invalid_argument", *create, "a", "--disposition", "externally_owned",
+                     "--lane", "l")
+        self.refused(3, "not_found", *create, "a", "--parent", "0123")
+        self.refused(2, "invalid_argument", "--actor", "robot:x", *create, "a")
+        self.refused(2, "too_large", "--tenant", "x" * 192, *create, "a")
+        self.assertEqual(os.listdir(self.folder), [])
+        del self.env["HOLDFAST_DB"]
+        self.refused(2, "too_large", *create, "x" * 192)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_new_store_is_for_its_owner_alone(self):
+        self.addCleanup(os.umask, os.umask(0))
+        self.create()
+        names = os.listdir(self.folder)
+        self.assertIn("work.db", names)
+        self.assertEqual({os.stat(self.path(name)).st_mode & 0o777 for name in names}, {0o600})
+        os.chmod(self.db, 0o640)
+        self.create("s2")
+        self.assertEqual(os.stat(self.db).st_mode & 0o777, 0o640)
+
     def test_a_file_that_is_no_database(self):
         self.file("x.db", b"this is not a database, but it is long enough to be read\n" * 99)
         self.refused(9, "not_a_store", "--db", self.path("x.db"), "work", "list")

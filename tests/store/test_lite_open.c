@@ -454,6 +454,31 @@ static void facts_are_one_json_object(void **state)
     free((void *)(uintptr_t)facts.at);
 }
 
+static mode_t mode_of(const struct kit *kit, const char *suffix)
+{
+    char path[160];
+    struct stat at;
+    assert_int_equal(stat(side_path(kit, suffix, path), &at), 0);
+    return at.st_mode & 0777;
+}
+
+static void a_new_store_is_for_its_owner_alone(void **state)
+{
+    struct kit *kit = *state;
+    static const char *const files[] = { "", "-wal", "-shm", "-hf" };
+    mode_t before = umask(0);
+    assert_int_equal(open_rc(kit, NULL), 0);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        assert_int_equal(mode_of(kit, files[i]), 0600);
+    kit_close(kit);
+    /* A mode that somebody chose stays. */
+    assert_int_equal(chmod(kit->path, 0660), 0);
+    assert_int_equal(open_rc(kit, NULL), 0);
+    assert_int_equal(mode_of(kit, ""), 0660);
+    kit_close(kit);
+    (void)umask(before);
+}
+
 static void options_tell_their_size(void **state)
 {
     struct kit *kit = *state;
@@ -501,6 +526,7 @@ int main(void)
         CASE(a_store_migrated_by_another_program_is_left_alone),
         CASE(a_handle_does_not_survive_a_fork),
         CASE(links_and_folders_lead_to_one_store),
+        CASE(a_new_store_is_for_its_owner_alone),
         CASE(options_tell_their_size),
         CASE(facts_are_one_json_object),
     };
