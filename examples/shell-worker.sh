@@ -17,7 +17,7 @@ keep() {
 trap 'stop=1; kill $job 2>/dev/null' TERM INT
 while [ -z "$stop" ] && out=$(holdfast work claim --owner "sh-$$" --queue "$queue" --wait 30s --shell); do
     if eval "$out" && [ -z "$HF_WORK_ID" ]; then continue; fi
-    printf '%s' "$HF_PAYLOAD" | "$@" & job=$!
+    printf '%s' "$HF_PAYLOAD" | "$@" & job=$!; [ -z "$stop" ] || kill "$job" # told just before
     keep >/dev/null 2>&1 & keeper=$!
     wait "$job"; code=$?; while kill -0 "$job" 2>/dev/null; do sleep 1; done # a signal ends the wait
     kill "$keeper"; job=''
