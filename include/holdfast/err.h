@@ -66,7 +66,29 @@ enum hf_class {
     X(OVERFLOW, -22, "counter_exhausted", "a counter has reached its ceiling", TERMINAL, \
       "run `holdfast doctor`", 9, 500)                                                   \
     X(GUARD, -23, "guard_unmet", "a guarded write found other data", RETRYABLE,          \
-      "read again, then retry", 1, 500)
+      "read again, then retry", 1, 500)                                                  \
+    X(STALE, -40, "stale_effect", "the response is for an effect that is not out",       \
+      TERMINAL, "drop the response; poll for what is out", 4, 409)                       \
+    X(RESPONSE, -41, "wrong_response", "the effect that is out takes another response",  \
+      TERMINAL, "answer the effect with the response of its kind", 4, 409)               \
+    X(FINISHED, -42, "turn_finished", "the turn has ended", TERMINAL,                    \
+      "drop the response; the outcome stands", 4, 409)                                   \
+    X(ANSWERED, -43, "already_answered", "the first answer stands", TERMINAL,            \
+      "drop the answer", 4, 409)                                                         \
+    X(NOCALL, -44, "unknown_call", "the batch has no such call", TERMINAL,               \
+      "answer only calls of the batch", 3, 404)                                          \
+    X(NOTSAVE, -45, "not_a_save", "these bytes are no save of a turn", TERMINAL,         \
+      "give the bytes that a save returned", 9, 422)                                     \
+    X(FOREIGN, -46, "foreign_save", "the save belongs to another turn", TERMINAL,        \
+      "give the save of this session and turn", 7, 409)                                  \
+    X(NEWER, -47, "save_newer", "the save was written by a newer version", TERMINAL,     \
+      "use a newer holdfast", 9, 422)                                                    \
+    X(BASE, -48, "base_differs", "the history under the turn is gone or another",        \
+      TERMINAL, "load the history that the save names", 7, 409)                          \
+    X(BLOB, -49, "blob_missing", "a prompt or tool list of the turn is gone or another", \
+      TERMINAL, "give a resolver that knows the hash", 7, 409)                           \
+    X(PROTOCOL, -50, "protocol_fault", "the turn's protocol broke its rules", TERMINAL,  \
+      "fail the turn; correct the protocol", 1, 500)
 
 enum hf_code {
     HF_OK = 0,

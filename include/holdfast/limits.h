@@ -32,7 +32,13 @@ extern "C" {
     X(TTL_MIN_MS, ttl_min_ms, 750, "ms", "least lease term (three renewals of 250 ms)")  \
     X(TTL_MAX_MS, ttl_max_ms, 86400000, "ms", "longest lease term (one day)")            \
     X(STORE_WAIT_MS, store_wait_ms, 10000, "ms",                                         \
-      "wait for the store's turnstile before exit 6")
+      "wait for the store's turnstile before exit 6")                                    \
+    X(TURN_TEXT_BYTES, turn_text_bytes, 8388608, "bytes",                                \
+      "one text, value or block of a turn")                                              \
+    X(TURN_CALLS, turn_calls, 128, "items", "tool calls of one reply")                   \
+    X(TURN_PARTS, turn_parts, 1024, "items", "parts of one message or reply")            \
+    X(TURN_LIST, turn_list, 1024, "items", "messages or causes given in one call")       \
+    X(TURN_SAVE_BYTES, turn_save_bytes, 268435456, "bytes", "a turn's save")
 
 #define X(name, lower, value, unit, what) HF_LIMIT_##name,
 enum hf_limit { HF_LIMITS(X) HF_LIMIT_COUNT };

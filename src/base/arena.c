@@ -21,40 +21,50 @@ void hf_arena_init(struct hf_arena *arena, const struct hf_alloc *alloc)
     *arena = (struct hf_arena){ .alloc = alloc };
 }
 
-static void free_blocks(const struct hf_alloc *alloc, struct hf_arena_block *block)
+void hf_arena_init_small(struct hf_arena *arena, const struct hf_alloc *alloc,
+                         size_t first, size_t largest)
+{
+    *arena = (struct hf_arena){ .alloc = alloc, .first = first, .largest = largest };
+}
+
+static void free_blocks(struct hf_arena *arena, struct hf_arena_block *block)
 {
     while (block) {
         struct hf_arena_block *older = block->older;
-        alloc->free(alloc->user, block);
+        arena->held -= sizeof(*block) + block->room;
+        arena->alloc->free(arena->alloc->user, block);
         block = older;
     }
 }
 
 void hf_arena_fini(struct hf_arena *arena)
 {
-    free_blocks(arena->alloc, arena->blocks);
+    free_blocks(arena, arena->blocks);
     arena->blocks = NULL;
     arena->used = 0;
+    arena->taken = 0;
 }
 
 void hf_arena_reset(struct hf_arena *arena)
 {
     if (arena->blocks) {
-        free_blocks(arena->alloc, arena->blocks->older);
+        free_blocks(arena, arena->blocks->older);
         arena->blocks->older = NULL;
     }
     arena->used = 0;
+    arena->taken = 0;
 }
 
-static struct hf_arena_block *new_block(const struct hf_alloc *alloc, size_t room)
+static struct hf_arena_block *new_block(struct hf_arena *arena, size_t room)
 {
     if (room > SIZE_MAX - sizeof(struct hf_arena_block))
         return NULL;
-    struct hf_arena_block *block = alloc->realloc(alloc->user, NULL,
-                                                  sizeof(*block) + room);
+    struct hf_arena_block *block = arena->alloc->realloc(arena->alloc->user, NULL,
+                                                         sizeof(*block) + room);
     if (block) {
         block->older = NULL;
         block->room = room;
+        arena->held += sizeof(*block) + room;
     }
     return block;
 }
@@ -62,13 +72,15 @@ static struct hf_arena_block *new_block(const struct hf_alloc *alloc, size_t roo
 /* Each block is twice the one before, so that a big decode costs few allocations. */
 static size_t next_room(const struct hf_arena *arena)
 {
-    size_t room = arena->blocks ? arena->blocks->room * 2 : FIRST_BLOCK_BYTES;
-    return room < LARGEST_BLOCK_BYTES ? room : LARGEST_BLOCK_BYTES;
+    size_t first = arena->first ? arena->first : FIRST_BLOCK_BYTES;
+    size_t largest = arena->largest ? arena->largest : LARGEST_BLOCK_BYTES;
+    size_t room = arena->blocks ? arena->blocks->room * 2 : first;
+    return room < largest ? room : largest;
 }
 
 static void *take_own_block(struct hf_arena *arena, size_t bytes)
 {
-    struct hf_arena_block *block = new_block(arena->alloc, bytes);
+    struct hf_arena_block *block = new_block(arena, bytes);
     if (!block)
         return NULL;
     if (arena->blocks) {
@@ -88,7 +100,7 @@ static void *take_raw(struct hf_arena *arena, size_t bytes)
         size_t room = next_room(arena);
         if (bytes > room / 4)
             return take_own_block(arena, bytes);
-        block = new_block(arena->alloc, room);
+        block = new_block(arena, room);
         if (!block)
             return NULL;
         block->older = arena->blocks;
@@ -107,8 +119,10 @@ void *hf_arena_take(struct hf_arena *arena, size_t bytes)
         return NULL;
     size_t rounded = (bytes + align - 1) / align * align;
     void *at = take_raw(arena, rounded ? rounded : align);
-    if (at)
+    if (at) {
         memset(at, 0, rounded); /* a block kept by hf_arena_reset is full of old data */
+        arena->taken += rounded ? rounded : align;
+    }
     return at;
 }
 

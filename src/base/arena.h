@@ -10,10 +10,18 @@ struct hf_arena {
     const struct hf_alloc *alloc;
     struct hf_arena_block *blocks; /* newest first */
     size_t used;                   /* of the newest block */
+    size_t first;                  /* bytes of the first block; 0: 4096 */
+    size_t largest;                /* bytes of the largest shared block; 0: 65536 */
+    size_t held;                   /* bytes of all blocks */
+    size_t taken;                  /* bytes given out since the last reset */
 };
 
 void hf_arena_init(struct hf_arena *arena, const struct hf_alloc *alloc);
-void hf_arena_fini(struct hf_arena *arena);
+/* For many small arenas: shared blocks of `first` up to `largest` bytes, so that little
+ * is held beyond what was taken. */
+void hf_arena_init_small(struct hf_arena *arena, const struct hf_alloc *alloc,
+                         size_t first, size_t largest);
+void hf_arena_fini(struct hf_arena *arena); /* it may be used again, empty */
 
 /* Forget everything but keep one block for reuse. */
 void hf_arena_reset(struct hf_arena *arena);
