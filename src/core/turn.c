@@ -27,11 +27,12 @@ int hf_turn_alloc(const struct hf_setup *setup, const char *session_id,
     hf_arena_init_small(&turn->keep, alloc, KEEP_FIRST, KEEP_LARGEST);
     for (size_t i = 0; i < 2; i++)
         hf_arena_init_small(&turn->step[i], alloc, STEP_FIRST, STEP_LARGEST);
+    hf_arena_init_small(&turn->extra, alloc, STEP_FIRST, STEP_LARGEST);
     hf_buf_init(&turn->json, alloc, (size_t)HF_MAX_TURN_SAVE_BYTES);
     turn->session_id = hf_arena_text(&turn->keep, session_id);
     turn->turn_id = hf_arena_text(&turn->keep, turn_id);
     turn->now.next_id = 1;
-    if (!turn->session_id || !turn->turn_id) {
+    if ((session_id && !turn->session_id) || (turn_id && !turn->turn_id)) {
         hf_turn_free(turn);
         return hf_fail_plain(err, HF_ENOMEM);
     }
@@ -46,6 +47,7 @@ void hf_turn_free(struct hf_turn *turn)
     hf_arena_fini(&turn->keep);
     hf_arena_fini(&turn->step[0]);
     hf_arena_fini(&turn->step[1]);
+    hf_arena_fini(&turn->extra);
     hf_buf_fini(&turn->json);
     turn->alloc->free(turn->alloc->user, turn->now.own);
     turn->alloc->free(turn->alloc->user, turn);

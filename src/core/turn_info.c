@@ -320,7 +320,7 @@ size_t hf_turn_bytes(const struct hf_turn *turn, size_t *ret_record_bytes)
     if (ret_record_bytes)
         *ret_record_bytes = turn->keep.taken + array;
     return sizeof(*turn) + array + turn->keep.held + turn->step[0].held +
-           turn->step[1].held + turn->json.room;
+           turn->step[1].held + turn->extra.held + turn->json.room;
 }
 
 size_t hf_part_weight(const struct hf_part *part)

@@ -101,6 +101,7 @@ struct hf_turn {
     uint8_t live;   /* which of `step` holds the body's short-lived parts */
     struct hf_arena keep;
     struct hf_arena step[2];
+    struct hf_arena extra; /* of a restored turn: what an export brought, tool names */
     struct hf_buf json;
 };
 
@@ -231,7 +232,7 @@ HF_MUST_USE int hf_turn_deliver(struct hf_move *move, const struct hf_delivery *
                                 struct hf_err *err);
 bool hf_delivery_empty(const struct hf_delivery *delivery);
 
-/* A handle without records, for hf_turn_new and hf_turn_restore. */
+/* A handle without records, for hf_turn_new and hf_turn_restore; the ids may be NULL. */
 HF_MUST_USE int hf_turn_alloc(const struct hf_setup *setup, const char *session_id,
                               const char *turn_id, struct hf_turn **ret_turn,
                               struct hf_err *err);
@@ -242,5 +243,7 @@ HF_MUST_USE int hf_turn_room_for_own(struct hf_turn *turn, size_t count);
 HF_MUST_USE int hf_tool_names(struct hf_arena *arena, struct hf_span tools,
                               struct hf_span *ret_names, struct hf_err *err);
 HF_MUST_USE int hf_record_check(const struct hf_record *record, struct hf_err *err);
+/* What the tables cannot say of a result; its value is not looked into. */
+HF_MUST_USE int hf_result_check(const struct hf_tool_result *result, struct hf_err *err);
 
 #endif

@@ -140,7 +140,7 @@ static int block_of(struct hf_render *render, enum hf_role role,
         *ret_shown = ret_block->replay.len > 0;
         return 0;
     case HF_PART_ATTACHMENT:
-        *ret_shown = role == HF_ROLE_USER;
+        *ret_shown = role == HF_ROLE_USER && part->attachment;
         *ret_block = (struct hf_block){ .kind = HF_BLOCK_ATTACHMENT,
                                         .call_id = part->call_id };
         return *ret_shown

@@ -27,7 +27,10 @@ enum hf_member_type {
     HF_M_REFS    /* pointer to an array of pointers to structs, and a count */
 };
 
-enum { HF_M_REQUIRED = 1 };
+enum {
+    HF_M_REQUIRED = 1,
+    HF_M_KEEP = 2 /* lives as long as the turn; else until the next response */
+};
 
 struct hf_words {
     const char *const *words;

@@ -41,8 +41,7 @@ static int check_parts(const struct hf_tool_result *result, struct hf_err *err)
     return 0;
 }
 
-static int check_result(struct hf_arena *arena, const struct hf_tool_result *result,
-                        struct hf_err *err)
+int hf_result_check(const struct hf_tool_result *result, struct hf_err *err)
 {
     if (result->part_count > 0 && !result->parts)
         return hf_fail(err, HF_EINVAL, "parts", "parts are missing");
@@ -52,8 +51,7 @@ static int check_result(struct hf_arena *arena, const struct hf_tool_result *res
         (result->value.len > 0 || result->control != HF_CONTROL_NONE))
         return hf_fail(err, HF_EINVAL, "outcome",
                        "only a success has a value or a control");
-    int rc = check_parts(result, err);
-    return rc ? rc : hf_value_check(arena, result->value, err);
+    return check_parts(result, err);
 }
 
 static int take_result(struct hf_turn *turn, const struct hf_tool_call *call,
@@ -68,7 +66,9 @@ static int take_result(struct hf_turn *turn, const struct hf_tool_call *call,
     named.tool = call->tool;
     int rc = hf_copy(arena, &hf_s_tool_result, HF_COPY_STRICT, &named, copy, err);
     if (rc == 0)
-        rc = check_result(arena, copy, err);
+        rc = hf_result_check(copy, err);
+    if (rc == 0)
+        rc = hf_value_check(arena, copy->value, err);
     if (rc == 0)
         *ret_result = copy;
     return rc;
