@@ -3,7 +3,8 @@
  * They are plain data. What a host passes in is borrowed until the call returns; what the
  * machine hands out is borrowed from the machine, for as long as the call says. In a
  * struct hf_span of text or JSON the bytes need not end in a NUL when passed in; what the
- * machine hands out does, but for blobs and records that a host lends. Enums begin at 0, which is what a zeroed struct means.
+ * machine hands out does, but for blobs and records that a host lends. Enums begin at 0,
+ * which is what a zeroed struct means.
  */
 #ifndef HOLDFAST_TURN_TYPES_H
 #define HOLDFAST_TURN_TYPES_H

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/json_scan.h"
 #include "base/text.h"
 
 void hf_walk_begin(struct hf_walk *walk, struct hf_span text)
@@ -94,86 +95,17 @@ struct hf_span hf_walk_key(struct hf_walk *walk)
     return key;
 }
 
-static unsigned hex_at(const char *at)
-{
-    unsigned code = 0;
-    for (int i = 0; i < 4; i++) {
-        unsigned char c = (unsigned char)at[i];
-        unsigned digit = c <= '9' ? c - 48u : (c | 32u) - 87u; /* '0', and 'a' - 10 */
-        code = code << 4 | (digit & 15);
-    }
-    return code;
-}
-
-static size_t put_utf8(char *out, unsigned code)
-{
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        out[0] = (char)(0xc0 | code >> 6);
-        out[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        out[0] = (char)(0xe0 | code >> 12);
-        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | code >> 18);
-    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
-/* After "\u": the character, of one escape or two. Returns the bytes read. */
-static size_t read_unicode(const char *at, size_t left, unsigned *ret_code)
-{
-    *ret_code = 0xfffd;
-    if (left < 4)
-        return left;
-    unsigned code = hex_at(at);
-    if (code >= 0xd800 && code < 0xdc00 && left >= 10 && at[4] == '\\' && at[5] == 'u') {
-        *ret_code = 0x10000 + ((code & 0x3ff) << 10 | (hex_at(at + 6) & 0x3ff));
-        return 10;
-    }
-    if (code < 0xd800 || code > 0xdfff)
-        *ret_code = code;
-    return 4;
-}
-
 int hf_walk_text(struct hf_arena *arena, struct hf_span raw, struct hf_span *ret_text)
 {
-    static const char from[] = "bfnrt";
-    static const char to[] = "\b\f\n\r\t";
     const char *at = raw.at;
     if (raw.len < 2 || at[0] != '"')
         return HF_EINVAL;
-    char *out = hf_arena_take(arena, raw.len + 1); /* no escape says more than it takes */
+    char *out = hf_arena_take(arena, raw.len);
     if (!out)
         return HF_ENOMEM;
-    size_t used = 0;
-    size_t end = raw.len - 1;
-    for (size_t i = 1; i < end; i++) {
-        if (at[i] != '\\' || i + 1 == end) {
-            out[used++] = at[i];
-            continue;
-        }
-        char kind = at[++i];
-        const char *known = kind ? strchr(from, kind) : NULL;
-        if (kind == 'u') {
-            unsigned code = 0;
-            i += read_unicode(at + i + 1, end - i - 1, &code);
-            used += put_utf8(out + used, code);
-        } else {
-            out[used++] = known ? to[known - from] : kind;
-        }
-    }
-    out[used] = '\0';
-    *ret_text = (struct hf_span){ out, used };
+    size_t len = hf_json_unescape(at + 1, raw.len - 2, out);
+    out[len] = '\0';
+    *ret_text = (struct hf_span){ out, len };
     return 0;
 }
 

@@ -203,7 +203,7 @@ static int read_list(struct hf_arena *arena, const struct hf_member *member,
     if (!items)
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; hf_walk_more(&walk); i++) {
-        int rc = hf_json_read(arena, member->of, hf_walk_value(&walk),
+        int rc = hf_json_take(arena, member->of, hf_walk_value(&walk),
                               items + i * member->of->size, err);
         if (rc)
             return rc;
@@ -219,7 +219,7 @@ static int read_ref(struct hf_arena *arena, const struct hf_member *member,
     void *inner = hf_arena_take(arena, member->of->size);
     if (!inner)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_json_read(arena, member->of, raw, inner, err);
+    int rc = hf_json_take(arena, member->of, raw, inner, err);
     if (rc == 0)
         memcpy((char *)to + member->offset, &inner, sizeof(inner));
     return rc;
@@ -244,7 +244,7 @@ static int read_member(struct hf_arena *arena, const struct hf_member *member,
     case HF_M_JSON: return read_text(arena, member, raw, to, err);
     case HF_M_HASH: return read_hash(member, raw, to, err);
     case HF_M_STRUCT:
-        return hf_json_read(arena, member->of, raw, (char *)to + member->offset, err);
+        return hf_json_take(arena, member->of, raw, (char *)to + member->offset, err);
     case HF_M_REF: return read_ref(arena, member, raw, to, err);
     case HF_M_LIST: return read_list(arena, member, raw, to, err);
     case HF_M_REFS: break;
@@ -252,7 +252,7 @@ static int read_member(struct hf_arena *arena, const struct hf_member *member,
     return wrong(err, member);
 }
 
-int hf_json_read(struct hf_arena *arena, const struct hf_schema *schema,
+int hf_json_take(struct hf_arena *arena, const struct hf_schema *schema,
                  struct hf_span text, void *ret_to, struct hf_err *err)
 {
     struct hf_walk walk;

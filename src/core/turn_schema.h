@@ -126,7 +126,7 @@ bool hf_text_clean(const void *bytes, size_t len);
 HF_MUST_USE int hf_text_repair(struct hf_arena *arena, struct hf_span text, size_t max,
                                struct hf_span *ret_text);
 
-/* 0 when the text is one JSON value within bounds; no parser runs for plain ones. */
+/* 0 when the text is one JSON value within bounds. */
 HF_MUST_USE int hf_text_json(struct hf_span text, size_t max, const char *field,
                              struct hf_err *err);
 

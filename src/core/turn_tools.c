@@ -254,8 +254,7 @@ static int judge_call(struct hf_move *move, struct hf_tool_call *call, size_t nu
         if (rc == HF_ENOMEM)
             return hf_fail_plain(err, HF_ENOMEM);
         failure.code = "invalid_arguments";
-        failure.message = hf_text_of(
-            "the arguments are not valid JSON; the tool was not run");
+        failure.message = hf_span_of(hf_arena_text(move->arena, why.message));
     }
     return answer_at_birth(move, call, &failure, err);
 }

@@ -7,7 +7,6 @@
 
 #include "base/err.h"
 #include "base/json.h"
-#include "base/json_scan.h"
 #include "base/text.h"
 #include "core/turn_schema.h"
 
@@ -104,8 +103,6 @@ int hf_text_repair(struct hf_arena *arena, struct hf_span text, size_t max,
 
 int hf_text_json(struct hf_span text, size_t max, const char *field, struct hf_err *err)
 {
-    if (text.len <= max && hf_json_plain(text))
-        return 0;
     return hf_json_check(text, max, field, err);
 }
 

@@ -146,8 +146,8 @@ static int put_effect(struct hf_json_out *out, const struct hf_turn *turn,
     return hf_fail_plain(err, HF_EINTERNAL);
 }
 
-static int write_effect(struct hf_turn *turn, const struct hf_effect *effect,
-                        struct hf_err *err)
+int hf_turn_write_effect(struct hf_turn *turn, const struct hf_effect *effect,
+                         struct hf_err *err)
 {
     struct hf_arena scratch;
     struct hf_json_out out = { .scratch = &scratch };
@@ -192,7 +192,7 @@ int hf_turn_poll_json(struct hf_turn *turn, const char **ret_json, struct hf_err
         *ret_json = NULL;
         return 0;
     }
-    rc = write_effect(turn, &effect, err);
+    rc = hf_turn_write_effect(turn, &effect, err);
     if (rc)
         take_back(turn, &effect);
     else
@@ -367,7 +367,7 @@ int hf_turn_respond_json(struct hf_turn *turn, struct hf_span json, struct hf_er
     if (rc)
         return rc;
     hf_arena_init(&arena, turn->alloc);
-    rc = hf_json_read(&arena, &s_said, json, &said, err);
+    rc = hf_json_take(&arena, &s_said, json, &said, err);
     if (rc == 0 && said.response == UINT32_MAX)
         rc = missing(err, "response");
     if (rc == 0)
