@@ -254,7 +254,10 @@ static int judge_call(struct hf_move *move, struct hf_tool_call *call, size_t nu
         if (rc == HF_ENOMEM)
             return hf_fail_plain(err, HF_ENOMEM);
         failure.code = "invalid_arguments";
-        failure.message = hf_span_of(hf_arena_text(move->arena, why.message));
+        const char *said = hf_arena_text(move->arena, why.message);
+        if (!said)
+            return hf_fail_plain(err, HF_ENOMEM);
+        failure.message = hf_span_of(said);
     }
     return answer_at_birth(move, call, &failure, err);
 }

@@ -56,20 +56,20 @@ struct hf_protocol {
 
 /* Looking in. The turn is as it was before the move, but records include what the move
  * appended. */
-const struct hf_turn *hf_move_turn(const struct hf_move *move);
-uint64_t hf_move_record_count(const struct hf_move *move);
-const struct hf_record *hf_move_record(const struct hf_move *move, uint64_t i);
-uint64_t hf_move_iteration(const struct hf_move *move);
-int64_t hf_move_turn_budget(const struct hf_move *move);
-bool hf_move_grace_used(const struct hf_move *move);
+HF_API const struct hf_turn *hf_move_turn(const struct hf_move *move);
+HF_API uint64_t hf_move_record_count(const struct hf_move *move);
+HF_API const struct hf_record *hf_move_record(const struct hf_move *move, uint64_t i);
+HF_API uint64_t hf_move_iteration(const struct hf_move *move);
+HF_API int64_t hf_move_turn_budget(const struct hf_move *move);
+HF_API bool hf_move_grace_used(const struct hf_move *move);
 
 /* True once `iteration` iterations from the turn's offset have used up the budget. */
-bool hf_move_limit_reached(const struct hf_move *move);
+HF_API bool hf_move_limit_reached(const struct hf_move *move);
 
 /* Memory until the move ends, NUL-terminated or zeroed; NULL when out of memory. `id`
  * makes a message id "<turn>.<iteration>.<purpose>" for this turn and iteration. */
-void *hf_move_take(struct hf_move *move, size_t bytes);
-const char *hf_move_id(struct hf_move *move, const char *purpose);
+HF_API void *hf_move_take(struct hf_move *move, size_t bytes);
+HF_API const char *hf_move_id(struct hf_move *move, const char *purpose);
 
 /* Acts that may be repeated. All copy what they are given. HF_ENOMEM, HF_EINVAL for data
  * that is not well formed, HF_EPROTOCOL after a start or finish.
@@ -78,16 +78,18 @@ const char *hf_move_id(struct hf_move *move, const char *purpose);
  *   progress   forgets the stalls
  *   grace      if the limit is reached and grace was not given yet: appends the note that
  *              tells the model so, and gives it                                           */
-HF_MUST_USE int hf_act_emit(struct hf_move *move, const struct hf_emit *emit,
-                            struct hf_err *err);
-HF_MUST_USE int hf_act_message(struct hf_move *move, const struct hf_message *message,
-                               struct hf_err *err);
-HF_MUST_USE int hf_act_event(struct hf_move *move, const char *name, struct hf_span json,
-                             struct hf_err *err);
-HF_MUST_USE int hf_act_advance(struct hf_move *move, struct hf_err *err);
-HF_MUST_USE int hf_act_stall(struct hf_move *move, bool *ret_spent, struct hf_err *err);
-HF_MUST_USE int hf_act_progress(struct hf_move *move, struct hf_err *err);
-HF_MUST_USE int hf_act_grace(struct hf_move *move, struct hf_err *err);
+HF_API HF_MUST_USE int hf_act_emit(struct hf_move *move, const struct hf_emit *emit,
+                                   struct hf_err *err);
+HF_API HF_MUST_USE int hf_act_message(struct hf_move *move,
+                                      const struct hf_message *message,
+                                      struct hf_err *err);
+HF_API HF_MUST_USE int hf_act_event(struct hf_move *move, const char *name,
+                                    struct hf_span json, struct hf_err *err);
+HF_API HF_MUST_USE int hf_act_advance(struct hf_move *move, struct hf_err *err);
+HF_API HF_MUST_USE int hf_act_stall(struct hf_move *move, bool *ret_spent,
+                                    struct hf_err *err);
+HF_API HF_MUST_USE int hf_act_progress(struct hf_move *move, struct hf_err *err);
+HF_API HF_MUST_USE int hf_act_grace(struct hf_move *move, struct hf_err *err);
 
 /* A cell to run. */
 struct hf_exec_start {
@@ -101,29 +103,34 @@ struct hf_exec_start {
  *   start_tools   calls with bad ids or arguments are repaired or born answered; if all are
  *                 answered, tools_done follows at once and no effect goes out
  *   checkpoint    on_empty NULL: then another iteration; else the turn ends with it        */
-HF_MUST_USE int hf_act_start_llm(struct hf_move *move, bool use_tools,
-                                 const struct hf_driver_state *driver,
-                                 struct hf_err *err);
-HF_MUST_USE int hf_act_start_tools(struct hf_move *move, const struct hf_tool_call *calls,
-                                   size_t count, struct hf_err *err);
-HF_MUST_USE int hf_act_start_exec(struct hf_move *move, const struct hf_exec_start *start,
-                                  struct hf_err *err);
-HF_MUST_USE int hf_act_checkpoint(struct hf_move *move, enum hf_checkpoint_kind kind,
-                                  const struct hf_outcome *on_empty, struct hf_err *err);
-HF_MUST_USE int hf_act_finish(struct hf_move *move, const struct hf_outcome *outcome,
-                              struct hf_err *err);
+HF_API HF_MUST_USE int hf_act_start_llm(struct hf_move *move, bool use_tools,
+                                        const struct hf_driver_state *driver,
+                                        struct hf_err *err);
+HF_API HF_MUST_USE int hf_act_start_tools(struct hf_move *move,
+                                          const struct hf_tool_call *calls, size_t count,
+                                          struct hf_err *err);
+HF_API HF_MUST_USE int hf_act_start_exec(struct hf_move *move,
+                                         const struct hf_exec_start *start,
+                                         struct hf_err *err);
+HF_API HF_MUST_USE int hf_act_checkpoint(struct hf_move *move,
+                                         enum hf_checkpoint_kind kind,
+                                         const struct hf_outcome *on_empty,
+                                         struct hf_err *err);
+HF_API HF_MUST_USE int hf_act_finish(struct hf_move *move,
+                                     const struct hf_outcome *outcome,
+                                     struct hf_err *err);
 
 /* The calls of a reply, with ids that are unique in the turn and not empty: what
  * start_tools will use, for the message that records them. The array is the move's. */
-HF_MUST_USE int hf_move_calls(struct hf_move *move,
-                              const struct hf_llm_response *response,
-                              struct hf_tool_call **ret_calls, size_t *ret_count,
-                              struct hf_err *err);
+HF_API HF_MUST_USE int hf_move_calls(struct hf_move *move,
+                                     const struct hf_llm_response *response,
+                                     struct hf_tool_call **ret_calls, size_t *ret_count,
+                                     struct hf_err *err);
 
 /* What the model is to see of one answered call: text and attachment parts, in order. */
-HF_MUST_USE int hf_move_view(struct hf_move *move, const struct hf_tool_call *call,
-                             const struct hf_part **ret_parts, size_t *ret_count,
-                             struct hf_err *err);
+HF_API HF_MUST_USE int hf_move_view(struct hf_move *move, const struct hf_tool_call *call,
+                                    const struct hf_part **ret_parts, size_t *ret_count,
+                                    struct hf_err *err);
 
 #ifdef __cplusplus
 }

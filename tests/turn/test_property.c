@@ -1,0 +1,314 @@
+/* Whole turns with random models, tools, failures, cancels and levers, cut at every effect:
+ * effects, ids, messages, events and the final bytes are those of the uncut turn. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/fail_alloc.h"
+#include "support/unit.h"
+#include "turn/world.h"
+
+#define SEEDS 300
+#define PROCESS_SEEDS 6
+#define MEMORY_SEEDS 24
+
+struct whole {
+    char *log;
+    char *end;
+    size_t end_len;
+    size_t effects;
+};
+
+static void keep_whole(struct world *world, struct whole *ret_whole)
+{
+    ret_whole->log = strdup(hf_buf_str(&world->log));
+    ret_whole->end = malloc(world->end.len);
+    memcpy(ret_whole->end, world->end.at, world->end.len);
+    ret_whole->end_len = world->end.len;
+    ret_whole->effects = world->effects;
+}
+
+static void drop_whole(struct whole *whole)
+{
+    free(whole->log);
+    free(whole->end);
+}
+
+static void run_whole(uint64_t seed, struct whole *ret_whole)
+{
+    static struct world world;
+    world_open(&world, seed, hf_alloc_system());
+    assert_int_equal(world_begin(&world), 0);
+    assert_int_equal(world_run(&world, WORLD_WHOLE, 0, 1), 0);
+    keep_whole(&world, ret_whole);
+    world_close(&world);
+}
+
+static void check_against(const struct world *world, const struct whole *whole)
+{
+    assert_string_equal(hf_buf_str(&world->log), whole->log);
+    assert_int_equal(world->end.len, whole->end_len);
+    assert_memory_equal(world->end.at, whole->end, whole->end_len);
+}
+
+static void run_cut(uint64_t seed, enum world_cut cut, size_t at,
+                    const struct whole *whole)
+{
+    static struct world world;
+    world_open(&world, seed, hf_alloc_system());
+    assert_int_equal(world_begin(&world), 0);
+    assert_int_equal(world_run(&world, cut, at, 1), 0);
+    check_against(&world, whole);
+    world_close(&world);
+}
+
+static void a_turn_cut_at_any_effect_comes_out_the_same(void **state)
+{
+    (void)state;
+    size_t effects = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct whole whole;
+        run_whole(seed, &whole);
+        effects += whole.effects;
+        for (size_t at = 1; at <= whole.effects; at++) {
+            run_cut(seed, WORLD_CUT_POLLED, at, &whole);
+            run_cut(seed, WORLD_CUT_ANSWERED, at, &whole);
+            run_cut(seed, WORLD_CUT_PARTLY, at, &whole);
+        }
+        drop_whole(&whole);
+    }
+    assert_true(effects > SEEDS * 10); /* they were turns and not just ends */
+}
+
+static void a_turn_cut_at_every_effect_comes_out_the_same(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct whole whole;
+        run_whole(seed, &whole);
+        run_cut(seed, WORLD_CUT_POLLED, SIZE_MAX, &whole);
+        run_cut(seed, WORLD_CUT_ANSWERED, SIZE_MAX, &whole);
+        run_cut(seed, WORLD_CUT_PARTLY, SIZE_MAX, &whole);
+        drop_whole(&whole);
+    }
+}
+
+/* Every kind of thing must have happened, or the test proves little. */
+static void the_random_turns_show_every_effect_state_and_outcome(void **state)
+{
+    (void)state;
+    static const char *const wanted[] = {
+        "\"effect\":\"sync_execution_surface\"",
+        "\"effect\":\"llm_call\"",
+        "\"effect\":\"tool_calls\"",
+        "\"effect\":\"exec_code\"",
+        "\"effect\":\"checkpoint\"",
+        "\"effect\":\"sleep\"",
+        "\"effect\":\"cancel_llm\"",
+        "\"effect\":\"log\"",
+        "\"effect\":\"progress\"",
+        "\"answered\":true",
+        "\"kind\":\"attempt_reset\"",
+        "\"kind\":\"assistant_message\"",
+        "\"kind\":\"final_value\"",
+        "\"kind\":\"tool_value\"",
+        "\"kind\":\"cancelled\"",
+        "\"kind\":\"incomplete\"",
+        "\"kind\":\"max_turns\"",
+        "\"kind\":\"no_progress\"",
+        "\"kind\":\"provider_error\"",
+        "\"kind\":\"plugin_abort\"",
+        "\"kind\":\"runtime_error\"",
+        "\"outcome\":\"unknown\"",
+    };
+    bool seen[sizeof(wanted) / sizeof(wanted[0])] = { 0 };
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct whole whole;
+        run_whole(seed, &whole);
+        for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+            seen[i] = seen[i] || strstr(whole.log, wanted[i]);
+        drop_whole(&whole);
+    }
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        if (!seen[i])
+            print_error("never seen: %s\n", wanted[i]);
+        assert_true(seen[i]);
+    }
+}
+
+/* Another process */
+
+static void write_all(int fd, const void *bytes, size_t len)
+{
+    const char *at = bytes;
+    while (len > 0) {
+        ssize_t n = write(fd, at, len);
+        assert_true(n > 0);
+        at += n;
+        len -= (size_t)n;
+    }
+}
+
+static char *read_all(int fd, size_t *ret_len)
+{
+    off_t size = lseek(fd, 0, SEEK_END);
+    char *text = malloc((size_t)size + 1);
+    assert_int_equal(pread(fd, text, (size_t)size, 0), size);
+    text[size] = '\0';
+    *ret_len = (size_t)size;
+    return text;
+}
+
+/* The child: goes on from the save on descriptor 3, writes log and final save to 4 and 5. */
+static int resume_here(uint64_t seed)
+{
+    static struct world world;
+    size_t len = 0;
+    char *save = read_all(3, &len);
+    world_open(&world, seed, hf_alloc_system());
+    world_resume(&world, (struct hf_span){ save, len });
+    assert_int_equal(world_run(&world, WORLD_WHOLE, 0, 1), 0);
+    write_all(4, world.log.at ? world.log.at : "", world.log.len);
+    write_all(5, world.end.at, world.end.len);
+    world_close(&world);
+    free(save);
+    return 0;
+}
+
+static void run_elsewhere(uint64_t seed, const int fds[3])
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)seed);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int high[3];
+        for (int i = 0; i < 3; i++)
+            high[i] = fcntl(fds[i], F_DUPFD, 20);
+        for (int i = 0; i < 3; i++)
+            dup2(high[i], 3 + i);
+        execl("/proc/self/exe", "test_turn_property", "--resume", text, (char *)NULL);
+        _exit(127);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void a_turn_cut_at_any_effect_goes_on_in_another_process(void **state)
+{
+    (void)state;
+    static struct world world;
+    for (uint64_t seed = 1; seed <= PROCESS_SEEDS; seed++) {
+        struct whole whole;
+        run_whole(seed, &whole);
+        for (size_t at = 1; at < whole.effects; at++) {
+            int fds[3];
+            struct hf_bytes save = { 0 };
+            size_t log_len = 0;
+            size_t end_len = 0;
+            for (int i = 0; i < 3; i++)
+                fds[i] = memfd_create("turn", 0);
+            world_open(&world, seed, hf_alloc_system());
+            assert_int_equal(world_begin(&world), 0);
+            world_export_at(&world, at, &save);
+            write_all(fds[0], save.at, save.len);
+            run_elsewhere(seed, fds);
+            char *log = read_all(fds[1], &log_len);
+            char *end = read_all(fds[2], &end_len);
+            assert_memory_equal(hf_buf_str(&world.log), whole.log, world.log.len);
+            if (log_len > 0) /* the whole log is what both processes saw */
+                assert_string_equal(log, whole.log + world.log.len);
+            assert_int_equal(end_len, whole.end_len);
+            assert_memory_equal(end, whole.end, end_len);
+            free(log);
+            free(end);
+            hf_bytes_free(&save);
+            world_close(&world);
+            for (int i = 0; i < 3; i++)
+                close(fds[i]);
+        }
+        drop_whole(&whole);
+    }
+}
+
+/* Memory */
+
+static void every_allocation_may_fail_once_and_the_turn_comes_out_the_same(void **state)
+{
+    (void)state;
+    static struct world world;
+    int64_t refused = 0;
+    for (uint64_t seed = 1; seed <= MEMORY_SEEDS; seed++) {
+        struct whole whole;
+        bool reached = true;
+        run_whole(seed, &whole);
+        for (int64_t fail_at = 1; reached; fail_at++) {
+            struct fail_alloc memory;
+            int rc = 0;
+            fail_alloc_init(&memory, fail_at);
+            world_open(&world, seed, &memory.alloc);
+            do
+                rc = world_begin(&world);
+            while (rc == HF_ENOMEM);
+            assert_int_equal(world_run(&world, WORLD_CUT_POLLED, SIZE_MAX, 2), 0);
+            check_against(&world, &whole);
+            refused += world.refused;
+            reached = memory.calls >= fail_at;
+            world_close(&world);
+            assert_int_equal(memory.live, 0);
+        }
+        drop_whole(&whole);
+    }
+    assert_true(refused > 1000);
+}
+
+/* No memory at all from some moment on: the call says so, and the handle can be freed. */
+static void memory_that_stays_away_is_reported_and_nothing_leaks(void **state)
+{
+    (void)state;
+    static struct world world;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct whole whole;
+        run_whole(seed, &whole);
+        for (size_t at = 1; at <= whole.effects; at++) {
+            struct fail_alloc memory;
+            struct hf_bytes save = { 0 };
+            fail_alloc_init(&memory, 0);
+            world_open(&world, seed, &memory.alloc);
+            assert_int_equal(world_begin(&world), 0);
+            world_export_at(&world, at - 1, &save);
+            hf_bytes_free(&save);
+            void *(*real)(void *, void *, size_t) = memory.alloc.realloc;
+            int rc = 0;
+            while (rc == 0 && !hf_turn_is_done(world.turn)) {
+                memory.fail_at = memory.calls + 1;
+                rc = world_run(&world, WORLD_WHOLE, 0, 1);
+            }
+            assert_true(rc == 0 || rc == HF_ENOMEM);
+            assert_true(real == memory.alloc.realloc);
+            world_close(&world);
+            assert_int_equal(memory.live, 0);
+        }
+        drop_whole(&whole);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--resume") == 0)
+        return resume_here(strtoull(argv[2], NULL, 10));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_turn_cut_at_any_effect_comes_out_the_same),
+        cmocka_unit_test(a_turn_cut_at_every_effect_comes_out_the_same),
+        cmocka_unit_test(the_random_turns_show_every_effect_state_and_outcome),
+        cmocka_unit_test(a_turn_cut_at_any_effect_goes_on_in_another_process),
+        cmocka_unit_test(every_allocation_may_fail_once_and_the_turn_comes_out_the_same),
+        cmocka_unit_test(memory_that_stays_away_is_reported_and_nothing_leaks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,555 @@
+#include "turn/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/turn_wire.h"
+#include "support/unit.h"
+#include "turn/cells.h"
+
+#define BASE_RECORDS 3
+
+static uint64_t mix(uint64_t x)
+{
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* A number below n for this seed, effect and question. */
+static uint64_t pick(const struct world *world, uint64_t id, uint64_t question,
+                     uint64_t n)
+{
+    return mix(mix(world->seed * 1000 + id) + question) % n;
+}
+
+static struct hf_span span(const char *text)
+{
+    return (struct hf_span){ text, strlen(text) };
+}
+
+static void must(int rc, const struct hf_err *err)
+{
+    if (rc)
+        print_error("%s: %s (%s)\n", hf_err_wire(rc), err->message, err->field);
+    assert_int_equal(rc, 0);
+}
+
+/* The store: records and the digest after each. */
+
+static const struct hf_record *lend(void *user, uint64_t i)
+{
+    struct world *world = user;
+    return &world->records[i];
+}
+
+static void store(struct world *world, const struct hf_record *record)
+{
+    struct hf_err err = { 0 };
+    assert_true(world->stored < 512);
+    must(hf_copy(&world->arena, &hf_s_record, HF_COPY_STRICT, record,
+                 &world->records[world->stored], &err),
+         &err);
+    must(hf_record_chain(world->digests[world->stored], record,
+                         world->digests[world->stored + 1], &err),
+         &err);
+    world->stored++;
+}
+
+static struct hf_base base_of(struct world *world, uint64_t count)
+{
+    struct hf_base base = { .id = "history", .count = count, .user = world, .get = lend };
+    memcpy(base.digest, world->digests[count], 32);
+    return base;
+}
+
+static int resolve(void *user, const uint8_t hash[32], struct hf_span *ret_blob)
+{
+    struct world *world = user;
+    for (int i = 0; i < 2; i++) {
+        const struct hf_face *face = &world->surfaces[i]->face;
+        if (memcmp(hash, face->prompt_hash, 32) == 0)
+            *ret_blob = face->prompt;
+        else if (memcmp(hash, face->tools_hash, 32) == 0)
+            *ret_blob = face->tools;
+        else
+            continue;
+        return 0;
+    }
+    return HF_EBLOB;
+}
+
+void world_open(struct world *world, uint64_t seed, const struct hf_alloc *alloc)
+{
+    struct hf_err err = { 0 };
+    memset(world, 0, sizeof(*world));
+    world->seed = seed;
+    world->alloc = alloc;
+    hf_arena_init(&world->arena, hf_alloc_system());
+    hf_buf_init(&world->log, hf_alloc_system(), 1 << 26);
+    must(hf_surface_new(NULL, span("Be brief."), span("[{\"name\":\"add\"}]"),
+                        &world->surfaces[0], &err),
+         &err);
+    must(hf_surface_new(NULL, span("Be long."),
+                        span("[{\"name\":\"add\"},{\"name\":\"sub\"}]"),
+                        &world->surfaces[1], &err),
+         &err);
+    struct hf_turn_config config = { .size = sizeof(config),
+                                     .alloc = alloc,
+                                     .protocol = seed % 3 ? hf_protocol_standard()
+                                                          : cells_protocol(),
+                                     .surface = world->surfaces[0],
+                                     .model = "m",
+                                     .route = "r",
+                                     .options = span("{\"temperature\": 0.10}"),
+                                     .turn_budget = 1 + (int64_t)pick(world, 0, 1, 6),
+                                     .no_progress_budget = 2,
+                                     .sync = pick(world, 0, 2, 2) == 1,
+                                     .trace = pick(world, 0, 3, 4) == 1 };
+    int rc = HF_ENOMEM;
+    while (rc == HF_ENOMEM)
+        rc = hf_setup_new(&config, &world->setup, &err);
+    must(rc, &err);
+    for (int i = 0; i < BASE_RECORDS; i++) {
+        struct hf_part part = { .content = span("from before") };
+        struct hf_message message = { .id = i == 0   ? "h0"
+                                            : i == 1 ? "h1"
+                                                     : "h2",
+                                      .parts = &part,
+                                      .part_count = 1 };
+        struct hf_record record = { .message = &message };
+        store(world, &record);
+    }
+}
+
+void world_close(struct world *world)
+{
+    hf_turn_free(world->turn);
+    hf_setup_free(world->setup);
+    hf_surface_free(world->surfaces[0]);
+    hf_surface_free(world->surfaces[1]);
+    hf_bytes_free(&world->end);
+    hf_buf_fini(&world->log);
+    hf_arena_fini(&world->arena);
+}
+
+int world_begin(struct world *world)
+{
+    struct hf_err err = { 0 };
+    struct hf_base base = base_of(world, BASE_RECORDS);
+    struct hf_part part = { .content = span("do it") };
+    struct hf_message message = { .id = "in", .parts = &part, .part_count = 1 };
+    struct hf_record input = { .message = &message };
+    struct hf_cause cause = { .id = "cause-1",
+                              .event_type = "timer",
+                              .text = span("tick") };
+    struct hf_turn_start start = { .size = sizeof(start),
+                                   .session_id = "session",
+                                   .turn_id = "turn",
+                                   .base = &base,
+                                   .inputs = &input,
+                                   .input_count = 1,
+                                   .causes = &cause,
+                                   .cause_count = pick(world, 0, 4, 2),
+                                   .run_offset = pick(world, 0, 5, 3) };
+    int rc = hf_turn_new(world->setup, &start, &world->turn, &err);
+    if (rc != HF_ENOMEM)
+        must(rc, &err);
+    return rc;
+}
+
+/* Answers */
+
+static int reply(struct world *world, uint64_t id, struct hf_err *err)
+{
+    static const char *const texts[] = {
+        "Done.",      "run: x = 1", "stall", "", "odd \xff bytes \xf0\x9f\x8c\xb1",
+        "run: fail()"
+    };
+    static const char *const ids[] = { "a", "a", "", "b" };
+    static const char *const args[] = { "{}", "{\"n\": 1.50}", "{oops",
+                                        "[1, \"\\u00e9\"]" };
+    struct hf_part parts[6];
+    char call_id[8];
+    size_t count = 0;
+    size_t calls = pick(world, id, 10, 5);
+    snprintf(call_id, sizeof(call_id), "c%d", (int)id);
+    parts[count++] = (struct hf_part){ .content = span(texts[pick(world, id, 11, 6)]) };
+    if (pick(world, id, 12, 3) == 0)
+        parts[count++] = (struct hf_part){ .kind = HF_PART_REASONING,
+                                           .content = span("because"),
+                                           .route = "r",
+                                           .replay = span("sig") };
+    for (size_t i = 0; i < calls; i++)
+        parts[count++ % 6] = (struct hf_part){
+            .kind = HF_PART_TOOL_CALL,
+            .call_id = pick(world, id, 20 + i, 2) ? call_id
+                                                  : ids[pick(world, id, 30 + i, 4)],
+            .tool = pick(world, id, 40 + i, 9) ? "add" : NULL,
+            .content = span(args[pick(world, id, 50 + i, 4)])
+        };
+    struct hf_llm_response response = {
+        .size = sizeof(response),
+        .parts = parts,
+        .part_count = count < 6 ? count : 6,
+        .reason = pick(world, id, 13, 12) ? HF_REASON_STOP
+                                          : (enum hf_reason)pick(world, id, 14, 8),
+        .text_streamed = pick(world, id, 15, 2) == 1,
+        .usage = { .input = (int64_t)pick(world, id, 16, 1000), .output = 7 },
+        .response_id = "resp",
+        .raw = span("raw reply"),
+    };
+    return hf_turn_llm_done(world->turn, id, &response, err);
+}
+
+static int model(struct world *world, uint64_t id, struct hf_err *err)
+{
+    if (pick(world, id, 6, 4) != 0)
+        return reply(world, id, err);
+    struct hf_llm_error error = { .size = sizeof(error),
+                                  .kind = HF_LLM_TIMEOUT,
+                                  .transient = pick(world, id, 7, 5) != 0,
+                                  .charge_safe = pick(world, id, 8, 5) != 0,
+                                  .cancelled = pick(world, id, 9, 15) == 0,
+                                  .text_streamed = id % 2 == 0,
+                                  .message = span("no answer"),
+                                  .usage = { .input = 3 } };
+    return hf_turn_llm_failed(world->turn, id, &error, err);
+}
+
+static int answer_call(struct world *world, uint64_t id, const struct hf_tool_call *call,
+                       struct hf_err *err)
+{
+    uint64_t what = mix(world->seed + id * 7 + (uint64_t)call->call_id[0]) % 8;
+    struct hf_failure failure = { .class_ = HF_FAILURE_IO,
+                                  .code = "disk",
+                                  .message = span("no space"),
+                                  .raw = span("{\"errno\": 28}") };
+    struct hf_intent intent = { .name = "note", .text = span("kept") };
+    struct hf_attachment image = { .ref = "blob" };
+    struct hf_part part = { .kind = HF_PART_ATTACHMENT, .attachment = &image };
+    struct hf_tool_result result = { .call_id = call->call_id, .duration_ms = 12 };
+    if (what == 0) {
+        result.outcome = HF_TOOL_FAILURE;
+        result.failure = &failure;
+    } else if (what == 1) {
+        result.outcome = HF_TOOL_CANCELLED;
+        result.reason = span("not now");
+    } else if (what == 2) {
+        result.parts = &part;
+        result.part_count = 1;
+    } else {
+        result.value = span(what == 3 ? "{\"$attachment\":{\"ref\":\"b\"}}"
+                                      : "\"ok\\n\"");
+        result.intents = &intent;
+        result.intent_count = what == 4;
+        if (what == 5 && world->seed % 5 == 0) {
+            result.control = HF_CONTROL_FINISH;
+            result.control_value = span("true");
+        }
+    }
+    return hf_turn_tool_results(world->turn, id, &result, 1, err);
+}
+
+/* The next open call, in an order of its own; the last one of a batch ends it. */
+static int tools(struct world *world, const struct hf_effect *effect, struct hf_err *err)
+{
+    size_t start = pick(world, effect->id, 60, effect->call_count);
+    for (size_t i = 0; i < effect->call_count; i++) {
+        const struct hf_tool_call *call =
+            &effect->calls[(start + i) % effect->call_count];
+        if (!call->answered)
+            return answer_call(world, effect->id, call, err);
+    }
+    return 0;
+}
+
+static int cell(struct world *world, uint64_t id, struct hf_err *err)
+{
+    struct hf_tool_result calls[1] = {
+        { .call_id = "1", .tool = "add", .value = span("1") }
+    };
+    struct hf_observation seen = { .text = span("printed"), .truncated = true };
+    struct hf_exec_result result = { .size = sizeof(result),
+                                     .failed = pick(world, id, 70, 6) == 0,
+                                     .calls = calls,
+                                     .call_count = 1,
+                                     .observations = &seen,
+                                     .observation_count = 1,
+                                     .duration_ms = 5 };
+    if (pick(world, id, 71, 5) == 0)
+        result.finish = span("{\"v\": 1}");
+    return hf_turn_exec_done(world->turn, id, &result, err);
+}
+
+static int checkpoint(struct world *world, uint64_t id, struct hf_err *err)
+{
+    struct hf_part part = { .content = span("and this") };
+    struct hf_message message = { .id = "committed",
+                                  .role = pick(world, id, 80, 2) ? HF_ROLE_USER
+                                                                 : HF_ROLE_SYSTEM,
+                                  .parts = &part,
+                                  .part_count = 1 };
+    struct hf_cause cause = { .id = "cause-1",
+                              .event_type = "signal",
+                              .text = span("now") };
+    struct hf_delivery delivery = { .size = sizeof(delivery),
+                                    .messages = &message,
+                                    .message_count = pick(world, id, 81, 2),
+                                    .transient = &message,
+                                    .transient_count = pick(world, id, 82, 2),
+                                    .causes = &cause,
+                                    .cause_count = pick(world, id, 83, 2) };
+    bool any = pick(world, id, 84, 3) == 0;
+    return hf_turn_checkpoint_done(world->turn, id, any ? &delivery : NULL, err);
+}
+
+static int lever(struct world *world, uint64_t id, bool *ret_pulled, struct hf_err *err)
+{
+    static const struct hf_evidence evidence = { .request_id = "req",
+                                                 .reason = "enough" };
+    static const struct hf_outcome outcome = { .kind = HF_OUTCOME_PLUGIN_ABORT };
+    uint64_t which = world->seed % 2 ? pick(world, id, 90, 30) : 99;
+    *ret_pulled = which < 3;
+    if (which == 0) {
+        int rc = hf_turn_cancel(world->turn, &evidence, err);
+        *ret_pulled = rc != HF_EANSWERED; /* cancelled before: go on answering */
+        return rc == HF_EANSWERED ? 0 : rc;
+    }
+    if (which == 1)
+        return hf_turn_fail(world->turn, "host", "told to", err);
+    return which == 2 ? hf_turn_finish(world->turn, &outcome, err) : 0;
+}
+
+/* A stored PROGRESS may become the base; the records are kept in any case. */
+static int progress(struct world *world, const struct hf_effect *effect,
+                    struct hf_err *err)
+{
+    for (uint64_t i = world->stored; i < effect->to; i++)
+        store(world, hf_turn_record(world->turn, i));
+    if (pick(world, effect->to, 95, 2) == 0)
+        return 0;
+    struct hf_base base = base_of(world, effect->to);
+    return hf_turn_rebase(world->turn, &base, err);
+}
+
+static int answer(struct world *world, const struct hf_effect *effect, struct hf_err *err)
+{
+    bool pulled = false;
+    uint64_t id = effect->id;
+    if (effect->kind == HF_EFFECT_PROGRESS)
+        return progress(world, effect, err);
+    if (id == 0 || effect->kind == HF_EFFECT_CANCEL_LLM)
+        return 0;
+    int rc = lever(world, id, &pulled, err);
+    if (rc || (pulled && hf_turn_outstanding(world->turn) != id))
+        return rc;
+    switch (effect->kind) {
+    case HF_EFFECT_SYNC:
+        return pick(world, id, 96, 12)
+                   ? hf_turn_synced(world->turn, id,
+                                    pick(world, id, 97, 2) ? world->surfaces[1] : NULL,
+                                    err)
+                   : hf_turn_sync_failed(world->turn, id, "gone", err);
+    case HF_EFFECT_LLM_CALL: return model(world, id, err);
+    case HF_EFFECT_TOOL_CALLS: return tools(world, effect, err);
+    case HF_EFFECT_EXEC_CODE: return cell(world, id, err);
+    case HF_EFFECT_CHECKPOINT: return checkpoint(world, id, err);
+    case HF_EFFECT_SLEEP:
+        rc = hf_turn_sleep_noted(world->turn, id, 1000 + (hf_ms)id, err);
+        return rc ? rc : hf_turn_sleep_over(world->turn, id, err);
+    case HF_EFFECT_NONE:
+    case HF_EFFECT_CANCEL_LLM:
+    case HF_EFFECT_LOG:
+    case HF_EFFECT_EMIT:
+    case HF_EFFECT_PROGRESS:
+    case HF_EFFECT_DONE: break;
+    }
+    return 0;
+}
+
+/* Cutting */
+
+static int restore(struct world *world, struct hf_span save, struct hf_turn **ret_turn,
+                   struct hf_err *err)
+{
+    struct hf_save_info info;
+    int rc = hf_turn_peek(save, &info, err);
+    if (rc)
+        return rc;
+    struct hf_base base = base_of(world, info.base_count);
+    struct hf_restore with = {
+        .size = sizeof(with), .base = &base, .user = world, .resolve = resolve
+    };
+    return hf_turn_restore(world->setup, save, &with, ret_turn, err);
+}
+
+/* The turn is replaced by what its save gives; on failure it is as it was. */
+static int cut_turn(struct world *world, struct hf_err *err)
+{
+    struct hf_bytes save = { 0 };
+    struct hf_bytes again = { 0 };
+    struct hf_turn *turn = NULL;
+    int rc = hf_turn_save(world->turn, &save, err);
+    if (rc == 0)
+        rc = restore(world, (struct hf_span){ save.at, save.len }, &turn, err);
+    if (rc == 0)
+        rc = hf_turn_save(turn, &again, err);
+    if (rc == 0) {
+        assert_int_equal(save.len, again.len);
+        assert_memory_equal(save.at, again.at, save.len);
+        hf_turn_free(world->turn);
+        world->turn = turn;
+    } else {
+        hf_turn_free(turn);
+    }
+    hf_bytes_free(&again);
+    hf_bytes_free(&save);
+    return rc;
+}
+
+static bool comes_again(const struct hf_effect *effect)
+{
+    return effect->kind == HF_EFFECT_DONE ||
+           (effect->id > 0 && effect->kind != HF_EFFECT_CANCEL_LLM);
+}
+
+/* Whether to do it again. */
+static bool again(struct world *world, int rc, const struct hf_err *err,
+                  int64_t *patience)
+{
+    if (rc != HF_ENOMEM) {
+        must(rc, err);
+        return false;
+    }
+    world->refused++;
+    return --*patience > 0;
+}
+
+#define PATIENTLY(call)                                                                  \
+    do                                                                                   \
+        rc = (call);                                                                     \
+    while (again(world, rc, &err, &patience));                                           \
+    if (rc)                                                                              \
+    return rc
+
+static int cut_and_poll(struct world *world, struct hf_effect *effect, int64_t patience)
+{
+    struct hf_err err = { 0 };
+    int rc = 0;
+    bool same = comes_again(effect);
+    uint64_t id = effect->id;
+    PATIENTLY(cut_turn(world, &err));
+    if (!same)
+        return 0;
+    PATIENTLY(hf_turn_poll(world->turn, effect, &err));
+    assert_int_equal(effect->id, id);
+    return 0;
+}
+
+static int write_line(struct world *world, const struct hf_effect *effect,
+                      int64_t patience)
+{
+    struct hf_err err = { 0 };
+    int rc = 0;
+    PATIENTLY(hf_turn_write_effect(world->turn, effect, &err));
+    hf_buf_text(&world->log, hf_buf_str(&world->turn->json));
+    hf_buf_char(&world->log, '\n');
+    return 0;
+}
+
+/* The line of an effect that came again must be the last line of the log. */
+static void check_same_line(struct world *world, const struct hf_effect *effect)
+{
+    struct hf_err err = { 0 };
+    int rc = hf_turn_write_effect(world->turn, effect, &err);
+    if (rc == HF_ENOMEM)
+        rc = hf_turn_write_effect(world->turn, effect, &err);
+    must(rc, &err);
+    const char *line = hf_buf_str(&world->turn->json);
+    size_t len = strlen(line);
+    assert_true(world->log.len > len);
+    assert_memory_equal(world->log.at + world->log.len - 1 - len, line, len);
+}
+
+static int handle(struct world *world, struct hf_effect *effect, bool partly,
+                  int64_t patience)
+{
+    struct hf_err err = { 0 };
+    int rc = 0;
+    uint64_t id = effect->id;
+    bool batch = effect->kind == HF_EFFECT_TOOL_CALLS;
+    PATIENTLY(answer(world, effect, &err));
+    while (batch && hf_turn_outstanding(world->turn) == id) {
+        if (partly) {
+            rc = cut_and_poll(world, effect, patience);
+            if (rc)
+                return rc;
+        }
+        PATIENTLY(tools(world, effect, &err));
+    }
+    return 0;
+}
+
+int world_run(struct world *world, enum world_cut cut, size_t at, int64_t patience)
+{
+    struct hf_err err = { 0 };
+    struct hf_effect effect = { 0 };
+    int rc = 0;
+    while (!hf_turn_is_done(world->turn)) {
+        assert_true(world->effects < 2000); /* every such turn ends */
+        PATIENTLY(hf_turn_poll(world->turn, &effect, &err));
+        assert_int_not_equal(effect.kind, HF_EFFECT_NONE);
+        bool here = ++world->effects == at || at == SIZE_MAX;
+        rc = write_line(world, &effect, patience);
+        if (rc == 0 && here && cut == WORLD_CUT_POLLED) {
+            rc = cut_and_poll(world, &effect, patience);
+            if (rc == 0 && comes_again(&effect))
+                check_same_line(world, &effect);
+        }
+        if (rc)
+            return rc;
+        rc = handle(world, &effect, here && cut == WORLD_CUT_PARTLY, patience);
+        if (rc)
+            return rc;
+        if (here && cut == WORLD_CUT_ANSWERED) {
+            effect.kind = HF_EFFECT_NONE;
+            effect.id = 0;
+            bool done = hf_turn_is_done(world->turn);
+            rc = cut_and_poll(world, &effect, patience);
+            if (rc == 0 && done) {
+                PATIENTLY(hf_turn_poll(world->turn, &effect, &err));
+            }
+            if (rc)
+                return rc;
+        }
+    }
+    PATIENTLY(hf_turn_save(world->turn, &world->end, &err));
+    return 0;
+}
+
+/* Other processes */
+
+void world_export_at(struct world *world, size_t at, struct hf_bytes *ret_save)
+{
+    struct hf_err err = { 0 };
+    struct hf_effect effect = { 0 };
+    while (world->effects < at) {
+        must(hf_turn_poll(world->turn, &effect, &err), &err);
+        world->effects++;
+        assert_int_equal(write_line(world, &effect, 1), 0);
+        assert_int_equal(handle(world, &effect, false, 1), 0);
+    }
+    must(hf_turn_export(world->turn, ret_save, &err), &err);
+}
+
+void world_resume(struct world *world, struct hf_span save)
+{
+    struct hf_err err = { 0 };
+    must(hf_turn_restore(world->setup, save, NULL, &world->turn, &err), &err);
+    world->stored = 0;
+    for (uint64_t i = 0; i < hf_turn_base_count(world->turn); i++)
+        store(world, hf_turn_record(world->turn, i));
+}

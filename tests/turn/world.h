@@ -1,0 +1,49 @@
+/* A random host: for a seed, everything it ever does is a function of the seed and of the
+ * effect it sees. So a turn that is cut and restored at any point must come out the same.
+ */
+#ifndef TESTS_TURN_WORLD_H
+#define TESTS_TURN_WORLD_H
+
+#include <holdfast/turn.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+enum world_cut {
+    WORLD_WHOLE,
+    WORLD_CUT_POLLED,   /* after the n-th effect was polled */
+    WORLD_CUT_ANSWERED, /* after it was answered */
+    WORLD_CUT_PARTLY    /* within the answers to a batch of tools */
+};
+
+struct world {
+    uint64_t seed;
+    const struct hf_alloc
+        *alloc; /* of the turn; the world's own memory is the system's */
+    struct hf_arena arena;
+    struct hf_surface *surfaces[2];
+    struct hf_setup *setup;
+    struct hf_record records[512]; /* what is stored */
+    uint8_t digests[513][32];
+    uint64_t stored;
+    struct hf_turn *turn;
+    struct hf_buf log;
+    size_t effects;
+    struct hf_bytes end; /* the save of the finished turn */
+    int64_t refused;     /* calls that ran out of memory and were made again */
+};
+
+void world_open(struct world *world, uint64_t seed, const struct hf_alloc *alloc);
+void world_close(struct world *world);
+
+/* Begins the turn; 0 or HF_ENOMEM. */
+int world_begin(struct world *world);
+/* Goes on until the turn is done, with one cut. Nothing but HF_ENOMEM may go wrong, and it
+ * is answered by doing the same again, `patience` times in all. Returns 0, or HF_ENOMEM. */
+int world_run(struct world *world, enum world_cut cut, size_t at, int64_t patience);
+/* The turn as an export after `at` effects, for another process. */
+void world_export_at(struct world *world, size_t at, struct hf_bytes *ret_save);
+/* Goes on in this process from such an export. */
+void world_resume(struct world *world, struct hf_span save);
+
+#endif
