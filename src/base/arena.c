@@ -45,6 +45,14 @@ void hf_arena_fini(struct hf_arena *arena)
     arena->taken = 0;
 }
 
+void hf_arena_trim(struct hf_arena *arena, size_t keep)
+{
+    if (arena->blocks && arena->blocks->room <= keep)
+        hf_arena_reset(arena);
+    else
+        hf_arena_fini(arena);
+}
+
 void hf_arena_reset(struct hf_arena *arena)
 {
     if (arena->blocks) {
@@ -93,36 +101,47 @@ static void *take_own_block(struct hf_arena *arena, size_t bytes)
     return block->bytes;
 }
 
+/* When the newest block has no room for it. */
 static void *take_raw(struct hf_arena *arena, size_t bytes)
 {
-    struct hf_arena_block *block = arena->blocks;
-    if (!block || bytes > block->room - arena->used) {
-        size_t room = next_room(arena);
-        if (bytes > room / 4)
-            return take_own_block(arena, bytes);
-        block = new_block(arena, room);
-        if (!block)
-            return NULL;
-        block->older = arena->blocks;
-        arena->blocks = block;
-        arena->used = 0;
+    size_t room = next_room(arena);
+    if (bytes > room / 4)
+        return take_own_block(arena, bytes);
+    struct hf_arena_block *block = new_block(arena, room);
+    if (!block)
+        return NULL;
+    block->older = arena->blocks;
+    arena->blocks = block;
+    arena->used = bytes;
+    return block->bytes;
+}
+
+static inline void *take_rounded(struct hf_arena *arena, size_t bytes,
+                                 size_t *ret_rounded)
+{
+    const size_t align = alignof(max_align_t);
+    if (bytes > SIZE_MAX - align)
+        return NULL;
+    size_t rounded = bytes ? (bytes + align - 1) & ~(align - 1) : align;
+    *ret_rounded = rounded;
+    if (arena->blocks && rounded <= arena->blocks->room - arena->used) {
+        void *at = arena->blocks->bytes + arena->used;
+        arena->used += rounded;
+        arena->taken += rounded;
+        return at;
     }
-    void *at = block->bytes + arena->used;
-    arena->used += bytes;
+    void *at = take_raw(arena, rounded);
+    if (at)
+        arena->taken += rounded;
     return at;
 }
 
 void *hf_arena_take(struct hf_arena *arena, size_t bytes)
 {
-    const size_t align = alignof(max_align_t);
-    if (bytes > SIZE_MAX - align)
-        return NULL;
-    size_t rounded = (bytes + align - 1) / align * align;
-    void *at = take_raw(arena, rounded ? rounded : align);
-    if (at) {
+    size_t rounded = 0;
+    void *at = take_rounded(arena, bytes, &rounded);
+    if (at)
         memset(at, 0, rounded); /* a block kept by hf_arena_reset is full of old data */
-        arena->taken += rounded ? rounded : align;
-    }
     return at;
 }
 
@@ -136,9 +155,13 @@ void *hf_arena_array(struct hf_arena *arena, size_t count, size_t each)
 
 char *hf_arena_copy(struct hf_arena *arena, const void *bytes, size_t len)
 {
-    char *copy = len < SIZE_MAX ? hf_arena_take(arena, len + 1) : NULL;
-    if (copy && len > 0)
+    size_t rounded = 0;
+    char *copy = len < SIZE_MAX ? take_rounded(arena, len + 1, &rounded) : NULL;
+    if (!copy)
+        return NULL;
+    if (len > 0)
         memcpy(copy, bytes, len);
+    copy[len] = '\0';
     return copy;
 }
 

@@ -25,6 +25,8 @@ void hf_arena_fini(struct hf_arena *arena); /* it may be used again, empty */
 
 /* Forget everything but keep one block for reuse. */
 void hf_arena_reset(struct hf_arena *arena);
+/* As hf_arena_reset, but a block of more than `keep` bytes is not kept. */
+void hf_arena_trim(struct hf_arena *arena, size_t keep);
 
 /* Zeroed memory aligned for any type, or NULL. `bytes` may be 0. */
 void *hf_arena_take(struct hf_arena *arena, size_t bytes);

@@ -12,9 +12,9 @@
 
 /* Small enough that a waiting turn holds little it does not use. */
 #define KEEP_FIRST ((size_t)512)
-#define KEEP_LARGEST ((size_t)1024)
-#define STEP_FIRST ((size_t)512)
-#define STEP_LARGEST ((size_t)4096)
+#define KEEP_LARGEST ((size_t)512)
+#define STEP_FIRST ((size_t)1024)
+#define STEP_LARGEST ((size_t)1024)
 
 int hf_turn_alloc(const struct hf_setup *setup, const char *session_id,
                   const char *turn_id, struct hf_turn **ret_turn, struct hf_err *err)

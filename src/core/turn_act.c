@@ -263,32 +263,46 @@ int hf_act_finish(struct hf_move *move, const struct hf_outcome *outcome,
     return hf_move_end(move, copy, err);
 }
 
-/* Copies the calls, so that answers can be put into them. All of them answered: no effect,
- * no id, and the protocol hears of it when its method has returned. */
+/* The calls as the move's own, so that answers can be put into them. */
+static int own_calls(struct hf_move *move, const struct hf_tool_call *calls, size_t count,
+                     struct hf_tool_call **ret_own, struct hf_err *err)
+{
+    if (calls == move->made && count == move->made_count) {
+        *ret_own = move->made;
+        return 0;
+    }
+    struct hf_tool_call *own = hf_arena_array(move->arena, count, sizeof(*own));
+    if (!own)
+        return hf_fail_plain(err, HF_ENOMEM);
+    for (size_t i = 0; i < count; i++) {
+        int rc = hf_copy(move->arena, &hf_s_tool_call, HF_COPY_STRICT, &calls[i], &own[i],
+                         err);
+        if (rc)
+            return rc;
+        if (own[i].answered != (own[i].result != NULL))
+            return hf_fail(err, HF_EPROTOCOL, NULL, "an answered call has a result");
+    }
+    *ret_own = own;
+    return 0;
+}
+
+/* All of them answered: no effect, no id, and the protocol hears of it when its method has
+ * returned. */
 int hf_act_start_tools(struct hf_move *move, const struct hf_tool_call *calls,
                        size_t count, struct hf_err *err)
 {
     bool over = false;
+    bool open = false;
+    struct hf_tool_call *own = NULL;
     if (count == 0)
         return hf_fail(err, HF_EPROTOCOL, NULL, "a batch without calls");
-    bool open = false;
     for (size_t i = 0; i < count; i++)
         open = open || !calls[i].answered;
     int rc = open ? begin_last(move, "start_tools", &over, err)
                   : check_open(move, "start_tools", err);
+    if (rc == 0 && !over)
+        rc = own_calls(move, calls, count, &own, err);
     if (rc || over)
-        return rc;
-
-    struct hf_tool_call *own = hf_arena_array(move->arena, count, sizeof(*own));
-    if (!own)
-        return hf_fail_plain(err, HF_ENOMEM);
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = hf_copy(move->arena, &hf_s_tool_call, HF_COPY_STRICT, &calls[i], &own[i],
-                     err);
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        if (own[i].answered != (own[i].result != NULL))
-            rc = hf_fail(err, HF_EPROTOCOL, NULL, "an answered call has a result");
-    if (rc)
         return rc;
     hf_move_enter(move, HF_TURN_WAITING_TOOLS, open);
     move->next.wait.calls = own;

@@ -93,15 +93,20 @@ int hf_turn_overflowed(struct hf_move *move, const struct hf_usage *usage,
 int hf_turn_account(struct hf_move *move, const struct hf_usage *usage,
                     struct hf_err *err)
 {
-    struct hf_usage sum;
-    int rc = try_usage(move, usage, &sum, err);
+    struct hf_usage sum = move->next.usage;
+    int rc = hf_usage_add(&sum, usage, err); /* a guard saw that all of it fits */
     if (rc)
         return rc;
     move->next.usage = sum;
+    struct hf_usage *both = hf_arena_array(move->arena, 2, sizeof(*both));
+    if (!both)
+        return hf_fail_plain(err, HF_ENOMEM);
+    both[0] = *usage;
+    both[1] = sum;
     struct hf_emit emit = { .kind = HF_EMIT_TOKEN_USAGE,
-                            .usage = usage,
-                            .cumulative = &move->next.usage };
-    return hf_act_emit(move, &emit, err);
+                            .usage = &both[0],
+                            .cumulative = &both[1] };
+    return hf_move_emit(move, &emit, err);
 }
 
 static bool any_usage(const struct hf_usage *usage)

@@ -113,6 +113,9 @@ struct hf_move {
     bool ended;  /* a start or finish was seen */
     bool dirty;  /* a PROGRESS is due */
     bool settle; /* a batch was born answered: tools_done is due */
+    struct hf_tool_call
+        *made; /* what hf_move_calls gave out last: in the arena already */
+    size_t made_count;
     const struct hf_outcome
         *ending; /* set: whatever the protocol starts, end with this */
 };
@@ -172,6 +175,9 @@ void hf_move_drop(struct hf_move *move);
 
 HF_MUST_USE int hf_move_queue(struct hf_move *move, const struct hf_queued *item,
                               struct hf_err *err);
+/* An emit whose texts live in the move's arena already. */
+HF_MUST_USE int hf_move_emit(struct hf_move *move, const struct hf_emit *emit,
+                             struct hf_err *err);
 HF_MUST_USE int hf_move_error(struct hf_move *move, const struct hf_emit *emit,
                               struct hf_err *err);
 HF_MUST_USE int hf_move_log(struct hf_move *move, enum hf_log_kind kind,

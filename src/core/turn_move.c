@@ -11,11 +11,15 @@
 
 #define QUEUE_ROOM ((size_t)8)
 #define NUMBER_DIGITS 20
+/* Kept of the arena not in use, to spare a malloc a move, unless the other one is large:
+ * a waiting turn is to hold little. */
+#define STEP_KEPT ((size_t)1024)
 
 void hf_move_begin(struct hf_move *move, struct hf_turn *turn)
 {
     bool flip = turn->now.queue_count == 0;
-    *move = (struct hf_move){ .turn = turn, .next = turn->now, .flipped = flip };
+    hf_move_begin_in_place(move, turn);
+    move->flipped = flip;
     move->arena = &turn->step[flip ? !turn->live : turn->live];
     if (flip) {
         move->next.queue = NULL; /* what is left of its room is in the other arena */
@@ -25,8 +29,13 @@ void hf_move_begin(struct hf_move *move, struct hf_turn *turn)
 
 void hf_move_begin_in_place(struct hf_move *move, struct hf_turn *turn)
 {
-    *move = (struct hf_move){ .turn = turn, .next = turn->now };
+    move->turn = turn;
+    move->next = turn->now;
     move->arena = &turn->step[turn->live];
+    move->flipped = move->ended = move->dirty = move->settle = false;
+    move->made = NULL;
+    move->made_count = 0;
+    move->ending = NULL;
 }
 
 void hf_move_commit(struct hf_move *move)
@@ -37,7 +46,8 @@ void hf_move_commit(struct hf_move *move)
     turn->now = move->next;
     turn->delivered = same && turn->delivered;
     if (move->flipped) {
-        hf_arena_fini(&turn->step[turn->live]);
+        bool lean = move->arena->held <= STEP_KEPT + 64;
+        hf_arena_trim(&turn->step[turn->live], lean ? STEP_KEPT : 0);
         turn->live = !turn->live;
     }
 }
@@ -45,7 +55,7 @@ void hf_move_commit(struct hf_move *move)
 void hf_move_drop(struct hf_move *move)
 {
     if (move->flipped)
-        hf_arena_fini(move->arena);
+        hf_arena_trim(move->arena, STEP_KEPT);
 }
 
 uint64_t hf_move_next_id(struct hf_move *move)
@@ -110,18 +120,23 @@ int hf_move_queue(struct hf_move *move, const struct hf_queued *item, struct hf_
     return 0;
 }
 
-static int queue_emit(struct hf_move *move, enum hf_copy_mode mode,
-                      const struct hf_emit *emit, struct hf_err *err)
+int hf_move_emit(struct hf_move *move, const struct hf_emit *emit, struct hf_err *err)
 {
     struct hf_emit *copy = hf_arena_new(move->arena, struct hf_emit);
     if (!copy)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_copy(move->arena, &hf_s_emit, mode, emit, copy, err);
-    if (rc)
-        return rc;
+    *copy = *emit;
     copy->iteration = move->next.iteration;
     return hf_move_queue(
         move, &(struct hf_queued){ .kind = HF_EFFECT_EMIT, .emit = copy }, err);
+}
+
+static int queue_emit(struct hf_move *move, enum hf_copy_mode mode,
+                      const struct hf_emit *emit, struct hf_err *err)
+{
+    struct hf_emit copy;
+    int rc = hf_copy(move->arena, &hf_s_emit, mode, emit, &copy, err);
+    return rc ? rc : hf_move_emit(move, &copy, err);
 }
 
 int hf_move_error(struct hf_move *move, const struct hf_emit *emit, struct hf_err *err)

@@ -80,6 +80,7 @@ static int join_text(struct hf_move *move, const struct hf_llm_response *respons
     return 0;
 }
 
+/* What came with the reply is clean and lives in the move, so it is not copied again. */
 static int show_reply(struct hf_move *move, const struct hf_llm_response *response,
                       struct hf_span text, struct hf_err *err)
 {
@@ -88,12 +89,12 @@ static int show_reply(struct hf_move *move, const struct hf_llm_response *respon
         struct hf_emit delta = { .kind = HF_EMIT_TEXT_DELTA,
                                  .text = response->parts[i].content };
         if (!response->text_streamed && shows(response, &response->parts[i]))
-            rc = hf_act_emit(move, &delta, err);
+            rc = hf_move_emit(move, &delta, err);
     }
     struct hf_emit whole = { .kind = HF_EMIT_LLM_RESPONSE,
                              .text = text,
                              .code = response->response_id };
-    return rc ? rc : hf_act_emit(move, &whole, err);
+    return rc ? rc : hf_move_emit(move, &whole, err);
 }
 
 static bool has_kind(const struct hf_llm_response *response, enum hf_part_kind kind)
@@ -133,6 +134,13 @@ static int end_empty(struct hf_move *move, struct hf_err *err)
     return rc ? rc : hf_act_finish(move, &outcome, err);
 }
 
+static int append_clean(struct hf_move *move, const struct hf_message *message,
+                        struct hf_err *err)
+{
+    struct hf_record record = { .kind = HF_RECORD_MESSAGE, .message = message };
+    return hf_move_append(move, HF_COPY_TRUST, &record, err);
+}
+
 static size_t prose_parts(const struct hf_llm_response *response, struct hf_part *parts)
 {
     size_t count = 0;
@@ -170,13 +178,13 @@ static int append_calls(struct hf_move *move, const struct hf_llm_response *resp
     struct hf_message message = {
         .id = id, .role = HF_ROLE_ASSISTANT, .parts = parts, .part_count = count
     };
-    return hf_act_message(move, &message, err);
+    return append_clean(move, &message, err);
 }
 
 static int start_calls(struct hf_move *move, const struct hf_llm_response *response,
                        struct hf_err *err)
 {
-    struct hf_tool_call *calls = NULL;
+    const struct hf_tool_call *calls = NULL;
     size_t count = 0;
     int rc = hf_move_calls(move, response, &calls, &count, err);
     if (rc == 0)
@@ -233,7 +241,7 @@ static int append_results(struct hf_move *move, const struct hf_tool_call *calls
     struct hf_message message = {
         .id = id, .role = HF_ROLE_USER, .parts = parts, .part_count = total
     };
-    return hf_act_message(move, &message, err);
+    return append_clean(move, &message, err);
 }
 
 /* The first success with a control that ends the turn decides. */

@@ -263,7 +263,8 @@ static int judge_call(struct hf_move *move, struct hf_tool_call *call, size_t nu
 }
 
 int hf_move_calls(struct hf_move *move, const struct hf_llm_response *response,
-                  struct hf_tool_call **ret_calls, size_t *ret_count, struct hf_err *err)
+                  const struct hf_tool_call **ret_calls, size_t *ret_count,
+                  struct hf_err *err)
 {
     size_t count = 0;
     struct hf_tool_call *calls = hf_arena_array(move->arena, response->part_count,
@@ -286,7 +287,7 @@ int hf_move_calls(struct hf_move *move, const struct hf_llm_response *response,
             return rc;
         calls[count++] = call;
     }
-    *ret_calls = calls;
-    *ret_count = count;
+    *ret_calls = move->made = calls;
+    *ret_count = move->made_count = count;
     return 0;
 }

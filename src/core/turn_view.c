@@ -123,7 +123,9 @@ static bool next_attachment(struct finder *finder, struct hf_span *ret_object,
 static bool may_hold_attachment(struct hf_span value)
 {
     static const char key[] = "\"" HF_ATTACHMENT_KEY "\"";
-    return value.len > 0 && memmem(value.at, value.len, key, sizeof(key) - 1) != NULL;
+    return value.len > 0 &&
+           memchr(value.at, '$', value.len) && /* rare, and fast to see */
+           memmem(value.at, value.len, key, sizeof(key) - 1) != NULL;
 }
 
 /* After an attachment at the top of the value there is nothing to look at. */

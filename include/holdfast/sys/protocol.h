@@ -121,11 +121,12 @@ HF_API HF_MUST_USE int hf_act_finish(struct hf_move *move,
                                      struct hf_err *err);
 
 /* The calls of a reply, with ids that are unique in the turn and not empty: what
- * start_tools will use, for the message that records them. The array is the move's. */
+ * start_tools will use, for the message that records them. The array is the move's; given to
+ * start_tools as it is, it is not copied again, so it is only to be read. */
 HF_API HF_MUST_USE int hf_move_calls(struct hf_move *move,
                                      const struct hf_llm_response *response,
-                                     struct hf_tool_call **ret_calls, size_t *ret_count,
-                                     struct hf_err *err);
+                                     const struct hf_tool_call **ret_calls,
+                                     size_t *ret_count, struct hf_err *err);
 
 /* What the model is to see of one answered call: text and attachment parts, in order. */
 HF_API HF_MUST_USE int hf_move_view(struct hf_move *move, const struct hf_tool_call *call,

@@ -1,0 +1,393 @@
+/* What a turn costs: instructions an effect, bytes a waiting turn, 100,000 live turns, and
+ * a save and restore over a long history against a short one.
+ *
+ *   bench_turn              all of it; needs valgrind for the instructions
+ *   bench_turn effect KIND BYTES COUNT      only that, to be counted by callgrind
+ *
+ * Instructions are counted by callgrind, inside round_trip() alone, so they are the same
+ * every time on one machine. The cost of a byte is the slope between two payloads. Exits
+ * with 1 when a limit of the project is passed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <holdfast/turn.h>
+
+#define FIXED_MAX 6000.0
+#define PER_BYTE_MAX 20.0
+#define WAITING_MAX 4096
+#define RATIO_MAX 1.2
+#define LIVE 100000
+
+enum kind { TEXT, CALLS, RESULT, CHECKPOINT, SYNC, SLEEP, KINDS };
+static const char *const kind_names[] = { "llm_text",   "llm_calls", "tool_result",
+                                          "checkpoint", "sync",      "llm_failed" };
+
+static struct hf_surface *surface;
+static struct hf_setup *setup;
+static bool passed = true;
+
+static void must(int rc, const struct hf_err *err)
+{
+    if (rc == 0)
+        return;
+    fprintf(stderr, "bench_turn: %s\n", err->message);
+    exit(1);
+}
+
+static struct hf_span span(const char *text)
+{
+    return (struct hf_span){ text, strlen(text) };
+}
+
+static void open_setup(bool sync)
+{
+    struct hf_err err = { 0 };
+    must(hf_surface_new(NULL, span("You help."),
+                        span("[{\"name\":\"add\"},{\"name\":\"sub\"}]"), &surface, &err),
+         &err);
+    struct hf_turn_config config = { .size = sizeof(config),
+                                     .protocol = hf_protocol_standard(),
+                                     .surface = surface,
+                                     .model = "model",
+                                     .turn_budget = HF_UNBOUNDED,
+                                     .sync = sync };
+    must(hf_setup_new(&config, &setup, &err), &err);
+}
+
+static struct hf_turn *new_turn(const struct hf_base *base)
+{
+    struct hf_err err = { 0 };
+    struct hf_turn *turn = NULL;
+    struct hf_part part = { .content = span("Add the numbers, please.") };
+    struct hf_message message = { .id = "m1", .parts = &part, .part_count = 1 };
+    struct hf_record input = { .message = &message };
+    struct hf_turn_start start = { .size = sizeof(start),
+                                   .session_id = "session-1",
+                                   .turn_id = "turn-1",
+                                   .base = base,
+                                   .inputs = &input,
+                                   .input_count = 1 };
+    must(hf_turn_new(setup, &start, &turn, &err), &err);
+    return turn;
+}
+
+static uint64_t next(struct hf_turn *turn, struct hf_effect *effect)
+{
+    struct hf_err err = { 0 };
+    do
+        must(hf_turn_poll(turn, effect, &err), &err);
+    while (effect->id == 0 && effect->kind != HF_EFFECT_DONE &&
+           effect->kind != HF_EFFECT_NONE);
+    return effect->id;
+}
+
+/* Polls what goes out before the effect: emits and progress, which the tables of
+ * docs/internals/turn.md name. */
+static void drain(struct hf_turn *turn, enum kind kind)
+{
+    static const int before[] = {
+        [TEXT] = 1, [CALLS] = 1, [RESULT] = 3, [CHECKPOINT] = 2, [SYNC] = 0, [SLEEP] = 1
+    };
+    struct hf_effect effect;
+    struct hf_err err = { 0 };
+    for (int i = 0; i < before[kind]; i++)
+        must(hf_turn_poll(turn, &effect, &err), &err);
+}
+
+/* One effect: the poll that yields it, to the accepted response. */
+__attribute__((noinline)) static void round_trip(struct hf_turn *turn, enum kind kind,
+                                                 struct hf_span payload)
+{
+    struct hf_effect effect;
+    struct hf_err err = { 0 };
+    must(hf_turn_poll(turn, &effect, &err), &err);
+    uint64_t id = effect.id;
+    struct hf_part part = { .content = payload };
+    struct hf_tool_result result = { .call_id = "c1", .value = payload };
+    struct hf_llm_response response = { .size = sizeof(response),
+                                        .parts = &part,
+                                        .part_count = 1,
+                                        .reason = HF_REASON_STOP };
+    struct hf_llm_error error = { .size = sizeof(error),
+                                  .transient = true,
+                                  .charge_safe = true };
+    switch (kind) {
+    case CALLS:
+        part.kind = HF_PART_TOOL_CALL;
+        part.call_id = "c1";
+        part.tool = "add";
+        must(hf_turn_llm_done(turn, id, &response, &err), &err);
+        break;
+    case TEXT: must(hf_turn_llm_done(turn, id, &response, &err), &err); break;
+    case RESULT: must(hf_turn_tool_results(turn, id, &result, 1, &err), &err); break;
+    case CHECKPOINT: must(hf_turn_checkpoint_done(turn, id, NULL, &err), &err); break;
+    case SYNC: must(hf_turn_synced(turn, id, NULL, &err), &err); break;
+    case SLEEP: must(hf_turn_llm_failed(turn, id, &error, &err), &err); break;
+    case KINDS: break;
+    }
+}
+
+/* To where the effect in question is next. */
+static void lead_to(struct hf_turn *turn, enum kind kind)
+{
+    if (kind == RESULT || kind == CHECKPOINT) {
+        drain(turn, CALLS);
+        round_trip(turn, CALLS, span("{\"n\":1}"));
+    }
+    if (kind == CHECKPOINT) {
+        drain(turn, RESULT);
+        round_trip(turn, RESULT, span("1"));
+    }
+    drain(turn, kind);
+}
+
+static char *json_text(size_t bytes)
+{
+    char *text = malloc(bytes + 1);
+    memset(text, 'x', bytes);
+    memcpy(text, "{\"t\":\"", 6);
+    memcpy(text + bytes - 2, "\"}", 3);
+    return text;
+}
+
+static int run_effect(const char *name, size_t bytes, long count)
+{
+    enum kind kind = TEXT;
+    while (kind < KINDS && strcmp(kind_names[kind], name) != 0)
+        kind++;
+    char *text = json_text(bytes);
+    open_setup(kind == SYNC);
+    for (long i = 0; i < count; i++) {
+        struct hf_turn *turn = new_turn(NULL);
+        lead_to(turn, kind);
+        round_trip(turn, kind, (struct hf_span){ text, bytes });
+        hf_turn_free(turn);
+    }
+    free(text);
+    hf_setup_free(setup);
+    hf_surface_free(surface);
+    return 0;
+}
+
+/* Instructions of `count` runs, counted by callgrind in another process. */
+static double counted(const char *self, enum kind kind, size_t bytes, long count)
+{
+    char out[64];
+    char bytes_text[24];
+    char count_text[24];
+    char option[96];
+    char line[256];
+    double total = -1;
+    snprintf(out, sizeof(out), "/tmp/bench_turn.%d", (int)getpid());
+    snprintf(option, sizeof(option), "--callgrind-out-file=%s", out);
+    snprintf(bytes_text, sizeof(bytes_text), "%zu", bytes);
+    snprintf(count_text, sizeof(count_text), "%ld", count);
+    pid_t child = fork();
+    if (child == 0) {
+        execlp("valgrind", "valgrind", "-q", "--tool=callgrind",
+               "--toggle-collect=round_trip", option, self, "effect", kind_names[kind],
+               bytes_text, count_text, (char *)NULL);
+        _exit(127);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0) {
+        fprintf(stderr, "bench_turn: valgrind does not run\n");
+        exit(1);
+    }
+    FILE *file = fopen(out, "r");
+    while (file && fgets(line, sizeof(line), file))
+        if (strncmp(line, "summary: ", 9) == 0 || strncmp(line, "totals: ", 8) == 0)
+            total = strtod(strchr(line, ' '), NULL);
+    if (file)
+        fclose(file);
+    unlink(out);
+    return total;
+}
+
+static void check(bool fine)
+{
+    passed = passed && fine;
+    printf("  %s\n", fine ? "ok" : "OVER THE LIMIT");
+}
+
+static void instructions(const char *self)
+{
+    const size_t small = 64;
+    const size_t large = 65536;
+    printf(
+        "instructions an effect, poll to accepted response (limit %.0f + %.0f a byte)\n",
+        FIXED_MAX, PER_BYTE_MAX);
+    for (enum kind kind = TEXT; kind < KINDS; kind++) {
+        /* The path to a result or checkpoint runs round_trip too: it is taken away. */
+        double lead = kind == RESULT       ? counted(self, CALLS, 8, 20)
+                      : kind == CHECKPOINT ? counted(self, RESULT, 8, 20)
+                                           : 0;
+        bool carries = kind == TEXT || kind == CALLS || kind == RESULT;
+        double low = (counted(self, kind, small, 20) - lead) / 20;
+        double per_byte = 0;
+        if (carries)
+            per_byte = ((counted(self, kind, large, 20) - lead) / 20 - low) /
+                       (double)(large - small);
+        double fixed = low - per_byte * (double)small;
+        printf("  %-12s %6.0f + %5.2f a byte", kind_names[kind], fixed, per_byte);
+        check(fixed <= FIXED_MAX && per_byte <= PER_BYTE_MAX);
+    }
+}
+
+static void waiting_bytes(void)
+{
+    printf("bytes of a waiting turn beside its records (limit %d)\n", WAITING_MAX);
+    for (enum kind kind = TEXT; kind < KINDS; kind++) {
+        struct hf_effect effect;
+        size_t records = 0;
+        open_setup(kind == SYNC);
+        struct hf_turn *turn = new_turn(NULL);
+        lead_to(turn, kind);
+        if (kind == SLEEP)
+            round_trip(turn, SLEEP, span(""));
+        (void)next(turn, &effect);
+        size_t bytes = hf_turn_bytes(turn, &records);
+        printf("  %-24s %5zu + %zu of records", hf_turn_state_name(hf_turn_state(turn)),
+               bytes - records, records);
+        check(bytes - records <= WAITING_MAX);
+        hf_turn_free(turn);
+        hf_setup_free(setup);
+        hf_surface_free(surface);
+    }
+}
+
+static long resident_kb(void)
+{
+    long pages = 0;
+    long resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%ld %ld", &pages, &resident) != 2)
+        resident = 0;
+    if (file)
+        fclose(file);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void live(void)
+{
+    struct hf_turn **turns = malloc(LIVE * sizeof(*turns));
+    struct hf_effect effect;
+    size_t answered = 0;
+    open_setup(false);
+    long before = resident_kb();
+    for (size_t i = 0; i < LIVE; i++) {
+        turns[i] = new_turn(NULL);
+        (void)next(turns[i], &effect);
+    }
+    long after = resident_kb();
+    for (size_t i = 0; i < LIVE; i++) {
+        struct hf_err err = { 0 };
+        must(hf_turn_cancel(turns[i], &(struct hf_evidence){ .request_id = "r" }, &err),
+             &err);
+        answered += hf_turn_state(turns[i]) == HF_TURN_FINISHED;
+        hf_turn_free(turns[i]);
+    }
+    printf("%d live turns: %ld MB resident, %ld bytes each", LIVE,
+           (after - before) / 1024, (after - before) * 1024 / LIVE);
+    check(answered == LIVE);
+    free(turns);
+    hf_setup_free(setup);
+    hf_surface_free(surface);
+}
+
+/* A history of one message many times; only its count and digest differ. */
+static const struct hf_record *lend(void *user, uint64_t i)
+{
+    (void)i;
+    return user;
+}
+
+static double now_s(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + (double)at.tv_nsec / 1e9;
+}
+
+static double save_and_restore(struct hf_turn *turn, const struct hf_base *base,
+                               size_t *ret_bytes)
+{
+    struct hf_err err = { 0 };
+    double begin = now_s();
+    for (int i = 0; i < 500; i++) {
+        struct hf_bytes save = { 0 };
+        struct hf_turn *again = NULL;
+        struct hf_restore with = { .size = sizeof(with), .base = base };
+        must(hf_turn_save(turn, &save, &err), &err);
+        must(hf_turn_restore(setup, (struct hf_span){ save.at, save.len }, &with, &again,
+                             &err),
+             &err);
+        *ret_bytes = save.len;
+        hf_turn_free(again);
+        hf_bytes_free(&save);
+    }
+    return now_s() - begin;
+}
+
+static void history(void)
+{
+    static const uint64_t counts[] = { 10, 10000 };
+    struct hf_part part = { .content = span("A message of the past.") };
+    struct hf_message message = { .id = "h", .parts = &part, .part_count = 1 };
+    struct hf_record record = { .message = &message };
+    double best[2] = { 1e9, 1e9 };
+    size_t bytes[2] = { 0 };
+    struct hf_turn *turns[2];
+    struct hf_base bases[2];
+    struct hf_effect effect;
+    open_setup(false);
+    for (int i = 0; i < 2; i++) {
+        bases[i] = (struct hf_base){
+            .id = "h", .count = counts[i], .user = &record, .get = lend
+        };
+        for (uint64_t n = 0; n < counts[i]; n++)
+            must(hf_record_chain(bases[i].digest, &record, bases[i].digest, NULL),
+                 &(struct hf_err){ 0 });
+        turns[i] = new_turn(&bases[i]);
+        lead_to(turns[i], RESULT);
+        (void)next(turns[i], &effect);
+    }
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < 2; i++) {
+            double took = save_and_restore(turns[i], &bases[i], &bytes[i]);
+            best[i] = took < best[i] ? took : best[i];
+        }
+    }
+    printf("save and restore, 10,000 against 10 messages of history (limit %.1f)\n",
+           RATIO_MAX);
+    printf("  time  %.2f us / %.2f us = %.3f", best[1] * 2000, best[0] * 2000,
+           best[1] / best[0]);
+    check(best[1] / best[0] <= RATIO_MAX);
+    printf("  bytes %zu / %zu = %.3f", bytes[1], bytes[0],
+           (double)bytes[1] / (double)bytes[0]);
+    check((double)bytes[1] / (double)bytes[0] <= RATIO_MAX);
+    for (int i = 0; i < 2; i++)
+        hf_turn_free(turns[i]);
+    hf_setup_free(setup);
+    hf_surface_free(surface);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 5 && strcmp(argv[1], "effect") == 0)
+        return run_effect(argv[2], strtoul(argv[3], NULL, 10), strtol(argv[4], NULL, 10));
+    char self[4096] = { 0 };
+    if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+        return 1;
+    instructions(self);
+    waiting_bytes();
+    live();
+    history();
+    return passed ? 0 : 1;
+}
