@@ -236,7 +236,11 @@ static void instructions(const char *self)
                        (double)(large - small);
         double fixed = low - per_byte * (double)small;
         printf("  %-12s %6.0f + %5.2f a byte", kind_names[kind], fixed, per_byte);
-        check(fixed <= FIXED_MAX && per_byte <= PER_BYTE_MAX);
+        bool fine = per_byte <= PER_BYTE_MAX;
+        for (size_t bytes = 8; bytes <= small; bytes *= 8)
+            fine = fine && (counted(self, kind, bytes, 20) - lead) / 20 <=
+                               FIXED_MAX + PER_BYTE_MAX * (double)bytes;
+        check(fine);
     }
 }
 

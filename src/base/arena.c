@@ -165,6 +165,13 @@ char *hf_arena_copy(struct hf_arena *arena, const void *bytes, size_t len)
     return copy;
 }
 
+void *hf_arena_dup(struct hf_arena *arena, const void *bytes, size_t len)
+{
+    size_t rounded = 0;
+    void *copy = take_rounded(arena, len, &rounded);
+    return copy ? memcpy(copy, bytes, len) : NULL;
+}
+
 char *hf_arena_text(struct hf_arena *arena, const char *text)
 {
     return text ? hf_arena_copy(arena, text, strlen(text)) : NULL;

@@ -38,6 +38,9 @@ void *hf_arena_array(struct hf_arena *arena, size_t count, size_t each);
 char *hf_arena_copy(struct hf_arena *arena, const void *bytes, size_t len);
 char *hf_arena_text(struct hf_arena *arena, const char *text);
 
+/* A copy of `len` > 0 bytes without a NUL, for structs and arrays; NULL when out of memory. */
+void *hf_arena_dup(struct hf_arena *arena, const void *bytes, size_t len);
+
 #define hf_arena_new(arena, type) ((type *)hf_arena_take((arena), sizeof(type)))
 
 #endif

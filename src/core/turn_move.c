@@ -111,10 +111,9 @@ int hf_move_queue(struct hf_move *move, const struct hf_queued *item, struct hf_
         next->queue = queue;
         next->queue_room = room;
     }
-    struct hf_queued *copy = hf_arena_new(move->arena, struct hf_queued);
+    struct hf_queued *copy = hf_arena_dup(move->arena, item, sizeof(*item));
     if (!copy)
         return hf_fail_plain(err, HF_ENOMEM);
-    *copy = *item;
     copy->iteration = next->iteration;
     next->queue[next->queue_count++] = copy;
     return 0;
@@ -122,10 +121,9 @@ int hf_move_queue(struct hf_move *move, const struct hf_queued *item, struct hf_
 
 int hf_move_emit(struct hf_move *move, const struct hf_emit *emit, struct hf_err *err)
 {
-    struct hf_emit *copy = hf_arena_new(move->arena, struct hf_emit);
+    struct hf_emit *copy = hf_arena_dup(move->arena, emit, sizeof(*emit));
     if (!copy)
         return hf_fail_plain(err, HF_ENOMEM);
-    *copy = *emit;
     copy->iteration = move->next.iteration;
     return hf_move_queue(
         move, &(struct hf_queued){ .kind = HF_EFFECT_EMIT, .emit = copy }, err);
@@ -208,10 +206,10 @@ int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
     if (rc)
         return rc;
     move->next.own = turn->now.own;
-    struct hf_record *copy = hf_arena_new(&turn->keep, struct hf_record);
+    struct hf_record *copy = hf_arena_dup(&turn->keep, record, sizeof(*record));
     if (!copy)
         return hf_fail_plain(err, HF_ENOMEM);
-    rc = hf_copy(&turn->keep, &hf_s_record, mode, record, copy, err);
+    rc = hf_copy(&turn->keep, &hf_s_record, mode, copy, copy, err);
     if (rc)
         return rc;
     move->next.own[move->next.own_count++] = copy;
@@ -345,11 +343,12 @@ static int emit_results(struct hf_move *move, struct hf_err *err)
     for (size_t i = 0; i < wait->call_count; i++) {
         const struct hf_tool_call *call = &wait->calls[i];
         struct hf_emit emit = { .kind = HF_EMIT_TOOL_CALL,
-                                .call_id = call->call_id,
-                                .tool = call->tool,
+                                .call_id = hf_arena_text(move->arena, call->call_id),
+                                .tool = hf_arena_text(move->arena, call->tool),
                                 .outcome = call->result->outcome,
                                 .duration_ms = call->result->duration_ms };
-        int rc = queue_emit(move, HF_COPY_TRUST, &emit, err);
+        int rc = emit.call_id && emit.tool ? hf_move_emit(move, &emit, err)
+                                           : hf_fail_plain(err, HF_ENOMEM);
         if (rc)
             return rc;
     }

@@ -127,7 +127,7 @@ static const struct hf_member usage[] = {
     { .key = 4, I64, HF_AT(hf_usage, cache_write) },
     { .key = 5, I64, HF_AT(hf_usage, reasoning) },
 };
-HF_SCHEMA(hf_s_usage, hf_usage, usage);
+const struct hf_schema hf_s_usage = { "hf_usage", sizeof(struct hf_usage), usage, 5, true };
 
 static const struct hf_member evidence[] = {
     { .key = 1, NOTE, HF_AT(hf_evidence, request_id), NEED },

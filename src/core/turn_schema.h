@@ -56,6 +56,7 @@ struct hf_schema {
     size_t size;
     const struct hf_member *members;
     size_t count;
+    bool plain; /* numbers only: its bytes are the whole of it */
 };
 
 extern const struct hf_schema hf_s_attachment;
@@ -99,7 +100,7 @@ const char *hf_word(const struct hf_words *words, uint32_t value); /* "?" past t
 #define HF_AT_LIST(type, member, counter) \
     HF_AT(type, member), .count_offset = offsetof(struct type, counter)
 #define HF_SCHEMA(id, type, table) \
-    const struct hf_schema id = { #type, sizeof(struct type), table, sizeof(table) / sizeof(table[0]) }
+    const struct hf_schema id = { #type, sizeof(struct type), table, sizeof(table) / sizeof(table[0]), false }
 /* clang-format on */
 
 /* How strictly a value is taken in.

@@ -270,6 +270,7 @@ static int copy_list_member(struct hf_arena *arena, const struct hf_member *memb
 {
     size_t count = hf_member_count(member, to);
     const void *from = hf_member_ptr(member, to);
+    size_t each = member->of->size;
     char *items = NULL;
     if (count > 0) {
         if (mode == HF_COPY_REPAIR && count > member->max)
@@ -278,14 +279,13 @@ static int copy_list_member(struct hf_arena *arena, const struct hf_member *memb
             return complain(err, HF_EINVAL, member);
         if (mode != HF_COPY_TRUST && count > member->max)
             return complain(err, HF_ETOOBIG, member);
-        items = hf_arena_array(arena, count, member->of->size);
+        items = hf_arena_dup(arena, from, count * each); /* bounded by max, or ours */
         if (!items)
             return hf_fail_plain(err, HF_ENOMEM);
     }
     for (size_t i = 0; i < count; i++) {
-        int rc = hf_copy(arena, member->of, mode,
-                         (const char *)from + i * member->of->size,
-                         items + i * member->of->size, err);
+        int rc = hf_copy(arena, member->of, mode, items + i * each, items + i * each,
+                         err);
         if (rc)
             return rc;
     }
@@ -374,6 +374,8 @@ int hf_copy(struct hf_arena *arena, const struct hf_schema *schema,
 {
     if (from != ret_to)
         memcpy(ret_to, from, schema->size);
+    if (schema->plain)
+        return 0;
     const struct hf_member *end = schema->members + schema->count;
     for (const struct hf_member *member = schema->members; member < end; member++) {
         char *at = (char *)ret_to + member->offset;
@@ -401,10 +403,10 @@ int hf_copy_ref(struct hf_arena *arena, const struct hf_schema *schema,
     *ret_to = NULL;
     if (!from)
         return 0;
-    void *to = hf_arena_take(arena, schema->size);
+    void *to = hf_arena_dup(arena, from, schema->size);
     if (!to)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_copy(arena, schema, mode, from, to, err);
+    int rc = hf_copy(arena, schema, mode, to, to, err);
     if (rc == 0)
         *ret_to = to;
     return rc;
