@@ -290,6 +290,30 @@ HF_API HF_MUST_USE int hf_turn_poll_json(struct hf_turn *turn, const char **ret_
 HF_API HF_MUST_USE int hf_turn_respond_json(struct hf_turn *turn, struct hf_span json,
                                             struct hf_err *err);
 
+/* Recorded turns, for `holdfast replay`: the line below, then the text of every
+ * hf_turn_poll_json and every hf_turn_respond_json, one a line. It is a text that ends in a
+ * NUL but not in a newline. HF_EBASE, HF_ENOMEM, HF_ETOOBIG. */
+HF_API HF_MUST_USE int hf_recording_head(const struct hf_setup *setup,
+                                         const struct hf_turn_start *start,
+                                         struct hf_bytes *ret_line, struct hf_err *err);
+
+struct hf_replay;
+
+/* A turn as the first line of a recording says. protocol NULL: standard. HF_EINVAL,
+ * HF_ENEWER, HF_EPROTOCOL (recorded under another one), HF_ENOMEM. */
+HF_API HF_MUST_USE int hf_replay_new(const struct hf_alloc *alloc, struct hf_span head,
+                                     const struct hf_protocol *protocol,
+                                     struct hf_replay **ret_replay, struct hf_err *err);
+HF_API void hf_replay_free(struct hf_replay *replay);
+
+/* The next line. HF_ECONFLICT when this build yields another effect; *ret_actual is then
+ * its text ("" for none) and the replay is over. A response that this build refuses gives
+ * the code of the refusal. end: nothing more may come. */
+HF_API HF_MUST_USE int hf_replay_line(struct hf_replay *replay, struct hf_span line,
+                                      struct hf_bytes *ret_actual, struct hf_err *err);
+HF_API HF_MUST_USE int hf_replay_end(struct hf_replay *replay,
+                                     struct hf_bytes *ret_actual, struct hf_err *err);
+
 /* A request as a provider needs it: messages of blocks, in order. */
 enum hf_block_kind {
     HF_BLOCK_TEXT,
