@@ -96,6 +96,7 @@ extern const struct cli_command cli_work_commands[];
 extern const struct cli_command cli_top_commands[];
 extern const struct cli_command cli_policy_commands[];
 extern const struct cli_command cli_store_commands[];
+extern const struct cli_command cli_turn_commands[];
 extern const struct cli_command cli_bench_commands[];
 
 /* A value that was given, or may be. */
@@ -326,6 +327,8 @@ int cmd_monitor(struct cli *cli);
 int cmd_migrate(struct cli *cli);
 int cmd_doctor(struct cli *cli);
 int cmd_limits(struct cli *cli);
+int cmd_replay(struct cli *cli);
+int cmd_turn_inspect(struct cli *cli);
 int cmd_store_bump(struct cli *cli);
 int cmd_version(struct cli *cli);
 int cmd_demo(struct cli *cli);

@@ -162,6 +162,30 @@ const struct cli_command cli_store_commands[] = {
     { .path = NULL },
 };
 
+/* ---- turn --------------------------------------------------------------------------- */
+
+static const struct cli_option inspect_options[] = {
+    { "save", "FILE", CLI_PATH, CLI_NEEDED | CLI_BARE,
+      .help = "a turn's save; - is stdin" },
+    { "other", "FILE", CLI_PATH, CLI_BARE, .help = "another one, to compare it with" },
+    END_OPTIONS,
+};
+
+static const struct cli_example inspect_examples[] = {
+    { "what a turn waits for", "holdfast turn inspect turn.save" },
+    { "what an hour changed", "holdfast turn inspect before.save after.save" },
+    END_EXAMPLES,
+};
+
+const struct cli_command cli_turn_commands[] = {
+    { "turn inspect", "print a turn's save, or the difference of two",
+      "One line for each thing in it: session and turn, state, the effect that is out, "
+      "messages, usage. Needs no store, no history and no prompt. Damaged bytes are "
+      "refused with exit code 9.",
+      inspect_options, inspect_examples, 0, NULL, "3 9", cmd_turn_inspect, NULL },
+    { .path = NULL },
+};
+
 /* ---- one-word commands ------------------------------------------------------------- */
 
 static const struct cli_option monitor_options[] = {
@@ -227,6 +251,17 @@ static const struct cli_example demo_examples[] = {
     END_EXAMPLES,
 };
 
+static const struct cli_option replay_options[] = {
+    { "recording", "FILE", CLI_PATH, CLI_NEEDED | CLI_BARE,
+      .help = "the recording, a JSON text a line; - is stdin" },
+    END_OPTIONS,
+};
+
+static const struct cli_example replay_examples[] = {
+    { "in CI, before a release", "holdfast replay turns/checkout.jsonl" },
+    END_EXAMPLES,
+};
+
 static const struct cli_option man_options[] = {
     { "page", "GROUP", CLI_TEXT, CLI_BARE, .help = "the group; none: holdfast(1)" },
     END_OPTIONS,
@@ -257,6 +292,11 @@ const struct cli_command cli_top_commands[] = {
       "read from the ledger's events; when they do not bear it out the command fails. It "
       "needs no store of yours and takes a few seconds.",
       demo_options, demo_examples, 0, "human", "9", cmd_demo, check_demo },
+    { "replay", "drive a recorded turn with this build",
+      "Feeds the recorded responses to this build's turn machine and compares every "
+      "effect with the recorded one. The first that differs is shown on standard error, "
+      "and the exit code is 7.",
+      replay_options, replay_examples, 0, NULL, "3 4 7 9", cmd_replay, NULL },
     { "limits", "list every limit", NULL, no_options, limits_examples, 0, NULL, NULL,
       cmd_limits, NULL },
     { "version", "print the versions of program, schema and SQLite", NULL, no_options,
@@ -273,6 +313,7 @@ const struct cli_group cli_groups[] = {
     { "policy", "timings, retries and rules for kinds and sources of work",
       cli_policy_commands },
     { "store", "what an operator does to a store as a whole", cli_store_commands },
+    { "turn", "look at turns that were saved", cli_turn_commands },
     { "bench", "speed on this machine, beside the engine's own", cli_bench_commands },
     { "", "a durable ledger of work for long-running agents", cli_top_commands },
     { NULL, NULL, NULL },

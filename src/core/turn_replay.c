@@ -47,7 +47,8 @@ struct head {
 /* clang-format off */
 #define NUMBER .type = HF_M_I64
 #define KEY .type = HF_M_TEXT, .max = 1024
-#define RECORDS(member, counter) .type = HF_M_LIST, .of = &hf_s_record, .max = UINT32_MAX, HF_AT_LIST(head, member, counter)
+#define RECORDS(member, counter) \
+    .type = HF_M_LIST, .of = &hf_s_record, .max = UINT32_MAX, HF_AT_LIST(head, member, counter)
 static const struct hf_member head_members[] = {
     { .key = 1, .type = HF_M_U64, HF_AT(head, recording) },
     { .key = 2, KEY, HF_AT(head, protocol) },

@@ -12,8 +12,8 @@ COMMANDS = """work create|work claim|work renew|work touch|work release|work han
 work waiting|work resume|work close-out|work fail|work abandon|work append-event|work cancel
 work requeue|work request-abandon|work list|work show|work events|work stats|work sweep
 work prune|work reconcile|policy set|policy show|store bump|monitor|migrate|doctor|limits
-version|bench ledger""".replace("\n", "|").split("|")
-PAGES = ["", "bench", "work", "policy", "store"]
+version|bench ledger|replay|turn inspect""".replace("\n", "|").split("|")
+PAGES = ["", "bench", "work", "policy", "store", "turn"]
 
 
 class Help(Case):

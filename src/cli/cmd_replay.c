@@ -1,0 +1,106 @@
+/* holdfast replay: recorded turns against this build. */
+#include <stdio.h>
+#include <string.h>
+
+#include <holdfast/turn.h>
+
+#include "cli/cli.h"
+#include "cli/file.h"
+
+#define SHOWN 60 /* bytes of a text around the first difference */
+
+struct played {
+    size_t line; /* of the file, from 1 */
+    size_t effects;
+    size_t responses;
+};
+
+static struct hf_span next_line(struct hf_span *rest)
+{
+    const char *at = rest->at;
+    const char *end = memchr(at, '\n', rest->len);
+    size_t len = end ? (size_t)(end - at) : rest->len;
+    size_t used = end ? len + 1 : len;
+    *rest = (struct hf_span){ at + used, rest->len - used };
+    return (struct hf_span){ at, len };
+}
+
+/* Where the texts part, a little before and after it, on standard error. */
+static void show(const struct cli *cli, const char *side, const char *text, size_t len,
+                 size_t at)
+{
+    size_t from = at > SHOWN / 2 ? at - SHOWN / 2 : 0;
+    size_t left = len > from ? len - from : 0;
+    cli_note(cli, "%s: %s%.*s%s", side, from > 0 ? "…" : "",
+             (int)(left < SHOWN ? left : SHOWN), text + (from < len ? from : len),
+             left > SHOWN ? "…" : "");
+}
+
+static void show_divergence(const struct cli *cli, struct hf_span line,
+                            const struct hf_bytes *actual)
+{
+    const char *recorded = line.at;
+    const char *here = actual->at ? actual->at : "";
+    size_t at = 0;
+    while (at < line.len && at < actual->len && recorded[at] == here[at])
+        at++;
+    show(cli, "recorded", recorded, line.len, at);
+    show(cli, "this build", here, actual->len, at);
+}
+
+/* The recording's turn up to its end or to the first divergence, which is then in
+ * cli->err with its line. */
+static int play(struct cli *cli, struct hf_span text, struct played *ret_played)
+{
+    struct hf_replay *replay = NULL;
+    struct hf_bytes actual = { 0 };
+    struct hf_err err = { 0 };
+    struct hf_span line = next_line(&text);
+    struct played played = { .line = 1 };
+    int rc = hf_replay_new(NULL, line, NULL, &replay, &err);
+    while (rc == 0 && text.len > 0) {
+        line = next_line(&text);
+        played.line++;
+        if (line.len == 0)
+            continue;
+        rc = hf_replay_line(replay, line, &actual, &err);
+        bool response = memmem(line.at, line.len < 16 ? line.len : 16, "response", 8);
+        played.responses += response;
+        played.effects += !response;
+    }
+    if (rc == 0) {
+        line = (struct hf_span){ "", 0 };
+        rc = hf_replay_end(replay, &actual, &err);
+    }
+    if (rc == HF_ECONFLICT)
+        show_divergence(cli, line, &actual);
+    if (rc)
+        rc = hf_fail(&cli->err, rc, err.field[0] ? err.field : NULL, "line %zu: %s",
+                     played.line, err.message);
+    hf_bytes_free(&actual);
+    hf_replay_free(replay);
+    *ret_played = played;
+    return rc;
+}
+
+int cmd_replay(struct cli *cli)
+{
+    struct hf_span text = { 0 };
+    struct played played = { 0 };
+    int rc = cli_read_file(cli, cli_text(cli, "recording"),
+                           (size_t)HF_MAX_TURN_SAVE_BYTES, &text);
+    if (rc == 0)
+        rc = play(cli, text, &played);
+    if (rc)
+        return rc;
+    if (!cli->json) {
+        cli_putf(cli, "the same: %zu effects, %zu responses\n", played.effects,
+                 played.responses);
+        return 0;
+    }
+    cli_ok_begin(cli);
+    hf_json_put_i64(&cli->writer, "effects", (int64_t)played.effects);
+    hf_json_put_i64(&cli->writer, "responses", (int64_t)played.responses);
+    cli_ok_end(cli);
+    return 0;
+}
