@@ -36,16 +36,29 @@ static void show(const struct cli *cli, const char *side, const char *text, size
              left > SHOWN ? "…" : "");
 }
 
-static void show_divergence(const struct cli *cli, struct hf_span line,
-                            const struct hf_bytes *actual)
+/* In canonical form, so that only what differs differs. */
+static void show_divergence(struct cli *cli, struct hf_span line, struct hf_span actual)
 {
-    const char *recorded = line.at;
-    const char *here = actual->at ? actual->at : "";
+    struct hf_buf recorded;
+    struct hf_buf here;
     size_t at = 0;
-    while (at < line.len && at < actual->len && recorded[at] == here[at])
-        at++;
-    show(cli, "recorded", recorded, line.len, at);
-    show(cli, "this build", here, actual->len, at);
+    hf_buf_init(&recorded, hf_alloc_system(), 2 * (size_t)HF_MAX_TURN_SAVE_BYTES);
+    hf_buf_init(&here, hf_alloc_system(), 2 * (size_t)HF_MAX_TURN_SAVE_BYTES);
+    int rc = line.len > 0 ? hf_json_canonical_text(&recorded, line) : 0;
+    if (rc == 0 && actual.len > 0)
+        rc = hf_json_canonical_text(&here, actual);
+    if (rc == 0) {
+        const char *a = hf_buf_str(&recorded);
+        const char *b = hf_buf_str(&here);
+        while (at < recorded.len && at < here.len && a[at] == b[at])
+            at++;
+        show(cli, "recorded", a, recorded.len, at);
+        show(cli, "this build", b, here.len, at);
+    }
+    hf_buf_fini(&recorded);
+    hf_buf_fini(&here);
+    cli->action =
+        "if the change is meant, record the turn again; else it is a regression";
 }
 
 /* The recording's turn up to its end or to the first divergence, which is then in
@@ -73,7 +86,7 @@ static int play(struct cli *cli, struct hf_span text, struct played *ret_played)
         rc = hf_replay_end(replay, &actual, &err);
     }
     if (rc == HF_ECONFLICT)
-        show_divergence(cli, line, &actual);
+        show_divergence(cli, line, (struct hf_span){ actual.at, actual.len });
     if (rc)
         rc = hf_fail(&cli->err, rc, err.field[0] ? err.field : NULL, "line %zu: %s",
                      played.line, err.message);
