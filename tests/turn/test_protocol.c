@@ -209,6 +209,23 @@ static void a_success_resets_the_no_progress_count_and_unbounded_never_ends(void
     kit_fini(&kit);
 }
 
+static void progress_is_empty_when_only_the_iteration_advanced(void **state)
+{
+    (void)state;
+    struct kit kit;
+    start_cells(&kit);
+    kit_reply_text(&kit, "run: a");
+    kit_next(&kit);
+    answer_cell(&kit, &(struct hf_exec_result){ 0 });
+    kit_next(&kit);
+    kit_nothing(&kit);
+    kit_next(&kit);
+    kit_forget(&kit);
+    kit_reply_text(&kit, "stall"); /* no record, but another iteration */
+    kit_expect(&kit, "emit token_usage 10 of 20\nprogress 2-2\ncheckpoint 5 after_work\n");
+    kit_fini(&kit);
+}
+
 static void the_grace_turn_is_given_once_also_across_a_restore(void **state)
 {
     (void)state;
@@ -373,6 +390,7 @@ int main(void)
         cmocka_unit_test(a_protocol_may_take_cut_replies),
         cmocka_unit_test(the_no_progress_budget_is_12_by_default_and_survives_restore),
         cmocka_unit_test(a_success_resets_the_no_progress_count_and_unbounded_never_ends),
+        cmocka_unit_test(progress_is_empty_when_only_the_iteration_advanced),
         cmocka_unit_test(the_grace_turn_is_given_once_also_across_a_restore),
         cmocka_unit_test(input_after_the_grace_turn_ends_at_the_limit),
         cmocka_unit_test(a_protocol_that_breaks_the_rules_is_refused_and_harms_nothing),
