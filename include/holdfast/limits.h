@@ -36,7 +36,7 @@ extern "C" {
     X(TURN_TEXT_BYTES, turn_text_bytes, 8388608, "bytes",                                \
       "one text, value or block of a turn")                                              \
     X(TURN_CALLS, turn_calls, 128, "items", "tool calls of one reply")                   \
-    X(TURN_PARTS, turn_parts, 1024, "items", "parts of one message or reply")            \
+    X(TURN_PARTS, turn_parts, 1024, "items", "parts of one reply or of one result")      \
     X(TURN_LIST, turn_list, 1024, "items", "messages or causes given in one call")       \
     X(TURN_SAVE_BYTES, turn_save_bytes, 268435456, "bytes", "a turn's save")
 

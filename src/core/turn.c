@@ -15,6 +15,7 @@
 #define KEEP_LARGEST ((size_t)512)
 #define STEP_FIRST ((size_t)1024)
 #define STEP_LARGEST ((size_t)1024)
+#define SCRAPS_MAX ((size_t)3072)
 
 int hf_turn_alloc(const struct hf_setup *setup, const char *session_id,
                   const char *turn_id, struct hf_turn **ret_turn, struct hf_err *err)
@@ -192,6 +193,24 @@ static int run(struct hf_move *move, const struct hf_input *input, int rc,
     return rc;
 }
 
+/* A large reply leaves large scraps behind. Once all that was queued is out, what the wait
+ * needs moves to the other arena and the rest is freed. For lack of memory it may stay. */
+static void shed_scraps(struct hf_turn *turn)
+{
+    struct hf_arena *other = &turn->step[!turn->live];
+    struct hf_wait wait;
+    if (turn->step[turn->live].held <= SCRAPS_MAX)
+        return;
+    hf_arena_fini(other);
+    if (hf_copy(other, &hf_s_wait, HF_COPY_TRUST, &turn->now.wait, &wait, NULL) == 0) {
+        turn->now.wait = wait;
+        turn->now.queue = NULL;
+        turn->now.queue_room = 0;
+        turn->live = !turn->live;
+    }
+    hf_arena_fini(&turn->step[!turn->live]);
+}
+
 int hf_turn_poll(struct hf_turn *turn, struct hf_effect *ret_effect, struct hf_err *err)
 {
     bool idle = turn->now.state == HF_TURN_PREPARING ||
@@ -207,6 +226,7 @@ int hf_turn_poll(struct hf_turn *turn, struct hf_effect *ret_effect, struct hf_e
     if (turn->now.queue_count > 0) {
         pop(turn, ret_effect);
     } else if (!turn->delivered) {
+        shed_scraps(turn);
         yield_outstanding(turn, ret_effect);
         turn->delivered = true;
     } else {

@@ -64,7 +64,7 @@ static const struct hf_member wait[] = {
     { .key = 11, .type = HF_M_I64, HF_AT(hf_wait, duration_ms) },
     { .key = 12, .type = HF_M_I64, HF_AT(hf_wait, due_ms) },
 };
-static HF_SCHEMA(s_wait, hf_wait, wait);
+HF_SCHEMA(hf_s_wait, hf_wait, wait);
 
 static const struct hf_member body[] = {
     { .key = 1, .type = HF_M_ENUM, .words = &hf_w_states, HF_AT(hf_turn_body, state), .flags = HF_M_REQUIRED },
@@ -80,7 +80,7 @@ static const struct hf_member body[] = {
     { .key = 11, PLACE(s_face), HF_AT(hf_turn_body, face) },
     { .key = 12, REF(hf_s_evidence), HF_AT(hf_turn_body, cancel), KEEP },
     { .key = 13, REF(hf_s_outcome), HF_AT(hf_turn_body, outcome), KEEP },
-    { .key = 14, PLACE(s_wait), HF_AT(hf_turn_body, wait) },
+    { .key = 14, PLACE(hf_s_wait), HF_AT(hf_turn_body, wait) },
     { .key = 15, REFS(hf_s_cause), HF_AT_LIST(hf_turn_body, causes, cause_count), KEEP },
     { .key = 16, REFS(hf_s_record), HF_AT_LIST(hf_turn_body, own, own_count), KEEP },
     { .key = 17, REFS(s_queued), HF_AT_LIST(hf_turn_body, queue, queue_count) },

@@ -65,6 +65,8 @@ struct hf_wait {
     hf_ms due_ms;
 };
 
+extern const struct hf_schema hf_s_wait; /* turn_image.c */
+
 struct hf_turn_body {
     enum hf_turn_state state;
     bool grace;

@@ -222,7 +222,8 @@ static void progress_is_empty_when_only_the_iteration_advanced(void **state)
     kit_next(&kit);
     kit_forget(&kit);
     kit_reply_text(&kit, "stall"); /* no record, but another iteration */
-    kit_expect(&kit, "emit token_usage 10 of 20\nprogress 2-2\ncheckpoint 5 after_work\n");
+    kit_expect(&kit,
+               "emit token_usage 10 of 20\nprogress 2-2\ncheckpoint 5 after_work\n");
     kit_fini(&kit);
 }
 

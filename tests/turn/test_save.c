@@ -600,6 +600,32 @@ static void foreign_newer_and_other_protocols_are_told_apart(void **state)
     kit_fini(&kit);
 }
 
+static void decoding_is_bounded_in_memory(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct hf_bytes save = { 0 };
+    struct hf_turn *turn = NULL;
+    struct hf_part *parts = calloc(5000, sizeof(*parts)); /* one byte each in a save */
+    struct hf_message message = { .id = "m", .parts = parts, .part_count = 5000 };
+    struct hf_record input = { .message = &message };
+    struct hf_turn_start start = { .size = sizeof(start),
+                                   .session_id = "s1",
+                                   .turn_id = "t1",
+                                   .inputs = &input,
+                                   .input_count = 1 };
+    kit_init(&kit);
+    kit_start_with(&kit, &start);
+    kit_save(&kit, &save);
+    assert_in_range(save.len, 5000, 5300);
+    assert_int_equal(restore(&kit, &save, NULL, &turn), 0);
+    assert_in_range(hf_turn_bytes(turn, NULL), 1, 100 * save.len + 4096);
+    hf_turn_free(turn);
+    hf_bytes_free(&save);
+    free(parts);
+    kit_fini(&kit);
+}
+
 static void same_state_same_bytes(void **state)
 {
     (void)state;
@@ -680,6 +706,7 @@ int main(void)
         cmocka_unit_test(an_export_needs_neither_base_nor_blobs),
         cmocka_unit_test(any_flipped_bit_and_any_cut_is_refused),
         cmocka_unit_test(foreign_newer_and_other_protocols_are_told_apart),
+        cmocka_unit_test(decoding_is_bounded_in_memory),
         cmocka_unit_test(same_state_same_bytes),
         cmocka_unit_test(a_description_names_state_effect_messages_and_usage),
     };

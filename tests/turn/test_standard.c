@@ -456,6 +456,68 @@ static void calls_past_the_limit_are_answered_and_not_run(void **state)
     kit_fini(&kit);
 }
 
+static void parts_and_deliveries_past_their_limits(void **state)
+{
+    (void)state;
+    struct kit kit;
+    size_t limit = (size_t)HF_MAX_TURN_PARTS;
+    struct hf_part *parts = calloc(limit + 1, sizeof(*parts));
+    struct hf_message *messages = calloc(limit + 1, sizeof(*messages));
+    assert_int_equal(limit, HF_MAX_TURN_LIST);
+    for (size_t i = 0; i <= limit; i++) {
+        parts[i].content = kit_span("x");
+        messages[i] = kit_message(NULL, HF_ROLE_USER, &parts[i]);
+    }
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_reply_parts(&kit, parts, limit + 1); /* the model's fault: cut */
+    struct hf_effect effect = { 0 };
+    size_t deltas = 0;
+    do {
+        assert_int_equal(hf_turn_poll(kit.turn, &effect, &kit.err), 0);
+        deltas += effect.kind == HF_EFFECT_EMIT &&
+                  effect.emit->kind == HF_EMIT_TEXT_DELTA;
+    } while (effect.kind != HF_EFFECT_CHECKPOINT);
+    assert_int_equal(deltas, limit);
+    struct hf_delivery delivery = { .size = sizeof(delivery),
+                                    .messages = messages,
+                                    .message_count = limit + 1 };
+    assert_int_equal(hf_turn_checkpoint_done(kit.turn, 2, &delivery, &kit.err),
+                     HF_ETOOBIG);
+    assert_string_equal(kit.err.field, "messages");
+    delivery.message_count = limit;
+    assert_int_equal(hf_turn_checkpoint_done(kit.turn, 2, &delivery, &kit.err), 0);
+    free(parts);
+    free(messages);
+    kit_fini(&kit);
+}
+
+static void a_large_reply_leaves_no_scraps(void **state)
+{
+    (void)state;
+    struct kit kit;
+    size_t records = 0;
+    size_t large = 1 << 20;
+    char *text = malloc(large);
+    memset(text, 'x', large);
+    struct hf_part part = { .content = { text, large } };
+    struct hf_effect effect = { 0 };
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_reply_parts(&kit, &part, 1);
+    do
+        assert_int_equal(hf_turn_poll(kit.turn, &effect, &kit.err), 0);
+    while (effect.kind != HF_EFFECT_CHECKPOINT);
+    size_t bytes = hf_turn_bytes(kit.turn, &records);
+    assert_in_range(bytes - records, large, large + 4096); /* the answer, once */
+    assert_int_equal(hf_turn_checkpoint_done(kit.turn, 2, NULL, &kit.err), 0);
+    assert_int_equal(hf_turn_outcome(kit.turn)->text.len, large);
+    free(text);
+    kit_fini(&kit);
+}
+
 static void intents_are_all_shown_to_the_model(void **state)
 {
     (void)state;
@@ -502,6 +564,8 @@ int main(void)
         cmocka_unit_test(bad_utf8_and_nul_in_a_reply_are_repaired),
         cmocka_unit_test(oversize_text_is_cut_at_the_limit),
         cmocka_unit_test(calls_past_the_limit_are_answered_and_not_run),
+        cmocka_unit_test(parts_and_deliveries_past_their_limits),
+        cmocka_unit_test(a_large_reply_leaves_no_scraps),
         cmocka_unit_test(intents_are_all_shown_to_the_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
