@@ -100,37 +100,61 @@ static void drain(struct hf_turn *turn, enum kind kind)
         must(hf_turn_poll(turn, &effect, &err), &err);
 }
 
+/* What the host answers with; made before the count begins. */
+struct answer {
+    struct hf_part part;
+    struct hf_tool_result result;
+    struct hf_llm_response response;
+    struct hf_llm_error error;
+};
+
+static void make_answer(enum kind kind, struct hf_span payload, struct answer *ret_answer)
+{
+    *ret_answer = (struct answer){
+        .part = { .content = payload },
+        .result = { .call_id = "c1", .value = payload },
+        .response = { .size = sizeof(ret_answer->response),
+                      .parts = &ret_answer->part,
+                      .part_count = 1,
+                      .reason = HF_REASON_STOP },
+        .error = { .size = sizeof(ret_answer->error),
+                   .transient = true,
+                   .charge_safe = true },
+    };
+    if (kind == CALLS) {
+        ret_answer->part.kind = HF_PART_TOOL_CALL;
+        ret_answer->part.call_id = "c1";
+        ret_answer->part.tool = "add";
+    }
+}
+
 /* One effect: the poll that yields it, to the accepted response. */
-__attribute__((noinline)) static void round_trip(struct hf_turn *turn, enum kind kind,
-                                                 struct hf_span payload)
+__attribute__((noinline)) static int round_trip(struct hf_turn *turn, enum kind kind,
+                                                const struct answer *answer,
+                                                struct hf_err *err)
 {
     struct hf_effect effect;
-    struct hf_err err = { 0 };
-    must(hf_turn_poll(turn, &effect, &err), &err);
-    uint64_t id = effect.id;
-    struct hf_part part = { .content = payload };
-    struct hf_tool_result result = { .call_id = "c1", .value = payload };
-    struct hf_llm_response response = { .size = sizeof(response),
-                                        .parts = &part,
-                                        .part_count = 1,
-                                        .reason = HF_REASON_STOP };
-    struct hf_llm_error error = { .size = sizeof(error),
-                                  .transient = true,
-                                  .charge_safe = true };
+    int rc = hf_turn_poll(turn, &effect, err);
+    if (rc)
+        return rc;
     switch (kind) {
-    case CALLS:
-        part.kind = HF_PART_TOOL_CALL;
-        part.call_id = "c1";
-        part.tool = "add";
-        must(hf_turn_llm_done(turn, id, &response, &err), &err);
-        break;
-    case TEXT: must(hf_turn_llm_done(turn, id, &response, &err), &err); break;
-    case RESULT: must(hf_turn_tool_results(turn, id, &result, 1, &err), &err); break;
-    case CHECKPOINT: must(hf_turn_checkpoint_done(turn, id, NULL, &err), &err); break;
-    case SYNC: must(hf_turn_synced(turn, id, NULL, &err), &err); break;
-    case SLEEP: must(hf_turn_llm_failed(turn, id, &error, &err), &err); break;
+    case TEXT:
+    case CALLS: return hf_turn_llm_done(turn, effect.id, &answer->response, err);
+    case RESULT: return hf_turn_tool_results(turn, effect.id, &answer->result, 1, err);
+    case CHECKPOINT: return hf_turn_checkpoint_done(turn, effect.id, NULL, err);
+    case SYNC: return hf_turn_synced(turn, effect.id, NULL, err);
+    case SLEEP: return hf_turn_llm_failed(turn, effect.id, &answer->error, err);
     case KINDS: break;
     }
+    return HF_EINTERNAL;
+}
+
+static void answer(struct hf_turn *turn, enum kind kind, struct hf_span payload)
+{
+    struct hf_err err = { 0 };
+    struct answer made;
+    make_answer(kind, payload, &made);
+    must(round_trip(turn, kind, &made, &err), &err);
 }
 
 /* To where the effect in question is next. */
@@ -138,11 +162,11 @@ static void lead_to(struct hf_turn *turn, enum kind kind)
 {
     if (kind == RESULT || kind == CHECKPOINT) {
         drain(turn, CALLS);
-        round_trip(turn, CALLS, span("{\"n\":1}"));
+        answer(turn, CALLS, span("{\"n\":1}"));
     }
     if (kind == CHECKPOINT) {
         drain(turn, RESULT);
-        round_trip(turn, RESULT, span("1"));
+        answer(turn, RESULT, span("1"));
     }
     drain(turn, kind);
 }
@@ -166,7 +190,7 @@ static int run_effect(const char *name, size_t bytes, long count)
     for (long i = 0; i < count; i++) {
         struct hf_turn *turn = new_turn(NULL);
         lead_to(turn, kind);
-        round_trip(turn, kind, (struct hf_span){ text, bytes });
+        answer(turn, kind, (struct hf_span){ text, bytes });
         hf_turn_free(turn);
     }
     free(text);
@@ -254,7 +278,7 @@ static void waiting_bytes(void)
         struct hf_turn *turn = new_turn(NULL);
         lead_to(turn, kind);
         if (kind == SLEEP)
-            round_trip(turn, SLEEP, span(""));
+            answer(turn, SLEEP, span(""));
         (void)next(turn, &effect);
         size_t bytes = hf_turn_bytes(turn, &records);
         printf("  %-24s %5zu + %zu of records", hf_turn_state_name(hf_turn_state(turn)),

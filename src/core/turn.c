@@ -11,8 +11,8 @@
 #include "core/turn_machine.h"
 
 /* Small enough that a waiting turn holds little it does not use. */
-#define KEEP_FIRST ((size_t)512)
-#define KEEP_LARGEST ((size_t)512)
+#define KEEP_FIRST ((size_t)1024)
+#define KEEP_LARGEST ((size_t)1024)
 #define STEP_FIRST ((size_t)1024)
 #define STEP_LARGEST ((size_t)1024)
 #define SCRAPS_MAX ((size_t)3072)

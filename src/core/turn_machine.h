@@ -105,6 +105,7 @@ struct hf_turn {
     struct hf_arena step[2];
     struct hf_arena extra; /* of a restored turn: what an export brought, tool names */
     struct hf_buf json;
+    uint64_t call_ids[16]; /* a filter: bits of the ids of all calls among own records */
 };
 
 struct hf_move {
@@ -234,6 +235,8 @@ HF_MUST_USE int hf_turn_bad_end(struct hf_move *move,
                                 enum hf_outcome_kind kind, struct hf_err *err);
 HF_MUST_USE int hf_turn_answer(struct hf_move *move, const struct hf_tool_result *results,
                                size_t count, struct hf_err *err);
+/* Notes the calls of a record in the filter; what was noted and dropped does no harm. */
+void hf_turn_note_calls(struct hf_turn *turn, const struct hf_record *record);
 bool hf_turn_all_answered(const struct hf_wait *wait);
 HF_MUST_USE int hf_turn_mark_unknown(struct hf_move *move, struct hf_err *err);
 HF_MUST_USE int hf_turn_deliver(struct hf_move *move, const struct hf_delivery *delivery,

@@ -212,6 +212,7 @@ int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
     rc = hf_copy(&turn->keep, &hf_s_record, mode, copy, copy, err);
     if (rc)
         return rc;
+    hf_turn_note_calls(turn, copy);
     move->next.own[move->next.own_count++] = copy;
     move->dirty = true;
     return 0;

@@ -232,6 +232,8 @@ static int adopt(struct hf_turn *turn, const struct hf_image *image, struct hf_e
     turn->now = image->body;
     turn->now.own = array;
     turn->now.queue_room = turn->now.queue_count;
+    for (size_t i = 0; i < count; i++)
+        hf_turn_note_calls(turn, array[i]);
     return 0;
 }
 

@@ -386,6 +386,8 @@ static void call_ids_that_are_empty_or_taken_are_replaced(void **state)
     kit_next(&kit);
     kit_nothing(&kit);
     kit_next(&kit);
+    kit_cut(&kit);
+    kit_next(&kit);
     kit_reply_parts(&kit, parts, 1); /* the same id again in a later iteration */
     kit_next(&kit);
     assert_string_equal(kit.effect.calls[0].call_id, "t1.1.call.0");
