@@ -202,6 +202,9 @@ int hf_image_check(const struct hf_save_head *top, const struct hf_image *whole,
         return corrupt(err, "reported", "progress over records that are not there");
     if (now->iteration < now->run_offset || now->next_id == 0)
         return corrupt(err, "iteration", "a turn before its start");
+    if ((now->iteration | now->next_id | now->next_message | now->stalled) >
+        (uint64_t)INT64_MAX)
+        return corrupt(err, "next_id", "a counter that no turn has reached");
     if (hf_usage_total(&now->usage, &tokens, NULL))
         return corrupt(err, "usage", "usage that does not fit");
     if ((top->base_count > 0) && !top->base_id)

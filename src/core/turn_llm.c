@@ -1,5 +1,5 @@
 /* What a model call comes to: usage, retries, and replies that are no answer. */
-#include <holdfast/limits.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "core/turn_machine.h"
@@ -141,6 +141,10 @@ int hf_turn_take_response(struct hf_move *move, const struct hf_llm_response *re
                      err);
     if (rc)
         return rc;
+    struct hf_part *parts = NULL; /* ours now, so they may be changed */
+    memcpy(&parts, &copy->parts, sizeof(parts));
+    for (size_t i = 0; i < copy->part_count; i++)
+        parts[i].attachment = NULL; /* a model sends none; half a one must not be kept */
     copy->reason = true_reason(move, copy);
     *ret_response = copy;
     return 0;

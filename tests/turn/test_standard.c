@@ -410,6 +410,28 @@ static void bad_utf8_and_nul_in_a_reply_are_repaired(void **state)
     kit_fini(&kit);
 }
 
+static void half_an_attachment_in_a_reply_is_not_kept(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct hf_attachment none = { .media_type = "image/png" };
+    struct hf_part parts[3] = {
+        { .content = kit_span("see"), .attachment = &none },
+        { .kind = HF_PART_ATTACHMENT, .attachment = &none },
+        { .kind = HF_PART_TOOL_CALL,
+          .call_id = "c",
+          .tool = "add",
+          .content = kit_span("{}") },
+    };
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_reply_parts(&kit, parts, 3);
+    kit_cut(&kit); /* what was kept can be saved and read */
+    assert_int_equal(hf_turn_record(kit.turn, 1)->message->part_count, 2);
+    kit_fini(&kit);
+}
+
 static void oversize_text_is_cut_at_the_limit(void **state)
 {
     (void)state;
@@ -564,6 +586,7 @@ int main(void)
         cmocka_unit_test(a_batch_that_is_born_answered_takes_no_effect_and_no_id),
         cmocka_unit_test(call_ids_that_are_empty_or_taken_are_replaced),
         cmocka_unit_test(bad_utf8_and_nul_in_a_reply_are_repaired),
+        cmocka_unit_test(half_an_attachment_in_a_reply_is_not_kept),
         cmocka_unit_test(oversize_text_is_cut_at_the_limit),
         cmocka_unit_test(calls_past_the_limit_are_answered_and_not_run),
         cmocka_unit_test(parts_and_deliveries_past_their_limits),
