@@ -427,7 +427,8 @@ HF_API HF_MUST_USE int hf_policy_set(struct hf_store *store, const struct hf_cal
                                      struct hf_err *err);
 
 /* The policy in force for a unit of this source and kind (either may be NULL/NONE), all
- * fields filled. Texts live as long as the answer handle given back. */
+ * fields filled, retry_policy as a unit would get it; a timeout of 0 and a close_rule of
+ * NULL mean that there is none. Texts live as long as the answer handle given back. */
 struct hf_policy_answer;
 HF_API HF_MUST_USE int hf_policy_get(struct hf_store *store, enum hf_source source,
                                      const char *kind,

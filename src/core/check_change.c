@@ -147,8 +147,8 @@ static int check_refs(const char *const *refs, size_t count, const char *field,
                       struct hf_err *err)
 {
     if (count > (size_t)HF_MAX_REFS)
-        return hf_fail(err, HF_ETOOBIG, field, "at most %lld references",
-                       (long long)HF_MAX_REFS);
+        return hf_fail(err, HF_ETOOBIG, field, "%s must be at most %lld references",
+                       field, (long long)HF_MAX_REFS);
     for (size_t i = 0; i < count; i++) {
         int rc = hf_check_key(refs[i], KEY_MAX, field, err);
         if (rc)
@@ -156,7 +156,8 @@ static int check_refs(const char *const *refs, size_t count, const char *field,
         const char *digits = past(refs[i], "sha256:");
         if (digits && !is_sha256(digits))
             return hf_fail(err, HF_EINVAL, field,
-                           "sha256: must be followed by 64 lower-case hex digits");
+                           "%s: sha256: must be followed by 64 lower-case hex digits",
+                           field);
     }
     return 0;
 }

@@ -69,6 +69,26 @@ struct hf_policy hf_policy_merge(const struct hf_policy *narrow,
     return all;
 }
 
+int hf_policy_retry_text(struct hf_arena *arena, const struct hf_policy *policy,
+                         const char **ret_json, struct hf_err *err)
+{
+    struct hf_retry retry;
+    struct hf_buf text;
+    int rc = hf_retry_read(policy->retry_policy, &retry, err);
+    if (rc)
+        return rc;
+    if (policy->max_attempts)
+        retry.max_attempts = policy->max_attempts;
+    hf_buf_init(&text, arena->alloc, 65536);
+    rc = hf_retry_write(&text, &retry);
+    const char *copy = rc ? NULL : hf_arena_copy(arena, hf_buf_str(&text), text.len);
+    hf_buf_fini(&text);
+    if (!copy)
+        return hf_fail_plain(err, rc ? rc : HF_ENOMEM);
+    *ret_json = copy;
+    return 0;
+}
+
 static int check_span(hf_ms value, const char *field, struct hf_err *err)
 {
     if (value < 0 || value > HF_MAX_DURATION_MAX_MS)

@@ -13,7 +13,13 @@ static const struct {
     int sqlite;
     int ours;
 } codes[] = {
-    { SQLITE_CONSTRAINT, HF_ECONFLICT },
+    { SQLITE_CONSTRAINT_UNIQUE, HF_ECONFLICT },
+    { SQLITE_CONSTRAINT_PRIMARYKEY, HF_ECONFLICT },
+    { SQLITE_CONSTRAINT_ROWID, HF_ECONFLICT },
+    /* One that waits for COMMIT may be refused there; lite_txn.c knows it by this. */
+    { SQLITE_CONSTRAINT_FOREIGNKEY, HF_ECONFLICT },
+    /* A CHECK, a NOT NULL, a type: input was checked before, so the fault is our own. */
+    { SQLITE_CONSTRAINT, HF_EINTERNAL },
     { SQLITE_BUSY, HF_EBUSY },
     /* Another connection of this process; we share no caches, so only by a schema change. */
     { SQLITE_LOCKED, HF_EBUSY },
@@ -72,10 +78,11 @@ static const char *after(const char *text, const char *prefix)
 }
 
 /* "UNIQUE constraint failed: t.a, t.b": what follows the colon is the field. */
-static int fail_constraint(const char *message, const char *what, struct hf_err *err)
+static int fail_constraint(int code, const char *message, const char *what,
+                           struct hf_err *err)
 {
     const char *colon = strstr(message, ": ");
-    return hf_fail(err, HF_ECONFLICT, colon ? colon + 2 : NULL, "%s (%s)", message, what);
+    return hf_fail(err, code, colon ? colon + 2 : NULL, "%s (%s)", message, what);
 }
 
 int lite_fail(sqlite3 *db, int sqlite_rc, const char *what, struct hf_err *err)
@@ -93,8 +100,8 @@ int lite_fail_system(sqlite3 *db, int sqlite_rc, int system_errno, const char *w
         if (reason)
             return hf_fail(err, HF_ETRANSITION, NULL, "%s", reason);
     }
-    if (code == HF_ECONFLICT)
-        return fail_constraint(message, what, err);
+    if ((sqlite_rc & 0xff) == SQLITE_CONSTRAINT)
+        return fail_constraint(code, message, what, err);
     return hf_fail(err, code, NULL, "%s: %s (%s, SQLite code %d)", what,
                    hf_err_text(code), sqlite3_errstr(sqlite_rc), sqlite_rc);
 }

@@ -248,14 +248,17 @@ static struct slot *slot_of_call(struct changing *c, size_t call)
 }
 
 /* A unique key stood in the way of one item: the lane's slot, or a dedup key that a requeue
- * would use twice. */
-static int refuse_key(struct changing *c, size_t call, struct hf_err *err)
+ * would use twice. The driver says which; any other is no answer to give to a caller. */
+static int refuse_key(struct changing *c, size_t call, const struct hf_err *met,
+                      struct hf_err *err)
 {
     struct slot *slot = slot_of_call(c, call);
-    if (!slot)
-        return hf_fail_plain(err, HF_EINTERNAL);
+    bool lane = strstr(met->field, "lane_key") != NULL;
+    bool dedup = strstr(met->field, "dedup_key") != NULL;
+    if (!slot || (!lane && !dedup))
+        return hf_fail(err, HF_EINTERNAL, met->field, "%s", met->message);
     struct hf_err why;
-    if (slot->step.row.status == HF_RUNNING)
+    if (lane)
         (void)hf_fail(&why, HF_EHELD, "lane_key", "another unit of lane %s is running",
                       slot->was.w.lane_key ? slot->was.w.lane_key : "?");
     else
@@ -340,13 +343,15 @@ static int attempt(struct changing *c, struct hf_ops *reads, struct hf_ops *writ
     if (any_write(c)) {
         hf_ops_reset(write);
         add_writes(c, write);
-        rc = hf_ops_write(write, err);
+        struct hf_err met = { 0 };
+        rc = hf_ops_write(write, &met);
         if (rc == HF_ECONFLICT && change_is_receipt(c, write))
             return HF_EGUARD; /* the same operation was applied at the same moment */
         if (rc == HF_ECONFLICT) {
-            rc = refuse_key(c, write->batch.failed_call, err);
+            rc = refuse_key(c, write->batch.failed_call, &met, err);
             return rc ? rc : HF_EGUARD;
         }
+        (void)hf_fail_as(err, rc, &met); /* `rc` goes on below */
     }
     return rc ? rc : show_all(c, write, err);
 }

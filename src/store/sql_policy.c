@@ -201,6 +201,8 @@ int sql_policy_get(struct hf_store *base, enum hf_source source, const char *kin
     struct hf_arena arena;
     hf_arena_init(&arena, base->alloc);
     int rc = sql_policy(sql_store_of(base), &arena, source, kind, &policy, err);
+    if (rc == 0)
+        rc = hf_policy_retry_text(&arena, &policy, &policy.retry_policy, err);
     struct hf_policy_answer *answer = rc == 0 ? hf_policy_answer_new(base->alloc, &policy)
                                               : NULL;
     hf_arena_fini(&arena);

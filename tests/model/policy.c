@@ -197,7 +197,9 @@ int m_policy_set(struct hf_store *store, const char *scope,
 int m_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
                  struct hf_policy_answer **ret_answer, struct hf_err *err)
 {
-    struct hf_policy policy = m_policy_of(((struct model *)store)->disk, source, kind);
+    struct model_disk *disk = ((struct model *)store)->disk;
+    struct hf_policy policy = m_policy_of(disk, source, kind);
+    policy.retry_policy = m_retry_fixed(disk, policy.retry_policy, policy.max_attempts);
     *ret_answer = hf_policy_answer_new(store->alloc, &policy);
     return *ret_answer ? 0 : hf_fail_plain(err, HF_ENOMEM);
 }

@@ -319,11 +319,37 @@ static void r09_a_plain_update_writes_its_event(void **state)
     assert_int_equal(sqlite3_finalize(count), SQLITE_OK);
 }
 
+/* Only the lane's slot and a dedup key are answers to a caller; any other key that refuses
+ * a change is told as the fault it is. */
+static void a_key_that_is_no_lane_and_no_dedup_key_is_not_taken_for_one(void **state)
+{
+    struct world *world = *state;
+    char one[64], two[64];
+    struct hf_err err = { 0 };
+    struct hf_answer *answer = NULL;
+    made(world, "alien-1", HF_RERUNNABLE, one);
+    made(world, "alien-2", HF_RERUNNABLE, two);
+    assert_int_equal(
+        sqlite3_exec(world->db,
+                     "CREATE UNIQUE INDEX alien ON work_state (status_reason)"
+                     " WHERE status = 'cancelled'",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    change(world, (struct hf_change){ .verb = HF_VERB_CANCEL, .id = one, .reason = "x" });
+    struct hf_change again = {
+        .size = sizeof(again), .verb = HF_VERB_CANCEL, .id = two, .reason = "x"
+    };
+    assert_int_equal(hf_work_change(world->store, NULL, &again, 1, 0, &answer, &err),
+                     HF_EINTERNAL);
+    assert_non_null(strstr(err.message, "status_reason"));
+}
+
 #define GUARD(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        GUARD(a_key_that_is_no_lane_and_no_dedup_key_is_not_taken_for_one),
         GUARD(r20_plain_sql_makes_no_illegal_transition),
         GUARD(a03_a_requeue_begins_a_generation_or_is_refused),
         GUARD(r05_a_row_is_whole_in_every_status),

@@ -190,7 +190,7 @@ static void a_member_that_ends_the_transaction_harms_nobody_else(void **state)
     kit_put(&sent[2].b, 3, "cid", 1);
     run_together(kit, sent, 3);
     assert_int_equal(sent[0].rc, 0);
-    assert_int_equal(sent[1].rc, HF_ECONFLICT);
+    assert_int_equal(sent[1].rc, HF_EINTERNAL);
     assert_int_equal(sent[2].rc, 0);
     assert_int_equal(kit_sql_int(kit->path, "SELECT count(*) FROM item"), 2);
     free(sent);

@@ -111,8 +111,20 @@ static void a_refused_row_is_a_conflict_without_its_values(void **state)
     assert_int_equal(b.batch.failed_call, 1);
     assert_string_equal(err.field, "item.id");
     assert_null(strstr(err.message, "secret"));
-    assert_int_equal(kit_put_one(kit->sql, 3, "ann", 1000000), HF_ECONFLICT);
     assert_int_equal(kit_rows(kit->sql), 1);
+}
+
+static void a_constraint_that_is_no_key_is_our_own_fault(void **state)
+{
+    struct kit *kit = *state;
+    struct hf_err err = { 0 };
+    struct kit_batch b;
+    kit_begin(&b);
+    kit_put(&b, 3, "secret-owner", 1000000); /* a CHECK refuses it */
+    assert_int_equal(kit_run(kit->sql, &b, &err), HF_EINTERNAL);
+    assert_non_null(strstr(err.message, "CHECK constraint failed"));
+    assert_null(strstr(err.message, "secret"));
+    assert_int_equal(kit_rows(kit->sql), 0);
 }
 
 static void a_guard_answers_with_its_text(void **state)
@@ -218,6 +230,7 @@ int main(void)
         CASE(unmet_expectation_writes_nothing),
         CASE(hf_expect_fails_the_batch),
         CASE(a_refused_row_is_a_conflict_without_its_values),
+        CASE(a_constraint_that_is_no_key_is_our_own_fault),
         CASE(a_guard_answers_with_its_text),
         CASE(clocks_are_fixed_within_a_batch),
         CASE(wrong_calls_are_internal_errors),

@@ -464,8 +464,11 @@ static void references_are_hashes_or_names(void **state)
                                        "a\nb" };
     change.evidence_count = 1;
     for (size_t i = 0; i < COUNT(bad); i++) {
+        struct hf_err err = { 0 };
         refs[0] = bad[i];
         assert_change(&change, HF_EINVAL, "evidence");
+        assert_int_equal(hf_change_check(&change, &err), HF_EINVAL);
+        assert_non_null(strstr(err.message, "evidence")); /* for people too */
     }
     change = good_close();
     change.outputs = refs;

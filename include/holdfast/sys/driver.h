@@ -84,7 +84,10 @@ struct hf_sql_methods {
     /* Run a batch as one transaction and wait for it.
      *   0              done; a write is durable, a crash after return keeps it
      *   HF_EGUARD      a call's expectation was unmet: nothing was written
-     *   HF_ECONFLICT   a unique or other constraint refused: nothing was written
+     *   HF_ECONFLICT   a unique key or a foreign key refused, named in err.field: nothing
+     *                  was written
+     *   HF_EINTERNAL   another constraint refused, or a statement is none: nothing was
+     *                  written
      *   HF_ETRANSITION a guard (SQL trigger) refused: nothing was written
      *   HF_EBUSY, HF_EFULL, HF_EREADONLY, HF_ESTOREIO, HF_ECORRUPT, HF_ENOMEM
      *                  nothing was written
