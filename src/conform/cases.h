@@ -90,6 +90,8 @@
     X(r27_expire_ends_as_timeout_with_its_reason, 0)                                     \
     X(r29_sweeping_twice_does_the_same_once, 0)                                          \
     X(r30_a_late_renewal_before_the_sweep_saves_the_lease, 0)                            \
+    X(a23_a_late_result_is_kept_whole_where_it_is_kept, 0)                               \
+    X(a23_a_late_result_beyond_an_event_is_named_as_such, 0)                             \
     X(a23_a_late_result_after_the_sweep_is_refused, 0)                                   \
     X(r11_only_running_rows_have_a_lease, 0)                                             \
     X(r28_a_term_is_at_least_three_renewals, 0)                                          \

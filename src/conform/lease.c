@@ -467,6 +467,47 @@ test_case(a23_a_late_result_after_the_sweep_is_refused)
     TRUE(count_events(h.id, "late_result") <= 1);
 }
 
+/* It may be all that is left of the work. A store need not note it (rule 14). */
+test_case(a23_a_late_result_is_kept_whole_where_it_is_kept)
+{
+    static const char *const outputs[] = { "file:out/1", "file:out/2" };
+    static const char *const evidence[] = { "https://example.org/proof" };
+    struct held h = running();
+    advance(TERM + GRACE);
+    sweep();
+    CODE(HF_ELEASELOST,
+         change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
+                .status = HF_DONE, .summary = "it went \"well\"", .outputs = outputs,
+                .output_count = 2, .evidence = evidence, .evidence_count = 1)
+             ->code);
+    if (count_events(h.id, "late_result") == 0)
+        return;
+    const char *kept = last_event(h.id, "late_result")->payload;
+    TRUE(contains(kept, "\"outputs\":[\"file:out/1\",\"file:out/2\"]"));
+    TRUE(contains(kept, "\"evidence\":[\"https://example.org/proof\"]"));
+    TRUE(contains(kept, "\"summary\":\"it went \\\"well\\\"\""));
+    TRUE(contains(kept, "\"status\":\"done\""));
+}
+
+/* The most that a close-out can say, in characters that take the most room. */
+test_case(a23_a_late_result_beyond_an_event_is_named_as_such)
+{
+    const char *refs[64];
+    const char *summary = kit_filled(t, '"', 8192);
+    struct held h = running();
+    for (size_t i = 0; i < 64; i++)
+        refs[i] = kit_filled(t, '"', 191);
+    advance(TERM + GRACE);
+    sweep();
+    CODE(HF_ELEASELOST, change(.verb = HF_VERB_CLOSE_OUT, .id = h.id, .token = h.token,
+                               .status = HF_DONE, .summary = summary, .outputs = refs,
+                               .output_count = 64, .evidence = refs, .evidence_count = 64)
+                            ->code);
+    if (count_events(h.id, "late_result") == 0)
+        return;
+    TRUE(contains(last_event(h.id, "late_result")->payload, "\"too_large\":true"));
+}
+
 test_case(r11_only_running_rows_have_a_lease)
 {
     struct held h = running();

@@ -170,17 +170,39 @@ static const char *note_type(const struct slot *slot)
     return slot->item->code == HF_ELEASELOST && result ? "late_result" : NULL;
 }
 
-static const char *note_json(struct hf_arena *arena, const struct hf_change *change)
+static void put_list(struct hf_json *json, const char *key, const char *const *items,
+                     size_t n)
+{
+    if (n == 0)
+        return;
+    hf_json_key(json, key);
+    hf_json_array(json);
+    for (size_t i = 0; i < n; i++)
+        hf_json_str(json, items[i]);
+    hf_json_end(json);
+}
+
+/* NULL: no memory, or more than an event may hold. */
+static const char *note_of(struct hf_arena *arena, const struct hf_change *change,
+                           bool whole)
 {
     struct hf_buf buf;
     struct hf_json json;
-    hf_buf_init(&buf, arena->alloc, (size_t)HF_MAX_SUMMARY_BYTES * 8);
+    hf_buf_init(&buf, arena->alloc, (size_t)HF_MAX_EVENT_BYTES);
     hf_json_begin(&json, &buf);
     hf_json_object(&json);
     hf_json_opt_str(&json, "error_class", change->error_class);
+    if (whole) {
+        put_list(&json, "evidence", change->evidence, change->evidence_count);
+        put_list(&json, "outputs", change->outputs, change->output_count);
+    }
     hf_json_opt_str(&json, "reason", change->reason);
+    hf_json_opt_str(&json, "reviewer", change->reviewer);
     hf_json_opt_str(&json, "status", hf_status_word(change->status));
-    hf_json_opt_str(&json, "summary", change->summary);
+    if (whole)
+        hf_json_opt_str(&json, "summary", change->summary);
+    else
+        hf_json_put_bool(&json, "too_large", true);
     hf_json_put_str(&json, "verb", hf_verb_word(change->verb));
     hf_json_end(&json);
     const char *text = hf_buf_state(&buf)
@@ -188,6 +210,13 @@ static const char *note_json(struct hf_arena *arena, const struct hf_change *cha
                            : hf_arena_copy(arena, hf_buf_str(&buf), buf.len);
     hf_buf_fini(&buf);
     return text;
+}
+
+/* What does not fit into an event is left out, and that is said. */
+static const char *note_json(struct hf_arena *arena, const struct hf_change *change)
+{
+    const char *text = note_of(arena, change, true);
+    return text ? text : note_of(arena, change, false);
 }
 
 static void add_note(struct changing *c, struct hf_ops *ops, const struct slot *slot,
