@@ -47,7 +47,8 @@ class Worker(Case):
         self.assertEqual(worker.stderr.read(), "")
 
     def test_a_failure_is_told_with_its_class(self):
-        work_id = self.unit("a")
+        # No jitter: with it the second try may be over before anybody looks.
+        work_id = self.unit("a", "--retry-policy", '{"initial_backoff_ms":60000,"jitter":"none"}')
         with open("/dev/full", "w", encoding="utf-8") as full:
             self.start(stdout=full)
             work = self.until(work_id, lambda work: work["status"] == "retry_scheduled")
