@@ -329,7 +329,7 @@ SELECT w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $4,
 
 -- name: event_trail
 -- in: $1 work_id, $2 after event_id, $3 limit of events; an event may show as several rows
-SELECT event_id, work_id, event_type, from_status, to_status, generation, attempt,
+SELECT event_id, work_id, event_type, from_status, to_status, generation, attempt, fence,
        actor_kind, actor, message, payload, correlation_id, created_at
   FROM runtime_work_event
  WHERE work_id = $1

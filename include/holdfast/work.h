@@ -130,6 +130,7 @@ struct hf_event {
     const char *to_status;
     int64_t generation;
     int64_t attempt;
+    int64_t fence; /* of the row's lease: the one taken, held or let go */
     const char *actor_kind;
     const char *actor;
     const char *message;

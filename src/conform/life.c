@@ -36,6 +36,7 @@ test_case(r03_an_event_has_all_its_columns)
     SAME("failed", event->to_status);
     EQ(0, event->generation);
     EQ(1, event->attempt);
+    EQ(1, event->fence);
     SAME("human", event->actor_kind);
     SAME("ada", event->actor);
     SAME("no luck", event->message);

@@ -149,6 +149,7 @@ static void picture_event(void *user, const struct hf_event *event)
     put_text(text, "to", event->to_status);
     put_i64(text, "generation", event->generation);
     put_i64(text, "attempt", event->attempt);
+    put_i64(text, "fence", event->fence);
     put_text(text, "actor_kind", event->actor_kind);
     put_text(text, "actor", event->actor);
     put_text(text, "message", event->message);

@@ -78,6 +78,7 @@ const struct hf_field hf_event_fields[] = {
     TEXT(hf_event, to_status),
     I64(hf_event, generation),
     I64(hf_event, attempt),
+    I64(hf_event, fence),
     TEXT(hf_event, actor_kind),
     TEXT(hf_event, actor),
     TEXT(hf_event, message),

@@ -17,7 +17,7 @@ resume_payload error_class result payload payload_ref retry_policy close_rule ca
 abandon_request active_at first_started_at started_at finished_at created_at
 updated_at""".split()
 SHA = "sha256:" + "ab" * 32
-EVENT_KEYS = """event_id work_id event_type from_status to_status generation attempt actor_kind
+EVENT_KEYS = """event_id work_id event_type from_status to_status generation attempt fence actor_kind
 actor message payload correlation_id created_at""".split()
 
 
