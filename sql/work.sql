@@ -54,12 +54,6 @@ SELECT {row} FROM {row_from}
  WHERE w.waiting_ref = $2 AND w.waiting_kind IS NOT NULL AND w.tenant = $1
    AND ($3 IS NULL OR w.waiting_kind = $3) LIMIT 2
 
--- name: work_by_resumed_ref
--- in: $1 tenant, $2 ref    out: work_id of the row whose wait on this reference ended last
-SELECT s.work_id FROM {row_from}
- WHERE w.tenant = $1 AND w.finished_at IS NULL AND w.event_type = 'resumed'
-   AND w.message = $2 LIMIT 1
-
 -- Writing. A new unit is two rows; the second is made only if the first was.
 
 -- Two forms of each: one set at a time, and many sets in one statement (hf_args), which is

@@ -137,7 +137,7 @@ static const struct cli_option claim_options[] = {
     { "queue", "Q", CLI_TEXT, 0, .help = "from this queue (default: default)" },
     { "kind", "K", CLI_TEXT, CLI_MANY, .help = "only these kinds" },
     { "limit", "N", CLI_INT, 0, .help = "at most this many (default: 1)", .min = 1,
-      .limit = HF_LIMIT_PAGE },
+      .limit = HF_LIMIT_BATCH },
     TTL_OPTION,
     { "wait", "DURATION", CLI_DURATION, 0,
       .help = "wait up to this long until there is work" },
@@ -373,7 +373,7 @@ static const struct cli_option sweep_options[] = {
     { "limit", "N", CLI_INT, 0,
       .help = "one sweep of at most this many rows (default: sweeps "
               "until there is nothing more to do)",
-      .min = 1, .limit = HF_LIMIT_PAGE },
+      .min = 1, .limit = HF_LIMIT_SWEEP },
     END_OPTIONS,
 };
 

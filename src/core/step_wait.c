@@ -145,6 +145,6 @@ int hf_act_resume(struct hf_act *act)
     if (old->disposition == HF_EXTERNALLY_OWNED)
         return hf_act_refuse(act, to, "resume",
                              "an externally_owned row is completed, never resumed");
-    act->out.row.message = old->w.waiting_ref; /* a repeat by reference is found by it */
+    act->out.row.message = old->w.waiting_ref; /* for whoever reads the trail */
     return to == HF_RUNNING ? resume_running(act) : resume_queued(act);
 }

@@ -250,7 +250,7 @@ static void random_sequences_agree(void **state)
     }
     if (runs >= RUNS)
         check_reach(&taken);
-    print_message("%llu sequences of %d operations from seed %llu agree\n",
+    print_message("# %llu sequences of %d operations from seed %llu agree\n",
                   (unsigned long long)runs, STEPS, (unsigned long long)seed);
 }
 
