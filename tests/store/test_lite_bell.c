@@ -200,6 +200,38 @@ static void threads_of_one_handle_are_woken_too(void **state)
     assert_int_equal(atomic_load(&woken), 8);
 }
 
+struct onlooker {
+    pthread_t thread;
+    struct kit *kit;
+    uint32_t seen;
+    int64_t rows; /* that it finds when it is woken */
+};
+
+static void *look_when_rung(void *user)
+{
+    struct onlooker *onlooker = user;
+    struct hf_sql *sql = onlooker->kit->sql;
+    (void)sql->methods->bell_wait(sql, 5, onlooker->seen, 10000);
+    onlooker->rows = kit_sql_int(onlooker->kit->path, "SELECT count(*) FROM item");
+    return NULL;
+}
+
+/* Rule 10: whoever is woken finds what the bell was rung for. */
+static void bell_outside_the_transaction(void **state)
+{
+    struct kit *kit = *state;
+    kit_open(kit);
+    for (int64_t id = 1; id <= 50; id++) {
+        struct onlooker onlooker = { .kit = kit,
+                                     .seen = kit->sql->methods->bell_seen(kit->sql, 5) };
+        assert_int_equal(
+            pthread_create(&onlooker.thread, NULL, look_when_rung, &onlooker), 0);
+        assert_int_equal(put_and_ring(kit->sql, id, 5), 0);
+        assert_int_equal(pthread_join(onlooker.thread, NULL), 0);
+        assert_int_equal(onlooker.rows, id);
+    }
+}
+
 static void a_memory_store_has_bells(void **state)
 {
     struct kit *kit = *state;
@@ -219,6 +251,7 @@ int main(void)
         CASE(a_ring_before_the_wait_is_not_lost),
         CASE(a_refused_batch_rings_nothing),
         CASE(threads_of_one_handle_are_woken_too),
+        CASE(bell_outside_the_transaction),
         CASE(a_memory_store_has_bells),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -371,6 +371,49 @@ static void short_lived_handles_keep_the_wal_short(void **state)
     assert_int_equal(kit_rows(kit->sql), 1500);
 }
 
+struct crossing {
+    pthread_t thread;
+    struct kit *kit;
+    int64_t first, second;
+    int rc;
+};
+
+static void *cross(void *user)
+{
+    struct crossing *crossing = user;
+    struct hf_sql *sql = NULL;
+    crossing->rc = lite_open_with(crossing->kit->path, NULL, &crossing->kit->inner, &sql,
+                                  NULL);
+    for (int i = 0; crossing->rc == 0 && i < 100; i++) {
+        struct kit_batch b;
+        kit_begin(&b);
+        kit_add(&b, crossing->first, 1);
+        kit_add(&b, crossing->second, 1);
+        crossing->rc = kit_run(sql, &b, NULL);
+    }
+    if (sql)
+        sql->methods->close(sql);
+    return NULL;
+}
+
+/* Rule 11. With SQLite a transaction has the whole store, so rows that two batches touch in
+ * opposite order cannot lock each other out. */
+static void locks_in_key_order(void **state)
+{
+    struct kit *kit = *state;
+    struct crossing two[2] = { { .kit = kit, .first = 1, .second = 2 },
+                               { .kit = kit, .first = 2, .second = 1 } };
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 0), 0);
+    assert_int_equal(kit_put_one(kit->sql, 2, "bob", 0), 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&two[i].thread, NULL, cross, &two[i]), 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(two[i].thread, NULL), 0);
+    assert_int_equal(two[0].rc, 0);
+    assert_int_equal(two[1].rc, 0);
+    assert_int_equal(kit_sql_int(kit->path, "SELECT sum(n) FROM item"), 400);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -389,6 +432,7 @@ int main(void)
         CASE(a_foreign_writer_is_waited_for_and_then_busy),
         CASE(a_reader_that_pins_the_wal_stops_no_commit),
         CASE(short_lived_handles_keep_the_wal_short),
+        CASE(locks_in_key_order),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

@@ -1,0 +1,71 @@
+/* The generated statements against the migrated schema, and what they must look like. */
+#include "support/unit.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/lite.h"
+#include "store/sql_gen.h"
+
+static struct hf_sql *open_memory(void)
+{
+    struct hf_sql_options options = { .size = sizeof(options), .inline_mode = true };
+    struct hf_sql *sql = NULL;
+    assert_int_equal(hf_sqlite_open(":memory:", &options, &sql, NULL), 0);
+    return sql;
+}
+
+/* How many arguments a caller passes is held against `params` whenever a statement runs
+ * (store/lite_run: wrong_calls_are_internal_errors), so this is the other half. */
+static void sql_prepares_everywhere(void **state)
+{
+    (void)state;
+    struct hf_sql *sql = open_memory();
+    sqlite3 *db = lite_of(sql)->writer.db;
+    for (size_t i = 0; i < HF_SQL_COUNT; i++) {
+        const struct hf_sql_text *one = &hf_sql_lite[i];
+        sqlite3_stmt *statement = NULL;
+        if (sqlite3_prepare_v2(db, one->text, -1, &statement, NULL) != SQLITE_OK)
+            fail_msg("%s: %s", one->name, sqlite3_errmsg(db));
+        if (sqlite3_bind_parameter_count(statement) != one->params)
+            fail_msg("%s has %d parameters, the table says %d", one->name,
+                     sqlite3_bind_parameter_count(statement), one->params);
+        if (one->columns >= 0 && sqlite3_column_count(statement) != one->columns)
+            fail_msg("%s gives %d columns, the table says %d", one->name,
+                     sqlite3_column_count(statement), one->columns);
+        assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+    }
+    sql->methods->close(sql);
+}
+
+/* Rule 9: a parameter for a batch's size would make PostgreSQL plan for a tenth of the
+ * table. */
+static void literal_batch_sizes(void **state)
+{
+    (void)state;
+    size_t seen = 0;
+    for (size_t i = 0; i < HF_SQL_COUNT; i++) {
+        const struct hf_sql_text *one = &hf_sql_lite[i];
+        static const char prefix[] = "work_claim_";
+        size_t limits = 0;
+        if (strncmp(one->name, prefix, sizeof(prefix) - 1) != 0)
+            continue;
+        seen++;
+        for (const char *at = one->text; (at = strstr(at, "LIMIT ")); at++, limits++)
+            if (!isdigit((unsigned char)at[strlen("LIMIT ")]))
+                fail_msg("%s: the size of a batch is no literal", one->name);
+        if (limits == 0)
+            fail_msg("%s takes no limited batch", one->name);
+    }
+    assert_true(seen >= 6); /* 100, 10 and 1, of any kind and of some */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sql_prepares_everywhere),
+        cmocka_unit_test(literal_batch_sizes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
