@@ -100,7 +100,7 @@ int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
 }
 
 /* A batch may name a row only once: two changes of one row would be decided on the same
- * reading of it. */
+ * reading of it. The store looks for rows that are named in different ways. */
 static int check_distinct(const struct hf_change *changes, size_t n, struct hf_err *err)
 {
     for (size_t i = 0; i < n; i++)
