@@ -49,7 +49,7 @@ enum hf_class {
     X(UNCERTAIN, -14, "outcome_uncertain", "the outcome is not known", UNKNOWN,          \
       "read the row before doing anything again", 8, 503)                                \
     X(CORRUPT, -15, "corrupt", "stored data failed its check", TERMINAL,                 \
-      "restore the store from a backup, then run `holdfast store bump`", 9, 500)         \
+      "restore it from a backup; after a store, run `holdfast store bump`", 9, 500)      \
     X(NOTSTORE, -16, "not_a_store", "not a Holdfast store", TERMINAL,                    \
       "give the path of a Holdfast database, or of a file that does not exist yet", 9,   \
       500)                                                                               \

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/text.h"
 
@@ -123,4 +124,11 @@ const char *hf_buf_str(const struct hf_buf *buf)
 int hf_buf_state(const struct hf_buf *buf)
 {
     return buf->state;
+}
+
+char *hf_buf_keep(struct hf_buf *buf, struct hf_arena *arena)
+{
+    char *copy = buf->state ? NULL : hf_arena_copy(arena, hf_buf_str(buf), buf->len);
+    hf_buf_fini(buf);
+    return copy;
 }

@@ -30,4 +30,9 @@ void hf_buf_hex(struct hf_buf *buf, const void *bytes, size_t len); /* lower cas
 const char *hf_buf_str(const struct hf_buf *buf);
 int hf_buf_state(const struct hf_buf *buf);
 
+/* Ends the buffer: its contents as a copy in the arena, or NULL when the buffer failed or
+ * there is no memory. */
+struct hf_arena;
+char *hf_buf_keep(struct hf_buf *buf, struct hf_arena *arena);
+
 #endif

@@ -123,15 +123,6 @@ static int open_pidfd(int64_t pid)
     return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 }
 
-static const char *keep(struct hf_arena *arena, struct hf_buf *buf)
-{
-    const char *text = hf_buf_state(buf)
-                           ? NULL
-                           : hf_arena_copy(arena, hf_buf_str(buf), buf->len);
-    hf_buf_fini(buf);
-    return text;
-}
-
 int hf_holder_describe(struct hf_arena *arena, int pid, const char **ret_json,
                        struct hf_err *err)
 {
@@ -157,7 +148,7 @@ int hf_holder_describe(struct hf_arena *arena, int pid, const char **ret_json,
     hf_json_put_i64(&json, "start", start);
     hf_json_put_i64(&json, "time_ns", place.time_ns);
     hf_json_end(&json);
-    const char *text = keep(arena, &buf);
+    const char *text = hf_buf_keep(&buf, arena);
     if (!text)
         return hf_fail_plain(err, HF_ENOMEM);
     *ret_json = text;
@@ -236,7 +227,7 @@ enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder_text, hf
     hf_json_put_raw(&json, "holder", holder_text);
     hf_json_put_str(&json, "how", how);
     hf_json_end(&json);
-    const char *proof = keep(arena, &buf);
+    const char *proof = hf_buf_keep(&buf, arena);
     if (!proof)
         return HF_LIFE_UNKNOWN;
     *ret_proof = proof;

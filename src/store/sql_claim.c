@@ -33,15 +33,6 @@ struct taker {
     char fresh_nonce[HF_NONCE_TEXT];
 };
 
-static const char *keep(struct hf_arena *arena, struct hf_buf *buf)
-{
-    const char *text = hf_buf_state(buf)
-                           ? NULL
-                           : hf_arena_copy(arena, hf_buf_str(buf), buf->len);
-    hf_buf_fini(buf);
-    return text;
-}
-
 static const char *kinds_json(struct hf_arena *arena, const struct hf_claim *claim)
 {
     struct hf_buf buf;
@@ -52,7 +43,7 @@ static const char *kinds_json(struct hf_arena *arena, const struct hf_claim *cla
     for (size_t i = 0; i < claim->kind_count; i++)
         hf_json_str(&json, claim->kinds[i]);
     hf_json_end(&json);
-    return keep(arena, &buf);
+    return hf_buf_keep(&buf, arena);
 }
 
 /* The note of a claim is core's: {"lease":{…}} with sorted keys. The statement writes the
@@ -73,7 +64,7 @@ static const char *claim_note(struct hf_arena *arena, const struct taker *taker)
     hf_json_begin(&json, &buf);
     hf_json_str(&json, taker->claim->owner);
     hf_buf_text(&buf, ",\"ttl_ms\":");
-    return keep(arena, &buf);
+    return hf_buf_keep(&buf, arena);
 }
 
 static int fill_in(struct taker *taker, struct hf_arena *arena, struct hf_err *err)

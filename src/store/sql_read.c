@@ -117,8 +117,7 @@ static int plan_list(struct hf_arena *arena, const struct hf_filter *filter,
     for (size_t i = 0; i < filter->status_count; i++)
         hf_json_str(&json, hf_status_word(filter->statuses[i]));
     hf_json_end(&json);
-    ret_plan->statuses = hf_arena_text(arena, hf_buf_str(&buf));
-    hf_buf_fini(&buf);
+    ret_plan->statuses = hf_buf_keep(&buf, arena);
     return ret_plan->statuses ? 0 : HF_ENOMEM;
 }
 

@@ -63,11 +63,7 @@ static const char *result_json(const struct changing *c, struct hf_arena *arena)
         hf_json_end(&json);
     }
     hf_json_end(&json);
-    const char *text = hf_buf_state(&buf)
-                           ? NULL
-                           : hf_arena_copy(arena, hf_buf_str(&buf), buf.len);
-    hf_buf_fini(&buf);
-    return text;
+    return hf_buf_keep(&buf, arena);
 }
 
 static int show_again(struct changing *c, struct slot *slot, const struct json_t *told,
@@ -205,11 +201,7 @@ static const char *note_of(struct hf_arena *arena, const struct hf_change *chang
         hf_json_put_bool(&json, "too_large", true);
     hf_json_put_str(&json, "verb", hf_verb_word(change->verb));
     hf_json_end(&json);
-    const char *text = hf_buf_state(&buf)
-                           ? NULL
-                           : hf_arena_copy(arena, hf_buf_str(&buf), buf.len);
-    hf_buf_fini(&buf);
-    return text;
+    return hf_buf_keep(&buf, arena);
 }
 
 /* What does not fit into an event is left out, and that is said. */

@@ -88,15 +88,13 @@ static int add_escalation(struct sweeping *s, struct hf_ops *ops, struct candida
         .size = sizeof request,
         .source = HF_SOURCE_CONTROL,
         .source_id = one->was.w.work_id,
-        .source_run_id = hf_arena_text(&ops->arena, hf_buf_str(&run)),
+        .source_run_id = hf_buf_keep(&run, &ops->arena),
         .kind = one->step.escalate_kind,
         .queue = one->was.w.queue,
         .parent_work_id = one->was.w.work_id,
-        .payload = hf_arena_text(&ops->arena, hf_buf_str(&payload)),
+        .payload = hf_buf_keep(&payload, &ops->arena),
         .priority = -1,
     };
-    hf_buf_fini(&run);
-    hf_buf_fini(&payload);
     struct hf_caller who = *s->who;
     who.tenant = one->was.w.tenant; /* not the sweeper's */
     struct hf_batch moment = { .now = one->step.row.w.updated_at };

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,13 +69,20 @@ static int setup(void **state)
     return 0;
 }
 
+static int remove_one(const char *path, const struct stat *facts, int kind,
+                      struct FTW *walk)
+{
+    (void)facts;
+    (void)kind;
+    (void)walk;
+    return remove(path);
+}
+
 static int teardown(void **state)
 {
     struct rig *rig = *state;
-    char command[160];
     hf_store_close(rig->store);
-    (void)snprintf(command, sizeof(command), "rm -rf '%s'", rig->folder);
-    int rc = system(command);
+    int rc = nftw(rig->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     free(rig);
     return rc;
 }
