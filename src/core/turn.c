@@ -51,6 +51,7 @@ void hf_turn_free(struct hf_turn *turn)
     hf_arena_fini(&turn->extra);
     hf_buf_fini(&turn->json);
     turn->alloc->free(turn->alloc->user, turn->now.own);
+    turn->alloc->free(turn->alloc->user, turn->now.call_ids);
     turn->alloc->free(turn->alloc->user, turn);
 }
 

@@ -302,6 +302,8 @@ int hf_act_start_tools(struct hf_move *move, const struct hf_tool_call *calls,
                   : check_open(move, "start_tools", err);
     if (rc == 0 && !over)
         rc = own_calls(move, calls, count, &own, err);
+    for (size_t i = 0; rc == 0 && !over && i < count; i++)
+        rc = hf_move_note_call(move, own[i].call_id, err);
     if (rc || over)
         return rc;
     hf_move_enter(move, HF_TURN_WAITING_TOOLS, open);

@@ -84,6 +84,7 @@ static const struct hf_member body[] = {
     { .key = 15, REFS(hf_s_cause), HF_AT_LIST(hf_turn_body, causes, cause_count), KEEP },
     { .key = 16, REFS(hf_s_record), HF_AT_LIST(hf_turn_body, own, own_count), KEEP },
     { .key = 17, REFS(s_queued), HF_AT_LIST(hf_turn_body, queue, queue_count) },
+    { .key = 18, .type = HF_M_U64S, .max = UINT32_MAX, HF_AT_LIST(hf_turn_body, call_ids, call_id_count) },
 };
 static HF_SCHEMA(s_body, hf_turn_body, body);
 
@@ -205,6 +206,9 @@ int hf_image_check(const struct hf_save_head *top, const struct hf_image *whole,
     if ((now->iteration | now->next_id | now->next_message | now->stalled) >
         (uint64_t)INT64_MAX)
         return corrupt(err, "next_id", "a counter that no turn has reached");
+    for (size_t i = 1; i < now->call_id_count; i++)
+        if (now->call_ids[i - 1] >= now->call_ids[i])
+            return corrupt(err, "call_ids", "ids that are out of order");
     if (hf_usage_total(&now->usage, &tokens, NULL))
         return corrupt(err, "usage", "usage that does not fit");
     if ((top->base_count > 0) && !top->base_id)

@@ -86,6 +86,8 @@ struct hf_turn_body {
     size_t cause_count;
     struct hf_record **own;
     size_t own_count;
+    uint64_t *call_ids; /* of all calls so far, as marks: turn_ids.c */
+    size_t call_id_count;
     struct hf_queued **queue;
     size_t queue_count;
     size_t queue_room; /* of the array after its first item */
@@ -99,13 +101,13 @@ struct hf_turn {
     struct hf_base base;
     struct hf_turn_body now;
     size_t own_room;
+    size_t id_room;
     bool delivered; /* the outstanding effect, or DONE, was polled from this handle */
     uint8_t live;   /* which of `step` holds the body's short-lived parts */
     struct hf_arena keep;
     struct hf_arena step[2];
     struct hf_arena extra; /* of a restored turn: what an export brought, tool names */
     struct hf_buf json;
-    uint64_t call_ids[16]; /* a filter: bits of the ids of all calls among own records */
 };
 
 struct hf_move {
@@ -211,6 +213,15 @@ HF_MUST_USE int hf_move_exec_done(struct hf_move *move,
 /* "<a>.<number>.<b>" in the arena, parts left out where NULL; NULL when out of memory. */
 const char *hf_join_id(struct hf_arena *arena, const char *a, uint64_t number,
                        const char *b);
+/* Ids of calls: turn_ids.c. Whether the turn has had a call of this id; noting one, or all
+ * of a record; what commit does with the new ones. */
+bool hf_move_had_call(const struct hf_move *move, const char *id);
+HF_MUST_USE int hf_move_note_call(struct hf_move *move, const char *id,
+                                  struct hf_err *err);
+HF_MUST_USE int hf_move_note_calls(struct hf_move *move, const struct hf_record *record,
+                                   struct hf_err *err);
+void hf_move_sort_calls(struct hf_move *move);
+HF_MUST_USE int hf_turn_room_for_ids(struct hf_turn *turn, size_t count);
 /* Grace: turn_move.c. */
 HF_MUST_USE int hf_move_give_grace(struct hf_move *move, struct hf_err *err);
 bool hf_limit_reached(const struct hf_turn *turn, uint64_t iteration);
@@ -235,8 +246,6 @@ HF_MUST_USE int hf_turn_bad_end(struct hf_move *move,
                                 enum hf_outcome_kind kind, struct hf_err *err);
 HF_MUST_USE int hf_turn_answer(struct hf_move *move, const struct hf_tool_result *results,
                                size_t count, struct hf_err *err);
-/* Notes the calls of a record in the filter; what was noted and dropped does no harm. */
-void hf_turn_note_calls(struct hf_turn *turn, const struct hf_record *record);
 bool hf_turn_all_answered(const struct hf_wait *wait);
 HF_MUST_USE int hf_turn_mark_unknown(struct hf_move *move, struct hf_err *err);
 HF_MUST_USE int hf_turn_deliver(struct hf_move *move, const struct hf_delivery *delivery,

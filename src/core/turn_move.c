@@ -43,6 +43,7 @@ void hf_move_commit(struct hf_move *move)
     struct hf_turn *turn = move->turn;
     bool same = move->next.state == turn->now.state &&
                 move->next.wait.id == turn->now.wait.id;
+    hf_move_sort_calls(move);
     turn->now = move->next;
     turn->delivered = same && turn->delivered;
     if (move->flipped) {
@@ -210,9 +211,10 @@ int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
     if (!copy)
         return hf_fail_plain(err, HF_ENOMEM);
     rc = hf_copy(&turn->keep, &hf_s_record, mode, copy, copy, err);
+    if (rc == 0)
+        rc = hf_move_note_calls(move, copy, err);
     if (rc)
         return rc;
-    hf_turn_note_calls(turn, copy);
     move->next.own[move->next.own_count++] = copy;
     move->dirty = true;
     return 0;

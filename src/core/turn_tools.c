@@ -172,65 +172,13 @@ int hf_turn_mark_unknown(struct hf_move *move, struct hf_err *err)
 
 /* Making a reply's calls fit */
 
-static bool message_has_call(const struct hf_message *message, const char *id)
-{
-    for (size_t i = 0; i < message->part_count; i++)
-        if (message->parts[i].kind == HF_PART_TOOL_CALL &&
-            hf_span_same(hf_span_of(message->parts[i].call_id), hf_span_of(id)))
-            return true;
-    return false;
-}
-
-/* Two bits of 1024 an id. Most replies bring only new ids, and a turn may have hundreds of
- * records: those are looked through only when both bits are set. */
-static void bits_of(const char *id, unsigned ret_bits[2])
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (const char *at = id; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-    hash ^= hash >> 32;
-    ret_bits[0] = (unsigned)hash & 1023;
-    ret_bits[1] = (unsigned)(hash >> 10) & 1023;
-}
-
-void hf_turn_note_calls(struct hf_turn *turn, const struct hf_record *record)
-{
-    if (record->kind != HF_RECORD_MESSAGE || record->message->role != HF_ROLE_ASSISTANT)
-        return;
-    for (size_t i = 0; i < record->message->part_count; i++) {
-        unsigned bits[2];
-        if (record->message->parts[i].kind != HF_PART_TOOL_CALL)
-            continue;
-        bits_of(record->message->parts[i].call_id, bits);
-        for (int b = 0; b < 2; b++)
-            turn->call_ids[bits[b] / 64] |= UINT64_C(1) << bits[b] % 64;
-    }
-}
-
-static bool maybe_noted(const struct hf_turn *turn, const char *id)
-{
-    unsigned bits[2];
-    bits_of(id, bits);
-    return (turn->call_ids[bits[0] / 64] >> bits[0] % 64 &
-            turn->call_ids[bits[1] / 64] >> bits[1] % 64 & 1) != 0;
-}
-
 static bool id_taken(const struct hf_move *move, const struct hf_tool_call *calls,
                      size_t count, const char *id)
 {
     for (size_t i = 0; i < count; i++)
         if (hf_span_same(hf_span_of(calls[i].call_id), hf_span_of(id)))
             return true;
-    if (!maybe_noted(move->turn, id))
-        return false;
-    for (size_t i = move->next.own_count; i > 0; i--) {
-        const struct hf_record *record = move->next.own[i - 1];
-        if (record->kind == HF_RECORD_MESSAGE &&
-            record->message->role == HF_ROLE_ASSISTANT &&
-            message_has_call(record->message, id))
-            return true;
-    }
-    return false;
+    return hf_move_had_call(move, id);
 }
 
 /* The model's own id where it can be used; else one made from turn, iteration and place. */

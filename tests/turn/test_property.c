@@ -97,6 +97,54 @@ static void a_turn_cut_at_every_effect_comes_out_the_same(void **state)
     }
 }
 
+/* The log, and the final state with one and the same base; how often it was rebased. */
+static size_t run_rebased(uint64_t seed, enum world_rebase rebase, uint64_t salt,
+                          enum world_cut cut, struct whole *ret_whole)
+{
+    static struct world world;
+    struct hf_bytes bare = { 0 };
+    world_open(&world, seed, hf_alloc_system());
+    world.rebase = rebase;
+    world.salt = salt;
+    assert_int_equal(world_begin(&world), 0);
+    assert_int_equal(world_run(&world, cut, SIZE_MAX, 1), 0);
+    world_save_bare(&world, &bare);
+    hf_bytes_free(&world.end);
+    world.end = bare;
+    keep_whole(&world, ret_whole);
+    size_t rebased = world.rebased;
+    world_close(&world);
+    return rebased;
+}
+
+/* The final bytes are compared with all reported records moved to the base: its digest then
+ * stands for them, and nothing else depends on where the base began. */
+static void a_rebase_changes_neither_effects_nor_ids_nor_the_end(void **state)
+{
+    (void)state;
+    size_t rebased = 0;
+    size_t replaced = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct whole plain;
+        assert_int_equal(run_rebased(seed, WORLD_REBASE_NEVER, 0, WORLD_WHOLE, &plain),
+                         0);
+        replaced += strstr(plain.log, "\"turn.1.call.") != NULL;
+        for (uint64_t salt = 0; salt < 4; salt++) {
+            struct whole other;
+            rebased += run_rebased(seed, salt ? WORLD_REBASE_SALT : WORLD_REBASE_ALWAYS,
+                                   salt, salt % 2 ? WORLD_CUT_ANSWERED : WORLD_WHOLE,
+                                   &other);
+            assert_string_equal(other.log, plain.log);
+            assert_int_equal(other.end_len, plain.end_len);
+            assert_memory_equal(other.end, plain.end, plain.end_len);
+            drop_whole(&other);
+        }
+        drop_whole(&plain);
+    }
+    assert_true(rebased > SEEDS);
+    assert_true(replaced > SEEDS / 20); /* ids were repeated in later iterations */
+}
+
 /* Every kind of thing must have happened, or the test proves little. */
 static void the_random_turns_show_every_effect_state_and_outcome(void **state)
 {
@@ -305,6 +353,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_turn_cut_at_any_effect_comes_out_the_same),
         cmocka_unit_test(a_turn_cut_at_every_effect_comes_out_the_same),
+        cmocka_unit_test(a_rebase_changes_neither_effects_nor_ids_nor_the_end),
         cmocka_unit_test(the_random_turns_show_every_effect_state_and_outcome),
         cmocka_unit_test(a_turn_cut_at_any_effect_goes_on_in_another_process),
         cmocka_unit_test(every_allocation_may_fail_once_and_the_turn_comes_out_the_same),

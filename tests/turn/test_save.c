@@ -420,6 +420,46 @@ static void rebase_moves_reported_records_to_the_base(void **state)
     kit_forget(&kit);
     kit_expect(&kit,
                "emit tool_call c1 success\nprogress 3-4\ncheckpoint 3 after_work\n");
+    kit_nothing(&kit);
+    kit_next(&kit);
+    kit_reply_calls(&kit, "c1", "c2"); /* c1 is the base's now, but was this turn's */
+    kit_next(&kit);
+    assert_string_equal(kit.effect.calls[0].call_id, "t1.1.call.0");
+    assert_string_equal(kit.effect.calls[1].call_id, "c2");
+    kit_fini(&kit);
+}
+
+/* Last in the save of a batch that is out: FNV-1a of c2, then of c1. */
+static void call_ids_that_are_out_of_order_or_doubled_are_refused(void **state)
+{
+    (void)state;
+    static const uint8_t marks[16] = { 0x08, 0xa2, 0x7c, 0x07, 0xb5, 0x4a, 0x63, 0x40,
+                                       0x08, 0xa2, 0x7f, 0x07, 0xb5, 0x4a, 0x68, 0x59 };
+    struct kit kit;
+    struct hf_bytes save = { 0 };
+    struct hf_turn *turn = NULL;
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_reply_calls(&kit, "c1", "c2");
+    kit_next(&kit);
+    kit_save(&kit, &save);
+    uint8_t *bytes = save.at;
+    uint8_t *digest = bytes + save.len - 32;
+    assert_memory_equal(digest - 16, marks, 16);
+    memcpy(digest - 16, marks + 8, 8); /* c1 twice */
+    assert_int_equal(hf_sha256(bytes, save.len - 32, digest), 0);
+    assert_int_equal(restore(&kit, &save, NULL, &turn), HF_ECORRUPT);
+    assert_string_equal(kit.err.field, "call_ids");
+    memcpy(digest - 8, marks, 8); /* c1 before c2 */
+    assert_int_equal(hf_sha256(bytes, save.len - 32, digest), 0);
+    assert_int_equal(restore(&kit, &save, NULL, &turn), HF_ECORRUPT);
+    assert_string_equal(kit.err.field, "call_ids");
+    memcpy(digest - 16, marks, 16);
+    assert_int_equal(hf_sha256(bytes, save.len - 32, digest), 0);
+    assert_int_equal(restore(&kit, &save, NULL, &turn), 0);
+    hf_turn_free(turn);
+    hf_bytes_free(&save);
     kit_fini(&kit);
 }
 
@@ -677,6 +717,7 @@ static void a_description_names_state_effect_messages_and_usage(void **state)
     assert_non_null(
         strstr(text.at, "\nbody.wait.id: 2\nbody.wait.calls[0].call_id: c1\n"));
     assert_non_null(strstr(text.at, "\nbody.usage.input: 10\n"));
+    assert_non_null(strstr(text.at, "\nbody.call_ids: 08a27f07b54a6859\n"));
     assert_non_null(strstr(text.at, "\nbody.own[0].message.parts[0].content: hi\n"));
     hf_bytes_free(&save);
     hf_bytes_free(&text);
@@ -702,6 +743,7 @@ int main(void)
         cmocka_unit_test(a_base_that_is_gone_or_another_is_refused),
         cmocka_unit_test(committed_history_is_referred_to_and_not_copied),
         cmocka_unit_test(rebase_moves_reported_records_to_the_base),
+        cmocka_unit_test(call_ids_that_are_out_of_order_or_doubled_are_refused),
         cmocka_unit_test(a_changed_prompt_is_resolved_by_hash_or_refused),
         cmocka_unit_test(an_export_needs_neither_base_nor_blobs),
         cmocka_unit_test(any_flipped_bit_and_any_cut_is_refused),

@@ -329,10 +329,28 @@ static int progress(struct world *world, const struct hf_effect *effect,
 {
     for (uint64_t i = world->stored; i < effect->to; i++)
         store(world, hf_turn_record(world->turn, i));
-    if (pick(world, effect->to, 95, 2) == 0)
+    bool now = world->rebase == WORLD_REBASE_ALWAYS ||
+               (world->rebase == WORLD_REBASE_SEED &&
+                pick(world, effect->to, 95, 2) == 1) ||
+               (world->rebase == WORLD_REBASE_SALT &&
+                pick(world, effect->to, 100 + world->salt, 2) == 1);
+    if (!now)
         return 0;
     struct hf_base base = base_of(world, effect->to);
-    return hf_turn_rebase(world->turn, &base, err);
+    int rc = hf_turn_rebase(world->turn, &base, err);
+    world->rebased += rc == 0;
+    return rc;
+}
+
+void world_save_bare(struct world *world, struct hf_bytes *ret_save)
+{
+    struct hf_err err = { 0 };
+    uint64_t count = world->turn->now.reported; /* the tail went out with DONE */
+    for (uint64_t i = world->stored; i < count; i++)
+        store(world, hf_turn_record(world->turn, i));
+    struct hf_base base = base_of(world, count);
+    must(hf_turn_rebase(world->turn, &base, &err), &err);
+    must(hf_turn_save(world->turn, ret_save, &err), &err);
 }
 
 static int answer(struct world *world, const struct hf_effect *effect, struct hf_err *err)

@@ -16,8 +16,19 @@ enum world_cut {
     WORLD_CUT_PARTLY    /* within the answers to a batch of tools */
 };
 
+/* When a stored PROGRESS becomes the base. */
+enum world_rebase {
+    WORLD_REBASE_SEED, /* about every other one, the same ones for a seed */
+    WORLD_REBASE_NEVER,
+    WORLD_REBASE_ALWAYS,
+    WORLD_REBASE_SALT /* about every other one, others for another salt */
+};
+
 struct world {
     uint64_t seed;
+    enum world_rebase rebase;
+    uint64_t salt;
+    size_t rebased; /* how often it was */
     const struct hf_alloc
         *alloc; /* of the turn; the world's own memory is the system's */
     struct hf_arena arena;
@@ -41,6 +52,8 @@ int world_begin(struct world *world);
 /* Goes on until the turn is done, with one cut. Nothing but HF_ENOMEM may go wrong, and it
  * is answered by doing the same again, `patience` times in all. Returns 0, or HF_ENOMEM. */
 int world_run(struct world *world, enum world_cut cut, size_t at, int64_t patience);
+/* The save of the finished turn with all that was reported moved to the base. */
+void world_save_bare(struct world *world, struct hf_bytes *ret_save);
 /* The turn as an export after `at` effects, for another process. */
 void world_export_at(struct world *world, size_t at, struct hf_bytes *ret_save);
 /* Goes on in this process from such an export. */
