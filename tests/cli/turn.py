@@ -4,6 +4,7 @@ after every effect."""
 
 import json
 import os
+import re
 import subprocess
 
 from harness import Case, main
@@ -74,6 +75,12 @@ class Loop(Case):
     def loop(self, *args):
         return subprocess.run([TURN_LOOP, *args], capture_output=True, text=True, timeout=50,
                               check=False, env=self.env)
+
+    def test_its_source_has_at_most_100_lines_of_code(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        with open(os.path.join(here, "../../examples/turn_loop.c"), encoding="utf-8") as f:
+            code = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.DOTALL)
+        self.assertLessEqual(len([line for line in code.split("\n") if line.strip()]), 100)
 
     def test_killed_after_any_number_of_effects_it_goes_on(self):
         whole = self.loop(self.path("whole"))
