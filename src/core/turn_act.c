@@ -281,6 +281,8 @@ static int own_calls(struct hf_move *move, const struct hf_tool_call *calls, siz
             return rc;
         if (own[i].answered != (own[i].result != NULL))
             return hf_fail(err, HF_EPROTOCOL, NULL, "an answered call has a result");
+        if (hf_move_note_call(move, own[i].call_id) < 0)
+            return hf_fail_plain(err, HF_ENOMEM);
     }
     *ret_own = own;
     return 0;
@@ -302,8 +304,6 @@ int hf_act_start_tools(struct hf_move *move, const struct hf_tool_call *calls,
                   : check_open(move, "start_tools", err);
     if (rc == 0 && !over)
         rc = own_calls(move, calls, count, &own, err);
-    for (size_t i = 0; rc == 0 && !over && i < count; i++)
-        rc = hf_move_note_call(move, own[i].call_id, err);
     if (rc || over)
         return rc;
     hf_move_enter(move, HF_TURN_WAITING_TOOLS, open);

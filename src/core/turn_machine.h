@@ -15,6 +15,7 @@
 #include "core/turn_schema.h"
 
 #define HF_RENDER_VERSION 1
+#define HF_FEW_IDS 8 /* calls of most turns: these take no memory of their own */
 
 /* Prompt and tools as a turn uses them; borrowed from a surface or from a resolver. */
 struct hf_face {
@@ -101,7 +102,8 @@ struct hf_turn {
     struct hf_base base;
     struct hf_turn_body now;
     size_t own_room;
-    size_t id_room;
+    size_t id_room; /* of call_ids: those below at first, then memory of their own */
+    uint64_t few_ids[HF_FEW_IDS];
     bool delivered; /* the outstanding effect, or DONE, was polled from this handle */
     uint8_t live;   /* which of `step` holds the body's short-lived parts */
     struct hf_arena keep;
@@ -213,12 +215,10 @@ HF_MUST_USE int hf_move_exec_done(struct hf_move *move,
 /* "<a>.<number>.<b>" in the arena, parts left out where NULL; NULL when out of memory. */
 const char *hf_join_id(struct hf_arena *arena, const char *a, uint64_t number,
                        const char *b);
-/* Ids of calls: turn_ids.c. Whether the turn has had a call of this id; noting one, or all
- * of a record; what commit does with the new ones. */
-bool hf_move_had_call(const struct hf_move *move, const char *id);
-HF_MUST_USE int hf_move_note_call(struct hf_move *move, const char *id,
-                                  struct hf_err *err);
-HF_MUST_USE int hf_move_note_calls(struct hf_move *move, const struct hf_record *record,
+/* Ids of calls: turn_ids.c. Noting one gives 1, or 0 when the turn has had it already, or
+ * HF_ENOMEM; a commit sorts the new ones in. */
+HF_MUST_USE int hf_move_note_call(struct hf_move *move, const char *id);
+HF_MUST_USE int hf_move_note_calls(struct hf_move *move, const struct hf_message *message,
                                    struct hf_err *err);
 void hf_move_sort_calls(struct hf_move *move);
 HF_MUST_USE int hf_turn_room_for_ids(struct hf_turn *turn, size_t count);

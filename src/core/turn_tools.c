@@ -172,28 +172,19 @@ int hf_turn_mark_unknown(struct hf_move *move, struct hf_err *err)
 
 /* Making a reply's calls fit */
 
-static bool id_taken(const struct hf_move *move, const struct hf_tool_call *calls,
-                     size_t count, const char *id)
-{
-    for (size_t i = 0; i < count; i++)
-        if (hf_span_same(hf_span_of(calls[i].call_id), hf_span_of(id)))
-            return true;
-    return hf_move_had_call(move, id);
-}
-
 /* The model's own id where it can be used; else one made from turn, iteration and place. */
-static const char *usable_id(struct hf_move *move, const struct hf_tool_call *calls,
-                             size_t count, const char *given)
+static const char *usable_id(struct hf_move *move, size_t place, const char *given)
 {
-    const char *id = given;
-    if (given && !hf_span_blank(hf_span_of(given)) &&
-        !id_taken(move, calls, count, given))
-        return given;
+    bool blank = !given || hf_span_blank(hf_span_of(given));
+    int noted = blank ? 0 : hf_move_note_call(move, given);
+    if (noted)
+        return noted > 0 ? given : NULL;
     const char *stem = hf_move_id(move, "call");
-    for (uint64_t n = count; stem; n++) {
-        id = hf_join_id(move->arena, stem, n, NULL);
-        if (!id || !id_taken(move, calls, count, id))
-            return id;
+    for (uint64_t n = place; stem; n++) {
+        const char *id = hf_join_id(move->arena, stem, n, NULL);
+        noted = id ? hf_move_note_call(move, id) : HF_ENOMEM;
+        if (noted)
+            return noted > 0 ? id : NULL;
     }
     return NULL;
 }
@@ -263,7 +254,7 @@ int hf_move_calls(struct hf_move *move, const struct hf_llm_response *response,
                                      .args = part->content,
                                      .route = part->route,
                                      .replay = part->replay };
-        call.call_id = usable_id(move, calls, count, part->call_id);
+        call.call_id = usable_id(move, count, part->call_id);
         if (!call.call_id)
             return hf_fail_plain(err, HF_ENOMEM);
         int rc = judge_call(move, &call, count, err);

@@ -122,7 +122,8 @@ HF_API HF_MUST_USE int hf_act_finish(struct hf_move *move,
 
 /* The calls of a reply, with ids that are unique in the turn and not empty: what
  * start_tools will use, for the message that records them. The array is the move's; given to
- * start_tools as it is, it is not copied again, so it is only to be read. */
+ * start_tools as it is, it is not copied again, so it is only to be read. To be asked for
+ * once a reply: an id that was given out is taken. */
 HF_API HF_MUST_USE int hf_move_calls(struct hf_move *move,
                                      const struct hf_llm_response *response,
                                      const struct hf_tool_call **ret_calls,
