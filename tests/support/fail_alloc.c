@@ -6,7 +6,8 @@ static void *fail_realloc(void *user, void *old, size_t bytes)
 {
     struct fail_alloc *fail = user;
     fail->calls++;
-    if (fail->calls == fail->fail_at)
+    bool past = fail->stays && fail->fail_at > 0 && fail->calls > fail->fail_at;
+    if (fail->calls == fail->fail_at || past)
         return NULL;
     void *at = realloc(old, bytes ? bytes : 1);
     if (at && !old)

@@ -9,6 +9,7 @@ struct fail_alloc {
     struct hf_alloc alloc;
     int64_t calls;   /* allocations asked for so far */
     int64_t fail_at; /* the call that fails, counted from 1; 0 for none */
+    bool stays;      /* and all calls after it fail too */
     int64_t live;    /* allocations not freed */
 };
 

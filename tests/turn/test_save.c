@@ -640,7 +640,7 @@ static void foreign_newer_and_other_protocols_are_told_apart(void **state)
     kit_fini(&kit);
 }
 
-static void decoding_is_bounded_in_memory(void **state)
+static void empty_parts_take_at_most_100_bytes_a_byte_to_decode(void **state)
 {
     (void)state;
     struct kit kit;
@@ -748,7 +748,7 @@ int main(void)
         cmocka_unit_test(an_export_needs_neither_base_nor_blobs),
         cmocka_unit_test(any_flipped_bit_and_any_cut_is_refused),
         cmocka_unit_test(foreign_newer_and_other_protocols_are_told_apart),
-        cmocka_unit_test(decoding_is_bounded_in_memory),
+        cmocka_unit_test(empty_parts_take_at_most_100_bytes_a_byte_to_decode),
         cmocka_unit_test(same_state_same_bytes),
         cmocka_unit_test(a_description_names_state_effect_messages_and_usage),
     };
