@@ -224,13 +224,16 @@ static int get_ref(struct hf_cbor *cbor, const struct hf_member *member,
     return rc;
 }
 
-/* Each item takes a byte at least, so a count past the bytes left is a lie. */
+/* Each item takes a byte at least, also those that the lists around this one still owe: a
+ * count past what is left for it is a lie. So all lists of a save together never hold more
+ * items than it has bytes. */
 static int get_list(struct hf_cbor *cbor, const struct hf_member *member,
                     struct hf_arena *arena, void *to, struct hf_err *err)
 {
     uint64_t count = 0;
-    if (!get_head(cbor, ARRAY, &count) || count > (size_t)(cbor->end - cbor->at) ||
-        count > member->max)
+    bool good = get_head(cbor, ARRAY, &count);
+    size_t left = (size_t)(cbor->end - cbor->at);
+    if (!good || count > left || cbor->owed > left - count || count > member->max)
         return corrupt(err, member->name);
     bool refs = member->type == HF_M_REFS;
     size_t each = refs ? sizeof(void *) : member->of->size;
@@ -240,6 +243,7 @@ static int get_list(struct hf_cbor *cbor, const struct hf_member *member,
     inner.keep = inner.step = arena;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const void *item = NULL;
+        inner.owed = cbor->owed + (size_t)count - 1 - i;
         rc = refs ? get_ref(&inner, member, arena, &item, err)
                   : hf_cbor_read(&inner, member->of, items + i * each, err);
         if (rc == 0 && refs)

@@ -16,6 +16,7 @@ struct hf_cbor {
     const uint8_t *end;
     struct hf_arena *keep;
     struct hf_arena *step;
+    size_t owed; /* items that lists around this one still have to bring; begin with 0 */
 };
 
 /* One value. HF_ECORRUPT with the member's name for anything that hf_cbor_write would not

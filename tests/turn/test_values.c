@@ -1,6 +1,7 @@
 /* Messages and values: what a provider is shown of a history, and tool values. */
 #include <string.h>
 
+#include "core/turn_cbor.h"
 #include "turn/kit.h"
 
 /* A turn over the given records, and its first request rendered. */
@@ -403,6 +404,73 @@ static void inputs_that_are_not_well_formed_are_refused(void **state)
     kit_fini(&kit);
 }
 
+/* ---- lists that claim the same bytes ------------------------------------------------- */
+
+struct twig {
+    uint64_t number;
+};
+
+struct branch {
+    const struct twig *twigs;
+    size_t twig_count;
+};
+
+struct tree {
+    const struct branch *branches;
+    size_t branch_count;
+};
+
+static const struct hf_member twig_table[] = {
+    { .key = 1, .type = HF_M_U64, HF_AT(twig, number) },
+};
+static HF_SCHEMA(s_twig, twig, twig_table);
+static const struct hf_member branch_table[] = {
+    { .key = 1,
+      .type = HF_M_LIST,
+      HF_AT_LIST(branch, twigs, twig_count),
+      .max = 100,
+      .of = &s_twig },
+};
+static HF_SCHEMA(s_branch, branch, branch_table);
+static const struct hf_member tree_table[] = {
+    { .key = 1,
+      .type = HF_M_LIST,
+      HF_AT_LIST(tree, branches, branch_count),
+      .max = 100,
+      .of = &s_branch },
+};
+static HF_SCHEMA(s_tree, tree, tree_table);
+
+static int read_tree(const uint8_t *bytes, size_t len, struct tree *ret_tree,
+                     struct hf_err *err)
+{
+    struct hf_arena arena;
+    hf_arena_init(&arena, hf_alloc_system());
+    struct hf_cbor cbor = {
+        .at = bytes, .end = bytes + len, .keep = &arena, .step = &arena
+    };
+    int rc = hf_cbor_read(&cbor, &s_tree, ret_tree, err);
+    hf_arena_fini(&arena);
+    return rc;
+}
+
+/* {1: [{1: [{}, {}]}, {}, {}]}: the inner list leaves two bytes for the branches that follow;
+ * with three twigs it would take one of theirs, and is refused before it is given room. */
+static void lists_never_claim_the_same_bytes(void **state)
+{
+    (void)state;
+    struct tree tree;
+    struct hf_err err = { 0 };
+    const uint8_t fair[] = { 0xa1, 1, 0x83, 0xa1, 1, 0x82, 0xa0, 0xa0, 0xa0, 0xa0 };
+    uint8_t greedy[sizeof fair];
+    memcpy(greedy, fair, sizeof fair);
+    greedy[5] = 0x83;
+    assert_int_equal(read_tree(fair, sizeof fair, &tree, &err), 0);
+    assert_int_equal(tree.branch_count, 3);
+    assert_int_equal(read_tree(greedy, sizeof greedy, &tree, &err), HF_ECORRUPT);
+    assert_string_equal(err.field, "twigs");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,6 +488,7 @@ int main(void)
         cmocka_unit_test(escaping_makes_any_json_mean_itself),
         cmocka_unit_test(a_hosts_own_view_is_kept_in_order),
         cmocka_unit_test(inputs_that_are_not_well_formed_are_refused),
+        cmocka_unit_test(lists_never_claim_the_same_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
