@@ -1,13 +1,5 @@
 -- Policies and receipts.
 
--- name: policy_read
--- in: $1 scope of the kind, $2 scope of the source    out: narrowest first
-SELECT scope, ttl_ms, renew_ms, grace_ms, wait_user_ms, wait_external_ms, start_timeout_ms,
-       exec_timeout_ms, max_attempts, retry_policy, disposition, close_rule
-  FROM work_policy
- WHERE scope = $1 OR scope = $2 OR scope = 'default'
- ORDER BY CASE scope WHEN $1 THEN 0 WHEN $2 THEN 1 ELSE 2 END
-
 -- name: policy_list
 SELECT scope, ttl_ms, renew_ms, grace_ms, wait_user_ms, wait_external_ms, start_timeout_ms,
        exec_timeout_ms, max_attempts, retry_policy, disposition, close_rule

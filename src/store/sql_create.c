@@ -295,47 +295,30 @@ static int content_hash(const struct creation *c, uint8_t ret_hash[HF_DIGEST_BYT
     return hf_digest_end(&digest, ret_hash);
 }
 
+/* Its rows are found by their keys, so there is no result to keep. */
 static void add_receipt(struct creation *c, struct hf_ops *ops)
 {
+    uint8_t hash[HF_DIGEST_BYTES];
     if (!c->who->operation_id || c->noted)
         return;
-    uint8_t *hash = hf_arena_take(&ops->arena, HF_DIGEST_BYTES);
-    if (!hash || content_hash(c, hash)) {
+    if (content_hash(c, hash))
         ops->state = HF_ENOMEM;
-        return;
-    }
-    hf_ops_call(ops, HF_SQL_RECEIPT_WRITE, 1);
-    hf_ops_text(ops, c->who->tenant);
-    hf_ops_text(ops, SCOPE);
-    hf_ops_text(ops, c->who->operation_id);
-    hf_ops_bytes(ops, hash, HF_DIGEST_BYTES);
-    hf_ops_null(ops); /* its rows are found by their keys */
+    else
+        sql_receipt_add(ops, c->who, SCOPE, hash, NULL);
 }
 
 /* 0, or 1 if the same operation was applied before; with other content a conflict. */
 static int applied_before(struct creation *c, struct hf_err *err)
 {
     uint8_t hash[HF_DIGEST_BYTES];
+    const char *result;
     if (!c->who->operation_id || c->noted)
         return 0;
     if (content_hash(c, hash))
         return hf_fail_plain(err, HF_ENOMEM);
     struct hf_ops ops;
     hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
-    hf_ops_call(&ops, HF_SQL_RECEIPT_READ, HF_ANY_COUNT);
-    hf_ops_text(&ops, c->who->tenant);
-    hf_ops_text(&ops, SCOPE);
-    hf_ops_text(&ops, c->who->operation_id);
-    int rc = hf_ops_read(&ops, err);
-    const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
-    if (found && found->out_count > 0) {
-        const struct hf_val *was = hf_cell(found, 0, 0);
-        rc = was->len == sizeof hash && memcmp(was->at, hash, sizeof hash) == 0
-                 ? 1
-                 : hf_fail(err, HF_ECONFLICT, "operation_id",
-                           "operation id %s was used before with other content",
-                           c->who->operation_id);
-    }
+    int rc = sql_receipt_find(&ops, c->who, SCOPE, hash, &result, err);
     hf_ops_fini(&ops);
     return rc;
 }

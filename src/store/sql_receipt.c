@@ -111,43 +111,26 @@ int change_repeat(struct changing *c, struct hf_err *err)
         return 0;
     if (content_hash(c, hash))
         return hf_fail_plain(err, HF_ENOMEM);
+    const char *result = NULL;
     struct hf_ops ops;
     hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
-    hf_ops_call(&ops, HF_SQL_RECEIPT_READ, HF_ANY_COUNT);
-    hf_ops_text(&ops, c->who->tenant);
-    hf_ops_text(&ops, SCOPE);
-    hf_ops_text(&ops, c->who->operation_id);
-    int rc = hf_ops_read(&ops, err);
-    const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
-    bool seen = found && found->out_count > 0;
-    bool same = seen && hf_cell(found, 0, 0)->len == sizeof hash &&
-                memcmp(hf_cell(found, 0, 0)->at, hash, sizeof hash) == 0;
-    if (seen && !same)
-        rc = hf_fail(err, HF_ECONFLICT, "operation_id",
-                     "operation id %s was used before with other content",
-                     c->who->operation_id);
-    else if (seen)
-        rc = show_repeated(c, hf_cell_text(found, 0, 1), err);
+    int rc = sql_receipt_find(&ops, c->who, SCOPE, hash, &result, err);
+    if (rc == 1)
+        rc = show_repeated(c, result, err);
     hf_ops_fini(&ops);
     return rc;
 }
 
 void change_add_receipt(struct changing *c, struct hf_ops *ops)
 {
+    uint8_t hash[HF_DIGEST_BYTES];
     if (!c->who->operation_id)
         return;
-    uint8_t *hash = hf_arena_take(&ops->arena, HF_DIGEST_BYTES);
     const char *result = result_json(c, &ops->arena);
-    if (!hash || !result || content_hash(c, hash)) {
+    if (!result || content_hash(c, hash))
         ops->state = HF_ENOMEM;
-        return;
-    }
-    hf_ops_call(ops, HF_SQL_RECEIPT_WRITE, 1);
-    hf_ops_text(ops, c->who->tenant);
-    hf_ops_text(ops, SCOPE);
-    hf_ops_text(ops, c->who->operation_id);
-    hf_ops_bytes(ops, hash, HF_DIGEST_BYTES);
-    hf_ops_text(ops, result);
+    else
+        sql_receipt_add(ops, c->who, SCOPE, hash, result);
 }
 
 bool change_is_receipt(const struct changing *c, const struct hf_ops *ops)

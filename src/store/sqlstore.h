@@ -47,6 +47,15 @@ int sql_policy(struct sql_store *store, struct hf_arena *arena, enum hf_source s
                const char *kind, struct hf_policy *ret_policy, struct hf_err *err);
 void sql_policies_forget(struct sql_store *store);
 
+/* Was this operation applied before? 0: no. 1: yes, with the same content; *ret_result is
+ * what it left, and lives in `ops`. HF_ECONFLICT: with other content. `ops` is empty. */
+int sql_receipt_find(struct hf_ops *ops, const struct hf_caller *who, const char *scope,
+                     const uint8_t hash[32], const char **ret_result, struct hf_err *err);
+/* Append the receipt to a batch; a second one refuses the batch with HF_ECONFLICT. `result`
+ * may be NULL. */
+void sql_receipt_add(struct hf_ops *ops, const struct hf_caller *who, const char *scope,
+                     const uint8_t hash[32], const char *result);
+
 /* Find one row by id, unique prefix or unique suffix. The row's texts live in `ops`. */
 int sql_find(struct hf_ops *ops, const char *id, struct hf_row *ret_row,
              struct hf_err *err);
