@@ -13,7 +13,8 @@ struct bench {
     struct hf_err *err;
 };
 
-double bench_seconds(void); /* monotonic */
+double bench_seconds(void);                       /* monotonic */
+int bench_by_value(const void *a, const void *b); /* doubles, for qsort */
 void bench_path(const struct bench *bench, const char *name, char out[320]);
 
 /* bench_raw.c: hand-written prepared statements on one narrow row a job, full sync. */

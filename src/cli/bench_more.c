@@ -52,12 +52,6 @@ static int serve(const char *path, int fd)
     return 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static bool read_time(int fd, double *ret_time)
 {
     return read(fd, ret_time, sizeof *ret_time) == (ssize_t)sizeof *ret_time;
@@ -118,7 +112,7 @@ int bench_pickup(struct bench *bench, struct bench_latency *ret_latency)
             (void)kill(child, SIGKILL);
         (void)waitpid(child, NULL, 0);
     }
-    qsort(took, rc ? 0 : SAMPLES, sizeof took[0], by_value);
+    qsort(took, rc ? 0 : SAMPLES, sizeof took[0], bench_by_value);
     if (rc == 0)
         *ret_latency = (struct bench_latency){ took[SAMPLES / 2],
                                                took[SAMPLES * 99 / 100] };
@@ -191,8 +185,8 @@ static int measure_once(struct bench *bench, struct hf_store *store, int round,
 
 static struct bench_cost medians(struct sample *sample)
 {
-    qsort(sample->claims, ROUNDS, sizeof(double), by_value);
-    qsort(sample->closes, ROUNDS, sizeof(double), by_value);
+    qsort(sample->claims, ROUNDS, sizeof(double), bench_by_value);
+    qsort(sample->closes, ROUNDS, sizeof(double), bench_by_value);
     return (struct bench_cost){ sample->claims[ROUNDS / 2], sample->closes[ROUNDS / 2] };
 }
 

@@ -152,7 +152,7 @@ int bench_raw(struct bench *bench, size_t batch, bool set_based,
     return rc;
 }
 
-static int by_value(const void *a, const void *b)
+int bench_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -179,7 +179,7 @@ int bench_fsync(struct bench *bench, double *ret_seconds)
     if (!good)
         return hf_fail(bench->err, HF_ESTOREIO, NULL,
                        "the scratch folder cannot be written");
-    qsort(took, ROUNDS, sizeof took[0], by_value);
+    qsort(took, ROUNDS, sizeof took[0], bench_by_value);
     *ret_seconds = took[ROUNDS / 2];
     return 0;
 }

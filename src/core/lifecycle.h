@@ -18,13 +18,12 @@ enum hf_by {
     HF_BY_SWEEP
 };
 
-/* from, to, verb word, by, condition in words. Extend the table in lifecycle.c's terms:
- * one line an edge and verb. */
+/* One edge by one verb. */
 struct hf_edge {
     enum hf_status from; /* HF_STATUS_NONE: creation */
     enum hf_status to;
     const char *verb; /* create claim wait close_out fail hand_back sweep cancel resume
-                         complete requeue drain */
+                         complete requeue drain reconcile */
     enum hf_by by;
     const char *condition; /* for people */
 };
@@ -36,7 +35,7 @@ extern const size_t hf_edge_count;
 bool hf_edge_legal(enum hf_status from, enum hf_status to, const char *verb);
 
 /* The event type that carries this transition: work_created, claimed, waiting_set, resumed,
- * retry_scheduled, timeout_marked, close_out, requeued, else "transition". */
+ * retry_scheduled, retry_promoted, timeout_marked, close_out, requeued, else "transition". */
 const char *hf_edge_event(enum hf_status from, enum hf_status to, const char *verb);
 
 #endif
