@@ -11,6 +11,12 @@ SELECT incarnation, commit_seq, lease_high_water FROM hf_store WHERE id = 1
 -- in: $1 commit_seq, $2 lease_high_water
 UPDATE hf_store SET commit_seq = $1, lease_high_water = $2 WHERE id = 1
 
+-- name: store_last_id
+-- What hf_next_id() goes on from: seq and event_id are numbers of one sequence.
+-- out: the largest of both
+SELECT max(coalesce((SELECT max(event_id) FROM work_event), 0),
+           coalesce((SELECT max(seq) FROM work_spec), 0))
+
 -- name: store_row
 -- out: store_id, incarnation, commit_seq, boot_id, time_ns, lease_offset_ms, lease_high_water
 SELECT store_id, incarnation, commit_seq, boot_id, time_ns, lease_offset_ms, lease_high_water

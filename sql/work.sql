@@ -54,42 +54,45 @@ SELECT {row} FROM {row_from}
  WHERE w.waiting_ref = $2 AND w.waiting_kind IS NOT NULL AND w.tenant = $1
    AND ($3 IS NULL OR w.waiting_kind = $3) LIMIT 2
 
--- Writing. A new unit is two rows; the second is made only if the first was.
+-- Writing. A new unit is two rows; the second is made only if the first was. The first is
+-- also the unit's first event.
 
 -- Two forms of each: one set at a time, and many sets in one statement (hf_args), which is
 -- half as dear a row but dearer for one.
 
 -- fragment: spec_columns
 work_id, tenant, source_system, source_id, source_run_id, idempotency_key, request_hash,
-ref, parent_work_id, correlation_id, payload, payload_ref, retry_policy, created_at
+ref, parent_work_id, correlation_id, payload, payload_ref, retry_policy, first_status,
+actor_kind, actor, note, created_at
 
 -- fragment: state_columns
 seq, tenant, source_system, kind, queue, priority, fair_tag, lane_key, dedup_key, session_id,
 disposition, close_rule, status, status_reason, gate, max_attempts, due_at, deadline_at,
 start_timeout_ms, exec_timeout_ms, waiting_kind, waiting_ref, finished_at, updated_at,
-event_type, actor_kind, actor, message, note, correlation_id, result, wake_at
+result, wake_at
 
 -- name: work_insert_spec
--- in: the columns in order, $15 dedup_key
-INSERT /*lite OR ROLLBACK*/ INTO work_spec ({spec_columns})
-SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
- WHERE $15 IS NULL
+-- in: the columns in order, $19 dedup_key
+INSERT /*lite OR ROLLBACK*/ INTO work_spec (seq, {spec_columns})
+SELECT hf_next_id(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+       $17, $18
+ WHERE $19 IS NULL
     OR NOT EXISTS (SELECT 1 FROM work_state d
-                    WHERE d.dedup_key = $15 AND d.tenant = $2 AND d.finished_at IS NULL)
+                    WHERE d.dedup_key = $19 AND d.tenant = $2 AND d.finished_at IS NULL)
 ON CONFLICT DO NOTHING
 
 -- name: work_insert_state
 -- in: $1 work_id, then the columns in order but seq. Makes no row where the request made none.
 INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns})
 SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-       $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32
+       $19, $20, $21, $22, $23, $24, $25, $26
   FROM work_spec s WHERE s.work_id = $1
 
 -- name: work_insert_specs
 -- in: sets as of work_insert_spec, without dedup keys
-INSERT /*lite OR ROLLBACK*/ INTO work_spec ({spec_columns})
-SELECT a.a1, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11, a.a12, a.a13,
-       a.a14
+INSERT /*lite OR ROLLBACK*/ INTO work_spec (seq, {spec_columns})
+SELECT hf_next_id(), a.a1, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11,
+       a.a12, a.a13, a.a14, a.a15, a.a16, a.a17, a.a18
   FROM hf_args a WHERE true
 ON CONFLICT DO NOTHING
 
@@ -98,7 +101,7 @@ ON CONFLICT DO NOTHING
 INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns})
 SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11, a.a12, a.a13,
        a.a14, a.a15, a.a16, a.a17, a.a18, a.a19, a.a20, a.a21, a.a22, a.a23, a.a24, a.a25,
-       a.a26, a.a27, a.a28, a.a29, a.a30, a.a31, a.a32
+       a.a26
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
 -- name: work_write
@@ -275,16 +278,18 @@ SELECT {row} FROM {row_from}
 -- name: event_append
 -- in: $1 seq, $2 event_type, $3 actor_kind, $4 actor, $5 message, $6 payload,
 --     $7 correlation_id
-INSERT /*lite OR ROLLBACK*/ INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
-                        message, payload, correlation_id, created_at)
-SELECT w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, $7, hf_now()
+INSERT /*lite OR ROLLBACK*/ INTO work_event (event_id, seq, event_type, generation,
+                        attempt, fence, actor_kind, actor, message, payload,
+                        correlation_id, created_at)
+SELECT hf_next_id(), w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, $7, hf_now()
   FROM work_state w WHERE w.seq = $1
 
 -- name: event_append_rare
 -- in: as event_append, $8 how long one such event of a row keeps others away, ms
-INSERT /*lite OR ROLLBACK*/ INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
-                        message, payload, correlation_id, created_at)
-SELECT w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, $7, hf_now()
+INSERT /*lite OR ROLLBACK*/ INTO work_event (event_id, seq, event_type, generation,
+                        attempt, fence, actor_kind, actor, message, payload,
+                        correlation_id, created_at)
+SELECT hf_next_id(), w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, $7, hf_now()
   FROM work_state w
  WHERE w.seq = $1
    AND NOT EXISTS (SELECT 1 FROM work_event e
@@ -293,9 +298,9 @@ SELECT w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, 
 -- name: event_renewed
 -- A sample: at most one in three and a third terms, that is every tenth renewal.
 -- in: $1 work_id, $2 nonce, $3 actor_kind, $4 actor, $5 correlation_id, $6 store, $7 fence
-INSERT /*lite OR ROLLBACK*/ INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
-                        correlation_id, created_at)
-SELECT w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $3, $4, $5,
+INSERT /*lite OR ROLLBACK*/ INTO work_event (event_id, seq, event_type, generation,
+                        attempt, fence, actor_kind, actor, correlation_id, created_at)
+SELECT hf_next_id(), w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $3, $4, $5,
        hf_now()
   FROM work_state w
  WHERE w.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
@@ -308,9 +313,9 @@ SELECT w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $3,
 -- name: event_renewed_all
 -- in: $1 owner, $2 incarnation or null, $3 oldest activity or null, $4 actor_kind, $5 actor,
 --     $6 correlation_id
-INSERT /*lite OR ROLLBACK*/ INTO work_event (seq, event_type, generation, attempt, fence, actor_kind, actor,
-                        correlation_id, created_at)
-SELECT w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $4, $5, $6,
+INSERT /*lite OR ROLLBACK*/ INTO work_event (event_id, seq, event_type, generation,
+                        attempt, fence, actor_kind, actor, correlation_id, created_at)
+SELECT hf_next_id(), w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $4, $5, $6,
        hf_now()
   FROM work_state w
  WHERE w.owner = $1 AND w.status = 'running' AND w.lease_expires_at IS NOT NULL
@@ -327,9 +332,14 @@ SELECT event_id, work_id, event_type, from_status, to_status, generation, attemp
        actor_kind, actor, message, payload, correlation_id, created_at
   FROM runtime_work_event
  WHERE work_id = $1
-   AND event_id IN (SELECT e.event_id FROM work_event e
-                     WHERE e.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
-                       AND e.event_id > $2 ORDER BY e.event_id LIMIT $3)
+   AND event_id IN (SELECT t.id FROM (SELECT f.seq AS id FROM work_spec f
+                                       WHERE f.work_id = $1 AND f.seq > $2
+                                      UNION ALL
+                                      SELECT e.event_id FROM work_event e
+                                       WHERE e.seq = (SELECT s.seq FROM work_spec s
+                                                       WHERE s.work_id = $1)
+                                         AND e.event_id > $2) AS t
+                     ORDER BY t.id LIMIT $3)
  ORDER BY event_id, part
 
 -- Sweeping: candidates only; what is done to each is decided by core.
@@ -443,9 +453,9 @@ SELECT seq FROM work_state
 -- name: prune_mark
 -- Keeps the newest event id in place when its row goes, so that no id is used twice. Only
 -- the last mark stays.
-INSERT /*lite OR ROLLBACK*/ INTO work_event (seq, event_type, generation, attempt, fence,
-                                             actor_kind, actor, created_at)
-VALUES (0, 'pruned', 0, 0, 0, 'system', 'prune', hf_now())
+INSERT /*lite OR ROLLBACK*/ INTO work_event (event_id, seq, event_type, generation, attempt,
+                                             fence, actor_kind, actor, created_at)
+VALUES (hf_next_id(), 0, 'pruned', 0, 0, 0, 'system', 'prune', hf_now())
 
 -- name: prune_old_marks
 DELETE FROM work_event
@@ -475,13 +485,13 @@ SELECT s.work_id, 'an event does not follow from the one before it'
                AS before
           FROM work_event WHERE to_status IS NOT NULL) e
   JOIN work_spec s ON s.seq = e.seq
- WHERE e.from_status IS NOT e.before
+ WHERE e.from_status IS DISTINCT FROM coalesce(e.before, s.first_status)
 UNION ALL
 SELECT s.work_id, 'the status is not that of the last event'
   FROM work_state w JOIN work_spec s ON s.seq = w.seq
- WHERE w.status IS NOT (SELECT e.to_status FROM work_event e
-                         WHERE e.seq = w.seq AND e.to_status IS NOT NULL
-                         ORDER BY e.event_id DESC LIMIT 1)
+ WHERE w.status <> coalesce((SELECT e.to_status FROM work_event e
+                              WHERE e.seq = w.seq AND e.to_status IS NOT NULL
+                              ORDER BY e.event_id DESC LIMIT 1), s.first_status)
 UNION ALL
 SELECT s.work_id, 'a request without a row of state'
   FROM work_spec s WHERE NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = s.seq)
@@ -494,7 +504,8 @@ LIMIT 100
 -- name: doctor_counts
 -- out: units, events, running with a lapsed lease: what a sweep acts on, and what it never
 -- does
-SELECT (SELECT count(*) FROM work_spec), (SELECT count(*) FROM work_event WHERE seq <> 0),
+SELECT (SELECT count(*) FROM work_spec),
+       (SELECT count(*) FROM work_spec) + (SELECT count(*) FROM work_event WHERE seq <> 0),
        (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
            AND lease_expires_at <= hf_lease_now() AND disposition IS NOT 'owner_bound'),
        (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
@@ -506,7 +517,12 @@ SELECT version, checksum FROM hf_schema ORDER BY version
 
 -- name: doctor_newest_event
 -- out: created_at
-SELECT created_at FROM work_event ORDER BY event_id DESC LIMIT 1
+SELECT max(created_at)
+  FROM (SELECT created_at FROM work_event
+         WHERE event_id = (SELECT max(event_id) FROM work_event)
+        UNION ALL
+        SELECT created_at FROM work_spec WHERE seq = (SELECT max(seq) FROM work_spec)) AS t
+HAVING max(created_at) IS NOT NULL
 
 -- name: work_dump
 SELECT {row} FROM {row_from} ORDER BY w.seq

@@ -4,8 +4,10 @@
 --   work_spec   what was asked; inserted once, never changed; holds the unique keys
 --   work_state  what changes; narrow, so that a claim or close-out rewrites little
 -- Every change of work_state.status writes one row of work_event, here, by trigger, so that
--- no path can forget it. Readers use the views runtime_work and runtime_work_event.
--- docs/internals/store.md has the measurements behind this shape.
+-- no path can forget it. A unit's first event is its row of work_spec: it is inserted once and
+-- never changed, as an event is, and writing both would say the same thing twice. So seq and
+-- event_id are numbers of one sequence. Readers use the views runtime_work and
+-- runtime_work_event. docs/internals/store.md has the measurements behind this shape.
 
 CREATE TABLE hf_schema (
     version    INTEGER PRIMARY KEY,
@@ -49,7 +51,13 @@ CREATE TABLE work_spec (
     payload         TEXT,
     payload_ref     TEXT,
     retry_policy    TEXT,
+    first_status    TEXT NOT NULL,
+    actor_kind      TEXT NOT NULL,
+    actor           TEXT NOT NULL,
+    note            TEXT,
     created_at      INTEGER NOT NULL,
+    CHECK (first_status = 'queued' OR first_status = 'waiting_external'
+           OR first_status = 'done'),
     CHECK (source_system <> 'scheduler' OR source_run_id <> ''),
     CHECK (payload IS NULL OR payload_ref IS NULL)
 ) STRICT;
@@ -114,9 +122,9 @@ CREATE TABLE work_state (
     settled_token     TEXT,
     settled_verb      TEXT,
     updated_at        INTEGER NOT NULL,
-    event_type        TEXT NOT NULL,
-    actor_kind        TEXT NOT NULL,
-    actor             TEXT NOT NULL,
+    event_type        TEXT,
+    actor_kind        TEXT,
+    actor             TEXT,
     message           TEXT,
     note              TEXT,
     correlation_id    TEXT,
@@ -157,9 +165,9 @@ CREATE INDEX work_lease ON work_state (lease_check_at) WHERE lease_check_at IS N
 CREATE INDEX work_owner ON work_state (owner, claim_group) WHERE owner IS NOT NULL;
 CREATE INDEX work_waiting ON work_state (waiting_ref) WHERE waiting_kind IS NOT NULL;
 
--- Event ids are never reused: a new one is the largest plus one, and the newest event stays
--- (work_event_newest; prune leaves a mark, seq 0, in its place). AUTOINCREMENT would promise
--- the same for one more page in every transaction.
+-- Event ids are never reused: a new one is larger than every id and every seq, and the newest
+-- event stays (work_event_newest, work_spec_newest; prune leaves a mark, seq 0, in its place).
+-- AUTOINCREMENT would promise the same for one more page in every transaction.
 CREATE TABLE work_event (
     event_id       INTEGER PRIMARY KEY,
     seq            INTEGER NOT NULL,
@@ -188,12 +196,6 @@ BEGIN
      WHERE NOT (
 {birth}
      );
-    INSERT INTO work_event (seq, event_type, from_status, to_status, generation, attempt,
-                            fence, actor_kind, actor, message, payload, correlation_id,
-                            created_at)
-    VALUES (NEW.seq, NEW.event_type, NULL, NEW.status, NEW.generation, NEW.attempt_count,
-            NEW.lease_fence, NEW.actor_kind, NEW.actor, NEW.message, NEW.note,
-            NEW.correlation_id, NEW.updated_at);
 END;
 
 CREATE TRIGGER work_moved
@@ -210,12 +212,15 @@ BEGIN
 {law}
         ) THEN RAISE(ROLLBACK, 'holdfast: illegal transition')
     END;
-    INSERT INTO work_event (seq, event_type, from_status, to_status, generation, attempt,
-                            fence, actor_kind, actor, message, payload, correlation_id,
-                            created_at)
-    SELECT NEW.seq, NEW.event_type, OLD.status, NEW.status, NEW.generation,
-           NEW.attempt_count, NEW.lease_fence, NEW.actor_kind, NEW.actor, NEW.message,
-           NEW.note, NEW.correlation_id, NEW.updated_at
+    INSERT INTO work_event (event_id, seq, event_type, from_status, to_status, generation,
+                            attempt, fence, actor_kind, actor, message, payload,
+                            correlation_id, created_at)
+    SELECT 1 + max(coalesce((SELECT max(event_id) FROM work_event), 0),
+                   coalesce((SELECT max(seq) FROM work_spec), 0)),
+           NEW.seq, coalesce(NEW.event_type, 'transition'), OLD.status, NEW.status, NEW.generation,
+           NEW.attempt_count, NEW.lease_fence, coalesce(NEW.actor_kind, 'system'),
+           coalesce(NEW.actor, 'sql'), NEW.message, NEW.note, NEW.correlation_id,
+           NEW.updated_at
      WHERE NEW.status <> OLD.status;
 END;
 
@@ -248,6 +253,12 @@ CREATE TRIGGER work_spec_delete BEFORE DELETE ON work_spec
 WHEN EXISTS (SELECT 1 FROM work_state w WHERE w.seq = OLD.seq)
 BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: a row goes as a whole; use prune');
+END;
+
+CREATE TRIGGER work_spec_newest BEFORE DELETE ON work_spec
+WHEN OLD.seq > (SELECT coalesce(max(event_id), 0) FROM work_event)
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: the newest event stays, so that no id is used twice');
 END;
 
 CREATE TRIGGER work_event_frozen BEFORE UPDATE ON work_event
@@ -334,6 +345,12 @@ SELECT s.work_id, s.tenant, s.source_system, s.source_id,
   FROM work_state w JOIN work_spec s ON s.seq = w.seq;
 
 CREATE VIEW runtime_work_event AS
+SELECT s.seq AS event_id, 0 AS part, s.work_id, 'work_created' AS event_type,
+       NULL AS from_status, s.first_status AS to_status, 0 AS generation, 0 AS attempt,
+       0 AS fence, s.actor_kind, s.actor, NULL AS message, s.note AS payload,
+       s.correlation_id, s.created_at
+  FROM work_spec s
+UNION ALL
 SELECT e.event_id, 0 AS part, s.work_id, e.event_type, e.from_status, e.to_status,
        e.generation, e.attempt, e.fence, e.actor_kind, e.actor, e.message, e.payload,
        e.correlation_id, e.created_at

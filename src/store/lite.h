@@ -45,6 +45,7 @@
 #define LITE_OWN(X)                                                                      \
     X(STORE_BEGIN, "store_begin")                                                        \
     X(STORE_END, "store_end")                                                            \
+    X(STORE_LAST_ID, "store_last_id")                                                    \
     X(STORE_ROW, "store_row")                                                            \
     X(STORE_CREATE, "store_create")                                                      \
     X(STORE_CLOCK, "store_clock")                                                        \
@@ -105,6 +106,7 @@ struct lite_conn {
     struct lite_instant instant;
     bool expect_unmet;          /* set by hf_expect just before it fails its statement */
     const struct hf_call *sets; /* what hf_args shows */
+    int64_t last_id;            /* that hf_next_id gave in this statement; 0: none */
     struct lite_conn *next;
 };
 

@@ -54,6 +54,30 @@ static void sql_expect(sqlite3_context *context, int argc, sqlite3_value **argv)
     sqlite3_result_error(context, "guard unmet", -1);
 }
 
+/* hf_next_id(): larger than every seq and event id, and by one more at each call of a
+ * statement. What a statement's own triggers add in between is not seen, so a statement that
+ * fires any uses it for no more than one row. */
+static void sql_next_id(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    (void)argv;
+    struct lite_conn *conn = sqlite3_user_data(context);
+    struct lite_stmt *stmt;
+    if (conn->last_id == 0) {
+        int rc = lite_stmt_get(conn, conn->lite->own[LITE_STORE_LAST_ID], &stmt, NULL);
+        int step = rc == 0 ? sqlite3_step(stmt->st) : SQLITE_ERROR;
+        if (step == SQLITE_ROW)
+            conn->last_id = sqlite3_column_int64(stmt->st, 0);
+        if (rc == 0)
+            (void)sqlite3_reset(stmt->st); /* repeats the step's code */
+        if (step != SQLITE_ROW) {
+            sqlite3_result_error_code(context, step == SQLITE_DONE ? SQLITE_ERROR : step);
+            return;
+        }
+    }
+    sqlite3_result_int64(context, ++conn->last_id);
+}
+
 /* DIRECTONLY: never in views, triggers, CHECKs or indexes, since plain SQL tools read those
  * without our functions. DETERMINISTIC lets SQLite call the clocks once a statement, which
  * is right because they are fixed for the transaction; a guard must run for every row. */
@@ -67,6 +91,7 @@ static const struct {
     { "hf_lease_now", 0, SQLITE_DETERMINISTIC, sql_lease_now },
     { "hf_incarnation", 0, SQLITE_DETERMINISTIC, sql_incarnation },
     { "hf_expect", 2, 0, sql_expect },
+    { "hf_next_id", 0, 0, sql_next_id },
 };
 
 int lite_functions(struct lite_conn *conn, struct hf_err *err)

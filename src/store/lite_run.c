@@ -143,6 +143,7 @@ static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_bat
 {
     const char *name = conn->lite->tables.texts[call->statement].name;
     conn->expect_unmet = false;
+    conn->last_id = 0;
     int ours = 0;
     int rc = stmt->takes_sets
                  ? SQLITE_OK

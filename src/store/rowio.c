@@ -141,6 +141,10 @@ static void add_spec(struct hf_ops *ops, const struct hf_making *making)
     hf_ops_text(ops, w->payload);
     hf_ops_text(ops, w->payload_ref);
     hf_ops_text(ops, w->retry_policy);
+    hf_ops_text(ops, w->status);
+    hf_ops_text(ops, making->row->actor_kind);
+    hf_ops_text(ops, making->row->actor);
+    hf_ops_text(ops, making->row->note);
     hf_ops_i64(ops, w->created_at);
     hf_ops_text(ops, w->dedup_key);
 }
@@ -172,12 +176,6 @@ static void add_state(struct hf_ops *ops, const struct hf_row *row)
     hf_ops_text(ops, w->waiting_ref);
     hf_ops_i64_opt(ops, w->finished_at);
     hf_ops_i64(ops, w->updated_at);
-    hf_ops_text(ops, row->event_type);
-    hf_ops_text(ops, row->actor_kind);
-    hf_ops_text(ops, row->actor);
-    hf_ops_text(ops, row->message);
-    hf_ops_text(ops, row->note);
-    hf_ops_text(ops, row->event_correlation_id);
     hf_ops_text(ops, w->result);
     hf_ops_i64_opt(ops, wake_at(row));
 }

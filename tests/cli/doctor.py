@@ -73,7 +73,7 @@ class Doctor(Case):
         self.assertIn("does not follow", self.bad("chains")[0]["detail"])
 
     def test_an_event_that_is_gone(self):
-        self.create()
+        self.ok("work", "cancel", self.create()["work_id"], "--reason", "not wanted")
         self.sql("DELETE FROM work_event", guards=False)
         self.bad("chains")
 
@@ -130,7 +130,7 @@ class Doctor(Case):
 
     def test_a_wall_clock_before_the_newest_event(self):
         self.create()
-        self.sql("UPDATE work_event SET created_at = created_at + 86400000", guards=False)
+        self.sql("UPDATE work_spec SET created_at = created_at + 86400000", guards=False)
         found = self.findings("clock")
         self.assertIn("before the newest event", found[0]["detail"])
         self.assertTrue(found[0]["advice"])

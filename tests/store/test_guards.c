@@ -271,7 +271,8 @@ static void r16_events_never_change_and_go_only_with_finished_work(void **state)
     refused(world, "UPDATE work_event SET message = 'forged'");
     refused(world, "UPDATE work_event SET to_status = 'done'");
     refused(world, "DELETE FROM work_event");
-    refused(world, "DELETE FROM work_event WHERE event_id = 1");
+    refused(world, "DELETE FROM work_event WHERE event_id = 2");
+    refused(world, "UPDATE work_spec SET actor = 'forged'"); /* the first event */
 }
 
 static void only_finished_work_is_deleted_and_only_whole(void **state)

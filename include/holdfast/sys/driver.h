@@ -5,9 +5,11 @@
  * what group commit and lost answers need. Statements are named by number; their texts stand
  * once in sql/ and are generated into a table an engine.
  *
- * Four functions are known to every statement, and are constant within one transaction:
+ * Five functions are known to every statement; the first three are constant within one
+ * transaction:
  *   hf_now()          wall time, ms        hf_lease_now()    lease clock, ms
  *   hf_incarnation()  of this store        hf_expect(n, m)   fails the batch unless n = m
+ *   hf_next_id()      a number for a new row of work_spec or work_event, never used before
  * They are for statements only: never in views, triggers, CHECKs or indexes, which plain
  * tools read too.
  */
