@@ -33,6 +33,9 @@ extern "C" {
     X(TTL_MAX_MS, ttl_max_ms, 86400000, "ms", "longest lease term (one day)")            \
     X(STORE_WAIT_MS, store_wait_ms, 10000, "ms",                                         \
       "wait for the store's turnstile before exit 6")                                    \
+    X(SPOOL_BYTES, spool_bytes, 67108864, "bytes", "a spool of an ingress")              \
+    X(SPOOL_LINE_BYTES, spool_line_bytes, 8388608, "bytes",                              \
+      "one request of a spool or export")                                                \
     X(TURN_TEXT_BYTES, turn_text_bytes, 8388608, "bytes",                                \
       "one text, value or block of a turn")                                              \
     X(TURN_CALLS, turn_calls, 128, "items", "tool calls of one reply")                   \

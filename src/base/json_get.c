@@ -48,6 +48,11 @@ double hf_json_as_real(const struct json_t *value)
     return json_number_value(value);
 }
 
+bool hf_json_as_bool(const struct json_t *value)
+{
+    return json_is_true(value);
+}
+
 const char *hf_json_as_text(const struct json_t *value)
 {
     return json_string_value(value);

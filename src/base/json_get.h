@@ -24,9 +24,10 @@ const struct json_t *hf_json_member(const struct json_t *object, const char *key
 size_t hf_json_items(const struct json_t *array);
 const struct json_t *hf_json_item(const struct json_t *array, size_t i);
 
-/* The value of that type, else 0 or NULL. A real is given for integers too. */
+/* The value of that type, else 0, false or NULL. A real is given for integers too. */
 int64_t hf_json_as_i64(const struct json_t *value);
 double hf_json_as_real(const struct json_t *value);
+bool hf_json_as_bool(const struct json_t *value);
 const char *hf_json_as_text(const struct json_t *value);
 
 /* A key of the object that is not among the names, or NULL. */

@@ -166,6 +166,9 @@ HF_MUST_USE int cli_read_json(struct cli *cli, const struct cli_option *option,
 /* ---- open.c: the store ------------------------------------------------------------ */
 
 HF_MUST_USE int cli_open_store(struct cli *cli);
+/* Its address, for a command that does not open it itself. HF_EREADONLY: the folder of the
+ * default one cannot be made. */
+HF_MUST_USE int cli_store_url(struct cli *cli, const char **ret_url);
 /* Whether opening would make a new file. */
 bool cli_store_absent(struct cli *cli);
 /* Fills cli->who from --actor, --tenant and the like. */

@@ -1,6 +1,8 @@
 /* holdfast work create */
 #include "cli/cli.h"
 
+#include <holdfast/ingress.h>
+
 #include "base/err.h"
 #include "base/ident.h"
 #include "core/policy.h"
@@ -49,26 +51,103 @@ static int try_on_nothing(struct cli *cli, const struct hf_new *request)
     return hf_step_create(&cli->arena, request, "", &nobody, &env, &row, &cli->err);
 }
 
+/* Without the ledger a prefix cannot be told from an id. */
+static int check_spool(struct cli *cli)
+{
+    const char *parent = cli_text(cli, "parent");
+    if (cli_given(cli, "spool") && parent && !hf_uuid_valid(parent))
+        return hf_fail(&cli->err, HF_EINVAL, "--parent",
+                       "--parent must be a whole id where --spool is given");
+    return 0;
+}
+
 int check_create(struct cli *cli)
 {
     struct hf_new request = request_of(cli);
     int rc = hf_new_check(&request, &cli->err);
+    if (rc == 0)
+        rc = check_spool(cli);
     return rc == 0 && cli_store_absent(cli) ? try_on_nothing(cli, &request) : rc;
+}
+
+/* Prints the one item and frees the answer. */
+static int print_created(struct cli *cli, struct hf_answer *answer)
+{
+    const struct hf_item *item = hf_answer_at(answer, 0);
+    int rc = cli_print_row(cli, item, item->created ? "created" : "exists already:");
+    hf_answer_free(answer);
+    return rc;
+}
+
+/* ---- by way of a spool --------------------------------------------------------------- */
+
+static void print_spooled(struct cli *cli, const struct hf_new *request,
+                          const struct hf_err *why)
+{
+    const char *spool = cli_text(cli, "spool");
+    cli_note(cli, "the ledger does not have %s %.190s yet: %s",
+             hf_source_word(request->source), request->source_id, why->message);
+    if (cli->json) {
+        cli_ok_begin(cli);
+        hf_json_put_bool(&cli->writer, "spooled", true);
+        hf_json_put_str(&cli->writer, "spool", spool);
+        cli_put_error(cli, why->code);
+        cli_ok_end(cli);
+    } else if (!cli->quiet && !cli_wants_field(cli)) {
+        cli_put(cli, "spooled in ");
+        cli_put_clean(cli, spool);
+        cli_put(cli, "\n");
+    }
+}
+
+/* The state folder cannot even be made: straight into the spool. */
+static int put_without_ledger(struct cli *cli, const struct hf_new *request)
+{
+    struct hf_err why = cli->err;
+    struct hf_spool spool = { .size = sizeof(spool), .path = cli_text(cli, "spool") };
+    int rc = hf_spool_append(&spool, &cli->who, request, &cli->err);
+    if (rc == 0)
+        print_spooled(cli, request, &why);
+    return rc;
+}
+
+static int put_by_ingress(struct cli *cli, const char *url, const struct hf_new *request)
+{
+    struct hf_ingress *ingress = NULL;
+    struct hf_ingress_result result;
+    struct hf_ingress_options options = { .size = sizeof(options),
+                                          .url = url,
+                                          .spool = cli_text(cli, "spool") };
+    int rc = hf_ingress_open(&options, &ingress, &cli->err);
+    if (rc)
+        return rc;
+    rc = hf_ingress_put(ingress, &cli->who, request, &result, &cli->err);
+    if (rc == 0 && result.place == HF_INGRESS_LEDGER)
+        rc = print_created(cli, result.answer);
+    else if (rc == 0)
+        print_spooled(cli, request, &result.why);
+    hf_ingress_close(ingress);
+    return rc;
 }
 
 int cmd_work_create(struct cli *cli)
 {
     struct hf_new request = request_of(cli);
-    int rc = cli_full_id(cli, cli_text(cli, "parent"), &request.parent_work_id);
+    const char *url = NULL;
+    if (cli_given(cli, "spool")) {
+        request.parent_work_id = cli_text(cli, "parent");
+        int rc = cli_store_url(cli, &url);
+        if (rc == HF_EREADONLY)
+            return put_without_ledger(cli, &request);
+        return rc ? rc : put_by_ingress(cli, url, &request);
+    }
+    int rc = cli_open_store(cli);
+    if (rc == 0)
+        rc = cli_full_id(cli, cli_text(cli, "parent"), &request.parent_work_id);
     if (rc)
         return rc;
     struct hf_answer *answer = NULL;
     rc = hf_work_create(cli->store, &cli->who, &request, 1, HF_ALL_OR_NONE, &answer,
                         &cli->err);
-    if (rc)
-        return rc;
-    const struct hf_item *item = hf_answer_at(answer, 0);
-    rc = cli_print_row(cli, item, item->created ? "created" : "exists already:");
-    hf_answer_free(answer);
-    return rc;
+    return rc ? rc : print_created(cli, answer);
 }

@@ -1,4 +1,4 @@
-/* holdfast work sweep, prune, reconcile. */
+/* holdfast work sweep, prune. */
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -125,88 +125,4 @@ int cmd_work_prune(struct cli *cli)
         cli_putf(cli, rows ? "pruned %lld\n" : "nothing to prune\n", (long long)rows);
     }
     return 0;
-}
-
-/* ---- reconcile --------------------------------------------------------------------- */
-
-void cli_json_pointer(struct hf_json *json, const struct hf_pointer_report *report)
-{
-    hf_json_object(json);
-    hf_json_put_str(json, "action", hf_pointer_word(report->action));
-    hf_json_put_str(json, "named", *report->named ? report->named : NULL);
-    hf_json_put_str(json, "names", *report->names ? report->names : NULL);
-    hf_json_put_i64(json, "running", report->running);
-    hf_json_put_bool(json, "corrupt", report->corrupt);
-    hf_json_put_str(json, "aside", *report->aside ? report->aside : NULL);
-    hf_json_put_bool(json, "row_missing", report->row_missing);
-    hf_json_put_bool(json, "older_incarnation", report->older_incarnation);
-    hf_json_end(json);
-}
-
-void cli_text_pointer(const struct hf_pointer_report *report, char *out, size_t room)
-{
-    const char *unit = *report->names ? report->names : report->named;
-    (void)snprintf(
-        out, room, "pointer %s%s%s%s%s%s%s", hf_pointer_word(report->action),
-        *unit ? " " : "", unit,
-        report->corrupt ? "; the old file was corrupt and is now " : "",
-        report->corrupt ? report->aside : "",
-        report->row_missing ? "; it named a unit that the ledger lacks" : "",
-        report->older_incarnation
-            ? "; it named a unit of an older incarnation, which its lease or a "
-              "proof of death ends (see work show)"
-            : "");
-}
-
-static void print_reconciled(struct cli *cli, const struct hf_sweep_report *sweep,
-                             const struct hf_pointer_report *pointer)
-{
-    char text[1024];
-    if (cli->json) {
-        cli_ok_begin(cli);
-        hf_json_key(&cli->writer, "sweep");
-        hf_json_object(&cli->writer);
-        cli_json_sweep(&cli->writer, sweep);
-        hf_json_end(&cli->writer);
-        hf_json_key(&cli->writer, "pointer");
-        if (pointer)
-            cli_json_pointer(&cli->writer, pointer);
-        else
-            hf_json_null(&cli->writer);
-        cli_ok_end(cli);
-        return;
-    }
-    if (cli->quiet)
-        return;
-    cli_text_sweep(sweep, text, sizeof(text));
-    cli_putf(cli, "swept: %s\n", *text ? text : "nothing to do");
-    if (pointer) {
-        cli_text_pointer(pointer, text, sizeof(text));
-        cli_putf(cli, "%s\n", text);
-    }
-}
-
-int check_reconcile(struct cli *cli)
-{
-    bool whose = cli_given(cli, "owner") || cli_given(cli, "incarnation");
-    if (whose && !cli_given(cli, "pointer"))
-        return hf_fail(&cli->err, HF_EINVAL, NULL,
-                       "--owner and --incarnation say whose pointer it is: --pointer is "
-                       "missing");
-    return 0;
-}
-
-int cmd_work_reconcile(struct cli *cli)
-{
-    struct hf_sweep_report sweep;
-    struct hf_pointer_report report;
-    struct hf_pointer_plan plan = { .path = cli_text(cli, "pointer"),
-                                    .owner = cli_text(cli, "owner"),
-                                    .incarnation = cli_text(cli, "incarnation") };
-    int rc = hf_sweep_all(cli->store, &cli->who, &sweep, &cli->err);
-    if (rc == 0 && plan.path)
-        rc = hf_pointer_reconcile(cli->store, &cli->who, &plan, &report, &cli->err);
-    if (rc == 0)
-        print_reconciled(cli, &sweep, plan.path ? &report : NULL);
-    return rc;
 }

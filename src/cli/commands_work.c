@@ -112,6 +112,9 @@ static const struct cli_option create_options[] = {
       .words = cli_close_rule_words },
     { "detached", NULL, CLI_FLAG, 0,
       .help = "record it as done: its hand-off is what was done" },
+    { "spool", "FILE", CLI_PATH, 0,
+      .help = "answer within 50 ms: what the ledger does not take by then goes into this "
+              "file, for work reconcile --from" },
     END_OPTIONS,
 };
 
@@ -125,6 +128,9 @@ static const struct cli_example create_examples[] = {
     { "the payload from another program, five minutes from now",
       "make-payload | holdfast work create --source manual --source-id n1 --delay 5m "
       "--payload -" },
+    { "from an adapter that must not wait for the ledger",
+      "holdfast work create --source conversation --source-id msg-18 --spool "
+      "ingress.spool" },
     END_EXAMPLES,
 };
 
@@ -392,6 +398,8 @@ static const struct cli_option reconcile_options[] = {
           "the owner's present incarnation; what an older one holds is treated as left "
           "behind" },
     { "pointer", "FILE", CLI_PATH, 0, .help = "the pointer file to bring in line" },
+    { "from", "FILE", CLI_PATH, 0,
+      .help = "JSON lines of create requests, from a spool or a source's export" },
     END_OPTIONS,
 };
 
@@ -426,6 +434,8 @@ static const struct cli_example reconcile_examples[] = {
     { "when the agent \"main\" starts again",
       "holdfast work reconcile --owner main --incarnation boot-8 --pointer "
       "active-work.json" },
+    { "what an adapter spooled while the ledger was away",
+      "holdfast work reconcile --from ingress.spool" },
     END_EXAMPLES,
 };
 
@@ -440,8 +450,8 @@ const struct cli_command cli_work_commands[] = {
       "Repeating a source triple or an idempotency key with the same content gives the "
       "unit that is there (\"created\" is false); with other content it is a conflict. A "
       "dedup key gives the unfinished unit that has it.",
-      create_options, create_examples, CLI_STORE | CLI_ROW, "human", "6 7 8 9",
-      cmd_work_create, check_create },
+      create_options, create_examples, CLI_ROW, "human", "6 7 8 9", cmd_work_create,
+      check_create },
     { "work claim", "take work under a lease",
       "Prints each unit with its token, which every further step needs. Finding nothing "
       "is no failure.",
@@ -503,11 +513,15 @@ const struct cli_command cli_work_commands[] = {
     { "work prune", "delete finished units with their trails",
       "In small chunks, so that others can write in between.", prune_options,
       prune_examples, CLI_MUST_EXIST, NULL, "6 8 9", cmd_work_prune, NULL },
-    { "work reconcile", "bring the pointer file in line with the ledger",
-      "Sweeps, then compares. The ledger wins in every disagreement: the file is "
-      "written, "
-      "replaced or cleared, and one that cannot be read is renamed aside.",
-      reconcile_options, reconcile_examples, CLI_STORE, NULL, "3 6 8 9",
+    { "work reconcile", "bring the pointer file and what was spooled in line",
+      "Sweeps, then compares the pointer. The ledger wins in every disagreement: the "
+      "file "
+      "is written, replaced or cleared, and one that cannot be read is renamed aside. "
+      "With --from it first makes the units of a file: those that are there with the "
+      "same "
+      "content are found again, others are conflicts, and lines that are no requests are "
+      "named. What is durable is then taken out of a spool; an export is never touched.",
+      reconcile_options, reconcile_examples, CLI_STORE, NULL, "3 6 7 8 9",
       cmd_work_reconcile, check_reconcile },
     { .path = NULL },
 };

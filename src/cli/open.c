@@ -116,6 +116,11 @@ static int choose_store(struct cli *cli, bool make, const char **ret_url)
     return rc;
 }
 
+int cli_store_url(struct cli *cli, const char **ret_url)
+{
+    return choose_store(cli, true, ret_url);
+}
+
 bool cli_store_absent(struct cli *cli)
 {
     const char *url = NULL;

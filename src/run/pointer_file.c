@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/json_get.h"
 #include "base/text.h"
+#include "run/fileio.h"
 
 #define POINTER_BYTES_MAX 65536
 #define TRIES 8
@@ -145,39 +146,10 @@ static void encode(const struct hf_pointer *pointer, struct hf_buf *out)
     hf_buf_char(out, '\n');
 }
 
-static int write_bytes(int fd, const struct hf_buf *text)
-{
-    const char *at = hf_buf_str(text);
-    size_t left = text->len;
-    while (left) {
-        ssize_t sent = write(fd, at, left);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0)
-            return -1;
-        at += sent;
-        left -= (size_t)sent;
-    }
-    return 0;
-}
-
-/* The folder of a path, for syncing what was renamed in it. */
 static int sync_folder(const char *path, struct hf_err *err)
 {
-    char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    size_t len = slash ? (size_t)(slash - path) : 0;
-    if (len >= sizeof(folder))
-        return failed(err, "sync the folder of", path, ENAMETOOLONG);
-    memcpy(folder, path, len);
-    folder[len] = '\0';
-    const char *name = slash ? (len ? folder : "/") : ".";
-    int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return failed(err, "sync the folder of", path, errno);
-    int rc = fsync(fd) == 0 ? 0 : failed(err, "sync the folder of", path, errno);
-    (void)close(fd); /* a folder holds no unwritten bytes of ours */
-    return rc;
+    int errnum = hf_file_sync_folder(path);
+    return errnum ? failed(err, "sync the folder of", path, errnum) : 0;
 }
 
 /* Opens the temporary file alone: locked, and still under its name (another writer may have
@@ -186,7 +158,6 @@ static int open_temporary(const char *path, const char *temporary, int *ret_fd,
                           struct hf_err *err)
 {
     for (int i = 0; i < TRIES; i++) {
-        struct stat held, named;
         int fd = open(temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
             return failed(err, "write", path, errno);
@@ -196,8 +167,7 @@ static int open_temporary(const char *path, const char *temporary, int *ret_fd,
                            "the pointer file %.100s is being written by another process",
                            path);
         }
-        if (fstat(fd, &held) == 0 && stat(temporary, &named) == 0 &&
-            held.st_ino == named.st_ino && held.st_dev == named.st_dev) {
+        if (hf_file_same(fd, temporary)) {
             *ret_fd = fd;
             return 0;
         }
@@ -220,9 +190,13 @@ static int replace(const struct hf_pointer_plan *plan, const char *temporary,
     int rc = open_temporary(plan->path, temporary, &fd, err);
     if (rc)
         return rc;
-    if (fchmod(fd, 0600) != 0 || ftruncate(fd, 0) != 0 || write_bytes(fd, text) != 0 ||
-        fsync(fd) != 0)
-        rc = failed(err, "write", plan->path, errno);
+    int errnum = fchmod(fd, 0600) != 0 || ftruncate(fd, 0) != 0 ? errno : 0;
+    if (errnum == 0)
+        errnum = hf_file_write(fd, hf_buf_str(text), text->len);
+    if (errnum == 0 && fsync(fd) != 0)
+        errnum = errno;
+    if (errnum)
+        rc = failed(err, "write", plan->path, errnum);
     if (rc == 0) {
         tell(plan, HF_POINTER_WRITTEN);
         if (rename(temporary, plan->path) != 0)

@@ -1,0 +1,127 @@
+/* Ingress: how a conversation, a control channel or a scheduler hands its units to the
+ * ledger without ever depending on it.
+ *
+ * A source must not stop because its ledger does. So a request is given to the ledger with
+ * a bounded wait; when that fails or takes too long it goes into a spool, a bounded file of
+ * JSON lines that is synced; and the source goes on. hf_spool_reconcile brings a spool, or
+ * an export that the source wrote itself, into the ledger later. Creating is idempotent (the
+ * same source triple is the same unit), so a request that reached both is still one unit.
+ *
+ * The line of a request is one JSON object. Keys are the names of the columns of
+ * runtime_work, and those of struct hf_new where there is no column:
+ *   source_system source_id source_run_id kind queue lane_key dedup_key idempotency_key ref
+ *   parent_work_id payload payload_ref disposition priority max_attempts retry_policy
+ *   delay_ms due_at start_timeout_ms exec_timeout_ms close_rule detached
+ *   tenant actor_kind actor operation_id correlation_id spooled_at
+ * `payload` and `retry_policy` are JSON values, kept in canonical form; `payload_text` and
+ * `retry_policy_text` are texts that hold JSON, kept to the byte. Only source_system and
+ * source_id are needed. A line with any other key is malformed.
+ */
+#ifndef HOLDFAST_INGRESS_H
+#define HOLDFAST_INGRESS_H
+
+#include <holdfast/store.h>
+#include <holdfast/work.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hf_ingress;
+
+struct hf_ingress_options {
+    uint32_t size;
+    const char *url;                      /* of the ledger, as for hf_store_open */
+    const struct hf_store_options *store; /* NULL: the defaults */
+    const char *spool;                    /* path, or NULL: what the ledger does not take
+                                             is the caller's to keep */
+    int64_t spool_bytes;                  /* 0: the limit spool_bytes */
+    hf_ms budget_ms;                      /* longest wait of one call; 0: 50 */
+};
+
+/* Opens nothing and waits for nothing: the ledger is opened by the first request, on a
+ * thread of its own. The options are copied. HF_EINVAL, HF_ENOMEM. */
+HF_API HF_MUST_USE int hf_ingress_open(const struct hf_ingress_options *options,
+                                       struct hf_ingress **ret_ingress,
+                                       struct hf_err *err);
+
+/* Returns within the budget too: a thread that hangs in the ledger or the spool ends by
+ * itself. Nobody may be in a call. NULL is fine. */
+HF_API void hf_ingress_close(struct hf_ingress *ingress);
+
+enum hf_ingress_place {
+    HF_INGRESS_LEDGER, /* a row of the ledger, durable */
+    HF_INGRESS_SPOOL   /* a line of the spool, durable; the ledger may have it too */
+};
+
+struct hf_ingress_result {
+    enum hf_ingress_place place;
+    struct hf_answer *answer; /* LEDGER: one item, the caller's to free; else NULL */
+    struct hf_err why;        /* SPOOL: why the ledger does not have it, to be logged */
+};
+
+/* Hand over one request, in at most the budget.
+ *   0              see ret_result
+ *   HF_EINVAL, HF_ETOOBIG, HF_ECONFLICT, HF_EPOLICY …
+ *                  the request itself is refused, as hf_work_create would; nothing is kept
+ *   HF_EFULL, HF_EREADONLY, HF_ESTOREIO, HF_EBUSY
+ *                  neither the ledger nor the spool took it; the message says why of both
+ *   HF_EUNCERTAIN  neither has answered yet; both go on trying. The source's own record is
+ *                  what repairs it, should this process end now.
+ * Threads: any, at the same time. */
+HF_API HF_MUST_USE int hf_ingress_put(struct hf_ingress *ingress,
+                                      const struct hf_caller *who,
+                                      const struct hf_new *request,
+                                      struct hf_ingress_result *ret_result,
+                                      struct hf_err *err);
+
+/* Append a request to a spool, without a ledger: waits up to `wait_ms` for other writers,
+ * and for the disk. Several processes may append to one file. */
+struct hf_spool {
+    uint32_t size;
+    const char *path;
+    int64_t bytes_max; /* 0: the limit spool_bytes */
+    hf_ms wait_ms;
+};
+HF_API HF_MUST_USE int hf_spool_append(const struct hf_spool *spool,
+                                       const struct hf_caller *who,
+                                       const struct hf_new *request, struct hf_err *err);
+
+/* A line that made no unit, and will not by itself. */
+struct hf_spool_problem {
+    int64_t line; /* from 1 */
+    int code;     /* HF_ECONFLICT: the ledger has it with other content; else HF_E* */
+    bool torn;    /* the last line, without its end: its writer died */
+    const char *field;
+    const char *message;
+    const char *source_system; /* NULL where the line does not say */
+    const char *source_id;
+};
+typedef void hf_spool_found(void *user, const struct hf_spool_problem *problem);
+
+struct hf_spool_report {
+    int64_t lines;       /* requests that were read */
+    int64_t created;     /* units made now */
+    int64_t existing;    /* already there, with the same content */
+    int64_t conflicting; /* already there, with other content */
+    int64_t malformed;   /* not a request: named by line and field */
+    int64_t refused;     /* by the ledger, for another reason */
+    bool spool;          /* false: an export, which is never written to */
+    bool trimmed;        /* what is durable was taken out of the spool */
+    int64_t left;        /* lines that stay in the spool */
+};
+
+/* Bring a spool or an export into the ledger. Lines that name no actor or tenant get the
+ * caller's. When all lines were tried, what is durable is taken out of a spool, and what
+ * made a problem, or was appended meanwhile, stays. On a failure of the ledger the file
+ * stays whole: doing it again finds what was done. HF_ENOTFOUND, HF_EINVAL: the file. */
+HF_API HF_MUST_USE int hf_spool_reconcile(struct hf_store *store,
+                                          const struct hf_caller *who, const char *path,
+                                          hf_spool_found *found, void *user,
+                                          struct hf_spool_report *ret_report,
+                                          struct hf_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,17 @@
+/* What files that must survive a crash have in common. */
+#ifndef HF_RUN_FILEIO_H
+#define HF_RUN_FILEIO_H
+
+#include <holdfast/types.h>
+
+/* Writes all of it. 0, or an errno with a part of it written. */
+HF_MUST_USE int hf_file_write(int fd, const void *bytes, size_t len);
+
+/* Makes what was created, renamed or removed in the folder of the path durable. 0 or an
+ * errno. */
+HF_MUST_USE int hf_file_sync_folder(const char *path);
+
+/* Whether the path still names the file that is open. */
+bool hf_file_same(int fd, const char *path);
+
+#endif

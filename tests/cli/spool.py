@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""work create --spool and work reconcile --from, from outside."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import threading
+
+from harness import HOLDFAST, Case, main
+
+FIRST = '{"holdfast_spool":1}\n'
+
+
+class Spool(Case):
+    def create(self, source_id, *more, code=0):
+        return self.cli("work", "create", "--source", "conversation", "--source-id", source_id,
+                        "--spool", self.path("in.spool"), *more, code=code)
+
+    def units(self):
+        return [w["source_id"] for w in self.cli("work", "list", "--json").json["items"]]
+
+    def test_a_ledger_that_answers_gets_the_unit_and_no_spool_is_made(self):
+        self.cli("migrate")
+        got = self.create("m1", "--json").json
+        if "spooled" not in got:  # a machine that is slow today
+            self.assertEqual(got["work"]["source_id"], "m1")
+            self.assertFalse(os.path.exists(self.path("in.spool")))
+
+    def test_a_ledger_that_hangs_is_spooled_and_reconciled_once(self):
+        self.cli("migrate")
+        holder = sqlite3.connect(self.db, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        got = self.create("m1", "--payload", '{"a": 1.0}', "--json").json
+        self.assertEqual((got["ok"], got["spooled"]), (True, True))
+        self.assertEqual(got["spool"], self.path("in.spool"))
+        said = self.create("m2")
+        self.assertEqual(said.out, f"spooled in {self.path('in.spool')}\n")
+        self.assertIn("the ledger does not have conversation m2 yet: ", said.err)
+        self.assertEqual(self.create("m3", "--field", "work_id").out, "")
+        holder.execute("ROLLBACK")
+        holder.close()
+        with open(self.path("in.spool"), encoding="utf-8") as lines:
+            self.assertEqual(lines.readline(), FIRST)
+            self.assertEqual(json.loads(lines.readline())["payload_text"], '{"a": 1.0}')
+        got = self.cli("work", "reconcile", "--from", "in.spool", "--json").json
+        self.assertEqual(got["from"]["created"] + got["from"]["existing"], 3)
+        self.assertEqual(got["from"]["problems"], [])
+        self.assertFalse(os.path.exists(self.path("in.spool")))
+        self.assertEqual(sorted(self.units()), ["m1", "m2", "m3"])
+
+    def test_a_ledger_that_cannot_be_opened_is_spooled(self):
+        self.file("work.db", "this is no database, and long enough to be read as one" * 40)
+        self.assertTrue(self.create("m1", "--json").json["spooled"])
+        self.env["HOLDFAST_DB"] = ""
+        self.env["HOME"] = "/proc/nowhere"
+        self.assertTrue(self.create("m2", "--json").json["spooled"])
+
+    def test_bad_input_is_refused_and_not_spooled(self):
+        self.create("m1", "--parent", "abcd", code=2)
+        self.create("", code=2)
+        self.assertFalse(os.path.exists(self.path("in.spool")))
+
+    def test_a_spool_that_cannot_be_written_is_said(self):
+        self.file("work.db", "this is no database, and long enough to be read as one" * 40)
+        self.file("in.spool", "mine\n")
+        got = self.create("m1", "--json", code=2).json
+        self.assertEqual(got["error"]["code"], "invalid_argument")
+        self.assertIn("is not a spool", got["error"]["message"])
+        self.assertIn("and the ledger", got["error"]["message"])
+        with open(self.path("in.spool"), encoding="utf-8") as kept:
+            self.assertEqual(kept.read(), "mine\n")
+
+    def test_problems_are_named_and_the_rest_is_brought_in(self):
+        lines = ['{"source_system":"manual","source_id":"a"}', '{"source_id":"b"}', "nonsense",
+                 '{"source_system":"manual","source_id":"a","kind":"other"}']
+        self.file("export.jsonl", "\n".join(lines).encode() + b"\n\xff\xfe\n")
+        got = self.cli("work", "reconcile", "--from", "export.jsonl", "--json", code=2).json
+        self.assertFalse(got["ok"])
+        report = got["from"]
+        self.assertEqual([report[k] for k in ("lines", "created", "conflicting", "malformed")],
+                         [5, 1, 1, 3])
+        self.assertEqual(sorted((p["line"], p["code"], p["field"]) for p in report["problems"]),
+                         [(2, "invalid_argument", "source_system"), (3, "invalid_argument", "line"),
+                          (4, "conflict", "source_id"), (5, "invalid_argument", "line")])
+        said = self.cli("work", "reconcile", "--from", "export.jsonl", code=2)
+        self.assertIn("read 5: 0 created, 1 already there, 1 conflicting, 3 malformed", said.out)
+        self.assertIn("line 3: ", said.out)
+        self.file("conflict.jsonl", lines[3] + "\n")
+        self.cli("work", "reconcile", "--from", "conflict.jsonl", code=7)
+        self.cli("work", "reconcile", "--from", "missing.jsonl", code=3)
+        self.cli("work", "reconcile", "--from", self.folder, code=2)
+
+    def test_processes_append_at_once_and_no_line_is_mixed(self):
+        self.env["HOLDFAST_DB"] = "/nowhere/at/all.db"
+
+        def source(name):
+            for i in range(5):
+                subprocess.run([HOLDFAST, "work", "create", "--source", "manual", "--source-id",
+                                f"{name}{i}", "--spool", self.path("in.spool"), "--quiet",
+                                "--payload", json.dumps("x" * 9000)],
+                               env=self.env, check=True, capture_output=True)
+
+        threads = [threading.Thread(target=source, args=(name,)) for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.env["HOLDFAST_DB"] = self.db
+        got = self.cli("work", "reconcile", "--from", "in.spool", "--json").json
+        self.assertEqual(got["from"]["created"], 20)
+        self.assertEqual(got["from"]["malformed"], 0)
+
+
+if __name__ == "__main__":
+    main()
