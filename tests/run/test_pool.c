@@ -1,0 +1,745 @@
+/* A pool of real threads over a real store. Nothing here sleeps to be in time: tests wait for
+ * what a job, the listener or the ledger says, and a patience that is never used up in a run
+ * that passes bounds each wait. Names of the job checklist (T…) stand beside the cases. */
+#include "support/unit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/job.h>
+#include <holdfast/store.h>
+
+#define PATIENCE_MS 20000
+#define SHORT_TTL 750
+
+struct stage {
+    struct hf_store *store;
+    struct hf_pool *pool;
+    struct hf_err err;
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    /* of the jobs and the listener, under the lock */
+    int started, returned, open; /* open: jobs that wait may go on */
+    int told[5];
+    int stop_seen;
+    int left_of_failures;
+    int inside, most_inside;
+    char token[200];
+    char id[64];
+};
+
+/* ---- stage -------------------------------------------------------------------------- */
+
+static int setup(void **state)
+{
+    struct stage *s = calloc(1, sizeof *s);
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&s->lock, NULL);
+    (void)pthread_cond_init(&s->moved, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    assert_int_equal(hf_store_open(":memory:", NULL, &s->store, &s->err), 0);
+    *state = s;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct stage *s = *state;
+    hf_pool_free(s->pool);
+    hf_store_close(s->store);
+    (void)pthread_cond_destroy(&s->moved);
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s);
+    return 0;
+}
+
+static void on_event(void *user, const struct hf_pool_event *event)
+{
+    struct stage *s = user;
+    (void)pthread_mutex_lock(&s->lock);
+    s->told[event->type]++;
+    (void)pthread_cond_broadcast(&s->moved);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static void make_pool(struct stage *s, struct hf_pool_options options)
+{
+    options.size = sizeof options;
+    options.listener = on_event;
+    options.listener_user = s;
+    assert_int_equal(hf_pool_new(s->store, &options, &s->pool, &s->err), 0);
+}
+
+static void add_kind(struct stage *s, const char *name,
+                     int (*run)(void *, struct hf_job *))
+{
+    struct hf_job_kind kind = {
+        .size = sizeof kind, .name = name, .run = run, .user = s
+    };
+    assert_int_equal(hf_pool_add(s->pool, &kind, &s->err), 0);
+}
+
+static void start(struct stage *s)
+{
+    assert_int_equal(hf_pool_start(s->pool, &s->err), 0);
+}
+
+static void enqueue(struct stage *s, const char *kind, struct hf_job_new job,
+                    char ret_id[64])
+{
+    struct hf_answer *answer;
+    job.size = sizeof job;
+    job.kind = kind;
+    if (job.priority == 0)
+        job.priority = -1;
+    assert_int_equal(hf_job_enqueue(s->store, NULL, &job, &answer, &s->err), 0);
+    if (ret_id)
+        (void)snprintf(ret_id, 64, "%s", hf_answer_at(answer, 0)->work.work_id);
+    hf_answer_free(answer);
+}
+
+/* Wait until *at is at least `least`. */
+static void await_count(struct stage *s, const int *at, int least)
+{
+    struct timespec end;
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += PATIENCE_MS / 1000;
+    (void)pthread_mutex_lock(&s->lock);
+    while (*at < least)
+        assert_int_equal(pthread_cond_timedwait(&s->moved, &s->lock, &end), 0);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static void bump(struct stage *s, int *at, int by)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    *at += by;
+    (void)pthread_cond_broadcast(&s->moved);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+struct seen {
+    char status[24];
+    char reason[64];
+    char error_class[64];
+    char owner[64];
+    int64_t attempts, failures, fence;
+    hf_ms next_retry_at, updated_at, lease_expires_at;
+};
+
+static struct seen look(struct stage *s, const char *id)
+{
+    struct hf_answer *answer;
+    struct seen seen = { 0 };
+    assert_int_equal(hf_work_get(s->store, NULL, id, &answer, &s->err), 0);
+    const struct hf_work *work = &hf_answer_at(answer, 0)->work;
+    (void)snprintf(seen.status, sizeof seen.status, "%s", work->status);
+    (void)snprintf(seen.reason, sizeof seen.reason, "%s",
+                   work->status_reason ? work->status_reason : "");
+    (void)snprintf(seen.error_class, sizeof seen.error_class, "%s",
+                   work->error_class ? work->error_class : "");
+    (void)snprintf(seen.owner, sizeof seen.owner, "%s", work->owner ? work->owner : "");
+    seen.attempts = work->attempt_count;
+    seen.failures = work->failures;
+    seen.fence = work->lease_fence;
+    seen.next_retry_at = work->next_retry_at;
+    seen.updated_at = work->updated_at;
+    seen.lease_expires_at = work->lease_expires_at;
+    hf_answer_free(answer);
+    return seen;
+}
+
+static struct hf_pool_stats stats(struct stage *s)
+{
+    struct hf_pool_stats stats;
+    hf_pool_stats(s->pool, &stats);
+    return stats;
+}
+
+/* A change by an operator. */
+static void change(struct stage *s, struct hf_change wanted)
+{
+    struct hf_answer *answer;
+    wanted.size = sizeof wanted;
+    assert_int_equal(
+        hf_work_change(s->store, NULL, &wanted, 1, HF_ALL_OR_NONE, &answer, &s->err), 0);
+    hf_answer_free(answer);
+}
+
+/* ---- jobs ---------------------------------------------------------------------------- */
+
+static int plain(void *user, struct hf_job *job)
+{
+    struct stage *s = user;
+    (void)job;
+    bump(s, &s->returned, 1);
+    return HF_JOB_DONE;
+}
+
+/* Runs until the test opens the gate, whatever the pool says. */
+static int stubborn(void *user, struct hf_job *job)
+{
+    struct stage *s = user;
+    (void)job;
+    bump(s, &s->started, 1);
+    await_count(s, &s->open, 1);
+    bump(s, &s->returned, 1);
+    return HF_JOB_DONE;
+}
+
+/* Runs until it is told to stop. */
+static int obedient(void *user, struct hf_job *job)
+{
+    struct stage *s = user;
+    bump(s, &s->started, 1);
+    enum hf_job_stop why = hf_job_sleep(job, PATIENCE_MS);
+    (void)pthread_mutex_lock(&s->lock);
+    s->stop_seen = (int)why;
+    s->returned++;
+    (void)pthread_cond_broadcast(&s->moved);
+    (void)pthread_mutex_unlock(&s->lock);
+    return HF_JOB_STOPPED;
+}
+
+static int failing(void *user, struct hf_job *job)
+{
+    struct stage *s = user;
+    bump(s, &s->started, 1);
+    return hf_job_fail(job, "service_unavailable", "the service said no");
+}
+
+static int invalid(void *user, struct hf_job *job)
+{
+    (void)user, (void)job;
+    return HF_EINVAL;
+}
+
+static int lasting(void *user, struct hf_job *job)
+{
+    struct stage *s = user;
+    (void)pthread_mutex_lock(&s->lock);
+    (void)snprintf(s->id, sizeof s->id, "%s", hf_job_work(job)->work_id);
+    (void)snprintf(s->token, sizeof s->token, "%s", hf_job_token(job));
+    s->started++;
+    (void)pthread_cond_broadcast(&s->moved);
+    (void)pthread_mutex_unlock(&s->lock);
+    return HF_JOB_LATER;
+}
+
+/* Counts how many run at once; opens when the test says so. */
+static int counting(void *user, struct hf_job *job)
+{
+    struct stage *s = user;
+    (void)job;
+    (void)pthread_mutex_lock(&s->lock);
+    if (++s->inside > s->most_inside)
+        s->most_inside = s->inside;
+    s->started++;
+    (void)pthread_cond_broadcast(&s->moved);
+    (void)pthread_mutex_unlock(&s->lock);
+    await_count(s, &s->open, 1);
+    bump(s, &s->inside, -1);
+    return HF_JOB_DONE;
+}
+
+/* ---- cases --------------------------------------------------------------------------- */
+
+/* T15 */
+static void a_job_runs_once_and_is_done(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "mail", plain);
+    start(s);
+    enqueue(s, "mail", (struct hf_job_new){ .payload = "{\"to\":\"ann\"}" }, id);
+    await_count(s, &s->told[HF_POOL_ENDED], 1);
+    struct seen seen = look(s, id);
+    assert_string_equal(seen.status, "done");
+    assert_int_equal(seen.attempts, 1);
+    assert_int_equal(s->returned, 1);
+    assert_int_equal(s->told[HF_POOL_CLAIMED], 1);
+    assert_int_equal(s->told[HF_POOL_STARTED], 1);
+    struct hf_events *trail;
+    assert_int_equal(hf_work_events(s->store, NULL, id, 0, 0, &trail, &s->err), 0);
+    static const char *const wanted[] = { "work_created", "claimed", "lease_acquired",
+                                          "close_out", "lease_released" };
+    assert_int_equal(hf_events_count(trail), 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(hf_events_at(trail, i)->event_type, wanted[i]);
+    hf_events_free(trail);
+}
+
+/* T16 */
+static void a_failure_waits_for_its_retry_and_the_last_one_is_final(void **state)
+{
+    struct stage *s = *state;
+    char first[64], last[64];
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "call", failing);
+    start(s);
+    enqueue(
+        s, "call",
+        (struct hf_job_new){
+            .max_attempts = 2,
+            .retry_policy = "{\"initial_backoff_ms\":600000,\"max_backoff_ms\":600000,"
+                            "\"jitter\":\"none\"}" },
+        first);
+    enqueue(s, "call", (struct hf_job_new){ .max_attempts = 1 }, last);
+    await_count(s, &s->told[HF_POOL_ENDED], 2);
+    struct seen seen = look(s, first);
+    assert_string_equal(seen.status, "retry_scheduled");
+    assert_string_equal(seen.error_class, "service_unavailable");
+    assert_int_equal(seen.failures, 1);
+    assert_int_equal(seen.next_retry_at - seen.updated_at, 600000);
+    assert_string_equal(look(s, last).status, "failed");
+    assert_int_equal(stats(s).retried, 1);
+    assert_int_equal(stats(s).failed, 1);
+}
+
+/* T17: by the design's one default policy; fixed and growing delays are stated. */
+static void delays_are_fixed_or_double_as_the_job_asks(void **state)
+{
+    struct stage *s = *state;
+    static const char *const policies[] = {
+        "{\"initial_backoff_ms\":1,\"max_backoff_ms\":1,\"jitter\":\"none\","
+        "\"backoff_multiplier\":1}",
+        "{\"initial_backoff_ms\":1,\"max_backoff_ms\":100,\"jitter\":\"none\","
+        "\"backoff_multiplier\":2}",
+    };
+    static const hf_ms delays[2][3] = { { 1, 1, 1 }, { 1, 2, 4 } };
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "call", failing);
+    start(s);
+    for (int p = 0; p < 2; p++) {
+        char id[64];
+        enqueue(s, "call",
+                (struct hf_job_new){ .max_attempts = 4, .retry_policy = policies[p] },
+                id);
+        await_count(s, &s->told[HF_POOL_ENDED], 4 * (p + 1));
+        assert_string_equal(look(s, id).status, "failed");
+        struct hf_events *trail;
+        assert_int_equal(hf_work_events(s->store, NULL, id, 0, 0, &trail, &s->err), 0);
+        int n = 0;
+        for (size_t i = 0; i < hf_events_count(trail); i++) {
+            const struct hf_event *event = hf_events_at(trail, i);
+            char wanted[32];
+            if (!event->to_status || strcmp(event->to_status, "retry_scheduled") != 0)
+                continue;
+            (void)snprintf(wanted, sizeof wanted, "\"delay_ms\":%lld,",
+                           (long long)delays[p][n++]);
+            assert_non_null(strstr(event->payload, wanted));
+        }
+        assert_int_equal(n, 3);
+        hf_events_free(trail);
+    }
+}
+
+static void a_returned_code_is_the_class_that_the_policy_judges(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "bad", invalid);
+    start(s);
+    enqueue(s, "bad", (struct hf_job_new){ .max_attempts = 5 }, id);
+    await_count(s, &s->told[HF_POOL_ENDED], 1);
+    struct seen seen = look(s, id);
+    assert_string_equal(seen.status, "failed");
+    assert_string_equal(seen.error_class, "validation");
+    assert_int_equal(seen.failures, 1);
+}
+
+/* T18, and G8: what nobody here can run is left to those who can. */
+static void kinds_without_code_are_not_claimed(void **state)
+{
+    struct stage *s = *state;
+    char other[64];
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "mail", plain);
+    start(s);
+    enqueue(s, "other", (struct hf_job_new){ .priority = 1 }, other);
+    enqueue(s, "mail", (struct hf_job_new){ 0 }, NULL);
+    await_count(s, &s->told[HF_POOL_ENDED], 1);
+    struct seen seen = look(s, other);
+    assert_string_equal(seen.status, "queued");
+    assert_int_equal(seen.attempts, 0);
+}
+
+static void a_star_runs_every_kind(void **state)
+{
+    struct stage *s = *state;
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "*", plain);
+    start(s);
+    enqueue(s, "one", (struct hf_job_new){ 0 }, NULL);
+    enqueue(s, "two", (struct hf_job_new){ 0 }, NULL);
+    await_count(s, &s->told[HF_POOL_ENDED], 2);
+    assert_int_equal(stats(s).done, 2);
+}
+
+/* T19 */
+static void a_job_longer_than_its_lease_is_not_stolen(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    make_pool(s, (struct hf_pool_options){ .ttl_ms = SHORT_TTL });
+    add_kind(s, "long", stubborn);
+    start(s);
+    enqueue(s, "long", (struct hf_job_new){ 0 }, id);
+    await_count(s, &s->started, 1);
+    struct seen first = look(s, id);
+    /* longer than two terms, by the renewals that were counted */
+    while (stats(s).renewals < 7)
+        assert_int_equal(hf_work_await(s->store, 20, &s->err), 0);
+    struct seen later = look(s, id);
+    assert_string_equal(later.status, "running");
+    assert_int_equal(later.attempts, 1);
+    assert_int_equal(later.fence, first.fence);
+    assert_true(later.lease_expires_at > first.lease_expires_at + SHORT_TTL);
+    bump(s, &s->open, 1);
+    await_count(s, &s->told[HF_POOL_ENDED], 1);
+    assert_string_equal(look(s, id).status, "done");
+}
+
+/* T7, T22: the row stays as the operator left it, and the outcome counts for nothing. */
+static void a_cancelled_job_is_told_and_its_outcome_is_refused(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    make_pool(s, (struct hf_pool_options){ .ttl_ms = SHORT_TTL });
+    add_kind(s, "long", obedient);
+    start(s);
+    enqueue(s, "long", (struct hf_job_new){ 0 }, id);
+    await_count(s, &s->started, 1);
+    change(s, (struct hf_change){ .verb = HF_VERB_CANCEL, .id = id, .reason = "enough" });
+    await_count(s, &s->told[HF_POOL_LOST], 1);
+    assert_int_equal(s->stop_seen, HF_JOB_CANCELLED);
+    struct seen seen = look(s, id);
+    assert_string_equal(seen.status, "cancelled");
+    assert_string_equal(seen.reason, "enough");
+    assert_int_equal(stats(s).done, 0);
+    assert_int_equal(stats(s).lost, 1);
+}
+
+/* T21 */
+static void a_lost_lease_stops_the_job(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    int64_t incarnation;
+    make_pool(s, (struct hf_pool_options){ .ttl_ms = SHORT_TTL });
+    add_kind(s, "long", obedient);
+    start(s);
+    enqueue(s, "long", (struct hf_job_new){ 0 }, id);
+    await_count(s, &s->started, 1);
+    /* a new history of the store: no token of before is worth anything */
+    assert_int_equal(hf_store_bump(s->store, &incarnation, &s->err), 0);
+    await_count(s, &s->told[HF_POOL_LOST], 1);
+    assert_int_equal(s->stop_seen, HF_JOB_LOST);
+}
+
+/* T25 */
+static void a_drain_lets_jobs_end_first(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    size_t left = 99;
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "brief", stubborn);
+    start(s);
+    enqueue(s, "brief", (struct hf_job_new){ 0 }, id);
+    await_count(s, &s->started, 1);
+    bump(s, &s->open, 1);
+    assert_int_equal(hf_pool_drain(s->pool, PATIENCE_MS, 0, &left, &s->err), 0);
+    assert_int_equal(left, 0);
+    assert_string_equal(look(s, id).status, "done");
+}
+
+/* T24, T25: told to stop at once; handed back, and no attempt is spent on it. */
+static void a_drain_without_time_stops_and_hands_back(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    size_t left = 99;
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "long", obedient);
+    start(s);
+    enqueue(s, "long", (struct hf_job_new){ 0 }, id);
+    await_count(s, &s->started, 1);
+    assert_int_equal(hf_pool_drain(s->pool, 0, PATIENCE_MS, &left, &s->err), 0);
+    assert_int_equal(left, 0);
+    assert_int_equal(s->stop_seen, HF_JOB_DRAINED);
+    struct seen seen = look(s, id);
+    assert_string_equal(seen.status, "queued");
+    assert_int_equal(seen.attempts, 1);
+    assert_int_equal(seen.failures, 0);
+}
+
+/* T25: the drain's time is kept though the job ignores it; the lease stays. */
+static void a_drain_gives_up_on_a_stubborn_job(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    size_t left = 99;
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "deaf", stubborn);
+    start(s);
+    enqueue(s, "deaf", (struct hf_job_new){ 0 }, id);
+    await_count(s, &s->started, 1);
+    assert_int_equal(hf_pool_drain(s->pool, 10, 10, &left, &s->err), 0);
+    assert_int_equal(left, 1);
+    assert_string_equal(look(s, id).status, "running");
+    bump(s, &s->open, 1);
+    await_count(s, &s->told[HF_POOL_ENDED], 1);
+    assert_string_equal(look(s, id).status, "done");
+}
+
+static void a_drain_hands_back_what_was_not_started(void **state)
+{
+    struct stage *s = *state;
+    size_t left = 99;
+    make_pool(s, (struct hf_pool_options){ .threads = 2, .batch = 50 });
+    struct hf_job_kind one = {
+        .size = sizeof one, .name = "deaf", .run = counting, .user = s, .concurrency = 1
+    };
+    assert_int_equal(hf_pool_add(s->pool, &one, &s->err), 0);
+    char ids[4][64];
+    for (int i = 0; i < 4; i++)
+        enqueue(s, "deaf", (struct hf_job_new){ 0 }, ids[i]);
+    start(s);
+    await_count(s, &s->started, 1);
+    assert_int_equal(hf_pool_drain(s->pool, 0, 0, &left, &s->err), 0);
+    assert_int_equal(left, 1);
+    assert_int_equal(s->most_inside, 1);
+    int queued = 0;
+    for (int i = 0; i < 4; i++) {
+        struct seen seen = look(s, ids[i]);
+        queued += strcmp(seen.status, "queued") == 0;
+        assert_int_equal(seen.failures, 0);
+    }
+    assert_int_equal(queued, 3);
+    bump(s, &s->open, 1);
+    await_count(s, &s->told[HF_POOL_ENDED], (int)stats(s).claimed);
+}
+
+static void concurrency_of_a_kind_holds(void **state)
+{
+    struct stage *s = *state;
+    make_pool(s, (struct hf_pool_options){ .threads = 8 });
+    struct hf_job_kind two = {
+        .size = sizeof two, .name = "narrow", .run = counting, .user = s, .concurrency = 2
+    };
+    assert_int_equal(hf_pool_add(s->pool, &two, &s->err), 0);
+    add_kind(s, "wide", plain);
+    for (int i = 0; i < 20; i++)
+        enqueue(s, "narrow", (struct hf_job_new){ 0 }, NULL);
+    enqueue(s, "wide", (struct hf_job_new){ .priority = 9 }, NULL);
+    start(s);
+    await_count(s, &s->started, 2);
+    await_count(s, &s->returned, 1); /* the wide one is not kept out */
+    bump(s, &s->open, 1);
+    await_count(s, &s->told[HF_POOL_ENDED], 21);
+    assert_int_equal(s->most_inside, 2);
+}
+
+static void a_job_may_be_completed_later_from_another_thread(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    make_pool(s, (struct hf_pool_options){ .threads = 1, .ttl_ms = SHORT_TTL });
+    add_kind(s, "async", lasting);
+    start(s);
+    enqueue(s, "async", (struct hf_job_new){ 0 }, id);
+    await_count(s, &s->started, 1);
+    while (stats(s).renewals < 4) /* renewed though no thread runs it */
+        assert_int_equal(hf_work_await(s->store, 20, &s->err), 0);
+    assert_string_equal(look(s, id).status, "running");
+    struct hf_job_end end = { .size = sizeof end,
+                              .verdict = HF_JOB_DONE,
+                              .summary = "at last" };
+    assert_int_equal(hf_pool_complete(s->pool, id, "hf1.1.1.x", &end, &s->err),
+                     HF_ELEASELOST);
+    assert_int_equal(hf_pool_complete(s->pool, id, s->token, &end, &s->err), 0);
+    assert_int_equal(hf_pool_complete(s->pool, id, s->token, &end, &s->err),
+                     HF_ENOTFOUND);
+    await_count(s, &s->told[HF_POOL_ENDED], 1);
+    assert_string_equal(look(s, id).status, "done");
+}
+
+static void completing_later_can_fail_and_retry_too(void **state)
+{
+    struct stage *s = *state;
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "async", lasting);
+    start(s);
+    enqueue(s, "async", (struct hf_job_new){ 0 }, NULL);
+    await_count(s, &s->started, 1);
+    while (stats(s).later == 0)
+        assert_int_equal(hf_work_await(s->store, 5, &s->err), 0);
+    struct hf_job_end end = { .size = sizeof end, .verdict = HF_EBUSY };
+    assert_int_equal(hf_pool_complete(s->pool, s->id, s->token, &end, &s->err), 0);
+    await_count(s, &s->told[HF_POOL_ENDED], 1);
+    struct seen seen = look(s, s->id);
+    assert_string_equal(seen.status, "retry_scheduled");
+    assert_string_equal(seen.error_class, "busy");
+}
+
+/* T26, T1, T2 */
+static void two_pools_run_each_job_once(void **state)
+{
+    struct stage *s = *state;
+    struct hf_pool *other;
+    struct hf_pool_options options = {
+        .size = sizeof options, .owner = "other", .listener = on_event, .listener_user = s
+    };
+    make_pool(s, (struct hf_pool_options){ .owner = "one" });
+    add_kind(s, "mail", plain);
+    assert_int_equal(hf_pool_new(s->store, &options, &other, &s->err), 0);
+    struct hf_job_kind kind = {
+        .size = sizeof kind, .name = "mail", .run = plain, .user = s
+    };
+    assert_int_equal(hf_pool_add(other, &kind, &s->err), 0);
+    start(s);
+    assert_int_equal(hf_pool_start(other, &s->err), 0);
+    for (int i = 0; i < 300; i++)
+        enqueue(s, "mail", (struct hf_job_new){ 0 }, NULL);
+    await_count(s, &s->told[HF_POOL_ENDED], 300);
+    hf_pool_free(other);
+    assert_int_equal(s->returned, 300);
+    assert_int_equal(s->told[HF_POOL_LOST], 0);
+}
+
+/* T14 */
+static void falsy_payloads_come_through(void **state)
+{
+    struct stage *s = *state;
+    static const char *const payloads[] = { "0", "false", "\"\"", "null" };
+    for (size_t i = 0; i < 4; i++) {
+        char id[64];
+        struct hf_answer *answer;
+        enqueue(s, "mail", (struct hf_job_new){ .payload = payloads[i] }, id);
+        assert_int_equal(hf_work_get(s->store, NULL, id, &answer, &s->err), 0);
+        assert_string_equal(hf_answer_at(answer, 0)->work.payload, payloads[i]);
+        assert_string_equal(hf_answer_at(answer, 0)->work.disposition, "rerunnable");
+        hf_answer_free(answer);
+    }
+}
+
+/* T11 */
+static void a_dedup_key_allows_one_unfinished_job(void **state)
+{
+    struct stage *s = *state;
+    char first[64], second[64], third[64];
+    struct hf_job_new job = { .dedup_key = "report:7" };
+    enqueue(s, "report", job, first);
+    enqueue(s, "report", job, second);
+    assert_string_equal(first, second);
+    change(s, (struct hf_change){ .verb = HF_VERB_CANCEL, .id = first, .reason = "x" });
+    enqueue(s, "report", job, third);
+    assert_string_not_equal(first, third);
+}
+
+static void the_code_of_a_kind_sets_its_policy(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    struct hf_answer *answer;
+    make_pool(s, (struct hf_pool_options){ 0 });
+    struct hf_job_kind kind = {
+        .size = sizeof kind, .name = "mail", .run = plain, .user = s, .max_attempts = 7
+    };
+    assert_int_equal(hf_pool_add(s->pool, &kind, &s->err), 0);
+    enqueue(s, "mail", (struct hf_job_new){ 0 }, id);
+    assert_int_equal(hf_work_get(s->store, NULL, id, &answer, &s->err), 0);
+    assert_int_equal(hf_answer_at(answer, 0)->work.max_attempts, 7);
+    hf_answer_free(answer);
+}
+
+/* T29 by the design: what is wrong is an error, and nothing starts. */
+static void bad_kinds_and_options_are_refused(void **state)
+{
+    struct stage *s = *state;
+    struct hf_pool *pool = NULL;
+    struct hf_pool_options bad = { .size = sizeof bad, .ttl_ms = 100 };
+    assert_int_equal(hf_pool_new(s->store, &bad, &pool, &s->err), HF_EINVAL);
+    assert_string_equal(s->err.field, "ttl_ms");
+    bad = (struct hf_pool_options){ .size = sizeof bad, .threads = 5000 };
+    assert_int_equal(hf_pool_new(s->store, &bad, &pool, &s->err), HF_ETOOBIG);
+    make_pool(s, (struct hf_pool_options){ 0 });
+    assert_int_equal(hf_pool_start(s->pool, &s->err), HF_EINVAL); /* no kind */
+    struct hf_job_kind kind = {
+        .size = sizeof kind, .name = "hf.own", .run = plain, .user = s
+    };
+    assert_int_equal(hf_pool_add(s->pool, &kind, &s->err), HF_EINVAL);
+    assert_string_equal(s->err.field, "name");
+    kind.name = "mail";
+    kind.run = NULL;
+    assert_int_equal(hf_pool_add(s->pool, &kind, &s->err), HF_EINVAL);
+    assert_string_equal(s->err.field, "run");
+    add_kind(s, "mail", plain);
+    kind.run = plain;
+    assert_int_equal(hf_pool_add(s->pool, &kind, &s->err), HF_EINVAL);
+    struct hf_job_new reserved = { .size = sizeof reserved,
+                                   .kind = "hf.x",
+                                   .priority = -1 };
+    struct hf_answer *answer = NULL;
+    assert_int_equal(hf_job_enqueue(s->store, NULL, &reserved, &answer, &s->err),
+                     HF_EINVAL);
+    assert_string_equal(s->err.field, "kind");
+}
+
+static void a_result_that_cannot_be_stored_is_a_failure_that_says_so(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "async", lasting);
+    start(s);
+    enqueue(s, "async", (struct hf_job_new){ .max_attempts = 1 }, id);
+    await_count(s, &s->started, 1);
+    struct hf_job_end end = { .size = sizeof end,
+                              .verdict = HF_JOB_DONE,
+                              .summary = "\xff" };
+    while (hf_pool_complete(s->pool, id, s->token, &end, &s->err) != 0)
+        assert_int_equal(hf_work_await(s->store, 5, &s->err), 0);
+    await_count(s, &s->told[HF_POOL_ENDED], 1);
+    struct seen seen = look(s, id);
+    assert_string_equal(seen.status, "failed");
+    assert_string_equal(seen.error_class, "invalid_result");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        CASE(a_job_runs_once_and_is_done),
+        CASE(a_failure_waits_for_its_retry_and_the_last_one_is_final),
+        CASE(delays_are_fixed_or_double_as_the_job_asks),
+        CASE(a_returned_code_is_the_class_that_the_policy_judges),
+        CASE(kinds_without_code_are_not_claimed),
+        CASE(a_star_runs_every_kind),
+        CASE(a_job_longer_than_its_lease_is_not_stolen),
+        CASE(a_cancelled_job_is_told_and_its_outcome_is_refused),
+        CASE(a_lost_lease_stops_the_job),
+        CASE(a_drain_lets_jobs_end_first),
+        CASE(a_drain_without_time_stops_and_hands_back),
+        CASE(a_drain_gives_up_on_a_stubborn_job),
+        CASE(a_drain_hands_back_what_was_not_started),
+        CASE(concurrency_of_a_kind_holds),
+        CASE(a_job_may_be_completed_later_from_another_thread),
+        CASE(completing_later_can_fail_and_retry_too),
+        CASE(two_pools_run_each_job_once),
+        CASE(falsy_payloads_come_through),
+        CASE(a_dedup_key_allows_one_unfinished_job),
+        CASE(the_code_of_a_kind_sets_its_policy),
+        CASE(bad_kinds_and_options_are_refused),
+        CASE(a_result_that_cannot_be_stored_is_a_failure_that_says_so),
+    };
+    return cmocka_run_group_tests_name("pool", cases, NULL, NULL);
+}
