@@ -33,6 +33,11 @@ int bench_enqueue(struct bench *bench, size_t callers, size_t a_call, double *re
 int bench_process(struct bench *bench, double *ret_rate);
 int bench_e2e(struct bench *bench, size_t callers, double *ret_rate);
 
+/* bench_jobs.c: jobs that do nothing, run by a pool of four threads; enqueued before, or by
+ * `callers` threads meanwhile. */
+int bench_pool_process(struct bench *bench, double *ret_rate);
+int bench_pool_e2e(struct bench *bench, size_t callers, double *ret_rate);
+
 /* bench_more.c */
 struct bench_latency {
     double p50_ms;

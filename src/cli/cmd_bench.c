@@ -119,14 +119,13 @@ static void remove_folder(const char *folder)
     (void)rmdir(folder);
 }
 
-static int cmd_bench_ledger(struct cli *cli)
+static int begin(struct cli *cli, struct bench *ret_bench)
 {
     const char *base = cli_text(cli, "folder");
     struct bench bench = { .cli = cli,
                            .jobs = (size_t)cli_number(cli, "jobs", 20000),
                            .jsonl = cli_given(cli, "jsonl"),
                            .err = &cli->err };
-    int64_t growth = cli_number(cli, "growth", 0);
     if (!base)
         base = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
     (void)snprintf(bench.folder, sizeof bench.folder, "%.200s/holdfast-bench-XXXXXX",
@@ -134,11 +133,61 @@ static int cmd_bench_ledger(struct cli *cli)
     if (!mkdtemp(bench.folder))
         return hf_fail(&cli->err, HF_EINVAL, "folder",
                        "no scratch folder can be made in %s", base);
-    int rc = bench_rates(&bench);
+    *ret_bench = bench;
+    return 0;
+}
+
+static int cmd_bench_ledger(struct cli *cli)
+{
+    struct bench bench;
+    int64_t growth = cli_number(cli, "growth", 0);
+    int rc = begin(cli, &bench);
+    if (rc)
+        return rc;
+    rc = bench_rates(&bench);
     if (rc == 0)
         rc = bench_latencies(&bench);
     if (rc == 0 && growth)
         rc = bench_large(&bench, (size_t)growth);
+    remove_folder(bench.folder);
+    return rc;
+}
+
+static int bench_pool(struct bench *bench)
+{
+    struct bench_raw raw;
+    double rate;
+    int rc = bench_raw(bench, 100, false, &raw);
+    if (rc == 0)
+        rc = bench_process(bench, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "process", rate, "ops/s", raw.process,
+                                          "raw, 100 a transaction" });
+    if (rc == 0)
+        rc = bench_pool_process(bench, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "process, pool", rate, "ops/s", raw.process,
+                                          "raw, 100 a transaction" });
+    if (rc == 0)
+        rc = bench_e2e(bench, 16, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "e2e", rate, "ops/s", raw.e2e,
+                                          "raw, 100 a transaction; 16 callers" });
+    if (rc == 0)
+        rc = bench_pool_e2e(bench, 15, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "e2e, pool", rate, "ops/s", raw.e2e,
+                                          "raw, 100 a transaction; 15 callers" });
+    return rc;
+}
+
+static int cmd_bench_jobs(struct cli *cli)
+{
+    struct bench bench;
+    int rc = begin(cli, &bench);
+    if (rc)
+        return rc;
+    rc = bench_pool(&bench);
     remove_folder(bench.folder);
     return rc;
 }
@@ -163,7 +212,25 @@ static const struct cli_example bench_examples[] = {
     { NULL, NULL },
 };
 
+static const struct cli_option jobs_options[] = {
+    { "jsonl", NULL, CLI_FLAG, 0, .help = "print one JSON object a figure and line" },
+    { "jobs", "N", CLI_INT, 0, .help = "jobs of each measurement (default: 20000)",
+      .min = 1000, .max = 10000000 },
+    { "folder", "DIR", CLI_PATH, 0,
+      .help = "where the scratch files are made (default: TMPDIR, else /tmp)" },
+    { .name = NULL },
+};
+
+static const struct cli_example jobs_examples[] = {
+    { "all figures", "holdfast bench jobs" },
+    { NULL, NULL },
+};
+
 const struct cli_command cli_bench_commands[] = {
+    { "bench jobs", "measure a pool that runs jobs, beside the raw engine",
+      "Jobs that do nothing, run by a pool of four threads, beside the ledger's own "
+      "figures and the raw engine, in one run. Works in scratch files of its own.",
+      jobs_options, jobs_examples, 0, NULL, "9", cmd_bench_jobs, NULL },
     { "bench ledger", "measure the ledger beside the raw engine, in one run",
       "Works in scratch files of its own, which it removes. Full sync and every "
       "transition "
