@@ -1,0 +1,214 @@
+/* Submitters, sweepers, monitors, operators, and holders of sessions. */
+
+#include "sim/inside.h"
+
+static void rest(struct hf_sim *sim, int actor, unsigned most_ms)
+{
+    struct sim_actor *a = &sim->actors[actor];
+    a->wake_at = sim->mono + sim_own_ms(a, 1 + sim_roll(&sim->dice, most_ms));
+}
+
+/* ---- submitters ------------------------------------------------------------------ */
+
+/* Units that have no maker among the workers. */
+static bool first_hand(const struct hf_sim *sim, size_t unit)
+{
+    const struct sim_unit *u = &sim->units[unit];
+    if (u->parent >= 0)
+        return false;
+    for (size_t i = 0; i < sim->unit_count; i++) {
+        if (sim->units[i].next == (int)unit)
+            return false;
+    }
+    return true;
+}
+
+static void submit(struct hf_sim *sim, int actor)
+{
+    struct sim_op op = sim_request(sim, actor, SIM_OP_CREATE);
+    bool again = sim_one_in(&sim->dice, 12);
+    size_t from = sim_roll(&sim->dice, (unsigned)sim->unit_count);
+    for (size_t i = 0; i < sim->unit_count && op.count < 3; i++) {
+        size_t unit = (from + i) % sim->unit_count;
+        if (sim->units[unit].acked != again || !first_hand(sim, unit))
+            continue;
+        op.units[op.count++] = (int)unit;
+        if (sim_one_in(&sim->dice, 2))
+            break;
+    }
+    if (op.count == 0) {
+        rest(sim, actor, 4000);
+        return;
+    }
+    op.flags = sim_one_in(&sim->dice, 2) ? HF_ALL_OR_NONE : 0;
+    sim_send(sim, &op);
+}
+
+void sim_hear_created(struct hf_sim *sim, const struct sim_op *op,
+                      const struct sim_answer *answer)
+{
+    for (size_t i = 0; answer->code == 0 && i < answer->count && i < op->count; i++) {
+        struct sim_unit *u = &sim->units[op->units[i]];
+        if (answer->items[i].code)
+            continue;
+        u->acked = true;
+        sim_copy(u->id, sizeof(u->id), answer->items[i].id);
+    }
+}
+
+/* ---- sweepers and monitors ------------------------------------------------------- */
+
+static void sweep(struct hf_sim *sim, int actor)
+{
+    struct sim_op op = sim_request(sim, actor, SIM_OP_SWEEP);
+    rest(sim, actor, 1500);
+    sim_send(sim, &op);
+}
+
+/* Renews what a worker holds, as `monitor --owner` does. */
+static void renew_all(struct hf_sim *sim, int actor)
+{
+    struct sim_op op = sim_request(sim, actor, SIM_OP_RENEW_ALL);
+    op.hold = (int)sim_roll(&sim->dice, (unsigned)sim->worker_count);
+    op.boot = sim->actors[op.hold].boot;
+    rest(sim, actor, 6000);
+    if (!sim->healing)
+        sim_send(sim, &op);
+}
+
+/* ---- operators ------------------------------------------------------------------- */
+
+static struct sim_op verb_on(const struct hf_sim *sim, int actor, enum hf_verb verb,
+                             const struct sim_shadow *s)
+{
+    struct sim_op op = sim_request(sim, actor, SIM_OP_CHANGE);
+    op.verb = verb;
+    sim_copy(op.id, sizeof(op.id), s->id);
+    sim_format(op.name, sizeof(op.name), "op-%d-%d-%d", actor, sim->actors[actor].boot,
+               sim->actors[actor].nonces);
+    return op;
+}
+
+static bool family_done(struct hf_sim *sim, const struct sim_shadow *s)
+{
+    const struct sim_unit *u = s->unit >= 0 ? &sim->units[s->unit] : NULL;
+    for (int i = 0; u && u->workload == HF_SIM_OF_FAN && u->parent < 0 && i < 3; i++) {
+        const struct sim_unit *child = &sim->units[u->children[i]];
+        const struct sim_shadow *c = child->acked ? sim_shadow_of(sim, child->id) : NULL;
+        bool pruned = child->acked && !child->id[0];
+        if (!pruned && (!c || (!c->gone && !hf_status_terminal(c->status))))
+            return false;
+    }
+    return true;
+}
+
+/* A bound row whose owner will not come back, or that nobody else may move. */
+static bool orphaned(const struct hf_sim *sim, const struct sim_shadow *s)
+{
+    return s->bound && s->status != HF_QUEUED && !hf_status_terminal(s->status) &&
+           (sim->healing || !sim->has_processes);
+}
+
+/* What an operator would do to this row, if anything. */
+static enum hf_verb remedy(struct hf_sim *sim, const struct sim_shadow *s)
+{
+    bool waits = s->status == HF_WAITING_USER || s->status == HF_WAITING_EXTERNAL;
+    enum hf_sim_workload workload = s->unit < 0 ? HF_SIM_OF_PLAIN
+                                                : sim->units[s->unit].workload;
+    if (s->gone)
+        return HF_VERB_NONE;
+    if (s->disposition == HF_EXTERNALLY_OWNED && waits)
+        return sim_one_in(&sim->dice, 4) && !sim->healing ? HF_VERB_REQUEST_ABANDON
+                                                          : HF_VERB_CLOSE_OUT;
+    if (waits && !s->bound && family_done(sim, s))
+        return HF_VERB_RESUME;
+    if (orphaned(sim, s) && (waits || s->expires_at < sim_lease_now(sim)))
+        return HF_VERB_REQUEST_ABANDON;
+    if (workload == HF_SIM_OF_CANCEL && !sim->healing)
+        return hf_status_terminal(s->status) ? HF_VERB_REQUEUE : HF_VERB_CANCEL;
+    return HF_VERB_NONE;
+}
+
+static void operate(struct hf_sim *sim, int actor)
+{
+    rest(sim, actor, 2500);
+    if (sim->shadow_count == 0)
+        return;
+    size_t from = sim_roll(&sim->dice, (unsigned)sim->shadow_count);
+    for (size_t i = 0; i < sim->shadow_count; i++) {
+        const struct sim_shadow *s = &sim->shadows[(from + i) % sim->shadow_count];
+        enum hf_verb verb = remedy(sim, s);
+        if (verb == HF_VERB_NONE)
+            continue;
+        struct sim_op op = verb_on(sim, actor, verb, s);
+        sim->actors[actor].nonces++;
+        if (verb == HF_VERB_CLOSE_OUT) {
+            op.status = sim_one_in(&sim->dice, 4) ? HF_FAILED : HF_DONE;
+            op.name[0] = '\0';
+        }
+        sim_send(sim, &op);
+        return;
+    }
+}
+
+/* ---- sessions -------------------------------------------------------------------- */
+
+static void lease(struct hf_sim *sim, int actor)
+{
+    struct sim_actor *a = &sim->actors[actor];
+    struct sim_hold *h = &a->holds[0];
+    struct sim_op op = sim_request(sim, actor, SIM_OP_TAKE);
+    op.ttl_ms = 1500;
+    op.key = h->used ? h->unit : (int)sim_roll(&sim->dice, SIM_KEYS);
+    if (sim->healing) {
+        rest(sim, actor, 4000);
+        return;
+    }
+    if (h->used) {
+        op.kind = sim_one_in(&sim->dice, 5)    ? SIM_OP_RELEASE
+                  : sim_one_in(&sim->dice, 10) ? SIM_OP_TAKE
+                                               : SIM_OP_KEEP;
+        op.fence = h->fence;
+        sim_copy(op.token, sizeof(op.token), h->token);
+    }
+    sim_format(op.name, sizeof(op.name), "l-%d-%d", actor, a->nonces++);
+    sim_send(sim, &op);
+}
+
+static void hear_lease(struct hf_sim *sim, int actor, const struct sim_op *op,
+                       const struct sim_answer *answer)
+{
+    struct sim_hold *h = &sim->actors[actor].holds[0];
+    rest(sim, actor, 700);
+    if (sim_retryable(answer->code))
+        return; /* a release or a renewal is tried again, a take with another nonce */
+    if (answer->code || op->kind == SIM_OP_RELEASE) {
+        *h = (struct sim_hold){ 0 };
+        return;
+    }
+    h->used = true;
+    h->unit = op->key;
+    h->fence = answer->items[0].fence;
+    sim_copy(h->token, sizeof(h->token), answer->items[0].token);
+}
+
+/* ---- all of them ----------------------------------------------------------------- */
+
+void sim_other_act(struct hf_sim *sim, int actor)
+{
+    switch (sim->actors[actor].role) {
+    case SIM_SUBMITTER: submit(sim, actor); break;
+    case SIM_SWEEPER: sweep(sim, actor); break;
+    case SIM_RENEWER: renew_all(sim, actor); break;
+    case SIM_OPERATOR: operate(sim, actor); break;
+    case SIM_LEASER: lease(sim, actor); break;
+    case SIM_WORKER: break;
+    }
+}
+
+void sim_other_hear(struct hf_sim *sim, int actor, const struct sim_op *op,
+                    const struct sim_answer *answer)
+{
+    if (sim->actors[actor].role == SIM_LEASER)
+        hear_lease(sim, actor, op, answer);
+}

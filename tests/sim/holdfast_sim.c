@@ -1,0 +1,222 @@
+/* holdfast-sim: schedules of the simulator, from the command line.
+ *
+ *   holdfast-sim --seed N --schedules M [--store model|sqlite]
+ *                [--without NAME]… [--only-faults NAME]… [--steps N] [--workers N]
+ *                [--trace] [--go-on] [--quiet]
+ *
+ * The last line is `schedules=… steps=… faults=… violations=… hash=…`. Exit code 0, or 1 when
+ * there was a violation or a floor of coverage was not reached. A failing schedule is made
+ * smaller and printed as a command. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/stores.h"
+
+struct told {
+    bool quiet;
+    uint64_t wanted;
+    double began;
+    double last;
+};
+
+struct asked {
+    struct hf_sim_options options;
+    const struct hf_sim_factory *factory;
+    const char *store;
+    bool coverage;
+    struct told told;
+};
+
+static double now_s(void)
+{
+    struct timespec at;
+    (void)clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + (double)at.tv_nsec / 1e9;
+}
+
+static bool progress(void *user, const struct hf_sim_report *r)
+{
+    struct told *told = user;
+    double now = now_s();
+    if (told->quiet || now - told->last < 2)
+        return true;
+    told->last = now;
+    fprintf(stderr,
+            "%llu of %llu schedules, %.0f steps/s, %llu faults, %llu violations\n",
+            (unsigned long long)r->schedules, (unsigned long long)told->wanted,
+            (double)r->steps / (now - told->began), (unsigned long long)r->faults,
+            (unsigned long long)r->violations);
+    return true;
+}
+
+static void trace(void *user, const char *line)
+{
+    (void)user;
+    (void)puts(line);
+}
+
+static int usage(const char *what)
+{
+    fprintf(stderr, "holdfast-sim: %s\n", what);
+    fprintf(
+        stderr,
+        "usage: holdfast-sim [--seed N] [--schedules N] [--store model|sqlite|disk]\n"
+        "       [--without FAULT-OR-WORKLOAD]… [--steps N] [--workers N] [--plant BUG]\n"
+        "       [--trace] [--go-on] [--coverage] [--quiet]\n");
+    return 2;
+}
+
+static bool number(const char *text, uint64_t *ret_value)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long value = text ? strtoull(text, &end, 10) : 0;
+    if (!text || errno || end == text || *end)
+        return false;
+    *ret_value = value;
+    return true;
+}
+
+static bool leave_out(struct hf_sim_options *options, const char *name)
+{
+    for (int i = 0; name && i < HF_SIM_FAULT_COUNT; i++) {
+        if (strcmp(name, hf_sim_fault_word((enum hf_sim_fault)i)) == 0) {
+            options->without_faults |= 1u << i;
+            return true;
+        }
+    }
+    for (int i = 0; name && i < HF_SIM_WORKLOAD_COUNT; i++) {
+        if (strcmp(name, hf_sim_workload_word((enum hf_sim_workload)i)) == 0) {
+            options->without_workloads |= 1u << i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* 0: neither of these. 1: taken. -1: wrong. */
+static int read_switch(struct asked *asked, const char *name)
+{
+    if (strcmp(name, "--trace") == 0)
+        asked->options.trace = trace;
+    else if (strcmp(name, "--go-on") == 0)
+        asked->options.go_on = true;
+    else if (strcmp(name, "--coverage") == 0)
+        asked->coverage = true;
+    else if (strcmp(name, "--quiet") == 0)
+        asked->told.quiet = true;
+    else
+        return 0;
+    return 1;
+}
+
+static bool read_value(struct asked *asked, const char *name, const char *value)
+{
+    uint64_t n = 0;
+    if (strcmp(name, "--store") == 0) {
+        asked->store = value;
+        return value != NULL;
+    }
+    if (strcmp(name, "--without") == 0)
+        return leave_out(&asked->options, value);
+    if (!number(value, &n))
+        return false;
+    if (strcmp(name, "--seed") == 0)
+        asked->options.seed = n;
+    else if (strcmp(name, "--schedules") == 0)
+        asked->options.schedules = n;
+    else if (strcmp(name, "--steps") == 0)
+        asked->options.steps = (uint32_t)n;
+    else if (strcmp(name, "--workers") == 0)
+        asked->options.workers = (uint32_t)n;
+    else
+        return false;
+    return true;
+}
+
+static void show_coverage(const struct hf_sim_report *r)
+{
+    for (int i = 0; i < HF_SIM_FAULT_COUNT; i++)
+        printf("fault %-18s in %llu schedules\n", hf_sim_fault_word((enum hf_sim_fault)i),
+               (unsigned long long)r->fault_schedules[i]);
+    for (int i = 0; i < HF_SIM_MARK_COUNT; i++)
+        printf("mark  %-18s %llu times\n", hf_sim_mark_word((enum hf_sim_mark)i),
+               (unsigned long long)r->marks[i]);
+}
+
+static void show_smaller(const struct asked *asked, const struct hf_sim_report *r)
+{
+    struct hf_sim_options small = asked->options;
+    small.seed = r->first_seed;
+    printf("violation, seed %llu, step %llu: %s\n", (unsigned long long)r->first_seed,
+           (unsigned long long)r->first_step, r->first);
+    if (hf_sim_shrink(asked->factory, &small, NULL))
+        return;
+    printf("again: build/holdfast-sim --store %s --seed %llu --schedules 1", asked->store,
+           (unsigned long long)small.seed);
+    if (small.steps)
+        printf(" --steps %u", small.steps);
+    if (small.workers)
+        printf(" --workers %u", small.workers);
+    for (int i = 0; i < HF_SIM_FAULT_COUNT; i++) {
+        if (small.without_faults & (1u << i))
+            printf(" --without %s", hf_sim_fault_word((enum hf_sim_fault)i));
+    }
+    for (int i = 0; i < HF_SIM_WORKLOAD_COUNT; i++) {
+        if (small.without_workloads & (1u << i))
+            printf(" --without %s", hf_sim_workload_word((enum hf_sim_workload)i));
+    }
+    printf(" --trace\n");
+}
+
+static int run(struct asked *asked)
+{
+    struct hf_sim_report report;
+    struct hf_err err = { 0 };
+    asked->told.wanted = asked->options.schedules;
+    asked->told.began = asked->told.last = now_s();
+    if (hf_sim_run(asked->factory, &asked->options, &report, &err)) {
+        fprintf(stderr, "holdfast-sim: no store: %s\n", err.message);
+        return 2;
+    }
+    double took = now_s() - asked->told.began;
+    if (asked->coverage)
+        show_coverage(&report);
+    if (report.violations && !asked->options.trace)
+        show_smaller(asked, &report);
+    if (report.low[0])
+        printf("too little was shown: %s\n", report.low);
+    if (!asked->told.quiet)
+        fprintf(stderr, "%.1f s, %.0f steps/s\n", took, (double)report.steps / took);
+    printf("schedules=%llu steps=%llu faults=%llu violations=%llu hash=%016llx\n",
+           (unsigned long long)report.schedules, (unsigned long long)report.steps,
+           (unsigned long long)report.faults, (unsigned long long)report.violations,
+           (unsigned long long)report.hash);
+    return report.violations || report.low[0] ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct asked asked = { .store = "model" };
+    asked.options = (struct hf_sim_options){ .size = sizeof(asked.options),
+                                             .seed = 1,
+                                             .schedules = 1000,
+                                             .user = &asked.told,
+                                             .progress = progress };
+    for (int i = 1; i < argc; i++) {
+        if (read_switch(&asked, argv[i]))
+            continue;
+        if (!read_value(&asked, argv[i], i + 1 < argc ? argv[i + 1] : NULL))
+            return usage(argv[i]);
+        i++;
+    }
+    asked.factory = sim_store(asked.store);
+    if (!asked.factory)
+        return usage("there is no such store");
+    return run(&asked);
+}
