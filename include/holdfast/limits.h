@@ -41,6 +41,10 @@ extern "C" {
     X(TURN_CALLS, turn_calls, 128, "items", "tool calls of one reply")                   \
     X(TURN_PARTS, turn_parts, 1024, "items", "parts of one reply or of one result")      \
     X(TURN_LIST, turn_list, 1024, "items", "messages or causes given in one call")       \
+    X(CELL_BYTES, cell_bytes, 262144, "bytes", "source of a cell")                       \
+    X(CELL_OUTPUT_BYTES, cell_output_bytes, 524288, "bytes", "output of a cell, kept")   \
+    X(CELL_SHOWN_BYTES, cell_shown_bytes, 4096, "bytes",                                 \
+      "one output of a cell that the model is shown at once; four times that for all")   \
     X(TURN_SAVE_BYTES, turn_save_bytes, 268435456, "bytes", "a turn's save")
 
 #define X(name, lower, value, unit, what) HF_LIMIT_##name,

@@ -299,7 +299,8 @@ HF_API HF_MUST_USE int hf_recording_head(const struct hf_setup *setup,
 
 struct hf_replay;
 
-/* A turn as the first line of a recording says. protocol NULL: standard. HF_EINVAL,
+/* A turn as the first line of a recording says. protocol NULL: standard or code, as the
+ * recording says, with the options it was recorded with. HF_EINVAL,
  * HF_ENEWER, HF_EPROTOCOL (recorded under another one), HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_replay_new(const struct hf_alloc *alloc, struct hf_span head,
                                      const struct hf_protocol *protocol,

@@ -58,22 +58,33 @@ const char *hf_json_as_text(const struct json_t *value)
     return json_string_value(value);
 }
 
-const char *hf_json_stranger(const struct json_t *object, const char *const *names,
-                             size_t count)
+bool hf_json_next(const struct json_t *object, void **at, const char **ret_key,
+                  const struct json_t **ret_value)
 {
     /* jansson's iterators ask for a value that may be changed; none is. */
     json_t *mutable = (json_t *)(uintptr_t)object;
-    const char *stranger = NULL;
-    void *at = json_object_iter(mutable);
-    for (; at && !stranger; at = json_object_iter_next(mutable, at)) {
-        const char *key = json_object_iter_key(at);
+    *at = *at ? json_object_iter_next(mutable, *at) : json_object_iter(mutable);
+    if (!*at)
+        return false;
+    *ret_key = json_object_iter_key(*at);
+    *ret_value = json_object_iter_value(*at);
+    return true;
+}
+
+const char *hf_json_stranger(const struct json_t *object, const char *const *names,
+                             size_t count)
+{
+    const struct json_t *value = NULL;
+    const char *key = NULL;
+    void *at = NULL;
+    while (hf_json_next(object, &at, &key, &value)) {
         size_t i = 0;
         while (i < count && !hf_same(names[i], key))
             i++;
         if (i == count)
-            stranger = key;
+            return key;
     }
-    return stranger;
+    return NULL;
 }
 
 void hf_json_free(struct json_t *value)

@@ -34,6 +34,11 @@ const char *hf_json_as_text(const struct json_t *value);
 const char *hf_json_stranger(const struct json_t *object, const char *const *names,
                              size_t count);
 
+/* The members of an object one by one, in any order: *at is NULL at first. False at the end,
+ * and for anything but an object. */
+bool hf_json_next(const struct json_t *object, void **at, const char **ret_key,
+                  const struct json_t **ret_value);
+
 void hf_json_free(struct json_t *value); /* NULL is fine */
 
 /* Writes a number in canonical form; it must be finite. */

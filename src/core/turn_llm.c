@@ -193,6 +193,18 @@ int hf_turn_bad_end(struct hf_move *move, const struct hf_llm_response *response
     return rc ? rc : hf_move_end_kind(move, kind, hf_span_of(reason), err);
 }
 
+int hf_turn_end_empty(struct hf_move *move, struct hf_err *err)
+{
+    struct hf_span why = hf_text_of("the model's reply was empty");
+    struct hf_emit emit = { .kind = HF_EMIT_ERROR,
+                            .name = "llm_provider",
+                            .code = "empty_response",
+                            .text = why };
+    struct hf_outcome outcome = { .kind = HF_OUTCOME_PROVIDER_ERROR, .text = why };
+    int rc = hf_act_emit(move, &emit, err);
+    return rc ? rc : hf_act_finish(move, &outcome, err);
+}
+
 /* Failed calls */
 
 bool hf_turn_may_retry(const struct hf_move *move, const struct hf_llm_error *error)

@@ -244,6 +244,8 @@ HF_MUST_USE int hf_turn_call_failed(struct hf_move *move,
 HF_MUST_USE int hf_turn_bad_end(struct hf_move *move,
                                 const struct hf_llm_response *response,
                                 enum hf_outcome_kind kind, struct hf_err *err);
+/* A reply that says nothing: the error, and the end provider_error. */
+HF_MUST_USE int hf_turn_end_empty(struct hf_move *move, struct hf_err *err);
 HF_MUST_USE int hf_turn_answer(struct hf_move *move, const struct hf_tool_result *results,
                                size_t count, struct hf_err *err);
 bool hf_turn_all_answered(const struct hf_wait *wait);
@@ -265,5 +267,9 @@ HF_MUST_USE int hf_tool_names(struct hf_arena *arena, struct hf_span tools,
 HF_MUST_USE int hf_record_check(const struct hf_record *record, struct hf_err *err);
 /* What the tables cannot say of a result; its value is not looked into. */
 HF_MUST_USE int hf_result_check(const struct hf_tool_result *result, struct hf_err *err);
+
+/* Whether a result's control ends the turn, and how. */
+bool hf_result_decides(const struct hf_tool_result *result,
+                       struct hf_outcome *ret_outcome);
 
 #endif

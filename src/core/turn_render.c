@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "core/turn_machine.h"
+#include "core/turn_code_render.h"
 
 static const char note_prefix[] = "[runtime note] ";
 static const char event_prefix[] = "[runtime event] ";
@@ -115,8 +115,11 @@ static int block_of(struct hf_render *render, enum hf_role role,
         text = (struct hf_span){ pruned_text, sizeof(pruned_text) - 1 };
     *ret_shown = true;
     switch (part->kind) {
-    case HF_PART_TEXT:
     case HF_PART_CODE:
+        if (part->tool && !part->pruned)
+            text = hf_code_show_cell(&render->arena, part);
+        return text.at ? text_block(render, role, text, ret_block, ret_shown) : HF_ENOMEM;
+    case HF_PART_TEXT:
     case HF_PART_OUTPUT:
     case HF_PART_ERROR:
     case HF_PART_PROSE: return text_block(render, role, text, ret_block, ret_shown);
@@ -225,18 +228,71 @@ static int render_causes(struct hf_render *render)
     return add_message(render, HF_ROLE_USER, block, count > 0);
 }
 
-static int render_all(struct hf_render *render)
+/* What a cell came to is the next thing that its writer reads. */
+static int render_step(struct hf_render *render, const struct hf_code_step *step)
 {
-    int rc = render_prompt(render);
-    for (uint64_t i = 0; rc == 0 && i < render->request->records; i++) {
+    struct hf_code_shown shown;
+    int rc = hf_code_show_step(&render->arena, step, &shown);
+    if (rc)
+        return rc;
+    size_t count = shown.count + step->image_count;
+    struct hf_block *blocks = hf_arena_array(&render->arena, count, sizeof(*blocks));
+    if (!blocks)
+        return HF_ENOMEM;
+    for (size_t i = 0; i < shown.count; i++)
+        blocks[i] = (struct hf_block){ .kind = HF_BLOCK_TEXT, .text = shown.texts[i] };
+    for (size_t i = 0; rc == 0 && i < step->image_count; i++) {
+        struct hf_block *block = &blocks[shown.count + i];
+        block->kind = HF_BLOCK_ATTACHMENT;
+        rc = add_attachment(render, &step->images[i], &block->attachment);
+    }
+    return rc ? rc : add_message(render, HF_ROLE_USER, blocks, count);
+}
+
+static int render_record(struct hf_render *render, const struct hf_record *record,
+                         struct hf_err *err)
+{
+    struct hf_code_step step;
+    bool is_step = false;
+    if (record->kind == HF_RECORD_MESSAGE)
+        return record->message && !is_active_cause(render, record->message)
+                   ? render_message(render, record->message)
+                   : 0;
+    int rc = hf_code_read_step(&render->arena, record, &step, &is_step, err);
+    return rc || !is_step ? rc : render_step(render, &step);
+}
+
+/* What a protocol tells the model of this very request. */
+static int render_driver(struct hf_render *render)
+{
+    const struct hf_driver_state *driver = render->request->driver;
+    struct hf_block *block = hf_arena_new(&render->arena, struct hf_block);
+    bool told = driver && hf_span_same(hf_span_of(driver->owner), hf_text_of(HF_CODE_ID));
+    if (!block)
+        return HF_ENOMEM;
+    if (told)
+        *block = (struct hf_block){ .kind = HF_BLOCK_TEXT, .text = driver->data };
+    return add_message(render, HF_ROLE_USER, block, told);
+}
+
+static int render_all(struct hf_render *render, struct hf_err *err)
+{
+    struct hf_code_view view = { .arena = &render->arena,
+                                 .turn = render->turn,
+                                 .count = render->request->records };
+    int rc = hf_code_view(&view, err);
+    if (rc == 0)
+        rc = render_prompt(render);
+    for (uint64_t i = 0; rc == 0 && i < view.count; i++) {
         const struct hf_record *record = hf_turn_record(render->turn, i);
         if (!record)
             return HF_EBASE;
-        if (record->kind == HF_RECORD_MESSAGE && record->message &&
-            !is_active_cause(render, record->message))
-            rc = render_message(render, record->message);
+        if (!hf_code_hides(&view, i))
+            rc = render_record(render, record, err);
     }
-    return rc ? rc : render_causes(render);
+    if (rc == 0)
+        rc = render_causes(render);
+    return rc ? rc : render_driver(render);
 }
 
 int hf_render_new(const struct hf_turn *turn, const struct hf_request *request,
@@ -252,10 +308,11 @@ int hf_render_new(const struct hf_turn *turn, const struct hf_request *request,
     *render =
         (struct hf_render){ .alloc = turn->alloc, .turn = turn, .request = request };
     hf_arena_init(&render->arena, turn->alloc);
-    int rc = render_all(render);
+    struct hf_err why = { 0 };
+    int rc = render_all(render, &why);
     if (rc) {
         hf_render_free(render);
-        return hf_fail_plain(err, rc);
+        return why.code ? hf_fail_as(err, rc, &why) : hf_fail_plain(err, rc);
     }
     *ret_render = render;
     return 0;

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "core/turn_code.h"
 #include "core/turn_json.h"
 #include "core/turn_wire.h"
 
@@ -42,6 +43,7 @@ struct head {
     size_t input_count;
     const struct hf_cause *causes;
     size_t cause_count;
+    struct hf_span protocol_options;
 };
 
 /* clang-format off */
@@ -75,6 +77,7 @@ static const struct hf_member head_members[] = {
     { .key = 23, RECORDS(base, base_count) },
     { .key = 24, RECORDS(inputs, input_count) },
     { .key = 25, .type = HF_M_LIST, .of = &hf_s_cause, .max = 1024, HF_AT_LIST(head, causes, cause_count) },
+    { .key = 26, .type = HF_M_JSON, .max = 8388608, HF_AT(head, protocol_options) },
 };
 static HF_SCHEMA(s_head, head, head_members);
 /* clang-format on */
@@ -110,6 +113,8 @@ static int fill_head(struct hf_arena *arena, const struct hf_setup *setup,
                          .input_count = start->input_count,
                          .causes = start->causes,
                          .cause_count = start->cause_count };
+    if (config->protocol->ops->options)
+        head.protocol_options = config->protocol->ops->options(config->protocol);
     size_t count = start->base ? (size_t)start->base->count : 0;
     struct hf_record *records = hf_arena_array(arena, count, sizeof(*records));
     if (!records)
@@ -164,6 +169,7 @@ struct hf_replay {
     const struct hf_alloc *alloc;
     struct hf_arena arena;
     struct head head;
+    struct hf_protocol *own; /* made from the recording */
     struct hf_surface *surface;
     struct hf_setup *setup;
     struct hf_turn *turn;
@@ -215,6 +221,24 @@ static int open_turn(struct hf_replay *replay, const struct hf_protocol *protoco
     return hf_turn_new(replay->setup, &start, &replay->turn, err);
 }
 
+/* The protocol that the recording names, unless the caller brought one. */
+static int find_protocol(struct hf_replay *replay, const struct hf_protocol *given,
+                         const struct hf_protocol **ret_protocol, struct hf_err *err)
+{
+    const struct head *head = &replay->head;
+    struct hf_span name = hf_span_of(head->protocol);
+    if (!given && hf_span_same(name, hf_text_of(HF_CODE_ID))) {
+        int rc = hf_code_new(replay->alloc, head->protocol_options, &replay->own, err);
+        *ret_protocol = replay->own;
+        return rc;
+    }
+    *ret_protocol = given ? given : hf_protocol_standard();
+    if (!hf_span_same(name, hf_span_of((*ret_protocol)->ops->id)))
+        return hf_fail(err, HF_EPROTOCOL, "protocol", "the recording is of protocol %s",
+                       head->protocol ? head->protocol : "(none)");
+    return 0;
+}
+
 static int open_replay(struct hf_replay *replay, struct hf_span text,
                        const struct hf_protocol *protocol, struct hf_err *err)
 {
@@ -230,9 +254,9 @@ static int open_replay(struct hf_replay *replay, struct hf_span text,
     if (head->recording > RECORDING_VERSION)
         return hf_fail(err, HF_ENEWER, "recording", "the recording is of version %llu",
                        (unsigned long long)head->recording);
-    if (!hf_span_same(hf_span_of(head->protocol), hf_span_of(protocol->ops->id)))
-        return hf_fail(err, HF_EPROTOCOL, "protocol", "the recording is of protocol %s",
-                       head->protocol ? head->protocol : "(none)");
+    rc = find_protocol(replay, protocol, &protocol, err);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < head->base_count; i++) {
         rc = hf_record_check(&head->base[i], err);
         if (rc)
@@ -253,7 +277,7 @@ int hf_replay_new(const struct hf_alloc *alloc, struct hf_span head,
         return hf_fail_plain(err, HF_ENOMEM);
     *replay = (struct hf_replay){ .alloc = alloc };
     hf_arena_init(&replay->arena, alloc);
-    int rc = open_replay(replay, head, protocol ? protocol : hf_protocol_standard(), err);
+    int rc = open_replay(replay, head, protocol, err);
     if (rc) {
         hf_replay_free(replay);
         return rc;
@@ -269,6 +293,7 @@ void hf_replay_free(struct hf_replay *replay)
     hf_turn_free(replay->turn);
     hf_setup_free(replay->setup);
     hf_surface_free(replay->surface);
+    hf_code_free(replay->own);
     hf_arena_fini(&replay->arena);
     replay->alloc->free(replay->alloc->user, replay);
 }

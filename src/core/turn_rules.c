@@ -244,7 +244,13 @@ static int tools_done(struct hf_move *move, const struct hf_input *input,
 static int exec_done(struct hf_move *move, const struct hf_input *input,
                      struct hf_err *err)
 {
-    return hf_move_exec_done(move, input->data, err);
+    const struct hf_exec_result *result = input->data;
+    for (size_t i = 0; i < result->call_count; i++) {
+        int rc = hf_result_check(&result->calls[i], err);
+        if (rc)
+            return rc;
+    }
+    return hf_move_exec_done(move, result, err);
 }
 
 static int go_on(struct hf_move *move, const struct hf_input *input, struct hf_err *err)

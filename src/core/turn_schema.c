@@ -37,6 +37,7 @@ const struct hf_words hf_w_effects = WORDS(effects);
 const struct hf_words hf_w_states = WORDS(states);
 const struct hf_words hf_w_checkpoints = WORDS(checkpoints);
 const struct hf_words hf_w_tool_outcomes = WORDS(tool_outcomes);
+const struct hf_words hf_w_controls = WORDS(controls);
 const struct hf_words hf_w_choices = WORDS(choices);
 const struct hf_words hf_w_failures = WORDS(classes);
 const struct hf_words hf_w_llm_failures = WORDS(llm_failures);
@@ -45,7 +46,6 @@ static const struct hf_words w_parts = WORDS(parts);
 static const struct hf_words w_phases = WORDS(phases);
 static const struct hf_words w_origins = WORDS(origins);
 static const struct hf_words w_records = WORDS(records);
-static const struct hf_words w_controls = WORDS(controls);
 static const struct hf_words w_sources = WORDS(sources);
 static const struct hf_words w_retries = WORDS(retries);
 static const struct hf_words w_emits = WORDS(emits);
@@ -160,7 +160,7 @@ static const struct hf_member tool_result[] = {
     { .key = 1, NOTE, HF_AT(hf_tool_result, call_id), NEED },
     { .key = 2, KEY, HF_AT(hf_tool_result, tool) },
     { .key = 3, ENUM(hf_w_tool_outcomes), HF_AT(hf_tool_result, outcome), NEED },
-    { .key = 4, ENUM(w_controls), HF_AT(hf_tool_result, control) },
+    { .key = 4, ENUM(hf_w_controls), HF_AT(hf_tool_result, control) },
     { .key = 5, RAW, HF_AT(hf_tool_result, value) },
     { .key = 6, REF(hf_s_failure), HF_AT(hf_tool_result, failure) },
     { .key = 7, LONG, HF_AT(hf_tool_result, reason) },
@@ -247,14 +247,14 @@ static const struct hf_member observation[] = {
     { .key = 1, LONG, HF_AT(hf_observation, text) },
     { .key = 2, BOOL, HF_AT(hf_observation, truncated) },
 };
-static HF_SCHEMA(s_observation, hf_observation, observation);
+HF_SCHEMA(hf_s_observation, hf_observation, observation);
 
 static const struct hf_member exec_result[] = {
     { .key = 1, BOOL, HF_AT(hf_exec_result, failed) },
     { .key = 2, BOOL, HF_AT(hf_exec_result, unknown) },
     { .key = 3, LONG, HF_AT(hf_exec_result, message) },
     { .key = 4, LONG, HF_AT(hf_exec_result, error) },
-    { .key = 5, LIST(s_observation, 65536), HF_AT_LIST(hf_exec_result, observations, observation_count) },
+    { .key = 5, LIST(hf_s_observation, 65536), HF_AT_LIST(hf_exec_result, observations, observation_count) },
     { .key = 6, LIST(hf_s_tool_result, 65536), HF_AT_LIST(hf_exec_result, calls, call_count) },
     { .key = 7, LIST(hf_s_attachment, 1024), HF_AT_LIST(hf_exec_result, images, image_count) },
     { .key = 8, RAW, HF_AT(hf_exec_result, finish) },

@@ -122,18 +122,6 @@ static bool after_tool_result(const struct hf_move *move)
     return false;
 }
 
-static int end_empty(struct hf_move *move, struct hf_err *err)
-{
-    struct hf_span why = hf_text_of("the model's reply was empty");
-    struct hf_emit emit = { .kind = HF_EMIT_ERROR,
-                            .name = "llm_provider",
-                            .code = "empty_response",
-                            .text = why };
-    struct hf_outcome outcome = { .kind = HF_OUTCOME_PROVIDER_ERROR, .text = why };
-    int rc = hf_act_emit(move, &emit, err);
-    return rc ? rc : hf_act_finish(move, &outcome, err);
-}
-
 static int append_clean(struct hf_move *move, const struct hf_message *message,
                         struct hf_err *err)
 {
@@ -208,7 +196,7 @@ static int llm_done(const struct hf_protocol *protocol, struct hf_move *move,
         return start_calls(move, response, err);
     if (text.len == 0 && !has_kind(response, HF_PART_REASONING) &&
         !after_tool_result(move))
-        return end_empty(move, err);
+        return hf_turn_end_empty(move, err);
     struct hf_outcome outcome = { .kind = HF_OUTCOME_ASSISTANT_MESSAGE, .text = text };
     return hf_act_checkpoint(move, HF_CHECKPOINT_BEFORE_COMPLETION, &outcome, err);
 }
@@ -244,23 +232,6 @@ static int append_results(struct hf_move *move, const struct hf_tool_call *calls
     return append_clean(move, &message, err);
 }
 
-/* The first success with a control that ends the turn decides. */
-static bool decides(const struct hf_tool_result *result, struct hf_outcome *ret_outcome)
-{
-    *ret_outcome = (struct hf_outcome){ .tool = result->tool,
-                                        .value = result->control_value };
-    switch (result->control) {
-    case HF_CONTROL_NONE: return false;
-    case HF_CONTROL_FINISH: ret_outcome->kind = HF_OUTCOME_TOOL_VALUE; return true;
-    case HF_CONTROL_FAIL: ret_outcome->kind = HF_OUTCOME_TOOL_ERROR; return true;
-    case HF_CONTROL_SWITCH_FRAME: break;
-    }
-    ret_outcome->kind = HF_OUTCOME_FRAME_SWITCH;
-    ret_outcome->frame_key = result->frame_key;
-    ret_outcome->task = result->task;
-    return !hf_span_blank(result->task);
-}
-
 static int end_at_limit(struct hf_move *move, struct hf_err *err)
 {
     const char *id = hf_move_id(move, "limit");
@@ -284,8 +255,9 @@ static int tools_done(const struct hf_protocol *protocol, struct hf_move *move,
     if (rc)
         return rc;
     struct hf_outcome outcome;
+    /* The first success with a control that ends the turn decides. */
     for (size_t i = 0; i < count; i++)
-        if (decides(calls[i].result, &outcome))
+        if (hf_result_decides(calls[i].result, &outcome))
             return hf_act_finish(move, &outcome, err);
     rc = hf_act_advance(move, err);
     if (rc)

@@ -266,3 +266,20 @@ int hf_move_calls(struct hf_move *move, const struct hf_llm_response *response,
     *ret_count = move->made_count = count;
     return 0;
 }
+
+bool hf_result_decides(const struct hf_tool_result *result,
+                       struct hf_outcome *ret_outcome)
+{
+    *ret_outcome = (struct hf_outcome){ .tool = result->tool,
+                                        .value = result->control_value };
+    switch (result->control) {
+    case HF_CONTROL_NONE: return false;
+    case HF_CONTROL_FINISH: ret_outcome->kind = HF_OUTCOME_TOOL_VALUE; return true;
+    case HF_CONTROL_FAIL: ret_outcome->kind = HF_OUTCOME_TOOL_ERROR; return true;
+    case HF_CONTROL_SWITCH_FRAME: break;
+    }
+    ret_outcome->kind = HF_OUTCOME_FRAME_SWITCH;
+    ret_outcome->frame_key = result->frame_key;
+    ret_outcome->task = result->task;
+    return !hf_span_blank(result->task);
+}

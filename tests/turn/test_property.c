@@ -13,7 +13,7 @@
 #include "turn/world.h"
 
 #define SEEDS 300
-#define PROCESS_SEEDS 6
+#define PROCESS_SEEDS 7
 #define MEMORY_SEEDS 24
 
 struct whole {
@@ -172,6 +172,18 @@ static void the_random_turns_show_these_effects_and_outcomes(void **state)
         "\"kind\":\"plugin_abort\"",
         "\"kind\":\"runtime_error\"",
         "\"outcome\":\"unknown\"",
+        "\"decision\":\"cell\"",
+        "\"decision\":\"unclosed\"",
+        "\"decision\":\"unclosed_cut\"",
+        "\"decision\":\"language\"",
+        "\"decision\":\"malformed\"",
+        "\"decision\":\"no_finish\"",
+        "\"decision\":\"native_call\"",
+        "\"decision\":\"prose\"",
+        "\"data\":{\"step\":3",
+        "\"unknown\":true",
+        "does not fit",
+        "\"bindings\":\"hash-2\"",
     };
     bool seen[sizeof(wanted) / sizeof(wanted[0])] = { 0 };
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {

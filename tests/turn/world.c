@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/code.h>
+
 #include "core/turn_wire.h"
 #include "support/unit.h"
 #include "turn/cells.h"
@@ -81,6 +83,24 @@ static int resolve(void *user, const uint8_t hash[32], struct hf_span *ret_blob)
     return HF_EBLOB;
 }
 
+/* Half of the seeds write code, by the protocol or by the tests' own. */
+static const struct hf_protocol *protocol_of(struct world *world)
+{
+    struct hf_err err = { 0 };
+    world->writes_code = world->seed % 4 == 3;
+    if (world->seed % 4 == 2)
+        return cells_protocol();
+    if (!world->writes_code)
+        return hf_protocol_standard();
+    if (world->seed % 8 == 3)
+        return hf_protocol_code();
+    must(hf_code_new(NULL,
+                     span("{\"finish\":\"required\",\"schema\":{\"type\":\"object\"}}"),
+                     &world->code, &err),
+         &err);
+    return world->code;
+}
+
 void world_open(struct world *world, uint64_t seed, const struct hf_alloc *alloc)
 {
     struct hf_err err = { 0 };
@@ -98,8 +118,7 @@ void world_open(struct world *world, uint64_t seed, const struct hf_alloc *alloc
          &err);
     struct hf_turn_config config = { .size = sizeof(config),
                                      .alloc = alloc,
-                                     .protocol = seed % 3 ? hf_protocol_standard()
-                                                          : cells_protocol(),
+                                     .protocol = protocol_of(world),
                                      .surface = world->surfaces[0],
                                      .model = "m",
                                      .route = "r",
@@ -128,6 +147,7 @@ void world_close(struct world *world)
 {
     hf_turn_free(world->turn);
     hf_setup_free(world->setup);
+    hf_code_free(world->code);
     hf_surface_free(world->surfaces[0]);
     hf_surface_free(world->surfaces[1]);
     hf_bytes_free(&world->end);
@@ -162,12 +182,29 @@ int world_begin(struct world *world)
 
 /* Answers */
 
-static int reply(struct world *world, uint64_t id, struct hf_err *err)
+static const char *reply_text(const struct world *world, uint64_t id)
 {
     static const char *const texts[] = {
         "Done.",      "run: x = 1", "stall", "", "odd \xff bytes \xf0\x9f\x8c\xb1",
         "run: fail()"
     };
+    static const char *const cells[] = {
+        "Done.",
+        "Hm.\n<lua>\nx = 1\n</lua>\nthen",
+        "<lua>\nx = 1\n</lua>",
+        "<lua>print(1)</lua>",
+        "<lua>\nfinish({})\n</lua>",
+        "See:\n<lua>\nx = ",
+        "<python>\nx\n</python>",
+        "odd \xff <lua>\n<lua>\ny \xf0\x9f\x8c\xb1\n</lua>",
+        "```lua\nx\n```",
+    };
+    return world->writes_code ? cells[pick(world, id, 11, 9)]
+                              : texts[pick(world, id, 11, 6)];
+}
+
+static int reply(struct world *world, uint64_t id, struct hf_err *err)
+{
     static const char *const ids[] = { "a", "a", "", "b" };
     static const char *const args[] = { "{}", "{\"n\": 1.50}", "{oops",
                                         "[1, \"\\u00e9\"]" };
@@ -175,8 +212,10 @@ static int reply(struct world *world, uint64_t id, struct hf_err *err)
     char call_id[8];
     size_t count = 0;
     size_t calls = pick(world, id, 10, 5);
+    if (world->writes_code && pick(world, id, 17, 9))
+        calls = 0;
     snprintf(call_id, sizeof(call_id), "c%d", (int)id);
-    parts[count++] = (struct hf_part){ .content = span(texts[pick(world, id, 11, 6)]) };
+    parts[count++] = (struct hf_part){ .content = span(reply_text(world, id)) };
     if (pick(world, id, 12, 3) == 0)
         parts[count++] = (struct hf_part){ .kind = HF_PART_REASONING,
                                            .content = span("because"),
@@ -201,6 +240,8 @@ static int reply(struct world *world, uint64_t id, struct hf_err *err)
         .response_id = "resp",
         .raw = span("raw reply"),
     };
+    if (world->writes_code && pick(world, id, 18, 5) == 0)
+        response.reason = HF_REASON_OUTPUT_LIMIT;
     return hf_turn_llm_done(world->turn, id, &response, err);
 }
 
@@ -268,19 +309,36 @@ static int tools(struct world *world, const struct hf_effect *effect, struct hf_
 
 static int cell(struct world *world, uint64_t id, struct hf_err *err)
 {
-    struct hf_tool_result calls[1] = {
-        { .call_id = "1", .tool = "add", .value = span("1") }
+    struct hf_failure failure = { .code = "disk" };
+    struct hf_tool_result calls[2] = {
+        { .call_id = "1", .tool = "add", .value = span("1") },
+        { .call_id = "2", .tool = "sub", .outcome = HF_TOOL_FAILURE, .failure = &failure }
     };
-    struct hf_observation seen = { .text = span("printed"), .truncated = true };
+    struct hf_observation seen[2] = { { .text = span("printed"), .truncated = true },
+                                      { .text = span("tw\xc3\xb6\nlines") } };
+    struct hf_attachment image = { .ref = "blob" };
     struct hf_exec_result result = { .size = sizeof(result),
                                      .failed = pick(world, id, 70, 6) == 0,
+                                     .message = span("no engine"),
                                      .calls = calls,
-                                     .call_count = 1,
-                                     .observations = &seen,
-                                     .observation_count = 1,
+                                     .call_count = 1 + pick(world, id, 72, 2),
+                                     .observations = seen,
+                                     .observation_count = pick(world, id, 73, 3),
+                                     .images = &image,
+                                     .image_count = pick(world, id, 74, 4) == 0,
                                      .duration_ms = 5 };
     if (pick(world, id, 71, 5) == 0)
-        result.finish = span("{\"v\": 1}");
+        result.finish = span(pick(world, id, 75, 3) ? "{\"v\": 1}" : "1");
+    if (pick(world, id, 76, 4) == 0)
+        result.error = span("it raised");
+    if (pick(world, id, 77, 2) == 0) {
+        result.bindings_after = pick(world, id, 78, 2) ? "hash-1" : "hash-2";
+        result.bindings_delta = span("{\"x\": [1, 2]}");
+    }
+    if (pick(world, id, 79, 12) == 0) {
+        calls[0].control = HF_CONTROL_FINISH;
+        calls[0].control_value = span("true");
+    }
     return hf_turn_exec_done(world->turn, id, &result, err);
 }
 

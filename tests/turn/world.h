@@ -32,6 +32,8 @@ struct world {
     const struct hf_alloc
         *alloc; /* of the turn; the world's own memory is the system's */
     struct hf_arena arena;
+    struct hf_protocol *code; /* of some seeds: with options */
+    bool writes_code;         /* the model writes cells */
     struct hf_surface *surfaces[2];
     struct hf_setup *setup;
     struct hf_record records[512]; /* what is stored */

@@ -47,6 +47,9 @@ struct hf_protocol_ops {
     /* The part of a reply that people may see. NULL: all of its text. The result may point
      * into `text`. */
     struct hf_span (*visible)(const struct hf_protocol *protocol, struct hf_span text);
+    /* What the instance was made with, as JSON, so that a recording can make it again. NULL,
+     * or empty: nothing. It lives as long as the instance. */
+    struct hf_span (*options)(const struct hf_protocol *protocol);
 };
 
 /* An instance; implementations put it first into a struct of their own. */
