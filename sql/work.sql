@@ -542,3 +542,8 @@ RETURNING incarnation
 -- name: store_log
 -- in: $1 what, $2 detail
 INSERT /*lite OR ROLLBACK*/ INTO hf_store_log (at, what, detail) VALUES (hf_now(), $1, $2)
+
+-- name: store_log_read
+-- in: $1 before log_id, $2 limit    out: log_id, at, what, detail
+SELECT log_id, at, what, detail FROM hf_store_log
+ WHERE log_id < $1 ORDER BY log_id DESC LIMIT $2

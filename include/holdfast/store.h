@@ -44,6 +44,22 @@ HF_API void hf_text_free(struct hf_store *store, char *text);
 HF_API HF_MUST_USE int hf_store_bump(struct hf_store *store, int64_t *ret_incarnation,
                                      struct hf_err *err);
 
+/* One entry of the store's log: bumps, amnesties, copies. */
+struct hf_log_entry {
+    int64_t log_id;
+    hf_ms at;
+    const char *what;
+    const char *detail; /* JSON, or NULL */
+};
+
+/* Called for each entry, on the calling thread; the entry is borrowed. */
+typedef void hf_logged(void *user, const struct hf_log_entry *entry);
+
+/* What happened to the store as a whole, newest first: entries before `before` (0: from the
+ * newest), at most `limit` (0: 100). */
+HF_API HF_MUST_USE int hf_store_log(struct hf_store *store, int64_t before, size_t limit,
+                                    hf_logged *each, void *user, struct hf_err *err);
+
 /* The schema as one SQL script, static. */
 HF_API const char *hf_store_schema_sql(void);
 HF_API int hf_store_schema_version(void);

@@ -109,6 +109,12 @@ struct cli_value {
 
 #define CLI_VALUES_MAX 48
 
+/* Whether a signal told a command to end that runs until told. */
+struct cli_stop {
+    int fd;         /* -1: none */
+    const char *by; /* name of the signal that came; NULL: none has */
+};
+
 struct cli {
     const struct cli_group *group;     /* NULL: no word of a command was given */
     const struct cli_command *command; /* NULL: none, or only its group */
@@ -130,6 +136,7 @@ struct cli {
     const char *action; /* what to do about it, where the table's is too general */
     struct hf_store *store;
     struct hf_caller who;
+    struct cli_stop stop;
 };
 
 /* ---- parse.c: the command line ------------------------------------------------------ */
@@ -258,6 +265,9 @@ HF_MUST_USE int cli_print_detail(struct cli *cli, const struct hf_item *item);
 HF_MUST_USE int cli_print_events(struct cli *cli, const struct hf_events *events,
                                  size_t limit, size_t asked);
 
+/* The keys of an event, into the object that cli->writer has open. */
+void cli_json_event(struct cli *cli, const struct hf_event *event);
+
 /* The row's id for a prefix or suffix of it; a full id is taken as it is. */
 HF_MUST_USE int cli_full_id(struct cli *cli, const char *id, const char **ret_id);
 
@@ -290,6 +300,14 @@ const char *cli_exit_text(const char *code);
 /* The next code of a list such as "3 4"; NULL after the last. */
 const char *cli_next_exit(const char **at, char out[4]);
 
+/* ---- stop.c: commands that run until they are told to end ----------------------------- */
+
+/* Before the store starts its threads, so that all of them leave SIGTERM and SIGINT to us. */
+HF_MUST_USE int cli_stop_take(struct cli *cli, struct cli_stop *stop);
+/* Waits up to `ms` for a signal. True when it is time to end. */
+bool cli_stop_told(struct cli_stop *stop, hf_ms ms);
+void cli_stop_end(struct cli_stop *stop);
+
 /* ---- the commands ------------------------------------------------------------------- */
 
 /* Before a store is opened: what the options must be to each other. */
@@ -302,6 +320,7 @@ int check_close_out(struct cli *cli);
 int check_list(struct cli *cli);
 int check_reconcile(struct cli *cli);
 int check_demo(struct cli *cli);
+int check_tail(struct cli *cli);
 
 int cmd_work_create(struct cli *cli);
 int cmd_work_claim(struct cli *cli);
@@ -320,6 +339,7 @@ int cmd_work_append_event(struct cli *cli);
 int cmd_work_list(struct cli *cli);
 int cmd_work_show(struct cli *cli);
 int cmd_work_events(struct cli *cli);
+int cmd_work_tail(struct cli *cli);
 int cmd_work_stats(struct cli *cli);
 int cmd_work_sweep(struct cli *cli);
 int cmd_work_prune(struct cli *cli);
@@ -333,6 +353,7 @@ int cmd_limits(struct cli *cli);
 int cmd_replay(struct cli *cli);
 int cmd_turn_inspect(struct cli *cli);
 int cmd_store_bump(struct cli *cli);
+int cmd_store_log(struct cli *cli);
 int cmd_version(struct cli *cli);
 int cmd_demo(struct cli *cli);
 int cmd_man(struct cli *cli);

@@ -1,13 +1,8 @@
 /* holdfast monitor: passes, and the waiting between them. */
 #include "cli/cli.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "cli/upkeep.h"
@@ -19,42 +14,14 @@
 struct watch {
     struct cli *cli;
     struct hf_monitor_plan plan;
+    struct hf_witness witness; /* of this monitor's own calls */
     hf_ms interval_ms;
-    int signals;         /* descriptor */
-    const char *stopped; /* name of the signal that ends it */
+    struct cli_stop stop;
     int64_t passes;
     int64_t failures; /* in a row */
     int64_t renewed;
     int64_t changed;
 };
-
-/* ---- signals ----------------------------------------------------------------------- */
-
-/* Before the store starts its threads, so that all of them leave the signals to us. */
-static int take_signals(struct watch *watch)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    if (sigprocmask(SIG_BLOCK, &set, NULL) == 0)
-        watch->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (watch->signals < 0)
-        return hf_fail(&watch->cli->err, HF_EINTERNAL, NULL, "signals: %s",
-                       strerror(errno));
-    return 0;
-}
-
-/* Waits up to `ms` for a signal. True when it is time to end. */
-static bool told_to_end(struct watch *watch, hf_ms ms)
-{
-    struct pollfd fd = { .fd = watch->signals, .events = POLLIN };
-    struct signalfd_siginfo info;
-    if (!watch->stopped && poll(&fd, 1, (int)ms) > 0 &&
-        read(watch->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        watch->stopped = info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM";
-    return watch->stopped != NULL;
-}
 
 /* ---- the log ----------------------------------------------------------------------- */
 
@@ -96,6 +63,12 @@ static void log_pass(const struct watch *watch, const struct hf_monitor_report *
         (void)snprintf(text, sizeof(text), "%lld of %s", (long long)report->renewed,
                        watch->plan.owner);
         log_line(watch, "renewed", text, report);
+    }
+    if (report->stalled_ms && report->spared) {
+        (void)snprintf(text, sizeof(text),
+                       "the store stalled for %lld ms; %lld leases got one more term",
+                       (long long)report->stalled_ms, (long long)report->spared);
+        log_line(watch, "amnesty", text, report);
     }
     if (hf_sweep_changes(&report->sweep)) {
         cli_text_sweep(&report->sweep, text, sizeof(text));
@@ -146,13 +119,13 @@ static void rest(struct watch *watch, hf_ms ms)
     struct cli *cli = watch->cli;
     const struct hf_clock *clock = hf_clock_system();
     hf_ms begun = clock->mono_ms(clock->user), spent = 0;
-    bool told = told_to_end(watch, REST_MS);
+    bool told = cli_stop_told(&watch->stop, REST_MS);
     spent = clock->mono_ms(clock->user) - begun;
     while (!told && spent < ms) {
         hf_ms slice = ms - spent < SLICE_MS ? ms - spent : SLICE_MS;
         hf_ms before = spent;
         int rc = watch->failures ? HF_EBUSY : hf_work_await(cli->store, slice, &cli->err);
-        told = told_to_end(watch, rc ? slice : 0);
+        told = cli_stop_told(&watch->stop, rc ? slice : 0);
         spent = clock->mono_ms(clock->user) - begun;
         if (rc == 0 && spent - before < slice - 1)
             break; /* woken early */
@@ -165,10 +138,10 @@ static int loop(struct watch *watch)
     for (;;) {
         hf_ms wait_ms = 0;
         int rc = pass(watch, &wait_ms);
-        if (rc || once || told_to_end(watch, 0))
+        if (rc || once || cli_stop_told(&watch->stop, 0))
             return rc;
         rest(watch, wait_ms);
-        if (watch->stopped)
+        if (watch->stop.by)
             return 0;
     }
 }
@@ -195,19 +168,20 @@ int cmd_monitor(struct cli *cli)
                   .fresh_ms = cli_number(cli, "fresh", 0),
                   .pointer = cli_text(cli, "pointer") },
         .interval_ms = cli_number(cli, "interval", INTERVAL_MS),
-        .signals = -1,
+        .stop = { .fd = -1 },
     };
     int rc = check_options(&watch);
+    if (!cli_given(cli, "once"))
+        watch.plan.witness = &watch.witness;
     if (rc == 0)
-        rc = take_signals(&watch);
+        rc = cli_stop_take(cli, &watch.stop);
     if (rc == 0)
         rc = cli_open_store(cli);
     if (rc == 0)
         rc = loop(&watch);
-    if (watch.signals >= 0)
-        (void)close(watch.signals); /* a descriptor of the kernel's */
-    if (rc == 0 && watch.stopped)
-        log_line(&watch, "ended", watch.stopped, NULL);
+    cli_stop_end(&watch.stop);
+    if (rc == 0 && watch.stop.by)
+        log_line(&watch, "ended", watch.stop.by, NULL);
     if (rc == 0 && cli->json) {
         cli_ok_begin(cli);
         hf_json_put_i64(&cli->writer, "passes", watch.passes);

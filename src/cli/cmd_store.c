@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/version.h"
 
 /* ---- migrate, bump ----------------------------------------------------------------- */
@@ -55,6 +56,48 @@ int cmd_store_bump(struct cli *cli)
                  "on\n",
                  (long long)incarnation);
     }
+    return 0;
+}
+
+/* ---- log --------------------------------------------------------------------------- */
+
+static void log_json(void *user, const struct hf_log_entry *entry)
+{
+    struct hf_json *json = &((struct cli *)user)->writer;
+    hf_json_object(json);
+    hf_json_put_i64(json, "log_id", entry->log_id);
+    hf_json_put_i64(json, "at", entry->at);
+    hf_json_put_str(json, "what", entry->what);
+    hf_json_put_raw(json, "detail", entry->detail);
+    hf_json_end(json);
+}
+
+static void log_line(void *user, const struct hf_log_entry *entry)
+{
+    struct cli *cli = user;
+    char when[25];
+    cli_putf(cli, "%s  %-10s ", hf_time_text(entry->at, when), entry->what);
+    cli_put_clean(cli, entry->detail ? entry->detail : "");
+    cli_put(cli, "\n");
+}
+
+int cmd_store_log(struct cli *cli)
+{
+    size_t limit = (size_t)cli_number(cli, "limit", 0);
+    if (!cli->json) {
+        int rc = hf_store_log(cli->store, 0, limit, log_line, cli, &cli->err);
+        if (rc == 0 && cli->out.len == 0 && !cli->quiet)
+            cli_put(cli, "nothing has happened to the store as a whole\n");
+        return rc;
+    }
+    cli_ok_begin(cli);
+    hf_json_key(&cli->writer, "items");
+    hf_json_array(&cli->writer);
+    int rc = hf_store_log(cli->store, 0, limit, log_json, cli, &cli->err);
+    if (rc)
+        return rc; /* the envelope of the failure takes its place */
+    hf_json_end(&cli->writer);
+    cli_ok_end(cli);
     return 0;
 }
 

@@ -91,6 +91,7 @@ static void print_spooled(struct cli *cli, const struct hf_new *request,
         cli_ok_begin(cli);
         hf_json_put_bool(&cli->writer, "spooled", true);
         hf_json_put_str(&cli->writer, "spool", spool);
+        cli->err = *why;
         cli_put_error(cli, why->code);
         cli_ok_end(cli);
     } else if (!cli->quiet && !cli_wants_field(cli)) {

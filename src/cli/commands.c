@@ -153,12 +153,27 @@ static const struct cli_example bump_examples[] = {
     END_EXAMPLES,
 };
 
+static const struct cli_option log_options[] = {
+    { "limit", "N", CLI_INT, 0, .help = "at most this many (default: 100)", .min = 1,
+      .limit = HF_LIMIT_PAGE },
+    END_OPTIONS,
+};
+
+static const struct cli_example log_examples[] = {
+    { "bumps, amnesties and copies, newest first", "holdfast store log" },
+    END_EXAMPLES,
+};
+
 const struct cli_command cli_store_commands[] = {
     { "store bump", "begin a new history: earlier tokens are refused",
       "A step of a restore. Holders of the old history are refused at once; their work "
       "is "
       "taken by others only when its lease lapses or their death is proven.",
       no_options, bump_examples, CLI_MUST_EXIST, "human", "6 8 9", cmd_store_bump, NULL },
+    { "store log", "show what happened to the store as a whole",
+      "Bumps of its history, and amnesties: when a monitor saw the store stall and gave "
+      "leases one more term for it.",
+      log_options, log_examples, CLI_MUST_EXIST, "human", "6 9", cmd_store_log, NULL },
     { .path = NULL },
 };
 

@@ -418,6 +418,12 @@ static const struct cli_example events_examples[] = {
     { "how it came to this", "holdfast work events 3f2a9c01d7e4" },
     END_EXAMPLES,
 };
+static const struct cli_example tail_examples[] = {
+    { "watch what happens from now on", "holdfast work tail" },
+    { "copy everything that is kept into a file, and go on from there later",
+      "holdfast work tail --after start --no-follow --json >> events.jsonl" },
+    END_EXAMPLES,
+};
 static const struct cli_example stats_examples[] = {
     { "counts and ages of what is open", "holdfast work stats" },
     END_EXAMPLES,
@@ -437,6 +443,17 @@ static const struct cli_example reconcile_examples[] = {
     { "what an adapter spooled while the ledger was away",
       "holdfast work reconcile --from ingress.spool" },
     END_EXAMPLES,
+};
+
+static const struct cli_option tail_options[] = {
+    { "after", "CURSOR", CLI_TEXT, CLI_BARE,
+      .help =
+          "go on after this cursor; start: from the oldest that is kept (default: end)" },
+    { "queue", "Q", CLI_TEXT, 0, .help = "only of this queue" },
+    { "kind", "K", CLI_TEXT, 0, .help = "only of this kind" },
+    { "type", "TYPE", CLI_TEXT, 0, .help = "only events of this type" },
+    { "no-follow", NULL, CLI_FLAG, 0, .help = "end where the feed ends now" },
+    END_OPTIONS,
 };
 
 /* ---- the commands ------------------------------------------------------------------- */
@@ -505,6 +522,13 @@ const struct cli_command cli_work_commands[] = {
       "human", "3 6 9", cmd_work_show, NULL },
     { "work events", "show the trail of one unit, oldest first", NULL, events_options,
       events_examples, CLI_MUST_EXIST, "human", "3 6 9", cmd_work_events, NULL },
+    { "work tail", "follow the events of all units",
+      "Every event once, in one order, from any point on: a cursor names where to go on, "
+      "also after a restart. With --json each event is a line with its cursor. What was "
+      "pruned before it was read is said (gap), and so is a new history of the store. "
+      "SIGINT and SIGTERM end it; the last line is the cursor to go on from.",
+      tail_options, tail_examples, CLI_MUST_EXIST, "human", "6 9", cmd_work_tail,
+      check_tail },
     { "work stats", "count what is not finished", NULL, no_options, stats_examples,
       CLI_STORE, "human", "6 9", cmd_work_stats, NULL },
     { "work sweep", "end what lapsed, promote what is due",

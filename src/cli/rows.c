@@ -451,6 +451,12 @@ static size_t whole_events(const struct hf_events *events, size_t limit, size_t 
     return shown;
 }
 
+void cli_json_event(struct cli *cli, const struct hf_event *event)
+{
+    for (size_t f = 0; f < hf_event_field_count; f++)
+        json_field(cli, &hf_event_fields[f], event, false);
+}
+
 static int json_events(struct cli *cli, const struct hf_events *events, size_t shown)
 {
     int rc = 0;
@@ -459,8 +465,7 @@ static int json_events(struct cli *cli, const struct hf_events *events, size_t s
     hf_json_array(&cli->writer);
     for (size_t i = 0; rc == 0 && i < shown; i++) {
         hf_json_object(&cli->writer);
-        for (size_t f = 0; f < hf_event_field_count; f++)
-            json_field(cli, &hf_event_fields[f], hf_events_at(events, i), false);
+        cli_json_event(cli, hf_events_at(events, i));
         hf_json_end(&cli->writer);
         rc = cli_flush_some(cli);
     }

@@ -249,6 +249,20 @@
     X(two_handles_see_one_store, HF_CONFORM_AGAIN)                                       \
     X(a_bump_is_seen_by_the_other_handle, HF_CONFORM_AGAIN)
 
+#define CASES_OF_FEED(X)                                                                 \
+    X(feed_gives_every_event_of_every_unit_in_order, 0)                                  \
+    X(feed_pages_have_no_gap_and_no_repeat, 0)                                           \
+    X(feed_filters_and_still_moves_on, 0)                                                \
+    X(feed_from_the_end_gives_only_what_comes, 0)                                        \
+    X(feed_says_once_that_prune_took_what_was_not_read, 0)                               \
+    X(feed_goes_on_over_a_new_history, 0)                                                \
+    X(feed_refuses_what_is_no_cursor, 0)                                                 \
+    X(feed_waits_for_the_first_event_as_long_as_it_was_told, 0)                          \
+    X(feed_goes_on_after_a_reopened_store, HF_CONFORM_AGAIN)                             \
+    X(amnesty_gives_one_more_term_to_what_a_stall_kept_from_renewing, 0)                 \
+    X(amnesty_is_not_for_leases_that_had_lapsed_before_or_have_time, 0)                  \
+    X(amnesty_and_bumps_stand_in_the_stores_log, 0)
+
 #define CASES_OF_LIFE(X)                                                                 \
     X(r02_the_ten_statuses_have_their_words, 0)                                          \
     X(r03_an_event_has_all_its_columns, 0)                                               \
@@ -291,6 +305,7 @@
     CASES_OF_WAIT(X)                                                                     \
     CASES_OF_RETRY(X)                                                                    \
     CASES_OF_READ(X)                                                                     \
+    CASES_OF_FEED(X)                                                                     \
     CASES_OF_LIFE(X)                                                                     \
     CASES_OF_LIMITS(X)
 

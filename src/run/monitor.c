@@ -3,6 +3,9 @@
 
 #include "base/err.h"
 
+#include <holdfast/limits.h>
+#include <holdfast/sys/store.h>
+
 #define SWEEPS_MAX 1000
 
 static void add_report(struct hf_sweep_report *sum, const struct hf_sweep_report *one)
@@ -27,20 +30,79 @@ int64_t hf_sweep_changes(const struct hf_sweep_report *report)
            report->promoted + report->escalated;
 }
 
+/* ---- stalls ---------------------------------------------------------------------------- */
+
+static hf_ms mono(struct hf_store *store)
+{
+    return store->clock->mono_ms(store->clock->user);
+}
+
+/* A call that began at `begun` has ended with rc: was it, or were those that failed before
+ * it, a stall? Only a call that works ends one. Gives rc, or why amnesty could not be. */
+static int look_back(struct hf_store *store, struct hf_witness *witness, hf_ms begun,
+                     int rc, struct hf_monitor_report *report, struct hf_err *err)
+{
+    if (!witness)
+        return rc;
+    hf_ms since = witness->since ? witness->since : begun;
+    if (rc) {
+        witness->since = hf_err_class(rc) == HF_CLASS_TERMINAL ? 0 : since;
+        return rc;
+    }
+    witness->since = 0;
+    hf_ms stalled = mono(store) - since;
+    int64_t spared = 0;
+    if (3 * stalled <= HF_MAX_TTL_MIN_MS)
+        return 0; /* no lease is so short */
+    rc = store->methods->amnesty(store, stalled, &spared, err);
+    if (rc) {
+        witness->since = since; /* the store stalls again */
+        return rc;
+    }
+    report->stalled_ms = stalled > report->stalled_ms ? stalled : report->stalled_ms;
+    report->spared += spared;
+    return 0;
+}
+
+static int pulse(struct hf_store *store, struct hf_witness *witness,
+                 struct hf_monitor_report *report, struct hf_err *err)
+{
+    hf_ms begun = mono(store);
+    int rc = witness ? store->methods->pulse(store, err) : 0;
+    return look_back(store, witness, begun, rc, report, err);
+}
+
+/* ---- sweeps ---------------------------------------------------------------------------- */
+
+/* A sweep that stalled is followed by amnesty before the next one acts. */
+static int sweep_all(struct hf_store *store, const struct hf_caller *who,
+                     struct hf_witness *witness, struct hf_monitor_report *report,
+                     struct hf_err *err)
+{
+    struct hf_sweep_report *sum = &report->sweep;
+    for (int i = 0; i < SWEEPS_MAX && (i == 0 || sum->more); i++) {
+        struct hf_sweep_report one;
+        hf_ms begun = mono(store);
+        int rc = hf_work_sweep(store, who, 0, &one, err);
+        rc = look_back(store, witness, begun, rc, report, err);
+        if (rc)
+            return rc;
+        add_report(sum, &one);
+    }
+    return 0;
+}
+
 int hf_sweep_all(struct hf_store *store, const struct hf_caller *who,
                  struct hf_sweep_report *ret_report, struct hf_err *err)
 {
-    struct hf_sweep_report sum = { 0 };
-    for (int i = 0; i < SWEEPS_MAX && (i == 0 || sum.more); i++) {
-        struct hf_sweep_report one;
-        int rc = hf_work_sweep(store, who, 0, &one, err);
-        if (rc)
-            return rc;
-        add_report(&sum, &one);
-    }
-    *ret_report = sum;
-    return 0;
+    struct hf_monitor_report report = { 0 };
+    int rc = sweep_all(store, who, NULL, &report, err);
+    if (rc == 0)
+        *ret_report = report.sweep;
+    return rc;
 }
+
+/* ---- renewals -------------------------------------------------------------------------- */
 
 /* Until the lease enters the last two thirds of its term, when it is to be renewed. */
 static hf_ms until_renewal(const struct hf_work *work)
@@ -112,9 +174,14 @@ int hf_monitor_pass(struct hf_store *store, const struct hf_caller *who,
                     struct hf_monitor_report *ret_report, struct hf_err *err)
 {
     struct hf_monitor_report report = { .renew_in_ms = -1 };
-    int rc = plan->owner ? renew(store, who, plan, &report, err) : 0;
+    int rc = pulse(store, plan->witness, &report, err);
+    hf_ms begun = mono(store);
+    if (rc == 0 && plan->owner) {
+        rc = renew(store, who, plan, &report, err);
+        rc = look_back(store, plan->witness, begun, rc, &report, err);
+    }
     if (rc == 0)
-        rc = hf_sweep_all(store, who, &report.sweep, err);
+        rc = sweep_all(store, who, plan->witness, &report, err);
     if (rc == 0 && plan->pointer) {
         struct hf_pointer_plan pointer = { .path = plan->pointer,
                                            .owner = plan->owner,

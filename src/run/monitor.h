@@ -8,22 +8,34 @@
 
 #define HF_MONITOR_FRESH_MS 120000
 
+/* What a monitor that keeps running knows of its own store calls (rule 13). Zero at the
+ * start; one monitor's, between its passes. */
+struct hf_witness {
+    hf_ms
+        since; /* monotonic: when the calls that failed began to; 0: the last one worked */
+};
+
 struct hf_monitor_plan {
-    const char *owner;       /* NULL: nothing is renewed, no pointer is kept */
-    const char *incarnation; /* NULL: any of the owner's */
-    hf_ms fresh_ms;          /* 0: HF_MONITOR_FRESH_MS */
-    const char *pointer;     /* path, or NULL */
+    const char *owner;          /* NULL: nothing is renewed, no pointer is kept */
+    const char *incarnation;    /* NULL: any of the owner's */
+    hf_ms fresh_ms;             /* 0: HF_MONITOR_FRESH_MS */
+    const char *pointer;        /* path, or NULL */
+    struct hf_witness *witness; /* NULL: a single pass, which has seen no stall */
 };
 
 struct hf_monitor_report {
     struct hf_sweep_report sweep; /* of all sweeps of the pass together */
     int64_t renewed;
     hf_ms renew_in_ms; /* when the owner's next lease wants renewing; -1: none in sight */
+    hf_ms stalled_ms;  /* the longest stall that was seen and acted upon; 0: none */
+    int64_t spared;    /* leases that got one more term for it */
     bool has_pointer;
     struct hf_pointer_report pointer;
 };
 
-/* Renews what is healthy and near the last third of its term, sweeps until there is nothing
+/* With a witness: first times a write, and whenever a call stalled for so long that holders
+ * may have been kept from renewing, gives their leases one more term before it acts.
+ * Renews what is healthy and near the last third of its term, sweeps until there is nothing
  * more to do, then brings the pointer in line. Renewal comes first: a monitor that was held
  * up must not end its own healthy work. On failure what was done before stays done. */
 HF_MUST_USE int hf_monitor_pass(struct hf_store *store, const struct hf_caller *who,

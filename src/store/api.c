@@ -467,6 +467,20 @@ int hf_store_bump(struct hf_store *store, int64_t *ret_incarnation, struct hf_er
     return hf_fail_as(err, rc, &why);
 }
 
+int hf_store_log(struct hf_store *store, int64_t before, size_t limit, hf_logged *each,
+                 void *user, struct hf_err *err)
+{
+    if (before < 0)
+        return hf_fail(err, HF_EINVAL, "before", "before must not be negative");
+    if (limit > (size_t)HF_MAX_PAGE)
+        return hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld entries",
+                       (long long)HF_MAX_PAGE);
+    struct hf_err why = { 0 };
+    int rc = store->methods->log(store, before ? before : INT64_MAX, limit ? limit : 100,
+                                 each, user, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
 int hf_store_check(struct hf_store *store, hf_found *found, void *user,
                    struct hf_err *err)
 {

@@ -35,13 +35,14 @@ static int prune_chunk(struct hf_store *base, hf_ms before, size_t limit, int64_
     if (rc == 0 && picked->out_count > 0) {
         hf_ops_call(&drop, HF_SQL_PRUNE_MARK, 1);
         hf_ops_call(&drop, HF_SQL_PRUNE_OLD_MARKS, HF_ANY_COUNT);
+        for_each_seq(&drop, picked, HF_SQL_FEED_PRUNED, before);
         for_each_seq(&drop, picked, HF_SQL_PRUNE_EVENTS, before);
         for_each_seq(&drop, picked, HF_SQL_PRUNE_STATE, before);
         for_each_seq(&drop, picked, HF_SQL_PRUNE_SPEC, 0);
         rc = hf_ops_write(&drop, err);
     }
     if (rc == 0 && picked->out_count > 0) {
-        *ret_rows = hf_ops_result(&drop, 3)->changed;
+        *ret_rows = hf_ops_result(&drop, 4)->changed;
         *after = hf_cell_i64(picked, picked->out_count - 1, 0);
     }
     bool last = rc == 0 && picked->out_count == 0;

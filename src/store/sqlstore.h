@@ -83,6 +83,13 @@ int sql_list(struct hf_store *store, const struct hf_caller *who,
              struct hf_err *err);
 int sql_events(struct hf_store *store, const char *id, int64_t after, size_t limit,
                struct hf_events **ret_events, struct hf_err *err);
+int sql_feed(struct hf_store *store, const struct hf_caller *who,
+             const struct hf_feed_query *query, struct hf_feed *feed, struct hf_err *err);
+int sql_pulse(struct hf_store *store, struct hf_err *err);
+int sql_amnesty(struct hf_store *store, hf_ms stalled_ms, int64_t *ret_rows,
+                struct hf_err *err);
+int sql_log(struct hf_store *store, int64_t before, size_t limit, hf_logged *each,
+            void *user, struct hf_err *err);
 int sql_stats(struct hf_store *base, const struct hf_caller *who,
               struct hf_stats *ret_stats, struct hf_err *err);
 int sql_sweep(struct hf_store *store, const struct hf_caller *who, size_t limit,

@@ -58,6 +58,11 @@ struct m_session {
     hf_ms expires_at;
 };
 
+struct m_history {
+    int64_t incarnation;
+    int64_t began_id; /* the last event before it */
+};
+
 #define M_LIST(type)                                                                     \
     struct {                                                                             \
         type *at;                                                                        \
@@ -72,6 +77,9 @@ struct model_disk {
     M_LIST(struct m_policy) policies;
     M_LIST(struct m_receipt) receipts;
     M_LIST(struct m_session) sessions;
+    M_LIST(struct m_history) histories;
+    M_LIST(struct hf_log_entry) log;
+    int64_t pruned_id; /* the last event that prune took */
     int64_t next_seq;
     int64_t next_event;
     int64_t incarnation;
@@ -218,6 +226,16 @@ int m_list(struct hf_store *store, const struct hf_caller *who,
            const struct hf_filter *filter, struct hf_answer *answer, struct hf_err *err);
 int m_events(struct hf_store *store, const char *id, int64_t after, size_t limit,
              struct hf_events **ret_events, struct hf_err *err);
+/* An event's payload as readers want it. */
+const char *m_payload(struct model_disk *disk, const char *facts);
+int m_feed(struct hf_store *store, const struct hf_caller *who,
+           const struct hf_feed_query *query, struct hf_feed *feed, struct hf_err *err);
+int m_pulse(struct hf_store *store, struct hf_err *err);
+int m_amnesty(struct hf_store *store, hf_ms stalled_ms, int64_t *ret_rows,
+              struct hf_err *err);
+int m_log(struct hf_store *store, int64_t before, size_t limit, hf_logged *each,
+          void *user, struct hf_err *err);
+void m_log_add(struct m_call *call, const char *what, const char *detail);
 int m_stats(struct hf_store *store, const struct hf_caller *who,
             struct hf_stats *ret_stats, struct hf_err *err);
 int m_prune(struct hf_store *store, hf_ms older_than_ms, size_t limit, int64_t *ret_rows,

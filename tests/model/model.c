@@ -82,6 +82,8 @@ void model_disk_free(struct model_disk *disk)
     free(disk->policies.at);
     free(disk->receipts.at);
     free(disk->sessions.at);
+    free(disk->histories.at);
+    free(disk->log.at);
     free(disk);
 }
 
@@ -329,8 +331,12 @@ void m_lanes(struct model_disk *disk)
 
 static int m_bump(struct hf_store *store, int64_t *ret_incarnation, struct hf_err *err)
 {
-    (void)err;
-    *ret_incarnation = ++((struct model *)store)->disk->incarnation;
+    struct m_call call = m_begin(store, NULL, err);
+    struct m_history *history = m_add(call.disk->histories);
+    history->incarnation = ++call.disk->incarnation;
+    history->began_id = call.disk->next_event - 1;
+    m_log_add(&call, "bump", NULL);
+    *ret_incarnation = call.disk->incarnation;
     return 0;
 }
 
@@ -393,9 +399,13 @@ static const struct hf_store_methods methods = {
     .get = m_get,
     .list = m_list,
     .events = m_events,
+    .feed = m_feed,
     .stats = m_stats,
     .sweep = m_sweep,
     .prune = m_prune,
+    .pulse = m_pulse,
+    .amnesty = m_amnesty,
+    .log = m_log,
     .policy_set = m_policy_set,
     .policy_get = m_policy_get,
     .lease_take = m_lease_take,

@@ -60,9 +60,10 @@ struct pair {
     struct pair_name names[PAIR_NAMES]; /* from 1 */
     size_t buckets[PAIR_BUCKETS][SIDES];
     size_t name_count;
-    bool gate_may_move;   /* of rows that a batch found and gave back */
-    char did[1024];       /* the operation, for people */
-    char complaint[1024]; /* "" while the stores agree */
+    char feed_at[SIDES][128]; /* where a reader of the feed stands; "": at the start */
+    bool gate_may_move;       /* of rows that a batch found and gave back */
+    char did[1024];           /* the operation, for people */
+    char complaint[1024];     /* "" while the stores agree */
 };
 
 /* False: a store could not be opened, and the complaint says why. */

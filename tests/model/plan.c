@@ -575,6 +575,90 @@ static void do_list(struct pair *pair, struct dice *dice)
     pair_answers(pair, codes, answers, 0);
 }
 
+/* What a reader of the feed gets from where it stands: sums do not depend on the order of
+ * what one call did to many rows. */
+struct fed {
+    int64_t events;
+    uint64_t sum;
+    unsigned notices;
+};
+
+static uint64_t sum_of(const char *text)
+{
+    uint64_t sum = 1469598103934665603u;
+    for (; text && *text; text++)
+        sum = (sum ^ (unsigned char)*text) * 1099511628211u;
+    return sum;
+}
+
+static struct fed read_feed(struct pair *pair, int side, struct hf_feed_query query,
+                            bool keep)
+{
+    struct fed fed = { 0 };
+    char at[128];
+    bool more = true;
+    (void)snprintf(at, sizeof(at), "%s", pair->feed_at[side]);
+    while (more && !pair->complaint[0]) {
+        struct hf_feed *feed = NULL;
+        query.after = at[0] ? at : NULL;
+        int rc = hf_work_feed(pair->store[side], NULL, &query, &feed, NULL);
+        pair_codes(pair, "feed", 0, rc);
+        if (rc)
+            break;
+        for (size_t i = 0; i < hf_feed_count(feed); i++) {
+            const struct hf_event *event = &hf_feed_at(feed, i)->event;
+            if (strcmp(event->event_type, "transition_rejected") == 0 ||
+                strcmp(event->event_type, "late_result") == 0)
+                continue; /* the model claims nothing about diagnostics */
+            fed.events++;
+            fed.sum += sum_of(event->event_type) ^ 3 * sum_of(event->to_status);
+        }
+        fed.notices |= hf_feed_notices(feed);
+        more = hf_feed_more(feed);
+        (void)snprintf(at, sizeof(at), "%s", hf_feed_next(feed));
+        hf_feed_free(feed);
+    }
+    if (keep)
+        memcpy(pair->feed_at[side], at, sizeof(at));
+    return fed;
+}
+
+static void do_feed(struct pair *pair, struct dice *dice)
+{
+    struct hf_feed_query query = { .size = sizeof(query),
+                                   .limit = 5 + roll(dice, 200),
+                                   .queue = one_in(dice, 4) ? "fast" : NULL,
+                                   .kind = one_in(dice, 4) ? PICK(dice, kinds) : NULL };
+    bool keep = !query.queue && !query.kind && !one_in(dice, 4);
+    struct fed fed[SIDES];
+    pair_say(pair, "feed limit=%zu keep=%d", query.limit, keep);
+    for (int side = 0; side < SIDES; side++)
+        fed[side] = read_feed(pair, side, query, keep);
+    if (fed[MODEL].events != fed[OTHER].events || fed[MODEL].sum != fed[OTHER].sum)
+        pair_differ(pair, "feed: the model has %lld events, the store %lld, or others",
+                    (long long)fed[MODEL].events, (long long)fed[OTHER].events);
+    /* A pruned diagnostic is a gap that the model knows nothing of. */
+    if ((fed[MODEL].notices & ~fed[OTHER].notices) != 0 ||
+        ((fed[MODEL].notices ^ fed[OTHER].notices) & HF_FEED_HISTORY) != 0)
+        pair_differ(pair, "feed: the model notes %u, the store %u", fed[MODEL].notices,
+                    fed[OTHER].notices);
+}
+
+static void do_amnesty(struct pair *pair, struct dice *dice)
+{
+    int64_t rows[SIDES] = { 0, 0 };
+    hf_ms stalled = one_in(dice, 2) ? (hf_ms)roll(dice, 60000) : PICK(dice, spans);
+    pair_say(pair, "amnesty %lld", (long long)stalled);
+    for (int side = 0; side < SIDES; side++) {
+        struct hf_store *store = pair->store[side];
+        int rc = store->methods->amnesty(store, stalled, &rows[side], NULL);
+        pair_codes(pair, "amnesty", 0, rc);
+    }
+    if (rows[MODEL] != rows[OTHER])
+        pair_differ(pair, "amnesty: %lld leases by the model, %lld by the store",
+                    (long long)rows[MODEL], (long long)rows[OTHER]);
+}
+
 static void do_stats(struct pair *pair, struct dice *dice)
 {
     struct hf_stats s[SIDES];
@@ -657,7 +741,7 @@ static const struct {
     { 22, do_create },  { 22, do_claim }, { 44, do_change }, { 4, do_renew_all },
     { 8, do_sweep },    { 2, do_prune },  { 3, do_policy },  { 1, do_bump },
     { 16, do_advance }, { 1, do_reopen }, { 3, do_list },    { 2, do_stats },
-    { 4, do_lease },
+    { 4, do_lease },    { 1, do_feed },   { 1, do_amnesty },
 };
 
 void pair_step(struct pair *pair, uint64_t chance)

@@ -90,7 +90,7 @@ static void show_lease(struct hf_events *trail, const struct hf_event *event)
 }
 
 /* Readers want JSON: facts are given as an object, an exact payload as it is. */
-static const char *payload_of(struct model_disk *disk, const char *facts)
+const char *m_payload(struct model_disk *disk, const char *facts)
 {
     if (!facts)
         return NULL;
@@ -123,7 +123,7 @@ int m_events(struct hf_store *store, const char *id, int64_t after, size_t limit
         taken++;
         struct hf_event *shown = hf_events_add(trail);
         *shown = event->e;
-        shown->payload = payload_of(call.disk, event->e.payload);
+        shown->payload = m_payload(call.disk, event->e.payload);
         show_lease(trail, &event->e);
     }
     *ret_events = trail;
@@ -192,6 +192,8 @@ static void drop_events(struct model_disk *disk, int64_t seq)
     for (size_t i = 0; i < disk->events.count; i++) {
         if (disk->events.at[i].seq != seq)
             disk->events.at[kept++] = disk->events.at[i];
+        else if (disk->events.at[i].e.event_id > disk->pruned_id)
+            disk->pruned_id = disk->events.at[i].e.event_id;
     }
     disk->events.count = kept;
 }

@@ -61,11 +61,39 @@ static void literal_batch_sizes(void **state)
     assert_true(seen >= 6); /* 100, 10 and 1, of any kind and of some */
 }
 
+/* A reader of the feed pays for its page, however large the store is. */
+static void the_feed_walks_indexes(void **state)
+{
+    static const int walks[] = { HF_SQL_FEED_FACTS, HF_SQL_FEED_END, HF_SQL_FEED_PAGE };
+    (void)state;
+    struct hf_sql *sql = open_memory();
+    sqlite3 *db = lite_of(sql)->writer.db;
+    for (size_t i = 0; i < sizeof(walks) / sizeof(walks[0]); i++) {
+        char text[4096];
+        size_t searches = 0;
+        sqlite3_stmt *plan = NULL;
+        (void)snprintf(text, sizeof(text), "EXPLAIN QUERY PLAN %s",
+                       hf_sql_lite[walks[i]].text);
+        assert_int_equal(sqlite3_prepare_v2(db, text, -1, &plan, NULL), SQLITE_OK);
+        while (sqlite3_step(plan) == SQLITE_ROW) {
+            const char *line = (const char *)sqlite3_column_text(plan, 3);
+            if (strncmp(line, "SCAN work_", 10) == 0 || strstr(line, "SCAN e") == line ||
+                strstr(line, "SCAN s") == line || strstr(line, "SCAN w") == line)
+                fail_msg("%s: %s", hf_sql_lite[walks[i]].name, line);
+            searches += strncmp(line, "SEARCH ", 7) == 0;
+        }
+        assert_true(searches >= 2);
+        assert_int_equal(sqlite3_finalize(plan), SQLITE_OK);
+    }
+    sql->methods->close(sql);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sql_prepares_everywhere),
         cmocka_unit_test(literal_batch_sizes),
+        cmocka_unit_test(the_feed_walks_indexes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

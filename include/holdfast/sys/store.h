@@ -9,6 +9,7 @@
 #ifndef HOLDFAST_SYS_STORE_H
 #define HOLDFAST_SYS_STORE_H
 
+#include <holdfast/feed.h>
 #include <holdfast/lease.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
@@ -50,6 +51,10 @@ struct hf_store_methods {
                 struct hf_err *err);
     int (*events)(struct hf_store *store, const char *id, int64_t after, size_t limit,
                   struct hf_events **ret_events, struct hf_err *err);
+    /* One page, without waiting; `feed` is empty. */
+    int (*feed)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_feed_query *query, struct hf_feed *feed,
+                struct hf_err *err);
     /* Of who->tenant; "" counts all tenants, as in a list. */
     int (*stats)(struct hf_store *store, const struct hf_caller *who,
                  struct hf_stats *ret_stats, struct hf_err *err);
@@ -57,6 +62,17 @@ struct hf_store_methods {
                  struct hf_sweep_report *ret_report, struct hf_err *err);
     int (*prune)(struct hf_store *store, hf_ms older_than_ms, size_t limit,
                  int64_t *ret_rows, struct hf_err *err);
+    /* A write that takes as long as any, for a monitor that times it; it need not do
+     * anything where nobody holds a lease. */
+    int (*pulse)(struct hf_store *store, struct hf_err *err);
+    /* Rule 13: calls of a monitor stalled for `stalled_ms` until now. Work leases of less
+     * than three times that, which lived when the stall began and have lapsed or will
+     * within a third of their term, get one more term; that is noted in the store's log. */
+    int (*amnesty)(struct hf_store *store, hf_ms stalled_ms, int64_t *ret_rows,
+                   struct hf_err *err);
+    /* What happened to the store as a whole: entries before `before`, newest first. */
+    int (*log)(struct hf_store *store, int64_t before, size_t limit, hf_logged *each,
+               void *user, struct hf_err *err);
     int (*policy_set)(struct hf_store *store, const char *scope,
                       const struct hf_policy *policy, struct hf_err *err);
     int (*policy_get)(struct hf_store *store, enum hf_source source, const char *kind,
@@ -108,6 +124,14 @@ HF_API void hf_answer_set_next(struct hf_answer *answer, const char *cursor);
 HF_API struct hf_events *hf_events_new(const struct hf_alloc *alloc);
 HF_API struct hf_event *hf_events_add(struct hf_events *events);
 HF_API const char *hf_events_text(struct hf_events *events, const char *text);
+
+/* The same for a page of the feed. `next` lives in the feed (hf_feed_text). */
+HF_API struct hf_feed *hf_feed_new(const struct hf_alloc *alloc);
+HF_API struct hf_feed_item *hf_feed_add(
+    struct hf_feed *feed); /* zeroed; NULL: no memory */
+HF_API const char *hf_feed_text(struct hf_feed *feed, const char *text); /* a copy */
+HF_API void hf_feed_set(struct hf_feed *feed, const char *next, int64_t incarnation,
+                        unsigned notices, bool more);
 
 /* A policy to give back, with copies of its texts; NULL: no memory. */
 HF_API struct hf_policy_answer *hf_policy_answer_new(const struct hf_alloc *alloc,

@@ -1,0 +1,36 @@
+-- What a monitor that saw the store stall does for those who could not renew meanwhile.
+
+-- name: pulse
+-- A write that is as durable as any, where somebody holds a lease; nothing where nobody does.
+INSERT /*lite OR ROLLBACK*/ INTO hf_pulse (id, at)
+SELECT 1, hf_now()
+ WHERE EXISTS (SELECT 1 FROM work_state w WHERE w.owner IS NOT NULL AND w.status = 'running')
+ON CONFLICT (id) DO UPDATE SET at = excluded.at
+
+-- name: pulse_read
+-- out: at
+SELECT at FROM hf_pulse WHERE id = 1
+
+-- Alive when the stall began, and lapsed by now or before its holder can be expected to renew.
+-- Leases of more than three times the stall had time to be renewed before and after it.
+-- fragment: amnesty_rows
+SELECT w.seq FROM work_state w
+ WHERE w.owner IS NOT NULL AND w.status = 'running' AND w.lease_store = hf_incarnation()
+   AND w.lease_ttl_ms < 3 * $1
+   AND w.lease_expires_at >= hf_lease_now() - $1
+   AND w.lease_expires_at < hf_lease_now() + w.lease_ttl_ms / 3
+ ORDER BY w.seq
+
+-- name: amnesty_log
+-- in: $1 how long the calls stalled, ms, $2 the beginning of the note
+INSERT /*lite OR ROLLBACK*/ INTO hf_store_log (at, what, detail)
+SELECT hf_now(), 'amnesty', $2 || count(*) || '}'
+  FROM ({amnesty_rows}) AS t HAVING count(*) > 0
+
+-- name: amnesty_give
+-- in: $1 as above
+UPDATE /*lite OR ROLLBACK*/ work_state
+   SET lease_expires_at = hf_lease_now() + lease_ttl_ms,
+       lease_check_at = hf_lease_now() + lease_ttl_ms
+                        + CASE WHEN disposition = 'expire' THEN coalesce(grace_ms, 0) ELSE 0 END
+ WHERE seq IN ({amnesty_rows} /*pg FOR UPDATE SKIP LOCKED*/)

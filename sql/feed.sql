@@ -1,0 +1,63 @@
+-- The change feed: events in the order in which readers get them. On SQLite that is the order
+-- of ids, since there is one writer. Each side is an index walk of at most a page.
+
+-- name: feed_facts
+-- in: $1 incarnation of the cursor
+-- out: incarnation; xid and id of the newest event; of the last one that prune took; and of
+-- the last one before the first history after the cursor's, null where there is none
+SELECT hf_incarnation(), 0,
+       (SELECT max(id) FROM (SELECT max(seq) AS id FROM work_spec
+                             UNION ALL SELECT max(event_id) FROM work_event) AS t),
+       (SELECT pruned_xid FROM hf_feed WHERE id = 1),
+       (SELECT pruned_id FROM hf_feed WHERE id = 1),
+       (SELECT began_xid FROM hf_history WHERE incarnation > $1
+         ORDER BY began_xid, began_id LIMIT 1),
+       (SELECT began_id FROM hf_history WHERE incarnation > $1
+         ORDER BY began_xid, began_id LIMIT 1)
+
+-- fragment: feed_window
+SELECT 0 AS xid, event_id, seq FROM
+   (SELECT * FROM (SELECT seq AS event_id, seq FROM work_spec
+                    WHERE seq > $2 ORDER BY seq LIMIT $3)
+    UNION ALL
+    SELECT * FROM (SELECT event_id, seq FROM work_event
+                    WHERE event_id > $2 ORDER BY event_id LIMIT $3))
+ WHERE $1 = 0 ORDER BY event_id LIMIT $3
+
+-- name: feed_end
+-- in: $1 xid and $2 id of the cursor, $3 events looked at
+-- out: xid and id of the last of them, how many they are
+SELECT xid, event_id, count(*) OVER () FROM ({feed_window}) AS t
+ ORDER BY xid DESC, event_id DESC LIMIT 1
+
+-- name: feed_page
+-- in: as feed_end, $4 tenant, $5 queue, $6 kind, $7 type, null for any, $8 limit
+-- out: the columns of struct hf_event, then xid, tenant, queue, kind
+SELECT f.event_id, s.work_id,
+       CASE WHEN e.event_id IS NULL THEN 'work_created' ELSE e.event_type END,
+       e.from_status, CASE WHEN e.event_id IS NULL THEN s.first_status ELSE e.to_status END,
+       coalesce(e.generation, 0), coalesce(e.attempt, 0), coalesce(e.fence, 0),
+       coalesce(e.actor_kind, s.actor_kind), coalesce(e.actor, s.actor), e.message,
+       CASE WHEN e.event_id IS NULL THEN s.note ELSE e.payload END,
+       CASE WHEN e.event_id IS NULL THEN s.correlation_id ELSE e.correlation_id END,
+       coalesce(e.created_at, s.created_at), f.xid, s.tenant, w.queue, w.kind
+  FROM ({feed_window}) AS f
+  LEFT JOIN work_event e ON e.event_id = f.event_id
+  JOIN work_spec s ON s.seq = f.seq JOIN work_state w ON w.seq = f.seq
+ WHERE ($4 IS NULL OR s.tenant = $4) AND ($5 IS NULL OR w.queue = $5)
+   AND ($6 IS NULL OR w.kind = $6)
+   AND ($7 IS NULL OR $7 = CASE WHEN e.event_id IS NULL THEN 'work_created'
+                                ELSE e.event_type END)
+ ORDER BY f.xid, f.event_id LIMIT $8
+
+-- name: feed_pruned
+-- Before a row's events go: the newest of them.
+-- in: $1 seq, $2 finished before
+INSERT /*lite OR ROLLBACK*/ INTO hf_feed (id, pruned_xid, pruned_id)
+SELECT 1, 0, max(id)
+  FROM (SELECT event_id AS id FROM work_event WHERE seq = $1 UNION ALL SELECT $1) AS t
+ WHERE EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1
+                  AND w.finished_at IS NOT NULL AND w.finished_at < $2)
+HAVING max(id) IS NOT NULL
+ON CONFLICT (id) DO UPDATE SET pruned_id = excluded.pruned_id
+ WHERE excluded.pruned_id > hf_feed.pruned_id
