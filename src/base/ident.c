@@ -9,6 +9,7 @@
  */
 #include "base/ident.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include <openssl/evp.h>
@@ -98,10 +99,28 @@ static void release(struct hf_digest *digest)
     digest->state = NULL;
 }
 
-static void add(struct hf_digest *digest, const void *bytes, size_t len)
+static void hash(struct hf_digest *digest, const void *bytes, size_t len)
 {
     if (digest->state && len > 0 && EVP_DigestUpdate(digest->state, bytes, len) != 1)
         release(digest);
+}
+
+static void hash_pending(struct hf_digest *digest)
+{
+    hash(digest, digest->bytes, digest->pending);
+    digest->pending = 0;
+}
+
+static void add(struct hf_digest *digest, const void *bytes, size_t len)
+{
+    if (len > sizeof(digest->bytes) - digest->pending)
+        hash_pending(digest);
+    if (len > sizeof(digest->bytes)) {
+        hash(digest, bytes, len);
+    } else if (len > 0) {
+        memcpy(digest->bytes + digest->pending, bytes, len);
+        digest->pending += len;
+    }
 }
 
 static void add_field(struct hf_digest *digest, char kind, const void *bytes, size_t len)
@@ -112,10 +131,28 @@ static void add_field(struct hf_digest *digest, char kind, const void *bytes, si
     add(digest, bytes, len);
 }
 
+/* Looked up once: EVP_sha256() is looked up by name in every digest. It stays for the life of
+ * the process. NULL: no memory. */
+static const EVP_MD *sha256(void)
+{
+    static _Atomic(EVP_MD *) found;
+    EVP_MD *known = atomic_load_explicit(&found, memory_order_acquire);
+    if (known)
+        return known;
+    EVP_MD *fetched = EVP_MD_fetch(NULL, "SHA256", NULL);
+    if (fetched && !atomic_compare_exchange_strong(&found, &known, fetched)) {
+        EVP_MD_free(fetched); /* another thread was first */
+        return known;
+    }
+    return fetched;
+}
+
 void hf_digest_begin(struct hf_digest *digest, const char *family, uint8_t version)
 {
-    digest->state = EVP_MD_CTX_new();
-    if (digest->state && EVP_DigestInit_ex(digest->state, EVP_sha256(), NULL) != 1)
+    const EVP_MD *how = sha256();
+    digest->pending = 0;
+    digest->state = how ? EVP_MD_CTX_new() : NULL;
+    if (digest->state && EVP_DigestInit_ex(digest->state, how, NULL) != 1)
         release(digest);
 
     uint8_t head[12] = "HFD1";
@@ -149,6 +186,7 @@ void hf_digest_i64(struct hf_digest *digest, int64_t value)
 int hf_digest_end(struct hf_digest *digest, uint8_t ret_bytes[HF_DIGEST_BYTES])
 {
     uint8_t bytes[HF_DIGEST_BYTES];
+    hash_pending(digest);
     if (digest->state && EVP_DigestFinal_ex(digest->state, bytes, NULL) != 1)
         release(digest);
     if (!digest->state)
@@ -161,7 +199,8 @@ int hf_digest_end(struct hf_digest *digest, uint8_t ret_bytes[HF_DIGEST_BYTES])
 int hf_sha256(const void *bytes, size_t len, uint8_t ret_bytes[HF_DIGEST_BYTES])
 {
     uint8_t digest[HF_DIGEST_BYTES];
-    if (EVP_Digest(bytes, len, digest, NULL, EVP_sha256(), NULL) != 1)
+    const EVP_MD *how = sha256();
+    if (!how || EVP_Digest(bytes, len, digest, NULL, how, NULL) != 1)
         return HF_ENOMEM;
     memcpy(ret_bytes, digest, sizeof(digest));
     return 0;

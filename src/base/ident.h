@@ -27,8 +27,11 @@ bool hf_uuid_valid(const char *text);
 HF_MUST_USE int hf_nonce(const struct hf_random *random, char ret_text[HF_NONCE_TEXT],
                          struct hf_err *err);
 
+/* Fields are gathered before they are hashed: a request has many short ones. */
 struct hf_digest {
     void *state; /* NULL after a failure; hf_digest_end reports it */
+    size_t pending;
+    uint8_t bytes[500];
 };
 
 void hf_digest_begin(struct hf_digest *digest, const char *family, uint8_t version);

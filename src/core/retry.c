@@ -22,6 +22,10 @@ const struct hf_retry hf_retry_default = {
     .jitter = HF_JITTER_FULL,
 };
 
+const char hf_retry_default_text[] =
+    "{\"backoff_multiplier\":2,\"initial_backoff_ms\":5000,\"jitter\":\"full\","
+    "\"max_attempts\":3,\"max_backoff_ms\":300000}";
+
 static const char *const known_keys[] = {
     "backoff_multiplier", "initial_backoff_ms", "initial_backoff_sec", "jitter",
     "max_attempts",       "max_backoff_ms",     "max_backoff_sec",     "never_on",

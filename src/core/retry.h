@@ -24,6 +24,7 @@ struct hf_retry {
 };
 
 extern const struct hf_retry hf_retry_default; /* 3, 5 s, 2, 5 min, full */
+extern const char hf_retry_default_text[];     /* as hf_retry_write writes it */
 
 int hf_retry_read(const char *json, struct hf_retry *ret_retry, struct hf_err *err);
 

@@ -55,6 +55,10 @@ static int fix_retry(struct hf_act *act, const struct hf_new *request)
                                       : hf_retry_default.max_attempts;
     retry.max_attempts = attempts;
     row->w.max_attempts = attempts;
+    if (!retry.json && attempts == hf_retry_default.max_attempts) {
+        row->w.retry_policy = hf_retry_default_text;
+        return 0;
+    }
 
     struct hf_buf text;
     hf_buf_init(&text, act->arena->alloc, 65536);

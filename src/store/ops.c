@@ -30,10 +30,9 @@ void hf_ops_reset(struct hf_ops *ops)
     ops->state = 0;
 }
 
-/* Doubles an array that lives in the arena; the old copy stays until the arena goes. */
-static void *grow(struct hf_ops *ops, void *old, size_t each, size_t *room)
+/* A larger array in the arena; the old copy stays until the arena goes. */
+static void *grow_to(struct hf_ops *ops, void *old, size_t each, size_t *room, size_t more)
 {
-    size_t more = *room ? *room * 2 : 16;
     void *bigger = hf_arena_array(&ops->arena, more, each);
     if (!bigger) {
         ops->state = HF_ENOMEM;
@@ -43,6 +42,21 @@ static void *grow(struct hf_ops *ops, void *old, size_t each, size_t *room)
         memcpy(bigger, old, *room * each);
     *room = more;
     return bigger;
+}
+
+static void *grow(struct hf_ops *ops, void *old, size_t each, size_t *room)
+{
+    return grow_to(ops, old, each, room, *room ? *room * 2 : 16);
+}
+
+void hf_ops_reserve(struct hf_ops *ops, size_t args)
+{
+    size_t need = ops->arg_count + args;
+    struct hf_val *bigger = NULL;
+    if (!ops->state && need > ops->arg_room)
+        bigger = grow_to(ops, ops->args, sizeof(struct hf_val), &ops->arg_room, need);
+    if (bigger)
+        ops->args = bigger;
 }
 
 size_t hf_ops_call(struct hf_ops *ops, enum hf_sql_id statement, int64_t expect)

@@ -27,6 +27,9 @@ void hf_ops_fini(struct hf_ops *ops);
 /* Forget calls and results, keep memory. */
 void hf_ops_reset(struct hf_ops *ops);
 
+/* Room for this many arguments more, so that a long call does not grow by doubling. */
+void hf_ops_reserve(struct hf_ops *ops, size_t args);
+
 /* Begin a call; the arguments that follow are its. Gives its index. */
 size_t hf_ops_call(struct hf_ops *ops, enum hf_sql_id statement, int64_t expect);
 /* Begin the next set of arguments of the same call. */

@@ -125,6 +125,9 @@ static void yield_lane(struct hf_ops *ops, const struct hf_row *was,
     hf_ops_i64(ops, was->seq);
 }
 
+#define SPEC_ARGS 19
+#define STATE_ARGS 26
+
 static void add_spec(struct hf_ops *ops, const struct hf_making *making)
 {
     const struct hf_work *w = &making->row->w;
@@ -191,6 +194,7 @@ static void insert_one(struct hf_ops *ops, const struct hf_making *making)
 
 static void insert_many(struct hf_ops *ops, const struct hf_making *makings, size_t n)
 {
+    hf_ops_reserve(ops, n * (SPEC_ARGS + STATE_ARGS));
     for (size_t i = 0; i < n; i++) {
         if (i == 0)
             hf_ops_call(ops, HF_SQL_WORK_INSERT_SPECS, HF_ANY_COUNT);

@@ -95,6 +95,7 @@ static void sql_close(struct hf_store *base)
     const struct hf_alloc *alloc = base->alloc;
     store->sql->methods->close(store->sql);
     sql_policies_forget(store);
+    (void)pthread_mutex_destroy(&store->random.lock);
     (void)pthread_mutex_destroy(&store->lock);
     alloc->free(alloc->user, store);
 }
@@ -132,6 +133,37 @@ static const struct hf_store_methods methods = {
     .close = sql_close,
 };
 
+static int draw(void *user, void *out, size_t len)
+{
+    struct sql_random *pool = user;
+    const struct hf_random *source = hf_random_system();
+    if (len > sizeof pool->bytes / 4)
+        return source->fill(source->user, out, len);
+    (void)pthread_mutex_lock(&pool->lock);
+    int rc = 0;
+    if (pool->left < len) {
+        rc = source->fill(source->user, pool->bytes, sizeof pool->bytes);
+        pool->left = rc == 0 ? sizeof pool->bytes : 0;
+    }
+    if (rc == 0) {
+        pool->left -= len;
+        memcpy(out, pool->bytes + pool->left, len);
+        memset(pool->bytes + pool->left, 0, len); /* nonces are in it */
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return rc;
+}
+
+static bool init_locks(struct sql_store *store)
+{
+    if (pthread_mutex_init(&store->lock, NULL))
+        return false;
+    if (pthread_mutex_init(&store->random.lock, NULL) == 0)
+        return true;
+    (void)pthread_mutex_destroy(&store->lock);
+    return false;
+}
+
 int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
                      struct hf_store **ret_store, struct hf_err *err)
 {
@@ -147,13 +179,16 @@ int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
     uint64_t seq = 0;
     int rc = hf_uuid7(options->clock->wall_ms(options->clock->user), &seq,
                       options->random, id, err);
-    if (rc == 0 && pthread_mutex_init(&store->lock, NULL))
+    if (rc == 0 && !init_locks(store))
         rc = hf_fail(err, HF_ENOMEM, NULL, "no mutex could be had");
     if (rc) {
         alloc->free(alloc->user, store);
         return rc;
     }
     memcpy(store->base.incarnation, id, sizeof id);
+    store->random.base = (struct hf_random){ &store->random, draw };
+    if (options->random == hf_random_system())
+        store->base.random = &store->random.base;
     *ret_store = &store->base;
     return 0;
 }

@@ -12,9 +12,19 @@
 
 struct policy_set;
 
+/* The system's random bytes, drawn many at a time: a call into the kernel for each id costs
+ * more than the id. A handle does not survive a fork, so no two processes share them. */
+struct sql_random {
+    struct hf_random base;
+    pthread_mutex_t lock;
+    size_t left;
+    uint8_t bytes[512];
+};
+
 struct sql_store {
     struct hf_store base;
     struct hf_sql *sql;
+    struct sql_random random;
     pthread_mutex_t lock; /* of what follows */
     uint64_t uuid_seq;
     struct policy_set *policies; /* as last read; NULL: read again */

@@ -165,6 +165,16 @@ static void timeouts_retry_only_when_listed(void **state)
     assert_false(hf_retry_allows(&retry, "exec_timeout", true));
 }
 
+static void the_default_is_written_as_its_text_says(void **state)
+{
+    (void)state;
+    struct hf_buf text;
+    hf_buf_init(&text, hf_alloc_system(), 1000);
+    assert_int_equal(hf_retry_write(&text, &hf_retry_default), 0);
+    assert_string_equal(hf_buf_str(&text), hf_retry_default_text);
+    hf_buf_fini(&text);
+}
+
 static void delays_double_up_to_the_cap(void **state)
 {
     (void)state;
@@ -230,6 +240,7 @@ int main(void)
         cmocka_unit_test(all_classes_retry_but_three),
         cmocka_unit_test(the_lists_override_the_classes),
         cmocka_unit_test(timeouts_retry_only_when_listed),
+        cmocka_unit_test(the_default_is_written_as_its_text_says),
         cmocka_unit_test(delays_double_up_to_the_cap),
         cmocka_unit_test(full_jitter_is_uniform_from_nothing_to_the_whole),
         cmocka_unit_test(no_input_overflows_a_delay),
