@@ -31,7 +31,8 @@ void hf_ops_reset(struct hf_ops *ops)
 }
 
 /* A larger array in the arena; the old copy stays until the arena goes. */
-static void *grow_to(struct hf_ops *ops, void *old, size_t each, size_t *room, size_t more)
+static void *grow_to(struct hf_ops *ops, void *old, size_t each, size_t *room,
+                     size_t more)
 {
     void *bigger = hf_arena_array(&ops->arena, more, each);
     if (!bigger) {
