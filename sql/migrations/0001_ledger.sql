@@ -50,7 +50,7 @@ CREATE TABLE work_spec (
     correlation_id  TEXT,
     payload         TEXT,
     payload_ref     TEXT,
-    retry_policy    TEXT,
+    retry_policy    TEXT, -- null: the default, which the view shows
     first_status    TEXT NOT NULL,
     actor_kind      TEXT NOT NULL,
     actor           TEXT NOT NULL,
@@ -339,8 +339,11 @@ SELECT s.work_id, s.tenant, s.source_system, s.source_id,
        w.next_retry_at, w.deadline_at, w.start_timeout_ms, w.exec_timeout_ms, w.owner,
        w.owner_incarnation, w.lease_fence, w.lease_ttl_ms, w.lease_expires_at, w.holder,
        w.waiting_kind, w.waiting_ref, w.escalate_at, w.escalate, w.resume_payload,
-       w.error_class, w.result, s.payload, s.payload_ref, s.retry_policy, w.close_rule,
-       w.cancel_request, w.abandon_request, w.active_at, w.first_started_at, w.started_at,
+       w.error_class, w.result, s.payload, s.payload_ref,
+       coalesce(s.retry_policy, '{"backoff_multiplier":2,"initial_backoff_ms":5000,'
+                || '"jitter":"full","max_attempts":3,"max_backoff_ms":300000}')
+           AS retry_policy,
+       w.close_rule, w.cancel_request, w.abandon_request, w.active_at, w.first_started_at, w.started_at,
        w.finished_at, s.created_at, w.updated_at
   FROM work_state w JOIN work_spec s ON s.seq = w.seq;
 

@@ -31,6 +31,7 @@ int bench_fsync(struct bench *bench, double *ret_seconds);
 /* bench_ledger.c: the same through the library. */
 int bench_enqueue(struct bench *bench, size_t callers, size_t a_call, double *ret_rate);
 int bench_process(struct bench *bench, double *ret_rate);
+int bench_submit(struct bench *bench, size_t callers, double *ret_rate);
 int bench_e2e(struct bench *bench, size_t callers, double *ret_rate);
 
 /* bench_jobs.c: jobs that do nothing, run by a pool of four threads; enqueued before, or by
@@ -56,6 +57,6 @@ int bench_growth(struct bench *bench, size_t finished, struct bench_cost *ret_em
 
 /* Shared by the library's figures. */
 int bench_open(struct bench *bench, const char *name, struct hf_store **ret_store);
-struct hf_new bench_job(char id[48], const char *prefix, size_t i);
+struct hf_new bench_job(char id[64], const char *prefix, size_t i);
 
 #endif

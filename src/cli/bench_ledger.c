@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <holdfast/submit.h>
+
 #include "cli/bench.h"
 
 #define A_CLAIM 100
@@ -33,9 +35,9 @@ int bench_open(struct bench *bench, const char *name, struct hf_store **ret_stor
     return hf_store_open(path, NULL, ret_store, bench->err);
 }
 
-struct hf_new bench_job(char id[48], const char *prefix, size_t i)
+struct hf_new bench_job(char id[64], const char *prefix, size_t i)
 {
-    (void)snprintf(id, 48, "%s%zu", prefix, i);
+    (void)snprintf(id, 64, "%s%zu", prefix, i);
     return (struct hf_new){ .size = sizeof(struct hf_new),
                             .source = HF_SOURCE_MANUAL,
                             .source_id = id,
@@ -61,7 +63,7 @@ struct run {
 static int create_some(struct run *run, size_t first, size_t n)
 {
     struct hf_new news[A_CLAIM];
-    char ids[A_CLAIM][48], prefix[16];
+    char ids[A_CLAIM][64], prefix[16];
     struct hf_answer *answer;
     (void)snprintf(prefix, sizeof prefix, "c%d-", run->number);
     for (size_t i = 0; i < n; i++)
@@ -185,7 +187,109 @@ int bench_process(struct bench *bench, double *ret_rate)
     return run.rc;
 }
 
-/* ---- end to end: producers and workers at once --------------------------------------- */
+/* ---- submitting callers: one operation in flight each, no thread of their own ---------- */
+
+struct crowd {
+    struct hf_submitter *submitter;
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    size_t busy; /* callers that are not through */
+    int rc;
+    struct hf_err err;
+};
+
+struct submitting {
+    struct crowd *crowd;
+    size_t jobs, next;
+    char prefix[32], id[64];
+    struct hf_new job;
+};
+
+static void submit_next(struct submitting *caller);
+
+static void leave_crowd(struct crowd *crowd, int rc, const struct hf_err *err)
+{
+    (void)pthread_mutex_lock(&crowd->lock);
+    if (rc && !crowd->rc) {
+        crowd->rc = rc;
+        crowd->err = *err;
+    }
+    crowd->busy--;
+    (void)pthread_cond_signal(&crowd->over);
+    (void)pthread_mutex_unlock(&crowd->lock);
+}
+
+static void submitted(void *user, const struct hf_outcome *outcome)
+{
+    struct submitting *caller = user;
+    if (outcome->code == 0 && caller->next < caller->jobs)
+        submit_next(caller);
+    else
+        leave_crowd(caller->crowd, outcome->code, outcome->err);
+}
+
+static void submit_next(struct submitting *caller)
+{
+    struct hf_err err;
+    caller->job = bench_job(caller->id, caller->prefix, caller->next++);
+    struct hf_operation operation = {
+        .size = sizeof operation, .create = &caller->job, .n = 1, .flags = HF_BRIEF
+    };
+    int rc = hf_submit(caller->crowd->submitter, &operation, submitted, caller, &err);
+    if (rc)
+        leave_crowd(caller->crowd, rc, &err);
+}
+
+static int crowd_start(struct crowd *crowd, struct hf_store *store,
+                       struct submitting *callers, size_t n, size_t each)
+{
+    *crowd = (struct crowd){ .busy = n };
+    if (pthread_mutex_init(&crowd->lock, NULL) || pthread_cond_init(&crowd->over, NULL))
+        return hf_fail(&crowd->err, HF_ENOMEM, NULL, "no lock could be had");
+    int rc = hf_submitter_open(store, NULL, &crowd->submitter, &crowd->err);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        callers[i] = (struct submitting){ .crowd = crowd, .jobs = each };
+        (void)snprintf(callers[i].prefix, sizeof callers[i].prefix, "s%zu-", i);
+        submit_next(&callers[i]);
+    }
+    return rc;
+}
+
+static int crowd_wait(struct bench *bench, struct crowd *crowd)
+{
+    (void)pthread_mutex_lock(&crowd->lock);
+    while (crowd->busy > 0)
+        (void)pthread_cond_wait(&crowd->over, &crowd->lock);
+    (void)pthread_mutex_unlock(&crowd->lock);
+    hf_submitter_close(crowd->submitter);
+    (void)pthread_cond_destroy(&crowd->over);
+    (void)pthread_mutex_destroy(&crowd->lock);
+    if (crowd->rc)
+        *bench->err = crowd->err;
+    return crowd->rc;
+}
+
+int bench_submit(struct bench *bench, size_t callers, double *ret_rate)
+{
+    struct submitting all[64];
+    struct crowd crowd;
+    struct hf_store *store;
+    size_t each = bench->jobs / callers;
+    int rc = bench_open(bench, "ledger.db", &store);
+    if (rc)
+        return rc;
+    double start = bench_seconds();
+    rc = crowd_start(&crowd, store, all, callers, each);
+    if (rc == 0)
+        rc = crowd_wait(bench, &crowd);
+    else
+        *bench->err = crowd.err;
+    *ret_rate = (double)(each * callers) / (bench_seconds() - start);
+    hf_store_close(store);
+    return rc;
+}
+
+/* ---- end to end: producers and a worker at once ----------------------------------------- */
 
 struct e2e {
     atomic_size_t finished;
@@ -204,29 +308,29 @@ static void *worker(void *arg)
 }
 
 /* One caller takes and finishes batches, as the dispatcher of a process would; the others
- * create one job a call. */
+ * submit one job at a time each. */
 int bench_e2e(struct bench *bench, size_t callers, double *ret_rate)
 {
-    struct run runs[64];
+    struct submitting producers[64];
+    struct crowd crowd;
     struct hf_store *store;
-    size_t workers = 1;
-    size_t producers = callers - workers;
-    size_t each = bench->jobs / producers;
-    struct e2e e2e = { .total = each * producers };
+    size_t each = bench->jobs / (callers - 1);
+    struct e2e e2e = { .total = each * (callers - 1) };
     int rc = bench_open(bench, "ledger.db", &store);
     if (rc)
         return rc;
-    for (size_t i = 0; i < callers; i++)
-        runs[i] = (struct run){
-            .store = store, .a_call = 1, .jobs = each, .number = (int)i, .e2e = &e2e
-        };
+    struct run run = { .store = store, .e2e = &e2e };
     double start = bench_seconds();
-    rc = start_all(bench, runs, producers, producer);
-    if (rc == 0)
-        rc = start_all(bench, runs + producers, workers, worker);
-    if (rc == 0)
-        rc = join_all(bench, runs, callers);
+    rc = crowd_start(&crowd, store, producers, callers - 1, each);
+    if (rc)
+        *bench->err = crowd.err;
+    if (rc == 0) {
+        (void)worker(&run);
+        rc = crowd_wait(bench, &crowd);
+    }
     *ret_rate = (double)e2e.total / (bench_seconds() - start);
     hf_store_close(store);
-    return rc;
+    if (rc == 0 && run.rc)
+        *bench->err = run.err;
+    return rc ? rc : run.rc;
 }

@@ -64,7 +64,7 @@ static int sample_pickups(struct bench *bench, struct hf_store *store, int fd,
     double at;
     bool good = read_time(fd, &at);
     for (size_t i = 0; good && i < SAMPLES; i++) {
-        char id[48];
+        char id[64];
         struct hf_new job = bench_job(id, "pick-", i);
         struct hf_answer *answer;
         struct timespec pause = { 0, 2000000 }; /* let the other fall asleep */
@@ -128,7 +128,7 @@ static int fill(struct bench *bench, struct hf_store *store, enum fill what, siz
     static const char *const prefixes[] = { "r-", "f-", "u-", "b-" };
     for (size_t i = 0; i < count; i += BATCH) {
         struct hf_new news[BATCH];
-        char ids[BATCH][48];
+        char ids[BATCH][64];
         struct hf_answer *answer;
         for (size_t k = 0; k < BATCH; k++) {
             news[k] = bench_job(ids[k], prefixes[what], i + k);

@@ -50,9 +50,14 @@ static int bench_rates(struct bench *bench)
         rc = show(bench, (struct figure){ "enqueue", rate, "ops/s", one.enqueue,
                                           "raw, one a transaction" });
     if (rc == 0)
-        rc = bench_enqueue(bench, 64, 1, &rate);
+        rc = bench_submit(bench, 64, &rate);
     if (rc == 0)
         rc = show(bench, (struct figure){ "enqueue, 64 callers", rate, "ops/s",
+                                          many.enqueue, "raw, 100 a transaction" });
+    if (rc == 0)
+        rc = bench_enqueue(bench, 64, 1, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "enqueue, 64 threads", rate, "ops/s",
                                           many.enqueue, "raw, 100 a transaction" });
     if (rc == 0)
         rc = bench_enqueue(bench, 1, 100, &rate);

@@ -66,6 +66,14 @@ static int finish(int rc, struct hf_answer *answer, struct hf_answer **ret_answe
     return rc;
 }
 
+int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err)
+{
+    int rc = check_batch(n, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = hf_new_check(&news[i], err);
+    return rc;
+}
+
 int hf_work_create(struct hf_store *store, const struct hf_caller *given,
                    const struct hf_new *news, size_t n, unsigned flags,
                    struct hf_answer **ret_answer, struct hf_err *err)
@@ -74,9 +82,7 @@ int hf_work_create(struct hf_store *store, const struct hf_caller *given,
     struct hf_answer *answer;
     int rc = complete(given, &who, err);
     if (rc == 0)
-        rc = check_batch(n, err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = hf_new_check(&news[i], err);
+        rc = hf_create_check(news, n, err);
     if (rc == 0)
         rc = begin(store, &answer, err);
     if (rc)
@@ -111,6 +117,14 @@ static int check_distinct(const struct hf_change *changes, size_t n, struct hf_e
     return 0;
 }
 
+int hf_changes_check(const struct hf_change *changes, size_t n, struct hf_err *err)
+{
+    int rc = check_batch(n, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = hf_change_check(&changes[i], err);
+    return rc ? rc : check_distinct(changes, n, err);
+}
+
 int hf_work_change(struct hf_store *store, const struct hf_caller *given,
                    const struct hf_change *changes, size_t n, unsigned flags,
                    struct hf_answer **ret_answer, struct hf_err *err)
@@ -119,11 +133,7 @@ int hf_work_change(struct hf_store *store, const struct hf_caller *given,
     struct hf_answer *answer;
     int rc = complete(given, &who, err);
     if (rc == 0)
-        rc = check_batch(n, err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = hf_change_check(&changes[i], err);
-    if (rc == 0)
-        rc = check_distinct(changes, n, err);
+        rc = hf_changes_check(changes, n, err);
     if (rc == 0)
         rc = begin(store, &answer, err);
     if (rc)
@@ -146,6 +156,13 @@ static int check_renew_all(const struct hf_renew_all *renew, struct hf_err *err)
     return rc;
 }
 
+int hf_renew_all_check(const struct hf_renew_all *wanted, struct hf_renew_all *ret_renew,
+                       struct hf_err *err)
+{
+    int rc = hf_sized_copy(wanted, sizeof *ret_renew, sizeof *ret_renew, ret_renew, err);
+    return rc ? rc : check_renew_all(ret_renew, err);
+}
+
 int hf_work_renew_all(struct hf_store *store, const struct hf_caller *given,
                       const struct hf_renew_all *wanted, struct hf_answer **ret_answer,
                       struct hf_err *err)
@@ -155,9 +172,7 @@ int hf_work_renew_all(struct hf_store *store, const struct hf_caller *given,
     struct hf_answer *answer;
     int rc = complete(given, &who, err);
     if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof renew, sizeof renew, &renew, err);
-    if (rc == 0)
-        rc = check_renew_all(&renew, err);
+        rc = hf_renew_all_check(wanted, &renew, err);
     if (rc == 0)
         rc = begin(store, &answer, err);
     if (rc)

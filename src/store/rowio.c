@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "core/fields.h"
+#include "core/retry.h"
 
 /* ---- reading ----------------------------------------------------------------------- */
 
@@ -71,6 +72,8 @@ int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
     for (size_t f = 0; f < INNER_COUNT; f++)
         put(call, i, 1 + READER_COLUMNS + f, inner_columns[f].text,
             (char *)&row + inner_columns[f].offset);
+    if (!row.w.retry_policy)
+        row.w.retry_policy = hf_retry_default_text;
     int rc = read_words(&row, err);
     if (rc == 0)
         *ret_row = row;
@@ -143,7 +146,8 @@ static void add_spec(struct hf_ops *ops, const struct hf_making *making)
     hf_ops_text(ops, w->correlation_id);
     hf_ops_text(ops, w->payload);
     hf_ops_text(ops, w->payload_ref);
-    hf_ops_text(ops, w->retry_policy);
+    /* The default is not written: it would be a third of the row. */
+    hf_ops_text(ops, w->retry_policy == hf_retry_default_text ? NULL : w->retry_policy);
     hf_ops_text(ops, w->status);
     hf_ops_text(ops, making->row->actor_kind);
     hf_ops_text(ops, making->row->actor);
