@@ -34,7 +34,7 @@ static void *make_jobs(void *arg)
 {
     struct making *m = arg;
     struct hf_new news[A_CALL];
-    char ids[A_CALL][48];
+    char ids[A_CALL][64];
     for (size_t i = 0; m->rc == 0 && i < m->count; i += m->a_call) {
         struct hf_answer *answer;
         for (size_t k = 0; k < m->a_call; k++)
