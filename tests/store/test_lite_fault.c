@@ -107,7 +107,35 @@ static void every_write_of_a_commit_can_fail(void **state)
         if (failed)
             assert_int_equal(rows, 1);
     }
+    assert_true(atomic_load(&faulty->fault.failed) >= 1); /* its frames go in one write */
+}
+
+/* More frames than are kept back go in several writes, each of which can fail. */
+static void every_write_of_a_large_commit_can_fail(void **state)
+{
+    struct faulty *faulty = *state;
+    char *text = malloc(40001);
+    assert_non_null(text);
+    memset(text, 'x', 40000);
+    text[40000] = 0;
+    for (int after = 0; after < 8; after++) {
+        struct kit_batch b;
+        kit_begin(&b);
+        for (int i = 0; i < 6; i++)
+            kit_put(&b, 100 * (after + 1) + i, text, 1);
+        fault_set(&faulty->fault, FAULT_WRITE, SQLITE_IOERR_WRITE, 1);
+        atomic_store(&faulty->fault.after[FAULT_WRITE], after);
+        int before = atomic_load(&faulty->fault.failed);
+        int64_t rows = kit_rows(faulty->kit.sql);
+        int rc = kit_run(faulty->kit.sql, &b, NULL);
+        faulty->kit.sql->methods->forget(faulty->kit.sql, &b.batch);
+        bool failed = atomic_load(&faulty->fault.failed) > before;
+        assert_int_equal(rc, failed ? HF_ESTOREIO : 0);
+        fault_heal(&faulty->fault);
+        assert_int_equal(kit_rows(faulty->kit.sql), failed ? rows : rows + 6);
+    }
     assert_true(atomic_load(&faulty->fault.failed) >= 3);
+    free(text);
 }
 
 struct told {
@@ -314,6 +342,7 @@ int main(void)
         CASE(a_commit_that_cannot_be_looked_at_is_uncertain),
         CASE(a_full_disk_is_certain_even_if_nothing_can_be_written),
         CASE(every_write_of_a_commit_can_fail),
+        CASE(every_write_of_a_large_commit_can_fail),
         CASE(a_failed_commit_is_the_answer_of_the_whole_group),
         PLAIN(damage_is_reported_as_damage),
         PLAIN(a_limit_on_file_sizes_is_a_full_disk_and_loses_nothing),
