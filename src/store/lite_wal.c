@@ -7,7 +7,9 @@
  * the kernel once instead of a dozen times.
  *
  * It rests on synchronous=FULL: without a sync in every commit, frames would be announced
- * before they are in the file. Anything but an append to what is kept writes that first. A
+ * before they are in the file. And on a disk that leaves the bytes beside a write alone when
+ * the power goes (SQLite's default assumption): for others SQLite fills the sector with frames
+ * of which the last part is written after the sync, so there nothing is kept. Anything but an append to what is kept writes that first. A
  * failed write drops it, as SQLite then drops the transaction, and is answered with the
  * write's own code: where the write failed, the frame that makes the commit is not there.
  */
@@ -21,6 +23,7 @@ struct wal_file {
     sqlite3_file base; /* first: what SQLite holds */
     sqlite3_int64 at;  /* where the kept bytes belong */
     int kept;
+    bool keeps;
     uint8_t *bytes;    /* WAL_KEPT_BYTES */
     sqlite3_file real; /* last: the other VFS's own, larger than this */
 };
@@ -68,7 +71,7 @@ static int wal_write(sqlite3_file *file, const void *from, int bytes, sqlite3_in
         if (rc != SQLITE_OK)
             return rc;
     }
-    if (bytes > WAL_KEPT_BYTES)
+    if (!wal->keeps || bytes > WAL_KEPT_BYTES)
         return wal->real.pMethods->xWrite(&wal->real, from, bytes, at);
     if (wal->kept == 0)
         wal->at = at;
@@ -157,10 +160,12 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     if (!wal->bytes)
         return SQLITE_NOMEM;
     int rc = real->xOpen(real, name, &wal->real, flags, ret_flags);
-    if (wal->real.pMethods)
-        wal->base.pMethods = &wal_methods; /* it will be closed */
-    else
+    if (!wal->real.pMethods) {
         sqlite3_free(wal->bytes);
+        return rc;
+    }
+    wal->base.pMethods = &wal_methods; /* it will be closed */
+    wal->keeps = wal_device(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
     return rc;
 }
 
