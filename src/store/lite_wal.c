@@ -9,9 +9,11 @@
  * It rests on synchronous=FULL: without a sync in every commit, frames would be announced
  * before they are in the file. And on a disk that leaves the bytes beside a write alone when
  * the power goes (SQLite's default assumption): for others SQLite fills the sector with frames
- * of which the last part is written after the sync, so there nothing is kept. Anything but an append to what is kept writes that first. A
- * failed write drops it, as SQLite then drops the transaction, and is answered with the
- * write's own code: where the write failed, the frame that makes the commit is not there.
+ * of which the last part is written after the sync, so there nothing is kept.
+ *
+ * Anything but an append to what is kept writes that first. A failed write drops it, as SQLite
+ * then drops the transaction, and is answered with the write's own code: where the write
+ * failed, the frame that makes the commit is not there.
  */
 #include <stddef.h>
 
