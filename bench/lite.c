@@ -137,7 +137,7 @@ static void *caller_main(void *arg)
 
 static void open_store(struct bench *bench)
 {
-    static const struct hf_migration first = { 1, "bench", SCHEMA };
+    static const struct hf_migration first = { 1, "bench", SCHEMA, NULL };
     struct lite_tables tables = { .texts = bench->texts,
                                   .text_count = 1 + HF_SQL_COUNT,
                                   .migrations = &first,

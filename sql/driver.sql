@@ -2,27 +2,32 @@
 -- found by name, so a test may put its own tables beside them.
 
 -- name: store_begin
+-- engine: lite
 -- Read at the start of every transaction.
 -- out: incarnation, commit_seq, lease_high_water
 SELECT incarnation, commit_seq, lease_high_water FROM hf_store WHERE id = 1
 
 -- name: store_end
+-- engine: lite
 -- The last statement of every transaction that changed something.
 -- in: $1 commit_seq, $2 lease_high_water
 UPDATE hf_store SET commit_seq = $1, lease_high_water = $2 WHERE id = 1
 
 -- name: store_last_id
+-- engine: lite
 -- What hf_next_id() goes on from: seq and event_id are numbers of one sequence.
 -- out: the largest of both
 SELECT max(coalesce((SELECT max(event_id) FROM work_event), 0),
            coalesce((SELECT max(seq) FROM work_spec), 0))
 
 -- name: store_row
+-- engine: lite
 -- out: store_id, incarnation, commit_seq, boot_id, time_ns, lease_offset_ms, lease_high_water
 SELECT store_id, incarnation, commit_seq, boot_id, time_ns, lease_offset_ms, lease_high_water
   FROM hf_store WHERE id = 1
 
 -- name: store_create
+-- engine: lite
 -- in: $1 store_id, $2 boot_id, $3 time_ns, $4 lease_offset_ms, $5 lease_high_water,
 --     $6 created_at
 INSERT INTO hf_store (id, store_id, incarnation, commit_seq, boot_id, time_ns,
@@ -30,6 +35,7 @@ INSERT INTO hf_store (id, store_id, incarnation, commit_seq, boot_id, time_ns,
 VALUES (1, $1, 1, 0, $2, $3, $4, $5, $6)
 
 -- name: store_clock
+-- engine: lite
 -- in: $1 boot_id, $2 time_ns, $3 lease_offset_ms, $4 lease_high_water
 UPDATE hf_store
    SET boot_id = $1, time_ns = $2, lease_offset_ms = $3, lease_high_water = $4
@@ -41,6 +47,7 @@ UPDATE hf_store
 UPDATE hf_store SET incarnation = $1 WHERE id = 1
 
 -- name: schema_objects
+-- engine: lite
 -- What stands in the file, whoever made it. SQLite's own tables do not count.
 -- out: objects, of which hf_schema
 SELECT count(*), coalesce(sum(type = 'table' AND name = 'hf_schema'), 0)

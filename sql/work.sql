@@ -52,7 +52,7 @@ SELECT {row}, s.request_hash FROM {row_from}
 -- in: $1 tenant, $2 waiting_ref, $3 waiting_kind or null; two rows tell that it is ambiguous
 SELECT {row} FROM {row_from}
  WHERE w.waiting_ref = $2 AND w.waiting_kind IS NOT NULL AND w.tenant = $1
-   AND ($3 IS NULL OR w.waiting_kind = $3) LIMIT 2
+   AND ($3::text IS NULL OR w.waiting_kind = $3) LIMIT 2
 
 -- Writing. A new unit is two rows; the second is made only if the first was. The first is
 -- also the unit's first event.
@@ -76,7 +76,7 @@ result, wake_at
 INSERT /*lite OR ROLLBACK*/ INTO work_spec (seq, {spec_columns})
 SELECT hf_next_id(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
        $17, $18
- WHERE $19 IS NULL
+ WHERE $19::text IS NULL
     OR NOT EXISTS (SELECT 1 FROM work_state d
                     WHERE d.dedup_key = $19 AND d.tenant = $2 AND d.finished_at IS NULL)
 ON CONFLICT DO NOTHING
@@ -90,6 +90,7 @@ SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
 
 -- name: work_insert_specs
 -- in: sets as of work_insert_spec, without dedup keys
+-- sets: text text text text text text bytea text text text text text text text text text text bigint text
 INSERT /*lite OR ROLLBACK*/ INTO work_spec (seq, {spec_columns})
 SELECT hf_next_id(), a.a1, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11,
        a.a12, a.a13, a.a14, a.a15, a.a16, a.a17, a.a18
@@ -98,6 +99,7 @@ ON CONFLICT DO NOTHING
 
 -- name: work_insert_states
 -- in: sets as of work_insert_state
+-- sets: text text text text text bigint bigint text text text text text text text text bigint bigint bigint bigint bigint text text bigint bigint text bigint
 INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns})
 SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11, a.a12, a.a13,
        a.a14, a.a15, a.a16, a.a17, a.a18, a.a19, a.a20, a.a21, a.a22, a.a23, a.a24, a.a25,
@@ -122,12 +124,17 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        wake_at = $45, revision = revision + 1
  WHERE seq = $1 AND revision = $2 AND lease_expires_at IS NOT DISTINCT FROM $3
 
+-- Rows are locked in the order of their keys, so that two batches never wait for each other.
+-- fragment: sets_in_order
+/*pg (SELECT * FROM*/ hf_args a /*pg ORDER BY a.a1) AS a*/
+
 -- name: work_settle
 -- Holders' close-outs without reading first, all sets in one statement. A row that does not
 -- match is told apart by the slow path.
 -- in: a1 work_id, a2 store, a3 fence, a4 nonce, a5 status, a6 status_reason, a7 error_class,
 --     a8 result, a9 settled_token, a10 actor_kind, a11 actor, a12 message, a13 note,
 --     a14 correlation_id
+-- sets: text bigint bigint text text text text text text text text text text text
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = a.a5, status_reason = a.a6, error_class = a.a7, result = a.a8,
        settled_token = a.a9, settled_verb = 'close_out', finished_at = hf_now(),
@@ -137,7 +144,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        lease_check_at = NULL, holder = NULL, event_type = 'close_out',
        actor_kind = a.a10, actor = a.a11, message = a.a12, note = a.a13,
        correlation_id = a.a14, revision = revision + 1
-  FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
+  FROM {sets_in_order} JOIN work_spec s ON s.work_id = a.a1
  WHERE work_state.seq = s.seq AND work_state.status = 'running'
    AND work_state.claim_group = a.a4 AND work_state.lease_fence = a.a3
    AND work_state.lease_store = a.a2 AND work_state.lease_store = hf_incarnation()
@@ -180,29 +187,39 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 
 -- name: work_renew
 -- in: $1 work_id, $2 store, $3 fence, $4 nonce, $5 ttl_ms or null
+-- sets: text bigint bigint text bigint
 UPDATE /*lite OR ROLLBACK*/ work_state
-   SET lease_expires_at = max(lease_expires_at,
-                              hf_lease_now() + coalesce($5, lease_ttl_ms))
- WHERE seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
-   AND status = 'running' AND claim_group = $4 AND lease_fence = $3 AND lease_store = $2
-   AND lease_store = hf_incarnation() AND lease_expires_at IS NOT NULL
+   SET lease_expires_at = /*lite max*//*pg greatest*/(lease_expires_at,
+           hf_lease_now() + coalesce(/*lite $5*//*pg a.a5*/, lease_ttl_ms))
+/*pg FROM {sets_in_order} JOIN work_spec s ON s.work_id = a.a1
+*/
+ WHERE /*lite seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
+   AND claim_group = $4 AND lease_fence = $3 AND lease_store = $2
+*//*pg work_state.seq = s.seq
+   AND claim_group = a.a4 AND lease_fence = a.a3 AND lease_store = a.a2
+*/ AND status = 'running' AND lease_store = hf_incarnation()
+   AND lease_expires_at IS NOT NULL
+
+-- fragment: owned
+owner = $1 AND status = 'running' AND lease_expires_at IS NOT NULL
+AND lease_store = hf_incarnation()
+AND ($2::text IS NULL OR owner_incarnation = $2)
+AND ($3::bigint IS NULL OR coalesce(active_at, started_at) >= $3)
 
 -- name: work_renew_all
--- in: $1 owner, $2 incarnation or null, $3 oldest activity or null
+-- A row that somebody has locked is left out, and waits for nobody.
+-- in: $1 owner, $2 incarnation or null, $3 oldest activity or null    out: seq
 UPDATE /*lite OR ROLLBACK*/ work_state
-   SET lease_expires_at = max(lease_expires_at, hf_lease_now() + lease_ttl_ms)
- WHERE owner = $1 AND status = 'running' AND lease_expires_at IS NOT NULL
-   AND lease_store = hf_incarnation()
-   AND ($2 IS NULL OR owner_incarnation = $2)
-   AND ($3 IS NULL OR coalesce(active_at, started_at) >= $3)
+   SET lease_expires_at = /*lite max*//*pg greatest*/(lease_expires_at,
+                                                      hf_lease_now() + lease_ttl_ms)
+ WHERE /*lite {owned}*//*pg seq IN (SELECT seq FROM work_state WHERE {owned}
+                                     ORDER BY seq FOR NO KEY UPDATE SKIP LOCKED)*/
+RETURNING seq
 
 -- name: work_owned
 -- in: $1 owner, $2 incarnation or null, $3 oldest activity or null
 SELECT {row} FROM {row_from}
- WHERE w.owner = $1 AND w.status = 'running' AND w.lease_expires_at IS NOT NULL
-   AND w.lease_store = hf_incarnation()
-   AND ($2 IS NULL OR w.owner_incarnation = $2)
-   AND ($3 IS NULL OR coalesce(w.active_at, w.started_at) >= $3)
+ WHERE {owned}
  ORDER BY w.seq
 
 -- Claiming. A claim's nonce marks the rows it took; they are read back by it.
@@ -231,7 +248,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 
 -- fragment: claim_timing
 q.seq,
-CASE WHEN $5 IS NOT NULL THEN $5
+CASE WHEN $5::bigint IS NOT NULL THEN $5
      WHEN EXISTS (SELECT 1 FROM work_policy) THEN
      coalesce((SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'kind:' || q.kind),
               (SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'source:' || q.source_system),
@@ -243,27 +260,35 @@ CASE WHEN EXISTS (SELECT 1 FROM work_policy) THEN
               (SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'default'), $12)
      ELSE $12 END AS grace_ms
 
+-- fragment: claim_pick
+SELECT {claim_timing}
+  FROM work_state q
+ WHERE q.status = 'queued' AND q.gate IS NULL AND q.queue = $1
+
+-- fragment: claim_order
+ORDER BY q.priority, q.fair_tag, q.seq LIMIT
+
 -- name: work_claim
 -- sizes: 1 10 100
 -- in: $1 queue, $2 owner, $3 incarnation, $4 nonce, $5 ttl_ms or null, $6 holder,
 --     $7 actor_kind, $8 actor, $9 the middle of the note, $10 correlation_id, $11 ttl_ms and
 --     $12 grace_ms where no policy is set
+/*pg WITH c AS MATERIALIZED ({claim_pick} {claim_order} {size} FOR UPDATE OF q SKIP LOCKED)*/
 {claim_set}
-  FROM (SELECT {claim_timing}
-          FROM work_state q
-         WHERE q.status = 'queued' AND q.gate IS NULL AND q.queue = $1
-         ORDER BY q.priority, q.fair_tag, q.seq LIMIT {size}) AS c
+  FROM /*lite ({claim_pick} {claim_order} {size}) AS*/ c
  WHERE work_state.seq = c.seq
+
+-- fragment: claim_kinds
+AND q.kind IN (SELECT /*lite value FROM json_each($13)*/
+                      /*pg jsonb_array_elements_text($13::jsonb)*/)
 
 -- name: work_claim_kinds
 -- sizes: 1 10 100
 -- in: as work_claim, $13 kinds as a JSON array
+/*pg WITH c AS MATERIALIZED (
+{claim_pick} {claim_kinds} {claim_order} {size} FOR UPDATE OF q SKIP LOCKED)*/
 {claim_set}
-  FROM (SELECT {claim_timing}
-          FROM work_state q
-         WHERE q.status = 'queued' AND q.gate IS NULL AND q.queue = $1
-           AND q.kind IN (SELECT value FROM json_each($13))
-         ORDER BY q.priority, q.fair_tag, q.seq LIMIT {size}) AS c
+  FROM /*lite ({claim_pick} {claim_kinds} {claim_order} {size}) AS*/ c
  WHERE work_state.seq = c.seq
 
 -- name: work_claimed
@@ -318,10 +343,7 @@ INSERT /*lite OR ROLLBACK*/ INTO work_event (event_id, seq, event_type, generati
 SELECT hf_next_id(), w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $4, $5, $6,
        hf_now()
   FROM work_state w
- WHERE w.owner = $1 AND w.status = 'running' AND w.lease_expires_at IS NOT NULL
-   AND w.lease_store = hf_incarnation()
-   AND ($2 IS NULL OR w.owner_incarnation = $2)
-   AND ($3 IS NULL OR coalesce(w.active_at, w.started_at) >= $3)
+ WHERE {owned}
    AND NOT EXISTS (SELECT 1 FROM work_event e
                     WHERE e.seq = w.seq AND e.event_type = 'lease_renewed'
                       AND e.created_at > hf_now() - w.lease_ttl_ms * 10 / 3)
@@ -349,9 +371,9 @@ SELECT event_id, work_id, event_type, from_status, to_status, generation, attemp
 SELECT {row} FROM {row_from}
  WHERE w.seq IN (
     SELECT seq FROM (SELECT seq FROM work_state WHERE lease_check_at <= hf_lease_now()
-                      ORDER BY lease_check_at LIMIT $1)
+                      ORDER BY lease_check_at LIMIT $1) AS lapsed
     UNION SELECT seq FROM (SELECT seq FROM work_state WHERE wake_at <= hf_now()
-                      ORDER BY wake_at LIMIT $1))
+                      ORDER BY wake_at LIMIT $1) AS due)
  ORDER BY w.seq LIMIT $1
 
 -- name: sweep_later
@@ -381,10 +403,15 @@ SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL),
 -- Reading many.
 
 -- fragment: list_where
-(w.seq > $1 AND ($2 IS NULL OR w.source_system = $2) AND ($3 IS NULL OR w.queue = $3)
- AND ($4 IS NULL OR w.kind = $4) AND ($5 IS NULL OR w.owner = $5)
- AND ($6 IS NULL OR w.waiting_ref = $6) AND ($7 IS NULL OR w.updated_at <= $7)
- AND ($8 = 0 OR w.lease_expires_at <= hf_lease_now()) AND ($9 IS NULL OR w.tenant = $9))
+(w.seq > $1 AND ($2::text IS NULL OR w.source_system = $2)
+ AND ($3::text IS NULL OR w.queue = $3) AND ($4::text IS NULL OR w.kind = $4)
+ AND ($5::text IS NULL OR w.owner = $5) AND ($6::text IS NULL OR w.waiting_ref = $6)
+ AND ($7::bigint IS NULL OR w.updated_at <= $7)
+ AND ($8::bigint = 0 OR w.lease_expires_at <= hf_lease_now())
+ AND ($9::text IS NULL OR w.tenant = $9))
+
+-- fragment: listed_statuses
+(SELECT /*lite value FROM json_each($11)*//*pg jsonb_array_elements_text($11::jsonb)*/)
 
 -- Every row that is not finished stands in one of the small indexes: claimable, gated,
 -- leased, waiting, or due for a retry. So none is needed for all of them, which every
@@ -403,7 +430,7 @@ SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL),
 --     $11 statuses as a JSON array or null
 SELECT {row} FROM {row_from}
  WHERE w.seq IN {open_rows} AND {list_where}
-   AND ($11 IS NULL OR w.status IN (SELECT value FROM json_each($11)))
+   AND ($11::text IS NULL OR w.status IN {listed_statuses})
  ORDER BY w.seq LIMIT $10
 
 -- name: work_list_finished
@@ -415,7 +442,7 @@ SELECT {row} FROM {row_from}
 -- name: work_list_any
 -- in: as work_list_open
 SELECT {row} FROM {row_from}
- WHERE {list_where} AND w.status IN (SELECT value FROM json_each($11))
+ WHERE {list_where} AND w.status IN {listed_statuses}
  ORDER BY w.seq LIMIT $10
 
 -- name: work_counts
@@ -426,21 +453,21 @@ SELECT status, source_system, count(*), count(gate),
        sum(CASE WHEN lease_expires_at > hf_lease_now()
                  AND 3 * (lease_expires_at - hf_lease_now()) < lease_ttl_ms
                 THEN 1 ELSE 0 END)
-  FROM work_state WHERE seq IN {open_rows} AND ($1 IS NULL OR tenant = $1)
+  FROM work_state WHERE seq IN {open_rows} AND ($1::text IS NULL OR tenant = $1)
  GROUP BY status, source_system
 
 -- name: work_ages
 -- in: $1 tenant, null for all
 -- out: oldest claimable due_at, oldest started_at, next wait deadline, next retry
 SELECT (SELECT min(due_at) FROM work_state
-         WHERE status = 'queued' AND gate IS NULL AND ($1 IS NULL OR tenant = $1)),
+         WHERE status = 'queued' AND gate IS NULL AND ($1::text IS NULL OR tenant = $1)),
        (SELECT min(started_at) FROM work_state
-         WHERE owner IS NOT NULL AND status = 'running' AND ($1 IS NULL OR tenant = $1)),
+         WHERE owner IS NOT NULL AND status = 'running' AND ($1::text IS NULL OR tenant = $1)),
        (SELECT min(deadline_at) FROM work_state
-         WHERE waiting_kind IS NOT NULL AND ($1 IS NULL OR tenant = $1)),
+         WHERE waiting_kind IS NOT NULL AND ($1::text IS NULL OR tenant = $1)),
        (SELECT min(next_retry_at) FROM work_state
          WHERE wake_at IS NOT NULL AND status = 'retry_scheduled'
-           AND ($1 IS NULL OR tenant = $1))
+           AND ($1::text IS NULL OR tenant = $1))
 
 -- Pruning: a row, its events and its request go together, in chunks.
 
@@ -507,7 +534,7 @@ LIMIT 100
 SELECT (SELECT count(*) FROM work_spec),
        (SELECT count(*) FROM work_spec) + (SELECT count(*) FROM work_event WHERE seq <> 0),
        (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
-           AND lease_expires_at <= hf_lease_now() AND disposition IS NOT 'owner_bound'),
+           AND lease_expires_at <= hf_lease_now() AND disposition IS DISTINCT FROM 'owner_bound'),
        (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
            AND lease_expires_at <= hf_lease_now() AND disposition = 'owner_bound')
 
@@ -529,7 +556,14 @@ SELECT {row} FROM {row_from} ORDER BY w.seq
 
 -- name: doctor_integrity
 -- out: what the engine's own check finds wrong
-SELECT integrity_check FROM pragma_integrity_check(100) WHERE integrity_check <> 'ok'
+/*lite SELECT integrity_check FROM pragma_integrity_check(100) WHERE integrity_check <> 'ok'*/
+/*pg SELECT 'index ' || c.relname || ' is not valid'
+       FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+      WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace*/
+
+-- name: store_lock
+-- Before a bump: who writes now ends first, and who comes later sees the new number.
+/*lite SELECT 1*//*pg LOCK TABLE work_state, session IN EXCLUSIVE MODE*/
 
 -- name: store_bump
 -- A new history by an operator's word.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turn sql/*.sql into the C tables of statements and migrations.
+"""Turn sql/*.sql into the C tables of statements and migrations, one table an engine.
 
 A statement file holds, for each statement:
 
@@ -7,22 +7,36 @@ A statement file holds, for each statement:
     -- in:   $1 queue, $2 owner          (for people)
     -- out:  seq, work_id                (for people)
     -- sizes: 1 8 64                     (optional: one variant a size, {size} in the text)
+    -- sets: text bigint bytea           (if it reads hf_args: the types of a1, a2, a3)
+    -- engine: pg                        (optional: only this engine has it)
     <one statement>
 
 `-- fragment: NAME` begins a text that others splice in as {NAME}. A comment of the form
 /*pg ...*/ is opened for PostgreSQL and stays a comment for SQLite; /*lite ...*/ the other
-way round. Parameters are $1..$n without gaps. Migrations are whole scripts, numbered
-NNNN_name.sql, with the same marks; {NAME} in them is replaced by the contents of the file
-given with --piece NAME=FILE.
+way round. Parameters are $1..$n without gaps; where PostgreSQL cannot tell a parameter's type
+from its place ($3 IS NULL), it is written $3::text, and SQLite sees $3.
 
-Nothing of this happens at run time.
+For PostgreSQL the rest is done here: the functions hf_now(), hf_lease_now() and
+hf_incarnation() are asked once a statement and not once a row; hf_args becomes unnest() of
+one array a column; and each statement that changes rows and returns none gets a second form
+that raises unless it changed as many as its last parameter says.
+
+Migrations are whole scripts, numbered NNNN_name.sql, with the same marks; {NAME} in them is
+replaced by the contents of the file given with --piece NAME=FILE. They are written in SQLite's
+words (INTEGER, TEXT, BLOB, STRICT; guards that SELECT RAISE) and translated for PostgreSQL by
+tools/sqlpg.py.
+
+Nothing of this happens at run time, but that @schema@ in a migration is replaced by the name
+of the schema it makes.
 """
 import argparse
 import pathlib
 import re
 import sys
 
-ENGINES = ("lite",)
+import sqlpg
+
+ENGINES = ("lite", "pg")
 
 
 def fail(message):
@@ -61,39 +75,79 @@ def parameters(text, where):
     return len(numbers)
 
 
+def header_line(body, key, pattern):
+    match = re.search(rf"^-- {key}: *({pattern}) *$", body, flags=re.M)
+    return match.group(1) if match else None
+
+
+class Statement:
+    """One statement, and its text for each engine; None where an engine has it not."""
+
+    def __init__(self, name, text, engine, sets):
+        self.name = name
+        self.text = text
+        self.engine = engine
+        self.sets = sets
+        self.fragments = {}
+
+    def opened(self, engine):
+        """Marks first, then fragments, so that a mark may hold a fragment with marks."""
+        parts = {name: for_engine(text, engine) for name, text in self.fragments.items()}
+        return splice(for_engine(self.text, engine), parts, self.name)
+
+    def lite(self):
+        if self.engine == "pg":
+            return None
+        return re.sub(r"(\$\d+)::[a-z]+(\[\])?", r"\1", self.opened("lite"))
+
+    def pg(self):
+        if self.engine == "lite":
+            return None
+        try:
+            return sqlpg.statement(self.opened("pg"), self.sets)
+        except sqlpg.Untranslatable as why:
+            fail(f"statement {self.name}: {why}")
+
+
 def read_statements(paths):
     fragments, statements = {}, []
     for path in paths:
         parts = re.split(r"^-- (name|fragment): *([a-z0-9_]+) *$", path.read_text(), flags=re.M)
         for kind, name, body in zip(parts[1::3], parts[2::3], parts[3::3]):
-            sizes = re.search(r"^-- sizes: *([0-9 ]+)$", body, flags=re.M)
+            sizes = header_line(body, "sizes", "[0-9 ]+")
+            sets = header_line(body, "sets", "[a-z ]+")
+            engine = header_line(body, "engine", "lite|pg")
             text = strip(body)
             if not text:
                 fail(f"{path.name}: {name} is empty")
             if kind == "fragment":
                 fragments[name] = text
-            elif sizes:
-                for size in sizes.group(1).split():
-                    statements.append((f"{name}_{size}", text.replace("{size}", size)))
-            else:
-                statements.append((name, text))
-    names = [name for name, _ in statements]
-    for name in names:
-        if names.count(name) > 1:
-            fail(f"statement {name} stands twice")
-    return [(name, splice(text, fragments, name)) for name, text in statements]
+                continue
+            for size in sizes.split() if sizes else [None]:
+                statements.append(Statement(
+                    f"{name}_{size}" if size else name,
+                    text.replace("{size}", size) if size else text,
+                    engine, sets.split() if sets else None))
+    names = [one.name for one in statements]
+    for one in statements:
+        if names.count(one.name) > 1:
+            fail(f"statement {one.name} stands twice")
+        one.fragments = fragments
+    return statements
 
 
-def c_string(text):
+def c_string(text, indent="        "):
+    if text is None:
+        return f"{indent}NULL"
     lines = []
     for line in text.splitlines():
         escaped = line.replace("\\", "\\\\").replace('"', '\\"')
-        lines.append(f'        "{escaped}\\n"')
-    return "\n".join(lines) if lines else '        ""'
+        lines.append(f'{indent}"{escaped}\\n"')
+    return "\n".join(lines) if lines else f'{indent}""'
 
 
 def header(statements):
-    ids = "\n".join(f"    HF_SQL_{name.upper()}," for name, _ in statements)
+    ids = "\n".join(f"    HF_SQL_{one.name.upper()}," for one in statements)
     return f"""/* Made by tools/sqlgen.py from sql/. */
 #ifndef HF_STORE_SQL_GEN_H
 #define HF_STORE_SQL_GEN_H
@@ -105,44 +159,79 @@ enum hf_sql_id {{
     HF_SQL_COUNT
 }};
 
+/* Of PostgreSQL. `guarded` has one parameter more, the number of rows it must change; NULL
+ * where there is no such form. `sets` is a letter for each column of hf_args: t, i or b. */
+struct hf_pg_text {{
+    const char *name;
+    const char *text; /* NULL: not of this engine */
+    const char *guarded;
+    const char *sets;
+    int params;
+    bool reads;
+}};
+
 struct hf_migration {{
     int version;
     const char *name;
     const char *lite;
+    const char *pg;
 }};
 
-extern const struct hf_sql_text hf_sql_lite[HF_SQL_COUNT];
+extern const struct hf_sql_text hf_sql_lite[HF_SQL_COUNT]; /* text NULL: as above */
+extern const struct hf_pg_text hf_sql_pg[HF_SQL_COUNT];
 extern const struct hf_migration hf_migrations[];
 extern const size_t hf_migration_count;
-extern const char hf_schema_lite[]; /* all of them, one after the other */
+/* All of them, one after the other. */
+extern const char hf_schema_lite[];
+extern const char hf_schema_pg[];
 
 #endif
 """
 
 
+def lite_table(statements):
+    out = ["const struct hf_sql_text hf_sql_lite[HF_SQL_COUNT] = {"]
+    for one in statements:
+        body = one.lite()
+        count = parameters(body, one.name) if body is not None else 0
+        out.append(f"    [HF_SQL_{one.name.upper()}] = {{\n        \"{one.name}\",\n"
+                   f"{c_string(body)},\n        {count}, -1}},")
+    return out + ["};", ""]
+
+
+def pg_table(statements):
+    out = ["const struct hf_pg_text hf_sql_pg[HF_SQL_COUNT] = {"]
+    for one in statements:
+        body = one.pg()
+        count = parameters(body, one.name) if body is not None else 0
+        guarded = sqlpg.guarded(body, count) if body is not None else None
+        sets = "".join({"text": "t", "bigint": "i", "bytea": "b"}[t] for t in one.sets or [])
+        sets = f'"{sets}"' if sets else "NULL"
+        reads = "true" if body is not None and sqlpg.reads(body) else "false"
+        out.append(f"    [HF_SQL_{one.name.upper()}] = {{\n        \"{one.name}\",\n"
+                   f"{c_string(body)},\n{c_string(guarded)},\n"
+                   f"        {sets}, {count}, {reads}}},")
+    return out + ["};", ""]
+
+
 def source(statements, migrations):
     out = ["/* Made by tools/sqlgen.py from sql/. */", '#include "store/sql_gen.h"', ""]
-    for engine in ENGINES:
-        out.append(f"const struct hf_sql_text hf_sql_{engine}[HF_SQL_COUNT] = {{")
-        for name, text in statements:
-            body = for_engine(text, engine)
-            count = parameters(body, name)
-            out.append(f"    [HF_SQL_{name.upper()}] = {{\n        \"{name}\",\n{c_string(body)},\n"
-                       f"        {count}, -1}},")
-        out.append("};")
-        out.append("")
+    out += lite_table(statements)
+    out += pg_table(statements)
     out.append("const struct hf_migration hf_migrations[] = {")
-    for version, name, text in migrations:
-        out.append(f"    {{{version}, \"{name}\",\n{c_string(for_engine(text, 'lite'))}}},")
+    for version, name, lite, pg in migrations:
+        out.append(f"    {{{version}, \"{name}\",\n{c_string(lite)},\n{c_string(pg)}}},")
     out.append("};")
     out.append("const size_t hf_migration_count = sizeof(hf_migrations) / sizeof(hf_migrations[0]);")
-    whole = "\n".join(for_engine(text, "lite") for _, _, text in migrations)
-    out.append(f"const char hf_schema_lite[] =\n{c_string(whole)};")
+    for engine, column in (("lite", 2), ("pg", 3)):
+        whole = "\n".join(one[column] for one in migrations)
+        out.append(f"const char hf_schema_{engine}[] =\n{c_string(whole)};")
     return "\n".join(out) + "\n"
 
 
 def read_migrations(paths, pieces):
     result = []
+    tables = set()
     for path in sorted(paths):
         match = re.fullmatch(r"(\d{4})_([a-z0-9_]+)\.sql", path.name)
         if not match:
@@ -153,9 +242,16 @@ def read_migrations(paths, pieces):
         left = re.search(r"\{[a-z_]+\}", text)
         if left:
             fail(f"{path.name}: no piece for {left.group(0)}")
-        lines = [line for line in text.splitlines() if not line.startswith("--")]
-        result.append((int(match.group(1)), match.group(2), "\n".join(lines)))
-    versions = [version for version, _, _ in result]
+        text = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+        lite = for_engine(text, "lite")
+        opened = for_engine(text, "pg")
+        tables |= sqlpg.tables(opened)
+        try:
+            pg = sqlpg.migration(opened, tables)
+        except sqlpg.Untranslatable as why:
+            fail(f"{path.name}: {why}")
+        result.append((int(match.group(1)), match.group(2), lite, pg))
+    versions = [version for version, _, _, _ in result]
     if versions != list(range(1, len(versions) + 1)):
         fail(f"migrations must be numbered 1..n, found {versions}")
     return result

@@ -19,9 +19,11 @@ struct hf_store_options {
     bool must_exist;  /* refuse to create the store */
     bool no_migrate;  /* refuse to change the schema */
     hf_ms busy_ms;    /* wait for a turn to write; 0: the limit's value */
+    bool migrate;     /* bring an older schema up to date where opening alone does not */
 };
 
-/* Open "PATH", "sqlite:PATH" or "sqlite::memory:". `options` may be NULL. Each opened handle
+/* Open "PATH", "sqlite:PATH", "sqlite::memory:" or "postgres://…" (what libpq takes, and
+ * `schema`, `pooler` and `listen_url`: docs/fleet.md). `options` may be NULL. Each opened handle
  * is an owner incarnation of its own (hf_store_incarnation). */
 HF_API HF_MUST_USE int hf_store_open(const char *url,
                                      const struct hf_store_options *options,

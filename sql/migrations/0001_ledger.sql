@@ -9,6 +9,39 @@
 -- event_id are numbers of one sequence. Readers use the views runtime_work and
 -- runtime_work_event. docs/internals/store.md has the measurements behind this shape.
 
+/*pg
+-- One sequence for units and events: a unit's key is the id of its first event.
+CREATE SEQUENCE hf_ids;
+CREATE FUNCTION hf_next_id() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+SELECT nextval('@schema@.hf_ids') $$;
+
+-- The clocks are the server's. They stand still in a transaction; a test's handle sets them.
+CREATE FUNCTION hf_now() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
+SELECT coalesce(nullif(current_setting('holdfast.now', true), '')::bigint,
+                floor(date_part('epoch', transaction_timestamp()) * 1000)::bigint) $$;
+CREATE FUNCTION hf_lease_now() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
+SELECT coalesce(nullif(current_setting('holdfast.lease_now', true), '')::bigint,
+                floor(date_part('epoch', transaction_timestamp()) * 1000)::bigint) $$;
+
+-- Which branch of its history this server writes; an error on a standby.
+CREATE FUNCTION hf_timeline() RETURNS bigint LANGUAGE sql STABLE AS $$
+SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint $$;
+
+-- Raises, so that a batch with an unmet expectation is no transaction.
+CREATE FUNCTION hf_expect(met bigint, wanted bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    IF met = wanted THEN RETURN met; END IF;
+    RAISE EXCEPTION USING ERRCODE = 'HF001', MESSAGE = 'met ' || met || ' rows, not ' || wanted;
+END $$;
+
+-- Raises: a failover or a restore has begun another history, and the incarnation must rise
+-- before anything else is written.
+CREATE FUNCTION hf_new_history() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'HF003', MESSAGE = 'the server began another history';
+END $$;
+*/
+
 CREATE TABLE hf_schema (
     version    INTEGER PRIMARY KEY,
     name       TEXT NOT NULL,
@@ -20,13 +53,24 @@ CREATE TABLE hf_store (
     id               INTEGER PRIMARY KEY CHECK (id = 1),
     store_id         TEXT NOT NULL,
     incarnation      INTEGER NOT NULL,
+/*lite
     commit_seq       INTEGER NOT NULL,
     boot_id          TEXT NOT NULL,
     time_ns          TEXT NOT NULL,
     lease_offset_ms  INTEGER NOT NULL,
     lease_high_water INTEGER NOT NULL,
+*//*pg
+    system_id        TEXT NOT NULL,
+    timeline         INTEGER NOT NULL,
+    lease_offset_ms  INTEGER NOT NULL,
+*/
     created_at       INTEGER NOT NULL
 ) STRICT;
+
+/*pg
+CREATE FUNCTION hf_incarnation() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC SELECT incarnation FROM hf_store WHERE id = 1; END;
+*/
 
 -- What happened to the store as a whole: bumps, and later amnesties and failovers.
 CREATE TABLE hf_store_log (
@@ -37,7 +81,7 @@ CREATE TABLE hf_store_log (
 ) STRICT;
 
 CREATE TABLE work_spec (
-    seq             INTEGER PRIMARY KEY,
+    seq             /*lite INTEGER*//*pg bigint*/ PRIMARY KEY,
     work_id         TEXT NOT NULL,
     tenant          TEXT NOT NULL DEFAULT '',
     source_system   TEXT NOT NULL,
@@ -56,6 +100,9 @@ CREATE TABLE work_spec (
     actor           TEXT NOT NULL,
     note            TEXT,
     created_at      INTEGER NOT NULL,
+/*pg
+    xid             xid8 NOT NULL DEFAULT pg_current_xact_id(),
+*/
     CHECK (first_status = 'queued' OR first_status = 'waiting_external'
            OR first_status = 'done'),
     CHECK (source_system <> 'scheduler' OR source_run_id <> ''),
@@ -69,7 +116,7 @@ CREATE UNIQUE INDEX work_spec_idempotency
 CREATE INDEX work_spec_parent ON work_spec (parent_work_id) WHERE parent_work_id IS NOT NULL;
 
 CREATE TABLE work_state (
-    seq               INTEGER PRIMARY KEY,
+    seq               /*lite INTEGER*//*pg bigint*/ PRIMARY KEY,
     revision          INTEGER NOT NULL DEFAULT 1,
     tenant            TEXT NOT NULL DEFAULT '',
     source_system     TEXT NOT NULL,
@@ -169,7 +216,7 @@ CREATE INDEX work_waiting ON work_state (waiting_ref) WHERE waiting_kind IS NOT 
 -- event stays (work_event_newest, work_spec_newest; prune leaves a mark, seq 0, in its place).
 -- AUTOINCREMENT would promise the same for one more page in every transaction.
 CREATE TABLE work_event (
-    event_id       INTEGER PRIMARY KEY,
+    event_id       /*lite INTEGER PRIMARY KEY*//*pg bigint PRIMARY KEY*/,
     seq            INTEGER NOT NULL,
     event_type     TEXT NOT NULL,
     from_status    TEXT,
@@ -183,6 +230,9 @@ CREATE TABLE work_event (
     payload        TEXT,
     correlation_id TEXT,
     created_at     INTEGER NOT NULL
+/*pg
+  , xid            xid8 NOT NULL DEFAULT pg_current_xact_id()
+*/
 ) STRICT;
 CREATE INDEX work_event_trail ON work_event (seq);
 
@@ -198,6 +248,7 @@ BEGIN
      );
 END;
 
+/*lite
 CREATE TRIGGER work_moved
 AFTER UPDATE OF status, status_reason, error_class, result, finished_at, failures,
                 attempt_count, generation, lease_fence ON work_state
@@ -223,6 +274,40 @@ BEGIN
            NEW.updated_at
      WHERE NEW.status <> OLD.status;
 END;
+*/
+/*pg
+-- The law stands in the triggers' conditions, which cost no call; only an event does.
+CREATE FUNCTION work_refused() RETURNS trigger LANGUAGE plpgsql AS $guard$
+BEGIN
+    RAISE EXCEPTION USING MESSAGE = TG_ARGV[0], ERRCODE = 'HF002';
+END $guard$;
+CREATE TRIGGER work_fence AFTER UPDATE OF lease_fence ON work_state FOR EACH ROW
+    WHEN (NEW.lease_fence < OLD.lease_fence)
+    EXECUTE FUNCTION work_refused('holdfast: a fence never falls');
+CREATE TRIGGER work_finished
+    AFTER UPDATE OF status_reason, error_class, result, finished_at, failures, attempt_count,
+                    generation, lease_fence ON work_state FOR EACH ROW
+    WHEN (NEW.status = OLD.status AND OLD.finished_at IS NOT NULL)
+    EXECUTE FUNCTION work_refused('holdfast: a finished row changes only by a requeue');
+CREATE TRIGGER work_law AFTER UPDATE OF status ON work_state FOR EACH ROW
+    WHEN (NEW.status <> OLD.status AND NOT (
+{law}
+    )) EXECUTE FUNCTION work_refused('holdfast: illegal transition');
+CREATE FUNCTION work_moved() RETURNS trigger LANGUAGE plpgsql AS $guard$
+BEGIN
+    INSERT INTO @schema@.work_event (event_id, seq, event_type, from_status, to_status,
+                                     generation, attempt, fence, actor_kind, actor, message,
+                                     payload, correlation_id, created_at)
+    VALUES (nextval('@schema@.hf_ids'), NEW.seq, coalesce(NEW.event_type, 'transition'),
+            OLD.status, NEW.status, NEW.generation, NEW.attempt_count, NEW.lease_fence,
+            coalesce(NEW.actor_kind, 'system'), coalesce(NEW.actor, 'sql'), NEW.message,
+            NEW.note, NEW.correlation_id, NEW.updated_at);
+    RETURN NULL;
+END $guard$;
+CREATE TRIGGER work_moved AFTER UPDATE OF status ON work_state FOR EACH ROW
+    WHEN (NEW.status <> OLD.status) EXECUTE FUNCTION work_moved();
+*/
+
 
 -- The other guards against plain SQL.
 CREATE TRIGGER work_state_identity
@@ -255,11 +340,13 @@ BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: a row goes as a whole; use prune');
 END;
 
+/*lite
 CREATE TRIGGER work_spec_newest BEFORE DELETE ON work_spec
 WHEN OLD.seq > (SELECT coalesce(max(event_id), 0) FROM work_event)
 BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: the newest event stays, so that no id is used twice');
 END;
+*/
 
 CREATE TRIGGER work_event_frozen BEFORE UPDATE ON work_event
 BEGIN
@@ -272,11 +359,13 @@ BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: events go only with finished work');
 END;
 
+/*lite
 CREATE TRIGGER work_event_newest BEFORE DELETE ON work_event
 WHEN OLD.event_id = (SELECT max(event_id) FROM work_event)
 BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: the newest event stays, so that no id is used twice');
 END;
+*/
 
 CREATE TABLE work_policy (
     scope            TEXT PRIMARY KEY,

@@ -68,9 +68,16 @@ static int default_path(struct cli *cli, char **ret_path)
         "no store is named: give --db PATH or set HOLDFAST_DB (HOME is not set)");
 }
 
-/* The file behind a URL, or NULL for one in memory. */
+static bool is_postgres(const char *url)
+{
+    return strncmp(url, "postgres://", 11) == 0 || strncmp(url, "postgresql://", 13) == 0;
+}
+
+/* The file behind a URL, or NULL for one in memory or on a server. */
 static const char *file_of(const char *url)
 {
+    if (is_postgres(url))
+        return NULL;
     const char *path = strncmp(url, "sqlite:", 7) == 0 ? url + 7 : url;
     return strcmp(path, ":memory:") == 0 ? NULL : path;
 }
@@ -78,15 +85,12 @@ static const char *file_of(const char *url)
 static int check_url(struct cli *cli, const char *url)
 {
     struct stat at;
-    if (strncasecmp(url, "postgres://", 11) == 0 ||
-        strncasecmp(url, "postgresql://", 13) == 0)
-        return hf_fail(&cli->err, HF_EINVAL, "--db",
-                       "--db: PostgreSQL is not built into this version; give a path, "
-                       "sqlite:PATH or sqlite::memory:");
+    if (is_postgres(url))
+        return 0;
     if (strstr(url, "://"))
         return hf_fail(&cli->err, HF_EINVAL, "--db",
-                       "--db: \"%.60s\" is no store; give a path, sqlite:PATH or "
-                       "sqlite::memory:",
+                       "--db: \"%.60s\" is no store; give a path, sqlite:PATH, "
+                       "sqlite::memory: or postgres://...",
                        url);
     const char *path = file_of(url);
     if (path && !*path)
@@ -145,7 +149,8 @@ int cli_open_store(struct cli *cli)
     if (absent && must_exist)
         cli->action = "check --db and HOLDFAST_DB; `holdfast work create` makes a store";
     struct hf_store_options options = { .size = sizeof(options),
-                                        .must_exist = must_exist };
+                                        .must_exist = must_exist,
+                                        .migrate = cli->command->run == cmd_migrate };
     rc = hf_store_open(url, &options, &cli->store, &cli->err);
     if (rc == 0)
         cli->action = NULL;

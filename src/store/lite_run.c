@@ -6,37 +6,11 @@
 #include <string.h>
 
 #include "store/lite.h"
-
-struct lite_results {
-    struct hf_arena arena;
-};
+#include "store/results.h"
 
 void lite_forget(struct hf_sql *sql, struct hf_batch *batch)
 {
-    (void)sql;
-    struct lite_results *results = batch->results;
-    if (!results)
-        return;
-    for (size_t i = 0; i < batch->call_count; i++) {
-        batch->calls[i].out = NULL;
-        batch->calls[i].out_count = 0;
-    }
-    batch->results = NULL;
-    hf_arena_fini(&results->arena);
-    batch->alloc->free(batch->alloc->user, results);
-}
-
-static struct hf_arena *results_of(struct hf_batch *batch)
-{
-    struct lite_results *results = batch->results;
-    if (!results) {
-        results = batch->alloc->realloc(batch->alloc->user, NULL, sizeof(*results));
-        if (!results)
-            return NULL;
-        hf_arena_init(&results->arena, batch->alloc);
-        batch->results = results;
-    }
-    return &results->arena;
+    hf_results_forget(sql, batch);
 }
 
 static int bind(sqlite3_stmt *st, int slot, const struct hf_val *val)
@@ -116,7 +90,7 @@ static int grow_out(struct hf_call *call, struct hf_arena *arena)
 
 static int read_row(sqlite3_stmt *st, struct hf_batch *batch, struct hf_call *call)
 {
-    struct hf_arena *arena = results_of(batch);
+    struct hf_arena *arena = hf_results_of(batch);
     if (!arena)
         return HF_ENOMEM;
     call->out_width = (size_t)sqlite3_column_count(st);

@@ -71,14 +71,19 @@ static int check_engine(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
-static bool as_applied(const struct hf_migration *step, const char *checksum)
+static bool has_checksum(const char *text, const char *checksum)
 {
     uint8_t digest[HF_DIGEST_BYTES];
     char hex[2 * HF_DIGEST_BYTES + 1];
-    if (hf_sha256(step->lite, strlen(step->lite), digest))
+    if (hf_sha256(text, strlen(text), digest))
         return false;
     hf_hex(digest, sizeof digest, hex);
     return hf_same(hex, checksum);
+}
+
+static bool as_applied(const struct hf_migration *step, const char *checksum)
+{
+    return has_checksum(step->lite, checksum) || has_checksum(step->pg, checksum);
 }
 
 static int check_schema(struct finder *finder, struct hf_err *err)

@@ -49,13 +49,14 @@ static int sql_bump(struct hf_store *base, int64_t *ret_incarnation, struct hf_e
 {
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&ops, HF_SQL_STORE_BUMP, 1);
+    hf_ops_call(&ops, HF_SQL_STORE_LOCK, HF_ANY_COUNT);
+    size_t bump = hf_ops_call(&ops, HF_SQL_STORE_BUMP, 1);
     hf_ops_call(&ops, HF_SQL_STORE_LOG, 1);
     hf_ops_text(&ops, "bump");
     hf_ops_null(&ops);
     int rc = hf_ops_write(&ops, err);
     if (rc == 0)
-        *ret_incarnation = hf_cell_i64(hf_ops_result(&ops, 0), 0, 0);
+        *ret_incarnation = hf_cell_i64(hf_ops_result(&ops, bump), 0, 0);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -195,7 +196,13 @@ int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
 
 /* ---- opening by address ------------------------------------------------------------ */
 
-/* "PATH", "sqlite:PATH", "sqlite::memory:"; other schemes are named and refused. */
+static bool is_postgres(const char *url)
+{
+    return url &&
+           (hf_starts_with(url, "postgres://") || hf_starts_with(url, "postgresql://"));
+}
+
+/* "PATH", "sqlite:PATH", "sqlite::memory:". */
 static int path_of(const char *url, const char **ret_path, struct hf_err *err)
 {
     static const char scheme[] = "sqlite:";
@@ -209,9 +216,6 @@ static int path_of(const char *url, const char **ret_path, struct hf_err *err)
         *ret_path = url + sizeof scheme - 1;
         return **ret_path ? 0 : hf_fail(err, HF_EINVAL, "db", "db must name a file");
     }
-    if (hf_starts_with(url, "postgres:") || hf_starts_with(url, "postgresql:"))
-        return hf_fail(err, HF_EINVAL, "db",
-                       "this version has no PostgreSQL driver; give the path of a file");
     *ret_path = url;
     return 0;
 }
@@ -239,12 +243,17 @@ int hf_store_open(const char *url, const struct hf_store_options *options,
         .must_exist = use.must_exist,
         .no_migrate = use.no_migrate,
         .busy_ms = use.busy_ms,
+        .migrate = use.migrate,
     };
     const char *path = NULL;
     struct hf_sql *sql = NULL;
-    rc = path_of(url, &path, &why);
-    if (rc == 0)
-        rc = hf_sqlite_open(path, &driver, &sql, &why);
+    if (is_postgres(url)) {
+        rc = hf_postgres_open(url, &driver, &sql, &why);
+    } else {
+        rc = path_of(url, &path, &why);
+        if (rc == 0)
+            rc = hf_sqlite_open(path, &driver, &sql, &why);
+    }
     if (rc == 0) {
         rc = hf_sql_store_new(sql, &use, ret_store, &why);
         if (rc)

@@ -147,8 +147,10 @@ class Usage(Case):
         self.assertEqual(self.rows(), 0)
 
     def test_stores_that_are_none(self):
-        self.assertIn("not built", self.usage("--db", "postgres://h/db", "work", "list"))
-        self.assertIn("not built", self.usage("--db", "postgresql://h/db", "work", "list"))
+        self.assertIn("schema", self.refused(2, "invalid_argument", "--db",
+                                             "postgres://h/db?schema=A", "work", "list"))
+        self.assertIn("pooler", self.refused(2, "invalid_argument", "--db",
+                                             "postgresql://h/db?pooler=x", "work", "list"))
         self.usage("--db", "mysql://h/db", "work", "list")
         self.usage("--db", "", "work", "list")
         self.assertIn("folder", self.usage("--db", self.folder, "work", "list"))

@@ -76,10 +76,10 @@ static const struct hf_sql_text kit_texts[KIT_OWN] = {
     " SELECT RAISE(ABORT, 'holdfast: n must not be negative'); END;"
 
 static const struct hf_migration kit_migrations[] = {
-    { 1, "first", KIT_SCHEMA },
-    { 2, "second", "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT;" },
-    { 3, "third", "CREATE TABLE broken (id INTEGER; " },
-    { 4, "fourth", "CREATE TABLE never (id INTEGER PRIMARY KEY) STRICT;" },
+    { 1, "first", KIT_SCHEMA, NULL },
+    { 2, "second", "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT;", NULL },
+    { 3, "third", "CREATE TABLE broken (id INTEGER; ", NULL },
+    { 4, "fourth", "CREATE TABLE never (id INTEGER PRIMARY KEY) STRICT;", NULL },
 };
 
 struct kit {

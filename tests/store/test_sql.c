@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "store/lite.h"
+#include "store/pg.h"
 #include "store/sql_gen.h"
+#include "support/pg.h"
 
 static struct hf_sql *open_memory(void)
 {
@@ -26,6 +28,8 @@ static void sql_prepares_everywhere(void **state)
     for (size_t i = 0; i < HF_SQL_COUNT; i++) {
         const struct hf_sql_text *one = &hf_sql_lite[i];
         sqlite3_stmt *statement = NULL;
+        if (!one->text)
+            continue; /* of the other engine */
         if (sqlite3_prepare_v2(db, one->text, -1, &statement, NULL) != SQLITE_OK)
             fail_msg("%s: %s", one->name, sqlite3_errmsg(db));
         if (sqlite3_bind_parameter_count(statement) != one->params)
@@ -37,6 +41,71 @@ static void sql_prepares_everywhere(void **state)
         assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
     }
     sql->methods->close(sql);
+}
+
+/* How many columns a statement gives on SQLite, or -1 where it has none there. */
+static int lite_columns(sqlite3 *db, size_t i)
+{
+    sqlite3_stmt *statement = NULL;
+    if (!hf_sql_lite[i].text)
+        return -1;
+    assert_int_equal(sqlite3_prepare_v2(db, hf_sql_lite[i].text, -1, &statement, NULL),
+                     SQLITE_OK);
+    int columns = sqlite3_column_count(statement);
+    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+    return columns;
+}
+
+static void prepares(PGconn *db, const struct hf_pg_text *one, const char *text,
+                     int params, int columns)
+{
+    PGresult *made = PQprepare(db, "", text, 0, NULL);
+    if (PQresultStatus(made) != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", one->name, PQerrorMessage(db));
+    PGresult *told = PQdescribePrepared(db, "");
+    if (PQnparams(told) != params)
+        fail_msg("%s has %d parameters, the table says %d", one->name, PQnparams(told),
+                 params);
+    if (columns >= 0 && PQnfields(told) != columns)
+        fail_msg("%s gives %d columns, and %d on SQLite", one->name, PQnfields(told),
+                 columns);
+    PQclear(told);
+    PQclear(made);
+}
+
+static void sql_prepares_on_postgres_as_on_sqlite(void **state)
+{
+    struct pg_server *server = *state;
+    struct hf_sql_options options = { .size = sizeof(options), .inline_mode = true };
+    struct hf_sql *sql = NULL, *lite = open_memory();
+    assert_int_equal(hf_postgres_open(server->url, &options, &sql, NULL), 0);
+    PGconn *db = pg_of(sql)->pool.free->db;
+    for (size_t i = 0; i < HF_SQL_COUNT; i++) {
+        const struct hf_pg_text *one = &hf_sql_pg[i];
+        /* What another text goes into is no statement yet. */
+        if (!one->text || strchr(one->text, '@') || strstr(one->text, "LOCK TABLE"))
+            continue;
+        int columns = lite_columns(lite_of(lite)->writer.db, i);
+        prepares(db, one, one->text, one->params, one->sets ? -1 : columns);
+        if (one->guarded)
+            prepares(db, one, one->guarded, one->params + 1, 1);
+    }
+    lite->methods->close(lite);
+    sql->methods->close(sql);
+}
+
+static int start(void **state)
+{
+    static struct pg_server server;
+    pg_server_start(&server);
+    *state = &server;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    pg_server_stop(*state);
+    return 0;
 }
 
 /* Rule 9: a parameter for a batch's size would make PostgreSQL plan for a tenth of the
@@ -92,8 +161,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sql_prepares_everywhere),
+        cmocka_unit_test(sql_prepares_on_postgres_as_on_sqlite),
         cmocka_unit_test(literal_batch_sizes),
         cmocka_unit_test(the_feed_walks_indexes),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, start, stop);
 }

@@ -138,6 +138,7 @@ struct hf_sql_options {
     bool must_exist; /* refuse to create the store */
     bool no_migrate; /* refuse to change the schema */
     hf_ms busy_ms;   /* wait for a turn; 0: HF_MAX_STORE_WAIT_MS */
+    bool migrate;    /* bring an older schema up to date where opening alone does not */
 };
 
 /* A generated statement or migration. */
@@ -153,6 +154,15 @@ struct hf_sql_text {
 HF_API HF_MUST_USE int hf_sqlite_open(const char *path,
                                       const struct hf_sql_options *options,
                                       struct hf_sql **ret_sql, struct hf_err *err);
+
+/* PostgreSQL 14 or newer. `url` is postgres:// or postgresql:// with what libpq takes, and
+ * three parameters of our own: `schema` (default holdfast), `pooler` (none, session,
+ * transaction), `listen_url` (a way around the pooler for wake-ups). An empty schema is filled;
+ * an older one is brought up to date only with `migrate`. The server's clock decides, unless
+ * a clock is injected. The handle does not survive a fork. */
+HF_API HF_MUST_USE int hf_postgres_open(const char *url,
+                                        const struct hf_sql_options *options,
+                                        struct hf_sql **ret_sql, struct hf_err *err);
 
 #ifdef __cplusplus
 }

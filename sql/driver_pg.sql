@@ -1,0 +1,137 @@
+-- The PostgreSQL driver's own statements.
+
+-- name: pg_begin
+-- The first statement of every transaction that writes. The transaction's id comes back at
+-- once, so that the outcome can be asked for when the last answer is lost.
+-- engine: pg
+-- out: xid, now, lease_now, incarnation, 1
+SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
+       CASE WHEN s.timeline = hf_timeline() THEN 1 ELSE hf_new_history() END
+  FROM hf_store s WHERE s.id = 1
+
+-- name: pg_begin_pooled
+-- Behind a pooler another server may answer from one transaction to the next.
+-- engine: pg
+-- out: as pg_begin
+SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
+       CASE WHEN s.timeline = hf_timeline()
+             AND s.system_id = (SELECT c.system_identifier::text FROM pg_control_system() c)
+            THEN 1 ELSE hf_new_history() END
+  FROM hf_store s WHERE s.id = 1
+
+-- name: pg_look
+-- The first statement of every transaction that reads.
+-- engine: pg
+-- out: now, lease_now, incarnation
+SELECT hf_now(), hf_lease_now(), s.incarnation FROM hf_store s WHERE s.id = 1
+
+-- name: pg_backend
+-- engine: pg
+-- out: the process that answers
+SELECT pg_backend_pid()
+
+-- name: pg_settings
+-- What a connection behind a pooler cannot keep from one transaction to the next.
+-- engine: pg
+-- in: $1 search_path, $2 statement_timeout, $3 lock_timeout
+SELECT set_config('search_path', $1, true), set_config('statement_timeout', $2, true),
+       set_config('lock_timeout', $3, true)
+
+-- name: pg_session
+-- The same for a connection of our own, for as long as it lasts.
+-- engine: pg
+-- in: $1 search_path, $2 statement_timeout, $3 lock_timeout, $4 idle timeout
+SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2, false),
+       set_config('lock_timeout', $3, false),
+       set_config('idle_in_transaction_session_timeout', $4, false)
+
+-- name: pg_clock
+-- An injected clock.
+-- engine: pg
+-- in: $1 now, $2 lease_now
+SELECT set_config('holdfast.now', $1, true), set_config('holdfast.lease_now', $2, true)
+
+-- name: pg_outcome
+-- engine: pg
+-- in: $1 xid    out: committed, aborted, in progress, or null when it is too long ago
+SELECT pg_xact_status($1::xid8)
+
+-- name: pg_identity
+-- Who this server is, what we may do, and what stands in the schema. Asked before the
+-- schema's own functions can be.
+-- engine: pg
+-- in: $1 schema    out: system_id, is a standby, server version, schema exists, objects in
+-- it, of which hf_schema, may create in it, may create schemas here, max connections
+SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recovery(),
+       current_setting('server_version_num')::bigint, n.oid IS NOT NULL,
+       (SELECT count(*) FROM pg_class c WHERE c.relnamespace = n.oid),
+       (SELECT count(*) FROM pg_class c WHERE c.relnamespace = n.oid
+           AND c.relname = 'hf_schema' AND c.relkind = 'r'),
+       coalesce(has_schema_privilege(n.oid, 'CREATE'), false),
+       has_database_privilege(current_database(), 'CREATE'),
+       current_setting('max_connections')::bigint
+  FROM (SELECT 1) AS one LEFT JOIN pg_namespace n ON n.nspname = $1
+
+-- name: pg_privileges
+-- engine: pg
+-- in: $1 schema    out: what is missing
+SELECT 'USAGE on schema ' || $1::text
+ WHERE NOT has_schema_privilege($1::text, 'USAGE')
+UNION ALL
+SELECT CASE c.relkind WHEN 'S' THEN 'USAGE on sequence ' || c.relname
+                      ELSE p.privilege || ' on table ' || c.relname END
+  FROM pg_class c
+  JOIN (VALUES ('r', 'SELECT'), ('r', 'INSERT'), ('r', 'UPDATE'), ('r', 'DELETE'),
+               ('S', 'USAGE')) AS p(kind, privilege) ON p.kind = c.relkind::text
+ WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = $1)
+   AND NOT (c.relname IN ('work_spec', 'work_event') AND p.privilege = 'UPDATE')
+   AND NOT (c.relname IN ('hf_store', 'hf_store_log') AND p.privilege = 'DELETE')
+   AND NOT (c.relname LIKE 'hf\_schema%' AND p.privilege <> 'SELECT')
+   AND NOT CASE c.relkind WHEN 'S' THEN has_sequence_privilege(c.oid, 'USAGE')
+                          ELSE has_table_privilege(c.oid, p.privilege) END
+LIMIT 3
+
+-- name: pg_store_row
+-- engine: pg
+-- in: $1 system_id
+-- out: store_id, incarnation, lease_offset_ms, a new history has begun
+SELECT store_id, incarnation, lease_offset_ms, system_id <> $1 OR timeline <> hf_timeline()
+  FROM hf_store WHERE id = 1
+
+-- name: pg_store_read
+-- As pg_store_row, on a standby too.
+-- engine: pg
+-- out: store_id, incarnation, lease_offset_ms
+SELECT store_id, incarnation, lease_offset_ms FROM hf_store WHERE id = 1
+
+-- name: pg_store_create
+-- The offset is an injected clock's; the server's own has none.
+-- engine: pg
+-- in: $1 store_id, $2 system_id, $3 lease_offset_ms
+INSERT INTO hf_store (id, store_id, incarnation, system_id, timeline, lease_offset_ms,
+                      created_at)
+VALUES (1, $1, 1, $2, hf_timeline(), $3, hf_now()) ON CONFLICT DO NOTHING
+
+-- name: pg_new_history
+-- Once for all who notice: the first one raises the incarnation.
+-- engine: pg
+-- in: $1 system_id    out: incarnation
+UPDATE hf_store
+   SET incarnation = incarnation + 1, system_id = $1, timeline = hf_timeline()
+ WHERE id = 1 AND (system_id <> $1 OR timeline <> hf_timeline())
+RETURNING incarnation
+
+-- name: pg_migration_lock
+-- One program at a time; it ends with the transaction.
+-- engine: pg
+-- in: $1 key
+SELECT pg_advisory_xact_lock(hashtextextended('holdfast migrate ' || $1, 0))
+
+-- name: pg_create_schema
+-- engine: pg
+CREATE SCHEMA IF NOT EXISTS @schema@
+
+-- name: pg_ring
+-- engine: pg
+-- in: $1 channel, $2 topics
+SELECT pg_notify($1, $2)

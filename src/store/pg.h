@@ -1,0 +1,318 @@
+/* The PostgreSQL driver, as its parts see it.
+ *
+ *   pg_open.c      open and close a handle
+ *   pg_url.c       the address: what is ours and what is libpq's
+ *   pg_conn.c      a connection: settings, identity, prepared statements
+ *   pg_pool.c      the connections of a handle
+ *   pg_code.c      PostgreSQL's error codes as ours
+ *   pg_value.c     arguments and results
+ *   pg_pipe.c      messages on their way: send many, then take the answers in order
+ *   pg_run.c       batches as one transaction
+ *   pg_group.c     who runs the batches that are waiting; submitted batches and their thread
+ *   pg_outcome.c   the answer to a commit was lost
+ *   pg_migrate.c   the schema's versions, the store's row, its history
+ *   pg_bell.c      wake-ups by LISTEN and NOTIFY
+ *   pg_facts.c     what doctor and people want to know
+ *
+ * Threads. A connection belongs to whoever took it from the pool. Everything else is fixed
+ * after open, atomic, or under the lock named beside it.
+ */
+#ifndef HF_STORE_PG_H
+#define HF_STORE_PG_H
+
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include <holdfast/limits.h>
+#include <holdfast/sys/driver.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "store/sql_gen.h"
+
+#define PG_POOL_MAX 8      /* connections of one handle */
+#define PG_LEADERS_MAX 2   /* of which this many write at a time */
+#define PG_GROUP_MAX 64    /* batches of one transaction */
+#define PG_GROUP_ROWS 4096 /* argument sets, so that nobody waits too long */
+#define PG_SCHEMA_MAX 48   /* bytes of a schema's name */
+#define PG_XID_TEXT 24
+
+/* Behind a pooler a connection is another server session in every transaction. */
+enum pg_pooler { PG_POOLER_NONE, PG_POOLER_SESSION, PG_POOLER_TRANSACTION };
+
+struct pg_url {
+    char *conninfo; /* what libpq gets */
+    char *listen;   /* the same for the bell; NULL: conninfo */
+    char *schema;   /* a plain name: it needs no quotes but for reserved words */
+    char *quoted;
+    enum pg_pooler pooler;
+};
+
+struct pg;
+
+/* One thread at a time. */
+struct pg_conn {
+    struct pg *pg;
+    PGconn *db;
+    struct pg_conn *next;
+    bool lost;               /* nothing more can be said on it */
+    hf_ms freed_at;          /* monotonic: when it went back to the pool */
+    int64_t backend;         /* its server process, as the server says */
+    unsigned char *prepared; /* by 2 * statement, + 1 for its guarded form */
+};
+
+/* Who the server is, asked at each connection. */
+struct pg_identity {
+    char system_id[32];
+    bool standby;
+    int64_t version;
+    bool schema_exists;
+    int64_t objects;
+    bool ours;
+    bool may_create;
+    bool may_create_schema;
+    int64_t max_connections;
+};
+
+struct pg_pool {
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t freed;
+    struct pg_conn *free;
+    uint32_t open;
+    uint32_t most;
+};
+
+/* One batch on its way. Of a blocking caller: on its stack. Submitted: allocated. */
+struct pg_member {
+    struct pg_member *next;
+    struct hf_batch *batch;
+    hf_batch_done *done; /* NULL: a caller waits on `answered` */
+    void *user;
+    pthread_cond_t *wake; /* of the caller */
+    bool answered;
+    int rc;
+    struct hf_err err;
+};
+
+struct pg_group {
+    pthread_mutex_t lock; /* of all below */
+    struct pg_member *head;
+    struct pg_member **tail;
+    uint32_t leaders;
+    pthread_cond_t wake; /* of the thread */
+    pthread_t thread;
+    bool started;
+    bool stopping;
+};
+
+#define PG_BELLS 64
+
+struct pg_bell {
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t rung[PG_BELLS];
+    uint32_t words[PG_BELLS];               /* bumped at each ring of their topics */
+    struct hf_ring due[HF_BATCH_RINGS * 4]; /* to be told to other processes */
+    size_t due_count;
+    bool all_due; /* more topics than fit: everybody is to look */
+    pthread_t thread;
+    int nudge; /* an eventfd that wakes the thread */
+    bool started;
+    bool stopping;
+    bool wanted; /* somebody waits, so others are to be heard */
+    bool heard;  /* the listening connection heard itself */
+    bool failed; /* it did not: waiters look by themselves */
+};
+
+struct pg_counts {
+    _Atomic int64_t groups;
+    _Atomic int64_t members;
+    _Atomic int64_t largest_group;
+    _Atomic int64_t replays;
+    _Atomic int64_t two_trips;
+    _Atomic int64_t connects;
+    _Atomic int64_t lost;
+    _Atomic int64_t resolved;
+    _Atomic int64_t uncertain;
+    _Atomic int64_t rings;
+};
+
+struct pg {
+    struct hf_sql sql; /* first: what callers hold */
+    const struct hf_alloc *alloc;
+    const struct hf_clock *clock;
+    const struct hf_random *random;
+    bool system_clock;
+    bool inline_mode;
+    bool read_only;
+    hf_ms busy_ms;
+    pid_t pid;
+    struct pg_url url;
+    char store_id[40];
+    char system_id[32];
+    hf_ms lease_offset_ms; /* of an injected clock */
+    int schema_version;
+    int64_t server_version;
+    int64_t max_connections;
+
+    struct pg_pool pool;
+    struct pg_group group;
+    struct pg_bell bell;
+    struct pg_counts counts;
+};
+
+static inline struct pg *pg_of(struct hf_sql *sql)
+{
+    return (struct pg *)(void *)sql;
+}
+
+static inline void pg_count(_Atomic int64_t *counter)
+{
+    (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+/* Real time, whatever clock was injected: servers live in it. */
+static inline hf_ms pg_mono_ms(void)
+{
+    const struct hf_clock *clock = hf_clock_system();
+    return clock->mono_ms(clock->user);
+}
+
+/* pg_url.c */
+HF_MUST_USE int pg_url_read(const struct hf_alloc *alloc, const char *url,
+                            struct pg_url *ret_url, struct hf_err *err);
+void pg_url_free(const struct hf_alloc *alloc, struct pg_url *url);
+
+/* pg_code.c. `what` names a statement or a deed; no argument's value is ever shown. */
+#define PG_NEW_HISTORY (-1000) /* not an answer: the incarnation must rise first */
+int pg_fail(const PGresult *result, const char *what, struct hf_err *err);
+/* Of a connection that could not be made. */
+int pg_fail_connect(PGconn *db, struct hf_err *err);
+/* Of one that broke. */
+int pg_fail_lost(const char *what, struct hf_err *err);
+/* May the same batch succeed if it is run again at once? */
+bool pg_is_transient(const PGresult *result);
+
+/* pg_conn.c */
+HF_MUST_USE int pg_conn_open(struct pg *pg, const char *conninfo,
+                             struct pg_conn **ret_conn, struct hf_err *err);
+void pg_conn_close(struct pg_conn *conn);
+/* Has the server hung up, or said something unasked, while nobody used it? */
+bool pg_conn_stale(struct pg_conn *conn);
+HF_MUST_USE int pg_conn_identity(struct pg_conn *conn, struct pg_identity *ret_identity,
+                                 struct hf_err *err);
+/* One statement or script by itself, outside a pipeline. The caller clears the result. */
+HF_MUST_USE int pg_conn_exec(struct pg_conn *conn, const char *sql, const char *what,
+                             PGresult **ret_result, struct hf_err *err);
+HF_MUST_USE int pg_conn_ask(struct pg_conn *conn, enum hf_sql_id id,
+                            const char *const *args, PGresult **ret_result,
+                            struct hf_err *err);
+/* The text with @schema@ in its place; NULL when out of memory. The caller frees it. */
+char *pg_schema_text(const struct pg *pg, const char *text);
+
+/* pg_pool.c */
+HF_MUST_USE int pg_pool_take(struct pg *pg, struct pg_conn **ret_conn,
+                             struct hf_err *err);
+void pg_pool_give(struct pg_conn *conn); /* a lost one is closed */
+int pg_pool_init(struct pg *pg);
+void pg_pool_fini(struct pg *pg);
+
+/* pg_value.c */
+struct pg_args {
+    const char **values;
+    int *lengths;
+    int *formats;
+    int count;
+};
+/* Arguments of one set, or of all sets as arrays; with room for one more. */
+HF_MUST_USE int pg_args_set(struct hf_arena *arena, const struct hf_call *call,
+                            uint32_t set, struct pg_args *ret_args);
+HF_MUST_USE int pg_args_sets(struct hf_arena *arena, const struct hf_call *call,
+                             const char *types, struct pg_args *ret_args);
+HF_MUST_USE int pg_args_expect(struct hf_arena *arena, int64_t expect,
+                               struct pg_args *args);
+/* Append a result's rows to the call. */
+HF_MUST_USE int pg_rows_add(struct hf_batch *batch, struct hf_call *call,
+                            const PGresult *result);
+int64_t pg_cell_i64(const PGresult *result, int row, int column);
+
+/* pg_pipe.c */
+struct pg_sent {
+    struct pg_sent *next;
+    enum {
+        PG_SENT_PREPARE,
+        PG_SENT_HEAD,
+        PG_SENT_CALL,
+        PG_SENT_OTHER,
+        PG_SENT_SYNC
+    } kind;
+    int statement; /* 2 * id + guarded */
+    size_t member;
+    size_t call;
+};
+
+struct pg_pipe {
+    struct pg_conn *conn;
+    struct hf_arena *arena; /* of what is sent */
+    struct pg_sent *first;
+    struct pg_sent **last;
+    bool
+        failed; /* libpq could not take a message: no memory, or the connection is gone */
+    bool flushed; /* the server may have all of it */
+};
+
+void pg_pipe_begin(struct pg_pipe *pipe, struct pg_conn *conn, struct hf_arena *arena);
+void pg_pipe_send(struct pg_pipe *pipe, enum hf_sql_id id, bool guarded,
+                  const struct pg_args *args, struct pg_sent note);
+void pg_pipe_plain(struct pg_pipe *pipe, const char *sql);
+void pg_pipe_flush_request(struct pg_pipe *pipe);
+void pg_pipe_sync(struct pg_pipe *pipe);
+/* Hands everything to the kernel; false when the connection is gone. */
+bool pg_pipe_flush(struct pg_pipe *pipe);
+/* The answer to the next thing sent; NULL: the connection is gone. */
+PGresult *pg_pipe_answer(struct pg_pipe *pipe, const struct pg_sent *sent);
+void pg_pipe_end(struct pg_pipe *pipe);
+
+/* pg_run.c */
+/* Runs the members' batches, in one transaction if that can be, and sets rc and err of each.
+ * At most PG_GROUP_MAX. */
+void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count);
+HF_MUST_USE int pg_run_read(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
+/* The results of a batch that is known to be committed. */
+HF_MUST_USE int pg_read_lost(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
+/* Can every expectation of the batch be checked in SQL? */
+bool pg_checked_in_sql(const struct hf_batch *batch);
+
+/* pg_outcome.c */
+enum pg_outcome { PG_COMMITTED, PG_ABORTED, PG_UNKNOWN };
+enum pg_outcome pg_outcome_of(struct pg *pg, const char *xid);
+
+/* pg_group.c */
+int pg_group_init(struct pg *pg);
+void pg_group_stop(struct pg *pg);
+void pg_group_fini(struct pg *pg);
+HF_MUST_USE int pg_group_run(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
+int pg_submit(struct hf_sql *sql, struct hf_batch *batch, hf_batch_done *done, void *user,
+              struct hf_err *err);
+
+/* pg_migrate.c */
+HF_MUST_USE int pg_migrate(struct pg *pg, struct pg_conn *conn,
+                           const struct hf_sql_options *options, struct hf_err *err);
+/* Raises the incarnation if the server's history is not the store's. */
+HF_MUST_USE int pg_raise_history(struct pg_conn *conn, struct hf_err *err);
+
+/* pg_bell.c */
+int pg_bell_init(struct pg *pg);
+void pg_bell_stop(struct pg *pg);
+void pg_bell_fini(struct pg *pg);
+void pg_bell_ring_members(struct pg *pg, struct pg_member *const *members, size_t count);
+uint32_t pg_bell_seen(struct hf_sql *sql, uint32_t topic);
+bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms);
+void pg_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count);
+
+/* pg_facts.c */
+int pg_facts(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err);
+
+#endif

@@ -1,0 +1,412 @@
+/* Wake-ups: words in this process, LISTEN and NOTIFY between processes.
+ *
+ * A ring bumps its topic's word, wakes as many waiters of this process as it can feed, and is
+ * told to the others by the bell's thread: at once, then at most every 5 ms, all topics of
+ * that time in one message. It is never part of a transaction that does work, since a commit
+ * with a NOTIFY waits for every other such commit of the server.
+ *
+ * Others are listened to from the first wait on, on a connection of its own, which must first
+ * hear itself. Where it cannot (behind a transaction pooler, in inline mode) waiters look by
+ * themselves. Hints only: whoever waits looks again after each slice.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "store/pg.h"
+
+#define POLL_SLICE_MS 250
+#define HEARD_SLICE_MS 1000
+#define RING_EVERY_MS 5
+#define SELF_TEST_MS 2000
+#define AGAIN_MS 5000 /* between attempts to listen */
+
+static void lock(struct pg_bell *bell)
+{
+    int rc = pthread_mutex_lock(&bell->lock);
+    hf_assert(rc == 0);
+}
+
+static void unlock(struct pg_bell *bell)
+{
+    int rc = pthread_mutex_unlock(&bell->lock);
+    hf_assert(rc == 0);
+}
+
+int pg_bell_init(struct pg *pg)
+{
+    struct pg_bell *bell = &pg->bell;
+    pthread_condattr_t attr;
+    int rc = pthread_mutex_init(&bell->lock, NULL);
+    if (rc == 0)
+        rc = pthread_condattr_init(&attr);
+    if (rc == 0)
+        rc = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    for (size_t i = 0; rc == 0 && i < PG_BELLS; i++)
+        rc = pthread_cond_init(&bell->rung[i], &attr);
+    (void)pthread_condattr_destroy(&attr); /* nothing of it is kept */
+    bell->nudge = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return rc || bell->nudge < 0 ? HF_ENOMEM : 0;
+}
+
+void pg_bell_fini(struct pg *pg)
+{
+    for (size_t i = 0; i < PG_BELLS; i++)
+        (void)pthread_cond_destroy(&pg->bell.rung[i]);
+    (void)pthread_mutex_destroy(&pg->bell.lock);
+    (void)close(pg->bell.nudge); /* an eventfd has nothing to lose */
+}
+
+static void nudge(struct pg_bell *bell)
+{
+    uint64_t one = 1;
+    ssize_t done = write(bell->nudge, &one, sizeof one);
+    (void)done; /* full: the thread has been nudged before */
+}
+
+/* ---- ringing ----------------------------------------------------------------------- */
+
+/* Under the lock. */
+static void ring_here(struct pg_bell *bell, uint32_t topic, uint32_t count)
+{
+    size_t at = topic % PG_BELLS;
+    bell->words[at]++;
+    for (uint32_t i = 0; i < count && i < 64; i++)
+        (void)pthread_cond_signal(&bell->rung[at]); /* cannot fail */
+}
+
+/* Under the lock: everybody is to look. */
+static void ring_all(struct pg_bell *bell)
+{
+    for (size_t i = 0; i < PG_BELLS; i++) {
+        bell->words[i]++;
+        (void)pthread_cond_broadcast(&bell->rung[i]); /* cannot fail */
+    }
+}
+
+/* Under the lock. */
+static void owe(struct pg_bell *bell, uint32_t topic, uint32_t count)
+{
+    size_t i = 0;
+    while (i < bell->due_count && bell->due[i].topic != topic)
+        i++;
+    if (i == sizeof bell->due / sizeof bell->due[0]) {
+        bell->all_due = true;
+        return;
+    }
+    if (i == bell->due_count)
+        bell->due[bell->due_count++] = (struct hf_ring){ .topic = topic };
+    bell->due[i].count += count < 64 ? count : 64;
+}
+
+/* "topic:count,topic:count", or "*". Empties the list. */
+static void write_due(struct pg_bell *bell, struct hf_buf *out)
+{
+    lock(bell);
+    for (size_t i = 0; !bell->all_due && i < bell->due_count; i++) {
+        if (i)
+            hf_buf_char(out, ',');
+        hf_buf_i64(out, bell->due[i].topic);
+        hf_buf_char(out, ':');
+        hf_buf_i64(out, bell->due[i].count);
+    }
+    if (bell->all_due)
+        hf_buf_char(out, '*');
+    bell->due_count = 0;
+    bell->all_due = false;
+    unlock(bell);
+}
+
+static bool channel_of(const struct pg *pg, struct hf_buf *out)
+{
+    hf_buf_text(out, "hf_");
+    hf_buf_text(out, pg->url.schema);
+    return hf_buf_state(out) == 0;
+}
+
+/* Tells the other processes. `own` is the listening connection, or NULL: any of the pool. A
+ * hint that cannot be given is lost, and made good by the waiters' own looks. */
+static void tell(struct pg *pg, struct pg_conn *own)
+{
+    struct hf_buf due, channel;
+    struct pg_conn *conn = own;
+    hf_buf_init(&due, pg->alloc, 2048);
+    hf_buf_init(&channel, pg->alloc, 64);
+    write_due(&pg->bell, &due);
+    bool fine = due.len > 0 && channel_of(pg, &channel) &&
+                (conn || pg_pool_take(pg, &conn, NULL) == 0);
+    if (fine) {
+        const char *const args[] = { hf_buf_str(&channel), hf_buf_str(&due) };
+        if (pg_conn_ask(conn, HF_SQL_PG_RING, args, NULL, NULL) == 0)
+            pg_count(&pg->counts.rings);
+        if (!own)
+            pg_pool_give(conn);
+    }
+    hf_buf_fini(&due);
+    hf_buf_fini(&channel);
+}
+
+/* ---- listening --------------------------------------------------------------------- */
+
+/* Under the lock. */
+static void hear(struct pg_bell *bell, const char *text)
+{
+    if (text[0] == '*') {
+        ring_all(bell);
+        return;
+    }
+    while (*text) {
+        uint64_t numbers[2] = { 0, 0 };
+        for (size_t i = 0; i < 2; i++) {
+            for (; *text >= '0' && *text <= '9'; text++)
+                numbers[i] = (numbers[i] * 10 + (uint64_t)(*text - '0')) & UINT32_MAX;
+            if (*text)
+                text++;
+        }
+        ring_here(bell, (uint32_t)numbers[0], (uint32_t)numbers[1]);
+    }
+}
+
+/* What came in; true if one of them was `expected`. Our own rings come back too, and are
+ * left out: whoever waits here was woken already. */
+static bool take_notices(struct pg *pg, struct pg_conn *conn, const char *expected)
+{
+    bool met = false;
+    if (!PQconsumeInput(conn->db))
+        conn->lost = true;
+    for (PGnotify *one = PQnotifies(conn->db); one; one = PQnotifies(conn->db)) {
+        if (expected && hf_same(one->extra, expected))
+            met = true;
+        if (one->be_pid != PQbackendPID(conn->db)) {
+            lock(&pg->bell);
+            hear(&pg->bell, one->extra);
+            unlock(&pg->bell);
+        }
+        PQfreemem(one);
+    }
+    return met;
+}
+
+static bool hears_itself(struct pg *pg, struct pg_conn *conn, const char *channel)
+{
+    static const char word[] = "self";
+    const char *const args[] = { channel, word };
+    hf_ms until = pg_mono_ms() + SELF_TEST_MS;
+    if (pg_conn_ask(conn, HF_SQL_PG_RING, args, NULL, NULL))
+        return false;
+    while (!take_notices(pg, conn, word)) {
+        struct pollfd at = { .fd = PQsocket(conn->db), .events = POLLIN };
+        hf_ms left = until - pg_mono_ms();
+        if (conn->lost || left <= 0 || (poll(&at, 1, (int)left) < 0 && errno != EINTR))
+            return false;
+    }
+    return true;
+}
+
+static struct pg_conn *listen_now(struct pg *pg)
+{
+    const char *where = pg->url.listen ? pg->url.listen : pg->url.conninfo;
+    struct pg_conn *conn = NULL;
+    struct hf_buf channel, text;
+    hf_buf_init(&channel, pg->alloc, 64);
+    hf_buf_init(&text, pg->alloc, 128);
+    bool fine = (pg->url.pooler != PG_POOLER_TRANSACTION || pg->url.listen) &&
+                channel_of(pg, &channel) && pg_conn_open(pg, where, &conn, NULL) == 0;
+    if (fine) {
+        hf_buf_text(&text, "LISTEN ");
+        hf_buf_text(&text, hf_buf_str(&channel));
+        fine = hf_buf_state(&text) == 0 &&
+               pg_conn_exec(conn, hf_buf_str(&text), "LISTEN", NULL, NULL) == 0 &&
+               hears_itself(pg, conn, hf_buf_str(&channel));
+    }
+    if (!fine && conn) {
+        pg_conn_close(conn);
+        conn = NULL;
+    }
+    hf_buf_fini(&channel);
+    hf_buf_fini(&text);
+    return conn;
+}
+
+/* ---- the thread -------------------------------------------------------------------- */
+
+struct turn {
+    struct pg *pg;
+    struct pg_conn *conn; /* that listens; NULL: none */
+    hf_ms told_at;
+    hf_ms tried_at;
+};
+
+/* Begins to listen, or goes on without; after a gap everybody looks. */
+static void keep_listening(struct turn *turn, bool wanted)
+{
+    struct pg_bell *bell = &turn->pg->bell;
+    hf_ms now = pg_mono_ms();
+    if (turn->conn && turn->conn->lost) {
+        pg_conn_close(turn->conn);
+        turn->conn = NULL;
+        turn->tried_at = 0;
+    } else if (turn->conn || !wanted ||
+               (turn->tried_at && now - turn->tried_at < AGAIN_MS)) {
+        return;
+    }
+    turn->tried_at = now;
+    turn->conn = listen_now(turn->pg);
+    lock(bell);
+    bell->heard = turn->conn != NULL;
+    bell->failed = !turn->conn;
+    ring_all(bell);
+    unlock(bell);
+}
+
+/* How long to sleep: until the next message may go out, or somebody nudges. */
+static int pause_of(const struct turn *turn, bool due, bool wanted)
+{
+    hf_ms left = turn->told_at + RING_EVERY_MS - pg_mono_ms();
+    if (due)
+        return left > 0 ? (int)left : 0;
+    return wanted && !turn->conn ? AGAIN_MS : -1;
+}
+
+static void sleep_until_nudged(struct turn *turn, int pause)
+{
+    struct pollfd at[] = { { .fd = turn->pg->bell.nudge, .events = POLLIN },
+                           { .fd = turn->conn ? PQsocket(turn->conn->db) : -1,
+                             .events = POLLIN } };
+    if (poll(at, 2, pause) > 0 && at[0].revents) {
+        uint64_t count;
+        ssize_t got = read(turn->pg->bell.nudge, &count, sizeof count);
+        (void)got; /* nothing to read: somebody else was faster */
+    }
+}
+
+static void *thread_main(void *arg)
+{
+    struct turn turn = { .pg = arg };
+    struct pg_bell *bell = &turn.pg->bell;
+    turn.told_at = pg_mono_ms() - RING_EVERY_MS;
+    for (bool stopping = false; !stopping;) {
+        lock(bell);
+        bool due = bell->due_count > 0 || bell->all_due;
+        bool wanted = bell->wanted;
+        stopping = bell->stopping;
+        unlock(bell);
+        if (!stopping)
+            keep_listening(&turn, wanted);
+        if (due && (stopping || pg_mono_ms() - turn.told_at >= RING_EVERY_MS)) {
+            tell(turn.pg, turn.conn);
+            turn.told_at = pg_mono_ms();
+            due = false;
+        }
+        if (turn.conn)
+            (void)take_notices(turn.pg, turn.conn, NULL); /* rung as they are read */
+        if (!stopping)
+            sleep_until_nudged(&turn, pause_of(&turn, due, wanted));
+    }
+    if (turn.conn)
+        pg_conn_close(turn.conn);
+    return NULL;
+}
+
+/* Under the lock. A thread that cannot be had is made good by looking. */
+static void start(struct pg *pg)
+{
+    if (!pg->bell.started && !pg->inline_mode && !pg->bell.stopping)
+        pg->bell.started = pthread_create(&pg->bell.thread, NULL, thread_main, pg) == 0;
+}
+
+void pg_bell_stop(struct pg *pg)
+{
+    lock(&pg->bell);
+    bool started = pg->bell.started;
+    pg->bell.stopping = true;
+    unlock(&pg->bell);
+    nudge(&pg->bell);
+    if (started)
+        (void)pthread_join(pg->bell.thread,
+                           NULL); /* it is ours, and nobody else joins it */
+}
+
+/* ---- the seam ---------------------------------------------------------------------- */
+
+static void ring_some(struct pg *pg, const struct hf_ring *rings, size_t count)
+{
+    struct pg_bell *bell = &pg->bell;
+    lock(bell);
+    for (size_t i = 0; i < count; i++) {
+        ring_here(bell, rings[i].topic, rings[i].count);
+        owe(bell, rings[i].topic, rings[i].count);
+    }
+    start(pg);
+    bool threaded = bell->started;
+    unlock(bell);
+    if (threaded)
+        nudge(bell);
+    else if (pg->system_clock) /* a virtual time has no other processes */
+        tell(pg, NULL);
+}
+
+void pg_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
+{
+    const struct hf_ring ring = { .topic = topic, .count = count };
+    ring_some(pg_of(sql), &ring, 1);
+}
+
+void pg_bell_ring_members(struct pg *pg, struct pg_member *const *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (members[i]->rc == 0 && members[i]->batch->ring_count > 0)
+            ring_some(pg, members[i]->batch->rings, members[i]->batch->ring_count);
+}
+
+uint32_t pg_bell_seen(struct hf_sql *sql, uint32_t topic)
+{
+    struct pg *pg = pg_of(sql);
+    struct pg_bell *bell = &pg->bell;
+    lock(bell);
+    uint32_t word = bell->words[topic % PG_BELLS];
+    unlock(bell);
+    return word;
+}
+
+/* Under the lock: waits for a ring, a slice or the end, whichever comes first. */
+static void wait_slice(struct pg *pg, uint32_t topic, hf_ms slice)
+{
+    struct pg_bell *bell = &pg->bell;
+    if (!pg->system_clock) {
+        unlock(bell);
+        pg->clock->wait_ms(pg->clock->user, slice);
+        lock(bell);
+        return;
+    }
+    hf_ms until = pg_mono_ms() + slice;
+    struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
+    (void)pthread_cond_timedwait(&bell->rung[topic % PG_BELLS], &bell->lock, &at);
+}
+
+bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
+{
+    struct pg *pg = pg_of(sql);
+    struct pg_bell *bell = &pg->bell;
+    hf_ms began = pg->clock->mono_ms(pg->clock->user);
+    lock(bell);
+    if (!bell->wanted && pg->system_clock) {
+        bell->wanted = true;
+        start(pg);
+        nudge(bell);
+    }
+    bool rung = bell->words[topic % PG_BELLS] != seen;
+    hf_ms look = bell->heard ? HEARD_SLICE_MS : POLL_SLICE_MS;
+    if (!rung && ms > 0) {
+        wait_slice(pg, topic, ms < look ? ms : look);
+        hf_ms passed = pg->clock->mono_ms(pg->clock->user) - began;
+        /* After a whole slice something may have changed that nobody told. */
+        rung = bell->words[topic % PG_BELLS] != seen || passed < ms;
+    }
+    unlock(bell);
+    return rung;
+}

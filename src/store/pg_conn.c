@@ -1,0 +1,193 @@
+/* A connection: its settings, who is at the other end, single statements.
+ *
+ * A connection of our own keeps the schema and the timeouts for as long as it lasts. Behind a
+ * transaction pooler there is nothing to keep them in, and every pipeline brings them along
+ * (pg_run.c).
+ */
+#include <poll.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "store/pg.h"
+
+/* A statement that takes longer is a fault of ours or of the server's; nobody waits for a
+ * lock longer than callers wait for the store. */
+#define STATEMENT_TIMEOUT "60000"
+#define IDLE_TIMEOUT "10000"
+
+char *pg_schema_text(const struct pg *pg, const char *text)
+{
+    static const char mark[] = "@schema@";
+    struct hf_buf out;
+    hf_buf_init(&out, pg->alloc, 1 << 20);
+    for (const char *at = strstr(text, mark); at; at = strstr(text, mark)) {
+        hf_buf_bytes(&out, text, (size_t)(at - text));
+        hf_buf_text(&out, pg->url.quoted);
+        text = at + sizeof mark - 1;
+    }
+    hf_buf_text(&out, text);
+    if (hf_buf_state(&out) == 0)
+        return out.at;
+    hf_buf_fini(&out);
+    return NULL;
+}
+
+static bool fine(const PGresult *result)
+{
+    ExecStatusType status = PQresultStatus(result);
+    return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+}
+
+/* Takes the result over unless it is wanted. */
+static int judge(struct pg_conn *conn, PGresult *result, const char *what,
+                 PGresult **ret_result, struct hf_err *err)
+{
+    int rc = 0;
+    if (!result || PQstatus(conn->db) != CONNECTION_OK) {
+        conn->lost = true;
+        rc = result && PQresultErrorField(result, PG_DIAG_SQLSTATE)
+                 ? pg_fail(result, what, err)
+                 : pg_fail_lost(what, err);
+    } else if (!fine(result)) {
+        rc = pg_fail(result, what, err);
+    }
+    if (rc == 0 && ret_result)
+        *ret_result = result;
+    else
+        PQclear(result);
+    return rc;
+}
+
+int pg_conn_exec(struct pg_conn *conn, const char *sql, const char *what,
+                 PGresult **ret_result, struct hf_err *err)
+{
+    return judge(conn, PQexec(conn->db, sql), what, ret_result, err);
+}
+
+int pg_conn_ask(struct pg_conn *conn, enum hf_sql_id id, const char *const *args,
+                PGresult **ret_result, struct hf_err *err)
+{
+    const struct hf_pg_text *one = &hf_sql_pg[id];
+    PGresult *result = PQexecParams(conn->db, one->text, one->params, NULL, args, NULL,
+                                    NULL, 0);
+    return judge(conn, result, one->name, ret_result, err);
+}
+
+static void no_notice(void *user, const PGresult *result)
+{
+    (void)user; /* a library prints nothing */
+    (void)result;
+}
+
+static PGconn *connect_to(const char *conninfo)
+{
+    /* What stands before dbname are defaults, which the address may override. */
+    static const char *const keys[] = {
+        "connect_timeout",  "keepalives_idle",  "keepalives_interval",
+        "keepalives_count", "tcp_user_timeout", "fallback_application_name",
+        "dbname",           "client_encoding",  NULL
+    };
+    const char *const values[] = { "10",       "30",     "5",    "3", "30000",
+                                   "holdfast", conninfo, "UTF8", NULL };
+    return PQconnectdbParams(keys, values, 1);
+}
+
+/* PgBouncer gives its clients keys of its own, so the process that libpq knows is not the
+ * one that answers. */
+static int check_pooler(struct pg_conn *conn, struct hf_err *err)
+{
+    const struct pg *pg = conn->pg;
+    if (pg->url.pooler != PG_POOLER_NONE || conn->backend == PQbackendPID(conn->db))
+        return 0;
+    return hf_fail(err, HF_EUNREACHABLE, "db",
+                   "a pooler stands before the server: add pooler=transaction (or "
+                   "pooler=session) to the address, or connect directly");
+}
+
+static int set_up(struct pg_conn *conn, struct hf_err *err)
+{
+    struct pg *pg = conn->pg;
+    PQsetNoticeReceiver(conn->db, no_notice, NULL);
+    PGresult *result = NULL;
+    int rc = pg_conn_ask(conn, HF_SQL_PG_BACKEND, NULL, &result, err);
+    if (rc)
+        return rc;
+    conn->backend = pg_cell_i64(result, 0, 0);
+    PQclear(result);
+    rc = check_pooler(conn, err);
+    if (rc || pg->url.pooler == PG_POOLER_TRANSACTION)
+        return rc;
+    char wait[24];
+    struct hf_buf buf;
+    hf_buf_init(&buf, pg->alloc, sizeof wait);
+    hf_buf_i64(&buf, pg->busy_ms);
+    const char *const args[] = { pg->url.quoted, STATEMENT_TIMEOUT, hf_buf_str(&buf),
+                                 IDLE_TIMEOUT };
+    rc = pg_conn_ask(conn, HF_SQL_PG_SESSION, args, NULL, err);
+    hf_buf_fini(&buf);
+    return rc;
+}
+
+int pg_conn_open(struct pg *pg, const char *conninfo, struct pg_conn **ret_conn,
+                 struct hf_err *err)
+{
+    const struct hf_alloc *alloc = pg->alloc;
+    struct pg_conn *conn = alloc->realloc(alloc->user, NULL,
+                                          sizeof(*conn) + 2 * HF_SQL_COUNT);
+    if (!conn)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *conn = (struct pg_conn){ .pg = pg, .prepared = (unsigned char *)(conn + 1) };
+    memset(conn->prepared, 0, 2 * HF_SQL_COUNT);
+    conn->db = connect_to(conninfo);
+    pg_count(&pg->counts.connects);
+    int rc = PQstatus(conn->db) == CONNECTION_OK ? 0 : pg_fail_connect(conn->db, err);
+    if (rc == 0)
+        rc = set_up(conn, err);
+    if (rc == 0 && PQsetnonblocking(conn->db, 1))
+        rc = hf_fail(err, HF_EINTERNAL, NULL, "libpq keeps blocking");
+    if (rc)
+        pg_conn_close(conn);
+    else
+        *ret_conn = conn;
+    return rc;
+}
+
+void pg_conn_close(struct pg_conn *conn)
+{
+    const struct hf_alloc *alloc = conn->pg->alloc;
+    PQfinish(conn->db);
+    alloc->free(alloc->user, conn);
+}
+
+bool pg_conn_stale(struct pg_conn *conn)
+{
+    struct pollfd at = { .fd = PQsocket(conn->db), .events = POLLIN };
+    return conn->lost || PQstatus(conn->db) != CONNECTION_OK || at.fd < 0 ||
+           poll(&at, 1, 0) != 0;
+}
+
+int pg_conn_identity(struct pg_conn *conn, struct pg_identity *ret_identity,
+                     struct hf_err *err)
+{
+    const char *const args[] = { conn->pg->url.schema };
+    PGresult *result = NULL;
+    int rc = pg_conn_ask(conn, HF_SQL_PG_IDENTITY, args, &result, err);
+    if (rc)
+        return rc;
+    struct pg_identity made = {
+        .standby = pg_cell_i64(result, 0, 1) != 0,
+        .version = pg_cell_i64(result, 0, 2),
+        .schema_exists = pg_cell_i64(result, 0, 3) != 0,
+        .objects = pg_cell_i64(result, 0, 4),
+        .ours = pg_cell_i64(result, 0, 5) != 0,
+        .may_create = pg_cell_i64(result, 0, 6) != 0,
+        .may_create_schema = pg_cell_i64(result, 0, 7) != 0,
+        .max_connections = pg_cell_i64(result, 0, 8),
+    };
+    size_t len = (size_t)PQgetlength(result, 0, 0);
+    if (len < sizeof made.system_id)
+        memcpy(made.system_id, PQgetvalue(result, 0, 0), len + 1);
+    PQclear(result);
+    *ret_identity = made;
+    return 0;
+}

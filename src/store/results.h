@@ -1,0 +1,16 @@
+/* The memory of a batch's results, which every driver keeps alike: an arena of the batch's
+ * own allocator, made when there is something to keep. */
+#ifndef HF_STORE_RESULTS_H
+#define HF_STORE_RESULTS_H
+
+#include <holdfast/sys/driver.h>
+
+#include "base/arena.h"
+
+/* NULL when out of memory. */
+struct hf_arena *hf_results_of(struct hf_batch *batch);
+void hf_results_forget(struct hf_sql *sql, struct hf_batch *batch);
+/* Make room for `more` rows of out_width values behind those there are. */
+int hf_results_grow(struct hf_batch *batch, struct hf_call *call, size_t more);
+
+#endif

@@ -1,0 +1,140 @@
+#include "support/pg.h"
+
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/unit.h"
+
+static struct pg_server *running; /* what exit must stop */
+
+/* Runs tests/support/pg; its first line goes into `out`. */
+static bool script(const char *verb, const char *folder, char *out, size_t room)
+{
+    int ends[2];
+    const char *path = getenv("PG_SCRIPT");
+    if (!path || pipe(ends))
+        return false;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)dup2(ends[1], STDOUT_FILENO);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        (void)execl(path, path, verb, folder, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(ends[1]);
+    size_t len = 0;
+    for (ssize_t got;
+         len + 1 < room && (got = read(ends[0], out + len, room - len - 1)) > 0;)
+        len += (size_t)got;
+    out[len] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    (void)close(ends[0]);
+    int status = 0;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+}
+
+void pg_server_stop(struct pg_server *server)
+{
+    char out[16];
+    if (running != server)
+        return;
+    running = NULL;
+    (void)script("down", server->folder, out, sizeof(out)); /* what is left is in /tmp */
+    (void)rmdir(server->folder);
+}
+
+static void stop_running(void)
+{
+    if (running)
+        pg_server_stop(running);
+}
+
+void pg_server_start(struct pg_server *server)
+{
+    char folder[60];
+    *server = (struct pg_server){ .folder = "" };
+    (void)snprintf(folder, sizeof(folder), "/tmp/hf-pg-XXXXXX");
+    if (!mkdtemp(folder) || rmdir(folder)) {
+        print_error("no folder for a server\n");
+        exit(1);
+    }
+    (void)snprintf(server->folder, sizeof(server->folder), "%s", folder);
+    running = server;
+    (void)atexit(stop_running);
+    if (!script("up", server->folder, server->url, sizeof(server->url))) {
+        print_error("PostgreSQL could not be started; run scripts/setup test\n");
+        exit(1);
+    }
+}
+
+void pg_server_pooler(struct pg_server *server)
+{
+    if (!script("pooler", server->folder, server->pooled, sizeof(server->pooled))) {
+        print_error("PgBouncer could not be started; run scripts/setup test\n");
+        exit(1);
+    }
+}
+
+const char *pg_server_schema(const char *base, const char *schema, char *out)
+{
+    (void)snprintf(out, 400, "%s&schema=%s", base, schema);
+    return out;
+}
+
+const char *pg_server_sql(const struct pg_server *server, const char *sql)
+{
+    static char cell[4096];
+    PGconn *db = PQconnectdb(server->url);
+    PGresult *result = PQexec(db, sql);
+    ExecStatusType status = PQresultStatus(result);
+    bool fine = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+    (void)snprintf(cell, sizeof(cell), "%s",
+                   !fine                   ? PQerrorMessage(db)
+                   : PQntuples(result) > 0 ? PQgetvalue(result, 0, 0)
+                                           : "");
+    PQclear(result);
+    PQfinish(db);
+    if (!fine)
+        fail_msg("%s: %s", sql, cell);
+    return cell;
+}
+
+/* ---- stores for suites --------------------------------------------------------------------- */
+
+int pg_place_again(void *user, const struct hf_store_options *options,
+                   struct hf_store **ret_store, struct hf_err *err)
+{
+    const struct pg_place *place = user;
+    char url[400];
+    return hf_store_open(pg_server_schema(place->base, place->schema, url), options,
+                         ret_store, err);
+}
+
+int pg_place_open(void *user, const struct hf_store_options *options,
+                  struct hf_store **ret_store, struct hf_err *err)
+{
+    return pg_place_again(user, options, ret_store, err);
+}
+
+/* Empties every table, with the guards off, and is many times faster than making the schema
+ * anew. The next handle makes the store's row. */
+void pg_place_discard(void *user)
+{
+    const struct pg_place *place = user;
+    char sql[700];
+    (void)snprintf(sql, sizeof(sql),
+                   "SET session_replication_role = replica;"
+                   "DO $$ DECLARE one text; BEGIN FOR one IN "
+                   "SELECT format('%%I.%%I', schemaname, tablename) FROM pg_tables"
+                   " WHERE schemaname = '%s' AND tablename <> 'hf_schema' "
+                   "LOOP EXECUTE 'DELETE FROM ' || one; END LOOP; END $$;"
+                   "ALTER SEQUENCE %s.hf_ids RESTART",
+                   place->schema, place->schema);
+    (void)pg_server_sql(place->server, sql);
+}

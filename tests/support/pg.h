@@ -1,0 +1,38 @@
+/* A throw-away PostgreSQL for one test program (tests/support/pg), and schemas in it. */
+#ifndef HF_TESTS_SUPPORT_PG_H
+#define HF_TESTS_SUPPORT_PG_H
+
+#include <holdfast/sys/conformance.h>
+
+struct pg_server {
+    char folder[64];
+    char url[256];
+    char pooled[256]; /* through PgBouncer, once it runs; else "" */
+};
+
+/* Starts it, or ends the program: a missing server is a failure. It is stopped by
+ * pg_server_stop, and at exit. */
+void pg_server_start(struct pg_server *server);
+void pg_server_pooler(struct pg_server *server);
+void pg_server_stop(struct pg_server *server);
+
+/* `base` with another schema; `out` has room for 400. */
+const char *pg_server_schema(const char *base, const char *schema, char *out);
+
+/* One plain statement, as an outsider would; gives the first cell, or "" . Fails the test on an
+ * error. The result lives until the next call. */
+const char *pg_server_sql(const struct pg_server *server, const char *sql);
+
+/* Stores for suites, one after the other in one schema. */
+struct pg_place {
+    const struct pg_server *server;
+    const char *base; /* url or pooled */
+    const char *schema;
+};
+int pg_place_open(void *user, const struct hf_store_options *options,
+                  struct hf_store **ret_store, struct hf_err *err);
+int pg_place_again(void *user, const struct hf_store_options *options,
+                   struct hf_store **ret_store, struct hf_err *err);
+void pg_place_discard(void *user);
+
+#endif
