@@ -1,13 +1,20 @@
 -- The change feed: events in the order in which readers get them. On SQLite that is the order
--- of ids, since there is one writer. Each side is an index walk of at most a page.
+-- of ids, since there is one writer. On PostgreSQL it is that of (transaction id, event id), and
+-- only what lies below every transaction that still runs is given: nothing can come before it
+-- any more. Each side is an index walk of at most a page.
+
+-- fragment: feed_safe
+pg_snapshot_xmin(pg_current_snapshot())::text::bigint
 
 -- name: feed_facts
 -- in: $1 incarnation of the cursor
 -- out: incarnation; xid and id of the newest event; of the last one that prune took; and of
 -- the last one before the first history after the cursor's, null where there is none
-SELECT hf_incarnation(), 0,
-       (SELECT max(id) FROM (SELECT max(seq) AS id FROM work_spec
-                             UNION ALL SELECT max(event_id) FROM work_event) AS t),
+SELECT hf_incarnation(),
+/*lite 0, (SELECT max(id) FROM (SELECT max(seq) AS id FROM work_spec
+                                UNION ALL SELECT max(event_id) FROM work_event) AS t),
+*//*pg {feed_safe} - 1, 9223372036854775807::bigint,
+*/
        (SELECT pruned_xid FROM hf_feed WHERE id = 1),
        (SELECT pruned_id FROM hf_feed WHERE id = 1),
        (SELECT began_xid FROM hf_history WHERE incarnation > $1
@@ -16,6 +23,7 @@ SELECT hf_incarnation(), 0,
          ORDER BY began_xid, began_id LIMIT 1)
 
 -- fragment: feed_window
+/*lite
 SELECT 0 AS xid, event_id, seq FROM
    (SELECT * FROM (SELECT seq AS event_id, seq FROM work_spec
                     WHERE seq > $2 ORDER BY seq LIMIT $3)
@@ -23,6 +31,17 @@ SELECT 0 AS xid, event_id, seq FROM
     SELECT * FROM (SELECT event_id, seq FROM work_event
                     WHERE event_id > $2 ORDER BY event_id LIMIT $3))
  WHERE $1 = 0 ORDER BY event_id LIMIT $3
+*//*pg
+SELECT xid, event_id, seq FROM
+   ((SELECT xid, seq AS event_id, seq FROM work_spec
+      WHERE (xid, seq) > ($1::bigint, $2::bigint) AND xid < {feed_safe}
+      ORDER BY xid, seq LIMIT $3)
+    UNION ALL
+    (SELECT xid, event_id, seq FROM work_event
+      WHERE (xid, event_id) > ($1::bigint, $2::bigint) AND xid < {feed_safe} AND seq <> 0
+      ORDER BY xid, event_id LIMIT $3)) AS merged
+ ORDER BY xid, event_id LIMIT $3
+*/
 
 -- name: feed_end
 -- in: $1 xid and $2 id of the cursor, $3 events looked at
@@ -42,11 +61,11 @@ SELECT f.event_id, s.work_id,
        CASE WHEN e.event_id IS NULL THEN s.correlation_id ELSE e.correlation_id END,
        coalesce(e.created_at, s.created_at), f.xid, s.tenant, w.queue, w.kind
   FROM ({feed_window}) AS f
-  LEFT JOIN work_event e ON e.event_id = f.event_id
+  LEFT JOIN work_event e ON e.event_id = f.event_id AND e.seq = f.seq
   JOIN work_spec s ON s.seq = f.seq JOIN work_state w ON w.seq = f.seq
- WHERE ($4 IS NULL OR s.tenant = $4) AND ($5 IS NULL OR w.queue = $5)
-   AND ($6 IS NULL OR w.kind = $6)
-   AND ($7 IS NULL OR $7 = CASE WHEN e.event_id IS NULL THEN 'work_created'
+ WHERE ($4::text IS NULL OR s.tenant = $4) AND ($5::text IS NULL OR w.queue = $5)
+   AND ($6::text IS NULL OR w.kind = $6)
+   AND ($7::text IS NULL OR $7 = CASE WHEN e.event_id IS NULL THEN 'work_created'
                                 ELSE e.event_type END)
  ORDER BY f.xid, f.event_id LIMIT $8
 
@@ -54,6 +73,7 @@ SELECT f.event_id, s.work_id,
 -- Before a row's events go: the newest of them.
 -- in: $1 seq, $2 finished before
 INSERT /*lite OR ROLLBACK*/ INTO hf_feed (id, pruned_xid, pruned_id)
+/*lite
 SELECT 1, 0, max(id)
   FROM (SELECT event_id AS id FROM work_event WHERE seq = $1 UNION ALL SELECT $1) AS t
  WHERE EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1
@@ -61,3 +81,14 @@ SELECT 1, 0, max(id)
 HAVING max(id) IS NOT NULL
 ON CONFLICT (id) DO UPDATE SET pruned_id = excluded.pruned_id
  WHERE excluded.pruned_id > hf_feed.pruned_id
+*//*pg
+SELECT 1, t.xid, t.id
+  FROM (SELECT e.xid, e.event_id AS id FROM work_event e WHERE e.seq = $1::bigint
+        UNION ALL
+        SELECT s.xid, s.seq FROM work_spec s WHERE s.seq = $1) AS t
+ WHERE EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1
+                  AND w.finished_at IS NOT NULL AND w.finished_at < $2)
+ ORDER BY t.xid DESC, t.id DESC LIMIT 1
+ON CONFLICT (id) DO UPDATE SET pruned_xid = excluded.pruned_xid, pruned_id = excluded.pruned_id
+ WHERE (excluded.pruned_xid, excluded.pruned_id) > (hf_feed.pruned_xid, hf_feed.pruned_id)
+*/

@@ -101,7 +101,7 @@ CREATE TABLE work_spec (
     note            TEXT,
     created_at      INTEGER NOT NULL,
 /*pg
-    xid             xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    xid             bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
 */
     CHECK (first_status = 'queued' OR first_status = 'waiting_external'
            OR first_status = 'done'),
@@ -216,7 +216,7 @@ CREATE INDEX work_waiting ON work_state (waiting_ref) WHERE waiting_kind IS NOT 
 -- event stays (work_event_newest, work_spec_newest; prune leaves a mark, seq 0, in its place).
 -- AUTOINCREMENT would promise the same for one more page in every transaction.
 CREATE TABLE work_event (
-    event_id       /*lite INTEGER PRIMARY KEY*//*pg bigint PRIMARY KEY*/,
+    event_id       /*lite INTEGER PRIMARY KEY*//*pg bigint NOT NULL*/,
     seq            INTEGER NOT NULL,
     event_type     TEXT NOT NULL,
     from_status    TEXT,
@@ -231,7 +231,8 @@ CREATE TABLE work_event (
     correlation_id TEXT,
     created_at     INTEGER NOT NULL
 /*pg
-  , xid            xid8 NOT NULL DEFAULT pg_current_xact_id()
+  , xid            bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint
+  , PRIMARY KEY (xid, event_id)
 */
 ) STRICT;
 CREATE INDEX work_event_trail ON work_event (seq);

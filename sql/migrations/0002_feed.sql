@@ -17,6 +17,18 @@ BEGIN
            max(coalesce((SELECT max(event_id) FROM work_event), 0),
                coalesce((SELECT max(seq) FROM work_spec), 0));
 END;
+*//*pg
+-- Whoever raises the incarnation has locked out all who write, so nothing of the new history
+-- has a lower transaction id but what waits for that lock.
+CREATE FUNCTION hf_store_history() RETURNS trigger LANGUAGE plpgsql AS $guard$
+BEGIN
+    INSERT INTO @schema@.hf_history (incarnation, began_xid, began_id)
+    VALUES (NEW.incarnation, pg_current_xact_id()::text::bigint, 0);
+    RETURN NULL;
+END $guard$;
+CREATE TRIGGER hf_store_history AFTER UPDATE OF incarnation ON hf_store FOR EACH ROW
+    WHEN (NEW.incarnation > OLD.incarnation) EXECUTE FUNCTION hf_store_history();
+CREATE INDEX work_spec_feed ON work_spec (xid, seq);
 */
 
 -- The last event that prune took: a reader that has not come so far has a gap.
