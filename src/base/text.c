@@ -332,65 +332,6 @@ const char *hf_duration_text(hf_ms ms, char *out, size_t room)
     return out;
 }
 
-struct date {
-    int64_t year;
-    int64_t month;
-    int64_t day;
-};
-
-/* The Gregorian date of a day counted from 1970-01-01. Years are taken to begin in March,
- * so that the leap day is a year's last; 719468 days lie before 1970 from 0000-03-01.
- * (Howard Hinnant's days-to-civil.) */
-static struct date date_of(int64_t days)
-{
-    int64_t shifted = days + 719468;
-    int64_t era = shifted / 146097;
-    int64_t day_of_era = shifted % 146097;
-    int64_t year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    int64_t day_of_year = day_of_era -
-                          (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int64_t month = (5 * day_of_year + 2) / 153; /* 0 is March */
-    return (struct date){
-        .year = year_of_era + era * 400 + (month >= 10 ? 1 : 0),
-        .month = month < 10 ? month + 3 : month - 9,
-        .day = day_of_year - (153 * month + 2) / 5 + 1,
-    };
-}
-
-/* Writes `width` digits and the byte that follows them. */
-static char *put_part(char *at, int64_t value, int width, char after)
-{
-    for (int i = width - 1; i >= 0; i--) {
-        at[i] = (char)('0' + value % 10);
-        value /= 10;
-    }
-    at[width] = after;
-    return at + width + 1;
-}
-
-const char *hf_time_text(hf_ms ms, char out[25])
-{
-    const hf_ms year_10000 = 253402300800000;
-    if (ms < 0 || ms >= year_10000) {
-        out[0] = '-';
-        out[1] = '\0';
-        return out;
-    }
-    int64_t in_day = ms % 86400000;
-    struct date date = date_of(ms / 86400000);
-    char *at = out;
-    at = put_part(at, date.year, 4, '-');
-    at = put_part(at, date.month, 2, '-');
-    at = put_part(at, date.day, 2, 'T');
-    at = put_part(at, in_day / 3600000, 2, ':');
-    at = put_part(at, in_day / 60000 % 60, 2, ':');
-    at = put_part(at, in_day / 1000 % 60, 2, '.');
-    at = put_part(at, in_day % 1000, 3, 'Z');
-    *at = '\0';
-    return out;
-}
-
 bool hf_same(const char *a, const char *b)
 {
     if (!a || !b)

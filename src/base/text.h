@@ -4,6 +4,8 @@
 
 #include <holdfast/types.h>
 
+#include "base/civil.h" /* times as text */
+
 /* True for well-formed UTF-8 (no overlong forms, surrogates or values past U+10FFFF). */
 bool hf_utf8_valid(const void *bytes, size_t len);
 
@@ -40,9 +42,6 @@ HF_MUST_USE int hf_parse_duration(const char *text, const char *field, hf_ms *re
 /* "45s", "1m 30s", "2h", "3d 4h", "250ms": two units at most; for people. Writes at most
  * `room` bytes with the NUL (24 is enough). Returns `out`. */
 const char *hf_duration_text(hf_ms ms, char *out, size_t room);
-
-/* "2026-11-15T09:36:13.250Z"; `out` has room for 25. Years 1970 to 9999, else "-". */
-const char *hf_time_text(hf_ms ms, char out[25]);
 
 /* Does `text` begin with `prefix`? Neither is NULL. */
 bool hf_starts_with(const char *text, const char *prefix);
