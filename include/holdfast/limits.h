@@ -31,6 +31,11 @@ extern "C" {
     X(DURATION_MAX_MS, duration_max_ms, 3155760000000, "ms", "any duration (100 years)") \
     X(TTL_MIN_MS, ttl_min_ms, 750, "ms", "least lease term (three renewals of 250 ms)")  \
     X(TTL_MAX_MS, ttl_max_ms, 86400000, "ms", "longest lease term (one day)")            \
+    X(SCHEDULE_NAME_BYTES, schedule_name_bytes, 160, "bytes", "names of schedules")      \
+    X(CRON_BYTES, cron_bytes, 256, "bytes", "cron expressions")                          \
+    X(EVERY_MIN_MS, every_min_ms, 1000, "ms", "least interval of a schedule")            \
+    X(SCHEDULE_SLOTS, schedule_slots, 100, "slots",                                      \
+      "slots of one schedule that one transaction makes")                                \
     X(STORE_WAIT_MS, store_wait_ms, 10000, "ms",                                         \
       "wait for the store's turnstile before exit 6")                                    \
     X(SPOOL_BYTES, spool_bytes, 67108864, "bytes", "a spool of an ingress")              \

@@ -396,8 +396,8 @@ HF_API HF_MUST_USE int hf_work_sweep(struct hf_store *store, const struct hf_cal
                                      size_t limit, struct hf_sweep_report *ret_report,
                                      struct hf_err *err);
 
-/* Wait, at most most_ms, until a sweep has something to do: a time has come, or a process
- * that holds a lease has died. For monitors. */
+/* Wait, at most most_ms, until a sweep or a pass over the schedules has something to do: a
+ * time has come, or a process that holds a lease has died. For monitors. */
 HF_API HF_MUST_USE int hf_work_await(struct hf_store *store, hf_ms most_ms,
                                      struct hf_err *err);
 

@@ -19,6 +19,7 @@
 #include "base/json.h"
 
 struct cli;
+struct hf_field;
 
 enum cli_type {
     CLI_FLAG,
@@ -95,6 +96,7 @@ extern const struct cli_fact cli_variables[];
 extern const struct cli_command cli_work_commands[];
 extern const struct cli_command cli_top_commands[];
 extern const struct cli_command cli_policy_commands[];
+extern const struct cli_command cli_schedule_commands[];
 extern const struct cli_command cli_store_commands[];
 extern const struct cli_command cli_turn_commands[];
 extern const struct cli_command cli_bench_commands[];
@@ -268,6 +270,10 @@ HF_MUST_USE int cli_print_events(struct cli *cli, const struct hf_events *events
 /* The keys of an event, into the object that cli->writer has open. */
 void cli_json_event(struct cli *cli, const struct hf_event *event);
 
+/* An object with every field of a row of that table. */
+void cli_json_fields(struct cli *cli, const struct hf_field *fields, size_t count,
+                     const void *row);
+
 /* The row's id for a prefix or suffix of it; a full id is taken as it is. */
 HF_MUST_USE int cli_full_id(struct cli *cli, const char *id, const char **ret_id);
 
@@ -321,6 +327,8 @@ int check_list(struct cli *cli);
 int check_reconcile(struct cli *cli);
 int check_demo(struct cli *cli);
 int check_tail(struct cli *cli);
+int check_schedule(struct cli *cli);
+int check_preview(struct cli *cli);
 
 int cmd_work_create(struct cli *cli);
 int cmd_work_claim(struct cli *cli);
@@ -346,6 +354,17 @@ int cmd_work_prune(struct cli *cli);
 int cmd_work_reconcile(struct cli *cli);
 int cmd_policy_set(struct cli *cli);
 int cmd_policy_show(struct cli *cli);
+int cmd_schedule_add(struct cli *cli);
+int cmd_schedule_update(struct cli *cli);
+int cmd_schedule_pause(struct cli *cli);
+int cmd_schedule_resume(struct cli *cli);
+int cmd_schedule_remove(struct cli *cli);
+int cmd_schedule_trigger(struct cli *cli);
+int cmd_schedule_list(struct cli *cli);
+int cmd_schedule_show(struct cli *cli);
+int cmd_schedule_sync(struct cli *cli);
+int cmd_schedule_preview(struct cli *cli);
+int cmd_schedule_run(struct cli *cli);
 int cmd_monitor(struct cli *cli);
 int cmd_migrate(struct cli *cli);
 int cmd_doctor(struct cli *cli);

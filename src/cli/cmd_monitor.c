@@ -21,6 +21,7 @@ struct watch {
     int64_t failures; /* in a row */
     int64_t renewed;
     int64_t changed;
+    int64_t made; /* units, of schedules */
 };
 
 /* ---- the log ----------------------------------------------------------------------- */
@@ -47,6 +48,8 @@ static void log_line(const struct watch *watch, const char *event, const char *t
     hf_json_put_str(&json, "message", text);
     if (report && strcmp(event, "swept") == 0)
         cli_json_sweep(&json, &report->sweep);
+    if (report && strcmp(event, "scheduled") == 0)
+        cli_json_pass(&json, &report->schedules);
     if (report && strcmp(event, "pointer") == 0) {
         hf_json_key(&json, "pointer");
         cli_json_pointer(&json, &report->pointer);
@@ -73,6 +76,10 @@ static void log_pass(const struct watch *watch, const struct hf_monitor_report *
     if (hf_sweep_changes(&report->sweep)) {
         cli_text_sweep(&report->sweep, text, sizeof(text));
         log_line(watch, "swept", text, report);
+    }
+    if (report->schedules.looked_at) {
+        cli_text_pass(&report->schedules, text, sizeof(text));
+        log_line(watch, "scheduled", text, report);
     }
     if (report->has_pointer && report->pointer.action != HF_POINTER_NOTHING &&
         report->pointer.action != HF_POINTER_KEPT) {
@@ -107,6 +114,7 @@ static int pass(struct watch *watch, hf_ms *ret_wait_ms)
     watch->failures = 0;
     watch->renewed += report.renewed;
     watch->changed += hf_sweep_changes(&report.sweep);
+    watch->made += report.schedules.made;
     log_pass(watch, &report);
     if (report.renew_in_ms >= 0 && report.renew_in_ms < *ret_wait_ms)
         *ret_wait_ms = report.renew_in_ms;
@@ -186,6 +194,7 @@ int cmd_monitor(struct cli *cli)
         cli_ok_begin(cli);
         hf_json_put_i64(&cli->writer, "passes", watch.passes);
         hf_json_put_i64(&cli->writer, "changed", watch.changed);
+        hf_json_put_i64(&cli->writer, "scheduled", watch.made);
         hf_json_put_i64(&cli->writer, "renewed", watch.renewed);
         cli_ok_end(cli);
     }

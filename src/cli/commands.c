@@ -283,9 +283,10 @@ static const struct cli_option man_options[] = {
 };
 
 const struct cli_command cli_top_commands[] = {
-    { "monitor", "sweep, renew and keep the pointer, until told to end",
+    { "monitor", "sweep, renew, make what is scheduled, until told to end",
       "Ends what was declared to end (lapsed leases, deadlines, waits), promotes what is "
-      "due, and with --owner renews what that owner runs and reported activity for. Any "
+      "due, makes the slots of schedules that have come, and with --owner renews what "
+      "that owner runs and reported activity for. Any "
       "number of monitors may run on one store. SIGTERM and SIGINT end it cleanly. One "
       "line an action is written to standard error; with --json they are JSON lines, and "
       "the totals are printed at the end. Choose an interval of at most a third of the "
@@ -327,6 +328,7 @@ const struct cli_group cli_groups[] = {
     { "work", "create, claim, settle and look at units of work", cli_work_commands },
     { "policy", "timings, retries and rules for kinds and sources of work",
       cli_policy_commands },
+    { "schedule", "work that is made at set times", cli_schedule_commands },
     { "store", "what an operator does to a store as a whole", cli_store_commands },
     { "turn", "look at turns that were saved", cli_turn_commands },
     { "bench", "speed on this machine, beside the engine's own", cli_bench_commands },

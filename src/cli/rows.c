@@ -72,6 +72,15 @@ static void json_work(struct cli *cli, const struct hf_item *item)
     hf_json_end(&cli->writer);
 }
 
+void cli_json_fields(struct cli *cli, const struct hf_field *fields, size_t count,
+                     const void *row)
+{
+    hf_json_object(&cli->writer);
+    for (size_t i = 0; i < count; i++)
+        json_field(cli, &fields[i], row, false);
+    hf_json_end(&cli->writer);
+}
+
 /* {"ok":true,"items":[…],"next":…} over a function that writes item i. */
 static int json_items(struct cli *cli, const struct hf_answer *answer)
 {

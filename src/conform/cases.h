@@ -295,6 +295,42 @@
     X(limit_batch, 0)                                                                    \
     X(limit_kinds_and_pages, 0)
 
+#define CASES_OF_SCHEDULE(X)                                                             \
+    X(t31_a_due_slot_makes_one_unit_with_its_identity, HF_CONFORM_SCHEDULES)             \
+    X(intervals_and_single_times_have_slots_too, HF_CONFORM_SCHEDULES)                   \
+    X(t45_slots_follow_the_clocks_of_their_zone, HF_CONFORM_SCHEDULES)                   \
+    X(t32_latest_makes_one_unit_after_an_outage_and_records_the_rest,                    \
+      HF_CONFORM_SCHEDULES)                                                              \
+    X(latest_makes_the_newest_missed_slot_when_none_is_on_time, HF_CONFORM_SCHEDULES)    \
+    X(slots_within_the_threshold_are_late_and_not_missed, HF_CONFORM_SCHEDULES)          \
+    X(t33_all_makes_every_missed_slot_in_order, HF_CONFORM_SCHEDULES)                    \
+    X(none_skips_what_was_missed_and_makes_what_is_on_time, HF_CONFORM_SCHEDULES)        \
+    X(g5_a_month_of_missed_seconds_is_one_short_step, HF_CONFORM_SCHEDULES)              \
+    X(a_single_time_that_passed_is_made_late_or_skipped_by_its_rule,                     \
+      HF_CONFORM_SCHEDULES)                                                              \
+    X(t34_skip_leaves_a_slot_out_while_a_unit_is_unfinished, HF_CONFORM_SCHEDULES)       \
+    X(t35_one_waiting_lets_one_unit_wait_behind_a_running_one, HF_CONFORM_SCHEDULES)     \
+    X(allow_makes_units_beside_each_other, HF_CONFORM_SCHEDULES)                         \
+    X(a_lane_of_its_own_is_kept, HF_CONFORM_SCHEDULES)                                   \
+    X(catch_up_and_overlap_in_every_combination, HF_CONFORM_SCHEDULES)                   \
+    X(t12_two_handles_make_each_slot_once, HF_CONFORM_SCHEDULES | HF_CONFORM_AGAIN)      \
+    X(g3_a_slot_that_exists_already_never_stalls_its_schedule, HF_CONFORM_SCHEDULES)     \
+    X(a_clock_that_goes_back_makes_no_slot_twice, HF_CONFORM_SCHEDULES)                  \
+    X(adding_the_same_again_changes_nothing, HF_CONFORM_SCHEDULES)                       \
+    X(t40_a_paused_schedule_makes_nothing_and_goes_on_from_now, HF_CONFORM_SCHEDULES)    \
+    X(t40_an_update_moves_the_next_slot_only_with_its_timing, HF_CONFORM_SCHEDULES)      \
+    X(a_stale_revision_changes_nothing, HF_CONFORM_SCHEDULES)                            \
+    X(t40_a_unit_on_request_leaves_the_schedule_as_it_is, HF_CONFORM_SCHEDULES)          \
+    X(t40_on_request_several_may_run_where_that_is_allowed, HF_CONFORM_SCHEDULES)        \
+    X(a_removed_schedule_leaves_its_units, HF_CONFORM_SCHEDULES)                         \
+    X(a_finished_schedule_is_neither_paused_nor_resumed, HF_CONFORM_SCHEDULES)           \
+    X(tenants_share_no_schedules, HF_CONFORM_SCHEDULES)                                  \
+    X(t36_a_set_is_added_updated_and_left_alone, HF_CONFORM_SCHEDULES)                   \
+    X(t36_orphans_of_a_set_are_paused_kept_or_removed, HF_CONFORM_SCHEDULES)             \
+    X(a_fault_in_one_entry_changes_nothing_and_is_named, HF_CONFORM_SCHEDULES)           \
+    X(schedules_are_listed_by_name_a_page_at_a_time, HF_CONFORM_SCHEDULES)               \
+    X(t38_bad_schedules_are_refused_by_field_and_write_nothing, HF_CONFORM_SCHEDULES)
+
 #define CASES(X)                                                                         \
     CASES_OF_CREATE(X)                                                                   \
     CASES_OF_CLAIM(X)                                                                    \
@@ -307,7 +343,8 @@
     CASES_OF_READ(X)                                                                     \
     CASES_OF_FEED(X)                                                                     \
     CASES_OF_LIFE(X)                                                                     \
-    CASES_OF_LIMITS(X)
+    CASES_OF_LIMITS(X)                                                                   \
+    CASES_OF_SCHEDULE(X)
 
 #define X(name, needs) void conform_##name(struct hf_conform *t);
 CASES(X)

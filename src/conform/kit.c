@@ -290,6 +290,10 @@ static void begin(struct hf_conform *t, const struct hf_conform_case *one)
         kit_fail(t, "the factory cannot open a store again");
         return;
     }
+    if (one->needs & t->factory->without) {
+        kit_fail(t, "the factory's stores do not have what this needs");
+        return;
+    }
     t->code = kit_called(
         t, t->factory->open(t->factory->user, &t->options, &t->store, kit_err(t)));
     kit_code(t, "opening a fresh store", 0, t->code);

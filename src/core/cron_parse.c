@@ -1,13 +1,12 @@
 /* Reading cron expressions: see cron.h. */
 #include "core/cron.h"
 
+#include <holdfast/limits.h>
 #include <string.h>
 
 #include "base/civil.h"
 #include "base/err.h"
 #include "base/text.h"
-
-#define TEXT_MAX 256
 
 enum part { SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY, PARTS };
 
@@ -322,7 +321,7 @@ int hf_cron_parse(const char *text, bool both, struct hf_cron *ret_cron,
 {
     struct hf_cron cron = { .both = both };
     const char *fields = NULL;
-    int rc = hf_check_text(text, TEXT_MAX, "cron", err);
+    int rc = hf_check_text(text, (size_t)HF_MAX_CRON_BYTES, "cron", err);
     if (rc == 0 && (!text || !*skip_blanks(text)))
         rc = hf_fail(err, HF_EINVAL, "cron", "cron must not be empty");
     if (rc == 0)

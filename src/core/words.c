@@ -1,6 +1,6 @@
 /* The words of the ledger's enums, both ways. */
 
-#include <holdfast/work.h>
+#include <holdfast/schedule.h>
 
 #include "base/text.h"
 
@@ -10,6 +10,13 @@ static const char *const disposition_words[HF_DISPOSITION_COUNT] = { HF_DISPOSIT
 #undef X
 #define X(name, word) [HF_SOURCE_##name] = (word),
 static const char *const source_words[HF_SOURCE_COUNT] = { HF_SOURCES(X) };
+#undef X
+
+#define X(name, word) [HF_OVERLAP_##name] = (word),
+static const char *const overlap_words[HF_OVERLAP_COUNT] = { HF_OVERLAPS(X) };
+#undef X
+#define X(name, word) [HF_CATCH_UP_##name] = (word),
+static const char *const catch_up_words[HF_CATCH_UP_COUNT] = { HF_CATCH_UPS(X) };
 #undef X
 
 static const char *const verb_words[HF_VERB_COUNT] = {
@@ -80,4 +87,24 @@ enum hf_disposition hf_disposition_of(const char *word)
 bool hf_status_terminal(enum hf_status status)
 {
     return status >= HF_DONE && status < HF_STATUS_COUNT;
+}
+
+const char *hf_overlap_word(enum hf_overlap overlap)
+{
+    return word_at(overlap_words, HF_OVERLAP_COUNT, (int)overlap);
+}
+
+const char *hf_catch_up_word(enum hf_catch_up catch_up)
+{
+    return word_at(catch_up_words, HF_CATCH_UP_COUNT, (int)catch_up);
+}
+
+enum hf_overlap hf_overlap_of(const char *word)
+{
+    return (enum hf_overlap)value_of(overlap_words, HF_OVERLAP_COUNT, word);
+}
+
+enum hf_catch_up hf_catch_up_of(const char *word)
+{
+    return (enum hf_catch_up)value_of(catch_up_words, HF_CATCH_UP_COUNT, word);
 }

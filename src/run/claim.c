@@ -21,6 +21,12 @@ static hf_ms least(hf_ms a, hf_ms b)
     return a < b ? a : b;
 }
 
+static hf_ms until(struct hf_store *store, hf_ms at, hf_ms most)
+{
+    hf_ms left = at - store->clock->wall_ms(store->clock->user);
+    return left < 0 ? 0 : least(left, most);
+}
+
 /* Milliseconds until a sweep has something to do, at most `most`. */
 static int until_due(struct hf_store *store, hf_ms most, hf_ms *ret_ms,
                      struct hf_err *err)
@@ -29,8 +35,7 @@ static int until_due(struct hf_store *store, hf_ms most, hf_ms *ret_ms,
     int rc = store->methods->next_due(store, &at, err);
     if (rc)
         return rc;
-    hf_ms left = at ? at - store->clock->wall_ms(store->clock->user) : most;
-    *ret_ms = left < 0 ? 0 : least(left, most);
+    *ret_ms = at ? until(store, at, most) : most;
     return 0;
 }
 
@@ -109,13 +114,28 @@ int hf_work_claim(struct hf_store *store, const struct hf_caller *given,
     return rc;
 }
 
+/* The same until a pass over the schedules has something to do. */
+static int until_slot(struct hf_store *store, hf_ms most, hf_ms *ret_ms,
+                      struct hf_err *err)
+{
+    hf_ms at = 0;
+    *ret_ms = most;
+    int rc = store->methods->schedules ? store->methods->schedules->next(store, &at, err)
+                                       : 0;
+    if (rc == 0 && at)
+        *ret_ms = until(store, at, most);
+    return rc;
+}
+
 int hf_work_await(struct hf_store *store, hf_ms most_ms, struct hf_err *err)
 {
     bool death = false;
     hf_ms wait = 0;
     struct hf_watch watch;
     hf_watch_init(&watch, store);
-    int rc = until_due(store, most_ms, &wait, err);
+    int rc = until_slot(store, most_ms, &most_ms, err);
+    if (rc == 0)
+        rc = until_due(store, most_ms, &wait, err);
     if (rc == 0 && wait > 0) {
         uint32_t topic = hf_topic_of_queue(""); /* no queue: only the clock and deaths */
         uint32_t seen = store->methods->bell_seen(store, topic);

@@ -182,6 +182,8 @@ int hf_monitor_pass(struct hf_store *store, const struct hf_caller *who,
     }
     if (rc == 0)
         rc = sweep_all(store, who, plan->witness, &report, err);
+    if (rc == 0)
+        rc = hf_schedule_pass(store, who, &report.schedules, err);
     if (rc == 0 && plan->pointer) {
         struct hf_pointer_plan pointer = { .path = plan->pointer,
                                            .owner = plan->owner,

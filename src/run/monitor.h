@@ -4,6 +4,8 @@
 #ifndef HF_RUN_MONITOR_H
 #define HF_RUN_MONITOR_H
 
+#include <holdfast/schedule.h>
+
 #include "run/pointer.h"
 
 #define HF_MONITOR_FRESH_MS 120000
@@ -25,6 +27,7 @@ struct hf_monitor_plan {
 
 struct hf_monitor_report {
     struct hf_sweep_report sweep; /* of all sweeps of the pass together */
+    struct hf_schedule_report schedules;
     int64_t renewed;
     hf_ms renew_in_ms; /* when the owner's next lease wants renewing; -1: none in sight */
     hf_ms stalled_ms;  /* the longest stall that was seen and acted upon; 0: none */
@@ -36,8 +39,9 @@ struct hf_monitor_report {
 /* With a witness: first times a write, and whenever a call stalled for so long that holders
  * may have been kept from renewing, gives their leases one more term before it acts.
  * Renews what is healthy and near the last third of its term, sweeps until there is nothing
- * more to do, then brings the pointer in line. Renewal comes first: a monitor that was held
- * up must not end its own healthy work. On failure what was done before stays done. */
+ * more to do, makes the slots of schedules that have come, then brings the pointer in line.
+ * Renewal comes first: a monitor that was held up must not end its own healthy work. On
+ * failure what was done before stays done. */
 HF_MUST_USE int hf_monitor_pass(struct hf_store *store, const struct hf_caller *who,
                                 const struct hf_monitor_plan *plan,
                                 struct hf_monitor_report *ret_report, struct hf_err *err);

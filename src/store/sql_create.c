@@ -10,28 +10,30 @@
 
 /* One request on its way into the ledger. */
 struct maker {
-    const struct hf_new *request;
     struct hf_row row;
     uint8_t hash[32];
-    char id[37];
     bool settled; /* its item is answered */
     bool held;    /* the same unit as an earlier one of its batch, which is made first */
 };
 
-static int prepare(struct sql_store *store, struct hf_arena *arena,
-                   const struct hf_caller *who, struct hf_env *env, struct maker *maker,
-                   struct hf_err *err)
+int sql_make_row(struct sql_store *store, struct hf_arena *arena,
+                 const struct hf_caller *who, struct hf_env *env,
+                 const struct hf_new *request, struct hf_row *ret_row, uint8_t *ret_hash,
+                 struct hf_err *err)
 {
     struct hf_policy policy;
-    const char *kind = maker->request->kind ? maker->request->kind : "work";
-    int rc = sql_policy(store, arena, maker->request->source, kind, &policy, err);
+    const char *kind = request->kind ? request->kind : "work";
+    char *id = hf_arena_take(arena, HF_UUID_TEXT);
+    int rc = id ? 0 : hf_fail_plain(err, HF_ENOMEM);
     if (rc == 0)
-        rc = hf_new_hash(maker->request, who, maker->hash, err);
+        rc = sql_policy(store, arena, request->source, kind, &policy, err);
     if (rc == 0)
-        rc = sql_new_id(store, env->now, maker->id, err);
+        rc = hf_new_hash(request, who, ret_hash, err);
+    if (rc == 0)
+        rc = sql_new_id(store, env->now, id, err);
     env->policy = &policy;
     if (rc == 0)
-        rc = hf_step_create(arena, maker->request, maker->id, who, env, &maker->row, err);
+        rc = hf_step_create(arena, request, id, who, env, ret_row, err);
     env->policy = NULL;
     return rc;
 }
@@ -161,7 +163,7 @@ static size_t add_read_back(struct hf_ops *ops, const struct maker *makers, size
             continue;
         if (!first)
             hf_ops_again(ops);
-        hf_ops_text(ops, makers[i].id);
+        hf_ops_text(ops, makers[i].row.w.work_id);
         first = false;
     }
     return call;
@@ -203,7 +205,7 @@ static int answer_made(struct creation *c, const struct hf_call *read_back,
     for (size_t i = 0; i < c->n; i++) {
         size_t at;
         struct hf_row row;
-        if (c->makers[i].settled || !was_made(read_back, c->makers[i].id, &at))
+        if (c->makers[i].settled || !was_made(read_back, c->makers[i].row.w.work_id, &at))
             continue;
         int rc = hf_row_read(read_back, at, &row, err);
         if (rc == 0 && hf_item_show(c->answer, c->items[i], &row, brief(c)))
@@ -399,9 +401,9 @@ static int prepare_all(struct creation *c, struct hf_arena *arena,
     if (rc == 0 && (!c->makers || !c->items))
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; rc == 0 && i < c->n; i++) {
-        c->makers[i].request = &news[i];
         c->items[i] = hf_answer_add(c->answer);
-        rc = c->items[i] ? prepare(c->store, arena, who, &env, &c->makers[i], err)
+        rc = c->items[i] ? sql_make_row(c->store, arena, who, &env, &news[i],
+                                        &c->makers[i].row, c->makers[i].hash, err)
                          : hf_fail_plain(err, HF_ENOMEM);
     }
     return rc;

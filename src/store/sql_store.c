@@ -6,7 +6,7 @@
 #include "base/ident.h"
 #include "base/sized.h"
 #include "base/text.h"
-#include "store/sqlstore.h"
+#include "store/schedules.h"
 
 int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_err *err)
 {
@@ -132,6 +132,7 @@ static const struct hf_store_methods methods = {
     .next_due = sql_next_due,
     .holders = sql_holders,
     .close = sql_close,
+    .schedules = &sql_schedule_methods,
 };
 
 static int draw(void *user, void *out, size_t len)

@@ -47,6 +47,13 @@ int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
 /* An id for a new unit. */
 int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_err *err);
 
+/* The row that a request makes, with a fresh id, under the policy in force; its texts live in
+ * the arena or are the request's. ret_hash has 32 bytes. The request has been checked. */
+int sql_make_row(struct sql_store *store, struct hf_arena *arena,
+                 const struct hf_caller *who, struct hf_env *env,
+                 const struct hf_new *request, struct hf_row *ret_row, uint8_t *ret_hash,
+                 struct hf_err *err);
+
 /* The moment of a call as core wants it: times and incarnation as a batch saw them. */
 int sql_env(struct sql_store *store, const struct hf_caller *who,
             const struct hf_batch *seen, struct hf_env *ret_env, struct hf_err *err);

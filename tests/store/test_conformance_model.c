@@ -37,6 +37,7 @@ int main(int argc, char **argv)
                                                 .user = &place,
                                                 .open = open_fresh,
                                                 .again = open_again,
-                                                .discard = discard };
+                                                .discard = discard,
+                                                .without = HF_CONFORM_SCHEDULES };
     return conform_main("conformance_model", &factory, argc, argv);
 }

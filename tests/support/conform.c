@@ -31,6 +31,8 @@ int conform_main(const char *group, const struct hf_conform_factory *factory, in
         const struct hf_conform_case *of = hf_conform_case_at(i);
         if ((of->needs & HF_CONFORM_AGAIN) && !factory->again)
             continue;
+        if (of->needs & factory->without)
+            continue;
         if (argc > 1 && !strstr(of->name, argv[1]))
             continue;
         ones[n] = (struct one){ of, factory };

@@ -38,10 +38,12 @@ struct hf_conform_factory {
     int (*again)(void *user, const struct hf_store_options *options,
                  struct hf_store **ret_store, struct hf_err *err);
     void (*discard)(void *user);
+    unsigned without; /* needs that its stores do not meet */
 };
 
-/* A case that needs a factory with `again`. */
+/* What a case needs: a factory with `again`; a store with schedules. */
 #define HF_CONFORM_AGAIN 1u
+#define HF_CONFORM_SCHEDULES 2u
 
 struct hf_conform;
 

@@ -11,6 +11,7 @@
 
 #include <holdfast/feed.h>
 #include <holdfast/lease.h>
+#include <holdfast/schedule.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 
@@ -28,6 +29,57 @@ struct hf_dump {
 
 /* Called for each process that holds a lease. */
 typedef void hf_each_holder(void *user, const char *holder);
+
+enum hf_schedule_verb { HF_SCHEDULE_PAUSE, HF_SCHEDULE_RESUME, HF_SCHEDULE_REMOVE };
+
+struct hf_schedule_change {
+    enum hf_schedule_verb verb;
+    const char *name;
+    const char *reason;
+    int64_t revision; /* 0: any */
+};
+
+enum hf_orphans { HF_ORPHANS_PAUSE, HF_ORPHANS_KEEP, HF_ORPHANS_REMOVE };
+
+/* A declared set of schedules; see hf_schedule_sync. */
+struct hf_schedule_set {
+    const char *name;
+    enum hf_orphans orphans;
+    bool keep_existing;
+    const struct hf_schedule_new *items;
+    size_t count;
+};
+
+/* The verbs of schedule.h; each as declared there, with an empty answer to fill. */
+struct hf_schedule_methods {
+    int (*add)(struct hf_store *store, const struct hf_caller *who,
+               const struct hf_schedule_new *wanted, struct hf_schedules *schedules,
+               struct hf_err *err);
+    int (*update)(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_schedule_new *wanted, int64_t revision,
+                  struct hf_schedules *schedules, struct hf_err *err);
+    /* Answers with the schedule after the change; of a removal, before it. */
+    int (*change)(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_schedule_change *change, struct hf_schedules *schedules,
+                  struct hf_err *err);
+    int (*trigger)(struct hf_store *store, const struct hf_caller *who, const char *name,
+                   struct hf_answer *answer, struct hf_err *err);
+    int (*get)(struct hf_store *store, const struct hf_caller *who, const char *name,
+               struct hf_schedules *schedules, struct hf_err *err);
+    int (*list)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_schedule_filter *filter, struct hf_schedules *schedules,
+                struct hf_err *err);
+    int (*skips)(struct hf_store *store, const struct hf_caller *who, const char *name,
+                 size_t limit, struct hf_schedule_skips *skips, struct hf_err *err);
+    int (*sync)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_schedule_set *set, struct hf_sync_report *ret_report,
+                struct hf_err *err);
+    /* One transaction's worth; `more` unless there was nothing to do. */
+    int (*pass)(struct hf_store *store, const struct hf_caller *who,
+                struct hf_schedule_report *ret_report, struct hf_err *err);
+    /* When a pass has something to do next (wall ms; 0: nothing in sight). */
+    int (*next)(struct hf_store *store, hf_ms *ret_at, struct hf_err *err);
+};
 
 struct hf_store_methods {
     const char *name;
@@ -100,6 +152,7 @@ struct hf_store_methods {
     int (*holders)(struct hf_store *store, hf_each_holder *each, void *user,
                    struct hf_err *err);
     void (*close)(struct hf_store *store);
+    const struct hf_schedule_methods *schedules; /* NULL: this store has none */
 };
 
 /* Every store begins so. */
