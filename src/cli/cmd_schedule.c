@@ -7,8 +7,11 @@
 
 #include "base/civil.h"
 #include "base/text.h"
+#include "cli/file.h"
 #include "cli/schedule.h"
 #include "cli/upkeep.h"
+
+#define SET_BYTES_MAX ((size_t)8 << 20)
 
 /* ---- what was asked for ------------------------------------------------------------ */
 
@@ -253,8 +256,10 @@ int cmd_schedule_trigger(struct cli *cli)
 int cmd_schedule_sync(struct cli *cli)
 {
     struct hf_sync_report report = { 0 };
-    int rc = hf_schedule_sync(cli->store, &cli->who, cli_text(cli, "file"), &report,
-                              &cli->err);
+    struct hf_span file = { 0 };
+    int rc = cli_read_file(cli, cli_text(cli, "file"), SET_BYTES_MAX, &file);
+    if (rc == 0)
+        rc = hf_schedule_sync(cli->store, &cli->who, file.at, &report, &cli->err);
     if (rc)
         return rc;
     const struct {

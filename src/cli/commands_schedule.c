@@ -163,8 +163,8 @@ static const struct cli_option preview_options[] = {
 };
 
 static const struct cli_option sync_options[] = {
-    { "file", "FILE", CLI_JSON, CLI_NEEDED | CLI_BARE,
-      .help = "the set: @FILE, - for stdin, or the JSON itself", .max = 8 << 20 },
+    { "file", "FILE", CLI_PATH, CLI_NEEDED | CLI_BARE,
+      .help = "the set, as JSON; - is stdin" },
     END_OPTIONS,
 };
 
@@ -228,7 +228,7 @@ static const struct cli_example preview_examples[] = {
 };
 
 static const struct cli_example sync_examples[] = {
-    { "from a file kept beside the code", "holdfast schedule sync @schedules.json" },
+    { "from a file kept beside the code", "holdfast schedule sync schedules.json" },
     END_EXAMPLES,
 };
 
@@ -272,7 +272,7 @@ const struct cli_command cli_schedule_commands[] = {
     { "schedule sync", "bring a set of schedules in line with a file",
       "One transaction: what the file names is added or updated; what the set has beside "
       "is kept, paused or removed, as the file says (default: paused).",
-      sync_options, sync_examples, CLI_STORE, "human", "6 7 8 9", cmd_schedule_sync,
+      sync_options, sync_examples, CLI_STORE, "human", "3 6 7 8 9", cmd_schedule_sync,
       NULL },
     { "schedule run", "make what is due now, once",
       "One pass, as `holdfast monitor` makes it again and again. Any number may run.",

@@ -328,6 +328,7 @@
     X(t36_a_set_is_added_updated_and_left_alone, HF_CONFORM_SCHEDULES)                   \
     X(t36_orphans_of_a_set_are_paused_kept_or_removed, HF_CONFORM_SCHEDULES)             \
     X(a_fault_in_one_entry_changes_nothing_and_is_named, HF_CONFORM_SCHEDULES)           \
+    X(prune_takes_records_of_skipped_slots_and_no_schedule, HF_CONFORM_SCHEDULES)        \
     X(schedules_are_listed_by_name_a_page_at_a_time, HF_CONFORM_SCHEDULES)               \
     X(t38_bad_schedules_are_refused_by_field_and_write_nothing, HF_CONFORM_SCHEDULES)
 

@@ -723,6 +723,20 @@ test_case(a_fault_in_one_entry_changes_nothing_and_is_named)
     TRUE(contains(t->err.message, "belongs to the set c"));
 }
 
+test_case(prune_takes_records_of_skipped_slots_and_no_schedule)
+{
+    add(.cron = "* * * * *");
+    advance(MINUTE(5));
+    EQ(1, pass().made);
+    CODE(0, cancel(item_of(units(t), 0)->work.work_id)->code);
+    advance(HOUR(48));
+    kit_prune(AT(t), HOUR(24), 0);
+    EQ(0, skipped(0)->slots);
+    EQ(0, count_of(units(t)));
+    EQ(4, look("s")->skipped);
+    EQ(1, look("s")->made);
+}
+
 /* ---- reading and input ------------------------------------------------------------- */
 
 test_case(schedules_are_listed_by_name_a_page_at_a_time)

@@ -69,6 +69,7 @@ static void rule_at(const struct hf_zone_rule *rule, int64_t utc,
         }
         span.offset = span.before = list[0].offset == rule->summer ? rule->standard
                                                                    : rule->summer;
+        span.until = list[0].at;
         for (size_t i = 0; i < count && list[i].at <= utc; i++) {
             span.before = span.offset;
             span.offset = list[i].offset;

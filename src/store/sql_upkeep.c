@@ -51,12 +51,16 @@ static int prune_chunk(struct hf_store *base, hf_ms before, size_t limit, int64_
     return last ? HF_ENOTFOUND : rc;
 }
 
-static int prune_receipts(struct hf_store *base, hf_ms now, struct hf_err *err)
+/* Receipts by an age of their own; records of skipped slots as old as the rows. */
+static int prune_beside(struct hf_store *base, hf_ms now, hf_ms before,
+                        struct hf_err *err)
 {
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     hf_ops_call(&ops, HF_SQL_RECEIPT_PRUNE, HF_ANY_COUNT);
     hf_ops_i64(&ops, now - RECEIPT_KEEP_MS);
+    hf_ops_call(&ops, HF_SQL_SCHEDULE_SKIP_PRUNE, HF_ANY_COUNT);
+    hf_ops_i64(&ops, before);
     int rc = hf_ops_write(&ops, err);
     hf_ops_fini(&ops);
     return rc;
@@ -78,7 +82,7 @@ int sql_prune(struct hf_store *base, hf_ms older_than_ms, size_t limit, int64_t 
     if (rc == HF_ENOTFOUND)
         rc = 0;
     if (rc == 0)
-        rc = prune_receipts(base, now, err);
+        rc = prune_beside(base, now, now - older_than_ms, err);
     if (rc == 0)
         *ret_rows = total;
     return rc;

@@ -47,7 +47,8 @@ class Monitor(Case):
     def test_one_pass(self):
         work_id = self.create("a", "--start-timeout", "1ms")["work_id"]
         answer = self.ok("monitor", "--once")
-        self.assertEqual(answer, {"ok": True, "passes": 1, "changed": 1, "renewed": 0})
+        self.assertEqual(answer, {"ok": True, "passes": 1, "changed": 1, "scheduled": 0,
+                                  "renewed": 0})
         work = self.ok("work", "show", work_id)["work"]
         self.assertEqual((work["status"], work["status_reason"]), ("timeout", "start_timeout"))
 

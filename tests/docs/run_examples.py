@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
-PAGES = ("README.md", "docs/feed.md", "docs/ingress.md", "docs/ledger.md")
+PAGES = ("README.md", "docs/feed.md", "docs/ingress.md", "docs/ledger.md", "docs/schedules.md")
 SECONDS = 50
 BLOCK = re.compile(r"^```sh run\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.S | re.M)
 EXPECTED = re.compile(r"# exit (\d+)\s*$")
