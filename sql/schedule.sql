@@ -15,8 +15,8 @@ SELECT {schedule_columns} FROM work_schedule WHERE name = $1 AND tenant = $2
 -- name: schedule_list
 -- in: $1 after name, $2 tenant, $3 state or null, $4 origin or null, $5 limit
 SELECT {schedule_columns} FROM work_schedule
- WHERE tenant = $2 AND name > $1 AND ($3 IS NULL OR state = $3)
-   AND ($4 IS NULL OR origin = $4)
+ WHERE tenant = $2 AND name > $1 AND ($3::text IS NULL OR state = $3)
+   AND ($4::text IS NULL OR origin = $4)
  ORDER BY name LIMIT $5
 
 -- name: schedule_of_origin
@@ -87,6 +87,7 @@ SELECT {schedule_columns}, {schedule_in_the_way}
 -- All sets in one statement: each finds its schedule as it was read, or the batch is refused.
 -- in: a1 name, a2 tenant, a3 tick that was read, a4 state, a5 next_at, a6 look_at,
 --     a7 last_slot_at or null, a8 last_work_id or null, a9 made, a10 skipped
+-- sets: text text bigint text bigint bigint bigint text bigint bigint
 UPDATE /*lite OR ROLLBACK*/ work_schedule
    SET state = a.a4, next_at = a.a5, look_at = a.a6,
        last_slot_at = coalesce(a.a7, last_slot_at),
