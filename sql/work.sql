@@ -119,7 +119,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        escalate = $26, resume_payload = $27, error_class = $28, result = $29,
        cancel_request = $30, abandon_request = $31, active_at = $32,
        first_started_at = $33, started_at = $34, finished_at = $35, settled_token = $36,
-       settled_verb = $37, updated_at = $38, event_type = $39, actor_kind = $40,
+       settled_verb = $37, updated_at = $38, /*lite event_id = hf_next_id(),*/ event_type = $39, actor_kind = $40,
        actor = $41, message = $42, note = $43, correlation_id = $44,
        wake_at = $45, revision = revision + 1
  WHERE seq = $1 AND revision = $2 AND lease_expires_at IS NOT DISTINCT FROM $3
@@ -141,7 +141,8 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        updated_at = hf_now(), deadline_at = NULL, wake_at = NULL, owner = NULL,
        owner_incarnation = NULL, claim_group = NULL, lease_store = NULL,
        lease_ttl_ms = NULL, grace_ms = NULL, lease_expires_at = NULL,
-       lease_check_at = NULL, holder = NULL, event_type = 'close_out',
+       lease_check_at = NULL, holder = NULL, /*lite event_id = hf_next_id(),*/
+       event_type = 'close_out',
        actor_kind = a.a10, actor = a.a11, message = a.a12, note = a.a13,
        correlation_id = a.a14, revision = revision + 1
   FROM {sets_in_order} JOIN work_spec s ON s.work_id = a.a1
@@ -229,44 +230,58 @@ SELECT {row} FROM {row_from}
 SELECT EXISTS (SELECT 1 FROM work_state WHERE wake_at <= hf_now())
     OR EXISTS (SELECT 1 FROM work_state WHERE lease_check_at <= hf_lease_now())
 
--- fragment: claim_set
-UPDATE /*lite OR ROLLBACK*/ work_state
-   SET status = 'running', status_reason = NULL, owner = $2, owner_incarnation = $3,
-       claim_group = $4, lease_fence = lease_fence + 1, lease_store = hf_incarnation(),
-       lease_ttl_ms = c.ttl_ms, grace_ms = c.grace_ms,
-       lease_expires_at = hf_lease_now() + c.ttl_ms,
-       lease_check_at = hf_lease_now() + c.ttl_ms
-                      + CASE WHEN disposition = 'expire' THEN c.grace_ms ELSE 0 END,
-       holder = $6, attempt_count = attempt_count + 1, started_at = hf_now(),
-       first_started_at = coalesce(first_started_at, hf_now()), active_at = hf_now(),
-       deadline_at = hf_now() + exec_timeout_ms,
-       wake_at = hf_now() + exec_timeout_ms, updated_at = hf_now(),
-       event_type = 'claimed', actor_kind = $7, actor = $8, message = NULL,
-       note = '{"lease":{"expires_at":' || (hf_lease_now() + c.ttl_ms) || ',"fence":'
-              || (lease_fence + 1) || ',"grace_ms":' || c.grace_ms || $9 || c.ttl_ms || '}}',
-       correlation_id = $10, revision = revision + 1
-
--- fragment: claim_timing
-q.seq,
+-- What a row's lease lasts, and its grace. A policy that nobody has set is not looked for.
+-- fragment: ttl_of_row
 CASE WHEN $5::bigint IS NOT NULL THEN $5
      WHEN EXISTS (SELECT 1 FROM work_policy) THEN
      coalesce((SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'kind:' || q.kind),
               (SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'source:' || q.source_system),
               (SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'default'), $11)
-     ELSE $11 END AS ttl_ms,
+     ELSE $11 END
+
+-- fragment: grace_of_row
 CASE WHEN EXISTS (SELECT 1 FROM work_policy) THEN
      coalesce((SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'kind:' || q.kind),
               (SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'source:' || q.source_system),
               (SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'default'), $12)
-     ELSE $12 END AS grace_ms
+     ELSE $12 END
 
--- fragment: claim_pick
-SELECT {claim_timing}
-  FROM work_state q
- WHERE q.status = 'queued' AND q.gate IS NULL AND q.queue = $1
+-- PostgreSQL locks what it takes, in a table of its own; SQLite is faster with a list of keys,
+-- and then works the timing out where it is used.
+-- fragment: claim_ttl
+/*lite {ttl_of_row}*//*pg c.ttl_ms*/
+
+-- fragment: claim_grace
+/*lite {grace_of_row}*//*pg c.grace_ms*/
+
+-- fragment: claim_set
+UPDATE /*lite OR ROLLBACK*/ work_state AS q
+   SET status = 'running', status_reason = NULL, owner = $2, owner_incarnation = $3,
+       claim_group = $4, lease_fence = q.lease_fence + 1, lease_store = hf_incarnation(),
+       lease_ttl_ms = {claim_ttl}, grace_ms = {claim_grace},
+       lease_expires_at = hf_lease_now() + {claim_ttl},
+       lease_check_at = hf_lease_now() + {claim_ttl}
+                      + CASE WHEN q.disposition = 'expire' THEN {claim_grace} ELSE 0 END,
+       holder = $6, attempt_count = q.attempt_count + 1, started_at = hf_now(),
+       first_started_at = coalesce(q.first_started_at, hf_now()), active_at = hf_now(),
+       deadline_at = hf_now() + q.exec_timeout_ms,
+       wake_at = hf_now() + q.exec_timeout_ms, updated_at = hf_now(),
+       /*lite event_id = hf_next_id(),*/ event_type = 'claimed', actor_kind = $7, actor = $8,
+       message = NULL,
+       note = '{"lease":{"expires_at":' || (hf_lease_now() + {claim_ttl}) || ',"fence":'
+              || (q.lease_fence + 1) || ',"grace_ms":' || {claim_grace} || $9 || {claim_ttl}
+              || '}}',
+       correlation_id = $10, revision = q.revision + 1
+
+-- fragment: claim_from
+FROM work_state q
+WHERE q.status = 'queued' AND q.gate IS NULL AND q.queue = $1
 
 -- fragment: claim_order
 ORDER BY q.priority, q.fair_tag, q.seq LIMIT
+
+-- fragment: claim_pick
+SELECT q.seq/*pg , {ttl_of_row} AS ttl_ms, {grace_of_row} AS grace_ms*/ {claim_from}
 
 -- name: work_claim
 -- sizes: 1 10 100
@@ -275,8 +290,8 @@ ORDER BY q.priority, q.fair_tag, q.seq LIMIT
 --     $12 grace_ms where no policy is set
 /*pg WITH c AS MATERIALIZED ({claim_pick} {claim_order} {size} FOR UPDATE OF q SKIP LOCKED)*/
 {claim_set}
-  FROM /*lite ({claim_pick} {claim_order} {size}) AS*/ c
- WHERE work_state.seq = c.seq
+/*lite WHERE q.seq IN ({claim_pick} {claim_order} {size})*/
+/*pg FROM c WHERE q.seq = c.seq*/
 
 -- fragment: claim_kinds
 AND q.kind IN (SELECT /*lite value FROM json_each($13)*/
@@ -288,8 +303,8 @@ AND q.kind IN (SELECT /*lite value FROM json_each($13)*/
 /*pg WITH c AS MATERIALIZED (
 {claim_pick} {claim_kinds} {claim_order} {size} FOR UPDATE OF q SKIP LOCKED)*/
 {claim_set}
-  FROM /*lite ({claim_pick} {claim_kinds} {claim_order} {size}) AS*/ c
- WHERE work_state.seq = c.seq
+/*lite WHERE q.seq IN ({claim_pick} {claim_kinds} {claim_order} {size})*/
+/*pg FROM c WHERE q.seq = c.seq*/
 
 -- name: work_claimed
 -- in: $1 owner, $2 nonce, $3 incarnation

@@ -169,6 +169,7 @@ CREATE TABLE work_state (
     settled_token     TEXT,
     settled_verb      TEXT,
     updated_at        INTEGER NOT NULL,
+    /*lite event_id          INTEGER NOT NULL DEFAULT 0,*/
     event_type        TEXT,
     actor_kind        TEXT,
     actor             TEXT,
@@ -267,13 +268,28 @@ BEGIN
     INSERT INTO work_event (event_id, seq, event_type, from_status, to_status, generation,
                             attempt, fence, actor_kind, actor, message, payload,
                             correlation_id, created_at)
+    SELECT NEW.event_id, NEW.seq, coalesce(NEW.event_type, 'transition'), OLD.status,
+           NEW.status, NEW.generation, NEW.attempt_count, NEW.lease_fence,
+           coalesce(NEW.actor_kind, 'system'), coalesce(NEW.actor, 'sql'), NEW.message,
+           NEW.note, NEW.correlation_id, NEW.updated_at
+     WHERE NEW.status <> OLD.status AND NEW.event_id > OLD.event_id;
+END;
+
+-- Plain SQL that gives no event id. It stands apart because a statement that reads the table
+-- it inserts into goes through a temporary one, which cost a quarter of a claim (measured).
+CREATE TRIGGER work_moved_plainly
+AFTER UPDATE OF status ON work_state
+WHEN NEW.status <> OLD.status AND NEW.event_id <= OLD.event_id
+BEGIN
+    INSERT INTO work_event (event_id, seq, event_type, from_status, to_status, generation,
+                            attempt, fence, actor_kind, actor, message, payload,
+                            correlation_id, created_at)
     SELECT 1 + max(coalesce((SELECT max(event_id) FROM work_event), 0),
                    coalesce((SELECT max(seq) FROM work_spec), 0)),
-           NEW.seq, coalesce(NEW.event_type, 'transition'), OLD.status, NEW.status, NEW.generation,
-           NEW.attempt_count, NEW.lease_fence, coalesce(NEW.actor_kind, 'system'),
-           coalesce(NEW.actor, 'sql'), NEW.message, NEW.note, NEW.correlation_id,
-           NEW.updated_at
-     WHERE NEW.status <> OLD.status;
+           NEW.seq, coalesce(NEW.event_type, 'transition'), OLD.status, NEW.status,
+           NEW.generation, NEW.attempt_count, NEW.lease_fence,
+           coalesce(NEW.actor_kind, 'system'), coalesce(NEW.actor, 'sql'), NEW.message,
+           NEW.note, NEW.correlation_id, NEW.updated_at;
 END;
 */
 /*pg
