@@ -3,7 +3,7 @@
 -- fragment: row
 w.seq, s.work_id, s.tenant, s.source_system, s.source_id,
 nullif(s.source_run_id, '') AS source_run_id, w.kind, w.queue, w.lane_key, w.dedup_key,
-s.idempotency_key, s.ref, s.parent_work_id, s.correlation_id, w.session_id, w.status,
+w.limit_name, w.fair_key, s.idempotency_key, s.ref, s.parent_work_id, s.correlation_id, w.session_id, w.status,
 w.status_reason, w.gate, w.disposition, w.priority, w.generation, w.attempt_count,
 w.failures, w.max_attempts, w.due_at, w.next_retry_at, w.deadline_at,
 w.start_timeout_ms, w.exec_timeout_ms, w.owner, w.owner_incarnation, w.lease_fence,
@@ -13,7 +13,8 @@ w.error_class, w.result, s.payload, s.payload_ref, s.retry_policy, w.close_rule,
 w.cancel_request, w.abandon_request, w.active_at, w.first_started_at, w.started_at,
 w.finished_at, s.created_at, w.updated_at,
 w.revision, w.claim_group, w.lease_store, w.grace_ms, w.lease_check_at,
-w.settled_token, w.settled_verb, w.session_fence, w.fair_tag
+w.settled_token, w.settled_verb, w.session_fence, w.fair_tag, w.fair_weight, w.crashes,
+w.crashed_at
 
 -- fragment: row_from
 work_state w JOIN work_spec s ON s.seq = w.seq
@@ -69,7 +70,7 @@ actor_kind, actor, note, created_at
 seq, tenant, source_system, kind, queue, priority, fair_tag, lane_key, dedup_key, session_id,
 disposition, close_rule, status, status_reason, gate, max_attempts, due_at, deadline_at,
 start_timeout_ms, exec_timeout_ms, waiting_kind, waiting_ref, finished_at, updated_at,
-result, wake_at
+result, wake_at, limit_name, fair_key, fair_weight
 
 -- name: work_insert_spec
 -- in: the columns in order, $19 dedup_key
@@ -85,7 +86,7 @@ ON CONFLICT DO NOTHING
 -- in: $1 work_id, then the columns in order but seq. Makes no row where the request made none.
 INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns})
 SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-       $19, $20, $21, $22, $23, $24, $25, $26
+       $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29
   FROM work_spec s WHERE s.work_id = $1
 
 -- name: work_insert_specs
@@ -99,11 +100,11 @@ ON CONFLICT DO NOTHING
 
 -- name: work_insert_states
 -- in: sets as of work_insert_state
--- sets: text text text text text bigint bigint text text text text text text text text bigint bigint bigint bigint bigint text text bigint bigint text bigint
+-- sets: text text text text text bigint bigint text text text text text text text text bigint bigint bigint bigint bigint text text bigint bigint text bigint text text bigint
 INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns})
 SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11, a.a12, a.a13,
        a.a14, a.a15, a.a16, a.a17, a.a18, a.a19, a.a20, a.a21, a.a22, a.a23, a.a24, a.a25,
-       a.a26
+       a.a26, a.a27, a.a28, a.a29
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
 -- name: work_write
@@ -121,20 +122,14 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        first_started_at = $33, started_at = $34, finished_at = $35, settled_token = $36,
        settled_verb = $37, updated_at = $38, /*lite event_id = hf_next_id(),*/ event_type = $39, actor_kind = $40,
        actor = $41, message = $42, note = $43, correlation_id = $44,
-       wake_at = $45, revision = revision + 1
+       wake_at = $45, crashes = $46, crashed_at = $47, revision = revision + 1
  WHERE seq = $1 AND revision = $2 AND lease_expires_at IS NOT DISTINCT FROM $3
 
 -- Rows are locked in the order of their keys, so that two batches never wait for each other.
 -- fragment: sets_in_order
 /*pg (SELECT * FROM*/ hf_args a /*pg ORDER BY a.a1) AS a*/
 
--- name: work_settle
--- Holders' close-outs without reading first, all sets in one statement. A row that does not
--- match is told apart by the slow path.
--- in: a1 work_id, a2 store, a3 fence, a4 nonce, a5 status, a6 status_reason, a7 error_class,
---     a8 result, a9 settled_token, a10 actor_kind, a11 actor, a12 message, a13 note,
---     a14 correlation_id
--- sets: text bigint bigint text text text text text text text text text text text
+-- fragment: settle
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = a.a5, status_reason = a.a6, error_class = a.a7, result = a.a8,
        settled_token = a.a9, settled_verb = 'close_out', finished_at = hf_now(),
@@ -151,6 +146,24 @@ UPDATE /*lite OR ROLLBACK*/ work_state
    AND work_state.lease_store = a.a2 AND work_state.lease_store = hf_incarnation()
    AND work_state.close_rule IS NULL AND work_state.session_id IS NULL
    AND work_state.lane_key IS NULL AND work_state.dedup_key IS NULL
+
+-- name: work_settle
+-- Holders' close-outs without reading first, all sets in one statement. A row that does not
+-- match is told apart by the slow path.
+-- in: a1 work_id, a2 store, a3 fence, a4 nonce, a5 status, a6 status_reason, a7 error_class,
+--     a8 result, a9 settled_token, a10 actor_kind, a11 actor, a12 message, a13 note,
+--     a14 correlation_id
+-- sets: text bigint bigint text text text text text text text text text text text
+{settle}
+   AND work_state.limit_name IS NULL
+
+-- name: work_settle_limited
+-- Under a limit without a rate, or none: limit_leave and limit_follow come after.
+-- in: as work_settle
+-- sets: text bigint bigint text text text text text text text text text text text
+{settle}
+   AND NOT EXISTS (SELECT 1 FROM work_limit l
+                    WHERE l.name = work_state.limit_name AND l.rate_ms IS NOT NULL)
 
 -- Lanes. They follow every write of a row with a lane key, in its transaction. They raise no
 -- revision: a change of another row in the same batch must still find the row it read, and a
@@ -229,6 +242,7 @@ SELECT {row} FROM {row_from}
 -- out: 1 if a sweep would find something that could become claimable
 SELECT EXISTS (SELECT 1 FROM work_state WHERE wake_at <= hf_now())
     OR EXISTS (SELECT 1 FROM work_state WHERE lease_check_at <= hf_lease_now())
+    OR EXISTS (SELECT 1 FROM work_limit WHERE wake_at <= hf_now())
 
 -- What a row's lease lasts, and its grace. A policy that nobody has set is not looked for.
 -- fragment: ttl_of_row
@@ -413,7 +427,8 @@ SELECT {row} FROM {row_from}
 -- name: sweep_next
 -- out: wall time at which something is next due, null when nothing is; lease time likewise
 SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL),
-       (SELECT min(lease_check_at) FROM work_state WHERE lease_check_at IS NOT NULL)
+       (SELECT min(lease_check_at) FROM work_state WHERE lease_check_at IS NOT NULL),
+       (SELECT min(wake_at) FROM work_limit WHERE wake_at IS NOT NULL)
 
 -- Reading many.
 

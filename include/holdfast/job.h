@@ -36,6 +36,10 @@ struct hf_job_new {
     hf_ms exec_timeout_ms;
     const char *parent_work_id;
     const char *ref;
+    const char *limit_key; /* these four as in struct hf_new */
+    const char *rate_key;
+    const char *fair_key;
+    int fair_weight;
 };
 
 /* Enqueue one job. The answer's one item is the row; `created` is false where a job with the

@@ -36,6 +36,11 @@ extern "C" {
     X(EVERY_MIN_MS, every_min_ms, 1000, "ms", "least interval of a schedule")            \
     X(SCHEDULE_SLOTS, schedule_slots, 100, "slots",                                      \
       "slots of one schedule that one transaction makes")                                \
+    X(POISON_CRASHES, poison_crashes, 5, "crashes",                                      \
+      "executions lost in a row within the window, then a unit is held")                 \
+    X(POISON_WINDOW_MS, poison_window_ms, 3600000, "ms", "window of the above")          \
+    X(LIMIT_COUNT, limit_count, 1000000, "units", "most, rate and burst of a limit")     \
+    X(FAIR_WEIGHT_MAX, fair_weight_max, 1000, "", "largest weight of a fair key")        \
     X(STORE_WAIT_MS, store_wait_ms, 10000, "ms",                                         \
       "wait for the store's turnstile before exit 6")                                    \
     X(SPOOL_BYTES, spool_bytes, 67108864, "bytes", "a spool of an ingress")              \

@@ -75,6 +75,8 @@ struct hf_work {
     const char *queue;
     const char *lane_key;
     const char *dedup_key;
+    const char *limit_name; /* the limit it is under: key:…, rate:… or kind:… */
+    const char *fair_key;
     const char *idempotency_key;
     const char *ref;
     const char *parent_work_id;
@@ -204,6 +206,12 @@ struct hf_new {
     hf_ms exec_timeout_ms;
     const char *close_rule; /* "evidence", "reviewer" or NULL */
     bool detached;          /* born done: its hand-off is what was done */
+    /* A unit is under one limit at most: that of its key, else that of its kind where one is
+     * set. A lane is a limit of its own and excludes both keys. */
+    const char *limit_key; /* under the limit key:LIMIT_KEY of its tenant */
+    const char *rate_key;  /* under the limit rate:RATE_KEY of its tenant */
+    const char *fair_key;  /* keys of one queue and priority take turns, by weight */
+    int fair_weight;       /* 1 to 1000; 0: 1 */
 };
 
 /* Create n rows. Item i answers request i. A repeat of a source triple or idempotency key
@@ -251,6 +259,9 @@ enum hf_verb {
     HF_VERB_REQUEUE,   /* id reason                                                     */
     HF_VERB_REQUEST_ABANDON, /* id reason                                               */
     HF_VERB_ABANDON, /* id token                      a started owner_bound row's drain */
+    HF_VERB_RESCHEDULE, /* id [timeout_ms] [reason]   due so much later, 0: now; what waits
+                           for its time or its retry                                      */
+    HF_VERB_RELEASE, /* id reason                  what is held for an operator         */
     HF_VERB_COUNT
 };
 
@@ -275,7 +286,7 @@ struct hf_change {
     const char *type;    /* of an appended event */
     const char *payload; /* JSON */
     const char *ref;
-    hf_ms timeout_ms;        /* of a wait; 0: by policy */
+    hf_ms timeout_ms;        /* of a wait; 0: by policy. Of a reschedule; 0: now */
     hf_ms escalate_after_ms; /* 0: never */
     const char *escalate;    /* "event" or "work:KIND" */
     const char *owner;       /* resume straight into running */
@@ -387,6 +398,7 @@ struct hf_sweep_report {
     int64_t pushed; /* live leases looked at again later */
     int64_t silent; /* owner_bound rows left alone */
     int64_t proven_dead;
+    int64_t held;  /* crashed too often in too short a time: held for an operator */
     bool more;     /* the bound was reached: sweep again */
     hf_ms next_at; /* wall time at which there may be work for a sweep, 0: unknown */
 };
@@ -406,6 +418,43 @@ HF_API HF_MUST_USE int hf_work_await(struct hf_store *store, hf_ms most_ms,
 HF_API HF_MUST_USE int hf_work_prune(struct hf_store *store, const struct hf_caller *who,
                                      hf_ms older_than_ms, size_t limit, int64_t *ret_rows,
                                      struct hf_err *err);
+
+/* A limit on rows of one name: "key:K" and "rate:K" of the caller's tenant, "kind:K" of all.
+ * With max_running at most so many are claimable or running at once. With rate_count and
+ * rate_ms at most burst + rate_count * T / rate_ms start in any time T (a token bucket; a
+ * row takes its token when it becomes claimable, and the bucket holds no more than `burst`
+ * together with the tokens of those that nobody has claimed yet). Rows beyond a limit wait
+ * behind the gate `limit` or `rate`, and go on in the transaction that makes room for them.
+ * All 0: no limit; whoever waits goes on.
+ *
+ * Limits of keys and rates hold at once. That of a kind is for rows without a key or lane,
+ * created from now on (other processes see it within a second). A resume straight into
+ * running counts, but is not refused. */
+struct hf_quota {
+    uint32_t size;
+    const char *name;
+    int64_t max_running; /* 0: any number */
+    int64_t rate_count;  /* 0: at any rate */
+    hf_ms rate_ms;
+    int64_t burst; /* 0: rate_count */
+};
+HF_API HF_MUST_USE int hf_quota_set(struct hf_store *store, const struct hf_caller *who,
+                                    const struct hf_quota *limit, struct hf_err *err);
+
+/* What a limit is and how it stands. Texts live until the callback returns. */
+struct hf_quota_state {
+    struct hf_quota limit;
+    const char *tenant;
+    int64_t used;    /* claimable or running */
+    int64_t open;    /* of them claimable, where there is a rate */
+    int64_t waiting; /* behind the gate */
+    hf_ms next_at;   /* when the next may start by the rate, 0: not waiting for that */
+};
+typedef void hf_each_quota(void *user, const struct hf_quota_state *state);
+
+/* All limits that were set or are in use, in order of their names. */
+HF_API HF_MUST_USE int hf_quota_list(struct hf_store *store, const struct hf_caller *who,
+                                     hf_each_quota *each, void *user, struct hf_err *err);
 
 /* Policy of a scope: "default", "source:NAME" or "kind:NAME". Fields that are 0 or NULL
  * fall back to the next wider scope. */

@@ -126,6 +126,9 @@ CREATE TABLE work_state (
     fair_tag          INTEGER NOT NULL DEFAULT 0,
     lane_key          TEXT,
     dedup_key         TEXT,
+    limit_name        TEXT,
+    fair_key          TEXT,
+    fair_weight       INTEGER NOT NULL DEFAULT 1,
     session_id        TEXT,
     session_fence     INTEGER,
     disposition       TEXT,
@@ -168,6 +171,8 @@ CREATE TABLE work_state (
     finished_at       INTEGER,
     settled_token     TEXT,
     settled_verb      TEXT,
+    crashes           INTEGER NOT NULL DEFAULT 0,
+    crashed_at        INTEGER,
     updated_at        INTEGER NOT NULL,
     /*lite event_id          INTEGER NOT NULL DEFAULT 0,*/
     event_type        TEXT,
@@ -328,8 +333,8 @@ CREATE TRIGGER work_moved AFTER UPDATE OF status ON work_state FOR EACH ROW
 
 -- The other guards against plain SQL.
 CREATE TRIGGER work_state_identity
-BEFORE UPDATE OF seq, tenant, source_system, kind, lane_key, dedup_key, session_id,
-                 disposition ON work_state
+BEFORE UPDATE OF seq, tenant, source_system, kind, lane_key, dedup_key, limit_name,
+                 fair_key, session_id, disposition ON work_state
 BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: identity columns never change');
 END;
@@ -439,7 +444,7 @@ CREATE TABLE session (
 CREATE VIEW runtime_work AS
 SELECT s.work_id, s.tenant, s.source_system, s.source_id,
        nullif(s.source_run_id, '') AS source_run_id, w.kind, w.queue, w.lane_key,
-       w.dedup_key, s.idempotency_key, s.ref, s.parent_work_id, s.correlation_id,
+       w.dedup_key, w.limit_name, w.fair_key, s.idempotency_key, s.ref, s.parent_work_id, s.correlation_id,
        w.session_id, w.status, w.status_reason, w.gate, w.disposition, w.priority,
        w.generation, w.attempt_count, w.failures, w.max_attempts, w.due_at,
        w.next_retry_at, w.deadline_at, w.start_timeout_ms, w.exec_timeout_ms, w.owner,

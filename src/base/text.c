@@ -339,6 +339,11 @@ bool hf_same(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
+int hf_text_order(const char *a, const char *b)
+{
+    return strcmp(a, b);
+}
+
 void hf_hex(const void *bytes, size_t len, char *out)
 {
     static const char digits[] = "0123456789abcdef";

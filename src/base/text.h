@@ -49,6 +49,9 @@ bool hf_starts_with(const char *text, const char *prefix);
 /* Byte-wise equality with NULL equal only to NULL. */
 bool hf_same(const char *a, const char *b);
 
+/* Byte-wise order, as SQL's binary collation has it: below, at or above 0. */
+int hf_text_order(const char *a, const char *b);
+
 /* Both hex digits of each byte; `out` has room for 2 * len + 1. */
 void hf_hex(const void *bytes, size_t len, char *out);
 

@@ -11,9 +11,11 @@ struct bench {
     size_t jobs;
     bool jsonl;
     struct hf_err *err;
+    double cpu_us; /* of the last measurement of jobs: processor time a job */
 };
 
 double bench_seconds(void);                       /* monotonic */
+double bench_cpu_seconds(void);                   /* of this process */
 int bench_by_value(const void *a, const void *b); /* doubles, for qsort */
 void bench_path(const struct bench *bench, const char *name, char out[320]);
 
@@ -35,9 +37,11 @@ int bench_submit(struct bench *bench, size_t callers, double *ret_rate);
 int bench_e2e(struct bench *bench, size_t callers, double *ret_rate);
 
 /* bench_jobs.c: jobs that do nothing, run by a pool of four threads; enqueued before, or by
- * `callers` threads meanwhile. */
-int bench_pool_process(struct bench *bench, double *ret_rate);
-int bench_pool_e2e(struct bench *bench, size_t callers, double *ret_rate);
+ * `callers` threads meanwhile. With `keys` above 0 the jobs are under so many limits. */
+int bench_pool_process(struct bench *bench, size_t keys, double *ret_rate);
+int bench_pool_e2e(struct bench *bench, size_t callers, size_t keys, double *ret_rate);
+/* Median microseconds of a claim of 100 while jobs of so many fair keys wait. */
+int bench_fair_claim(struct bench *bench, size_t keys, double *ret_us);
 
 /* bench_more.c */
 struct bench_latency {

@@ -2,6 +2,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 
 #include <holdfast/job.h>
 
@@ -22,9 +24,21 @@ static int nothing(void *user, struct hf_job *job)
     return HF_JOB_DONE;
 }
 
+double bench_cpu_seconds(void)
+{
+    struct rusage use;
+    (void)getrusage(RUSAGE_SELF, &use);
+    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+}
+
+#define KEY_MAX_RUNNING 50
+
 struct making {
     struct hf_store *store;
     size_t first, count, a_call;
+    size_t limits; /* keys of limits, 0: none */
+    size_t fairs;  /* fair keys, 0: none */
     int rc;
     struct hf_err err;
     pthread_t thread;
@@ -34,17 +48,37 @@ static void *make_jobs(void *arg)
 {
     struct making *m = arg;
     struct hf_new news[A_CALL];
-    char ids[A_CALL][64];
+    char ids[A_CALL][64], keys[A_CALL][24];
     for (size_t i = 0; m->rc == 0 && i < m->count; i += m->a_call) {
         struct hf_answer *answer;
-        for (size_t k = 0; k < m->a_call; k++)
-            news[k] = bench_job(ids[k], "j", m->first + i + k);
+        for (size_t k = 0; k < m->a_call; k++) {
+            size_t number = m->first + i + k;
+            size_t among = m->limits ? m->limits : m->fairs ? m->fairs : 1;
+            news[k] = bench_job(ids[k], "j", number);
+            (void)snprintf(keys[k], sizeof keys[k], "k%zu", number % among);
+            news[k].limit_key = m->limits ? keys[k] : NULL;
+            news[k].fair_key = m->fairs ? keys[k] : NULL;
+        }
         m->rc = hf_work_create(m->store, NULL, news, m->a_call, HF_BRIEF, &answer,
                                &m->err);
         if (m->rc == 0)
             hf_answer_free(answer);
     }
     return NULL;
+}
+
+static int set_limits(struct bench *bench, struct hf_store *store, size_t keys)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < keys; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "key:k%zu", i);
+        struct hf_quota limit = { .size = sizeof limit,
+                                  .name = name,
+                                  .max_running = KEY_MAX_RUNNING };
+        rc = hf_quota_set(store, NULL, &limit, bench->err);
+    }
+    return rc;
 }
 
 static int start_pool(struct bench *bench, struct hf_store *store,
@@ -82,7 +116,7 @@ static int await_done(struct bench *bench, struct hf_store *store, struct hf_poo
     }
 }
 
-int bench_pool_process(struct bench *bench, double *ret_rate)
+int bench_pool_process(struct bench *bench, size_t keys, double *ret_rate)
 {
     struct hf_store *store;
     struct hf_pool *pool;
@@ -92,16 +126,21 @@ int bench_pool_process(struct bench *bench, double *ret_rate)
         return rc;
     struct making making = { .store = store,
                              .count = bench->jobs / A_CALL * A_CALL,
-                             .a_call = A_CALL };
-    (void)make_jobs(&making);
-    rc = making.rc;
-    *bench->err = making.err;
-    double start = bench_seconds();
+                             .a_call = A_CALL,
+                             .limits = keys };
+    rc = set_limits(bench, store, keys);
+    if (rc == 0) {
+        (void)make_jobs(&making);
+        rc = making.rc;
+        *bench->err = making.err;
+    }
+    double start = bench_seconds(), cpu = bench_cpu_seconds();
     if (rc == 0)
         rc = start_pool(bench, store, &counting, &pool);
     if (rc == 0) {
         rc = await_done(bench, store, pool, making.count);
         *ret_rate = (double)making.count / (bench_seconds() - start);
+        bench->cpu_us = (bench_cpu_seconds() - cpu) * 1e6 / (double)making.count;
         hf_pool_free(pool);
     }
     hf_store_close(store);
@@ -111,7 +150,7 @@ int bench_pool_process(struct bench *bench, double *ret_rate)
     return rc;
 }
 
-int bench_pool_e2e(struct bench *bench, size_t callers, double *ret_rate)
+int bench_pool_e2e(struct bench *bench, size_t callers, size_t keys, double *ret_rate)
 {
     struct hf_store *store;
     struct hf_pool *pool;
@@ -121,12 +160,20 @@ int bench_pool_e2e(struct bench *bench, size_t callers, double *ret_rate)
     int rc = bench_open(bench, "jobs.db", &store);
     if (rc)
         return rc;
-    rc = start_pool(bench, store, &counting, &pool);
-    double start = bench_seconds();
+    rc = set_limits(bench, store, keys);
+    if (rc == 0)
+        rc = start_pool(bench, store, &counting, &pool);
+    if (rc) {
+        hf_store_close(store);
+        return rc;
+    }
+    double start = bench_seconds(), cpu = bench_cpu_seconds();
     for (; rc == 0 && started < callers; started++) {
-        makers[started] = (struct making){
-            .store = store, .first = started * each, .count = each, .a_call = 1
-        };
+        makers[started] = (struct making){ .store = store,
+                                           .first = started * each,
+                                           .count = each,
+                                           .a_call = 1,
+                                           .limits = keys };
         if (pthread_create(&makers[started].thread, NULL, make_jobs, &makers[started]))
             rc = hf_fail(bench->err, HF_ENOMEM, NULL, "no thread could be had");
     }
@@ -140,7 +187,45 @@ int bench_pool_e2e(struct bench *bench, size_t callers, double *ret_rate)
     if (rc == 0)
         rc = await_done(bench, store, pool, each * callers);
     *ret_rate = (double)(each * callers) / (bench_seconds() - start);
+    bench->cpu_us = (bench_cpu_seconds() - cpu) * 1e6 / (double)(each * callers);
     hf_pool_free(pool);
     hf_store_close(store);
     return rc;
+}
+
+#define CLAIMS 50
+
+int bench_fair_claim(struct bench *bench, size_t keys, double *ret_us)
+{
+    struct hf_store *store;
+    double took[CLAIMS];
+    int rc = bench_open(bench, "jobs.db", &store);
+    if (rc)
+        return rc;
+    struct making making = {
+        .store = store, .count = 20000, .a_call = A_CALL, .fairs = keys
+    };
+    (void)make_jobs(&making);
+    rc = making.rc;
+    *bench->err = making.err;
+    for (size_t i = 0; rc == 0 && i < CLAIMS; i++) {
+        struct hf_claim claim = {
+            .size = sizeof claim, .owner = "bench", .limit = A_CALL, .ttl_ms = 600000
+        };
+        struct hf_answer *answer;
+        double start = bench_seconds();
+        rc = hf_work_claim(store, NULL, &claim, &answer, bench->err);
+        took[i] = (bench_seconds() - start) * 1e6;
+        if (rc == 0 && hf_answer_count(answer) != A_CALL)
+            rc = hf_fail(bench->err, HF_EINTERNAL, NULL, "a claim took less than %d",
+                         A_CALL);
+        if (rc == 0)
+            hf_answer_free(answer);
+    }
+    hf_store_close(store);
+    if (rc)
+        return rc;
+    qsort(took, CLAIMS, sizeof took[0], bench_by_value);
+    *ret_us = took[CLAIMS / 2];
+    return 0;
 }

@@ -29,6 +29,29 @@
     X(create_all_or_none_refuses_the_whole_batch, 0)                                     \
     X(r59_bad_input_names_the_field_and_writes_nothing, 0)
 
+#define CASES_OF_SHARE(X)                                                                \
+    X(limit_lets_so_many_run_and_no_more, 0)                                             \
+    X(limit_gives_the_place_of_what_ended_to_the_next, 0)                                \
+    X(limit_is_freed_by_every_way_out_of_running, 0)                                     \
+    X(limits_of_kinds_are_for_rows_without_a_key, 0)                                     \
+    X(limits_of_tenants_are_their_own, 0)                                                \
+    X(a_raised_limit_lets_the_waiting_go_on, 0)                                          \
+    X(a_lowered_limit_ends_nothing_and_lets_nobody_in, 0)                                \
+    X(rate_starts_exactly_as_many_as_its_bucket_has, 0)                                  \
+    X(rate_saves_nothing_up_while_nobody_claims, 0)                                      \
+    X(rate_gives_the_token_of_a_cancelled_row_to_the_next, 0)                            \
+    X(a_sweep_says_when_the_rate_lets_the_next_go, 0)                                    \
+    X(a_limit_may_have_both_a_most_and_a_rate, 0)                                        \
+    X(fair_keys_take_turns, 0)                                                           \
+    X(fair_keys_share_by_weight, 0)                                                      \
+    X(a_key_that_was_idle_saved_nothing_up, 0)                                           \
+    X(priority_comes_before_fairness, 0)                                                 \
+    X(poison_is_held_and_released, 0)                                                    \
+    X(poison_counts_only_what_is_lost_in_a_row_and_in_its_window, 0)                     \
+    X(reschedule_moves_what_waits_for_its_time, 0)                                       \
+    X(reschedule_brings_a_retry_forward, 0)                                              \
+    X(bad_limits_and_keys_are_refused, 0)
+
 #define CASES_OF_CLAIM(X)                                                                \
     X(r23_a_claim_gives_owner_token_and_term, 0)                                         \
     X(r23_every_acquisition_has_another_token, 0)                                        \
@@ -335,6 +358,7 @@
 #define CASES(X)                                                                         \
     CASES_OF_CREATE(X)                                                                   \
     CASES_OF_CLAIM(X)                                                                    \
+    CASES_OF_SHARE(X)                                                                    \
     CASES_OF_LEASE(X)                                                                    \
     CASES_OF_SESSION(X)                                                                  \
     CASES_OF_MATRIX(X)                                                                   \

@@ -16,6 +16,20 @@ bool hf_row_bound(const struct hf_row *row)
     return row->disposition == HF_OWNER_BOUND && row->w.first_started_at != 0;
 }
 
+bool hf_row_gated(const struct hf_row *row, const char *gate)
+{
+    return row->w.gate && hf_same(row->w.gate, gate);
+}
+
+const char *hf_row_first_gate(const struct hf_row *row)
+{
+    if (row->w.lane_key)
+        return "lane";
+    if (!row->w.limit_name)
+        return NULL;
+    return hf_starts_with(row->w.limit_name, "rate:") ? "rate" : "limit";
+}
+
 bool hf_row_waiting(const struct hf_row *row)
 {
     return row->status == HF_WAITING_USER || row->status == HF_WAITING_EXTERNAL;
@@ -78,7 +92,7 @@ static void enter_queued(struct hf_row *row, hf_ms now)
 {
     /* The start deadline counts from here, not from the first time it was due. */
     row->w.due_at = now;
-    row->w.gate = row->w.lane_key ? "lane" : NULL;
+    row->w.gate = hf_row_first_gate(row);
     row->w.deadline_at = row->w.start_timeout_ms ? hf_later(now, row->w.start_timeout_ms)
                                                  : 0;
 }
@@ -101,6 +115,10 @@ void hf_act_enter(struct hf_act *act, enum hf_status to, const char *verb)
     row->w.escalate = NULL;
     row->w.escalate_at = 0;
     release(row);
+    if (act->old->status == HF_RUNNING && !hf_same(verb, "sweep")) {
+        row->crashes = 0; /* this execution ended in order */
+        row->crashed_at = 0;
+    }
     if (to == HF_QUEUED)
         enter_queued(row, act->env->now);
     if (hf_status_terminal(to))

@@ -57,6 +57,11 @@ struct hf_note {
 /* a + b, or the ceiling. b >= 0. */
 hf_ms hf_later(hf_ms a, hf_ms b);
 
+/* The gate that a row meets when its time has come: its lane's or its limit's, or none. */
+const char *hf_row_first_gate(const struct hf_row *row);
+
+bool hf_row_gated(const struct hf_row *row, const char *gate);
+
 /* A started owner_bound row: only its owner, a proof or an operator's request ends it. */
 bool hf_row_bound(const struct hf_row *row);
 bool hf_row_waiting(const struct hf_row *row);
@@ -116,6 +121,8 @@ int hf_act_cancel(struct hf_act *act);
 int hf_act_requeue(struct hf_act *act);
 int hf_act_request_abandon(struct hf_act *act);
 int hf_act_abandon(struct hf_act *act);
+int hf_act_reschedule(struct hf_act *act);
+int hf_act_release(struct hf_act *act);
 int hf_act_wait(struct hf_act *act);
 int hf_act_resume(struct hf_act *act);
 

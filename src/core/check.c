@@ -87,6 +87,9 @@ static int check_identity(const struct hf_new *request, struct hf_err *err)
         { request->source_run_id, "source_run_id" },
         { request->queue, "queue" },
         { request->lane_key, "lane_key" },
+        { request->limit_key, "limit_key" },
+        { request->rate_key, "rate_key" },
+        { request->fair_key, "fair_key" },
         { request->dedup_key, "dedup_key" },
         { request->idempotency_key, "idempotency_key" },
         { request->ref, "ref" },
@@ -115,6 +118,23 @@ static int check_times(const struct hf_new *request, struct hf_err *err)
     if (request->detached && (request->due_at != 0 || request->delay_ms != 0))
         return hf_fail(err, HF_EINVAL, "detached",
                        "a detached command is done at once: it has no delay");
+    return 0;
+}
+
+static int check_sharing(const struct hf_new *request, struct hf_err *err)
+{
+    const char *second = request->rate_key ? "rate_key" : "limit_key";
+    int keys = (request->lane_key != NULL) + (request->limit_key != NULL) +
+               (request->rate_key != NULL);
+    if (keys > 1)
+        return hf_fail(err, HF_EINVAL, second,
+                       "lane_key, limit_key and rate_key exclude each other: a limit may "
+                       "have both a most and a rate");
+    if (request->fair_weight < 0 || request->fair_weight > HF_MAX_FAIR_WEIGHT_MAX)
+        return hf_fail(err, HF_EINVAL, "fair_weight", "fair_weight must be 1 to %lld",
+                       (long long)HF_MAX_FAIR_WEIGHT_MAX);
+    if (request->fair_weight != 0 && !request->fair_key)
+        return hf_fail(err, HF_EINVAL, "fair_weight", "a weight needs a fair_key");
     return 0;
 }
 
@@ -147,6 +167,8 @@ int hf_new_check(const struct hf_new *request, struct hf_err *err)
         rc = check_times(request, err);
     if (rc == 0)
         rc = check_wishes(request, err);
+    if (rc == 0)
+        rc = check_sharing(request, err);
     if (rc)
         return rc;
     if (request->payload && request->payload_ref)
@@ -176,13 +198,16 @@ int hf_new_hash(const struct hf_new *request, const struct hf_caller *who,
         request->retry_policy,
         request->close_rule,
         request->idempotency_key,
+        request->limit_key,
+        request->rate_key,
+        request->fair_key,
     };
     for (size_t i = 0; i < COUNT(texts); i++)
         hf_digest_text(&digest, texts[i]);
     const int64_t numbers[] = {
         request->disposition,     request->priority, request->max_attempts,
         request->delay_ms,        request->due_at,   request->start_timeout_ms,
-        request->exec_timeout_ms, request->detached,
+        request->exec_timeout_ms, request->detached, request->fair_weight,
     };
     for (size_t i = 0; i < COUNT(numbers); i++)
         hf_digest_i64(&digest, numbers[i]);

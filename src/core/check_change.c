@@ -201,6 +201,11 @@ static int check_reasoned(const struct hf_change *change, struct hf_err *err)
     return 0;
 }
 
+static int check_reschedule(const struct hf_change *change, struct hf_err *err)
+{
+    return check_span(change->timeout_ms, "timeout_ms", err);
+}
+
 struct change_rule {
     bool needs_token;
     int (*check)(const struct hf_change *change, struct hf_err *err); /* or NULL */
@@ -219,6 +224,8 @@ static const struct change_rule change_rules[HF_VERB_COUNT] = {
     [HF_VERB_REQUEUE] = { false, check_reasoned },
     [HF_VERB_REQUEST_ABANDON] = { false, check_reasoned },
     [HF_VERB_ABANDON] = { true, NULL },
+    [HF_VERB_RESCHEDULE] = { false, check_reschedule },
+    [HF_VERB_RELEASE] = { false, check_reasoned },
 };
 
 int hf_change_check(const struct hf_change *change, struct hf_err *err)

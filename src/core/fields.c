@@ -20,6 +20,8 @@ const struct hf_field hf_work_fields[] = {
     TEXT(hf_work, queue),
     TEXT(hf_work, lane_key),
     TEXT(hf_work, dedup_key),
+    TEXT(hf_work, limit_name),
+    TEXT(hf_work, fair_key),
     TEXT(hf_work, idempotency_key),
     TEXT(hf_work, ref),
     TEXT(hf_work, parent_work_id),

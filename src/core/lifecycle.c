@@ -59,6 +59,7 @@ const struct hf_edge hf_edges[] = {
     E(WAITING_EXTERNAL, CANCELLED,        "complete",  AUTHORITY, "external"),
 
     E(RETRY_SCHEDULED,  QUEUED,           "sweep",     SWEEP,     "retry time reached"),
+    E(RETRY_SCHEDULED,  QUEUED,           "reschedule", ANYBODY,  "now"),
     E(RETRY_SCHEDULED,  CANCELLED,        "cancel",    ANYBODY,   "any time"),
 
     E(DONE,             QUEUED,           "requeue",   ANYBODY,   "generation + 1, failures 0; never external"),
@@ -97,6 +98,7 @@ static const struct event_rule event_rules[] = {
     { "close_out", HF_STATUS_NONE, HF_STATUS_NONE, "close_out" },
     { "complete", HF_STATUS_NONE, HF_STATUS_NONE, "close_out" },
     { "requeue", HF_STATUS_NONE, HF_STATUS_NONE, "requeued" },
+    { "reschedule", HF_STATUS_NONE, HF_STATUS_NONE, "rescheduled" },
     { NULL, HF_STATUS_NONE, HF_RETRY_SCHEDULED, "retry_scheduled" },
     { "sweep", HF_RETRY_SCHEDULED, HF_QUEUED, "retry_promoted" },
     { "sweep", HF_STATUS_NONE, HF_TIMEOUT, "timeout_marked" },

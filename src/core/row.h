@@ -20,6 +20,9 @@ struct hf_row {
     const char *settled_verb;
     int64_t session_fence;
     int64_t fair_tag;
+    int64_t fair_weight;
+    int64_t crashes; /* executions lost in a row since crashed_at */
+    hf_ms crashed_at;
     /* the event that goes with the row's last transition */
     const char *event_type;
     const char *actor_kind;

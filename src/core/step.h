@@ -22,6 +22,7 @@ struct hf_env {
     const char *correlation_id;
     const struct hf_policy *policy; /* in force for the row's source and kind, complete */
     const char *holder; /* JSON of the process that a claim or resume ties to */
+    bool kind_limited;  /* create: a limit is set for the kind */
 };
 
 enum hf_step_kind {
@@ -41,9 +42,10 @@ enum hf_swept {
     HF_SWEPT_ABANDONED,
     HF_SWEPT_PROMOTED, /* due or retry time reached */
     HF_SWEPT_ESCALATED,
-    HF_SWEPT_PUSHED, /* a live lease, looked at again later */
-    HF_SWEPT_SILENT, /* a started owner_bound row with a lapsed lease, left alone */
-    HF_SWEPT_OVERDUE /* a started owner_bound row past its wait, reported once */
+    HF_SWEPT_PUSHED,  /* a live lease, looked at again later */
+    HF_SWEPT_SILENT,  /* a started owner_bound row with a lapsed lease, left alone */
+    HF_SWEPT_OVERDUE, /* a started owner_bound row past its wait, reported once */
+    HF_SWEPT_HELD     /* lost too often: held for an operator */
 };
 
 struct hf_step {

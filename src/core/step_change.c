@@ -21,6 +21,8 @@ static bool settles(enum hf_verb verb)
     case HF_VERB_RESUME:
     case HF_VERB_REQUEUE:
     case HF_VERB_REQUEST_ABANDON:
+    case HF_VERB_RESCHEDULE:
+    case HF_VERB_RELEASE:
     case HF_VERB_COUNT: break;
     }
     return false;
@@ -121,6 +123,8 @@ static const struct verb_rule verb_rules[HF_VERB_COUNT] = {
     [HF_VERB_REQUEUE] = { hf_act_requeue, false },
     [HF_VERB_REQUEST_ABANDON] = { hf_act_request_abandon, false },
     [HF_VERB_ABANDON] = { hf_act_abandon, true },
+    [HF_VERB_RESCHEDULE] = { hf_act_reschedule, false },
+    [HF_VERB_RELEASE] = { hf_act_release, false },
 };
 
 static int apply(struct hf_act *act)

@@ -194,6 +194,8 @@ int hf_act_requeue(struct hf_act *act)
     row->w.first_started_at = 0;
     row->w.started_at = 0;
     row->w.finished_at = 0;
+    row->crashes = 0;
+    row->crashed_at = 0;
     row->settled_token = NULL;
     row->settled_verb = NULL;
     return hf_act_note(act, &(struct hf_note){ .deadline_at = row->w.deadline_at,

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "core/act.h"
 #include "core/lifecycle.h"
+#include "core/quota.h"
 
 #define PRIORITY_DEFAULT 3
 
@@ -22,6 +23,9 @@ static int check_fit(const struct hf_new *request, enum hf_disposition dispositi
         return 0;
     const char *field = request->detached           ? "detached"
                         : request->lane_key         ? "lane_key"
+                        : request->limit_key        ? "limit_key"
+                        : request->rate_key         ? "rate_key"
+                        : request->fair_key         ? "fair_key"
                         : request->delay_ms         ? "delay_ms"
                         : request->due_at           ? "due_at"
                         : request->start_timeout_ms ? "start_timeout_ms"
@@ -86,6 +90,24 @@ static void copy_request(struct hf_work *w, const struct hf_new *request)
     w->payload = request->payload;
     w->payload_ref = request->payload_ref;
     w->priority = request->priority < 0 ? PRIORITY_DEFAULT : request->priority;
+}
+
+/* The name of the limit that the row will be under. */
+static int fix_limit(struct hf_act *act, const struct hf_new *request)
+{
+    struct hf_row *row = &act->out.row;
+    const char *key = request->limit_key ? request->limit_key : request->rate_key;
+    row->w.fair_key = request->fair_key;
+    row->fair_weight = request->fair_weight ? request->fair_weight : 1;
+    if (row->disposition == HF_EXTERNALLY_OWNED || request->detached)
+        return 0;
+    if (key)
+        return hf_quota_full_name(act->arena, request->limit_key ? "key:" : "rate:", key,
+                                  row->w.tenant, &row->w.limit_name, act->err);
+    if (act->env->kind_limited && !request->lane_key)
+        return hf_quota_full_name(act->arena, "kind:", row->w.kind, NULL,
+                                  &row->w.limit_name, act->err);
+    return 0;
 }
 
 static void fix_policy(struct hf_row *row, const struct hf_new *request,
@@ -175,6 +197,8 @@ int hf_step_create(struct hf_arena *arena, const struct hf_new *request,
     int rc = check_fit(request, row->disposition, err);
     if (rc == 0)
         rc = fix_retry(&act, request);
+    if (rc == 0)
+        rc = fix_limit(&act, request);
     if (rc)
         return rc;
     enter_first(&act, request);

@@ -4,6 +4,8 @@
  * is "passed" on both: peers act when now >= expires_at.
  */
 
+#include <holdfast/limits.h>
+
 #include "base/text.h"
 #include "core/act.h"
 
@@ -44,6 +46,19 @@ static int abandon(struct hf_act *act, const char *verb, const char *proof)
     return hf_act_note(act, &note);
 }
 
+/* Whether this is one lost execution too many in too short a time: the unit may be what
+ * kills its workers, and is held for an operator. */
+static bool poisonous(struct hf_act *act)
+{
+    struct hf_row *row = &act->out.row;
+    hf_ms now = act->env->now;
+    if (row->crashed_at == 0 || now - row->crashed_at > HF_MAX_POISON_WINDOW_MS) {
+        row->crashed_at = now;
+        row->crashes = 0;
+    }
+    return ++row->crashes >= HF_MAX_POISON_CRASHES;
+}
+
 /* An execution that was lost: claimable again, or failed when none is left. */
 static int rerun(struct hf_act *act, const char *reason, const char *proof)
 {
@@ -52,10 +67,15 @@ static int rerun(struct hf_act *act, const char *reason, const char *proof)
     if (rc)
         return rc;
     bool left = row->w.failures < row->w.max_attempts;
+    bool held = poisonous(act) && left;
     hf_act_enter(act, left ? HF_QUEUED : HF_FAILED, "sweep");
+    if (held) {
+        row->w.gate = "held";
+        row->w.deadline_at = 0; /* an operator has all the time there is */
+    }
     row->w.error_class = reason;
-    row->w.status_reason = left ? reason : "attempts_exhausted";
-    act->out.swept = left ? HF_SWEPT_REQUEUED : HF_SWEPT_FAILED;
+    row->w.status_reason = held ? "poison" : left ? reason : "attempts_exhausted";
+    act->out.swept = held ? HF_SWEPT_HELD : left ? HF_SWEPT_REQUEUED : HF_SWEPT_FAILED;
     return hf_act_note(act, &(struct hf_note){
                                 .deadline_at = row->w.deadline_at,
                                 .error_class = reason,
@@ -159,7 +179,7 @@ static int sweep_queued(struct hf_act *act)
         return time_out_idle(act, "start_timeout");
     if (!hf_same(row->w.gate, "due") || row->w.due_at > act->env->now)
         return nothing(act);
-    row->w.gate = row->w.lane_key ? "lane" : NULL;
+    row->w.gate = hf_row_first_gate(row);
     act->out.swept = HF_SWEPT_PROMOTED;
     hf_act_quiet(act, NULL);
     return 0;

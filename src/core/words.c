@@ -32,6 +32,8 @@ static const char *const verb_words[HF_VERB_COUNT] = {
     [HF_VERB_REQUEUE] = "requeue",
     [HF_VERB_REQUEST_ABANDON] = "request_abandon",
     [HF_VERB_ABANDON] = "abandon",
+    [HF_VERB_RESCHEDULE] = "reschedule",
+    [HF_VERB_RELEASE] = "release",
 };
 
 /* Values come from callers and from databases, so none is trusted to be in range. */

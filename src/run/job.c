@@ -10,6 +10,64 @@
 #include "core/step.h"
 #include "run/pool.h"
 
+/* A job that stands in the way of another of its dedup key: put off, if its time has not
+ * come. HF_ETRANSITION: it has. */
+static int put_off(struct hf_store *store, const struct hf_caller *who, const char *id,
+                   const struct hf_job_new *job, struct hf_answer **ret_answer)
+{
+    struct hf_change later = { .size = sizeof later,
+                               .verb = HF_VERB_RESCHEDULE,
+                               .id = id,
+                               .timeout_ms = job->debounce_ms,
+                               .reason = "debounced" };
+    return hf_work_change(store, who, &later, 1, HF_ALL_OR_NONE, ret_answer, NULL);
+}
+
+static int check_job(const struct hf_job_new *job, struct hf_err *err)
+{
+    int rc = hf_check_key(job->kind, (size_t)HF_MAX_KEY_BYTES, "kind", err);
+    if (rc || job->debounce_ms == 0)
+        return rc;
+    if (!job->dedup_key)
+        return hf_fail(err, HF_EINVAL, "debounce_ms", "a debounce needs a dedup_key");
+    if (job->idempotency_key)
+        return hf_fail(err, HF_EINVAL, "idempotency_key",
+                       "a debounced job is never the same request again");
+    if (job->at != 0 || job->delay_ms != 0)
+        return hf_fail(err, HF_EINVAL, job->at ? "at" : "delay_ms",
+                       "the debounce says when the job is due");
+    return 0;
+}
+
+static struct hf_new request_of(const struct hf_job_new *job, const char *source_id)
+{
+    return (struct hf_new){
+        .size = sizeof(struct hf_new),
+        .source = HF_SOURCE_MANUAL,
+        .source_id = source_id,
+        .kind = job->kind,
+        .queue = job->queue,
+        .lane_key = job->lane_key,
+        .dedup_key = job->dedup_key,
+        .idempotency_key = job->idempotency_key,
+        .ref = job->ref,
+        .parent_work_id = job->parent_work_id,
+        .payload = job->payload,
+        .disposition = HF_RERUNNABLE,
+        .priority = job->priority,
+        .max_attempts = job->max_attempts,
+        .retry_policy = job->retry_policy,
+        .delay_ms = job->debounce_ms ? job->debounce_ms : job->delay_ms,
+        .due_at = job->at,
+        .start_timeout_ms = job->start_timeout_ms,
+        .exec_timeout_ms = job->exec_timeout_ms,
+        .limit_key = job->limit_key,
+        .rate_key = job->rate_key,
+        .fair_key = job->fair_key,
+        .fair_weight = job->fair_weight,
+    };
+}
+
 int hf_job_enqueue(struct hf_store *store, const struct hf_caller *who,
                    const struct hf_job_new *given, struct hf_answer **ret_answer,
                    struct hf_err *err)
@@ -18,33 +76,25 @@ int hf_job_enqueue(struct hf_store *store, const struct hf_caller *who,
     char nonce[HF_NONCE_TEXT];
     int rc = hf_sized_copy(given, sizeof job, sizeof job, &job, err);
     if (rc == 0)
-        rc = hf_check_key(job.kind, (size_t)HF_MAX_KEY_BYTES, "kind", err);
+        rc = check_job(&job, err);
     if (rc == 0 && !job.idempotency_key)
         rc = hf_nonce(store->random, nonce, err);
     if (rc)
         return rc;
-    struct hf_new request = {
-        .size = sizeof request,
-        .source = HF_SOURCE_MANUAL,
-        .source_id = job.idempotency_key ? job.idempotency_key : nonce,
-        .kind = job.kind,
-        .queue = job.queue,
-        .lane_key = job.lane_key,
-        .dedup_key = job.dedup_key,
-        .idempotency_key = job.idempotency_key,
-        .ref = job.ref,
-        .parent_work_id = job.parent_work_id,
-        .payload = job.payload,
-        .disposition = HF_RERUNNABLE,
-        .priority = job.priority,
-        .max_attempts = job.max_attempts,
-        .retry_policy = job.retry_policy,
-        .delay_ms = job.delay_ms,
-        .due_at = job.at,
-        .start_timeout_ms = job.start_timeout_ms,
-        .exec_timeout_ms = job.exec_timeout_ms,
-    };
-    return hf_work_create(store, who, &request, 1, HF_ALL_OR_NONE, ret_answer, err);
+    struct hf_new request = request_of(&job,
+                                       job.idempotency_key ? job.idempotency_key : nonce);
+    struct hf_answer *answer = NULL, *moved = NULL;
+    rc = hf_work_create(store, who, &request, 1, HF_ALL_OR_NONE, &answer, err);
+    if (rc)
+        return rc;
+    const struct hf_item *item = hf_answer_at(answer, 0);
+    if (job.debounce_ms && !item->created &&
+        put_off(store, who, item->work.work_id, &job, &moved) == 0) {
+        hf_answer_free(answer);
+        answer = moved;
+    }
+    *ret_answer = answer;
+    return 0;
 }
 
 /* ---- what a job's code may ask ------------------------------------------------------- */

@@ -20,6 +20,7 @@ static void add_report(struct hf_sweep_report *sum, const struct hf_sweep_report
     sum->pushed += one->pushed;
     sum->silent = one->silent; /* a state, not a deed */
     sum->proven_dead += one->proven_dead;
+    sum->held += one->held;
     sum->more = one->more;
     sum->next_at = one->next_at;
 }
@@ -27,7 +28,7 @@ static void add_report(struct hf_sweep_report *sum, const struct hf_sweep_report
 int64_t hf_sweep_changes(const struct hf_sweep_report *report)
 {
     return report->requeued + report->timed_out + report->failed + report->abandoned +
-           report->promoted + report->escalated;
+           report->promoted + report->escalated + report->held;
 }
 
 /* ---- stalls ---------------------------------------------------------------------------- */

@@ -220,7 +220,8 @@ struct sim_shadow {
     hf_ms deadline_at, was_deadline_at;
     hf_ms next_retry_at, was_next_retry_at;
     hf_ms due_at;
-    bool owned, leased, gated, waiting_lane, was_abandon_asked, abandon_asked, bound;
+    bool owned, leased, gated, waiting_lane, held, was_abandon_asked, abandon_asked,
+        bound;
     int holder_pid, was_holder_pid;
     /* folded */
     enum hf_status at;

@@ -79,6 +79,7 @@ static void read_row(struct sim_shadow *s, const struct hf_work *work)
     s->leased = work->lease_expires_at != 0;
     s->gated = work->gate != NULL;
     s->waiting_lane = work->gate && work->gate[0] == 'l' && work->gate[1] == 'a';
+    s->held = work->gate && work->gate[0] == 'h';
     s->abandon_asked = work->abandon_request != NULL;
     s->bound = s->disposition == HF_OWNER_BOUND && work->first_started_at != 0;
     s->holder_pid = pid_of(work->holder);

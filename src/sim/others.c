@@ -117,6 +117,8 @@ static enum hf_verb remedy(struct hf_sim *sim, const struct sim_shadow *s)
                                                 : sim->units[s->unit].workload;
     if (s->gone)
         return HF_VERB_NONE;
+    if (s->held)
+        return HF_VERB_RELEASE;
     if (s->disposition == HF_EXTERNALLY_OWNED && waits)
         return sim_one_in(&sim->dice, 4) && !sim->healing ? HF_VERB_REQUEST_ABANDON
                                                           : HF_VERB_CLOSE_OUT;

@@ -11,6 +11,7 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "core/policy.h"
+#include "core/quota.h"
 #include "core/step.h"
 #include "store/api.h"
 
@@ -376,6 +377,45 @@ int hf_policy_get(struct hf_store *store, enum hf_source source, const char *kin
         return rc;
     struct hf_err why = { 0 };
     rc = store->methods->policy_get(store, source, kind, ret_answer, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+/* ---- limits ------------------------------------------------------------------------ */
+
+int hf_quota_set(struct hf_store *store, const struct hf_caller *given,
+                 const struct hf_quota *wanted, struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_quota limit;
+    struct hf_arena arena;
+    const char *name = NULL;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof limit, sizeof limit, &limit, err);
+    if (rc == 0)
+        rc = hf_quota_check(&limit, err);
+    if (rc)
+        return rc;
+    if (limit.burst == 0)
+        limit.burst = limit.rate_count;
+    hf_arena_init(&arena, store->alloc);
+    struct hf_err why = { 0 };
+    rc = hf_quota_name_of(&arena, limit.name, who.tenant, &name, &why);
+    if (rc == 0)
+        rc = store->methods->limit_set(store, name, &limit, &why);
+    hf_arena_fini(&arena);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_quota_list(struct hf_store *store, const struct hf_caller *given,
+                  hf_each_quota *each, void *user, struct hf_err *err)
+{
+    struct hf_caller who;
+    int rc = complete(given, &who, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->limit_list(store, each, user, &why);
     return hf_fail_as(err, rc, &why);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/ident.h"
+#include "store/gates.h"
 
 void hf_ops_init(struct hf_ops *ops, struct hf_sql *sql, const struct hf_alloc *alloc)
 {
@@ -27,6 +28,8 @@ void hf_ops_reset(struct hf_ops *ops)
     ops->batch = (struct hf_batch){ .alloc = alloc };
     ops->args = NULL;
     ops->call_room = ops->arg_room = ops->arg_count = 0;
+    ops->gates = NULL;
+    ops->gate_count = ops->gate_room = 0;
     ops->state = 0;
 }
 
@@ -45,7 +48,7 @@ static void *grow_to(struct hf_ops *ops, void *old, size_t each, size_t *room,
     return bigger;
 }
 
-static void *grow(struct hf_ops *ops, void *old, size_t each, size_t *room)
+void *hf_ops_grow(struct hf_ops *ops, void *old, size_t each, size_t *room)
 {
     return grow_to(ops, old, each, room, *room ? *room * 2 : 16);
 }
@@ -64,8 +67,8 @@ size_t hf_ops_call(struct hf_ops *ops, enum hf_sql_id statement, int64_t expect)
 {
     struct hf_batch *batch = &ops->batch;
     if (!ops->state && batch->call_count == ops->call_room) {
-        struct hf_call *calls = grow(ops, batch->calls, sizeof(struct hf_call),
-                                     &ops->call_room);
+        struct hf_call *calls = hf_ops_grow(ops, batch->calls, sizeof(struct hf_call),
+                                            &ops->call_room);
         if (calls)
             batch->calls = calls;
     }
@@ -92,7 +95,8 @@ void hf_ops_again(struct hf_ops *ops)
 static void add(struct hf_ops *ops, struct hf_val value)
 {
     if (!ops->state && ops->arg_count == ops->arg_room) {
-        struct hf_val *args = grow(ops, ops->args, sizeof(struct hf_val), &ops->arg_room);
+        struct hf_val *args = hf_ops_grow(ops, ops->args, sizeof(struct hf_val),
+                                          &ops->arg_room);
         if (args)
             ops->args = args;
     }
@@ -173,7 +177,11 @@ static int run(struct hf_ops *ops, bool read_only, struct hf_err *err)
 
 int hf_ops_write(struct hf_ops *ops, struct hf_err *err)
 {
-    return run(ops, false, err);
+    hf_gates_settle(ops);
+    int rc = run(ops, false, err);
+    if (rc == 0)
+        hf_gates_ring(ops);
+    return rc;
 }
 
 int hf_ops_read(struct hf_ops *ops, struct hf_err *err)

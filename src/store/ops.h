@@ -10,6 +10,14 @@
 #include "base/arena.h"
 #include "store/sql_gen.h"
 
+/* What a batch changes about the rows of one limit; see gates.h. */
+struct hf_gate_note {
+    const char *name;
+    int64_t used;
+    int64_t open;
+    int64_t back;
+};
+
 struct hf_ops {
     struct hf_sql *sql;
     struct hf_arena arena;
@@ -18,6 +26,9 @@ struct hf_ops {
     struct hf_val *args; /* of all calls, in order */
     size_t arg_count;
     size_t arg_room;
+    struct hf_gate_note *gates; /* in order of names */
+    size_t gate_count;
+    size_t gate_room;
     int state; /* 0 or HF_ENOMEM */
 };
 
@@ -29,6 +40,9 @@ void hf_ops_reset(struct hf_ops *ops);
 
 /* Room for this many arguments more, so that a long call does not grow by doubling. */
 void hf_ops_reserve(struct hf_ops *ops, size_t args);
+
+/* A larger copy of an array that lives in the batch's arena; NULL: no memory, which sticks. */
+void *hf_ops_grow(struct hf_ops *ops, void *old, size_t each, size_t *room);
 
 /* Begin a call; the arguments that follow are its. Gives its index. */
 size_t hf_ops_call(struct hf_ops *ops, enum hf_sql_id statement, int64_t expect);

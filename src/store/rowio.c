@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "core/fields.h"
 #include "core/retry.h"
+#include "store/gates.h"
 
 /* ---- reading ----------------------------------------------------------------------- */
 
@@ -26,10 +27,13 @@ static const struct inner inner_columns[] = {
     { true, offsetof(struct hf_row, settled_verb) },
     { false, offsetof(struct hf_row, session_fence) },
     { false, offsetof(struct hf_row, fair_tag) },
+    { false, offsetof(struct hf_row, fair_weight) },
+    { false, offsetof(struct hf_row, crashes) },
+    { false, offsetof(struct hf_row, crashed_at) },
 };
 #define INNER_COUNT (sizeof inner_columns / sizeof inner_columns[0])
 
-#define READER_COLUMNS 54
+#define READER_COLUMNS 56
 const size_t hf_row_width = 1 + READER_COLUMNS + INNER_COUNT;
 
 static void put(const struct hf_call *call, size_t i, size_t column, bool text, void *at)
@@ -185,6 +189,9 @@ static void add_state(struct hf_ops *ops, const struct hf_row *row)
     hf_ops_i64(ops, w->updated_at);
     hf_ops_text(ops, w->result);
     hf_ops_i64_opt(ops, wake_at(row));
+    hf_ops_text(ops, w->limit_name);
+    hf_ops_text(ops, w->fair_key);
+    hf_ops_i64(ops, row->fair_weight ? row->fair_weight : 1);
 }
 
 static void insert_one(struct hf_ops *ops, const struct hf_making *making)
@@ -193,7 +200,6 @@ static void insert_one(struct hf_ops *ops, const struct hf_making *making)
     add_spec(ops, making);
     hf_ops_call(ops, HF_SQL_WORK_INSERT_STATE, HF_ANY_COUNT);
     add_state(ops, making->row);
-    settle_lane(ops, &making->row->w);
 }
 
 static void insert_many(struct hf_ops *ops, const struct hf_making *makings, size_t n)
@@ -222,11 +228,17 @@ void hf_rows_insert(struct hf_ops *ops, const struct hf_making *makings, size_t 
     bool plain = n > 1;
     for (size_t i = 0; plain && i < n; i++)
         plain = !makings[i].row->w.lane_key && !makings[i].row->w.dedup_key;
+    hf_fair_take(ops, makings, n);
     if (plain)
         insert_many(ops, makings, n);
     else
         for (size_t i = 0; i < n; i++)
             insert_one(ops, &makings[i]);
+    hf_fair_tag(ops, makings, n);
+    for (size_t i = 0; i < n; i++) {
+        settle_lane(ops, &makings[i].row->w);
+        hf_gates_note(ops, NULL, makings[i].row);
+    }
 }
 
 int64_t hf_rows_inserted(const struct hf_ops *ops)
@@ -290,9 +302,24 @@ static void write_facts(struct hf_ops *ops, const struct hf_row *row)
     hf_ops_i64(ops, w->updated_at);
 }
 
+/* A row that comes to its queue again, as the fair shares want it. */
+static const struct hf_making *coming_row(struct hf_ops *ops, const struct hf_row *row)
+{
+    struct hf_making *making = hf_arena_new(&ops->arena, struct hf_making);
+    if (making)
+        making->row = row;
+    else
+        ops->state = HF_ENOMEM;
+    return making;
+}
+
 void hf_row_write(struct hf_ops *ops, const struct hf_row *was, const struct hf_row *row)
 {
     const struct hf_work *w = &row->w;
+    const struct hf_making *coming = hf_fair_comes(was, row) ? coming_row(ops, row)
+                                                             : NULL;
+    if (coming)
+        hf_fair_take(ops, coming, 1);
     yield_lane(ops, was, row);
     hf_ops_call(ops, HF_SQL_WORK_WRITE, 1);
     hf_ops_i64(ops, was->seq);
@@ -316,6 +343,11 @@ void hf_row_write(struct hf_ops *ops, const struct hf_row *was, const struct hf_
     hf_ops_text(ops, row->note);
     hf_ops_text(ops, row->event_correlation_id);
     hf_ops_i64_opt(ops, wake_at(row));
+    hf_ops_i64(ops, row->crashes);
+    hf_ops_i64_opt(ops, row->crashed_at);
+    if (coming)
+        hf_fair_tag(ops, coming, 1);
+    hf_gates_note(ops, was, row);
     settle_lane(ops, &was->w);
 }
 

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
+#include "store/gates.h"
 #include "store/liveness.h"
 
 static bool whole(const struct changing *c)
@@ -203,7 +204,9 @@ static bool writes(const struct slot *slot)
 static void ring_for(struct hf_ops *ops, const struct slot *slot)
 {
     const struct hf_row *row = &slot->step.row;
-    if (slot->step.kind == HF_STEP_WRITE && (row->status == HF_QUEUED || row->w.lane_key))
+    bool opened = slot->was.w.gate && !row->w.gate;
+    if ((slot->step.kind == HF_STEP_WRITE || opened) &&
+        (row->status == HF_QUEUED || row->w.lane_key))
         hf_ops_ring_queue(ops, row->w.queue, 1);
 }
 
@@ -211,7 +214,8 @@ static void ring_for(struct hf_ops *ops, const struct slot *slot)
 static void add_read_back(struct changing *c, struct hf_ops *ops, struct slot *slot)
 {
     slot->read_back = 0;
-    if (!writes(slot) || !slot->was.w.lane_key || (c->flags & HF_BRIEF))
+    bool gated = slot->was.w.lane_key || slot->was.w.limit_name;
+    if (!writes(slot) || !gated || (c->flags & HF_BRIEF))
         return;
     slot->read_back = hf_ops_call(ops, HF_SQL_WORK_BY_ID, 1);
     hf_ops_text(ops, slot->change->id ? slot->change->id : slot->was.w.work_id);
@@ -234,6 +238,7 @@ static void add_writes(struct changing *c, struct hf_ops *ops)
             hf_event_append(ops, &slot->step.row, slot->step.extra_event);
         ring_for(ops, slot);
     }
+    hf_gates_settle(ops);
     for (size_t i = 0; i < c->n; i++) /* after all: a lane may have changed hands twice */
         add_read_back(c, ops, &c->slots[i]);
     change_add_receipt(c, ops);

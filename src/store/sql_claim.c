@@ -110,12 +110,18 @@ static void add_claim(struct hf_ops *ops, const struct taker *taker, enum hf_sql
         hf_ops_text(ops, taker->kinds);
 }
 
-static size_t add_read_back(struct hf_ops *ops, const struct taker *taker)
+/* What marks the rows that a claim took. */
+static void add_claim_key(struct hf_ops *ops, const struct taker *taker)
 {
-    size_t call = hf_ops_call(ops, HF_SQL_WORK_CLAIMED, HF_ANY_COUNT);
     hf_ops_text(ops, taker->claim->owner);
     hf_ops_text(ops, taker->nonce);
     hf_ops_text(ops, taker->incarnation);
+}
+
+static size_t add_read_back(struct hf_ops *ops, const struct taker *taker)
+{
+    size_t call = hf_ops_call(ops, HF_SQL_WORK_CLAIMED, HF_ANY_COUNT);
+    add_claim_key(ops, taker);
     return call;
 }
 
@@ -160,6 +166,8 @@ static int take(struct taker *taker, struct hf_ops *ops, size_t want,
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (; want >= sizes[s].rows; want -= sizes[s].rows)
             add_claim(ops, taker, taker->kinds ? sizes[s].some_kinds : sizes[s].any_kind);
+    hf_ops_call(ops, HF_SQL_LIMIT_CLAIMED, HF_ANY_COUNT);
+    add_claim_key(ops, taker);
     size_t rows = add_read_back(ops, taker);
     size_t attention = hf_ops_call(ops, HF_SQL_WORK_ATTENTION, HF_ANY_COUNT);
     int rc = hf_ops_write(ops, err);

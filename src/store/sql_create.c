@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
+#include "store/gates.h"
 #include "store/sqlstore.h"
 
 #define SCOPE "work.create"
@@ -32,6 +33,8 @@ int sql_make_row(struct sql_store *store, struct hf_arena *arena,
     if (rc == 0)
         rc = sql_new_id(store, env->now, id, err);
     env->policy = &policy;
+    if (rc == 0)
+        rc = sql_kind_limited(store, kind, &env->kind_limited, err);
     if (rc == 0)
         rc = hf_step_create(arena, request, id, who, env, ret_row, err);
     env->policy = NULL;
@@ -151,6 +154,7 @@ static void add_calls(struct hf_ops *ops, struct maker *makers, size_t n)
     if (!makings)
         ops->state = HF_ENOMEM;
     hf_rows_insert(ops, makings, count);
+    hf_gates_settle(ops);
 }
 
 /* One call that reads back every row just made. */

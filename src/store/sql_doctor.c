@@ -206,6 +206,21 @@ static int check_chains(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
+static int check_limits(struct finder *finder, struct hf_err *err)
+{
+    struct hf_ops ops;
+    int rc = ask(finder, &ops, HF_SQL_DOCTOR_LIMITS, err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
+        const struct hf_call *rows = hf_ops_result(&ops, 0);
+        say(finder, hf_cell_text(rows, i, 0));
+        say(finder, ": ");
+        say(finder, hf_cell_text(rows, i, 1));
+        tell(finder, true, "limits", "set the limit again: that counts anew");
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
 static void tell_leases(struct finder *finder, int64_t lapsed, int64_t silent)
 {
     if (lapsed) {
@@ -246,7 +261,8 @@ static int check_counts(struct finder *finder, struct hf_err *err)
 int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err *err)
 {
     static int (*const checks[])(struct finder *, struct hf_err *) = {
-        check_engine, check_schema, check_clock, check_disk, check_chains, check_counts,
+        check_engine, check_schema, check_clock,  check_disk,
+        check_chains, check_limits, check_counts,
     };
     struct finder finder = { .base = base, .found = found, .user = user };
     int rc = 0;

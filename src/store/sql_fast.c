@@ -108,7 +108,8 @@ static void add_settle(struct changing *c, struct hf_ops *ops, size_t i,
     hf_ops_text(ops, row->event_correlation_id);
 }
 
-static bool add_settles(struct changing *c, struct hf_ops *ops, struct hf_err *err)
+static bool add_settles(struct changing *c, struct hf_ops *ops, bool limited,
+                        struct hf_err *err)
 {
     struct hf_env env;
     struct hf_batch moment = { 0 };
@@ -120,7 +121,8 @@ static bool add_settles(struct changing *c, struct hf_ops *ops, struct hf_err *e
     env.policy = &hf_policy_builtin;
     for (size_t i = 0; i < c->n; i++) {
         if (i == 0)
-            hf_ops_call(ops, HF_SQL_WORK_SETTLE, (int64_t)c->n);
+            hf_ops_call(ops, limited ? HF_SQL_WORK_SETTLE_LIMITED : HF_SQL_WORK_SETTLE,
+                        (int64_t)c->n);
         else
             hf_ops_again(ops);
         if (!decide_close(c, &c->slots[i], &env, &tokens[i]))
@@ -130,17 +132,60 @@ static bool add_settles(struct changing *c, struct hf_ops *ops, struct hf_err *e
     return true;
 }
 
-static int settle_fast(struct changing *c, struct hf_ops *ops, struct hf_err *err)
+/* The names of the limits are found by the rows, in the same transaction: two statements a
+ * row, one row after the other. */
+static void add_limits(struct changing *c, struct hf_ops *ops)
 {
+    for (size_t i = 0; i < c->n; i++) {
+        hf_ops_call(ops, HF_SQL_LIMIT_LEAVE, HF_ANY_COUNT);
+        hf_ops_text(ops, c->slots[i].change->id);
+        hf_ops_call(ops, HF_SQL_LIMIT_FOLLOW, HF_ANY_COUNT);
+        hf_ops_text(ops, c->slots[i].change->id);
+    }
+}
+
+static bool any_limited(const struct hf_ops *ops)
+{
+    for (size_t i = 0; i < ops->batch.call_count; i++)
+        if (ops->batch.calls[i].statement == HF_SQL_LIMIT_LEAVE &&
+            ops->batch.calls[i].changed > 0)
+            return true;
+    return false;
+}
+
+/* HF_EGUARD: not for this way. */
+static int settle_by(struct changing *c, bool limited, struct hf_err *err)
+{
+    struct hf_ops ops;
     struct hf_err why = { 0 };
     bool brief = (c->flags & HF_BRIEF) != 0;
-    if (!add_settles(c, ops, &why))
-        return why.code; /* 0: left to the slow path */
-    size_t rows = brief ? 0 : add_read_back(c, ops);
-    int rc = hf_ops_write(ops, err);
+    size_t rows = 0;
+    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    int rc = add_settles(c, &ops, limited, &why) ? 0 : why.code ? why.code : HF_EGUARD;
+    if (rc == 0 && limited)
+        add_limits(c, &ops);
+    if (rc == 0 && !brief)
+        rows = add_read_back(c, &ops);
+    if (rc == 0)
+        rc = hf_ops_write(&ops, err);
+    if (rc == 0 && limited)
+        atomic_store(&c->store->limited, any_limited(&ops));
+    if (rc == 0)
+        rc = show_written(c, brief ? NULL : hf_ops_result(&ops, rows), err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* Rows without a limit need no look at one. Whether these have one is guessed from the last
+ * time; a guess that was wrong costs a second try and nothing else. */
+static int settle_fast(struct changing *c, struct hf_err *err)
+{
+    int rc = HF_EGUARD;
+    if (!atomic_load(&c->store->limited))
+        rc = settle_by(c, false, err);
     if (rc == HF_EGUARD)
-        return 0;
-    return rc ? rc : show_written(c, brief ? NULL : hf_ops_result(ops, rows), err);
+        rc = settle_by(c, true, err);
+    return rc == HF_EGUARD ? 0 : rc;
 }
 
 /* ---- renewal ----------------------------------------------------------------------- */
@@ -221,9 +266,11 @@ int change_fast(struct changing *c, struct hf_err *err)
     bool close_out = all_verbs(c, HF_VERB_CLOSE_OUT);
     if (!close_out && !all_verbs(c, HF_VERB_RENEW))
         return 0;
+    if (close_out)
+        return settle_fast(c, err);
     struct hf_ops ops;
     hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
-    int rc = close_out ? settle_fast(c, &ops, err) : renew_fast(c, &ops, err);
+    int rc = renew_fast(c, &ops, err);
     hf_ops_fini(&ops);
     return rc;
 }

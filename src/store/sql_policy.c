@@ -17,6 +17,8 @@ struct policy_set {
     struct hf_arena arena;
     struct entry *entries;
     size_t count;
+    const char **limited; /* names of limits of kinds */
+    size_t limited_count;
 };
 
 static void free_set(const struct hf_alloc *alloc, struct policy_set *set)
@@ -63,6 +65,17 @@ static int read_entry(struct policy_set *set, const struct hf_call *call, size_t
     return rc;
 }
 
+static int read_limited(struct policy_set *set, const struct hf_call *call,
+                        struct hf_err *err)
+{
+    int rc = 0;
+    set->limited_count = call->out_count;
+    set->limited = hf_arena_array(&set->arena, call->out_count, sizeof *set->limited);
+    for (size_t i = 0; set->limited && i < call->out_count; i++)
+        set->limited[i] = word(set, hf_cell(call, i, 0), &rc);
+    return rc || !set->limited ? hf_fail_plain(err, HF_ENOMEM) : 0;
+}
+
 static int load(struct sql_store *store, struct policy_set **ret_set, struct hf_err *err)
 {
     const struct hf_alloc *alloc = store->base.alloc;
@@ -75,6 +88,7 @@ static int load(struct sql_store *store, struct policy_set **ret_set, struct hf_
     struct hf_ops ops;
     hf_ops_init(&ops, store->sql, alloc);
     hf_ops_call(&ops, HF_SQL_POLICY_LIST, HF_ANY_COUNT);
+    hf_ops_call(&ops, HF_SQL_LIMIT_KINDS, HF_ANY_COUNT);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0) {
         const struct hf_call *call = hf_ops_result(&ops, 0);
@@ -85,6 +99,8 @@ static int load(struct sql_store *store, struct policy_set **ret_set, struct hf_
         for (size_t i = 0; rc == 0 && i < set->count; i++)
             if (read_entry(set, call, i))
                 rc = hf_fail_plain(err, HF_ENOMEM);
+        if (rc == 0)
+            rc = read_limited(set, hf_ops_result(&ops, 1), err);
     }
     hf_ops_fini(&ops);
     if (rc)
@@ -154,6 +170,18 @@ int sql_policy(struct sql_store *store, struct hf_arena *arena, enum hf_source s
         if (rc == 0)
             *ret_policy = policy;
     }
+    (void)pthread_mutex_unlock(&store->lock);
+    return rc;
+}
+
+int sql_kind_limited(struct sql_store *store, const char *kind, bool *ret_limited,
+                     struct hf_err *err)
+{
+    (void)pthread_mutex_lock(&store->lock);
+    int rc = current(store, err);
+    *ret_limited = false;
+    for (size_t i = 0; rc == 0 && i < store->policies->limited_count; i++)
+        *ret_limited |= scope_is(store->policies->limited[i], "kind:", kind);
     (void)pthread_mutex_unlock(&store->lock);
     return rc;
 }

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "store/gates.h"
 #include "store/liveness.h"
 #include "store/sqlstore.h"
 
@@ -55,6 +56,7 @@ static void count(struct hf_sweep_report *report, const struct candidate *one)
         [HF_SWEPT_PUSHED] = &report->pushed,
         [HF_SWEPT_SILENT] = &report->silent,
         [HF_SWEPT_OVERDUE] = &report->silent,
+        [HF_SWEPT_HELD] = &report->held,
     };
     if (one->proof)
         report->proven_dead++;
@@ -107,6 +109,8 @@ static int add_escalation(struct sweeping *s, struct hf_ops *ops, struct candida
                         err);
     env.policy = &policy;
     if (rc == 0)
+        rc = sql_kind_limited(s->store, request.kind, &env.kind_limited, err);
+    if (rc == 0)
         rc = sql_new_id(s->store, env.now, id, err);
     if (rc == 0)
         rc = hf_new_hash(&request, &who, hash, err);
@@ -147,6 +151,8 @@ static int write_some(struct sweeping *s, struct candidate *some, size_t n,
         rc = add_write(s, &ops, &some[i], err);
     if (rc == 0 && ops.batch.call_count > 0)
         rc = hf_ops_write(&ops, err);
+    if (rc == 0)
+        s->report.promoted += hf_gates_promoted(&ops);
     hf_ops_fini(&ops);
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (some[i].step.kind != HF_STEP_NOTHING)
@@ -230,6 +236,29 @@ static int sweep_timers(struct sweeping *s, size_t limit, struct hf_err *err)
     return rc;
 }
 
+/* Limits whose rate lets somebody go on by now. */
+static int sweep_limits(struct sweeping *s, size_t limit, struct hf_err *err)
+{
+    struct hf_ops due, write;
+    hf_ops_init(&due, s->store->sql, s->store->base.alloc);
+    hf_ops_init(&write, s->store->sql, s->store->base.alloc);
+    hf_ops_call(&due, HF_SQL_LIMIT_DUE, HF_ANY_COUNT);
+    hf_ops_i64(&due, (int64_t)limit);
+    int rc = hf_ops_read(&due, err);
+    size_t names = rc == 0 ? hf_ops_result(&due, 0)->out_count : 0;
+    for (size_t i = 0; i < names; i++)
+        hf_gates_note_name(&write, hf_cell_text(hf_ops_result(&due, 0), i, 0));
+    if (rc == 0 && names > 0)
+        rc = hf_ops_write(&write, err);
+    if (rc == 0) {
+        s->report.promoted += hf_gates_promoted(&write);
+        s->report.more |= names >= limit;
+    }
+    hf_ops_fini(&write);
+    hf_ops_fini(&due);
+    return rc;
+}
+
 static int sweep_dead_holder(struct sweeping *s, const char *holder, const char *proof,
                              size_t limit, struct hf_err *err)
 {
@@ -276,6 +305,11 @@ int sql_holders(struct hf_store *base, hf_each_holder *each, void *user,
     return rc;
 }
 
+static hf_ms sooner(hf_ms a, hf_ms b)
+{
+    return !a || (b && b < a) ? b : a;
+}
+
 int sql_next_due(struct hf_store *base, hf_ms *ret_at, struct hf_err *err)
 {
     struct hf_ops ops;
@@ -283,11 +317,12 @@ int sql_next_due(struct hf_store *base, hf_ms *ret_at, struct hf_err *err)
     hf_ops_call(&ops, HF_SQL_SWEEP_NEXT, 1);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0) {
-        hf_ms at = hf_cell_i64(hf_ops_result(&ops, 0), 0, 0);
+        hf_ms at = sooner(hf_cell_i64(hf_ops_result(&ops, 0), 0, 0),
+                          hf_cell_i64(hf_ops_result(&ops, 0), 0, 2));
         hf_ms lease = hf_cell_i64(hf_ops_result(&ops, 0), 0, 1);
         /* The lease clock runs beside the wall clock: only the distance carries over. */
         hf_ms lease_at = lease ? ops.batch.now + (lease - ops.batch.lease_now) : 0;
-        *ret_at = !at || (lease_at && lease_at < at) ? lease_at : at;
+        *ret_at = sooner(at, lease_at);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -302,6 +337,8 @@ int sql_sweep(struct hf_store *base, const struct hf_caller *who, size_t limit,
     int rc = sweep_dead(&s, limit, &why);
     if (rc == 0)
         rc = sweep_timers(&s, limit, &why);
+    if (rc == 0)
+        rc = sweep_limits(&s, limit, &why);
     if (rc == 0)
         rc = sql_next_due(base, &s.report.next_at, &why);
     if (rc == 0)

@@ -4,6 +4,7 @@
 
 #define PRUNE_CHUNK 200
 #define RECEIPT_KEEP_MS (30LL * 24 * 3600 * 1000)
+#define FAIR_KEEP_MS (24LL * 3600 * 1000)
 
 static void for_each_seq(struct hf_ops *ops, const struct hf_call *picked,
                          enum hf_sql_id statement, hf_ms before)
@@ -61,6 +62,9 @@ static int prune_beside(struct hf_store *base, hf_ms now, hf_ms before,
     hf_ops_i64(&ops, now - RECEIPT_KEEP_MS);
     hf_ops_call(&ops, HF_SQL_SCHEDULE_SKIP_PRUNE, HF_ANY_COUNT);
     hf_ops_i64(&ops, before);
+    hf_ops_call(&ops, HF_SQL_LIMIT_PRUNE, HF_ANY_COUNT);
+    hf_ops_call(&ops, HF_SQL_FAIR_PRUNE, HF_ANY_COUNT);
+    hf_ops_i64(&ops, now - FAIR_KEEP_MS);
     int rc = hf_ops_write(&ops, err);
     hf_ops_fini(&ops);
     return rc;

@@ -5,6 +5,7 @@
 #include <holdfast/sys/driver.h>
 #include <holdfast/sys/store.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "core/step.h"
 #include "store/ops.h"
@@ -29,6 +30,7 @@ struct sql_store {
     uint64_t uuid_seq;
     struct policy_set *policies; /* as last read; NULL: read again */
     hf_ms policies_at;           /* monotonic */
+    atomic_bool limited;         /* a guess: the next close-outs are under a limit */
 };
 
 static inline struct sql_store *sql_store_of(struct hf_store *store)
@@ -63,6 +65,9 @@ int sql_env(struct sql_store *store, const struct hf_caller *who,
 int sql_policy(struct sql_store *store, struct hf_arena *arena, enum hf_source source,
                const char *kind, struct hf_policy *ret_policy, struct hf_err *err);
 void sql_policies_forget(struct sql_store *store);
+/* Whether a limit is set for the kind; as fresh as the policies. */
+int sql_kind_limited(struct sql_store *store, const char *kind, bool *ret_limited,
+                     struct hf_err *err);
 
 /* Was this operation applied before? 0: no. 1: yes, with the same content; *ret_result is
  * what it left, and lives in `ops`. HF_ECONFLICT: with other content. `ops` is empty. */
@@ -120,6 +125,10 @@ int sql_policy_set(struct hf_store *store, const char *scope,
                    const struct hf_policy *policy, struct hf_err *err);
 int sql_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
                    struct hf_policy_answer **ret_answer, struct hf_err *err);
+int sql_limit_set(struct hf_store *store, const char *name, const struct hf_quota *limit,
+                  struct hf_err *err);
+int sql_limit_list(struct hf_store *store, hf_each_quota *each, void *user,
+                   struct hf_err *err);
 int sql_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
                    struct hf_lease_info *ret_info, struct hf_err *err);
 int sql_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,

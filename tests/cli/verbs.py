@@ -9,6 +9,7 @@ from harness import Case, main
 
 # The keys of a row, written out: scripts rely on them.
 KEYS = """work_id tenant source_system source_id source_run_id kind queue lane_key dedup_key
+limit_name fair_key
 idempotency_key ref parent_work_id correlation_id session_id status status_reason gate
 disposition priority generation attempt_count failures max_attempts due_at next_retry_at
 deadline_at start_timeout_ms exec_timeout_ms owner owner_incarnation lease_fence lease_ttl_ms

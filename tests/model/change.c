@@ -285,8 +285,55 @@ static int do_requeue(struct m_call *call, struct m_row *row, const struct hf_ch
     row->w.active_at = 0;
     row->w.first_started_at = 0;
     row->w.started_at = 0;
+    row->crashes = 0;
+    row->crashed_at = 0;
     row->settled_token = NULL;
     row->settled_verb = NULL;
+    return 0;
+}
+
+static void due_again(struct m_call *call, struct m_row *row, hf_ms at)
+{
+    if (m_same(row->w.gate, "due") && at <= call->now)
+        m_fair_come(call, row);
+    row->w.due_at = at;
+    row->w.gate = at > call->now ? "due" : m_first_gate(row);
+    row->entered = at <= call->now && row->w.limit_name;
+    row->w.deadline_at = row->w.start_timeout_ms ? m_later(at, row->w.start_timeout_ms)
+                                                 : 0;
+    row->w.updated_at = call->now;
+}
+
+static int do_reschedule(struct m_call *call, struct m_row *row,
+                         const struct hf_change *c)
+{
+    hf_ms at = m_later(call->now, c->timeout_ms);
+    struct m_say_event say = { "rescheduled", c->reason, NULL };
+    if (row->status == HF_QUEUED && m_same(row->w.gate, "due")) {
+        due_again(call, row, at);
+        m_note(call, row, say);
+    } else if (row->status == HF_RETRY_SCHEDULED && at > call->now) {
+        row->w.next_retry_at = at;
+        row->w.updated_at = call->now;
+        m_note(call, row, say);
+    } else if (row->status == HF_RETRY_SCHEDULED) {
+        m_enter(call, row, HF_QUEUED, say);
+        row->w.status_reason = "rescheduled";
+    } else {
+        return no(call, HF_ETRANSITION);
+    }
+    return 0;
+}
+
+static int do_release(struct m_call *call, struct m_row *row, const struct hf_change *c)
+{
+    if (!m_same(row->w.gate, "held"))
+        return no(call, HF_ETRANSITION);
+    due_again(call, row, call->now);
+    row->crashes = 0;
+    row->crashed_at = 0;
+    row->w.status_reason = "released";
+    m_note(call, row, (struct m_say_event){ "released", c->reason, NULL });
     return 0;
 }
 
@@ -363,6 +410,8 @@ static m_verb *const verbs[HF_VERB_COUNT] = {
     [HF_VERB_REQUEUE] = do_requeue,
     [HF_VERB_REQUEST_ABANDON] = do_ask_abandon,
     [HF_VERB_ABANDON] = do_abandon,
+    [HF_VERB_RESCHEDULE] = do_reschedule,
+    [HF_VERB_RELEASE] = do_release,
 };
 
 static struct m_row *by_ref(struct m_call *call, const struct hf_change *change,
@@ -400,6 +449,8 @@ static int apply(struct m_call *call, const struct hf_change *change,
         return rc;
     enum hf_status before = row->status;
     rc = verbs[change->verb](call, row, change);
+    if (rc == 0 && before == HF_RUNNING && row->status != before)
+        row->crashes = row->crashed_at = 0;
     if (rc == 0 && change->token && row->status != before) {
         row->settled_token = m_text(call->disk, change->token);
         row->settled_verb = hf_verb_word(change->verb);
@@ -426,6 +477,8 @@ static int change_all(struct m_call *call, const struct hf_change *changes, size
         if (rc == 0 && changes[i].verb == HF_VERB_RESUME && row->status == HF_RUNNING)
             item->token = m_token(call->disk, row);
     }
+    if (!(flags & HF_ALL_OR_NONE) || !first)
+        (void)m_limits(call);
     m_show_all(call, answer, flags);
     return (flags & HF_ALL_OR_NONE) ? first : 0;
 }
@@ -508,14 +561,17 @@ int m_change(struct hf_store *store, const struct hf_caller *who,
         abort();
     if (bytes)
         memcpy(before, disk->rows.at, bytes);
+    struct m_shares shares = m_shares_keep(disk);
     rc = change_all(&call, changes, n, flags, answer);
-    if (rc) { /* nothing of it happened */
+    if (rc) {
+        m_shares_back(disk, &shares); /* nothing of it happened */
         if (bytes)
             memcpy(disk->rows.at, before, bytes);
         disk->events.count = events;
     } else if (any_written(answer)) {
         m_receipt_add(&call, "change", asked, answer);
     }
+    m_shares_drop(&shares);
     free(before);
     return rc;
 }

@@ -21,7 +21,7 @@ static struct m_row *best(struct m_call *call, const struct hf_claim *claim)
     struct m_row *found = NULL;
     for (size_t i = 0; i < call->disk->rows.count; i++) {
         struct m_row *row = &call->disk->rows.at[i];
-        if (wanted(claim, row) && (!found || row->w.priority < found->w.priority))
+        if (wanted(claim, row) && (!found || m_before(row, found)))
             found = row;
     }
     return found;
@@ -44,17 +44,23 @@ static bool mine(const struct m_call *call, const struct m_row *row,
            m_same(row->w.owner_incarnation, taker->incarnation);
 }
 
-/* Rows come in order of claiming: priority, then age. */
+/* Rows come in order of claiming. */
 static void show_group(struct m_call *call, const struct m_taker *taker,
                        struct hf_answer *answer, bool repeated)
 {
-    for (int priority = 0; priority <= 9; priority++) {
+    const struct m_row *last = NULL;
+    for (;;) {
+        const struct m_row *next = NULL;
         for (size_t i = 0; i < call->disk->rows.count; i++) {
-            struct m_row *row = &call->disk->rows.at[i];
-            if (row->w.priority == priority && mine(call, row, taker) &&
-                m_same(row->nonce, taker->nonce))
-                answer_with(call, answer, row, repeated);
+            const struct m_row *row = &call->disk->rows.at[i];
+            if (mine(call, row, taker) && m_same(row->nonce, taker->nonce) &&
+                (!last || m_before(last, row)) && (!next || m_before(row, next)))
+                next = row;
         }
+        if (!next)
+            return;
+        answer_with(call, answer, next, repeated);
+        last = next;
     }
 }
 
@@ -68,6 +74,7 @@ static void take(struct m_call *call, const struct hf_claim *claim,
         m_acquire(call, row, taker, (struct m_say_event){ .type = "claimed" });
         m_lanes(call->disk);
     }
+    m_limits_claimed(call);
     show_group(call, taker, answer, false);
 }
 
@@ -121,6 +128,7 @@ static void help_along(struct m_call *call, struct m_row *row)
     if (lapsed || due || retry) {
         (void)m_sweep_row(call, row); /* what it is called does not matter here */
         m_lanes(call->disk);
+        (void)m_limits(call);
     }
 }
 
@@ -140,6 +148,7 @@ static int by_id(struct m_call *call, const struct hf_claim *claim,
         return hf_fail_plain(call->err, HF_ETRANSITION);
     m_acquire(call, row, taker, (struct m_say_event){ .type = "claimed" });
     m_lanes(call->disk);
+    (void)m_limits(call);
     answer_with(call, answer, row, false);
     return 0;
 }

@@ -15,13 +15,14 @@ static void digest_of(const struct m_call *call, const struct hf_new *r, uint8_t
         r->kind,           r->queue,           r->lane_key,
         r->dedup_key,      r->idempotency_key, r->ref,
         r->payload,        r->payload_ref,     r->parent_work_id,
-        r->retry_policy,   r->close_rule
+        r->retry_policy,   r->close_rule,      r->limit_key,
+        r->rate_key,       r->fair_key
     };
     const int64_t numbers[] = { (int64_t)r->source,  (int64_t)r->disposition,
                                 r->priority,         r->max_attempts,
                                 r->delay_ms,         r->due_at,
                                 r->start_timeout_ms, r->exec_timeout_ms,
-                                r->detached };
+                                r->detached,         r->fair_weight };
     struct hf_digest digest;
     hf_digest_begin(&digest, "model.create", 1);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -64,8 +65,8 @@ static const char *unfit(const struct hf_new *r, enum hf_disposition disposition
         return "exec_timeout_ms";
     if (disposition != HF_EXTERNALLY_OWNED)
         return NULL;
-    if (r->detached || r->lane_key || r->delay_ms || r->due_at || r->start_timeout_ms ||
-        r->exec_timeout_ms)
+    if (r->detached || r->lane_key || r->limit_key || r->rate_key || r->fair_key ||
+        r->delay_ms || r->due_at || r->start_timeout_ms || r->exec_timeout_ms)
         return "disposition";
     return NULL;
 }
@@ -91,6 +92,8 @@ static void copy_request(struct m_call *call, struct m_row *row, const struct hf
     w->payload_ref = m_text(disk, r->payload_ref);
     w->priority = r->priority < 0 ? 3 : r->priority;
     w->created_at = call->now;
+    w->fair_key = m_text(disk, r->fair_key);
+    row->weight = r->fair_weight ? r->fair_weight : 1;
     w->due_at = r->due_at ? r->due_at : m_later(call->now, r->delay_ms);
 }
 
@@ -138,8 +141,10 @@ static void be_born(struct m_call *call, struct m_row *row, const struct hf_new 
         m_enter(call, row, HF_QUEUED, say);
         if (row->w.start_timeout_ms)
             row->w.deadline_at = m_later(due_at, row->w.start_timeout_ms);
-        if (due_at > call->now)
+        if (due_at > call->now) {
             row->w.gate = "due";
+            row->entered = false;
+        }
     }
     row->w.due_at = due_at;
 }
@@ -160,6 +165,19 @@ static int check_all(struct m_call *call, const struct hf_new *news, size_t n)
             return hf_fail(call->err, HF_EINVAL, field, "does not fit the disposition");
     }
     return 0;
+}
+
+static const char *limit_of(struct m_call *call, const struct m_row *row,
+                            const struct hf_new *r)
+{
+    const char *key = r->limit_key ? r->limit_key : r->rate_key;
+    const char *tenant = row->w.tenant;
+    if (key)
+        return m_say(call->disk, *tenant ? "%s:%s\x1f%s" : "%s:%s%s",
+                     r->limit_key ? "key" : "rate", key, tenant);
+    if (!r->lane_key && m_kind_limited(call->disk, row->w.kind))
+        return m_say(call->disk, "kind:%s", row->w.kind);
+    return NULL;
 }
 
 int m_create_one(struct m_call *call, const struct hf_new *request,
@@ -189,11 +207,32 @@ int m_create_one(struct m_call *call, const struct hf_new *request,
     memcpy(row->asked, asked, sizeof(asked));
     copy_request(call, row, request);
     fix_policy(call, row, request, &policy);
+    if (row->disposition != HF_EXTERNALLY_OWNED && !request->detached)
+        row->w.limit_name = limit_of(call, row, request);
     be_born(call, row, request);
     m_lanes(call->disk);
     *ret_created = true;
     *ret_row = row;
     return 0;
+}
+
+/* A request that made no row has all the same taken its turn and looked at its limit, as
+ * far as its batch was not refused as a whole. */
+static void charge(struct m_call *call, const struct hf_new *request)
+{
+    struct m_row ghost = { 0 };
+    struct hf_policy policy = policy_of(call, request);
+    enum hf_disposition disposition = request->disposition ? request->disposition
+                                                           : policy.disposition;
+    if (disposition == HF_EXTERNALLY_OWNED || request->detached)
+        return;
+    copy_request(call, &ghost, request);
+    if (ghost.w.due_at > call->now)
+        return;
+    m_fair_come(call, &ghost);
+    const char *name = limit_of(call, &ghost, request);
+    if (name)
+        m_limit_touch(call->disk, name);
 }
 
 static void digest_all(const struct m_call *call, const struct hf_new *news, size_t n,
@@ -219,10 +258,13 @@ static int create_all(struct m_call *call, const struct hf_new *news, size_t n,
         int rc = m_create_one(call, &news[i], &row, &item->created);
         if (rc && (flags & HF_ALL_OR_NONE))
             return rc;
+        if (!item->created && !(flags & HF_ALL_OR_NONE))
+            charge(call, &news[i]);
         item->code = rc;
         if (rc == 0)
             item->work.work_id = row->w.work_id;
     }
+    (void)m_limits(call);
     m_show_all(call, answer, flags);
     return 0;
 }
@@ -245,13 +287,17 @@ int m_create(struct hf_store *store, const struct hf_caller *who,
         return rc == 1 ? 0 : rc;
     size_t rows = disk->rows.count;
     size_t events = disk->events.count;
+    struct m_shares shares = m_shares_keep(disk);
     rc = create_all(&call, news, n, flags, answer);
     if (rc) { /* nothing of it happened */
         disk->rows.count = rows;
         disk->events.count = events;
+        m_shares_back(disk, &shares);
         m_lanes(disk);
-        return rc;
     }
+    m_shares_drop(&shares);
+    if (rc)
+        return rc;
     m_receipt_add(&call, "create", asked, answer);
     return 0;
 }

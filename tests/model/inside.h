@@ -22,6 +22,28 @@ struct m_row {
     hf_ms check_at; /* on the lease clock */
     const char *settled_token;
     const char *settled_verb;
+    int64_t tag;
+    int64_t weight;
+    int64_t crashes;
+    hf_ms crashed_at;
+    bool entered;     /* came to wait behind its limit since it was last looked at */
+    bool place, open; /* as its limit counts it */
+};
+
+struct m_limit {
+    const char *name;
+    int64_t max, count, burst;
+    hf_ms period;
+    int64_t used, reserved, level, back;
+    hf_ms level_at, wake_at;
+    bool touched;
+};
+
+struct m_fair {
+    const char *queue;
+    const char *key;
+    int64_t priority;
+    int64_t next;
 };
 
 /* `facts` are what the model knows of the event's payload: "=" and the whole text, or lines
@@ -80,6 +102,8 @@ struct model_disk {
     M_LIST(struct m_history) histories;
     M_LIST(struct hf_log_entry) log;
     int64_t pruned_id; /* the last event that prune took */
+    M_LIST(struct m_limit) limits;
+    M_LIST(struct m_fair) fairs;
     int64_t next_seq;
     int64_t next_event;
     int64_t incarnation;
@@ -143,6 +167,31 @@ void m_enter(struct m_call *call, struct m_row *row, enum hf_status to,
 void m_lanes(struct model_disk *disk);
 bool m_lane_runs(const struct model_disk *disk, const struct m_row *row);
 
+/* What a call that fails as a whole must leave as it was: limits and fair shares. */
+struct m_shares {
+    struct m_limit *limits;
+    struct m_fair *fairs;
+    size_t limit_count, fair_count;
+};
+struct m_shares m_shares_keep(const struct model_disk *disk);
+void m_shares_back(struct model_disk *disk, const struct m_shares *kept);
+void m_shares_drop(struct m_shares *kept);
+
+/* In the order of claims: urgency, fair tag, age. */
+bool m_before(const struct m_row *a, const struct m_row *b);
+/* A row with a fair key comes to its queue; before it is there. */
+void m_fair_come(struct m_call *call, struct m_row *row);
+/* What a row whose time has come waits for. */
+const char *m_first_gate(const struct m_row *row);
+bool m_kind_limited(const struct model_disk *disk, const char *kind);
+/* At the end of a call: count anew and let go on who may; gives how many. */
+int64_t m_limits(struct m_call *call);
+void m_limits_claimed(struct m_call *call);
+void m_limit_touch(struct model_disk *disk, const char *name);
+bool m_limits_due(struct m_call *call);
+int64_t m_limits_sweep(struct m_call *call);
+hf_ms m_limits_next(const struct model_disk *disk);
+
 /* Into running under a fresh lease. */
 struct m_taker {
     const char *owner;
@@ -163,7 +212,8 @@ enum m_swept {
     M_PROMOTED,
     M_ESCALATED,
     M_PUSHED,
-    M_SILENT
+    M_SILENT,
+    M_HELD
 };
 enum m_swept m_sweep_row(struct m_call *call, struct m_row *row);
 bool m_due(const struct m_call *call, const struct m_row *row);
@@ -245,6 +295,10 @@ int m_policy_set(struct hf_store *store, const char *scope,
                  const struct hf_policy *policy, struct hf_err *err);
 int m_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
                  struct hf_policy_answer **ret_answer, struct hf_err *err);
+int m_quota_set(struct hf_store *store, const char *name, const struct hf_quota *quota,
+                struct hf_err *err);
+int m_quota_list(struct hf_store *store, hf_each_quota *each, void *user,
+                 struct hf_err *err);
 int m_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
                  struct hf_lease_info *ret_info, struct hf_err *err);
 int m_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,

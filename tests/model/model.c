@@ -80,6 +80,8 @@ void model_disk_free(struct model_disk *disk)
     free(disk->rows.at);
     free(disk->events.at);
     free(disk->policies.at);
+    free(disk->limits.at);
+    free(disk->fairs.at);
     free(disk->receipts.at);
     free(disk->sessions.at);
     free(disk->histories.at);
@@ -233,6 +235,9 @@ void m_enter(struct m_call *call, struct m_row *row, enum hf_status to,
              struct m_say_event say)
 {
     const char *from = row->w.status;
+    bool later = !from && row->w.due_at > call->now;
+    if (to == HF_QUEUED && row->status != HF_QUEUED && !later)
+        m_fair_come(call, row);
     row->status = to;
     row->w.status = hf_status_word(to);
     row->w.status_reason = NULL;
@@ -247,6 +252,8 @@ void m_enter(struct m_call *call, struct m_row *row, enum hf_status to,
     release(row);
     if (to == HF_QUEUED) {
         row->w.due_at = call->now;
+        row->w.gate = m_first_gate(row);
+        row->entered = row->w.limit_name != NULL;
         if (row->w.start_timeout_ms)
             row->w.deadline_at = m_later(call->now, row->w.start_timeout_ms);
     }
@@ -309,10 +316,9 @@ static bool is_next(const struct model_disk *disk, const struct m_row *row)
             continue;
         if (other->status == HF_RUNNING)
             return false;
-        bool waits_too = other->status == HF_QUEUED && !m_same(other->w.gate, "due");
-        bool before = other->w.priority < row->w.priority ||
-                      (other->w.priority == row->w.priority && other->seq < row->seq);
-        if (waits_too && before)
+        bool waits_too = other->status == HF_QUEUED && !m_same(other->w.gate, "due") &&
+                         !m_same(other->w.gate, "held");
+        if (waits_too && m_before(other, row))
             return false;
     }
     return true;
@@ -322,7 +328,8 @@ void m_lanes(struct model_disk *disk)
 {
     for (size_t i = 0; i < disk->rows.count; i++) {
         struct m_row *row = &disk->rows.at[i];
-        if (row->status == HF_QUEUED && row->w.lane_key && !m_same(row->w.gate, "due"))
+        if (row->status == HF_QUEUED && row->w.lane_key && !m_same(row->w.gate, "due") &&
+            !m_same(row->w.gate, "held"))
             row->w.gate = is_next(disk, row) ? NULL : "lane";
     }
 }
@@ -408,6 +415,8 @@ static const struct hf_store_methods methods = {
     .log = m_log,
     .policy_set = m_policy_set,
     .policy_get = m_policy_get,
+    .limit_set = m_quota_set,
+    .limit_list = m_quota_list,
     .lease_take = m_lease_take,
     .lease_renew = m_lease_renew,
     .lease_release = m_lease_release,

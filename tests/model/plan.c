@@ -93,6 +93,21 @@ static void draw_limits(struct dice *dice, struct hf_new *new)
         new->delay_ms = new->due_at = 0;
 }
 
+/* Keys of limits and fair shares. */
+static void draw_shares(struct dice *dice, struct hf_new *new)
+{
+    static const char *const limits[] = { NULL, NULL, NULL, "k-1", "k-2" };
+    static const char *const fairs[] = { NULL, NULL, "a", "b" };
+    if (!new->lane_key)
+        new->limit_key = PICK(dice, limits);
+    if (!new->lane_key && !new->limit_key && one_in(dice, 4))
+        new->rate_key = "r-1";
+    /* docs/internals/conformance.md: which tag a sweep of a lane serves */
+    new->fair_key = new->lane_key ? NULL : PICK(dice, fairs);
+    if (new->fair_key && one_in(dice, 3))
+        new->fair_weight = 1 + (int)roll(dice, 4);
+}
+
 static void draw_new(struct pair *pair, struct dice *dice, struct hf_new *new)
 {
     static const char *const lanes[] = { NULL, NULL, NULL, "lane-1", "lane-2" };
@@ -112,6 +127,7 @@ static void draw_new(struct pair *pair, struct dice *dice, struct hf_new *new)
     new->queue = PICK(dice, queues);
     new->lane_key = PICK(dice, lanes);
     new->dedup_key = PICK(dice, dedups);
+    draw_shares(dice, new);
     if (one_in(dice, 10))
         new->idempotency_key = one_in(dice, 2) ? "i-1" : "i-2";
     new->disposition = PICK(dice, dispositions);
@@ -121,7 +137,8 @@ static void draw_new(struct pair *pair, struct dice *dice, struct hf_new *new)
     new->priority = one_in(dice, 2) ? -1 : (int)roll(dice, 10);
     draw_limits(dice, new);
     if (new->disposition == HF_EXTERNALLY_OWNED && !one_in(dice, 10)) {
-        new->lane_key = NULL;
+        new->lane_key = new->limit_key = new->rate_key = new->fair_key = NULL;
+        new->fair_weight = 0;
         new->detached = false;
         new->delay_ms = new->due_at = new->start_timeout_ms = new->exec_timeout_ms = 0;
     }
@@ -145,6 +162,9 @@ static void say_new(struct pair *pair, const struct hf_new *new)
              (long long)new->start_timeout_ms, (long long)new->exec_timeout_ms,
              new->max_attempts, new->retry_policy ? new->retry_policy : "-",
              new->close_rule ? new->close_rule : "-", new->detached ? " detached" : "");
+    pair_say(pair, "{limit=%s rate=%s fair=%s/%d}", new->limit_key ? new->limit_key : "-",
+             new->rate_key ? new->rate_key : "-", new->fair_key ? new->fair_key : "-",
+             new->fair_weight);
 }
 
 static void do_create(struct pair *pair, struct dice *dice)
@@ -162,6 +182,8 @@ static void do_create(struct pair *pair, struct dice *dice)
         draw_new(pair, dice, &news[i]);
         if (who.operation_id) /* docs/internals/conformance.md: found by its keys again */
             news[i].dedup_key = NULL;
+        if (n > 1) /* tags of one batch are taken before its rows are there */
+            news[i].fair_key = NULL, news[i].fair_weight = 0;
         if (i > 0) { /* docs/internals/conformance.md: overlapping units of one batch */
             char name[40];
             (void)snprintf(name, sizeof(name), "%s-%zu", news[i].source_id, i);
@@ -320,6 +342,8 @@ static enum hf_verb some_verb(struct dice *dice, enum hf_status status)
         return PICK(dice, at_wait);
     if (hf_status_terminal(status))
         return HF_VERB_REQUEUE;
+    if (one_in(dice, 2))
+        return one_in(dice, 3) ? HF_VERB_RELEASE : HF_VERB_RESCHEDULE;
     return one_in(dice, 3) ? HF_VERB_CANCEL : HF_VERB_CLOSE_OUT;
 }
 
@@ -350,6 +374,10 @@ static bool draw_verb(struct dice *dice, struct hf_change *c)
     case HF_VERB_CANCEL: c->reason = "not wanted"; return one_in(dice, 3);
     case HF_VERB_REQUEUE: c->reason = "once more"; return false;
     case HF_VERB_REQUEST_ABANDON: c->reason = "it is gone"; return false;
+    case HF_VERB_RESCHEDULE:
+        c->timeout_ms = one_in(dice, 2) ? PICK(dice, spans) : 0;
+        return false;
+    case HF_VERB_RELEASE: c->reason = "mended"; return false;
     case HF_VERB_NONE:
     case HF_VERB_COUNT: break;
     }
@@ -511,6 +539,29 @@ static void do_policy(struct pair *pair, struct dice *dice)
     for (int side = 0; side < SIDES; side++) {
         int rc = hf_policy_set(pair->store[side], NULL, scope, &policy, NULL);
         pair_codes(pair, "policy_set", 0, rc);
+    }
+}
+
+static void do_limit(struct pair *pair, struct dice *dice)
+{
+    static const char *const names[] = { "key:k-1",  "key:k-1",  "key:k-2",
+                                         "rate:r-1", "rate:r-1", "kind:mail" };
+    struct hf_caller who = caller(dice);
+    struct hf_quota quota = { .size = sizeof(quota), .name = PICK(dice, names) };
+    if (!one_in(dice, 4))
+        quota.max_running = roll(dice, 4);
+    if (one_in(dice, 2)) {
+        quota.rate_count = 1 + roll(dice, 3);
+        quota.rate_ms = PICK(dice, spans);
+        quota.burst = roll(dice, 3);
+    }
+    pair_say(pair, "limit %s tenant=%s max=%lld rate=%lld/%lld burst=%lld", quota.name,
+             who.tenant ? who.tenant : "-", (long long)quota.max_running,
+             (long long)quota.rate_count, (long long)quota.rate_ms,
+             (long long)quota.burst);
+    for (int side = 0; side < SIDES; side++) {
+        int rc = hf_quota_set(pair->store[side], &who, &quota, NULL);
+        pair_codes(pair, "limit", 0, rc);
     }
 }
 
@@ -741,7 +792,7 @@ static const struct {
     { 22, do_create },  { 22, do_claim }, { 44, do_change }, { 4, do_renew_all },
     { 8, do_sweep },    { 2, do_prune },  { 3, do_policy },  { 1, do_bump },
     { 16, do_advance }, { 1, do_reopen }, { 3, do_list },    { 2, do_stats },
-    { 4, do_lease },    { 1, do_feed },   { 1, do_amnesty },
+    { 4, do_lease },    { 1, do_feed },   { 1, do_amnesty }, { 4, do_limit },
 };
 
 void pair_step(struct pair *pair, uint64_t chance)

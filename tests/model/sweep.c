@@ -16,13 +16,24 @@ static enum m_swept rerun(struct m_call *call, struct m_row *row)
 {
     row->w.failures++;
     bool left = row->w.failures < row->w.max_attempts;
+    if (row->crashed_at == 0 || call->now - row->crashed_at > 3600000) {
+        row->crashed_at = call->now;
+        row->crashes = 0;
+    }
+    bool held = ++row->crashes >= 5 && left;
     m_enter(call, row, left ? HF_QUEUED : HF_FAILED,
             (struct m_say_event){
                 "transition", NULL,
                 m_say(call->disk, "\"failures\":%lld", (long long)row->w.failures) });
     row->w.error_class = "heartbeat_timeout";
     row->w.status_reason = left ? "heartbeat_timeout" : "attempts_exhausted";
-    return left ? M_REQUEUED : M_FAILED;
+    if (!held)
+        return left ? M_REQUEUED : M_FAILED;
+    row->w.gate = "held";
+    row->w.status_reason = "poison";
+    row->w.deadline_at = 0;
+    row->entered = false;
+    return M_HELD;
 }
 
 static enum m_swept time_out_running(struct m_call *call, struct m_row *row,
@@ -95,7 +106,9 @@ static enum m_swept sweep_queued(struct m_call *call, struct m_row *row)
         return time_out_idle(call, row, "start_timeout");
     if (!m_same(row->w.gate, "due") || call->now < row->w.due_at)
         return M_NOTHING;
-    row->w.gate = row->w.lane_key ? "lane" : NULL;
+    m_fair_come(call, row);
+    row->w.gate = m_first_gate(row);
+    row->entered = row->w.limit_name != NULL;
     return M_PROMOTED;
 }
 
@@ -208,7 +221,7 @@ bool m_attention(struct m_call *call)
         if (m_due(call, &call->disk->rows.at[i]))
             return true;
     }
-    return false;
+    return m_limits_due(call);
 }
 
 static void count(struct hf_sweep_report *report, enum m_swept swept)
@@ -223,6 +236,7 @@ static void count(struct hf_sweep_report *report, enum m_swept swept)
     case M_ESCALATED: report->escalated++; break;
     case M_PUSHED: report->pushed++; break;
     case M_SILENT: report->silent++; break;
+    case M_HELD: report->held++; break;
     }
 }
 
@@ -236,9 +250,11 @@ static void sweep_some(struct m_call *call, size_t limit,
             continue;
         ret_report->looked_at++;
         count(ret_report, m_sweep_row(call, &call->disk->rows.at[i]));
+        m_lanes(call->disk);
     }
     ret_report->more = (size_t)ret_report->looked_at >= limit;
-    m_lanes(call->disk);
+    ret_report->promoted += m_limits(call);
+    ret_report->promoted += m_limits_sweep(call);
 }
 
 void m_sweep_all(struct m_call *call, struct hf_sweep_report *ret_report)
@@ -259,7 +275,8 @@ int m_next_due(struct hf_store *store, hf_ms *ret_at, struct hf_err *err)
         if (wall_at && (!next || wall_at < next))
             next = wall_at;
     }
-    *ret_at = next;
+    hf_ms limit_at = m_limits_next(call.disk);
+    *ret_at = limit_at && (!next || limit_at < next) ? limit_at : next;
     return 0;
 }
 

@@ -644,6 +644,58 @@ static void a_dedup_key_allows_one_unfinished_job(void **state)
     assert_string_not_equal(first, third);
 }
 
+static void a_debounced_job_is_due_after_the_last_call(void **state)
+{
+    struct stage *s = *state;
+    char first[64], second[64];
+    struct hf_job_new job = { .dedup_key = "index:7", .debounce_ms = 60000 };
+    enqueue(s, "index", job, first);
+    job.debounce_ms = 3600000;
+    enqueue(s, "index", job, second);
+    assert_string_equal(first, second);
+    struct hf_answer *answer;
+    assert_int_equal(hf_work_get(s->store, NULL, first, &answer, &s->err), 0);
+    const struct hf_work *work = &hf_answer_at(answer, 0)->work;
+    assert_string_equal(work->gate, "due");
+    assert_true(work->due_at - work->created_at >= 3600000);
+    hf_answer_free(answer);
+    job = (struct hf_job_new){
+        .size = sizeof job, .kind = "index", .priority = -1, .debounce_ms = 5
+    };
+    assert_int_equal(hf_job_enqueue(s->store, NULL, &job, &answer, &s->err), HF_EINVAL);
+    assert_string_equal(s->err.field, "debounce_ms");
+}
+
+/* The limit is the store's: both pools together run no more. */
+static void a_limit_holds_over_all_pools(void **state)
+{
+    struct stage *s = *state;
+    struct hf_pool *other;
+    struct hf_quota limit = { .size = sizeof limit,
+                              .name = "key:acme",
+                              .max_running = 2 };
+    struct hf_pool_options options = {
+        .size = sizeof options, .owner = "other", .listener = on_event, .listener_user = s
+    };
+    struct hf_job_kind kind = {
+        .size = sizeof kind, .name = "call", .run = counting, .user = s
+    };
+    assert_int_equal(hf_quota_set(s->store, NULL, &limit, &s->err), 0);
+    make_pool(s, (struct hf_pool_options){ .owner = "one" });
+    add_kind(s, "call", counting);
+    assert_int_equal(hf_pool_new(s->store, &options, &other, &s->err), 0);
+    assert_int_equal(hf_pool_add(other, &kind, &s->err), 0);
+    for (int i = 0; i < 40; i++)
+        enqueue(s, "call", (struct hf_job_new){ .limit_key = "acme" }, NULL);
+    start(s);
+    assert_int_equal(hf_pool_start(other, &s->err), 0);
+    await_count(s, &s->started, 2);
+    bump(s, &s->open, 1);
+    await_count(s, &s->told[HF_POOL_ENDED], 40);
+    assert_int_equal(s->most_inside, 2);
+    hf_pool_free(other);
+}
+
 static void the_code_of_a_kind_sets_its_policy(void **state)
 {
     struct stage *s = *state;
@@ -737,6 +789,8 @@ int main(void)
         CASE(two_pools_run_each_job_once),
         CASE(falsy_payloads_come_through),
         CASE(a_dedup_key_allows_one_unfinished_job),
+        CASE(a_debounced_job_is_due_after_the_last_call),
+        CASE(a_limit_holds_over_all_pools),
         CASE(the_code_of_a_kind_sets_its_policy),
         CASE(bad_kinds_and_options_are_refused),
         CASE(a_result_that_cannot_be_stored_is_a_failure_that_says_so),

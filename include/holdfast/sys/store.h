@@ -129,6 +129,11 @@ struct hf_store_methods {
                       const struct hf_policy *policy, struct hf_err *err);
     int (*policy_get)(struct hf_store *store, enum hf_source source, const char *kind,
                       struct hf_policy_answer **ret_answer, struct hf_err *err);
+    /* `name` as rows carry it; `limit` is complete (burst set where there is a rate). */
+    int (*limit_set)(struct hf_store *store, const char *name,
+                     const struct hf_quota *limit, struct hf_err *err);
+    int (*limit_list)(struct hf_store *store, hf_each_quota *each, void *user,
+                      struct hf_err *err);
     int (*lease_take)(struct hf_store *store, const struct hf_lease_claim *claim,
                       struct hf_lease_info *ret_info, struct hf_err *err);
     int (*lease_renew)(struct hf_store *store, enum hf_lane lane, const char *key,
