@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <holdfast/turn.h>
+#include <holdfast/code.h>
 
 #define FIXED_MAX 6000.0
 #define PER_BYTE_MAX 20.0
@@ -24,9 +24,24 @@
 #define RATIO_MAX 1.2
 #define LIVE 100000
 
-enum kind { TEXT, CALLS, RESULT, CHECKPOINT, SYNC, SLEEP, KINDS };
+/* The last four are of the code protocol. */
+enum kind {
+    TEXT,
+    CALLS,
+    RESULT,
+    CHECKPOINT,
+    SYNC,
+    SLEEP,
+    CODE_TEXT,
+    CODE_CELL,
+    CODE_FIX,
+    CODE_DONE,
+    KINDS
+};
 static const char *const kind_names[] = { "llm_text",   "llm_calls", "tool_result",
-                                          "checkpoint", "sync",      "llm_failed" };
+                                          "checkpoint", "sync",      "llm_failed",
+                                          "code_text",  "code_cell", "code_fix",
+                                          "code_done" };
 
 static struct hf_surface *surface;
 static struct hf_setup *setup;
@@ -45,18 +60,19 @@ static struct hf_span span(const char *text)
     return (struct hf_span){ text, strlen(text) };
 }
 
-static void open_setup(bool sync)
+static void open_setup(enum kind kind)
 {
     struct hf_err err = { 0 };
     must(hf_surface_new(NULL, span("You help."),
                         span("[{\"name\":\"add\"},{\"name\":\"sub\"}]"), &surface, &err),
          &err);
     struct hf_turn_config config = { .size = sizeof(config),
-                                     .protocol = hf_protocol_standard(),
+                                     .protocol = kind < CODE_TEXT ? hf_protocol_standard()
+                                                                  : hf_protocol_code(),
                                      .surface = surface,
                                      .model = "model",
                                      .turn_budget = HF_UNBOUNDED,
-                                     .sync = sync };
+                                     .sync = kind == SYNC };
     must(hf_setup_new(&config, &setup, &err), &err);
 }
 
@@ -92,7 +108,8 @@ static uint64_t next(struct hf_turn *turn, struct hf_effect *effect)
 static void drain(struct hf_turn *turn, enum kind kind)
 {
     static const int before[] = {
-        [TEXT] = 1, [CALLS] = 1, [RESULT] = 3, [CHECKPOINT] = 2, [SYNC] = 0, [SLEEP] = 1
+        [TEXT] = 1,  [CALLS] = 1,     [RESULT] = 3,    [CHECKPOINT] = 2, [SYNC] = 0,
+        [SLEEP] = 1, [CODE_TEXT] = 1, [CODE_CELL] = 1, [CODE_FIX] = 1,   [CODE_DONE] = 4
     };
     struct hf_effect effect;
     struct hf_err err = { 0 };
@@ -106,6 +123,8 @@ struct answer {
     struct hf_tool_result result;
     struct hf_llm_response response;
     struct hf_llm_error error;
+    struct hf_observation output;
+    struct hf_exec_result cell;
 };
 
 static void make_answer(enum kind kind, struct hf_span payload, struct answer *ret_answer)
@@ -120,6 +139,10 @@ static void make_answer(enum kind kind, struct hf_span payload, struct answer *r
         .error = { .size = sizeof(ret_answer->error),
                    .transient = true,
                    .charge_safe = true },
+        .output = { .text = payload },
+        .cell = { .size = sizeof(ret_answer->cell),
+                  .observations = &ret_answer->output,
+                  .observation_count = 1 },
     };
     if (kind == CALLS) {
         ret_answer->part.kind = HF_PART_TOOL_CALL;
@@ -139,11 +162,15 @@ __attribute__((noinline)) static int round_trip(struct hf_turn *turn, enum kind 
         return rc;
     switch (kind) {
     case TEXT:
-    case CALLS: return hf_turn_llm_done(turn, effect.id, &answer->response, err);
+    case CALLS:
+    case CODE_TEXT:
+    case CODE_CELL:
+    case CODE_FIX: return hf_turn_llm_done(turn, effect.id, &answer->response, err);
     case RESULT: return hf_turn_tool_results(turn, effect.id, &answer->result, 1, err);
     case CHECKPOINT: return hf_turn_checkpoint_done(turn, effect.id, NULL, err);
     case SYNC: return hf_turn_synced(turn, effect.id, NULL, err);
     case SLEEP: return hf_turn_llm_failed(turn, effect.id, &answer->error, err);
+    case CODE_DONE: return hf_turn_exec_done(turn, effect.id, &answer->cell, err);
     case KINDS: break;
     }
     return HF_EINTERNAL;
@@ -168,16 +195,29 @@ static void lead_to(struct hf_turn *turn, enum kind kind)
         drain(turn, RESULT);
         answer(turn, RESULT, span("1"));
     }
+    if (kind == CODE_DONE) {
+        drain(turn, CODE_CELL);
+        answer(turn, CODE_CELL, span("<lua>\nf()\n</lua>"));
+    }
     drain(turn, kind);
 }
 
-static char *json_text(size_t bytes)
+/* JSON, or what the model writes: a cell, or one that it does not close. */
+static struct hf_span make_payload(enum kind kind, size_t bytes)
 {
-    char *text = malloc(bytes + 1);
-    memset(text, 'x', bytes);
-    memcpy(text, "{\"t\":\"", 6);
-    memcpy(text + bytes - 2, "\"}", 3);
-    return text;
+    static const char *const before[] = {
+        [CODE_CELL] = "<lua>\n", [CODE_FIX] = "x\n<lua>\n"
+    };
+    static const char *const after[] = { [CODE_CELL] = "\n</lua>", [CODE_FIX] = "\n" };
+    bool code = kind == CODE_CELL || kind == CODE_FIX;
+    const char *head = code ? before[kind] : "{\"t\":\"";
+    const char *tail = code ? after[kind] : "\"}";
+    size_t around = code ? strlen(head) + strlen(tail) : 0;
+    char *text = malloc(bytes + around + 1);
+    memset(text, 'x', bytes + around);
+    memcpy(text, head, strlen(head));
+    memcpy(text + bytes + around - strlen(tail), tail, strlen(tail) + 1);
+    return (struct hf_span){ text, bytes + around };
 }
 
 static int run_effect(const char *name, size_t bytes, long count)
@@ -185,15 +225,15 @@ static int run_effect(const char *name, size_t bytes, long count)
     enum kind kind = TEXT;
     while (kind < KINDS && strcmp(kind_names[kind], name) != 0)
         kind++;
-    char *text = json_text(bytes);
-    open_setup(kind == SYNC);
+    struct hf_span text = make_payload(kind, bytes);
+    open_setup(kind);
     for (long i = 0; i < count; i++) {
         struct hf_turn *turn = new_turn(NULL);
         lead_to(turn, kind);
-        answer(turn, kind, (struct hf_span){ text, bytes });
+        answer(turn, kind, text);
         hf_turn_free(turn);
     }
-    free(text);
+    free((void *)(uintptr_t)text.at);
     hf_setup_free(setup);
     hf_surface_free(surface);
     return 0;
@@ -251,8 +291,10 @@ static void instructions(const char *self)
         /* The path to a result or checkpoint runs round_trip too: it is taken away. */
         double lead = kind == RESULT       ? counted(self, CALLS, 8, 20)
                       : kind == CHECKPOINT ? counted(self, RESULT, 8, 20)
+                      : kind == CODE_DONE  ? counted(self, CODE_CELL, 3, 20)
                                            : 0;
-        bool carries = kind == TEXT || kind == CALLS || kind == RESULT;
+        bool carries = kind == TEXT || kind == CALLS || kind == RESULT ||
+                       kind >= CODE_TEXT;
         double low = (counted(self, kind, small, 20) - lead) / 20;
         double per_byte = 0;
         if (carries)
@@ -274,7 +316,7 @@ static void waiting_bytes(void)
     for (enum kind kind = TEXT; kind < KINDS; kind++) {
         struct hf_effect effect;
         size_t records = 0;
-        open_setup(kind == SYNC);
+        open_setup(kind);
         struct hf_turn *turn = new_turn(NULL);
         lead_to(turn, kind);
         if (kind == SLEEP)
@@ -307,7 +349,7 @@ static void live(void)
     struct hf_turn **turns = malloc(LIVE * sizeof(*turns));
     struct hf_effect effect;
     size_t answered = 0;
-    open_setup(false);
+    open_setup(TEXT);
     long before = resident_kb();
     for (size_t i = 0; i < LIVE; i++) {
         turns[i] = new_turn(NULL);
@@ -374,7 +416,7 @@ static void history(void)
     struct hf_turn *turns[2];
     struct hf_base bases[2];
     struct hf_effect effect;
-    open_setup(false);
+    open_setup(TEXT);
     for (int i = 0; i < 2; i++) {
         bases[i] = (struct hf_base){
             .id = "h", .count = counts[i], .user = &record, .get = lend

@@ -1,4 +1,4 @@
-/* holdfast turn inspect: a save for people, or the difference of two. */
+/* holdfast turn inspect: a save for people, with its cells, or the difference of two. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/file.h"
+#include "cli/turn_cells.h"
 
 /* One line "path: value" of a description. */
 struct line {
@@ -19,13 +20,13 @@ struct lines {
     size_t count;
 };
 
-static int describe(struct cli *cli, const char *path, const char **ret_text)
+static int describe(struct cli *cli, const char *path, struct hf_span *ret_save,
+                    const char **ret_text)
 {
-    struct hf_span save = { 0 };
     struct hf_bytes text = { 0 };
-    int rc = cli_read_file(cli, path, (size_t)HF_MAX_TURN_SAVE_BYTES, &save);
+    int rc = cli_read_file(cli, path, (size_t)HF_MAX_TURN_SAVE_BYTES, ret_save);
     if (rc == 0)
-        rc = hf_turn_describe(NULL, save, &text, &cli->err);
+        rc = hf_turn_describe(NULL, *ret_save, &text, &cli->err);
     if (rc)
         return rc;
     *ret_text = hf_arena_copy(&cli->arena, text.at, text.len);
@@ -133,27 +134,12 @@ static int show_difference(struct cli *cli, const char *a_text, const char *b_te
     return 0;
 }
 
-int cmd_turn_inspect(struct cli *cli)
+static int put_save(struct cli *cli, const char *text)
 {
-    const char *other = cli_text(cli, "other");
-    const char *text = NULL;
-    const char *other_text = NULL;
-    int rc = describe(cli, cli_text(cli, "save"), &text);
-    if (rc)
-        return rc;
-    if (other) {
-        rc = describe(cli, other, &other_text);
-        return rc ? rc : show_difference(cli, text, other_text);
-    }
-    if (!cli->json) {
-        cli_put(cli, text);
-        return 0;
-    }
     struct lines lines;
-    rc = split(cli, text, &lines);
+    int rc = split(cli, text, &lines);
     if (rc)
         return rc;
-    cli_ok_begin(cli);
     hf_json_key(&cli->writer, "save");
     hf_json_object(&cli->writer);
     for (size_t i = 0; i < lines.count; i++) {
@@ -166,6 +152,32 @@ int cmd_turn_inspect(struct cli *cli)
         hf_json_strn(&cli->writer, line->at + skip, line->len - skip);
     }
     hf_json_end(&cli->writer);
-    cli_ok_end(cli);
     return 0;
+}
+
+int cmd_turn_inspect(struct cli *cli)
+{
+    const char *other = cli_text(cli, "other");
+    const char *text = NULL;
+    const char *other_text = NULL;
+    struct hf_span save = { 0 };
+    struct hf_span other_save = { 0 };
+    int rc = describe(cli, cli_text(cli, "save"), &save, &text);
+    if (rc)
+        return rc;
+    if (other) {
+        rc = describe(cli, other, &other_save, &other_text);
+        return rc ? rc : show_difference(cli, text, other_text);
+    }
+    if (!cli->json) {
+        cli_put(cli, text);
+        return cli_turn_cells(cli, save);
+    }
+    cli_ok_begin(cli);
+    rc = put_save(cli, text);
+    if (rc == 0)
+        rc = cli_turn_cells(cli, save);
+    if (rc == 0)
+        cli_ok_end(cli);
+    return rc;
 }

@@ -195,8 +195,9 @@ static const struct cli_example inspect_examples[] = {
 const struct cli_command cli_turn_commands[] = {
     { "turn inspect", "print a turn's save, or the difference of two",
       "One line for each thing in it: session and turn, state, the effect that is out, "
-      "messages, usage. Needs no store, no history and no prompt. Damaged bytes are "
-      "refused with exit code 9.",
+      "messages, usage. Then, of a turn in which the model writes code, each cell with "
+      "its calls, output and how it ended. Needs no store, no history and no prompt. "
+      "Damaged bytes are refused with exit code 9.",
       inspect_options, inspect_examples, 0, NULL, "3 9", cmd_turn_inspect, NULL },
     { .path = NULL },
 };

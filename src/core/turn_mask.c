@@ -1,9 +1,10 @@
 /* The stream mask: where the prose of a reply ends and its cell lies, byte by byte.
  *
  * Every line starts in doubt. It is settled as soon as it can be no tag line any more; until
- * then, and while it may still become a cell on one line, none of it is shown. Settled lines
- * are skipped with memchr, which is nearly all of the text. What the mask knows is numbers,
- * so nothing is ever copied and nothing depends on where the chunks were cut.
+ * then, and while it may still become a cell on one line, none of it is shown. What lies
+ * between one "<" and the next is skipped with memchr, which is nearly all of the text. What
+ * the mask knows is numbers, so nothing is ever copied and nothing depends on where the chunks
+ * were cut.
  */
 #include <string.h>
 
@@ -212,22 +213,44 @@ static void read_byte(struct hf_mask *mask, char c)
     }
 }
 
+/* Bytes of a chunk from which on skipping pays. */
+#define SKIP_MIN 32
+
+/* Up to the next "<", or to the end, at once: only the last line of it can still matter. At
+ * the start of a line, or in one that is settled. */
+static const char *skip(struct hf_mask *mask, const char *at, const char *end)
+{
+    const char *stop = memchr(at, '<', (size_t)(end - at));
+    stop = stop ? stop : end;
+    const char *newline = memrchr(at, '\n', (size_t)(stop - at));
+    if (newline) {
+        mask->phase = START;
+        mask->indent = 0;
+        mask->fed += (uint64_t)(newline + 1 - at);
+        mask->line = mask->fed;
+        at = newline + 1;
+    }
+    if (mask->state == HF_MASK_PROSE && newline)
+        mask->visible = mask->line;
+    for (; at < stop && mask->phase == START; at++, mask->fed++)
+        read_start(mask, *at);
+    mask->fed += (uint64_t)(stop - at);
+    return stop;
+}
+
 bool hf_mask_feed(struct hf_mask *mask, const void *bytes, size_t len)
 {
     const char *at = bytes;
     const char *end = at + len;
     while (at < end && mask->state != HF_MASK_COMPLETE) {
-        if (mask->phase == SETTLED) {
-            const char *newline = memchr(at, '\n', (size_t)(end - at));
-            const char *skipped = newline ? newline : end;
-            mask->fed += (uint64_t)(skipped - at);
-            at = skipped;
-            if (!newline)
+        if (end - at >= SKIP_MIN && (mask->phase == START || mask->phase == SETTLED)) {
+            at = skip(mask, at, end);
+            if (at == end)
                 break;
         }
         if (*at == '\n')
             end_line(mask, mask->fed + 1);
-        else
+        else if (mask->phase != SETTLED)
             read_byte(mask, *at);
         mask->fed++;
         at++;

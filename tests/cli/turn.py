@@ -27,6 +27,34 @@ class Inspect(Case):
         save = self.cli("--json", "turn", "inspect", golden("v1-tools-partial.save")).json["save"]
         self.assertEqual(save["body.state"], "waiting_tools")
 
+    def test_the_cells_of_a_turn_are_shown(self):
+        text = self.cli("turn", "inspect", golden("v1-code-finished.save")).out
+        self.assertIn("""cell 1: error
+    | x = 1
+    | print(x)
+    op 2:1: add: success, 4 ms
+    op 2:2: sub: failure, disk, 0 ms
+    output 1:
+      1
+      "two"
+    output 2 (cut):
+      …
+    error:
+      line 2: no
+    bindings: h0
+cell 2: finished
+    | finish({n = 1.50})
+    final: {"n":1.5}
+    bindings changed: {"y":2}
+    bindings: h1
+""", text)
+        self.assertTrue(self.cli("turn", "inspect", golden("v1-code-exec.save")).out.endswith(
+            "cell: running\n    | x = 1\n    | print(x)\n"))
+        cells = self.cli("--json", "turn", "inspect", golden("v1-code-step.save")).json["cells"]
+        self.assertEqual([cell["step"] for cell in cells], [1])
+        self.assertEqual(cells[0]["calls"][1]["outcome"], "failure")
+        self.assertNotIn("cell ", self.cli("turn", "inspect", golden("v1-llm.save")).out)
+
     def test_two_saves_are_compared(self):
         a, b = golden("v1-llm.save"), golden("v1-sleep.save")
         text = self.cli("turn", "inspect", a, b).out
@@ -51,6 +79,16 @@ class Replay(Case):
         self.assertEqual(self.cli("replay", golden("v1-turn.jsonl")).out,
                          "the same: 22 effects, 8 responses\n")
         self.assertEqual(self.cli("--json", "replay", golden("v1-turn.jsonl")).json["responses"], 8)
+
+    def test_a_recorded_code_turn_replays_with_its_options(self):
+        self.assertEqual(self.cli("replay", golden("v1-code.jsonl")).out,
+                         "the same: 39 effects, 11 responses\n")
+        with open(golden("v1-code.jsonl"), encoding="utf-8") as f:
+            lines = f.read().split("\n")
+        head = json.loads(lines[0])
+        del head["protocol_options"]
+        changed = "\n".join([json.dumps(head)] + lines[1:])
+        self.cli("replay", self.file("natural", changed), code=7)
 
     def test_the_first_divergence_is_shown_and_exits_with_7(self):
         with open(golden("v1-turn.jsonl"), encoding="utf-8") as f:

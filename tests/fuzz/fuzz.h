@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include <holdfast/turn.h>
+#include <holdfast/code.h>
 
 #include "turn/cells.h"
 
@@ -14,19 +14,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define fuzz_require(condition) ((condition) ? (void)0 : abort())
 
-/* One setup with the standard protocol and one with cells; never freed. */
+#define FUZZ_SETUPS 3
+
+/* One setup with the standard protocol, one with cells, one with code; never freed. */
 static inline void fuzz_setups(struct hf_surface **ret_surface,
-                               struct hf_setup *setups[2])
+                               struct hf_setup *setups[FUZZ_SETUPS])
 {
     static const char tools[] = "[{\"name\":\"add\"},{\"name\":\"sub\"}]";
     struct hf_err err = { 0 };
     fuzz_require(hf_surface_new(NULL, (struct hf_span){ "You help.", 9 },
                                 (struct hf_span){ tools, sizeof(tools) - 1 }, ret_surface,
                                 &err) == 0);
-    for (int i = 0; i < 2; i++) {
+    const struct hf_protocol *protocols[FUZZ_SETUPS] = { hf_protocol_standard(),
+                                                         cells_protocol(),
+                                                         hf_protocol_code() };
+    for (int i = 0; i < FUZZ_SETUPS; i++) {
         struct hf_turn_config config = { .size = sizeof(config),
-                                         .protocol = i ? cells_protocol()
-                                                       : hf_protocol_standard(),
+                                         .protocol = protocols[i],
                                          .surface = *ret_surface,
                                          .model = "model-1",
                                          .route = "prov/model-1",

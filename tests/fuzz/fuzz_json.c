@@ -5,7 +5,7 @@
 
 #include "fuzz/fuzz.h"
 
-static struct hf_setup *setups[2];
+static struct hf_setup *setups[FUZZ_SETUPS];
 static struct hf_surface *surface;
 
 static struct hf_turn *cut(const struct hf_setup *setup, struct hf_turn *turn)
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .turn_id = "t",
                                    .inputs = &input,
                                    .input_count = 1 };
-    const struct hf_setup *setup = setups[size % 2];
+    const struct hf_setup *setup = setups[size % FUZZ_SETUPS];
     fuzz_require(hf_turn_new(setup, &start, &turn, &err) == 0);
     const char *at = (const char *)data;
     const char *end = at + size;

@@ -13,7 +13,7 @@
 #include "fuzz/fuzz.h"
 #include "turn/cells.h"
 
-static struct hf_setup *setups[2];
+static struct hf_setup *setups[FUZZ_SETUPS];
 static struct hf_surface *surface;
 
 static const struct hf_record *lend(void *user, uint64_t i)
@@ -47,6 +47,8 @@ static void use(struct hf_turn *turn, struct hf_span save)
     if (!info.exported)
         fuzz_require(again.len == save.len && memcmp(again.at, save.at, save.len) == 0);
     hf_bytes_free(&again);
+    if (hf_code_history(turn, (struct hf_span){ "{\"step\":1}", 10 }, &again, &err) == 0)
+        hf_bytes_free(&again);
     for (int i = 0; i < 50 && hf_turn_record_count(turn) < 1000; i++)
         if (hf_turn_poll_json(turn, &json, &err) || !json)
             break;
@@ -66,7 +68,10 @@ static void try_save(struct hf_span save)
         return;
     int described = hf_turn_describe(NULL, save, &text, &err);
     hf_bytes_free(&text);
-    for (int i = 0; i < 2; i++) {
+    if (hf_code_trajectory(NULL, save, &text, &err) == 0)
+        fuzz_require(described == 0);
+    hf_bytes_free(&text);
+    for (int i = 0; i < FUZZ_SETUPS; i++) {
         struct hf_turn *turn = NULL;
         struct hf_base base;
         fill_base(&info, &base);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "turn/cells.h"
-#include "turn/kit.h"
+#include "turn/code_kit.h"
 
 static char *load(const char *name, size_t *ret_len)
 {
@@ -103,6 +103,50 @@ static void saves_of_version_1_are_read_for_ever(void **state)
     kit_fini(&kit);
 }
 
+static void saves_of_code_turns_are_read_for_ever(void **state)
+{
+    (void)state;
+    struct code_kit code;
+    struct hf_observation seen[] = { { .text = kit_span("1\n\"two\"") },
+                                     { .text = kit_span("…"), .truncated = true } };
+    struct hf_failure failure = { .code = "disk" };
+    struct hf_tool_result calls[] = {
+        { .call_id = "2:1", .tool = "add", .value = kit_span("1.50"), .duration_ms = 4 },
+        { .call_id = "2:2",
+          .tool = "sub",
+          .outcome = HF_TOOL_FAILURE,
+          .failure = &failure },
+    };
+    struct hf_attachment image = { .ref = "b1", .media_type = "image/png" };
+    code_start(&code, NULL);
+    check(&code.kit, "v1-code-llm.save", HF_TURN_WAITING_LLM);
+    code_reply(&code, "Let me see.\n<lua>\nx = 1\nprint(x)\n</lua>\n");
+    check(&code.kit, "v1-code-exec.save", HF_TURN_WAITING_EXEC);
+    code_result(&code, &(struct hf_exec_result){ .observations = seen,
+                                                 .observation_count = 2,
+                                                 .calls = calls,
+                                                 .call_count = 2,
+                                                 .images = &image,
+                                                 .image_count = 1,
+                                                 .error = kit_span("line 2: no"),
+                                                 .bindings_before = "h0",
+                                                 .bindings_after = "h0",
+                                                 .duration_ms = 12 });
+    check(&code.kit, "v1-code-step.save", HF_TURN_WAITING_CHECKPOINT);
+    code_nothing(&code);
+    code_reply(&code, "<lua>\nunclosed");
+    code_nothing(&code);
+    check(&code.kit, "v1-code-fix.save", HF_TURN_WAITING_LLM);
+    code_reply(&code, "<lua>finish({n = 1.50})</lua>");
+    code_result(&code,
+                &(struct hf_exec_result){ .finish = kit_span("{\"n\": 1.50}"),
+                                          .bindings_after = "h1",
+                                          .bindings_delta = kit_span("{\"y\":2}") });
+    code_nothing(&code);
+    check(&code.kit, "v1-code-finished.save", HF_TURN_FINISHED);
+    code_fini(&code);
+}
+
 static void put(char *text, size_t *used, const char *line)
 {
     size_t len = strlen(line);
@@ -131,14 +175,9 @@ static void say(struct kit *kit, char *text, size_t *used, const char *json)
     drain(kit, text, used);
 }
 
-/* A whole turn by JSON alone: what this build writes is the golden recording. */
-static void a_recorded_turn_comes_out_the_same(void **state)
+/* Begins a turn whose recording goes to `text`. */
+static void begin_recording(struct kit *kit, char *text, size_t *used)
 {
-    (void)state;
-    static char text[65536];
-    size_t used = 0;
-    size_t len = 0;
-    struct kit kit;
     struct hf_bytes head = { 0 };
     struct hf_part part = { .content = kit_span("hi") };
     struct hf_message message = kit_message("m1", HF_ROLE_USER, &part);
@@ -148,12 +187,35 @@ static void a_recorded_turn_comes_out_the_same(void **state)
                                    .turn_id = "t1",
                                    .inputs = &input,
                                    .input_count = 1 };
-    kit_init(&kit);
-    kit_start_with(&kit, &start);
-    assert_int_equal(hf_recording_head(kit.setup, &start, &head, &kit.err), 0);
-    put(text, &used, head.at);
+    kit_start_with(kit, &start);
+    assert_int_equal(hf_recording_head(kit->setup, &start, &head, &kit->err), 0);
+    put(text, used, head.at);
     hf_bytes_free(&head);
-    drain(&kit, text, &used);
+    drain(kit, text, used);
+}
+
+static void check_recording(struct kit *kit, const char *name, const char *text,
+                            size_t used)
+{
+    size_t len = 0;
+    assert_true(hf_turn_is_done(kit->turn));
+    if (getenv("HF_GOLDEN_WRITE"))
+        write_golden(name, text, used);
+    char *golden = load(name, &len);
+    assert_int_equal(used, len);
+    assert_memory_equal(text, golden, len);
+    free(golden);
+}
+
+/* A whole turn by JSON alone: what this build writes is the golden recording. */
+static void a_recorded_turn_comes_out_the_same(void **state)
+{
+    (void)state;
+    static char text[65536];
+    size_t used = 0;
+    struct kit kit;
+    kit_init(&kit);
+    begin_recording(&kit, text, &used);
     say(&kit, text, &used,
         "{\"response\":\"llm_failed\",\"id\":1,\"error\":{\"kind\":\"timeout\","
         "\"transient\":"
@@ -180,13 +242,54 @@ static void a_recorded_turn_comes_out_the_same(void **state)
         "{\"response\":\"llm_done\",\"id\":6,\"reply\":{\"parts\":[{\"kind\":\"text\","
         "\"content\":\"1.50\"}],\"reason\":\"stop\"}}");
     say(&kit, text, &used, "{\"response\":\"checkpoint_done\",\"id\":7}");
-    assert_true(hf_turn_is_done(kit.turn));
-    if (getenv("HF_GOLDEN_WRITE"))
-        write_golden("v1-turn.jsonl", text, used);
-    char *golden = load("v1-turn.jsonl", &len);
-    assert_int_equal(used, len);
-    assert_memory_equal(text, golden, len);
-    free(golden);
+    check_recording(&kit, "v1-turn.jsonl", text, used);
+    kit_fini(&kit);
+}
+
+static void a_recorded_code_turn_comes_out_the_same(void **state)
+{
+    (void)state;
+    static char text[65536];
+    size_t used = 0;
+    struct kit kit;
+    struct hf_protocol *protocol = NULL;
+    kit_init(&kit);
+    assert_int_equal(hf_code_new(&kit.memory.alloc,
+                                 kit_span("{\"finish\":\"required\",\"schema\":{\"type\":"
+                                          "\"object\",\"required\":[\"n\"]}}"),
+                                 &protocol, &kit.err),
+                     0);
+    kit.config.protocol = protocol;
+    begin_recording(&kit, text, &used);
+    say(&kit, text, &used,
+        "{\"response\":\"llm_done\",\"id\":1,\"reply\":{\"parts\":[{\"kind\":\"text\","
+        "\"content\":\"It is 1.50.\"}],\"reason\":\"stop\"}}");
+    say(&kit, text, &used, "{\"response\":\"checkpoint_done\",\"id\":2}");
+    say(&kit, text, &used,
+        "{\"response\":\"llm_done\",\"id\":3,\"reply\":{\"parts\":[{\"kind\":\"text\","
+        "\"content\":\"Yes.\\n<lua>\\nx = call('add', {n = 1.5})\\nprint(x)\\n</lua>\\n"
+        "more\"}],\"reason\":\"stop\"}}");
+    say(&kit, text, &used,
+        "{\"response\":\"exec_done\",\"id\":4,\"result\":{\"observations\":[{\"text\":"
+        "\"1.5\"}],\"calls\":[{\"call_id\":\"4:1\",\"tool\":\"add\",\"value\":1.50}],"
+        "\"bindings_after\":\"h1\",\"bindings_delta\":{\"x\":1.5}}}");
+    say(&kit, text, &used, "{\"response\":\"checkpoint_done\",\"id\":5}");
+    say(&kit, text, &used,
+        "{\"response\":\"llm_done\",\"id\":6,\"reply\":{\"parts\":[{\"kind\":\"text\","
+        "\"content\":\"<lua>finish({m = x})</lua>\"}],\"reason\":\"stop\"}}");
+    say(&kit, text, &used,
+        "{\"response\":\"exec_done\",\"id\":7,\"result\":{\"finish\":{\"m\":1.5}}}");
+    say(&kit, text, &used, "{\"response\":\"checkpoint_done\",\"id\":8}");
+    say(&kit, text, &used,
+        "{\"response\":\"llm_done\",\"id\":9,\"reply\":{\"parts\":[{\"kind\":\"text\","
+        "\"content\":\"<lua>finish({n = x})</lua>\"}],\"reason\":\"stop\"}}");
+    say(&kit, text, &used,
+        "{\"response\":\"exec_done\",\"id\":10,\"result\":{\"finish\":{\"n\":1.5}}}");
+    say(&kit, text, &used, "{\"response\":\"checkpoint_done\",\"id\":11}");
+    check_recording(&kit, "v1-code.jsonl", text, used);
+    hf_turn_free(kit.turn);
+    kit.turn = NULL;
+    hf_code_free(protocol);
     kit_fini(&kit);
 }
 
@@ -194,7 +297,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(saves_of_version_1_are_read_for_ever),
+        cmocka_unit_test(saves_of_code_turns_are_read_for_ever),
         cmocka_unit_test(a_recorded_turn_comes_out_the_same),
+        cmocka_unit_test(a_recorded_code_turn_comes_out_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
