@@ -202,22 +202,47 @@ static void lead_to(struct hf_turn *turn, enum kind kind)
     drain(turn, kind);
 }
 
-/* JSON, or what the model writes: a cell, or one that it does not close. */
-static struct hf_span make_payload(enum kind kind, size_t bytes)
+/* What stands around the payload: JSON, or what the model writes for a cell, closed or not. */
+struct around {
+    const char *before;
+    const char *after;
+    bool counts; /* it is more than the bytes that were asked for */
+};
+
+static struct around around_of(enum kind kind)
 {
-    static const char *const before[] = {
-        [CODE_CELL] = "<lua>\n", [CODE_FIX] = "x\n<lua>\n"
-    };
-    static const char *const after[] = { [CODE_CELL] = "\n</lua>", [CODE_FIX] = "\n" };
-    bool code = kind == CODE_CELL || kind == CODE_FIX;
-    const char *head = code ? before[kind] : "{\"t\":\"";
-    const char *tail = code ? after[kind] : "\"}";
-    size_t around = code ? strlen(head) + strlen(tail) : 0;
-    char *text = malloc(bytes + around + 1);
-    memset(text, 'x', bytes + around);
-    memcpy(text, head, strlen(head));
-    memcpy(text + bytes + around - strlen(tail), tail, strlen(tail) + 1);
-    return (struct hf_span){ text, bytes + around };
+    switch (kind) {
+    case CODE_CELL: return (struct around){ "<lua>\n", "\n</lua>", true };
+    case CODE_FIX: return (struct around){ "x\n<lua>\n", "\n", true };
+    case CODE_TEXT:
+    case CODE_DONE: return (struct around){ "", "", false };
+    case TEXT:
+    case CALLS:
+    case RESULT:
+    case CHECKPOINT:
+    case SYNC:
+    case SLEEP:
+    case KINDS: break;
+    }
+    return (struct around){ "{\"t\":\"", "\"}", false };
+}
+
+static size_t payload_bytes(enum kind kind, size_t bytes)
+{
+    struct around around = around_of(kind);
+    return bytes + (around.counts ? strlen(around.before) + strlen(around.after) : 0);
+}
+
+static char *make_payload(enum kind kind, size_t bytes)
+{
+    struct around around = around_of(kind);
+    size_t len = payload_bytes(kind, bytes);
+    size_t after = strlen(around.after);
+    char *text = malloc(len + 1);
+    memset(text, 'x', len);
+    memcpy(text, around.before, strlen(around.before));
+    memcpy(text + len - after, around.after, after + 1);
+    return text;
 }
 
 static int run_effect(const char *name, size_t bytes, long count)
@@ -225,15 +250,15 @@ static int run_effect(const char *name, size_t bytes, long count)
     enum kind kind = TEXT;
     while (kind < KINDS && strcmp(kind_names[kind], name) != 0)
         kind++;
-    struct hf_span text = make_payload(kind, bytes);
+    char *text = make_payload(kind, bytes);
     open_setup(kind);
     for (long i = 0; i < count; i++) {
         struct hf_turn *turn = new_turn(NULL);
         lead_to(turn, kind);
-        answer(turn, kind, text);
+        answer(turn, kind, (struct hf_span){ text, payload_bytes(kind, bytes) });
         hf_turn_free(turn);
     }
-    free((void *)(uintptr_t)text.at);
+    free(text);
     hf_setup_free(setup);
     hf_surface_free(surface);
     return 0;
@@ -304,8 +329,9 @@ static void instructions(const char *self)
         printf("  %-12s %6.0f + %5.2f a byte", kind_names[kind], fixed, per_byte);
         bool fine = per_byte <= PER_BYTE_MAX;
         for (size_t bytes = 8; bytes <= small; bytes *= 8)
-            fine = fine && (counted(self, kind, bytes, 20) - lead) / 20 <=
-                               FIXED_MAX + PER_BYTE_MAX * (double)bytes;
+            fine = fine &&
+                   (counted(self, kind, bytes, 20) - lead) / 20 <=
+                       FIXED_MAX + PER_BYTE_MAX * (double)payload_bytes(kind, bytes);
         check(fine);
     }
 }

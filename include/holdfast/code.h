@@ -82,6 +82,7 @@ struct hf_mask {
     uint16_t indent;
     uint8_t phase;
     uint8_t matched;
+    uint8_t candidate;
     char name[12];
 };
 

@@ -85,7 +85,21 @@ void hf_buf_text(struct hf_buf *buf, const char *text)
 
 void hf_buf_char(struct hf_buf *buf, char c)
 {
-    hf_buf_bytes(buf, &c, 1);
+    if (!grow(buf, 1))
+        return;
+    buf->at[buf->len++] = c;
+    buf->at[buf->len] = '\0';
+}
+
+char *hf_buf_room(struct hf_buf *buf, size_t more)
+{
+    return grow(buf, more) ? buf->at + buf->len : NULL;
+}
+
+void hf_buf_grew(struct hf_buf *buf, size_t by)
+{
+    buf->len += by;
+    buf->at[buf->len] = '\0';
 }
 
 void hf_buf_i64(struct hf_buf *buf, int64_t value)

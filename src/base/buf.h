@@ -26,6 +26,11 @@ void hf_buf_char(struct hf_buf *buf, char c);
 void hf_buf_i64(struct hf_buf *buf, int64_t value);
 void hf_buf_hex(struct hf_buf *buf, const void *bytes, size_t len); /* lower case */
 
+/* Room for `more` bytes to be written in place, or NULL after a failure; then hf_buf_grew tells
+ * how many were. */
+char *hf_buf_room(struct hf_buf *buf, size_t more);
+void hf_buf_grew(struct hf_buf *buf, size_t by);
+
 /* Contents, never NULL ("" when empty or failed); valid until the next append. */
 const char *hf_buf_str(const struct hf_buf *buf);
 int hf_buf_state(const struct hf_buf *buf);

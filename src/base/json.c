@@ -9,12 +9,20 @@
 /* The escape of one control byte, quote or backslash; 0 length for other bytes. */
 static size_t escape_of(unsigned char byte, char out[6])
 {
-    static const char short_form[] = "\b\t\n\f\r\"\\";
-    static const char short_name[] = "btnfr\"\\";
-    const char *found = byte ? strchr(short_form, byte) : NULL;
-    if (found) {
+    char name = 0;
+    switch (byte) {
+    case '\b': name = 'b'; break;
+    case '\t': name = 't'; break;
+    case '\n': name = 'n'; break;
+    case '\f': name = 'f'; break;
+    case '\r': name = 'r'; break;
+    case '"':
+    case '\\': name = (char)byte; break;
+    default: break;
+    }
+    if (name) {
         out[0] = '\\';
-        out[1] = short_name[found - short_form];
+        out[1] = name;
         return 2;
     }
     if (byte >= 0x20)
@@ -30,30 +38,71 @@ static bool is_plain(unsigned char byte)
     return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
 
-/* What is not UTF-8 becomes U+FFFD: the writer's output is always valid JSON. */
+/* Bytes from the start that need no escape; eight are looked at at once. */
+static size_t plain_run(const char *text, size_t len)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    size_t i = 0;
+    for (; len - i >= 8; i += 8) {
+        uint64_t word;
+        memcpy(&word, text + i, sizeof(word));
+        uint64_t quote = word ^ ones * '"';
+        uint64_t slash = word ^ ones * '\\';
+        uint64_t odd = word | (word - ones * 0x20) | (quote - ones) | (slash - ones);
+        if ((odd & ones * 0x80) != 0)
+            break;
+    }
+    while (i < len && is_plain((unsigned char)text[i]))
+        i++;
+    return i;
+}
+
+/* Text without anything to escape, which most of it is, in one step. */
+static bool put_plain(struct hf_buf *out, const char *text, size_t len)
+{
+    char *at = len <= SIZE_MAX - 2 && plain_run(text, len) == len
+                   ? hf_buf_room(out, len + 2)
+                   : NULL;
+    if (!at)
+        return false;
+    at[0] = '"';
+    memcpy(at + 1, text, len);
+    at[len + 1] = '"';
+    hf_buf_grew(out, len + 2);
+    return true;
+}
+
+/* What stands for the byte that a run of plain ones ended at; how many bytes of text it stands
+ * for. What is not UTF-8 becomes U+FFFD: the writer's output is always valid JSON. */
+static size_t put_odd(struct hf_buf *out, const char *text, size_t len)
+{
+    char escape[6];
+    size_t escape_len = escape_of((unsigned char)*text, escape);
+    if (escape_len > 0) {
+        hf_buf_bytes(out, escape, escape_len);
+        return 1;
+    }
+    size_t step = hf_utf8_next(text, len);
+    if (step > 0)
+        hf_buf_bytes(out, text, step);
+    else
+        hf_buf_text(out, "\xef\xbf\xbd");
+    return step > 0 ? step : 1;
+}
+
 static void put_quoted(struct hf_buf *out, const char *text, size_t len)
 {
-    hf_buf_char(out, '"');
     size_t i = 0;
+    if (put_plain(out, text, len))
+        return;
+    hf_buf_char(out, '"');
     while (i < len) {
-        size_t run = i;
-        while (run < len && is_plain((unsigned char)text[run]))
-            run++;
-        hf_buf_bytes(out, text + i, run - i);
-        i = run;
-        if (i == len)
-            break;
-
-        char escape[6];
-        size_t escape_len = escape_of((unsigned char)text[i], escape);
-        size_t step = hf_utf8_next(text + i, len - i);
-        if (escape_len > 0)
-            hf_buf_bytes(out, escape, escape_len);
-        else if (step > 0)
-            hf_buf_bytes(out, text + i, step);
-        else
-            hf_buf_text(out, "\xef\xbf\xbd");
-        i += step > 0 ? step : 1;
+        size_t run = plain_run(text + i, len - i);
+        if (run > 0)
+            hf_buf_bytes(out, text + i, run);
+        i += run;
+        if (i < len)
+            i += put_odd(out, text + i, len - i);
     }
     hf_buf_char(out, '"');
 }
@@ -130,13 +179,28 @@ void hf_json_end(struct hf_json *json)
     after_value(json);
 }
 
+/* Comma, quotes and colon in one step, unless the key has something to escape. */
 void hf_json_key(struct hf_json *json, const char *key)
 {
     hf_assert(in_object(json));
     hf_assert(!json->key_open);
-    put_comma(json);
-    put_quoted(json->out, key, strlen(key));
-    hf_buf_char(json->out, ':');
+    size_t len = strlen(key);
+    size_t comma = (json->has_item & level_bit(json)) != 0;
+    bool plain = plain_run(key, len) == len;
+    char *at = plain ? hf_buf_room(json->out, comma + len + 3) : NULL;
+    if (at) {
+        *at = ',';
+        at += comma;
+        *at = '"';
+        memcpy(at + 1, key, len);
+        memcpy(at + 1 + len, "\":", 2);
+        hf_buf_grew(json->out, comma + len + 3);
+        json->has_item |= level_bit(json);
+    } else {
+        put_comma(json);
+        put_quoted(json->out, key, len);
+        hf_buf_char(json->out, ':');
+    }
     json->key_open = true;
 }
 

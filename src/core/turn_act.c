@@ -152,6 +152,27 @@ static int check_driver(const struct hf_move *move, const struct hf_driver_state
     return 0;
 }
 
+/* The driver state as the move's own; check_driver has seen its owner. */
+static int own_driver(struct hf_move *move, const struct hf_driver_state *driver,
+                      const struct hf_driver_state **ret_own, struct hf_err *err)
+{
+    *ret_own = NULL;
+    if (!driver)
+        return 0;
+    if (driver->data.len > (size_t)HF_MAX_TURN_TEXT_BYTES)
+        return hf_fail(err, HF_ETOOBIG, "driver", "the driver state is over its limit");
+    if (!hf_text_clean(driver->data.at, driver->data.len))
+        return hf_fail(err, HF_EINVAL, "driver", "the driver state is not clean text");
+    struct hf_driver_state *own = hf_arena_new(move->arena, struct hf_driver_state);
+    char *data = hf_arena_copy(move->arena, driver->data.at, driver->data.len);
+    if (!own || !data)
+        return hf_fail_plain(err, HF_ENOMEM);
+    own->owner = move->turn->setup->config.protocol->ops->id; /* the same, and it stays */
+    own->data = (struct hf_span){ data, driver->data.len };
+    *ret_own = own;
+    return 0;
+}
+
 static int announce_request(struct hf_move *move, const struct hf_request *request,
                             struct hf_err *err)
 {
@@ -220,9 +241,8 @@ int hf_act_start_exec(struct hf_move *move, const struct hf_exec_start *start,
     wait.bindings = hf_arena_text(move->arena, start->bindings);
     if (!wait.language || !code || (start->bindings && !wait.bindings))
         return hf_fail_plain(err, HF_ENOMEM);
-    const void *driver = NULL;
-    rc = hf_copy_ref(move->arena, &hf_s_driver, HF_COPY_STRICT, start->driver, &driver,
-                     err);
+    const struct hf_driver_state *driver = NULL;
+    rc = own_driver(move, start->driver, &driver, err);
     if (rc)
         return rc;
     hf_move_enter(move, HF_TURN_WAITING_EXEC, true);

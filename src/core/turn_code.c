@@ -13,15 +13,6 @@
 #include "base/err.h"
 #include "base/text.h"
 
-const char *hf_code_text(struct hf_move *move, enum hf_prompt_id id,
-                         const struct hf_fill *fills, size_t count)
-{
-    struct hf_buf text;
-    hf_buf_init(&text, move->turn->alloc, (size_t)HF_MAX_TURN_TEXT_BYTES);
-    hf_prompt_put(&text, id, fills, count);
-    return hf_buf_keep(&text, move->arena);
-}
-
 /* An iteration begins: the model is told where it stands. The text is part of the request,
  * so a restored turn asks the same. */
 
@@ -33,11 +24,11 @@ static void put_tail(struct hf_buf *out, const struct hf_code_protocol *code,
     uint64_t done = move->next.iteration - move->turn->now.run_offset;
     int64_t budget = hf_move_turn_budget(move);
     const struct hf_fill fills[] = {
-        { .name = "iteration", .number = done + 1 },
-        { .name = "left",
+        { .id = HF_FILL_ITERATION, .number = done + 1 },
+        { .id = HF_FILL_LEFT,
           .number = budget > (int64_t)done ? (uint64_t)budget - done - 1 : 0 },
-        { .name = "open", .text = hf_span_of(tags.open) },
-        { .name = "schema", .text = code->schema_text },
+        { .id = HF_FILL_OPEN, .text = hf_span_of(tags.open) },
+        { .id = HF_FILL_SCHEMA, .text = code->schema_text },
     };
     const size_t count = sizeof(fills) / sizeof(fills[0]);
     hf_prompt_put(out, HF_PROMPT_CODE_TAIL, fills, count);
@@ -92,7 +83,17 @@ enum decision { DECISIONS(X) DECISION_COUNT };
 #define X(name, word) #word,
 static const char *const decision_words[] = { DECISIONS(X) };
 #undef X
-static const struct hf_words w_decisions = { decision_words, DECISION_COUNT };
+
+/* What the model is told of those that are corrected. */
+static const enum hf_prompt_id fix_prompts[] = {
+    [LANGUAGE] = HF_PROMPT_CODE_FIX_LANGUAGE,
+    [UNCLOSED_CUT] = HF_PROMPT_CODE_FIX_UNCLOSED_CUT,
+    [UNCLOSED] = HF_PROMPT_CODE_FIX_UNCLOSED,
+    [SIZE] = HF_PROMPT_CODE_FIX_SIZE,
+    [CUT] = HF_PROMPT_CODE_FIX_CUT,
+    [MALFORMED] = HF_PROMPT_CODE_FIX_MALFORMED,
+    [NO_FINISH] = HF_PROMPT_CODE_FIX_FINISH,
+};
 
 struct reply {
     const struct hf_code_protocol *code;
@@ -102,6 +103,7 @@ struct reply {
     struct hf_span source;
     struct hf_mask mask;
     size_t reasoning_bytes;
+    size_t reasoning_parts;
     bool native_call;
     bool fenced; /* a Markdown fence of the protocol's language */
 };
@@ -179,8 +181,10 @@ static int take_apart(struct hf_move *move, struct reply *reply, struct hf_err *
     for (size_t i = 0; i < response->part_count; i++) {
         reply->native_call = reply->native_call ||
                              response->parts[i].kind == HF_PART_TOOL_CALL;
-        if (response->parts[i].kind == HF_PART_REASONING &&
-            !hf_span_blank(response->parts[i].content))
+        if (response->parts[i].kind != HF_PART_REASONING)
+            continue;
+        reply->reasoning_parts++;
+        if (!hf_span_blank(response->parts[i].content))
             reply->reasoning_bytes += response->parts[i].content.len;
     }
     int rc = join(move, response, &reply->text, err);
@@ -235,63 +239,6 @@ static enum decision decide(const struct reply *reply)
     return decision;
 }
 
-/* What is written down of every reply. */
-
-struct note {
-    const char *phase;
-    const char *turn;
-    uint64_t iteration;
-    uint32_t decision;
-    uint64_t prose_bytes;
-    uint64_t code_bytes;
-    uint64_t reasoning_bytes;
-    const char *reply;
-};
-
-/* clang-format off */
-static const struct hf_member note_members[] = {
-    { .key = 1, .type = HF_M_TEXT, .max = 191, HF_AT(note, phase) },
-    { .key = 2, .type = HF_M_TEXT, .max = 191, HF_AT(note, turn) },
-    { .key = 3, .type = HF_M_U64, HF_AT(note, iteration) },
-    { .key = 4, .type = HF_M_ENUM, .words = &w_decisions, .flags = HF_M_REQUIRED, HF_AT(note, decision) },
-    { .key = 5, .type = HF_M_U64, HF_AT(note, prose_bytes) },
-    { .key = 6, .type = HF_M_U64, HF_AT(note, code_bytes) },
-    { .key = 7, .type = HF_M_U64, HF_AT(note, reasoning_bytes) },
-    { .key = 8, .type = HF_M_TEXT, .max = 16, HF_AT(note, reply) },
-};
-static HF_SCHEMA(s_note, note, note_members);
-/* clang-format on */
-
-/* Tells replies apart, no more: a cryptographic hash would cost more than all the rest. */
-static void fingerprint(struct hf_span text, char ret_hex[17])
-{
-    const unsigned char *at = text.at;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    uint8_t bytes[8];
-    for (size_t i = 0; i < text.len; i++)
-        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        bytes[i] = (uint8_t)(hash >> (56 - 8 * i));
-    hf_hex(bytes, sizeof(bytes), ret_hex);
-}
-
-static int note_reply(struct hf_move *move, const struct reply *reply,
-                      enum decision decision, struct hf_err *err)
-{
-    char hex[17];
-    fingerprint(reply->text, hex);
-    struct note note = { .phase = "llm_extraction",
-                         .turn = move->turn->turn_id,
-                         .iteration = move->next.iteration,
-                         .decision = decision,
-                         .prose_bytes = hf_span_blank(reply->prose) ? 0
-                                                                    : reply->prose.len,
-                         .code_bytes = reply->source.len,
-                         .reasoning_bytes = reply->reasoning_bytes,
-                         .reply = hex };
-    return hf_code_event(move, HF_CODE_REPLY, &s_note, &note, err);
-}
-
 static int show(struct hf_move *move, const struct reply *reply, struct hf_err *err)
 {
     struct hf_emit delta = { .kind = HF_EMIT_TEXT_DELTA, .text = reply->prose };
@@ -313,38 +260,75 @@ static struct hf_span trimmed(struct hf_span prose)
     return prose;
 }
 
-/* Reasoning, prose, and the source if there is one. *ret_id is NULL when there was nothing
- * to say. */
-static int append_said(struct hf_move *move, const struct reply *reply, bool cell,
-                       const char **ret_id, struct hf_err *err)
+/* A message in the making, where it will stay. */
+struct kept {
+    struct hf_record record;
+    struct hf_message message;
+    struct hf_part parts[];
+};
+
+static struct kept *keep_message(struct hf_move *move, const char *purpose,
+                                 enum hf_role role, size_t parts)
 {
-    const struct hf_llm_response *response = reply->response;
-    struct hf_span prose = trimmed(reply->prose);
-    struct hf_part *parts = hf_move_take(move,
-                                         (response->part_count + 2) * sizeof(*parts));
-    const char *id = hf_move_id(move, cell ? "cell" : "prose");
-    size_t count = 0;
-    *ret_id = NULL;
-    if (!parts || !id)
-        return hf_fail_plain(err, HF_ENOMEM);
-    for (size_t i = 0; i < response->part_count; i++)
+    struct hf_turn *turn = move->turn;
+    struct kept *kept = hf_arena_take(&turn->keep,
+                                      sizeof(*kept) + parts * sizeof(struct hf_part));
+    const char *id = hf_join_id(&turn->keep, turn->turn_id, move->next.iteration,
+                                purpose);
+    if (!kept || !id)
+        return NULL;
+    kept->record = (struct hf_record){ .kind = HF_RECORD_MESSAGE,
+                                       .message = &kept->message };
+    kept->message = (struct hf_message){ .id = id, .role = role, .parts = kept->parts };
+    return kept;
+}
+
+/* One more part, of text that is clean; false when out of memory. */
+static bool keep_part(struct hf_move *move, struct kept *kept, enum hf_part_kind kind,
+                      struct hf_span text)
+{
+    const char *copy = hf_arena_copy(&move->turn->keep, text.at, text.len);
+    kept->parts[kept->message.part_count++] =
+        (struct hf_part){ .kind = kind, .content = { copy, text.len } };
+    return copy != NULL;
+}
+
+static int keep_reasoning(struct hf_move *move, struct kept *kept,
+                          const struct hf_llm_response *response, struct hf_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < response->part_count; i++)
         if (response->parts[i].kind == HF_PART_REASONING)
-            parts[count++] = response->parts[i];
-    if (prose.len > 0)
-        parts[count++] = (struct hf_part){ .kind = HF_PART_PROSE, .content = prose };
-    if (cell)
-        parts[count++] =
-            (struct hf_part){ .kind = HF_PART_CODE,
-                              .tool = hf_code_language_name(reply->code->language),
-                              .content = reply->source };
+            rc = hf_copy(&move->turn->keep, &hf_s_part, HF_COPY_TRUST,
+                         &response->parts[i], &kept->parts[kept->message.part_count++],
+                         err);
+    return rc;
+}
+
+/* Reasoning, prose, and the source if there is one; nothing when there was nothing to say. */
+static int append_said(struct hf_move *move, const struct reply *reply, bool cell,
+                       struct hf_err *err)
+{
+    struct hf_span prose = trimmed(reply->prose);
+    size_t count = reply->reasoning_parts + (prose.len > 0) + cell;
     if (count == 0)
         return 0;
-    struct hf_message message = {
-        .id = id, .role = HF_ROLE_ASSISTANT, .parts = parts, .part_count = count
-    };
-    struct hf_record record = { .kind = HF_RECORD_MESSAGE, .message = &message };
-    *ret_id = id;
-    return hf_move_append(move, HF_COPY_TRUST, &record, err);
+    struct kept *kept = keep_message(move, cell ? "cell" : "prose", HF_ROLE_ASSISTANT,
+                                     count);
+    if (!kept)
+        return hf_fail_plain(err, HF_ENOMEM);
+    int rc = keep_reasoning(move, kept, reply->response, err);
+    if (rc)
+        return rc;
+    bool fine = prose.len == 0 || keep_part(move, kept, HF_PART_PROSE, prose);
+    if (cell && fine) {
+        fine = keep_part(move, kept, HF_PART_CODE, reply->source);
+        kept->parts[kept->message.part_count - 1].tool = hf_code_language_name(
+            reply->code->language);
+    }
+    if (!fine)
+        return hf_fail_plain(err, HF_ENOMEM);
+    return hf_move_adopt(move, &kept->record, err);
 }
 
 /* Ends and answers */
@@ -369,11 +353,10 @@ static int answer(struct hf_move *move, const struct reply *reply, struct hf_err
 static int run_cell(struct hf_move *move, const struct reply *reply, struct hf_err *err)
 {
     const char *bindings = NULL;
-    const char *id = NULL;
     uint64_t step = 0;
     int rc = hf_code_last(move, &step, &bindings, err);
     if (rc == 0)
-        rc = append_said(move, reply, true, &id, err);
+        rc = append_said(move, reply, true, err);
     if (rc)
         return rc;
     struct hf_emit live = { .kind = HF_EMIT_CUSTOM,
@@ -394,32 +377,78 @@ static int run_cell(struct hf_move *move, const struct reply *reply, struct hf_e
     return hf_act_start_exec(move, &start, err);
 }
 
-static const char *fix_text(struct hf_move *move, const struct reply *reply,
-                            enum hf_prompt_id id)
+static struct hf_span keep_text(struct hf_move *move, const struct reply *reply,
+                                enum hf_prompt_id id)
 {
     struct hf_code_tags tags;
     hf_code_tags(reply->code->language, &tags);
     const struct hf_fill fills[] = {
-        { .name = "open", .text = hf_span_of(tags.open) },
-        { .name = "close", .text = hf_span_of(tags.close) },
-        { .name = "language",
+        { .id = HF_FILL_OPEN, .text = hf_span_of(tags.open) },
+        { .id = HF_FILL_CLOSE, .text = hf_span_of(tags.close) },
+        { .id = HF_FILL_LANGUAGE,
           .text = hf_span_of(hf_code_language_name(reply->code->language)) },
-        { .name = "other",
+        { .id = HF_FILL_OTHER,
           .text = hf_span_of(hf_code_language_name(reply->mask.language)) },
-        { .name = "bytes", .number = reply->source.len },
-        { .name = "cell_bytes", .number = (uint64_t)HF_MAX_CELL_BYTES },
+        { .id = HF_FILL_BYTES, .number = reply->source.len },
+        { .id = HF_FILL_CELL_BYTES, .number = (uint64_t)HF_MAX_CELL_BYTES },
     };
-    return hf_code_text(move, id, fills, sizeof(fills) / sizeof(fills[0]));
+    return hf_prompt_text(&move->turn->keep, id, fills, sizeof(fills) / sizeof(fills[0]));
 }
 
-static int correct(struct hf_move *move, const struct reply *reply, enum hf_prompt_id id,
-                   struct hf_err *err)
+/* Tells replies apart, no more: a cryptographic hash would cost more than all the rest. */
+static void fingerprint(struct hf_span text, char ret_hex[17])
 {
-    const char *said = NULL;
-    const char *fix = fix_text(move, reply, id);
-    int rc = fix ? append_said(move, reply, false, &said, err)
-                 : hf_fail_plain(err, HF_ENOMEM);
-    return rc ? rc : hf_code_go_on(reply->code, move, true, fix, err);
+    const unsigned char *at = text.at;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint8_t bytes[8];
+    for (size_t i = 0; i < text.len; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)(hash >> (56 - 8 * i));
+    hf_hex(bytes, sizeof(bytes), ret_hex);
+}
+
+/* Where a correction comes from says what the reply was taken for, its bytes and fingerprint. */
+static const struct hf_origin *keep_origin(struct hf_move *move,
+                                           const struct reply *reply,
+                                           enum decision decision)
+{
+    struct hf_origin *origin = hf_arena_new(&move->turn->keep, struct hf_origin);
+    char *hex = hf_arena_take(&move->turn->keep, 17);
+    if (!origin || !hex)
+        return NULL;
+    fingerprint(reply->text, hex);
+    *origin = (struct hf_origin){ .kind = HF_ORIGIN_PLUGIN,
+                                  .id = HF_CODE_ID,
+                                  .transient = true,
+                                  .event_type = decision_words[decision],
+                                  .cause = hex,
+                                  .sequence = (int64_t)reply->text.len };
+    return origin;
+}
+
+static int append_fix(struct hf_move *move, const struct reply *reply,
+                      enum decision decision, struct hf_err *err)
+{
+    struct kept *kept = keep_message(move, "fix", HF_ROLE_SYSTEM, 1);
+    struct hf_span text = keep_text(move, reply, fix_prompts[decision]);
+    const struct hf_origin *origin = keep_origin(move, reply, decision);
+    if (!kept || !text.at || !origin)
+        return hf_fail_plain(err, HF_ENOMEM);
+    kept->parts[0] = (struct hf_part){ .kind = HF_PART_TEXT, .content = text };
+    kept->message.part_count = 1;
+    kept->message.origin = origin;
+    return hf_move_adopt(move, &kept->record, err);
+}
+
+/* Nobody would read a correction at the limit. */
+static int correct(struct hf_move *move, const struct reply *reply,
+                   enum decision decision, struct hf_err *err)
+{
+    int rc = append_said(move, reply, false, err);
+    if (rc == 0 && !hf_limit_reached(move->turn, move->next.iteration + 1))
+        rc = append_fix(move, reply, decision, err);
+    return rc ? rc : hf_code_go_on(reply->code, move, true, err);
 }
 
 static int act_on(struct hf_move *move, const struct reply *reply, enum decision decision,
@@ -428,15 +457,15 @@ static int act_on(struct hf_move *move, const struct reply *reply, enum decision
     switch (decision) {
     case NATIVE_CALL: return end_native(move, err);
     case EMPTY: return hf_turn_end_empty(move, err);
-    case UNCLOSED_CUT: return correct(move, reply, HF_PROMPT_CODE_FIX_UNCLOSED_CUT, err);
-    case LANGUAGE: return correct(move, reply, HF_PROMPT_CODE_FIX_LANGUAGE, err);
-    case UNCLOSED: return correct(move, reply, HF_PROMPT_CODE_FIX_UNCLOSED, err);
-    case SIZE: return correct(move, reply, HF_PROMPT_CODE_FIX_SIZE, err);
     case CELL: return run_cell(move, reply, err);
-    case CUT: return correct(move, reply, HF_PROMPT_CODE_FIX_CUT, err);
-    case MALFORMED: return correct(move, reply, HF_PROMPT_CODE_FIX_MALFORMED, err);
-    case NO_FINISH: return correct(move, reply, HF_PROMPT_CODE_FIX_FINISH, err);
     case PROSE: return answer(move, reply, err);
+    case LANGUAGE:
+    case UNCLOSED_CUT:
+    case UNCLOSED:
+    case SIZE:
+    case CUT:
+    case MALFORMED:
+    case NO_FINISH: return correct(move, reply, decision, err);
     case DECISION_COUNT: break;
     }
     return hf_fail_plain(err, HF_EINTERNAL);
@@ -453,52 +482,27 @@ static int llm_done(const struct hf_protocol *protocol, struct hf_move *move,
         return rc;
     enum decision decision = decide(&reply);
     rc = show(move, &reply, err);
-    if (rc == 0)
-        rc = note_reply(move, &reply, decision, err);
     return rc ? rc : act_on(move, &reply, decision, err);
 }
 
-/* Going on */
-
-static int append_fix(struct hf_move *move, const char *text, struct hf_err *err)
-{
-    struct hf_origin origin = { .kind = HF_ORIGIN_PLUGIN,
-                                .id = HF_CODE_ID,
-                                .transient = true };
-    struct hf_part part = { .kind = HF_PART_TEXT, .content = hf_span_of(text) };
-    struct hf_message message = { .id = hf_move_id(move, "fix"),
-                                  .role = HF_ROLE_SYSTEM,
-                                  .parts = &part,
-                                  .part_count = 1,
-                                  .origin = &origin };
-    struct hf_record record = { .kind = HF_RECORD_MESSAGE, .message = &message };
-    if (!message.id)
-        return hf_fail_plain(err, HF_ENOMEM);
-    return hf_move_append(move, HF_COPY_TRUST, &record, err);
-}
-
-/* At the limit a natural turn is asked once more for an answer in words; one that must end
- * with finish is over. Nobody would read a correction then. */
+/* Going on. At the limit a natural turn is asked once more for an answer in words; one that
+ * must end with finish is over. */
 int hf_code_go_on(const struct hf_code_protocol *code, struct hf_move *move, bool stalled,
-                  const char *fix, struct hf_err *err)
+                  struct hf_err *err)
 {
     bool spent = false;
     bool limit = hf_limit_reached(move->turn, move->next.iteration + 1);
     int rc = stalled ? hf_act_stall(move, &spent, err) : hf_act_progress(move, err);
+    if (rc == 0)
+        rc = hf_act_advance(move, err);
     if (rc)
         return rc;
     if (spent || (limit && (code->finish_required || hf_move_grace_used(move)))) {
         struct hf_outcome outcome = { .kind = spent ? HF_OUTCOME_NO_PROGRESS
                                                     : HF_OUTCOME_MAX_TURNS };
-        rc = hf_act_advance(move, err);
-        return rc ? rc : hf_act_finish(move, &outcome, err);
+        return hf_act_finish(move, &outcome, err);
     }
-    if (fix && !limit)
-        rc = append_fix(move, fix, err);
-    if (rc == 0)
-        rc = hf_act_advance(move, err);
-    if (rc == 0)
-        rc = hf_act_grace(move, err);
+    rc = hf_act_grace(move, err);
     return rc ? rc : hf_act_checkpoint(move, HF_CHECKPOINT_AFTER_WORK, NULL, err);
 }
 

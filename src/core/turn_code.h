@@ -3,8 +3,8 @@
  * Records of a turn, in order: for a reply with a cell a message "<turn>.<iteration>.cell"
  * (reasoning, prose, source), before the cell is run; when it ended an event hf.code.step
  * with everything that came of it. A reply that is not taken is a message ".prose" with what
- * people saw of it and a message ".fix", for this turn only, that tells the model why. Every
- * reply is one event hf.code.reply: what was decided, counts, a fingerprint.
+ * people saw of it and a message ".fix", for this turn only, that tells the model why; its
+ * origin says what was decided, and has a fingerprint of the reply.
  */
 #ifndef HF_CORE_TURN_CODE_H
 #define HF_CORE_TURN_CODE_H
@@ -17,7 +17,6 @@
 
 #define HF_CODE_ID "code"
 #define HF_CODE_STEP "hf.code.step"
-#define HF_CODE_REPLY "hf.code.reply"
 #define HF_CODE_CALLS 128 /* calls of a cell that are shown and recorded */
 
 struct hf_code_protocol {
@@ -98,8 +97,8 @@ HF_MUST_USE int hf_code_peek_step(struct hf_arena *arena, const struct hf_record
 HF_MUST_USE int hf_code_last(struct hf_move *move, uint64_t *ret_step,
                              const char **ret_bindings, struct hf_err *err);
 
-/* Appends a struct as an event. HF_ETOOBIG names the result: only a host's own values can be
- * that large. */
+/* Appends a struct as an event, whose name lives for ever. HF_ETOOBIG names the result: only a
+ * host's own values can be that large. */
 HF_MUST_USE int hf_code_event(struct hf_move *move, const char *name,
                               const struct hf_schema *schema, const void *from,
                               struct hf_err *err);
@@ -114,14 +113,9 @@ HF_MUST_USE int hf_code_exec_done(const struct hf_protocol *protocol,
                                   const struct hf_driver_state *driver,
                                   struct hf_err *err);
 
-/* What comes after an iteration. `fix` is what the model is told (NULL: nothing); an
- * iteration without progress spends the budget for that. */
+/* What comes after an iteration; one without progress spends the budget for that. */
 HF_MUST_USE int hf_code_go_on(const struct hf_code_protocol *code, struct hf_move *move,
-                              bool stalled, const char *fix, struct hf_err *err);
-
-/* A prompt filled in, in the move; NULL when out of memory. */
-const char *hf_code_text(struct hf_move *move, enum hf_prompt_id id,
-                         const struct hf_fill *fills, size_t count);
+                              bool stalled, struct hf_err *err);
 
 /* Whether a value fits a schema: turn_fit.c. check: HF_EINVAL for a schema with a keyword that
  * is not known, or one that is malformed. fit: *ret_why stays empty when it fits; the text is

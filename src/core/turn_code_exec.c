@@ -150,11 +150,10 @@ static int check_final(const struct hf_code_protocol *code, struct hf_move *move
     hf_buf_init(&why, move->turn->alloc, (size_t)HF_MAX_TURN_TEXT_BYTES);
     int rc = hf_fit(move->turn->alloc, code->schema, step->final, &why, err);
     if (rc == 0 && why.len > 0) {
-        const struct hf_fill fill = { .name = "why", .text = { why.at, why.len } };
-        const char *text = hf_code_text(move, HF_PROMPT_CODE_FIX_VALUE, &fill, 1);
-        step->error = hf_span_of(text);
+        const struct hf_fill fill = { .id = HF_FILL_WHY, .text = { why.at, why.len } };
+        step->error = hf_prompt_text(move->arena, HF_PROMPT_CODE_FIX_VALUE, &fill, 1);
         step->final = (struct hf_span){ 0 };
-        rc = text ? 0 : hf_fail_plain(err, HF_ENOMEM);
+        rc = step->error.at ? 0 : hf_fail_plain(err, HF_ENOMEM);
     }
     hf_buf_fini(&why);
     return rc;
@@ -187,5 +186,5 @@ int hf_code_exec_done(const struct hf_protocol *protocol, struct hf_move *move,
                                        .value = step.final };
         return complete(move, &outcome, err);
     }
-    return hf_code_go_on(code, move, !hf_code_step_good(&step), NULL, err);
+    return hf_code_go_on(code, move, !hf_code_step_good(&step), err);
 }

@@ -147,11 +147,11 @@ static int add_text(struct showing *showing, struct hf_buf *text)
     return 0;
 }
 
-static int add_prompt(struct showing *showing, enum hf_prompt_id id, const char *name,
+static int add_prompt(struct showing *showing, enum hf_prompt_id id, enum hf_fill_id name,
                       struct hf_span filled)
 {
     struct hf_buf text;
-    const struct hf_fill fill = { .name = name, .text = filled };
+    const struct hf_fill fill = { .id = name, .text = filled };
     hf_buf_init(&text, showing->arena->alloc, 2 * (size_t)HF_MAX_TURN_TEXT_BYTES);
     hf_prompt_put(&text, id, &fill, 1);
     return add_text(showing, &text);
@@ -168,9 +168,9 @@ static void put_output(struct showing *showing, const struct hf_code_step *step,
                                             : hf_utf8_cut(output->text.at, room);
     showing->left -= shown < showing->left ? shown + 1 : shown; /* and its line's end */
     const struct hf_fill fills[] = {
-        { .name = "bytes", .number = output->text.len - shown },
-        { .name = "step", .number = step->step },
-        { .name = "output", .number = i + 1 },
+        { .id = HF_FILL_BYTES, .number = output->text.len - shown },
+        { .id = HF_FILL_STEP, .number = step->step },
+        { .id = HF_FILL_OUTPUT, .number = i + 1 },
     };
     hf_buf_text(out, i > 0 ? "\n" : "");
     hf_buf_bytes(out, output->text.at, shown);
@@ -194,8 +194,8 @@ static int add_outputs(struct showing *showing, const struct hf_code_step *step)
     for (; i < step->output_count && showing->left > 0; i++)
         put_output(showing, step, i, &text);
     const struct hf_fill fills[] = {
-        { .name = "outputs", .number = step->output_count - i },
-        { .name = "step", .number = step->step },
+        { .id = HF_FILL_OUTPUTS, .number = step->output_count - i },
+        { .id = HF_FILL_STEP, .number = step->step },
     };
     if (i < step->output_count) {
         hf_buf_char(&text, '\n');
@@ -208,16 +208,18 @@ static int add_end(struct showing *showing, const struct hf_code_step *step)
 {
     int rc = 0;
     if (step->unknown)
-        rc = add_prompt(showing, HF_PROMPT_CODE_STEP_UNKNOWN, "", (struct hf_span){ 0 });
+        rc = add_prompt(showing, HF_PROMPT_CODE_STEP_UNKNOWN, HF_FILL_COUNT,
+                        (struct hf_span){ 0 });
     else if (!hf_code_step_good(step))
         rc = add_prompt(showing,
                         step->failed ? HF_PROMPT_CODE_STEP_FAILED
                                      : HF_PROMPT_CODE_STEP_ERROR,
-                        "error", step->error.at ? step->error : hf_text_of(""));
+                        HF_FILL_ERROR, step->error.at ? step->error : hf_text_of(""));
     if (rc == 0 && step->final.len > 0)
-        rc = add_prompt(showing, HF_PROMPT_CODE_STEP_FINAL, "value", step->final);
+        rc = add_prompt(showing, HF_PROMPT_CODE_STEP_FINAL, HF_FILL_VALUE, step->final);
     if (rc == 0 && showing->count == 0)
-        rc = add_prompt(showing, HF_PROMPT_CODE_STEP_SILENT, "", (struct hf_span){ 0 });
+        rc = add_prompt(showing, HF_PROMPT_CODE_STEP_SILENT, HF_FILL_COUNT,
+                        (struct hf_span){ 0 });
     return rc;
 }
 

@@ -132,6 +132,21 @@ int hf_code_last(struct hf_move *move, uint64_t *ret_step, const char **ret_bind
     return 0;
 }
 
+/* The name lives for ever. */
+static int keep_event(struct hf_move *move, const char *name, struct hf_span json,
+                      struct hf_err *err)
+{
+    struct hf_arena *keep = &move->turn->keep;
+    struct hf_record *record = hf_arena_new(keep, struct hf_record);
+    const char *data = hf_arena_copy(keep, json.at, json.len);
+    if (!record || !data)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *record = (struct hf_record){ .kind = HF_RECORD_EVENT,
+                                  .name = name,
+                                  .data = { data, json.len } };
+    return hf_move_adopt(move, record, err);
+}
+
 int hf_code_event(struct hf_move *move, const char *name, const struct hf_schema *schema,
                   const void *from, struct hf_err *err)
 {
@@ -143,15 +158,11 @@ int hf_code_event(struct hf_move *move, const char *name, const struct hf_schema
     hf_json_members(&out, schema, from);
     hf_json_end(&out.json);
     int rc = out.out_of_memory ? HF_ENOMEM : hf_buf_state(&text);
-    if (rc) {
+    if (rc)
         rc = rc == HF_ETOOBIG ? hf_fail(err, rc, "result", "a step is over its limit")
                               : hf_fail_plain(err, rc);
-    } else {
-        struct hf_record record = { .kind = HF_RECORD_EVENT,
-                                    .name = name,
-                                    .data = { text.at, text.len } };
-        rc = hf_move_append(move, HF_COPY_TRUST, &record, err);
-    }
+    else
+        rc = keep_event(move, name, (struct hf_span){ text.at, text.len }, err);
     hf_buf_fini(&text);
     return rc;
 }

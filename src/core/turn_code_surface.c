@@ -157,11 +157,12 @@ static void put_section(struct hf_buf *out, const struct hf_code_protocol *code,
     struct hf_code_tags tags;
     hf_code_tags(code->language, &tags);
     const struct hf_fill fills[] = {
-        { .name = "language", .text = hf_span_of(hf_code_language_name(code->language)) },
-        { .name = "open", .text = hf_span_of(tags.open) },
-        { .name = "close", .text = hf_span_of(tags.close) },
-        { .name = "cell_bytes", .number = (uint64_t)HF_MAX_CELL_BYTES },
-        { .name = "shown_bytes", .number = (uint64_t)HF_MAX_CELL_SHOWN_BYTES },
+        { .id = HF_FILL_LANGUAGE,
+          .text = hf_span_of(hf_code_language_name(code->language)) },
+        { .id = HF_FILL_OPEN, .text = hf_span_of(tags.open) },
+        { .id = HF_FILL_CLOSE, .text = hf_span_of(tags.close) },
+        { .id = HF_FILL_CELL_BYTES, .number = (uint64_t)HF_MAX_CELL_BYTES },
+        { .id = HF_FILL_SHOWN_BYTES, .number = (uint64_t)HF_MAX_CELL_SHOWN_BYTES },
     };
     const size_t count = sizeof(fills) / sizeof(fills[0]);
     hf_prompt_put(out, HF_PROMPT_CODE_SYSTEM, fills, count);

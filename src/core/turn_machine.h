@@ -192,6 +192,9 @@ HF_MUST_USE int hf_move_log(struct hf_move *move, enum hf_log_kind kind,
 HF_MUST_USE int hf_move_flush(struct hf_move *move, struct hf_err *err);
 HF_MUST_USE int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
                                const struct hf_record *record, struct hf_err *err);
+/* Appends a record all of which lies in the turn's `keep` already. */
+HF_MUST_USE int hf_move_adopt(struct hf_move *move, struct hf_record *record,
+                              struct hf_err *err);
 HF_MUST_USE int hf_move_add_cause(struct hf_move *move, const struct hf_cause *cause,
                                   struct hf_err *err);
 /* The end of the turn, with everything that goes before DONE. */

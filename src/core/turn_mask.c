@@ -50,15 +50,36 @@ static bool closing(const struct hf_mask *mask)
     return mask->name[0] == '/';
 }
 
-/* The first language whose name begins with what was read, or is it; LANGUAGES when there
- * is none. */
-static size_t named_language(const struct hf_mask *mask, bool whole)
+/* Whether the language's name begins with what was read. */
+static bool may_be(const struct hf_mask *mask, size_t language)
 {
-    const char *name = mask->name + closing(mask);
+    const char *word = words[language];
+    for (size_t i = closing(mask); i < mask->matched; i++)
+        if (!*word || *word++ != mask->name[i]) /* a NUL in the text is no name's end */
+            return false;
+    return true;
+}
+
+/* One more byte of a name: on to the first language that it may still be, of which LANGUAGES
+ * is none. Most names are the first one tried. */
+static void narrow(struct hf_mask *mask, char c)
+{
     size_t len = (size_t)mask->matched - closing(mask);
-    size_t i = 0;
-    while (i < LANGUAGES && (memcmp(words[i], name, strnlen(words[i], len)) != 0 ||
-                             strlen(words[i]) < len || (whole && words[i][len])))
+    mask->name[mask->matched++] = c; /* never full: a longer one is no name's start */
+    if (closing(mask) && mask->matched == 1)
+        return;
+    if (c && words[mask->candidate][len] == c)
+        return;
+    while (mask->candidate < LANGUAGES && !may_be(mask, mask->candidate))
+        mask->candidate++;
+}
+
+/* The language whose name is what was read, or LANGUAGES. */
+static size_t named_language(const struct hf_mask *mask)
+{
+    size_t len = (size_t)mask->matched - closing(mask);
+    size_t i = mask->candidate;
+    while (i < LANGUAGES && (!may_be(mask, i) || words[i][len]))
         i++;
     return i;
 }
@@ -95,6 +116,7 @@ static void read_start(struct hf_mask *mask, char c)
     } else if (c == '<') {
         mask->phase = NAME;
         mask->matched = 0;
+        mask->candidate = 0;
         mask->name[0] = '\0';
     } else {
         settle(mask);
@@ -106,12 +128,12 @@ static void read_start(struct hf_mask *mask, char c)
 static void read_name(struct hf_mask *mask, char c)
 {
     if (c != '>') {
-        mask->name[mask->matched++] = c; /* never full: a longer one is no name's start */
-        if (named_language(mask, false) == LANGUAGES)
+        narrow(mask, c);
+        if (mask->candidate == LANGUAGES)
             settle(mask);
         return;
     }
-    size_t language = named_language(mask, true);
+    size_t language = named_language(mask);
     bool in_cell = mask->state == HF_MASK_OPEN;
     if (language == LANGUAGES ||
         (in_cell && (!closing(mask) || language != (size_t)mask->language))) {

@@ -203,11 +203,8 @@ int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
 {
     struct hf_turn *turn = move->turn;
     int rc = mode == HF_COPY_STRICT ? hf_record_check(record, err) : 0;
-    if (rc == 0 && hf_turn_room_for_own(turn, move->next.own_count + 1))
-        rc = hf_fail_plain(err, HF_ENOMEM);
     if (rc)
         return rc;
-    move->next.own = turn->now.own;
     struct hf_record *copy = hf_arena_dup(&turn->keep, record, sizeof(*record));
     if (!copy)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -215,9 +212,16 @@ int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
     if (rc == 0 && record->kind == HF_RECORD_MESSAGE &&
         record->message->role == HF_ROLE_ASSISTANT)
         rc = hf_move_note_calls(move, record->message, err);
-    if (rc)
-        return rc;
-    move->next.own[move->next.own_count++] = copy;
+    return rc ? rc : hf_move_adopt(move, copy, err);
+}
+
+int hf_move_adopt(struct hf_move *move, struct hf_record *record, struct hf_err *err)
+{
+    struct hf_turn *turn = move->turn;
+    if (hf_turn_room_for_own(turn, move->next.own_count + 1))
+        return hf_fail_plain(err, HF_ENOMEM);
+    move->next.own = turn->now.own;
+    move->next.own[move->next.own_count++] = record;
     move->dirty = true;
     return 0;
 }

@@ -110,12 +110,24 @@ static bool named(const struct hf_record *record, const char *name)
     return record->kind == HF_RECORD_EVENT && strcmp(record->name, name) == 0;
 }
 
-size_t code_events(struct code_kit *code, const char *name)
+const char *code_fix(struct code_kit *code, size_t n)
 {
-    size_t count = 0;
-    for (uint64_t i = 0; i < hf_turn_record_count(code->kit.turn); i++)
-        count += named(hf_turn_record(code->kit.turn, i), name);
-    return count;
+    static char out[2][64];
+    for (uint64_t i = hf_turn_record_count(code->kit.turn); i > 0; i--) {
+        const struct hf_message *message = hf_turn_record(code->kit.turn, i - 1)->message;
+        if (!message || !message->origin || strcmp(message->origin->id, "code") != 0)
+            continue;
+        assert_int_equal(message->role, HF_ROLE_SYSTEM);
+        assert_true(message->origin->transient);
+        if (n-- > 0)
+            continue;
+        char *text = out[i % 2];
+        snprintf(text, sizeof(out[0]), "%s %s %d", message->origin->event_type,
+                 message->origin->cause, (int)message->origin->sequence);
+        return text;
+    }
+    fail_msg("no correction");
+    return NULL;
 }
 
 const char *code_event(struct code_kit *code, const char *name, size_t n)

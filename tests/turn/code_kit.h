@@ -34,7 +34,9 @@ void code_nothing(struct code_kit *code);
 
 /* The data of the n-th last event of that name, from 0; fails the test when there is none. */
 const char *code_event(struct code_kit *code, const char *name, size_t n);
-size_t code_events(struct code_kit *code, const char *name);
+
+/* What the n-th last correction, from 0, says of its reply: "decision fingerprint bytes". */
+const char *code_fix(struct code_kit *code, size_t n);
 
 /* The request that is out, as "role: text" lines with blocks joined by " / ". Valid until the
  * next call. */

@@ -83,16 +83,11 @@ static void prose_ends_a_natural_turn(void **state)
     code_reply(&code, "It is 4.");
     assert_string_equal(code.kit.log,
                         "emit token_usage 0 of 0\nemit text_delta It is 4.\nemit "
-                        "llm_response It is 4.\nprogress 0-2\ncheckpoint 2 "
-                        "before_completion\n");
-    assert_string_equal(
-        code_event(&code, HF_CODE_REPLY, 0),
-        "{\"phase\":\"llm_extraction\",\"turn\":\"t1\",\"decision\":\"prose\",\"prose_"
-        "bytes\":8,\"reply\":\"fac85ff168cc876e\"}");
+                        "llm_response It is 4.\ncheckpoint 2 before_completion\n");
     code_nothing(&code);
     assert_string_equal(code.kit.log,
                         "emit turn_outcome assistant_message\nemit done\ndone "
-                        "assistant_message 2-2 It is 4.\n");
+                        "assistant_message 0-1 It is 4.\n");
     code_fini(&code);
 }
 
@@ -105,8 +100,8 @@ static void prose_is_asked_for_finish_where_that_is_required(void **state)
     code_reply(&code, "It is 4.");
     assert_string_equal(code.kit.log,
                         "emit token_usage 0 of 0\nemit text_delta It is 4.\nemit "
-                        "llm_response It is 4.\nprogress 0-4\ncheckpoint 2 after_work\n");
-    assert_non_null(strstr(code_event(&code, HF_CODE_REPLY, 0), "\"no_finish\""));
+                        "llm_response It is 4.\nprogress 0-3\ncheckpoint 2 after_work\n");
+    assert_string_equal(code_fix(&code, 0), "no_finish fac85ff168cc876e 8");
     code_nothing(&code);
     assert_true(told(&code,
                      "assistant: It is 4.\nuser: [runtime note] This turn ends only "
@@ -121,7 +116,7 @@ static void a_final_value_ends_a_natural_turn_too(void **state)
     code_start(&code, NULL);
     code_reply(&code, "<lua>\nfinish({n = 4})\n</lua>");
     code_finished(&code, "{\"n\": 4}");
-    assert_string_equal(code.kit.log, "progress 3-4\ncheckpoint 3 before_completion\n");
+    assert_string_equal(code.kit.log, "progress 2-3\ncheckpoint 3 before_completion\n");
     code_nothing(&code);
     assert_int_equal(outcome(&code), HF_OUTCOME_FINAL_VALUE);
     assert_string_equal(hf_turn_outcome(code.kit.turn)->value.at, "{\"n\": 4}");
@@ -138,7 +133,7 @@ static void a_typed_finish_emits_outcome_and_done(void **state)
     code_finished(&code, "{\"n\":4}");
     code_nothing(&code);
     assert_string_equal(
-        code.kit.log, "emit turn_outcome final_value\nemit done\ndone final_value 4-4\n");
+        code.kit.log, "emit turn_outcome final_value\nemit done\ndone final_value 3-3\n");
     code_fini(&code);
 }
 
@@ -149,7 +144,7 @@ static void a_value_that_does_not_fit_loops_with_feedback(void **state)
     code_start(&code, TYPED);
     code_reply(&code, "<lua>finish({})</lua>");
     code_finished(&code, "{}");
-    assert_string_equal(code.kit.log, "progress 3-4\ncheckpoint 3 after_work\n");
+    assert_string_equal(code.kit.log, "progress 2-3\ncheckpoint 3 after_work\n");
     code_nothing(&code);
     assert_true(told(&code,
                      "error: finish was called with a value that does not fit: value "
@@ -192,7 +187,7 @@ static void finish_required_at_the_limit_stops_without_a_correction(void **state
     code_start_budget(&code, REQUIRED, 1, 0);
     code_reply(&code, "It is 4.");
     assert_int_equal(outcome(&code), HF_OUTCOME_MAX_TURNS);
-    assert_int_equal(hf_turn_record_count(code.kit.turn), 3); /* input, reply, prose */
+    assert_int_equal(hf_turn_record_count(code.kit.turn), 2); /* input, prose */
     code_fini(&code);
     code_start_budget(&code, REQUIRED, 1, 0);
     code_reply(&code, "<lua>f()</lua>");
@@ -238,17 +233,17 @@ static void a_cell_is_run_and_the_turn_goes_on(void **state)
     assert_string_equal(code.kit.log,
                         "emit token_usage 0 of 0\nemit text_delta Let me see.\n\nemit "
                         "llm_response Let me see.\n\nemit custom print(2 + 2)\nprogress "
-                        "0-3\nexec 2 lua\n");
+                        "0-2\nexec 2 lua\n");
     assert_string_equal(code.kit.effect.code.at, "print(2 + 2)");
     assert_string_equal(code.kit.effect.driver->owner, "code");
     assert_null(code.kit.effect.bindings);
     code_printed(&code, "4");
-    assert_string_equal(code.kit.log, "progress 3-4\ncheckpoint 3 after_work\n");
+    assert_string_equal(code.kit.log, "progress 2-3\ncheckpoint 3 after_work\n");
     assert_string_equal(
         code_event(&code, HF_CODE_STEP, 0),
         "{\"step\":1,\"cell\":\"t1.0.cell\",\"output\":[{\"text\":\"4\"}]}");
     code_nothing(&code);
-    assert_string_equal(code.kit.log, "emit llm_request\nllm 4 records=4\n");
+    assert_string_equal(code.kit.log, "emit llm_request\nllm 4 records=3\n");
     assert_string_equal(
         code_prompt(&code),
         "system: You help.\nuser: hi\nassistant: Let me see. / <lua>\nprint(2 + "
@@ -282,7 +277,7 @@ static void an_unclosed_cell_is_corrected_and_never_run_or_kept(void **state)
         code_reply(&code, "Like this:\n<lua>\nprint(1)\n");
         assert_non_null(strstr(code.kit.log, "checkpoint 2 after_work"));
         assert_null(strstr(code.kit.log, "print(1)"));
-        assert_non_null(strstr(code_event(&code, HF_CODE_REPLY, 0), "\"unclosed\""));
+        assert_string_equal(code_fix(&code, 0), "unclosed ba3bbeb18c2af0ff 26");
         code_nothing(&code);
         assert_true(told(&code,
                          "assistant: Like this:\nuser: [runtime note] Your last reply "
@@ -323,7 +318,7 @@ static void a_cut_cell_and_cut_prose_have_corrections_of_their_own(void **state)
     code_nothing(&code);
     assert_true(told(&code, "reached the output limit and was cut"));
     code_reply_cut(&code, "cells end with\n</lua>"); /* a mention, cut there */
-    assert_non_null(strstr(code_event(&code, HF_CODE_REPLY, 0), "\"cut\""));
+    assert_memory_equal(code_fix(&code, 0), "cut ", 4);
     code_nothing(&code);
     code_reply_cut(&code, "<lua>\nx = 1\n</lua>\nand"); /* it was complete */
     assert_int_equal(code.kit.effect.kind, HF_EFFECT_EXEC_CODE);
@@ -441,20 +436,23 @@ static void a_cell_over_its_size_is_corrected_and_one_at_it_runs(void **state)
 static void the_order_of_parts_does_not_matter(void **state)
 {
     (void)state;
-    const struct hf_part text = { .content = kit_span("Hm.\n<lua>\nx\n</lua>") };
     const struct hf_part why = { .kind = HF_PART_REASONING, .content = kit_span("so") };
-    const struct hf_part orders[2][2] = { { text, why }, { why, text } };
-    char first[512] = "";
-    for (size_t i = 0; i < 2; i++) {
-        struct code_kit code;
-        code_start(&code, NULL);
-        code_reply_parts(&code, orders[i], 2);
-        assert_string_equal(code.kit.effect.code.at, "x");
-        const char *note = code_event(&code, HF_CODE_REPLY, 0);
-        if (i == 0)
-            snprintf(first, sizeof(first), "%s", note);
-        assert_string_equal(note, first);
-        code_fini(&code);
+    static const char *const texts[] = { "Hm.\n<lua>\nx\n</lua>", "Hm.\n<lua>\nx\n",
+                                         "<py>x</py>" };
+    for (size_t t = 0; t < 3; t++) {
+        const struct hf_part text = { .content = kit_span(texts[t]) };
+        const struct hf_part orders[2][2] = { { text, why }, { why, text } };
+        char logs[2][512];
+        for (size_t i = 0; i < 2; i++) {
+            struct code_kit code;
+            code_start(&code, NULL);
+            code_reply_parts(&code, orders[i], 2);
+            snprintf(logs[i], sizeof(logs[i]), "%.500s", code.kit.log);
+            const struct hf_message *said = hf_turn_record(code.kit.turn, 1)->message;
+            assert_int_equal(said->parts[0].kind, HF_PART_REASONING);
+            code_fini(&code);
+        }
+        assert_string_equal(logs[0], logs[1]);
     }
 }
 
@@ -485,10 +483,9 @@ static void a_native_tool_call_ends_the_turn_with_its_reply_shown(void **state)
     assert_string_equal(code.kit.log,
                         "emit token_usage 0 of 0\nemit text_delta Calling.\nemit "
                         "llm_response Calling.\nemit error protocol native_tool_call\n"
-                        "progress 0-2\nemit turn_outcome runtime_error\nemit done\ndone "
-                        "runtime_error 2-2 the model made a native tool call, which the "
+                        "emit turn_outcome runtime_error\nemit done\ndone "
+                        "runtime_error 0-1 the model made a native tool call, which the "
                         "code protocol does not offer\n");
-    assert_non_null(strstr(code_event(&code, HF_CODE_REPLY, 0), "\"native_call\""));
     code_fini(&code);
 }
 
@@ -520,7 +517,7 @@ static void streamed_text_is_not_shown_twice(void **state)
     code_start(&code, NULL);
     assert_int_equal(hf_turn_llm_done(code.kit.turn, 1, &response, &code.kit.err), 0);
     kit_expect(&code.kit, "emit token_usage 0 of 0\nemit llm_response Hm.\n\nemit custom "
-                          "x\nprogress 0-3\nexec 2 lua\n");
+                          "x\nprogress 0-2\nexec 2 lua\n");
     code_fini(&code);
 }
 
@@ -542,28 +539,23 @@ static void ends_by_the_provider_show_visible_prose_only(void **state)
     code_fini(&code);
 }
 
-/* What is written down of each reply */
+/* What is written down of a reply that is not taken */
 
-static void each_reply_is_one_event_with_clean_counts(void **state)
+static void a_correction_tells_what_was_decided_of_which_reply(void **state)
 {
     (void)state;
-    const struct hf_part parts[] = {
-        { .kind = HF_PART_REASONING, .content = kit_span("because") },
-        { .content = kit_span("Hm.\n<lua>\nx = 1\n</lua>") }
-    };
     struct code_kit code;
     code_start(&code, REQUIRED);
     code_reply(&code, "No cell.");
+    kit_cut(&code.kit);
+    kit_next(&code.kit);
     code_nothing(&code);
-    code_reply_parts(&code, parts, 2);
-    assert_int_equal(code_events(&code, HF_CODE_REPLY), 2);
-    assert_string_equal(code_event(&code, HF_CODE_REPLY, 1),
-                        "{\"phase\":\"llm_extraction\",\"turn\":\"t1\",\"decision\":\"no_"
-                        "finish\",\"prose_bytes\":8,\"reply\":\"b0353e0290b92d38\"}");
-    assert_string_equal(code_event(&code, HF_CODE_REPLY, 0),
-                        "{\"phase\":\"llm_extraction\",\"turn\":\"t1\",\"iteration\":1,"
-                        "\"decision\":\"cell\",\"prose_bytes\":4,\"code_bytes\":5,"
-                        "\"reasoning_bytes\":7,\"reply\":\"5785b47a1c95988b\"}");
+    code_reply(&code, "<py>x</py>");
+    code_nothing(&code);
+    code_reply_cut(&code, "<lua>\nx");
+    assert_string_equal(code_fix(&code, 2), "no_finish b0353e0290b92d38 8");
+    assert_string_equal(code_fix(&code, 1), "language 919e57eae76d3142 10");
+    assert_string_equal(code_fix(&code, 0), "unclosed_cut 1a67803906fbe54d 7");
     code_fini(&code);
 }
 
@@ -572,13 +564,11 @@ static void the_same_reply_has_the_same_fingerprint(void **state)
     (void)state;
     struct code_kit code;
     code_start(&code, REQUIRED);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         code_reply(&code, "Again.");
         code_nothing(&code);
+        assert_string_equal(code_fix(&code, 0), "no_finish bf0ac86a018962b3 6");
     }
-    const char *a = strstr(code_event(&code, HF_CODE_REPLY, 0), "\"reply\"");
-    const char *b = strstr(code_event(&code, HF_CODE_REPLY, 1), "\"reply\"");
-    assert_string_equal(a, b);
     code_fini(&code);
 }
 
@@ -647,7 +637,7 @@ static void rlm_exec_result_stores_tool_call_ids_without_replayed_tool_events(
     code_result(&code, &(struct hf_exec_result){ .calls = fan_out, .call_count = 3 });
     assert_string_equal(
         code.kit.log, "emit tool_call 2:1:1 success\nemit tool_call 2:1:2 failure\nemit "
-                      "tool_call 2:1:3 cancelled\nprogress 3-4\ncheckpoint 3 "
+                      "tool_call 2:1:3 cancelled\nprogress 2-3\ncheckpoint 3 "
                       "after_work\n");
     assert_non_null(strstr(code_event(&code, HF_CODE_STEP, 0), "\"id\":\"2:1:2\""));
     kit_cut(&code.kit);
@@ -927,7 +917,7 @@ int main(void)
         cmocka_unit_test(a_reply_of_nothing_or_of_sealed_reasoning_only_is_empty),
         cmocka_unit_test(streamed_text_is_not_shown_twice),
         cmocka_unit_test(ends_by_the_provider_show_visible_prose_only),
-        cmocka_unit_test(each_reply_is_one_event_with_clean_counts),
+        cmocka_unit_test(a_correction_tells_what_was_decided_of_which_reply),
         cmocka_unit_test(the_same_reply_has_the_same_fingerprint),
         cmocka_unit_test(rlm_checkpoint_redrives_pending_exec_code_with_driver_state),
         cmocka_unit_test(

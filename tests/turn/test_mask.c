@@ -141,6 +141,17 @@ static void prose_stays_prose(void **state)
     }
 }
 
+static void a_nul_in_the_text_is_only_a_byte(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "<lua\0>\n<lua\0\0\0\0\0\0\0\0\0\0\0\0>\n</\0lua>\n<lua>\n\0\n</lua>";
+    struct hf_mask mask = whole(text, sizeof(text) - 1);
+    assert_int_equal(mask.state, HF_MASK_COMPLETE);
+    assert_int_equal(mask.visible, 7 + 18 + 8);
+    assert_int_equal(mask.code_to - mask.code_from, 1);
+}
+
 static void an_opened_cell_is_open_whatever_ends_the_text(void **state)
 {
     (void)state;
@@ -393,6 +404,7 @@ int main(void)
         cmocka_unit_test(a_new_reply_starts_clean),
         cmocka_unit_test(cells_are_found_as_the_grammar_says),
         cmocka_unit_test(prose_stays_prose),
+        cmocka_unit_test(a_nul_in_the_text_is_only_a_byte),
         cmocka_unit_test(an_opened_cell_is_open_whatever_ends_the_text),
         cmocka_unit_test(the_indent_of_a_tag_is_at_most_256_bytes),
         cmocka_unit_test(other_languages_are_named),

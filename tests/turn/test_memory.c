@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/code.h>
+
 #include "turn/kit.h"
 
 struct golden {
@@ -14,6 +16,8 @@ struct golden {
 
 static struct golden recording;
 static struct golden save;
+static struct golden code_recording;
+static struct golden code_save;
 
 static struct golden load(const char *name)
 {
@@ -33,6 +37,8 @@ static int load_all(void **state)
     (void)state;
     recording = load("v1-turn.jsonl");
     save = load("v1-tools-partial.save");
+    code_recording = load("v1-code.jsonl");
+    code_save = load("v1-code-finished.save");
     return 0;
 }
 
@@ -41,6 +47,8 @@ static int drop_all(void **state)
     (void)state;
     free(recording.text);
     free(save.text);
+    free(code_recording.text);
+    free(code_save.text);
     return 0;
 }
 
@@ -60,6 +68,7 @@ struct job {
     struct hf_setup *setup;
     struct hf_turn *turn;
     struct hf_replay *replay;
+    struct hf_protocol *protocol;
     struct hf_bytes bytes;
     struct hf_err err;
 };
@@ -90,6 +99,7 @@ static int run_once(job_fn run, struct job *job, int64_t fail_at, bool stays, in
     hf_turn_free(job->turn);
     hf_setup_free(job->setup);
     hf_surface_free(job->surface);
+    hf_code_free(job->protocol);
     assert_int_equal(job->memory.live, 0);
     return rc;
 }
@@ -112,7 +122,8 @@ static int make_setup(struct job *job)
 {
     struct hf_turn_config config = { .size = sizeof(config),
                                      .alloc = &job->memory.alloc,
-                                     .protocol = hf_protocol_standard(),
+                                     .protocol = job->protocol ? job->protocol
+                                                               : hf_protocol_standard(),
                                      .model = "model-1",
                                      .route = "prov/model-1",
                                      .turn_budget = 8 };
@@ -177,14 +188,23 @@ static int run_surface(struct job *job)
 }
 
 /* A line that ran out of memory may have taken its effect: the replay is over then. */
-static int run_replay(struct job *job)
+static int replay_all(struct job *job, const char *at)
 {
-    const char *at = recording.text;
     int rc = hf_replay_new(&job->memory.alloc, next_line(&at), NULL, &job->replay,
                            &job->err);
     while (rc == 0 && *at)
         rc = hf_replay_line(job->replay, next_line(&at), &job->bytes, &job->err);
     return rc ? rc : hf_replay_end(job->replay, &job->bytes, &job->err);
+}
+
+static int run_replay(struct job *job)
+{
+    return replay_all(job, recording.text);
+}
+
+static int run_code_replay(struct job *job)
+{
+    return replay_all(job, code_recording.text);
 }
 
 static int run_divergence(struct job *job)
@@ -230,6 +250,55 @@ static int run_describe(struct job *job)
     return 0;
 }
 
+static int run_code_surface(struct job *job)
+{
+    DO(hf_code_new(&job->memory.alloc,
+                   kit_span("{\"finish\":\"required\",\"schema\":{}}"), &job->protocol,
+                   &job->err));
+    DO(hf_code_surface(&job->memory.alloc, job->protocol, kit_span("You help."),
+                       kit_span(KIT_TOOLS), &job->surface, &job->err));
+    return 0;
+}
+
+/* Reading back, and showing all of a history that has everything in it. */
+static int run_code_history(struct job *job)
+{
+    struct hf_span golden = { code_save.text, code_save.len };
+    struct hf_render *render = NULL;
+    DO(hf_code_new(&job->memory.alloc, kit_span("{}"), &job->protocol, &job->err));
+    int rc = make_setup(job);
+    if (rc)
+        return rc;
+    DO(hf_turn_restore(job->setup, golden, NULL, &job->turn, &job->err));
+    DO(hf_code_history(job->turn, kit_span("{\"step\":2}"), &job->bytes, &job->err));
+    assert_string_equal(
+        job->bytes.at, "{\"code\":\"finish({n = 1.50})\",\"output\":[],\"final\":{\"n\": "
+                       "1.50}}");
+    hf_bytes_free(&job->bytes);
+    struct hf_request request = { .model = "m",
+                                  .records = hf_turn_record_count(job->turn) };
+    DO(hf_render_new(job->turn, &request, &render, &job->err));
+    hf_render_free(render);
+    return 0;
+}
+
+static int run_code_trajectory(struct job *job)
+{
+    struct hf_span golden = { code_save.text, code_save.len };
+    DO(hf_code_trajectory(&job->memory.alloc, golden, &job->bytes, &job->err));
+    assert_non_null(strstr(job->bytes.at, "\"code\":\"x = 1\\nprint(x)\""));
+    return 0;
+}
+
+static void code_turns_need_all_their_memory(void **state)
+{
+    (void)state;
+    sweep(run_code_replay, false);
+    sweep(run_code_surface, true);
+    sweep(run_code_history, true);
+    sweep(run_code_trajectory, true);
+}
+
 static void a_surface_needs_all_its_memory(void **state)
 {
     (void)state;
@@ -269,6 +338,7 @@ int main(void)
         cmocka_unit_test(a_replay_reports_it_and_never_a_divergence),
         cmocka_unit_test(an_export_comes_back_as_the_save_it_was),
         cmocka_unit_test(a_description_is_whole_or_none),
+        cmocka_unit_test(code_turns_need_all_their_memory),
     };
     return cmocka_run_group_tests(tests, load_all, drop_all);
 }
