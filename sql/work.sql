@@ -438,7 +438,8 @@ SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL),
  AND ($5::text IS NULL OR w.owner = $5) AND ($6::text IS NULL OR w.waiting_ref = $6)
  AND ($7::bigint IS NULL OR w.updated_at <= $7)
  AND ($8::bigint = 0 OR w.lease_expires_at <= hf_lease_now())
- AND ($9::text IS NULL OR w.tenant = $9))
+ AND ($9::text IS NULL OR w.tenant = $9)
+ AND ($12::text IS NULL OR w.gate = $12))
 
 -- fragment: listed_statuses
 (SELECT /*lite value FROM json_each($11)*//*pg jsonb_array_elements_text($11::jsonb)*/)
@@ -457,7 +458,7 @@ SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL),
 -- name: work_list_open
 -- in: $1 after seq, $2 source, $3 queue, $4 kind, $5 owner, $6 waiting_ref,
 --     $7 not updated since, $8 silent only, $9 tenant or null, $10 limit,
---     $11 statuses as a JSON array or null
+--     $11 statuses as a JSON array or null, $12 gate or null
 SELECT {row} FROM {row_from}
  WHERE w.seq IN {open_rows} AND {list_where}
    AND ($11::text IS NULL OR w.status IN {listed_statuses})

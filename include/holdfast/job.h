@@ -42,6 +42,9 @@ struct hf_job_new {
     int fair_weight;
 };
 
+/* The input check of hf_job_enqueue: needs no store. */
+HF_API HF_MUST_USE int hf_job_check(const struct hf_job_new *job, struct hf_err *err);
+
 /* Enqueue one job. The answer's one item is the row; `created` is false where a job with the
  * same dedup or idempotency key stood in its way, which is then the answer.
  *

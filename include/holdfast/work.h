@@ -349,6 +349,7 @@ struct hf_filter {
     bool silent;         /* running with a lapsed lease */
     size_t limit;        /* 0: 100 */
     const char *after;   /* cursor of an earlier answer */
+    const char *gate;    /* queued behind this gate: due, lane, limit, rate, held */
 };
 
 /* Rows in order of creation, a page at a time; hf_answer_next gives the next cursor. */

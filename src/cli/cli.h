@@ -91,10 +91,13 @@ extern const struct cli_option cli_row_options[];
 extern const char *const cli_source_words[];
 extern const char *const cli_disposition_words[];
 extern const char *const cli_close_rule_words[];
+extern const char *const cli_gate_words[];
 extern const struct cli_fact cli_exit_codes[];
 extern const struct cli_fact cli_variables[];
 extern const struct cli_command cli_work_commands[];
 extern const struct cli_command cli_top_commands[];
+extern const struct cli_command cli_job_commands[];
+extern const struct cli_command cli_limit_commands[];
 extern const struct cli_command cli_policy_commands[];
 extern const struct cli_command cli_schedule_commands[];
 extern const struct cli_command cli_store_commands[];
@@ -130,6 +133,7 @@ struct cli {
     bool stdin_closed; /* the program was started without it; stdout likewise */
     bool stdout_closed;
     bool reported; /* the failure stands in the output already */
+    int exit_code; /* of a command that did its work and has something to say by it */
     bool wrote;    /* a part of the output has left */
     struct hf_arena arena;
     struct hf_buf out;
@@ -330,6 +334,17 @@ int check_tail(struct cli *cli);
 int check_schedule(struct cli *cli);
 int check_preview(struct cli *cli);
 
+int check_enqueue(struct cli *cli);
+int check_limit(struct cli *cli);
+
+int cmd_job_enqueue(struct cli *cli);
+int cmd_job_cancel(struct cli *cli);
+int cmd_job_run_now(struct cli *cli);
+int cmd_job_release(struct cli *cli);
+int cmd_limit_set(struct cli *cli);
+int cmd_limit_list(struct cli *cli);
+int cmd_top(struct cli *cli);
+int cmd_attention(struct cli *cli);
 int cmd_work_create(struct cli *cli);
 int cmd_work_claim(struct cli *cli);
 int cmd_work_renew(struct cli *cli);

@@ -45,6 +45,7 @@ int cmd_work_list(struct cli *cli)
         .silent = cli_given(cli, "silent"),
         .limit = (size_t)cli_number(cli, "limit", 0),
         .after = cli_text(cli, "after"),
+        .gate = cli_text(cli, "gate"),
     };
     struct hf_answer *answer = NULL;
     int rc = hf_work_list(cli->store, &cli->who, &filter, &answer, &cli->err);

@@ -30,6 +30,7 @@ const struct cli_fact cli_exit_codes[] = {
     { "7", "conflict: the same key was used with other content" },
     { "8", "the outcome is not known: read the row before doing anything again" },
     { "9", "the store is unusable: not a store, corrupt, newer schema, full, read-only" },
+    { "10", "attention: something needs a human" },
     { NULL, NULL },
 };
 
@@ -283,6 +284,24 @@ static const struct cli_option man_options[] = {
     END_OPTIONS,
 };
 
+static const struct cli_option top_options[] = {
+    { "once", NULL, CLI_FLAG, 0, .help = "print it once and end" },
+    { "interval", "DURATION", CLI_DURATION, 0,
+      .help = "between two looks (default: 1s, at least 100ms)", .min = 100,
+      .max = 3600000 },
+    { .name = NULL },
+};
+static const struct cli_example top_examples[] = {
+    { "watch", "holdfast top" },
+    { "for a script", "holdfast top --json" },
+    { .what = NULL },
+};
+static const struct cli_example attention_examples[] = {
+    { "what needs me?", "holdfast attention" },
+    { "in a cron job that mails its output", "holdfast attention || true" },
+    { .what = NULL },
+};
+
 const struct cli_command cli_top_commands[] = {
     { "monitor", "sweep, renew, make what is scheduled, until told to end",
       "Ends what was declared to end (lapsed leases, deadlines, waits), promotes what is "
@@ -293,6 +312,17 @@ const struct cli_command cli_top_commands[] = {
       "the totals are printed at the end. Choose an interval of at most a third of the "
       "shortest lease that it renews.",
       monitor_options, monitor_examples, 0, NULL, "6 8 9", cmd_monitor, NULL },
+    { "top", "watch the ledger: running, waiting, silent, leases about to lapse",
+      "A live view of the terminal; q, SIGTERM and SIGINT end it. Without a terminal, "
+      "and "
+      "with --once or --json, it is printed once.",
+      top_options, top_examples, CLI_MUST_EXIST, "human", "6 9", cmd_top, NULL },
+    { "attention",
+      "list what needs a human now, each with the command that deals with it",
+      "Silent holders, waits past half of their time, held work, schedules that fail or "
+      "were missed. Exits with 0 when there is nothing, with 10 when there is something.",
+      no_options, attention_examples, CLI_MUST_EXIST, "human", "6 9 10", cmd_attention,
+      NULL },
     { "migrate", "bring the store to this version's schema",
       "Every command does so when it opens a store; this one does nothing else.",
       migrate_options, migrate_examples, 0, NULL, "6 8 9", cmd_migrate, NULL },
@@ -327,6 +357,8 @@ const struct cli_command cli_top_commands[] = {
 
 const struct cli_group cli_groups[] = {
     { "work", "create, claim, settle and look at units of work", cli_work_commands },
+    { "job", "work that code runs by the name of its kind", cli_job_commands },
+    { "limit", "how much of something runs or starts at once", cli_limit_commands },
     { "policy", "timings, retries and rules for kinds and sources of work",
       cli_policy_commands },
     { "schedule", "work that is made at set times", cli_schedule_commands },

@@ -356,6 +356,8 @@ static const struct cli_option list_options[] = {
     { "ref", "R", CLI_TEXT, 0, .help = "waiting for this reference" },
     { "older-than", "DURATION", CLI_DURATION, 0, .help = "not changed for this long" },
     { "silent", NULL, CLI_FLAG, 0, .help = "running with a lapsed lease" },
+    { "gate", "GATE", CLI_WORD, 0, .help = "queued behind this gate",
+      .words = cli_gate_words },
     { "limit", "N", CLI_INT, 0, .help = "rows of a page (default: 100)", .min = 1,
       .limit = HF_LIMIT_PAGE },
     { "after", "CURSOR", CLI_TEXT, 0, .help = "go on after an earlier page" },

@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     int rc = run(&cli, argc, argv);
     if (rc == 0)
         rc = cli_flush(&cli);
-    int code = rc ? cli_report(&cli, rc) : 0;
+    int code = rc ? cli_report(&cli, rc) : cli.exit_code;
     hf_store_close(cli.store);
     hf_buf_fini(&cli.out);
     hf_arena_fini(&cli.arena);

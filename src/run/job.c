@@ -23,22 +23,6 @@ static int put_off(struct hf_store *store, const struct hf_caller *who, const ch
     return hf_work_change(store, who, &later, 1, HF_ALL_OR_NONE, ret_answer, NULL);
 }
 
-static int check_job(const struct hf_job_new *job, struct hf_err *err)
-{
-    int rc = hf_check_key(job->kind, (size_t)HF_MAX_KEY_BYTES, "kind", err);
-    if (rc || job->debounce_ms == 0)
-        return rc;
-    if (!job->dedup_key)
-        return hf_fail(err, HF_EINVAL, "debounce_ms", "a debounce needs a dedup_key");
-    if (job->idempotency_key)
-        return hf_fail(err, HF_EINVAL, "idempotency_key",
-                       "a debounced job is never the same request again");
-    if (job->at != 0 || job->delay_ms != 0)
-        return hf_fail(err, HF_EINVAL, job->at ? "at" : "delay_ms",
-                       "the debounce says when the job is due");
-    return 0;
-}
-
 static struct hf_new request_of(const struct hf_job_new *job, const char *source_id)
 {
     return (struct hf_new){
@@ -66,6 +50,35 @@ static struct hf_new request_of(const struct hf_job_new *job, const char *source
         .fair_key = job->fair_key,
         .fair_weight = job->fair_weight,
     };
+}
+
+static int check_job(const struct hf_job_new *job, struct hf_err *err)
+{
+    int rc = hf_check_key(job->kind, (size_t)HF_MAX_KEY_BYTES, "kind", err);
+    if (rc || job->debounce_ms == 0)
+        return rc;
+    if (!job->dedup_key)
+        return hf_fail(err, HF_EINVAL, "debounce_ms", "a debounce needs a dedup_key");
+    if (job->idempotency_key)
+        return hf_fail(err, HF_EINVAL, "idempotency_key",
+                       "a debounced job is never the same request again");
+    if (job->at != 0 || job->delay_ms != 0)
+        return hf_fail(err, HF_EINVAL, job->at ? "at" : "delay_ms",
+                       "the debounce says when the job is due");
+    return 0;
+}
+
+int hf_job_check(const struct hf_job_new *given, struct hf_err *err)
+{
+    struct hf_job_new job;
+    int rc = hf_sized_copy(given, sizeof job, sizeof job, &job, err);
+    if (rc == 0)
+        rc = check_job(&job, err);
+    if (rc)
+        return rc;
+    struct hf_new request = request_of(&job,
+                                       job.idempotency_key ? job.idempotency_key : "any");
+    return hf_new_check(&request, err);
 }
 
 int hf_job_enqueue(struct hf_store *store, const struct hf_caller *who,

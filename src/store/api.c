@@ -247,7 +247,8 @@ static int check_filter(const struct hf_filter *filter, struct hf_err *err)
     } keys[] = { { filter->queue, "queue" },
                  { filter->kind, "kind" },
                  { filter->owner, "owner" },
-                 { filter->ref, "ref" } };
+                 { filter->ref, "ref" },
+                 { filter->gate, "gate" } };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof keys[0]; i++)
         rc = hf_check_key_opt(keys[i].value, (size_t)HF_MAX_KEY_BYTES, keys[i].field,

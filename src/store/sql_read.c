@@ -153,6 +153,7 @@ static int add_list(struct hf_ops *ops, struct hf_store *base,
     hf_ops_text(ops, who->tenant[0] ? who->tenant : NULL);
     hf_ops_i64(ops, (int64_t)limit + 1); /* one more tells whether there is a next page */
     hf_ops_text(ops, plan.statuses);
+    hf_ops_text(ops, filter->gate);
     return 0;
 }
 

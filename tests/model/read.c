@@ -37,6 +37,7 @@ static bool matches(const struct m_call *call, const struct hf_filter *filter,
     if (!of_status(filter, row) || (filter->source && filter->source != row->source) ||
         (filter->queue && !m_same(filter->queue, w->queue)) ||
         (filter->kind && !m_same(filter->kind, w->kind)) ||
+        (filter->gate && !m_same(filter->gate, w->gate)) ||
         (filter->owner && !m_same(filter->owner, w->owner)) ||
         (filter->ref && !m_same(filter->ref, w->waiting_ref)) ||
         (tenant[0] && !m_same(tenant, w->tenant)))
