@@ -30,12 +30,25 @@ SELECT hf_now(), hf_lease_now(), s.incarnation FROM hf_store s WHERE s.id = 1
 -- out: the process that answers
 SELECT pg_backend_pid()
 
+-- Every hot statement finds its rows by an index, and is planned once for all arguments. A plan
+-- made while a table was small would read it whole for ever, so joins that read tables whole are
+-- switched off.
+-- fragment: pg_plans
+set_config('plan_cache_mode', 'force_generic_plan', false),
+set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false),
+set_config('enable_mergejoin', 'off', false), set_config('jit', 'off', false)
+
+-- fragment: pg_plans_of_one
+set_config('plan_cache_mode', 'force_generic_plan', true),
+set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
+
 -- name: pg_settings
 -- What a connection behind a pooler cannot keep from one transaction to the next.
 -- engine: pg
 -- in: $1 search_path, $2 statement_timeout, $3 lock_timeout
 SELECT set_config('search_path', $1, true), set_config('statement_timeout', $2, true),
-       set_config('lock_timeout', $3, true)
+       set_config('lock_timeout', $3, true), {pg_plans_of_one}
 
 -- name: pg_session
 -- The same for a connection of our own, for as long as it lasts.
@@ -43,7 +56,7 @@ SELECT set_config('search_path', $1, true), set_config('statement_timeout', $2, 
 -- in: $1 search_path, $2 statement_timeout, $3 lock_timeout, $4 idle timeout
 SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2, false),
        set_config('lock_timeout', $3, false),
-       set_config('idle_in_transaction_session_timeout', $4, false)
+       set_config('idle_in_transaction_session_timeout', $4, false), {pg_plans}
 
 -- name: pg_clock
 -- An injected clock.

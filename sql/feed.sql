@@ -10,7 +10,7 @@ pg_snapshot_xmin(pg_current_snapshot())::text::bigint
 -- in: $1 incarnation of the cursor
 -- out: incarnation; xid and id of the newest event; of the last one that prune took; and of
 -- the last one before the first history after the cursor's, null where there is none
-SELECT hf_incarnation(),
+SELECT  hf_incarnation(),
 /*lite 0, (SELECT max(id) FROM (SELECT max(seq) AS id FROM work_spec
                                 UNION ALL SELECT max(event_id) FROM work_event) AS t),
 *//*pg {feed_safe} - 1, 9223372036854775807::bigint,

@@ -73,6 +73,7 @@ start_timeout_ms, exec_timeout_ms, waiting_kind, waiting_ref, finished_at, updat
 result, wake_at, limit_name, fair_key, fair_weight
 
 -- name: work_insert_spec
+-- many: work_insert_specs unless $19
 -- in: the columns in order, $19 dedup_key
 INSERT /*lite OR ROLLBACK*/ INTO work_spec (seq, {spec_columns})
 SELECT hf_next_id(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
@@ -83,6 +84,7 @@ SELECT hf_next_id(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
 ON CONFLICT DO NOTHING
 
 -- name: work_insert_state
+-- many: work_insert_states unless $8
 -- in: $1 work_id, then the columns in order but seq. Makes no row where the request made none.
 INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns})
 SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
@@ -90,13 +92,15 @@ SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
   FROM work_spec s WHERE s.work_id = $1
 
 -- name: work_insert_specs
+-- On PostgreSQL a key that stands refuses them all, and they are made one by one: to look before
+-- each row costs a tenth, and is for nothing nearly always.
 -- in: sets as of work_insert_spec, without dedup keys
 -- sets: text text text text text text bytea text text text text text text text text text text bigint text
 INSERT /*lite OR ROLLBACK*/ INTO work_spec (seq, {spec_columns})
 SELECT hf_next_id(), a.a1, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11,
        a.a12, a.a13, a.a14, a.a15, a.a16, a.a17, a.a18
   FROM hf_args a WHERE true
-ON CONFLICT DO NOTHING
+/*lite ON CONFLICT DO NOTHING*/
 
 -- name: work_insert_states
 -- in: sets as of work_insert_state
@@ -130,22 +134,36 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 /*pg (SELECT * FROM*/ hf_args a /*pg ORDER BY a.a1) AS a*/
 
 -- fragment: settle
+/*pg WITH settled AS (*/
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = a.a5, status_reason = a.a6, error_class = a.a7, result = a.a8,
        settled_token = a.a9, settled_verb = 'close_out', finished_at = hf_now(),
        updated_at = hf_now(), deadline_at = NULL, wake_at = NULL, owner = NULL,
        owner_incarnation = NULL, claim_group = NULL, lease_store = NULL,
        lease_ttl_ms = NULL, grace_ms = NULL, lease_expires_at = NULL,
-       lease_check_at = NULL, holder = NULL, /*lite event_id = hf_next_id(),*/
-       event_type = 'close_out',
-       actor_kind = a.a10, actor = a.a11, message = a.a12, note = a.a13,
-       correlation_id = a.a14, revision = revision + 1
+       lease_check_at = NULL, holder = NULL, revision = revision + 1
+/*lite , event_id = hf_next_id(), event_type = 'close_out', actor_kind = a.a10,
+       actor = a.a11, message = a.a12, note = a.a13, correlation_id = a.a14
+*//*pg , logged_id = hf_next_id()
+*/
   FROM {sets_in_order} JOIN work_spec s ON s.work_id = a.a1
  WHERE work_state.seq = s.seq AND work_state.status = 'running'
    AND work_state.claim_group = a.a4 AND work_state.lease_fence = a.a3
    AND work_state.lease_store = a.a2 AND work_state.lease_store = hf_incarnation()
    AND work_state.close_rule IS NULL AND work_state.session_id IS NULL
    AND work_state.lane_key IS NULL AND work_state.dedup_key IS NULL
+
+-- On PostgreSQL the events of close-outs are written by their own statement.
+-- fragment: settle_log
+/*pg RETURNING work_state.seq, status, generation, attempt_count, lease_fence, logged_id,
+               a.a10, a.a11, a.a12, a.a13, a.a14)
+INSERT INTO work_event (event_id, seq, event_type, from_status, to_status, generation,
+                        attempt, fence, actor_kind, actor, message, payload,
+                        correlation_id, created_at)
+SELECT logged_id, seq, 'close_out', 'running', status, generation, attempt_count,
+       lease_fence, a10, a11, a12, a13, a14, hf_now()
+  FROM settled
+*/
 
 -- name: work_settle
 -- Holders' close-outs without reading first, all sets in one statement. A row that does not
@@ -156,6 +174,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 -- sets: text bigint bigint text text text text text text text text text text text
 {settle}
    AND work_state.limit_name IS NULL
+{settle_log}
 
 -- name: work_settle_limited
 -- Under a limit without a rate, or none: limit_leave and limit_follow come after.
@@ -164,6 +183,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 {settle}
    AND NOT EXISTS (SELECT 1 FROM work_limit l
                     WHERE l.name = work_state.limit_name AND l.rate_ms IS NOT NULL)
+{settle_log}
 
 -- Lanes. They follow every write of a row with a lane key, in its transaction. They raise no
 -- revision: a change of another row in the same batch must still find the row it read, and a
@@ -280,12 +300,35 @@ UPDATE /*lite OR ROLLBACK*/ work_state AS q
        first_started_at = coalesce(q.first_started_at, hf_now()), active_at = hf_now(),
        deadline_at = hf_now() + q.exec_timeout_ms,
        wake_at = hf_now() + q.exec_timeout_ms, updated_at = hf_now(),
-       /*lite event_id = hf_next_id(),*/ event_type = 'claimed', actor_kind = $7, actor = $8,
+       revision = q.revision + 1
+/*lite , event_id = hf_next_id(), event_type = 'claimed', actor_kind = $7, actor = $8,
        message = NULL,
        note = '{"lease":{"expires_at":' || (hf_lease_now() + {claim_ttl}) || ',"fence":'
               || (q.lease_fence + 1) || ',"grace_ms":' || {claim_grace} || $9 || {claim_ttl}
               || '}}',
-       correlation_id = $10, revision = q.revision + 1
+       correlation_id = $10
+*//*pg , logged_id = hf_next_id()
+*/
+
+-- On PostgreSQL the events of a claim are written by its own statement.
+-- fragment: claim_begin
+/*pg WITH c AS MATERIALIZED (*/
+
+-- fragment: claim_taken
+/*pg FOR UPDATE OF q SKIP LOCKED), taken AS (*/
+
+-- fragment: claim_log
+/*pg RETURNING q.seq, q.generation, q.attempt_count, q.lease_fence, q.lease_expires_at,
+               q.grace_ms, q.lease_ttl_ms, q.logged_id)
+INSERT INTO work_event (event_id, seq, event_type, from_status, to_status, generation,
+                        attempt, fence, actor_kind, actor, payload, correlation_id,
+                        created_at)
+SELECT logged_id, seq, 'claimed', 'queued', 'running', generation, attempt_count,
+       lease_fence, $7, $8,
+       '{"lease":{"expires_at":' || lease_expires_at || ',"fence":' || lease_fence
+       || ',"grace_ms":' || grace_ms || $9 || lease_ttl_ms || '}}', $10, hf_now()
+  FROM taken
+*/
 
 -- fragment: claim_from
 FROM work_state q
@@ -302,10 +345,11 @@ SELECT q.seq/*pg , {ttl_of_row} AS ttl_ms, {grace_of_row} AS grace_ms*/ {claim_f
 -- in: $1 queue, $2 owner, $3 incarnation, $4 nonce, $5 ttl_ms or null, $6 holder,
 --     $7 actor_kind, $8 actor, $9 the middle of the note, $10 correlation_id, $11 ttl_ms and
 --     $12 grace_ms where no policy is set
-/*pg WITH c AS MATERIALIZED ({claim_pick} {claim_order} {size} FOR UPDATE OF q SKIP LOCKED)*/
+/*pg {claim_begin} {claim_pick} {claim_order} {size} {claim_taken}*/
 {claim_set}
 /*lite WHERE q.seq IN ({claim_pick} {claim_order} {size})*/
 /*pg FROM c WHERE q.seq = c.seq*/
+{claim_log}
 
 -- fragment: claim_kinds
 AND q.kind IN (SELECT /*lite value FROM json_each($13)*/
@@ -314,11 +358,11 @@ AND q.kind IN (SELECT /*lite value FROM json_each($13)*/
 -- name: work_claim_kinds
 -- sizes: 1 10 100
 -- in: as work_claim, $13 kinds as a JSON array
-/*pg WITH c AS MATERIALIZED (
-{claim_pick} {claim_kinds} {claim_order} {size} FOR UPDATE OF q SKIP LOCKED)*/
+/*pg {claim_begin} {claim_pick} {claim_kinds} {claim_order} {size} {claim_taken}*/
 {claim_set}
 /*lite WHERE q.seq IN ({claim_pick} {claim_kinds} {claim_order} {size})*/
 /*pg FROM c WHERE q.seq = c.seq*/
+{claim_log}
 
 -- name: work_claimed
 -- in: $1 owner, $2 nonce, $3 incarnation

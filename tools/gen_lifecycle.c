@@ -3,6 +3,10 @@
  *     gen_lifecycle checks     CHECK lines for the enum columns of work_state
  *     gen_lifecycle law        legal changes, as a condition on OLD and NEW
  *     gen_lifecycle birth      legal first statuses, as a condition on NEW
+ *     gen_lifecycle checks_pg, law_pg, birth_pg
+ *                              the same for PostgreSQL, as searches in one literal: it reads
+ *                              the conditions of a table anew in every statement, and a long
+ *                              chain of comparisons takes it longer than the row itself
  *     gen_lifecycle markdown   the edge table and the matrix
  *     gen_lifecycle mermaid    the state diagram
  *
@@ -104,6 +108,77 @@ static void print_birth(void)
     printf("\n");
 }
 
+/* ---- the same, short ----------------------------------------------------------------- */
+
+static const char *status_at(int i)
+{
+    return hf_status_word((enum hf_status)i);
+}
+
+static const char *disposition_at(int i)
+{
+    return hf_disposition_word((enum hf_disposition)i);
+}
+
+static const char *source_at(int i)
+{
+    return hf_source_word((enum hf_source)i);
+}
+
+/* strpos(',a,b,', ',' || column || ',') > 0; null is nobody's word, and passes a CHECK. */
+static void check_words(const char *column, const char *(*word_at)(int), int count)
+{
+    printf("    CHECK (strpos('");
+    for (int i = 1; i < count; i++)
+        printf(",%s", word_at(i));
+    printf(",', ',' || %s || ',') > 0),\n", column);
+}
+
+static void check_short(const char *column, const char *const *words)
+{
+    printf("    CHECK (strpos('");
+    for (size_t i = 0; words[i]; i++)
+        printf(",%s", words[i]);
+    printf(",', ',' || %s || ',') > 0),\n", column);
+}
+
+static void print_checks_pg(void)
+{
+    check_words("status", status_at, HF_STATUS_COUNT);
+    check_short("gate", gates);
+    check_words("disposition", disposition_at, HF_DISPOSITION_COUNT);
+    check_words("source_system", source_at, HF_SOURCE_COUNT);
+    check_short("waiting_kind", waits);
+}
+
+/* ",from>to," for each edge; of what is finished, with a + for the next generation. */
+static void print_law_pg(void)
+{
+    printf("    strpos('");
+    for (int from = 1; from < HF_STATUS_COUNT; from++)
+        for (int to = 1; to < HF_STATUS_COUNT; to++)
+            if (hf_edge_legal((enum hf_status)from, (enum hf_status)to, NULL))
+                printf(",%s>%s%s", status_at(from), status_at(to),
+                       hf_status_terminal((enum hf_status)from) ? "+" : "");
+    printf(",', ',' || OLD.status || '>' || NEW.status || CASE WHEN OLD.finished_at IS "
+           "NULL\n"
+           "        THEN ',' WHEN NEW.generation = OLD.generation + 1 THEN '+,' ELSE '?' "
+           "END)"
+           " > 0\n");
+}
+
+static void print_birth_pg(void)
+{
+    printf("    strpos('");
+    for (int to = 1; to < HF_STATUS_COUNT; to++)
+        if (hf_edge_legal(HF_STATUS_NONE, (enum hf_status)to, NULL))
+            printf(",%s%s", status_at(to),
+                   to == HF_WAITING_EXTERNAL ? "+externally_owned" : "");
+    printf(
+        ",', ',' || NEW.status || CASE WHEN NEW.status = 'waiting_external'\n"
+        "        THEN coalesce('+' || NEW.disposition, '?') ELSE '' END || ',') > 0\n");
+}
+
 /* ---- documentation ----------------------------------------------------------------- */
 
 static const char *word_or(enum hf_status status, const char *otherwise)
@@ -191,13 +266,20 @@ int main(int argc, char **argv)
         print_law();
     else if (strcmp(what, "birth") == 0)
         print_birth();
+    else if (strcmp(what, "checks_pg") == 0)
+        print_checks_pg();
+    else if (strcmp(what, "law_pg") == 0)
+        print_law_pg();
+    else if (strcmp(what, "birth_pg") == 0)
+        print_birth_pg();
     else if (strcmp(what, "markdown") == 0)
         print_markdown();
     else if (strcmp(what, "mermaid") == 0)
         print_mermaid();
     else {
         fprintf(stderr, "usage: gen_lifecycle "
-                        "checks|law|birth|markdown|mermaid\n");
+                        "checks|law|birth|checks_pg|law_pg|birth_pg|"
+                        "markdown|mermaid\n");
         return 2;
     }
     return fflush(stdout) == 0 ? 0 : 1;

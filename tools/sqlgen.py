@@ -9,6 +9,8 @@ A statement file holds, for each statement:
     -- sizes: 1 8 64                     (optional: one variant a size, {size} in the text)
     -- sets: text bigint bytea           (if it reads hf_args: the types of a1, a2, a3)
     -- engine: pg                        (optional: only this engine has it)
+    -- many: work_claims unless $3       (optional: the form that takes such sets of many
+                                          callers at once, each changing one row, if $3 is null)
     <one statement>
 
 `-- fragment: NAME` begins a text that others splice in as {NAME}. A comment of the form
@@ -83,17 +85,19 @@ def header_line(body, key, pattern):
 class Statement:
     """One statement, and its text for each engine; None where an engine has it not."""
 
-    def __init__(self, name, text, engine, sets):
+    def __init__(self, name, text, headers):
         self.name = name
         self.text = text
-        self.engine = engine
-        self.sets = sets
+        self.engine, self.sets, self.many = headers
         self.fragments = {}
 
     def opened(self, engine):
         """Marks first, then fragments, so that a mark may hold a fragment with marks."""
         parts = {name: for_engine(text, engine) for name, text in self.fragments.items()}
-        return splice(for_engine(self.text, engine), parts, self.name)
+        text = splice(for_engine(self.text, engine), parts, self.name)
+        if "/*" in text:
+            fail(f"statement {self.name}: a mark is /*pg ...*/ or /*lite ...*/, with a space")
+        return text
 
     def lite(self):
         if self.engine == "pg":
@@ -117,6 +121,7 @@ def read_statements(paths):
             sizes = header_line(body, "sizes", "[0-9 ]+")
             sets = header_line(body, "sets", "[a-z ]+")
             engine = header_line(body, "engine", "lite|pg")
+            many = header_line(body, "many", r"[a-z_]+ unless \$[0-9]+")
             text = strip(body)
             if not text:
                 fail(f"{path.name}: {name} is empty")
@@ -127,7 +132,7 @@ def read_statements(paths):
                 statements.append(Statement(
                     f"{name}_{size}" if size else name,
                     text.replace("{size}", size) if size else text,
-                    engine, sets.split() if sets else None))
+                    (engine, sets.split() if sets else None, many.split() if many else None)))
     names = [one.name for one in statements]
     for one in statements:
         if names.count(one.name) > 1:
@@ -160,7 +165,9 @@ enum hf_sql_id {{
 }};
 
 /* Of PostgreSQL. `guarded` has one parameter more, the number of rows it must change; NULL
- * where there is no such form. `sets` is a letter for each column of hf_args: t, i or b. */
+ * where there is no such form. `sets` is a letter for each column of hf_args: t, i or b.
+ * `many` is the form for many callers, -1: none; not for sets whose argument `unless` (from 0)
+ * is given. */
 struct hf_pg_text {{
     const char *name;
     const char *text; /* NULL: not of this engine */
@@ -168,6 +175,8 @@ struct hf_pg_text {{
     const char *sets;
     int params;
     bool reads;
+    int many;
+    int unless;
 }};
 
 struct hf_migration {{
@@ -207,10 +216,12 @@ def pg_table(statements):
         guarded = sqlpg.guarded(body, count) if body is not None else None
         sets = "".join({"text": "t", "bigint": "i", "bytea": "b"}[t] for t in one.sets or [])
         sets = f'"{sets}"' if sets else "NULL"
+        many = f"HF_SQL_{one.many[0].upper()}" if one.many else "-1"
+        unless = int(one.many[2][1:]) - 1 if one.many else 0
         reads = "true" if body is not None and sqlpg.reads(body) else "false"
         out.append(f"    [HF_SQL_{one.name.upper()}] = {{\n        \"{one.name}\",\n"
                    f"{c_string(body)},\n{c_string(guarded)},\n"
-                   f"        {sets}, {count}, {reads}}},")
+                   f"        {sets}, {count}, {reads}, {many}, {unless}}},")
     return out + ["};", ""]
 
 

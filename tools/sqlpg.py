@@ -5,7 +5,12 @@ time, with the words to write instead; it is not left to the server to find.
 """
 import re
 
-FUNCTIONS = ("hf_now", "hf_lease_now", "hf_incarnation")
+# Each is asked once a statement, and not once a row.
+ONCE = {
+    "hf_now()": "(SELECT hf_now())",
+    "hf_lease_now()": "(SELECT hf_lease_now())",
+    "hf_incarnation()": "(SELECT incarnation FROM hf_store WHERE id = 1)",
+}
 
 # What SQLite takes and PostgreSQL does not, and what to write for both.
 FOREIGN = [
@@ -72,8 +77,8 @@ def open_sets(text, sets):
 
 
 def once(text):
-    for name in FUNCTIONS:
-        text = re.sub(rf"(?<!SELECT )\b{name}\(\)", f"(SELECT {name}())", text)
+    for call, subquery in ONCE.items():
+        text = re.sub(rf"(?<!SELECT )\b{re.escape(call)}", subquery, text)
     return text
 
 
@@ -84,30 +89,32 @@ def statement(text, sets):
 
 
 def main_verb(text):
-    """The first word of the statement proper, after its WITH."""
+    """Where the statement proper begins, after its WITH, and its first word."""
     plain = blanked(text)
-    if not re.match(r"\s*WITH\b", plain, re.I):
-        return plain.split(None, 1)[0].upper()
     depth = 0
-    for found in re.finditer(r"[()]|\b(?:SELECT|INSERT|UPDATE|DELETE)\b", plain, re.I):
+    for found in re.finditer(r"[()]|\b(?:SELECT|INSERT|UPDATE|DELETE|LOCK|CREATE)\b", plain, re.I):
         word = found.group(0).upper()
         depth += (word == "(") - (word == ")")
         if depth == 0 and word not in "()":
-            return word
-    return ""
+            return found.start(), word
+    return 0, ""
 
 
 def reads(text):
     changes = re.search(r"\b(?:INSERT\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM)\b", blanked(text), re.I)
-    return main_verb(text) == "SELECT" and not changes
+    return main_verb(text)[1] == "SELECT" and not changes
 
 
 def guarded(text, count):
-    if main_verb(text) not in ("INSERT", "UPDATE", "DELETE"):
+    """What changes rows may not stand in a WITH of a WITH, so all goes into one."""
+    at, verb = main_verb(text)
+    if verb not in ("INSERT", "UPDATE", "DELETE"):
         return None
-    if re.search(r"\bRETURNING\b", blanked(text), re.I):
+    if re.search(r"\bRETURNING\b", blanked(text[at:]), re.I):
         return None
-    return (f"WITH hf_met AS (\n{text}\nRETURNING 1)\n"
+    before = text[:at].rstrip()
+    before = before + "," if before else "WITH"
+    return (f"{before} hf_met AS (\n{text[at:]}\nRETURNING 1)\n"
             f"SELECT CASE WHEN n = ${count + 1} THEN n ELSE hf_expect(n, ${count + 1}) END\n"
             f"  FROM (SELECT count(*) AS n FROM hf_met) AS hf_count")
 
@@ -183,6 +190,10 @@ def guard(match, names):
     elif when:
         condition = f" WHEN ({when})"
     steps = steps_of(match.group("body"))
+    alone = RAISE.match(steps[0]) if len(steps) == 1 and not when else None
+    if alone and alone.group("where") and not re.search(r"\bSELECT\b", alone.group("where")):
+        condition = f" WHEN ({alone.group('where').strip()})"
+        steps = [f"SELECT RAISE(ROLLBACK, {alone.group('what')})"]
     lines += [guard_step(step) for step in steps]
     # Before an update PostgreSQL would lock the row, in the log, for any such guard.
     if event.startswith("UPDATE") and all(RAISE.match(step) for step in steps):

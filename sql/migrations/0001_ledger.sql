@@ -23,8 +23,9 @@ CREATE FUNCTION hf_lease_now() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE 
 SELECT coalesce(nullif(current_setting('holdfast.lease_now', true), '')::bigint,
                 floor(date_part('epoch', transaction_timestamp()) * 1000)::bigint) $$;
 
--- Which branch of its history this server writes; an error on a standby.
-CREATE FUNCTION hf_timeline() RETURNS bigint LANGUAGE sql STABLE AS $$
+-- Which branch of its history this server writes; an error on a standby. (Volatile as what it
+-- calls, or it would be parsed anew at every use.)
+CREATE FUNCTION hf_timeline() RETURNS bigint LANGUAGE sql VOLATILE AS $$
 SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint $$;
 
 -- Raises, so that a batch with an unmet expectation is no transaction.
@@ -66,11 +67,6 @@ CREATE TABLE hf_store (
 */
     created_at       INTEGER NOT NULL
 ) STRICT;
-
-/*pg
-CREATE FUNCTION hf_incarnation() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
-BEGIN ATOMIC SELECT incarnation FROM hf_store WHERE id = 1; END;
-*/
 
 -- What happened to the store as a whole: bumps, and later amnesties and failovers.
 CREATE TABLE hf_store_log (
@@ -115,9 +111,10 @@ CREATE UNIQUE INDEX work_spec_idempotency
     ON work_spec (idempotency_key, tenant) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX work_spec_parent ON work_spec (parent_work_id) WHERE parent_work_id IS NOT NULL;
 
+-- Columns that do not change come first: PostgreSQL logs of an updated row only what lies
+-- between the first and the last byte that differ.
 CREATE TABLE work_state (
     seq               /*lite INTEGER*//*pg bigint*/ PRIMARY KEY,
-    revision          INTEGER NOT NULL DEFAULT 1,
     tenant            TEXT NOT NULL DEFAULT '',
     source_system     TEXT NOT NULL,
     kind              TEXT NOT NULL,
@@ -130,22 +127,23 @@ CREATE TABLE work_state (
     fair_key          TEXT,
     fair_weight       INTEGER NOT NULL DEFAULT 1,
     session_id        TEXT,
-    session_fence     INTEGER,
     disposition       TEXT,
     close_rule        TEXT,
+    max_attempts      INTEGER NOT NULL,
+    due_at            INTEGER NOT NULL,
+    start_timeout_ms  INTEGER,
+    exec_timeout_ms   INTEGER,
+    revision          INTEGER NOT NULL DEFAULT 1,
+    session_fence     INTEGER,
     status            TEXT NOT NULL,
     status_reason     TEXT,
     gate              TEXT,
     generation        INTEGER NOT NULL DEFAULT 0,
     attempt_count     INTEGER NOT NULL DEFAULT 0,
     failures          INTEGER NOT NULL DEFAULT 0,
-    max_attempts      INTEGER NOT NULL,
-    due_at            INTEGER NOT NULL,
     next_retry_at     INTEGER,
     deadline_at       INTEGER,
     wake_at           INTEGER,
-    start_timeout_ms  INTEGER,
-    exec_timeout_ms   INTEGER,
     owner             TEXT,
     owner_incarnation TEXT,
     claim_group       TEXT,
@@ -181,7 +179,14 @@ CREATE TABLE work_state (
     message           TEXT,
     note              TEXT,
     correlation_id    TEXT,
+/*pg
+    logged_id         bigint, -- the event that the last claim or close-out wrote itself
+*/
+/*lite
 {checks}
+*//*pg
+{checks_pg}
+*/
     CHECK (priority >= 0 AND priority <= 9),
     CHECK (attempt_count >= 0 AND failures >= 0 AND lease_fence >= 0 AND generation >= 0),
     CHECK ((status = 'running') = (claim_group IS NOT NULL)),
@@ -251,7 +256,11 @@ CREATE TRIGGER work_born AFTER INSERT ON work_state
 BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: illegal first status')
      WHERE NOT (
+/*lite
 {birth}
+*//*pg
+{birth_pg}
+*/
      );
 END;
 
@@ -313,8 +322,10 @@ CREATE TRIGGER work_finished
     EXECUTE FUNCTION work_refused('holdfast: a finished row changes only by a requeue');
 CREATE TRIGGER work_law AFTER UPDATE OF status ON work_state FOR EACH ROW
     WHEN (NEW.status <> OLD.status AND NOT (
-{law}
+{law_pg}
     )) EXECUTE FUNCTION work_refused('holdfast: illegal transition');
+-- Claims and close-outs write their events themselves, many in one statement, and name theirs
+-- in logged_id; whoever does not gets one here.
 CREATE FUNCTION work_moved() RETURNS trigger LANGUAGE plpgsql AS $guard$
 BEGIN
     INSERT INTO @schema@.work_event (event_id, seq, event_type, from_status, to_status,
@@ -327,7 +338,14 @@ BEGIN
     RETURN NULL;
 END $guard$;
 CREATE TRIGGER work_moved AFTER UPDATE OF status ON work_state FOR EACH ROW
-    WHEN (NEW.status <> OLD.status) EXECUTE FUNCTION work_moved();
+    WHEN (NEW.status <> OLD.status AND NEW.logged_id IS NOT DISTINCT FROM OLD.logged_id)
+    EXECUTE FUNCTION work_moved();
+
+-- Room on the page for what a unit's claim and close-out write, so that they stay on it; and
+-- renewals never make an index entry.
+ALTER TABLE work_state SET (fillfactor = 40, autovacuum_vacuum_scale_factor = 0.02,
+                            autovacuum_vacuum_threshold = 1000,
+                            autovacuum_analyze_scale_factor = 0.05);
 */
 
 

@@ -7,7 +7,9 @@
 
 struct bench {
     struct cli *cli;
-    char folder[256]; /* scratch; removed at the end */
+    char folder[256];    /* scratch; removed at the end */
+    const char *url;     /* of PostgreSQL, in the scratch schema; NULL: SQLite files */
+    const char *raw_url; /* the same for libpq */
     size_t jobs;
     bool jsonl;
     struct hf_err *err;
@@ -18,6 +20,12 @@ double bench_seconds(void);                       /* monotonic */
 double bench_cpu_seconds(void);                   /* of this process */
 int bench_by_value(const void *a, const void *b); /* doubles, for qsort */
 void bench_path(const struct bench *bench, const char *name, char out[320]);
+
+/* Pick-up by another process. */
+struct bench_latency {
+    double p50_ms;
+    double p99_ms;
+};
 
 /* bench_raw.c: hand-written prepared statements on one narrow row a job, full sync. */
 struct bench_raw {
@@ -30,9 +38,26 @@ int bench_raw(struct bench *bench, size_t batch, bool set_based,
 /* Median seconds of a 4 KiB write in place and its fdatasync. */
 int bench_fsync(struct bench *bench, double *ret_seconds);
 
+/* bench_pg.c: the same on PostgreSQL. */
+struct bench_pg_raw {
+    double enqueue; /* 16 connections, one a transaction */
+    double bulk;
+    double process; /* one connection, pipelined */
+    double e2e;     /* bulk and process, computed */
+    double wal;     /* bytes a job, bulk and process */
+    struct bench_latency pickup;
+};
+int bench_pg_raw(struct bench *bench, struct bench_pg_raw *ret_raw);
+/* Drops the scratch schema. */
+int bench_pg_scratch(struct bench *bench);
+/* Where the server's log has come to. */
+int bench_pg_wal(struct bench *bench, double *ret_bytes);
+
 /* bench_ledger.c: the same through the library. */
 int bench_enqueue(struct bench *bench, size_t callers, size_t a_call, double *ret_rate);
 int bench_process(struct bench *bench, double *ret_rate);
+/* `workers` processes share the jobs of bench_process. */
+int bench_workers(struct bench *bench, size_t workers, double *ret_rate);
 int bench_submit(struct bench *bench, size_t callers, double *ret_rate);
 int bench_e2e(struct bench *bench, size_t callers, double *ret_rate);
 
@@ -44,10 +69,6 @@ int bench_pool_e2e(struct bench *bench, size_t callers, size_t keys, double *ret
 int bench_fair_claim(struct bench *bench, size_t keys, double *ret_us);
 
 /* bench_more.c */
-struct bench_latency {
-    double p50_ms;
-    double p99_ms;
-};
 int bench_pickup(struct bench *bench, struct bench_latency *ret_latency);
 /* Medians of one claim of 100 rows and of its close-out. */
 struct bench_cost {

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <holdfast/submit.h>
@@ -13,7 +14,10 @@
 
 void bench_path(const struct bench *bench, const char *name, char out[320])
 {
-    (void)snprintf(out, 320, "%s/%s", bench->folder, name);
+    if (bench->url)
+        (void)snprintf(out, 320, "%s", bench->url);
+    else
+        (void)snprintf(out, 320, "%s/%s", bench->folder, name);
 }
 
 static void remove_store(const struct bench *bench, const char *name)
@@ -30,7 +34,11 @@ static void remove_store(const struct bench *bench, const char *name)
 int bench_open(struct bench *bench, const char *name, struct hf_store **ret_store)
 {
     char path[320];
-    remove_store(bench, name);
+    int rc = bench->url ? bench_pg_scratch(bench) : 0;
+    if (rc)
+        return rc;
+    if (!bench->url)
+        remove_store(bench, name);
     bench_path(bench, name, path);
     return hf_store_open(path, NULL, ret_store, bench->err);
 }
@@ -185,6 +193,48 @@ int bench_process(struct bench *bench, double *ret_rate)
         return hf_fail(bench->err, HF_EINTERNAL, NULL, "%zu of %zu jobs were processed",
                        done, bench->jobs);
     return run.rc;
+}
+
+/* ---- several processes -------------------------------------------------------------- */
+
+static int work_in_child(const char *path)
+{
+    struct run run = { 0 };
+    size_t n = 1;
+    if (hf_store_open(path, NULL, &run.store, NULL))
+        return 1;
+    while (run.rc == 0 && n > 0)
+        run.rc = process_some(&run, &n);
+    hf_store_close(run.store);
+    return run.rc ? 1 : 0;
+}
+
+int bench_workers(struct bench *bench, size_t workers, double *ret_rate)
+{
+    struct hf_store *store;
+    pid_t children[64];
+    char path[320];
+    int rc = bench_open(bench, "ledger.db", &store);
+    if (rc)
+        return rc;
+    struct run run = { .store = store, .a_call = A_CLAIM, .jobs = bench->jobs };
+    (void)producer(&run);
+    hf_store_close(store); /* a fork must not share a handle */
+    bench_path(bench, "ledger.db", path);
+    double start = bench_seconds();
+    for (size_t i = 0; i < workers; i++) {
+        children[i] = fork();
+        if (children[i] == 0)
+            _exit(work_in_child(path));
+    }
+    bool good = run.rc == 0;
+    for (size_t i = 0; i < workers; i++) {
+        int status = 0;
+        good = children[i] > 0 && waitpid(children[i], &status, 0) == children[i] &&
+               status == 0 && good;
+    }
+    *ret_rate = (double)bench->jobs / (bench_seconds() - start);
+    return good ? 0 : hf_fail(bench->err, HF_EINTERNAL, NULL, "a worker failed");
 }
 
 /* ---- submitting callers: one operation in flight each, no thread of their own ---------- */

@@ -22,9 +22,10 @@ static int show(struct bench *bench, struct figure f)
     double share = f.raw > 0 ? f.value / f.raw : 0;
     if (bench->jsonl)
         cli_putf(cli,
-                 "{\"store\":\"sqlite\",\"peer\":\"holdfast FULL\",\"work\":\"%s\","
+                 "{\"store\":\"%s\",\"peer\":\"%s\",\"work\":\"%s\","
                  "\"value\":%.2f,\"unit\":\"%s\",\"raw\":%.2f,\"of_raw\":%.3f,"
                  "\"note\":\"%s\"}\n",
+                 bench->url ? "pg" : "sqlite", bench->url ? "holdfast" : "holdfast FULL",
                  f.work, f.value, f.unit, f.raw, share, f.of);
     else if (f.raw > 0)
         cli_putf(cli, "%-34s %12.1f %-6s %5.0f %% of %.1f, %s\n", f.work, f.value, f.unit,
@@ -113,6 +114,60 @@ static int bench_large(struct bench *bench, size_t finished)
     return rc;
 }
 
+/* On PostgreSQL, with its own raw limits. */
+static int bench_postgres(struct bench *bench)
+{
+    struct bench_pg_raw raw = { 0 };
+    struct bench_latency latency = { 0 };
+    double rate = 0, one = 0, before = 0, after = 0;
+    cli_note(bench->cli, "measuring the engine itself");
+    int rc = bench_pg_raw(bench, &raw);
+    if (rc == 0)
+        rc = bench_enqueue(bench, 16, 1, &rate);
+    if (rc == 0)
+        rc = show(bench,
+                  (struct figure){ "enqueue, 16 callers", rate, "ops/s", raw.enqueue,
+                                   "raw, 16 connections, one a transaction" });
+    if (rc == 0)
+        rc = bench_enqueue(bench, 1, 100, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "enqueue bulk", rate, "ops/s", raw.bulk,
+                                          "raw, 100 a statement" });
+    if (rc == 0)
+        rc = bench_pg_wal(bench, &before);
+    if (rc == 0)
+        rc = bench_process(bench, &one);
+    if (rc == 0)
+        rc = bench_pg_wal(bench, &after);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "process", one, "ops/s", raw.process,
+                                          "raw, pipelined, 100 a transaction" });
+    if (rc == 0)
+        rc = show(bench, (struct figure){
+                             "WAL bytes a job", (after - before) / (double)bench->jobs,
+                             "B", raw.wal, "raw: inserted, claimed and finished" });
+    if (rc == 0)
+        rc = bench_e2e(bench, 16, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "e2e", rate, "ops/s", raw.e2e,
+                                          "raw batched, computed; 16 callers" });
+    if (rc == 0)
+        rc = bench_workers(bench, 8, &rate);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "process, 8 processes", rate, "ops/s", one,
+                                          "one process" });
+    if (rc == 0)
+        rc = bench_pickup(bench, &latency);
+    if (rc == 0)
+        rc = show(bench,
+                  (struct figure){ "latency p50", latency.p50_ms, "ms", raw.pickup.p50_ms,
+                                   "raw: insert, notify, claim" });
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "latency p99", latency.p99_ms, "ms",
+                                          raw.pickup.p99_ms, "raw" });
+    return rc;
+}
+
 static void remove_folder(const char *folder)
 {
     DIR *dir = opendir(folder);
@@ -124,13 +179,40 @@ static void remove_folder(const char *folder)
     (void)rmdir(folder);
 }
 
-static int begin(struct cli *cli, struct bench *ret_bench)
+/* The address with the scratch schema in it. */
+static const char *scratch_url(struct cli *cli, const char *url)
+{
+    struct hf_buf out;
+    hf_buf_init(&out, hf_alloc_system(), 300);
+    hf_buf_text(&out, url);
+    hf_buf_text(&out, strchr(url, '?') ? "&" : "?");
+    hf_buf_text(&out, "schema=holdfast_bench");
+    return hf_buf_keep(&out, &cli->arena);
+}
+
+static void end(struct bench *bench)
+{
+    struct hf_err why = *bench->err; /* the first failure is the one to tell */
+    if (bench->url)
+        (void)bench_pg_scratch(bench);
+    else
+        remove_folder(bench->folder);
+    *bench->err = why;
+}
+
+static int begin(struct cli *cli, bool postgres, struct bench *ret_bench)
 {
     const char *base = cli_text(cli, "folder");
     struct bench bench = { .cli = cli,
                            .jobs = (size_t)cli_number(cli, "jobs", 20000),
                            .jsonl = cli_given(cli, "jsonl"),
                            .err = &cli->err };
+    if (postgres) {
+        bench.raw_url = cli_text(cli, "db");
+        bench.url = scratch_url(cli, bench.raw_url);
+        *ret_bench = bench;
+        return bench.url ? 0 : hf_fail_plain(&cli->err, HF_ENOMEM);
+    }
     if (!base)
         base = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
     (void)snprintf(bench.folder, sizeof bench.folder, "%.200s/holdfast-bench-XXXXXX",
@@ -146,15 +228,16 @@ static int cmd_bench_ledger(struct cli *cli)
 {
     struct bench bench;
     int64_t growth = cli_number(cli, "growth", 0);
-    int rc = begin(cli, &bench);
+    const char *db = cli_text(cli, "db");
+    int rc = begin(cli, db && strncmp(db, "postgres", 8) == 0, &bench);
     if (rc)
         return rc;
-    rc = bench_rates(&bench);
-    if (rc == 0)
+    rc = bench.url ? bench_postgres(&bench) : bench_rates(&bench);
+    if (rc == 0 && !bench.url)
         rc = bench_latencies(&bench);
     if (rc == 0 && growth)
         rc = bench_large(&bench, (size_t)growth);
-    remove_folder(bench.folder);
+    end(&bench);
     return rc;
 }
 
@@ -215,11 +298,11 @@ static int bench_pool(struct bench *bench)
 static int cmd_bench_jobs(struct cli *cli)
 {
     struct bench bench;
-    int rc = begin(cli, &bench);
+    int rc = begin(cli, false, &bench);
     if (rc)
         return rc;
     rc = bench_pool(&bench);
-    remove_folder(bench.folder);
+    end(&bench);
     return rc;
 }
 
@@ -240,6 +323,8 @@ static const struct cli_option bench_options[] = {
 static const struct cli_example bench_examples[] = {
     { "all figures but the large table", "holdfast bench ledger" },
     { "the large table too", "holdfast bench ledger --growth 1000000" },
+    { "on PostgreSQL, in a scratch schema",
+      "holdfast --db postgres://host/db bench ledger" },
     { NULL, NULL },
 };
 
@@ -263,7 +348,9 @@ const struct cli_command cli_bench_commands[] = {
       "figures and the raw engine, in one run. Works in scratch files of its own.",
       jobs_options, jobs_examples, 0, NULL, "9", cmd_bench_jobs, NULL },
     { "bench ledger", "measure the ledger beside the raw engine, in one run",
-      "Works in scratch files of its own, which it removes. Full sync and every "
+      "Works in scratch files of its own, which it removes, or, with --db "
+      "postgres://..., in "
+      "the schema holdfast_bench, which it drops. Full sync and every "
       "transition "
       "logged on our side; the raw side writes one narrow row a job with hand-written "
       "prepared statements and full sync. Each figure stands beside its raw limit.",

@@ -8,6 +8,7 @@
  *   pg_value.c     arguments and results
  *   pg_pipe.c      messages on their way: send many, then take the answers in order
  *   pg_run.c       batches as one transaction
+ *   pg_gather.c    small batches of many callers as one
  *   pg_group.c     who runs the batches that are waiting; submitted batches and their thread
  *   pg_outcome.c   the answer to a commit was lost
  *   pg_migrate.c   the schema's versions, the store's row, its history
@@ -33,8 +34,9 @@
 #include "base/err.h"
 #include "store/sql_gen.h"
 
-#define PG_POOL_MAX 8      /* connections of one handle */
-#define PG_LEADERS_MAX 2   /* of which this many write at a time */
+#define PG_POOL_MAX 8    /* connections of one handle */
+#define PG_LEADERS_MAX 2 /* of which this many write, if the first is slow */
+#define PG_SLOW_MS 100
 #define PG_GROUP_MAX 64    /* batches of one transaction */
 #define PG_GROUP_ROWS 4096 /* argument sets, so that nobody waits too long */
 #define PG_SCHEMA_MAX 48   /* bytes of a schema's name */
@@ -102,6 +104,7 @@ struct pg_group {
     struct pg_member *head;
     struct pg_member **tail;
     uint32_t leaders;
+    hf_ms led_at;        /* when the last one began */
     pthread_cond_t wake; /* of the thread */
     pthread_t thread;
     bool started;
@@ -284,6 +287,22 @@ HF_MUST_USE int pg_run_read(struct pg *pg, struct hf_batch *batch, struct hf_err
 HF_MUST_USE int pg_read_lost(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
 /* Can every expectation of the batch be checked in SQL? */
 bool pg_checked_in_sql(const struct hf_batch *batch);
+
+/* pg_gather.c */
+#define PG_GATHER_CALLS 4
+
+struct pg_gathered {
+    struct pg_member member;
+    struct hf_batch batch;
+    struct hf_call calls[PG_GATHER_CALLS];
+};
+
+bool pg_gather_fits(const struct hf_batch *batch, const struct hf_batch *first);
+HF_MUST_USE int pg_gather(struct pg_gathered *all, struct pg_member *const *members,
+                          size_t count, struct hf_arena *arena);
+/* Gives each member what became of them all. */
+void pg_gather_answer(const struct pg_gathered *all, struct pg_member *const *members,
+                      size_t count);
 
 /* pg_outcome.c */
 enum pg_outcome { PG_COMMITTED, PG_ABORTED, PG_UNKNOWN };

@@ -401,16 +401,11 @@ static void run_alone(struct pg *pg, struct pg_member *member)
         pg_count(&pg->counts.replays);
 }
 
-void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count)
+/* These in one transaction; whoever failed there gets a turn alone. */
+static void run_together(struct pg *pg, struct pg_member **left, size_t lefts)
 {
-    struct pg_member *left[PG_GROUP_MAX], *alone[PG_GROUP_MAX];
-    size_t lefts = 0, alones = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (count > 1 && !pg_checked_in_sql(members[i]->batch))
-            alone[alones++] = members[i];
-        else
-            left[lefts++] = members[i];
-    }
+    struct pg_member *alone[PG_GROUP_MAX];
+    size_t alones = 0;
     for (int repeats = 0; lefts > 1 && repeats < REPEATS_MAX;) {
         size_t culprit;
         enum verdict verdict = run_some(pg, left, lefts, &culprit);
@@ -426,6 +421,51 @@ void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count)
     }
     if (lefts == 1)
         run_alone(pg, left[0]);
+    for (size_t i = 0; i < alones; i++)
+        run_alone(pg, alone[i]);
+}
+
+/* Were they run as one batch, and is that their answer? */
+static bool run_gathered(struct pg *pg, struct pg_member *const *members, size_t count)
+{
+    struct pg_gathered all;
+    struct hf_arena arena;
+    hf_arena_init(&arena, pg->alloc);
+    int rc = pg_gather(&all, members, count, &arena);
+    if (rc == 0) {
+        run_alone(pg, &all.member);
+        rc = all.member.rc;
+        hf_results_forget(&pg->sql, &all.batch);
+    }
+    hf_arena_fini(&arena);
+    /* Some set changed nothing, or was refused: each must hear so for itself. */
+    bool refused = rc == HF_EGUARD || rc == HF_ECONFLICT || rc == HF_EINTERNAL ||
+                   rc == HF_ETRANSITION || rc == HF_ENOMEM;
+    if (refused)
+        pg_count(&pg->counts.replays);
+    else
+        pg_gather_answer(&all, members, count);
+    return !refused;
+}
+
+void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count)
+{
+    struct pg_member *gather[PG_GROUP_MAX], *left[PG_GROUP_MAX], *alone[PG_GROUP_MAX];
+    size_t gathers = 0, lefts = 0, alones = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct hf_batch *batch = members[i]->batch;
+        if (count > 1 && pg_gather_fits(batch, gathers ? gather[0]->batch : batch))
+            gather[gathers++] = members[i];
+        else if (count > 1 && !pg_checked_in_sql(batch))
+            alone[alones++] = members[i];
+        else
+            left[lefts++] = members[i];
+    }
+    if (gathers < 2 || !run_gathered(pg, gather, gathers)) {
+        memcpy(left + lefts, gather, gathers * sizeof(left[0]));
+        lefts += gathers;
+    }
+    run_together(pg, left, lefts);
     for (size_t i = 0; i < alones; i++)
         run_alone(pg, alone[i]);
 }

@@ -223,22 +223,31 @@ static void insert_many(struct hf_ops *ops, const struct hf_making *makings, siz
 
 /* The rows of one statement do not see each other's keys, so rows with a lane or dedup key
  * are made one by one. */
-void hf_rows_insert(struct hf_ops *ops, const struct hf_making *makings, size_t n)
+static void insert_rows(struct hf_ops *ops, const struct hf_making *makings, size_t n,
+                        bool together)
 {
-    bool plain = n > 1;
-    for (size_t i = 0; plain && i < n; i++)
-        plain = !makings[i].row->w.lane_key && !makings[i].row->w.dedup_key;
+    for (size_t i = 0; together && i < n; i++)
+        together = !makings[i].row->w.lane_key && !makings[i].row->w.dedup_key;
     hf_fair_take(ops, makings, n);
-    if (plain)
+    if (together)
         insert_many(ops, makings, n);
-    else
-        for (size_t i = 0; i < n; i++)
-            insert_one(ops, &makings[i]);
+    for (size_t i = 0; !together && i < n; i++)
+        insert_one(ops, &makings[i]);
     hf_fair_tag(ops, makings, n);
     for (size_t i = 0; i < n; i++) {
         settle_lane(ops, &makings[i].row->w);
         hf_gates_note(ops, NULL, makings[i].row);
     }
+}
+
+void hf_rows_insert(struct hf_ops *ops, const struct hf_making *makings, size_t n)
+{
+    insert_rows(ops, makings, n, false);
+}
+
+void hf_rows_insert_many(struct hf_ops *ops, const struct hf_making *makings, size_t n)
+{
+    insert_rows(ops, makings, n, n > 1);
 }
 
 int64_t hf_rows_inserted(const struct hf_ops *ops)

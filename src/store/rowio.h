@@ -22,6 +22,9 @@ struct hf_making {
     const uint8_t *hash; /* 32 bytes: of the request */
 };
 void hf_rows_insert(struct hf_ops *ops, const struct hf_making *makings, size_t n);
+/* The same in fewer statements; but a key that stands already may refuse the whole batch with
+ * HF_ECONFLICT, where it else keeps out its own row only. */
+void hf_rows_insert_many(struct hf_ops *ops, const struct hf_making *makings, size_t n);
 /* How many rows those statements made; and: refuse the batch unless they make all. */
 int64_t hf_rows_inserted(const struct hf_ops *ops);
 void hf_rows_expect_all(struct hf_ops *ops);

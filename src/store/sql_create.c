@@ -140,7 +140,7 @@ static bool goes_now(const struct maker *maker)
     return !maker->settled && !maker->held;
 }
 
-static void add_calls(struct hf_ops *ops, struct maker *makers, size_t n)
+static void add_calls(struct hf_ops *ops, struct maker *makers, size_t n, bool one_by_one)
 {
     struct hf_making *makings = hf_arena_array(&ops->arena, n, sizeof *makings);
     size_t count = 0;
@@ -153,7 +153,10 @@ static void add_calls(struct hf_ops *ops, struct maker *makers, size_t n)
     }
     if (!makings)
         ops->state = HF_ENOMEM;
-    hf_rows_insert(ops, makings, count);
+    if (one_by_one)
+        hf_rows_insert(ops, makings, count);
+    else
+        hf_rows_insert_many(ops, makings, count);
     hf_gates_settle(ops);
 }
 
@@ -181,7 +184,8 @@ struct creation {
     unsigned flags;
     struct hf_answer *answer;
     struct hf_item **items;
-    bool noted; /* the operation's receipt is written */
+    bool noted;      /* the operation's receipt is written */
+    bool one_by_one; /* some key stands already */
 };
 
 static bool brief(const struct creation *c)
@@ -362,7 +366,7 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
         open += goes_now(&c->makers[i]);
     bool whole = (c->flags & HF_ALL_OR_NONE) != 0;
     hf_ops_reset(ops);
-    add_calls(ops, c->makers, c->n);
+    add_calls(ops, c->makers, c->n, c->one_by_one);
     if (whole)
         hf_rows_expect_all(ops);
     size_t receipt = ops->batch.call_count;
@@ -373,6 +377,10 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
         return 0; /* the same operation at the same moment: look again */
     if (rc == HF_EGUARD || (rc == HF_ECONFLICT && whole))
         return sort_out(c, err);
+    if (rc == HF_ECONFLICT && open > 1 && !c->one_by_one) {
+        c->one_by_one = true;
+        return 0;
+    }
     if (rc)
         return rc;
     c->noted = true;
