@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "core/act.h"
+#include "core/plant.h"
 
 static int nothing(struct hf_act *act)
 {
@@ -66,7 +67,7 @@ static int rerun(struct hf_act *act, const char *reason, const char *proof)
     int rc = hf_act_count(act, &row->w.failures, "failures");
     if (rc)
         return rc;
-    bool left = row->w.failures < row->w.max_attempts;
+    bool left = row->w.failures < row->w.max_attempts || HF_PLANT(TRIES_UNBOUNDED);
     bool held = poisonous(act) && left;
     hf_act_enter(act, left ? HF_QUEUED : HF_FAILED, "sweep");
     if (held) {
@@ -153,15 +154,15 @@ static int sweep_running(struct hf_act *act, const char *proof)
     const struct hf_row *old = act->old;
     hf_ms now = act->env->lease_now;
     hf_ms act_at = hf_row_act_at(old);
-    bool lapsed = now >= act_at;
-    bool expire = old->disposition == HF_EXPIRE;
+    bool lapsed = now >= act_at - (HF_PLANT(EARLY_LAPSE) ? old->w.lease_ttl_ms / 2 : 0);
+    bool expire = old->disposition == HF_EXPIRE && !HF_PLANT(EXPIRE_RERUN);
     bool overran = old->disposition != HF_OWNER_BOUND &&
                    passed(old->w.deadline_at, act->env->now);
 
     if (!lapsed && !proof && !overran)
         return old->lease_check_at <= now ? push(act, act_at, HF_SWEPT_PUSHED)
                                           : nothing(act);
-    if (hf_row_bound(old))
+    if (hf_row_bound(old) && !HF_PLANT(BOUND_BY_TIME))
         return sweep_bound(act, proof);
     if (proof)
         return expire ? time_out_running(act, "holder_dead", proof)
@@ -241,7 +242,7 @@ static int sweep_waiting(struct hf_act *act, const char *proof)
 static int sweep_retry(struct hf_act *act)
 {
     struct hf_row *row = &act->out.row;
-    if (row->w.next_retry_at > act->env->now)
+    if (row->w.next_retry_at > act->env->now && !HF_PLANT(RETRY_EARLY))
         return nothing(act);
     hf_act_enter(act, HF_QUEUED, "sweep");
     row->w.status_reason = "retry_due";

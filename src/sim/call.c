@@ -41,6 +41,8 @@ static bool fits(const struct hf_sim *sim, bool writes)
 int sim_before(void *user, bool writes)
 {
     struct hf_sim *sim = user;
+    if (sim->nesting == 0 && writes && sim_fault(sim, HF_SIM_MEANWHILE))
+        sim_meanwhile(sim);
     if (!fits(sim, writes) || sim->armed_in-- > 0 || sim->armed == HF_SIM_UNCERTAIN_DONE)
         return 0;
     return strike(sim);
@@ -325,16 +327,16 @@ static bool store_fault_instead(struct hf_sim *sim, struct sim_answer *ret_answe
     return true;
 }
 
-static void remember(struct hf_sim *sim, const struct sim_op *op,
-                     const struct sim_answer *answer, bool known)
+/* It may do something from now on; what it answered is noted later. */
+static struct sim_did *remember(struct hf_sim *sim, const struct sim_op *op)
 {
-    if (sim->window_count == SIM_WINDOW)
+    if (sim->window_count >= SIM_WINDOW - 4 && sim->nesting == 0)
         sim_look(sim);
-    sim->window[sim->window_count++] =
-        (struct sim_did){ .op = *op,
-                          .known = known,
-                          .code = answer->code,
-                          .repeated = answer->count && answer->items[0].repeated };
+    if (sim->window_count == SIM_WINDOW)
+        sim->window_count--;
+    struct sim_did *did = &sim->window[sim->window_count++];
+    *did = (struct sim_did){ .op = *op };
+    return did;
 }
 
 static void trace_call(struct hf_sim *sim, const struct sim_op *op,
@@ -366,6 +368,7 @@ void sim_execute(struct hf_sim *sim, const struct sim_op *op,
     if (!store_fault_instead(sim, ret_answer)) {
         bool lies = !sim->factory->hooked && sim->armed == HF_SIM_UNCERTAIN_DONE;
         bool may_fail = sim->fail_alloc > 0;
+        struct sim_did *did = remember(sim, op);
         call_store(sim, op, ret_answer);
         if (may_fail && sim->fail_alloc == 0)
             sim_count_fault(sim, HF_SIM_NOMEM);
@@ -373,7 +376,8 @@ void sim_execute(struct hf_sim *sim, const struct sim_op *op,
         known = ret_answer->code != HF_EUNCERTAIN && ret_answer->code != HF_ENOMEM &&
                 !sim->struck && !sim->power_out;
         sim_judge_answer(sim, op, ret_answer, known);
-        remember(sim, op, ret_answer, known);
+        did->known = known;
+        did->code = ret_answer->code;
         if (lies)
             *ret_answer = (struct sim_answer){ .code = strike(sim) };
     }
@@ -383,13 +387,12 @@ void sim_execute(struct hf_sim *sim, const struct sim_op *op,
                       ((uint64_t)op->actor << 40) ^ (uint64_t)(uint32_t)ret_answer->code ^
                       ((uint64_t)ret_answer->count << 36) ^
                       ((uint64_t)ret_answer->items[0].status << 33));
-    if (sim->power_out) {
+    if (sim->power_out && sim->nesting == 0) {
         *ret_answer = (struct sim_answer){ .code = HF_EUNCERTAIN };
         sim_boot(sim);
         return;
     }
-    size_t every = sim->factory->look_every ? sim->factory->look_every : 1;
-    if (++sim->calls_since_look >= every || alone)
+    if ((++sim->calls_since_look >= sim->look_every || alone) && sim->nesting == 0)
         sim_look(sim);
 }
 

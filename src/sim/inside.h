@@ -232,6 +232,8 @@ struct sim_shadow {
     uint8_t settled[SIM_FENCES]; /* by fence: the status its holder left it in */
     /* promised to callers since the last look */
     bool told_there;
+    bool seen_dead;  /* its holder was dead at the last look */
+    int actor, boot; /* that claimed it last, where token_sure */
     bool token_sure; /* `token` is the one that holds the row, if it is held */
     char token[SIM_TOKEN];
     int64_t told_fence;
@@ -245,7 +247,6 @@ struct sim_did {
     struct sim_op op;
     bool known; /* the answer below is the store's */
     int code;
-    bool repeated;
 };
 
 struct sim_key {
@@ -296,6 +297,8 @@ struct hf_sim {
     size_t process_count;
     bool has_processes; /* in this schedule */
     bool power_out;
+    int nesting; /* of calls: one runs between two transactions of another */
+    size_t look_every;
     struct sim_unit units[SIM_UNITS];
     size_t unit_count;
     struct sim_pending ghosts[SIM_GHOSTS];
@@ -353,6 +356,8 @@ void sim_count_fault(struct hf_sim *sim, enum hf_sim_fault fault);
 hf_ms sim_lease_now(const struct hf_sim *sim);
 /* The machine boots after a power failure: everybody died, the store is opened again. */
 void sim_boot(struct hf_sim *sim);
+/* Somebody else's step, in the middle of a call. */
+void sim_meanwhile(struct hf_sim *sim);
 int sim_add_unit(struct hf_sim *sim, enum hf_sim_workload workload);
 
 /* ---- actor.c --------------------------------------------------------------------- */

@@ -154,6 +154,9 @@ static void judge_from_running(struct hf_sim *sim, struct sim_shadow *s,
 {
     bool holder = deed_on(sim, s->id, true, s->fold_fence) != NULL;
     bool ordered = deed_on(sim, s->id, false, 0) != NULL && to == HF_CANCELLED;
+    if (ordered && !holder && s->bound && s->was_status == HF_RUNNING)
+        sim_violate(sim, "row %s is bound to its owner, and somebody's cancel ended it",
+                    s->id);
     if (holder)
         s->settled[s->fold_fence % SIM_FENCES] = (uint8_t)to;
     else if (!ordered)
@@ -235,11 +238,28 @@ static void judge_fold(struct hf_sim *sim, const struct sim_shadow *s)
         (s->owned && hf_status_terminal(s->status)))
         sim_violate(sim, "row %s is %s, and its lease is %s", s->id,
                     hf_status_word(s->status), s->leased ? "held" : "free");
+    if (sim->window_count == 1 && s->generation > s->was_generation && s->failures)
+        sim_violate(sim, "row %s begins a generation with %lld failures", s->id,
+                    (long long)s->failures);
     if (s->failures > s->max_attempts ||
         (s->failures < s->was_failures && s->generation == s->was_generation))
         sim_violate(sim, "row %s: %lld failures after %lld, of %lld", s->id,
                     (long long)s->failures, (long long)s->was_failures,
                     (long long)s->max_attempts);
+}
+
+/* A sweep that was answered has dealt with those whose holders were dead before it. */
+static void judge_dead(struct hf_sim *sim, struct sim_shadow *s)
+{
+    bool dead = s->status == HF_RUNNING && sim_is_dead(sim, s->holder_pid);
+    for (size_t i = 0;
+         dead && s->seen_dead && s->fence == s->was_fence && i < sim->window_count; i++) {
+        const struct sim_did *did = &sim->window[i];
+        if (did->op.kind == SIM_OP_SWEEP && did->known && did->code == 0)
+            sim_violate(sim, "row %s: its holder is dead, and a sweep left it running",
+                        s->id);
+    }
+    s->seen_dead = dead;
 }
 
 static void judge_told(struct hf_sim *sim, struct sim_shadow *s)
@@ -265,6 +285,7 @@ void sim_judge_row(struct hf_sim *sim, struct sim_shadow *s)
 {
     judge_fold(sim, s);
     judge_told(sim, s);
+    judge_dead(sim, s);
     if (s->status == HF_RUNNING && s->was_status == HF_RUNNING && !s->fresh &&
         s->fence == s->was_fence && s->expires_at < s->was_expires_at)
         sim_violate(sim, "row %s: its expiry moved back", s->id);
@@ -331,11 +352,17 @@ static void judge_claimed(struct hf_sim *sim, const struct sim_op *op,
         bool again = s->status == HF_RUNNING && s->fence == told->fence;
         if (again && !told->repeated)
             sim_mark(sim, HF_SIM_MARK_REENTERED);
+        bool other = s->actor != op->actor || s->boot != op->boot;
+        if (again && s->token_sure && other && s->status == HF_RUNNING)
+            sim_violate(sim, "row %s: a%d/%d enters the lease of a%d/%d", s->id,
+                        op->actor, op->boot, s->actor, s->boot);
         if (told->fence < s->fence)
             sim_violate(sim, "row %s: fence %lld is given out after %lld", s->id,
                         (long long)told->fence, (long long)s->fence);
         sim_copy(s->token, sizeof(s->token), told->token);
         s->token_sure = true;
+        s->actor = op->actor;
+        s->boot = op->boot;
         if (told->store > sim->incarnation)
             sim->incarnation = told->store; /* raised by a call without an answer */
     }
@@ -373,14 +400,19 @@ static void judge_accepted(struct hf_sim *sim, struct sim_shadow *s,
 static void judge_refused(struct hf_sim *sim, const struct sim_shadow *s,
                           const struct sim_op *op, int code)
 {
+    bool same = sim->window_count == 1 && code != HF_ENOTFOUND && s->token_sure &&
+                sim_same(s->token, op->token);
+    if (same && op->verb == HF_VERB_CLOSE_OUT && s->status == op->status &&
+        s->settled[op->fence % SIM_FENCES] == (uint8_t)op->status)
+        sim_violate(sim, "row %s: the repeat of its close-out is refused (%s)", s->id,
+                    hf_err_wire(code));
     if (code != HF_ELEASELOST)
         return;
     if (op->store < sim->incarnation)
         sim_mark(sim, HF_SIM_MARK_OLD_STORE_REFUSED);
     if (op->fence < s->fence)
         sim_mark(sim, HF_SIM_MARK_STALE_REFUSED);
-    if (sim->window_count == 0 && s->status == HF_RUNNING && s->token_sure &&
-        sim_same(s->token, op->token) && op->store == sim->incarnation)
+    if (same && s->status == HF_RUNNING && op->store == sim->incarnation)
         sim_violate(sim, "row %s: the holder is told that its lease is lost; it is not",
                     s->id);
 }
@@ -421,6 +453,9 @@ static void judge_lease(struct hf_sim *sim, const struct sim_op *op,
         key->may_be_free = true;
         return;
     }
+    if (op->kind == SIM_OP_KEEP && op->fence < key->fence)
+        sim_violate(sim, "session %d: fence %lld is renewed after %lld", op->key,
+                    (long long)op->fence, (long long)key->fence);
     if (told->fence < key->fence)
         sim_violate(sim, "session %d: fence %lld is given after %lld", op->key,
                     (long long)told->fence, (long long)key->fence);

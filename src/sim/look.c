@@ -153,6 +153,8 @@ void sim_look(struct hf_sim *sim)
     struct hf_dump dump = { sim, on_row, on_event };
     struct hf_store *store = sim->handles[0];
     struct hf_err err = { 0 };
+    if (sim->nesting > 0)
+        return;
     int armed = sim->armed;
     sim->armed = -1;
     sim->fail_alloc = 0;

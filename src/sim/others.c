@@ -126,6 +126,9 @@ static enum hf_verb remedy(struct hf_sim *sim, const struct sim_shadow *s)
         return HF_VERB_RESUME;
     if (orphaned(sim, s) && (waits || s->expires_at < sim_lease_now(sim)))
         return HF_VERB_REQUEST_ABANDON;
+    if (workload == HF_SIM_OF_BOUND && s->status == HF_RUNNING && !sim->healing &&
+        sim_one_in(&sim->dice, 4))
+        return HF_VERB_CANCEL; /* recorded, for the owner to see */
     if (workload == HF_SIM_OF_CANCEL && !sim->healing)
         return hf_status_terminal(s->status) ? HF_VERB_REQUEUE : HF_VERB_CANCEL;
     return HF_VERB_NONE;

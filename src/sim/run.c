@@ -29,7 +29,8 @@ static bool cannot(const struct hf_sim_factory *factory,
     return (options->without_faults & (1u << fault)) ||
            (fault == HF_SIM_REOPEN && !factory->again) ||
            (fault == HF_SIM_POWER && !factory->power) ||
-           (fault == HF_SIM_NOMEM && !factory->memory);
+           (fault == HF_SIM_NOMEM && !factory->memory) ||
+           (fault == HF_SIM_MEANWHILE && !factory->hooked);
 }
 
 /* A run that did little has shown nothing. */

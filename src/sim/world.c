@@ -194,6 +194,7 @@ static void plan_faults(struct hf_sim *sim)
         [HF_SIM_PRUNE] = 80,         [HF_SIM_POLICY] = 80,
         [HF_SIM_BUMP] = 120,         [HF_SIM_REOPEN] = 80,
         [HF_SIM_NOMEM] = 30,         [HF_SIM_POWER] = 150,
+        [HF_SIM_MEANWHILE] = 6,
     };
     for (int i = 0; i < HF_SIM_FAULT_COUNT; i++) {
         sim->odds[i] = usual[i];
@@ -207,6 +208,8 @@ static void plan_faults(struct hf_sim *sim)
         sim->may &= ~(1u << HF_SIM_POWER);
     if (!sim->factory->memory)
         sim->may &= ~(1u << HF_SIM_NOMEM);
+    if (!sim->factory->hooked)
+        sim->may &= ~(1u << HF_SIM_MEANWHILE);
 }
 
 static void swizzle(struct hf_sim *sim)
@@ -378,6 +381,34 @@ static void act(struct hf_sim *sim)
         sim_actor_step(sim, ready[sim_roll(&sim->dice, (unsigned)count)]);
 }
 
+void sim_meanwhile(struct hf_sim *sim)
+{
+    int current = sim->current, armed = sim->armed, armed_in = sim->armed_in;
+    bool struck = sim->struck;
+    int64_t fail_alloc = sim->fail_alloc;
+    int other = -1;
+    for (int tries = 0; tries < 6 && other < 0; tries++) {
+        int drawn = (int)sim_roll(&sim->dice, (unsigned)sim->actor_count);
+        /* Those of one kind meet at the same rows. */
+        bool alike = sim->actors[drawn].role == sim->actors[current].role;
+        if (drawn != current && ready_at(&sim->actors[drawn]) <= sim->mono &&
+            (alike || sim_one_in(&sim->dice, 2)))
+            other = drawn;
+    }
+    if (other < 0)
+        return;
+    sim_trace(sim, "  meanwhile:");
+    sim->nesting++;
+    sim->fail_alloc = 0;
+    sim_actor_step(sim, other);
+    sim->nesting--;
+    sim->current = current;
+    sim->armed = armed;
+    sim->armed_in = armed_in;
+    sim->struck = struck;
+    sim->fail_alloc = fail_alloc;
+}
+
 static void extra(struct hf_sim *sim)
 {
     if (!(sim->workloads & (1u << HF_SIM_OF_EXTRA)) || !sim_one_in(&sim->dice, 20))
@@ -487,6 +518,9 @@ static void set_up(struct hf_sim *sim)
                                                     .inline_mode = true };
     plan_faults(sim);
     plan_units(sim);
+    sim->look_every = sim->factory->look_every && !sim_one_in(&sim->dice, 3)
+                          ? sim->factory->look_every
+                          : 1;
     sim->has_processes = sim->factory->spawn && sim_one_in(&sim->dice, 3);
 }
 

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "core/plant.h"
 
 struct place {
     char boot[40];
@@ -191,6 +192,11 @@ static bool ours_to_judge(const char *text, struct holder *ret_holder)
 static const char *how_dead(const struct holder *holder)
 {
     int fd = open_pidfd(holder->pid);
+    if (HF_PLANT(DEAD_IS_ALIVE)) {
+        if (fd >= 0)
+            (void)close(fd);
+        return NULL;
+    }
     if (fd < 0)
         return errno == ESRCH ? "pidfd_open: no such process" : NULL;
     const char *how = NULL;
@@ -205,7 +211,7 @@ static const char *how_dead(const struct holder *holder)
             how = "start time differs: the pid was reused";
     }
     (void)close(fd);
-    return how;
+    return HF_PLANT(PAUSED_IS_DEAD) ? "planted" : how;
 }
 
 enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder_text, hf_ms now,

@@ -3,6 +3,7 @@
 #include "base/ident.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "core/plant.h"
 #include "core/policy.h"
 #include "store/liveness.h"
 #include "store/sqlstore.h"
@@ -147,7 +148,7 @@ static int show_taken(const struct hf_call *rows, bool repeated, struct hf_answe
 static int repeat_of(struct taker *taker, struct hf_ops *ops, struct hf_answer *answer,
                      struct hf_err *err)
 {
-    if (!taker->claim->nonce)
+    if (!taker->claim->nonce || HF_PLANT(NONCE_IGNORED))
         return 0;
     hf_ops_reset(ops);
     size_t call = add_read_back(ops, taker);
@@ -171,6 +172,8 @@ static int take(struct taker *taker, struct hf_ops *ops, size_t want,
     size_t rows = add_read_back(ops, taker);
     size_t attention = hf_ops_call(ops, HF_SQL_WORK_ATTENTION, HF_ANY_COUNT);
     int rc = hf_ops_write(ops, err);
+    if (rc == HF_EUNCERTAIN && HF_PLANT(BLIND_RETRY))
+        rc = hf_ops_write(ops, err);
     if (rc)
         return rc;
     *ret_attention = hf_cell_i64(hf_ops_result(ops, attention), 0, 0) != 0;

@@ -2,7 +2,9 @@
  *
  *   holdfast-sim --seed N --schedules M [--store model|sqlite]
  *                [--without NAME]… [--only-faults NAME]… [--steps N] [--workers N]
- *                [--trace] [--go-on] [--quiet]
+ *                [--trace] [--go-on] [--quiet] [--coverage] [--no-shrink]
+ *   holdfast-sim --plant BUG …    with one of the planted bugs (in holdfast-sim-planted)
+ *   holdfast-sim --plants         what can be planted, and on which store it shows
  *
  * The last line is `schedules=… steps=… faults=… violations=… hash=…`. Exit code 0, or 1 when
  * there was a violation or a floor of coverage was not reached. A failing schedule is made
@@ -15,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/plant.h"
 #include "sim/stores.h"
 
 struct told {
@@ -28,7 +31,9 @@ struct asked {
     struct hf_sim_options options;
     const struct hf_sim_factory *factory;
     const char *store;
+    const char *plant;
     bool coverage;
+    bool as_it_is;
     struct told told;
 };
 
@@ -67,7 +72,7 @@ static int usage(const char *what)
         stderr,
         "usage: holdfast-sim [--seed N] [--schedules N] [--store model|sqlite|disk]\n"
         "       [--without FAULT-OR-WORKLOAD]… [--steps N] [--workers N] [--plant BUG]\n"
-        "       [--trace] [--go-on] [--coverage] [--quiet]\n");
+        "       [--trace] [--go-on] [--coverage] [--no-shrink] [--quiet] [--plants]\n");
     return 2;
 }
 
@@ -108,6 +113,8 @@ static int read_switch(struct asked *asked, const char *name)
         asked->options.go_on = true;
     else if (strcmp(name, "--coverage") == 0)
         asked->coverage = true;
+    else if (strcmp(name, "--no-shrink") == 0)
+        asked->as_it_is = true;
     else if (strcmp(name, "--quiet") == 0)
         asked->told.quiet = true;
     else
@@ -120,6 +127,10 @@ static bool read_value(struct asked *asked, const char *name, const char *value)
     uint64_t n = 0;
     if (strcmp(name, "--store") == 0) {
         asked->store = value;
+        return value != NULL;
+    }
+    if (strcmp(name, "--plant") == 0) {
+        asked->plant = value;
         return value != NULL;
     }
     if (strcmp(name, "--without") == 0)
@@ -155,7 +166,7 @@ static void show_smaller(const struct asked *asked, const struct hf_sim_report *
     small.seed = r->first_seed;
     printf("violation, seed %llu, step %llu: %s\n", (unsigned long long)r->first_seed,
            (unsigned long long)r->first_step, r->first);
-    if (hf_sim_shrink(asked->factory, &small, NULL))
+    if (asked->as_it_is || hf_sim_shrink(asked->factory, &small, NULL))
         return;
     printf("again: build/holdfast-sim --store %s --seed %llu --schedules 1", asked->store,
            (unsigned long long)small.seed);
@@ -200,6 +211,48 @@ static int run(struct asked *asked)
     return report.violations || report.low[0] ? 1 : 0;
 }
 
+/* ---- planted bugs ------------------------------------------------------------- */
+
+static const struct {
+    const char *word;
+    const char *store;
+    const char *what;
+} plants[] = {
+#define X(name, word, store, what) { word, store, what },
+    HF_PLANT_LIST(X)
+#undef X
+};
+
+static int list_plants(void)
+{
+    for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++)
+        printf("%-20s %-8s %s\n", plants[i].word, plants[i].store, plants[i].what);
+    return 0;
+}
+
+/* 0, or the exit code: of a usage error, or of nothing at all when the other program ran. */
+static int plant(struct asked *asked, char **argv)
+{
+    size_t count = sizeof(plants) / sizeof(plants[0]);
+    size_t i = 0;
+    while (i < count && strcmp(plants[i].word, asked->plant) != 0)
+        i++;
+    if (i == count)
+        return usage("there is no such bug; --plants lists them");
+#ifdef HF_PLANTS
+    (void)argv;
+    hf_planted = (int)i + 1;
+    return 0;
+#else
+    char other[4096];
+    (void)snprintf(other, sizeof(other), "%s-planted", argv[0]);
+    (void)execv(other, argv);
+    fprintf(stderr, "holdfast-sim: %s: %s (ninja -C build holdfast-sim-planted)\n", other,
+            strerror(errno));
+    return 2;
+#endif
+}
+
 int main(int argc, char **argv)
 {
     struct asked asked = { .store = "model" };
@@ -209,12 +262,17 @@ int main(int argc, char **argv)
                                              .user = &asked.told,
                                              .progress = progress };
     for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--plants") == 0)
+            return list_plants();
         if (read_switch(&asked, argv[i]))
             continue;
         if (!read_value(&asked, argv[i], i + 1 < argc ? argv[i + 1] : NULL))
             return usage(argv[i]);
         i++;
     }
+    int rc = asked.plant ? plant(&asked, argv) : 0;
+    if (rc)
+        return rc;
     asked.factory = sim_store(asked.store);
     if (!asked.factory)
         return usage("there is no such store");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "core/plant.h"
 #include "model/model.h"
 #include "sim/disk.h"
 #include "store/lite.h"
@@ -149,6 +150,26 @@ static const struct hf_sql_methods between_methods = {
     .close = between_close,
 };
 
+/* Bugs that would stand in the schema. */
+static void plant_in_schema(struct lite *lite)
+{
+    const char *sql = NULL;
+    if (HF_PLANT(EVENT_LOST))
+        sql = "DROP TRIGGER IF EXISTS work_moved";
+    if (HF_PLANT(EVENT_TWICE))
+        sql = "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF status ON work_state "
+              "WHEN NEW.status = 'done' BEGIN "
+              "INSERT INTO work_event (event_id, seq, event_type, from_status, to_status,"
+              " generation, attempt, fence, actor_kind, actor, created_at) "
+              "SELECT 1 + max((SELECT max(event_id) FROM work_event),"
+              " (SELECT max(seq) FROM work_spec)), NEW.seq, 'close_out', OLD.status, "
+              "'done',"
+              " NEW.generation, NEW.attempt_count, NEW.lease_fence, 'system', 'planted',"
+              " NEW.updated_at; END";
+    if (sql && sqlite3_exec(lite->writer.db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        abort();
+}
+
 static int open_path(const char *path, const char *vfs,
                      const struct hf_store_options *options,
                      const struct hf_sim_hooks *hooks, struct hf_store **ret_store,
@@ -175,6 +196,7 @@ static int open_path(const char *path, const char *vfs,
         return rc;
     }
     driver_in_use = lite_of(b->real);
+    plant_in_schema(driver_in_use);
     rc = hf_sql_store_new(&b->sql, options, ret_store, err);
     if (rc)
         between_close(&b->sql);

@@ -48,7 +48,8 @@ extern "C" {
     X(BUMP, "bump")                   /* the same: a new store incarnation            */ \
     X(REOPEN, "reopen")               /* handles are closed and opened again          */ \
     X(NOMEM, "nomem")                 /* an allocation fails                          */ \
-    X(POWER, "power")                 /* power loss: what was not synced may be gone  */
+    X(POWER, "power")                 /* power loss: what was not synced may be gone  */ \
+    X(MEANWHILE, "meanwhile")         /* others act between transactions of a call    */
 
 #define X(name, word) HF_SIM_##name,
 enum hf_sim_fault { HF_SIM_FAULTS(X) HF_SIM_FAULT_COUNT };

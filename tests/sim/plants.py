@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Plant bugs in the library, one after the other: the simulator must find each.
+
+    tests/sim/plants.py                  all of them, each within 10,000 schedules
+    tests/sim/plants.py NAME…            these
+    tests/sim/plants.py --sample         some, as in the test command
+    --seed N, --most N (schedules), --json FILE
+
+HOLDFAST_SIM names the program (default build/holdfast-sim); beside it stands the one with
+the bugs: ninja -C build holdfast-sim-planted. Prints a table; exit 1 if one was not found."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SIM = os.environ.get("HOLDFAST_SIM", os.path.join(ROOT, "build", "holdfast-sim"))
+SAMPLE = ["fence_ignored", "old_store", "early_lapse", "bound_by_time", "group_lost",
+          "event_lost", "ack_before_sync", "nonce_ignored", "paused_is_dead", "retry_early"]
+
+
+def known():
+    lines = subprocess.run([SIM, "--plants"], check=True, capture_output=True, text=True).stdout
+    return {line.split()[0]: line.split(None, 2)[1:] for line in lines.splitlines()}
+
+
+def find(name, store, seed, most):
+    """Schedules until it was found (0: not), what was seen, seconds."""
+    began = time.monotonic()
+    done = subprocess.run([SIM, "--plant", name, "--store", store, "--seed", str(seed),
+                           "--schedules", str(most), "--quiet", "--no-shrink"], check=False,
+                          capture_output=True, text=True)
+    seen = re.search(r"violation, seed (\d+), step \d+: (.*)", done.stdout)
+    last = re.search(r"schedules=(\d+) .*violations=(\d+)", done.stdout)
+    if done.returncode < 0 or not last:
+        seen_what = done.stderr.strip().splitlines()[-1:] or ["it crashed"]
+        return 1, f"crash: {seen_what[0]}", time.monotonic() - began
+    found = int(last.group(1)) if int(last.group(2)) else 0
+    return found, seen.group(2) if seen else "", time.monotonic() - began
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--sample", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--most", type=int, default=10000)
+    parser.add_argument("--json")
+    given = parser.parse_args()
+    plants = known()
+    names = given.names or (SAMPLE if given.sample else list(plants))
+    missed, rows = [], []
+    print(f"{'bug':20} {'store':7} {'schedules':>9} {'s':>6}  seen as")
+    for name in names:
+        store, what = plants[name]
+        found, seen, seconds = find(name, store, given.seed, given.most)
+        seen = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]+", "R", seen)
+        rows.append({"bug": name, "what": what, "store": store, "schedules": found,
+                     "seconds": round(seconds, 1), "seen": seen})
+        print(f"{name:20} {store:7} {found or 'NOT FOUND':>9} {seconds:6.1f}  {seen[:90]}",
+              flush=True)
+        if not found:
+            missed.append(name)
+    if given.json:
+        with open(given.json, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+    print(f"{len(names) - len(missed)} of {len(names)} found")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
