@@ -131,6 +131,7 @@
     X(lease_of_another_incarnation_is_busy_while_live, 0)                                \
     X(lease_busy_shows_the_holder_without_its_token, 0)                                  \
     X(lease_renewal_extends_and_rotates_nothing, 0)                                      \
+    X(lease_renewal_may_be_told_into_its_own_lease, 0)                                   \
     X(peers_act_only_at_expiry_and_a_session_holder_must_be_live, 0)                     \
     X(lease_renewal_by_a_stale_token_is_refused, 0)                                      \
     X(lease_release_by_a_stale_token_frees_nobody, 0)                                    \

@@ -139,6 +139,18 @@ test_case(lease_renewal_extends_and_rotates_nothing)
     CODE(0, t->code);
 }
 
+/* As callers like to write it: the token comes from the struct that is filled. */
+test_case(lease_renewal_may_be_told_into_its_own_lease)
+{
+    struct hf_lease_info info = take();
+    if (!t->failed)
+        t->code = kit_called(t, hf_lease_renew(t->store, HF_LANE_SESSION, "s1",
+                                               info.token, &info, kit_err(t)));
+    CODE(0, t->code);
+    EQ(1, info.fence);
+    CODE(0, release_lease(AT(t), "s1", info.token));
+}
+
 test_case(peers_act_only_at_expiry_and_a_session_holder_must_be_live)
 {
     struct hf_lease_info info = take();

@@ -370,8 +370,11 @@ void sim_execute(struct hf_sim *sim, const struct sim_op *op,
         bool may_fail = sim->fail_alloc > 0;
         struct sim_did *did = remember(sim, op);
         call_store(sim, op, ret_answer);
-        if (may_fail && sim->fail_alloc == 0)
+        if (may_fail && sim->fail_alloc == 0) {
             sim_count_fault(sim, HF_SIM_NOMEM);
+            sim->struck =
+                true; /* a sweep, say, may have passed over what it had no memory for */
+        }
         sim->fail_alloc = 0;
         known = ret_answer->code != HF_EUNCERTAIN && ret_answer->code != HF_ENOMEM &&
                 !sim->struck && !sim->power_out;

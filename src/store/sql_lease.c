@@ -226,9 +226,10 @@ static int holder_verb(struct hf_store *base, enum hf_lane lane, const char *key
                                            : hf_lease_renewed(&look.lease, now, 0);
             rc = write_lease(base, lane, key, &look.lease, &next, err);
             if (rc == 0 && ret_info) {
-                *ret_info = (struct hf_lease_info){ 0 };
-                show(&next, now, ret_info);
-                copy(ret_info->token, sizeof ret_info->token, token_text);
+                struct hf_lease_info info = { 0 };
+                show(&next, now, &info);
+                copy(info.token, sizeof info.token, token_text);
+                *ret_info = info; /* the token may have come from there */
             }
         }
         hf_ops_fini(&look.ops);

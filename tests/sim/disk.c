@@ -52,7 +52,7 @@ static struct disk {
     sqlite3_vfs vfs;
     sqlite3_vfs *real;
     struct node nodes[FILES];
-    bool registered;
+
     bool cut;
     unsigned sector;
     int promises;
@@ -532,7 +532,7 @@ static int d_access(sqlite3_vfs *vfs, const char *name, int flags, int *out)
 
 int disk_register(const char *name)
 {
-    if (disk.registered)
+    if (sqlite3_vfs_find(name))
         return SQLITE_OK;
     disk.real = sqlite3_vfs_find(NULL);
     disk.vfs = *disk.real;
@@ -541,7 +541,7 @@ int disk_register(const char *name)
     disk.vfs.xOpen = d_open;
     disk.vfs.xDelete = d_delete;
     disk.vfs.xAccess = d_access;
-    disk.registered = true;
+
     disk_format(0);
     return sqlite3_vfs_register(&disk.vfs, 0);
 }
@@ -562,6 +562,11 @@ void disk_set_fault(struct disk_fault fault, uint64_t chance)
     disk.fault = fault;
     disk.chance = chance;
     disk.ios = disk.failed = 0;
+}
+
+void disk_calm(void)
+{
+    disk.fault = (struct disk_fault){ 0 };
 }
 
 int64_t disk_ios(void)

@@ -31,6 +31,7 @@ void disk_cut(uint64_t chance);
 bool disk_is_cut(void);
 
 void disk_set_fault(struct disk_fault fault, uint64_t chance);
+void disk_calm(void);      /* no fault any more; counts stay */
 int64_t disk_ios(void);    /* since the last format */
 int64_t disk_failed(void); /* of them made to fail */
 
