@@ -289,6 +289,7 @@ static void call_store(struct hf_sim *sim, const struct sim_op *op,
     struct hf_store *store = sim->handles[(size_t)op->actor % sim->handle_count];
     struct hf_answer *given = NULL;
     struct hf_sweep_report swept;
+    struct hf_schedule_report made;
     struct names names;
     int64_t number = 0;
     int code = 0;
@@ -308,6 +309,7 @@ static void call_store(struct hf_sim *sim, const struct sim_op *op,
         break;
     case SIM_OP_POLICY: code = call_policy(store, op); break;
     case SIM_OP_BUMP: code = hf_store_bump(store, &number, NULL); break;
+    case SIM_OP_PASS: code = hf_schedule_pass(store, NULL, &made, NULL); break;
     case SIM_OP_TAKE:
     case SIM_OP_KEEP:
     case SIM_OP_RELEASE: call_lease(sim, store, op, &names, ret_answer); return;

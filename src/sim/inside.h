@@ -5,7 +5,8 @@
  *   actor.c   what an actor does next: crash, pause, wake; its pending call
  *   worker.c  workers: claim, work, renew, settle, by workload
  *   others.c  submitters, sweepers, renewers, operators, session holders
- *   call.c    a call on its way: lost, late, twice, failed; executed on the store
+ *   cron.c    schedules
+ *   call.c     a call on its way: lost, late, twice, failed; executed on the store
  *   look.c    all rows and events, folded into what the checker knows
  *   judge.c   the checks
  *   say.c     text
@@ -26,6 +27,7 @@
 #define SIM_SLOTS 512 /* of the id table: a power of two above SIM_SHADOWS */
 #define SIM_WINDOW 32
 #define SIM_KEYS 2
+#define SIM_SCHEDULES 2
 #define SIM_PROCESSES 128
 #define SIM_FENCES 32
 #define SIM_ID 40
@@ -97,6 +99,7 @@ enum sim_kind {
     SIM_OP_TAKE,
     SIM_OP_KEEP,
     SIM_OP_RELEASE,
+    SIM_OP_PASS,
 };
 
 /* A request. Texts are copies: a request may outlive its caller. */
@@ -204,8 +207,9 @@ struct sim_actor {
 struct sim_shadow {
     char id[SIM_ID];
     int unit;
-    bool here; /* met by the present look */
-    bool gone; /* pruned */
+    uint64_t slot; /* of a schedule; 0: none */
+    bool here;     /* met by the present look */
+    bool gone;     /* pruned */
     bool fresh;
     /* read; `was_*` before this look */
     enum hf_status status, was_status;
@@ -381,6 +385,13 @@ void sim_other_hear(struct hf_sim *sim, int actor, const struct sim_op *op,
 /* Note that callers know of a unit. */
 void sim_hear_created(struct hf_sim *sim, const struct sim_op *op,
                       const struct sim_answer *answer);
+
+/* cron.c: schedules, where the schedule and the store have them. */
+bool sim_has_cron(const struct hf_sim *sim);
+int sim_cron_start(struct hf_sim *sim, struct hf_err *err);
+void sim_cron_stop(struct hf_sim *sim);
+void sim_cron_judge(struct hf_sim *sim);
+uint64_t sim_slot_of(const struct hf_work *work);
 
 /* ---- call.c ---------------------------------------------------------------------- */
 

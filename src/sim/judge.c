@@ -551,6 +551,7 @@ void sim_judge_end(struct hf_sim *sim)
 {
     struct hf_err err = { 0 };
     judge_links(sim);
+    sim_cron_judge(sim);
     judge_stats(sim);
     if (hf_store_check(sim->handles[0], on_finding, sim, &err))
         sim_violate(sim, "the store cannot be checked: %s", err.message);

@@ -98,6 +98,22 @@ static void place_unit(struct hf_sim *sim, struct sim_shadow *s, const char *sou
     *row = (int)(s - sim->shadows) + 1;
 }
 
+/* A slot has one row, even if an earlier one was pruned. */
+static void place_slot(struct hf_sim *sim, struct sim_shadow *s,
+                       const struct hf_work *work)
+{
+    s->slot = sim_slot_of(work);
+    if (s->slot == 0)
+        return;
+    sim_mark(sim, HF_SIM_MARK_SLOT_MADE);
+    for (size_t i = 0; i < sim->shadow_count; i++) {
+        const struct sim_shadow *other = &sim->shadows[i];
+        if (other != s && other->slot == s->slot)
+            sim_violate(sim, "slot %s of schedule %s was made twice", work->source_run_id,
+                        work->source_id);
+    }
+}
+
 static void on_row(void *user, const struct hf_work *work, const char *settled_verb,
                    hf_ms check_at, int64_t store)
 {
@@ -119,6 +135,8 @@ static void on_row(void *user, const struct hf_work *work, const char *settled_v
     read_row(s, work);
     if (s->unit < 0 && s->fresh)
         place_unit(sim, s, work->source_id);
+    if (s->slot == 0 && s->fresh)
+        place_slot(sim, s, work);
 }
 
 static void on_event(void *user, const struct hf_event *event)

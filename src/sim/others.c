@@ -60,7 +60,8 @@ void sim_hear_created(struct hf_sim *sim, const struct sim_op *op,
 
 static void sweep(struct hf_sim *sim, int actor)
 {
-    struct sim_op op = sim_request(sim, actor, SIM_OP_SWEEP);
+    bool passes = sim_has_cron(sim) && !sim->healing && sim_one_in(&sim->dice, 2);
+    struct sim_op op = sim_request(sim, actor, passes ? SIM_OP_PASS : SIM_OP_SWEEP);
     rest(sim, actor, 1500);
     sim_send(sim, &op);
 }

@@ -84,6 +84,7 @@ const char *sim_op_word(const struct sim_op *op)
     case SIM_OP_TAKE: return "lease_take";
     case SIM_OP_KEEP: return "lease_renew";
     case SIM_OP_RELEASE: return "lease_release";
+    case SIM_OP_PASS: return "schedule_pass";
     }
     return "?";
 }

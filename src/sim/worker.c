@@ -191,6 +191,7 @@ static void work_on(struct hf_sim *sim, int actor, int hold)
     case HF_SIM_OF_CANCEL:
     case HF_SIM_OF_EXTERNAL:
     case HF_SIM_OF_SESSION:
+    case HF_SIM_OF_CRON:
     case HF_SIM_OF_EXTRA:
     case HF_SIM_WORKLOAD_COUNT: work_plain(sim, actor, hold); break;
     }

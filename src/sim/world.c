@@ -5,6 +5,7 @@
 #include "sim/inside.h"
 
 #define WALL_MS 1800000000000
+#define NIGHT_MS 1806194400000 /* 20 minutes before summer time begins in Berlin */
 #define MONO_MS 7000000
 #define DRAIN_STEPS 6000
 #define STEPS 200
@@ -107,7 +108,8 @@ int sim_add_unit(struct hf_sim *sim, enum hf_sim_workload workload)
         [HF_SIM_OF_CANCEL] = HF_RERUNNABLE,  [HF_SIM_OF_WAIT] = HF_RERUNNABLE,
         [HF_SIM_OF_BOUND] = HF_OWNER_BOUND,  [HF_SIM_OF_EXPIRE] = HF_EXPIRE,
         [HF_SIM_OF_BUDGET] = HF_RERUNNABLE,  [HF_SIM_OF_EXTERNAL] = HF_EXTERNALLY_OWNED,
-        [HF_SIM_OF_SESSION] = HF_RERUNNABLE, [HF_SIM_OF_EXTRA] = HF_RERUNNABLE,
+        [HF_SIM_OF_SESSION] = HF_RERUNNABLE, [HF_SIM_OF_CRON] = HF_RERUNNABLE,
+        [HF_SIM_OF_EXTRA] = HF_RERUNNABLE,
     };
     struct sim_unit *u = &sim->units[sim->unit_count];
     bool links = workload == HF_SIM_OF_RING || workload == HF_SIM_OF_CHAIN;
@@ -172,7 +174,7 @@ static void plan_units(struct hf_sim *sim)
             add_family(sim);
         else if (w == HF_SIM_OF_CHAIN || w == HF_SIM_OF_RING)
             add_links(sim, w, lanes++);
-        else if (w != HF_SIM_OF_SESSION && w != HF_SIM_OF_EXTRA)
+        else if (w != HF_SIM_OF_SESSION && w != HF_SIM_OF_EXTRA && w != HF_SIM_OF_CRON)
             add_some(sim, w);
     }
 }
@@ -446,6 +448,7 @@ static void drain(struct hf_sim *sim)
 {
     hf_ms began = sim->mono;
     heal(sim);
+    sim_cron_stop(sim);
     for (int i = 0; i < DRAIN_STEPS && !sim->violation[0]; i++) {
         step(sim);
         if (i % 16 == 0) {
@@ -503,7 +506,6 @@ static void set_up(struct hf_sim *sim)
     sim->noise.state = sim_mix(sim->seed ^ 0x5eed);
     sim->mono = MONO_MS;
     sim->wall = WALL_MS;
-    sim->lease_offset = WALL_MS - MONO_MS;
     sim->wall_most = sim->mono_most = INT64_MIN;
     sim->incarnation = 1;
     sim->armed = -1;
@@ -518,6 +520,9 @@ static void set_up(struct hf_sim *sim)
                                                     .inline_mode = true };
     plan_faults(sim);
     plan_units(sim);
+    if (sim->workloads & (1u << HF_SIM_OF_CRON))
+        sim->wall = NIGHT_MS;
+    sim->lease_offset = sim->wall - sim->mono;
     sim->look_every = sim->factory->look_every && !sim_one_in(&sim->dice, 3)
                           ? sim->factory->look_every
                           : 1;
@@ -533,6 +538,8 @@ static int start(struct hf_sim *sim, struct hf_err *err)
         rc = open_more(sim, handles, err);
     if (rc == 0)
         rc = hf_policy_set(sim->handles[0], NULL, "kind:expire", &policy, err);
+    if (rc == 0)
+        rc = sim_cron_start(sim, err);
     plan_actors(sim);
     return rc;
 }

@@ -68,6 +68,7 @@ enum hf_sim_fault { HF_SIM_FAULTS(X) HF_SIM_FAULT_COUNT };
     X(EXTERNAL, "external") /* externally owned units                              */    \
     X(BUDGET, "budget")     /* failures against a bound                            */    \
     X(SESSION, "session")   /* session leases                                      */    \
+    X(CRON, "cron")         /* schedules in a night when the clocks change, if any  */   \
     X(EXTRA, "extra")       /* the store's own (hf_sim_factory.extra)              */
 
 #define X(name, word) HF_SIM_OF_##name,
@@ -99,7 +100,8 @@ enum hf_sim_workload { HF_SIM_WORKLOADS(X) HF_SIM_WORKLOAD_COUNT };
     X(COMPLETED, "completed") /* from outside */                                         \
     X(PRUNED, "pruned")                                                                  \
     X(LANE_WAITED, "lane_waited")                                                        \
-    X(SESSION_DISPLACED, "session_displaced")
+    X(SESSION_DISPLACED, "session_displaced")                                            \
+    X(SLOT_MADE, "slot_made") /* where the store has schedules */
 
 #define X(name, word) HF_SIM_MARK_##name,
 enum hf_sim_mark { HF_SIM_MARKS(X) HF_SIM_MARK_COUNT };
@@ -140,6 +142,7 @@ struct hf_sim_factory {
     void *user;
     bool hooked; /* it calls the hooks; else faults of the store are made around calls */
     bool memory; /* a failed allocation is an error of the call */
+    bool schedules;    /* it has schedules */
     size_t look_every; /* calls between two looks at everything; 0: 1 */
     int (*open)(void *user, const struct hf_store_options *options,
                 const struct hf_sim_hooks *hooks, struct hf_store **ret_store,
