@@ -232,15 +232,40 @@ static void resume_some(struct self *self)
     hf_answer_free(page);
 }
 
+/* What crashed too often is held for an operator: here everything crashes often. */
+static void release_some(struct self *self)
+{
+    static const enum hf_status queued = HF_QUEUED;
+    struct hf_filter filter = {
+        .size = sizeof(filter), .statuses = &queued, .status_count = 1, .limit = 200
+    };
+    struct hf_answer *page = NULL;
+    if (hf_work_list(self->store, NULL, &filter, &page, NULL))
+        return;
+    for (size_t i = 0; i < hf_answer_count(page); i++) {
+        const struct hf_work *work = &hf_answer_at(page, i)->work;
+        struct hf_answer *answer = NULL;
+        struct hf_change release = { .size = sizeof(release),
+                                     .verb = HF_VERB_RELEASE,
+                                     .reason = "the soak" };
+        release.id = work->work_id;
+        if (work->gate && strcmp(work->gate, "held") == 0 &&
+            hf_work_change(self->store, NULL, &release, 1, 0, &answer, NULL) == 0)
+            hf_answer_free(answer);
+    }
+    hf_answer_free(page);
+}
+
 static int tend(struct self *self)
 {
     while (!stopping) {
         struct hf_sweep_report report;
         /* What fails now is tried again at the next look. */
         if (hf_work_await(self->store, 100, NULL) == 0 &&
-            hf_work_sweep(self->store, NULL, 0, &report, NULL) == 0)
+            hf_work_sweep(self->store, NULL, 0, &report, NULL) == 0) {
             resume_some(self);
-        else
+            release_some(self);
+        } else
             pause_ms(20);
     }
     return 0;
