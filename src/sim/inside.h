@@ -233,6 +233,7 @@ struct sim_shadow {
     int64_t fold_attempts;
     int64_t fold_fence;
     int ends;                    /* terminal transitions of this generation */
+    int64_t requeued_fence;      /* tokens up to it are forgotten */
     uint8_t settled[SIM_FENCES]; /* by fence: the status its holder left it in */
     /* promised to callers since the last look */
     bool told_there;

@@ -174,6 +174,7 @@ static void judge_generation(struct hf_sim *sim, struct sim_shadow *s,
     if (requeued) {
         sim_mark(sim, HF_SIM_MARK_REQUEUED);
         s->ends = 0;
+        s->requeued_fence = s->fold_fence;
         if (!deed_on(sim, s->id, false, 0))
             sim_violate(sim, "row %s rose from the dead (%s)", s->id,
                         hf_status_word(from));
@@ -403,6 +404,7 @@ static void judge_refused(struct hf_sim *sim, const struct sim_shadow *s,
     bool same = sim->window_count == 1 && code != HF_ENOTFOUND && s->token_sure &&
                 sim_same(s->token, op->token);
     if (same && op->verb == HF_VERB_CLOSE_OUT && s->status == op->status &&
+        op->fence > s->requeued_fence &&
         s->settled[op->fence % SIM_FENCES] == (uint8_t)op->status)
         sim_violate(sim, "row %s: the repeat of its close-out is refused (%s)", s->id,
                     hf_err_wire(code));
