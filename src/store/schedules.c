@@ -43,15 +43,8 @@ int hf_schedules_add(struct hf_schedules *schedules, const struct hf_schedule *s
 {
     struct hf_schedule *copy = &schedules->items[schedules->count];
     *copy = *schedule;
-    for (size_t f = 0; f < hf_schedule_field_count; f++) {
-        const struct hf_field *field = &hf_schedule_fields[f];
-        const char **text = (const char **)(void *)((char *)copy + field->offset);
-        if (field->kind == HF_FIELD_I64 || !*text)
-            continue;
-        *text = hf_arena_text(&schedules->arena, *text);
-        if (!*text)
-            return HF_ENOMEM;
-    }
+    if (hf_fields_keep(&schedules->arena, hf_schedule_table, copy))
+        return HF_ENOMEM;
     schedules->count++;
     return 0;
 }

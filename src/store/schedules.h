@@ -3,6 +3,7 @@
 #define HF_STORE_SCHEDULES_H
 
 #include "core/schedule.h"
+#include "store/fieldio.h"
 #include "store/sqlstore.h"
 #include "store/zonefile.h"
 
@@ -19,6 +20,9 @@ int hf_schedule_skips_add(struct hf_schedule_skips *skips,
                           const struct hf_schedule_skip *skip);
 
 /* ---- rows -------------------------------------------------------------------------- */
+
+#define hf_schedule_table                                                                \
+    ((struct hf_field_table){ hf_schedule_fields, hf_schedule_field_count })
 
 /* Columns of the fragment schedule_columns. */
 extern const size_t schedule_width;

@@ -14,28 +14,13 @@ void schedule_read(const struct hf_call *call, size_t i, struct hf_schedule_row 
     struct hf_schedule_row row = { .look_at = hf_cell_i64(call, i, count),
                                    .tick = hf_cell_i64(call, i, count + 1) };
     hf_assert(count + 2 == COLUMNS);
-    for (size_t f = 0; f < count; f++) {
-        const struct hf_field *field = &hf_schedule_fields[f];
-        char *at = (char *)&row.s + field->offset;
-        if (field->kind == HF_FIELD_I64)
-            *(int64_t *)(void *)at = hf_cell_i64(call, i, f);
-        else
-            *(const char **)(void *)at = hf_cell_text(call, i, f);
-    }
+    hf_fields_read(call, i, hf_schedule_table, &row.s);
     *ret_row = row;
 }
 
 static void add_columns(struct hf_ops *ops, const struct hf_schedule_row *row)
 {
-    for (size_t f = 0; f < hf_schedule_field_count; f++) {
-        const struct hf_field *field = &hf_schedule_fields[f];
-        if (field->kind != HF_FIELD_I64)
-            hf_ops_text(ops, hf_field_text(field, &row->s));
-        else if (hf_field_null(field, &row->s))
-            hf_ops_null(ops);
-        else
-            hf_ops_i64(ops, hf_field_i64(field, &row->s));
-    }
+    hf_fields_append(ops, hf_schedule_table, &row->s);
     hf_ops_i64_opt(ops, row->look_at);
     hf_ops_i64(ops, row->tick);
 }
