@@ -41,6 +41,7 @@ extern "C" {
     X(POISON_WINDOW_MS, poison_window_ms, 3600000, "ms", "window of the above")          \
     X(LIMIT_COUNT, limit_count, 1000000, "units", "most, rate and burst of a limit")     \
     X(FAIR_WEIGHT_MAX, fair_weight_max, 1000, "", "largest weight of a fair key")        \
+    X(FANOUT, fanout, 10000, "deliveries", "subscriptions that one occurrence reaches")  \
     X(STORE_WAIT_MS, store_wait_ms, 10000, "ms",                                         \
       "wait for the store's turnstile before exit 6")                                    \
     X(SPOOL_BYTES, spool_bytes, 67108864, "bytes", "a spool of an ingress")              \

@@ -356,6 +356,31 @@
     X(schedules_are_listed_by_name_a_page_at_a_time, HF_CONFORM_SCHEDULES)               \
     X(t38_bad_schedules_are_refused_by_field_and_write_nothing, HF_CONFORM_SCHEDULES)
 
+#define CASES_OF_TRIGGER(X)                                                              \
+    X(d38_ids_are_stable_and_the_same_definition_changes_nothing, HF_CONFORM_TRIGGERS)   \
+    X(d38_a_second_registration_never_replaces_the_first, HF_CONFORM_TRIGGERS)           \
+    X(d38_an_update_needs_the_revision_that_was_seen, HF_CONFORM_TRIGGERS)               \
+    X(d38_enabling_and_disabling_are_fenced_and_disabled_gets_nothing,                   \
+      HF_CONFORM_TRIGGERS)                                                               \
+    X(d38_a_removed_one_keeps_its_history_and_is_revived_as_another,                     \
+      HF_CONFORM_TRIGGERS)                                                               \
+    X(d38_receipts_give_success_and_conflict_again_whatever_came_since,                  \
+      HF_CONFORM_TRIGGERS)                                                               \
+    X(d38_a_delivery_is_the_row_of_its_target, HF_CONFORM_TRIGGERS)                      \
+    X(d38_the_same_occurrence_twice_starts_each_target_once, HF_CONFORM_TRIGGERS)        \
+    X(d38_two_handles_emit_one_occurrence_once, HF_CONFORM_TRIGGERS | HF_CONFORM_AGAIN)  \
+    X(d38_no_payload_and_null_are_the_same, HF_CONFORM_TRIGGERS)                         \
+    X(d38_deliveries_are_in_the_order_of_owners_and_keys, HF_CONFORM_TRIGGERS)           \
+    X(d38_what_was_delivered_stays_as_it_was, HF_CONFORM_TRIGGERS)                       \
+    X(d38_nobody_who_waits_is_no_failure, HF_CONFORM_TRIGGERS)                           \
+    X(d38_a_pruned_target_is_not_started_again, HF_CONFORM_TRIGGERS)                     \
+    X(a_session_is_woken_and_granted_the_handle, HF_CONFORM_TRIGGERS)                    \
+    X(a_template_that_names_a_missing_member_writes_nothing, HF_CONFORM_TRIGGERS)        \
+    X(a_thousand_subscribers_are_one_transaction, HF_CONFORM_TRIGGERS)                   \
+    X(tenants_share_no_subscriptions, HF_CONFORM_TRIGGERS)                               \
+    X(subscriptions_are_listed_a_page_at_a_time, HF_CONFORM_TRIGGERS)                    \
+    X(bad_subscriptions_and_occurrences_are_refused_by_field, HF_CONFORM_TRIGGERS)
+
 #define CASES(X)                                                                         \
     CASES_OF_CREATE(X)                                                                   \
     CASES_OF_CLAIM(X)                                                                    \
@@ -370,7 +395,8 @@
     CASES_OF_FEED(X)                                                                     \
     CASES_OF_LIFE(X)                                                                     \
     CASES_OF_LIMITS(X)                                                                   \
-    CASES_OF_SCHEDULE(X)
+    CASES_OF_SCHEDULE(X)                                                                 \
+    CASES_OF_TRIGGER(X)
 
 #define X(name, needs) void conform_##name(struct hf_conform *t);
 CASES(X)

@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+#include "base/text.h"
+
 /* clang-format off */
 #define TEXT(type, name) { #name, HF_FIELD_TEXT, offsetof(struct type, name), false }
 #define JSON(type, name) { #name, HF_FIELD_JSON, offsetof(struct type, name), false }
@@ -117,4 +119,18 @@ bool hf_field_null(const struct hf_field *field, const void *row)
     if (field->kind == HF_FIELD_I64)
         return field->zero_is_null && hf_field_i64(field, row) == 0;
     return !hf_field_text(field, row);
+}
+
+bool hf_fields_same(const struct hf_field *fields, size_t count, const void *a,
+                    const void *b)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct hf_field *field = &fields[i];
+        bool same = field->kind == HF_FIELD_I64
+                        ? hf_field_i64(field, a) == hf_field_i64(field, b)
+                        : hf_same(hf_field_text(field, a), hf_field_text(field, b));
+        if (!same)
+            return false;
+    }
+    return true;
 }

@@ -33,6 +33,10 @@ extern const size_t hf_event_field_count;
 const char *hf_field_text(const struct hf_field *field, const void *row);
 int64_t hf_field_i64(const struct hf_field *field, const void *row);
 
+/* Whether two rows are the same in these fields. */
+bool hf_fields_same(const struct hf_field *fields, size_t count, const void *a,
+                    const void *b);
+
 /* True where readers see null. */
 bool hf_field_null(const struct hf_field *field, const void *row);
 

@@ -37,28 +37,14 @@ const size_t hf_schedule_field_count = sizeof(hf_schedule_fields) /
 #define TIMING_FIELDS 6 /* the first of the defining ones */
 #define DEFINING_FIELDS 19
 
-static bool same_fields(const struct hf_schedule *a, const struct hf_schedule *b,
-                        size_t count)
-{
-    for (size_t i = FIRST_DEFINING; i < FIRST_DEFINING + count; i++) {
-        const struct hf_field *field = &hf_schedule_fields[i];
-        bool same = field->kind == HF_FIELD_I64
-                        ? hf_field_i64(field, a) == hf_field_i64(field, b)
-                        : hf_same(hf_field_text(field, a), hf_field_text(field, b));
-        if (!same)
-            return false;
-    }
-    return true;
-}
-
 bool hf_schedule_same(const struct hf_schedule *a, const struct hf_schedule *b)
 {
-    return same_fields(a, b, DEFINING_FIELDS);
+    return hf_fields_same(&hf_schedule_fields[FIRST_DEFINING], DEFINING_FIELDS, a, b);
 }
 
 bool hf_schedule_same_timing(const struct hf_schedule *a, const struct hf_schedule *b)
 {
-    return same_fields(a, b, TIMING_FIELDS);
+    return hf_fields_same(&hf_schedule_fields[FIRST_DEFINING], TIMING_FIELDS, a, b);
 }
 
 /* ---- checks ------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "store/schedules.h"
+#include "store/triggers.h"
 
 int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_err *err)
 {
@@ -135,6 +136,7 @@ static const struct hf_store_methods methods = {
     .holders = sql_holders,
     .close = sql_close,
     .schedules = &sql_schedule_methods,
+    .triggers = &sql_trigger_methods,
 };
 
 static int draw(void *user, void *out, size_t len)

@@ -52,7 +52,8 @@ static int prune_chunk(struct hf_store *base, hf_ms before, size_t limit, int64_
     return last ? HF_ENOTFOUND : rc;
 }
 
-/* Receipts by an age of their own; records of skipped slots as old as the rows. */
+/* Receipts, and occurrences, which are receipts of emissions, by an age of their own; what was
+ * kept beside units that are gone, and records of skipped slots, as old as the rows. */
 static int prune_beside(struct hf_store *base, hf_ms now, hf_ms before,
                         struct hf_err *err)
 {
@@ -60,11 +61,17 @@ static int prune_beside(struct hf_store *base, hf_ms now, hf_ms before,
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     hf_ops_call(&ops, HF_SQL_RECEIPT_PRUNE, HF_ANY_COUNT);
     hf_ops_i64(&ops, now - RECEIPT_KEEP_MS);
-    hf_ops_call(&ops, HF_SQL_SCHEDULE_SKIP_PRUNE, HF_ANY_COUNT);
-    hf_ops_i64(&ops, before);
     hf_ops_call(&ops, HF_SQL_LIMIT_PRUNE, HF_ANY_COUNT);
     hf_ops_call(&ops, HF_SQL_FAIR_PRUNE, HF_ANY_COUNT);
     hf_ops_i64(&ops, now - FAIR_KEEP_MS);
+    hf_ops_call(&ops, HF_SQL_OCCURRENCE_PRUNE, HF_ANY_COUNT);
+    hf_ops_i64(&ops, now - RECEIPT_KEEP_MS);
+    static const enum hf_sql_id by_age[] = { HF_SQL_SCHEDULE_SKIP_PRUNE,
+                                             HF_SQL_DELIVERY_PRUNE, HF_SQL_GRANT_PRUNE };
+    for (size_t i = 0; i < sizeof by_age / sizeof by_age[0]; i++) {
+        hf_ops_call(&ops, by_age[i], HF_ANY_COUNT);
+        hf_ops_i64(&ops, before);
+    }
     int rc = hf_ops_write(&ops, err);
     hf_ops_fini(&ops);
     return rc;

@@ -38,6 +38,7 @@ int main(int argc, char **argv)
                                                 .open = open_fresh,
                                                 .again = open_again,
                                                 .discard = discard,
-                                                .without = HF_CONFORM_SCHEDULES };
+                                                .without = HF_CONFORM_SCHEDULES |
+                                                           HF_CONFORM_TRIGGERS };
     return conform_main("conformance_model", &factory, argc, argv);
 }

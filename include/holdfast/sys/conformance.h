@@ -41,9 +41,10 @@ struct hf_conform_factory {
     unsigned without; /* needs that its stores do not meet */
 };
 
-/* What a case needs: a factory with `again`; a store with schedules. */
+/* What a case needs: a factory with `again`; a store with schedules, with triggers. */
 #define HF_CONFORM_AGAIN 1u
 #define HF_CONFORM_SCHEDULES 2u
+#define HF_CONFORM_TRIGGERS 4u
 
 struct hf_conform;
 

@@ -13,6 +13,7 @@
 #include <holdfast/lease.h>
 #include <holdfast/schedule.h>
 #include <holdfast/store.h>
+#include <holdfast/trigger.h>
 #include <holdfast/work.h>
 
 #ifdef __cplusplus
@@ -79,6 +80,32 @@ struct hf_schedule_methods {
                 struct hf_schedule_report *ret_report, struct hf_err *err);
     /* When a pass has something to do next (wall ms; 0: nothing in sight). */
     int (*next)(struct hf_store *store, hf_ms *ret_at, struct hf_err *err);
+};
+
+/* The verbs of trigger.h; each as declared there, with an empty answer to fill. */
+struct hf_trigger_methods {
+    /* A revision of 0 subscribes, any other updates. */
+    int (*define)(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_subscription_new *wanted, int64_t revision,
+                  struct hf_subscriptions *subscriptions, struct hf_err *err);
+    int (*change)(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_trigger_change *change,
+                  struct hf_subscriptions *subscriptions, struct hf_err *err);
+    int (*get)(struct hf_store *store, const struct hf_caller *who,
+               const char *owner_scope, const char *key,
+               struct hf_subscriptions *subscriptions, struct hf_err *err);
+    int (*list)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_trigger_filter *filter,
+                struct hf_subscriptions *subscriptions, struct hf_err *err);
+    int (*emit)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_occurrence_new *occurrence, struct hf_emission *emission,
+                struct hf_err *err);
+    int (*deliveries)(struct hf_store *store, const struct hf_caller *who,
+                      const char *occurrence_id, struct hf_emission *emission,
+                      struct hf_err *err);
+    int (*granted)(struct hf_store *store, const struct hf_caller *who,
+                   const char *session_id, size_t limit, struct hf_answer *answer,
+                   struct hf_err *err);
 };
 
 struct hf_store_methods {
@@ -158,6 +185,7 @@ struct hf_store_methods {
                    struct hf_err *err);
     void (*close)(struct hf_store *store);
     const struct hf_schedule_methods *schedules; /* NULL: this store has none */
+    const struct hf_trigger_methods *triggers;   /* the same */
 };
 
 /* Every store begins so. */
