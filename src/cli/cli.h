@@ -101,6 +101,7 @@ extern const struct cli_command cli_limit_commands[];
 extern const struct cli_command cli_policy_commands[];
 extern const struct cli_command cli_schedule_commands[];
 extern const struct cli_command cli_store_commands[];
+extern const struct cli_command cli_trigger_commands[];
 extern const struct cli_command cli_turn_commands[];
 extern const struct cli_command cli_bench_commands[];
 
@@ -277,6 +278,9 @@ void cli_json_event(struct cli *cli, const struct hf_event *event);
 /* An object with every field of a row of that table. */
 void cli_json_fields(struct cli *cli, const struct hf_field *fields, size_t count,
                      const void *row);
+/* A line for each field that is not null, for people. */
+void cli_put_facts(struct cli *cli, const struct hf_field *fields, size_t count,
+                   const void *row);
 
 /* The row's id for a prefix or suffix of it; a full id is taken as it is. */
 HF_MUST_USE int cli_full_id(struct cli *cli, const char *id, const char **ret_id);
@@ -333,6 +337,8 @@ int check_demo(struct cli *cli);
 int check_tail(struct cli *cli);
 int check_schedule(struct cli *cli);
 int check_preview(struct cli *cli);
+int check_emit(struct cli *cli);
+int check_subscribe(struct cli *cli);
 
 int check_enqueue(struct cli *cli);
 int check_limit(struct cli *cli);
@@ -380,6 +386,17 @@ int cmd_schedule_show(struct cli *cli);
 int cmd_schedule_sync(struct cli *cli);
 int cmd_schedule_preview(struct cli *cli);
 int cmd_schedule_run(struct cli *cli);
+int cmd_trigger_subscribe(struct cli *cli);
+int cmd_trigger_update(struct cli *cli);
+int cmd_trigger_enable(struct cli *cli);
+int cmd_trigger_disable(struct cli *cli);
+int cmd_trigger_remove(struct cli *cli);
+int cmd_trigger_revive(struct cli *cli);
+int cmd_trigger_list(struct cli *cli);
+int cmd_trigger_show(struct cli *cli);
+int cmd_trigger_emit(struct cli *cli);
+int cmd_trigger_deliveries(struct cli *cli);
+int cmd_trigger_granted(struct cli *cli);
 int cmd_monitor(struct cli *cli);
 int cmd_migrate(struct cli *cli);
 int cmd_doctor(struct cli *cli);

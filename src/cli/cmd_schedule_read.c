@@ -199,36 +199,10 @@ static void json_shown(struct cli *cli, const struct shown *shown)
     cli_ok_end(cli);
 }
 
-static void put_fact(struct cli *cli, const struct hf_field *field, const void *row)
-{
-    char text[HF_INSTANT_TEXT], length[24];
-    size_t len = 0;
-    while (field->name[len])
-        len++;
-    bool is_time = len > 3 && hf_same(field->name + len - 3, "_at");
-    bool is_length = len > 3 && hf_same(field->name + len - 3, "_ms");
-    int64_t number = hf_field_i64(field, row);
-    cli_putf(cli, "%-18s ", field->name);
-    if (field->kind != HF_FIELD_I64)
-        cli_put_clean(cli, hf_field_text(field, row));
-    else if (is_time)
-        cli_put(cli, when(number, text));
-    else if (is_length)
-        cli_put(cli, cli_duration(number, length));
-    else
-        cli_putf(cli, "%lld", (long long)number);
-    cli_put(cli, "\n");
-}
-
 static void people_shown(struct cli *cli, const struct shown *shown)
 {
     char first[HF_INSTANT_TEXT], last[HF_INSTANT_TEXT];
-    for (size_t i = 0; i < hf_schedule_field_count; i++) {
-        const struct hf_field *field = &hf_schedule_fields[i];
-        if (!hf_field_null(field, shown->schedule) &&
-            !hf_same(hf_field_text(field, shown->schedule), ""))
-            put_fact(cli, field, shown->schedule);
-    }
+    cli_put_facts(cli, hf_schedule_fields, hf_schedule_field_count, shown->schedule);
     for (size_t i = 0; i < shown->count; i++)
         cli_putf(cli, "%-18s %s\n", i ? "" : "upcoming",
                  hf_instant_text(shown->slots[i], first));

@@ -363,6 +363,7 @@ const struct cli_group cli_groups[] = {
       cli_policy_commands },
     { "schedule", "work that is made at set times", cli_schedule_commands },
     { "store", "what an operator does to a store as a whole", cli_store_commands },
+    { "trigger", "start work when something happens", cli_trigger_commands },
     { "turn", "look at turns that were saved", cli_turn_commands },
     { "bench", "speed on this machine, beside the engine's own", cli_bench_commands },
     { "", "a durable ledger of work for long-running agents", cli_top_commands },

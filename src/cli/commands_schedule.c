@@ -3,6 +3,8 @@
 
 #include <holdfast/schedule.h>
 
+#include "cli/unit_options.h"
+
 #define END_OPTIONS                                                                      \
     {                                                                                    \
         .name = NULL                                                                     \
@@ -62,37 +64,7 @@ static const char *const state_words[] = { "active", "paused", "finished", NULL 
           0,                                                                             \
           .help = "their payload",                                                       \
           .limit = HF_LIMIT_PAYLOAD_BYTES },                                             \
-        { "lane", "KEY", CLI_TEXT, 0, .help = "at most one running unit of this key" },  \
-        { "priority",                                                                    \
-          "N",                                                                           \
-          CLI_INT,                                                                       \
-          0,                                                                             \
-          .help = "0, the most urgent, to 9 (default: 3)",                               \
-          .min = 0,                                                                      \
-          .limit = HF_LIMIT_PRIORITY_MAX },                                              \
-        { "max-attempts",                                                                \
-          "N",                                                                           \
-          CLI_INT,                                                                       \
-          0,                                                                             \
-          .help = "executions (default: policy)",                                        \
-          .min = 1,                                                                      \
-          .limit = HF_LIMIT_ATTEMPTS_MAX },                                              \
-        { "retry-policy",                                                                \
-          "JSON",                                                                        \
-          CLI_JSON,                                                                      \
-          0,                                                                             \
-          .help = "how failures are retried",                                            \
-          .limit = HF_LIMIT_POLICY_BYTES },                                              \
-        { "disposition",                                                                 \
-          "WORD",                                                                        \
-          CLI_WORD,                                                                      \
-          0,                                                                             \
-          .help = "what a lapsed lease does (default: rerunnable)",                      \
-          .words = cli_disposition_words },                                              \
-        { "start-timeout", "DURATION", CLI_DURATION, 0,                                  \
-          .help = "longest time in the queue (default: policy)" },                       \
-        { "exec-timeout", "DURATION", CLI_DURATION, 0,                                   \
-          .help = "longest time of one execution (default: policy)" },                   \
+        CLI_UNIT_OPTIONS,                                                                \
         { "overlap",                                                                     \
           "RULE",                                                                        \
           CLI_WORD,                                                                      \

@@ -208,15 +208,28 @@ static bool is_shown(const struct cli_option *option)
     return option->flags & (CLI_NEEDED | CLI_BARE);
 }
 
-void cli_print_command_help(struct cli *cli, const struct cli_command *command)
+/* One line, or several where it is longer than a terminal is wide. */
+static void put_usage(struct cli *cli, const struct cli_command *command)
 {
-    cli_putf(cli, "holdfast %s: %s\n\nUsage: holdfast %s", command->path,
-             command->summary, command->path);
+    size_t line = cli->out.len;
+    cli_putf(cli, "Usage: holdfast %s", command->path);
     for (const struct cli_option *o = command->options; o && o->name; o++) {
-        if (is_shown(o))
-            cli_put_usage(cli, o);
+        if (!is_shown(o))
+            continue;
+        size_t room = 4 + strlen(o->name) + (o->value ? strlen(o->value) : 0) + 12;
+        if (cli->out.len - line + room > 80) {
+            cli_put(cli, "\n      ");
+            line = cli->out.len - 6;
+        }
+        cli_put_usage(cli, o);
     }
     cli_put(cli, " [options]\n");
+}
+
+void cli_print_command_help(struct cli *cli, const struct cli_command *command)
+{
+    cli_putf(cli, "holdfast %s: %s\n\n", command->path, command->summary);
+    put_usage(cli, command);
     if (command->text) {
         cli_put(cli, "\n");
         put_wrapped(cli, command->text, 0, 0);

@@ -81,6 +81,37 @@ void cli_json_fields(struct cli *cli, const struct hf_field *fields, size_t coun
     hf_json_end(&cli->writer);
 }
 
+static bool ends_in(const char *text, const char *end)
+{
+    size_t len = strlen(text), of = strlen(end);
+    return len >= of && strcmp(text + len - of, end) == 0;
+}
+
+static void put_fact(struct cli *cli, const struct hf_field *field, const void *row)
+{
+    char text[HF_INSTANT_TEXT], length[24];
+    int64_t number = hf_field_i64(field, row);
+    cli_putf(cli, "%-18s ", field->name);
+    if (field->kind != HF_FIELD_I64)
+        cli_put_clean(cli, hf_field_text(field, row));
+    else if (ends_in(field->name, "_at"))
+        cli_put(cli, hf_instant_text(number, text));
+    else if (ends_in(field->name, "_ms"))
+        cli_put(cli, cli_duration(number, length));
+    else
+        cli_putf(cli, "%lld", (long long)number);
+    cli_put(cli, "\n");
+}
+
+void cli_put_facts(struct cli *cli, const struct hf_field *fields, size_t count,
+                   const void *row)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!hf_field_null(&fields[i], row) &&
+            !hf_same(hf_field_text(&fields[i], row), ""))
+            put_fact(cli, &fields[i], row);
+}
+
 /* {"ok":true,"items":[…],"next":…} over a function that writes item i. */
 static int json_items(struct cli *cli, const struct hf_answer *answer)
 {
@@ -383,12 +414,6 @@ int cli_print_list(struct cli *cli, const struct hf_answer *answer, const char *
 }
 
 /* ---- detail ------------------------------------------------------------------------ */
-
-static bool ends_in(const char *text, const char *end)
-{
-    size_t len = strlen(text), of = strlen(end);
-    return len >= of && strcmp(text + len - of, end) == 0;
-}
 
 static void put_detail(struct cli *cli, const struct hf_field *field,
                        const struct hf_work *work)

@@ -14,8 +14,10 @@ work requeue|work request-abandon|work list|work show|work events|work stats|wor
 work prune|work reconcile|policy set|policy show|store bump|monitor|migrate|doctor|limits
 version|bench ledger|replay|turn inspect|schedule add|schedule update|schedule pause
 schedule resume|schedule trigger|schedule remove|schedule list|schedule show|schedule preview
-schedule sync|schedule run""".replace("\n", "|").split("|")
-PAGES = ["", "bench", "work", "policy", "schedule", "store", "turn"]
+schedule sync|schedule run|trigger subscribe|trigger update|trigger enable|trigger disable
+trigger remove|trigger revive|trigger list|trigger show|trigger emit|trigger deliveries
+trigger granted""".replace("\n", "|").split("|")
+PAGES = ["", "bench", "work", "policy", "schedule", "store", "trigger", "turn"]
 
 
 class Help(Case):
