@@ -103,8 +103,8 @@ HF_API void hf_mask_end(struct hf_mask *mask);
  *             type, enum, const, properties, required, additionalProperties, items, minItems,
  *             maxItems, minLength, maxLength, minimum, maximum, anyOf, oneOf, allOf, and
  *             annotations, which are passed over; another keyword is refused
- * HF_EINVAL with the option at fault, HF_ENOMEM. The object is never changed: any number of
- * setups and threads may share it; it must outlive them. alloc NULL: the system's. */
+ * HF_EINVAL with the option at fault, HF_ETOOBIG, HF_ENOMEM. The object is never changed: any
+ * number of setups and threads may share it; it must outlive them. alloc NULL: the system's. */
 HF_API HF_MUST_USE int hf_code_new(const struct hf_alloc *alloc, struct hf_span options,
                                    struct hf_protocol **ret_protocol, struct hf_err *err);
 HF_API void hf_code_free(struct hf_protocol *protocol);

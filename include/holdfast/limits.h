@@ -52,6 +52,8 @@ extern "C" {
     X(TURN_CALLS, turn_calls, 128, "items", "tool calls of one reply")                   \
     X(TURN_PARTS, turn_parts, 1024, "items", "parts of one reply or of one result")      \
     X(TURN_LIST, turn_list, 1024, "items", "messages or causes given in one call")       \
+    X(CODE_OPTIONS_BYTES, code_options_bytes, 65536, "bytes",                            \
+      "options of the code protocol, with the schema")                                   \
     X(CELL_BYTES, cell_bytes, 262144, "bytes", "source of a cell")                       \
     X(CELL_OUTPUT_BYTES, cell_output_bytes, 524288, "bytes", "output of a cell, kept")   \
     X(CELL_SHOWN_BYTES, cell_shown_bytes, 4096, "bytes",                                 \

@@ -140,6 +140,10 @@ static int join(struct hf_move *move, const struct hf_llm_response *response,
         memcpy(text + used, part.at, part.len);
         used += part.len;
     }
+    if (used > (size_t)HF_MAX_TURN_TEXT_BYTES)
+        used = hf_utf8_cut(text,
+                           (size_t)HF_MAX_TURN_TEXT_BYTES); /* as one part would be */
+    text[used] = '\0';
     *ret_text = (struct hf_span){ text, used };
     return 0;
 }

@@ -106,8 +106,8 @@ int hf_code_new(const struct hf_alloc *alloc, struct hf_span options,
                                        .alloc = alloc,
                                        .options_text = { text, options.len } };
     if (options.len > 0)
-        rc = hf_json_parse(code->options_text, (size_t)HF_MAX_TURN_TEXT_BYTES, "options",
-                           &parsed, err);
+        rc = hf_json_parse(code->options_text, (size_t)HF_MAX_CODE_OPTIONS_BYTES,
+                           "options", &parsed, err);
     if (rc == 0 && parsed)
         rc = read_options(parsed, code, err);
     hf_json_free(parsed);

@@ -1,5 +1,6 @@
 /* The code protocol: what each reply comes to, how cells end turns, budgets, restores. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <holdfast/limits.h>
@@ -57,6 +58,22 @@ static void malformed_options_fail_before_any_model_call(void **state)
         assert_int_equal(try_options(bad[i][0], &err), HF_EINVAL);
         assert_string_equal(err.field, bad[i][1]);
     }
+}
+
+static void options_have_a_limit(void **state)
+{
+    (void)state;
+    struct hf_err err = { 0 };
+    size_t max = (size_t)HF_MAX_CODE_OPTIONS_BYTES;
+    char *text = malloc(max + 2);
+    memset(text, ' ', max + 1);
+    memcpy(text, "{}", 2);
+    text[max] = '\0';
+    assert_int_equal(try_options(text, &err), 0);
+    text[max] = ' ';
+    text[max + 1] = '\0';
+    assert_int_equal(try_options(text, &err), HF_ETOOBIG);
+    free(text);
 }
 
 static void empty_options_mean_natural(void **state)
@@ -467,6 +484,29 @@ static void text_parts_are_joined_at_line_ends(void **state)
     code_reply_parts(&code, parts, 3);
     assert_string_equal(code.kit.effect.code.at, "x");
     code_fini(&code);
+}
+
+static void text_over_its_limit_is_cut_and_the_turn_can_be_saved(void **state)
+{
+    (void)state;
+    size_t len = (size_t)HF_MAX_TURN_TEXT_BYTES - 1;
+    char *text = malloc(len + 1);
+    memset(text, 'x', len);
+    text[len] = '\0';
+    const struct hf_part parts[] = { { .content = { text, len } },
+                                     { .content = kit_span("\xc3\xa9\n<lua>x</lua>") } };
+    struct code_kit code;
+    struct hf_llm_response response = { .size = sizeof(response),
+                                        .parts = parts,
+                                        .part_count = 2 };
+    code_start(&code, REQUIRED);
+    assert_int_equal(hf_turn_llm_done(code.kit.turn, 1, &response, &code.kit.err), 0);
+    assert_int_equal(hf_turn_state(code.kit.turn), HF_TURN_WAITING_CHECKPOINT);
+    kit_cut(&code.kit);
+    assert_int_equal(hf_turn_record(code.kit.turn, 1)->message->parts[0].content.len,
+                     len);
+    code_fini(&code);
+    free(text);
 }
 
 static void a_native_tool_call_ends_the_turn_with_its_reply_shown(void **state)
@@ -890,6 +930,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(malformed_options_fail_before_any_model_call),
+        cmocka_unit_test(options_have_a_limit),
         cmocka_unit_test(empty_options_mean_natural),
         cmocka_unit_test(prose_ends_a_natural_turn),
         cmocka_unit_test(prose_is_asked_for_finish_where_that_is_required),
@@ -913,6 +954,7 @@ int main(void)
         cmocka_unit_test(a_cell_over_its_size_is_corrected_and_one_at_it_runs),
         cmocka_unit_test(the_order_of_parts_does_not_matter),
         cmocka_unit_test(text_parts_are_joined_at_line_ends),
+        cmocka_unit_test(text_over_its_limit_is_cut_and_the_turn_can_be_saved),
         cmocka_unit_test(a_native_tool_call_ends_the_turn_with_its_reply_shown),
         cmocka_unit_test(a_reply_of_nothing_or_of_sealed_reasoning_only_is_empty),
         cmocka_unit_test(streamed_text_is_not_shown_twice),
