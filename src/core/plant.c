@@ -8,6 +8,7 @@
 #    include "base/text.h"
 
 int hf_planted = HF_PLANT_NONE;
+int hf_plant_edits = 0;
 
 /* In the statement whose name begins so: this part, and what takes its place. */
 static const struct edit {
@@ -16,8 +17,8 @@ static const struct edit {
     const char *part;
     const char *instead;
 } edits[] = {
-    { HF_PLANT_FENCE_KEPT_IN_SQL, "work_claim_", "lease_fence = lease_fence + 1",
-      "lease_fence = max(lease_fence, 1)" },
+    { HF_PLANT_FENCE_KEPT_IN_SQL, "work_claim_", "lease_fence = q.lease_fence + 1",
+      "lease_fence = max(q.lease_fence, 1)" },
     { HF_PLANT_SETTLE_UNFENCED, "work_settle",
       "AND work_state.claim_group = a.a4 AND work_state.lease_fence = a.a3", "" },
     { HF_PLANT_RENEW_UNFENCED, "work_renew", "AND claim_group = $4 AND lease_fence = $3",
@@ -30,6 +31,15 @@ static const struct edit {
       "lease_expires_at IS NOT DISTINCT FROM $4",
       "AND ($2 IS NOT NULL OR $3 IS NULL OR $4 IS NOT NULL)" },
 };
+
+bool hf_plant_in_sql(void)
+{
+    for (size_t i = 0; i < sizeof(edits) / sizeof(edits[0]); i++) {
+        if (edits[i].plant == (enum hf_plant)hf_planted)
+            return true;
+    }
+    return false;
+}
 
 const char *hf_plant_sql(const char *name, const char *text)
 {
@@ -50,6 +60,7 @@ const char *hf_plant_sql(const char *name, const char *text)
         memcpy(changed, text, before);
         memcpy(changed + before, edit->instead, put);
         memcpy(changed + before + put, rest, strlen(rest) + 1);
+        hf_plant_edits++;
         return changed;
     }
     return text;

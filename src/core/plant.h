@@ -51,6 +51,10 @@ enum hf_plant { HF_PLANT_NONE, HF_PLANT_LIST(X) HF_PLANT_COUNT };
 #    undef X
 
 extern int hf_planted; /* set once, before anything runs */
+extern int
+    hf_plant_edits; /* statements that were changed; they move, and a plant must follow */
+
+bool hf_plant_in_sql(void); /* is it an edit of a statement? */
 
 #    define HF_PLANT(name) (hf_planted == HF_PLANT_##name)
 

@@ -5,7 +5,8 @@
 #include "sim/inside.h"
 
 #define WALL_MS 1800000000000
-#define NIGHT_MS 1806194400000 /* 20 minutes before summer time begins in Berlin */
+#define SIGNED_32_MS 2147483640000 /* 8 s before 32 bits of seconds run over */
+#define NIGHT_MS 1806194400000     /* 20 minutes before summer time begins in Berlin */
 #define MONO_MS 7000000
 #define DRAIN_STEPS 6000
 #define STEPS 200
@@ -520,6 +521,8 @@ static void set_up(struct hf_sim *sim)
                                                     .inline_mode = true };
     plan_faults(sim);
     plan_units(sim);
+    if (sim_one_in(&sim->dice, 8))
+        sim->wall = SIGNED_32_MS;
     if (sim->workloads & (1u << HF_SIM_OF_CRON))
         sim->wall = NIGHT_MS;
     sim->lease_offset = sim->wall - sim->mono;

@@ -195,6 +195,13 @@ static int run(struct asked *asked)
         fprintf(stderr, "holdfast-sim: no store: %s\n", err.message);
         return 2;
     }
+#ifdef HF_PLANTS
+    if (hf_plant_in_sql() && hf_plant_edits == 0) {
+        fprintf(stderr,
+                "holdfast-sim: the statement has changed: the bug was not planted\n");
+        return 2;
+    }
+#endif
     double took = now_s() - asked->told.began;
     if (asked->coverage)
         show_coverage(&report);
