@@ -44,6 +44,7 @@
     X(a_limit_may_have_both_a_most_and_a_rate, 0)                                        \
     X(fair_keys_take_turns, 0)                                                           \
     X(fair_keys_share_by_weight, 0)                                                      \
+    X(fair_shares_stay_within_a_unit_of_each_over_random_arrivals, 0)                    \
     X(a_key_that_was_idle_saved_nothing_up, 0)                                           \
     X(priority_comes_before_fairness, 0)                                                 \
     X(poison_is_held_and_released, 0)                                                    \

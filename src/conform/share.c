@@ -220,6 +220,36 @@ test_case(fair_keys_share_by_weight)
     EQ(6, heavy);
 }
 
+/* While three keys have work, none is ahead of another by more than one unit of each, in
+ * shares: |served a / weight a - served b / weight b| <= 1 / weight a + 1 / weight b. */
+test_case(fair_shares_stay_within_a_unit_of_each_over_random_arrivals)
+{
+    static const char *const keys[] = { "a", "b", "c" };
+    static const int weights[] = { 1, 2, 4 };
+    int waiting[3] = { 0 }, served[3] = { 0 };
+    uint32_t dice = 12345;
+    for (int step = 0; step < 200 && !t->failed; step++) {
+        dice = dice * 1664525u + 1013904223u;
+        int more = (int)(dice >> 16) % 3;
+        for (int k = 0; k < 3; k++) {
+            for (; waiting[k] < 3 || (k == more && waiting[k] < 12); waiting[k]++)
+                create(.fair_key = keys[k], .fair_weight = weights[k]);
+        }
+        const char *key = claim(.owner = "w", .ttl_ms = HOUR(1))->work.fair_key;
+        int k = same(key, "a") ? 0 : same(key, "b") ? 1 : 2;
+        waiting[k]--;
+        served[k]++;
+        for (int a = 0; a < 3; a++) {
+            for (int b = 0; b < a; b++) {
+                int ahead = served[a] * weights[b] - served[b] * weights[a];
+                TRUE(ahead <= weights[a] + weights[b] &&
+                     -ahead <= weights[a] + weights[b]);
+            }
+        }
+    }
+    TRUE(served[2] >= 4 * served[0] - 4);
+}
+
 test_case(a_key_that_was_idle_saved_nothing_up)
 {
     for (int i = 0; i < 4; i++)
