@@ -11,12 +11,15 @@
 #include <holdfast/job.h>
 #include <holdfast/store.h>
 
+#include "support/pg.h"
+
 #define PATIENCE_MS 20000
 #define SHORT_TTL 750
 
 struct stage {
     struct hf_store *store;
     struct hf_pool *pool;
+    struct pg_place *place; /* NULL: on SQLite */
     struct hf_err err;
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -41,9 +44,25 @@ static int setup(void **state)
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_cond_init(&s->moved, &attr);
     (void)pthread_condattr_destroy(&attr);
-    assert_int_equal(hf_store_open(":memory:", NULL, &s->store, &s->err), 0);
     *state = s;
     return 0;
+}
+
+static int on_sqlite(void **state)
+{
+    (void)setup(state);
+    struct stage *s = *state;
+    return hf_store_open(":memory:", NULL, &s->store, &s->err);
+}
+
+static int on_postgres(void **state)
+{
+    struct pg_place *place = *state;
+    struct hf_store_options options = { .size = sizeof options };
+    (void)setup(state);
+    struct stage *s = *state;
+    s->place = place;
+    return pg_place_open(place, &options, &s->store, &s->err);
 }
 
 static int teardown(void **state)
@@ -51,6 +70,8 @@ static int teardown(void **state)
     struct stage *s = *state;
     hf_pool_free(s->pool);
     hf_store_close(s->store);
+    if (s->place)
+        pg_place_discard(s->place);
     (void)pthread_cond_destroy(&s->moved);
     (void)pthread_mutex_destroy(&s->lock);
     free(s);
@@ -765,35 +786,47 @@ static void a_result_that_cannot_be_stored_is_a_failure_that_says_so(void **stat
     assert_string_equal(seen.error_class, "invalid_result");
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+/* Every case on both engines. */
+#define CASES(X)                                                                         \
+    X(a_job_runs_once_and_is_done)                                                       \
+    X(a_failure_waits_for_its_retry_and_the_last_one_is_final)                           \
+    X(delays_are_fixed_or_double_as_the_job_asks)                                        \
+    X(a_returned_code_is_the_class_that_the_policy_judges)                               \
+    X(kinds_without_code_are_not_claimed)                                                \
+    X(a_star_runs_every_kind)                                                            \
+    X(a_job_longer_than_its_lease_is_not_stolen)                                         \
+    X(a_cancelled_job_is_told_and_its_outcome_is_refused)                                \
+    X(a_lost_lease_stops_the_job)                                                        \
+    X(a_drain_lets_jobs_end_first)                                                       \
+    X(a_drain_without_time_stops_and_hands_back)                                         \
+    X(a_drain_gives_up_on_a_stubborn_job)                                                \
+    X(a_drain_hands_back_what_was_not_started)                                           \
+    X(concurrency_of_a_kind_holds)                                                       \
+    X(a_job_may_be_completed_later_from_another_thread)                                  \
+    X(completing_later_can_fail_and_retry_too)                                           \
+    X(two_pools_run_each_job_once)                                                       \
+    X(falsy_payloads_come_through)                                                       \
+    X(a_dedup_key_allows_one_unfinished_job)                                             \
+    X(a_debounced_job_is_due_after_the_last_call)                                        \
+    X(a_limit_holds_over_all_pools)                                                      \
+    X(the_code_of_a_kind_sets_its_policy)                                                \
+    X(bad_kinds_and_options_are_refused)                                                 \
+    X(a_result_that_cannot_be_stored_is_a_failure_that_says_so)
 
 int main(void)
 {
+    static struct pg_server server;
+    struct pg_place place = { .server = &server, .base = server.url, .schema = "pool" };
+    pg_server_start(&server);
     const struct CMUnitTest cases[] = {
-        CASE(a_job_runs_once_and_is_done),
-        CASE(a_failure_waits_for_its_retry_and_the_last_one_is_final),
-        CASE(delays_are_fixed_or_double_as_the_job_asks),
-        CASE(a_returned_code_is_the_class_that_the_policy_judges),
-        CASE(kinds_without_code_are_not_claimed),
-        CASE(a_star_runs_every_kind),
-        CASE(a_job_longer_than_its_lease_is_not_stolen),
-        CASE(a_cancelled_job_is_told_and_its_outcome_is_refused),
-        CASE(a_lost_lease_stops_the_job),
-        CASE(a_drain_lets_jobs_end_first),
-        CASE(a_drain_without_time_stops_and_hands_back),
-        CASE(a_drain_gives_up_on_a_stubborn_job),
-        CASE(a_drain_hands_back_what_was_not_started),
-        CASE(concurrency_of_a_kind_holds),
-        CASE(a_job_may_be_completed_later_from_another_thread),
-        CASE(completing_later_can_fail_and_retry_too),
-        CASE(two_pools_run_each_job_once),
-        CASE(falsy_payloads_come_through),
-        CASE(a_dedup_key_allows_one_unfinished_job),
-        CASE(a_debounced_job_is_due_after_the_last_call),
-        CASE(a_limit_holds_over_all_pools),
-        CASE(the_code_of_a_kind_sets_its_policy),
-        CASE(bad_kinds_and_options_are_refused),
-        CASE(a_result_that_cannot_be_stored_is_a_failure_that_says_so),
+#define X(name) cmocka_unit_test_setup_teardown(name, on_sqlite, teardown),
+        CASES(X)
+#undef X
+#define X(name) { #name " (PostgreSQL)", name, on_postgres, teardown, &place },
+            CASES(X)
+#undef X
     };
-    return cmocka_run_group_tests_name("pool", cases, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("pool", cases, NULL, NULL);
+    pg_server_stop(&server);
+    return failed;
 }
