@@ -2,7 +2,7 @@
 
 -- What a name's rows hold has changed. Three statements a name, in one transaction: count it,
 -- fill the bucket and see how many may go on (limit_count); let them (limit_open); note that
--- they hold places and tokens now (limit_taken). The first locks the row of the name.
+-- they hold places and tokens now (limit_taken).
 
 -- fragment: waiting_behind
 n.limit_name = $1 AND (n.gate = 'limit' OR n.gate = 'rate')
@@ -19,6 +19,21 @@ n.limit_name = $1 AND (n.gate = 'limit' OR n.gate = 'rate')
 CASE WHEN l.max_running IS NULL THEN 1000000000
      WHEN l.max_running > l.used + $2 THEN l.max_running - l.used - $2
      ELSE 0 END
+
+-- On PostgreSQL a statement that waited for a lock goes on with what it saw before it waited,
+-- but for the row it locks. So names are locked first, in their order, by a statement of its own.
+
+-- name: limit_lock
+-- in: $1 name
+/*lite SELECT 1 WHERE $1 IS NULL*//*pg SELECT 1 FROM work_limit WHERE name = $1 FOR UPDATE*/
+
+-- name: limit_lock_closed
+-- in: a1 work_id
+-- sets: text
+/*lite SELECT 1 FROM hf_args a WHERE a.a1 IS NULL*//*pg SELECT 1 FROM work_limit l
+ WHERE l.name IN (SELECT c.limit_name FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
+                    JOIN work_state c ON c.seq = s.seq)
+ ORDER BY l.name FOR UPDATE*/
 
 -- name: limit_count
 -- in: $1 name, $2 change of used, $3 change of reserved, $4 tokens that came back

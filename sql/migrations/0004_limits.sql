@@ -2,7 +2,7 @@
 -- what is counted by name stands here.
 
 -- One row a limit that was set or is in use. Whoever changes what its rows hold does it in
--- the transaction that writes them, by limit_count, which locks the row of the name.
+-- the transaction that writes them, by limit_lock and limit_count, which lock the row of the name.
 --   used      rows that are claimable or running
 --   reserved  of them those that are claimable and took a token of the rate
 --   level     of the bucket, in tokens times rate_ms, as it stood at level_at

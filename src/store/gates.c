@@ -86,6 +86,7 @@ static void for_each_name(struct hf_ops *ops, enum hf_sql_id statement, bool cha
 
 void hf_gates_settle(struct hf_ops *ops)
 {
+    for_each_name(ops, HF_SQL_LIMIT_LOCK, false);
     for_each_name(ops, HF_SQL_LIMIT_COUNT, true);
     for_each_name(ops, HF_SQL_LIMIT_OPEN, false);
     for_each_name(ops, HF_SQL_LIMIT_TAKEN, false);

@@ -137,6 +137,13 @@ static bool add_settles(struct changing *c, struct hf_ops *ops, bool limited,
 static void add_limits(struct changing *c, struct hf_ops *ops)
 {
     for (size_t i = 0; i < c->n; i++) {
+        if (i == 0)
+            hf_ops_call(ops, HF_SQL_LIMIT_LOCK_CLOSED, HF_ANY_COUNT);
+        else
+            hf_ops_again(ops);
+        hf_ops_text(ops, c->slots[i].change->id);
+    }
+    for (size_t i = 0; i < c->n; i++) {
         hf_ops_call(ops, HF_SQL_LIMIT_LEAVE, HF_ANY_COUNT);
         hf_ops_text(ops, c->slots[i].change->id);
         hf_ops_call(ops, HF_SQL_LIMIT_FOLLOW, HF_ANY_COUNT);
