@@ -208,6 +208,8 @@ static const char *outcome_json(struct mutation *m, int rc, const struct hf_err 
     struct hf_buf text;
     struct hf_json json;
     const char *record = rc ? NULL : hf_subscription_json(&m->arena, &m->now);
+    if (rc == 0 && !record)
+        return NULL;
     hf_buf_init(&text, m->arena.alloc, (size_t)4 << 20);
     hf_json_begin(&json, &text);
     hf_json_object(&json);
@@ -220,7 +222,7 @@ static const char *outcome_json(struct mutation *m, int rc, const struct hf_err 
         hf_json_put_raw(&json, "subscription", record);
     }
     hf_json_end(&json);
-    return rc || record ? hf_buf_keep(&text, &m->arena) : NULL;
+    return hf_buf_keep(&text, &m->arena);
 }
 
 static int read_field(struct mutation *m, const struct hf_field *field,

@@ -83,6 +83,16 @@ class Trigger(Case):
         self.assertIn("revision           6", self.cli("trigger", "show", "a").out)
         self.refused(3, "not_found", "trigger", "show", "b")
 
+    def test_a_page_goes_on_after_its_cursor(self):
+        for key in "abc":
+            self.subscribe(key)
+        after, seen = [], []
+        while after is not None:
+            page = self.ok("trigger", "list", "--limit", "2", *after)
+            seen += [i["subscription_key"] for i in page["items"]]
+            after = ["--after", page["next"]] if page["next"] else None
+        self.assertEqual(seen, ["a", "b", "c"])
+
     def test_bad_input_makes_no_store(self):
         for args in (("subscribe", "a", *MAIL, "--template", "{"),
                      ("subscribe", "a", "--source-type", "mail"),
