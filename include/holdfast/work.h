@@ -307,7 +307,8 @@ HF_API HF_MUST_USE int hf_work_change(struct hf_store *store, const struct hf_ca
 
 /* Renew every lease of one owner, or of one of its incarnations. With
  * `fresh_within_ms` above 0 only rows whose activity is that fresh. Items are the rows that
- * were renewed; a row that was lost is simply not among them. */
+ * were renewed; a row that was lost is simply not among them. One that somebody else had
+ * locked at that moment was skipped, and its item says so (code HF_EBUSY). */
 struct hf_renew_all {
     uint32_t size;
     const char *owner;

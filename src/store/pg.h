@@ -41,6 +41,10 @@
 #define PG_GROUP_ROWS 4096 /* argument sets, so that nobody waits too long */
 #define PG_SCHEMA_MAX 48   /* bytes of a schema's name */
 #define PG_XID_TEXT 24
+/* A statement that takes longer is a fault of ours or of the server's; whoever waits for a
+ * lock keeps others waiting, so it is not for long. In ms. */
+#define PG_STATEMENT_TIMEOUT "60000"
+#define PG_LOCK_TIMEOUT "2000"
 
 /* Behind a pooler a connection is another server session in every transaction. */
 enum pg_pooler { PG_POOLER_NONE, PG_POOLER_SESSION, PG_POOLER_TRANSACTION };

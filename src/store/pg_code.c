@@ -162,8 +162,8 @@ int pg_fail_connect(PGconn *db, struct hf_err *err)
         { "database \"", HF_ENOTSTORE, "make the database, or correct its name" },
         { "no such database", HF_ENOTSTORE,
           "name the database in the pooler's settings" },
-        { "invalid", HF_EINVAL, "correct the address" },
         { "could not translate host name", HF_EUNREACHABLE, "check the host's name" },
+        { "invalid", HF_EINVAL, "correct the address" },
     };
     size_t end = strcspn(text, "\n");
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)

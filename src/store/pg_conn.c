@@ -10,9 +10,6 @@
 #include "base/text.h"
 #include "store/pg.h"
 
-/* A statement that takes longer is a fault of ours or of the server's; nobody waits for a
- * lock longer than callers wait for the store. */
-#define STATEMENT_TIMEOUT "60000"
 #define IDLE_TIMEOUT "10000"
 
 char *pg_schema_text(const struct pg *pg, const char *text)
@@ -117,15 +114,9 @@ static int set_up(struct pg_conn *conn, struct hf_err *err)
     rc = check_pooler(conn, err);
     if (rc || pg->url.pooler == PG_POOLER_TRANSACTION)
         return rc;
-    char wait[24];
-    struct hf_buf buf;
-    hf_buf_init(&buf, pg->alloc, sizeof wait);
-    hf_buf_i64(&buf, pg->busy_ms);
-    const char *const args[] = { pg->url.quoted, STATEMENT_TIMEOUT, hf_buf_str(&buf),
+    const char *const args[] = { pg->url.quoted, PG_STATEMENT_TIMEOUT, PG_LOCK_TIMEOUT,
                                  IDLE_TIMEOUT };
-    rc = pg_conn_ask(conn, HF_SQL_PG_SESSION, args, NULL, err);
-    hf_buf_fini(&buf);
-    return rc;
+    return pg_conn_ask(conn, HF_SQL_PG_SESSION, args, NULL, err);
 }
 
 int pg_conn_open(struct pg *pg, const char *conninfo, struct pg_conn **ret_conn,

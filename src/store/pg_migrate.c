@@ -20,15 +20,10 @@
 static int begin(struct pg_conn *conn, struct hf_err *err)
 {
     const struct pg *pg = conn->pg;
-    struct hf_buf wait;
     int rc = pg_conn_exec(conn, "BEGIN", "BEGIN", NULL, err);
-    hf_buf_init(&wait, pg->alloc, 32);
-    hf_buf_i64(&wait, pg->busy_ms);
-    const char *const args[] = { pg->url.quoted, "0", hf_buf_str(&wait) };
-    if (rc == 0)
-        rc = pg_conn_ask(conn, HF_SQL_PG_SETTINGS, args, NULL, err);
-    hf_buf_fini(&wait);
-    return rc;
+    /* A migration may take its time, and waits for the others who migrate. */
+    const char *const args[] = { pg->url.quoted, "0", "60000" };
+    return rc ? rc : pg_conn_ask(conn, HF_SQL_PG_SETTINGS, args, NULL, err);
 }
 
 /* COMMIT, or ROLLBACK after a failure, whose code it keeps. */

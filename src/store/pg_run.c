@@ -18,7 +18,6 @@
 #include "store/results.h"
 
 #define REPEATS_MAX 8 /* of one batch, after deadlocks and lost connections */
-#define STATEMENT_TIMEOUT "60000"
 
 /* One transaction on its way. */
 struct running {
@@ -77,9 +76,8 @@ static const char *number_text(struct hf_arena *arena, int64_t number)
 static void send_settings(struct pg *pg, struct pg_pipe *pipe)
 {
     if (pg->url.pooler == PG_POOLER_TRANSACTION) {
-        const char *wait = number_text(pipe->arena, pg->busy_ms);
-        const char *const texts[] = { pg->url.quoted, STATEMENT_TIMEOUT, wait };
-        pipe->failed |= !wait;
+        const char *const texts[] = { pg->url.quoted, PG_STATEMENT_TIMEOUT,
+                                      PG_LOCK_TIMEOUT };
         send_texts(pipe, HF_SQL_PG_SETTINGS, texts);
     }
     if (!pg->system_clock) {

@@ -1,5 +1,6 @@
 /* Reading: one row, pages of rows, trails, counts. */
 #include <holdfast/limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -352,6 +353,46 @@ static void add_owner(struct hf_ops *ops, const struct hf_renew_all *renew, hf_m
     hf_ops_i64_opt(ops, since);
 }
 
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The keys of the rows that were renewed, in order; NULL when out of memory. */
+static const int64_t *renewed_seqs(struct hf_ops *ops, const struct hf_call *renewed)
+{
+    int64_t *seqs = hf_arena_array(&ops->arena, renewed->out_count + 1, sizeof *seqs);
+    for (size_t i = 0; seqs && i < renewed->out_count; i++)
+        seqs[i] = hf_cell_i64(renewed, i, 0);
+    if (seqs)
+        qsort(seqs, renewed->out_count, sizeof *seqs, by_number);
+    return seqs;
+}
+
+/* Rows that somebody else had locked just then were left out, and that is told: their leases
+ * are not lost, and not renewed either. */
+static int show_renewed(struct hf_answer *answer, struct hf_ops *ops,
+                        const struct hf_call *renewed, const struct hf_call *owned,
+                        struct hf_err *err)
+{
+    const int64_t *seqs = renewed_seqs(ops, renewed);
+    int rc = seqs ? 0 : hf_fail_plain(err, HF_ENOMEM);
+    for (size_t i = 0; rc == 0 && i < owned->out_count; i++) {
+        struct hf_row row;
+        struct hf_err why;
+        struct hf_item *item = hf_answer_add(answer);
+        rc = hf_row_read(owned, i, &row, err);
+        if (rc == 0 && (!item || hf_item_show(answer, item, &row, false)))
+            rc = hf_fail_plain(err, HF_ENOMEM);
+        if (rc || bsearch(&row.seq, seqs, renewed->out_count, sizeof *seqs, by_number))
+            continue;
+        (void)hf_fail(&why, HF_EBUSY, "id", "skipped: somebody else has the row locked");
+        rc = hf_item_fail(answer, item, &why) ? hf_fail_plain(err, HF_ENOMEM) : 0;
+    }
+    return rc;
+}
+
 int sql_renew_all(struct hf_store *base, const struct hf_caller *who,
                   const struct hf_renew_all *renew, struct hf_answer *answer,
                   struct hf_err *err)
@@ -371,12 +412,9 @@ int sql_renew_all(struct hf_store *base, const struct hf_caller *who,
     size_t owned = hf_ops_call(&ops, HF_SQL_WORK_OWNED, HF_ANY_COUNT);
     add_owner(&ops, renew, since);
     int rc = hf_ops_write(&ops, err);
-    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, owned)->out_count; i++) {
-        struct hf_row row;
-        rc = hf_row_read(hf_ops_result(&ops, owned), i, &row, err);
-        if (rc == 0)
-            rc = add_item(answer, &row, err);
-    }
+    if (rc == 0)
+        rc = show_renewed(answer, &ops, hf_ops_result(&ops, 0),
+                          hf_ops_result(&ops, owned), err);
     hf_ops_fini(&ops);
     return rc;
 }

@@ -1,8 +1,9 @@
-/* Random operations on the model and on SQLite in lockstep: after every one the answers, all
- * raw rows and all events must agree.
+/* Random operations on the model and on SQLite or PostgreSQL in lockstep: after every one the
+ * answers, all raw rows and all events must agree.
  *
  *     HF_DIFF_SEED=n   begin with this seed (else 1)
  *     HF_DIFF_RUNS=n   so many sequences (else 200)
+ *     HF_DIFF_ONLY=pg  all of them on PostgreSQL
  *
  * A difference is shown with its seed, step and operation, and with the shortest sequence
  * that was found to show one too.
@@ -15,11 +16,15 @@
 #include <unistd.h>
 
 #include "model/pair.h"
+#include "support/pg.h"
 #include "support/unit.h"
 
 #define STEPS 200
 #define RUNS 200
-#define FILE_EVERY 20 /* of the sequences one runs on a file, and reopens it */
+#define FILE_EVERY 20     /* of the sequences one runs on a file, and reopens it */
+#define POSTGRES_EVERY 25 /* and one on a server */
+
+static struct pg_server server;
 
 /* ---- the other store --------------------------------------------------------------------- */
 
@@ -80,6 +85,7 @@ struct sequence {
     uint64_t chances[STEPS];
     bool dropped[STEPS];
     bool on_file;
+    bool on_server;
     bool trace;
     size_t failed_at;
     char did[1024];
@@ -118,10 +124,17 @@ static bool agrees(struct sequence *sequence)
     struct place place = { { 0 }, { 0 } };
     const struct pair_factory memory = { NULL, open_memory, NULL, NULL };
     const struct pair_factory file = { &place, open_file, open_again, discard };
+    struct pg_place there = { .server = &server, .base = server.url, .schema = "differ" };
+    const struct pair_factory postgres = { &there, pg_place_open, pg_place_again,
+                                           pg_place_discard };
     struct pair *pair = malloc(sizeof(*pair));
     if (!pair)
         abort();
-    bool open = pair_open(pair, sequence->on_file ? &file : &memory, sequence->seed);
+    bool open = pair_open(pair,
+                          sequence->on_server ? &postgres
+                          : sequence->on_file ? &file
+                                              : &memory,
+                          sequence->seed);
     size_t i = 0;
     for (; open && i < STEPS && !pair->complaint[0]; i++) {
         if (sequence->dropped[i])
@@ -166,7 +179,10 @@ static void tell(struct sequence *sequence, size_t run)
     print_message(
         "the model and the store disagree\n  HF_DIFF_SEED=%llu (sequence %zu, on "
         "a %s), step %zu\n  %s\n  %s\n",
-        (unsigned long long)sequence->seed, run, sequence->on_file ? "file" : "memory",
+        (unsigned long long)sequence->seed, run,
+        sequence->on_server ? "server"
+        : sequence->on_file ? "file"
+                            : "memory",
         sequence->failed_at, sequence->did, sequence->complaint);
     shrink(sequence);
     sequence->trace = true;
@@ -236,12 +252,14 @@ static void random_sequences_agree(void **state)
     struct taken taken = { { { 0 } } };
     uint64_t seed = setting("HF_DIFF_SEED", 1);
     uint64_t runs = setting("HF_DIFF_RUNS", RUNS);
+    bool only_server = getenv("HF_DIFF_ONLY") != NULL;
     for (size_t run = 0; run < runs; run++) {
         struct sequence sequence = { .seed = seed + run, .taken = &taken };
         uint64_t chance = sequence.seed;
         for (size_t i = 0; i < STEPS; i++)
             sequence.chances[i] = next(&chance);
         sequence.on_file = sequence.seed % FILE_EVERY == 0;
+        sequence.on_server = only_server || sequence.seed % POSTGRES_EVERY == 1;
         if (!agrees(&sequence)) {
             sequence.taken = NULL;
             tell(&sequence, run);
@@ -259,5 +277,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_sequences_agree),
     };
+    pg_server_start(&server);
     return cmocka_run_group_tests_name("differential", tests, NULL, NULL);
 }

@@ -1,22 +1,27 @@
-/* The guards in the schema, against plain SQL: what the library refuses, anybody's SQLite
- * shell is refused too (R5, R13, R16, R20; rule 16). */
+/* The guards in the schema, against plain SQL: what the library refuses, anybody's SQL
+ * shell is refused too, on SQLite and on PostgreSQL (R5, R13, R16, R20; rule 16). */
 
 #include <dirent.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
+#include <libpq-fe.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "support/pg.h"
 #include "support/unit.h"
+
+static struct pg_server server;
 
 struct world {
     char folder[64];
     char path[80];
     struct hf_store *store;
     sqlite3 *db;
+    PGconn *pg; /* instead of db */
 };
 
 /* ---- a store and a plain connection -------------------------------------------------------- */
@@ -53,30 +58,108 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Runs the statement and takes it back; gives SQLite's answer. */
+static int set_up_postgres(void **state)
+{
+    char url[400];
+    struct world *world = calloc(1, sizeof(*world));
+    struct hf_store_options options = { .size = sizeof(options), .inline_mode = true };
+    assert_non_null(world);
+    assert_int_equal(hf_store_open(pg_server_schema(server.url, "guards", url), &options,
+                                   &world->store, NULL),
+                     0);
+    world->pg = PQconnectdb(server.url);
+    PQclear(
+        PQexec(world->pg, "SET search_path = guards; SET client_min_messages = warning"));
+    *state = world;
+    return 0;
+}
+
+static int tear_down_postgres(void **state)
+{
+    struct world *world = *state;
+    struct pg_place place = { .server = &server, .base = server.url, .schema = "guards" };
+    PQclear(PQexec(world->pg, "DROP INDEX IF EXISTS alien"));
+    PQfinish(world->pg);
+    hf_store_close(world->store);
+    pg_place_discard(&place);
+    free(world);
+    return 0;
+}
+
+/* 0: done, 1: a constraint or a guard refused, -1: something else. */
+static int judged(const PGresult *result)
+{
+    ExecStatusType status = PQresultStatus(result);
+    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
+        return 0;
+    return code && (strncmp(code, "23", 2) == 0 || strcmp(code, "HF002") == 0) ? 1 : -1;
+}
+
+static int tried_postgres(struct world *world, const char *sql)
+{
+    PQclear(PQexec(world->pg, "BEGIN"));
+    PGresult *result = PQexec(world->pg, sql);
+    int verdict = judged(result);
+    PQclear(result);
+    PQclear(PQexec(world->pg, "ROLLBACK"));
+    return verdict;
+}
+
+/* Runs the statement and takes it back; gives what became of it, as above. */
 static int tried(struct world *world, const char *sql)
 {
+    if (world->pg)
+        return tried_postgres(world, sql);
     char *why = NULL;
     assert_int_equal(sqlite3_exec(world->db, "BEGIN IMMEDIATE", NULL, NULL, NULL), 0);
     int rc = sqlite3_exec(world->db, sql, NULL, NULL, &why);
     sqlite3_free(why);
     if (!sqlite3_get_autocommit(world->db))
         assert_int_equal(sqlite3_exec(world->db, "ROLLBACK", NULL, NULL, NULL), 0);
-    return rc;
+    return rc == SQLITE_OK ? 0 : rc == SQLITE_CONSTRAINT ? 1 : -1;
 }
 
 static void refused(struct world *world, const char *sql)
 {
-    int rc = tried(world, sql);
-    if (rc != SQLITE_CONSTRAINT)
-        fail_msg("not refused (%s): %s", sqlite3_errstr(rc), sql);
+    if (tried(world, sql) != 1)
+        fail_msg("not refused: %s", sql);
 }
 
 static void allowed(struct world *world, const char *sql)
 {
-    int rc = tried(world, sql);
-    if (rc != SQLITE_OK)
-        fail_msg("refused (%s): %s", sqlite3_errmsg(world->db), sql);
+    if (tried(world, sql) != 0)
+        fail_msg("refused: %s", sql);
+}
+
+/* Runs it for good. */
+static void done(struct world *world, const char *sql)
+{
+    if (!world->pg) {
+        assert_int_equal(sqlite3_exec(world->db, sql, NULL, NULL, NULL), SQLITE_OK);
+        return;
+    }
+    PGresult *result = PQexec(world->pg, sql);
+    assert_int_equal(judged(result), 0);
+    PQclear(result);
+}
+
+static long counted(struct world *world, const char *sql)
+{
+    sqlite3_stmt *count = NULL;
+    long number;
+    if (world->pg) {
+        PGresult *result = PQexec(world->pg, sql);
+        assert_int_equal(PQntuples(result), 1);
+        number = strtol(PQgetvalue(result, 0, 0), NULL, 10);
+        PQclear(result);
+        return number;
+    }
+    assert_int_equal(sqlite3_prepare_v2(world->db, sql, -1, &count, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(count), SQLITE_ROW);
+    number = sqlite3_column_int(count, 0);
+    assert_int_equal(sqlite3_finalize(count), SQLITE_OK);
+    return number;
 }
 
 /* ---- rows in every status, by the library ---------------------------------------------------- */
@@ -302,22 +385,25 @@ static void r09_a_plain_update_writes_its_event(void **state)
 {
     struct world *world = *state;
     char id[64];
-    sqlite3_stmt *count = NULL;
     in_status(world, HF_QUEUED, id);
-    assert_int_equal(sqlite3_exec(world->db,
-                                  "UPDATE work_state SET status = 'cancelled', "
-                                  "finished_at = 9, event_type = 'transition'",
-                                  NULL, NULL, NULL),
-                     SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(world->db,
-                                        "SELECT count(*) FROM work_event WHERE "
-                                        "from_status = 'queued' AND to_status = "
-                                        "'cancelled'",
-                                        -1, &count, NULL),
-                     SQLITE_OK);
-    assert_int_equal(sqlite3_step(count), SQLITE_ROW);
-    assert_int_equal(sqlite3_column_int(count, 0), 1);
-    assert_int_equal(sqlite3_finalize(count), SQLITE_OK);
+    done(world, "UPDATE work_state SET status = 'cancelled', finished_at = 9, "
+                "event_type = 'transition'");
+    assert_int_equal(counted(world, "SELECT count(*) FROM work_event WHERE from_status = "
+                                    "'queued' AND to_status = 'cancelled'"),
+                     1);
+}
+
+/* Claims and close-outs write theirs themselves on PostgreSQL: one each, and no second one by
+ * the guard; and a plain update after them is not taken for one of theirs. */
+static void every_transition_has_one_event(void **state)
+{
+    struct world *world = *state;
+    char id[64];
+    in_status(world, HF_DONE, id);
+    assert_int_equal(counted(world, "SELECT count(*) FROM work_event"), 2);
+    done(world, "UPDATE work_state SET status = 'queued', finished_at = NULL, "
+                "generation = generation + 1");
+    assert_int_equal(counted(world, "SELECT count(*) FROM work_event"), 3);
 }
 
 /* Only the lane's slot and a dedup key are answers to a caller; any other key that refuses
@@ -330,12 +416,8 @@ static void a_key_that_is_no_lane_and_no_dedup_key_is_not_taken_for_one(void **s
     struct hf_answer *answer = NULL;
     made(world, "alien-1", HF_RERUNNABLE, one);
     made(world, "alien-2", HF_RERUNNABLE, two);
-    assert_int_equal(
-        sqlite3_exec(world->db,
-                     "CREATE UNIQUE INDEX alien ON work_state (status_reason)"
-                     " WHERE status = 'cancelled'",
-                     NULL, NULL, NULL),
-        SQLITE_OK);
+    done(world, "CREATE UNIQUE INDEX alien ON work_state (status_reason)"
+                " WHERE status = 'cancelled'");
     change(world, (struct hf_change){ .verb = HF_VERB_CANCEL, .id = one, .reason = "x" });
     struct hf_change again = {
         .size = sizeof(again), .verb = HF_VERB_CANCEL, .id = two, .reason = "x"
@@ -345,7 +427,12 @@ static void a_key_that_is_no_lane_and_no_dedup_key_is_not_taken_for_one(void **s
     assert_non_null(strstr(err.message, "status_reason"));
 }
 
-#define GUARD(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+/* Each on both engines. */
+#define GUARD(name)                                                                      \
+    cmocka_unit_test_setup_teardown(name, set_up, tear_down),                            \
+    {                                                                                    \
+#        name " (PostgreSQL)", name, set_up_postgres, tear_down_postgres, NULL           \
+    }
 
 int main(void)
 {
@@ -360,6 +447,8 @@ int main(void)
         GUARD(only_finished_work_is_deleted_and_only_whole),
         GUARD(r13_a_finished_row_keeps_its_outcome),
         GUARD(r09_a_plain_update_writes_its_event),
+        GUARD(every_transition_has_one_event),
     };
+    pg_server_start(&server);
     return cmocka_run_group_tests_name("guards", tests, NULL, NULL);
 }

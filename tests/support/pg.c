@@ -55,6 +55,14 @@ static void stop_running(void)
         pg_server_stop(running);
 }
 
+static void must(struct pg_server *server, const char *verb, char *out, size_t room)
+{
+    if (!script(verb, server->folder, out, room)) {
+        print_error("%s: it could not be had; run scripts/setup test\n", verb);
+        exit(1);
+    }
+}
+
 void pg_server_start(struct pg_server *server)
 {
     char folder[60];
@@ -67,18 +75,25 @@ void pg_server_start(struct pg_server *server)
     (void)snprintf(server->folder, sizeof(server->folder), "%s", folder);
     running = server;
     (void)atexit(stop_running);
-    if (!script("up", server->folder, server->url, sizeof(server->url))) {
-        print_error("PostgreSQL could not be started; run scripts/setup test\n");
-        exit(1);
-    }
+    must(server, "up", server->url, sizeof(server->url));
+    const char *port = strstr(server->url, "port=");
+    server->port = port ? (int)strtol(port + strlen("port="), NULL, 10) : 0;
 }
 
 void pg_server_pooler(struct pg_server *server)
 {
-    if (!script("pooler", server->folder, server->pooled, sizeof(server->pooled))) {
-        print_error("PgBouncer could not be started; run scripts/setup test\n");
-        exit(1);
-    }
+    must(server, "pooler", server->pooled, sizeof(server->pooled));
+}
+
+void pg_server_standby(struct pg_server *server)
+{
+    must(server, "standby", server->standby, sizeof(server->standby));
+}
+
+void pg_server_promote(struct pg_server *server)
+{
+    char out[16];
+    must(server, "promote", out, sizeof(out));
 }
 
 const char *pg_server_schema(const char *base, const char *schema, char *out)

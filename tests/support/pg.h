@@ -7,13 +7,17 @@
 struct pg_server {
     char folder[64];
     char url[256];
-    char pooled[256]; /* through PgBouncer, once it runs; else "" */
+    char pooled[256];  /* through PgBouncer, once it runs; else "" */
+    char standby[256]; /* once it runs; else "" */
+    int port;
 };
 
 /* Starts it, or ends the program: a missing server is a failure. It is stopped by
  * pg_server_stop, and at exit. */
 void pg_server_start(struct pg_server *server);
 void pg_server_pooler(struct pg_server *server);
+void pg_server_standby(struct pg_server *server);
+void pg_server_promote(struct pg_server *server); /* the standby */
 void pg_server_stop(struct pg_server *server);
 
 /* `base` with another schema; `out` has room for 400. */

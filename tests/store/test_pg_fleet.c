@@ -1,0 +1,304 @@
+/* PostgreSQL under a fleet: histories, wake-ups, renewals, plans. */
+#include <holdfast/store.h>
+#include <holdfast/work.h>
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/pg.h"
+#include "support/pg.h"
+#include "support/unit.h"
+
+static struct pg_server server;
+
+static struct hf_store *opened(const char *base, const char *schema, bool inline_mode)
+{
+    char url[400];
+    struct hf_store *store = NULL;
+    struct hf_err err = { 0 };
+    struct hf_store_options options = { .size = sizeof(options),
+                                        .inline_mode = inline_mode };
+    if (hf_store_open(pg_server_schema(base, schema, url), &options, &store, &err))
+        fail_msg("%s", err.message);
+    return store;
+}
+
+static void created(struct hf_store *store, const char *name)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_err err = { 0 };
+    struct hf_new request = { .size = sizeof(request),
+                              .source = HF_SOURCE_MANUAL,
+                              .source_id = name,
+                              .priority = -1,
+                              .disposition = HF_RERUNNABLE };
+    if (hf_work_create(store, NULL, &request, 1, 0, &answer, &err))
+        fail_msg("%s", err.message);
+    hf_answer_free(answer);
+}
+
+struct held {
+    char id[64];
+    char token[300];
+};
+
+static struct held claimed(struct hf_store *store, hf_ms wait_ms)
+{
+    struct held held;
+    struct hf_err err = { 0 };
+    struct hf_answer *answer = NULL;
+    struct hf_claim claim = {
+        .size = sizeof(claim), .owner = "w", .ttl_ms = 30000, .wait_ms = wait_ms
+    };
+    if (hf_work_claim(store, NULL, &claim, &answer, &err) || hf_answer_count(answer) != 1)
+        fail_msg("nothing was claimed: %s", err.message);
+    (void)snprintf(held.id, sizeof(held.id), "%s", hf_answer_at(answer, 0)->work.work_id);
+    (void)snprintf(held.token, sizeof(held.token), "%s", hf_answer_at(answer, 0)->token);
+    hf_answer_free(answer);
+    return held;
+}
+
+static int changed(struct hf_store *store, const struct held *held, enum hf_verb verb)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_change change = { .size = sizeof(change),
+                                .verb = verb,
+                                .id = held->id,
+                                .token = held->token,
+                                .status = verb == HF_VERB_CLOSE_OUT ? HF_DONE
+                                                                    : HF_STATUS_NONE };
+    int rc = hf_work_change(store, NULL, &change, 1, 0, &answer, NULL);
+    if (rc == 0) {
+        rc = hf_answer_at(answer, 0)->code;
+        hf_answer_free(answer);
+    }
+    return rc;
+}
+
+/* ---- histories ------------------------------------------------------------------------------ */
+
+/* Rule 12: after a failover old tokens are refused at once, and peers still wait. */
+static void incarnation_refuses_holders_not_patience_after_a_failover(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened(server.url, "failing", true);
+    created(store, "before");
+    struct held held = claimed(store, 0);
+    hf_store_close(store);
+    pg_server_standby(&server);
+    pg_server_promote(&server);
+    store = opened(server.standby, "failing", true);
+    int rc = changed(store, &held, HF_VERB_CLOSE_OUT);
+    if (rc != HF_ELEASELOST)
+        fail_msg("a lease of the old history: %d", rc);
+    struct hf_answer *answer = NULL;
+    struct hf_claim claim = { .size = sizeof(claim), .owner = "x", .id = held.id };
+    assert_int_equal(hf_work_claim(store, NULL, &claim, &answer, NULL), HF_EHELD);
+    hf_store_close(store);
+}
+
+/* A handle that was open all the time, as behind a pooler: the transaction notices. */
+static void a_history_that_changes_under_an_open_handle_is_noticed(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened(server.url, "moving", true);
+    created(store, "before");
+    struct held held = claimed(store, 0);
+    (void)pg_server_sql(&server, "UPDATE moving.hf_store SET timeline = timeline - 1");
+    assert_int_equal(changed(store, &held, HF_VERB_CLOSE_OUT), HF_EBUSY);
+    assert_int_equal(changed(store, &held, HF_VERB_CLOSE_OUT), HF_ELEASELOST);
+    assert_string_equal(pg_server_sql(&server, "SELECT what FROM moving.hf_store_log"),
+                        "new_history");
+    created(store, "after");
+    hf_store_close(store);
+}
+
+/* ---- wake-ups ------------------------------------------------------------------------------- */
+
+static void *create_later(void *arg)
+{
+    (void)pg_server_sql(&server, "SELECT pg_sleep(0.3)");
+    created(arg, "rung");
+    return NULL;
+}
+
+static void a_waiting_claim_is_woken_by_another_handle(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    struct hf_store *waiter = opened(server.url, "ringing", false);
+    struct hf_store *maker = opened(server.url, "ringing", false);
+    assert_int_equal(pthread_create(&thread, NULL, create_later, maker), 0);
+    (void)claimed(waiter, 20000);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    char *facts = NULL;
+    assert_int_equal(hf_store_facts(waiter, &facts, NULL), 0);
+    assert_non_null(strstr(facts, "\"bell\":\"listening\""));
+    hf_text_free(waiter, facts);
+    hf_store_close(maker);
+    hf_store_close(waiter);
+}
+
+static void behind_a_pooler_waiting_claims_look_by_themselves_and_say_so(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    pg_server_pooler(&server);
+    struct hf_store *waiter = opened(server.pooled, "polling", false);
+    struct hf_store *maker = opened(server.pooled, "polling", false);
+    assert_int_equal(pthread_create(&thread, NULL, create_later, maker), 0);
+    (void)claimed(waiter, 20000);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    char *facts = NULL;
+    assert_int_equal(hf_store_facts(waiter, &facts, NULL), 0);
+    assert_non_null(strstr(facts, "\"bell\":\"polling\""));
+    hf_text_free(waiter, facts);
+    hf_store_close(maker);
+    hf_store_close(waiter);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Rule 8 on PostgreSQL: no index entry, so the new version stays on its page. */
+static void renewals_are_hot(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened(server.url, "hot", true);
+    created(store, "one");
+    struct held held = claimed(store, 0);
+    static const char counts[] =
+        "SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE schemaname "
+        "= 'hot' AND relname = 'work_state'";
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(changed(store, &held, HF_VERB_RENEW), 0);
+    hf_store_close(store); /* a backend tells its counts at its end */
+    long hot = 0;
+    for (int i = 0; hot < 20 && i < 100; i++) {
+        (void)pg_server_sql(&server, "SELECT pg_sleep(0.05)");
+        hot = strtol(pg_server_sql(&server, counts), NULL, 10);
+    }
+    assert_int_equal(hot, 20);
+}
+
+/* A row that somebody has locked keeps nobody waiting, and is told as not renewed. */
+static void renew_all_skips_what_is_locked(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened(server.url, "locked", true);
+    created(store, "one");
+    created(store, "two");
+    struct held first = claimed(store, 0);
+    (void)claimed(store, 0);
+    PGconn *other = PQconnectdb(server.url);
+    char sql[300];
+    (void)snprintf(
+        sql, sizeof(sql),
+        "BEGIN; SELECT 1 FROM locked.work_state w JOIN locked.work_spec s ON s.seq = "
+        "w.seq WHERE s.work_id = '%s' FOR UPDATE OF w",
+        first.id);
+    PQclear(PQexec(other, sql));
+    struct hf_answer *answer = NULL;
+    struct hf_renew_all all = { .size = sizeof(all), .owner = "w" };
+    assert_int_equal(hf_work_renew_all(store, NULL, &all, &answer, NULL), 0);
+    assert_int_equal(hf_answer_count(answer), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct hf_item *item = hf_answer_at(answer, i);
+        bool locked = strcmp(item->work.work_id, first.id) == 0;
+        assert_int_equal(item->code, locked ? HF_EBUSY : 0);
+    }
+    hf_answer_free(answer);
+    PQfinish(other);
+    hf_store_close(store);
+}
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+#define ROWS "100000"
+
+static const char fill_sql[] =
+    "SET search_path = plans;"
+    "INSERT INTO work_spec (seq, work_id, source_system, source_id, request_hash, "
+    "first_status,"
+    " actor_kind, actor, created_at) SELECT g, 'id' || g, 'manual', 's' || g, '\\x00', "
+    "'queued',"
+    " 'system', 'x', 1 FROM generate_series(1, " ROWS ") g;"
+    "INSERT INTO work_state (seq, source_system, kind, queue, priority, disposition, "
+    "status,"
+    " max_attempts, due_at, finished_at, updated_at) SELECT g, 'manual', 'k', 'q', 3,"
+    " 'rerunnable', CASE WHEN g % 10 = 0 THEN 'queued' ELSE 'done' END, 3, 1,"
+    " CASE WHEN g % 10 = 0 THEN NULL ELSE 1 END, 1 FROM generate_series(1, " ROWS ") g;"
+    "INSERT INTO work_event (event_id, seq, event_type, to_status, generation, attempt, "
+    "fence,"
+    " actor_kind, actor, created_at) SELECT 200000 + g, g, 'close_out', 'done', 0, 1, 1,"
+    " 'system', 'x', 1 FROM generate_series(1, " ROWS ") g;"
+    "ANALYZE work_spec; ANALYZE work_state; ANALYZE work_event";
+
+static void explained(PGconn *db, const char *name, const char *text, int params)
+{
+    char sql[400];
+    PGresult *made = PQprepare(db, "plan", text, 0, NULL);
+    if (PQresultStatus(made) != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", name, PQerrorMessage(db));
+    PQclear(made);
+    size_t at = (size_t)snprintf(sql, sizeof(sql), "EXPLAIN EXECUTE plan");
+    for (int i = 0; i < params; i++)
+        at += (size_t)snprintf(sql + at, sizeof(sql) - at, "%sNULL", i ? ", " : "(");
+    (void)snprintf(sql + at, sizeof(sql) - at, "%s", params ? ")" : "");
+    PGresult *plan = PQexec(db, sql);
+    if (PQresultStatus(plan) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", name, PQerrorMessage(db));
+    for (int i = 0; i < PQntuples(plan); i++) {
+        const char *line = PQgetvalue(plan, i, 0);
+        const char *whole = strstr(line, "Seq Scan on work_");
+        if (whole && !strstr(line, "work_policy"))
+            fail_msg("%s reads a table whole: %s", name, line);
+    }
+    PQclear(plan);
+    PQclear(PQexec(db, "DEALLOCATE plan"));
+}
+
+static void hot_statements_never_read_a_table_whole(void **state)
+{
+    (void)state;
+    static const enum hf_sql_id hot[] = {
+        HF_SQL_WORK_BY_ID,        HF_SQL_WORK_BY_SOURCE,       HF_SQL_WORK_BY_IDEMPOTENCY,
+        HF_SQL_WORK_BY_DEDUP,     HF_SQL_WORK_INSERT_SPEC,     HF_SQL_WORK_INSERT_STATE,
+        HF_SQL_WORK_INSERT_SPECS, HF_SQL_WORK_INSERT_STATES,   HF_SQL_WORK_WRITE,
+        HF_SQL_WORK_SETTLE,       HF_SQL_WORK_RENEW,           HF_SQL_WORK_RENEW_ALL,
+        HF_SQL_WORK_OWNED,        HF_SQL_WORK_CLAIM_1,         HF_SQL_WORK_CLAIM_10,
+        HF_SQL_WORK_CLAIM_100,    HF_SQL_WORK_CLAIM_KINDS_100, HF_SQL_WORK_CLAIMED,
+        HF_SQL_WORK_ATTENTION,    HF_SQL_EVENT_TRAIL,          HF_SQL_EVENT_RENEWED,
+        HF_SQL_SWEEP_CANDIDATES,  HF_SQL_SWEEP_NEXT,           HF_SQL_LANE_PROMOTE,
+        HF_SQL_LANE_DISPLACE,     HF_SQL_LANE_YIELD,           HF_SQL_FEED_PAGE,
+        HF_SQL_FEED_END,
+    };
+    char url[400];
+    struct hf_sql_options options = { .size = sizeof(options), .inline_mode = true };
+    struct hf_sql *sql = NULL;
+    assert_int_equal(hf_postgres_open(pg_server_schema(server.url, "plans", url),
+                                      &options, &sql, NULL),
+                     0);
+    (void)pg_server_sql(&server, fill_sql);
+    PGconn *db = pg_of(sql)->pool.free->db;
+    for (size_t i = 0; i < sizeof(hot) / sizeof(hot[0]); i++)
+        explained(db, hf_sql_pg[hot[i]].name, hf_sql_pg[hot[i]].text,
+                  hf_sql_pg[hot[i]].params);
+    sql->methods->close(sql);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_history_that_changes_under_an_open_handle_is_noticed),
+        cmocka_unit_test(a_waiting_claim_is_woken_by_another_handle),
+        cmocka_unit_test(renewals_are_hot),
+        cmocka_unit_test(renew_all_skips_what_is_locked),
+        cmocka_unit_test(hot_statements_never_read_a_table_whole),
+        cmocka_unit_test(behind_a_pooler_waiting_claims_look_by_themselves_and_say_so),
+        cmocka_unit_test(incarnation_refuses_holders_not_patience_after_a_failover),
+    };
+    pg_server_start(&server);
+    return cmocka_run_group_tests_name("a fleet on PostgreSQL", tests, NULL, NULL);
+}

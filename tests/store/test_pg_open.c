@@ -1,0 +1,242 @@
+/* Addresses and servers that are not as they should be: each a typed error that names what to
+ * do, and nothing half written. */
+#include <holdfast/store.h>
+#include <holdfast/work.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/pg.h"
+#include "support/unit.h"
+
+static struct pg_server server;
+
+static int opened(const char *url, struct hf_err *err)
+{
+    struct hf_store *store = NULL;
+    struct hf_store_options options = { .size = sizeof(options),
+                                        .inline_mode = true,
+                                        .busy_ms = 2000 };
+    *err = (struct hf_err){ 0 };
+    int rc = hf_store_open(url, &options, &store, err);
+    if (rc == 0)
+        hf_store_close(store);
+    return rc;
+}
+
+static void refused(const char *url, int code, const char *words)
+{
+    struct hf_err err;
+    int rc = opened(url, &err);
+    if (rc != code)
+        fail_msg("%s: %d %s", url, rc, err.message);
+    if (!strstr(err.message, words))
+        fail_msg("\"%s\" does not say \"%s\"", err.message, words);
+    assert_null(strstr(err.message, "hidden-word"));
+}
+
+static void with(const char *more, char out[400])
+{
+    (void)snprintf(out, 400, "%s%s", server.url, more);
+}
+
+static void an_unknown_host_is_unreachable(void **state)
+{
+    (void)state;
+    refused("postgres://nobody:hidden-word@no-such-host.invalid/hf", HF_EUNREACHABLE,
+            "host");
+    refused("postgres:///hf?host=/nowhere&user=hf", HF_EUNREACHABLE, "/nowhere");
+    refused("postgres://127.0.0.1:1/hf", HF_EUNREACHABLE, "refused");
+}
+
+static void a_wrong_password_is_told_and_never_shown(void **state)
+{
+    (void)state;
+    char url[400];
+    (void)pg_server_sql(&server, "CREATE ROLE locked LOGIN PASSWORD 'right'");
+    (void)snprintf(url, sizeof(url), "postgres://locked:hidden-word@/hf?host=%s&port=%d",
+                   server.folder, server.port);
+    refused(url, HF_EUNREACHABLE, "password");
+}
+
+static void tls_that_the_server_has_not_is_refused(void **state)
+{
+    (void)state;
+    char url[400];
+    (void)snprintf(url, sizeof(url), "postgres://hf@127.0.0.1:%d/hf?sslmode=require",
+                   server.port);
+    refused(url, HF_EUNREACHABLE, "SSL");
+}
+
+static void a_database_that_is_none_is_no_store(void **state)
+{
+    (void)state;
+    char url[400];
+    (void)snprintf(url, sizeof(url), "postgres:///nothing?host=%s&port=%d&user=hf",
+                   server.folder, server.port);
+    refused(url, HF_ENOTSTORE, "nothing");
+}
+
+static void parameters_of_our_own_are_checked(void **state)
+{
+    (void)state;
+    char url[400];
+    static const char *const bad[] = { "&schema=A",         "&schema=1a",
+                                       "&schema=pg_x",      "&schema=",
+                                       "&pooler=maybe",     "&schema=%zz",
+                                       "&schema=a&schema=b" };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        with(bad[i], url);
+        refused(url, HF_EINVAL, "");
+    }
+    with("&schema=caf%65", url);
+    struct hf_err err;
+    assert_int_equal(opened(url, &err), 0);
+    assert_string_equal(
+        pg_server_sql(&server, "SELECT count(*) FROM cafe.hf_schema"),
+        pg_server_sql(&server, "SELECT max(version) FROM cafe.hf_schema"));
+}
+
+static void a_schema_that_holds_something_else_is_left_alone(void **state)
+{
+    (void)state;
+    char url[400];
+    (void)pg_server_sql(&server,
+                        "CREATE SCHEMA foreign_one; CREATE TABLE foreign_one.t (a int)");
+    with("&schema=foreign_one", url);
+    refused(url, HF_ENOTSTORE, "foreign_one");
+    assert_string_equal(pg_server_sql(&server,
+                                      "SELECT count(*) FROM pg_class WHERE "
+                                      "relnamespace = 'foreign_one'::regnamespace"),
+                        "1");
+}
+
+static void a_newer_schema_is_refused_and_the_next_one_is_not(void **state)
+{
+    (void)state;
+    char url[400];
+    struct hf_err err;
+    with("&schema=newer", url);
+    assert_int_equal(opened(url, &err), 0);
+    (void)pg_server_sql(&server,
+                        "INSERT INTO newer.hf_schema SELECT max(version) + 1, 'next', 1,"
+                        " 'x' FROM newer.hf_schema");
+    assert_int_equal(opened(url, &err), 0); /* old and new side by side */
+    (void)pg_server_sql(&server,
+                        "INSERT INTO newer.hf_schema SELECT max(version) + 1, 'later', "
+                        "1, 'x' FROM newer.hf_schema");
+    refused(url, HF_ESCHEMA, "version");
+}
+
+/* Only `holdfast migrate` changes a store that others may be using. */
+static void an_older_schema_waits_for_migrate(void **state)
+{
+    (void)state;
+    char url[400];
+    struct hf_err err;
+    struct hf_store *store = NULL;
+    with("&schema=older", url);
+    assert_int_equal(opened(url, &err), 0);
+    (void)pg_server_sql(&server, "DELETE FROM older.hf_schema WHERE version > 1");
+    refused(url, HF_ESCHEMA, "migrate");
+    struct hf_store_options options = { .size = sizeof(options), .migrate = true };
+    /* What is there already cannot be made again: nothing is left half done. */
+    assert_int_not_equal(hf_store_open(url, &options, &store, &err), 0);
+    assert_string_equal(pg_server_sql(&server, "SELECT count(*) FROM older.hf_schema"),
+                        "1");
+}
+
+static void missing_privileges_are_named(void **state)
+{
+    (void)state;
+    char url[400];
+    struct hf_err err;
+    with("&schema=shared", url);
+    assert_int_equal(opened(url, &err), 0);
+    (void)pg_server_sql(&server,
+                        "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA shared TO "
+                        "reader; GRANT SELECT ON ALL TABLES IN SCHEMA shared TO reader");
+    (void)snprintf(url, sizeof(url),
+                   "postgres:///hf?host=%s&user=reader&schema=shared&port=%d",
+                   server.folder, server.port);
+    refused(url, HF_EREADONLY, "privilege missing");
+    (void)snprintf(url, sizeof(url),
+                   "postgres:///hf?host=%s&user=reader&schema=mine&port=%d",
+                   server.folder, server.port);
+    refused(url, HF_EREADONLY, "CREATE");
+    assert_string_equal(
+        pg_server_sql(&server,
+                      "SELECT count(*) FROM pg_namespace WHERE nspname = 'mine'"),
+        "0");
+}
+
+static void too_many_connections_is_busy(void **state)
+{
+    (void)state;
+    char url[400];
+    (void)pg_server_sql(&server,
+                        "CREATE ROLE one LOGIN CONNECTION LIMIT 0; GRANT CREATE ON "
+                        "DATABASE hf TO one");
+    (void)snprintf(url, sizeof(url), "postgres:///hf?host=%s&port=%d&user=one",
+                   server.folder, server.port);
+    refused(url, HF_EBUSY, "pooler");
+}
+
+static void a_standby_is_read_only_and_says_what_to_add(void **state)
+{
+    (void)state;
+    char url[500];
+    struct hf_err err;
+    struct hf_store *store = NULL;
+    struct hf_answer *answer = NULL;
+    with("&schema=both", url);
+    assert_int_equal(opened(url, &err), 0);
+    pg_server_standby(&server);
+    (void)snprintf(url, sizeof(url), "%s&schema=nothing_here", server.standby);
+    refused(url, HF_EREADONLY, "target_session_attrs");
+    (void)snprintf(url, sizeof(url), "%s&schema=both", server.standby);
+    struct hf_store_options options = { .size = sizeof(options), .inline_mode = true };
+    assert_int_equal(hf_store_open(url, &options, &store, &err), 0);
+    struct hf_new request = { .size = sizeof(request),
+                              .source = HF_SOURCE_MANUAL,
+                              .source_id = "a",
+                              .priority = -1,
+                              .disposition = HF_RERUNNABLE };
+    assert_int_equal(hf_work_create(store, NULL, &request, 1, 0, &answer, &err),
+                     HF_EREADONLY);
+    assert_non_null(strstr(err.message, "target_session_attrs"));
+    hf_store_close(store);
+}
+
+static void a_pooler_that_nobody_mentioned_is_noticed(void **state)
+{
+    (void)state;
+    char url[400];
+    struct hf_err err;
+    pg_server_pooler(&server);
+    (void)snprintf(url, sizeof(url),
+                   "postgres:///hf?host=%s&port=6432&user=hf&schema=pooled",
+                   server.folder);
+    refused(url, HF_EUNREACHABLE, "pooler=transaction");
+    (void)snprintf(url, sizeof(url), "%s&schema=pooled", server.pooled);
+    assert_int_equal(opened(url, &err), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_unknown_host_is_unreachable),
+        cmocka_unit_test(a_wrong_password_is_told_and_never_shown),
+        cmocka_unit_test(tls_that_the_server_has_not_is_refused),
+        cmocka_unit_test(a_database_that_is_none_is_no_store),
+        cmocka_unit_test(parameters_of_our_own_are_checked),
+        cmocka_unit_test(a_schema_that_holds_something_else_is_left_alone),
+        cmocka_unit_test(a_newer_schema_is_refused_and_the_next_one_is_not),
+        cmocka_unit_test(an_older_schema_waits_for_migrate),
+        cmocka_unit_test(missing_privileges_are_named),
+        cmocka_unit_test(too_many_connections_is_busy),
+        cmocka_unit_test(a_standby_is_read_only_and_says_what_to_add),
+        cmocka_unit_test(a_pooler_that_nobody_mentioned_is_noticed),
+    };
+    pg_server_start(&server);
+    return cmocka_run_group_tests_name("opening on PostgreSQL", tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+/* Lost answers: the wire is cut at every message of an exchange, in both directions. What a
+ * caller was told must be what the store holds: done is done once, refused is not done, and
+ * unknown is said to be unknown. */
+#include <holdfast/store.h>
+#include <holdfast/work.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cutter.h"
+#include "support/pg.h"
+#include "support/unit.h"
+
+#define CUTS_MAX 60
+
+static struct pg_server server;
+static struct cutter *cutter;
+
+struct tally {
+    size_t done;    /* cut, and resolved */
+    size_t refused; /* nothing was written, and so it was said */
+    size_t uncertain;
+};
+
+static struct hf_store *open_cut(bool pooled)
+{
+    char url[400];
+    struct hf_store *store = NULL;
+    struct hf_err err = { 0 };
+    struct hf_store_options options = { .size = sizeof(options), .inline_mode = true };
+    (void)snprintf(url, sizeof(url), "postgres:///hf?host=%s&port=7000&user=hf%s",
+                   server.folder, pooled ? "&pooler=transaction" : "");
+    if (hf_store_open(url, &options, &store, &err))
+        fail_msg("%s", err.message);
+    return store;
+}
+
+static long count_of(const char *sql)
+{
+    return strtol(pg_server_sql(&server, sql), NULL, 10);
+}
+
+static int create(struct hf_store *store, const char *name, bool *ret_created)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_new request = { .size = sizeof(request),
+                              .source = HF_SOURCE_MANUAL,
+                              .source_id = name,
+                              .priority = -1,
+                              .disposition = HF_RERUNNABLE };
+    int rc = hf_work_create(store, NULL, &request, 1, 0, &answer, NULL);
+    *ret_created = rc == 0 && hf_answer_at(answer, 0)->created;
+    if (rc == 0)
+        hf_answer_free(answer);
+    return rc;
+}
+
+static void told(struct tally *tally, int rc, bool happened, bool cut)
+{
+    if (rc == 0 && !happened)
+        fail_msg("said to be done, and it is not");
+    if (rc != 0 && rc != HF_EUNCERTAIN && happened)
+        fail_msg("said to be refused (%d), and it is done", rc);
+    tally->done += cut && rc == 0;
+    tally->refused += rc != 0 && rc != HF_EUNCERTAIN;
+    tally->uncertain += rc == HF_EUNCERTAIN;
+}
+
+/* Cuts later and later until the exchange is over before the cut comes. */
+static void cut_creates(bool to_server, bool pooled, struct tally *tally)
+{
+    bool cut = true;
+    size_t at = 0;
+    for (; cut && at < CUTS_MAX; at++) {
+        char name[64], sql[200];
+        bool created, again;
+        struct hf_store *store = open_cut(pooled);
+        (void)snprintf(name, sizeof(name), "%s-%s-%zu", pooled ? "pool" : "plain",
+                       to_server ? "up" : "down", at);
+        (void)snprintf(
+            sql, sizeof(sql),
+            "SELECT count(*) FROM holdfast.work_state w JOIN holdfast.work_spec s"
+            " ON s.seq = w.seq WHERE s.source_id = '%s'",
+            name);
+        cutter_arm(cutter, at, to_server);
+        int rc = create(store, name, &created);
+        cut = cutter_disarm(cutter);
+        long there = count_of(sql);
+        told(tally, rc, there == 1, cut);
+        if (rc == 0 && !created)
+            fail_msg("cut %zu: this call made it, and was told that another did", at);
+        assert_int_equal(create(store, name, &again), 0);
+        assert_int_equal(count_of(sql), 1);
+        if (rc != HF_EUNCERTAIN) /* else the server may have been at it when we looked */
+            assert_int_equal(again, there == 0);
+        hf_store_close(store);
+    }
+    assert_true(at > 4 && at < CUTS_MAX);
+}
+
+static void show(const char *what, const struct tally *tally)
+{
+    print_message("# %s: %zu resolved, %zu not done, %zu uncertain\n", what, tally->done,
+                  tally->refused, tally->uncertain);
+}
+
+static void a_create_is_told_as_it_is_wherever_the_wire_breaks(void **state)
+{
+    (void)state;
+    struct tally down = { 0 }, up = { 0 };
+    cut_creates(false, false, &down);
+    cut_creates(true, false, &up);
+    show("answers cut", &down);
+    show("requests cut", &up);
+    /* Answers lost after the transaction's id came are asked about. Before it nobody can know,
+     * and nobody claims to: the first statement has five messages of answer. */
+    assert_true(down.done >= 10 && up.done >= 10);
+    assert_true(down.uncertain <= 6);
+}
+
+static void behind_a_pooler_too(void **state)
+{
+    (void)state;
+    struct tally down = { 0 };
+    cut_creates(false, true, &down);
+    show("answers cut, unnamed statements", &down);
+    assert_true(down.done >= 2);
+}
+
+/* A claim and its close-out, cut at every answer. */
+static void a_close_out_is_told_as_it_is_wherever_the_wire_breaks(void **state)
+{
+    (void)state;
+    struct tally tally = { 0 };
+    bool cut = true;
+    size_t at = 0;
+    for (; cut && at < CUTS_MAX; at++) {
+        char name[64], id[64], token[300], sql[200];
+        bool created;
+        struct hf_answer *answer = NULL;
+        struct hf_store *store = open_cut(false);
+        (void)snprintf(name, sizeof(name), "close-%zu", at);
+        assert_int_equal(create(store, name, &created), 0);
+        (void)snprintf(sql, sizeof(sql),
+                       "SELECT work_id FROM holdfast.work_spec WHERE "
+                       "source_id = '%s'",
+                       name);
+        (void)snprintf(id, sizeof(id), "%s", pg_server_sql(&server, sql));
+        struct hf_claim claim = { .size = sizeof(claim), .owner = "a", .id = id };
+        assert_int_equal(hf_work_claim(store, NULL, &claim, &answer, NULL), 0);
+        (void)snprintf(token, sizeof(token), "%s", hf_answer_at(answer, 0)->token);
+        hf_answer_free(answer);
+        struct hf_change done = { .size = sizeof(done),
+                                  .verb = HF_VERB_CLOSE_OUT,
+                                  .id = id,
+                                  .token = token,
+                                  .status = HF_DONE };
+        cutter_arm(cutter, at, false);
+        int rc = hf_work_change(store, NULL, &done, 1, HF_BRIEF, &answer, NULL);
+        cut = cutter_disarm(cutter);
+        if (rc == 0) {
+            assert_int_equal(hf_answer_at(answer, 0)->code, 0);
+            hf_answer_free(answer);
+        }
+        (void)snprintf(sql, sizeof(sql),
+                       "SELECT count(*) FROM holdfast.runtime_work WHERE "
+                       "work_id = '%s' AND status = 'done'",
+                       id);
+        told(&tally, rc, count_of(sql) == 1, cut);
+        /* Repeated, it answers as the first did, and there is one event. */
+        assert_int_equal(hf_work_change(store, NULL, &done, 1, 0, &answer, NULL), 0);
+        assert_int_equal(hf_answer_at(answer, 0)->code, 0);
+        hf_answer_free(answer);
+        (void)snprintf(sql, sizeof(sql),
+                       "SELECT count(*) FROM holdfast.runtime_work_event "
+                       "WHERE work_id = '%s' AND to_status = 'done'",
+                       id);
+        assert_int_equal(count_of(sql), 1);
+        hf_store_close(store);
+    }
+    show("close-outs", &tally);
+    assert_true(tally.done >= 2 && at < CUTS_MAX);
+}
+
+/* The server ends the connection between two calls: nobody notices. */
+static void a_connection_that_died_idle_is_replaced(void **state)
+{
+    (void)state;
+    bool created;
+    struct hf_store *store = open_cut(false);
+    assert_int_equal(create(store, "idle-1", &created), 0);
+    (void)pg_server_sql(&server,
+                        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                        " WHERE application_name = 'holdfast'");
+    while (count_of("SELECT count(*) FROM pg_stat_activity WHERE application_name = "
+                    "'holdfast'") > 0)
+        continue;
+    assert_int_equal(create(store, "idle-2", &created), 0);
+    assert_true(created);
+    hf_store_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_create_is_told_as_it_is_wherever_the_wire_breaks),
+        cmocka_unit_test(a_close_out_is_told_as_it_is_wherever_the_wire_breaks),
+        cmocka_unit_test(behind_a_pooler_too),
+        cmocka_unit_test(a_connection_that_died_idle_is_replaced),
+    };
+    pg_server_start(&server);
+    cutter = cutter_start(server.folder, server.port);
+    int failed = cmocka_run_group_tests_name("lost answers", tests, NULL, NULL);
+    cutter_stop(cutter);
+    return failed;
+}
