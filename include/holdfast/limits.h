@@ -58,7 +58,15 @@ extern "C" {
     X(CELL_OUTPUT_BYTES, cell_output_bytes, 524288, "bytes", "output of a cell, kept")   \
     X(CELL_SHOWN_BYTES, cell_shown_bytes, 4096, "bytes",                                 \
       "one output of a cell that the model is shown at once; four times that for all")   \
-    X(TURN_SAVE_BYTES, turn_save_bytes, 268435456, "bytes", "a turn's save")
+    X(TURN_SAVE_BYTES, turn_save_bytes, 268435456, "bytes", "a turn's save")             \
+    X(CELL_VALUE_BYTES, cell_value_bytes, 1048576, "bytes",                              \
+      "arguments, answer or final value of a cell")                                      \
+    X(CELL_BINDINGS_BYTES, cell_bindings_bytes, 1048576, "bytes",                        \
+      "all that lasts from one cell to the next")                                        \
+    X(CELL_STEPS, cell_steps, 10000000000, "steps", "what a cell can be allowed")        \
+    X(CELL_MEMORY_BYTES, cell_memory_bytes, 1073741824, "bytes",                         \
+      "what a cell can be allowed")                                                      \
+    X(CELL_OPS, cell_ops, 65536, "items", "operations that a cell can be allowed")
 
 #define X(name, lower, value, unit, what) HF_LIMIT_##name,
 enum hf_limit { HF_LIMITS(X) HF_LIMIT_COUNT };
