@@ -3,7 +3,9 @@
 
 #include <lualib.h>
 
-#include "base/buf.h"
+#include "base/text.h"
+
+#define CAUGHT_STEPS 100 /* Lua looks at the whole stack when it catches an error */
 
 /* Ends the cell once more where something would go on that must not. */
 static void stay_ended(lua_State *L, int status)
@@ -13,6 +15,8 @@ static void stay_ended(lua_State *L, int status)
         run->end = HF_CELL_OVER_MEMORY;
     if (run->end != HF_CELL_RUNNING)
         hf_lua_end(L, run->end);
+    if (status != LUA_OK && status != LUA_YIELD)
+        hf_lua_charge(L, CAUGHT_STEPS);
 }
 
 static bool went_well(int status)
@@ -97,6 +101,17 @@ static void refuse_field(lua_State *L, int index, const char *name)
     lua_pop(L, 1);
 }
 
+/* Lua takes anything that can be called, and looks for ever into a table that is its own
+ * __call; so only functions are methods. */
+static void check_method(lua_State *L, const char *name, int type)
+{
+    bool may_be_table = hf_same(name, "__index") || hf_same(name, "__newindex");
+    bool may_be_text = hf_same(name, "__name");
+    if (type != LUA_TNIL && type != LUA_TFUNCTION &&
+        !(may_be_table && type == LUA_TTABLE) && !(may_be_text && type == LUA_TSTRING))
+        luaL_error(L, "%s must be a function, got %s", name, lua_typename(L, type));
+}
+
 /* Pushes the table that stands for the metatable at index 2: a copy of what is allowed,
  * so that nothing can be added to it later. The first item is the original. */
 static void push_private(lua_State *L)
@@ -118,7 +133,8 @@ static void push_private(lua_State *L)
     for (size_t i = 0; i < sizeof(metamethods) / sizeof(metamethods[0]); i++) {
         lua_pushstring(L, metamethods[i]);
         lua_pushvalue(L, -1);
-        lua_rawget(L, 2);
+        int type = lua_rawget(L, 2);
+        check_method(L, metamethods[i], type);
         lua_rawset(L, -3);
     }
 }
@@ -170,11 +186,10 @@ static int base_setmetatable(lua_State *L)
 static int base_getmetatable(lua_State *L)
 {
     luaL_checkany(L, 1);
-    if (lua_type(L, 1) != LUA_TTABLE)
-        return 0;
-    if (push_protection(L) || push_original(L))
+    if (lua_type(L, 1) == LUA_TTABLE && (push_protection(L) || push_original(L)))
         return 1;
-    return 0;
+    lua_pushnil(L);
+    return 1;
 }
 
 /* upvalues: table, its keys as a list, their order, how many, the next. */
@@ -260,9 +275,9 @@ static int base_next(lua_State *L)
         lua_pop(L, 1);
     }
     hf_lua_charge(L, 1 + count / 2);
+    lua_settop(L, 3); /* nil, when there is none */
     if (!found)
-        return 0;
-    lua_settop(L, 3);
+        return 1;
     lua_pushvalue(L, 3);
     lua_rawget(L, 1);
     return 2;

@@ -174,13 +174,15 @@ static void put_error(struct hf_engine_run *run)
     lua_xmove(run->cell, L, 1);
     int status = lua_pcall(L, 1, 1, 0);
     const char *text = status == LUA_OK ? lua_tolstring(L, -1, &len) : NULL;
-    if (!text)
+    if (!text) {
         text = "an error, and no memory to show it";
+        len = strlen(text);
+    }
     int64_t line = 0;
     const char *said = split_line(text, &line);
     run->end_line = line > 0 ? line : line_of(run->cell);
     const char *help = advice_for(said);
-    len = strlen(said);
+    len -= (size_t)(said - text);
     hf_buf_reset(&run->message);
     put_line(run);
     put_clean(&run->message, said,

@@ -220,7 +220,7 @@ static const char *match_again(struct hf_lua_match *m, const char *s, char digit
     if (i < 0 || i >= m->captures || m->capture[i].len == HF_LUA_CAPTURE_OPEN)
         luaL_error(m->L, "invalid capture index %%%d", i + 1);
     size_t len = m->capture[i].len < 0 ? 0 : (size_t)m->capture[i].len;
-    m->steps += (uint32_t)(len / 16);
+    m->steps += (uint32_t)(len / HF_LUA_STEP_BYTES);
     count_step(m);
     if ((size_t)(m->text_end - s) < len || memcmp(m->capture[i].at, s, len) != 0)
         return NULL;

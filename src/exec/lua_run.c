@@ -21,7 +21,7 @@ const char hf_lua_globals_key = 'g';
 const char hf_lua_builtins_key = 'b';
 const char hf_lua_privates_key = 'p';
 
-/* Strings from here on cost steps when they are made: one for each 16 bytes. */
+/* Strings from here on cost steps when they are made. */
 #define LONG_STRING ((size_t)512)
 
 static void *refuse(struct hf_engine_run *run, bool gone)
@@ -48,7 +48,7 @@ void *hf_lua_alloc(void *user, void *old, size_t had, size_t bytes)
         if (!old && had == LUA_TSTRING && bytes >= LONG_STRING) {
             if (bytes > HF_LUA_STRING_MAX)
                 return refuse(run, false);
-            run->steps += (int64_t)(bytes / 16);
+            run->steps += (int64_t)(bytes / HF_LUA_STEP_BYTES);
         }
     }
     void *at = run->alloc->realloc(run->alloc->user, old, bytes);
@@ -106,10 +106,14 @@ static bool over_limit(struct hf_engine_run *run)
 static void on_count(lua_State *L, lua_Debug *at)
 {
     struct hf_engine_run *run = hf_lua_run_of(L);
-    (void)at;
     run->steps += HF_LUA_HOOK_STEPS;
-    if (!over_limit(run))
+    if (!over_limit(run)) {
+        /* As Lua does at a million, which takes much memory, and makes errors slow. */
+        if (lua_getstack(L, HF_LUA_CALLS_MAX, at))
+            luaL_error(L, "stack overflow: functions call each other more than %d deep",
+                       HF_LUA_CALLS_MAX);
         return;
+    }
     if (lua_isyieldable(L))
         lua_yield(L, 0);
     else

@@ -18,6 +18,8 @@
 #include "base/buf.h"
 
 #define HF_LUA_HOOK_STEPS 1000 /* instructions between two looks at the limits */
+#define HF_LUA_STEP_BYTES 64   /* bytes that are copied or compared in one step */
+#define HF_LUA_CALLS_MAX 8000  /* functions that wait for one another */
 #define HF_LUA_LEVELS 48       /* nesting of a value as JSON; leaves room around it */
 #define HF_LUA_STRING_MAX ((size_t)4 << 20)
 #define HF_LUA_NAME_MAX 191
@@ -71,7 +73,7 @@ void hf_lua_charge(lua_State *L, size_t steps);
 /* The same for work on bytes, which is faster. */
 static inline void hf_lua_charge_bytes(lua_State *L, size_t bytes)
 {
-    hf_lua_charge(L, 1 + bytes / 16);
+    hf_lua_charge(L, 1 + bytes / HF_LUA_STEP_BYTES);
 }
 
 /* The allocator of a state. */

@@ -54,6 +54,15 @@ static int refuse(const struct writer *w, const char *problem)
     return HF_EINVAL;
 }
 
+/* The same of a table whose items are being written. */
+static int refuse_table(struct writer *w, const char *problem)
+{
+    w->depth--;
+    int rc = refuse(w, problem);
+    w->depth++;
+    return rc;
+}
+
 static void put_quoted(struct hf_buf *out, const char *text, size_t len)
 {
     struct hf_json json;
@@ -272,15 +281,16 @@ static int write_table_body(struct writer *w, int index)
         return write_object(w, index);
     if (w->form == HF_LUA_BINDINGS) {
         w->levels += 2;
-        int rc = w->levels > HF_LUA_LEVELS ? refuse(w, "is nested too deeply")
+        int rc = w->levels > HF_LUA_LEVELS ? refuse_table(w, "is nested too deeply")
                                            : write_map(w, index);
         w->levels -= 2;
         return rc;
     }
     if (shape.list == shape.count)
-        return refuse(w, "is a list with holes; put `null` where there is nothing");
-    return refuse(w, "mixes list items and named fields, or has keys that are not text; "
-                     "JSON has lists and objects only");
+        return refuse_table(w, "is a list with holes; put `null` where there is nothing");
+    return refuse_table(
+        w, "mixes list items and named fields, or has keys that are not text; "
+           "JSON has lists and objects only");
 }
 
 static int write_table(struct writer *w, int index)

@@ -283,6 +283,13 @@ static void limits_on_operations_and_output_end_the_cell(void **state)
           "cell assigned was kept\nbindings {}\ndelta {}\n");
 }
 
+static void nul_bytes_in_the_text_do_no_harm(void **state)
+{
+    (void)state;
+    check(&(struct cellkit){ .code = "x = 1\0print('alive')", .code_len = 21 },
+          "syntax line 1: unexpected symbol\nbindings {}\ndelta {}\n");
+}
+
 static void bad_starts_name_the_field(void **state)
 {
     (void)state;
@@ -333,6 +340,7 @@ int main(void)
         cmocka_unit_test(a_divergent_replay_is_named_and_never_served),
         cmocka_unit_test(a_partly_answered_batch_asks_only_for_the_rest),
         cmocka_unit_test(limits_on_operations_and_output_end_the_cell),
+        cmocka_unit_test(nul_bytes_in_the_text_do_no_harm),
         cmocka_unit_test(bad_starts_name_the_field),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
