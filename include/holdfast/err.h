@@ -88,7 +88,9 @@ enum hf_class {
     X(BLOB, -49, "blob_missing", "a prompt or tool list of the turn is gone or another", \
       TERMINAL, "give a resolver that knows the hash", 7, 409)                           \
     X(PROTOCOL, -50, "protocol_fault", "the turn's protocol broke its rules", TERMINAL,  \
-      "fail the turn; correct the protocol", 1, 500)
+      "fail the turn; correct the protocol", 1, 500)                                     \
+    X(CELL, -60, "cell_failed", "the cell did not end well", TERMINAL,                   \
+      "correct the cell as its message says", 2, 422)
 
 enum hf_code {
     HF_OK = 0,

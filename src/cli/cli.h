@@ -103,6 +103,7 @@ extern const struct cli_command cli_schedule_commands[];
 extern const struct cli_command cli_store_commands[];
 extern const struct cli_command cli_trigger_commands[];
 extern const struct cli_command cli_turn_commands[];
+extern const struct cli_command cli_cell_commands[];
 extern const struct cli_command cli_bench_commands[];
 
 /* A value that was given, or may be. */
@@ -403,6 +404,7 @@ int cmd_doctor(struct cli *cli);
 int cmd_limits(struct cli *cli);
 int cmd_replay(struct cli *cli);
 int cmd_turn_inspect(struct cli *cli);
+int cmd_cell_run(struct cli *cli);
 int cmd_store_bump(struct cli *cli);
 int cmd_store_log(struct cli *cli);
 int cmd_version(struct cli *cli);

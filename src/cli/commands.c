@@ -203,6 +203,44 @@ const struct cli_command cli_turn_commands[] = {
     { .path = NULL },
 };
 
+/* ---- cell --------------------------------------------------------------------------- */
+
+static const struct cli_option cell_options[] = {
+    { "file", "FILE", CLI_PATH, CLI_NEEDED | CLI_BARE,
+      .help = "the text of the cell; - is stdin" },
+    { "bindings", "JSON", CLI_JSON, 0,
+      .help = "values from before: bindings that a cell left, or any JSON object",
+      .limit = HF_LIMIT_CELL_BINDINGS_BYTES },
+    { "given", "JSON", CLI_JSON, 0,
+      .help = "an object of values that the cell can only read",
+      .limit = HF_LIMIT_TURN_TEXT_BYTES },
+    { "tools", "JSON", CLI_JSON, 0,
+      .help = "what the host answers: {\"tools\": {NAME: {\"result\": …}}}; "
+              "without it every call fails",
+      .limit = HF_LIMIT_TURN_TEXT_BYTES },
+    { "limit", "NAME=N", CLI_TEXT, CLI_MANY,
+      .help = "steps, active_ms, memory_bytes, ops or output_bytes" },
+    { "show-bindings", NULL, CLI_FLAG, 0, .help = "print all bindings after the cell" },
+    END_OPTIONS,
+};
+
+static const struct cli_example cell_examples[] = {
+    { "try a cell with scripted tools",
+      "holdfast cell run cell.lua --tools @tools.json" },
+    { "how much does it cost", "holdfast cell run cell.lua --limit steps=100000 --json" },
+    END_EXAMPLES,
+};
+
+const struct cli_command cli_cell_commands[] = {
+    { "cell run", "run one code cell with a scripted host",
+      "Prints every operation of the cell with its answer, how it ended, what it changed "
+      "in the bindings and what it cost. Sleeps are not slept. Time and random numbers "
+      "are the machine's, unless the script has \"now\" and \"random\". A cell that does "
+      "not end well is exit code 2.",
+      cell_options, cell_examples, 0, NULL, "3", cmd_cell_run, NULL },
+    { .path = NULL },
+};
+
 /* ---- one-word commands ------------------------------------------------------------- */
 
 static const struct cli_option monitor_options[] = {
@@ -365,6 +403,7 @@ const struct cli_group cli_groups[] = {
     { "store", "what an operator does to a store as a whole", cli_store_commands },
     { "trigger", "start work when something happens", cli_trigger_commands },
     { "turn", "look at turns that were saved", cli_turn_commands },
+    { "cell", "run code cells from the shell", cli_cell_commands },
     { "bench", "speed on this machine, beside the engine's own", cli_bench_commands },
     { "", "a durable ledger of work for long-running agents", cli_top_commands },
     { NULL, NULL, NULL },

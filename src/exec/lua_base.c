@@ -336,7 +336,8 @@ static int base_list(lua_State *L)
     }
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
-    if (lua_getmetatable(L, 1))
+    bool other = push_original(L); /* a metatable of the cell's */
+    if (other)
         return luaL_error(L, "a table with a metatable cannot be made a list");
     hf_lua_mark_list(L);
     return 1;

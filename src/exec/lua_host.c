@@ -359,10 +359,18 @@ static int host_wait_signal(lua_State *L)
     return hf_lua_suspend(L, HF_OP_WAIT_SIGNAL, name, value_done);
 }
 
+/* The host says milliseconds; the cell counts seconds, as sleep does. */
+static int now_done(lua_State *L, int status, lua_KContext ctx)
+{
+    value_done(L, status, ctx);
+    lua_pushnumber(L, lua_tonumber(L, -1) / 1000);
+    return 1;
+}
+
 static int host_now(lua_State *L)
 {
     hf_buf_text(&hf_lua_begin(L)->out, "null");
-    return hf_lua_suspend(L, HF_OP_NOW, NULL, value_done);
+    return hf_lua_suspend(L, HF_OP_NOW, NULL, now_done);
 }
 
 static int end_with_value(lua_State *L, enum hf_cell_end end)

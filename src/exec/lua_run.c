@@ -421,8 +421,9 @@ static int end_well(struct hf_engine_run *run, enum hf_cell_end end)
 static int settle(struct hf_engine_run *run, int status)
 {
     int rc = 0;
-    if (status == LUA_ERRMEM && run->memory_gone)
-        return HF_ENOMEM;
+    bool out = status == LUA_ERRMEM || run->end == HF_CELL_OVER_MEMORY;
+    if (out && run->memory_gone)
+        return HF_ENOMEM; /* the machine's memory, not the cell's */
     if (status == LUA_ERRMEM && run->end == HF_CELL_RUNNING)
         run->end = HF_CELL_OVER_MEMORY;
     if (status == LUA_OK && run->end == HF_CELL_RUNNING)

@@ -46,7 +46,7 @@ static void every_host_function_is_an_operation_with_canonical_arguments(void **
                "1 call echo {\"a\":\"x\",\"b\":[1,2]}\n"
                "2 print x\t2\n"
                "3 now null\n"
-               "4 print 1700000000000\n"
+               "4 print 1700000000.0\n"
                "5 sleep 1500\n"
                "6 wait_signal go 2000\n"
                "7 print go\n"
@@ -92,7 +92,7 @@ static void operations_work_inside_of_callbacks_and_protected_calls(void **state
         "9 print false\tthe call of 'fail' failed (nope): it said no\n"
         "10 call fail {}\n"
         "11 now null\n"
-        "12 print false\t1700000000000\n"
+        "12 print false\t1700000000.0\n"
         "done \nbindings {}\ndelta {}\n");
 }
 
