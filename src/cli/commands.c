@@ -215,7 +215,7 @@ static const struct cli_option cell_options[] = {
       .help = "an object of values that the cell can only read",
       .limit = HF_LIMIT_TURN_TEXT_BYTES },
     { "tools", "JSON", CLI_JSON, 0,
-      .help = "what the host answers: {\"tools\": {NAME: {\"result\": …}}}; "
+      .help = "what the host answers: {\"tools\": {NAME: {\"result\": ...}}}; "
               "without it every call fails",
       .limit = HF_LIMIT_TURN_TEXT_BYTES },
     { "limit", "NAME=N", CLI_TEXT, CLI_MANY,
@@ -226,7 +226,7 @@ static const struct cli_option cell_options[] = {
 
 static const struct cli_example cell_examples[] = {
     { "try a cell with scripted tools",
-      "holdfast cell run cell.lua --tools @tools.json" },
+      "holdfast cell run cell.lua --tools '{\"tools\": {\"add\": {\"result\": 5}}}'" },
     { "how much does it cost", "holdfast cell run cell.lua --limit steps=100000 --json" },
     END_EXAMPLES,
 };

@@ -224,41 +224,42 @@ static int delta_parts(struct hf_span delta, struct hf_span *ret_set,
     return hf_bindings_look(*ret_set, err);
 }
 
-/* Whether the array of names has this one. */
-static bool has_name(struct hf_span names, struct hf_span key)
-{
+/* A cursor over an array of names. */
+struct names {
     struct hf_walk walk;
-    hf_walk_begin(&walk, names);
-    if (hf_walk_enter(&walk, '['))
-        while (hf_walk_more(&walk))
-            if (same(hf_walk_value(&walk), key))
-                return true;
-    return false;
+    bool more;
+    struct hf_span name;
+};
+
+static void next_name(struct names *at)
+{
+    at->more = at->more && hf_walk_more(&at->walk);
+    if (at->more)
+        at->name = hf_walk_value(&at->walk);
 }
 
-static size_t count_names(struct hf_span names)
+static struct names names_of(struct hf_span array)
 {
-    struct hf_walk walk;
-    size_t count = 0;
-    hf_walk_begin(&walk, names);
-    if (hf_walk_enter(&walk, '['))
-        for (; hf_walk_more(&walk); count++)
-            (void)hf_walk_value(&walk); /* only counted */
-    return count;
+    struct names at = { .more = false };
+    hf_walk_begin(&at.walk, array);
+    at.more = hf_walk_enter(&at.walk, '[');
+    next_name(&at);
+    return at;
 }
 
+/* Names to unset are in order, as all names are; one that is not met is a conflict. */
 static int merge(struct hf_span bindings, struct hf_span set, struct hf_span unset,
                  struct hf_buf *out)
 {
     bool first = true;
-    size_t gone = 0;
     struct members old = members_of(bindings);
     struct members new = members_of(set);
+    struct names gone = names_of(unset);
     hf_buf_char(out, '{');
     while (old.more || new.more) {
         int side = which(&old, &new);
-        if (side < 0 && has_name(unset, old.key))
-            gone++;
+        if (side < 0 && gone.more && same(gone.name, old.key))
+            next_name(&gone);
         else
             put_member(out, &first, side < 0 ? &old : &new);
         if (side <= 0)
@@ -268,7 +269,7 @@ static int merge(struct hf_span bindings, struct hf_span set, struct hf_span uns
     }
     hf_buf_char(out, '}');
     int rc = hf_buf_state(out);
-    return rc || gone == count_names(unset) ? rc : HF_ECONFLICT;
+    return rc || !gone.more ? rc : HF_ECONFLICT;
 }
 
 static int give(struct hf_buf *buf, int rc, const struct hf_alloc *alloc,

@@ -299,23 +299,28 @@ static int parse(struct hf_engine_run *run)
     return status;
 }
 
+#define NOTES_MAX 20
+
 static void note(struct hf_engine_run *run, const char *name, const char *why)
 {
+    const char **notes = hf_arena_array(&run->fixed, NOTES_MAX, sizeof(*notes));
+    size_t count = run->stop.note_count;
     struct hf_buf text;
+    if (count == NOTES_MAX)
+        return; /* the last one said that there are more */
     hf_buf_init(&text, run->alloc, 1024);
     hf_buf_char(&text, '`');
     hf_buf_text(&text, name);
     hf_buf_text(&text, "` ");
     hf_buf_text(&text, why);
+    hf_buf_text(&text, count + 1 == NOTES_MAX ? "; there are more like it" : "");
     const char *said = hf_buf_keep(&text, &run->fixed);
-    size_t count = run->stop.note_count;
-    const char **notes = hf_arena_array(&run->fixed, count + 1, sizeof(*notes));
     if (!said || !notes) {
         run->memory_gone = true;
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        notes[i] = run->stop.notes[i];
+    if (count > 0)
+        memcpy(notes, run->stop.notes, count * sizeof(*notes));
     notes[count] = said;
     run->stop.notes = notes;
     run->stop.note_count = count + 1;

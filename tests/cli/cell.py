@@ -2,8 +2,12 @@
 """`holdfast cell run`: cells from the shell, with a scripted host."""
 
 import json
+import os
+import subprocess
 
 from harness import Case, main
+
+CELL_LOOP = os.environ["CELL_LOOP"]
 
 SCRIPT = json.dumps({
     "tools": {"search": {"result": [1, 2, 3]},
@@ -100,6 +104,28 @@ class Run(Case):
 
     def test_code_can_come_from_standard_input(self):
         self.assertIn("1  print 5\n", self.cli("cell", "run", "-", stdin=b"print(5)").out)
+
+
+class Example(Case):
+    """examples/cell_loop.c: two cells with parallel calls, killed before each of its calls."""
+
+    def loop(self, *args):
+        return subprocess.run([CELL_LOOP, self.path("turn.save"), *args], capture_output=True,
+                              text=True, timeout=50, check=False)
+
+    def test_killed_anywhere_it_is_finished_without_repeating_a_call(self):
+        for calls in range(6):
+            for name in os.listdir(self.folder):
+                os.unlink(self.path(name))
+            first = self.loop(str(calls))
+            self.assertEqual(first.returncode, 9 if calls < 5 else 0, first.stderr)
+            second = self.loop()
+            self.assertEqual(second.returncode, 0, second.stderr)
+            made = [line for line in (first.stdout + second.stdout).splitlines()
+                    if line.startswith("call ")]
+            self.assertEqual([line.split()[1] for line in made],
+                             ["2:1:1", "2:1:2", "5:1:1", "5:1:2", "5:2"])
+            self.assertIn('done: {"afloat":12,"boats":24}\n', second.stdout)
 
 
 if __name__ == "__main__":

@@ -283,6 +283,48 @@ static void limits_on_operations_and_output_end_the_cell(void **state)
           "cell assigned was kept\nbindings {}\ndelta {}\n");
 }
 
+/* A clock that goes on by a second each time somebody looks. */
+static hf_ms ticking(void *user)
+{
+    hf_ms *now = user;
+    return *now += 1000;
+}
+
+static void time_is_a_limit_that_nothing_catches(void **state)
+{
+    (void)state;
+    hf_ms now = 0;
+    struct hf_clock clock = { .user = &now, .mono_ms = ticking };
+    struct hf_buf text;
+    hf_buf_init(&text, hf_alloc_system(), 4096);
+    struct cellkit kit = { .code = "pcall(function() while true do end end) print(1)",
+                           .limits = { .active_ms = 5000 },
+                           .clock = &clock };
+    assert_int_equal(cellkit_run(&kit, &text), HF_CELL_OVER_TIME);
+    assert_string_equal(
+        hf_buf_str(&text),
+        "over_time line 1: the cell was running for more than 5000 ms; make "
+        "its loops shorter, or leave the work to a tool. Nothing that this "
+        "cell assigned was kept\nbindings {}\ndelta {}\n");
+    hf_buf_fini(&text);
+}
+
+static void notes_are_few(void **state)
+{
+    (void)state;
+    struct hf_err err = { 0 };
+    const struct hf_op *op = NULL;
+    struct cellkit kit = { .code = "for i = 10, 99 do _ENV['f' .. i] = print end" };
+    struct hf_cell *cell = cellkit_new(&kit, NULL, 0);
+    assert_int_equal(hf_cell_poll(cell, &op, &err), 0);
+    assert_non_null(hf_cell_note(cell, 19));
+    assert_null(hf_cell_note(cell, 20));
+    assert_string_equal(hf_cell_note(cell, 19),
+                        "`f29` is a function and was not kept: only data lasts until the "
+                        "next cell; there are more like it");
+    hf_cell_free(cell);
+}
+
 static void nul_bytes_in_the_text_do_no_harm(void **state)
 {
     (void)state;
@@ -340,6 +382,8 @@ int main(void)
         cmocka_unit_test(a_divergent_replay_is_named_and_never_served),
         cmocka_unit_test(a_partly_answered_batch_asks_only_for_the_rest),
         cmocka_unit_test(limits_on_operations_and_output_end_the_cell),
+        cmocka_unit_test(time_is_a_limit_that_nothing_catches),
+        cmocka_unit_test(notes_are_few),
         cmocka_unit_test(nul_bytes_in_the_text_do_no_harm),
         cmocka_unit_test(bad_starts_name_the_field),
     };
