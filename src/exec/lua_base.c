@@ -165,16 +165,22 @@ static bool push_protection(lua_State *L)
     return false;
 }
 
+static bool is_globals(lua_State *L, int index)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &hf_lua_globals_key);
+    bool globals = lua_rawequal(L, index, -1);
+    lua_pop(L, 1);
+    return globals;
+}
+
 static int base_setmetatable(lua_State *L)
 {
     int type = lua_type(L, 2);
     luaL_checktype(L, 1, LUA_TTABLE);
     luaL_argexpected(L, type == LUA_TNIL || type == LUA_TTABLE, 2, "nil or table");
     hf_lua_charge(L, 8);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &hf_lua_globals_key);
-    bool globals = lua_rawequal(L, 1, -1);
     lua_settop(L, 2);
-    if (globals || push_protection(L))
+    if (is_globals(L, 1) || push_protection(L))
         return luaL_error(L, "cannot change a protected metatable");
     if (type == LUA_TTABLE)
         push_private(L);
@@ -336,8 +342,7 @@ static int base_list(lua_State *L)
     }
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
-    bool other = push_original(L); /* a metatable of the cell's */
-    if (other)
+    if (is_globals(L, 1) || push_original(L))
         return luaL_error(L, "a table with a metatable cannot be made a list");
     hf_lua_mark_list(L);
     return 1;

@@ -264,7 +264,10 @@ static int run_start(const struct hf_engine *engine, const struct hf_engine_star
 static int parse_code(lua_State *L)
 {
     struct hf_engine_run *run = hf_lua_run_of(L);
-    if (luaL_loadbufferx(L, run->code.at, run->code.len, "=" HF_LUA_CHUNK, "t"))
+    int status = luaL_loadbufferx(L, run->code.at, run->code.len, "=" HF_LUA_CHUNK, "t");
+    if (status == LUA_ERRMEM)
+        run->end = HF_CELL_OVER_MEMORY;
+    if (status != LUA_OK)
         return lua_error(L);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &hf_lua_globals_key);
     if (!lua_setupvalue(L, -2, 1))
@@ -287,7 +290,7 @@ static int parse(struct hf_engine_run *run)
     lua_pushcfunction(run->main, parse_code);
     int status = lua_pcall(run->main, 0, 1, 0);
     lua_xmove(run->main, run->cell, 1);
-    if (status == LUA_ERRSYNTAX || status == LUA_ERRRUN) {
+    if (status == LUA_ERRRUN && run->end == HF_CELL_RUNNING) {
         run->end = HF_CELL_SYNTAX;
     } else if (status == LUA_OK && tool) {
         run->end = HF_CELL_UNKNOWN_TOOL;

@@ -66,6 +66,8 @@ const struct escape escape_sandbox[] = {
       "print(getmetatable(_ENV))" },
     { "the_globals_keep_their_metatable", HF_CELL_ERROR, "protected metatable",
       "setmetatable(_ENV, {__index = function() return print end})" },
+    { "the_globals_are_no_list", HF_CELL_ERROR, "cannot be made a list",
+      "list(_ENV) print('alive')" },
     { "the_globals_hold_no_functions_of_ours", HF_CELL_DONE, "1 print nil\tnil\n",
       "print(rawget(_ENV, 'print'), next(_ENV))" },
     { "removing_a_builtin_brings_it_back", HF_CELL_DONE, "1 print still\n",

@@ -325,6 +325,24 @@ static void notes_are_few(void **state)
     hf_cell_free(cell);
 }
 
+static void a_text_that_needs_too_much_to_be_parsed_is_over_memory(void **state)
+{
+    (void)state;
+    struct hf_buf code;
+    struct hf_buf text;
+    hf_buf_init(&code, hf_alloc_system(), 262144);
+    hf_buf_init(&text, hf_alloc_system(), 4096);
+    hf_buf_text(&code, "local x = {");
+    for (int i = 0; i < 30000; i++)
+        hf_buf_text(&code, "i,");
+    hf_buf_text(&code, "}");
+    struct cellkit kit = { .code = hf_buf_str(&code),
+                           .limits = { .memory_bytes = 100000 } };
+    assert_int_equal(cellkit_run(&kit, &text), HF_CELL_OVER_MEMORY);
+    hf_buf_fini(&code);
+    hf_buf_fini(&text);
+}
+
 static void nul_bytes_in_the_text_do_no_harm(void **state)
 {
     (void)state;
@@ -383,6 +401,7 @@ int main(void)
         cmocka_unit_test(a_partly_answered_batch_asks_only_for_the_rest),
         cmocka_unit_test(limits_on_operations_and_output_end_the_cell),
         cmocka_unit_test(time_is_a_limit_that_nothing_catches),
+        cmocka_unit_test(a_text_that_needs_too_much_to_be_parsed_is_over_memory),
         cmocka_unit_test(notes_are_few),
         cmocka_unit_test(nul_bytes_in_the_text_do_no_harm),
         cmocka_unit_test(bad_starts_name_the_field),
