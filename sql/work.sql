@@ -189,6 +189,13 @@ SELECT logged_id, seq, 'close_out', 'running', status, generation, attempt_count
 -- revision: a change of another row in the same batch must still find the row it read, and a
 -- decision on a gate that has moved is stopped by the index work_lane_slot.
 
+-- name: lane_lock
+-- Before any of a lane's rows is written: on PostgreSQL two transactions would else each see the
+-- slot free, and give it to two rows.
+-- in: $1 lane_key, $2 tenant
+/*lite SELECT 1 WHERE $1 IS NULL AND $2 IS NULL*/
+/*pg SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '/' || $2 || '/' || $1, 7))*/
+
 -- name: lane_yield
 -- A row that goes straight to running takes the slot from one that is only claimable.
 -- in: $1 lane_key, $2 tenant, $3 seq of the row that takes it

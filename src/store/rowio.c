@@ -109,6 +109,15 @@ static hf_ms wake_at(const struct hf_row *row)
     return at;
 }
 
+static void lock_lane(struct hf_ops *ops, const struct hf_work *w)
+{
+    if (!w->lane_key)
+        return;
+    hf_ops_call(ops, HF_SQL_LANE_LOCK, HF_ANY_COUNT);
+    hf_ops_text(ops, w->lane_key);
+    hf_ops_text(ops, w->tenant);
+}
+
 /* After a write of a row with a lane key: the slot goes to whoever is first now. */
 static void settle_lane(struct hf_ops *ops, const struct hf_work *w)
 {
@@ -229,6 +238,8 @@ static void insert_rows(struct hf_ops *ops, const struct hf_making *makings, siz
 {
     for (size_t i = 0; together && i < n; i++)
         together = !makings[i].row->w.lane_key && !makings[i].row->w.dedup_key;
+    for (size_t i = 0; i < n; i++)
+        lock_lane(ops, &makings[i].row->w);
     hf_fair_take(ops, makings, n);
     if (together)
         insert_many(ops, makings, n);
@@ -330,6 +341,7 @@ void hf_row_write(struct hf_ops *ops, const struct hf_row *was, const struct hf_
                                                              : NULL;
     if (coming)
         hf_fair_take(ops, coming, 1);
+    lock_lane(ops, &was->w);
     yield_lane(ops, was, row);
     hf_ops_call(ops, HF_SQL_WORK_WRITE, 1);
     hf_ops_i64(ops, was->seq);

@@ -213,6 +213,53 @@ static void renew_all_skips_what_is_locked(void **state)
     hf_store_close(store);
 }
 
+struct crowd {
+    struct hf_store *store;
+    int number;
+    int rc;
+};
+
+static void *crowd_a_lane(void *arg)
+{
+    struct crowd *crowd = arg;
+    for (int i = 0; crowd->rc == 0 && i < 20; i++) {
+        char name[32];
+        struct hf_answer *answer = NULL;
+        (void)snprintf(name, sizeof(name), "%d-%d", crowd->number, i);
+        struct hf_new request = { .size = sizeof(request),
+                                  .source = HF_SOURCE_MANUAL,
+                                  .source_id = name,
+                                  .lane_key = "narrow",
+                                  .priority = 9 - i % 10,
+                                  .disposition = HF_RERUNNABLE };
+        crowd->rc = hf_work_create(crowd->store, NULL, &request, 1, 0, &answer, NULL);
+        if (crowd->rc == 0)
+            hf_answer_free(answer);
+    }
+    return NULL;
+}
+
+/* Each handle writes in transactions of its own, all to one lane. */
+static void a_lane_that_many_crowd_has_one_slot(void **state)
+{
+    (void)state;
+    pthread_t threads[4];
+    struct crowd crowds[4];
+    for (int i = 0; i < 4; i++) {
+        crowds[i] = (struct crowd){ opened(server.url, "lanes", true), i, 0 };
+        assert_int_equal(pthread_create(&threads[i], NULL, crowd_a_lane, &crowds[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(crowds[i].rc, 0);
+        hf_store_close(crowds[i].store);
+    }
+    assert_string_equal(
+        pg_server_sql(&server,
+                      "SELECT count(*) FROM lanes.work_state WHERE gate IS NULL"),
+        "1");
+}
+
 /* ---- plans ----------------------------------------------------------------------------------- */
 
 #define ROWS "100000"
@@ -295,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_waiting_claim_is_woken_by_another_handle),
         cmocka_unit_test(renewals_are_hot),
         cmocka_unit_test(renew_all_skips_what_is_locked),
+        cmocka_unit_test(a_lane_that_many_crowd_has_one_slot),
         cmocka_unit_test(hot_statements_never_read_a_table_whole),
         cmocka_unit_test(behind_a_pooler_waiting_claims_look_by_themselves_and_say_so),
         cmocka_unit_test(incarnation_refuses_holders_not_patience_after_a_failover),
