@@ -167,7 +167,7 @@ def check_progress(run):
     for kind, least in plan["least"].items():
         if plan["did"].get(kind, 0) < least:
             yield f"only {plan['did'].get(kind, 0)} times {kind}, {least} were wanted"
-    if plan["drain_s"] > DRAIN_MOST_S:
+    if plan["drain_s"] > plan.get("drain_most_s", DRAIN_MOST_S):
         yield f"drained {plan['drain_s']} s after the last kill"
     done = sum(1 for _, status, _ in run.rows.values() if status == "done")
     if run.rows and done < 0.95 * len(run.rows):

@@ -175,7 +175,7 @@ static bool too_much(struct self *self)
 {
     struct hf_stats stats;
     return hf_work_stats(self->store, NULL, &stats, NULL) == 0 &&
-           stats.by_status[HF_QUEUED] > 150;
+           stats.by_status[HF_QUEUED] > 40;
 }
 
 static int submit(struct self *self, long count)
