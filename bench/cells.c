@@ -1,5 +1,5 @@
 /* What a cell costs: instructions a host call and a start, bytes of a suspended cell, and
- * 10,000 of these in one process.
+ * 10,000 of these in one process; and what the stream mask does.
  *
  *   bench_cells                        all of it; needs valgrind for the instructions
  *   bench_cells count KIND BYTES N     only that, to be counted by callgrind
@@ -19,6 +19,8 @@
 #include <lualib.h>
 
 #include <holdfast/exec.h>
+
+#include "mask.h"
 
 #define CALL_MAX 5.0   /* times a bare yield and resume */
 #define BYTE_MAX 30.0  /* instructions a byte of arguments and of result */
@@ -333,5 +335,6 @@ int main(int argc, char **argv)
     host_calls(self);
     starting(self);
     suspended();
+    passed = bench_mask() && passed;
     return passed ? 0 : 1;
 }

@@ -181,6 +181,9 @@ static void the_random_turns_show_these_effects_and_outcomes(void **state)
         "\"data\":{\"step\":3",
         "\"unknown\":true",
         "does not fit",
+        "there is no tool",
+        "it raised",
+        "\"bindings\":\"1e26c59390f67b3d5b1afe3c", /* {"t":[1],"x":1} */
         "\"bindings\":\"hash-2\"",
     };
     bool seen[sizeof(wanted) / sizeof(wanted[0])] = { 0 };

@@ -9,6 +9,7 @@
 #include "core/turn_wire.h"
 #include "support/unit.h"
 #include "turn/cells.h"
+#include "turn/lua_cells.h"
 
 #define BASE_RECORDS 3
 
@@ -88,6 +89,7 @@ static const struct hf_protocol *protocol_of(struct world *world)
 {
     struct hf_err err = { 0 };
     world->writes_code = world->seed % 4 == 3;
+    world->runs_lua = world->writes_code && world->seed % 16 < 8;
     if (world->seed % 4 == 2)
         return cells_protocol();
     if (!world->writes_code)
@@ -116,17 +118,20 @@ void world_open(struct world *world, uint64_t seed, const struct hf_alloc *alloc
                         span("[{\"name\":\"add\"},{\"name\":\"sub\"}]"),
                         &world->surfaces[1], &err),
          &err);
-    struct hf_turn_config config = { .size = sizeof(config),
-                                     .alloc = alloc,
-                                     .protocol = protocol_of(world),
-                                     .surface = world->surfaces[0],
-                                     .model = "m",
-                                     .route = "r",
-                                     .options = span("{\"temperature\": 0.10}"),
-                                     .turn_budget = 1 + (int64_t)pick(world, 0, 1, 6),
-                                     .no_progress_budget = 2,
-                                     .sync = pick(world, 0, 2, 2) == 1,
-                                     .trace = pick(world, 0, 3, 4) == 1 };
+    const struct hf_protocol *protocol = protocol_of(world);
+    struct hf_turn_config config = {
+        .size = sizeof(config),
+        .alloc = alloc,
+        .protocol = protocol,
+        .surface = world->surfaces[0],
+        .model = "m",
+        .route = "r",
+        .options = span("{\"temperature\": 0.10}"),
+        .turn_budget = 1 + (int64_t)pick(world, 0, 1, world->runs_lua ? 12 : 6),
+        .no_progress_budget = 2,
+        .sync = pick(world, 0, 2, 2) == 1,
+        .trace = pick(world, 0, 3, 4) == 1
+    };
     int rc = HF_ENOMEM;
     while (rc == HF_ENOMEM)
         rc = hf_setup_new(&config, &world->setup, &err);
@@ -199,6 +204,8 @@ static const char *reply_text(const struct world *world, uint64_t id)
         "odd \xff <lua>\n<lua>\ny \xf0\x9f\x8c\xb1\n</lua>",
         "```lua\nx\n```",
     };
+    if (world->runs_lua && pick(world, id, 19, 3))
+        return lua_cell_reply(pick(world, id, 11, 2 * LUA_CELL_COUNT));
     return world->writes_code ? cells[pick(world, id, 11, 9)]
                               : texts[pick(world, id, 11, 6)];
 }
@@ -307,8 +314,11 @@ static int tools(struct world *world, const struct hf_effect *effect, struct hf_
     return 0;
 }
 
-static int cell(struct world *world, uint64_t id, struct hf_err *err)
+static int cell(struct world *world, const struct hf_effect *effect, struct hf_err *err)
 {
+    uint64_t id = effect->id;
+    if (world->runs_lua)
+        return lua_cell_run(world->turn, effect, world->seed, world->cut_cells, err);
     struct hf_failure failure = { .code = "disk" };
     struct hf_tool_result calls[2] = {
         { .call_id = "1", .tool = "add", .value = span("1") },
@@ -327,8 +337,8 @@ static int cell(struct world *world, uint64_t id, struct hf_err *err)
                                      .images = &image,
                                      .image_count = pick(world, id, 74, 4) == 0,
                                      .duration_ms = 5 };
-    if (pick(world, id, 71, 5) == 0)
-        result.finish = span(pick(world, id, 75, 3) ? "{\"v\": 1}" : "1");
+    if (pick(world, id, 71, 4) == 0)
+        result.finish = span(pick(world, id, 75, 2) ? "{\"v\": 1}" : "1");
     if (pick(world, id, 76, 4) == 0)
         result.error = span("it raised");
     if (pick(world, id, 77, 2) == 0) {
@@ -431,7 +441,7 @@ static int answer(struct world *world, const struct hf_effect *effect, struct hf
                    : hf_turn_sync_failed(world->turn, id, "gone", err);
     case HF_EFFECT_LLM_CALL: return model(world, id, err);
     case HF_EFFECT_TOOL_CALLS: return tools(world, effect, err);
-    case HF_EFFECT_EXEC_CODE: return cell(world, id, err);
+    case HF_EFFECT_EXEC_CODE: return cell(world, effect, err);
     case HF_EFFECT_CHECKPOINT: return checkpoint(world, id, err);
     case HF_EFFECT_SLEEP:
         rc = hf_turn_sleep_noted(world->turn, id, 1000 + (hf_ms)id, err);
@@ -587,6 +597,7 @@ int world_run(struct world *world, enum world_cut cut, size_t at, int64_t patien
         }
         if (rc)
             return rc;
+        world->cut_cells = here && cut == WORLD_CUT_PARTLY;
         rc = handle(world, &effect, here && cut == WORLD_CUT_PARTLY, patience);
         if (rc)
             return rc;

@@ -13,7 +13,7 @@ enum world_cut {
     WORLD_WHOLE,
     WORLD_CUT_POLLED,   /* after the n-th effect was polled */
     WORLD_CUT_ANSWERED, /* after it was answered */
-    WORLD_CUT_PARTLY    /* within the answers to a batch of tools */
+    WORLD_CUT_PARTLY    /* within the answers to a batch of tools, or within a cell */
 };
 
 /* When a stored PROGRESS becomes the base. */
@@ -34,6 +34,8 @@ struct world {
     struct hf_arena arena;
     struct hf_protocol *code; /* of some seeds: with options */
     bool writes_code;         /* the model writes cells */
+    bool runs_lua;            /* and they are run */
+    bool cut_cells;           /* each is dropped at every operation, and run again */
     struct hf_surface *surfaces[2];
     struct hf_setup *setup;
     struct hf_record records[512]; /* what is stored */
