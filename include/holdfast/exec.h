@@ -35,7 +35,7 @@ struct hf_cell;
  *   sleep             args: milliseconds; the answer is null, when they are over
  *   wait_signal       name, args: null or how long at most in ms; the answer is the signal's
  *                     value, or null when the time is over
- *   now               the answer is a number: milliseconds since 1970
+ *   now               the answer is a number: milliseconds since 1970; the cell sees seconds
  *   random            the answer is an integer: 64 random bits. Once a cell: what it draws
  *                     after that follows from them                                        */
 #define HF_OPS(X)                                                                        \
