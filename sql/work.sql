@@ -371,6 +371,21 @@ AND q.kind IN (SELECT /*lite value FROM json_each($13)*/
 /*pg FROM c WHERE q.seq = c.seq*/
 {claim_log}
 
+-- fragment: take_from
+FROM work_state q
+WHERE q.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
+  AND q.status = 'queued' AND q.gate IS NULL AND q.attempt_count = 0
+
+-- name: work_take
+-- A unit that this transaction has just made, claimed at once.
+-- in: as work_claim, but $1 is its work_id
+/*pg {claim_begin}
+SELECT q.seq, {ttl_of_row} AS ttl_ms, {grace_of_row} AS grace_ms {take_from} {claim_taken}*/
+{claim_set}
+/*lite WHERE q.seq IN (SELECT q.seq {take_from})*/
+/*pg FROM c WHERE q.seq = c.seq*/
+{claim_log}
+
 -- name: work_claimed
 -- in: $1 owner, $2 nonce, $3 incarnation
 SELECT {row} FROM {row_from}
@@ -466,9 +481,10 @@ UPDATE /*lite OR ROLLBACK*/ work_state
  WHERE seq = $1 AND revision = $2
 
 -- name: sweep_holders
--- in: $1 limit    out: distinct holders of running and of waiting owner_bound rows
+-- in: $1 limit, $2 after this one    out: distinct holders of running and of waiting
+-- owner_bound rows, a page in their order
 SELECT DISTINCT holder FROM work_state
- WHERE owner IS NOT NULL AND holder IS NOT NULL LIMIT $1
+ WHERE owner IS NOT NULL AND holder IS NOT NULL AND holder > $2 ORDER BY holder LIMIT $1
 
 -- name: sweep_held_by
 -- in: $1 holder, $2 limit

@@ -47,6 +47,11 @@ extern "C" {
     X(SPOOL_BYTES, spool_bytes, 67108864, "bytes", "a spool of an ingress")              \
     X(SPOOL_LINE_BYTES, spool_line_bytes, 8388608, "bytes",                              \
       "one request of a spool or export")                                                \
+    X(OUTPUT_HEAD_BYTES, output_head_bytes, 65536, "bytes",                              \
+      "the beginning of a command's output that is kept, a stream")                      \
+    X(OUTPUT_TAIL_BYTES, output_tail_bytes, 65536, "bytes",                              \
+      "the end of a command's output that is kept, a stream (at least)")                 \
+    X(COMMAND_ARGS, command_args, 1024, "items", "arguments of a command that is run")   \
     X(TURN_TEXT_BYTES, turn_text_bytes, 8388608, "bytes",                                \
       "one text, value or block of a turn")                                              \
     X(TURN_CALLS, turn_calls, 128, "items", "tool calls of one reply")                   \

@@ -235,6 +235,8 @@ struct hf_claim {
     size_t limit;      /* 0: 1 */
     hf_ms ttl_ms;      /* 0: by policy */
     hf_ms wait_ms;     /* block up to this long until there is work */
+    const char *lock;  /* needs pid: absolute path of the file whose lock the processes of
+                          the work inherit; death is proven only when it is free too */
 };
 
 /* Take up to `limit` rows under a lease each. Nothing to do is no failure: 0 items. */
@@ -400,9 +402,10 @@ struct hf_sweep_report {
     int64_t pushed; /* live leases looked at again later */
     int64_t silent; /* owner_bound rows left alone */
     int64_t proven_dead;
-    int64_t held;  /* crashed too often in too short a time: held for an operator */
-    bool more;     /* the bound was reached: sweep again */
-    hf_ms next_at; /* wall time at which there may be work for a sweep, 0: unknown */
+    int64_t held;     /* crashed too often in too short a time: held for an operator */
+    bool more;        /* the bound was reached: sweep again */
+    hf_ms next_at;    /* wall time at which there may be work for a sweep, 0: unknown */
+    int64_t orphaned; /* due, but left alone while processes of the work still run here */
 };
 
 /* One bounded sweep. Any number of processes may sweep at the same time. */

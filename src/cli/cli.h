@@ -10,6 +10,7 @@
 #define HF_CLI_CLI_H
 
 #include <holdfast/limits.h>
+#include <holdfast/run.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 
@@ -57,6 +58,7 @@ struct cli_example {
 #define CLI_ROWS 4u       /* prints rows: takes --field */
 #define CLI_ROW 8u        /* prints one row: takes --field and --shell */
 #define CLI_HIDDEN 16u    /* for the build, not for people */
+#define CLI_WRAPS 32u /* its exit code is another command's: its own failures are 125 */
 
 struct cli_command {
     const char *path; /* "work create" */
@@ -98,6 +100,8 @@ extern const struct cli_command cli_work_commands[];
 extern const struct cli_command cli_top_commands[];
 extern const struct cli_command cli_job_commands[];
 extern const struct cli_command cli_limit_commands[];
+extern const struct cli_option cli_run_options[];
+extern const struct cli_example cli_run_examples[];
 extern const struct cli_command cli_policy_commands[];
 extern const struct cli_command cli_schedule_commands[];
 extern const struct cli_command cli_store_commands[];
@@ -184,6 +188,15 @@ HF_MUST_USE int cli_open_store(struct cli *cli);
 /* Its address, for a command that does not open it itself. HF_EREADONLY: the folder of the
  * default one cannot be made. */
 HF_MUST_USE int cli_store_url(struct cli *cli, const char **ret_url);
+/* Where an open store is: its address for other processes, whatever folder they are in, and
+ * the folder of the locks of what runs under it. */
+struct cli_place {
+    const char *url;
+    const char *locks;
+};
+HF_MUST_USE int cli_store_place(struct cli *cli, struct cli_place *ret_place);
+/* Who ends the orphans of this store's work on this machine; NULL where there can be none. */
+HF_MUST_USE int cli_reaper_new(struct cli *cli, struct hf_reaper **ret_reaper);
 /* Whether opening would make a new file. */
 bool cli_store_absent(struct cli *cli);
 /* Fills cli->who from --actor, --tenant and the like. */
@@ -399,6 +412,8 @@ int cmd_trigger_emit(struct cli *cli);
 int cmd_trigger_deliveries(struct cli *cli);
 int cmd_trigger_granted(struct cli *cli);
 int cmd_monitor(struct cli *cli);
+int check_run(struct cli *cli);
+int cmd_run(struct cli *cli);
 int cmd_migrate(struct cli *cli);
 int cmd_doctor(struct cli *cli);
 int cmd_limits(struct cli *cli);

@@ -10,6 +10,7 @@
 #define INTERVAL_MS 1000
 #define SLICE_MS 100 /* how long a signal may go unseen */
 #define REST_MS 20   /* least time between two passes */
+#define ORPHAN_MS 50 /* and the most while orphans are being ended */
 
 struct watch {
     struct cli *cli;
@@ -21,7 +22,8 @@ struct watch {
     int64_t failures; /* in a row */
     int64_t renewed;
     int64_t changed;
-    int64_t made; /* units, of schedules */
+    int64_t made;   /* units, of schedules */
+    int64_t ending; /* orphans that were told to end */
 };
 
 /* ---- the log ----------------------------------------------------------------------- */
@@ -116,9 +118,24 @@ static int pass(struct watch *watch, hf_ms *ret_wait_ms)
     watch->changed += hf_sweep_changes(&report.sweep);
     watch->made += report.schedules.made;
     log_pass(watch, &report);
+    watch->ending = report.ending;
     if (report.renew_in_ms >= 0 && report.renew_in_ms < *ret_wait_ms)
         *ret_wait_ms = report.renew_in_ms;
     return 0;
+}
+
+/* Each once: when it was found and told to end. What is left alone is a matter for
+ * `holdfast attention` and `process list`, not for a log. */
+static void log_orphan(void *user, const struct hf_orphan *orphan)
+{
+    const struct watch *watch = user;
+    char text[512];
+    if (!orphan->ending || watch->ending)
+        return;
+    (void)snprintf(text, sizeof(text),
+                   "%lld processes of unit %s outlived their runner: told to end",
+                   (long long)orphan->processes, orphan->work_id);
+    log_line(watch, "orphan", text, NULL);
 }
 
 /* Until there is something to sweep, a signal comes, or `ms` have passed. */
@@ -127,6 +144,7 @@ static void rest(struct watch *watch, hf_ms ms)
     struct cli *cli = watch->cli;
     const struct hf_clock *clock = hf_clock_system();
     hf_ms begun = clock->mono_ms(clock->user), spent = 0;
+    ms = watch->ending && ms > ORPHAN_MS ? ORPHAN_MS : ms;
     bool told = cli_stop_told(&watch->stop, REST_MS);
     spent = clock->mono_ms(clock->user) - begun;
     while (!told && spent < ms) {
@@ -186,7 +204,12 @@ int cmd_monitor(struct cli *cli)
     if (rc == 0)
         rc = cli_open_store(cli);
     if (rc == 0)
+        rc = cli_reaper_new(cli, &watch.plan.reaper);
+    watch.plan.orphan = log_orphan;
+    watch.plan.user = &watch;
+    if (rc == 0)
         rc = loop(&watch);
+    hf_reaper_free(watch.plan.reaper);
     cli_stop_end(&watch.stop);
     if (rc == 0 && watch.stop.by)
         log_line(&watch, "ended", watch.stop.by, NULL);

@@ -1,12 +1,15 @@
 /* holdfast work sweep, prune. */
 #include "cli/cli.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "cli/upkeep.h"
 
 #define PRUNE_CHUNK 1000
+#define ORPHAN_MS 20
+#define ORPHAN_LOOKS (2 * HF_MONITOR_KILL_MS / ORPHAN_MS)
 
 /* ---- sweep ------------------------------------------------------------------------- */
 
@@ -22,6 +25,7 @@ void cli_json_sweep(struct hf_json *json, const struct hf_sweep_report *report)
     hf_json_put_i64(json, "pushed", report->pushed);
     hf_json_put_i64(json, "silent", report->silent);
     hf_json_put_i64(json, "proven_dead", report->proven_dead);
+    hf_json_put_i64(json, "orphaned", report->orphaned);
 }
 
 void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room)
@@ -30,10 +34,15 @@ void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room
         int64_t count;
         const char *what;
     } parts[] = {
-        { report->requeued, "requeued" },  { report->timed_out, "timed out" },
-        { report->failed, "failed" },      { report->abandoned, "abandoned" },
-        { report->promoted, "promoted" },  { report->escalated, "escalated" },
-        { report->silent, "left silent" }, { report->proven_dead, "holders proven dead" },
+        { report->requeued, "requeued" },
+        { report->timed_out, "timed out" },
+        { report->failed, "failed" },
+        { report->abandoned, "abandoned" },
+        { report->promoted, "promoted" },
+        { report->escalated, "escalated" },
+        { report->silent, "left silent" },
+        { report->proven_dead, "holders proven dead" },
+        { report->orphaned, "left until their processes are gone" },
     };
     size_t used = 0;
     out[0] = '\0';
@@ -46,13 +55,34 @@ void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room
     }
 }
 
+/* Orphans go first: their units can be swept only when they have gone. */
+static int end_orphans(struct cli *cli)
+{
+    struct hf_reaper *reaper = NULL;
+    int64_t ending = 0;
+    int rc = cli_reaper_new(cli, &reaper);
+    if (rc || !reaper)
+        return rc;
+    for (int i = 0; rc == 0 && i < ORPHAN_LOOKS && (i == 0 || ending); i++) {
+        if (ending)
+            (void)poll(NULL, 0, ORPHAN_MS);
+        rc = hf_reaper_pass(reaper, &cli->who, HF_MONITOR_KILL_MS, NULL, NULL, &ending,
+                            &cli->err);
+    }
+    hf_reaper_free(reaper);
+    return rc;
+}
+
 int cmd_work_sweep(struct cli *cli)
 {
     struct hf_sweep_report report;
     char text[512];
     size_t limit = (size_t)cli_number(cli, "limit", 0);
-    int rc = limit ? hf_work_sweep(cli->store, &cli->who, limit, &report, &cli->err)
-                   : hf_sweep_all(cli->store, &cli->who, &report, &cli->err);
+    int rc = end_orphans(cli);
+    if (rc)
+        return rc;
+    rc = limit ? hf_work_sweep(cli->store, &cli->who, limit, &report, &cli->err)
+               : hf_sweep_all(cli->store, &cli->who, &report, &cli->err);
     if (rc)
         return rc;
     if (cli->json) {

@@ -29,6 +29,8 @@ const struct cli_fact cli_exit_codes[] = {
     { "6", "busy or unreachable: retry later" },
     { "7", "conflict: the same key was used with other content" },
     { "8", "the outcome is not known: read the row before doing anything again" },
+    { "125", "a failure of holdfast itself; any other code is the command's, and 128 + n "
+             "where signal n ended it" },
     { "9", "the store is unusable: not a store, corrupt, newer schema, full, read-only" },
     { "10", "attention: something needs a human" },
     { NULL, NULL },
@@ -40,6 +42,10 @@ const struct cli_fact cli_variables[] = {
     { "XDG_STATE_HOME", "where the store is when neither names one: "
                         "$XDG_STATE_HOME/holdfast/holdfast.db, else "
                         "~/.local/state/holdfast/holdfast.db" },
+    { "HOLDFAST_WORK_ID, HOLDFAST_LEASE_TOKEN",
+      "set by `holdfast run` for its command: the unit and the token that `holdfast "
+      "work` "
+      "uses when --id and --token are not given" },
     { "NO_COLOR", "no colours, when set to anything" },
     { NULL, NULL },
 };
@@ -341,6 +347,22 @@ static const struct cli_example attention_examples[] = {
 };
 
 const struct cli_command cli_top_commands[] = {
+    { "run", "run a command as leased work",
+      "Everything after -- is the command. It becomes a unit of kind \"run\": its lease "
+      "is "
+      "renewed while it lives, its output is shown and captured, and its exit code is "
+      "passed through. Exit code 0 closes the unit as done unless the command closed it "
+      "itself; it finds HOLDFAST_DB, HOLDFAST_WORK_ID and HOLDFAST_LEASE_TOKEN in its "
+      "environment, so that it can call `holdfast work wait`, append-event and "
+      "close-out. "
+      "By default the unit is owner_bound: it is never run a second time. With "
+      "--disposition rerunnable it is tried --max-attempts times, here or by any "
+      "`holdfast run --worker`, which gets the command, the folder and the variables "
+      "named "
+      "with --env; the values of those named with --secret are never stored. SIGINT ends "
+      "the command and cancels the unit; SIGTERM ends it and hands the unit back, or "
+      "abandons it where it is owner_bound.",
+      cli_run_options, cli_run_examples, CLI_WRAPS, "worker", "125", cmd_run, check_run },
     { "monitor", "sweep, renew, make what is scheduled, until told to end",
       "Ends what was declared to end (lapsed leases, deadlines, waits), promotes what is "
       "due, makes the slots of schedules that have come, and with --owner renews what "

@@ -97,6 +97,8 @@ int main(int argc, char **argv)
     if (rc == 0)
         rc = cli_flush(&cli);
     int code = rc ? cli_report(&cli, rc) : cli.exit_code;
+    if (rc && cli.command && (cli.command->flags & CLI_WRAPS))
+        code = 125; /* so that a caller can tell it from the command's own */
     hf_store_close(cli.store);
     hf_buf_fini(&cli.out);
     hf_arena_fini(&cli.arena);

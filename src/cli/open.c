@@ -159,6 +159,41 @@ int cli_open_store(struct cli *cli)
     return rc;
 }
 
+/* FILE-run beside a file; for a server, a folder of the user's state. */
+int cli_store_place(struct cli *cli, struct cli_place *ret_place)
+{
+    const char *url = NULL;
+    char whole[PATH_MAX], *folder = NULL;
+    int rc = choose_store(cli, false, &url);
+    if (rc)
+        return rc;
+    const char *path = file_of(url);
+    if (!path)
+        return hf_fail(&cli->err, HF_EINVAL, "--db",
+                       "--db: a store in memory cannot be shared with a command");
+    if (!realpath(path, whole))
+        return hf_fail(&cli->err, HF_EINTERNAL, "--db", "%.120s: %s", path,
+                       strerror(errno));
+    rc = arena_join(cli, whole, "-run", &folder);
+    ret_place->url = hf_arena_text(&cli->arena, whole);
+    ret_place->locks = folder;
+    if (rc == 0 && !ret_place->url)
+        rc = hf_fail_plain(&cli->err, HF_ENOMEM);
+    return rc;
+}
+
+int cli_reaper_new(struct cli *cli, struct hf_reaper **ret_reaper)
+{
+    const char *url = NULL;
+    struct cli_place place;
+    int rc = choose_store(cli, false, &url);
+    *ret_reaper = NULL;
+    if (rc || !file_of(url))
+        return rc; /* nothing can run under a store in memory */
+    rc = cli_store_place(cli, &place);
+    return rc ? rc : hf_reaper_new(cli->store, place.locks, ret_reaper, &cli->err);
+}
+
 /* ---- on whose behalf --------------------------------------------------------------- */
 
 /* As the environment has it; a look into the user database would cost more than the rest of

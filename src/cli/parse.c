@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -297,8 +298,35 @@ static int read_next(struct walk *walk)
     return read_option(walk);
 }
 
+/* A command that `holdfast run` started names its unit by its environment. Only a holder's
+ * verbs do: what takes no token is meant for others. */
+static int fill_from_run(struct cli *cli)
+{
+    static const char *const names[] = { "id", "token" };
+    static const char *const variables[] = { "HOLDFAST_WORK_ID", "HOLDFAST_LEASE_TOKEN" };
+    size_t at[2];
+    const char *texts[2];
+    for (size_t i = 0; i < 2; i++) {
+        at[i] = find_option(cli, names[i], strlen(names[i]));
+        texts[i] = getenv(variables[i]);
+        if (at[i] == NOT_FOUND || !texts[i] || !*texts[i])
+            return 0;
+    }
+    struct cli_value *id = &cli->values[at[0]], *token = &cli->values[at[1]];
+    size_t authority = find_option(cli, "authority", strlen("authority"));
+    if (!(id->option->flags & CLI_NEEDED) ||
+        (authority != NOT_FOUND && cli->values[authority].count))
+        return 0;
+    int rc = id->count ? 0 : set_value(cli, id, texts[0]);
+    bool own = rc == 0 && strcmp(id->texts[0], texts[0]) == 0;
+    return own && !token->count ? set_value(cli, token, texts[1]) : rc;
+}
+
 static int check_needed(struct cli *cli)
 {
+    int rc = fill_from_run(cli);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < cli->value_count; i++) {
         const struct cli_option *option = cli->values[i].option;
         if ((option->flags & CLI_NEEDED) && !cli->values[i].count)

@@ -274,6 +274,8 @@ int hf_claim_check(const struct hf_claim *claim, struct hf_err *err)
                      (long long)HF_MAX_BATCH);
     if (rc == 0)
         rc = check_pid(claim->pid, err);
+    if (rc == 0 && claim->lock && !claim->pid)
+        rc = hf_fail(err, HF_EINVAL, "lock", "a lock needs the pid of who started it");
     if (rc == 0)
         rc = check_term(claim->ttl_ms, err);
     const struct named_ms spans[] = { { claim->wait_ms, "wait_ms" } };

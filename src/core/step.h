@@ -23,6 +23,7 @@ struct hf_env {
     const struct hf_policy *policy; /* in force for the row's source and kind, complete */
     const char *holder; /* JSON of the process that a claim or resume ties to */
     bool kind_limited;  /* create: a limit is set for the kind */
+    bool busy;          /* sweep: processes of the row's work still run (rule 6) */
 };
 
 enum hf_step_kind {
@@ -45,7 +46,8 @@ enum hf_swept {
     HF_SWEPT_PUSHED,  /* a live lease, looked at again later */
     HF_SWEPT_SILENT,  /* a started owner_bound row with a lapsed lease, left alone */
     HF_SWEPT_OVERDUE, /* a started owner_bound row past its wait, reported once */
-    HF_SWEPT_HELD     /* lost too often: held for an operator */
+    HF_SWEPT_HELD,    /* lost too often: held for an operator */
+    HF_SWEPT_ORPHANED /* due, but its processes must be gone first */
 };
 
 struct hf_step {

@@ -149,6 +149,14 @@ static int sweep_bound(struct hf_act *act, const char *proof)
     return push(act, hf_later(act->env->lease_now, old->w.lease_ttl_ms), HF_SWEPT_SILENT);
 }
 
+/* A second copy may start only when the first has gone; whoever can ends it meanwhile. */
+static int leave_to_orphan(struct hf_act *act)
+{
+    int rc = nothing(act);
+    act->out.swept = HF_SWEPT_ORPHANED;
+    return rc;
+}
+
 static int sweep_running(struct hf_act *act, const char *proof)
 {
     const struct hf_row *old = act->old;
@@ -164,6 +172,8 @@ static int sweep_running(struct hf_act *act, const char *proof)
                                           : nothing(act);
     if (hf_row_bound(old) && !HF_PLANT(BOUND_BY_TIME))
         return sweep_bound(act, proof);
+    if (act->env->busy)
+        return leave_to_orphan(act);
     if (proof)
         return expire ? time_out_running(act, "holder_dead", proof)
                       : rerun(act, "holder_dead", proof);

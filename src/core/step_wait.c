@@ -85,6 +85,9 @@ static int resume_running(struct hf_act *act)
         .ttl_ms = change->ttl_ms,
         .store = act->env->store,
     };
+    /* The owner goes on in the process that it was: what can prove its death stays. */
+    if (!who.holder && hf_row_bound(old))
+        who.holder = old->w.holder;
     if (!who.incarnation || !who.nonce)
         return hf_fail(act->err, HF_EINVAL, who.nonce ? "incarnation" : "nonce",
                        "to resume under a lease needs an incarnation and a nonce");

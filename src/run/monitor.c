@@ -18,7 +18,8 @@ static void add_report(struct hf_sweep_report *sum, const struct hf_sweep_report
     sum->promoted += one->promoted;
     sum->escalated += one->escalated;
     sum->pushed += one->pushed;
-    sum->silent = one->silent; /* a state, not a deed */
+    sum->silent = one->silent; /* states, not deeds */
+    sum->orphaned = one->orphaned;
     sum->proven_dead += one->proven_dead;
     sum->held += one->held;
     sum->more = one->more;
@@ -181,6 +182,9 @@ int hf_monitor_pass(struct hf_store *store, const struct hf_caller *who,
         rc = renew(store, who, plan, &report, err);
         rc = look_back(store, plan->witness, begun, rc, &report, err);
     }
+    if (rc == 0 && plan->reaper)
+        rc = hf_reaper_pass(plan->reaper, who, HF_MONITOR_KILL_MS, plan->orphan,
+                            plan->user, &report.ending, err);
     if (rc == 0)
         rc = sweep_all(store, who, plan->witness, &report, err);
     if (rc == 0)

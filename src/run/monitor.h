@@ -4,6 +4,7 @@
 #ifndef HF_RUN_MONITOR_H
 #define HF_RUN_MONITOR_H
 
+#include <holdfast/run.h>
 #include <holdfast/schedule.h>
 
 #include "run/pointer.h"
@@ -23,7 +24,12 @@ struct hf_monitor_plan {
     hf_ms fresh_ms;             /* 0: HF_MONITOR_FRESH_MS */
     const char *pointer;        /* path, or NULL */
     struct hf_witness *witness; /* NULL: a single pass, which has seen no stall */
+    struct hf_reaper *reaper;   /* ends orphans before the sweep; NULL: nobody does */
+    hf_each_orphan *orphan;     /* told of each that was found, or NULL */
+    void *user;
 };
+
+#define HF_MONITOR_KILL_MS 2000 /* from TERM to KILL of an orphan */
 
 struct hf_monitor_report {
     struct hf_sweep_report sweep; /* of all sweeps of the pass together */
@@ -34,6 +40,7 @@ struct hf_monitor_report {
     int64_t spared;    /* leases that got one more term for it */
     bool has_pointer;
     struct hf_pointer_report pointer;
+    int64_t ending; /* trees of orphans that were told to end, and have not */
 };
 
 /* With a witness: first times a write, and whenever a call stalled for so long that holders

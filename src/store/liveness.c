@@ -15,16 +15,26 @@
 #include "base/text.h"
 #include "core/plant.h"
 
+#define HOLDER_MAX 8192 /* bytes of a description */
+
 struct place {
     char boot[40];
     int64_t pid_ns;
     int64_t time_ns;
 };
 
+/* The file whose lock the work's own processes inherit (rule 6). */
+struct lock_name {
+    char path[HF_LOCK_PATH]; /* "": none */
+    int64_t dev;
+    int64_t ino;
+};
+
 struct holder {
     struct place place;
     int64_t pid;
     int64_t start;
+    struct lock_name lock;
 };
 
 static bool read_small(const char *path, char *out, size_t room)
@@ -124,8 +134,53 @@ static int open_pidfd(int64_t pid)
     return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 }
 
-int hf_holder_describe(struct hf_arena *arena, int pid, const char **ret_json,
-                       struct hf_err *err)
+/* ---- the lock that work inherits --------------------------------------------------- */
+
+enum lock_state {
+    LOCK_UNKNOWN, /* cannot be looked at from here */
+    LOCK_FREE,
+    LOCK_HELD
+};
+
+/* Asks without taking it, so that two who ask do not see each other. */
+static enum lock_state lock_state(const struct lock_name *lock)
+{
+    struct stat at;
+    int fd = open(lock->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return LOCK_UNKNOWN;
+    struct flock ask = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    enum lock_state state = LOCK_UNKNOWN;
+    if (fstat(fd, &at) == 0 && (int64_t)at.st_dev == lock->dev &&
+        (int64_t)at.st_ino == lock->ino && fcntl(fd, F_OFD_GETLK, &ask) == 0)
+        state = ask.l_type == F_UNLCK ? LOCK_FREE : LOCK_HELD;
+    (void)close(fd);
+    return state;
+}
+
+static int describe_lock(struct hf_json *json, const char *path, struct hf_err *err)
+{
+    struct stat at;
+    if (strlen(path) >= HF_LOCK_PATH)
+        return hf_fail(err, HF_ETOOBIG, "lock", "lock must be shorter than %d bytes",
+                       HF_LOCK_PATH);
+    if (path[0] != '/' || !hf_utf8_valid(path, strlen(path)))
+        return hf_fail(err, HF_EINVAL, "lock", "lock must be an absolute path in UTF-8");
+    if (stat(path, &at))
+        return hf_fail(err, HF_EINVAL, "lock", "the lock %.120s cannot be read", path);
+    hf_json_key(json, "lock");
+    hf_json_object(json);
+    hf_json_put_i64(json, "dev", (int64_t)at.st_dev);
+    hf_json_put_i64(json, "ino", (int64_t)at.st_ino);
+    hf_json_put_str(json, "path", path);
+    hf_json_end(json);
+    return 0;
+}
+
+/* ---- describing and judging -------------------------------------------------------- */
+
+int hf_holder_describe(struct hf_arena *arena, int pid, const char *lock,
+                       const char **ret_json, struct hf_err *err)
 {
     if (pid <= 0)
         return hf_fail(err, HF_EINVAL, "pid", "pid must be a positive number");
@@ -140,10 +195,15 @@ int hf_holder_describe(struct hf_arena *arena, int pid, const char **ret_json,
                        pid);
     struct hf_buf buf;
     struct hf_json json;
-    hf_buf_init(&buf, arena->alloc, 512);
+    hf_buf_init(&buf, arena->alloc, HOLDER_MAX);
     hf_json_begin(&json, &buf);
     hf_json_object(&json);
     hf_json_put_str(&json, "boot", place.boot);
+    int rc = lock ? describe_lock(&json, lock, err) : 0;
+    if (rc) {
+        hf_buf_fini(&buf);
+        return rc;
+    }
     hf_json_put_i64(&json, "pid", pid);
     hf_json_put_i64(&json, "pid_ns", place.pid_ns);
     hf_json_put_i64(&json, "start", start);
@@ -160,19 +220,25 @@ static bool parse_holder(const char *text, struct holder *ret_holder)
 {
     json_t *value = NULL;
     struct hf_span span = { text, strlen(text) };
-    if (hf_json_parse(span, 1024, "holder", &value, NULL))
+    if (hf_json_parse(span, HOLDER_MAX, "holder", &value, NULL))
         return false;
+    const json_t *lock = json_object_get(value, "lock");
+    const char *path = json_string_value(json_object_get(lock, "path"));
     const char *boot = json_string_value(json_object_get(value, "boot"));
     struct holder holder = {
         .place.pid_ns = json_integer_value(json_object_get(value, "pid_ns")),
         .place.time_ns = json_integer_value(json_object_get(value, "time_ns")),
         .pid = json_integer_value(json_object_get(value, "pid")),
         .start = json_integer_value(json_object_get(value, "start")),
+        .lock.dev = json_integer_value(json_object_get(lock, "dev")),
+        .lock.ino = json_integer_value(json_object_get(lock, "ino")),
     };
     bool good = boot && strlen(boot) < sizeof holder.place.boot && holder.pid > 0 &&
-                holder.pid <= INT32_MAX;
+                holder.pid <= INT32_MAX && (!path || strlen(path) < HF_LOCK_PATH);
     if (good)
         memcpy(holder.place.boot, boot, strlen(boot) + 1);
+    if (good && path)
+        memcpy(holder.lock.path, path, strlen(path) + 1);
     json_decref(value);
     if (good)
         *ret_holder = holder;
@@ -214,6 +280,32 @@ static const char *how_dead(const struct holder *holder)
     return HF_PLANT(PAUSED_IS_DEAD) ? "planted" : how;
 }
 
+/* Rule 6: the death of a wrapper is not the death of its work. The lock is asked for after
+ * the death was seen: the dead start nothing more. */
+static bool work_is_gone(const struct holder *holder)
+{
+    return !holder->lock.path[0] || lock_state(&holder->lock) == LOCK_FREE;
+}
+
+bool hf_holder_dead(const char *holder_text)
+{
+    struct holder holder;
+    return ours_to_judge(holder_text, &holder) && how_dead(&holder);
+}
+
+int64_t hf_holder_living(const char *holder_text)
+{
+    struct holder holder;
+    return ours_to_judge(holder_text, &holder) && !how_dead(&holder) ? holder.pid : 0;
+}
+
+bool hf_holder_busy(const char *holder_text)
+{
+    struct holder holder;
+    return ours_to_judge(holder_text, &holder) && holder.lock.path[0] &&
+           lock_state(&holder.lock) == LOCK_HELD;
+}
+
 enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder_text, hf_ms now,
                              const char **ret_proof)
 {
@@ -221,17 +313,19 @@ enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder_text, hf
     if (!ours_to_judge(holder_text, &holder))
         return HF_LIFE_UNKNOWN;
     const char *how = how_dead(&holder);
-    if (!how)
+    if (!how || !work_is_gone(&holder))
         return HF_LIFE_UNKNOWN;
     struct hf_buf buf;
     struct hf_json json;
-    hf_buf_init(&buf, arena->alloc, 1024);
+    hf_buf_init(&buf, arena->alloc, 2 * HOLDER_MAX);
     hf_json_begin(&json, &buf);
     hf_json_object(&json);
     hf_json_put_i64(&json, "checked_at", now);
     hf_json_put_i64(&json, "checked_by_pid", getpid());
     hf_json_put_raw(&json, "holder", holder_text);
     hf_json_put_str(&json, "how", how);
+    if (holder.lock.path[0])
+        hf_json_put_str(&json, "lock", "free: nothing of the work runs");
     hf_json_end(&json);
     const char *proof = hf_buf_keep(&buf, arena);
     if (!proof)
@@ -247,8 +341,10 @@ int hf_holder_pidfd(const char *holder_text, bool *ret_gone)
     if (!ours_to_judge(holder_text, &holder))
         return -1;
     int fd = open_pidfd(holder.pid);
-    *ret_gone = how_dead(&holder) != NULL;
-    if (*ret_gone && fd >= 0) {
+    bool dead = how_dead(&holder) != NULL;
+    /* Dead, but its work goes on: nothing to wait for that a pidfd could tell. */
+    *ret_gone = dead && work_is_gone(&holder);
+    if (dead && fd >= 0) {
         (void)close(fd);
         fd = -1;
     }

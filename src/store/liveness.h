@@ -4,6 +4,9 @@
  * time, as one JSON object. Only a pidfd proves death: none can be opened (ESRCH), it is
  * readable, or the process behind the number began at another time. A missing /proc entry
  * or state Z proves nothing, and neither does anything about another boot or namespace.
+ *
+ * A holder that starts processes names a lock file, whose lock they inherit (rule 6). Then
+ * its death is proven only when the lock is free too: a dead wrapper is not dead work.
  */
 #ifndef HF_STORE_LIVENESS_H
 #define HF_STORE_LIVENESS_H
@@ -11,9 +14,12 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-/* Describe process `pid` of this machine. HF_EINVAL naming "pid" when there is none. */
-int hf_holder_describe(struct hf_arena *arena, int pid, const char **ret_json,
-                       struct hf_err *err);
+#define HF_LOCK_PATH 1024 /* bytes of the longest path of a lock, with its NUL */
+
+/* Describe process `pid` of this machine, and the lock file of its work (NULL: none).
+ * HF_EINVAL naming "pid" or "lock" when there is none. */
+int hf_holder_describe(struct hf_arena *arena, int pid, const char *lock,
+                       const char **ret_json, struct hf_err *err);
 
 enum hf_life {
     HF_LIFE_UNKNOWN, /* alive, or not ours to judge */
@@ -24,8 +30,17 @@ enum hf_life {
 enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder, hf_ms now,
                              const char **ret_proof);
 
-/* A pidfd of the holder to wait on; -1 when it cannot be judged, or (*ret_gone) is proven
- * dead already. */
+/* Is the process itself proven dead, whatever it left running? */
+bool hf_holder_dead(const char *holder);
+
+/* The number of its process if that is here and not proven dead, else 0. */
+int64_t hf_holder_living(const char *holder);
+
+/* Is anything of its work known to run on this machine, be the holder alive or not? */
+bool hf_holder_busy(const char *holder);
+
+/* A pidfd of the holder to wait on; -1 when it cannot be judged, is dead while its work goes
+ * on, or (*ret_gone) is proven dead already. */
 int hf_holder_pidfd(const char *holder, bool *ret_gone);
 
 #endif

@@ -157,7 +157,8 @@ static int complete_change(struct changing *c, struct slot *slot,
             return rc;
         change->nonce = nonce;
     }
-    return change->pid ? hf_holder_describe(&c->arena, change->pid, ret_holder, err) : 0;
+    return change->pid ? hf_holder_describe(&c->arena, change->pid, NULL, ret_holder, err)
+                       : 0;
 }
 
 static int decide(struct changing *c, struct slot *slot, struct hf_err *err)

@@ -53,7 +53,7 @@ static const char *claim_note(struct hf_arena *arena, const struct taker *taker)
 {
     struct hf_buf buf;
     struct hf_json json;
-    hf_buf_init(&buf, arena->alloc, 4096);
+    hf_buf_init(&buf, arena->alloc, 16384);
     if (taker->holder) {
         hf_buf_text(&buf, ",\"holder\":");
         hf_buf_text(&buf, taker->holder);
@@ -81,7 +81,7 @@ static int fill_in(struct taker *taker, struct hf_arena *arena, struct hf_err *e
         taker->nonce = taker->fresh_nonce;
     }
     if (rc == 0 && claim->pid)
-        rc = hf_holder_describe(arena, claim->pid, &taker->holder, err);
+        rc = hf_holder_describe(arena, claim->pid, claim->lock, &taker->holder, err);
     if (rc)
         return rc;
     taker->note = claim_note(arena, taker);
@@ -222,7 +222,9 @@ static int make_claimable(struct taker *taker, struct hf_arena *arena,
                           struct hf_err *err)
 {
     struct hf_step step;
-    int rc = hf_step_sweep(arena, was, NULL, env, &step, err);
+    struct hf_env with = *env;
+    with.busy = hf_holder_busy(was->w.holder);
+    int rc = hf_step_sweep(arena, was, NULL, &with, &step, err);
     if (rc || step.kind == HF_STEP_NOTHING || step.row.status != HF_QUEUED)
         return rc;
     rc = write_step(taker, was, &step, err);
@@ -298,5 +300,24 @@ int sql_claim(struct hf_store *base, const struct hf_caller *who,
         rc = claim->id ? claim_by_id(&taker, &arena, answer, err)
                        : claim_by_queue(&taker, answer, err);
     hf_arena_fini(&arena);
+    return rc;
+}
+
+/* The memory of the batch is the claim's too. */
+int sql_claim_add(struct sql_store *store, const struct hf_caller *who,
+                  const struct hf_claim *claim, const char *work_id, struct hf_ops *ops,
+                  struct hf_err *err)
+{
+    struct taker *taker = hf_arena_new(&ops->arena, struct taker);
+    if (!taker)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *taker = (struct taker){ .store = store, .who = who, .claim = claim };
+    int rc = fill_in(taker, &ops->arena, err);
+    taker->queue = work_id;
+    if (rc == 0) {
+        add_claim(ops, taker, HF_SQL_WORK_TAKE);
+        hf_ops_call(ops, HF_SQL_LIMIT_CLAIMED, HF_ANY_COUNT);
+        add_claim_key(ops, taker);
+    }
     return rc;
 }

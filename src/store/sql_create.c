@@ -41,6 +41,17 @@ int sql_make_row(struct sql_store *store, struct hf_arena *arena,
     return rc;
 }
 
+/* What is beside the unit is a part of what was asked. */
+static int mix_in(struct maker *maker, const struct sql_beside *beside,
+                  struct hf_err *err)
+{
+    struct hf_digest digest;
+    hf_digest_begin(&digest, "work.beside", 1);
+    hf_digest_bytes(&digest, maker->hash, sizeof maker->hash);
+    hf_digest_bytes(&digest, beside->hash, HF_DIGEST_BYTES);
+    return hf_digest_end(&digest, maker->hash) ? hf_fail_plain(err, HF_ENOMEM) : 0;
+}
+
 /* Wall time as it is now: a new row's times do not depend on what the store holds. */
 static int creation_env(struct sql_store *store, const struct hf_caller *who,
                         struct hf_env *ret_env, struct hf_err *err)
@@ -186,6 +197,7 @@ struct creation {
     struct hf_item **items;
     bool noted;      /* the operation's receipt is written */
     bool one_by_one; /* some key stands already */
+    const struct sql_beside *beside;
 };
 
 static bool brief(const struct creation *c)
@@ -216,7 +228,9 @@ static int answer_made(struct creation *c, const struct hf_call *read_back,
         if (c->makers[i].settled || !was_made(read_back, c->makers[i].row.w.work_id, &at))
             continue;
         int rc = hf_row_read(read_back, at, &row, err);
-        if (rc == 0 && hf_item_show(c->answer, c->items[i], &row, brief(c)))
+        if (rc == 0 && (hf_item_show(c->answer, c->items[i], &row, brief(c)) ||
+                        (row.claim_group && /* taken in the same transaction */
+                         sql_item_token(c->answer, c->items[i], &row))))
             rc = hf_fail_plain(err, HF_ENOMEM);
         if (rc)
             return rc;
@@ -369,10 +383,16 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
     add_calls(ops, c->makers, c->n, c->one_by_one);
     if (whole)
         hf_rows_expect_all(ops);
+    int rc = 0;
+    for (size_t i = 0; c->beside && rc == 0 && i < c->n; i++)
+        if (goes_now(&c->makers[i]))
+            rc = c->beside->add(c->beside->user, ops, c->makers[i].row.w.work_id, err);
+    if (rc)
+        return rc;
     size_t receipt = ops->batch.call_count;
     add_receipt(c, ops);
     size_t read_back = brief(c) ? SIZE_MAX : add_read_back(ops, c->makers, c->n);
-    int rc = hf_ops_write(ops, err);
+    rc = hf_ops_write(ops, err);
     if (rc == HF_ECONFLICT && c->who->operation_id && ops->batch.failed_call == receipt)
         return 0; /* the same operation at the same moment: look again */
     if (rc == HF_EGUARD || (rc == HF_ECONFLICT && whole))
@@ -417,19 +437,17 @@ static int prepare_all(struct creation *c, struct hf_arena *arena,
         rc = c->items[i] ? sql_make_row(c->store, arena, who, &env, &news[i],
                                         &c->makers[i].row, c->makers[i].hash, err)
                          : hf_fail_plain(err, HF_ENOMEM);
+        if (rc == 0 && c->beside)
+            rc = mix_in(&c->makers[i], c->beside, err);
     }
     return rc;
 }
 
-int sql_create(struct hf_store *base, const struct hf_caller *who,
-               const struct hf_new *news, size_t n, unsigned flags,
-               struct hf_answer *ret_answer, struct hf_err *err)
+static int create_all(struct hf_store *base, const struct hf_new *news,
+                      const struct creation *wanted, struct hf_err *err)
 {
-    struct creation c = { .store = sql_store_of(base),
-                          .who = who,
-                          .n = n,
-                          .flags = flags,
-                          .answer = ret_answer };
+    struct creation c = *wanted;
+    const struct hf_caller *who = c.who;
     struct hf_arena arena;
     struct hf_ops ops;
     hf_arena_init(&arena, base->alloc);
@@ -447,4 +465,29 @@ int sql_create(struct hf_store *base, const struct hf_caller *who,
     hf_ops_fini(&ops);
     hf_arena_fini(&arena);
     return rc;
+}
+
+int sql_create(struct hf_store *base, const struct hf_caller *who,
+               const struct hf_new *news, size_t n, unsigned flags,
+               struct hf_answer *ret_answer, struct hf_err *err)
+{
+    struct creation c = { .store = sql_store_of(base),
+                          .who = who,
+                          .n = n,
+                          .flags = flags,
+                          .answer = ret_answer };
+    return create_all(base, news, &c, err);
+}
+
+int sql_create_with(struct hf_store *base, const struct hf_caller *who,
+                    const struct hf_new *request, const struct sql_beside *beside,
+                    struct hf_answer *ret_answer, struct hf_err *err)
+{
+    struct creation c = { .store = sql_store_of(base),
+                          .who = who,
+                          .n = 1,
+                          .flags = HF_ALL_OR_NONE,
+                          .answer = ret_answer,
+                          .beside = beside };
+    return create_all(base, request, &c, err);
 }

@@ -190,7 +190,7 @@ int sql_lease_take(struct hf_store *base, const struct hf_lease_claim *claim,
     };
     int rc = claim->nonce ? 0 : hf_nonce(base->random, nonce, err);
     if (rc == 0 && claim->pid)
-        rc = hf_holder_describe(&arena, claim->pid, &who.holder, err);
+        rc = hf_holder_describe(&arena, claim->pid, NULL, &who.holder, err);
     if (rc == 0)
         rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)

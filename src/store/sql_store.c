@@ -102,6 +102,12 @@ static void sql_close(struct hf_store *base)
     alloc->free(alloc->user, store);
 }
 
+static const struct hf_process_methods process_methods = {
+    .enroll = sql_process_register,
+    .output_add = sql_output_add,
+    .output_read = sql_output_read,
+};
+
 static const struct hf_store_methods methods = {
     .name = "sql",
     .create = sql_create,
@@ -134,6 +140,7 @@ static const struct hf_store_methods methods = {
     .bell_wait = sql_bell_wait,
     .next_due = sql_next_due,
     .holders = sql_holders,
+    .process = &process_methods,
     .close = sql_close,
     .schedules = &sql_schedule_methods,
     .triggers = &sql_trigger_methods,

@@ -11,6 +11,7 @@
 #define HOLDERS_MAX 256
 #define CHUNK 100
 #define LOOK_AGAIN_MS 60000
+#define ORPHAN_AGAIN_MS 500
 
 struct sweeping {
     struct sql_store *store;
@@ -39,6 +40,7 @@ static int decide(struct sweeping *s, const struct hf_batch *seen, struct candid
     if (rc)
         return rc;
     env.policy = &policy;
+    env.busy = !one->proof && hf_holder_busy(one->was.w.holder);
     return hf_step_sweep(&s->arena, &one->was, one->proof, &env, &one->step, err);
 }
 
@@ -57,6 +59,7 @@ static void count(struct hf_sweep_report *report, const struct candidate *one)
         [HF_SWEPT_SILENT] = &report->silent,
         [HF_SWEPT_OVERDUE] = &report->silent,
         [HF_SWEPT_HELD] = &report->held,
+        [HF_SWEPT_ORPHANED] = &report->orphaned,
     };
     if (one->proof)
         report->proven_dead++;
@@ -129,7 +132,8 @@ static int add_write(struct sweeping *s, struct hf_ops *ops, struct candidate *o
         hf_ops_call(ops, HF_SQL_SWEEP_LATER, HF_ANY_COUNT);
         hf_ops_i64(ops, one->was.seq);
         hf_ops_i64(ops, one->was.revision);
-        hf_ops_i64(ops, LOOK_AGAIN_MS);
+        hf_ops_i64(ops, one->step.swept == HF_SWEPT_ORPHANED ? ORPHAN_AGAIN_MS
+                                                             : LOOK_AGAIN_MS);
         return 0;
     }
     hf_row_write(ops, &one->was, &one->step.row);
@@ -155,7 +159,8 @@ static int write_some(struct sweeping *s, struct candidate *some, size_t n,
         s->report.promoted += hf_gates_promoted(&ops);
     hf_ops_fini(&ops);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        if (some[i].step.kind != HF_STEP_NOTHING)
+        if (some[i].step.kind != HF_STEP_NOTHING ||
+            some[i].step.swept == HF_SWEPT_ORPHANED)
             count(&s->report, &some[i]);
     return rc;
 }
@@ -274,20 +279,39 @@ static int sweep_dead_holder(struct sweeping *s, const char *holder, const char 
     return rc;
 }
 
-static int sweep_dead(struct sweeping *s, size_t limit, struct hf_err *err)
+/* One page of holders after `after`; the last of them, or NULL when there are no more. */
+static int sweep_dead_page(struct sweeping *s, const char *after, size_t limit,
+                           const char **ret_last, struct hf_err *err)
 {
     struct hf_ops ops;
     hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
     hf_ops_call(&ops, HF_SQL_SWEEP_HOLDERS, HF_ANY_COUNT);
     hf_ops_i64(&ops, HOLDERS_MAX);
+    hf_ops_text(&ops, after);
     int rc = hf_ops_read(&ops, err);
-    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
-        const char *holder = hf_cell_text(hf_ops_result(&ops, 0), i, 0);
+    size_t count = rc == 0 ? hf_ops_result(&ops, 0)->out_count : 0;
+    const char *holder = NULL;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
         const char *proof = NULL;
+        holder = hf_cell_text(hf_ops_result(&ops, 0), i, 0);
         if (hf_holder_judge(&s->arena, holder, ops.batch.now, &proof) == HF_LIFE_DEAD)
             rc = sweep_dead_holder(s, holder, proof, limit, err);
     }
+    *ret_last = NULL;
+    if (rc == 0 && count == HOLDERS_MAX) {
+        *ret_last = hf_arena_text(&s->arena, holder);
+        rc = *ret_last ? 0 : hf_fail_plain(err, HF_ENOMEM);
+    }
     hf_ops_fini(&ops);
+    return rc;
+}
+
+static int sweep_dead(struct sweeping *s, size_t limit, struct hf_err *err)
+{
+    const char *after = "";
+    int rc = 0;
+    while (rc == 0 && after)
+        rc = sweep_dead_page(s, after, limit, &after, err);
     return rc;
 }
 
@@ -298,6 +322,7 @@ int sql_holders(struct hf_store *base, hf_each_holder *each, void *user,
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     hf_ops_call(&ops, HF_SQL_SWEEP_HOLDERS, HF_ANY_COUNT);
     hf_ops_i64(&ops, HOLDERS_MAX);
+    hf_ops_text(&ops, "");
     int rc = hf_ops_read(&ops, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
         each(user, hf_cell_text(hf_ops_result(&ops, 0), i, 0));

@@ -40,6 +40,8 @@ static int prune_chunk(struct hf_store *base, hf_ms before, size_t limit, int64_
         for_each_seq(&drop, picked, HF_SQL_PRUNE_EVENTS, before);
         for_each_seq(&drop, picked, HF_SQL_PRUNE_STATE, before);
         for_each_seq(&drop, picked, HF_SQL_PRUNE_SPEC, 0);
+        for_each_seq(&drop, picked, HF_SQL_PRUNE_OUTPUT, 0);
+        for_each_seq(&drop, picked, HF_SQL_PRUNE_PROCESS, 0);
         rc = hf_ops_write(&drop, err);
     }
     if (rc == 0 && picked->out_count > 0) {

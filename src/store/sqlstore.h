@@ -78,6 +78,33 @@ int sql_receipt_find(struct hf_ops *ops, const struct hf_caller *who, const char
 void sql_receipt_add(struct hf_ops *ops, const struct hf_caller *who, const char *scope,
                      const uint8_t hash[32], const char *result);
 
+/* What goes in beside one new unit: in its transaction, and only if it is made. */
+struct sql_beside {
+    /* Appends calls that name the unit by its id and do nothing where there is none. */
+    int (*add)(void *user, struct hf_ops *ops, const char *work_id, struct hf_err *err);
+    void *user;
+    const uint8_t *hash; /* 32 bytes: of what is beside, a part of what was asked */
+};
+int sql_create_with(struct hf_store *store, const struct hf_caller *who,
+                    const struct hf_new *request, const struct sql_beside *beside,
+                    struct hf_answer *ret_answer, struct hf_err *err);
+
+/* Append the claim of a unit that the same batch makes. */
+int sql_claim_add(struct sql_store *store, const struct hf_caller *who,
+                  const struct hf_claim *claim, const char *work_id, struct hf_ops *ops,
+                  struct hf_err *err);
+
+/* Append an event that is no transition; attempt 0: of the unit, not of an attempt. */
+struct sql_note {
+    const char *work_id;
+    int64_t attempt;
+    const char *type;
+    const char *message;
+    const char *payload; /* JSON */
+};
+size_t sql_note_add(struct hf_ops *ops, const struct hf_caller *who,
+                    const struct sql_note *note);
+
 /* Find one row by id, unique prefix or unique suffix. The row's texts live in `ops`. */
 int sql_find(struct hf_ops *ops, const char *id, struct hf_row *ret_row,
              struct hf_err *err);
@@ -138,6 +165,13 @@ int sql_lease_release(struct hf_store *store, enum hf_lane lane, const char *key
                       const char *token, struct hf_err *err);
 int sql_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
                    struct hf_lease_info *ret_info, struct hf_err *err);
+int sql_process_register(struct hf_store *store, const struct hf_caller *who,
+                         const struct hf_process_new *request, struct hf_answer *answer,
+                         struct hf_err *err);
+int sql_output_add(struct hf_store *store, const struct hf_caller *who,
+                   const struct hf_output_add *add, struct hf_err *err);
+int sql_output_read(struct hf_store *store, const char *id, int64_t attempt,
+                    struct hf_output *output, struct hf_err *err);
 int sql_check(struct hf_store *store, hf_found *found, void *user, struct hf_err *err);
 int sql_dump(struct hf_store *store, const struct hf_dump *dump, struct hf_err *err);
 

@@ -96,10 +96,14 @@ class Spool(Case):
 
         def source(name):
             for i in range(5):
-                subprocess.run([HOLDFAST, "work", "create", "--source", "manual", "--source-id",
-                                f"{name}{i}", "--spool", self.path("in.spool"), "--quiet",
-                                "--payload", json.dumps("x" * 9000)],
-                               env=self.env, check=True, capture_output=True)
+                create = [HOLDFAST, "work", "create", "--source", "manual", "--source-id",
+                          f"{name}{i}", "--spool", self.path("in.spool"), "--quiet",
+                          "--payload", json.dumps("x" * 9000)]
+                codes = [8]  # a disk that is slower than 50 ms: not known, so ask again
+                while codes[-1] == 8 and len(codes) < 50:
+                    codes.append(subprocess.run(create, env=self.env, capture_output=True,
+                                                check=False).returncode)
+                self.assertEqual(codes[-1], 0)
 
         threads = [threading.Thread(target=source, args=(name,)) for name in "abcd"]
         for thread in threads:

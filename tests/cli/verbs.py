@@ -363,7 +363,8 @@ class Operate(Case):
         answer = self.ok("work", "sweep")
         self.assertEqual(list(answer), [
             "ok", "looked_at", "requeued", "timed_out", "failed", "abandoned", "promoted",
-            "escalated", "pushed", "silent", "proven_dead", "more", "next_at"])
+            "escalated", "pushed", "silent", "proven_dead", "orphaned", "more",
+            "next_at"])
         self.assertEqual((answer["timed_out"], answer["more"]), (1, False))
 
     def test_prune_takes_only_what_is_finished_and_old(self):

@@ -194,6 +194,29 @@ static void proof_of_death_abandons_what_is_bound(void **state)
                         "{\"proof\":{\"how\":\"pidfd\"},\"writer\":\"sweep\"}");
 }
 
+/* Rule 6: processes of the work still run, so no second copy may start yet. What is bound
+ * is silent as ever. */
+static void dead_wrapper_is_not_dead_work(void **state)
+{
+    struct rig *rig = *state;
+    const enum hf_disposition again[] = { HF_RERUNNABLE, HF_EXPIRE };
+    rig->env.busy = true;
+    for (size_t i = 0; i < COUNT(again); i++) {
+        struct hf_row row = lapsed(rig, again[i]);
+        struct hf_row now = swept(rig, &row, NULL, HF_STEP_NOTHING, HF_SWEPT_ORPHANED);
+        assert_memory_equal(&now, &row, sizeof(now));
+        row = rig_row(HF_RUNNING, again[i]); /* a live lease, its time is up */
+        row.w.deadline_at = rig->env.now;
+        (void)swept(rig, &row, NULL, HF_STEP_NOTHING, HF_SWEPT_ORPHANED);
+    }
+    struct hf_row bound = lapsed(rig, HF_OWNER_BOUND);
+    (void)swept(rig, &bound, NULL, HF_STEP_QUIET, HF_SWEPT_SILENT);
+    rig->env.busy = false;
+    struct hf_row row = lapsed(rig, HF_RERUNNABLE);
+    assert_int_equal(swept(rig, &row, NULL, HF_STEP_WRITE, HF_SWEPT_REQUEUED).status,
+                     HF_QUEUED);
+}
+
 static void an_abandon_request_takes_effect_after_the_lapse(void **state)
 {
     struct rig *rig = *state;
@@ -419,6 +442,7 @@ int main(void)
         TEST(a_crash_spends_a_failure_until_none_is_left),
         TEST(time_alone_never_ends_owner_bound),
         TEST(proof_of_death_abandons_what_is_bound),
+        TEST(dead_wrapper_is_not_dead_work),
         TEST(an_abandon_request_takes_effect_after_the_lapse),
         TEST(a_bound_row_that_never_started_is_claimable_again),
         TEST(a_live_lease_is_looked_at_again_when_it_ends),

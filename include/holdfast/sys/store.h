@@ -11,6 +11,7 @@
 
 #include <holdfast/feed.h>
 #include <holdfast/lease.h>
+#include <holdfast/process.h>
 #include <holdfast/schedule.h>
 #include <holdfast/store.h>
 #include <holdfast/trigger.h>
@@ -108,6 +109,18 @@ struct hf_trigger_methods {
                    struct hf_err *err);
 };
 
+/* The verbs of process.h. Input has been checked. */
+struct hf_process_methods {
+    int (*enroll)(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_process_new *request, struct hf_answer *answer,
+                  struct hf_err *err);
+    int (*output_add)(struct hf_store *store, const struct hf_caller *who,
+                      const struct hf_output_add *add, struct hf_err *err);
+    /* Fills an empty output through hf_output_put. */
+    int (*output_read)(struct hf_store *store, const char *id, int64_t attempt,
+                       struct hf_output *output, struct hf_err *err);
+};
+
 struct hf_store_methods {
     const char *name;
     int (*create)(struct hf_store *store, const struct hf_caller *who,
@@ -183,6 +196,8 @@ struct hf_store_methods {
      * then nobody's death is noticed before its lease lapses. */
     int (*holders)(struct hf_store *store, hf_each_holder *each, void *user,
                    struct hf_err *err);
+    /* NULL: a store without processes. */
+    const struct hf_process_methods *process;
     void (*close)(struct hf_store *store);
     const struct hf_schedule_methods *schedules; /* NULL: this store has none */
     const struct hf_trigger_methods *triggers;   /* the same */
@@ -218,6 +233,10 @@ HF_API struct hf_feed_item *hf_feed_add(
 HF_API const char *hf_feed_text(struct hf_feed *feed, const char *text); /* a copy */
 HF_API void hf_feed_set(struct hf_feed *feed, const char *next, int64_t incarnation,
                         unsigned notices, bool more);
+
+/* The same for the output of a command: the next chunk, copied; HF_ENOMEM. */
+HF_API HF_MUST_USE int hf_output_put(struct hf_output *output, enum hf_stream stream,
+                                     int64_t attempt, int64_t chunk, struct hf_span data);
 
 /* A policy to give back, with copies of its texts; NULL: no memory. */
 HF_API struct hf_policy_answer *hf_policy_answer_new(const struct hf_alloc *alloc,

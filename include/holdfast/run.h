@@ -1,0 +1,158 @@
+/* Running commands as leased work.
+ *
+ * A unit of kind "run" holds a command in its payload. A run is one execution of it: the
+ * lease is renewed while the command lives, its output is shown and captured, timeouts and
+ * requests to cancel reach it, and its end is recorded. The run never makes an outcome up:
+ * what the command settled itself stands, and a run that lost its lease only ends what it
+ * started.
+ *
+ * A run has no thread: its owner polls its descriptors and steps it, so many may share a
+ * loop. Threads: a run is one thread's at a time.
+ */
+#ifndef HOLDFAST_RUN_H
+#define HOLDFAST_RUN_H
+
+#include <holdfast/child.h>
+#include <holdfast/work.h>
+
+#include <poll.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HF_RUN_KIND "run"
+
+/* What a unit's payload says of its command. */
+struct hf_command {
+    uint32_t size;
+    const char *const *argv; /* NULL ends */
+    const char *cwd;         /* absolute */
+    const char *const *env;  /* "NAME=value", NULL ends: stored with the unit */
+    const char *const
+        *secrets;           /* names, NULL ends: taken from the runner's environment */
+    hf_ms timeout_ms;       /* 0: none; then TERM, and KILL after kill_after_ms */
+    hf_ms kill_after_ms;    /* 0: 5 s */
+    bool require_close_out; /* its exit says nothing: it must close out itself */
+};
+
+/* The payload of a command; free it with hf_text_free of any store, or hf_alloc_system.
+ * HF_EINVAL or HF_ETOOBIG names what cannot be stored. */
+HF_API HF_MUST_USE int hf_command_write(const struct hf_command *command,
+                                        char **ret_payload, struct hf_err *err);
+
+/* A command read from a payload owns its memory. */
+struct hf_command_text;
+HF_API HF_MUST_USE int hf_command_read(const char *payload,
+                                       struct hf_command_text **ret_text,
+                                       struct hf_err *err);
+HF_API const struct hf_command *hf_command_of(const struct hf_command_text *text);
+HF_API void hf_command_free(struct hf_command_text *text); /* NULL is fine */
+
+struct hf_run;
+
+/* Prepare a run: its lock is made in `lock_folder` and held. Claim a unit with this lock and
+ * this process's pid, then begin. A run that was not begun can be prepared for one claim
+ * after another. */
+HF_API HF_MUST_USE int hf_run_new(struct hf_store *store, const char *lock_folder,
+                                  struct hf_run **ret_run, struct hf_err *err);
+HF_API const char *hf_run_lock(const struct hf_run *run);
+
+struct hf_run_plan {
+    uint32_t size;
+    const struct hf_caller *who;
+    const struct hf_item *item; /* as the claim, or register, gave it: with its token */
+    const struct hf_command *command;
+    const char *db;              /* what the command gets as HOLDFAST_DB */
+    const char *const *base_env; /* environment beneath the command's own, NULL ends */
+    int stdin_fd;                /* -1: /dev/null */
+    bool terminal;
+    int show[HF_STREAM_COUNT]; /* where its output is shown too; -1: nowhere */
+};
+
+/* Start the command under the unit's lease. Other processes of the same unit on this machine
+ * are ended first where it is rerunnable; where it is not, they refuse the start. On
+ * failure the unit has been settled as failed (class "spawn_failed"), as far as possible. */
+HF_API HF_MUST_USE int hf_run_begin(struct hf_run *run, const struct hf_run_plan *plan,
+                                    struct hf_err *err);
+
+#define HF_RUN_FDS 5
+/* Fill at most HF_RUN_FDS descriptors to wait for; gives how many, and for how long at
+ * most. */
+HF_API size_t hf_run_poll(struct hf_run *run, struct pollfd fds[HF_RUN_FDS],
+                          hf_ms *ret_wait_ms);
+
+/* Do what is due. True when the run is over: all it started has gone, and its end is
+ * recorded as far as it can be. */
+HF_API bool hf_run_step(struct hf_run *run);
+
+/* Why to stop, and so how the end is recorded. */
+enum hf_run_stop {
+    HF_RUN_GOES_ON,
+    HF_RUN_INTERRUPT, /* SIGINT; ends as cancelled */
+    HF_RUN_DRAIN, /* SIGTERM; rerunnable: handed back; owner_bound: abandoned, by drain */
+    HF_RUN_CANCEL, /* somebody asked for it */
+    HF_RUN_TIMEOUT,
+    HF_RUN_LOST /* the lease is somebody else's: nothing is recorded */
+};
+
+/* Ask it to stop: the signal goes to the process group, and KILL to all of it when the
+ * command's kill_after_ms have passed. Asked again: KILL at once. */
+HF_API void hf_run_stop(struct hf_run *run, enum hf_run_stop why);
+
+enum hf_run_end {
+    HF_RUN_OPEN,      /* not over yet */
+    HF_RUN_SETTLED,   /* by this run */
+    HF_RUN_ITSELF,    /* the command settled the unit, or left it waiting */
+    HF_RUN_TAKEN,     /* the lease was lost */
+    HF_RUN_UNRECORDED /* the store could not be told; `err` says why */
+};
+
+struct hf_run_result {
+    enum hf_run_end end;
+    enum hf_run_stop stop;
+    struct hf_child_exit exit;
+    int exit_code;       /* as a shell has it: 128 + n for signal n */
+    const char *status;  /* of the unit, when last seen; static text */
+    int64_t left_behind; /* processes that outlived the command and were ended */
+    hf_ms next_retry_at;
+    struct hf_err err;
+};
+/* How it stands; complete once the run is over. Lives as long as the run. */
+HF_API const struct hf_run_result *hf_run_result(const struct hf_run *run);
+
+/* Forget the run. One that is not over is left as it is: its processes go on under their
+ * lock, its lease lapses. NULL is fine. */
+HF_API void hf_run_free(struct hf_run *run);
+
+/* ---- processes left behind ----------------------------------------------------------- */
+
+struct hf_orphan {
+    const char *work_id;
+    const char *status; /* of the unit; NULL: there is none */
+    const char *disposition;
+    int64_t attempt;
+    int64_t processes;
+    const char *lock;
+    bool ending; /* signalled */
+};
+typedef void hf_each_orphan(void *user, const struct hf_orphan *orphan);
+
+/* Looks at every lock of the folder. Trees of work that may run again, or has ended, whose
+ * runner is dead or lost its lease, get TERM, and KILL when they are found again
+ * `kill_after_ms` later by the same `reaper`; owner_bound ones are only shown. Files of
+ * trees that have gone are removed. `each` (NULL: nobody) is told of all that were found. */
+struct hf_reaper;
+HF_API HF_MUST_USE int hf_reaper_new(struct hf_store *store, const char *lock_folder,
+                                     struct hf_reaper **ret_reaper, struct hf_err *err);
+HF_API void hf_reaper_free(struct hf_reaper *reaper); /* NULL is fine */
+/* Gives how many trees are being ended and not gone yet. */
+HF_API HF_MUST_USE int hf_reaper_pass(struct hf_reaper *reaper,
+                                      const struct hf_caller *who, hf_ms kill_after_ms,
+                                      hf_each_orphan *each, void *user,
+                                      int64_t *ret_ending, struct hf_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

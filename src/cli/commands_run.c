@@ -1,0 +1,56 @@
+/* What can be typed after `holdfast run`. */
+#include "cli/cli.h"
+
+static const char *const run_disposition_words[] = { "owner_bound", "rerunnable", NULL };
+
+const struct cli_option cli_run_options[] = {
+    { "command", "CMD", CLI_TEXT, CLI_BARE | CLI_MANY,
+      .help = "the command and its arguments, after --" },
+    { "queue", "Q", CLI_TEXT, 0, .help = "the queue of the unit (default: run)" },
+    { "disposition", "WORD", CLI_WORD, 0,
+      .help = "may it run again when its runner is lost (default: owner_bound, never)",
+      .words = run_disposition_words },
+    { "max-attempts", "N", CLI_INT, 0,
+      .help = "executions before it fails for good (default: 1); above 1 it must be "
+              "rerunnable",
+      .min = 1, .limit = HF_LIMIT_ATTEMPTS_MAX },
+    { "retry-policy", "JSON", CLI_JSON, 0, .help = "how failures are retried",
+      .limit = HF_LIMIT_POLICY_BYTES },
+    { "timeout", "DURATION", CLI_DURATION, 0,
+      .help = "end the command when it runs longer: TERM, then KILL" },
+    { "kill-after", "DURATION", CLI_DURATION, 0,
+      .help = "from TERM to KILL (default: 5s)" },
+    { "ttl", "DURATION", CLI_DURATION, 0,
+      .help = "term of the lease (default: by policy)" },
+    { "require-close-out", NULL, CLI_FLAG, 0,
+      .help = "infer nothing from exit code 0: the command must close the unit out" },
+    { "env", "NAME[=VALUE]", CLI_TEXT, CLI_MANY,
+      .help = "store this variable with the unit, so that a peer's run has it too" },
+    { "secret", "NAME", CLI_TEXT, CLI_MANY,
+      .help = "the command needs this variable; its value is never stored, and a peer "
+              "takes it from its own environment" },
+    { "cwd", "DIR", CLI_PATH, 0, .help = "the folder to run in (default: this one)" },
+    { "idempotency-key", "K", CLI_TEXT, 0,
+      .help = "run it once: the same key again starts nothing" },
+    { "lane", "KEY", CLI_TEXT, 0, .help = "at most one unit of this key runs at a time" },
+    { "id", "ID", CLI_TEXT, 0,
+      .help = "claim this unit instead of making one; without a command, run its own" },
+    { "owner", "O", CLI_TEXT, 0, .help = "who holds the lease (default: run:HOST:PID)" },
+    { "worker", NULL, CLI_FLAG, 0,
+      .help = "take units of kind \"run\" from the queue, until told to end" },
+    { "jobs", "N", CLI_INT, 0, .help = "of a worker: commands at a time (default: 1)",
+      .min = 1, .max = 64 },
+    { "until-idle", NULL, CLI_FLAG, 0,
+      .help = "of a worker: end when the queue holds nothing more to run" },
+    { .name = NULL },
+};
+
+const struct cli_example cli_run_examples[] = {
+    { "run a build, and keep what became of it", "holdfast run -- make -j2 all" },
+    { "try a fetch three times, here or elsewhere",
+      "holdfast run --disposition rerunnable --max-attempts 3 --env URL -- ./fetch.sh" },
+    { "at most ten minutes, and then 30 seconds to clean up",
+      "holdfast run --timeout 10m --kill-after 30s -- ./import.sh" },
+    { "take over what other runners left", "holdfast run --worker --jobs 4" },
+    { .what = NULL },
+};

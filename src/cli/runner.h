@@ -1,0 +1,33 @@
+/* What `holdfast run` and its worker share. */
+#ifndef HF_CLI_RUNNER_H
+#define HF_CLI_RUNNER_H
+
+#include "cli/cli.h"
+
+#define RUN_QUEUE "run"
+
+struct runner {
+    struct cli *cli;
+    struct cli_place place;
+    const char *owner;
+    int signals; /* descriptor */
+    int told;    /* the last signal that came, 0: none */
+};
+
+HF_MUST_USE int runner_begin(struct runner *runner, struct cli *cli);
+void runner_end(struct runner *runner);
+
+/* Waits for the descriptors and for signals; signals are noted. */
+void runner_wait(struct runner *runner, struct pollfd *fds, size_t count, hf_ms ms);
+
+/* The plan of a run of a claimed unit. */
+struct hf_run_plan runner_plan(const struct runner *runner, const struct hf_item *item,
+                               const struct hf_command *command);
+
+/* Why a signal stops a run. */
+enum hf_run_stop runner_why(int signal);
+
+/* holdfast run --worker */
+HF_MUST_USE int run_worker(struct runner *runner);
+
+#endif

@@ -1,0 +1,272 @@
+/* Processes that outlived their runner: found by their locks, ended where their unit may
+ * run again or has ended, left alone where it is owner_bound. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "run/execute.h"
+
+#define TREES_MAX 256
+
+/* A tree that was told to end. */
+struct ending {
+    char path[HF_LOCK_PATH];
+    hf_ms kill_at;
+    bool seen;
+};
+
+struct hf_reaper {
+    struct hf_store *store;
+    char folder[HF_LOCK_PATH];
+    struct ending endings[TREES_MAX];
+    size_t count;
+};
+
+int hf_reaper_new(struct hf_store *store, const char *lock_folder,
+                  struct hf_reaper **ret_reaper, struct hf_err *err)
+{
+    size_t len = strlen(lock_folder);
+    if (lock_folder[0] != '/' || len >= HF_LOCK_PATH)
+        return hf_fail(err, HF_EINVAL, "lock_folder",
+                       "lock_folder must be an absolute path of less than %d bytes",
+                       HF_LOCK_PATH);
+    struct hf_reaper *reaper = store->alloc->realloc(store->alloc->user, NULL,
+                                                     sizeof *reaper);
+    if (!reaper)
+        return hf_fail_plain(err, HF_ENOMEM);
+    memset(reaper, 0, sizeof *reaper);
+    reaper->store = store;
+    memcpy(reaper->folder, lock_folder, len + 1);
+    *ret_reaper = reaper;
+    return 0;
+}
+
+void hf_reaper_free(struct hf_reaper *reaper)
+{
+    if (reaper)
+        reaper->store->alloc->free(reaper->store->alloc->user, reaper);
+}
+
+/* ---- one pass ---------------------------------------------------------------------- */
+
+struct pass {
+    struct hf_reaper *reaper;
+    const struct hf_caller *who;
+    hf_ms now, kill_after_ms;
+    hf_each_orphan *each;
+    void *user;
+    int64_t ending;
+    struct hf_arena arena;
+    int rc;
+    struct hf_err *err;
+};
+
+enum fate {
+    FATE_FINE, /* its runner looks after it */
+    FATE_SHOW, /* left behind, and left alone */
+    FATE_END
+};
+
+/* May peers act on the row by now? What a sweep would find due. */
+static bool is_due(const struct hf_work *work, hf_ms wall)
+{
+    return work->lease_remaining_ms <= 0 ||
+           (work->deadline_at && work->deadline_at <= wall);
+}
+
+/* `work` is NULL where the unit was pruned, or was never made. */
+static enum fate fate_of(const struct pass *pass, const struct hf_lock_facts *facts,
+                         const struct hf_work *work)
+{
+    const struct hf_clock *clock = pass->reaper->store->clock;
+    bool dead = hf_holder_dead(facts->holder);
+    bool bound = hf_disposition_of(facts->disposition) == HF_OWNER_BOUND;
+    enum hf_status status = work ? hf_status_of(work->status) : HF_STATUS_NONE;
+    bool ours = work && work->attempt_count == facts->attempt;
+    if (bound)
+        return dead ? FATE_SHOW : FATE_FINE;
+    if (status == HF_RUNNING && ours)
+        return dead || is_due(work, clock->wall_ms(clock->user)) ? FATE_END : FATE_FINE;
+    if (status == HF_RUNNING) /* another execution of it has begun */
+        return FATE_END;
+    if ((status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL) && ours)
+        return dead ? FATE_SHOW : FATE_FINE;
+    return dead ? FATE_END : FATE_FINE; /* a living runner ends it itself */
+}
+
+static struct ending *ending_of(struct hf_reaper *reaper, const char *path)
+{
+    for (size_t i = 0; i < reaper->count; i++)
+        if (hf_same(reaper->endings[i].path, path))
+            return &reaper->endings[i];
+    return NULL;
+}
+
+/* TERM the first time, KILL when the time is up. More trees than there is room for wait for
+ * the next pass. */
+static bool end_tree(struct pass *pass, const struct hf_tree *tree)
+{
+    struct hf_reaper *reaper = pass->reaper;
+    struct ending *ending = ending_of(reaper, tree->path);
+    if (!ending && reaper->count == TREES_MAX)
+        return false;
+    if (!ending) {
+        ending = &reaper->endings[reaper->count++];
+        memcpy(ending->path, tree->path, strlen(tree->path) + 1);
+        ending->kill_at = pass->now + pass->kill_after_ms;
+        (void)hf_tree_signal(tree, SIGTERM);
+        (void)hf_tree_signal(tree, SIGCONT);
+    } else if (pass->now >= ending->kill_at) {
+        (void)hf_tree_signal(tree, SIGKILL);
+    }
+    ending->seen = true;
+    pass->ending++;
+    return true;
+}
+
+static int find_unit(const struct pass *pass, const char *id,
+                     struct hf_answer **ret_answer)
+{
+    struct hf_err why;
+    int rc = hf_work_get(pass->reaper->store, pass->who, id, ret_answer, &why);
+    if (rc == HF_ENOTFOUND)
+        return 0;
+    return rc ? hf_fail_as(pass->err, rc, &why) : 0;
+}
+
+/* Nothing runs under it. The row may still name it for a proof of death. */
+static void forget_file(const struct hf_lock_facts *facts, const char *path,
+                        const struct hf_work *work)
+{
+    enum hf_status status = work ? hf_status_of(work->status) : HF_STATUS_NONE;
+    bool needed = status == HF_RUNNING || status == HF_WAITING_USER ||
+                  status == HF_WAITING_EXTERNAL;
+    if (!needed && (!facts->holder || hf_holder_dead(facts->holder)))
+        (void)unlink(path); /* tried again at the next pass */
+}
+
+static void look_at(void *user, const char *path)
+{
+    struct pass *pass = user;
+    struct hf_lock_facts facts;
+    struct hf_tree tree;
+    struct hf_answer *answer = NULL;
+    if (pass->rc)
+        return;
+    enum hf_lock_look look = hf_lock_look(&pass->arena, path, &facts, &tree);
+    if (look == HF_LOCK_GONE || (look == HF_LOCK_HELD && !facts.work_id))
+        return; /* nothing was started under it yet */
+    pass->rc = facts.work_id ? find_unit(pass, facts.work_id, &answer) : 0;
+    if (pass->rc)
+        return;
+    const struct hf_work *work = answer ? &hf_answer_at(answer, 0)->work : NULL;
+    if (look == HF_LOCK_FREE) {
+        forget_file(&facts, path, work);
+        hf_answer_free(answer);
+        return;
+    }
+    tree.spare = hf_holder_living(facts.holder);
+    enum fate fate = fate_of(pass, &facts, work);
+    bool ending = fate == FATE_END && end_tree(pass, &tree);
+    if (fate != FATE_FINE && pass->each) {
+        struct hf_orphan orphan = {
+            .work_id = facts.work_id,
+            .status = work ? work->status : NULL,
+            .disposition = facts.disposition,
+            .attempt = facts.attempt,
+            .processes = (int64_t)hf_tree_signal(&tree, 0),
+            .lock = path,
+            .ending = ending,
+        };
+        pass->each(pass->user, &orphan);
+    }
+    hf_answer_free(answer);
+}
+
+int hf_reaper_pass(struct hf_reaper *reaper, const struct hf_caller *who,
+                   hf_ms kill_after_ms, hf_each_orphan *each, void *user,
+                   int64_t *ret_ending, struct hf_err *err)
+{
+    const struct hf_clock *clock = reaper->store->clock;
+    struct pass pass = { .reaper = reaper,
+                         .who = who,
+                         .now = clock->mono_ms(clock->user),
+                         .kill_after_ms = kill_after_ms,
+                         .each = each,
+                         .user = user,
+                         .err = err };
+    hf_arena_init(&pass.arena, reaper->store->alloc);
+    for (size_t i = 0; i < reaper->count; i++)
+        reaper->endings[i].seen = false;
+    hf_lock_each(reaper->folder, look_at, &pass);
+    for (size_t i = reaper->count; i > 0; i--)
+        if (!reaper->endings[i - 1].seen)
+            reaper->endings[i - 1] = reaper->endings[--reaper->count];
+    hf_arena_fini(&pass.arena);
+    if (pass.rc == 0)
+        *ret_ending = pass.ending;
+    return pass.rc;
+}
+
+/* ---- before a start ---------------------------------------------------------------- */
+
+struct rival {
+    const struct hf_run *run;
+    struct hf_arena *arena;
+    int signal;
+    size_t found;
+};
+
+static void each_rival(void *user, const char *path)
+{
+    struct rival *rival = user;
+    struct hf_lock_facts facts;
+    struct hf_tree tree;
+    if (hf_same(path, rival->run->lock.path) ||
+        hf_lock_look(rival->arena, path, &facts, &tree) != HF_LOCK_HELD ||
+        !facts.work_id || !hf_same(facts.work_id, rival->run->work_id))
+        return;
+    tree.spare = hf_holder_living(facts.holder);
+    size_t found = hf_tree_signal(&tree, rival->signal);
+    if (found && rival->signal == SIGTERM)
+        (void)hf_tree_signal(&tree, SIGCONT);
+    rival->found += found;
+}
+
+static size_t signal_rivals(const struct hf_run *run, int signal)
+{
+    struct hf_arena arena;
+    char folder[HF_LOCK_PATH];
+    const char *slash = strrchr(run->lock.path, '/');
+    size_t len = (size_t)(slash - run->lock.path);
+    memcpy(folder, run->lock.path, len);
+    folder[len] = '\0';
+    hf_arena_init(&arena, run->alloc);
+    struct rival rival = { .run = run, .arena = &arena, .signal = signal };
+    hf_lock_each(folder, each_rival, &rival);
+    hf_arena_fini(&arena);
+    return rival.found;
+}
+
+int hf_run_clear_way(struct hf_run *run, hf_ms most_ms, struct hf_err *err)
+{
+    bool may_end = run->disposition == HF_RERUNNABLE;
+    size_t left = signal_rivals(run, may_end ? SIGTERM : 0);
+    hf_ms begun = hf_run_now(run), now = begun;
+    while (left && may_end && now - begun < most_ms) {
+        (void)poll(NULL, 0, 20);
+        now = hf_run_now(run);
+        hf_run_tend(run, now); /* the lease is ours already */
+        left = signal_rivals(run, now - begun < most_ms / 2 ? 0 : SIGKILL);
+    }
+    if (left)
+        return hf_fail(
+            err, HF_EHELD, "work_id",
+            "%zu processes of an earlier execution of this unit still run here", left);
+    return 0;
+}

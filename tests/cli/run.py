@@ -1,0 +1,518 @@
+#!/usr/bin/env python3
+"""holdfast run: any command as leased work, and rule 6, dead_wrapper_is_not_dead_work.
+
+Nothing here sleeps to wait for something: a command says that it has begun through a fifo,
+and a process that must end is waited for by its pidfd."""
+
+import os
+import select
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import unittest
+
+import harness
+from harness import HOLDFAST
+
+
+class RunCase(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.fifo = self.path("begun")
+        os.mkfifo(self.fifo)
+        os.mkfifo(self.path("left"))
+        os.mkfifo(self.path("never"))
+        self.news = os.open(self.fifo, os.O_RDWR | os.O_NONBLOCK)
+        self.addCleanup(os.close, self.news)
+        self.started = []
+        self.addCleanup(self.end_all)
+
+    def end_all(self):
+        """No process of a failed test stays behind."""
+        for proc in self.started:
+            if proc.poll() is None:
+                proc.kill()
+            proc.communicate()
+        locks = self.db + "-run"
+        names = os.listdir(locks) if os.path.isdir(locks) else []
+        for pid in self.tree_of([os.path.join(locks, name) for name in names]):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    @staticmethod
+    def tree_of(locks):
+        """The processes that have one of these files open: an independent look."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                fds = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+            except OSError:
+                continue
+            if int(pid) != os.getpid() and any(lock in fds for lock in locks):
+                found.append(int(pid))
+        return found
+
+    def start(self, *args):
+        proc = subprocess.Popen([HOLDFAST, *args], env=self.env, cwd=self.folder,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+        self.started.append(proc)
+        return proc
+
+    def begun(self):
+        """What the next command wrote into the fifo: its pid."""
+        ready, _, _ = select.select([self.news], [], [], PATIENCE)
+        self.assertTrue(ready, "no command began")
+        return int(os.read(self.news, 100).split()[0])
+
+    def stop(self, proc):
+        """SIGSTOP, but not in the middle of a write: who is stopped there keeps the store."""
+        end = time.monotonic() + PATIENCE
+        while not self.query("SELECT 1 FROM work_event WHERE event_type = 'process_started'"):
+            self.assertLess(time.monotonic(), end)
+        proc.send_signal(signal.SIGSTOP)
+
+    @staticmethod
+    def pidfd(pid):
+        return os.pidfd_open(pid)
+
+    def gone(self, fd):
+        """Waits for the process behind a pidfd to end."""
+        ready, _, _ = select.select([fd], [], [], PATIENCE)
+        os.close(fd)
+        self.assertTrue(ready, "the process did not end")
+
+    def alive(self, fd):
+        return not select.select([fd], [], [], 0)[0]
+
+    def unit(self):
+        items = self.ok("work", "list", "--all")["items"]
+        self.assertEqual(len(items), 1)
+        return items[0]
+
+    def events(self, work_id, event_type):
+        trail = self.ok("work", "events", work_id)["items"]
+        return [event for event in trail if event["event_type"] == event_type]
+
+    def query(self, sql, *values):
+        db = sqlite3.connect(self.db)
+        try:
+            return db.execute(sql, values).fetchall()
+        finally:
+            db.close()
+
+
+PATIENCE = 20
+
+
+def ends_when_told(code):
+    """A command that says that it has begun, and exits with this code at SIGTERM. A shell's
+    trap would not do: it may be told between two of its steps, and then wait for a child."""
+    return [sys.executable, "-c", f"""
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+os.write(os.open("begun", os.O_RDWR), b"%d " % os.getpid())
+signal.sigwait([signal.SIGTERM])
+sys.exit({code})
+"""]
+
+
+SLOW = 'echo $$ > begun; exec sleep 1000'
+
+
+class Outcome(RunCase):
+    def test_exit_codes_are_passed_through_and_decide_the_status(self):
+        for code, status in ((0, "done"), (1, "failed"), (255, "failed")):
+            self.cli("run", "--", "sh", "-c", f"exit {code}", code=code)
+        statuses = [row["status"] for row in self.ok("work", "list", "--all")["items"]]
+        self.assertEqual(sorted(statuses), ["done", "failed", "failed"])
+
+    def test_a_signal_is_128_and_its_number_and_is_recorded(self):
+        self.cli("run", "--", "sh", "-c", "kill -9 $$", code=137)
+        work = self.unit()
+        self.assertEqual((work["status"], work["error_class"]), ("failed", "signal_9"))
+        (exited,) = self.events(work["work_id"], "process_exited")
+        self.assertEqual(exited["payload"]["signal"], 9)
+        self.assertNotIn("exit_code", exited["payload"])
+
+    def test_a_unit_is_owner_bound_and_tried_once_by_default(self):
+        self.cli("run", "--", "true")
+        work = self.unit()
+        self.assertEqual((work["disposition"], work["max_attempts"], work["source_system"],
+                          work["kind"]), ("owner_bound", 1, "manual", "run"))
+
+    def test_a_command_that_does_not_exist_writes_nothing(self):
+        for command in ("no-such-command", "./nothing-here", "/", self.folder):
+            message = self.refused(125, "invalid_argument", "run", "--", command)
+            self.assertIn("command", message)
+        self.assertFalse(os.path.exists(self.db))
+
+    def test_more_attempts_need_rerunnable(self):
+        message = self.refused(125, "invalid_argument", "run", "--max-attempts", "2", "--", "true")
+        self.assertIn("--disposition rerunnable", message)
+        self.assertFalse(os.path.exists(self.db))
+
+    def test_a_missing_secret_or_folder_or_command_writes_nothing(self):
+        self.refused(125, "invalid_argument", "run", "--secret", "NOT_SET_HERE", "--", "true")
+        self.refused(125, "invalid_argument", "run", "--env", "NOT_SET_HERE", "--", "true")
+        self.refused(125, "invalid_argument", "run", "--cwd", "/no/such/folder", "--", "true")
+        self.refused(125, "invalid_argument", "run")
+        self.assertFalse(os.path.exists(self.db))
+
+    def test_failures_are_tried_again_within_the_budget(self):
+        script = "echo $HOLDFAST_ATTEMPT >> tries; [ $HOLDFAST_ATTEMPT = 3 ]"
+        policy = '{"initial_backoff_ms":1}'
+        self.cli("run", "--disposition", "rerunnable", "--max-attempts", "3",
+                 "--retry-policy", policy, "--", "sh", "-c", script)
+        with open(self.path("tries"), encoding="ascii") as tries:
+            self.assertEqual(tries.read().split(), ["1", "2", "3"])
+        self.assertEqual(self.unit()["status"], "done")
+
+    def test_the_last_exit_code_is_passed_through_when_the_budget_is_spent(self):
+        self.cli("run", "--disposition", "rerunnable", "--max-attempts", "2",
+                 "--retry-policy", '{"initial_backoff_ms":1}', "--",
+                 "sh", "-c", "exit $((40 + HOLDFAST_ATTEMPT))", code=42)
+        work = self.unit()
+        self.assertEqual((work["status"], work["status_reason"]), ("failed", "attempts_exhausted"))
+
+    def test_a_timeout_is_term_and_then_kill(self):
+        self.cli("run", "--timeout", "1s", "--", *ends_when_told(9), code=9)
+        self.cli("run", "--timeout", "50ms", "--kill-after", "50ms", "--", "sh", "-c",
+                 "trap '' TERM; cat never", code=137)
+        rows = self.ok("work", "list", "--all")["items"]
+        self.assertEqual([(row["status"], row["error_class"]) for row in rows],
+                         [("timeout", "exec_timeout")] * 2)
+
+    def test_an_idempotency_key_runs_a_command_once(self):
+        for _ in range(2):
+            self.cli("run", "--idempotency-key", "k", "--", "sh", "-c", "echo x >> ran")
+        with open(self.path("ran"), encoding="ascii") as ran:
+            self.assertEqual(ran.read(), "x\n")
+        self.cli("run", "--idempotency-key", "k", "--", "sh", "-c", "echo y >> ran", code=125)
+
+    def test_a_lane_is_waited_for(self):
+        first = self.start("run", "--lane", "one", "--", *ends_when_told(0))
+        self.begun()
+        second = self.start("run", "--lane", "one", "--", "sh", "-c", "echo $$ > begun")
+        while len(self.ok("work", "list", "--all")["items"]) < 2:
+            pass
+        self.assertFalse(select.select([self.news], [], [], 0)[0])
+        first.send_signal(signal.SIGTERM)
+        self.assertEqual(first.wait(PATIENCE), 0)
+        self.begun()
+        self.assertEqual(second.wait(PATIENCE), 0)
+
+    def test_json_prints_one_envelope_and_shows_output_on_stderr(self):
+        result = self.cli("--json", "run", "--", "sh", "-c", "echo out; exit 4", code=4)
+        answer = result.json
+        self.assertEqual((answer["ok"], answer["status"], answer["exit_code"], answer["signal"]),
+                         (True, "failed", 4, None))
+        self.assertEqual(result.err.splitlines()[-1], "out")
+
+
+class Output(RunCase):
+    def captured(self, stream):
+        return self.query("SELECT chunk, data FROM work_output WHERE stream = ? ORDER BY chunk",
+                          stream)
+
+    def test_output_is_shown_and_captured(self):
+        result = self.cli("run", "--quiet", "--", "sh", "-c", "echo to out; echo to err >&2")
+        self.assertEqual((result.out, result.err), ("to out\n", "to err\n"))
+        self.assertEqual(self.captured("stdout"), [(0, b"to out\n")])
+        self.assertEqual(self.captured("stderr"), [(0, b"to err\n")])
+
+    def test_head_and_tail_are_kept_and_the_middle_is_counted(self):
+        lines = 200000
+        result = self.cli("run", "--quiet", "--", "seq", "-w", str(lines))
+        whole = "".join(f"{n:06}\n" for n in range(1, lines + 1)).encode()
+        self.assertEqual(result.out.encode(), whole)
+        chunks = self.captured("stdout")
+        self.assertEqual([chunk for chunk, _ in chunks][:4], [0, 1, 2, 3])
+        self.assertEqual(b"".join(data for _, data in chunks[:4]), whole[:65536])
+        tail = b"".join(data for _, data in chunks[4:])
+        self.assertGreaterEqual(len(tail), 65536)
+        self.assertLess(len(tail), 65536 + 16384)
+        self.assertTrue(whole.endswith(tail))
+        self.assertEqual(chunks[4][0] * 16384, len(whole) - len(tail))
+        (exited,) = self.events(self.unit()["work_id"], "process_exited")
+        self.assertEqual(exited["payload"]["stdout_bytes"], len(whole))
+
+    def test_a_reader_that_goes_away_does_not_end_the_command(self):
+        proc = self.start("run", "--quiet", "--", "sh", "-c", "seq 1 100000; echo end > end")
+        proc.stdout.read(10)
+        proc.stdout.close()
+        proc.stdout = None
+        self.assertEqual(proc.wait(PATIENCE), 0)
+        self.assertTrue(os.path.exists(self.path("end")))
+
+    def test_prune_takes_the_output_with_the_unit(self):
+        self.cli("run", "--quiet", "--", "echo", "x")
+        self.ok("work", "prune", "--older-than", "0s")
+        for table in ("work_output", "process", "work_spec", "work_state"):
+            self.assertEqual(self.query(f"SELECT count(*) FROM {table}"), [(0,)], table)
+
+
+class Inside(RunCase):
+    """What the command itself can do."""
+
+    def test_the_command_knows_its_unit_and_its_store_from_any_folder(self):
+        self.env["HOLDFAST_DB"] = "work.db"
+        os.mkdir(self.path("elsewhere"))
+        self.cli("run", "--quiet", "--cwd", "elsewhere", "--", "sh", "-c",
+                 'holdfast work append-event --type seen --payload "\\"$PWD\\""')
+        work = self.unit()
+        (seen,) = self.events(work["work_id"], "seen")
+        self.assertEqual(seen["payload"], os.path.realpath(self.path("elsewhere")))
+
+    def test_its_own_close_out_stands(self):
+        self.cli("run", "--", "sh", "-c",
+                 "holdfast work close-out --status done --summary mine; exit 7", code=7)
+        work = self.unit()
+        self.assertEqual((work["status"], work["result"]["summary"]), ("done", "mine"))
+
+    def test_require_close_out_infers_nothing(self):
+        self.cli("run", "--require-close-out", "--", "true", code=125)
+        work = self.unit()
+        self.assertEqual((work["status"], work["error_class"]), ("failed", "close_out_missing"))
+        self.cli("run", "--require-close-out", "--", "sh", "-c",
+                 "holdfast work close-out --status done")
+
+    def test_a_wait_survives_the_command_and_a_worker_goes_on(self):
+        script = ('if [ -z "$HOLDFAST_RESUME_PAYLOAD" ]; then '
+                  'holdfast work wait --kind user --ref question; '
+                  'else echo "$HOLDFAST_RESUME_PAYLOAD" > answer; fi')
+        self.cli("run", "--disposition", "rerunnable", "--max-attempts", "2", "--",
+                 "sh", "-c", script)
+        self.assertEqual(self.unit()["status"], "waiting_user")
+        self.ok("work", "resume", "--ref", "question", "--payload", '"yes"')
+        self.cli("run", "--worker", "--until-idle")
+        self.assertEqual(self.unit()["status"], "done")
+        with open(self.path("answer"), encoding="ascii") as answer:
+            self.assertEqual(answer.read(), '"yes"\n')
+
+    def test_an_owner_bound_command_waits_and_resumes_itself(self):
+        script = ('holdfast work wait --kind external --ref x && '
+                  'holdfast work resume --id $HOLDFAST_WORK_ID --owner "$HOLDFAST_OWNER" '
+                  '--incarnation "$HOLDFAST_INCARNATION" && exit 0')
+        self.cli("run", "--", "sh", "-c", script)
+        work = self.unit()
+        self.assertEqual((work["status"], work["attempt_count"]), ("done", 2))
+
+    def test_named_variables_are_stored_and_secrets_never(self):
+        self.env.update(NAMED="stored-value", HUSH="a-very-secret-value")
+        self.cli("run", "--env", "NAMED", "--env", "GIVEN=here", "--secret", "HUSH",
+                 "--disposition", "rerunnable", "--", "sh", "-c",
+                 '[ ${#HUSH} = 19 ] && [ "$GIVEN" = here ]')
+        payload = self.unit()["payload"]
+        self.assertEqual(payload["env"], ["NAMED=stored-value", "GIVEN=here"])
+        self.assertEqual(payload["secrets"], ["HUSH"])
+        for name in os.listdir(self.folder):
+            if name.startswith("work.db") and os.path.isfile(self.path(name)):
+                with open(self.path(name), "rb") as file:
+                    self.assertFalse(b"a-very-secret-value" in file.read(), name)
+
+    def test_a_worker_runs_a_stored_command_in_its_folder_with_its_variables(self):
+        os.mkdir(self.path("there"))
+        payload = ('{"argv":["sh","-c","echo $A > made"],"cwd":"%s","env":["A=b c"]}'
+                   % self.path("there"))
+        self.create("stored", "--kind", "run", "--queue", "run", "--payload", payload,
+                    "--disposition", "rerunnable")
+        self.cli("run", "--worker", "--until-idle")
+        with open(self.path("there/made"), encoding="ascii") as made:
+            self.assertEqual(made.read(), "b c\n")
+
+    def test_a_payload_that_is_no_command_fails_for_good(self):
+        self.create("bad", "--kind", "run", "--queue", "run", "--payload", '{"argv":"x"}',
+                    "--disposition", "rerunnable")
+        self.cli("run", "--worker", "--until-idle")
+        work = self.unit()
+        self.assertEqual((work["status"], work["error_class"]), ("failed", "misconfigured"))
+
+    def test_a_run_inside_a_run_is_its_child(self):
+        self.cli("run", "--", "holdfast", "run", "--", "true")
+        outer, inner = self.ok("work", "list", "--all")["items"]
+        self.assertEqual(inner["parent_work_id"], outer["work_id"])
+
+
+class Signals(RunCase):
+    def signalled(self, sig, *options, code=None):
+        proc = self.start("run", *options, "--", "sh", "-c", SLOW)
+        fd = self.pidfd(self.begun())
+        proc.send_signal(sig)
+        self.gone(fd)
+        self.assertEqual(proc.wait(PATIENCE), code if code is not None else 128 + sig)
+        return self.unit()
+
+    def test_sigint_cancels(self):
+        self.assertEqual(self.signalled(signal.SIGINT)["status"], "cancelled")
+
+    def test_sigterm_abandons_what_is_owner_bound_as_its_own_drain(self):
+        work = self.signalled(signal.SIGTERM)
+        self.assertEqual((work["status"], work["status_reason"]), ("abandoned", "owner_drain"))
+
+    def test_sigterm_hands_back_what_is_rerunnable(self):
+        work = self.signalled(signal.SIGTERM, "--disposition", "rerunnable", "--max-attempts", "2")
+        self.assertEqual((work["status"], work["failures"]), ("queued", 0))
+
+    def test_a_command_that_finishes_when_told_to_end_is_done(self):
+        proc = self.start("run", "--", *ends_when_told(0))
+        self.begun()
+        proc.send_signal(signal.SIGTERM)
+        self.assertEqual(proc.wait(PATIENCE), 0)
+        self.assertEqual(self.unit()["status"], "done")
+
+    def test_a_request_to_cancel_reaches_an_owner_bound_command(self):
+        proc = self.start("run", "--", "sh", "-c", SLOW)
+        fd = self.pidfd(self.begun())
+        self.ok("work", "cancel", self.unit()["work_id"], "--reason", "enough")
+        self.gone(fd)
+        self.assertEqual(proc.wait(PATIENCE), 143)
+        self.assertEqual(self.unit()["status"], "cancelled")
+
+    def test_a_lost_lease_ends_the_command_and_says_nothing_of_the_unit(self):
+        proc = self.start("run", "--disposition", "rerunnable", "--", "sh", "-c", SLOW)
+        fd = self.pidfd(self.begun())
+        self.ok("work", "cancel", self.unit()["work_id"], "--reason", "enough")
+        self.gone(fd)
+        self.assertEqual(proc.wait(PATIENCE), 125)
+        work = self.unit()
+        self.assertEqual((work["status"], work["status_reason"]), ("cancelled", "enough"))
+
+    def test_what_a_command_leaves_behind_is_ended_with_it(self):
+        self.cli("run", "--", "sh", "-c",
+                 "(trap '' TERM; echo $$ > left; exec sleep 1000) & setsid sleep 1000 & "
+                 "read begun < left")
+        (exited,) = self.events(self.unit()["work_id"], "process_exited")
+        self.assertEqual(exited["payload"]["left_behind"], 2)
+
+
+class DeadWrapper(RunCase):
+    """Rule 6: dead_wrapper_is_not_dead_work, with real processes."""
+
+    def kill_wrapper(self, *options, script=SLOW):
+        proc = self.start("run", *options, "--", "sh", "-c", script)
+        child = self.pidfd(self.begun())
+        proc.kill()
+        proc.wait(PATIENCE)
+        return child
+
+    def test_an_owner_bound_orphan_is_left_alone_and_then_abandoned_with_a_proof(self):
+        child = self.kill_wrapper("--ttl", "750ms")
+        for _ in range(3):
+            self.ok("work", "sweep")
+        self.assertTrue(self.alive(child))
+        work = self.unit()
+        self.assertEqual(work["status"], "running")
+        signal.pidfd_send_signal(child, signal.SIGKILL)
+        self.gone(child)
+        self.ok("work", "sweep")
+        work = self.unit()
+        self.assertEqual((work["status"], work["status_reason"]), ("abandoned", "sweep"))
+        proof = [event for event in self.ok("work", "events", work["work_id"])["items"]
+                 if event["to_status"] == "abandoned"][0]["payload"]["proof"]
+        self.assertIn("lock", proof["holder"])
+        self.assertTrue(proof["lock"].startswith("free"))
+
+    def test_a_rerunnable_tree_is_gone_before_a_second_copy_starts(self):
+        script = ("exec 9>alone; flock -n 9 || echo two at once > twice; "
+                  "echo $$ > begun; [ $HOLDFAST_ATTEMPT = 2 ] || exec sleep 1000")
+        child = self.kill_wrapper("--disposition", "rerunnable", "--max-attempts", "2",
+                                  script=script)
+        worker = self.start("run", "--worker", "--until-idle")
+        self.begun()
+        self.gone(child)
+        self.assertEqual(worker.wait(PATIENCE), 0)
+        work = self.unit()
+        self.assertEqual((work["status"], work["attempt_count"], work["failures"]),
+                         ("done", 2, 1))
+        self.assertFalse(os.path.exists(self.path("twice")))
+
+    def test_a_tree_that_ignores_term_is_killed(self):
+        child = self.kill_wrapper("--disposition", "rerunnable", "--max-attempts", "1", script=(
+            "trap '' TERM; echo $$ > begun; cat never"))
+        self.ok("work", "sweep")
+        self.gone(child)
+        work = self.unit()
+        self.assertEqual((work["status"], work["status_reason"]), ("failed", "attempts_exhausted"))
+
+    def test_a_claim_alone_never_takes_work_whose_processes_run(self):
+        child = self.kill_wrapper("--disposition", "rerunnable", "--max-attempts", "3",
+                                  "--ttl", "750ms")
+        self.assertEqual(self.ok("work", "claim", "--owner", "w", "--queue", "run",
+                                 "--wait", "1s")["items"], [])
+        self.assertTrue(self.alive(child))
+        self.ok("work", "sweep")
+        self.gone(child)
+        self.assertEqual(len(self.ok("work", "claim", "--owner", "w", "--queue",
+                                     "run")["items"]), 1)
+
+    def test_a_stopped_runner_loses_its_rerunnable_unit_at_the_lapse_and_its_tree_first(self):
+        proc = self.start("run", "--disposition", "rerunnable", "--max-attempts", "2", "--ttl",
+                          "750ms", "--", "sh", "-c",
+                          "echo $$ > begun; [ $HOLDFAST_ATTEMPT = 2 ] || exec sleep 1000")
+        child = self.pidfd(self.begun())
+        self.stop(proc)
+        worker = self.start("run", "--worker", "--until-idle")
+        self.begun()
+        self.gone(child)
+        self.assertEqual(worker.wait(PATIENCE), 0)
+        proc.send_signal(signal.SIGCONT)
+        self.assertEqual(proc.wait(PATIENCE), 125)
+        work = self.unit()
+        self.assertEqual((work["status"], work["attempt_count"]), ("done", 2))
+
+    def test_a_stopped_runner_keeps_its_owner_bound_unit(self):
+        proc = self.start("run", "--ttl", "750ms", "--", "sh", "-c", SLOW)
+        child = self.pidfd(self.begun())
+        self.stop(proc)
+        self.assertEqual(self.ok("work", "claim", "--owner", "w", "--queue", "run",
+                                 "--wait", "1s")["items"], [])
+        self.ok("work", "sweep")
+        self.assertEqual(self.unit()["status"], "running")
+        self.assertTrue(self.alive(child))
+        proc.send_signal(signal.SIGCONT)
+        signal.pidfd_send_signal(child, signal.SIGTERM)
+        self.gone(child)
+        self.assertEqual(proc.wait(PATIENCE), 143)
+        self.assertEqual(self.unit()["status"], "failed")
+
+    def test_a_cancelled_units_orphan_is_ended_on_restart(self):
+        child = self.kill_wrapper("--disposition", "rerunnable")
+        self.ok("work", "cancel", self.unit()["work_id"], "--reason", "enough")
+        self.assertTrue(self.alive(child))
+        self.ok("work", "sweep")
+        self.gone(child)
+        self.ok("work", "sweep")
+        self.assertEqual(os.listdir(self.db + "-run"), [])
+
+    def test_a_cancelled_and_requeued_unit_never_runs_beside_its_old_copy(self):
+        proc = self.start("run", "--disposition", "rerunnable", "--max-attempts", "2", "--",
+                          "sh", "-c", "echo $$ > begun; [ $HOLDFAST_ATTEMPT = 2 ] || "
+                          "exec sleep 1000")
+        child = self.pidfd(self.begun())
+        self.stop(proc)
+        work_id = self.unit()["work_id"]
+        self.ok("work", "cancel", work_id, "--reason", "again")
+        self.ok("work", "requeue", work_id, "--reason", "again")
+        worker = self.start("run", "--id", work_id)
+        self.begun()
+        self.gone(child)
+        self.assertEqual(worker.wait(PATIENCE), 0)
+        proc.send_signal(signal.SIGCONT)
+        self.assertEqual(proc.wait(PATIENCE), 125)
+        self.assertEqual(self.unit()["status"], "done")
+
+    def test_a_tree_that_closed_its_descriptors_is_found_by_its_group(self):
+        closes = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; "
+        child = self.kill_wrapper("--disposition", "rerunnable", "--max-attempts", "1",
+                                  script="echo $$ > begun; (" + closes + SLOW.split(";")[1] + ")")
+        self.ok("work", "sweep")
+        self.gone(child)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
