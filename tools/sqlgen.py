@@ -36,6 +36,7 @@ import pathlib
 import re
 import sys
 
+import sqlcopy
 import sqlpg
 
 ENGINES = ("lite", "pg")
@@ -193,7 +194,7 @@ extern const size_t hf_migration_count;
 /* All of them, one after the other. */
 extern const char hf_schema_lite[];
 extern const char hf_schema_pg[];
-
+{sqlcopy.HEADER}
 #endif
 """
 
@@ -280,8 +281,14 @@ def main():
     statements = read_statements([p for p in paths if p.parent.name != "migrations"])
     named = (piece.split("=", 1) for piece in args.piece)
     pieces = {name: pathlib.Path(path).read_text() for name, path in named}
+    migrations = read_migrations(migrations, pieces)
+    copied, guards = sqlcopy.read([lite for _, _, lite, _ in migrations],
+                                  [pg for _, _, _, pg in migrations])
+    statements += [Statement(name, text, None, None)
+                   for name, text in sqlcopy.statements(copied, guards)]
     pathlib.Path(args.header).write_text(header(statements))
-    pathlib.Path(args.source).write_text(source(statements, read_migrations(migrations, pieces)))
+    pathlib.Path(args.source).write_text(source(statements, migrations)
+                                         + sqlcopy.source(copied, guards))
 
 
 if __name__ == "__main__":

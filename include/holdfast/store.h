@@ -46,6 +46,46 @@ HF_API void hf_text_free(struct hf_store *store, char *text);
 HF_API HF_MUST_USE int hf_store_bump(struct hf_store *store, int64_t *ret_incarnation,
                                      struct hf_err *err);
 
+/* One table of a copy, found equal row by row. */
+struct hf_copied_table {
+    const char *name;
+    int64_t rows;
+    char
+        sha256[65]; /* of its rows in the order of its key, as they stand in the target */
+};
+
+struct hf_copy_progress {
+    const char *table;
+    bool verifying; /* false: copying */
+    int64_t rows;
+    int64_t of;
+};
+
+struct hf_copy_options {
+    uint32_t size;
+    const char *from; /* as for hf_store_open; its schema must be this version's */
+    const char *to;   /* made where there is none */
+    void *user;
+    void (*progress)(void *user, const struct hf_copy_progress *progress); /* or NULL */
+    void (*copied)(void *user, const struct hf_copied_table *table);       /* or NULL */
+};
+
+struct hf_copy_report {
+    int64_t tables;
+    int64_t rows;
+    int64_t incarnation; /* of the copy */
+};
+
+/* Copy a store into an empty one, on the same engine or another, and compare both row by
+ * row. Ids, numbers and fences are kept; times of leases are moved to the target's lease
+ * clock; the copy begins a history of its own, in which no token of the source is good.
+ * Nothing may write to the source meanwhile.
+ *   HF_ECONFLICT  the target is not empty ("to"), or the source changed ("from")
+ * After a failure the target is unfinished, and no program opens it: remove it. */
+HF_API HF_MUST_USE int hf_store_copy(const struct hf_copy_options *options,
+                                     struct hf_copy_report *ret_report,
+                                     struct hf_err *err);
+
 /* One entry of the store's log: bumps, amnesties, copies. */
 struct hf_log_entry {
     int64_t log_id;

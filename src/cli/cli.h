@@ -421,6 +421,7 @@ int cmd_replay(struct cli *cli);
 int cmd_turn_inspect(struct cli *cli);
 int cmd_cell_run(struct cli *cli);
 int cmd_store_bump(struct cli *cli);
+int cmd_store_copy(struct cli *cli);
 int cmd_store_log(struct cli *cli);
 int cmd_version(struct cli *cli);
 int cmd_demo(struct cli *cli);

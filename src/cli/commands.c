@@ -160,6 +160,19 @@ static const struct cli_example bump_examples[] = {
     END_EXAMPLES,
 };
 
+static const struct cli_option copy_options[] = {
+    { "from", "URL", CLI_PATH, CLI_NEEDED, .help = "the store to copy" },
+    { "to", "URL", CLI_PATH, CLI_NEEDED, .help = "an empty one, or one to be made" },
+    END_OPTIONS,
+};
+
+static const struct cli_example copy_examples[] = {
+    { "another file", "holdfast store copy --from work.db --to new.db" },
+    { "from a file to a server",
+      "holdfast store copy --from work.db --to postgres://db.example/agents" },
+    END_EXAMPLES,
+};
+
 static const struct cli_option log_options[] = {
     { "limit", "N", CLI_INT, 0, .help = "at most this many (default: 100)", .min = 1,
       .limit = HF_LIMIT_PAGE },
@@ -177,6 +190,15 @@ const struct cli_command cli_store_commands[] = {
       "is "
       "taken by others only when its lease lapses or their death is proven.",
       no_options, bump_examples, CLI_MUST_EXIST, "human", "6 8 9", cmd_store_bump, NULL },
+    { "store copy", "move house: a store into an empty one, row by row",
+      "Copies every table, on the same engine or another, then compares both row by row "
+      "and "
+      "says what it compared. Ids, numbers and fences are kept; the copy begins a "
+      "history of "
+      "its own, so no token of the source is good in it. Stop everything that writes to "
+      "the "
+      "source first. A copy that was not finished is opened by no program: remove it.",
+      copy_options, copy_examples, 0, "human", "6 7 8 9", cmd_store_copy, NULL },
     { "store log", "show what happened to the store as a whole",
       "Bumps of its history, and amnesties: when a monitor saw the store stall and gave "
       "leases one more term for it.",

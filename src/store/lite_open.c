@@ -247,6 +247,10 @@ static int judge(struct lite *lite, struct lite_store_facts *facts, bool *ret_ch
                  struct hf_err *err)
 {
     const struct lite_side *side = &lite->side;
+    if (facts->incarnation <= 0)
+        return hf_fail(err, HF_ENOTSTORE, "db",
+                       "%.120s is an unfinished copy: remove it, and copy again",
+                       lite->path);
     if (side->fd < 0)
         return 0;
     const struct lite_page *page = side->page;

@@ -188,6 +188,10 @@ static int settle_row(struct pg_conn *conn, const struct pg_identity *identity,
         rc = pg_conn_ask(conn, HF_SQL_PG_STORE_ROW, args, &result, err);
     if (rc == 0 && PQntuples(result) != 1)
         rc = hf_fail(err, HF_ENOTSTORE, "db", "the store's own row is missing");
+    if (rc == 0 && pg_cell_i64(result, 0, 1) <= 0)
+        rc = hf_fail(err, HF_ENOTSTORE, "db",
+                     "schema %s is an unfinished copy: drop it, and copy again",
+                     conn->pg->url.schema);
     if (rc == 0) {
         keep_row(conn->pg, result);
         moved = !identity->standby && pg_cell_i64(result, 0, 3) != 0;

@@ -232,6 +232,16 @@ static int path_of(const char *url, const char **ret_path, struct hf_err *err)
     return 0;
 }
 
+int hf_sql_open(const char *url, const struct hf_sql_options *options,
+                struct hf_sql **ret_sql, struct hf_err *err)
+{
+    const char *path = NULL;
+    if (is_postgres(url))
+        return hf_postgres_open(url, options, ret_sql, err);
+    int rc = path_of(url, &path, err);
+    return rc ? rc : hf_sqlite_open(path, options, ret_sql, err);
+}
+
 int hf_store_open(const char *url, const struct hf_store_options *options,
                   struct hf_store **ret_store, struct hf_err *err)
 {
@@ -257,15 +267,8 @@ int hf_store_open(const char *url, const struct hf_store_options *options,
         .busy_ms = use.busy_ms,
         .migrate = use.migrate,
     };
-    const char *path = NULL;
     struct hf_sql *sql = NULL;
-    if (is_postgres(url)) {
-        rc = hf_postgres_open(url, &driver, &sql, &why);
-    } else {
-        rc = path_of(url, &path, &why);
-        if (rc == 0)
-            rc = hf_sqlite_open(path, &driver, &sql, &why);
-    }
+    rc = hf_sql_open(url, &driver, &sql, &why);
     if (rc == 0) {
         rc = hf_sql_store_new(sql, &use, ret_store, &why);
         if (rc)

@@ -42,6 +42,10 @@ static inline struct sql_store *sql_store_of(struct hf_store *store)
  * before it says HF_EBUSY. */
 #define HF_TRIES 32
 
+/* Open the engine that an address names: "PATH", "sqlite:PATH", "sqlite::memory:". */
+int hf_sql_open(const char *url, const struct hf_sql_options *options,
+                struct hf_sql **ret_sql, struct hf_err *err);
+
 /* Make the store over an open driver; takes the driver over on success. */
 int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
                      struct hf_store **ret_store, struct hf_err *err);

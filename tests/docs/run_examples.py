@@ -19,7 +19,8 @@ import sys
 import tempfile
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
-PAGES = ("README.md", "docs/cells.md", "docs/feed.md", "docs/ingress.md", "docs/jobs.md", "docs/ledger.md", "docs/run.md",
+PAGES = ("README.md", "docs/cells.md", "docs/feed.md", "docs/ingress.md",
+         "docs/jobs.md", "docs/ledger.md", "docs/moving.md", "docs/run.md",
          "docs/schedules.md", "docs/triggers.md")
 SECONDS = 50
 BLOCK = re.compile(r"^```sh run\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.S | re.M)
