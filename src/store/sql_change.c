@@ -344,7 +344,11 @@ static int attempt(struct changing *c, struct hf_ops *reads, struct hf_ops *writ
     int rc = read_rows(c, reads, err);
     if (rc == 0)
         rc = decide_all(c, err);
-    if (rc || (whole(c) && any_refused(c)))
+    /* The same operation may have been applied since it was looked for, by a call whose
+     * answer was lost: then what refuses it now is what it did. */
+    if (rc == 0 && any_refused(c))
+        rc = change_repeat(c, err);
+    if (rc || c->answered || (whole(c) && any_refused(c)))
         return rc;
     if (any_write(c)) {
         hf_ops_reset(write);

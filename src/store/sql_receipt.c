@@ -71,8 +71,9 @@ static int show_again(struct changing *c, struct slot *slot, const struct json_t
 {
     int code = (int)hf_json_as_i64(hf_json_item(told, 0));
     const char *id = hf_json_as_text(hf_json_item(told, 1));
-    slot->item->repeated = true;
+    *slot->item = (struct hf_item){ .repeated = true };
     slot->settled = true;
+    slot->refused = false;
     if (code) {
         struct hf_err why = { 0 };
         (void)hf_fail_plain(&why, code);

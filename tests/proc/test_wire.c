@@ -1,0 +1,446 @@
+/* The wire is cut at every protocol message of every verb's exchange, in both directions,
+ * before and after the message got through. Whatever the caller is told must be true: success
+ * means done once, "nothing was written" means that, and an outcome that is not known is said
+ * to be; the same call again then settles it. A second handle that goes past the proxy is the
+ * judge.
+ *
+ * By itself it tries the verbs that stand for the others: a create, a claim, a settle with a
+ * token, a change with an operation id. `test_proc_wire all` tries every verb (two minutes),
+ * `test_proc_wire NAME` those whose names contain it. */
+#include "support/unit.h"
+
+#include <holdfast/lease.h>
+#include <holdfast/store.h>
+#include <holdfast/work.h>
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proc/wire_proxy.h"
+#include "support/pg.h"
+
+#define PORT 5499
+#define MESSAGES_MAX 400 /* of one verb; none comes near */
+
+static struct pg_server server;
+static struct wire_proxy *proxy;
+static struct hf_store *cut;   /* through the proxy */
+static struct hf_store *judge; /* past it */
+static PGconn *outside;        /* plain SQL */
+static const char *wanted_verb;
+
+/* One try: what was prepared, and what to call. */
+struct
+try {
+    int number;
+    char source[32];
+    char operation[32];
+    char id[40];
+    char token[200];
+    char nonce[32];
+    char queue[32];
+};
+
+static struct hf_caller caller(const struct try *t)
+{
+    return (struct hf_caller){ .size = sizeof(struct hf_caller),
+                               .operation_id = t->operation };
+}
+
+/* ---- preparing ----------------------------------------------------------------------- */
+
+static struct hf_new request(const struct try *t)
+{
+    return (struct hf_new){ .size = sizeof(struct hf_new),
+                            .source = HF_SOURCE_MANUAL,
+                            .source_id = t->source,
+                            .queue = t->queue,
+                            .disposition = HF_RERUNNABLE,
+                            .priority = -1 };
+}
+
+static void make(struct try *t)
+{
+    struct hf_new new = request(t);
+    struct hf_answer *answer = NULL;
+    struct hf_err err = { 0 };
+    if (hf_work_create(judge, NULL, &new, 1, HF_ALL_OR_NONE, &answer, &err))
+        fail_msg("preparing: %s", err.message);
+    (void)snprintf(t->id, sizeof(t->id), "%s", hf_answer_at(answer, 0)->work.work_id);
+    hf_answer_free(answer);
+}
+
+static void hold(struct try *t)
+{
+    struct hf_claim claim = { .size = sizeof(claim), .owner = "w", .queue = t->queue };
+    struct hf_answer *answer = NULL;
+    make(t);
+    assert_int_equal(hf_work_claim(judge, NULL, &claim, &answer, NULL), 0);
+    assert_int_equal(hf_answer_count(answer), 1);
+    (void)snprintf(t->token, sizeof(t->token), "%s", hf_answer_at(answer, 0)->token);
+    hf_answer_free(answer);
+}
+
+static int change(struct hf_store *store, struct try *t, struct hf_change wanted)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_caller who = caller(t);
+    bool by_token = wanted.verb != HF_VERB_CANCEL && wanted.verb != HF_VERB_REQUEUE &&
+                    wanted.verb != HF_VERB_RESUME;
+    wanted.size = sizeof(wanted);
+    wanted.id = t->id;
+    wanted.token = by_token ? t->token : NULL;
+    int rc = hf_work_change(store,
+                            by_token && wanted.verb != HF_VERB_APPEND ? NULL : &who,
+                            &wanted, 1, HF_ALL_OR_NONE, &answer, NULL);
+    hf_answer_free(answer);
+    return rc;
+}
+
+static void finish(struct try *t)
+{
+    hold(t);
+    assert_int_equal(
+        change(judge, t,
+               (struct hf_change){ .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE }),
+        0);
+}
+
+static void let_wait(struct try *t)
+{
+    hold(t);
+    assert_int_equal(change(judge, t,
+                            (struct hf_change){ .verb = HF_VERB_WAIT,
+                                                .status = HF_WAITING_USER,
+                                                .ref = t->source }),
+                     0);
+}
+
+static void nothing(struct try *t)
+{
+    (void)t;
+}
+
+/* ---- calling ------------------------------------------------------------------------- */
+
+static int do_create(struct try *t)
+{
+    struct hf_new new = request(t);
+    struct hf_answer *answer = NULL;
+    int rc = hf_work_create(cut, NULL, &new, 1, HF_ALL_OR_NONE, &answer, NULL);
+    if (rc == 0)
+        (void)snprintf(t->id, sizeof(t->id), "%s", hf_answer_at(answer, 0)->work.work_id);
+    hf_answer_free(answer);
+    return rc;
+}
+
+static int do_create_many(struct try *t)
+{
+    struct hf_new news[3];
+    char ids[3][40];
+    struct hf_answer *answer = NULL;
+    struct hf_caller who = caller(t);
+    for (size_t i = 0; i < 3; i++) {
+        news[i] = request(t);
+        (void)snprintf(ids[i], sizeof(ids[i]), "%s-%zu", t->source, i);
+        news[i].source_id = ids[i];
+    }
+    int rc = hf_work_create(cut, &who, news, 3, HF_ALL_OR_NONE, &answer, NULL);
+    if (rc == 0)
+        (void)snprintf(t->id, sizeof(t->id), "%s", hf_answer_at(answer, 0)->work.work_id);
+    hf_answer_free(answer);
+    return rc;
+}
+
+static int claim(struct try *t, const char *id)
+{
+    struct hf_claim wanted = { .size = sizeof(wanted),
+                               .owner = "w",
+                               .incarnation = "boot",
+                               .nonce = t->nonce,
+                               .id = id,
+                               .queue = t->queue };
+    struct hf_answer *answer = NULL;
+    int rc = hf_work_claim(cut, NULL, &wanted, &answer, NULL);
+    if (rc == 0 && hf_answer_count(answer) != 1)
+        fail_msg("a claim found %zu units", hf_answer_count(answer));
+    if (rc == 0 && !hf_answer_at(answer, 0)->token)
+        fail_msg("a claim gave no token");
+    hf_answer_free(answer);
+    return rc;
+}
+
+static int do_claim(struct try *t)
+{
+    return claim(t, NULL);
+}
+
+static int do_claim_by_id(struct try *t)
+{
+    return claim(t, t->id);
+}
+
+static int do_renew(struct try *t)
+{
+    return change(cut, t, (struct hf_change){ .verb = HF_VERB_RENEW });
+}
+
+static int do_touch(struct try *t)
+{
+    return change(cut, t, (struct hf_change){ .verb = HF_VERB_TOUCH });
+}
+
+static int do_append(struct try *t)
+{
+    return change(
+        cut, t,
+        (struct hf_change){ .verb = HF_VERB_APPEND, .type = "note", .payload = "1" });
+}
+
+static int do_wait(struct try *t)
+{
+    return change(cut, t,
+                  (struct hf_change){ .verb = HF_VERB_WAIT,
+                                      .status = HF_WAITING_USER,
+                                      .ref = t->source });
+}
+
+static int do_resume(struct try *t)
+{
+    return change(cut, t, (struct hf_change){ .verb = HF_VERB_RESUME });
+}
+
+static int do_close_out(struct try *t)
+{
+    return change(cut, t,
+                  (struct hf_change){ .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE });
+}
+
+static int do_fail(struct try *t)
+{
+    return change(
+        cut, t, (struct hf_change){ .verb = HF_VERB_FAIL, .error_class = "validation" });
+}
+
+static int do_hand_back(struct try *t)
+{
+    return change(cut, t, (struct hf_change){ .verb = HF_VERB_HAND_BACK });
+}
+
+static int do_cancel(struct try *t)
+{
+    return change(cut, t,
+                  (struct hf_change){ .verb = HF_VERB_CANCEL, .reason = "not wanted" });
+}
+
+static int do_requeue(struct try *t)
+{
+    return change(cut, t,
+                  (struct hf_change){ .verb = HF_VERB_REQUEUE, .reason = "once more" });
+}
+
+static int do_lease(struct try *t)
+{
+    struct hf_lease_claim wanted = { .size = sizeof(wanted),
+                                     .lane = HF_LANE_SESSION,
+                                     .key = t->source,
+                                     .owner = "w",
+                                     .incarnation = "boot",
+                                     .nonce = t->nonce };
+    struct hf_lease_info info;
+    int rc = hf_lease_take(cut, &wanted, &info, NULL);
+    if (rc == 0 && info.fence != 1)
+        fail_msg("a lease was taken twice: fence %lld", (long long)info.fence);
+    return rc;
+}
+
+/* ---- what must hold after it ------------------------------------------------------------ */
+
+struct verb {
+    const char *name;
+    void (*prepare)(struct try *t);
+    int (*call)(struct try *t);
+    const char *mark; /* the event that it writes, once */
+    int64_t rows;     /* that a create makes */
+    bool brief;       /* one of those that stand for the others */
+};
+
+/* clang-format off */
+static const struct verb verbs[] = {
+    { "create",      nothing,  do_create,      NULL,                               1, true },
+    { "create_many", nothing,  do_create_many, NULL,                               3, false },
+    { "claim",       make,     do_claim,       "to_status = 'running'",            0, true },
+    { "claim_by_id", make,     do_claim_by_id, "to_status = 'running'",            0, false },
+    { "renew",       hold,     do_renew,       NULL,                               0, false },
+    { "touch",       hold,     do_touch,       NULL,                               0, false },
+    { "append",      hold,     do_append,      "event_type = 'note'",              0, false },
+    { "wait",        hold,     do_wait,        "to_status = 'waiting_user'",       0, false },
+    { "resume",      let_wait, do_resume,      "from_status = 'waiting_user'",     0, false },
+    { "close_out",   hold,     do_close_out,   "to_status = 'done'",               0, true },
+    { "fail",        hold,     do_fail,        "to_status = 'failed'",             0, false },
+    { "hand_back",   hold,     do_hand_back,   "from_status = 'running'",          0, false },
+    { "cancel",      make,     do_cancel,      "to_status = 'cancelled'",          0, false },
+    { "requeue",     finish,   do_requeue,     "from_status = 'done'",             0, true },
+    { "lease_take",  nothing,  do_lease,       NULL,                               0, false },
+};
+/* clang-format on */
+
+static int64_t number_of(const char *sql)
+{
+    PGresult *result = PQexec(outside, sql);
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(outside));
+    int64_t number = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return number;
+}
+
+/* How often the verb happened, by plain SQL past all code of ours; -1: it leaves nothing that
+ * could be counted. */
+static int64_t times(const struct verb *verb, const struct try *t)
+{
+    char sql[400];
+    if (verb->rows)
+        (void)snprintf(sql, sizeof(sql),
+                       "SELECT count(*) FROM wire.runtime_work WHERE queue = '%s'",
+                       t->queue);
+    else if (verb->mark)
+        (void)snprintf(
+            sql, sizeof(sql),
+            "SELECT count(*) FROM wire.runtime_work_event WHERE work_id = '%s' "
+            "AND %s",
+            t->id, verb->mark);
+    return verb->rows || verb->mark ? number_of(sql) : -1;
+}
+
+struct tally {
+    int cuts;
+    int said_done;
+    int said_nothing;
+    int said_unknown;
+};
+
+static void check_first(const struct verb *verb, const struct try *t, int rc, uint32_t n,
+                        struct tally *tally)
+{
+    int64_t once = verb->rows ? verb->rows : 1;
+    int64_t found = times(verb, t);
+    enum hf_class class = hf_err_class(rc);
+    if (rc == 0)
+        tally->said_done++;
+    else if (class == HF_CLASS_RETRYABLE)
+        tally->said_nothing++;
+    else if (class == HF_CLASS_UNKNOWN)
+        tally->said_unknown++;
+    else
+        fail_msg("%s, cut at %u: %s", verb->name, n, hf_err_wire(rc));
+    if (found < 0)
+        return;
+    if (rc == 0 && found != once)
+        fail_msg("%s, cut at %u: said done, and happened %lld times", verb->name, n,
+                 (long long)found);
+    if (class == HF_CLASS_RETRYABLE && rc && found != 0)
+        fail_msg("%s, cut at %u: said that nothing was written, and it was", verb->name,
+                 n);
+    if (found != 0 && found != once)
+        fail_msg("%s, cut at %u: happened %lld times", verb->name, n, (long long)found);
+}
+
+/* The same call again, until it is answered: it must have happened once in the end. */
+static void check_again(const struct verb *verb, struct try *t, uint32_t n)
+{
+    int64_t once = verb->rows ? verb->rows : 1;
+    int rc = verb->call(t);
+    for (int i = 0; rc && hf_err_class(rc) != HF_CLASS_TERMINAL && i < 20; i++)
+        rc = verb->call(t);
+    if (rc)
+        fail_msg("%s, cut at %u: again: %s", verb->name, n, hf_err_wire(rc));
+    if (times(verb, t) >= 0 && times(verb, t) != once)
+        fail_msg("%s, cut at %u: again: happened %lld times", verb->name, n,
+                 (long long)times(verb, t));
+}
+
+/* True while the exchange has a message n. */
+static bool try_at(const struct verb *verb, uint32_t n, enum wire_cut how,
+                   struct tally *tally)
+{
+    static int number;
+    struct try t = { .number = ++number };
+    bool was_cut = false;
+    (void)snprintf(t.source, sizeof(t.source), "s%d", t.number);
+    (void)snprintf(t.operation, sizeof(t.operation), "op%d", t.number);
+    (void)snprintf(t.nonce, sizeof(t.nonce), "n%d", t.number);
+    (void)snprintf(t.queue, sizeof(t.queue), "q%d", t.number);
+    verb->prepare(&t);
+    wire_proxy_arm(proxy, n, how);
+    int rc = verb->call(&t);
+    (void)wire_proxy_disarm(proxy, &was_cut);
+    check_first(verb, &t, rc, n, tally);
+    check_again(verb, &t, n);
+    tally->cuts += was_cut;
+    return was_cut;
+}
+
+static void every_message_of_every_verb_can_be_the_last(void **state)
+{
+    (void)state;
+    for (size_t v = 0; v < sizeof(verbs) / sizeof(verbs[0]); v++) {
+        struct tally tally = { 0 };
+        if (wanted_verb
+                ? strcmp(wanted_verb, "all") != 0 && !strstr(verbs[v].name, wanted_verb)
+                : !verbs[v].brief)
+            continue;
+        (void)try_at(&verbs[v], 0, WIRE_BEFORE, &tally); /* statements are prepared */
+        for (int how = WIRE_BEFORE; how <= WIRE_AFTER; how++)
+            for (uint32_t n = 1; try_at(&verbs[v], n, (enum wire_cut)how, &tally); n++)
+                assert_true(n < MESSAGES_MAX);
+        assert_true(tally.cuts >= 8);
+        (void)printf(
+            "# %-12s %3d cuts: %d answered as done, %d as not written, %d as unknown\n",
+            verbs[v].name, tally.cuts, tally.said_done, tally.said_nothing,
+            tally.said_unknown);
+    }
+}
+
+static int setup(void **state)
+{
+    char url[400], through[400];
+    char socket_path[160];
+    (void)state;
+    pg_server_start(&server);
+    int port = PORT + (int)getpid() % 400;
+    (void)snprintf(socket_path, sizeof(socket_path), "%s/.s.PGSQL.5432", server.folder);
+    proxy = wire_proxy_start("/tmp", port, socket_path);
+    (void)pg_server_schema(server.url, "wire", url);
+    (void)snprintf(through, sizeof(through),
+                   "postgres:///hf?host=/tmp&port=%d&user=hf&schema=wire", port);
+    struct hf_err err = { 0 };
+    outside = PQconnectdb(server.url);
+    assert_int_equal(PQstatus(outside), CONNECTION_OK);
+    if (hf_store_open(url, NULL, &judge, &err) ||
+        hf_store_open(through, NULL, &cut, &err))
+        fail_msg("open: %s", err.message);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    hf_store_close(cut);
+    hf_store_close(judge);
+    PQfinish(outside);
+    wire_proxy_stop(proxy);
+    pg_server_stop(&server);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_message_of_every_verb_can_be_the_last),
+    };
+    wanted_verb = argc > 1 ? argv[1] : NULL;
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,249 @@
+/* See wire_proxy.h. One thread, poll, and a pair of sockets a connection. A message goes on
+ * whole or not at all, so each cut is between two messages. */
+#include "proc/wire_proxy.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PAIRS 32
+#define BUFFER (4u << 20)
+
+struct flow {
+    int from;
+    int to;
+    bool typed; /* messages begin with a letter; a client's first one does not */
+    unsigned char *bytes;
+    size_t len;
+};
+
+struct pair {
+    bool used;
+    struct flow flows[2]; /* of the client, of the server */
+};
+
+struct wire_proxy {
+    char path[108];
+    char server[108];
+    int listener;
+    int wake[2];
+    pthread_t thread;
+    struct pair pairs[PAIRS];
+    pthread_mutex_t lock; /* of what follows */
+    bool armed;
+    uint32_t seen;
+    uint32_t cut_at;
+    enum wire_cut cut;
+    bool was_cut;
+    bool ends;
+};
+
+static void must(bool held, const char *what)
+{
+    if (held)
+        return;
+    (void)fprintf(stderr, "wire proxy: %s: %s\n", what, strerror(errno));
+    abort();
+}
+
+static struct sockaddr_un address_of(const char *path)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    must(strlen(path) < sizeof(at.sun_path), "path");
+    memcpy(at.sun_path, path, strlen(path) + 1);
+    return at;
+}
+
+static void drop(struct pair *pair)
+{
+    for (int i = 0; i < 2; i++) {
+        (void)close(
+            pair->flows[i].from); /* whatever was in it is lost: that is the test */
+        free(pair->flows[i].bytes);
+    }
+    *pair = (struct pair){ 0 };
+}
+
+static void accept_one(struct wire_proxy *proxy)
+{
+    struct sockaddr_un at = address_of(proxy->server);
+    int client = accept(proxy->listener, NULL, NULL);
+    int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    size_t i = 0;
+    while (i < PAIRS && proxy->pairs[i].used)
+        i++;
+    must(i < PAIRS, "too many connections");
+    if (client < 0 || connect(server, (struct sockaddr *)&at, sizeof(at)) != 0) {
+        (void)close(client); /* the server is away: so are we */
+        (void)close(server);
+        return;
+    }
+    struct pair *pair = &proxy->pairs[i];
+    *pair = (struct pair){ true,
+                           { { client, server, false, malloc(BUFFER), 0 },
+                             { server, client, true, malloc(BUFFER), 0 } } };
+    must(pair->flows[0].bytes && pair->flows[1].bytes, "memory");
+}
+
+/* Bytes of the message at the front, or 0 while a part of it is still to come. */
+static size_t whole(const struct flow *flow)
+{
+    size_t head = flow->typed ? 1 : 0;
+    const unsigned char *at = flow->bytes + head;
+    if (flow->len < head + 4)
+        return 0;
+    size_t len = head +
+                 ((size_t)at[0] << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 | at[3]);
+    must(len <= BUFFER, "a message is too long");
+    return flow->len >= len ? len : 0;
+}
+
+static bool send_all(int to, const unsigned char *bytes, size_t len)
+{
+    while (len) {
+        ssize_t sent = send(to, bytes, len, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return false;
+        bytes += sent;
+        len -= (size_t)sent;
+    }
+    return true;
+}
+
+/* Whether this message is where the wire is cut. */
+static bool is_cut(struct wire_proxy *proxy, enum wire_cut *ret_cut)
+{
+    (void)pthread_mutex_lock(&proxy->lock);
+    bool cut = proxy->armed && ++proxy->seen == proxy->cut_at;
+    proxy->was_cut |= cut;
+    *ret_cut = proxy->cut;
+    (void)pthread_mutex_unlock(&proxy->lock);
+    return cut;
+}
+
+/* False: the connection is over. */
+static bool pass(struct wire_proxy *proxy, struct flow *flow)
+{
+    ssize_t got = read(flow->from, flow->bytes + flow->len, BUFFER - flow->len);
+    if (got <= 0)
+        return false;
+    flow->len += (size_t)got;
+    for (size_t len; (len = whole(flow)) > 0;) {
+        enum wire_cut cut = WIRE_BEFORE;
+        bool ends = is_cut(proxy, &cut);
+        if (!ends || cut == WIRE_AFTER)
+            if (!send_all(flow->to, flow->bytes, len))
+                return false;
+        if (ends)
+            return false;
+        flow->typed = true;
+        flow->len -= len;
+        memmove(flow->bytes, flow->bytes + len, flow->len);
+    }
+    return true;
+}
+
+static void serve(struct wire_proxy *proxy)
+{
+    struct pollfd fds[2 + 2 * PAIRS];
+    nfds_t n = 2;
+    fds[0] = (struct pollfd){ .fd = proxy->listener, .events = POLLIN };
+    fds[1] = (struct pollfd){ .fd = proxy->wake[0], .events = POLLIN };
+    struct pair *of[PAIRS];
+    for (size_t i = 0; i < PAIRS; i++) {
+        if (!proxy->pairs[i].used)
+            continue;
+        of[(n - 2) / 2] = &proxy->pairs[i];
+        for (int f = 0; f < 2; f++)
+            fds[n++] = (struct pollfd){ .fd = proxy->pairs[i].flows[f].from,
+                                        .events = POLLIN };
+    }
+    if (poll(fds, n, -1) < 0)
+        return;
+    for (nfds_t i = 2; i < n; i += 2) {
+        struct pair *pair = of[(i - 2) / 2];
+        bool lives = true;
+        for (int f = 0; lives && f < 2; f++)
+            lives = !fds[i + (nfds_t)f].revents || pass(proxy, &pair->flows[f]);
+        if (!lives)
+            drop(pair);
+    }
+    if (fds[0].revents)
+        accept_one(proxy);
+}
+
+static void *run(void *user)
+{
+    struct wire_proxy *proxy = user;
+    bool ends = false;
+    while (!ends) {
+        serve(proxy);
+        (void)pthread_mutex_lock(&proxy->lock);
+        ends = proxy->ends;
+        (void)pthread_mutex_unlock(&proxy->lock);
+    }
+    return NULL;
+}
+
+struct wire_proxy *wire_proxy_start(const char *folder, int port, const char *server)
+{
+    struct wire_proxy *proxy = calloc(1, sizeof(*proxy));
+    must(proxy != NULL, "memory");
+    (void)snprintf(proxy->path, sizeof(proxy->path), "%s/.s.PGSQL.%d", folder, port);
+    (void)snprintf(proxy->server, sizeof(proxy->server), "%s", server);
+    struct sockaddr_un at = address_of(proxy->path);
+    proxy->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    must(bind(proxy->listener, (struct sockaddr *)&at, sizeof(at)) == 0, "bind");
+    must(listen(proxy->listener, PAIRS) == 0, "listen");
+    must(pipe(proxy->wake) == 0, "pipe");
+    must(pthread_mutex_init(&proxy->lock, NULL) == 0, "mutex");
+    must(pthread_create(&proxy->thread, NULL, run, proxy) == 0, "thread");
+    return proxy;
+}
+
+void wire_proxy_stop(struct wire_proxy *proxy)
+{
+    (void)pthread_mutex_lock(&proxy->lock);
+    proxy->ends = true;
+    (void)pthread_mutex_unlock(&proxy->lock);
+    must(write(proxy->wake[1], "x", 1) == 1, "wake");
+    must(pthread_join(proxy->thread, NULL) == 0, "join");
+    for (size_t i = 0; i < PAIRS; i++)
+        if (proxy->pairs[i].used)
+            drop(&proxy->pairs[i]);
+    (void)close(proxy->listener);
+    (void)close(proxy->wake[0]);
+    (void)close(proxy->wake[1]);
+    (void)unlink(proxy->path);
+    (void)pthread_mutex_destroy(&proxy->lock);
+    free(proxy);
+}
+
+void wire_proxy_arm(struct wire_proxy *proxy, uint32_t n, enum wire_cut cut)
+{
+    (void)pthread_mutex_lock(&proxy->lock);
+    proxy->armed = true;
+    proxy->seen = 0;
+    proxy->cut_at = n;
+    proxy->cut = cut;
+    proxy->was_cut = false;
+    (void)pthread_mutex_unlock(&proxy->lock);
+}
+
+uint32_t wire_proxy_disarm(struct wire_proxy *proxy, bool *ret_cut)
+{
+    (void)pthread_mutex_lock(&proxy->lock);
+    proxy->armed = false;
+    uint32_t seen = proxy->seen;
+    *ret_cut = proxy->was_cut;
+    (void)pthread_mutex_unlock(&proxy->lock);
+    return seen;
+}
