@@ -12,13 +12,14 @@ OWN = ("hf_schema", "hf_store")  # of each store alone
 
 
 class Table:
-    def __init__(self, db, name, stamped):
+    def __init__(self, db, name, on_pg):
         facts = db.execute(f"PRAGMA table_info({name})").fetchall()
         self.name = name
-        self.columns = [column for _, column, _, _, _, _ in facts]
+        # What only one engine has is of use to its guards alone, and has a default.
+        self.columns = [column for _, column, _, _, _, _ in facts if column in on_pg]
         keys = sorted((place, column) for _, column, _, _, _, place in facts if place)
         self.keys = [column for _, column in keys]
-        self.stamped = stamped  # its rows carry the id of their transaction on PostgreSQL
+        self.stamped = "xid" in on_pg  # its rows carry the id of their transaction on PostgreSQL
         self.numbered = len(keys) == 1 and any(
             place and kind == "INTEGER" for _, _, kind, _, _, place in facts)
         if not self.keys:
@@ -46,13 +47,14 @@ class Table:
                f"/*lite SELECT 1*//*pg {on_pg if self.numbered else 'SELECT 1'}*/")
 
 
-def stamped_tables(pg):
-    """Those whose PostgreSQL form has a column xid."""
-    found = set()
+def pg_columns(pg):
+    """The columns of each table as PostgreSQL has it."""
+    found = {}
     for text in pg:
         for name, body in re.findall(r"CREATE TABLE (\w+) \((.*?)\n\)", text, flags=re.S):
-            if re.search(r"^\s*,?\s*xid\s", body, flags=re.M):
-                found.add(name)
+            found[name] = set(re.findall(r"^\s*,?\s*([a-z]\w*)\s", body, flags=re.M))
+        for name, column in re.findall(r"ALTER TABLE (\w+)\s+ADD (?:COLUMN )?(\w+)", text):
+            found.setdefault(name, set()).add(column)
     return found
 
 
@@ -61,11 +63,11 @@ def read(lite, pg):
     db = sqlite3.connect(":memory:")
     for text in lite:
         db.executescript(text)
-    stamped = stamped_tables(pg)
+    on_pg = pg_columns(pg)
     names = [name for (name,) in db.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' "
         "ESCAPE '\\' ORDER BY rowid")]
-    tables = [Table(db, name, name in stamped) for name in names if name not in OWN]
+    tables = [Table(db, name, on_pg.get(name, set())) for name in names if name not in OWN]
     guards = db.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger' "
                         "ORDER BY rowid").fetchall()
     return tables, [(name, table, sql) for name, table, sql in guards if table not in OWN]

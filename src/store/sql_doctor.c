@@ -6,8 +6,8 @@
 #include "base/ident.h"
 #include "base/json_get.h"
 #include "base/text.h"
+#include "store/doctor.h"
 #include "store/sql_gen.h"
-#include "store/sqlstore.h"
 
 #define DRIFT_MS 3600000 /* wall and lease clock further apart: one of them was moved */
 #define AHEAD_MS 1000    /* events of others, while we look */
@@ -16,27 +16,19 @@
 
 #define RESTORE "restore it from a backup, then run `holdfast store bump`"
 
-struct finder {
-    struct hf_store *base;
-    hf_found *found;
-    void *user;
-    struct hf_buf detail; /* of the finding that is being put together */
-    size_t faults;
-};
-
-static void say(struct finder *finder, const char *text)
+void doctor_say(struct finder *finder, const char *text)
 {
     hf_buf_text(&finder->detail, text);
 }
 
-static void say_i64(struct finder *finder, int64_t number, const char *text)
+void doctor_say_i64(struct finder *finder, int64_t number, const char *text)
 {
     hf_buf_i64(&finder->detail, number);
     hf_buf_text(&finder->detail, text);
 }
 
 /* What was said since the last finding. */
-static void tell(struct finder *finder, bool bad, const char *what, const char *advice)
+void doctor_tell(struct finder *finder, bool bad, const char *what, const char *advice)
 {
     struct hf_finding finding = { what, hf_buf_str(&finder->detail), advice, bad };
     finder->faults += bad;
@@ -44,7 +36,7 @@ static void tell(struct finder *finder, bool bad, const char *what, const char *
     hf_buf_reset(&finder->detail);
 }
 
-static int ask(struct finder *finder, struct hf_ops *ops, enum hf_sql_id statement,
+int doctor_ask(struct finder *finder, struct hf_ops *ops, enum hf_sql_id statement,
                struct hf_err *err)
 {
     hf_ops_init(ops, sql_store_of(finder->base)->sql, finder->base->alloc);
@@ -57,15 +49,15 @@ static int ask(struct finder *finder, struct hf_ops *ops, enum hf_sql_id stateme
 static int check_engine(struct finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
-    int rc = ask(finder, &ops, HF_SQL_DOCTOR_INTEGRITY, err);
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_INTEGRITY, err);
     const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
-        say(finder, hf_cell_text(rows, i, 0));
-        tell(finder, true, "store", "the file is damaged: " RESTORE);
+        doctor_say(finder, hf_cell_text(rows, i, 0));
+        doctor_tell(finder, true, "store", "the file is damaged: " RESTORE);
     }
     if (rc == 0 && rows->out_count == 0) {
-        say(finder, "the engine finds nothing wrong");
-        tell(finder, false, "store", "");
+        doctor_say(finder, "the engine finds nothing wrong");
+        doctor_tell(finder, false, "store", "");
     }
     hf_ops_fini(&ops);
     return rc;
@@ -91,7 +83,7 @@ static int check_schema(struct finder *finder, struct hf_err *err)
     struct hf_ops ops;
     size_t before = finder->faults;
     int64_t newest = 0;
-    int rc = ask(finder, &ops, HF_SQL_DOCTOR_SCHEMA, err);
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_SCHEMA, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
         int64_t version = hf_cell_i64(rows, i, 0);
@@ -99,24 +91,26 @@ static int check_schema(struct finder *finder, struct hf_err *err)
         if (version < 1 || version > (int64_t)hf_migration_count ||
             as_applied(&hf_migrations[version - 1], hf_cell_text(rows, i, 1)))
             continue;
-        say(finder, "schema ");
-        say_i64(finder, version, " was made by another text than this program has");
-        tell(finder, true, "schema",
-             "another build made it, or its row was changed: use the program that made "
-             "it, or " RESTORE);
+        doctor_say(finder, "schema ");
+        doctor_say_i64(finder, version,
+                       " was made by another text than this program has");
+        doctor_tell(
+            finder, true, "schema",
+            "another build made it, or its row was changed: use the program that made "
+            "it, or " RESTORE);
     }
     if (rc == 0 && newest != hf_store_schema_version()) {
-        say(finder, "the store has schema ");
-        say_i64(finder, newest, ", this program ");
-        say_i64(finder, hf_store_schema_version(), "");
-        tell(finder, true, "schema",
-             newest > hf_store_schema_version() ? "use a newer holdfast"
-                                                : "run `holdfast migrate`");
+        doctor_say(finder, "the store has schema ");
+        doctor_say_i64(finder, newest, ", this program ");
+        doctor_say_i64(finder, hf_store_schema_version(), "");
+        doctor_tell(finder, true, "schema",
+                    newest > hf_store_schema_version() ? "use a newer holdfast"
+                                                       : "run `holdfast migrate`");
     }
     if (rc == 0 && finder->faults == before) {
-        say(finder, "version ");
-        say_i64(finder, newest, ", as this program has it");
-        tell(finder, false, "schema", "");
+        doctor_say(finder, "version ");
+        doctor_say_i64(finder, newest, ", as this program has it");
+        doctor_tell(finder, false, "schema", "");
     }
     hf_ops_fini(&ops);
     return rc;
@@ -127,7 +121,7 @@ static int check_schema(struct finder *finder, struct hf_err *err)
 static int check_clock(struct finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
-    int rc = ask(finder, &ops, HF_SQL_DOCTOR_NEWEST_EVENT, err);
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_NEWEST_EVENT, err);
     if (rc == 0) {
         const struct hf_call *row = hf_ops_result(&ops, 0);
         hf_ms newest = row->out_count ? hf_cell_i64(row, 0, 0) : 0;
@@ -135,23 +129,25 @@ static int check_clock(struct finder *finder, struct hf_err *err)
         bool behind = newest > now + AHEAD_MS;
         bool apart = drift > DRIFT_MS || drift < -DRIFT_MS;
         if (behind) {
-            say(finder, "the wall clock is ");
-            say_i64(finder, newest - now, " ms before the newest event");
-            tell(finder, false, "clock",
-                 "set the machine's clock; until then due times and deadlines come late");
+            doctor_say(finder, "the wall clock is ");
+            doctor_say_i64(finder, newest - now, " ms before the newest event");
+            doctor_tell(
+                finder, false, "clock",
+                "set the machine's clock; until then due times and deadlines come late");
         }
         if (apart) {
-            say(finder, "the lease clock is ");
-            say_i64(finder, drift < 0 ? -drift : drift,
-                    drift < 0 ? " ms behind the wall clock"
-                              : " ms ahead of the wall clock");
-            tell(finder, false, "clock",
-                 "leases are right all the same; check the machine's clock if it was not "
-                 "set or suspended on purpose");
+            doctor_say(finder, "the lease clock is ");
+            doctor_say_i64(finder, drift < 0 ? -drift : drift,
+                           drift < 0 ? " ms behind the wall clock"
+                                     : " ms ahead of the wall clock");
+            doctor_tell(
+                finder, false, "clock",
+                "leases are right all the same; check the machine's clock if it was not "
+                "set or suspended on purpose");
         }
         if (!behind && !apart) {
-            say(finder, "wall clock and lease clock agree");
-            tell(finder, false, "clock", "");
+            doctor_say(finder, "wall clock and lease clock agree");
+            doctor_tell(finder, false, "clock", "");
         }
     }
     hf_ops_fini(&ops);
@@ -161,13 +157,14 @@ static int check_clock(struct finder *finder, struct hf_err *err)
 static void judge_disk(struct finder *finder, int64_t free_bytes, int64_t used)
 {
     bool full = free_bytes < DISK_LEAST, tight = free_bytes < 2 * used;
-    say_i64(finder, free_bytes >> 20, " MB are left");
+    doctor_say_i64(finder, free_bytes >> 20, " MB are left");
     if (tight) {
-        say(finder, ", less than twice the store's ");
-        say_i64(finder, used >> 20, " MB");
+        doctor_say(finder, ", less than twice the store's ");
+        doctor_say_i64(finder, used >> 20, " MB");
     }
-    tell(finder, full, "disk",
-         full || tight ? "free disk space, or move the store to a larger disk" : "");
+    doctor_tell(finder, full, "disk",
+                full || tight ? "free disk space, or move the store to a larger disk"
+                              : "");
 }
 
 /* What the driver knows of its files; a store in memory has none. */
@@ -194,13 +191,14 @@ static int check_disk(struct finder *finder, struct hf_err *err)
 static int check_chains(struct finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
-    int rc = ask(finder, &ops, HF_SQL_DOCTOR_CHAINS, err);
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_CHAINS, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        say(finder, hf_cell_text(rows, i, 0));
-        say(finder, ": ");
-        say(finder, hf_cell_text(rows, i, 1));
-        tell(finder, true, "chains", "the file was changed around the guards: " RESTORE);
+        doctor_say(finder, hf_cell_text(rows, i, 0));
+        doctor_say(finder, ": ");
+        doctor_say(finder, hf_cell_text(rows, i, 1));
+        doctor_tell(finder, true, "chains",
+                    "the file was changed around the guards: " RESTORE);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -209,13 +207,13 @@ static int check_chains(struct finder *finder, struct hf_err *err)
 static int check_limits(struct finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
-    int rc = ask(finder, &ops, HF_SQL_DOCTOR_LIMITS, err);
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_LIMITS, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        say(finder, hf_cell_text(rows, i, 0));
-        say(finder, ": ");
-        say(finder, hf_cell_text(rows, i, 1));
-        tell(finder, true, "limits", "set the limit again: that counts anew");
+        doctor_say(finder, hf_cell_text(rows, i, 0));
+        doctor_say(finder, ": ");
+        doctor_say(finder, hf_cell_text(rows, i, 1));
+        doctor_tell(finder, true, "limits", "set the limit again: that counts anew");
     }
     hf_ops_fini(&ops);
     return rc;
@@ -224,33 +222,36 @@ static int check_limits(struct finder *finder, struct hf_err *err)
 static void tell_leases(struct finder *finder, int64_t lapsed, int64_t silent)
 {
     if (lapsed) {
-        say_i64(finder, lapsed, " running with a lapsed lease that a sweep acts on");
-        tell(finder, false, "leases",
-             "run `holdfast monitor`, or `holdfast work sweep` once");
+        doctor_say_i64(finder, lapsed,
+                       " running with a lapsed lease that a sweep acts on");
+        doctor_tell(finder, false, "leases",
+                    "run `holdfast monitor`, or `holdfast work sweep` once");
     }
     if (silent) {
-        say_i64(finder, silent, " owner_bound and silent: time alone never ends them");
-        tell(finder, false, "leases",
-             "see `holdfast work list --silent`; if the owner is gone for good, run "
-             "`holdfast work request-abandon`");
+        doctor_say_i64(finder, silent,
+                       " owner_bound and silent: time alone never ends them");
+        doctor_tell(
+            finder, false, "leases",
+            "see `holdfast work list --silent`; if the owner is gone for good, run "
+            "`holdfast work request-abandon`");
     }
     if (!lapsed && !silent) {
-        say(finder, "none has lapsed");
-        tell(finder, false, "leases", "");
+        doctor_say(finder, "none has lapsed");
+        doctor_tell(finder, false, "leases", "");
     }
 }
 
 static int check_counts(struct finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
-    int rc = ask(finder, &ops, HF_SQL_DOCTOR_COUNTS, err);
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_COUNTS, err);
     if (rc == 0) {
         const struct hf_call *row = hf_ops_result(&ops, 0);
         if (finder->faults == 0) {
-            say_i64(finder, hf_cell_i64(row, 0, 0), " units, ");
-            say_i64(finder, hf_cell_i64(row, 0, 1),
-                    " events, every trail folds to its row's status");
-            tell(finder, false, "chains", "");
+            doctor_say_i64(finder, hf_cell_i64(row, 0, 0), " units, ");
+            doctor_say_i64(finder, hf_cell_i64(row, 0, 1),
+                           " events, every trail folds to its row's status");
+            doctor_tell(finder, false, "chains", "");
         }
         tell_leases(finder, hf_cell_i64(row, 0, 2), hf_cell_i64(row, 0, 3));
     }
@@ -262,7 +263,7 @@ int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err 
 {
     static int (*const checks[])(struct finder *, struct hf_err *) = {
         check_engine, check_schema, check_clock,  check_disk,
-        check_chains, check_limits, check_counts,
+        check_chains, check_limits, check_counts, doctor_postgres,
     };
     struct finder finder = { .base = base, .found = found, .user = user };
     int rc = 0;
@@ -271,8 +272,8 @@ int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err 
         struct hf_err why = { 0 };
         rc = checks[i](&finder, &why);
         if (rc == HF_ECORRUPT) {
-            say(&finder, why.message);
-            tell(&finder, true, "store", "the file is damaged: " RESTORE);
+            doctor_say(&finder, why.message);
+            doctor_tell(&finder, true, "store", "the file is damaged: " RESTORE);
             rc = 0;
         }
         (void)hf_fail_as(err, rc, &why); /* its code is the loop's */

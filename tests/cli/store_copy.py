@@ -10,6 +10,7 @@ import tempfile
 from harness import Case, main
 
 OWN = {"hf_schema", "hf_store"}  # of each store alone
+SCRATCH = {("work_state", "event_id")}  # SQLite's guards have it, PostgreSQL's need it not
 
 
 def tables(db):
@@ -68,6 +69,8 @@ class Filled(Case):
             self.assertEqual(len(was), len(now), name)
             for a, b in zip(was, now):
                 for column, x, y in zip(columns, a, b):
+                    if (name, column) in SCRATCH:
+                        continue
                     if column.startswith("lease_") and column.endswith("_at") and x is not None:
                         shifts.add(y - x)
                     else:

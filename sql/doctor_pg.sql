@@ -1,0 +1,45 @@
+-- What doctor asks a PostgreSQL server.
+
+-- name: doctor_pg_vacuum
+-- engine: pg
+-- Whoever keeps vacuum from taking dead rows away: connections with old snapshots, prepared
+-- transactions, replication slots. Oldest first.
+-- out: what, its name, who, how old in transactions, for how long in ms (null: not known)
+SELECT what, name, who, age, ms FROM (
+    SELECT 'connection' AS what, a.pid::text AS name,
+           coalesce(a.usename, '') || ' ' || coalesce(nullif(a.application_name, ''), '-') || ' '
+           || coalesce(a.state, '-') AS who,
+           age(a.backend_xmin)::bigint AS age,
+           floor(date_part('epoch', clock_timestamp() - a.xact_start) * 1000)::bigint AS ms
+      FROM pg_stat_activity a
+     WHERE a.backend_xmin IS NOT NULL AND a.pid <> pg_backend_pid()
+    UNION ALL
+    SELECT 'prepared transaction', p.gid, p.owner, age(p.transaction)::bigint,
+           floor(date_part('epoch', clock_timestamp() - p.prepared) * 1000)::bigint
+      FROM pg_prepared_xacts p
+    UNION ALL
+    SELECT 'replication slot', s.slot_name, CASE WHEN s.active THEN 'active' ELSE 'not active' END,
+           greatest(age(s.xmin), age(s.catalog_xmin))::bigint, NULL
+      FROM pg_replication_slots s WHERE s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL) AS t
+ ORDER BY age DESC LIMIT 3
+
+-- name: doctor_pg_tables
+-- engine: pg
+-- out: table, live rows, dead rows, bytes; of those with many dead ones
+SELECT relname::text, n_live_tup, n_dead_tup, pg_total_relation_size(relid)
+  FROM pg_stat_user_tables
+ WHERE schemaname = current_schema() AND n_dead_tup > 10000
+   AND n_dead_tup * 5 > n_live_tup
+ ORDER BY n_dead_tup DESC LIMIT 5
+
+-- name: doctor_pg_settings
+-- engine: pg
+-- out: setting, its value, what it should be, whether it costs durability; of those that are wrong
+SELECT name, setting, wanted, grave FROM (VALUES
+    ('fsync', 'on', 1), ('full_page_writes', 'on', 1), ('synchronous_commit', 'on', 1),
+    ('autovacuum', 'on', 0), ('track_counts', 'on', 0)) AS w(wanted_name, wanted, grave)
+  JOIN pg_settings ON name = wanted_name
+ WHERE setting <> wanted
+   AND NOT (name = 'synchronous_commit'
+            AND setting IN ('remote_write', 'remote_apply', 'local'))
+ ORDER BY grave DESC, name
