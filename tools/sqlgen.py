@@ -284,7 +284,7 @@ def main():
     migrations = read_migrations(migrations, pieces)
     copied, guards = sqlcopy.read([lite for _, _, lite, _ in migrations],
                                   [pg for _, _, _, pg in migrations])
-    statements += [Statement(name, text, None, None)
+    statements += [Statement(name, text, (None, None, None))
                    for name, text in sqlcopy.statements(copied, guards)]
     pathlib.Path(args.header).write_text(header(statements))
     pathlib.Path(args.source).write_text(source(statements, migrations)

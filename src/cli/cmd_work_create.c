@@ -55,6 +55,8 @@ static int try_on_nothing(struct cli *cli, const struct hf_new *request)
 static int check_spool(struct cli *cli)
 {
     const char *parent = cli_text(cli, "parent");
+    if (cli_given(cli, "budget") && !cli_given(cli, "spool"))
+        return hf_fail(&cli->err, HF_EINVAL, "--budget", "--budget needs --spool");
     if (cli_given(cli, "spool") && parent && !hf_uuid_valid(parent))
         return hf_fail(&cli->err, HF_EINVAL, "--parent",
                        "--parent must be a whole id where --spool is given");
@@ -118,7 +120,8 @@ static int put_by_ingress(struct cli *cli, const char *url, const struct hf_new 
     struct hf_ingress_result result;
     struct hf_ingress_options options = { .size = sizeof(options),
                                           .url = url,
-                                          .spool = cli_text(cli, "spool") };
+                                          .spool = cli_text(cli, "spool"),
+                                          .budget_ms = cli_number(cli, "budget", 0) };
     int rc = hf_ingress_open(&options, &ingress, &cli->err);
     if (rc)
         return rc;

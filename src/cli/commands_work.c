@@ -115,6 +115,8 @@ static const struct cli_option create_options[] = {
     { "spool", "FILE", CLI_PATH, 0,
       .help = "answer within 50 ms: what the ledger does not take by then goes into this "
               "file, for work reconcile --from" },
+    { "budget", "DURATION", CLI_DURATION, 0,
+      .help = "with --spool: answer within this time instead of 50ms" },
     END_OPTIONS,
 };
 

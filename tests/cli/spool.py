@@ -14,14 +14,15 @@ FIRST = '{"holdfast_spool":1}\n'
 class Spool(Case):
     def create(self, source_id, *more, code=0):
         words = ("work", "create", "--source", "conversation", "--source-id", source_id,
-                 "--spool", self.path("in.spool"), *more)
+                 "--spool", self.path("in.spool"), "--budget", "2s", *more)
         return self.until_kept(words) if code == 0 else self.cli(*words, code=code)
 
     def until_kept(self, words):
-        """A disk that takes longer than the budget is exit 8: do it again, it is one unit."""
+        """A disk that takes longer than the budget is exit 8, and one that others keep busy is
+        exit 6: do it again, it is one unit."""
         for _ in range(100):
             done = self.run_raw(*words)
-            if done.returncode != 8:
+            if done.returncode not in (6, 8):
                 break
         done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -33,9 +34,8 @@ class Spool(Case):
     def test_a_ledger_that_answers_gets_the_unit_and_no_spool_is_made(self):
         self.cli("migrate")
         got = self.create("m1", "--json").json
-        if "spooled" not in got:  # a machine that is slow today
-            self.assertEqual(got["work"]["source_id"], "m1")
-            self.assertFalse(os.path.exists(self.path("in.spool")))
+        self.assertEqual(got["work"]["source_id"], "m1")
+        self.assertFalse(os.path.exists(self.path("in.spool")))
 
     def test_a_ledger_that_hangs_is_spooled_and_reconciled_once(self):
         self.cli("migrate")
@@ -69,6 +69,8 @@ class Spool(Case):
     def test_bad_input_is_refused_and_not_spooled(self):
         self.create("m1", "--parent", "abcd", code=2)
         self.create("", code=2)
+        self.cli("work", "create", "--source", "manual", "--source-id", "a", "--budget", "1s",
+                 code=2)
         self.assertFalse(os.path.exists(self.path("in.spool")))
 
     def test_a_spool_that_cannot_be_written_is_said(self):
@@ -106,20 +108,10 @@ class Spool(Case):
 
         def source(name):
             for i in range(5):
-<<<<<<< HEAD
-                create = [HOLDFAST, "work", "create", "--source", "manual", "--source-id",
-                          f"{name}{i}", "--spool", self.path("in.spool"), "--quiet",
-                          "--payload", json.dumps("x" * 9000)]
-                codes = [8]  # a disk that is slower than 50 ms: not known, so ask again
-                while codes[-1] == 8 and len(codes) < 50:
-                    codes.append(subprocess.run(create, env=self.env, capture_output=True,
-                                                check=False).returncode)
-                self.assertEqual(codes[-1], 0)
-=======
                 self.until_kept(("work", "create", "--source", "manual", "--source-id",
                                  f"{name}{i}", "--spool", self.path("in.spool"), "--quiet",
+                                 "--budget", "9s",
                                  "--payload", json.dumps("x" * 9000)))
->>>>>>> 8aa9666 (store: copy a store into an empty one, and compare both row by row)
 
         threads = [threading.Thread(target=source, args=(name,)) for name in "abcd"]
         for thread in threads:
