@@ -80,6 +80,8 @@ class Run:
             lines = file.read().split("\n")
         for line in lines[:-1]:  # a last line without its end was cut short by a kill
             kind, *rest = line.split(" ")
+            if rest and rest[-1] == "~":  # so was this one, and its process came back
+                continue
             if kind == "C":
                 self.created.append((rest[0], rest[1], rest[2] == "1"))
             elif kind == "T":

@@ -384,8 +384,14 @@ static void init_hand(struct hand *hand, const struct plan *plan, int64_t index,
                                     .actor_kind = "worker",
                                     .actor = hand->name };
     (void)snprintf(path, sizeof(path), "%s/%s.log", plan->folder, hand->name);
-    hand->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    hand->log = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (hand->log < 0)
+        die(path, strerror(errno));
+    /* A kill may cut a line short where it crosses a page: mark it, or the next goes on it. */
+    char last = '\n';
+    off_t end = lseek(hand->log, 0, SEEK_END);
+    if (end > 0 && pread(hand->log, &last, 1, end - 1) == 1 && last != '\n' &&
+        write(hand->log, " ~\n", 3) != 3)
         die(path, strerror(errno));
 }
 
