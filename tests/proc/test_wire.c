@@ -411,7 +411,8 @@ static int setup(void **state)
     (void)state;
     pg_server_start(&server);
     int port = PORT + (int)getpid() % 400;
-    (void)snprintf(socket_path, sizeof(socket_path), "%s/.s.PGSQL.5432", server.folder);
+    (void)snprintf(socket_path, sizeof(socket_path), "%s/.s.PGSQL.%d", server.folder,
+                   server.port);
     proxy = wire_proxy_start("/tmp", port, socket_path);
     (void)pg_server_schema(server.url, "wire", url);
     (void)snprintf(through, sizeof(through),
