@@ -188,7 +188,7 @@ class Postgres(Filled):
         self.ok("store", "copy", "--from", self.db, "--to", self.pg)
         self.cli("store", "copy", "--from", self.db, "--to", self.pg, code=7)
         schema = self.pg.rsplit("=", 1)[-1]
-        subprocess.run(["psql", "-q", "-h", self.server, "-U", "hf", "-d", "hf", "-c",
+        subprocess.run(["psql", "-q", "-d", self.url, "-c",
                         f"UPDATE {schema}.hf_store SET incarnation = 0"], check=True)
         got = self.cli("--db", self.pg, "work", "list", "--json", code=9).json
         self.assertIn("unfinished copy", got["error"]["message"])
