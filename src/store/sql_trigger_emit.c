@@ -251,7 +251,10 @@ static int write_all(struct emit *e, struct hf_err *err)
     append_deliveries(e);
     append_units(e);
     append_grants(e);
-    return hf_ops_write(&e->write, err);
+    int rc = hf_ops_write(&e->write, err);
+    for (size_t i = 0; rc == 0 && i < e->count; i++) /* as they were written */
+        e->targets[i].delivery.created_at = e->write.batch.now;
+    return rc;
 }
 
 /* ---- answers ----------------------------------------------------------------------- */
