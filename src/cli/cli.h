@@ -96,6 +96,7 @@ extern const char *const cli_close_rule_words[];
 extern const char *const cli_gate_words[];
 extern const struct cli_fact cli_exit_codes[];
 extern const struct cli_fact cli_variables[];
+extern const struct cli_fact cli_first_steps[];
 extern const struct cli_command cli_work_commands[];
 extern const struct cli_command cli_top_commands[];
 extern const struct cli_command cli_job_commands[];

@@ -29,10 +29,10 @@ const struct cli_fact cli_exit_codes[] = {
     { "6", "busy or unreachable: retry later" },
     { "7", "conflict: the same key was used with other content" },
     { "8", "the outcome is not known: read the row before doing anything again" },
-    { "125", "a failure of holdfast itself; any other code is the command's, and 128 + n "
-             "where signal n ended it" },
     { "9", "the store is unusable: not a store, corrupt, newer schema, full, read-only" },
     { "10", "attention: something needs a human" },
+    { "125", "`holdfast run` itself failed; any other code of it is the command's, and "
+             "128 + n where signal n ended it" },
     { NULL, NULL },
 };
 
@@ -44,17 +44,23 @@ const struct cli_fact cli_variables[] = {
                         "~/.local/state/holdfast/holdfast.db" },
     { "HOLDFAST_WORK_ID, HOLDFAST_LEASE_TOKEN",
       "set by `holdfast run` for its command: the unit and the token that `holdfast "
-      "work` "
-      "uses when --id and --token are not given" },
+      "work` uses when --id and --token are not given" },
     { "NO_COLOR", "no colours, when set to anything" },
     { NULL, NULL },
 };
 
+const struct cli_fact cli_first_steps[] = {
+    { "holdfast demo", "watch a worker die and its work go on; needs nothing" },
+    { "holdfast run -- CMD...", "run a command as work that a crash does not lose" },
+    { "holdfast attention", "what needs a human now, and what to do about it" },
+    { "holdfast top", "watch what is running and waiting" },
+    { NULL, NULL },
+};
+
 const struct cli_option cli_global_options[] = {
-    { "db", "PATH", CLI_PATH, 0,
-      .help = "the store: a path, sqlite:PATH or sqlite::memory: (default: HOLDFAST_DB, "
-              "else a "
-              "file in the user's state folder)" },
+    { "db", "PATH|URL", CLI_PATH, 0,
+      .help = "the store: a path, sqlite:PATH, sqlite::memory: or postgres://HOST/DB "
+              "(default: HOLDFAST_DB, else a file in the user's state folder)" },
     { "json", NULL, CLI_FLAG, 0,
       .help =
           "print one JSON object: {\"ok\":true,...} or {\"ok\":false,\"error\":{...}}" },

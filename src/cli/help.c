@@ -176,11 +176,11 @@ static void put_exits(struct cli *cli, const struct cli_command *command)
     char code[4];
     const char *at = command->exits;
     put_heading(cli, "Exit codes");
-    put_pair(cli, "0", cli_exit_text("0"), 6);
-    put_pair(cli, "1", cli_exit_text("1"), 6);
-    put_pair(cli, "2", cli_exit_text("2"), 6);
+    put_pair(cli, "0", cli_exit_text("0"), 7);
+    put_pair(cli, "1", cli_exit_text("1"), 7);
+    put_pair(cli, "2", cli_exit_text("2"), 7);
     while (at && cli_next_exit(&at, code))
-        put_pair(cli, code, cli_exit_text(code), 6);
+        put_pair(cli, code, cli_exit_text(code), 7);
 }
 
 static void put_examples(struct cli *cli, const struct cli_command *command)
@@ -268,7 +268,10 @@ void cli_print_group_help(struct cli *cli, const struct cli_group *group)
 static void put_usage_line(struct cli *cli)
 {
     cli_put(cli, "holdfast: a durable ledger of work for long-running agents\n\n"
-                 "Usage: holdfast [--db PATH] [--json] COMMAND [options]\n");
+                 "Usage: holdfast [--db PATH|URL] [--json] COMMAND [options]\n");
+    put_heading(cli, "First steps");
+    for (const struct cli_fact *step = cli_first_steps; step->name; step++)
+        put_pair(cli, step->name, step->text, 26);
 }
 
 void cli_print_short_overview(struct cli *cli)
@@ -288,19 +291,31 @@ void cli_print_short_overview(struct cli *cli)
             "of one\ncommand.\n");
 }
 
+/* "schedule: work that is made at set times": who reads from the top finds the subject. */
+static void put_group_heading(struct cli *cli, const struct cli_group *group)
+{
+    bool named = *group->name;
+    cli_put(cli, "\n");
+    cli_colour(cli, CLI_BOLD);
+    cli_put(cli, named ? group->name : "The rest");
+    cli_colour(cli, CLI_PLAIN);
+    cli_putf(cli, "%s%s\n", named ? ": " : "", named ? group->summary : "");
+}
+
 void cli_print_overview(struct cli *cli)
 {
     put_usage_line(cli);
-    put_heading(cli, "Commands");
-    for (const struct cli_group *g = cli_groups; g->name; g++)
+    for (const struct cli_group *g = cli_groups; g->name; g++) {
+        put_group_heading(cli, g);
         put_commands(cli, g);
+    }
     put_options(cli, "Global options", cli_global_options);
     put_heading(cli, "Variables");
     for (const struct cli_fact *fact = cli_variables; fact->name; fact++)
         put_pair(cli, fact->name, fact->text, 26);
     put_heading(cli, "Exit codes");
     for (const struct cli_fact *fact = cli_exit_codes; fact->name; fact++)
-        put_pair(cli, fact->name, fact->text, 6);
+        put_pair(cli, fact->name, fact->text, 7);
     cli_put(cli,
             "\n`holdfast COMMAND --help` says more of one command, `man holdfast` of "
             "all.\n");
