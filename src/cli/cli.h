@@ -212,6 +212,9 @@ void cli_put(struct cli *cli, const char *text);
 void cli_putf(struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void cli_put_clean(struct cli *cli, const char *text);
+/* Whether a terminal only shows this character of UTF-8: it is no control of C0 or C1 (the
+ * latter are two bytes). */
+bool cli_is_harmless(const char *at, size_t len);
 /* Appends JSON without the white space around its values. */
 void cli_compact(struct hf_buf *out, const char *json);
 
@@ -286,6 +289,14 @@ HF_MUST_USE int cli_print_detail(struct cli *cli, const struct hf_item *item);
 #define CLI_EVENT_PARTS 3
 HF_MUST_USE int cli_print_events(struct cli *cli, const struct hf_events *events,
                                  size_t limit, size_t asked);
+
+/* ---- cmd_output.c -------------------------------------------------------------------- */
+
+/* "output":{"stdout":{…},"stderr":{…}}, into the object that cli->writer has open. */
+struct hf_output;
+HF_MUST_USE int cli_json_output(struct cli *cli, const struct hf_output *output);
+/* For people: each stream that has anything under a heading. */
+void cli_put_output(struct cli *cli, const struct hf_output *output);
 
 /* The keys of an event, into the object that cli->writer has open. */
 void cli_json_event(struct cli *cli, const struct hf_event *event);
@@ -382,6 +393,7 @@ int cmd_work_abandon(struct cli *cli);
 int cmd_work_append_event(struct cli *cli);
 int cmd_work_list(struct cli *cli);
 int cmd_work_show(struct cli *cli);
+int cmd_work_output(struct cli *cli);
 int cmd_work_events(struct cli *cli);
 int cmd_work_tail(struct cli *cli);
 int cmd_work_stats(struct cli *cli);

@@ -50,7 +50,10 @@ int cmd_work_list(struct cli *cli)
     struct hf_answer *answer = NULL;
     int rc = hf_work_list(cli->store, &cli->who, &filter, &answer, &cli->err);
     if (rc == 0)
-        rc = cli_print_list(cli, answer, "no such work");
+        rc = cli_print_list(cli, answer,
+                            filter.status_count
+                                ? "no such work"
+                                : "no open work; --all lists what ended too");
     hf_answer_free(answer);
     return rc;
 }

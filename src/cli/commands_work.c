@@ -377,6 +377,17 @@ static const struct cli_option events_options[] = {
     END_OPTIONS,
 };
 
+static const char *const stream_words[] = { "stdout", "stderr", NULL };
+static const struct cli_option output_options[] = {
+    ID_OPTION(CLI_NEEDED),
+    { "stream", "STREAM", CLI_WORD, 0, .help = "the bytes of this one alone, as written",
+      .words = stream_words },
+    { "attempt", "N", CLI_INT, 0,
+      .help = "of this attempt (default: the last that wrote anything)", .min = 1,
+      .max = INT32_MAX },
+    END_OPTIONS,
+};
+
 static const struct cli_option no_options[] = { END_OPTIONS };
 
 static const struct cli_option sweep_options[] = {
@@ -420,6 +431,12 @@ static const struct cli_example show_examples[] = {
 };
 static const struct cli_example events_examples[] = {
     { "how it came to this", "holdfast work events 3f2a9c01d7e4" },
+    END_EXAMPLES,
+};
+static const struct cli_example output_examples[] = {
+    { "what the command wrote", "holdfast work output 3f2a9c01d7e4" },
+    { "one stream, into a file",
+      "holdfast work output 3f2a9c01d7e4 --stream stdout > out.txt" },
     END_EXAMPLES,
 };
 static const struct cli_example tail_examples[] = {
@@ -526,6 +543,12 @@ const struct cli_command cli_work_commands[] = {
       "human", "3 6 9", cmd_work_show, NULL },
     { "work events", "show the trail of one unit, oldest first", NULL, events_options,
       events_examples, CLI_MUST_EXIST, "human", "3 6 9", cmd_work_events, NULL },
+    { "work output", "show what the command of a unit wrote",
+      "The beginning and the end of each stream are kept (`holdfast limits`), the middle "
+      "is "
+      "counted. With --json, bytes that are no UTF-8 are replaced.",
+      output_options, output_examples, CLI_MUST_EXIST, "human", "3 6 9", cmd_work_output,
+      NULL },
     { "work tail", "follow the events of all units",
       "Every event once, in one order, from any point on: a cursor names where to go on, "
       "also after a restart. With --json each event is a line with its cursor. What was "

@@ -37,8 +37,7 @@ void cli_putf(struct cli *cli, const char *format, ...)
     cli_put(cli, text);
 }
 
-/* Controls of C0 and C1 (the latter are two bytes in UTF-8), and what is not UTF-8. */
-static bool harmless(const char *at, size_t len)
+bool cli_is_harmless(const char *at, size_t len)
 {
     unsigned char first = (unsigned char)at[0];
     if (len == 1)
@@ -51,7 +50,7 @@ void cli_put_clean(struct cli *cli, const char *text)
     size_t left = strlen(text);
     while (left) {
         size_t len = hf_utf8_next(text, left);
-        if (len && harmless(text, len))
+        if (len && cli_is_harmless(text, len))
             hf_buf_bytes(&cli->out, text, len);
         else
             hf_buf_char(&cli->out, *text == '\n' || *text == '\t' ? ' ' : '?');

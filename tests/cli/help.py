@@ -10,7 +10,7 @@ from harness import Case, main
 # Written out by hand: the contract of the program.
 COMMANDS = """work create|work claim|work renew|work touch|work release|work hand-back|work wait
 work waiting|work resume|work close-out|work fail|work abandon|work append-event|work cancel
-work requeue|work request-abandon|work list|work show|work events|work stats|work sweep
+work requeue|work request-abandon|work list|work show|work events|work output|work stats|work sweep
 work prune|work reconcile|policy set|policy show|store bump|monitor|migrate|doctor|limits
 version|bench ledger|replay|turn inspect|cell run|schedule add|schedule update|schedule pause
 schedule resume|schedule trigger|schedule remove|schedule list|schedule show|schedule preview

@@ -241,6 +241,40 @@ class Output(RunCase):
         (exited,) = self.events(self.unit()["work_id"], "process_exited")
         self.assertEqual(exited["payload"]["stdout_bytes"], len(whole))
 
+    def test_work_output_shows_what_was_kept(self):
+        subprocess.run([HOLDFAST, "run", "--quiet", "--", "sh", "-c",
+                        r"printf 'a\033[1m\377b\n'; printf 'plain\n' >&2"],
+                       env=self.env, capture_output=True, check=True)
+        work_id = self.unit()["work_id"]
+        shown = self.cli("work", "output", work_id).out
+        self.assertEqual(shown, "--- stdout of attempt 1, 8 bytes\na\ufffd[1m\ufffdb\n"
+                         "--- stderr of attempt 1, 6 bytes\nplain\n")
+        raw = subprocess.run([HOLDFAST, "work", "output", work_id, "--stream", "stdout"],
+                             env=self.env, capture_output=True, check=True)
+        self.assertEqual(raw.stdout, b"a\x1b[1m\xffb\n")
+        told = self.ok("work", "output", work_id)["output"]
+        self.assertEqual(told["stdout"], {"attempt": 1, "bytes": 8, "lost": 0,
+                                          "head": "a\x1b[1m\ufffdb\n", "tail": ""})
+        self.assertEqual(told["stderr"]["head"], "plain\n")
+
+    def test_work_output_says_what_is_missing_in_the_middle(self):
+        self.cli("run", "--quiet", "--", "seq", "-w", "200000")
+        work_id = self.unit()["work_id"]
+        told = self.ok("work", "output", work_id)["output"]["stdout"]
+        self.assertEqual(told["bytes"], 1400000)
+        self.assertEqual(told["lost"], 1400000 - len(told["head"]) - len(told["tail"]))
+        self.assertTrue(told["head"].startswith("000001\n"))
+        self.assertTrue(told["tail"].endswith("\n200000\n"))
+        one = self.cli("work", "output", work_id, "--stream", "stdout")
+        self.assertEqual(one.out, told["head"] + told["tail"])
+        self.assertIn(f"{told['lost']} of 1400000 bytes were not kept", one.err)
+
+    def test_work_output_of_a_unit_without_a_command_is_empty(self):
+        work_id = self.ok("work", "create", "--source", "manual", "--source-id", "x")["work"]["work_id"]
+        self.assertEqual(self.cli("work", "output", work_id).out, "")
+        self.assertEqual(self.ok("work", "output", work_id)["output"]["stderr"]["attempt"], 0)
+        self.cli("work", "output", "ffffffffffff", code=3)
+
     def test_a_reader_that_goes_away_does_not_end_the_command(self):
         proc = self.start("run", "--quiet", "--", "sh", "-c", "seq 1 100000; echo end > end")
         proc.stdout.read(10)
