@@ -125,6 +125,11 @@ HF_API const struct hf_run_result *hf_run_result(const struct hf_run *run);
  * lock, its lease lapses. NULL is fine. */
 HF_API void hf_run_free(struct hf_run *run);
 
+/* The same for a run whose claim may have been made though it was not answered
+ * (HF_EUNCERTAIN): its lock stays, so that its death can be proven. A reaper removes it when no
+ * unit names it. */
+HF_API void hf_run_leave(struct hf_run *run);
+
 /* ---- processes left behind ----------------------------------------------------------- */
 
 struct hf_orphan {

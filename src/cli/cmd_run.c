@@ -346,8 +346,13 @@ static int take_unit(struct job *job)
 {
     struct cli *cli = job->runner.cli;
     int rc = hf_run_new(cli->store, job->runner.place.locks, &job->run, &cli->err);
-    if (rc == 0)
-        rc = job->work_id ? claim_unit(job) : make_unit(job);
+    if (rc)
+        return rc;
+    rc = job->work_id ? claim_unit(job) : make_unit(job);
+    if (hf_err_class(rc) == HF_CLASS_UNKNOWN) {
+        hf_run_leave(job->run); /* it may have been made all the same */
+        job->run = NULL;
+    }
     if (rc)
         return rc;
     const struct hf_item *item = hf_answer_at(job->answer, 0);

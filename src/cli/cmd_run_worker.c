@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ident.h"
 #include "base/text.h"
 
 #define SLOTS_MAX 64
@@ -25,7 +26,8 @@ struct worker {
     struct slot slots[SLOTS_MAX];
     size_t jobs;
     size_t busy;
-    struct hf_run *next; /* prepared for the next claim */
+    struct hf_run *next;       /* prepared for the next claim */
+    char nonce[HF_NONCE_TEXT]; /* of a claim that was not answered yet; "" */
     struct hf_reaper *reaper;
     hf_ms reap_at, claim_at;
     int64_t orphans; /* being ended */
@@ -116,13 +118,24 @@ static void start(struct worker *worker, struct hf_answer *answer)
 
 /* ---- taking work ------------------------------------------------------------------- */
 
-static int claim(struct worker *worker)
+/* A claim whose answer was lost is asked for again under its nonce and takes nothing twice:
+ * else its unit would be renewed with the others, and nobody would run it. */
+static int prepare_claim(struct worker *worker)
 {
-    static const char *const kinds[] = { HF_RUN_KIND };
     struct cli *cli = worker->runner->cli;
     int rc = worker->next ? 0
                           : hf_run_new(cli->store, worker->runner->place.locks,
                                        &worker->next, &cli->err);
+    if (rc == 0 && !worker->nonce[0])
+        rc = hf_nonce(hf_random_system(), worker->nonce, &cli->err);
+    return rc;
+}
+
+static int claim(struct worker *worker)
+{
+    static const char *const kinds[] = { HF_RUN_KIND };
+    struct cli *cli = worker->runner->cli;
+    int rc = prepare_claim(worker);
     if (rc)
         return rc;
     struct hf_claim wanted = {
@@ -132,6 +145,7 @@ static int claim(struct worker *worker)
         .queue = cli_text(cli, "queue") ? cli_text(cli, "queue") : RUN_QUEUE,
         .kinds = kinds,
         .kind_count = 1,
+        .nonce = worker->nonce,
         .ttl_ms = cli_number(cli, "ttl", 0),
         .wait_ms = worker->busy ? 0 : CLAIM_MS,
         .lock = hf_run_lock(worker->next),
@@ -140,6 +154,7 @@ static int claim(struct worker *worker)
     rc = hf_work_claim(cli->store, &cli->who, &wanted, &answer, &cli->err);
     if (rc)
         return hf_err_class(rc) == HF_CLASS_TERMINAL ? rc : 0; /* tried again */
+    worker->nonce[0] = '\0';
     worker->idle = hf_answer_count(answer) == 0;
     if (worker->idle)
         hf_answer_free(answer);
@@ -270,7 +285,10 @@ int run_worker(struct runner *runner)
     for (size_t i = 0; i < worker->jobs; i++)
         if (worker->slots[i].run)
             free_slot(worker, &worker->slots[i]);
-    hf_run_free(worker->next);
+    if (worker->nonce[0])
+        hf_run_leave(worker->next); /* its last claim was not answered */
+    else
+        hf_run_free(worker->next);
     hf_reaper_free(worker->reaper);
     if (rc == 0 && cli->json) {
         cli_ok_begin(cli);

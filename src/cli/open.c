@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json_get.h"
+
 /* ---- which store ------------------------------------------------------------------- */
 
 /* An empty variable counts as unset, as the XDG rules and most shells have it. */
@@ -53,16 +55,30 @@ static int make_folders(struct cli *cli, char *path)
     return 0;
 }
 
-/* $XDG_STATE_HOME/holdfast/holdfast.db, else ~/.local/state/holdfast/holdfast.db. A
- * relative XDG_STATE_HOME is to be ignored, by its specification. */
-static int default_path(struct cli *cli, char **ret_path)
+/* `name` in $XDG_STATE_HOME/holdfast, else in ~/.local/state/holdfast; NULL where neither is
+ * known. A relative XDG_STATE_HOME is to be ignored, by its specification. */
+static int state_path(struct cli *cli, const char *name, char **ret_path)
 {
     const char *state = variable("XDG_STATE_HOME");
     const char *home = variable("HOME");
+    char *folder = NULL;
+    int rc = 0;
     if (state && state[0] == '/')
-        return arena_join(cli, state, "/holdfast/holdfast.db", ret_path);
-    if (home && home[0] == '/')
-        return arena_join(cli, home, "/.local/state/holdfast/holdfast.db", ret_path);
+        rc = arena_join(cli, state, "/holdfast/", &folder);
+    else if (home && home[0] == '/')
+        rc = arena_join(cli, home, "/.local/state/holdfast/", &folder);
+    if (rc == 0 && folder)
+        rc = arena_join(cli, folder, name, &folder);
+    if (rc == 0)
+        *ret_path = folder;
+    return rc;
+}
+
+static int default_path(struct cli *cli, char **ret_path)
+{
+    int rc = state_path(cli, "holdfast.db", ret_path);
+    if (rc || *ret_path)
+        return rc;
     return hf_fail(
         &cli->err, HF_EINVAL, "--db",
         "no store is named: give --db PATH or set HOLDFAST_DB (HOME is not set)");
@@ -159,39 +175,94 @@ int cli_open_store(struct cli *cli)
     return rc;
 }
 
-/* FILE-run beside a file; for a server, a folder of the user's state. */
-int cli_store_place(struct cli *cli, struct cli_place *ret_place)
+/* The store's own id: the same whichever way its address is written. */
+static int store_id(struct cli *cli, const char **ret_id)
+{
+    char *facts = NULL;
+    struct json_t *all = NULL;
+    int rc = hf_store_facts(cli->store, &facts, &cli->err);
+    if (rc)
+        return rc;
+    struct hf_span text = { facts, strlen(facts) };
+    rc = hf_json_parse(text, text.len, "facts", &all, &cli->err);
+    const char *id = rc ? NULL : hf_json_as_text(hf_json_member(all, "store_id"));
+    *ret_id = id ? hf_arena_text(&cli->arena, id) : NULL;
+    if (rc == 0 && !*ret_id)
+        rc = hf_fail_plain(&cli->err, HF_ENOMEM);
+    hf_json_free(all);
+    hf_text_free(cli->store, facts);
+    return rc;
+}
+
+/* Of a server's store: a folder of this user's state, of this machine's processes. NULL
+ * where the user has none. */
+static int server_locks(struct cli *cli, char **ret_folder)
+{
+    const char *id = NULL;
+    char *folder = NULL;
+    int rc = store_id(cli, &id);
+    if (rc == 0)
+        rc = state_path(cli, "run/", &folder);
+    if (rc || !folder) {
+        *ret_folder = NULL;
+        return rc;
+    }
+    return arena_join(cli, folder, id, ret_folder);
+}
+
+static int file_locks(struct cli *cli, const char *path, struct cli_place *place,
+                      char **ret_folder)
+{
+    char whole[PATH_MAX];
+    if (!realpath(path, whole))
+        return hf_fail(&cli->err, HF_EINTERNAL, "--db", "%.120s: %s", path,
+                       strerror(errno));
+    place->url = hf_arena_text(&cli->arena, whole);
+    return place->url ? arena_join(cli, whole, "-run", ret_folder)
+                      : hf_fail_plain(&cli->err, HF_ENOMEM);
+}
+
+/* As cli_store_place; `locks` is NULL where nothing can run under the store. */
+static int find_place(struct cli *cli, struct cli_place *ret_place)
 {
     const char *url = NULL;
-    char whole[PATH_MAX], *folder = NULL;
+    char *folder = NULL;
     int rc = choose_store(cli, false, &url);
     if (rc)
         return rc;
     const char *path = file_of(url);
-    if (!path)
-        return hf_fail(&cli->err, HF_EINVAL, "--db",
-                       "--db: a store in memory cannot be shared with a command");
-    if (!realpath(path, whole))
-        return hf_fail(&cli->err, HF_EINTERNAL, "--db", "%.120s: %s", path,
-                       strerror(errno));
-    rc = arena_join(cli, whole, "-run", &folder);
-    ret_place->url = hf_arena_text(&cli->arena, whole);
+    ret_place->url = url;
+    if (is_postgres(url))
+        rc = server_locks(cli, &folder);
+    else if (path)
+        rc = file_locks(cli, path, ret_place, &folder);
     ret_place->locks = folder;
-    if (rc == 0 && !ret_place->url)
-        rc = hf_fail_plain(&cli->err, HF_ENOMEM);
     return rc;
+}
+
+int cli_store_place(struct cli *cli, struct cli_place *ret_place)
+{
+    int rc = find_place(cli, ret_place);
+    if (rc == 0 && ret_place->locks && is_postgres(ret_place->url))
+        rc = make_folders(cli, hf_arena_text(&cli->arena, ret_place->locks));
+    if (rc || ret_place->locks)
+        return rc;
+    return is_postgres(ret_place->url)
+               ? hf_fail(&cli->err, HF_EINVAL, "HOME",
+                         "commands need a folder for their locks: set HOME or "
+                         "XDG_STATE_HOME")
+               : hf_fail(&cli->err, HF_EINVAL, "--db",
+                         "--db: a store in memory cannot be shared with a command");
 }
 
 int cli_reaper_new(struct cli *cli, struct hf_reaper **ret_reaper)
 {
-    const char *url = NULL;
     struct cli_place place;
-    int rc = choose_store(cli, false, &url);
+    int rc = find_place(cli, &place);
     *ret_reaper = NULL;
-    if (rc || !file_of(url))
-        return rc; /* nothing can run under a store in memory */
-    rc = cli_store_place(cli, &place);
-    return rc ? rc : hf_reaper_new(cli->store, place.locks, ret_reaper, &cli->err);
+    if (rc || !place.locks)
+        return rc;
+    return hf_reaper_new(cli->store, place.locks, ret_reaper, &cli->err);
 }
 
 /* ---- on whose behalf --------------------------------------------------------------- */

@@ -48,6 +48,7 @@ int hf_run_new(struct hf_store *store, const char *lock_folder, struct hf_run **
 
 const char *hf_run_lock(const struct hf_run *run)
 {
+    hf_lock_touch(&run->lock);
     return run->lock.path;
 }
 
@@ -55,15 +56,23 @@ void hf_run_free(struct hf_run *run)
 {
     if (!run)
         return;
-    if (!run->child || run->over)
-        hf_lock_remove(&run->lock);
+    bool open = run->child && !run->over;
+    if (open || run->left || run->result.end == HF_RUN_UNRECORDED)
+        hf_lock_close(&run->lock); /* the row names it: a proof of death will need it */
     else
-        hf_lock_close(&run->lock);
+        hf_lock_remove(&run->lock);
     hf_child_free(run->child);
     for (int s = 0; s < HF_STREAM_COUNT; s++)
         hf_capture_fini(&run->capture[s], run->alloc);
     hf_arena_fini(&run->arena);
     run->alloc->free(run->alloc->user, run);
+}
+
+void hf_run_leave(struct hf_run *run)
+{
+    if (run)
+        run->left = true;
+    hf_run_free(run);
 }
 
 const struct hf_run_result *hf_run_result(const struct hf_run *run)

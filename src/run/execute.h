@@ -50,7 +50,7 @@ struct hf_run {
     struct hf_capture capture[HF_STREAM_COUNT];
     struct hf_relay relay[HF_STREAM_COUNT];
     enum hf_grip grip;
-    bool exited, settled, over;
+    bool exited, settled, over, left;
     hf_ms started, ended;
     hf_ms renew_at, look_at, flush_at, timeout_at, kill_at, end_by;
     struct hf_run_result result;

@@ -12,6 +12,7 @@
 #include "run/execute.h"
 
 #define TREES_MAX 256
+#define OLD_MS ((hf_ms)7 * 24 * 3600 * 1000)
 
 /* A tree that was told to end. */
 struct ending {
@@ -139,15 +140,59 @@ static int find_unit(const struct pass *pass, const char *id,
     return rc ? hf_fail_as(pass->err, rc, &why) : 0;
 }
 
-/* Nothing runs under it. The row may still name it for a proof of death. */
-static void forget_file(const struct hf_lock_facts *facts, const char *path,
-                        const struct hf_work *work)
+static int named_in_page(const struct pass *pass, const char *path, const char *after,
+                         struct hf_answer **ret_page, bool *ret_named)
 {
+    static const enum hf_status statuses[] = { HF_RUNNING, HF_WAITING_USER,
+                                               HF_WAITING_EXTERNAL };
+    const struct hf_caller all = { .size = sizeof all }; /* of every tenant */
+    struct hf_filter filter = { .size = sizeof filter,
+                                .statuses = statuses,
+                                .status_count = sizeof statuses / sizeof statuses[0],
+                                .after = after,
+                                .limit = (size_t)HF_MAX_PAGE };
+    int rc = hf_work_list(pass->reaper->store, &all, &filter, ret_page, pass->err);
+    for (size_t i = 0; rc == 0 && !*ret_named && i < hf_answer_count(*ret_page); i++)
+        *ret_named = hf_holder_names(hf_answer_at(*ret_page, i)->work.holder, path);
+    return rc;
+}
+
+/* A runner died between its claim and its note in the file: only the row, if there is one,
+ * knows whose lock it was, and nobody could ever prove that death without the file. A claim
+ * that was sent may still be on its way, so a fresh file is left alone. */
+static int forget_unclaimed(const struct pass *pass, const struct hf_tree *tree)
+{
+    const struct hf_clock *clock = pass->reaper->store->clock;
+    struct hf_answer *page = NULL;
+    bool named = false, more = true;
+    int rc = 0;
+    if (clock->wall_ms(clock->user) - tree->touched < HF_LOCK_FRESH_MS)
+        return 0;
+    while (rc == 0 && more && !named) {
+        struct hf_answer *before = page;
+        page = NULL;
+        rc = named_in_page(pass, tree->path, before ? hf_answer_next(before) : NULL,
+                           &page, &named);
+        hf_answer_free(before);
+        more = rc == 0 && hf_answer_next(page);
+    }
+    hf_answer_free(page);
+    if (rc == 0 && !named)
+        (void)unlink(tree->path); /* tried again at the next pass */
+    return rc;
+}
+
+/* Nothing runs under it. The row may still name it for a proof of death. */
+static void forget_file(const struct pass *pass, const struct hf_lock_facts *facts,
+                        const struct hf_tree *tree, const struct hf_work *work)
+{
+    const struct hf_clock *clock = pass->reaper->store->clock;
+    bool old = clock->wall_ms(clock->user) - tree->touched > OLD_MS; /* another boot's */
     enum hf_status status = work ? hf_status_of(work->status) : HF_STATUS_NONE;
     bool needed = status == HF_RUNNING || status == HF_WAITING_USER ||
                   status == HF_WAITING_EXTERNAL;
-    if (!needed && (!facts->holder || hf_holder_dead(facts->holder)))
-        (void)unlink(path); /* tried again at the next pass */
+    if (!needed && (old || !facts->holder || hf_holder_dead(facts->holder)))
+        (void)unlink(tree->path); /* tried again at the next pass */
 }
 
 static void look_at(void *user, const char *path)
@@ -161,12 +206,13 @@ static void look_at(void *user, const char *path)
     enum hf_lock_look look = hf_lock_look(&pass->arena, path, &facts, &tree);
     if (look == HF_LOCK_GONE || (look == HF_LOCK_HELD && !facts.work_id))
         return; /* nothing was started under it yet */
-    pass->rc = facts.work_id ? find_unit(pass, facts.work_id, &answer) : 0;
-    if (pass->rc)
+    pass->rc = facts.work_id ? find_unit(pass, facts.work_id, &answer)
+                             : forget_unclaimed(pass, &tree);
+    if (pass->rc || !facts.work_id)
         return;
     const struct hf_work *work = answer ? &hf_answer_at(answer, 0)->work : NULL;
     if (look == HF_LOCK_FREE) {
-        forget_file(&facts, path, work);
+        forget_file(pass, &facts, &tree, work);
         hf_answer_free(answer);
         return;
     }

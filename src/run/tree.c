@@ -115,6 +115,12 @@ int hf_lock_write(const struct hf_lockfile *lock, const struct hf_lock_facts *fa
               : 0;
 }
 
+void hf_lock_touch(const struct hf_lockfile *lock)
+{
+    if (lock->fd >= 0)
+        (void)futimens(lock->fd, NULL); /* ours and open: it cannot be refused */
+}
+
 void hf_lock_close(struct hf_lockfile *lock)
 {
     if (lock->fd >= 0)
@@ -172,7 +178,11 @@ enum hf_lock_look hf_lock_look(struct hf_arena *arena, const char *path,
         if (!read_facts(arena, fd, ret_facts))
             *ret_facts = (struct hf_lock_facts){ 0 };
         *ret_tree = (struct hf_tree){
-            .path = path, .dev = at.st_dev, .ino = at.st_ino, .group = ret_facts->group
+            .path = path,
+            .dev = at.st_dev,
+            .ino = at.st_ino,
+            .group = ret_facts->group,
+            .touched = at.st_mtim.tv_sec * 1000 + at.st_mtim.tv_nsec / 1000000,
         };
     }
     (void)close(fd);
@@ -187,8 +197,7 @@ void hf_lock_each(const char *folder, hf_each_lock *each, void *user)
     for (struct dirent *entry; (entry = readdir(all));) {
         char path[HF_LOCK_PATH];
         size_t len = strlen(entry->d_name), end = sizeof SUFFIX - 1;
-        if (entry->d_name[0] == '.' || len <= end ||
-            !hf_same(entry->d_name + len - end, SUFFIX))
+        if (len <= end || !hf_same(entry->d_name + len - end, SUFFIX))
             continue;
         join(path, folder, "", entry->d_name, "");
         if (path[0])
@@ -209,7 +218,25 @@ static DIR *open_folder(int at, const char *name)
     return folder;
 }
 
-static bool has_open(const struct hf_tree *tree, int proc)
+/* Does the lock belong to this descriptor's open file? Who only looks at the file has opened
+ * it too, for a moment, and must not be taken for one of the tree. */
+static bool carries_lock(int proc, const char *fd_name)
+{
+    char text[2048];
+    DIR *infos = open_folder(proc, "fdinfo");
+    int fd = infos ? openat(dirfd(infos), fd_name, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        (void)close(fd);
+    if (infos)
+        (void)closedir(infos);
+    if (got <= 0)
+        return false;
+    text[got] = '\0';
+    return strstr(text, "\nlock:") != NULL;
+}
+
+static bool has_lock(const struct hf_tree *tree, int proc)
 {
     DIR *fds = open_folder(proc, "fd");
     bool found = false;
@@ -217,7 +244,8 @@ static bool has_open(const struct hf_tree *tree, int proc)
         struct stat at;
         found = entry->d_name[0] != '.' &&
                 fstatat(dirfd(fds), entry->d_name, &at, 0) == 0 &&
-                at.st_dev == tree->dev && at.st_ino == tree->ino;
+                at.st_dev == tree->dev && at.st_ino == tree->ino &&
+                carries_lock(proc, entry->d_name);
     }
     if (fds)
         (void)closedir(fds);
@@ -274,7 +302,7 @@ static bool has_mark(const struct hf_tree *tree, int proc)
 
 static bool is_member(const struct hf_tree *tree, int proc)
 {
-    return has_open(tree, proc) ||
+    return has_lock(tree, proc) ||
            (tree->group > 0 && group_of(proc) == tree->group && has_mark(tree, proc));
 }
 

@@ -5,10 +5,10 @@
  * has gone. The file says whose it is, so that processes left behind are found on restart,
  * whatever became of the unit.
  *
- * A process belongs to the tree if it has the lock file open, or if it is in the tree's
- * process group and has the file's name in its environment (HOLDFAST_LOCK): a command may
- * close descriptors it does not know. It is looked at behind a pidfd, so no signal ever
- * reaches a process that took over a number.
+ * A process belongs to the tree if it has the file open under that very lock, or if it is
+ * in the tree's process group and has the file's name in its environment (HOLDFAST_LOCK): a
+ * command may close descriptors it does not know. It is looked at behind a pidfd, so no
+ * signal ever reaches a process that took over a number.
  */
 #ifndef HF_RUN_TREE_H
 #define HF_RUN_TREE_H
@@ -50,8 +50,14 @@ struct hf_tree {
     const char *path;
     uint64_t dev, ino;
     int64_t group;
+    hf_ms touched; /* wall time */
     int64_t spare; /* pid that is not of the tree: the runner, who may have it open */
 };
+
+/* A claim is about to name the file: nobody takes it for forgotten before HF_LOCK_FRESH_MS
+ * have passed. */
+void hf_lock_touch(const struct hf_lockfile *lock);
+#define HF_LOCK_FRESH_MS 60000 /* longer than any claim is on its way */
 
 enum hf_lock_look { HF_LOCK_GONE, HF_LOCK_FREE, HF_LOCK_HELD };
 
@@ -63,7 +69,8 @@ HF_MUST_USE enum hf_lock_look hf_lock_look(struct hf_arena *arena, const char *p
 /* Sends a signal to every process of the tree; 0 only counts them. Gives how many. */
 size_t hf_tree_signal(const struct hf_tree *tree, int signal);
 
-/* Calls `each` for every lock file of the folder. */
+/* Calls `each` for every lock file of the folder, also for those that never got their real
+ * name since their maker died. */
 typedef void hf_each_lock(void *user, const char *path);
 void hf_lock_each(const char *folder, hf_each_lock *each, void *user);
 

@@ -334,6 +334,13 @@ enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder_text, hf
     return HF_LIFE_DEAD;
 }
 
+bool hf_holder_names(const char *holder_text, const char *lock)
+{
+    struct holder holder;
+    return holder_text && parse_holder(holder_text, &holder) &&
+           hf_same(holder.lock.path, lock);
+}
+
 int hf_holder_pidfd(const char *holder_text, bool *ret_gone)
 {
     struct holder holder;

@@ -39,6 +39,9 @@ int64_t hf_holder_living(const char *holder);
 /* Is anything of its work known to run on this machine, be the holder alive or not? */
 bool hf_holder_busy(const char *holder);
 
+/* Does the holder name this lock file? */
+bool hf_holder_names(const char *holder, const char *lock);
+
 /* A pidfd of the holder to wait on; -1 when it cannot be judged, is dead while its work goes
  * on, or (*ret_gone) is proven dead already. */
 int hf_holder_pidfd(const char *holder, bool *ret_gone);

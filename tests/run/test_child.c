@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <holdfast/child.h>
@@ -203,6 +204,41 @@ static void a_lock_is_held_until_the_last_of_the_tree_has_gone(void **state)
     hf_child_free(child);
 }
 
+static void who_only_looks_at_a_lock_is_not_of_its_tree(void **state)
+{
+    struct folder *folder = *state;
+    struct hf_lockfile lock;
+    struct hf_lock_facts facts;
+    struct hf_tree tree;
+    char out[64];
+    int ready[2];
+    assert_int_equal(hf_lock_new(folder->path, hf_random_system(), &lock, NULL), 0);
+    const char *const argv[] = { "sleep", "1000", NULL };
+    struct hf_child *child = started(argv, lock.fd);
+    hf_lock_close(&lock);
+    assert_int_equal(pipe(ready), 0);
+    pid_t peer = fork();
+    if (peer == 0) { /* as a monitor does, for a moment; this one takes its time */
+        int fd = open(lock.path, O_RDWR);
+        if (fd < 0 || write(ready[1], "x", 1) != 1)
+            _exit(1);
+        (void)pause();
+    }
+    assert_int_equal(read(ready[0], out, 1), 1);
+    assert_int_equal(hf_lock_look(&folder->arena, lock.path, &facts, &tree),
+                     HF_LOCK_HELD);
+    assert_int_equal(hf_tree_signal(&tree, SIGKILL), 1);
+    struct hf_child_exit how = finished(child, out, sizeof(out));
+    assert_int_equal(how.signal, SIGKILL);
+    assert_int_equal(waitpid(peer, NULL, WNOHANG), 0); /* it lives */
+    assert_int_equal(kill(peer, SIGKILL), 0);
+    assert_int_equal(waitpid(peer, NULL, 0), peer);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    hf_child_free(child);
+    hf_lock_remove(&lock);
+}
+
 static void a_lock_file_says_whose_it_is(void **state)
 {
     struct folder *folder = *state;
@@ -322,6 +358,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_run_is_an_error_of_the_start),
         cmocka_unit_test_setup_teardown(
             a_lock_is_held_until_the_last_of_the_tree_has_gone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_only_looks_at_a_lock_is_not_of_its_tree,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_lock_file_says_whose_it_is, set_up, tear_down),
         cmocka_unit_test(the_head_and_the_tail_of_output_are_kept_whatever_its_length),
     };
