@@ -26,7 +26,7 @@ SELECT hf_next_id(), w.seq, $3, w.generation, coalesce($2, w.attempt_count), w.l
 -- name: output_put
 -- in: $1 work_id, $2 attempt, $3 stream, $4 chunk, $5 data
 INSERT /*lite OR ROLLBACK*/ INTO work_output (seq, attempt, stream, chunk, data)
-SELECT w.seq, $2, $3, $4, $5
+SELECT w.seq, $2::bigint, $3, $4, $5
   FROM work_state w
  WHERE w.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
    AND w.attempt_count >= $2

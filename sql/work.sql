@@ -153,7 +153,8 @@ UPDATE /*lite OR ROLLBACK*/ work_state
    AND work_state.close_rule IS NULL AND work_state.session_id IS NULL
    AND work_state.lane_key IS NULL AND work_state.dedup_key IS NULL
 
--- On PostgreSQL the events of close-outs are written by their own statement.
+-- On PostgreSQL the events of close-outs are written by their own statement; a payload that
+-- says no more than the columns do is left out, and hf_event_note gives it.
 -- fragment: settle_log
 /*pg RETURNING work_state.seq, status, generation, attempt_count, lease_fence, logged_id,
                a.a10, a.a11, a.a12, a.a13, a.a14)
@@ -161,7 +162,9 @@ INSERT INTO work_event (event_id, seq, event_type, from_status, to_status, gener
                         attempt, fence, actor_kind, actor, message, payload,
                         correlation_id, created_at)
 SELECT logged_id, seq, 'close_out', 'running', status, generation, attempt_count,
-       lease_fence, a10, a11, a12, a13, a14, hf_now()
+       lease_fence, a10, a11, a12,
+       nullif(a13, '{"lease_released":{"fence":' || lease_fence || '},"status":"' || status
+                   || '"}'), a14, hf_now()
   FROM settled
 */
 
@@ -317,7 +320,8 @@ UPDATE /*lite OR ROLLBACK*/ work_state AS q
 *//*pg , logged_id = hf_next_id()
 */
 
--- On PostgreSQL the events of a claim are written by its own statement.
+-- On PostgreSQL the events of a claim are written by its own statement, with a payload that
+-- hf_event_note spells out.
 -- fragment: claim_begin
 /*pg WITH c AS MATERIALIZED (*/
 
@@ -332,8 +336,10 @@ INSERT INTO work_event (event_id, seq, event_type, from_status, to_status, gener
                         created_at)
 SELECT logged_id, seq, 'claimed', 'queued', 'running', generation, attempt_count,
        lease_fence, $7, $8,
-       '{"lease":{"expires_at":' || lease_expires_at || ',"fence":' || lease_fence
-       || ',"grace_ms":' || grace_ms || $9 || lease_ttl_ms || '}}', $10, hf_now()
+       '~' || lease_expires_at - hf_now() || ' ' || grace_ms
+       || (SELECT replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)),
+                          ',"ttl_ms":', chr(3))) || lease_ttl_ms,
+       $10, hf_now()
   FROM taken
 */
 

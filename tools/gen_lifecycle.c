@@ -134,21 +134,36 @@ static void check_words(const char *column, const char *(*word_at)(int), int cou
     printf(",', ',' || %s || ',') > 0),\n", column);
 }
 
-static void check_short(const char *column, const char *const *words)
+/* What else a row has is told by its status: a gate, what it waits for, a claim, the time of a
+ * retry, an end. All of that is one word of one literal: STATUS.GATE or WAIT/ and t or f for
+ * "has no claim", "has no retry", "has no end". */
+static void print_shape(enum hf_status status, const char *kind)
+{
+    bool waits = status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL;
+    if (!waits || kind)
+        printf(",%s.%s/%c%c%c", hf_status_word(status), kind ? kind : "",
+               status == HF_RUNNING ? 'f' : 't', status == HF_RETRY_SCHEDULED ? 'f' : 't',
+               hf_status_terminal(status) ? 'f' : 't');
+}
+
+static void check_shapes(void)
 {
     printf("    CHECK (strpos('");
-    for (size_t i = 0; words[i]; i++)
-        printf(",%s", words[i]);
-    printf(",', ',' || %s || ',') > 0),\n", column);
+    for (int i = 1; i < HF_STATUS_COUNT; i++)
+        print_shape((enum hf_status)i, NULL);
+    for (size_t i = 0; gates[i]; i++)
+        print_shape(HF_QUEUED, gates[i]);
+    print_shape(HF_WAITING_USER, "user");
+    print_shape(HF_WAITING_EXTERNAL, "external");
+    printf(",', concat(',', status, '.', gate, waiting_kind, '/', claim_group IS NULL,"
+           " next_retry_at IS NULL, finished_at IS NULL, ',')) > 0),\n");
 }
 
 static void print_checks_pg(void)
 {
-    check_words("status", status_at, HF_STATUS_COUNT);
-    check_short("gate", gates);
+    check_shapes();
     check_words("disposition", disposition_at, HF_DISPOSITION_COUNT);
     check_words("source_system", source_at, HF_SOURCE_COUNT);
-    check_short("waiting_kind", waits);
 }
 
 /* ",from>to," for each edge; of what is finished, with a + for the next generation. */

@@ -9,6 +9,7 @@ import re
 import sqlite3
 
 OWN = ("hf_schema", "hf_store")  # of each store alone
+READ = {("work_event", "payload"): "/*lite payload*//*pg hf_event_note(work_event)*/"}  # as it reads
 
 
 class Table:
@@ -30,12 +31,13 @@ class Table:
         after = ", ".join(f"${i + 1}" for i in range(len(self.keys)))
         limit = len(self.keys) + 1
         values = ", ".join(f"${i + 1}" for i in range(len(self.columns)))
+        reads = ", ".join(READ.get((self.name, column), column) for column in self.columns)
         stamp, zero = ("/*pg , xid*/", "/*pg , 0*/") if self.stamped else ("", "")
         yield f"copy_count_{self.name}", f"SELECT count(*) FROM {self.name}"
         yield (f"copy_first_{self.name}",
-               f"SELECT {columns} FROM {self.name}\n ORDER BY {keys} LIMIT $1")
+               f"SELECT {reads} FROM {self.name}\n ORDER BY {keys} LIMIT $1")
         yield (f"copy_next_{self.name}",
-               f"SELECT {columns} FROM {self.name}\n WHERE ({keys}) > ({after})\n"
+               f"SELECT {reads} FROM {self.name}\n WHERE ({keys}) > ({after})\n"
                f" ORDER BY {keys} LIMIT ${limit}")
         yield (f"copy_write_{self.name}",
                f"INSERT INTO {self.name} ({columns}{stamp})\nVALUES ({values}{zero})")

@@ -78,6 +78,10 @@ CREATE TABLE hf_store_log (
 
 CREATE TABLE work_spec (
     seq             /*lite INTEGER*//*pg bigint*/ PRIMARY KEY,
+    created_at      INTEGER NOT NULL,
+/*pg
+    xid             bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
+*/
     work_id         TEXT NOT NULL,
     tenant          TEXT NOT NULL DEFAULT '',
     source_system   TEXT NOT NULL,
@@ -95,10 +99,6 @@ CREATE TABLE work_spec (
     actor_kind      TEXT NOT NULL,
     actor           TEXT NOT NULL,
     note            TEXT,
-    created_at      INTEGER NOT NULL,
-/*pg
-    xid             bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
-*/
     CHECK (first_status = 'queued' OR first_status = 'waiting_external'
            OR first_status = 'done'),
     CHECK (source_system <> 'scheduler' OR source_run_id <> ''),
@@ -111,67 +111,72 @@ CREATE UNIQUE INDEX work_spec_idempotency
     ON work_spec (idempotency_key, tenant) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX work_spec_parent ON work_spec (parent_work_id) WHERE parent_work_id IS NOT NULL;
 
--- Columns that do not change come first: PostgreSQL logs of an updated row only what lies
--- between the first and the last byte that differ.
+-- PostgreSQL logs of an updated row only what lies between the first and the last byte that
+-- differ, and pads whole numbers. So columns that hardly change come first, then what a claim
+-- alone changes, then what a close-out changes too; in each the widest numbers first. (INT is
+-- 32 bits there, and INTEGER 64.)
 CREATE TABLE work_state (
     seq               /*lite INTEGER*//*pg bigint*/ PRIMARY KEY,
+    fair_tag          INTEGER NOT NULL DEFAULT 0,
+    due_at            INTEGER NOT NULL,
+    start_timeout_ms  INTEGER,
+    exec_timeout_ms   INTEGER,
+    session_fence     INTEGER,
+    next_retry_at     INTEGER,
+    escalate_at       INTEGER,
+    crashed_at        INTEGER,
+    priority          INT NOT NULL,
+    fair_weight       INT NOT NULL DEFAULT 1,
+    max_attempts      INT NOT NULL,
+    generation        INT NOT NULL DEFAULT 0,
+    failures          INT NOT NULL DEFAULT 0,
+    crashes           INT NOT NULL DEFAULT 0,
     tenant            TEXT NOT NULL DEFAULT '',
     source_system     TEXT NOT NULL,
     kind              TEXT NOT NULL,
     queue             TEXT NOT NULL,
-    priority          INTEGER NOT NULL,
-    fair_tag          INTEGER NOT NULL DEFAULT 0,
     lane_key          TEXT,
     dedup_key         TEXT,
     limit_name        TEXT,
     fair_key          TEXT,
-    fair_weight       INTEGER NOT NULL DEFAULT 1,
     session_id        TEXT,
     disposition       TEXT,
     close_rule        TEXT,
-    max_attempts      INTEGER NOT NULL,
-    due_at            INTEGER NOT NULL,
-    start_timeout_ms  INTEGER,
-    exec_timeout_ms   INTEGER,
-    revision          INTEGER NOT NULL DEFAULT 1,
-    session_fence     INTEGER,
+    attempt_count     INT NOT NULL DEFAULT 0,
+    lease_fence       INT NOT NULL DEFAULT 0,
+    first_started_at  INTEGER,
+    started_at        INTEGER,
+    active_at         INTEGER,
+    updated_at        INTEGER NOT NULL,
+/*pg
+    logged_id         bigint, -- the event that the last claim or close-out wrote itself
+*/
+    finished_at       INTEGER,
+    deadline_at       INTEGER,
+    wake_at           INTEGER,
+    lease_expires_at  INTEGER,
+    lease_check_at    INTEGER,
+    grace_ms          INTEGER,
+    lease_ttl_ms      INT,
+    lease_store       INT,
+    revision          INT NOT NULL DEFAULT 1,
     status            TEXT NOT NULL,
     status_reason     TEXT,
     gate              TEXT,
-    generation        INTEGER NOT NULL DEFAULT 0,
-    attempt_count     INTEGER NOT NULL DEFAULT 0,
-    failures          INTEGER NOT NULL DEFAULT 0,
-    next_retry_at     INTEGER,
-    deadline_at       INTEGER,
-    wake_at           INTEGER,
     owner             TEXT,
     owner_incarnation TEXT,
     claim_group       TEXT,
-    lease_fence       INTEGER NOT NULL DEFAULT 0,
-    lease_store       INTEGER,
-    lease_ttl_ms      INTEGER,
-    grace_ms          INTEGER,
-    lease_expires_at  INTEGER,
-    lease_check_at    INTEGER,
     holder            TEXT,
     waiting_kind      TEXT,
     waiting_ref       TEXT,
-    escalate_at       INTEGER,
     escalate          TEXT,
     resume_payload    TEXT,
     error_class       TEXT,
     result            TEXT,
     cancel_request    TEXT,
     abandon_request   TEXT,
-    active_at         INTEGER,
-    first_started_at  INTEGER,
-    started_at        INTEGER,
-    finished_at       INTEGER,
     settled_token     TEXT,
     settled_verb      TEXT,
-    crashes           INTEGER NOT NULL DEFAULT 0,
-    crashed_at        INTEGER,
-    updated_at        INTEGER NOT NULL,
     /*lite event_id          INTEGER NOT NULL DEFAULT 0,*/
     event_type        TEXT,
     actor_kind        TEXT,
@@ -179,27 +184,26 @@ CREATE TABLE work_state (
     message           TEXT,
     note              TEXT,
     correlation_id    TEXT,
-/*pg
-    logged_id         bigint, -- the event that the last claim or close-out wrote itself
-*/
 /*lite
 {checks}
-*//*pg
-{checks_pg}
-*/
-    CHECK (priority >= 0 AND priority <= 9),
     CHECK (attempt_count >= 0 AND failures >= 0 AND lease_fence >= 0 AND generation >= 0),
     CHECK ((status = 'running') = (claim_group IS NOT NULL)),
     CHECK ((claim_group IS NOT NULL) = (lease_expires_at IS NOT NULL OR session_fence IS NOT NULL)),
-    CHECK (claim_group IS NULL OR owner IS NOT NULL),
-    CHECK (owner IS NULL OR claim_group IS NOT NULL
-           OR (disposition = 'owner_bound' AND waiting_kind IS NOT NULL)),
     CHECK (lease_expires_at IS NULL OR session_fence IS NULL),
     CHECK ((status = 'retry_scheduled') = (next_retry_at IS NOT NULL)),
     CHECK ((status = 'waiting_user' OR status = 'waiting_external') = (waiting_kind IS NOT NULL)),
     CHECK ((status = 'done' OR status = 'failed' OR status = 'timeout'
             OR status = 'cancelled' OR status = 'abandoned') = (finished_at IS NOT NULL)),
     CHECK (gate IS NULL OR status = 'queued'),
+*//*pg
+{checks_pg}
+    CHECK (least(attempt_count, failures, lease_fence, generation) >= 0),
+    CHECK (num_nonnulls(lease_expires_at, session_fence) = num_nonnulls(claim_group)),
+*/
+    CHECK (priority >= 0 AND priority <= 9),
+    CHECK (claim_group IS NULL OR owner IS NOT NULL),
+    CHECK (owner IS NULL OR claim_group IS NOT NULL
+           OR (disposition = 'owner_bound' AND waiting_kind IS NOT NULL)),
     CHECK (session_id IS NULL OR (lane_key IS NULL AND disposition IS NULL))
 ) STRICT;
 
@@ -229,24 +233,44 @@ CREATE INDEX work_waiting ON work_state (waiting_ref) WHERE waiting_kind IS NOT 
 CREATE TABLE work_event (
     event_id       /*lite INTEGER PRIMARY KEY*//*pg bigint NOT NULL*/,
     seq            INTEGER NOT NULL,
+    created_at     INTEGER NOT NULL,
+/*pg
+    xid            bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
+*/
+    generation     INT NOT NULL,
+    attempt        INT NOT NULL,
+    fence          INT NOT NULL,
     event_type     TEXT NOT NULL,
     from_status    TEXT,
     to_status      TEXT,
-    generation     INTEGER NOT NULL,
-    attempt        INTEGER NOT NULL,
-    fence          INTEGER NOT NULL,
     actor_kind     TEXT NOT NULL,
     actor          TEXT NOT NULL,
     message        TEXT,
     payload        TEXT,
-    correlation_id TEXT,
-    created_at     INTEGER NOT NULL
+    correlation_id TEXT
 /*pg
-  , xid            bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint
   , PRIMARY KEY (xid, event_id)
 */
 ) STRICT;
 CREATE INDEX work_event_trail ON work_event (seq);
+/*pg
+-- The payload as readers see it. The log is the larger part of a fleet's writes, so claims and
+-- close-outs store theirs short: a holder's plain close-out says no more than its columns, and
+-- of a claim's only the values are kept, with control characters, which JSON has none of, for
+-- the names between them.
+CREATE FUNCTION hf_event_note(e work_event) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
+SELECT CASE
+    WHEN e.payload IS NULL AND e.event_type = 'close_out' AND e.from_status = 'running'
+    THEN '{"lease_released":{"fence":' || e.fence || '},"status":"' || e.to_status || '"}'
+    WHEN left(e.payload, 1) = '~'
+    THEN '{"lease":{"expires_at":'
+         || e.created_at + substr(split_part(e.payload, ' ', 1), 2)::bigint || ',"fence":'
+         || e.fence || ',"grace_ms":'
+         || replace(replace(replace(substr(e.payload, 1 + strpos(e.payload, ' ')), chr(1),
+                                    ',"incarnation":'), chr(2), ',"owner":'), chr(3),
+                    ',"ttl_ms":') || '}}'
+    ELSE e.payload END $$;
+*/
 
 -- One trigger for births and one for changes hold the log and the law together: each
 -- trigger that fires costs a frame, and a BEFORE trigger makes SQLite read the row twice
@@ -484,7 +508,8 @@ SELECT s.seq AS event_id, 0 AS part, s.work_id, 'work_created' AS event_type,
   FROM work_spec s
 UNION ALL
 SELECT e.event_id, 0 AS part, s.work_id, e.event_type, e.from_status, e.to_status,
-       e.generation, e.attempt, e.fence, e.actor_kind, e.actor, e.message, e.payload,
+       e.generation, e.attempt, e.fence, e.actor_kind, e.actor, e.message,
+       /*lite e.payload*//*pg hf_event_note(e) AS payload*/,
        e.correlation_id, e.created_at
   FROM work_event e JOIN work_spec s ON s.seq = e.seq
 UNION ALL

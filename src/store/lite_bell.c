@@ -8,8 +8,8 @@
  * A ticket is the word plus `stir`, a count of changes that this handle noticed by looking:
  * so one look makes good for all its waiters.
  */
+#include "store/futex.h"
 #include "store/lite.h"
-#include "store/lite_futex.h"
 
 /* Many waiters of one handle need not all look. */
 #define LOOK_EVERY_MS 20
@@ -37,7 +37,7 @@ void lite_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
         return;
     _Atomic uint32_t *word = word_of(lite, topic);
     (void)atomic_fetch_add_explicit(word, 1, memory_order_release);
-    lite_futex_wake_shared(word, bits_of(topic), count);
+    futex_wake_shared(word, bits_of(topic), count);
 }
 
 /* Under the watch's lock. An error counts as a change: the caller's own look will meet it,
@@ -93,8 +93,7 @@ bool lite_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
         hf_ms start = lite->clock->mono_ms(lite->clock->user);
         if (lite->system_clock) {
             uint32_t stir = atomic_load_explicit(&lite->watch.stir, memory_order_acquire);
-            lite_futex_wait_shared(word_of(lite, topic), seen - stir, bits_of(topic),
-                                   slice);
+            futex_wait_shared(word_of(lite, topic), seen - stir, bits_of(topic), slice);
         } else {
             lite->clock->wait_ms(lite->clock->user, slice);
         }

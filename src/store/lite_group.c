@@ -14,8 +14,8 @@
  */
 #include <sched.h>
 
+#include "store/futex.h"
 #include "store/lite.h"
-#include "store/lite_futex.h"
 
 enum { WAITING, LEAD, ANSWERED };
 
@@ -77,7 +77,7 @@ static size_t take(struct lite_group *group, struct lite_member **members)
 static void answer(struct lite_member *member)
 {
     atomic_store_explicit(&member->state, ANSWERED, memory_order_release);
-    lite_futex_wake(&member->state);
+    futex_wake(&member->state);
 }
 
 static void queue_done(struct lite_group *group, struct lite_member *member)
@@ -119,7 +119,7 @@ static void pass_lead(struct lite_group *group)
     struct lite_member *next = group->head;
     if (next && !next->done) {
         atomic_store_explicit(&next->state, LEAD, memory_order_release);
-        lite_futex_wake(&next->state);
+        futex_wake(&next->state);
     } else {
         group->leading = false;
         if (next)
@@ -170,7 +170,7 @@ static uint32_t wait_for_word(struct lite_member *member)
     uint32_t state;
     while ((state = atomic_load_explicit(&member->state, memory_order_acquire)) ==
            WAITING)
-        lite_futex_wait(&member->state, WAITING);
+        futex_wait(&member->state, WAITING);
     return state;
 }
 

@@ -19,8 +19,8 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "store/futex.h"
 #include "store/lite.h"
-#include "store/lite_futex.h"
 
 #define PAGE_BYTES 4096
 #define PAGE_MAGIC 0x3172616365646948u /* "Hidecar1", little-endian */
@@ -83,7 +83,7 @@ static int take_lock(struct lite *lite, off_t byte, _Atomic uint32_t *word, hf_m
             return hf_fail(err, HF_EBUSY, NULL,
                            "other processes kept the store busy for %lld ms",
                            (long long)lite->busy_ms);
-        lite_futex_wait_shared(word, seen, ALL_BITS, left < SLICE_MS ? left : SLICE_MS);
+        futex_wait_shared(word, seen, ALL_BITS, left < SLICE_MS ? left : SLICE_MS);
     }
 }
 
@@ -92,7 +92,7 @@ static void give_lock(struct lite *lite, off_t byte, _Atomic uint32_t *word)
     int error = set_lock(lite->side.fd, F_UNLCK, byte);
     hf_assert(error == 0); /* one byte of our own lock: nothing to allocate or wait for */
     (void)atomic_fetch_add_explicit(word, 1, memory_order_release);
-    lite_futex_wake_shared(word, ALL_BITS, 1);
+    futex_wake_shared(word, ALL_BITS, 1);
 }
 
 static int take_turn(struct lite *lite, hf_ms until, struct hf_err *err)

@@ -34,9 +34,10 @@
 #include "base/err.h"
 #include "store/sql_gen.h"
 
-#define PG_POOL_MAX 8    /* connections of one handle */
-#define PG_LEADERS_MAX 2 /* of which this many write, if the first is slow */
-#define PG_SLOW_MS 100
+#define PG_POOL_MAX 8      /* connections of one handle */
+#define PG_LEADERS_MAX 2   /* of which this many write */
+#define PG_SLOW_MS 100     /* after which the first one is slow */
+#define PG_GROUP_WORTH 8   /* batches that are worth a transaction beside another */
 #define PG_GROUP_MAX 64    /* batches of one transaction */
 #define PG_GROUP_ROWS 4096 /* argument sets, so that nobody waits too long */
 #define PG_SCHEMA_MAX 48   /* bytes of a schema's name */
@@ -95,10 +96,9 @@ struct pg_pool {
 struct pg_member {
     struct pg_member *next;
     struct hf_batch *batch;
-    hf_batch_done *done; /* NULL: a caller waits on `answered` */
+    hf_batch_done *done; /* NULL: a caller waits on `state` */
     void *user;
-    pthread_cond_t *wake; /* of the caller */
-    bool answered;
+    _Atomic uint32_t state; /* of pg_group.c */
     int rc;
     struct hf_err err;
 };
@@ -107,6 +107,7 @@ struct pg_group {
     pthread_mutex_t lock; /* of all below */
     struct pg_member *head;
     struct pg_member **tail;
+    uint32_t queued; /* how many */
     uint32_t leaders;
     hf_ms led_at;        /* when the last one began */
     pthread_cond_t wake; /* of the thread */

@@ -1,15 +1,21 @@
 /* Who runs the batches that are waiting.
  *
- * Callers queue their batches. While nobody writes, the first that waits takes what is queued
- * by then, runs it all as one transaction, answers, and wakes the next first. A lone caller so
- * runs its batch on its own thread. One transaction at a time makes the largest groups (measured
- * with 16 callers: two at a time cost half as much again); but a slow one, which waits for
- * somebody's lock, lets another by. Submitted batches have no caller:
- * a thread, started at the first one, leads for them and calls `done`.
+ * Callers queue their batches. While nobody writes, the first to come takes what is queued by
+ * then, runs it all as one transaction, answers, and nudges the first that waits. A lone caller
+ * so runs its batch on its own thread. Few large transactions are cheaper than many small ones,
+ * so a second one goes beside the first only if it is worth it: when PG_GROUP_WORTH batches wait
+ * (while one is being synced the server works on the other; measured with 16 callers in
+ * docs/internals/postgres.md), or when the first is slow, because it waits for somebody's lock.
+ * Submitted batches have no caller: a thread, started at the first one, leads for them and calls
+ * `done`.
  */
 #include <time.h>
 
+#include "store/futex.h"
 #include "store/pg.h"
+
+/* What a caller waits for. A nudge tells it to look whether it may lead. */
+enum { WAITING, NUDGED, ANSWERED };
 
 static void lock(struct pg_group *group)
 {
@@ -28,6 +34,7 @@ static void push(struct pg_group *group, struct pg_member *member)
     member->next = NULL;
     *group->tail = member;
     group->tail = &member->next;
+    group->queued++;
 }
 
 static size_t rows_of(const struct hf_batch *batch)
@@ -53,6 +60,7 @@ static size_t take(struct pg_group *group, struct pg_member **members)
     }
     if (!group->head)
         group->tail = &group->head;
+    group->queued -= (uint32_t)count;
     return count;
 }
 
@@ -61,16 +69,22 @@ static bool may_lead(const struct pg_group *group)
 {
     return group->head &&
            (group->leaders == 0 || (group->leaders < PG_LEADERS_MAX &&
-                                    pg_mono_ms() - group->led_at >= PG_SLOW_MS));
+                                    (group->queued >= PG_GROUP_WORTH ||
+                                     pg_mono_ms() - group->led_at >= PG_SLOW_MS)));
 }
 
 /* Under the lock: whoever is first may lead. */
-static void wake_first(struct pg_group *group)
+static void nudge_first(struct pg_group *group)
 {
     struct pg_member *first = group->head;
     if (!may_lead(group))
         return;
-    (void)pthread_cond_signal(first->done ? &group->wake : first->wake); /* cannot fail */
+    if (first->done) {
+        (void)pthread_cond_signal(&group->wake); /* cannot fail */
+        return;
+    }
+    atomic_store_explicit(&first->state, NUDGED, memory_order_relaxed);
+    futex_wake(&first->state);
 }
 
 static void count_group(struct pg *pg, size_t count)
@@ -98,12 +112,19 @@ static void call_done(struct pg *pg, struct pg_member *const *members, size_t co
     }
 }
 
+/* Its caller's again from the store on: nothing of the member may be touched after it. */
+static void answer(struct pg_member *member)
+{
+    atomic_store_explicit(&member->state, ANSWERED, memory_order_release);
+    futex_wake(&member->state);
+}
+
 /* Under the lock, which is let go meanwhile: one transaction of what is queued. */
 static void lead(struct pg *pg)
 {
     struct pg_group *group = &pg->group;
-    struct pg_member *members[PG_GROUP_MAX];
-    size_t count = take(group, members);
+    struct pg_member *members[PG_GROUP_MAX], *submitted[PG_GROUP_MAX];
+    size_t count = take(group, members), submits = 0;
     group->leaders++;
     group->led_at = pg_mono_ms();
     unlock(group);
@@ -113,19 +134,15 @@ static void lead(struct pg *pg)
         pg_run_group(pg, members, count);
     count_group(pg, count);
     pg_bell_ring_members(pg, members, count);
+    for (size_t i = 0; i < count; i++) {
+        if (members[i]->done)
+            submitted[submits++] = members[i];
+        else
+            answer(members[i]);
+    }
     lock(group);
     group->leaders--;
-    struct pg_member *submitted[PG_GROUP_MAX];
-    size_t submits = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (members[i]->done) {
-            submitted[submits++] = members[i];
-            continue;
-        }
-        members[i]->answered = true; /* its caller's again once the lock is let go */
-        (void)pthread_cond_signal(members[i]->wake); /* cannot fail */
-    }
-    wake_first(group);
+    nudge_first(group);
     if (submits) {
         unlock(group);
         call_done(pg, submitted, submits);
@@ -133,32 +150,42 @@ static void lead(struct pg *pg)
     }
 }
 
-/* Under the lock. Conditions of callers run on the realtime clock, and a jump of it only makes
- * somebody look too soon or a moment late. */
-static void wait_a_while(pthread_cond_t *wake, pthread_mutex_t *mutex)
+/* Until it is answered, nudged, or time to see whether somebody is slow. True: answered. */
+static bool wait_for_word(struct pg_member *self)
 {
-    const struct hf_clock *clock = hf_clock_system();
-    hf_ms until = clock->wall_ms(clock->user) + PG_SLOW_MS;
-    struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
-    (void)pthread_cond_timedwait(wake, mutex, &at); /* the loop looks what came of it */
+    uint32_t nudged = NUDGED;
+    futex_wait_ms(&self->state, WAITING, PG_SLOW_MS);
+    (void)atomic_compare_exchange_strong(&self->state, &nudged, WAITING);
+    return atomic_load_explicit(&self->state, memory_order_acquire) == ANSWERED;
 }
 
 int pg_group_run(struct pg *pg, struct hf_batch *batch, struct hf_err *err)
 {
     struct pg_group *group = &pg->group;
-    pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
-    struct pg_member self = { .batch = batch, .wake = &wake };
+    struct pg_member self = { .batch = batch };
+    bool answered = false;
     lock(group);
     push(group, &self);
-    while (!self.answered) {
+    while (!answered) {
         if (may_lead(group))
             lead(pg);
-        else
-            wait_a_while(&wake, &group->lock);
+        unlock(group);
+        answered = wait_for_word(&self);
+        if (!answered)
+            lock(group);
     }
-    unlock(group);
-    (void)pthread_cond_destroy(&wake); /* nobody waits */
     return hf_fail_as(err, self.rc, &self.err);
+}
+
+/* Under the lock: until there is something to lead, or time to see whether somebody is slow.
+ * The condition runs on the realtime clock, and a jump of it only makes the thread look too
+ * soon or a moment late. */
+static void wait_for_turn(struct pg_group *group)
+{
+    const struct hf_clock *clock = hf_clock_system();
+    hf_ms until = clock->wall_ms(clock->user) + PG_SLOW_MS;
+    struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
+    (void)pthread_cond_timedwait(&group->wake, &group->lock, &at);
 }
 
 static void *thread_main(void *arg)
@@ -170,7 +197,7 @@ static void *thread_main(void *arg)
         if (may_lead(group))
             lead(pg);
         else if (group->head)
-            wait_a_while(&group->wake, &group->lock);
+            wait_for_turn(group);
         else
             (void)pthread_cond_wait(&group->wake, &group->lock); /* cannot fail */
     }
