@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -20,6 +18,7 @@
 
 #include <holdfast/exec.h>
 
+#include "count.h"
 #include "mask.h"
 
 #define CALL_MAX 5.0   /* times a bare yield and resume */
@@ -28,8 +27,6 @@
 #define HELD_MAX 65536
 #define SUSPENDED 10000
 #define BINDINGS 4096
-
-static bool passed = true;
 
 static void must(int rc, const struct hf_err *err)
 {
@@ -198,88 +195,44 @@ static int run_count(const char *kind, size_t bytes, long count)
     return 0;
 }
 
-/* Instructions of one round, counted by callgrind in another process. */
-static double counted(const char *self, const char *kind, size_t bytes)
+/* Instructions of one round. */
+static double counted(const char *kind, size_t bytes)
 {
-    const long count = 20;
-    char out[64];
-    char option[96];
     char bytes_text[24];
-    char line[256];
-    double total = -1;
-    snprintf(out, sizeof(out), "/tmp/bench_cells.%d", (int)getpid());
-    snprintf(option, sizeof(option), "--callgrind-out-file=%s", out);
     snprintf(bytes_text, sizeof(bytes_text), "%zu", bytes);
-    pid_t child = fork();
-    if (child == 0) {
-        execlp("valgrind", "valgrind", "-q", "--tool=callgrind",
-               "--toggle-collect=measured", option, self, "count", kind, bytes_text, "20",
-               (char *)NULL);
-        _exit(127);
-    }
-    int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0) {
-        fprintf(stderr, "bench_cells: valgrind does not run\n");
-        exit(1);
-    }
-    FILE *file = fopen(out, "r");
-    while (file && fgets(line, sizeof(line), file))
-        if (strncmp(line, "summary: ", 9) == 0 || strncmp(line, "totals: ", 8) == 0)
-            total = strtod(strchr(line, ' '), NULL);
-    if (file)
-        fclose(file);
-    unlink(out);
-    return total / (double)count;
+    const char *const args[] = { "count", kind, bytes_text, "20", NULL };
+    return bench_instructions("measured", args) / 20;
 }
 
-static void check(bool fine)
+static void host_calls(void)
 {
-    passed = passed && fine;
-    printf("  %s\n", fine ? "ok" : "OVER THE LIMIT");
-}
-
-static void host_calls(const char *self)
-{
-    double bare = counted(self, "yield", 0);
-    double now = counted(self, "now", 0);
-    double call = counted(self, "result", 8);
+    double bare = counted("yield", 0);
+    double now = counted("now", 0);
+    double call = counted("result", 8);
     printf("a host call, in instructions\n");
     printf("  bare yield and resume    %6.0f\n", bare);
     printf("  now()                    %6.0f = %.2f times (limit %.0f)", now, now / bare,
            CALL_MAX);
-    check(now / bare <= CALL_MAX);
+    bench_check(now / bare <= CALL_MAX);
     printf("  call('t') and {\"t\":\"\"}   %6.0f = %.2f times\n", call, call / bare);
     const double span = 65536 - 1024;
-    double args = (counted(self, "args", 65536) - counted(self, "args", 1024)) / span;
-    double result = (counted(self, "result", 65536) - counted(self, "result", 1024)) /
-                    span;
+    double args = (counted("args", 65536) - counted("args", 1024)) / span;
+    double result = (counted("result", 65536) - counted("result", 1024)) / span;
     printf("  a byte of arguments      %6.2f (limit %.0f)", args, BYTE_MAX);
-    check(args <= BYTE_MAX);
+    bench_check(args <= BYTE_MAX);
     printf("  a byte of result         %6.2f (limit %.0f)", result, BYTE_MAX);
-    check(result <= BYTE_MAX);
+    bench_check(result <= BYTE_MAX);
 }
 
-static void starting(const char *self)
+static void starting(void)
 {
-    double bare = counted(self, "state", 0);
-    double start = counted(self, "start", 0);
+    double bare = counted("state", 0);
+    double start = counted("start", 0);
     printf("a start, in instructions\n");
     printf("  bare state and libraries %6.0f\n", bare);
     printf("  from 4 KB of bindings    %6.0f = %.2f times (limit %.0f)", start,
            start / bare, START_MAX);
-    check(start / bare <= START_MAX);
-}
-
-static long resident_kb(void)
-{
-    long pages = 0;
-    long resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file && fscanf(file, "%ld %ld", &pages, &resident) != 2)
-        resident = 0;
-    if (file)
-        fclose(file);
-    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+    bench_check(start / bare <= START_MAX);
 }
 
 static void suspended(void)
@@ -290,7 +243,7 @@ static void suspended(void)
     struct job *jobs = calloc(SUSPENDED, sizeof(*jobs));
     struct hf_cell_cost cost = { 0 };
     char *bindings = make_bindings();
-    long before = resident_kb();
+    long before = bench_resident_kb();
     size_t done = 0;
     for (size_t i = 0; i < SUSPENDED; i++) {
         struct hf_err err = { 0 };
@@ -302,7 +255,7 @@ static void suspended(void)
         run_start(&jobs[i]);
         must(hf_cell_poll(jobs[i].cell, &jobs[i].op, &err), &err);
     }
-    long after = resident_kb();
+    long after = bench_resident_kb();
     hf_cell_cost(jobs[0].cell, &cost);
     for (size_t i = 0; i < SUSPENDED; i++) {
         make_text(&jobs[i], 8);
@@ -317,10 +270,10 @@ static void suspended(void)
     printf("suspended cells, with 4 KB of bindings\n");
     printf("  one                      %6lld bytes (limit %d)",
            (long long)cost.held_bytes, HELD_MAX);
-    check(cost.held_bytes <= HELD_MAX);
+    bench_check(cost.held_bytes <= HELD_MAX);
     printf("  %d at once            %6ld MB resident, %ld bytes each; all went on",
            SUSPENDED, (after - before) / 1024, (after - before) * 1024 / SUSPENDED);
-    check(done == SUSPENDED);
+    bench_check(done == SUSPENDED);
     free(bindings);
     free(jobs);
 }
@@ -329,12 +282,8 @@ int main(int argc, char **argv)
 {
     if (argc == 5 && strcmp(argv[1], "count") == 0)
         return run_count(argv[2], strtoul(argv[3], NULL, 10), strtol(argv[4], NULL, 10));
-    char self[4096] = { 0 };
-    if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-        return 1;
-    host_calls(self);
-    starting(self);
+    host_calls();
+    starting();
     suspended();
-    passed = bench_mask() && passed;
-    return passed ? 0 : 1;
+    return bench_mask() && bench_passed() ? 0 : 1;
 }

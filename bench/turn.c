@@ -8,15 +8,14 @@
  * every time on one machine. The cost of a byte is the slope between two payloads. Exits
  * with 1 when a limit of the project is passed.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <holdfast/code.h>
+
+#include "count.h"
 
 #define FIXED_MAX 6000.0
 #define PER_BYTE_MAX 20.0
@@ -45,7 +44,6 @@ static const char *const kind_names[] = { "llm_text",   "llm_calls", "tool_resul
 
 static struct hf_surface *surface;
 static struct hf_setup *setup;
-static bool passed = true;
 
 static void must(int rc, const struct hf_err *err)
 {
@@ -264,48 +262,19 @@ static int run_effect(const char *name, size_t bytes, long count)
     return 0;
 }
 
-/* Instructions of `count` runs, counted by callgrind in another process. */
-static double counted(const char *self, enum kind kind, size_t bytes, long count)
+/* Instructions of `count` runs. */
+static double counted(enum kind kind, size_t bytes, long count)
 {
-    char out[64];
     char bytes_text[24];
     char count_text[24];
-    char option[96];
-    char line[256];
-    double total = -1;
-    snprintf(out, sizeof(out), "/tmp/bench_turn.%d", (int)getpid());
-    snprintf(option, sizeof(option), "--callgrind-out-file=%s", out);
     snprintf(bytes_text, sizeof(bytes_text), "%zu", bytes);
     snprintf(count_text, sizeof(count_text), "%ld", count);
-    pid_t child = fork();
-    if (child == 0) {
-        execlp("valgrind", "valgrind", "-q", "--tool=callgrind",
-               "--toggle-collect=round_trip", option, self, "effect", kind_names[kind],
-               bytes_text, count_text, (char *)NULL);
-        _exit(127);
-    }
-    int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0) {
-        fprintf(stderr, "bench_turn: valgrind does not run\n");
-        exit(1);
-    }
-    FILE *file = fopen(out, "r");
-    while (file && fgets(line, sizeof(line), file))
-        if (strncmp(line, "summary: ", 9) == 0 || strncmp(line, "totals: ", 8) == 0)
-            total = strtod(strchr(line, ' '), NULL);
-    if (file)
-        fclose(file);
-    unlink(out);
-    return total;
+    const char *const args[] = { "effect", kind_names[kind], bytes_text, count_text,
+                                 NULL };
+    return bench_instructions("round_trip", args);
 }
 
-static void check(bool fine)
-{
-    passed = passed && fine;
-    printf("  %s\n", fine ? "ok" : "OVER THE LIMIT");
-}
-
-static void instructions(const char *self)
+static void instructions(void)
 {
     const size_t small = 64;
     const size_t large = 65536;
@@ -314,25 +283,25 @@ static void instructions(const char *self)
         FIXED_MAX, PER_BYTE_MAX);
     for (enum kind kind = TEXT; kind < KINDS; kind++) {
         /* The path to a result or checkpoint runs round_trip too: it is taken away. */
-        double lead = kind == RESULT       ? counted(self, CALLS, 8, 20)
-                      : kind == CHECKPOINT ? counted(self, RESULT, 8, 20)
-                      : kind == CODE_DONE  ? counted(self, CODE_CELL, 3, 20)
+        double lead = kind == RESULT       ? counted(CALLS, 8, 20)
+                      : kind == CHECKPOINT ? counted(RESULT, 8, 20)
+                      : kind == CODE_DONE  ? counted(CODE_CELL, 3, 20)
                                            : 0;
         bool carries = kind == TEXT || kind == CALLS || kind == RESULT ||
                        kind >= CODE_TEXT;
-        double low = (counted(self, kind, small, 20) - lead) / 20;
+        double low = (counted(kind, small, 20) - lead) / 20;
         double per_byte = 0;
         if (carries)
-            per_byte = ((counted(self, kind, large, 20) - lead) / 20 - low) /
+            per_byte = ((counted(kind, large, 20) - lead) / 20 - low) /
                        (double)(large - small);
         double fixed = low - per_byte * (double)small;
         printf("  %-12s %6.0f + %5.2f a byte", kind_names[kind], fixed, per_byte);
         bool fine = per_byte <= PER_BYTE_MAX;
         for (size_t bytes = 8; bytes <= small; bytes *= 8)
             fine = fine &&
-                   (counted(self, kind, bytes, 20) - lead) / 20 <=
+                   (counted(kind, bytes, 20) - lead) / 20 <=
                        FIXED_MAX + PER_BYTE_MAX * (double)payload_bytes(kind, bytes);
-        check(fine);
+        bench_check(fine);
     }
 }
 
@@ -351,23 +320,11 @@ static void waiting_bytes(void)
         size_t bytes = hf_turn_bytes(turn, &records);
         printf("  %-24s %5zu + %zu of records", hf_turn_state_name(hf_turn_state(turn)),
                bytes - records, records);
-        check(bytes - records <= WAITING_MAX);
+        bench_check(bytes - records <= WAITING_MAX);
         hf_turn_free(turn);
         hf_setup_free(setup);
         hf_surface_free(surface);
     }
-}
-
-static long resident_kb(void)
-{
-    long pages = 0;
-    long resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file && fscanf(file, "%ld %ld", &pages, &resident) != 2)
-        resident = 0;
-    if (file)
-        fclose(file);
-    return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
 static void live(void)
@@ -376,12 +333,12 @@ static void live(void)
     struct hf_effect effect;
     size_t answered = 0;
     open_setup(TEXT);
-    long before = resident_kb();
+    long before = bench_resident_kb();
     for (size_t i = 0; i < LIVE; i++) {
         turns[i] = new_turn(NULL);
         (void)next(turns[i], &effect);
     }
-    long after = resident_kb();
+    long after = bench_resident_kb();
     for (size_t i = 0; i < LIVE; i++) {
         struct hf_err err = { 0 };
         must(hf_turn_cancel(turns[i], &(struct hf_evidence){ .request_id = "r" }, &err),
@@ -391,7 +348,7 @@ static void live(void)
     }
     printf("%d live turns: %ld MB resident, %ld bytes each", LIVE,
            (after - before) / 1024, (after - before) * 1024 / LIVE);
-    check(answered == LIVE);
+    bench_check(answered == LIVE);
     free(turns);
     hf_setup_free(setup);
     hf_surface_free(surface);
@@ -464,10 +421,10 @@ static void history(void)
            RATIO_MAX);
     printf("  time  %.2f us / %.2f us = %.3f", best[1] * 2000, best[0] * 2000,
            best[1] / best[0]);
-    check(best[1] / best[0] <= RATIO_MAX);
+    bench_check(best[1] / best[0] <= RATIO_MAX);
     printf("  bytes %zu / %zu = %.3f", bytes[1], bytes[0],
            (double)bytes[1] / (double)bytes[0]);
-    check((double)bytes[1] / (double)bytes[0] <= RATIO_MAX);
+    bench_check((double)bytes[1] / (double)bytes[0] <= RATIO_MAX);
     for (int i = 0; i < 2; i++)
         hf_turn_free(turns[i]);
     hf_setup_free(setup);
@@ -478,12 +435,9 @@ int main(int argc, char **argv)
 {
     if (argc == 5 && strcmp(argv[1], "effect") == 0)
         return run_effect(argv[2], strtoul(argv[3], NULL, 10), strtol(argv[4], NULL, 10));
-    char self[4096] = { 0 };
-    if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-        return 1;
-    instructions(self);
+    instructions();
     waiting_bytes();
     live();
     history();
-    return passed ? 0 : 1;
+    return bench_passed() ? 0 : 1;
 }
