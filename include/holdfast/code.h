@@ -122,6 +122,15 @@ HF_API HF_MUST_USE int hf_code_surface(const struct hf_alloc *alloc,
                                        struct hf_surface **ret_surface,
                                        struct hf_err *err);
 
+/* What a model is shown of the variables that cells left, for hf_exec_result.variables: a
+ * line for each, in the order of the names, with its type and the beginning of its value; at
+ * most HF_MAX_CODE_VARIABLES_BYTES. `bindings` is a JSON object with its names in order, or
+ * empty. The same bindings give the same text. hf_cell_result has it already. HF_EINVAL,
+ * HF_ETOOBIG, HF_ENOMEM. */
+HF_API HF_MUST_USE int hf_code_variables(const struct hf_alloc *alloc,
+                                         struct hf_span bindings,
+                                         struct hf_bytes *ret_text, struct hf_err *err);
+
 /* What past cells of the turn's history did, in full, whatever the model was shown of it: the
  * answer to the call "history" that a cell may make. `args` is the call's JSON:
  * {"step": n, "output": m} gives that text as a JSON string, with "from" and "bytes" a part of

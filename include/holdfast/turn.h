@@ -109,7 +109,13 @@ HF_API HF_MUST_USE int hf_record_chain(const uint8_t previous[32],
 
 /* One turn to begin. Inputs are new records, not in the base; they are copied, and come
  * with the first PROGRESS or with DONE. Causes are shown to the model and kept as messages
- * of role event. run_offset is the iteration to count from. */
+ * of role event. run_offset is the iteration to count from.
+ *   given       JSON object of values that cells can read by name and not change; names
+ *               are words
+ *   given_refs  JSON object of references, by name: the cell that first reads such a name
+ *               asks the host for its value. A reference is any JSON; the model is shown
+ *               the text "about" of one that is an object and has it
+ * Both are saved with the turn, shown to the model and handed out with each EXEC_CODE. */
 struct hf_turn_start {
     size_t size;
     const char *session_id;
@@ -120,6 +126,8 @@ struct hf_turn_start {
     const struct hf_cause *causes;
     size_t cause_count;
     uint64_t run_offset;
+    struct hf_span given;
+    struct hf_span given_refs;
 };
 
 /* HF_EINVAL with the field at fault, HF_ETOOBIG, HF_ENOMEM. */
@@ -315,7 +323,11 @@ HF_API HF_MUST_USE int hf_replay_line(struct hf_replay *replay, struct hf_span l
 HF_API HF_MUST_USE int hf_replay_end(struct hf_replay *replay,
                                      struct hf_bytes *ret_actual, struct hf_err *err);
 
-/* A request as a provider needs it: messages of blocks, in order. */
+/* A request as a provider needs it: messages of blocks, in order. At most one message has
+ * cache_breakpoint: all up to its end comes again, byte for byte, as the beginning of the
+ * next request of this turn, so it is what a provider's prompt cache should keep. What
+ * follows it is about this very request, or may yet be left out: attempts that a later one
+ * can repair. */
 enum hf_block_kind {
     HF_BLOCK_TEXT,
     HF_BLOCK_ATTACHMENT,
@@ -337,6 +349,7 @@ struct hf_rendered {
     enum hf_role role; /* system, user or assistant */
     const struct hf_block *blocks;
     size_t block_count;
+    bool cache_breakpoint;
 };
 
 struct hf_render;

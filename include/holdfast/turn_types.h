@@ -431,7 +431,8 @@ struct hf_observation {
 };
 
 /* What became of a code cell. `failed` with a message: the host could not run it. `error`:
- * it ran and raised. `unknown`: a forced end; only the machine sets it. */
+ * it ran and raised. `unknown`: a forced end; only the machine sets it. `variables`: what
+ * the model is to be shown of the bindings after it (hf_code_variables makes it). */
 struct hf_exec_result {
     size_t size;
     bool failed;
@@ -449,6 +450,7 @@ struct hf_exec_result {
     const char *bindings_before;   /* hash */
     const char *bindings_after;
     hf_ms duration_ms;
+    struct hf_span variables;
 };
 
 /* What the host brings to a running turn at a checkpoint, and only there. */
@@ -514,6 +516,8 @@ struct hf_effect {
     struct hf_span code;                  /* EXEC_CODE */
     const char *bindings;                 /* EXEC_CODE: hash of what it starts from */
     const struct hf_driver_state *driver; /* EXEC_CODE */
+    struct hf_span given;                 /* EXEC_CODE: as the turn was started with, */
+    struct hf_span given_refs;            /* in canonical form */
     enum hf_checkpoint_kind checkpoint;   /* CHECKPOINT */
     hf_ms duration_ms;                    /* SLEEP */
     hf_ms due_ms;                         /* SLEEP: noted before, else 0 */

@@ -339,6 +339,17 @@ bool hf_same(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
+bool hf_is_word(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && (i == 0 || c < '0' || c > '9'))
+            return false;
+    }
+    return len > 0;
+}
+
 int hf_text_order(const char *a, const char *b)
 {
     return strcmp(a, b);

@@ -52,6 +52,9 @@ bool hf_same(const char *a, const char *b);
 /* Byte-wise order, as SQL's binary collation has it: below, at or above 0. */
 int hf_text_order(const char *a, const char *b);
 
+/* A word as programs have names: letters, digits and _, and no digit first. */
+bool hf_is_word(const char *text, size_t len);
+
 /* Both hex digits of each byte; `out` has room for 2 * len + 1. */
 void hf_hex(const void *bytes, size_t len, char *out);
 

@@ -95,7 +95,9 @@ static int take_start(struct hf_turn *turn, const struct hf_turn_start *start,
 {
     struct hf_move move;
     hf_move_begin_in_place(&move, turn);
-    int rc = 0;
+    const struct hf_given given = { start->given, start->given_refs };
+    int rc = hf_given_copy(&turn->keep, &given, (size_t)HF_MAX_TURN_GIVEN_BYTES,
+                           &move.next.given, err);
     for (size_t i = 0; rc == 0 && i < start->input_count; i++)
         rc = hf_move_append(&move, HF_COPY_STRICT, &start->inputs[i], err);
     for (size_t i = 0; rc == 0 && i < start->cause_count; i++)
@@ -177,6 +179,10 @@ static void yield_outstanding(const struct hf_turn *turn, struct hf_effect *ret_
                                       .due_ms = wait->due_ms };
     if (now->state == HF_TURN_WAITING_LLM)
         ret_effect->request = wait->request;
+    if (now->state == HF_TURN_WAITING_EXEC) {
+        ret_effect->given = now->given.values;
+        ret_effect->given_refs = now->given.refs;
+    }
     if (now->state == HF_TURN_FINISHED) {
         ret_effect->from = now->reported;
         ret_effect->to = hf_turn_record_count(turn);

@@ -70,6 +70,7 @@ struct hf_code_step {
     const char *after;
     struct hf_span delta; /* JSON */
     hf_ms duration_ms;
+    struct hf_span variables; /* what a model is shown of the bindings after it */
 };
 extern const struct hf_schema hf_s_code_step;
 
@@ -87,6 +88,8 @@ struct hf_code_peek {
     int64_t step;
     const char *cell;
     const char *after;
+    struct hf_span variables; /* a raw JSON string, or empty */
+    bool changed;             /* it left other bindings than it found */
     bool good;
 };
 HF_MUST_USE int hf_code_peek_step(struct hf_arena *arena, const struct hf_record *record,

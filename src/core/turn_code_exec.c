@@ -97,6 +97,7 @@ static int fill_step(struct hf_move *move, const struct hf_exec_result *result,
         .after = result->bindings_after ? result->bindings_after : before,
         .delta = result->bindings_delta,
         .duration_ms = result->duration_ms,
+        .variables = result->variables,
     };
     int rc = keep_output(move, result, ret_step, err);
     return rc ? rc : keep_calls(move, result, ret_step, err);

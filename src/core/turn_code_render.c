@@ -91,27 +91,50 @@ static int hide(struct hf_code_view *view, uint64_t i)
     return 0;
 }
 
+/* `now` as the history is; `later` as if a good step of this turn came after it. */
+struct looks {
+    struct backwards now;
+    struct backwards later;
+    bool told; /* which variables there are */
+};
+
+static int view_record(struct hf_code_view *view, struct looks *looks, uint64_t i,
+                       struct hf_err *err)
+{
+    const struct hf_record *record = hf_turn_record(view->turn, i);
+    struct hf_code_peek step;
+    bool is_step = false;
+    bool hidden = false;
+    bool gone_later = false;
+    if (!record)
+        return hf_fail_plain(err, HF_EBASE);
+    int rc = hf_code_peek_step(view->arena, record, &step, &is_step, err);
+    if (rc)
+        return rc;
+    if (is_step) {
+        hidden = hides_step(&looks->now, &step);
+        gone_later = hides_step(&looks->later, &step);
+        if (!looks->told && (step.variables.len > 0 || (step.good && step.changed))) {
+            looks->told = true; /* none at all, too */
+            view->variables = step.variables;
+        }
+    } else if (record->kind == HF_RECORD_MESSAGE && record->message) {
+        hidden = hides_message(view, &looks->now, record->message);
+        gone_later = hides_message(view, &looks->later, record->message);
+    }
+    if (gone_later && !hidden)
+        view->stable = i;
+    return hidden && hide(view, i) ? hf_fail_plain(err, HF_ENOMEM) : 0;
+}
+
 int hf_code_view(struct hf_code_view *view, struct hf_err *err)
 {
-    struct backwards backwards = { 0 };
-    for (uint64_t i = view->count; i > 0; i--) {
-        const struct hf_record *record = hf_turn_record(view->turn, i - 1);
-        struct hf_code_peek step;
-        bool is_step = false;
-        bool hidden = false;
-        if (!record)
-            return hf_fail_plain(err, HF_EBASE);
-        int rc = hf_code_peek_step(view->arena, record, &step, &is_step, err);
-        if (rc)
-            return rc;
-        if (is_step)
-            hidden = hides_step(&backwards, &step);
-        else if (record->kind == HF_RECORD_MESSAGE && record->message)
-            hidden = hides_message(view, &backwards, record->message);
-        if (hidden && hide(view, i - 1))
-            return hf_fail_plain(err, HF_ENOMEM);
-    }
-    return 0;
+    struct looks looks = { .later.repaired = hf_span_of(view->turn->turn_id) };
+    int rc = 0;
+    view->stable = view->count;
+    for (uint64_t i = view->count; i > 0 && rc == 0; i--)
+        rc = view_record(view, &looks, i - 1, err);
+    return rc;
 }
 
 bool hf_code_hides(const struct hf_code_view *view, uint64_t i)

@@ -5,12 +5,16 @@
 #include "core/turn_code.h"
 
 /* Which records of a history are not shown: corrections of other turns, and what a later step
- * of the same turn repaired. */
+ * of the same turn repaired. And from where on that may change: records [0, stable) are
+ * shown alike by every later request of the turn. */
 struct hf_code_view {
     struct hf_arena *arena;
     const struct hf_turn *turn;
     uint64_t count;
     uint8_t *hidden; /* a bit a record; NULL: all are shown */
+    uint64_t stable;
+    struct hf_span
+        variables; /* of the last step that says: a raw JSON string, or empty */
 };
 HF_MUST_USE int hf_code_view(struct hf_code_view *view, struct hf_err *err);
 bool hf_code_hides(const struct hf_code_view *view, uint64_t i);

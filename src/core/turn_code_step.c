@@ -37,13 +37,14 @@ static const struct hf_member step_members[] = {
     { .key = 6, KEY, HF_AT(hf_code_step, before) },
     { .key = 7, KEY, HF_AT(hf_code_step, after) },
     { .key = 8, LONG, HF_AT(hf_code_step, error) },
-    { .key = 9, LIST(hf_s_observation, 65536), HF_AT_LIST(hf_code_step, output, output_count) },
-    { .key = 10, LIST(s_call, HF_CODE_CALLS), HF_AT_LIST(hf_code_step, calls, call_count) },
-    { .key = 11, NUMBER, HF_AT(hf_code_step, calls_omitted) },
-    { .key = 12, LIST(hf_s_attachment, 1024), HF_AT_LIST(hf_code_step, images, image_count) },
-    { .key = 13, RAW, HF_AT(hf_code_step, final) },
-    { .key = 14, RAW, HF_AT(hf_code_step, delta) },
-    { .key = 15, .type = HF_M_I64, HF_AT(hf_code_step, duration_ms) },
+    { .key = 9, .type = HF_M_SPAN, .max = 4096, HF_AT(hf_code_step, variables) },
+    { .key = 10, LIST(hf_s_observation, 65536), HF_AT_LIST(hf_code_step, output, output_count) },
+    { .key = 11, LIST(s_call, HF_CODE_CALLS), HF_AT_LIST(hf_code_step, calls, call_count) },
+    { .key = 12, NUMBER, HF_AT(hf_code_step, calls_omitted) },
+    { .key = 13, LIST(hf_s_attachment, 1024), HF_AT_LIST(hf_code_step, images, image_count) },
+    { .key = 14, RAW, HF_AT(hf_code_step, final) },
+    { .key = 15, RAW, HF_AT(hf_code_step, delta) },
+    { .key = 16, .type = HF_M_I64, HF_AT(hf_code_step, duration_ms) },
 };
 HF_SCHEMA(hf_s_code_step, hf_code_step, step_members);
 /* clang-format on */
@@ -82,6 +83,7 @@ int hf_code_peek_step(struct hf_arena *arena, const struct hf_record *record,
     if (!*ret_is)
         return 0;
     *ret_peek = (struct hf_code_peek){ .good = true };
+    struct hf_span before = { 0 };
     hf_walk_begin(&walk, record->data);
     int rc = hf_walk_enter(&walk, '{') ? 0 : HF_EBASE;
     while (rc == 0 && hf_walk_more(&walk)) {
@@ -100,6 +102,12 @@ int hf_code_peek_step(struct hf_arena *arena, const struct hf_record *record,
             ret_peek->good = false;
         if (cell || after)
             rc = hf_walk_text(arena, raw, &text);
+        if (hf_walk_is(key, "before"))
+            before = raw;
+        if (after)
+            ret_peek->changed = !hf_span_same(before, raw);
+        if (hf_walk_is(key, "variables"))
+            ret_peek->variables = raw;
         if (cell)
             ret_peek->cell = text.at;
         if (after)

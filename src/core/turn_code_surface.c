@@ -26,17 +26,6 @@ static void put_note(struct hf_buf *out, const char *text)
     hf_buf_text(out, shown < strlen(text) ? " …" : "");
 }
 
-static bool is_name(const char *key)
-{
-    for (size_t i = 0; key[i]; i++) {
-        char c = key[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (!letter && (i == 0 || c < '0' || c > '9'))
-            return false;
-    }
-    return key[0] != '\0';
-}
-
 static void put_quoted(struct hf_buf *out, const char *text)
 {
     struct hf_json json;
@@ -64,7 +53,7 @@ static void put_members(struct hf_buf *out, const struct json_t *schema, int dep
     while (hf_json_next(properties, &at, &key, &member)) {
         hf_buf_text(out, gap);
         gap = ", ";
-        if (is_name(key)) {
+        if (hf_is_word(key, strlen(key))) {
             hf_buf_text(out, key);
         } else {
             hf_buf_char(out, '[');

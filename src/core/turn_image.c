@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <holdfast/limits.h>
+
 #include "base/err.h"
 
 /* clang-format off */
@@ -66,6 +68,12 @@ static const struct hf_member wait[] = {
 };
 HF_SCHEMA(hf_s_wait, hf_wait, wait);
 
+static const struct hf_member given[] = {
+    { .key = 1, .type = HF_M_JSON, .max = 8388608, HF_AT(hf_given, values), KEEP },
+    { .key = 2, .type = HF_M_JSON, .max = 8388608, HF_AT(hf_given, refs), KEEP },
+};
+static HF_SCHEMA(s_given, hf_given, given);
+
 static const struct hf_member body[] = {
     { .key = 1, .type = HF_M_ENUM, .words = &hf_w_states, HF_AT(hf_turn_body, state), .flags = HF_M_REQUIRED },
     { .key = 2, BOOL, HF_AT(hf_turn_body, grace) },
@@ -85,6 +93,7 @@ static const struct hf_member body[] = {
     { .key = 16, REFS(hf_s_record), HF_AT_LIST(hf_turn_body, own, own_count), KEEP },
     { .key = 17, REFS(s_queued), HF_AT_LIST(hf_turn_body, queue, queue_count) },
     { .key = 18, .type = HF_M_U64S, .max = UINT32_MAX, HF_AT_LIST(hf_turn_body, call_ids, call_id_count) },
+    { .key = 19, PLACE(s_given), HF_AT(hf_turn_body, given) },
 };
 static HF_SCHEMA(s_body, hf_turn_body, body);
 
@@ -219,6 +228,8 @@ int hf_image_check(const struct hf_save_head *top, const struct hf_image *whole,
     for (size_t i = 0; i < whole->base_count; i++)
         if (hf_record_check(whole->base[i], NULL))
             return corrupt(err, "base", "a record that is not well formed");
+    if (hf_given_check(&now->given, 2 * (size_t)HF_MAX_TURN_GIVEN_BYTES, NULL))
+        return corrupt(err, "given", "names that cannot be given");
     int rc = check_wait(top, now, err);
     if (rc == 0)
         rc = check_queue(top, now, err);

@@ -12,6 +12,7 @@
 #include <holdfast/sys/protocol.h>
 
 #include "base/buf.h"
+#include "core/turn_given.h"
 #include "core/turn_schema.h"
 
 #define HF_RENDER_VERSION 1
@@ -92,6 +93,7 @@ struct hf_turn_body {
     struct hf_queued **queue;
     size_t queue_count;
     size_t queue_room; /* of the array after its first item */
+    struct hf_given given;
 };
 
 struct hf_turn {

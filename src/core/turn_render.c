@@ -6,6 +6,8 @@
  */
 #include <string.h>
 
+#include <holdfast/limits.h>
+
 #include "base/err.h"
 #include "core/turn_code_render.h"
 
@@ -262,17 +264,85 @@ static int render_record(struct hf_render *render, const struct hf_record *recor
     return rc || !is_step ? rc : render_step(render, &step);
 }
 
-/* What a protocol tells the model of this very request. */
-static int render_driver(struct hf_render *render)
+/* One more text of the tail, unless it is empty. */
+static int add_tail(struct hf_render *render, struct hf_buf *text,
+                    struct hf_block *blocks, size_t *count)
+{
+    size_t len = text->len;
+    const char *copy = hf_buf_keep(text, &render->arena);
+    if (!copy)
+        return HF_ENOMEM;
+    if (len > 0)
+        blocks[(*count)++] = (struct hf_block){ .kind = HF_BLOCK_TEXT,
+                                                .text = { copy, len } };
+    return 0;
+}
+
+static int tail_variables(struct hf_render *render, struct hf_span raw,
+                          struct hf_block *blocks, size_t *count)
+{
+    struct hf_span lines = { 0 };
+    struct hf_buf text;
+    int rc = raw.len > 0 ? hf_walk_text(&render->arena, raw, &lines) : 0;
+    if (rc || lines.len == 0)
+        return rc == HF_ENOMEM ? rc : 0;
+    hf_buf_init(&text, render->alloc, 2 * (size_t)HF_MAX_CODE_VARIABLES_BYTES);
+    hf_prompt_put(&text, HF_PROMPT_CODE_VARIABLES, NULL, 0);
+    hf_buf_char(&text, '\n');
+    hf_buf_bytes(&text, lines.at, lines.len);
+    return add_tail(render, &text, blocks, count);
+}
+
+static int tail_given(struct hf_render *render, struct hf_block *blocks, size_t *count)
+{
+    struct hf_buf text;
+    hf_buf_init(&text, render->alloc, 4 * (size_t)HF_MAX_CODE_VARIABLES_BYTES);
+    int rc = hf_given_put(&text, &render->turn->now.given);
+    if (rc) {
+        hf_buf_fini(&text);
+        return rc;
+    }
+    return add_tail(render, &text, blocks, count);
+}
+
+/* What a protocol tells the model of this very request; of code also what names there are.
+ * All of it is made of the records that the request shows and of what the turn was started
+ * with, so a restored turn says the same, and nothing of it need be saved. */
+static int render_driver(struct hf_render *render, const struct hf_code_view *view)
 {
     const struct hf_driver_state *driver = render->request->driver;
-    struct hf_block *block = hf_arena_new(&render->arena, struct hf_block);
-    bool told = driver && hf_span_same(hf_span_of(driver->owner), hf_text_of(HF_CODE_ID));
-    if (!block)
+    size_t count = 0;
+    if (!driver || !hf_span_same(hf_span_of(driver->owner), hf_text_of(HF_CODE_ID)))
+        return 0;
+    struct hf_block *blocks = hf_arena_array(&render->arena, 3, sizeof(*blocks));
+    if (!blocks)
         return HF_ENOMEM;
-    if (told)
-        *block = (struct hf_block){ .kind = HF_BLOCK_TEXT, .text = driver->data };
-    return add_message(render, HF_ROLE_USER, block, told);
+    int rc = tail_variables(render, view->variables, blocks, &count);
+    if (rc == 0)
+        rc = tail_given(render, blocks, &count);
+    if (rc)
+        return rc;
+    blocks[count++] = (struct hf_block){ .kind = HF_BLOCK_TEXT, .text = driver->data };
+    return add_message(render, HF_ROLE_USER, blocks, count);
+}
+
+static int render_records(struct hf_render *render, const struct hf_code_view *view,
+                          struct hf_err *err)
+{
+    size_t stable = render->count; /* messages that later requests begin with too */
+    int rc = 0;
+    for (uint64_t i = 0; rc == 0 && i < view->count; i++) {
+        const struct hf_record *record = hf_turn_record(render->turn, i);
+        if (!record)
+            return HF_EBASE;
+        if (!hf_code_hides(view, i))
+            rc = render_record(render, record, err);
+        if (i < view->stable)
+            stable = render->count;
+    }
+    if (rc == 0 && stable > 0)
+        render->messages[stable - 1].cache_breakpoint = true;
+    return rc;
 }
 
 static int render_all(struct hf_render *render, struct hf_err *err)
@@ -283,16 +353,11 @@ static int render_all(struct hf_render *render, struct hf_err *err)
     int rc = hf_code_view(&view, err);
     if (rc == 0)
         rc = render_prompt(render);
-    for (uint64_t i = 0; rc == 0 && i < view.count; i++) {
-        const struct hf_record *record = hf_turn_record(render->turn, i);
-        if (!record)
-            return HF_EBASE;
-        if (!hf_code_hides(&view, i))
-            rc = render_record(render, record, err);
-    }
+    if (rc == 0)
+        rc = render_records(render, &view, err);
     if (rc == 0)
         rc = render_causes(render);
-    return rc ? rc : render_driver(render);
+    return rc ? rc : render_driver(render, &view);
 }
 
 int hf_render_new(const struct hf_turn *turn, const struct hf_request *request,

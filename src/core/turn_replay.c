@@ -44,6 +44,8 @@ struct head {
     const struct hf_cause *causes;
     size_t cause_count;
     struct hf_span protocol_options;
+    struct hf_span given;
+    struct hf_span given_refs;
 };
 
 /* clang-format off */
@@ -78,6 +80,8 @@ static const struct hf_member head_members[] = {
     { .key = 24, RECORDS(inputs, input_count) },
     { .key = 25, .type = HF_M_LIST, .of = &hf_s_cause, .max = 1024, HF_AT_LIST(head, causes, cause_count) },
     { .key = 26, .type = HF_M_JSON, .max = 8388608, HF_AT(head, protocol_options) },
+    { .key = 27, .type = HF_M_JSON, .max = 8388608, HF_AT(head, given) },
+    { .key = 28, .type = HF_M_JSON, .max = 8388608, HF_AT(head, given_refs) },
 };
 static HF_SCHEMA(s_head, head, head_members);
 /* clang-format on */
@@ -112,7 +116,9 @@ static int fill_head(struct hf_arena *arena, const struct hf_setup *setup,
                          .inputs = start->inputs,
                          .input_count = start->input_count,
                          .causes = start->causes,
-                         .cause_count = start->cause_count };
+                         .cause_count = start->cause_count,
+                         .given = start->given,
+                         .given_refs = start->given_refs };
     if (config->protocol->ops->options)
         head.protocol_options = config->protocol->ops->options(config->protocol);
     size_t count = start->base ? (size_t)start->base->count : 0;
@@ -217,6 +223,8 @@ static int open_turn(struct hf_replay *replay, const struct hf_protocol *protoco
                                    .input_count = head->input_count,
                                    .causes = head->causes,
                                    .cause_count = head->cause_count,
+                                   .given = head->given,
+                                   .given_refs = head->given_refs,
                                    .run_offset = head->run_offset };
     return hf_turn_new(replay->setup, &start, &replay->turn, err);
 }

@@ -262,6 +262,7 @@ static const struct hf_member exec_result[] = {
     { .key = 10, KEY, HF_AT(hf_exec_result, bindings_before) },
     { .key = 11, KEY, HF_AT(hf_exec_result, bindings_after) },
     { .key = 12, I64, HF_AT(hf_exec_result, duration_ms) },
+    { .key = 13, .type = HF_M_SPAN, .max = 4096, HF_AT(hf_exec_result, variables) },
 };
 HF_SCHEMA(hf_s_exec_result, hf_exec_result, exec_result);
 

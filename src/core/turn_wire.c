@@ -48,6 +48,8 @@ static void put_rendered(struct hf_json_out *out, const struct hf_render *render
         for (size_t b = 0; b < message->block_count; b++)
             put_block(out, &message->blocks[b]);
         hf_json_end(&out->json);
+        if (message->cache_breakpoint)
+            hf_json_put_bool(&out->json, "cache_breakpoint", true);
         hf_json_end(&out->json);
     }
     hf_json_end(&out->json);
@@ -125,6 +127,10 @@ static int put_effect(struct hf_json_out *out, const struct hf_turn *turn,
         hf_json_put_span(out, "code", effect->code);
         hf_json_opt_str(&out->json, "bindings", effect->bindings);
         hf_json_put_struct(out, "driver", &hf_s_driver, effect->driver);
+        if (effect->given.len > 0)
+            hf_json_put_json(out, "given", effect->given);
+        if (effect->given_refs.len > 0)
+            hf_json_put_json(out, "given_refs", effect->given_refs);
         return 0;
     case HF_EFFECT_CHECKPOINT:
         hf_json_put_str(&out->json, "checkpoint",

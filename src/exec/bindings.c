@@ -45,18 +45,10 @@ void hf_bindings_put_real(struct hf_buf *out, double value)
         hf_buf_text(out, ".0");
 }
 
-static bool is_word(struct hf_span raw)
+static bool is_name(struct hf_span raw)
 {
-    const char *at = raw.at;
-    if (raw.len < 3 || raw.len - 2 > (size_t)HF_MAX_KEY_BYTES)
-        return false;
-    for (size_t i = 1; i + 1 < raw.len; i++) {
-        bool letter = (at[i] >= 'a' && at[i] <= 'z') || (at[i] >= 'A' && at[i] <= 'Z');
-        bool digit = at[i] >= '0' && at[i] <= '9';
-        if (!letter && at[i] != '_' && (!digit || i == 1))
-            return false;
-    }
-    return true;
+    return raw.len - 2 <= (size_t)HF_MAX_KEY_BYTES &&
+           hf_is_word((const char *)raw.at + 1, raw.len - 2);
 }
 
 /* Raw keys are words in quotes: their order is that of their bytes, and a key that another
@@ -81,7 +73,7 @@ int hf_bindings_look(struct hf_span bindings, struct hf_err *err)
         return hf_fail(err, HF_EINVAL, "bindings", "bindings are a JSON object");
     while (hf_walk_more(&walk)) {
         struct hf_span key = hf_walk_key(&walk);
-        if (!is_word(key))
+        if (!is_name(key))
             return hf_fail(err, HF_EINVAL, "bindings",
                            "a name must be a word of at most %lld bytes",
                            (long long)HF_MAX_KEY_BYTES);

@@ -1,7 +1,10 @@
 /* What became of a cell, as the turn machine takes it. */
 #include <string.h>
 
+#include <holdfast/limits.h>
+
 #include "base/err.h"
+#include "core/turn_given.h"
 #include "core/turn_schema.h"
 #include "exec/bindings.h"
 #include "exec/cell.h"
@@ -86,6 +89,20 @@ static int keep_bindings(struct hf_cell *cell, bool well)
     return rc ? rc : hf_bindings_delta(cell->before, cell->after, &cell->delta);
 }
 
+/* What the model is shown of the bindings, in its next request. */
+static int show_bindings(struct hf_cell *cell, struct hf_span *ret_text)
+{
+    struct hf_buf text;
+    hf_buf_init(&text, cell->alloc, (size_t)HF_MAX_CODE_VARIABLES_BYTES);
+    int rc = hf_given_put_variables(&text, cell->after);
+    size_t len = text.len;
+    const char *said = rc ? NULL : hf_buf_keep(&text, &cell->arena);
+    if (rc)
+        hf_buf_fini(&text);
+    *ret_text = (struct hf_span){ said, len };
+    return said ? 0 : HF_ENOMEM;
+}
+
 static int keep_message(struct hf_cell *cell, struct hf_span message,
                         struct hf_span *ret_text)
 {
@@ -125,8 +142,11 @@ int hf_cell_close(struct hf_cell *cell, enum hf_cell_end end, struct hf_span mes
     }
     for (size_t i = 0; well && i < cell->stop.note_count && rc == 0; i++)
         rc = hf_cell_saw(cell, hf_span_of(cell->stop.notes[i]));
+    struct hf_span variables = { "", 0 };
     if (rc == 0)
         rc = keep_bindings(cell, well);
+    if (rc == 0)
+        rc = show_bindings(cell, &variables);
     if (rc)
         return rc;
     hf_cell_cost(cell, &cost);
@@ -144,7 +164,8 @@ int hf_cell_close(struct hf_cell *cell, enum hf_cell_end end, struct hf_span mes
         .bindings_delta = { hf_buf_str(&cell->delta), cell->delta.len },
         .bindings_before = cell->hash_before,
         .bindings_after = cell->hash_after,
-        .duration_ms = cost.active_ms
+        .duration_ms = cost.active_ms,
+        .variables = variables
     };
     return 0;
 }

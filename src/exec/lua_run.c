@@ -329,23 +329,13 @@ static void note(struct hf_engine_run *run, const char *name, const char *why)
     run->stop.note_count = count + 1;
 }
 
-static bool is_word(const char *name, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        char c = name[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (!letter && (i == 0 || c < '0' || c > '9'))
-            return false;
-    }
-    return len > 0 && len <= HF_LUA_NAME_MAX;
-}
-
 /* The value is at the top of the stack. What is wrong with it is in the message. */
 static int keep_global(lua_State *L, const struct hf_lua_key *key, bool *first)
 {
     struct hf_engine_run *run = hf_lua_run_of(L);
     hf_buf_reset(&run->message);
-    if (key->kind != HF_LUA_KEY_TEXT || !is_word(key->text, key->len)) {
+    if (key->kind != HF_LUA_KEY_TEXT || !hf_is_word(key->text, key->len) ||
+        key->len > HF_LUA_NAME_MAX) {
         hf_buf_text(&run->message,
                     "a global's name must be a word (letters, digits and _)");
         return HF_EINVAL;

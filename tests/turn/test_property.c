@@ -145,6 +145,63 @@ static void a_rebase_changes_neither_effects_nor_ids_nor_the_end(void **state)
     assert_true(replaced > SEEDS / 20); /* ids were repeated in later iterations */
 }
 
+/* The next line of a log that is a model call; NULL when there is none. */
+static const char *next_request(const char *at)
+{
+    static const char mark[] = "{\"effect\":\"llm_call\"";
+    while (at && strncmp(at, mark, sizeof(mark) - 1) != 0) {
+        at = strchr(at, '\n');
+        at = at ? at + 1 : NULL;
+    }
+    return at;
+}
+
+/* Of a request in a log: the messages up to the breakpoint. */
+static void cached_part(const char *line, const char **ret_from, size_t *ret_len)
+{
+    const char *from = strstr(line, "\"messages\":[");
+    const char *to = strstr(line, ",\"cache_breakpoint\":true");
+    assert_non_null(from);
+    assert_non_null(to);
+    assert_true(from < to);
+    *ret_from = from;
+    *ret_len = (size_t)(to - from);
+}
+
+/* What stands before the prompt cache's breakpoint is the beginning of the next request,
+ * unless the host changed the prompt; and it grows as the turn goes on. */
+static void what_a_request_caches_begins_the_next_one(void **state)
+{
+    (void)state;
+    size_t pairs = 0;
+    size_t grew = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct whole whole;
+        run_whole(seed, &whole);
+        const char *line = next_request(whole.log);
+        const char *next = line ? next_request(line + 1) : NULL;
+        for (; next; line = next, next = next_request(line + 1)) {
+            const char *cached = NULL;
+            const char *then = NULL;
+            size_t len = 0;
+            size_t then_len = 0;
+            cached_part(line, &cached, &len);
+            cached_part(next, &then, &then_len);
+            if (strncmp(strstr(line, "\"prompt_hash\""), strstr(next, "\"prompt_hash\""),
+                        80) != 0)
+                continue;
+            assert_true(then_len >= len);
+            assert_memory_equal(then, cached, len);
+            pairs++;
+            grew += then_len > len;
+        }
+        drop_whole(&whole);
+    }
+    print_message("%zu pairs, %zu grew\n", pairs, grew);
+    assert_true(pairs > SEEDS / 2);
+    assert_true(grew > pairs / 3);
+}
+
 /* Every kind of thing must have happened, or the test proves little. */
 static void the_random_turns_show_these_effects_and_outcomes(void **state)
 {
@@ -391,6 +448,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_turn_cut_at_any_effect_comes_out_the_same),
         cmocka_unit_test(a_turn_cut_at_every_effect_comes_out_the_same),
         cmocka_unit_test(a_rebase_changes_neither_effects_nor_ids_nor_the_end),
+        cmocka_unit_test(what_a_request_caches_begins_the_next_one),
         cmocka_unit_test(the_random_turns_show_these_effects_and_outcomes),
         cmocka_unit_test(a_turn_cut_at_any_effect_goes_on_in_another_process),
         cmocka_unit_test(each_allocation_of_turn_save_and_restore_may_fail_once),
