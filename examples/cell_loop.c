@@ -202,6 +202,7 @@ static void run_cell(struct hf_turn *turn, const struct hf_effect *effect)
                                    .id = id,
                                    .code = effect->code,
                                    .bindings = bindings,
+                                   .given = effect->given,
                                    .tools = tools,
                                    .tool_count = 2,
                                    .clock = hf_clock_system(),

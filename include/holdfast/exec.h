@@ -37,7 +37,9 @@ struct hf_cell;
  *                     value, or null when the time is over
  *   now               the answer is a number: milliseconds since 1970; the cell sees seconds
  *   random            the answer is an integer: 64 random bits. Once a cell: what it draws
- *                     after that follows from them                                        */
+ *                     after that follows from them
+ *   read              a name of given_refs, when it is first read; args: its reference.
+ *                     Answered as a call is: a failure is an error of the cell            */
 #define HF_OPS(X)                                                                        \
     X(CALL, call)                                                                        \
     X(CALL_BATCH, call_batch)                                                            \
@@ -46,7 +48,8 @@ struct hf_cell;
     X(SLEEP, sleep)                                                                      \
     X(WAIT_SIGNAL, wait_signal)                                                          \
     X(NOW, now)                                                                          \
-    X(RANDOM, random)
+    X(RANDOM, random)                                                                    \
+    X(READ, read)
 
 /* How a cell ended. Only after done and finished are its changes to the bindings kept; after
  * all others the bindings are as they were before it.
@@ -112,7 +115,8 @@ struct hf_op_call {
 /* One operation. Everything lives until it is answered, or of a print until the next call
  * on the cell.
  *   id     "<id of the cell>:<ordinal>"; the same whenever and wherever the cell is run
- *   name   of a call the tool, of start_process the kind, of wait_signal the signal
+ *   name   of a call the tool, of start_process the kind, of wait_signal the signal, of
+ *          a read the name
  *   args   canonical JSON; of a print its text; of a batch an array of {"args","tool"}    */
 struct hf_op {
     enum hf_op_kind kind;
@@ -120,7 +124,7 @@ struct hf_op {
     const char *id;
     const char *name;
     struct hf_span args;
-    const struct hf_op_call *calls; /* of call and call_batch */
+    const struct hf_op_call *calls; /* of call, call_batch and read */
     size_t call_count;
 };
 
@@ -129,7 +133,7 @@ struct hf_op {
 HF_API HF_MUST_USE int hf_op_envelope(const struct hf_op *op, uint8_t ret_digest[32]);
 
 /* An operation that was performed before, or begun: what the host recorded of it.
- *   results   of calls, any number of those of the operation
+ *   results   of calls and reads, any number of those of the operation
  *   value     of the others; answered says whether there is one                          */
 struct hf_op_record {
     uint64_t ordinal;
@@ -145,7 +149,9 @@ struct hf_op_record {
 /* A cell to run. All is borrowed until hf_cell_new returns, but clock, alloc and engine.
  *   id         of the effect, unique in its turn: the prefix of the operations' ids
  *   bindings   the JSON that hf_cell_bindings gave; empty: none yet
- *   given      JSON object of further values, which the cell can read and not replace
+ *   given      JSON object of further values, which the cell can read and not change; a
+ *              variable of such a name is out of its sight, and stays as it is
+ *   given_refs the same by reference: the value is asked for when the cell reads the name
  *   tools      names of the tools there are; NULL: any name will do
  *   journal    in order of their ordinals; prints need not be in it. Prints before its last
  *              operation are not polled again
@@ -157,6 +163,7 @@ struct hf_cell_start {
     struct hf_span code;
     struct hf_span bindings;
     struct hf_span given;
+    struct hf_span given_refs;
     const char *const *tools;
     size_t tool_count;
     struct hf_cell_limits limits;

@@ -2,9 +2,11 @@
  *
  *     {"tools": {"search": {"result": …}, "fetch": [{"args": {…}, "result": …},
  *                                                   {"error": {"code": …, "message": …}}]},
+ *      "reads": {"report": {"result": …}},
  *      "now": 1700000000000, "random": 42, "signals": {"go": …}, "processes": {"job": …}}
  *
- * Of a list of answers the first counts whose "args", if it has any, are those of the call.
+ * Of a list of answers the first counts whose "args", if it has any, are those of the call, or
+ * the reference that is read.
  */
 #include "cli/cell_script.h"
 
@@ -43,19 +45,13 @@ static bool are_answers(const json_t *answers)
     return true;
 }
 
-static int check(struct cli *cli, json_t *root)
+static int check_group(struct cli *cli, json_t *group)
 {
-    static const char *const keys[] = { "now", "processes", "random", "signals",
-                                        "tools" };
-    const char *stranger = hf_json_stranger(root, keys, 5);
-    if (!json_is_object(root))
-        return refuse(cli, "a script is a JSON object");
-    if (stranger)
-        return hf_fail(&cli->err, HF_EINVAL, "tools",
-                       "--tools: a script has no member %s", stranger);
     const char *name = NULL;
     json_t *answers = NULL;
-    json_object_foreach(json_object_get(root, "tools"), name, answers)
+    if (group && !json_is_object(group))
+        return refuse(cli, "tools and reads are objects, by name");
+    json_object_foreach(group, name, answers)
     {
         if (hf_check_key(name, (size_t)HF_MAX_KEY_BYTES, "tools", &cli->err))
             return HF_EINVAL;
@@ -66,6 +62,20 @@ static int check(struct cli *cli, json_t *root)
                            name);
     }
     return 0;
+}
+
+static int check(struct cli *cli, json_t *root)
+{
+    static const char *const keys[] = { "now",   "processes", "random",
+                                        "reads", "signals",   "tools" };
+    const char *stranger = hf_json_stranger(root, keys, 6);
+    if (!json_is_object(root))
+        return refuse(cli, "a script is a JSON object");
+    if (stranger)
+        return hf_fail(&cli->err, HF_EINVAL, "tools",
+                       "--tools: a script has no member %s", stranger);
+    int rc = check_group(cli, json_object_get(root, "tools"));
+    return rc ? rc : check_group(cli, json_object_get(root, "reads"));
 }
 
 int cell_script_new(struct cli *cli, const char *text, struct cell_script **ret_script)
@@ -142,11 +152,10 @@ static int fits(struct cli *cli, const json_t *answer, struct hf_span args,
     return rc;
 }
 
-static int find_answer(struct cli *cli, const struct cell_script *script,
+static int find_answer(struct cli *cli, const json_t *group,
                        const struct hf_op_call *call, const json_t **ret_answer)
 {
-    const json_t *answers = json_object_get(json_object_get(script->root, "tools"),
-                                            call->tool);
+    const json_t *answers = json_object_get(group, call->tool);
     size_t count = json_is_array(answers) ? json_array_size(answers) : answers ? 1 : 0;
     for (size_t i = 0; i < count; i++) {
         const json_t *answer = json_is_array(answers) ? json_array_get(answers, i)
@@ -178,12 +187,14 @@ static int fail_call(struct cli *cli, const char *code, const char *message,
 }
 
 int cell_script_call(struct cli *cli, const struct cell_script *script,
-                     const struct hf_op_call *call, struct hf_tool_result *ret_result)
+                     enum hf_op_kind kind, const struct hf_op_call *call,
+                     struct hf_tool_result *ret_result)
 {
+    const char *group = kind == HF_OP_READ ? "reads" : "tools";
     const json_t *answer = NULL;
     const char *json = NULL;
     *ret_result = (struct hf_tool_result){ .call_id = call->id };
-    int rc = find_answer(cli, script, call, &answer);
+    int rc = find_answer(cli, json_object_get(script->root, group), call, &answer);
     if (rc)
         return rc;
     if (!answer)

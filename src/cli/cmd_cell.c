@@ -47,6 +47,7 @@ static int start(struct cli *cli, const struct cell_script *script,
     const char *json = cli_text(cli, "bindings");
     start.clock = hf_clock_system();
     start.given = span(cli_text(cli, "given"));
+    start.given_refs = span(cli_text(cli, "given-refs"));
     int rc = 0;
     for (size_t i = 0; i < limits && rc == 0; i++)
         rc = take_limit(cli, texts[i], &start.limits);
@@ -123,7 +124,7 @@ static int answer_calls(struct cli *cli, const struct cell_script *script,
     uint64_t ordinal = op->ordinal;
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct hf_tool_result result;
-        rc = cell_script_call(cli, script, &op->calls[i], &result);
+        rc = cell_script_call(cli, script, op->kind, &op->calls[i], &result);
         if (rc)
             break;
         if (cli->json && batch) {

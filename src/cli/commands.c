@@ -247,7 +247,11 @@ static const struct cli_option cell_options[] = {
       .limit = HF_LIMIT_CELL_BINDINGS_BYTES },
     { "given", "JSON", CLI_JSON, 0,
       .help = "an object of values that the cell can only read",
-      .limit = HF_LIMIT_TURN_TEXT_BYTES },
+      .limit = HF_LIMIT_CELL_BINDINGS_BYTES },
+    { "given-refs", "JSON", CLI_JSON, 0,
+      .help = "the same by reference: read when the cell first uses the name, and "
+              "answered by \"reads\" of the script",
+      .limit = HF_LIMIT_CELL_BINDINGS_BYTES },
     { "tools", "JSON", CLI_JSON, 0,
       .help = "what the host answers: {\"tools\": {NAME: {\"result\": ...}}}; "
               "without it every call fails",

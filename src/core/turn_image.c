@@ -72,7 +72,7 @@ static const struct hf_member given[] = {
     { .key = 1, .type = HF_M_JSON, .max = 8388608, HF_AT(hf_given, values), KEEP },
     { .key = 2, .type = HF_M_JSON, .max = 8388608, HF_AT(hf_given, refs), KEEP },
 };
-static HF_SCHEMA(s_given, hf_given, given);
+HF_SCHEMA(hf_s_given, hf_given, given);
 
 static const struct hf_member body[] = {
     { .key = 1, .type = HF_M_ENUM, .words = &hf_w_states, HF_AT(hf_turn_body, state), .flags = HF_M_REQUIRED },
@@ -93,7 +93,7 @@ static const struct hf_member body[] = {
     { .key = 16, REFS(hf_s_record), HF_AT_LIST(hf_turn_body, own, own_count), KEEP },
     { .key = 17, REFS(s_queued), HF_AT_LIST(hf_turn_body, queue, queue_count) },
     { .key = 18, .type = HF_M_U64S, .max = UINT32_MAX, HF_AT_LIST(hf_turn_body, call_ids, call_id_count) },
-    { .key = 19, PLACE(s_given), HF_AT(hf_turn_body, given) },
+    { .key = 19, PLACE(hf_s_given), HF_AT(hf_turn_body, given) },
 };
 static HF_SCHEMA(s_body, hf_turn_body, body);
 

@@ -68,6 +68,7 @@ struct hf_wait {
 };
 
 extern const struct hf_schema hf_s_wait; /* turn_image.c */
+extern const struct hf_schema hf_s_given;
 
 struct hf_turn_body {
     enum hf_turn_state state;

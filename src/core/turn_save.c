@@ -243,6 +243,7 @@ static int copy_kept(struct hf_turn *to, const struct hf_base *base, size_t move
     struct hf_arena *keep = &to->keep;
     const void *cancel = NULL;
     const void *outcome = NULL;
+    struct hf_given given = { 0 };
     size_t left = to->now.own_count - moved;
     void **causes = hf_arena_array(keep, to->now.cause_count, sizeof(*causes));
     to->session_id = hf_arena_text(keep, to->session_id);
@@ -264,6 +265,9 @@ static int copy_kept(struct hf_turn *to, const struct hf_base *base, size_t move
     if (rc == 0)
         rc = hf_copy_ref(keep, &hf_s_outcome, HF_COPY_TRUST, to->now.outcome, &outcome,
                          err);
+    if (rc == 0)
+        rc = hf_copy(keep, &hf_s_given, HF_COPY_TRUST, &to->now.given, &given, err);
+    to->now.given = given;
     to->now.causes = (struct hf_cause **)causes;
     to->now.cancel = cancel;
     to->now.outcome = outcome;

@@ -9,6 +9,7 @@
 #include "base/ident.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "core/turn_given.h"
 #include "core/turn_schema.h"
 #include "exec/bindings.h"
 
@@ -64,20 +65,6 @@ static int check_limits(const struct hf_cell_limits *given, struct hf_cell_limit
     return rc;
 }
 
-static int check_given(struct hf_span given, struct hf_err *err)
-{
-    if (given.len == 0)
-        return 0;
-    int rc = hf_json_check(given, (size_t)HF_MAX_TURN_TEXT_BYTES, "given", err);
-    const char *at = given.at;
-    size_t i = 0;
-    while (rc == 0 && i < given.len && at[i] != '{' && at[i] != '[' && at[i] != '"')
-        i++;
-    if (rc == 0 && (i == given.len || at[i] != '{'))
-        return hf_fail(err, HF_EINVAL, "given", "what is given is a JSON object");
-    return rc;
-}
-
 static int check_start(const struct hf_cell_start *start, struct hf_err *err)
 {
     if (!start || start->size < sizeof(*start))
@@ -89,8 +76,6 @@ static int check_start(const struct hf_cell_start *start, struct hf_err *err)
                      (long long)HF_MAX_CELL_BYTES);
     if (rc == 0)
         rc = hf_bindings_look(start->bindings, err);
-    if (rc == 0)
-        rc = check_given(start->given, err);
     for (size_t i = 0; start->tools && i < start->tool_count && rc == 0; i++)
         rc = hf_check_key(start->tools[i], (size_t)HF_MAX_KEY_BYTES, "tools", err);
     return rc;
@@ -118,13 +103,18 @@ static int fill(struct hf_cell *cell, const struct hf_cell_start *start,
         return hf_fail_plain(err, HF_ENOMEM);
     cell->before = (struct hf_span){ copy, bindings.len };
     cell->after = cell->before;
-    int rc = hf_cell_keep_journal(cell, start, err);
+    struct hf_given given = { start->given, start->given_refs };
+    int rc = hf_given_copy(&cell->arena, &given, (size_t)HF_MAX_CELL_BINDINGS_BYTES,
+                           &given, err);
+    if (rc == 0)
+        rc = hf_cell_keep_journal(cell, start, err);
     if (rc)
         return rc;
     struct hf_engine_start run = { .alloc = cell->alloc,
                                    .code = start->code,
                                    .bindings = cell->before,
-                                   .given = start->given,
+                                   .given = given.values,
+                                   .given_refs = given.refs,
                                    .tools = start->tools,
                                    .tool_count = start->tool_count,
                                    .limits = cell->limits,
@@ -241,7 +231,7 @@ static int open_op(struct hf_cell *cell)
     cell->open = 1;
     cell->calls = NULL;
     cell->results = NULL;
-    if (stop->kind == HF_OP_CALL) {
+    if (stop->kind == HF_OP_CALL || stop->kind == HF_OP_READ) {
         cell->one = (struct hf_op_call){ .id = cell->op_id,
                                          .tool = stop->calls[0].tool,
                                          .args = stop->calls[0].args };
@@ -405,6 +395,8 @@ int hf_cell_take_results(struct hf_cell *cell, const struct hf_tool_result *resu
     }
     if (cell->open > 0)
         return 0;
+    if (cell->op.kind == HF_OP_READ)
+        return 0; /* no call of the model's */
     for (size_t i = 0; i < cell->op.call_count; i++)
         if (hf_cell_did(cell, &cell->results[i])) {
             cell->broken = true;

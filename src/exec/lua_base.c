@@ -178,6 +178,7 @@ static int base_setmetatable(lua_State *L)
     int type = lua_type(L, 2);
     luaL_checktype(L, 1, LUA_TTABLE);
     luaL_argexpected(L, type == LUA_TNIL || type == LUA_TTABLE, 2, "nil or table");
+    hf_lua_check_own(L, 1);
     hf_lua_charge(L, 8);
     lua_settop(L, 2);
     if (is_globals(L, 1) || push_protection(L))
@@ -240,7 +241,8 @@ static int base_pairs(lua_State *L)
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
     lua_pushvalue(L, 1);
-    lua_newtable(L); /* the keys, which it keeps alive */
+    hf_lua_see(L, 2); /* it is walked through, and not given out */
+    lua_newtable(L);  /* the keys, which it keeps alive */
     size_t count = hf_lua_key_order(L, 2, 3);
     lua_pushinteger(L, (lua_Integer)count);
     lua_pushinteger(L, 0);
@@ -259,6 +261,7 @@ static int base_next(lua_State *L)
     bool found = false;
     size_t count = 0;
     luaL_checktype(L, 1, LUA_TTABLE);
+    hf_lua_see(L, 1);
     if (!first)
         hf_lua_key_of(L, 2, &after);
     lua_settop(L, 2);
@@ -341,6 +344,7 @@ static int base_list(lua_State *L)
         lua_newtable(L);
     }
     luaL_checktype(L, 1, LUA_TTABLE);
+    hf_lua_check_own(L, 1);
     lua_settop(L, 1);
     if (is_globals(L, 1) || push_original(L))
         return luaL_error(L, "a table with a metatable cannot be made a list");
@@ -348,11 +352,42 @@ static int base_list(lua_State *L)
     return 1;
 }
 
+static int base_rawget(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checkany(L, 2);
+    lua_settop(L, 2);
+    hf_lua_see(L, 1);
+    lua_rawget(L, 1);
+    return 1;
+}
+
+static int base_rawset(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checkany(L, 2);
+    luaL_checkany(L, 3);
+    lua_settop(L, 3);
+    hf_lua_check_own(L, 1);
+    if (is_globals(L, 1))
+        hf_lua_check_name(L, 2);
+    lua_rawset(L, 1);
+    return 1;
+}
+
+static int base_rawlen(lua_State *L)
+{
+    int type = lua_type(L, 1);
+    luaL_argexpected(L, type == LUA_TTABLE || type == LUA_TSTRING, 1, "table or string");
+    hf_lua_see(L, 1);
+    lua_pushinteger(L, (lua_Integer)lua_rawlen(L, 1));
+    return 1;
+}
+
 static void take_stock(lua_State *L)
 {
-    static const char *const names[] = { "assert",   "error",  "ipairs", "rawequal",
-                                         "rawget",   "rawlen", "rawset", "select",
-                                         "tonumber", "type" };
+    static const char *const names[] = { "assert", "error",    "ipairs", "rawequal",
+                                         "select", "tonumber", "type" };
     lua_pushcfunction(L, luaopen_base);
     lua_call(L, 0, 1);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -371,6 +406,9 @@ void hf_lua_open_base(lua_State *L)
                                           { "next", base_next },
                                           { "pairs", base_pairs },
                                           { "pcall", base_pcall },
+                                          { "rawget", base_rawget },
+                                          { "rawlen", base_rawlen },
+                                          { "rawset", base_rawset },
                                           { "setmetatable", base_setmetatable },
                                           { "tostring", base_tostring },
                                           { "xpcall", base_xpcall },

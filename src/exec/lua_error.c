@@ -72,19 +72,39 @@ static const char *split_line(const char *text, int64_t *ret_line)
     return at + 2;
 }
 
+/* The field of the table at 1 as text, pushed; "?" when it is none. */
+static const char *push_field(lua_State *L, const char *key)
+{
+    lua_pushstring(L, key);
+    if (lua_rawget(L, 1) != LUA_TSTRING) {
+        lua_pop(L, 1);
+        lua_pushliteral(L, "?");
+    }
+    return lua_tostring(L, -1);
+}
+
+static bool has_field(lua_State *L, const char *key)
+{
+    lua_pushstring(L, key);
+    bool has = lua_rawget(L, 1) == LUA_TSTRING;
+    lua_pop(L, 1);
+    return has;
+}
+
+/* Of a call that failed, a name that could not be read, or what else has a message. */
 static int failure_text(lua_State *L)
 {
     lua_settop(L, 1);
-    static const char *const keys[] = { "tool", "code", "message" };
-    for (size_t i = 0; i < 3; i++) {
-        lua_pushstring(L, keys[i]);
-        if (lua_rawget(L, 1) != LUA_TSTRING) {
-            lua_pop(L, 1);
-            lua_pushliteral(L, "?");
-        }
-    }
-    lua_pushfstring(L, "the call of '%s' failed (%s): %s", lua_tostring(L, 2),
-                    lua_tostring(L, 3), lua_tostring(L, 4));
+    const char *code = push_field(L, "code");
+    const char *message = push_field(L, "message");
+    if (has_field(L, "name"))
+        lua_pushfstring(L, "`%s` cannot be read (%s): %s", push_field(L, "name"), code,
+                        message);
+    else if (!has_field(L, "tool") && has_field(L, "message"))
+        lua_pushstring(L, message);
+    else
+        lua_pushfstring(L, "the call of '%s' failed (%s): %s", push_field(L, "tool"),
+                        code, message);
     return 1;
 }
 

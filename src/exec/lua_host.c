@@ -22,6 +22,18 @@ int hf_lua_suspend(lua_State *L, enum hf_op_kind kind, const char *name, lua_KFu
     return lua_yieldk(L, 0, 0, k);
 }
 
+int hf_lua_suspend_call(lua_State *L, enum hf_op_kind kind, const char *name,
+                        lua_KFunction k)
+{
+    struct hf_engine_run *run = hf_lua_run_of(L);
+    run->one_call = (struct hf_engine_call){
+        .tool = name, .args = { hf_buf_str(&run->out), run->out.len }
+    };
+    run->stop.calls = &run->one_call;
+    run->stop.call_count = 1;
+    return hf_lua_suspend(L, kind, name, k);
+}
+
 /* The beginning of every operation: one that is ended does nothing any more. */
 struct hf_engine_run *hf_lua_begin(lua_State *L)
 {
@@ -122,7 +134,8 @@ static void set_text(lua_State *L, const char *key, const char *text, size_t len
     lua_setfield(L, -2, key);
 }
 
-static void push_failure(lua_State *L, const struct hf_tool_result *result)
+void hf_lua_push_failure(lua_State *L, const struct hf_tool_result *result,
+                         const char *who)
 {
     const struct hf_failure *failure = result->failure;
     bool failed = result->outcome == HF_TOOL_FAILURE && failure;
@@ -132,7 +145,7 @@ static void push_failure(lua_State *L, const struct hf_tool_result *result)
     struct hf_span said = failed ? failure->message : result->reason;
     lua_createtable(L, 0, 5);
     hf_lua_mark_failure(L);
-    set_text(L, "tool", result->tool ? result->tool : "?",
+    set_text(L, who, result->tool ? result->tool : "?",
              strlen(result->tool ? result->tool : "?"));
     set_text(L, "code", code, strlen(code));
     set_text(L, "message", said.len ? said.at : "", said.len);
@@ -151,21 +164,16 @@ static int call_done(lua_State *L, int status, lua_KContext ctx)
         push_answer(L, result->value);
         return 1;
     }
-    push_failure(L, result);
+    hf_lua_push_failure(L, result, "tool");
     return lua_error(L);
 }
 
 static int host_call(lua_State *L)
 {
-    struct hf_engine_run *run = hf_lua_begin(L);
+    hf_lua_begin(L);
     const char *tool = check_tool(L, 1);
     write_args(L, 2, "args");
-    run->one_call = (struct hf_engine_call){
-        .tool = tool, .args = { hf_buf_str(&run->out), run->out.len }
-    };
-    run->stop.calls = &run->one_call;
-    run->stop.call_count = 1;
-    return hf_lua_suspend(L, HF_OP_CALL, tool, call_done);
+    return hf_lua_suspend_call(L, HF_OP_CALL, tool, call_done);
 }
 
 static int batch_done(lua_State *L, int status, lua_KContext ctx)
@@ -184,7 +192,7 @@ static int batch_done(lua_State *L, int status, lua_KContext ctx)
         if (ok)
             push_answer(L, result->value);
         else
-            push_failure(L, result);
+            hf_lua_push_failure(L, result, "tool");
         lua_setfield(L, -2, ok ? "value" : "error");
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
@@ -209,10 +217,12 @@ static const char *write_batch_call(lua_State *L, lua_Integer i, size_t *ret_at)
     if (lua_rawgeti(L, 1, i) != LUA_TTABLE)
         luaL_error(L, "item %d of call_batch must be a table {name, args}", (int)i);
     int item = lua_gettop(L);
+    hf_lua_see(L, item);
     push_item(L, item, 1, "tool");
     const char *tool = check_tool(L, item + 1);
     lua_replace(L, item); /* only its name and its arguments are needed */
     lua_rawgeti(L, 1, i);
+    hf_lua_see(L, item + 1);
     push_item(L, item + 1, 2, "args");
     *ret_at = run->out.len;
     write_args(L, lua_gettop(L), "args");
@@ -225,6 +235,7 @@ static int host_call_batch(lua_State *L)
     struct hf_engine_run *run = hf_lua_begin(L);
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
+    hf_lua_see(L, 1);
     size_t count = lua_rawlen(L, 1);
     if (count == 0) {
         lua_newtable(L);

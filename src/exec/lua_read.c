@@ -24,6 +24,7 @@ struct reader {
     lua_State *L;
     struct hf_json_scan scan;
     bool tags;
+    bool frozen;
     struct level levels[LEVELS];
 };
 
@@ -177,6 +178,8 @@ static void close_level(struct reader *r)
     const struct level *level = &r->levels[r->scan.depth];
     if (r->tags && level->object && level->tag && level->count == 1)
         open_tag(r->L);
+    if (r->frozen)
+        hf_lua_freeze(r->L);
     attach(r);
 }
 
@@ -209,8 +212,27 @@ void hf_lua_read(lua_State *L, struct hf_span json, enum hf_lua_form form)
     struct reader r;
     r.L = L;
     r.tags = form == HF_LUA_BINDINGS;
+    r.frozen = form == HF_LUA_GIVEN;
     hf_lua_charge_bytes(L, json.len);
     luaL_checkstack(L, 8, NULL);
     hf_json_scan_begin(&r.scan, json);
     while (read_event(&r, hf_json_scan_next(&r.scan))) {}
+}
+
+void hf_lua_read_members(lua_State *L, struct hf_span json, enum hf_lua_form form,
+                         int index)
+{
+    hf_lua_read(L, json, form);
+    if (form == HF_LUA_GIVEN) /* of the whole only its members are to be shown */
+        hf_lua_see(L, lua_gettop(L));
+    lua_pushnil(L);
+    while (lua_next(L, -2)) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        if (form != HF_LUA_BINDINGS || !hf_lua_put_aside(L))
+            lua_rawset(L, index);
+        else
+            lua_pop(L, 2);
+    }
+    lua_pop(L, 1);
 }

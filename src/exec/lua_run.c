@@ -140,20 +140,6 @@ static void open_globals(lua_State *L)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &hf_lua_globals_key);
 }
 
-/* Copies each member of the JSON object into the table at `index`. */
-static void read_members(lua_State *L, struct hf_span json, enum hf_lua_form form,
-                         int index)
-{
-    hf_lua_read(L, json, form);
-    lua_pushnil(L);
-    while (lua_next(L, -2)) {
-        lua_pushvalue(L, -2);
-        lua_insert(L, -2);
-        lua_rawset(L, index);
-    }
-    lua_pop(L, 1);
-}
-
 /* Protected: everything that a start does in Lua. */
 static int open_state(lua_State *L)
 {
@@ -161,12 +147,10 @@ static int open_state(lua_State *L)
     const struct hf_engine_start *start = lua_touserdata(L, 1);
     lua_settop(L, 0);
     open_globals(L);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &hf_lua_builtins_key);
-    if (start->given.len > 0)
-        read_members(L, start->given, HF_LUA_PLAIN, 1);
+    hf_lua_open_given(L, start);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &hf_lua_globals_key);
     if (start->bindings.len > 0)
-        read_members(L, start->bindings, HF_LUA_BINDINGS, 2);
+        hf_lua_read_members(L, start->bindings, HF_LUA_BINDINGS, 1);
     lua_settop(L, 0);
     run->cell = lua_newthread(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, run);
@@ -251,13 +235,18 @@ static int run_start(const struct hf_engine *engine, const struct hf_engine_star
         *ret_run = run;
         return 0;
     }
-    run_free(run);
     if (rc == HF_ETOOBIG)
-        return hf_fail(err, rc, "bindings",
-                       "the bindings take more than the cell's limit on memory");
-    if (rc == HF_EINVAL)
-        return hf_fail(err, rc, "bindings", "these are no bindings");
-    return hf_fail_plain(err, rc);
+        rc = hf_fail(err, rc, "bindings",
+                     "bindings and what is given take more than the cell's limit on "
+                     "memory");
+    else if (rc == HF_EINVAL && run->message.len > 0)
+        rc = hf_fail(err, rc, "given", "%s", hf_buf_str(&run->message));
+    else if (rc == HF_EINVAL)
+        rc = hf_fail(err, rc, "bindings", "these are no bindings");
+    else
+        rc = hf_fail_plain(err, rc);
+    run_free(run);
+    return rc;
 }
 
 /* Text only: a chunk of bytecode is refused by its first byte. */
@@ -343,10 +332,9 @@ static int keep_global(lua_State *L, const struct hf_lua_key *key, bool *first)
     lua_rawgetp(L, LUA_REGISTRYINDEX, &hf_lua_builtins_key);
     int builtin = lua_getfield(L, -1, key->text);
     lua_pop(L, 2);
-    if (builtin != LUA_TNIL) {
+    if (builtin != LUA_TNIL && !hf_lua_is_given(L, key->text)) {
         note(run, key->text,
-             "is a name of the language or given by the host: what the cell assigned to "
-             "it was not kept");
+             "is a name of the language: what the cell assigned to it was not kept");
         return 0;
     }
     if (lua_isfunction(L, -1)) {
@@ -380,6 +368,7 @@ static int keep_bindings(lua_State *L)
     hf_buf_reset(&run->bindings);
     hf_buf_char(&run->bindings, '{');
     lua_rawgetp(L, LUA_REGISTRYINDEX, &hf_lua_globals_key);
+    hf_lua_bring_back(L, lua_gettop(L));
     size_t count = 0;
     const struct hf_lua_key *keys = hf_lua_keys(L, -1, true, &count);
     for (size_t i = 0; i < count && rc == 0; i++) {

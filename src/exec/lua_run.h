@@ -81,9 +81,10 @@ void *hf_lua_alloc(void *user, void *old, size_t had, size_t bytes);
 
 /* lua_write.c, lua_read.c: Lua's values as JSON, and back.
  *   PLAIN     for tools and results: what JSON has; the rest is refused
+ *   GIVEN     as PLAIN, for reading only: tables that the cell cannot change
  *   BINDINGS  all plain data comes back as it was
  *   VIEW      for people: anything is shown somehow                                     */
-enum hf_lua_form { HF_LUA_PLAIN, HF_LUA_BINDINGS, HF_LUA_VIEW };
+enum hf_lua_form { HF_LUA_PLAIN, HF_LUA_GIVEN, HF_LUA_BINDINGS, HF_LUA_VIEW };
 
 /* Appends the value at `index`. Raises when Lua's memory runs out: only in protected mode.
  * 0, HF_ENOMEM, HF_ETOOBIG (more than `out` takes), or HF_EINVAL with what is wrong in
@@ -94,6 +95,10 @@ HF_MUST_USE int hf_lua_write(lua_State *L, int index, enum hf_lua_form form,
 /* Pushes the value of a JSON text that was checked. May raise. VIEW is not for reading. A
  * text that the form cannot hold raises an error that says so. */
 void hf_lua_read(lua_State *L, struct hf_span json, enum hf_lua_form form);
+
+/* Copies each member of a JSON object into the table at `index`, which is absolute. */
+void hf_lua_read_members(lua_State *L, struct hf_span json, enum hf_lua_form form,
+                         int index);
 
 /* Marks the table at the top as a list, so that it is one also when empty. */
 void hf_lua_mark_list(lua_State *L);
@@ -149,10 +154,32 @@ void hf_lua_push_text(lua_State *L, int index);
  * yields meanwhile, `k` goes on with `ctx`. */
 bool hf_lua_text_method(lua_State *L, int index, lua_KContext ctx, lua_KFunction k);
 
+/* lua_given.c: what the host gives. open: in the state of a start. freeze: in place of the
+ * table at the top one that shows it and cannot be changed. see: puts the table behind it at
+ * `index`, for functions that read and do not give it out; push_inner: pushes it, true if
+ * there is one. check_own: raises for a table that cannot be changed; check_name: for a key
+ * that is a given name. put_aside: a variable, name and value at the top, whose name is
+ * given; bring_back: all of these into the table of globals. */
+void hf_lua_open_given(lua_State *L, const struct hf_engine_start *start);
+void hf_lua_freeze(lua_State *L);
+void hf_lua_see(lua_State *L, int index);
+bool hf_lua_push_inner(lua_State *L, int index);
+void hf_lua_check_own(lua_State *L, int index);
+void hf_lua_check_name(lua_State *L, int index);
+bool hf_lua_put_aside(lua_State *L);
+void hf_lua_bring_back(lua_State *L, int globals);
+bool hf_lua_is_given(lua_State *L, const char *name);
+
 /* lua_host.c: the beginning and the end of an operation. `begin` empties run->out, where
  * the arguments go; it does not return to a cell that is ended. */
 struct hf_engine_run *hf_lua_begin(lua_State *L);
 int hf_lua_suspend(lua_State *L, enum hf_op_kind kind, const char *name, lua_KFunction k);
+/* The same for one that is answered as a call is; its arguments are run->out. */
+int hf_lua_suspend_call(lua_State *L, enum hf_op_kind kind, const char *name,
+                        lua_KFunction k);
+/* Pushes a failed result as an error of the cell; `who` is the field for what failed. */
+void hf_lua_push_failure(lua_State *L, const struct hf_tool_result *result,
+                         const char *who);
 /* Raises what is wrong with a value that was written into run->out. */
 void hf_lua_check_written(lua_State *L, int rc);
 void hf_lua_open_random(lua_State *L); /* pushes the function */

@@ -7,6 +7,7 @@
 static lua_Integer length_of(lua_State *L, int index)
 {
     luaL_checktype(L, index, LUA_TTABLE);
+    hf_lua_see(L, index);
     return (lua_Integer)lua_rawlen(L, index);
 }
 
@@ -18,6 +19,7 @@ static void charge_range(lua_State *L, lua_Integer from, lua_Integer to)
 
 static int table_insert(lua_State *L)
 {
+    hf_lua_check_own(L, 1);
     lua_Integer last = length_of(L, 1) + 1;
     lua_Integer at = last;
     int count = lua_gettop(L);
@@ -38,6 +40,7 @@ static int table_insert(lua_State *L)
 
 static int table_remove(lua_State *L)
 {
+    hf_lua_check_own(L, 1);
     lua_Integer last = length_of(L, 1);
     lua_Integer at = luaL_optinteger(L, 2, last);
     if (lua_gettop(L) > 1)
@@ -102,6 +105,7 @@ static int table_pack(lua_State *L)
 static int table_unpack(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
+    hf_lua_see(L, 1);
     lua_Integer from = luaL_optinteger(L, 2, 1);
     lua_Integer to = lua_isnoneornil(L, 3) ? length_of(L, 1) : luaL_checkinteger(L, 3);
     if (from > to)
@@ -124,6 +128,8 @@ static int table_move(lua_State *L)
     int target = lua_isnoneornil(L, 5) ? 1 : 5;
     luaL_checktype(L, 1, LUA_TTABLE);
     luaL_checktype(L, target, LUA_TTABLE);
+    hf_lua_check_own(L, target);
+    hf_lua_see(L, 1);
     if (end >= from) {
         luaL_argcheck(L, from > 0 || end < LUA_MAXINTEGER + from, 3,
                       "too many elements to move");
@@ -246,6 +252,7 @@ static int sort_next(lua_State *L, int status, lua_KContext ctx)
 
 static int table_sort(lua_State *L)
 {
+    hf_lua_check_own(L, 1);
     lua_Integer count = length_of(L, 1);
     if (!lua_isnoneornil(L, 2))
         luaL_checktype(L, 2, LUA_TFUNCTION);

@@ -293,7 +293,7 @@ static int write_table_body(struct writer *w, int index)
            "JSON has lists and objects only");
 }
 
-static int write_table(struct writer *w, int index)
+static int write_own_table(struct writer *w, int index)
 {
     bool view = w->form == HF_LUA_VIEW;
     const void *self = lua_topointer(w->L, index);
@@ -319,6 +319,16 @@ static int write_table(struct writer *w, int index)
     int rc = write_table_body(w, index);
     w->levels--;
     w->depth--;
+    return rc;
+}
+
+static int write_table(struct writer *w, int index)
+{
+    luaL_checkstack(w->L, 4, NULL);
+    if (!hf_lua_push_inner(w->L, index))
+        return write_own_table(w, index);
+    int rc = write_own_table(w, lua_gettop(w->L));
+    lua_pop(w->L, 1);
     return rc;
 }
 

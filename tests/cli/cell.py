@@ -86,6 +86,23 @@ class Run(Case):
                                 '{"history":[{"output":"o"}]}')
         self.assertEqual(answer["operations"][0]["args"], "o")
 
+    def test_given_references_are_read_once_by_the_script(self):
+        answer = self.cell_json(
+            "print(r.n, r.n) print(select(2, pcall(function() return gone end)).code) x = r",
+            "--given-refs", '{"r": {"id": 1}, "gone": 2}', "--bindings", '{"r": 5}', "--tools",
+            '{"reads": {"r": {"args": {"id": 1}, "result": {"n": 7}}, '
+            '"gone": {"error": {"code": "deleted"}}}}')
+        ops = answer["operations"]
+        self.assertEqual([(op["kind"], op.get("name")) for op in ops],
+                         [("read", "r"), ("print", None), ("read", "gone"), ("print", None)])
+        self.assertEqual((ops[0]["id"], ops[0]["args"], ops[0]["result"]),
+                         ("cell:1", {"id": 1}, {"n": 7}))
+        self.assertEqual((ops[1]["args"], ops[3]["args"]), ("7\t7", "deleted"))
+        self.assertEqual(answer["bindings"], {"r": 5, "x": {"n": 7}})
+        answer = self.cell_json("\nr.n = 1", "--given", '{"r": {}}', code_=2)
+        self.assertEqual((answer["end"], answer["line"], answer["delta"]), ("error", 2, {}))
+        self.assertIn("can only be read", answer["message"])
+
     def test_bad_input_is_refused(self):
         path = self.file("cell.lua", "x = 1")
         for args, code in ((("cell", "run", "/no/such/file"), 3),
@@ -96,6 +113,12 @@ class Run(Case):
                            (("cell", "run", path, "--bindings", "[1]"), 2),
                            (("cell", "run", path, "--bindings", '{"a b":1}'), 2),
                            (("cell", "run", path, "--given", "1"), 2),
+                           (("cell", "run", path, "--given", '{"print": 1}'), 2),
+                           (("cell", "run", path, "--given", '{"a b": 1}'), 2),
+                           (("cell", "run", path, "--given", '{"a": 1}', "--given-refs", '{"a": 1}'), 2),
+                           (("cell", "run", path, "--given-refs", "[]"), 2),
+                           (("cell", "run", path, "--tools", '{"tools":[]}'), 2),
+                           (("cell", "run", path, "--tools", '{"reads":{"a":1}}'), 2),
                            (("cell", "run", path, "--tools", '{"tools":{"a":1}}'), 2),
                            (("cell", "run", path, "--tools", '{"tool":{}}'), 2),
                            (("cell", "run", path, "--tools", "[]"), 2)):

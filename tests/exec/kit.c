@@ -31,6 +31,7 @@ static struct hf_cell_start start_of(const struct cellkit *kit)
         .code = { kit->code, kit->code_len ? kit->code_len : strlen(kit->code) },
         .bindings = span(kit->bindings),
         .given = span(kit->given),
+        .given_refs = span(kit->given_refs),
         .tools = kit->tools,
         .tool_count = kit->tool_count,
         .limits = kit->limits,
@@ -99,7 +100,7 @@ static struct hf_tool_result result_of(const struct hf_op_call *call)
         result.value = span("[1,2,3]");
     else if (hf_same(call->tool, "none"))
         result.value = span("null");
-    if (hf_same(call->tool, "fail")) {
+    if (hf_same(call->tool, "fail") || hf_same(call->tool, "broken")) {
         result.outcome = HF_TOOL_FAILURE;
         result.value = span("");
         result.failure = &nope;

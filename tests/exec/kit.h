@@ -12,6 +12,7 @@ struct cellkit {
     size_t code_len; /* 0: strlen */
     const char *bindings;
     const char *given;
+    const char *given_refs;
     const char *const *tools;
     size_t tool_count;
     struct hf_cell_limits limits;
@@ -30,8 +31,9 @@ struct cellkit {
  *     bindings {"x":1}
  *     delta {"set":{"x":1}}
  *
- * The host's answers: `echo` gives its arguments, `fail` fails with the code "nope",
- * `list` gives [1,2,3], `none` gives null, other tools "ok"; a process is {"id":"p1"}, a
+ * The host's answers: `echo` gives its arguments, `fail` and `broken` fail with "nope",
+ * `list` gives [1,2,3], `none` gives null, other tools "ok"; so do names that are read, with
+ * the reference as arguments; a process is {"id":"p1"}, a
  * signal {"signal":"go"}; it is 1700000000000; the random bits are 42. */
 enum hf_cell_end cellkit_run(const struct cellkit *kit, struct hf_buf *transcript);
 

@@ -157,18 +157,6 @@ static void an_unknown_tool_is_told_before_anything_runs(void **state)
     check(&kit, "1 print lost\ndone \nbindings {}\ndelta {}\n");
 }
 
-static void given_values_can_be_read_and_are_not_bindings(void **state)
-{
-    (void)state;
-    check(&(struct cellkit){ .code = "print(history[1].output)\nhistory = 5\n",
-                             .given = "{\"history\":[{\"output\":\"o\"}]}" },
-          "1 print o\n"
-          "done \n"
-          "note `history` is a name of the language or given by the host: what the cell "
-          "assigned to it was not kept\n"
-          "bindings {}\ndelta {}\n");
-}
-
 static void ids_are_stable_and_batches_are_answered_one_by_one(void **state)
 {
     (void)state;
@@ -395,7 +383,6 @@ int main(void)
         cmocka_unit_test(a_cell_that_raises_keeps_nothing),
         cmocka_unit_test(fail_is_told_as_a_call_with_control),
         cmocka_unit_test(an_unknown_tool_is_told_before_anything_runs),
-        cmocka_unit_test(given_values_can_be_read_and_are_not_bindings),
         cmocka_unit_test(ids_are_stable_and_batches_are_answered_one_by_one),
         cmocka_unit_test(a_divergent_replay_is_named_and_never_served),
         cmocka_unit_test(a_partly_answered_batch_asks_only_for_the_rest),

@@ -36,6 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cellkit kit = { .code = (const char *)data,
                            .code_len = size,
                            .bindings = "{\"n\":1,\"t\":{\"a\":[1,2]}}",
+                           .given = "{\"g\":{\"a\":[1,{\"b\":2}],\"s\":\"x\"}}",
+                           .given_refs = "{\"echo\":{\"r\":[1,[2]]},\"broken\":1}",
                            .limits = { .steps = 20000,
                                        .memory_bytes = 2 << 20,
                                        .ops = 12,

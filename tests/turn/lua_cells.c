@@ -12,7 +12,9 @@
 #define OPS 64
 
 static const char *const replies[LUA_CELL_COUNT] = {
-    "<lua>\nx = (x or 0) + 1\nt = x % 2 == 1 and {x} or nil\nprint('x is', x)\n</lua>",
+    "<lua>\nx = (x or 0) + 1\nt = x % 2 == 1 and {x} or nil\nprint('x is', x)\n"
+    "local ok, d = pcall(function() return doc.n end)\nprint(ok, ok or d.code)\n"
+    "print(env.user, pcall(function() env.user = 1 end))\n</lua>",
     "Both.\n<lua>\nlocal r = call_batch{{'add', {a = 1}}, {'sub', {b = 2}}, {'add'}}\n"
     "seen = seen or {}\nfor i, one in ipairs(r) do\n"
     "  seen[#seen + 1] = one.ok and one.value or "
@@ -184,6 +186,8 @@ static struct hf_cell *start_cell(const struct hf_effect *effect,
                                    .id = id,
                                    .code = effect->code,
                                    .bindings = { bindings->at, bindings->len },
+                                   .given = effect->given,
+                                   .given_refs = effect->given_refs,
                                    .tools = tools,
                                    .tool_count = 3,
                                    .limits = { .steps = 200000 },

@@ -101,8 +101,8 @@ static void what_is_shown_of_variables_is_bounded(void **state)
         size_t len = 1;
         bindings[0] = '{';
         for (size_t n = 0; n < count; n++)
-            len += (size_t)sprintf(bindings + len, "%s\"v%0*zu\":\"%060zu\"",
-                                   n > 0 ? "," : "", width - 1, n, n);
+            len += (size_t)snprintf(bindings + len, 300, "%s\"v%0*zu\":\"%060zu\"",
+                                    n > 0 ? "," : "", width - 1, n, n);
         memcpy(bindings + len, "}", 2);
         if (len < (size_t)HF_MAX_CELL_BINDINGS_BYTES) {
             char *text = variables_of(bindings);
@@ -118,10 +118,11 @@ static void past_the_bound_there_are_names_and_then_a_number(void **state)
 {
     (void)state;
     char bindings[16384] = "{";
+    size_t len = 1;
     for (int i = 100; i < 300; i++)
-        sprintf(bindings + strlen(bindings), "%s\"v%d\":\"%050d\"", i > 100 ? "," : "", i,
-                i);
-    strcat(bindings, "}");
+        len += (size_t)snprintf(bindings + len, 100, "%s\"v%d\":\"%050d\"",
+                                i > 100 ? "," : "", i, i);
+    memcpy(bindings + len, "}", 2);
     char *text = variables_of(bindings);
     /* Lines of 70 bytes until 3,072 are passed: v100 to v143. */
     assert_non_null(strstr(text, "\n- v143 (string) = \"0"));

@@ -197,7 +197,6 @@ static void what_a_request_caches_begins_the_next_one(void **state)
         }
         drop_whole(&whole);
     }
-    print_message("%zu pairs, %zu grew\n", pairs, grew);
     assert_true(pairs > SEEDS / 2);
     assert_true(grew > pairs / 3);
 }
@@ -239,6 +238,10 @@ static void the_random_turns_show_these_effects_and_outcomes(void **state)
         "\"unknown\":true",
         "does not fit",
         "there is no tool",
+        "\"given\":{\"env\":{\"user\":\"ada\"}}",
+        "- doc: a text (fetched when a cell first reads it)",
+        "Variables that cells have set",
+        "ada\\tfalse\\tthis table is given by the host",
         "it raised",
         "\"bindings\":\"1e26c59390f67b3d5b1afe3c", /* {"t":[1],"x":1} */
         "\"bindings\":\"hash-2\"",

@@ -179,6 +179,10 @@ int world_begin(struct world *world)
                                    .causes = &cause,
                                    .cause_count = pick(world, 0, 4, 2),
                                    .run_offset = pick(world, 0, 5, 3) };
+    if (world->writes_code) {
+        start.given = span("{\"env\":{\"user\":\"ada\"}}");
+        start.given_refs = span("{\"doc\": {\"about\": \"a text\", \"id\": 1}}");
+    }
     int rc = hf_turn_new(world->setup, &start, &world->turn, &err);
     if (rc != HF_ENOMEM)
         must(rc, &err);

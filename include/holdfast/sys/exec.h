@@ -25,12 +25,14 @@ extern "C" {
 struct hf_engine_run;
 
 /* As struct hf_cell_start, checked: limits are set, bindings are canonical, `given` is an
- * object, tool names are keys. Borrowed until start returns, but alloc and clock. */
+ * object, as is `given_refs`, tool names are keys. Borrowed until start returns, but alloc
+ * and clock. HF_EINVAL for a given name that the language has already. */
 struct hf_engine_start {
     const struct hf_alloc *alloc;
     struct hf_span code;
     struct hf_span bindings;
-    struct hf_span given;
+    struct hf_span given;      /* and both in canonical form */
+    struct hf_span given_refs; /* a read of such a name is HF_OP_READ, once */
     const char *const *tools;
     size_t tool_count;
     struct hf_cell_limits limits;
@@ -45,7 +47,7 @@ struct hf_engine_call {
 /* Where a run stopped: an operation (end is HF_CELL_RUNNING), or its end. What it points to
  * is the run's and lives until the next step.
  *   kind, name, args   as in struct hf_op; args of a batch are empty
- *   calls              of call (one) and call_batch
+ *   calls              of call and read (one), and call_batch
  *   message            for the model, unless it ended well: what happened, where, and what
  *                      to do instead. line: in the code, 0 when not known
  *   value              of finished and failed: canonical JSON
