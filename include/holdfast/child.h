@@ -40,6 +40,12 @@ HF_API HF_MUST_USE int hf_child_start(const struct hf_alloc *alloc,
                                       const struct hf_child_plan *plan,
                                       struct hf_child **ret_child, struct hf_err *err);
 
+/* Become the command: this process, in a session of its own, without its descriptors and
+ * with nothing to read or write (inherit_fd and terminal are not for this). Gives an error,
+ * as hf_child_start does, or does not return. */
+HF_API HF_MUST_USE int hf_child_become(const struct hf_child_plan *plan,
+                                       struct hf_err *err);
+
 /* Forgets the child; does not end it. NULL is fine. */
 HF_API void hf_child_free(struct hf_child *child);
 

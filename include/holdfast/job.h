@@ -135,6 +135,8 @@ struct hf_pool_event {
 };
 typedef void hf_pool_listener(void *user, const struct hf_pool_event *event);
 
+#define HF_JOB_TTL_MS 30000 /* of leases, where no policy says */
+
 struct hf_pool_options {
     uint32_t size;
     const char *owner;  /* NULL: "pool-HOST-PID"; one a pool */
@@ -145,7 +147,7 @@ struct hf_pool_options {
                           are slow claims no more than it can start. */
     size_t
         in_flight; /* most jobs held at once, those that complete later included; 0: 1000 */
-    hf_ms ttl_ms; /* of leases; 0: 30 s, renewed every 10 s; -1: by policy */
+    hf_ms ttl_ms; /* of leases; 0: by policy, HF_JOB_TTL_MS where there is none */
     hf_pool_listener
         *listener; /* called on the pool's threads, without locks; NULL: none */
     void *listener_user;

@@ -22,6 +22,7 @@ extern "C" {
 #endif
 
 #define HF_RUN_KIND "run"
+#define HF_RUN_TTL_MS 30000 /* of leases, where no policy says */
 
 /* What a unit's payload says of its command. */
 struct hf_command {

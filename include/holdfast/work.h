@@ -237,6 +237,7 @@ struct hf_claim {
     hf_ms wait_ms;     /* block up to this long until there is work */
     const char *lock;  /* needs pid: absolute path of the file whose lock the processes of
                           the work inherit; death is proven only when it is free too */
+    hf_ms ttl_default_ms; /* where no policy says: 0: 45 s */
 };
 
 /* Take up to `limit` rows under a lease each. Nothing to do is no failure: 0 items. */

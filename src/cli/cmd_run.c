@@ -21,7 +21,7 @@ extern char **environ;
 
 /* ---- before anything is opened ------------------------------------------------------ */
 
-static const char *const *environment(void)
+const char *const *run_environment(void)
 {
     return (const char *const *)(void *)environ;
 }
@@ -96,7 +96,7 @@ static int check_secrets(struct cli *cli)
     return 0;
 }
 
-static int read_command(struct cli *cli, struct hf_command *ret_command)
+int run_command(struct cli *cli, struct hf_command *ret_command)
 {
     struct hf_command command = {
         .size = sizeof(command),
@@ -118,9 +118,26 @@ static int read_command(struct cli *cli, struct hf_command *ret_command)
 
 static int check_worker(struct cli *cli)
 {
-    if (cli_given(cli, "command") || cli_given(cli, "id"))
+    if (cli_given(cli, "command") || cli_given(cli, "id") || cli_given(cli, "detach"))
         return hf_fail(&cli->err, HF_EINVAL, "--worker",
                        "--worker takes its commands from the queue: give none");
+    return 0;
+}
+
+/* What only a runner could do. */
+static int check_detach(struct cli *cli)
+{
+    static const char *const needs_runner[] = { "disposition",       "max-attempts",
+                                                "retry-policy",      "timeout",
+                                                "kill-after",        "ttl",
+                                                "require-close-out", "lane" };
+    size_t n = sizeof(needs_runner) / sizeof(needs_runner[0]);
+    for (size_t i = 0; cli_given(cli, "detach") && i < n; i++)
+        if (cli_given(cli, needs_runner[i]))
+            return hf_fail(&cli->err, HF_EINVAL, "--detach",
+                           "--%s needs a runner, and with --detach there is none: the "
+                           "command is externally owned",
+                           needs_runner[i]);
     return 0;
 }
 
@@ -136,7 +153,7 @@ int check_run(struct cli *cli)
         return hf_fail(&cli->err, HF_EINVAL, "--worker",
                        "--jobs and --until-idle need --worker");
     if (!cli_given(cli, "command"))
-        return cli_given(cli, "id")
+        return cli_given(cli, "id") && !cli_given(cli, "detach")
                    ? 0
                    : hf_fail(&cli->err, HF_EINVAL, "command",
                              "a command is needed: holdfast run [options] -- CMD ARGS");
@@ -144,15 +161,17 @@ int check_run(struct cli *cli)
         return hf_fail(&cli->err, HF_EINVAL, "--max-attempts",
                        "--max-attempts above 1 needs --disposition rerunnable: what is "
                        "owner_bound is never run again");
-    int rc = check_secrets(cli);
+    int rc = check_detach(cli);
     if (rc == 0)
-        rc = read_command(cli, &command);
+        rc = check_secrets(cli);
+    if (rc == 0)
+        rc = run_command(cli, &command);
     if (rc == 0)
         rc = hf_command_write(&command, &payload, &cli->err);
     free(payload);
     return rc ? rc
-              : hf_command_find(command.argv[0], environment(), command.cwd, sizeof(path),
-                                path, &cli->err);
+              : hf_command_find(command.argv[0], run_environment(), command.cwd,
+                                sizeof(path), path, &cli->err);
 }
 
 /* ---- signals ----------------------------------------------------------------------- */
@@ -188,7 +207,7 @@ enum hf_run_stop runner_why(int signal)
     return signal == SIGINT ? HF_RUN_INTERRUPT : HF_RUN_DRAIN;
 }
 
-static const char *owner_name(struct cli *cli)
+const char *run_owner(struct cli *cli)
 {
     char host[128] = "";
     const char *given = cli_text(cli, "owner");
@@ -203,7 +222,7 @@ static const char *owner_name(struct cli *cli)
 
 int runner_begin(struct runner *runner, struct cli *cli)
 {
-    *runner = (struct runner){ .cli = cli, .signals = -1, .owner = owner_name(cli) };
+    *runner = (struct runner){ .cli = cli, .signals = -1, .owner = run_owner(cli) };
     if (!runner->owner)
         return hf_fail_plain(&cli->err, HF_ENOMEM);
     if (!cli_text(cli, "actor") && !getenv("HOLDFAST_ACTOR"))
@@ -229,7 +248,7 @@ struct hf_run_plan runner_plan(const struct runner *runner, const struct hf_item
         .item = item,
         .command = command,
         .db = runner->place.url,
-        .base_env = environment(),
+        .base_env = run_environment(),
         .stdin_fd = -1,
         .show = { -1, -1 },
     };
@@ -256,30 +275,22 @@ static struct hf_claim claim_of(struct job *job)
                               .pid = getpid(),
                               .id = job->work_id,
                               .ttl_ms = cli_number(job->runner.cli, "ttl", 0),
-                              .lock = hf_run_lock(job->run) };
+                              .lock = hf_run_lock(job->run),
+                              .ttl_default_ms = HF_RUN_TTL_MS };
 }
 
-/* Made and claimed in one transaction: nobody else can come between. */
-static int make_unit(struct job *job)
+struct hf_new run_unit(struct cli *cli, const char *source_id, const char *payload)
 {
-    struct cli *cli = job->runner.cli;
-    char *payload = NULL, nonce[HF_NONCE_TEXT];
-    const char *disposition = cli_text(cli, "disposition"), *key;
-    int rc = hf_nonce(hf_random_system(), nonce, &cli->err);
-    if (rc == 0)
-        rc = hf_command_write(&job->command, &payload, &cli->err);
-    if (rc)
-        return rc;
-    key = cli_text(cli, "idempotency-key");
-    struct hf_claim claim = claim_of(job);
-    struct hf_new work = {
-        .size = sizeof(work),
+    const char *disposition = cli_text(cli, "disposition");
+    const char *queue = cli_text(cli, "queue");
+    return (struct hf_new){
+        .size = sizeof(struct hf_new),
         .source = HF_SOURCE_MANUAL,
-        .source_id = key ? key : nonce,
+        .source_id = source_id,
         .kind = HF_RUN_KIND,
-        .queue = cli_text(cli, "queue") ? cli_text(cli, "queue") : RUN_QUEUE,
+        .queue = queue ? queue : RUN_QUEUE,
         .lane_key = cli_text(cli, "lane"),
-        .idempotency_key = key,
+        .idempotency_key = cli_text(cli, "idempotency-key"),
         .parent_work_id = getenv("HOLDFAST_WORK_ID"),
         .payload = payload,
         .disposition = disposition ? hf_disposition_of(disposition) : HF_OWNER_BOUND,
@@ -287,6 +298,21 @@ static int make_unit(struct job *job)
         .max_attempts = (int)cli_number(cli, "max-attempts", 1),
         .retry_policy = cli_text(cli, "retry-policy"),
     };
+}
+
+/* Made and claimed in one transaction: nobody else can come between. */
+static int make_unit(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    char *payload = NULL, nonce[HF_NONCE_TEXT];
+    const char *key = cli_text(cli, "idempotency-key");
+    int rc = hf_nonce(hf_random_system(), nonce, &cli->err);
+    if (rc == 0)
+        rc = hf_command_write(&job->command, &payload, &cli->err);
+    if (rc)
+        return rc;
+    struct hf_claim claim = claim_of(job);
+    struct hf_new work = run_unit(cli, key ? key : nonce, payload);
     struct hf_process_new process = { .size = sizeof(process),
                                       .work = &work,
                                       .identity_kind = HF_RUN_KIND,
@@ -520,7 +546,7 @@ static int run_one(struct job *job)
     struct cli *cli = job->runner.cli;
     int rc = cli_full_id(cli, cli_text(cli, "id"), &job->work_id);
     if (rc == 0 && cli_given(cli, "command"))
-        rc = read_command(cli, &job->command);
+        rc = run_command(cli, &job->command);
     if (rc == 0)
         rc = run_all(job);
     hf_answer_free(job->answer);
@@ -534,6 +560,8 @@ static int run_one(struct job *job)
 int cmd_run(struct cli *cli)
 {
     struct job job = { 0 };
+    if (cli_given(cli, "detach"))
+        return run_detached(cli);
     int rc = runner_begin(&job.runner, cli);
     if (rc == 0)
         rc = cli_given(cli, "worker") ? run_worker(&job.runner) : run_one(&job);

@@ -149,6 +149,7 @@ static int claim(struct worker *worker)
         .ttl_ms = cli_number(cli, "ttl", 0),
         .wait_ms = worker->busy ? 0 : CLAIM_MS,
         .lock = hf_run_lock(worker->next),
+        .ttl_default_ms = HF_RUN_TTL_MS,
     };
     struct hf_answer *answer = NULL;
     rc = hf_work_claim(cli->store, &cli->who, &wanted, &answer, &cli->err);

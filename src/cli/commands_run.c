@@ -21,7 +21,7 @@ const struct cli_option cli_run_options[] = {
     { "kill-after", "DURATION", CLI_DURATION, 0,
       .help = "from TERM to KILL (default: 5s)" },
     { "ttl", "DURATION", CLI_DURATION, 0,
-      .help = "term of the lease (default: by policy)" },
+      .help = "term of the lease (default: by policy, 30s where there is none)" },
     { "require-close-out", NULL, CLI_FLAG, 0,
       .help = "infer nothing from exit code 0: the command must close the unit out" },
     { "env", "NAME[=VALUE]", CLI_TEXT, CLI_MANY,
@@ -32,6 +32,9 @@ const struct cli_option cli_run_options[] = {
     { "cwd", "DIR", CLI_PATH, 0, .help = "the folder to run in (default: this one)" },
     { "idempotency-key", "K", CLI_TEXT, 0,
       .help = "run it once: the same key again starts nothing" },
+    { "detach", NULL, CLI_FLAG, 0,
+      .help = "hand the command over to a process of its own and end: the unit is "
+              "externally_owned and done, nothing is captured" },
     { "lane", "KEY", CLI_TEXT, 0, .help = "at most one unit of this key runs at a time" },
     { "id", "ID", CLI_TEXT, 0,
       .help = "claim this unit instead of making one; without a command, run its own" },
@@ -51,6 +54,7 @@ const struct cli_example cli_run_examples[] = {
       "holdfast run --disposition rerunnable --max-attempts 3 --env URL -- ./fetch.sh" },
     { "at most ten minutes, and then 30 seconds to clean up",
       "holdfast run --timeout 10m --kill-after 30s -- ./import.sh" },
+    { "start a server that nobody here looks after", "holdfast run --detach -- ./serve" },
     { "take over what other runners left", "holdfast run --worker --jobs 4" },
     { .what = NULL },
 };

@@ -27,6 +27,15 @@ struct hf_run_plan runner_plan(const struct runner *runner, const struct hf_item
 /* Why a signal stops a run. */
 enum hf_run_stop runner_why(int signal);
 
+/* What the options say: the command, the unit, who is its owner. */
+HF_MUST_USE int run_command(struct cli *cli, struct hf_command *ret_command);
+struct hf_new run_unit(struct cli *cli, const char *source_id, const char *payload);
+const char *run_owner(struct cli *cli); /* NULL: no memory */
+const char *const *run_environment(void);
+
+/* holdfast run --detach */
+HF_MUST_USE int run_detached(struct cli *cli);
+
 /* holdfast run --worker */
 HF_MUST_USE int run_worker(struct runner *runner);
 

@@ -241,6 +241,7 @@
     X(r56_the_defaults_are_the_designs, 0)                                               \
     X(r57_policy_precedence_is_work_kind_source_default, 0)                              \
     X(lease_timings_are_fixed_at_claim, 0)                                               \
+    X(a_claims_own_default_term_gives_way_to_any_policy, 0)                              \
     X(a_policy_can_set_every_field, 0)                                                   \
     X(a_policy_is_replaced_whole, 0)                                                     \
     X(bad_policies_are_refused, 0)                                                       \

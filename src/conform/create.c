@@ -259,6 +259,11 @@ test_case(detached_is_born_done)
     SAME("done", event->to_status);
     TRUE(contains(event->payload, "detached"));
     EQ(0, count_of(claim_many(.limit = 10)));
+    made = create(.detached = true, .disposition = HF_EXTERNALLY_OWNED);
+    CODE(0, made->code);
+    SAME("done", made->work.status);
+    SAME("externally_owned", made->work.disposition);
+    CODE(HF_ETRANSITION, requeue(made->work.work_id)->code);
 }
 
 test_case(externally_owned_is_born_waiting)

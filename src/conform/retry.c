@@ -389,6 +389,27 @@ test_case(lease_timings_are_fixed_at_claim)
     IS("timeout", h.id);
 }
 
+test_case(a_claims_own_default_term_gives_way_to_any_policy)
+{
+    const char *id = new_id();
+    claim(.id = id, .ttl_default_ms = SEC(30));
+    EQ(30000, row(id)->lease_ttl_ms);
+    id = new_id();
+    claim(.ttl_default_ms = SEC(30));
+    EQ(30000, row(id)->lease_ttl_ms);
+    id = new_id();
+    claim(.ttl_default_ms = SEC(30), .ttl_ms = SEC(5));
+    EQ(5000, row(id)->lease_ttl_ms);
+    CODE(0, policy("default", .grace_ms = -1, .ttl_ms = SEC(60)));
+    id = new_id();
+    claim(.ttl_default_ms = SEC(30));
+    EQ(60000, row(id)->lease_ttl_ms);
+    id = new_id();
+    claim(.id = id, .ttl_default_ms = SEC(30));
+    EQ(60000, row(id)->lease_ttl_ms);
+    CODE(HF_EINVAL, claim(.id = id, .ttl_default_ms = 100)->code);
+}
+
 test_case(a_policy_can_set_every_field)
 {
     CODE(0,

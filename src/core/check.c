@@ -272,6 +272,8 @@ int hf_claim_check(const struct hf_claim *claim, struct hf_err *err)
     if (rc == 0 && claim->limit > (size_t)HF_MAX_BATCH)
         rc = hf_fail(err, HF_ETOOBIG, "limit", "a claim takes at most %lld rows",
                      (long long)HF_MAX_BATCH);
+    if (rc == 0 && claim->ttl_default_ms)
+        rc = hf_lease_timing(claim->ttl_default_ms, 0, err);
     if (rc == 0)
         rc = check_pid(claim->pid, err);
     if (rc == 0 && claim->lock && !claim->pid)

@@ -21,8 +21,7 @@ static int check_fit(const struct hf_new *request, enum hf_disposition dispositi
                        "time alone never ends an owner_bound row");
     if (disposition != HF_EXTERNALLY_OWNED)
         return 0;
-    const char *field = request->detached           ? "detached"
-                        : request->lane_key         ? "lane_key"
+    const char *field = request->lane_key           ? "lane_key"
                         : request->limit_key        ? "limit_key"
                         : request->rate_key         ? "rate_key"
                         : request->fair_key         ? "fair_key"

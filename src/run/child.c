@@ -181,7 +181,8 @@ static bool take_streams(const struct birth *birth)
     return good;
 }
 
-static _Noreturn void be_born(const struct birth *birth)
+/* Returns only when it cannot be done. */
+static struct failure become(const struct birth *birth)
 {
     struct failure failure = { 0 };
     become_ordinary(birth->plan);
@@ -194,8 +195,24 @@ static _Noreturn void be_born(const struct birth *birth)
         (void)execve(birth->path, (char *const *)(uintptr_t)birth->plan->argv,
                      (char *const *)(uintptr_t)birth->plan->env);
     failure.error = errno;
+    return failure;
+}
+
+static _Noreturn void be_born(const struct birth *birth)
+{
+    struct failure failure = become(birth);
     ssize_t told = write(birth->failure[1], &failure, sizeof failure);
     _exit(told == (ssize_t)sizeof failure ? 127 : 126);
+}
+
+static int say_failure(const struct birth *birth, const struct failure *failure,
+                       struct hf_err *err)
+{
+    if (failure->folder)
+        return hf_fail(err, HF_EINVAL, "cwd", "cannot go to the folder %.120s: %s",
+                       birth->plan->cwd, strerror(failure->error));
+    return hf_fail(err, HF_EINVAL, "command", "cannot run %.120s: %s", birth->path,
+                   strerror(failure->error));
 }
 
 /* What became of the exec: the pipe is closed by it. */
@@ -212,11 +229,7 @@ static int await_exec(struct birth *birth, pid_t pid, struct hf_err *err)
     (void)waitpid(pid, NULL, 0); /* it ends by itself */
     if (got != (ssize_t)sizeof failure)
         return hf_fail(err, HF_EINTERNAL, NULL, "the child ended before its command");
-    if (failure.folder)
-        return hf_fail(err, HF_EINVAL, "cwd", "cannot go to the folder %.120s: %s",
-                       birth->plan->cwd, strerror(failure.error));
-    return hf_fail(err, HF_EINVAL, "command", "cannot run %.120s: %s", birth->path,
-                   strerror(failure.error));
+    return say_failure(birth, &failure, err);
 }
 
 static int start(struct birth *birth, struct hf_child *child, struct hf_err *err)
@@ -258,16 +271,46 @@ static int check_plan(const struct hf_child_plan *plan, struct hf_err *err)
     return 0;
 }
 
+/* The whole plan, and where its command is. */
+static int read_plan(const struct hf_child_plan *wanted, struct hf_child_plan *ret_plan,
+                     char ret_path[PATH_MAX], struct hf_err *err)
+{
+    int rc = hf_sized_copy(wanted, sizeof *ret_plan, sizeof *ret_plan, ret_plan, err);
+    if (rc == 0)
+        rc = check_plan(ret_plan, err);
+    if (rc == 0)
+        rc = hf_command_find(ret_plan->argv[0], ret_plan->env, ret_plan->cwd, PATH_MAX,
+                             ret_path, err);
+    return rc;
+}
+
+int hf_child_become(const struct hf_child_plan *wanted, struct hf_err *err)
+{
+    struct hf_child_plan plan;
+    char path[PATH_MAX];
+    int rc = read_plan(wanted, &plan, path, err);
+    int null = rc ? -1 : open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (rc == 0 && null < 0)
+        rc = hf_fail(err, HF_EINTERNAL, NULL, "/dev/null: %s", strerror(errno));
+    if (rc)
+        return rc;
+    plan.stdin_fd = plan.inherit_fd = -1;
+    plan.terminal = false;
+    struct birth birth = {
+        .plan = &plan, .path = path, .out = { { -1, null }, { -1, null } }, .null = null
+    };
+    (void)setsid(); /* a leader of a group stays in its session: the caller's choice */
+    struct failure failure = become(&birth);
+    (void)close(null);
+    return say_failure(&birth, &failure, err);
+}
+
 int hf_child_start(const struct hf_alloc *alloc, const struct hf_child_plan *wanted,
                    struct hf_child **ret_child, struct hf_err *err)
 {
     struct hf_child_plan plan;
     char path[PATH_MAX];
-    int rc = hf_sized_copy(wanted, sizeof plan, sizeof plan, &plan, err);
-    if (rc == 0)
-        rc = check_plan(&plan, err);
-    if (rc == 0)
-        rc = hf_command_find(plan.argv[0], plan.env, plan.cwd, sizeof path, path, err);
+    int rc = read_plan(wanted, &plan, path, err);
     if (rc)
         return rc;
     struct hf_child *child = alloc->realloc(alloc->user, NULL, sizeof *child);

@@ -19,8 +19,6 @@
 #define IN_FLIGHT_DEFAULT 1000
 #define IN_FLIGHT_MAX 100000
 #define THREADS_MAX 1024
-#define TTL_DEFAULT_MS 30000
-#define TTL_BY_POLICY (-1)
 
 /* ---- what its threads share ---------------------------------------------------------- */
 
@@ -105,7 +103,7 @@ static int check_options(const struct hf_pool_options *o, struct hf_err *err)
     if (rc == 0 && o->in_flight > IN_FLIGHT_MAX)
         rc = hf_fail(err, HF_ETOOBIG, "in_flight", "a pool holds at most %d jobs",
                      IN_FLIGHT_MAX);
-    if (rc == 0 && o->ttl_ms != 0 && o->ttl_ms != TTL_BY_POLICY &&
+    if (rc == 0 && o->ttl_ms != 0 &&
         (o->ttl_ms < HF_MAX_TTL_MIN_MS || o->ttl_ms > HF_MAX_TTL_MAX_MS))
         rc = hf_fail(err, HF_EINVAL, "ttl_ms", "ttl_ms must be %lld to %lld",
                      (long long)HF_MAX_TTL_MIN_MS, (long long)HF_MAX_TTL_MAX_MS);
@@ -190,9 +188,7 @@ int hf_pool_new(struct hf_store *store, const struct hf_pool_options *given,
         .thread_max = or_else(o.threads, THREADS_DEFAULT),
         .batch_max = or_else(o.batch, BATCH_DEFAULT),
         .in_flight_max = or_else(o.in_flight, IN_FLIGHT_DEFAULT),
-        .ttl_ms = o.ttl_ms == TTL_BY_POLICY ? 0
-                  : o.ttl_ms                ? o.ttl_ms
-                                            : TTL_DEFAULT_MS,
+        .ttl_ms = o.ttl_ms,
         .listener = o.listener,
         .listener_user = o.listener_user,
     };

@@ -153,6 +153,7 @@ static int claim_some(struct claiming *c, struct hf_err *err)
         .kind_count = c->kind_count,
         .limit = c->want,
         .ttl_ms = pool->ttl_ms,
+        .ttl_default_ms = HF_JOB_TTL_MS,
         .wait_ms = c->asked ? 0 : WAIT_MS,
     };
     struct hf_answer *answer = NULL;

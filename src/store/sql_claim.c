@@ -92,6 +92,11 @@ static int fill_in(struct taker *taker, struct hf_arena *arena, struct hf_err *e
     return 0;
 }
 
+static hf_ms term_without_policy(const struct hf_claim *claim)
+{
+    return claim->ttl_default_ms ? claim->ttl_default_ms : hf_policy_builtin.ttl_ms;
+}
+
 static void add_claim(struct hf_ops *ops, const struct taker *taker, enum hf_sql_id id)
 {
     hf_ops_call(ops, id, HF_ANY_COUNT);
@@ -105,7 +110,7 @@ static void add_claim(struct hf_ops *ops, const struct taker *taker, enum hf_sql
     hf_ops_text(ops, taker->who->actor);
     hf_ops_text(ops, taker->note);
     hf_ops_text(ops, taker->who->correlation_id);
-    hf_ops_i64(ops, hf_policy_builtin.ttl_ms);
+    hf_ops_i64(ops, term_without_policy(taker->claim));
     hf_ops_i64(ops, hf_policy_builtin.grace_ms);
     if (taker->kinds)
         hf_ops_text(ops, taker->kinds);
@@ -237,13 +242,16 @@ static int claim_once(struct taker *taker, struct hf_ops *ops, struct hf_arena *
 {
     struct hf_row was;
     struct hf_env env;
-    struct hf_policy policy;
+    struct hf_policy policy, last = hf_policy_builtin;
     struct hf_step step;
+    last.ttl_ms = term_without_policy(taker->claim);
+    last.renew_ms = hf_lease_renew_every(last.ttl_ms);
     int rc = sql_find(ops, taker->claim->id, &was, err);
     if (rc == 0)
         rc = sql_env(taker->store, taker->who, &ops->batch, &env, err);
     if (rc == 0)
-        rc = sql_policy(taker->store, arena, was.source, was.w.kind, &policy, err);
+        rc = sql_policy_over(taker->store, arena, &last, was.source, was.w.kind, &policy,
+                             err);
     if (rc)
         return rc;
     env.policy = &policy;

@@ -149,6 +149,14 @@ static int own_texts(struct hf_arena *arena, struct hf_policy *policy)
 int sql_policy(struct sql_store *store, struct hf_arena *arena, enum hf_source source,
                const char *kind, struct hf_policy *ret_policy, struct hf_err *err)
 {
+    return sql_policy_over(store, arena, &hf_policy_builtin, source, kind, ret_policy,
+                           err);
+}
+
+int sql_policy_over(struct sql_store *store, struct hf_arena *arena,
+                    const struct hf_policy *last, enum hf_source source, const char *kind,
+                    struct hf_policy *ret_policy, struct hf_err *err)
+{
     const struct hf_policy unset = { .size = sizeof unset, .grace_ms = -1 };
     struct hf_policy of_kind = unset, of_source = unset, of_all = unset;
     (void)pthread_mutex_lock(&store->lock);
@@ -163,7 +171,7 @@ int sql_policy(struct sql_store *store, struct hf_arena *arena, enum hf_source s
             of_kind = entry->policy;
     }
     if (rc == 0) {
-        struct hf_policy policy = hf_policy_merge(&of_all, &hf_policy_builtin);
+        struct hf_policy policy = hf_policy_merge(&of_all, last);
         policy = hf_policy_merge(&of_source, &policy);
         policy = hf_policy_merge(&of_kind, &policy);
         rc = own_texts(arena, &policy) ? hf_fail_plain(err, HF_ENOMEM) : 0;

@@ -68,6 +68,10 @@ int sql_env(struct sql_store *store, const struct hf_caller *who,
  * within a second, this handle's own at once. */
 int sql_policy(struct sql_store *store, struct hf_arena *arena, enum hf_source source,
                const char *kind, struct hf_policy *ret_policy, struct hf_err *err);
+/* The same with `last` in place of what is built in. */
+int sql_policy_over(struct sql_store *store, struct hf_arena *arena,
+                    const struct hf_policy *last, enum hf_source source, const char *kind,
+                    struct hf_policy *ret_policy, struct hf_err *err);
 void sql_policies_forget(struct sql_store *store);
 /* Whether a limit is set for the kind; as fresh as the policies. */
 int sql_kind_limited(struct sql_store *store, const char *kind, bool *ret_limited,

@@ -145,6 +145,14 @@ class Outcome(RunCase):
         self.assertEqual((work["disposition"], work["max_attempts"], work["source_system"],
                           work["kind"]), ("owner_bound", 1, "manual", "run"))
 
+    def test_its_lease_lasts_30_seconds_where_no_policy_says(self):
+        self.cli("run", "--", "true")
+        self.ok("policy", "set", "kind:run", "--ttl", "12s")
+        self.cli("run", "--", "true")
+        terms = [self.events(work["work_id"], "claimed")[0]["payload"]["lease"]["ttl_ms"]
+                 for work in self.ok("work", "list", "--all")["items"]]
+        self.assertEqual(terms, [30000, 12000])
+
     def test_a_command_that_does_not_exist_writes_nothing(self):
         for command in ("no-such-command", "./nothing-here", "/", self.folder):
             message = self.refused(125, "invalid_argument", "run", "--", command)
@@ -212,6 +220,57 @@ class Outcome(RunCase):
         self.assertEqual((answer["ok"], answer["status"], answer["exit_code"], answer["signal"]),
                          (True, "failed", 4, None))
         self.assertEqual(result.err.splitlines()[-1], "out")
+
+
+class Detach(RunCase):
+    def test_a_detached_command_is_handed_over_and_its_unit_is_born_done(self):
+        answer = self.ok("run", "--detach", "--env", "A=b", "--", "sh", "-c",
+                         'echo $$ > begun; echo "$A $HOLDFAST_WORK_ID" > seen; exec cat never')
+        pid = self.begun()
+        fd = self.pidfd(pid)
+        self.addCleanup(lambda: signal.pidfd_send_signal(fd, signal.SIGKILL))
+        self.assertEqual((answer["pid"], answer["status"]), (pid, "done"))
+        work = self.unit()
+        self.assertEqual((work["status"], work["disposition"], work["status_reason"]),
+                         ("done", "externally_owned", "detached"))
+        (created,) = self.events(work["work_id"], "work_created")
+        self.assertTrue(created["payload"]["detached"])
+        self.assertTrue(created["actor"].endswith(f":{pid}"))
+        while not os.path.exists(self.path("seen")) or not os.path.getsize(self.path("seen")):
+            pass
+        with open(self.path("seen"), encoding="ascii") as seen:
+            self.assertEqual(seen.read(), f"b {work['work_id']}\n")
+        self.assertEqual(os.getsid(pid), pid)
+        self.ok("work", "sweep")
+        self.assertTrue(self.alive(fd))
+
+    def test_a_detached_command_outlives_the_command_that_started_it(self):
+        self.cli("run", "--", "holdfast", "run", "--detach", "--", "sh", "-c",
+                 'echo $$ > begun; exec cat never')
+        fd = self.pidfd(self.begun())
+        outer, inner = self.ok("work", "list", "--all")["items"]
+        self.assertEqual((inner["parent_work_id"], outer["status"]), (outer["work_id"], "done"))
+        self.assertTrue(self.alive(fd))
+        signal.pidfd_send_signal(fd, signal.SIGKILL)
+        self.gone(fd)
+
+    def test_an_idempotency_key_hands_over_once(self):
+        for ran in (True, False):
+            answer = self.ok("run", "--detach", "--idempotency-key", "k", "--", "sh", "-c",
+                             "echo $$ > begun")
+            self.assertEqual(answer["ran"], ran)
+        self.begun()
+        self.assertEqual(self.unit()["status"], "done")
+
+    def test_what_needs_a_runner_is_refused(self):
+        for option in (("--timeout", "1s"), ("--disposition", "rerunnable"), ("--ttl", "1s"),
+                       ("--require-close-out",), ("--lane", "x")):
+            message = self.refused(125, "invalid_argument", "run", "--detach", *option, "--",
+                                   "true")
+            self.assertIn(option[0], message)
+        self.refused(125, "invalid_argument", "run", "--detach")
+        self.refused(125, "invalid_argument", "run", "--detach", "--worker")
+        self.assertFalse(os.path.exists(self.db))
 
 
 class Output(RunCase):

@@ -351,7 +351,7 @@ static int do_ask_abandon(struct m_call *call, struct m_row *row,
 
 static int do_resume(struct m_call *call, struct m_row *row, const struct hf_change *c)
 {
-    struct m_taker taker = { c->owner, c->incarnation, c->nonce, c->ttl_ms };
+    struct m_taker taker = { c->owner, c->incarnation, c->nonce, c->ttl_ms, 0 };
     const char *ref = row->w.waiting_ref;
     if (c->owner && !taker.incarnation)
         taker.incarnation = call->m->base.incarnation;

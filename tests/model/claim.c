@@ -168,6 +168,7 @@ int m_claim(struct hf_store *store, const struct hf_caller *who,
         .incarnation = claim->incarnation ? claim->incarnation : store->incarnation,
         .nonce = claim->nonce ? claim->nonce : fresh,
         .ttl_ms = claim->ttl_ms,
+        .ttl_default_ms = claim->ttl_default_ms,
     };
     return claim->id ? by_id(&call, claim, &taker, answer)
                      : by_queue(&call, claim, &taker, answer);

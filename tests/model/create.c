@@ -65,8 +65,8 @@ static const char *unfit(const struct hf_new *r, enum hf_disposition disposition
         return "exec_timeout_ms";
     if (disposition != HF_EXTERNALLY_OWNED)
         return NULL;
-    if (r->detached || r->lane_key || r->limit_key || r->rate_key || r->fair_key ||
-        r->delay_ms || r->due_at || r->start_timeout_ms || r->exec_timeout_ms)
+    if (r->lane_key || r->limit_key || r->rate_key || r->fair_key || r->delay_ms ||
+        r->due_at || r->start_timeout_ms || r->exec_timeout_ms)
         return "disposition";
     return NULL;
 }

@@ -197,7 +197,8 @@ struct m_taker {
     const char *owner;
     const char *incarnation;
     const char *nonce;
-    hf_ms ttl_ms; /* 0: the policy's */
+    hf_ms ttl_ms;         /* 0: the policy's */
+    hf_ms ttl_default_ms; /* where that says nothing */
 };
 void m_acquire(struct m_call *call, struct m_row *row, const struct m_taker *taker,
                struct m_say_event say);
@@ -224,6 +225,9 @@ bool m_attention(struct m_call *call);
 
 struct hf_policy m_policy_of(struct model_disk *disk, enum hf_source source,
                              const char *kind);
+/* With another term where no policy says. */
+struct hf_policy m_policy_over(struct model_disk *disk, hf_ms last_ttl_ms,
+                               enum hf_source source, const char *kind);
 
 struct m_retry {
     int64_t max_attempts; /* 0: not given */

@@ -266,7 +266,9 @@ void m_enter(struct m_call *call, struct m_row *row, enum hf_status to,
 void m_acquire(struct m_call *call, struct m_row *row, const struct m_taker *taker,
                struct m_say_event say)
 {
-    struct hf_policy policy = m_policy_of(call->disk, row->source, row->w.kind);
+    hf_ms last_ttl_ms = taker->ttl_default_ms ? taker->ttl_default_ms : 45000;
+    struct hf_policy policy = m_policy_over(call->disk, last_ttl_ms, row->source,
+                                            row->w.kind);
     hf_ms ttl_ms = taker->ttl_ms ? taker->ttl_ms : policy.ttl_ms;
     row->w.attempt_count++;
     row->w.lease_fence++;

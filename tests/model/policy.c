@@ -155,10 +155,16 @@ static void lay_over(struct hf_policy *all, const struct hf_policy *narrow)
 struct hf_policy m_policy_of(struct model_disk *disk, enum hf_source source,
                              const char *kind)
 {
+    return m_policy_over(disk, 45000, source, kind);
+}
+
+struct hf_policy m_policy_over(struct model_disk *disk, hf_ms last_ttl_ms,
+                               enum hf_source source, const char *kind)
+{
     struct hf_policy all = {
         .size = sizeof(all),
-        .ttl_ms = 45000,
-        .renew_ms = 15000,
+        .ttl_ms = last_ttl_ms,
+        .renew_ms = last_ttl_ms / 3,
         .grace_ms = 30000,
         .wait_user_ms = 86400000,
         .wait_external_ms = 7200000,

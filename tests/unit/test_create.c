@@ -224,9 +224,6 @@ static void what_never_runs_takes_no_timing(void **state)
     request = base;
     request.exec_timeout_ms = 1;
     not_made(rig, &request, "exec_timeout_ms");
-    request = base;
-    request.detached = true;
-    not_made(rig, &request, "detached");
 }
 
 static void time_alone_never_ends_owner_bound(void **state)
@@ -256,6 +253,10 @@ static void a_detached_command_is_born_done(void **state)
     assert_string_equal(row.event_type, "work_created");
     assert_string_equal(row.note, "{\"detached\":true,\"disposition\":\"expire\","
                                   "\"from\":\"policy\",\"max_attempts\":3}");
+    request.disposition = HF_EXTERNALLY_OWNED; /* nothing here will ever run it */
+    row = made(rig, &request);
+    assert_int_equal(row.status, HF_DONE);
+    assert_int_equal(row.disposition, HF_EXTERNALLY_OWNED);
 }
 
 static void everything_asked_for_is_in_the_row(void **state)
