@@ -14,7 +14,7 @@ w.cancel_request, w.abandon_request, w.active_at, w.first_started_at, w.started_
 w.finished_at, s.created_at, w.updated_at,
 w.revision, w.claim_group, w.lease_store, w.grace_ms, w.lease_check_at,
 w.settled_token, w.settled_verb, w.session_fence, w.fair_tag, w.fair_weight, w.crashes,
-w.crashed_at
+w.crashed_at, w.wake_session
 
 -- fragment: row_from
 work_state w JOIN work_spec s ON s.seq = w.seq
@@ -152,6 +152,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
    AND work_state.lease_store = a.a2 AND work_state.lease_store = hf_incarnation()
    AND work_state.close_rule IS NULL AND work_state.session_id IS NULL
    AND work_state.lane_key IS NULL AND work_state.dedup_key IS NULL
+   AND work_state.wake_session IS NULL
 
 -- On PostgreSQL the events of close-outs are written by their own statement; a payload that
 -- says no more than the columns do is left out, and hf_event_note gives it.

@@ -28,13 +28,16 @@ struct hf_process_new {
     const char *definition;   /* JSON: what it was made from */
     const char *labels;       /* JSON object of texts */
     const char *originator;   /* a session's id, "host" or "host:SCOPE"; NULL: "host" */
-    const char *wake_session; /* woken by its events; does not make it an observer */
+    const char *wake_session; /* gets a unit "wake" in its queue, session:ID, when the
+                                 process ends; does not make it an observer */
     const char *cause_occurrence;
     const char *cause_subscription;
     const char *env_ref;
     const char *const
         *event_types; /* that it may append; none: any that is not reserved */
     size_t event_type_count;
+    const char *const *observers; /* sessions that get its handle */
+    size_t observer_count;
     const struct hf_claim *claim; /* NULL; else it is made and claimed in one transaction,
                                      and the item has the token; id and queue are ignored */
 };
@@ -47,6 +50,138 @@ HF_API HF_MUST_USE int hf_process_register(struct hf_store *store,
                                            const struct hf_process_new *request,
                                            struct hf_answer **ret_answer,
                                            struct hf_err *err);
+
+/* ---- read -------------------------------------------------------------------------- */
+
+/* One process: its unit, with the raw facts for whoever asks whether it is stuck
+ * (disposition, first_started_at, owner, holder, lease_remaining_ms, abandon_request), and
+ * its own facts. No verdict is derived. */
+struct hf_process {
+    struct hf_work work;
+    const char *identity_kind;
+    const char *identity_label;
+    const char *definition; /* JSON */
+    const char *labels;     /* JSON object of texts */
+    const char *originator;
+    const char *wake_session;
+    const char *cause_occurrence;
+    const char *cause_subscription;
+    const char *env_ref;
+    const char *external_ref;
+    const char *event_types; /* JSON array; NULL: any */
+    const char *observers;   /* JSON array of session ids, in order */
+};
+
+struct hf_process_filter {
+    uint32_t size;
+    const char *id;        /* this one only, or a unique prefix or suffix of it */
+    bool all;              /* finished ones too */
+    enum hf_status status; /* NONE: any; a finished one needs no `all` */
+    bool waiting;          /* only those that wait */
+    const char *originator;
+    const char *identity_kind;
+    const char *identity_label;
+    const char *definition; /* equal as JSON */
+    const char *label;      /* "KEY=VALUE": has this label */
+    const char *cause_occurrence;
+    const char *cause_subscription;
+    const char *env_ref;
+    const char *observer; /* a session that may see it */
+    hf_ms created_from;   /* at or after; 0: any */
+    hf_ms created_before; /* before; 0: any */
+    size_t limit;         /* 0: 100 */
+    const char *after;    /* cursor of an earlier page */
+};
+
+/* A page of processes, oldest first; it owns the memory it shows. By id: finished ones too,
+ * HF_ENOTFOUND for none, naming "retained" where it was pruned and "id" where it was not. */
+struct hf_processes;
+HF_API HF_MUST_USE int hf_process_list(struct hf_store *store,
+                                       const struct hf_caller *who,
+                                       const struct hf_process_filter *filter,
+                                       struct hf_processes **ret_processes,
+                                       struct hf_err *err);
+HF_API size_t hf_processes_count(const struct hf_processes *processes);
+HF_API const struct hf_process *hf_processes_at(const struct hf_processes *processes,
+                                                size_t i);
+HF_API const char *hf_processes_next(const struct hf_processes *processes);
+HF_API void hf_processes_free(struct hf_processes *processes); /* NULL is fine */
+
+/* The record of a process as JSON, twice: as the tables hold it, and as its events alone
+ * give it. Both are read at one moment, and are the same bytes unless somebody changed
+ * tables behind the store's back. Free each with hf_text_free. */
+HF_API HF_MUST_USE int hf_process_records(struct hf_store *store,
+                                          const struct hf_caller *who, const char *id,
+                                          char **ret_stored, char **ret_folded,
+                                          struct hf_err *err);
+
+/* ---- facts that come later ----------------------------------------------------------- */
+
+enum hf_tell {
+    HF_TELL_APPEND,    /* name: type, [payload key wake]: an event of its own         */
+    HF_TELL_SIGNAL,    /* name, [payload key]: event "signal.NAME"; resumes it where it
+                             waits for the reference "signal.NAME"                       */
+    HF_TELL_OBSERVE,   /* name: a session that may see it from now on                 */
+    HF_TELL_UNOBSERVE, /* name: a session that may not any more                       */
+    HF_TELL_RETARGET,  /* [name]: the session that is woken; NULL: none. Wakes that
+                             nobody has taken are cancelled as "retargeted"              */
+    HF_TELL_EXTERNAL_REF, /* name: what it is called elsewhere; written once             */
+    HF_TELL_COUNT
+};
+
+struct hf_process_tell {
+    uint32_t size;
+    enum hf_tell what;
+    const char *id;
+    const char *name;
+    const char *payload; /* JSON */
+    const char *key;     /* the same key again with the same content is told once */
+    bool wake;           /* of an append: wakes its session, in the same transaction */
+};
+
+/* Tell a process something: its fact and its event in one transaction. *ret_repeated says
+ * that it stood so before, and nothing was written. HF_ETRANSITION once it has ended (but
+ * for a repeat), HF_ECONFLICT for a key or an external reference with other content,
+ * HF_EINVAL for an event type that is the ledger's own or was not declared. */
+HF_API HF_MUST_USE int hf_process_tell(struct hf_store *store,
+                                       const struct hf_caller *who,
+                                       const struct hf_process_tell *tell,
+                                       bool *ret_repeated, struct hf_err *err);
+
+/* Wait, at most wait_ms, until the process has ended, and give its row; woken by its end.
+ * HF_EBUSY when it has not ended by then, HF_ENOTFOUND naming "retained" when it was pruned.
+ * Waiting is all it does: it sweeps nothing. A unit that is no process can be awaited too. */
+HF_API HF_MUST_USE int hf_process_await(struct hf_store *store,
+                                        const struct hf_caller *who, const char *id,
+                                        hf_ms wait_ms, struct hf_answer **ret_answer,
+                                        struct hf_err *err);
+
+struct hf_drain_report {
+    int64_t ended; /* abandoned by its own drain */
+    int64_t
+        deferred; /* could not be: somebody else was faster, or the store did not answer */
+};
+/* The lever of a host that goes down: end, as abandoned by its own drain, every started
+ * owner_bound unit of this owner and incarnation. What is rerunnable, never started,
+ * externally owned or somebody else's stays as it is. */
+HF_API HF_MUST_USE int hf_process_drain(struct hf_store *store,
+                                        const struct hf_caller *who, const char *owner,
+                                        const char *incarnation,
+                                        struct hf_drain_report *ret_report,
+                                        struct hf_err *err);
+
+struct hf_prune_report {
+    int64_t processes;
+    int64_t events;
+    int64_t grants; /* of their handles */
+    int64_t chunks; /* of output */
+};
+/* Delete the processes that ended before now - older_than_ms, with all that is theirs, in
+ * chunks. What is left of each, for 30 days, is its id, how it ended and when it went. */
+HF_API HF_MUST_USE int hf_process_prune(struct hf_store *store,
+                                        const struct hf_caller *who, hf_ms older_than_ms,
+                                        struct hf_prune_report *ret_report,
+                                        struct hf_err *err);
 
 /* ---- output ------------------------------------------------------------------------ */
 

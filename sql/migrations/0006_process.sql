@@ -1,9 +1,9 @@
 -- Background processes, and the output of the commands that units run.
 --
 -- A process is a unit of work: its row of work_state is the truth about it, and no status
--- stands here. `process` holds the facts that are its own, `process_observer` who may see
--- it, `process_key` which appended events were told before, `process_pruned` what is left
--- of one that went.
+-- stands here. `process` holds the facts that are its own, `process_key` which events were
+-- told before, `process_pruned` what is left of one that went. Who may see it stands in
+-- `handle_grant`, whom it wakes in its unit's row.
 
 CREATE TABLE process (
     seq              INTEGER PRIMARY KEY,
@@ -12,7 +12,6 @@ CREATE TABLE process (
     definition       TEXT,
     labels           TEXT,
     originator       TEXT NOT NULL,
-    wake_session     TEXT,
     cause_occurrence TEXT,
     cause_subscription TEXT,
     env_ref          TEXT,
@@ -22,30 +21,20 @@ CREATE TABLE process (
 ) STRICT;
 CREATE INDEX process_originator ON process (originator, seq);
 
-CREATE TABLE process_observer (
-    session_id TEXT NOT NULL,
-    seq        INTEGER NOT NULL,
-    added_at   INTEGER NOT NULL,
-    PRIMARY KEY (session_id, seq)
-) STRICT;
-CREATE INDEX process_observed ON process_observer (seq);
-
 CREATE TABLE process_key (
     seq       INTEGER NOT NULL,
     event_key TEXT NOT NULL,
-    event_id  INTEGER NOT NULL,
     content   BLOB NOT NULL,
     PRIMARY KEY (seq, event_key)
 ) STRICT;
 
 CREATE TABLE process_pruned (
     work_id   TEXT PRIMARY KEY,
-    event_id  INTEGER NOT NULL,
     tenant    TEXT NOT NULL,
     status    TEXT NOT NULL,
     pruned_at INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX process_pruned_order ON process_pruned (event_id);
+CREATE INDEX process_pruned_at ON process_pruned (pruned_at);
 
 -- Chunk k of a stream begins at byte k * the chunk's size; the chunks of the middle are
 -- missing, and what they held is counted by the gap.
@@ -58,8 +47,8 @@ CREATE TABLE work_output (
     PRIMARY KEY (seq, attempt, stream, chunk)
 ) STRICT;
 
--- Facts that are the process's identity never change; what may (wake_session, external_ref)
--- goes with an event.
+-- Facts that are the process's identity never change; external_ref is written once, with an
+-- event.
 CREATE TRIGGER process_identity
 BEFORE UPDATE OF seq, identity_kind, identity_label, definition, labels, originator,
                  cause_occurrence, cause_subscription, env_ref, event_types, created_at
@@ -77,7 +66,7 @@ END;
 -- For readers.
 CREATE VIEW runtime_process AS
 SELECT s.work_id AS process_id, s.tenant, p.identity_kind, p.identity_label, p.definition,
-       p.labels, p.originator, p.wake_session, p.cause_occurrence, p.cause_subscription,
+       p.labels, p.originator, w.wake_session, p.cause_occurrence, p.cause_subscription,
        p.env_ref, p.external_ref, p.event_types, w.status, w.disposition,
        w.first_started_at, w.attempt_count, w.max_attempts, w.owner,
        w.owner_incarnation, w.holder, w.lease_expires_at, w.cancel_request,

@@ -176,3 +176,14 @@ char *hf_arena_text(struct hf_arena *arena, const char *text)
 {
     return text ? hf_arena_copy(arena, text, strlen(text)) : NULL;
 }
+
+char *hf_arena_join(struct hf_arena *arena, const char *a, const char *b)
+{
+    size_t first = strlen(a), second = strlen(b);
+    char *whole = hf_arena_take(arena, first + second + 1);
+    if (!whole)
+        return NULL;
+    memcpy(whole, a, first);
+    memcpy(whole + first, b, second);
+    return whole;
+}

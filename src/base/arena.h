@@ -37,6 +37,8 @@ void *hf_arena_array(struct hf_arena *arena, size_t count, size_t each);
  * is NULL too, so test the input first where it matters. */
 char *hf_arena_copy(struct hf_arena *arena, const void *bytes, size_t len);
 char *hf_arena_text(struct hf_arena *arena, const char *text);
+/* Both texts as one; NULL when out of memory. */
+char *hf_arena_join(struct hf_arena *arena, const char *a, const char *b);
 
 /* A copy of `len` > 0 bytes without a NUL, for structs and arrays; NULL when out of memory. */
 void *hf_arena_dup(struct hf_arena *arena, const void *bytes, size_t len);

@@ -454,6 +454,7 @@ const struct cli_group cli_groups[] = {
     { "policy", "timings, retries and rules for kinds and sources of work",
       cli_policy_commands },
     { "schedule", "work that is made at set times", cli_schedule_commands },
+    { "process", "background processes", cli_process_commands },
     { "store", "what an operator does to a store as a whole", cli_store_commands },
     { "trigger", "start work when something happens", cli_trigger_commands },
     { "turn", "look at turns that were saved", cli_turn_commands },

@@ -300,7 +300,8 @@ int cli_print_row(struct cli *cli, const struct hf_item *item, const char *did)
         cli_ok_begin(cli);
         hf_json_key(&cli->writer, "work");
         json_work(cli, item);
-        if (cli->command->run == cmd_work_create)
+        if (cli->command->run == cmd_work_create ||
+            cli->command->run == cmd_process_start)
             hf_json_put_bool(&cli->writer, "created", item->created);
         if (item->repeated)
             hf_json_put_bool(&cli->writer, "repeated", true);

@@ -44,7 +44,7 @@ static int check_renew(const struct hf_change *change, struct hf_err *err)
 }
 
 /* Types that only the ledger writes: an appended event cannot pass for a transition. */
-static bool is_reserved(const char *type)
+bool hf_event_reserved(const char *type)
 {
     static const char *const types[] = {
         "work_created",      "claimed",
@@ -55,18 +55,21 @@ static bool is_reserved(const char *type)
         "requeued",          "cancel_requested",
         "abandon_requested", "transition_rejected",
         "late_result",       "escalated",
+        "observer_added",    "observer_removed",
+        "wake_retargeted",   "external_ref_set",
     };
     for (size_t i = 0; i < COUNT(types); i++) {
         if (hf_same(types[i], type))
             return true;
     }
-    return past(type, "lease_") || past(type, "hf.");
+    return past(type, "lease_") || past(type, "hf.") || past(type, "process_") ||
+           past(type, "signal.");
 }
 
 static int check_append(const struct hf_change *change, struct hf_err *err)
 {
     int rc = hf_check_key(change->type, KEY_MAX, "type", err);
-    if (rc == 0 && is_reserved(change->type))
+    if (rc == 0 && hf_event_reserved(change->type))
         rc = hf_fail(err, HF_EINVAL, "type", "this event type is the ledger's own");
     return rc ? rc : check_json(change->payload, HF_MAX_EVENT_BYTES, err);
 }

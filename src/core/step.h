@@ -87,6 +87,8 @@ int hf_step_create(struct hf_arena *arena, const struct hf_new *request,
 int hf_new_check(const struct hf_new *request, struct hf_err *err);
 int hf_claim_check(const struct hf_claim *claim, struct hf_err *err);
 int hf_change_check(const struct hf_change *change, struct hf_err *err);
+/* Is this type of event the ledger's own? */
+bool hf_event_reserved(const char *type);
 int hf_caller_check(const struct hf_caller *who, struct hf_err *err);
 
 /* SHA-256 of the request as typed (not as completed by policy): rule 15. */

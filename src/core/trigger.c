@@ -9,6 +9,7 @@
 #include "base/ident.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "core/process.h"
 #include "core/step.h"
 #include "core/template.h"
 
@@ -222,15 +223,6 @@ void hf_subscription_unit(const struct hf_subscription *subscription,
     };
 }
 
-static const char *joined(struct hf_arena *arena, const char *a, const char *b)
-{
-    struct hf_buf text;
-    hf_buf_init(&text, arena->alloc, 1024);
-    hf_buf_text(&text, a);
-    hf_buf_text(&text, b);
-    return hf_buf_keep(&text, arena);
-}
-
 int hf_subscription_wake(struct hf_arena *arena,
                          const struct hf_subscription *subscription,
                          const char *occurrence_id, const char *work_id,
@@ -246,25 +238,14 @@ int hf_subscription_wake(struct hf_arena *arena,
     hf_json_put_str(&json, "owner_scope", subscription->owner_scope);
     hf_json_put_str(&json, "work_id", work_id);
     hf_json_end(&json);
-    const char *payload = hf_buf_keep(&text, arena);
-    const char *queue = joined(arena, SESSION, subscription->wake_session);
-    const char *run_id = joined(arena, occurrence_id, ":wake");
-    if (!payload || !queue || !run_id)
-        return hf_fail_plain(err, HF_ENOMEM);
-    *ret_new = (struct hf_new){
-        .size = sizeof(*ret_new),
-        .source = HF_SOURCE_CONTROL,
+    struct hf_waking waking = {
+        .session_id = subscription->wake_session,
         .source_id = subscription->subscription_id,
-        .source_run_id = run_id,
-        .kind = "wake",
-        .queue = queue,
-        .lane_key = queue,
-        .parent_work_id = work_id,
-        .payload = payload,
-        .priority = -1,
-        .disposition = HF_RERUNNABLE,
+        .run_id = hf_arena_join(arena, occurrence_id, ":wake"),
+        .work_id = work_id,
+        .payload = hf_buf_keep(&text, arena),
     };
-    return 0;
+    return hf_wake_unit(arena, &waking, ret_new, err);
 }
 
 const char *hf_subscription_json(struct hf_arena *arena,

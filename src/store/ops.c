@@ -7,6 +7,9 @@
 #include "base/ident.h"
 #include "store/gates.h"
 
+/* Of one unit, in one process. */
+#define WAITERS_MOST 1024
+
 void hf_ops_init(struct hf_ops *ops, struct hf_sql *sql, const struct hf_alloc *alloc)
 {
     *ops = (struct hf_ops){ .sql = sql };
@@ -144,20 +147,35 @@ uint32_t hf_topic_of_queue(const char *queue)
     return hf_crc32c(0, queue, strlen(queue));
 }
 
-void hf_ops_ring_queue(struct hf_ops *ops, const char *queue, uint32_t count)
+uint32_t hf_topic_of_end(const char *work_id)
+{
+    static const char prefix[] = "ended:";
+    return hf_crc32c(hf_crc32c(0, prefix, sizeof prefix - 1), work_id, strlen(work_id));
+}
+
+static void ring(struct hf_ops *ops, uint32_t topic, uint32_t count)
 {
     struct hf_batch *batch = &ops->batch;
-    uint32_t topic = hf_topic_of_queue(queue);
     for (size_t i = 0; i < batch->ring_count; i++) {
         if (batch->rings[i].topic == topic) {
             batch->rings[i].count += count;
             return;
         }
     }
-    /* More queues than fit: their waiters find the work at their next look. */
+    /* More topics than fit: their waiters find out at their next look. */
     if (batch->ring_count < HF_BATCH_RINGS)
         batch->rings[batch->ring_count++] = (struct hf_ring){ .topic = topic,
                                                               .count = count };
+}
+
+void hf_ops_ring_queue(struct hf_ops *ops, const char *queue, uint32_t count)
+{
+    ring(ops, hf_topic_of_queue(queue), count);
+}
+
+void hf_ops_ring_ended(struct hf_ops *ops, const char *work_id)
+{
+    ring(ops, hf_topic_of_end(work_id), WAITERS_MOST);
 }
 
 static int run(struct hf_ops *ops, bool read_only, struct hf_err *err)

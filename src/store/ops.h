@@ -58,6 +58,9 @@ void hf_ops_null(struct hf_ops *ops);
 /* Wake `count` waiters on a queue once the batch is durable. */
 void hf_ops_ring_queue(struct hf_ops *ops, const char *queue, uint32_t count);
 uint32_t hf_topic_of_queue(const char *queue);
+/* Wake all who await the end of a unit. */
+void hf_ops_ring_ended(struct hf_ops *ops, const char *work_id);
+uint32_t hf_topic_of_end(const char *work_id);
 
 /* Run: as one write transaction, or on a snapshot. */
 int hf_ops_write(struct hf_ops *ops, struct hf_err *err);

@@ -31,6 +31,7 @@ static const struct inner inner_columns[] = {
     { false, offsetof(struct hf_row, fair_weight) },
     { false, offsetof(struct hf_row, crashes) },
     { false, offsetof(struct hf_row, crashed_at) },
+    { true, offsetof(struct hf_row, wake_session) },
 };
 #define INNER_COUNT (sizeof inner_columns / sizeof inner_columns[0])
 

@@ -224,9 +224,10 @@ static void add_read_back(struct changing *c, struct hf_ops *ops, struct slot *s
 
 /* Waiting statuses and such change through one statement; an appended event or a touch
  * writes no transition. */
-static void add_writes(struct changing *c, struct hf_ops *ops)
+static int add_writes(struct changing *c, struct hf_ops *ops, struct hf_err *err)
 {
-    for (size_t i = 0; i < c->n; i++) {
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < c->n; i++) {
         struct slot *slot = &c->slots[i];
         slot->first_call = ops->batch.call_count;
         if (!writes(slot))
@@ -238,11 +239,13 @@ static void add_writes(struct changing *c, struct hf_ops *ops)
         if (slot->step.extra_event)
             hf_event_append(ops, &slot->step.row, slot->step.extra_event);
         ring_for(ops, slot);
+        rc = sql_wake_ended(c->store, c->who, ops, &slot->was, &slot->step.row, err);
     }
     hf_gates_settle(ops);
     for (size_t i = 0; i < c->n; i++) /* after all: a lane may have changed hands twice */
         add_read_back(c, ops, &c->slots[i]);
     change_add_receipt(c, ops);
+    return rc;
 }
 
 static struct slot *slot_of_call(struct changing *c, size_t call)
@@ -352,9 +355,10 @@ static int attempt(struct changing *c, struct hf_ops *reads, struct hf_ops *writ
         return rc;
     if (any_write(c)) {
         hf_ops_reset(write);
-        add_writes(c, write);
         struct hf_err met = { 0 };
-        rc = hf_ops_write(write, &met);
+        rc = add_writes(c, write, &met);
+        if (rc == 0)
+            rc = hf_ops_write(write, &met);
         if (rc == HF_ECONFLICT && change_is_receipt(c, write))
             return HF_EGUARD; /* the same operation was applied at the same moment */
         if (rc == HF_ECONFLICT) {

@@ -106,6 +106,10 @@ static const struct hf_process_methods process_methods = {
     .enroll = sql_process_register,
     .output_add = sql_output_add,
     .output_read = sql_output_read,
+    .list = sql_process_list,
+    .tell = sql_process_tell,
+    .records = sql_process_records,
+    .prune = sql_process_prune,
 };
 
 static const struct hf_store_methods methods = {

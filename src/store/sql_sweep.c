@@ -141,7 +141,8 @@ static int add_write(struct sweeping *s, struct hf_ops *ops, struct candidate *o
         hf_event_append(ops, &one->step.row, one->step.extra_event);
     if (one->step.row.status == HF_QUEUED || one->was.w.lane_key)
         hf_ops_ring_queue(ops, one->was.w.queue, 1);
-    return one->step.escalate_kind ? add_escalation(s, ops, one, err) : 0;
+    int rc = sql_wake_ended(s->store, s->who, ops, &one->was, &one->step.row, err);
+    return rc || !one->step.escalate_kind ? rc : add_escalation(s, ops, one, err);
 }
 
 /* Write some candidates in one transaction. HF_EGUARD: somebody else acted on one. */

@@ -113,6 +113,17 @@ struct sql_note {
 size_t sql_note_add(struct hf_ops *ops, const struct hf_caller *who,
                     const struct sql_note *note);
 
+/* Append the unit that wakes the session of a row (sql_wake.c); and, for a row that is about
+ * to be written, what its end means to others, if it ends: the bell of those who await it,
+ * and the wake. */
+struct hf_wake_cause;
+int sql_wake_add(struct sql_store *store, const struct hf_caller *who, struct hf_ops *ops,
+                 const struct hf_row *row, const struct hf_wake_cause *cause,
+                 struct hf_err *err);
+int sql_wake_ended(struct sql_store *store, const struct hf_caller *who,
+                   struct hf_ops *ops, const struct hf_row *was, const struct hf_row *row,
+                   struct hf_err *err);
+
 /* Find one row by id, unique prefix or unique suffix. The row's texts live in `ops`. */
 int sql_find(struct hf_ops *ops, const char *id, struct hf_row *ret_row,
              struct hf_err *err);
@@ -176,6 +187,16 @@ int sql_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
 int sql_process_register(struct hf_store *store, const struct hf_caller *who,
                          const struct hf_process_new *request, struct hf_answer *answer,
                          struct hf_err *err);
+int sql_process_list(struct hf_store *store, const struct hf_caller *who,
+                     const struct hf_process_filter *filter,
+                     struct hf_processes *processes, struct hf_err *err);
+int sql_process_tell(struct hf_store *store, const struct hf_caller *who,
+                     const struct hf_process_tell *tell, bool *ret_repeated,
+                     struct hf_err *err);
+int sql_process_records(struct hf_store *store, const char *id, char **ret_stored,
+                        char **ret_folded, struct hf_err *err);
+int sql_process_prune(struct hf_store *store, hf_ms older_than_ms,
+                      struct hf_prune_report *ret_report, struct hf_err *err);
 int sql_output_add(struct hf_store *store, const struct hf_caller *who,
                    const struct hf_output_add *add, struct hf_err *err);
 int sql_output_read(struct hf_store *store, const char *id, int64_t attempt,

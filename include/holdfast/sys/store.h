@@ -119,6 +119,16 @@ struct hf_process_methods {
     /* Fills an empty output through hf_output_put. */
     int (*output_read)(struct hf_store *store, const char *id, int64_t attempt,
                        struct hf_output *output, struct hf_err *err);
+    int (*list)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_process_filter *filter, struct hf_processes *processes,
+                struct hf_err *err);
+    int (*tell)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_process_tell *tell, bool *ret_repeated,
+                struct hf_err *err);
+    int (*records)(struct hf_store *store, const char *id, char **ret_stored,
+                   char **ret_folded, struct hf_err *err);
+    int (*prune)(struct hf_store *store, hf_ms older_than_ms,
+                 struct hf_prune_report *ret_report, struct hf_err *err);
 };
 
 struct hf_store_methods {
@@ -233,6 +243,13 @@ HF_API struct hf_feed_item *hf_feed_add(
 HF_API const char *hf_feed_text(struct hf_feed *feed, const char *text); /* a copy */
 HF_API void hf_feed_set(struct hf_feed *feed, const char *next, int64_t incarnation,
                         unsigned notices, bool more);
+
+/* The same for processes: the next one, copied; HF_ENOMEM. At most as many as the filter's
+ * limit. */
+HF_API HF_MUST_USE int hf_processes_add(struct hf_processes *processes,
+                                        const struct hf_process *process);
+HF_API HF_MUST_USE int hf_processes_set_next(struct hf_processes *processes,
+                                             const char *cursor);
 
 /* The same for the output of a command: the next chunk, copied; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_output_put(struct hf_output *output, enum hf_stream stream,

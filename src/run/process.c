@@ -1,0 +1,185 @@
+/* Processes: waiting for one, and draining an owner's. */
+#include <holdfast/limits.h>
+#include <holdfast/process.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "store/api.h"
+#include "store/ops.h"
+
+/* A bell may be lost, and who ends many units at once rings for none of them. */
+#define LOOK_MS 250
+
+static hf_ms mono(struct hf_store *store)
+{
+    return store->clock->mono_ms(store->clock->user);
+}
+
+/* The row by its id; where there is none, why: it may be a process that was pruned. */
+static int look(struct hf_store *store, const struct hf_caller *who, const char *id,
+                struct hf_answer **ret_answer, struct hf_err *err)
+{
+    struct hf_err why = { 0 };
+    struct hf_processes *processes = NULL;
+    struct hf_process_filter filter = { .size = sizeof filter, .id = id };
+    int rc = hf_work_get(store, who, id, ret_answer, &why);
+    if (rc != HF_ENOTFOUND || !store->methods->process)
+        return hf_fail_as(err, rc, &why);
+    rc = hf_process_list(store, who, &filter, &processes, err);
+    hf_processes_free(processes);
+    return rc ? rc : hf_fail_as(err, HF_ENOTFOUND, &why);
+}
+
+/* Looks, and waits for the bell of this unit's end, which was heard before the look. */
+static int await(struct hf_store *store, const struct hf_caller *who, const char *id,
+                 hf_ms end, struct hf_answer **ret_answer, struct hf_err *err)
+{
+    uint32_t topic = hf_topic_of_end(id);
+    for (;;) {
+        struct hf_answer *answer = NULL;
+        uint32_t seen = store->methods->bell_seen(store, topic);
+        int rc = look(store, who, id, &answer, err);
+        if (rc)
+            return rc;
+        const struct hf_work *work = &hf_answer_at(answer, 0)->work;
+        if (hf_status_terminal(hf_status_of(work->status))) {
+            *ret_answer = answer;
+            return 0;
+        }
+        hf_ms left = end - mono(store);
+        rc = left > 0 ? 0
+                      : hf_fail(err, HF_EBUSY, "id", "%s has not ended: it is %s", id,
+                                work->status);
+        hf_answer_free(answer);
+        if (rc)
+            return rc;
+        (void)store->methods->bell_wait(store, topic, seen, /* looks again either way */
+                                        left < LOOK_MS ? left : LOOK_MS);
+    }
+}
+
+int hf_process_await(struct hf_store *store, const struct hf_caller *who, const char *id,
+                     hf_ms wait_ms, struct hf_answer **ret_answer, struct hf_err *err)
+{
+    struct hf_answer *found = NULL;
+    hf_ms end = mono(store) + wait_ms;
+    if (wait_ms < 0 || wait_ms > HF_MAX_DURATION_MAX_MS)
+        return hf_fail(err, HF_EINVAL, "wait_ms",
+                       "wait_ms must not be negative or beyond 100 years");
+    int rc = look(store, who, id, &found, err); /* a prefix becomes the whole id */
+    if (rc == 0)
+        rc = await(store, who, hf_answer_at(found, 0)->work.work_id, end, ret_answer,
+                   err);
+    hf_answer_free(found);
+    return rc;
+}
+
+/* ---- drain ------------------------------------------------------------------------- */
+
+struct draining {
+    struct hf_store *store;
+    const struct hf_caller *who;
+    const char *owner;
+    const char *incarnation;
+    struct hf_drain_report report;
+};
+
+/* A token of our own for the row: by coming in again, or out of its wait. */
+static int take(const struct draining *d, const struct hf_work *work,
+                struct hf_answer **ret_answer, struct hf_err *err)
+{
+    bool runs = hf_status_of(work->status) == HF_RUNNING;
+    struct hf_claim claim = { .size = sizeof claim,
+                              .owner = d->owner,
+                              .incarnation = d->incarnation,
+                              .id = work->work_id };
+    struct hf_change resume = { .size = sizeof resume,
+                                .verb = HF_VERB_RESUME,
+                                .id = work->work_id,
+                                .owner = d->owner,
+                                .incarnation = d->incarnation };
+    return runs ? hf_work_claim(d->store, d->who, &claim, ret_answer, err)
+                : hf_work_change(d->store, d->who, &resume, 1, HF_ALL_OR_NONE, ret_answer,
+                                 err);
+}
+
+static int drain_one(struct draining *d, const struct hf_work *work)
+{
+    struct hf_answer *taken = NULL, *ended = NULL;
+    struct hf_err ignored;
+    int rc = take(d, work, &taken, &ignored);
+    const struct hf_item *item = rc == 0 && hf_answer_count(taken) == 1
+                                     ? hf_answer_at(taken, 0)
+                                     : NULL;
+    if (rc == 0 && (!item || item->code || !item->token))
+        rc = HF_EHELD;
+    if (rc == 0) {
+        struct hf_change abandon = { .size = sizeof abandon,
+                                     .verb = HF_VERB_ABANDON,
+                                     .id = work->work_id,
+                                     .token = item->token,
+                                     .reason = "its owner drains" };
+        rc = hf_work_change(d->store, d->who, &abandon, 1, HF_ALL_OR_NONE, &ended,
+                            &ignored);
+    }
+    hf_answer_free(ended);
+    hf_answer_free(taken);
+    return rc;
+}
+
+static bool is_ours(const struct draining *d, const struct hf_work *work)
+{
+    return hf_disposition_of(work->disposition) == HF_OWNER_BOUND &&
+           work->first_started_at && hf_same(work->owner, d->owner) &&
+           hf_same(work->owner_incarnation, d->incarnation);
+}
+
+/* One page of the owner's rows; the cursor of the next, or NULL. */
+static int drain_page(struct draining *d, struct hf_answer **page, struct hf_err *err)
+{
+    static const enum hf_status statuses[] = { HF_RUNNING, HF_WAITING_USER,
+                                               HF_WAITING_EXTERNAL };
+    struct hf_filter filter = { .size = sizeof filter,
+                                .statuses = statuses,
+                                .status_count = 3,
+                                .owner = d->owner,
+                                .limit = (size_t)HF_MAX_PAGE,
+                                .after = *page ? hf_answer_next(*page) : NULL };
+    struct hf_answer *next = NULL;
+    int rc = hf_work_list(d->store, d->who, &filter, &next, err);
+    if (rc)
+        return rc;
+    hf_answer_free(*page); /* the cursor was its */
+    *page = next;
+    for (size_t i = 0; i < hf_answer_count(next); i++) {
+        const struct hf_work *work = &hf_answer_at(next, i)->work;
+        if (!is_ours(d, work))
+            continue;
+        if (drain_one(d, work))
+            d->report.deferred++;
+        else
+            d->report.ended++;
+    }
+    return 0;
+}
+
+int hf_process_drain(struct hf_store *store, const struct hf_caller *who,
+                     const char *owner, const char *incarnation,
+                     struct hf_drain_report *ret_report, struct hf_err *err)
+{
+    struct draining d = {
+        .store = store, .who = who, .owner = owner, .incarnation = incarnation
+    };
+    struct hf_answer *page = NULL;
+    if (!owner || !incarnation)
+        return hf_fail(err, HF_EINVAL, owner ? "incarnation" : "owner",
+                       "a drain is an owner's own: give owner and incarnation");
+    int rc = 0;
+    do {
+        rc = drain_page(&d, &page, err);
+    } while (rc == 0 && hf_answer_next(page));
+    hf_answer_free(page);
+    if (rc == 0)
+        *ret_report = d.report;
+    return rc;
+}

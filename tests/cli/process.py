@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""holdfast process: envelopes and exit codes. What becomes of real processes: tests/proc/verdicts.py."""
+
+import json
+import os
+import subprocess
+
+from harness import HOLDFAST, Case, main
+
+RAW_FACTS = {"disposition", "first_started", "lease_holder", "lease_expires_at", "abandon_request"}
+
+
+class Process(Case):
+    def start(self, disposition, *args):
+        return self.ok("process", "start", "--disposition", disposition, *args)["work"]["work_id"]
+
+    def one(self, process):
+        return self.ok("process", "show", process)["process"]
+
+    def types(self, process):
+        return [e["event_type"] for e in self.ok("process", "events", process)["items"]]
+
+    # ---- the table of commands
+
+    def test_a_disposition_must_be_declared(self):
+        for words in (("--", "true"), ("--input", "1"), ("--disposition", "expire")):
+            message = self.refused(2, "invalid_argument", "process", "start", *words)
+            self.assertIn("--disposition", message)
+        self.assertFalse(os.path.exists(self.db))
+
+    def test_bad_starts_write_nothing(self):
+        start = ("process", "start", "--disposition")
+        self.refused(2, "invalid_argument", *start, "externally_owned", "--", "true")
+        self.refused(2, "invalid_argument", *start, "owner_bound", "--max-attempts", "2", "--",
+                     "true")
+        self.refused(2, "invalid_argument", *start, "rerunnable", "--label", "x", "--", "true")
+        self.refused(2, "invalid_argument", *start, "rerunnable", "--input", "1", "--", "true")
+        self.refused(2, "invalid_argument", *start, "rerunnable", "--", "no-such-command-anywhere")
+        self.assertFalse(os.path.exists(self.db))
+
+    def test_a_command_runs_in_the_background_and_is_awaited(self):
+        process = self.start("owner_bound", "--name", "n", "--label", "a=b", "--wake", "s1",
+                             "--observer", "o", "--", "sh", "-c", "echo out; echo err >&2; exit 3")
+        done = self.ok("process", "await", process, "--wait", "30s")["work"]
+        self.assertEqual((done["status"], done["error_class"]), ("failed", "exit_3"))
+        shown = self.ok("process", "show", process)
+        self.assertEqual(shown["output"]["stdout"]["head"], "out\n")
+        self.assertEqual(shown["output"]["stderr"]["head"], "err\n")
+        facts = shown["process"]
+        self.assertLessEqual(RAW_FACTS, set(facts))
+        self.assertEqual((facts["identity_kind"], facts["identity_label"], facts["labels"],
+                          facts["originator"], facts["wake_session"], facts["observers"]),
+                         ("shell", "n", {"a": "b"}, "host", "s1", ["o"]))
+        wake = self.claim("--queue", "session:s1")
+        self.assertEqual(wake["payload"]["work_id"], process)
+        self.assertEqual(wake["payload"]["status"], "failed")
+        listed = self.ok("process", "list", "--all", "--label", "a=b")["items"]
+        self.assertEqual([p["process_id"] for p in listed], [process])
+        self.assertEqual(self.ok("process", "list", "--all", "--label", "a=c")["items"], [])
+        self.assertEqual(self.ok("process", "list")["items"], [])
+
+    def test_a_command_can_be_left_to_a_worker(self):
+        process = self.start("rerunnable", "--no-run", "--", "true")
+        self.assertEqual(self.one(process)["status"], "queued")
+        self.refused(6, "busy", "process", "await", process, "--wait", "20ms")
+        self.cli("run", "--worker", "--until-idle")
+        self.assertEqual(self.ok("process", "await", process)["work"]["status"], "done")
+
+    def test_the_same_key_starts_it_once(self):
+        key = ("--idempotency-key", "k", "--input", "1")
+        first = self.ok("process", "start", "--disposition", "rerunnable", *key)
+        again = self.ok("process", "start", "--disposition", "rerunnable", *key)
+        self.assertEqual((first["created"], again["created"]), (True, False))
+        self.assertEqual(first["work"]["work_id"], again["work"]["work_id"])
+        self.refused(7, "conflict", "process", "start", "--disposition", "rerunnable", *key,
+                     "--observer", "o")
+
+    def test_only_an_authority_completes_what_is_owned_elsewhere(self):
+        process = self.start("externally_owned", "--ref", "job-7")
+        self.refused(2, "invalid_argument", "process", "complete", process, "--status", "done")
+        self.ok("process", "complete", process, "--authority", "ci", "--status", "done")
+        self.refused(4, "illegal_transition", "process", "complete", process, "--authority", "ci",
+                     "--status", "failed")
+        mine = self.start("rerunnable")
+        self.refused(4, "illegal_transition", "process", "complete", mine, "--authority", "ci",
+                     "--status", "done")
+        end = [e for e in self.ok("process", "events", process)["items"]
+               if e["to_status"] == "done"][0]
+        self.assertEqual(end["payload"]["authority"], "ci")
+
+    def test_a_signal_ends_a_wait_for_it(self):
+        process = self.start("rerunnable")
+        unit = self.claim()
+        self.cli("work", "wait", unit["work_id"], "--token", unit["lease_token"], "--kind", "external",
+                 "--ref", "signal.go")
+        self.assertEqual(len(self.ok("process", "list", "--waiting")["items"]), 1)
+        row = self.ok("process", "signal", process, "go", "--payload", '{"n":1}', "--key", "k")["work"]
+        self.assertEqual((row["status"], row["resume_payload"]), ("queued", {"n": 1}))
+        self.ok("process", "signal", process, "go", "--payload", '{"n":1}', "--key", "k")
+        self.assertEqual(self.types(process).count("signal.go"), 1)
+        self.refused(7, "conflict", "process", "signal", process, "go", "--key", "k")
+        self.refused(2, "invalid_argument", "process", "signal", process, "a b")
+
+    def test_prune_reports_what_went_and_what_is_left_says_so(self):
+        process = self.start("externally_owned", "--observer", "o")
+        kept = self.start("externally_owned")
+        self.ok("process", "complete", process, "--authority", "ci", "--status", "cancelled")
+        report = self.ok("process", "prune", "--older-than", "0s")
+        self.assertEqual((report["processes"], report["grants"]), (1, 1))
+        message = self.refused(3, "not_found", "process", "show", process)
+        self.assertIn("ended as cancelled", message)
+        self.assertIn("no longer retained", self.refused(3, "not_found", "process", "await",
+                                                         process))
+        self.assertEqual([p["process_id"] for p in self.ok("process", "list")["items"]], [kept])
+
+    def test_an_await_is_woken_by_the_end(self):
+        process = self.start("externally_owned")
+        waiter = subprocess.Popen([HOLDFAST, "--json", "process", "await", process, "--wait",
+                                   "40s"], env=self.env, stdout=subprocess.PIPE)
+        self.ok("process", "complete", process, "--authority", "ci", "--status", "done")
+        out, _ = waiter.communicate(timeout=40)
+        self.assertEqual(json.loads(out)["work"]["status"], "done")
+
+
+if __name__ == "__main__":
+    main()
