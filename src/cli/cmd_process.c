@@ -344,60 +344,6 @@ int cmd_process_list(struct cli *cli)
     return rc;
 }
 
-/* Output as it was, but for what a terminal would obey; it always ends its line. */
-static void put_span(struct cli *cli, struct hf_span span)
-{
-    const char *at = span.at, *end = span.at ? (const char *)span.at + span.len : NULL;
-    while (at < end) {
-        const char *line = memchr(at, '\n', (size_t)(end - at));
-        const char *stop = line ? line : end;
-        char *text = hf_arena_copy(&cli->arena, at, (size_t)(stop - at));
-        for (char *c = text; c && c < text + (stop - at); c++)
-            if (!*c)
-                *c = '?';
-        if (text)
-            cli_put_clean(cli, text);
-        cli_put(cli, "\n");
-        at = stop + 1;
-    }
-}
-
-static void json_output(struct cli *cli, const struct hf_output *output)
-{
-    hf_json_key(&cli->writer, "output");
-    hf_json_object(&cli->writer);
-    for (int s = 0; s < HF_STREAM_COUNT; s++) {
-        struct hf_output_view view = hf_output_view(output, (enum hf_stream)s);
-        hf_json_key(&cli->writer, hf_stream_word((enum hf_stream)s));
-        hf_json_object(&cli->writer);
-        hf_json_put_i64(&cli->writer, "attempt", view.attempt);
-        hf_json_put_i64(&cli->writer, "bytes", view.bytes);
-        hf_json_put_i64(&cli->writer, "lost", view.lost);
-        hf_json_key(&cli->writer, "head");
-        hf_json_strn(&cli->writer, view.head.at, view.head.len);
-        hf_json_key(&cli->writer, "tail");
-        hf_json_strn(&cli->writer, view.tail.at, view.tail.len);
-        hf_json_end(&cli->writer);
-    }
-    hf_json_end(&cli->writer);
-}
-
-static void plain_output(struct cli *cli, const struct hf_output *output)
-{
-    for (int s = 0; s < HF_STREAM_COUNT; s++) {
-        struct hf_output_view view = hf_output_view(output, (enum hf_stream)s);
-        if (view.bytes == 0)
-            continue;
-        cli_putf(cli, "--- %s of attempt %lld, %lld bytes\n",
-                 hf_stream_word((enum hf_stream)s), (long long)view.attempt,
-                 (long long)view.bytes);
-        put_span(cli, view.head);
-        if (view.lost)
-            cli_putf(cli, "--- %lld bytes were not kept\n", (long long)view.lost);
-        put_span(cli, view.tail);
-    }
-}
-
 int cmd_process_show(struct cli *cli)
 {
     struct hf_processes *processes = NULL;
@@ -414,11 +360,12 @@ int cmd_process_show(struct cli *cli)
         cli_ok_begin(cli);
         hf_json_key(&cli->writer, "process");
         json_process(cli, one);
-        json_output(cli, output);
+        rc = cli_json_output(cli, output);
         cli_ok_end(cli);
     } else if (rc == 0) {
         rc = print_processes(cli, processes);
-        plain_output(cli, output);
+        if (rc == 0)
+            cli_put_output(cli, output);
     }
     hf_output_free(output);
     hf_processes_free(processes);
