@@ -270,9 +270,11 @@ SELECT {row} FROM {row_from}
 -- Claiming. A claim's nonce marks the rows it took; they are read back by it.
 
 -- name: work_attention
+-- in: $1 wall and $2 lease clock: what is due before has been seen to
 -- out: 1 if a sweep would find something that could become claimable
-SELECT EXISTS (SELECT 1 FROM work_state WHERE wake_at <= hf_now())
-    OR EXISTS (SELECT 1 FROM work_state WHERE lease_check_at <= hf_lease_now())
+SELECT EXISTS (SELECT 1 FROM work_state WHERE wake_at >= $1 AND wake_at <= hf_now())
+    OR EXISTS (SELECT 1 FROM work_state
+                WHERE lease_check_at >= $2 AND lease_check_at <= hf_lease_now())
     OR EXISTS (SELECT 1 FROM work_limit WHERE wake_at <= hf_now())
 
 -- What a row's lease lasts, and its grace. A policy that nobody has set is not looked for.
@@ -364,6 +366,30 @@ SELECT q.seq/*pg , {ttl_of_row} AS ttl_ms, {grace_of_row} AS grace_ms*/ {claim_f
 /*lite WHERE q.seq IN ({claim_pick} {claim_order} {size})*/
 /*pg FROM c WHERE q.seq = c.seq*/
 {claim_log}
+
+-- name: work_claim_on
+-- engine: pg
+-- sizes: 1 10 100
+-- What is more urgent, from the start; then on from a key. The second is only read as far as
+-- the first comes short.
+-- in: as work_claim, $13 priority, $14 fair_tag, $15 seq
+WITH urgent AS MATERIALIZED (
+    {claim_pick} AND q.priority < $13::bigint {claim_order} {size} FOR UPDATE OF q SKIP LOCKED),
+others AS MATERIALIZED (
+    {claim_pick} AND (q.priority, q.fair_tag, q.seq) >= ($13::bigint, $14::bigint, $15::bigint)
+    {claim_order} {size} FOR UPDATE OF q SKIP LOCKED),
+c AS MATERIALIZED (
+    SELECT * FROM (SELECT * FROM urgent UNION ALL SELECT * FROM others) AS u LIMIT {size}),
+taken AS (
+{claim_set} FROM c WHERE q.seq = c.seq
+{claim_log}
+
+-- name: claim_reads
+-- engine: pg
+-- out: index entries that this session has read so far: of queues, of leases and wake-ups
+SELECT pg_stat_get_xact_tuples_returned('work_claim'::regclass),
+       pg_stat_get_xact_tuples_returned('work_lease'::regclass)
+       + pg_stat_get_xact_tuples_returned('work_wake'::regclass)
 
 -- fragment: claim_kinds
 AND q.kind IN (SELECT /*lite value FROM json_each($13)*/

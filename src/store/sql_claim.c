@@ -14,10 +14,11 @@ static const struct size_of {
     size_t rows;
     enum hf_sql_id any_kind;
     enum hf_sql_id some_kinds;
+    enum hf_sql_id from_key;
 } sizes[] = {
-    { 100, HF_SQL_WORK_CLAIM_100, HF_SQL_WORK_CLAIM_KINDS_100 },
-    { 10, HF_SQL_WORK_CLAIM_10, HF_SQL_WORK_CLAIM_KINDS_10 },
-    { 1, HF_SQL_WORK_CLAIM_1, HF_SQL_WORK_CLAIM_KINDS_1 },
+    { 100, HF_SQL_WORK_CLAIM_100, HF_SQL_WORK_CLAIM_KINDS_100, HF_SQL_WORK_CLAIM_ON_100 },
+    { 10, HF_SQL_WORK_CLAIM_10, HF_SQL_WORK_CLAIM_KINDS_10, HF_SQL_WORK_CLAIM_ON_10 },
+    { 1, HF_SQL_WORK_CLAIM_1, HF_SQL_WORK_CLAIM_KINDS_1, HF_SQL_WORK_CLAIM_ON_1 },
 };
 
 /* A claim with all its defaults filled in. */
@@ -163,45 +164,81 @@ static int repeat_of(struct taker *taker, struct hf_ops *ops, struct hf_answer *
     return rc;
 }
 
+/* From the front of the queue, or from where the last claim came to. */
+static void add_sizes(struct hf_ops *ops, const struct taker *taker,
+                      const struct sql_front *from, size_t want)
+{
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (; want >= sizes[s].rows; want -= sizes[s].rows) {
+            add_claim(ops, taker,
+                      taker->kinds ? sizes[s].some_kinds
+                      : from->worn ? sizes[s].from_key
+                                   : sizes[s].any_kind);
+            if (taker->kinds || !from->worn)
+                continue;
+            hf_ops_i64(ops, from->priority);
+            hf_ops_i64(ops, from->fair_tag);
+            hf_ops_i64(ops, from->seq);
+        }
+}
+
 /* One transaction: take up to `want` rows, read them back, and ask whether a sweep would
  * find something that could become claimable. */
-static int take(struct taker *taker, struct hf_ops *ops, size_t want,
+static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march,
                 struct hf_answer *answer, bool *ret_attention, struct hf_err *err)
 {
+    const struct sql_front *from = &march->from;
     hf_ops_reset(ops);
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
-        for (; want >= sizes[s].rows; want -= sizes[s].rows)
-            add_claim(ops, taker, taker->kinds ? sizes[s].some_kinds : sizes[s].any_kind);
+    if (march->looks)
+        march->reads_before = hf_ops_call(ops, HF_SQL_CLAIM_READS, HF_ANY_COUNT);
+    add_sizes(ops, taker, from, taker->claim->limit ? taker->claim->limit : 1);
     hf_ops_call(ops, HF_SQL_LIMIT_CLAIMED, HF_ANY_COUNT);
     add_claim_key(ops, taker);
     size_t rows = add_read_back(ops, taker);
     size_t attention = hf_ops_call(ops, HF_SQL_WORK_ATTENTION, HF_ANY_COUNT);
+    hf_ops_i64(ops, from->leases_worn ? from->wakes_seen : 0);
+    hf_ops_i64(ops, from->leases_worn ? from->leases_seen : 0);
+    if (march->looks)
+        march->reads_after = hf_ops_call(ops, HF_SQL_CLAIM_READS, HF_ANY_COUNT);
     int rc = hf_ops_write(ops, err);
     if (rc == HF_EUNCERTAIN && HF_PLANT(BLIND_RETRY))
         rc = hf_ops_write(ops, err);
     if (rc)
         return rc;
     *ret_attention = hf_cell_i64(hf_ops_result(ops, attention), 0, 0) != 0;
+    sql_march_end(taker->store, march, ops, hf_ops_result(ops, rows), *ret_attention);
     return show_taken(hf_ops_result(ops, rows), false, answer, err);
+}
+
+/* Goes on where the last claim came to, and looks from the start where that finds nothing. */
+static int take_some(struct taker *taker, struct hf_ops *ops, struct hf_answer *answer,
+                     bool *ret_attention, struct hf_err *err)
+{
+    struct sql_march march;
+    sql_march_begin(taker->store, taker->kinds ? "" : taker->queue, false, &march);
+    int rc = take(taker, ops, &march, answer, ret_attention, err);
+    if (rc || hf_answer_count(answer) || !march.from.worn)
+        return rc;
+    sql_march_begin(taker->store, taker->queue, true, &march);
+    return take(taker, ops, &march, answer, ret_attention, err);
 }
 
 static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
                           struct hf_err *err)
 {
-    size_t want = taker->claim->limit ? taker->claim->limit : 1;
     bool attention = false;
     struct hf_ops ops;
     hf_ops_init(&ops, taker->store->sql, taker->store->base.alloc);
     int rc = repeat_of(taker, &ops, answer, err);
     if (rc == 0 && hf_answer_count(answer) == 0)
-        rc = take(taker, &ops, want, answer, &attention, err);
+        rc = take_some(taker, &ops, answer, &attention, err);
     if (rc == 0 && attention) {
         /* Due rows and lapsed leases do not wait for a monitor. */
         struct hf_sweep_report report;
         rc = sql_sweep(&taker->store->base, taker->who, 64, &report, err);
         if (rc == 0 && hf_answer_count(answer) == 0 &&
             report.promoted + report.requeued > 0)
-            rc = take(taker, &ops, want, answer, &attention, err);
+            rc = take_some(taker, &ops, answer, &attention, err);
     }
     hf_ops_fini(&ops);
     return rc;

@@ -191,6 +191,7 @@ int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
     *store = (struct sql_store){
         .base = { &methods, alloc, options->clock, options->random, { 0 } },
         .sql = sql,
+        .wears = hf_same(sql->methods->name, "postgres"),
     };
     char id[HF_UUID_TEXT];
     uint64_t seq = 0;

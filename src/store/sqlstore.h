@@ -10,6 +10,7 @@
 #include "core/step.h"
 #include "store/ops.h"
 #include "store/rowio.h"
+#include "store/sql_front.h"
 
 struct policy_set;
 
@@ -26,7 +27,9 @@ struct sql_store {
     struct hf_store base;
     struct hf_sql *sql;
     struct sql_random random;
+    bool wears;           /* indexes keep what was claimed (sql_front.h) */
     pthread_mutex_t lock; /* of what follows */
+    struct sql_front fronts[FRONT_QUEUES];
     uint64_t uuid_seq;
     struct policy_set *policies; /* as last read; NULL: read again */
     hf_ms policies_at;           /* monotonic */

@@ -319,7 +319,7 @@ static void hot_statements_never_read_a_table_whole(void **state)
         HF_SQL_WORK_ATTENTION,    HF_SQL_EVENT_TRAIL,          HF_SQL_EVENT_RENEWED,
         HF_SQL_SWEEP_CANDIDATES,  HF_SQL_SWEEP_NEXT,           HF_SQL_LANE_PROMOTE,
         HF_SQL_LANE_DISPLACE,     HF_SQL_LANE_YIELD,           HF_SQL_FEED_PAGE,
-        HF_SQL_FEED_END,
+        HF_SQL_FEED_END,          HF_SQL_WORK_CLAIM_ON_1,      HF_SQL_WORK_CLAIM_ON_100,
     };
     char url[400];
     struct hf_sql_options options = { .size = sizeof(options), .inline_mode = true };
