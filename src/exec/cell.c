@@ -101,6 +101,7 @@ static int fill(struct hf_cell *cell, const struct hf_cell_start *start,
     char *copy = hf_arena_copy(&cell->arena, bindings.at, bindings.len);
     if (!cell->id || !copy)
         return hf_fail_plain(err, HF_ENOMEM);
+    cell->id_len = strlen(cell->id);
     cell->before = (struct hf_span){ copy, bindings.len };
     cell->after = cell->before;
     struct hf_given given = { start->given, start->given_refs };
@@ -147,7 +148,6 @@ int hf_cell_new(const struct hf_engine *engine, const struct hf_cell_start *star
     return rc;
 }
 
-/* "<id>:<ordinal>", and in a batch ":<child>" after it; the length. */
 static size_t put_number(char *out, uint64_t value)
 {
     char digits[20];
@@ -160,17 +160,18 @@ static size_t put_number(char *out, uint64_t value)
     return count;
 }
 
-static size_t put_op_id(struct hf_cell *cell, char out[HF_OP_ID_BYTES], size_t child)
+size_t hf_cell_put_id(const struct hf_cell *cell, uint64_t ordinal, size_t child,
+                      char ret_id[HF_OP_ID_BYTES])
 {
-    size_t len = strlen(cell->id);
-    memcpy(out, cell->id, len);
-    out[len++] = ':';
-    len += put_number(out + len, cell->ordinal);
+    size_t len = cell->id_len;
+    memcpy(ret_id, cell->id, len);
+    ret_id[len++] = ':';
+    len += put_number(ret_id + len, ordinal);
     if (child > 0) {
-        out[len++] = ':';
-        len += put_number(out + len, child);
+        ret_id[len++] = ':';
+        len += put_number(ret_id + len, child);
     }
-    out[len] = '\0';
+    ret_id[len] = '\0';
     return len;
 }
 
@@ -208,7 +209,7 @@ static int open_batch(struct hf_cell *cell)
         return HF_ENOMEM;
     for (size_t i = 0; i < count; i++) {
         char id[HF_OP_ID_BYTES];
-        size_t len = put_op_id(cell, id, i + 1);
+        size_t len = hf_cell_put_id(cell, cell->ordinal, i + 1, id);
         cell->calls[i] = (struct hf_op_call){ .id = hf_arena_copy(arena, id, len),
                                               .tool = cell->stop.calls[i].tool,
                                               .args = cell->stop.calls[i].args };
@@ -221,7 +222,7 @@ static int open_batch(struct hf_cell *cell)
 static int open_op(struct hf_cell *cell)
 {
     const struct hf_engine_stop *stop = &cell->stop;
-    put_op_id(cell, cell->op_id, 0);
+    hf_cell_put_id(cell, cell->ordinal, 0, cell->op_id);
     cell->op = (struct hf_op){ .kind = stop->kind,
                                .ordinal = cell->ordinal,
                                .id = cell->op_id,
@@ -354,9 +355,58 @@ static int expect(const struct hf_cell *cell, uint64_t ordinal, bool calls,
 static size_t find_call(const struct hf_cell *cell, const char *id)
 {
     size_t i = 0;
+    if (id == cell->calls[0].id) /* as it was handed out */
+        return 0;
     while (i < cell->op.call_count && !hf_same(cell->calls[i].id, id))
         i++;
     return i;
+}
+
+/* A value and nothing else, as most answers are. */
+static bool is_plain(const struct hf_tool_result *result)
+{
+    return result->outcome == HF_TOOL_SUCCESS && result->control == HF_CONTROL_NONE &&
+           !result->failure && !result->frame_key && result->value.len > 0 &&
+           (result->reason.len | result->control_value.len | result->task.len |
+            result->part_count | result->intent_count) == 0;
+}
+
+static int keep_plain(struct hf_cell *cell, const struct hf_tool_result *result,
+                      struct hf_tool_result *to, struct hf_err *err)
+{
+    struct hf_span value = result->value;
+    int rc = hf_json_check(value, (size_t)HF_MAX_CELL_VALUE_BYTES, "value", err);
+    if (rc)
+        return rc;
+    *to = (struct hf_tool_result){
+        .value = { hf_arena_copy(&cell->arena, value.at, value.len), value.len },
+        .reason = { "", 0 },
+        .control_value = { "", 0 },
+        .task = { "", 0 },
+        .duration_ms = result->duration_ms,
+    };
+    return to->value.at ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
+/* A copy of the answer to call `i`, which lasts as long as the cell. */
+static int keep_result(struct hf_cell *cell, size_t i,
+                       const struct hf_tool_result *result, struct hf_err *err)
+{
+    struct hf_tool_result *to = &cell->results[i];
+    const char *tool = cell->calls[i].tool;
+    if (result->value.len > (size_t)HF_MAX_CELL_VALUE_BYTES)
+        return hf_fail(err, HF_ETOOBIG, "value", "an answer is at most %lld bytes",
+                       (long long)HF_MAX_CELL_VALUE_BYTES);
+    int rc = is_plain(result) ? keep_plain(cell, result, to, err)
+                              : hf_copy(&cell->arena, &hf_s_tool_result, HF_COPY_STRICT,
+                                        result, to, err);
+    if (rc)
+        return rc;
+    if (!cell->done_tool || !hf_same(cell->done_tool, tool))
+        cell->done_tool = hf_arena_text(&cell->arena, tool);
+    to->tool = cell->done_tool;
+    to->call_id = cell->calls[i].id;
+    return to->tool ? 0 : hf_fail_plain(err, HF_ENOMEM);
 }
 
 /* Nothing counts unless all do: `taken` first, then the marks. */
@@ -374,18 +424,9 @@ int hf_cell_take_results(struct hf_cell *cell, const struct hf_tool_result *resu
             return hf_fail(err, HF_EANSWERED, "call_id", "the first answer stands");
     }
     for (size_t n = 0; n < count; n++) {
-        size_t i = find_call(cell, results[n].call_id);
-        struct hf_tool_result *to = &cell->results[i];
-        if (results[n].value.len > (size_t)HF_MAX_CELL_VALUE_BYTES)
-            return hf_fail(err, HF_ETOOBIG, "value", "an answer is at most %lld bytes",
-                           (long long)HF_MAX_CELL_VALUE_BYTES);
-        int rc = hf_copy(&cell->arena, &hf_s_tool_result, HF_COPY_STRICT, &results[n], to,
-                         err);
+        int rc = keep_result(cell, find_call(cell, results[n].call_id), &results[n], err);
         if (rc)
             return rc;
-        to->tool = hf_arena_text(&cell->arena, cell->calls[i].tool);
-        if (!to->tool)
-            return hf_fail_plain(err, HF_ENOMEM);
     }
     for (size_t n = 0; n < count; n++) {
         size_t i = find_call(cell, results[n].call_id);
@@ -397,8 +438,9 @@ int hf_cell_take_results(struct hf_cell *cell, const struct hf_tool_result *resu
         return 0;
     if (cell->op.kind == HF_OP_READ)
         return 0; /* no call of the model's */
+    uint64_t alone = cell->calls == &cell->one ? cell->op.ordinal : 0;
     for (size_t i = 0; i < cell->op.call_count; i++)
-        if (hf_cell_did(cell, &cell->results[i])) {
+        if (hf_cell_did(cell, &cell->results[i], alone)) {
             cell->broken = true;
             return hf_fail_plain(err, HF_ENOMEM);
         }

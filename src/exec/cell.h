@@ -7,6 +7,14 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
+#define HF_CELL_DONE_ITEMS 8
+struct hf_cell_done {
+    struct hf_cell_done *before;
+    size_t count;
+    uint64_t ordinals[HF_CELL_DONE_ITEMS]; /* not 0: the id is made of it at the end */
+    struct hf_tool_result results[HF_CELL_DONE_ITEMS];
+};
+
 #define HF_OP_ID_BYTES 240 /* a key, a colon, an ordinal; and in a batch once more */
 
 struct hf_cell {
@@ -16,6 +24,7 @@ struct hf_cell {
     struct hf_cell_limits limits;
     struct hf_arena arena; /* all that lasts as long as the cell */
     const char *id;
+    size_t id_len;
     struct hf_span before;
     struct hf_span after;
     char hash_before[65];
@@ -46,9 +55,9 @@ struct hf_cell {
     int64_t line;
     struct hf_buf delta;
     struct hf_exec_result result;
-    struct hf_tool_result *done; /* calls that were answered */
+    struct hf_cell_done *done; /* calls that were answered, the last ones first */
     size_t done_count;
-    size_t done_room;
+    const char *done_tool;       /* name of the last of them */
     struct hf_observation *seen; /* what was printed */
     size_t seen_count;
     size_t seen_room;
@@ -68,12 +77,17 @@ bool hf_cell_was_shown(const struct hf_cell *cell, uint64_t ordinal);
 
 /* cell_result.c: what happened, kept for the result. */
 HF_MUST_USE int hf_cell_saw(struct hf_cell *cell, struct hf_span text);
-HF_MUST_USE int hf_cell_did(struct hf_cell *cell, const struct hf_tool_result *result);
+/* ordinal: of a call that is an operation of its own, whose id is not kept; else 0. */
+HF_MUST_USE int hf_cell_did(struct hf_cell *cell, const struct hf_tool_result *result,
+                            uint64_t ordinal);
 /* The end, with a message for the model where it did not end well. */
 HF_MUST_USE int hf_cell_close(struct hf_cell *cell, enum hf_cell_end end,
                               struct hf_span message);
 
-/* cell.c: puts an answer in its place; it is copied. */
+/* cell.c: "<id>:<ordinal>", and in a batch ":<child>" after it; the length. */
+size_t hf_cell_put_id(const struct hf_cell *cell, uint64_t ordinal, size_t child,
+                      char ret_id[HF_OP_ID_BYTES]);
+/* Puts an answer in its place; it is copied. */
 HF_MUST_USE int hf_cell_take_results(struct hf_cell *cell,
                                      const struct hf_tool_result *results, size_t count,
                                      struct hf_err *err);

@@ -41,15 +41,46 @@ int hf_cell_saw(struct hf_cell *cell, struct hf_span text)
     return 0;
 }
 
-int hf_cell_did(struct hf_cell *cell, const struct hf_tool_result *result)
+/* In pieces: an array that doubles would be copied and cleared again and again. */
+int hf_cell_did(struct hf_cell *cell, const struct hf_tool_result *result,
+                uint64_t ordinal)
 {
-    void *array = cell->done;
-    int rc = grow(&cell->arena, &array, cell->done_count, &cell->done_room,
-                  sizeof(*cell->done));
-    if (rc)
-        return rc;
-    cell->done = array;
-    cell->done[cell->done_count++] = *result;
+    struct hf_cell_done *last = cell->done;
+    if (!last || last->count == HF_CELL_DONE_ITEMS) {
+        last = hf_arena_new(&cell->arena, struct hf_cell_done);
+        if (!last)
+            return HF_ENOMEM;
+        last->before = cell->done;
+        cell->done = last;
+    }
+    last->ordinals[last->count] = ordinal;
+    last->results[last->count++] = *result;
+    cell->done_count++;
+    return 0;
+}
+
+/* All calls as one array, in their order. */
+static int join_done(struct hf_cell *cell, const struct hf_tool_result **ret_calls)
+{
+    struct hf_tool_result *calls = hf_arena_array(&cell->arena, cell->done_count,
+                                                  sizeof(*calls));
+    size_t end = cell->done_count;
+    if (!calls)
+        return HF_ENOMEM;
+    for (const struct hf_cell_done *at = cell->done; at; at = at->before) {
+        end -= at->count;
+        memcpy(calls + end, at->results, at->count * sizeof(*calls));
+        for (size_t i = 0; i < at->count; i++) {
+            char id[HF_OP_ID_BYTES];
+            if (at->ordinals[i] == 0)
+                continue;
+            size_t len = hf_cell_put_id(cell, at->ordinals[i], 0, id);
+            calls[end + i].call_id = hf_arena_copy(&cell->arena, id, len);
+            if (!calls[end + i].call_id)
+                return HF_ENOMEM;
+        }
+    }
+    *ret_calls = calls;
     return 0;
 }
 
@@ -75,7 +106,7 @@ static int did_fail(struct hf_cell *cell)
     memcpy(id, cell->id, len);
     memcpy(id + len, ":fail", sizeof(":fail"));
     fail.call_id = id;
-    return hf_cell_did(cell, &fail);
+    return hf_cell_did(cell, &fail, 0);
 }
 
 static int keep_bindings(struct hf_cell *cell, bool well)
@@ -143,6 +174,9 @@ int hf_cell_close(struct hf_cell *cell, enum hf_cell_end end, struct hf_span mes
     for (size_t i = 0; well && i < cell->stop.note_count && rc == 0; i++)
         rc = hf_cell_saw(cell, hf_span_of(cell->stop.notes[i]));
     struct hf_span variables = { "", 0 };
+    const struct hf_tool_result *calls = NULL;
+    if (rc == 0)
+        rc = join_done(cell, &calls);
     if (rc == 0)
         rc = keep_bindings(cell, well);
     if (rc == 0)
@@ -158,7 +192,7 @@ int hf_cell_close(struct hf_cell *cell, enum hf_cell_end end, struct hf_span mes
         .error = diverged ? (struct hf_span){ "", 0 } : said,
         .observations = cell->seen,
         .observation_count = cell->seen_count,
-        .calls = cell->done,
+        .calls = calls,
         .call_count = cell->done_count,
         .finish = finish,
         .bindings_delta = { hf_buf_str(&cell->delta), cell->delta.len },

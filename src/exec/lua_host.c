@@ -65,12 +65,23 @@ static void write_plain(lua_State *L, int index, const char *root)
         L, hf_lua_write(L, index, HF_LUA_PLAIN, root, &hf_lua_run_of(L)->out));
 }
 
+/* A key at a glance, as most names are. */
+static bool is_ascii_key(const char *name, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (name[i] < 0x20 || name[i] > 0x7e)
+            return false;
+    return len > 0 && len <= HF_LUA_NAME_MAX;
+}
+
 static const char *check_name(lua_State *L, int index, const char *what)
 {
     size_t len = 0;
     if (lua_type(L, index) != LUA_TSTRING)
         luaL_error(L, "%s must be a string, got %s", what, luaL_typename(L, index));
     const char *name = lua_tolstring(L, index, &len);
+    if (is_ascii_key(name, len))
+        return name;
     if (strlen(name) != len || hf_check_key(name, HF_LUA_NAME_MAX, what, NULL) != 0)
         luaL_error(L, "%s must be text of 1 to %d bytes", what, HF_LUA_NAME_MAX);
     return name;

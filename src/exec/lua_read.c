@@ -13,6 +13,7 @@
 
 #define LEVELS 64 /* of the scanner */
 #define NUMBER_BYTES 64
+#define FEW 4 /* items that a table has room for at first: growing it costs more */
 
 struct level {
     bool object;
@@ -46,10 +47,27 @@ static void push_text(struct reader *r)
     luaL_pushresultsize(&text, hf_json_unescape(scan->token, scan->token_len, room));
 }
 
+/* A whole number without a sign that cannot overflow, as most are. */
+static bool few_digits(const struct hf_json_scan *scan, lua_Integer *ret_value)
+{
+    lua_Integer value = 0;
+    if (scan->token_real || scan->token_len > 18 || scan->token[0] == '-')
+        return false;
+    for (size_t i = 0; i < scan->token_len; i++)
+        value = value * 10 + (scan->token[i] - '0');
+    *ret_value = value;
+    return true;
+}
+
 static void push_number(struct reader *r)
 {
     const struct hf_json_scan *scan = &r->scan;
     int64_t whole = 0;
+    lua_Integer small = 0;
+    if (few_digits(scan, &small)) {
+        lua_pushinteger(r->L, small);
+        return;
+    }
     if (!scan->token_real &&
         hf_walk_i64((struct hf_span){ scan->token, scan->token_len }, &whole)) {
         lua_pushinteger(r->L, whole);
@@ -168,7 +186,7 @@ static void open_level(struct reader *r, bool object)
 {
     r->levels[r->scan.depth - 1] = (struct level){ .object = object };
     luaL_checkstack(r->L, 8, NULL);
-    lua_newtable(r->L);
+    lua_createtable(r->L, object ? 0 : FEW, object ? FEW : 0);
     if (!object)
         hf_lua_mark_list(r->L);
 }

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "exec/lua_pool.h"
 
 #define HF_LUA_HOOK_STEPS 1000 /* instructions between two looks at the limits */
 #define HF_LUA_STEP_BYTES 64   /* bytes that are copied or compared in one step */
@@ -29,7 +30,8 @@ struct hf_engine_run {
     const struct hf_alloc *alloc;
     const struct hf_clock *clock;
     struct hf_cell_limits limits;
-    void *locale; /* the C locale, a locale_t */
+    void *locale;        /* the C locale, a locale_t */
+    struct hf_pool pool; /* the state's memory */
     lua_State *main;
     lua_State *cell; /* the coroutine; anchored in the registry */
 

@@ -11,6 +11,8 @@
 #include "core/turn_schema.h"
 #include "exec/bindings.h"
 
+#define FEW_KEYS 8
+
 struct step {
     const char *text; /* NULL: a number */
     lua_Integer number;
@@ -159,13 +161,64 @@ static void step_to(struct writer *w, const struct hf_lua_key *key)
                                            .number = whole ? key->integer : 0 };
 }
 
-/* The keys are pushed; the value of each is found again by its key. */
-static int write_object(struct writer *w, int index)
+/* What kind of keys a table has. */
+struct shape {
+    size_t count;
+    size_t list; /* integers from 1 */
+    size_t text; /* that a JSON key can be */
+    lua_Integer last;
+    bool tag;                        /* one of the keys is the name of a tag */
+    struct hf_lua_key few[FEW_KEYS]; /* the texts, by their bytes, if they are all */
+};
+
+/* Keeps the keys in order: most tables are small, and need no second look. */
+static void add_key(struct shape *shape, const struct hf_lua_key *key)
 {
-    size_t count = 0;
+    size_t at = shape->text;
+    for (; at > 0 && hf_lua_key_compare(&shape->few[at - 1], key) > 0; at--)
+        shape->few[at] = shape->few[at - 1];
+    shape->few[at] = *key;
+}
+
+static void look_at_keys(lua_State *L, int index, struct shape *ret_shape)
+{
+    struct shape *shape = ret_shape;
+    shape->count = shape->list = shape->text = 0;
+    shape->last = 0;
+    shape->tag = false;
+    lua_pushnil(L);
+    while (lua_next(L, index)) {
+        shape->count++;
+        if (lua_isinteger(L, -2)) {
+            lua_Integer key = lua_tointeger(L, -2);
+            shape->list += key > 0 ? 1 : 0;
+            shape->last = key > shape->last ? key : shape->last;
+        } else if (lua_type(L, -2) == LUA_TSTRING) {
+            size_t len = 0;
+            const char *key = lua_tolstring(L, -2, &len);
+            bool clean = hf_text_clean(key, len);
+            if (clean && shape->text < FEW_KEYS)
+                add_key(shape, &(struct hf_lua_key){
+                                   .kind = HF_LUA_KEY_TEXT, .text = key, .len = len });
+            shape->text += clean ? 1 : 0;
+            shape->tag |= hf_bindings_is_tag(key, len);
+        }
+        lua_pop(L, 1);
+    }
+}
+
+/* The keys are pushed, unless they are few; the value of each is found again by its key. */
+static int write_object(struct writer *w, int index, const struct shape *shape)
+{
+    size_t count = shape->count;
     int rc = 0;
     bool first = true;
-    const struct hf_lua_key *keys = hf_lua_keys(w->L, index, true, &count);
+    bool few = count <= FEW_KEYS && shape->text == count;
+    const struct hf_lua_key *keys = shape->few;
+    if (few)
+        hf_lua_charge(w->L, 1 + count); /* as hf_lua_keys does */
+    else
+        keys = hf_lua_keys(w->L, index, true, &count);
     hf_buf_char(w->out, '{');
     for (size_t i = 0; i < count && rc == 0; i++) {
         if (keys[i].kind == HF_LUA_KEY_OTHER)
@@ -182,7 +235,7 @@ static int write_object(struct writer *w, int index)
         lua_pop(w->L, 1);
     }
     hf_buf_char(w->out, '}');
-    lua_pop(w->L, 1);
+    lua_pop(w->L, few ? 0 : 1);
     return rc;
 }
 
@@ -214,36 +267,6 @@ static int write_map(struct writer *w, int index)
     return rc;
 }
 
-/* What kind of keys a table has. */
-struct shape {
-    size_t count;
-    size_t list; /* integers from 1 */
-    size_t text; /* that a JSON key can be */
-    lua_Integer last;
-    bool tag; /* one of the keys is the name of a tag */
-};
-
-static struct shape shape_of(lua_State *L, int index)
-{
-    struct shape shape = { .count = 0 };
-    lua_pushnil(L);
-    while (lua_next(L, index)) {
-        shape.count++;
-        if (lua_isinteger(L, -2)) {
-            lua_Integer key = lua_tointeger(L, -2);
-            shape.list += key > 0 ? 1 : 0;
-            shape.last = key > shape.last ? key : shape.last;
-        } else if (lua_type(L, -2) == LUA_TSTRING) {
-            size_t len = 0;
-            const char *key = lua_tolstring(L, -2, &len);
-            shape.text += hf_text_clean(key, len) ? 1 : 0;
-            shape.tag |= hf_bindings_is_tag(key, len);
-        }
-        lua_pop(L, 1);
-    }
-    return shape;
-}
-
 static bool is_list(lua_State *L, int index)
 {
     if (!lua_getmetatable(L, index))
@@ -268,7 +291,8 @@ static bool has_own_metatable(lua_State *L, int index)
 
 static int write_table_body(struct writer *w, int index)
 {
-    struct shape shape = shape_of(w->L, index);
+    struct shape shape;
+    look_at_keys(w->L, index, &shape);
     if (shape.count == 0) {
         hf_buf_text(w->out, is_list(w->L, index) ? "[]" : "{}");
         return 0;
@@ -278,7 +302,7 @@ static int write_table_body(struct writer *w, int index)
     bool object = shape.text == shape.count;
     if (w->form == HF_LUA_VIEW || (object && w->form == HF_LUA_PLAIN) ||
         (object && !(shape.count == 1 && shape.tag)))
-        return write_object(w, index);
+        return write_object(w, index, &shape);
     if (w->form == HF_LUA_BINDINGS) {
         w->levels += 2;
         int rc = w->levels > HF_LUA_LEVELS ? refuse_table(w, "is nested too deeply")
