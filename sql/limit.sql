@@ -8,12 +8,15 @@
 n.limit_name = $1 AND (n.gate = 'limit' OR n.gate = 'rate')
 
 -- The bucket as it is now, in tokens times rate_ms: no more than what the tokens of those
--- leave who may be claimed and were not.
+-- leave who may be claimed and were not. Until now it filled beside the tokens that were
+-- reserved until now, also those that are spent by this very batch.
 -- fragment: limit_filled
 /*lite max*//*pg greatest*/(0, /*lite min*//*pg least*/(
     (l.rate_burst - l.reserved - $3) * l.rate_ms,
-    l.level + /*lite max*//*pg greatest*/(0, hf_now() - l.level_at) * l.rate_count
-            + $4 * l.rate_ms))
+    /*lite min*//*pg least*/(
+        (l.rate_burst - l.reserved) * l.rate_ms,
+        l.level + /*lite max*//*pg greatest*/(0, hf_now() - l.level_at) * l.rate_count)
+    + $4 * l.rate_ms))
 
 -- fragment: limit_places
 CASE WHEN l.max_running IS NULL THEN 1000000000

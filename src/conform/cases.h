@@ -39,6 +39,7 @@
     X(a_lowered_limit_ends_nothing_and_lets_nobody_in, 0)                                \
     X(rate_starts_exactly_as_many_as_its_bucket_has, 0)                                  \
     X(rate_saves_nothing_up_while_nobody_claims, 0)                                      \
+    X(rate_begins_to_fill_when_a_unit_is_claimed_by_its_id, 0)                           \
     X(rate_gives_the_token_of_a_cancelled_row_to_the_next, 0)                            \
     X(a_sweep_says_when_the_rate_lets_the_next_go, 0)                                    \
     X(a_limit_may_have_both_a_most_and_a_rate, 0)                                        \

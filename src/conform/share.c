@@ -164,6 +164,20 @@ test_case(rate_saves_nothing_up_while_nobody_claims)
     EQ(1, take_all(AT(t), "w"));
 }
 
+/* Nor where it is claimed by its id. */
+test_case(rate_begins_to_fill_when_a_unit_is_claimed_by_its_id)
+{
+    limit(.name = "rate:api", .rate_count = 1, .rate_ms = 2000, .burst = 1);
+    const char *first = new_id(.rate_key = "api");
+    create(.rate_key = "api");
+    advance(MS(1500));
+    claim(.id = first, .ttl_ms = HOUR(1));
+    advance(MS(1999));
+    EQ(0, take_all(AT(t), "w"));
+    advance(MS(1));
+    EQ(1, take_all(AT(t), "w"));
+}
+
 test_case(rate_gives_the_token_of_a_cancelled_row_to_the_next)
 {
     limit(.name = "rate:api", .rate_count = 1, .rate_ms = 60000, .burst = 1);

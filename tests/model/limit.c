@@ -214,19 +214,40 @@ static int64_t grant(struct m_call *call, struct m_limit *limit, int64_t back)
     return granted;
 }
 
+static bool has_place(const struct m_row *row)
+{
+    return is_open(row) || row->status == HF_RUNNING;
+}
+
+/* Limits of rows that have changed. Their buckets filled beside what was reserved until now. */
+static void touch_changed(struct m_call *call)
+{
+    struct model_disk *disk = call->disk;
+    for (size_t i = 0; i < disk->rows.count; i++) {
+        const struct m_row *row = &disk->rows.at[i];
+        if (row->w.limit_name &&
+            (row->entered || has_place(row) != row->place || is_open(row) != row->open))
+            m_limit_touch(disk, row->w.limit_name);
+    }
+    for (size_t i = 0; i < disk->limits.count; i++) {
+        struct m_limit *limit = &disk->limits.at[i];
+        if (limit->touched && limit->period)
+            fill(limit, call->now, 0);
+    }
+}
+
 int64_t m_limits(struct m_call *call)
 {
     struct model_disk *disk = call->disk;
     int64_t granted = 0;
+    touch_changed(call);
     for (size_t i = 0; i < disk->rows.count; i++) {
         struct m_row *row = &disk->rows.at[i];
-        bool place = is_open(row) || row->status == HF_RUNNING;
+        bool place = has_place(row);
         bool open = is_open(row);
         if (!row->w.limit_name)
             continue;
         struct m_limit *limit = limit_named(disk, row->w.limit_name);
-        if (row->entered || place != row->place || open != row->open)
-            limit->touched = true;
         limit->used += place - row->place;
         if (limit->period)
             limit->reserved += open - row->open;
