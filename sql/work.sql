@@ -426,6 +426,20 @@ SELECT {row} FROM {row_from}
    AND w.owner_incarnation = $3 AND w.lease_store = hf_incarnation()
  ORDER BY w.priority, w.fair_tag, w.seq
 
+-- A claim under a nonce that its caller gave takes rows once, also when the same request runs
+-- twice at one time. On PostgreSQL one of the two waits, and then sees what the other took.
+
+-- name: claim_lock
+-- in: $1 owner, $2 nonce
+/*lite SELECT 1 WHERE $1 IS NULL AND $2 IS NULL*/
+/*pg SELECT 1 FROM pg_advisory_xact_lock(hashtextextended($1::text || ' ' || $2::text, 0))*/
+
+-- name: claim_fresh
+-- in: $1 owner, $2 nonce, $3 incarnation
+SELECT hf_expect(count(*), 0) FROM work_state w
+ WHERE w.owner = $1 AND w.claim_group = $2 AND w.status = 'running'
+   AND w.owner_incarnation = $3 AND w.lease_store = hf_incarnation()
+
 -- Events that are no transition.
 
 -- name: event_append

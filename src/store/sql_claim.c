@@ -150,12 +150,22 @@ static int show_taken(const struct hf_call *rows, bool repeated, struct hf_answe
     return 0;
 }
 
-/* A nonce that was given may be a repeated claim: then its rows are the answer. */
+/* A nonce that was given may be that of a repeated claim; the two may even run at once. */
+static void add_guard(struct hf_ops *ops, const struct taker *taker)
+{
+    if (!taker->claim->nonce || HF_PLANT(NONCE_IGNORED) || HF_PLANT(NONCE_RACED))
+        return;
+    hf_ops_call(ops, HF_SQL_CLAIM_LOCK, HF_ANY_COUNT);
+    hf_ops_text(ops, taker->claim->owner);
+    hf_ops_text(ops, taker->nonce);
+    hf_ops_call(ops, HF_SQL_CLAIM_FRESH, HF_ANY_COUNT);
+    add_claim_key(ops, taker);
+}
+
+/* The rows that the claim took before are its answer. */
 static int repeat_of(struct taker *taker, struct hf_ops *ops, struct hf_answer *answer,
                      struct hf_err *err)
 {
-    if (!taker->claim->nonce || HF_PLANT(NONCE_IGNORED))
-        return 0;
     hf_ops_reset(ops);
     size_t call = add_read_back(ops, taker);
     int rc = hf_ops_read(ops, err);
@@ -183,12 +193,13 @@ static void add_sizes(struct hf_ops *ops, const struct taker *taker,
 }
 
 /* One transaction: take up to `want` rows, read them back, and ask whether a sweep would
- * find something that could become claimable. */
+ * find something that could become claimable. HF_EGUARD: the same claim took rows before. */
 static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march,
                 struct hf_answer *answer, bool *ret_attention, struct hf_err *err)
 {
     const struct sql_front *from = &march->from;
     hf_ops_reset(ops);
+    add_guard(ops, taker);
     if (march->looks)
         march->reads_before = hf_ops_call(ops, HF_SQL_CLAIM_READS, HF_ANY_COUNT);
     add_sizes(ops, taker, from, taker->claim->limit ? taker->claim->limit : 1);
@@ -229,7 +240,7 @@ static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
     bool attention = false;
     struct hf_ops ops;
     hf_ops_init(&ops, taker->store->sql, taker->store->base.alloc);
-    int rc = repeat_of(taker, &ops, answer, err);
+    int rc = HF_PLANT(NONCE_RACED) ? repeat_of(taker, &ops, answer, err) : 0;
     if (rc == 0 && hf_answer_count(answer) == 0)
         rc = take_some(taker, &ops, answer, &attention, err);
     if (rc == 0 && attention) {
@@ -240,6 +251,8 @@ static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
             report.promoted + report.requeued > 0)
             rc = take_some(taker, &ops, answer, &attention, err);
     }
+    if (rc == HF_EGUARD)
+        rc = repeat_of(taker, &ops, answer, err);
     hf_ops_fini(&ops);
     return rc;
 }
