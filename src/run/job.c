@@ -101,7 +101,8 @@ int hf_job_enqueue(struct hf_store *store, const struct hf_caller *who,
     if (rc)
         return rc;
     const struct hf_item *item = hf_answer_at(answer, 0);
-    if (job.debounce_ms && !item->created &&
+    bool unstarted = !item->created && item->work.attempt_count == 0;
+    if (job.debounce_ms && unstarted && /* a retry keeps its own time */
         put_off(store, who, item->work.work_id, &job, &moved) == 0) {
         hf_answer_free(answer);
         answer = moved;

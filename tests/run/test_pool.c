@@ -687,6 +687,34 @@ static void a_debounced_job_is_due_after_the_last_call(void **state)
     assert_string_equal(s->err.field, "debounce_ms");
 }
 
+static void a_debounce_leaves_a_retry_its_time(void **state)
+{
+    struct stage *s = *state;
+    char id[64], again[64];
+    struct hf_answer *answer;
+    struct hf_job_new job = { .dedup_key = "index:7", .debounce_ms = 1 };
+    struct hf_claim claim = { .size = sizeof claim, .owner = "w" };
+    job.retry_policy = "{\"jitter\":\"none\",\"initial_backoff_ms\":60000}";
+    enqueue(
+        s, "index",
+        (struct hf_job_new){ .dedup_key = "index:7", .retry_policy = job.retry_policy },
+        id);
+    claim.id = id;
+    assert_int_equal(hf_work_claim(s->store, NULL, &claim, &answer, &s->err), 0);
+    change(s, (struct hf_change){ .verb = HF_VERB_FAIL,
+                                  .id = id,
+                                  .token = hf_answer_at(answer, 0)->token,
+                                  .error_class = "transient_network" });
+    hf_answer_free(answer);
+    enqueue(s, "index", job, again);
+    assert_string_equal(id, again);
+    assert_int_equal(hf_work_get(s->store, NULL, id, &answer, &s->err), 0);
+    const struct hf_work *work = &hf_answer_at(answer, 0)->work;
+    assert_string_equal(work->status, "retry_scheduled");
+    assert_true(work->next_retry_at - work->created_at >= 60000);
+    hf_answer_free(answer);
+}
+
 /* The limit is the store's: both pools together run no more. */
 static void a_limit_holds_over_all_pools(void **state)
 {
@@ -807,6 +835,7 @@ static void a_result_that_cannot_be_stored_is_a_failure_that_says_so(void **stat
     X(two_pools_run_each_job_once)                                                       \
     X(falsy_payloads_come_through)                                                       \
     X(a_dedup_key_allows_one_unfinished_job)                                             \
+    X(a_debounce_leaves_a_retry_its_time)                                                \
     X(a_debounced_job_is_due_after_the_last_call)                                        \
     X(a_limit_holds_over_all_pools)                                                      \
     X(the_code_of_a_kind_sets_its_policy)                                                \
