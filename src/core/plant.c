@@ -30,6 +30,16 @@ static const struct edit {
       "AND lease_fence = $2\n   AND claim_group IS NOT DISTINCT FROM $3 AND "
       "lease_expires_at IS NOT DISTINCT FROM $4",
       "AND ($2 IS NOT NULL OR $3 IS NULL OR $4 IS NOT NULL)" },
+    { HF_PLANT_LIMIT_OVER, "limit_open", "l.granted FROM work_limit",
+      "l.granted + 1 FROM work_limit" },
+    { HF_PLANT_LIMIT_STUCK, "limit_follow", "SET gate = NULL,", "SET gate = gate," },
+    { HF_PLANT_RATE_FREE, "limit_taken", "ELSE level - granted * rate_ms END",
+      "ELSE level END" },
+    { HF_PLANT_DEDUP_IGNORED, "work_insert_spec", "IS NULL\n    OR NOT EXISTS",
+      "IS NULL OR 1\n    OR NOT EXISTS" },
+    { HF_PLANT_SLOT_TWICE, "schedule_advance", "AND work_schedule.tick = a.a3", "" },
+    { HF_PLANT_AMNESTY_LAPSED, "amnesty_give",
+      "AND w.lease_expires_at >= hf_lease_now() - $1", "" },
 };
 
 bool hf_plant_in_sql(void)

@@ -42,7 +42,21 @@
     X(LANE_STUCK,         "lane_stuck",         "sqlite", "the slot of a lane is passed on to nobody") \
     X(GROUP_LOST,         "group_lost",         "sqlite", "members of a rolled-back group are told: done") \
     X(ACK_BEFORE_SYNC,    "ack_before_sync",    "disk",   "a commit is acknowledged before it is synced") \
-    X(COMMIT_MADE_UP,     "commit_made_up",     "disk",   "a failed commit is called done")
+    X(COMMIT_MADE_UP,     "commit_made_up",     "disk",   "a failed commit is called done") \
+    X(NONCE_RACED,        "nonce_raced",        "sqlite", "a repeated claim is looked for beforehand only") \
+    X(LIMIT_OVER,         "limit_over",         "sqlite", "a limit lets one more go on than it has places for") \
+    X(LIMIT_STUCK,        "limit_stuck",        "sqlite", "a place that was left goes to nobody") \
+    X(RATE_FREE,          "rate_free",          "sqlite", "rows under a rate spend no token") \
+    X(DEDUP_IGNORED,      "dedup_ignored",      "sqlite", "a dedup key keeps nobody out") \
+    X(SLOT_TWICE,         "slot_twice",         "sqlite", "two passes fire one slot of a schedule") \
+    X(SLOT_LOST,          "slot_lost",          "sqlite", "slots that were missed are recorded nowhere") \
+    X(OCCURRENCE_TWICE,   "occurrence_twice",   "sqlite", "an occurrence emitted again starts its targets again") \
+    X(DELIVERY_LOST,      "delivery_lost",      "sqlite", "the last of several subscribers gets no unit") \
+    X(PROCESS_UNCLAIMED,  "process_unclaimed",  "sqlite", "a process registered with a claim is not claimed") \
+    X(LAPSE_FORGOTTEN,    "lapse_forgotten",    "sqlite", "sweeps leave lapsed rerunnable rows alone") \
+    X(AMNESTY_NONE,       "amnesty_none",       "sqlite", "a stalled store lets healthy leases lapse") \
+    X(AMNESTY_ALWAYS,     "amnesty_always",     "sqlite", "leases get one more term without a stall") \
+    X(AMNESTY_LAPSED,     "amnesty_lapsed",     "sqlite", "a stall revives leases that had lapsed before it")
 /* clang-format on */
 
 #ifdef HF_PLANTS

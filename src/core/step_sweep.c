@@ -174,6 +174,8 @@ static int sweep_running(struct hf_act *act, const char *proof)
         return sweep_bound(act, proof);
     if (act->env->busy)
         return leave_to_orphan(act);
+    if (HF_PLANT(LAPSE_FORGOTTEN) && old->disposition == HF_RERUNNABLE && !proof)
+        return push(act, hf_later(now, old->w.lease_ttl_ms), HF_SWEPT_PUSHED);
     if (proof)
         return expire ? time_out_running(act, "holder_dead", proof)
                       : rerun(act, "holder_dead", proof);

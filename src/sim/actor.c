@@ -81,7 +81,7 @@ static void hear(struct hf_sim *sim, int actor)
     struct sim_op op = a->pending.op;
     struct sim_answer answer = a->pending.answer;
     a->pending.out = false;
-    if (op.kind == SIM_OP_CREATE)
+    if (op.kind == SIM_OP_CREATE || op.kind == SIM_OP_REGISTER)
         sim_hear_created(sim, &op, &answer);
     if (a->role == SIM_WORKER)
         sim_worker_hear(sim, actor, &op, &answer);

@@ -41,6 +41,16 @@ static bool fits(const struct hf_sim *sim, bool writes)
 int sim_before(void *user, bool writes)
 {
     struct hf_sim *sim = user;
+    bool first = sim->first_transaction && sim->nesting == 0;
+    sim->first_transaction = false;
+    /* A stall is for monitors to see. */
+    int chances = sim->executing->kind == SIM_OP_MONITOR ? 8 : 1;
+    for (int i = 0; first && i < chances; i++) {
+        if (sim_fault(sim, HF_SIM_STALL)) {
+            sim_stall(sim);
+            break;
+        }
+    }
     if (sim->nesting == 0 && writes && sim_fault(sim, HF_SIM_MEANWHILE))
         sim_meanwhile(sim);
     if (!fits(sim, writes) || sim->armed_in-- > 0 || sim->armed == HF_SIM_UNCERTAIN_DONE)
@@ -120,8 +130,10 @@ static void fill_new(const struct hf_sim *sim, int unit, struct names *names, si
         sim_format(names->dedup[i], SIM_NAME, "hop-%d", unit);
         new->idempotency_key = names->dedup[i];
     }
-    if (u->workload == HF_SIM_OF_EXTERNAL)
+    if (u->disposition == HF_EXTERNALLY_OWNED)
         new->ref = names->source[i];
+    if (u->workload == HF_SIM_OF_LIMIT)
+        sim_limits_fill(u, new);
 }
 
 static int call_create(struct hf_sim *sim, struct hf_store *store,
@@ -135,6 +147,15 @@ static int call_create(struct hf_sim *sim, struct hf_store *store,
     who.actor = names->owner;
     who.operation_id = op->name[0] ? op->name : NULL;
     return hf_work_create(store, &who, news, op->count, op->flags, ret_answer, NULL);
+}
+
+static int call_register(struct hf_sim *sim, struct hf_store *store,
+                         const struct sim_op *op, struct hf_answer **ret_answer)
+{
+    struct names names;
+    struct hf_new work;
+    fill_new(sim, op->units[0], &names, 0, &work);
+    return sim_register_call(sim, store, op, &work, ret_answer);
 }
 
 static int call_claim(struct hf_store *store, const struct sim_op *op,
@@ -292,6 +313,7 @@ static void call_store(struct hf_sim *sim, const struct sim_op *op,
     struct hf_schedule_report made;
     struct names names;
     int64_t number = 0;
+    hf_ms stalled_ms = 0;
     int code = 0;
     *ret_answer = (struct sim_answer){ 0 };
     sim_format(names.owner, SIM_NAME, "a%d",
@@ -310,11 +332,19 @@ static void call_store(struct hf_sim *sim, const struct sim_op *op,
     case SIM_OP_POLICY: code = call_policy(store, op); break;
     case SIM_OP_BUMP: code = hf_store_bump(store, &number, NULL); break;
     case SIM_OP_PASS: code = hf_schedule_pass(store, NULL, &made, NULL); break;
+    case SIM_OP_SCHEDULE: code = sim_cron_call(sim, store, op); break;
+    case SIM_OP_LIMIT: code = sim_limits_call(store, op); break;
+    case SIM_OP_JOB: code = sim_job_call(store, op, names.owner, &given); break;
+    case SIM_OP_EMIT: code = sim_emit_call(store, op, ret_answer); break;
+    case SIM_OP_SUBSCRIPTION: code = sim_subscription_call(store, op); break;
+    case SIM_OP_REGISTER: code = call_register(sim, store, op, &given); break;
+    case SIM_OP_MONITOR: code = sim_monitor_call(sim, store, op, &stalled_ms); break;
     case SIM_OP_TAKE:
     case SIM_OP_KEEP:
     case SIM_OP_RELEASE: call_lease(sim, store, op, &names, ret_answer); return;
     }
     take_answer(sim, code, given, ret_answer);
+    ret_answer->stalled_ms = stalled_ms;
     ret_answer->items[0].fence = op->kind == SIM_OP_BUMP ? number
                                                          : ret_answer->items[0].fence;
 }
@@ -357,15 +387,24 @@ static void trace_call(struct hf_sim *sim, const struct sim_op *op,
               first->created ? " created" : "");
 }
 
+bool sim_can_race_itself(enum sim_kind kind)
+{
+    return kind != SIM_OP_PRUNE && kind != SIM_OP_POLICY && kind != SIM_OP_BUMP &&
+           kind != SIM_OP_MONITOR;
+}
+
 void sim_execute(struct hf_sim *sim, const struct sim_op *op,
                  struct sim_answer *ret_answer)
 {
     bool known = true;
-    bool alone = op->kind == SIM_OP_PRUNE; /* it takes the events with the rows */
+    /* Prune takes the events with the rows; a monitor is judged by what was before it. */
+    bool alone = op->kind == SIM_OP_PRUNE || op->kind == SIM_OP_MONITOR;
     if (alone)
         sim_look(sim);
     sim->current = op->actor;
     sim->report->calls++;
+    sim->first_transaction = true;
+    sim->executing = sim->nesting == 0 ? op : sim->executing;
     arm(sim);
     if (!store_fault_instead(sim, ret_answer)) {
         bool lies = !sim->factory->hooked && sim->armed == HF_SIM_UNCERTAIN_DONE;
@@ -383,6 +422,8 @@ void sim_execute(struct hf_sim *sim, const struct sim_op *op,
         sim_judge_answer(sim, op, ret_answer, known);
         did->known = known;
         did->code = ret_answer->code;
+        did->stalled_ms = ret_answer->stalled_ms;
+        did->lease_at = sim_lease_now(sim);
         if (lies)
             *ret_answer = (struct sim_answer){ .code = strike(sim) };
     }

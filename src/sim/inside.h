@@ -6,6 +6,10 @@
  *   worker.c  workers: claim, work, renew, settle, by workload
  *   others.c  submitters, sweepers, renewers, operators, session holders
  *   cron.c    schedules
+ *   limits.c  units under a cap or a rate, and jobs with a dedup key
+ *   triggers.c  subscriptions and what is emitted to them
+ *   processes.c  registrations, and what a sweep must do by disposition
+ *   monitor.c  a monitor that keeps running, and amnesty
  *   call.c     a call on its way: lost, late, twice, failed; executed on the store
  *   look.c    all rows and events, folded into what the checker knows
  *   judge.c   the checks
@@ -27,9 +31,13 @@
 #define SIM_SLOTS 512 /* of the id table: a power of two above SIM_SHADOWS */
 #define SIM_WINDOW 32
 #define SIM_KEYS 2
-#define SIM_SCHEDULES 2
+#define SIM_SCHEDULES 4
+#define SIM_OCCURRENCES 6
+#define SIM_SUBSCRIPTIONS 3
+#define SIM_JOB_KEYS 2
 #define SIM_PROCESSES 128
 #define SIM_FENCES 32
+#define SIM_GRACE_MS 2000 /* of kind "expire": the policy that sim_play sets */
 #define SIM_ID 40
 #define SIM_TOKEN 128
 #define SIM_NAME 24
@@ -100,6 +108,13 @@ enum sim_kind {
     SIM_OP_KEEP,
     SIM_OP_RELEASE,
     SIM_OP_PASS,
+    SIM_OP_SCHEDULE, /* pause or resume one */
+    SIM_OP_LIMIT,    /* another cap */
+    SIM_OP_JOB,
+    SIM_OP_EMIT,
+    SIM_OP_SUBSCRIPTION, /* enable or disable one */
+    SIM_OP_REGISTER,
+    SIM_OP_MONITOR,
 };
 
 /* A request. Texts are copies: a request may outlive its caller. */
@@ -111,7 +126,7 @@ struct sim_op {
     int boot; /* of the actor, when it asked */
     int pid;  /* of that boot; 0: opaque */
     int hold; /* of a worker: which of its rows */
-    int key;  /* of a session lease */
+    int key;  /* of a session lease; which schedule, job, occurrence, subscription */
     size_t count;
     int units[4];
     unsigned flags;
@@ -145,6 +160,9 @@ struct sim_answer {
     int code;
     size_t count;
     bool displaced;
+    bool created;        /* of an emission */
+    uint64_t occurrence; /* its id, hashed */
+    hf_ms stalled_ms;    /* of a monitor's pass */
     struct sim_told items[4];
 };
 
@@ -167,6 +185,7 @@ enum sim_role {
     SIM_RENEWER,
     SIM_OPERATOR,
     SIM_LEASER,
+    SIM_MONITOR,
 };
 
 /* A row that a worker believes to hold. */
@@ -196,6 +215,7 @@ struct sim_actor {
     hf_ms skew_ms;
     int rate; /* of its own timers, in percent */
     int nonces;
+    hf_ms since; /* of a monitor: what it knows of calls that failed */
     struct sim_op claim;
     struct sim_pending pending;
     struct sim_hold holds[SIM_HOLDS];
@@ -207,9 +227,13 @@ struct sim_actor {
 struct sim_shadow {
     char id[SIM_ID];
     int unit;
-    uint64_t slot; /* of a schedule; 0: none */
-    bool here;     /* met by the present look */
-    bool gone;     /* pruned */
+    uint64_t slot;       /* of a schedule, or delivery of an occurrence; 0: none */
+    uint64_t occurrence; /* 0: none */
+    int schedule;        /* + 1 */
+    int limit;           /* enum sim_limit */
+    int dedup;           /* key of a job, + 1 */
+    bool here;           /* met by the present look */
+    bool gone;           /* pruned */
     bool fresh;
     /* read; `was_*` before this look */
     enum hf_status status, was_status;
@@ -220,10 +244,12 @@ struct sim_shadow {
     int64_t max_attempts;
     int64_t fence, was_fence;
     hf_ms expires_at, was_expires_at;
-    hf_ms ttl_ms;
+    hf_ms ttl_ms, was_ttl_ms;
     hf_ms deadline_at, was_deadline_at;
     hf_ms next_retry_at, was_next_retry_at;
     hf_ms due_at;
+    int64_t lease_store, was_lease_store;
+    bool gate_of_limit;
     bool owned, leased, gated, waiting_lane, held, was_abandon_asked, abandon_asked,
         bound;
     int holder_pid, was_holder_pid;
@@ -252,6 +278,30 @@ struct sim_did {
     struct sim_op op;
     bool known; /* the answer below is the store's */
     int code;
+    hf_ms lease_at;   /* when it ended */
+    hf_ms stalled_ms; /* of a monitor: until then, since its calls began to fail */
+};
+
+/* Limits that units of the simulator are under. */
+enum sim_limit { SIM_NO_LIMIT, SIM_CAPPED, SIM_PACED };
+
+/* What is known of limits. */
+struct sim_limits {
+    int64_t cap;      /* the largest that may be in force */
+    int64_t cap_most; /* the largest since the last look */
+    int64_t places;   /* that were taken at the last look */
+    int64_t rate_count, rate_ms, burst;
+    int64_t level; /* of the bucket, in tokens times rate_ms */
+    hf_ms level_at;
+    int jobs_left;
+};
+
+/* What is known of an occurrence. */
+struct sim_occurrence {
+    uint64_t hash; /* of its id; 0: nobody was told of it */
+    bool acked;    /* its emitter knows */
+    size_t count;  /* of units, as first told */
+    char ids[SIM_SUBSCRIPTIONS][SIM_ID];
 };
 
 struct sim_key {
@@ -316,6 +366,8 @@ struct hf_sim {
     int armed;    /* a kind of store fault for the present call, -1: none */
     int armed_in; /* transactions until it strikes */
     bool struck;
+    bool first_transaction;         /* of the present call: none was begun yet */
+    const struct sim_op *executing; /* the present call, the outer one of two */
     uint32_t workloads;
 
     /* the checker */
@@ -331,6 +383,12 @@ struct hf_sim {
     bool pruned; /* since the last look */
     int64_t incarnation;
     struct sim_key keys[SIM_KEYS];
+    struct sim_limits limits;
+    struct sim_occurrence occurrences[SIM_OCCURRENCES];
+    size_t occurrence_count;
+    bool turning; /* subscriptions are switched on and off */
+    bool autumn;  /* the night of the schedules */
+    bool resumed; /* a schedule was, perhaps */
     char violation[600];
 };
 
@@ -361,6 +419,8 @@ void sim_count_fault(struct hf_sim *sim, enum hf_sim_fault fault);
 hf_ms sim_lease_now(const struct hf_sim *sim);
 /* The machine boots after a power failure: everybody died, the store is opened again. */
 void sim_boot(struct hf_sim *sim);
+/* Time passes in the middle of a call. */
+void sim_stall(struct hf_sim *sim);
 /* Somebody else's step, in the middle of a call. */
 void sim_meanwhile(struct hf_sim *sim);
 int sim_add_unit(struct hf_sim *sim, enum hf_sim_workload workload);
@@ -389,15 +449,60 @@ void sim_hear_created(struct hf_sim *sim, const struct sim_op *op,
 
 /* cron.c: schedules, where the schedule and the store have them. */
 bool sim_has_cron(const struct hf_sim *sim);
+void sim_cron_plan(struct hf_sim *sim); /* the night */
 int sim_cron_start(struct hf_sim *sim, struct hf_err *err);
 void sim_cron_stop(struct hf_sim *sim);
 void sim_cron_judge(struct hf_sim *sim);
-uint64_t sim_slot_of(const struct hf_work *work);
+int sim_cron_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op);
+uint64_t sim_text_hash(const char *one, const char *two); /* two may be NULL; never 0 */
+int sim_schedule_of(const char *name);                    /* + 1; 0: none of ours */
+
+/* limits.c */
+void sim_limits_plan(struct hf_sim *sim);
+int sim_limits_start(struct hf_sim *sim, struct hf_err *err);
+/* The keys of a unit of this workload. */
+void sim_limits_fill(const struct sim_unit *unit, struct hf_new *new);
+int sim_limits_call(struct hf_store *store, const struct sim_op *op);
+int sim_job_call(struct hf_store *store, const struct sim_op *op, const char *actor,
+                 struct hf_answer **ret_answer);
+void sim_limits_answer(struct hf_sim *sim, const struct sim_op *op,
+                       const struct sim_answer *answer, bool known);
+void sim_limits_read(struct sim_shadow *s, const struct hf_work *work);
+/* A row under a rate begins to run. */
+void sim_limits_start_of(struct hf_sim *sim, const struct sim_shadow *s, hf_ms at);
+void sim_limits_look(struct hf_sim *sim); /* after each look */
+
+/* triggers.c: where the schedule and the store have them. */
+bool sim_has_triggers(const struct hf_sim *sim);
+int sim_triggers_start(struct hf_sim *sim, struct hf_err *err);
+int sim_emit_call(struct hf_store *store, const struct sim_op *op,
+                  struct sim_answer *ret_answer);
+int sim_subscription_call(struct hf_store *store, const struct sim_op *op);
+void sim_emit_answer(struct hf_sim *sim, const struct sim_op *op,
+                     const struct sim_answer *answer);
+void sim_triggers_judge(struct hf_sim *sim);
+bool sim_triggers_ended(const struct hf_sim *sim);
+
+/* processes.c: where the store has them. */
+int sim_register_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op,
+                      const struct hf_new *work, struct hf_answer **ret_answer);
+/* What a sweep that is over must not have left as it is, by the row's disposition. */
+void sim_judge_verdict(struct hf_sim *sim, const struct sim_shadow *s);
+
+/* monitor.c */
+int sim_monitor_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op,
+                     hf_ms *ret_stalled_ms);
+/* Did somebody who may move this row's expiry to what it is now? */
+void sim_judge_expiry(struct hf_sim *sim, const struct sim_shadow *s);
+/* A monitor that saw a stall takes no lease away that the stall may have let lapse. */
+bool sim_spares(const struct hf_sim *sim, const struct sim_shadow *s);
 
 /* ---- call.c ---------------------------------------------------------------------- */
 
 /* May the same request be sent again? (It was not refused.) */
 bool sim_retryable(int code);
+/* Requests that the network may bring twice at the same time. */
+bool sim_can_race_itself(enum sim_kind kind);
 /* Send a request on behalf of its actor, with whatever becomes of it. */
 void sim_send(struct hf_sim *sim, const struct sim_op *op);
 /* Execute on the store, judge the answer, and look at everything when it is time. */
@@ -416,6 +521,8 @@ void sim_look(struct hf_sim *sim);
 struct sim_shadow *sim_shadow_of(struct hf_sim *sim, const char *id); /* NULL: unknown */
 struct sim_shadow *sim_shadow_add(struct hf_sim *sim, const char *id);
 
+/* Does this kind of call sweep? Sweeps, claims and monitors do. */
+bool sim_sweeps(enum sim_kind kind);
 /* An answer as it left the store; `known` false: the caller's answer was made up. */
 void sim_judge_answer(struct hf_sim *sim, const struct sim_op *op,
                       const struct sim_answer *answer, bool known);

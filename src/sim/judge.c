@@ -27,12 +27,16 @@ static const struct sim_did *deed_on(const struct hf_sim *sim, const char *id,
     return NULL;
 }
 
-/* Sweeps, and claims, which sweep before they say that there is nothing. */
+bool sim_sweeps(enum sim_kind kind)
+{
+    /* A claim sweeps before it says that there is nothing. */
+    return kind == SIM_OP_SWEEP || kind == SIM_OP_CLAIM || kind == SIM_OP_MONITOR;
+}
+
 static bool somebody_swept(const struct hf_sim *sim)
 {
     for (size_t i = 0; i < sim->window_count; i++) {
-        enum sim_kind kind = sim->window[i].op.kind;
-        if (kind == SIM_OP_SWEEP || kind == SIM_OP_CLAIM)
+        if (sim_sweeps(sim->window[i].op.kind))
             return true;
     }
     return false;
@@ -65,14 +69,12 @@ static bool legal(enum hf_status from, enum hf_status to)
     return (next[from] & BIT(to)) != 0;
 }
 
-#define GRACE_MS 2000 /* that sim_play sets for this kind */
-
 /* A peer took a running row from its holder. What was known of the row before counts. */
 static void judge_peer(struct hf_sim *sim, const struct sim_shadow *s, enum hf_status to)
 {
     hf_ms lease_now = sim->mono_most + sim->lease_offset;
     bool expire = s->disposition == HF_EXPIRE;
-    bool lapsed = lease_now >= s->was_expires_at + (expire ? GRACE_MS : 0);
+    bool lapsed = lease_now >= s->was_expires_at + (expire ? SIM_GRACE_MS : 0);
     bool dead = sim_is_dead(sim, s->was_holder_pid);
     bool overran = s->was_deadline_at && sim->wall_most >= s->was_deadline_at &&
                    s->disposition != HF_OWNER_BOUND;
@@ -101,6 +103,9 @@ static void judge_peer(struct hf_sim *sim, const struct sim_shadow *s, enum hf_s
             s->id, hf_disposition_word(s->disposition), hf_status_word(to), lapsed,
             (long long)lease_now, (long long)s->was_expires_at, dead, overran,
             (long long)s->was_failures, (long long)s->max_attempts);
+    if (sim_spares(sim, s) && !dead && !overran)
+        sim_violate(sim, "a monitor saw the store stall, and took row %s from its holder",
+                    s->id);
     sim_mark(sim, to == HF_FAILED   ? HF_SIM_MARK_EXHAUSTED
                   : to == HF_QUEUED ? HF_SIM_MARK_LAPSED
                                     : HF_SIM_MARK_EXPIRED);
@@ -115,7 +120,7 @@ static void judge_time(struct hf_sim *sim, const struct sim_shadow *s,
         return;
     if (from == HF_RETRY_SCHEDULED && to == HF_QUEUED) {
         sim_mark(sim, HF_SIM_MARK_RETRIED);
-        if (sim->wall_most < s->was_next_retry_at)
+        if (sim->wall_most < s->was_next_retry_at && !deed_on(sim, s->id, false, 0))
             sim_violate(sim, "row %s was promoted %lld ms before its time", s->id,
                         (long long)(s->was_next_retry_at - sim->wall_most));
     }
@@ -147,6 +152,7 @@ static void judge_claim(struct hf_sim *sim, struct sim_shadow *s,
         sim_violate(sim, "row %s is owned outside, and was claimed", s->id);
     s->fold_fence = event->fence;
     s->fold_attempts = event->attempt;
+    sim_limits_start_of(sim, s, event->created_at);
 }
 
 static void judge_from_running(struct hf_sim *sim, struct sim_shadow *s,
@@ -256,7 +262,8 @@ static void judge_dead(struct hf_sim *sim, struct sim_shadow *s)
     for (size_t i = 0;
          dead && s->seen_dead && s->fence == s->was_fence && i < sim->window_count; i++) {
         const struct sim_did *did = &sim->window[i];
-        if (did->op.kind == SIM_OP_SWEEP && did->known && did->code == 0)
+        if (did->op.kind != SIM_OP_CLAIM && sim_sweeps(did->op.kind) && did->known &&
+            did->code == 0)
             sim_violate(sim, "row %s: its holder is dead, and a sweep left it running",
                         s->id);
     }
@@ -287,6 +294,8 @@ void sim_judge_row(struct hf_sim *sim, struct sim_shadow *s)
     judge_fold(sim, s);
     judge_told(sim, s);
     judge_dead(sim, s);
+    sim_judge_verdict(sim, s);
+    sim_judge_expiry(sim, s);
     if (s->status == HF_RUNNING && s->was_status == HF_RUNNING && !s->fresh &&
         s->fence == s->was_fence && s->expires_at < s->was_expires_at)
         sim_violate(sim, "row %s: its expiry moved back", s->id);
@@ -297,9 +306,31 @@ void sim_judge_row(struct hf_sim *sim, struct sim_shadow *s)
         sim_mark(sim, HF_SIM_MARK_SILENT);
 }
 
+/* A ring has one token from its first hop on: each hop hands it to the next by making that,
+ * so the hops that have none after them add up to one, whatever was repeated or lost. */
+static void judge_tokens(struct hf_sim *sim)
+{
+    int8_t tokens[32] = { 0 };
+    for (size_t i = 0; i < sim->unit_count; i++) {
+        const struct sim_unit *u = &sim->units[i];
+        if (u->workload != HF_SIM_OF_RING || !sim->row_of[i])
+            continue;
+        tokens[u->chain]++;
+        if (u->next >= 0 && sim->row_of[u->next])
+            tokens[u->chain]--;
+        if (u->left == 0 && u->next >= 0)
+            sim_violate(sim, "ring %d went on after its last hop", u->chain);
+    }
+    for (int i = 0; i < 32; i++) {
+        if (tokens[i] > 1)
+            sim_violate(sim, "ring %d has %d tokens", i, tokens[i]);
+    }
+}
+
 void sim_judge_all(struct hf_sim *sim)
 {
     uint32_t lanes = 0;
+    judge_tokens(sim);
     for (size_t i = 0; i < sim->shadow_count; i++) {
         const struct sim_shadow *s = &sim->shadows[i];
         const struct sim_unit *u = s->unit >= 0 ? &sim->units[s->unit] : NULL;
@@ -323,8 +354,15 @@ static void judge_created(struct hf_sim *sim, const struct sim_op *op,
                         hf_err_wire(told->code));
             continue;
         }
+        bool enrols = op->kind == SIM_OP_REGISTER;
         if (!told->created)
-            sim_mark(sim, HF_SIM_MARK_CREATE_REPEATED);
+            sim_mark(sim, enrols ? HF_SIM_MARK_REGISTER_REPEATED
+                                 : HF_SIM_MARK_CREATE_REPEATED);
+        else if (enrols)
+            sim_mark(sim, HF_SIM_MARK_REGISTERED);
+        if (enrols && told->created && op->name[0] && !told->token[0])
+            sim_violate(sim, "process u%d was registered with a claim, and is not held",
+                        op->units[i]);
         if (!told->id[0])
             continue; /* a repeat whose row was pruned meanwhile */
         struct sim_shadow *s = sim_shadow_add(sim, told->id);
@@ -477,11 +515,13 @@ void sim_judge_answer(struct hf_sim *sim, const struct sim_op *op,
 {
     if (op->kind == SIM_OP_TAKE || op->kind == SIM_OP_KEEP || op->kind == SIM_OP_RELEASE)
         judge_lease(sim, op, answer, known);
+    sim_limits_answer(sim, op, answer, known);
     if (op->kind == SIM_OP_PRUNE)
         sim->pruned = true;
     if (op->kind == SIM_OP_BUMP && answer->code == 0)
         sim->incarnation = answer->items[0].fence;
-    if ((op->kind == SIM_OP_CLAIM || op->kind == SIM_OP_BUMP) && !known) {
+    bool takes = op->kind == SIM_OP_CLAIM || op->kind == SIM_OP_REGISTER;
+    if ((takes || op->kind == SIM_OP_BUMP) && !known) {
         for (size_t i = 0; i < sim->shadow_count; i++)
             sim->shadows[i].token_sure = false;
     }
@@ -489,10 +529,14 @@ void sim_judge_answer(struct hf_sim *sim, const struct sim_op *op,
         sim_violate(sim, "%s: %s", sim_op_word(op), hf_err_wire(answer->code));
     if (!known || answer->code)
         return;
-    if (op->kind == SIM_OP_CREATE)
+    if (op->kind == SIM_OP_CREATE || op->kind == SIM_OP_REGISTER)
         judge_created(sim, op, answer);
-    else if (op->kind == SIM_OP_CLAIM)
+    if (takes)
         judge_claimed(sim, op, answer);
+    else if (op->kind == SIM_OP_EMIT)
+        sim_emit_answer(sim, op, answer);
+    else if (op->kind == SIM_OP_SCHEDULE && op->limit)
+        sim_mark(sim, HF_SIM_MARK_SCHEDULE_RESUMED);
     else if (op->kind == SIM_OP_CHANGE)
         judge_changed(sim, op, answer);
 }
@@ -546,7 +590,7 @@ bool sim_ended(struct hf_sim *sim)
         if (!s->gone && !hf_status_terminal(s->status))
             return false;
     }
-    return true;
+    return sim_triggers_ended(sim);
 }
 
 void sim_judge_end(struct hf_sim *sim)
@@ -554,6 +598,7 @@ void sim_judge_end(struct hf_sim *sim)
     struct hf_err err = { 0 };
     judge_links(sim);
     sim_cron_judge(sim);
+    sim_triggers_judge(sim);
     judge_stats(sim);
     if (hf_store_check(sim->handles[0], on_finding, sim, &err))
         sim_violate(sim, "the store cannot be checked: %s", err.message);

@@ -54,6 +54,8 @@ static void before(struct sim_shadow *s)
     s->was_failures = s->failures;
     s->was_fence = s->fence;
     s->was_expires_at = s->expires_at;
+    s->was_ttl_ms = s->ttl_ms;
+    s->was_lease_store = s->lease_store;
     s->was_deadline_at = s->deadline_at;
     s->was_next_retry_at = s->next_retry_at;
     s->was_abandon_asked = s->abandon_asked;
@@ -78,11 +80,13 @@ static void read_row(struct sim_shadow *s, const struct hf_work *work)
     s->owned = work->owner != NULL;
     s->leased = work->lease_expires_at != 0;
     s->gated = work->gate != NULL;
+    s->gate_of_limit = sim_same(work->gate, "limit") || sim_same(work->gate, "rate");
     s->waiting_lane = work->gate && work->gate[0] == 'l' && work->gate[1] == 'a';
     s->held = work->gate && work->gate[0] == 'h';
     s->abandon_asked = work->abandon_request != NULL;
     s->bound = s->disposition == HF_OWNER_BOUND && work->first_started_at != 0;
     s->holder_pid = pid_of(work->holder);
+    sim_limits_read(s, work);
 }
 
 /* A unit has one row, as long as it is not pruned. */
@@ -98,18 +102,40 @@ static void place_unit(struct hf_sim *sim, struct sim_shadow *s, const char *sou
     *row = (int)(s - sim->shadows) + 1;
 }
 
-/* A slot has one row, even if an earlier one was pruned. */
+/* Units of one occurrence appear together. */
+static void place_delivery(struct hf_sim *sim, struct sim_shadow *s,
+                           const struct hf_work *work)
+{
+    s->occurrence = sim_text_hash(work->source_run_id, NULL);
+    for (size_t i = 0; i < sim->shadow_count; i++) {
+        const struct sim_shadow *other = &sim->shadows[i];
+        if (other->occurrence == s->occurrence && !other->fresh)
+            sim_violate(sim, "occurrence %s: row %s came after the others were there",
+                        work->source_run_id, s->id);
+    }
+}
+
+/* A slot of a schedule, or an occurrence for a subscription, has one row, even if an
+ * earlier one was pruned. */
 static void place_slot(struct hf_sim *sim, struct sim_shadow *s,
                        const struct hf_work *work)
 {
-    s->slot = sim_slot_of(work);
-    if (s->slot == 0)
+    enum hf_source source = hf_source_of(work->source_system);
+    bool escalated = work->source_run_id && work->source_run_id[0] == 'e';
+    if (!work->source_run_id || escalated ||
+        (source != HF_SOURCE_SCHEDULER && source != HF_SOURCE_CONTROL))
         return;
-    sim_mark(sim, HF_SIM_MARK_SLOT_MADE);
+    s->slot = sim_text_hash(work->source_id, work->source_run_id);
+    if (source == HF_SOURCE_SCHEDULER) {
+        s->schedule = sim_schedule_of(work->source_id);
+        sim_mark(sim, HF_SIM_MARK_SLOT_MADE);
+    } else {
+        place_delivery(sim, s, work);
+    }
     for (size_t i = 0; i < sim->shadow_count; i++) {
         const struct sim_shadow *other = &sim->shadows[i];
         if (other != s && other->slot == s->slot)
-            sim_violate(sim, "slot %s of schedule %s was made twice", work->source_run_id,
+            sim_violate(sim, "%s of %s was made twice", work->source_run_id,
                         work->source_id);
     }
 }
@@ -121,7 +147,6 @@ static void on_row(void *user, const struct hf_work *work, const char *settled_v
     struct sim_shadow *s = NULL;
     (void)settled_verb;
     (void)check_at;
-    (void)store;
     while (sim->look_at < sim->shadow_count && sim->shadows[sim->look_at].gone)
         sim->look_at++;
     if (sim->look_at < sim->shadow_count &&
@@ -133,6 +158,7 @@ static void on_row(void *user, const struct hf_work *work, const char *settled_v
         return; /* more rows than are watched */
     s->here = true;
     read_row(s, work);
+    s->lease_store = store;
     if (s->unit < 0 && s->fresh)
         place_unit(sim, s, work->source_id);
     if (s->slot == 0 && s->fresh)
@@ -185,6 +211,7 @@ void sim_look(struct hf_sim *sim)
     else
         after(sim);
     sim_judge_all(sim);
+    sim_limits_look(sim);
     sim->armed = armed;
     sim->window_count = 0;
     sim->calls_since_look = 0;

@@ -23,21 +23,64 @@ static bool first_hand(const struct hf_sim *sim, size_t unit)
     return true;
 }
 
+/* Emit one that nobody knows of yet, or now and then one again. */
+static bool emit(struct hf_sim *sim, int actor)
+{
+    struct sim_op op = sim_request(sim, actor, SIM_OP_EMIT);
+    bool again = sim_one_in(&sim->dice, 8);
+    if (sim->occurrence_count == 0 || !sim_one_in(&sim->dice, 3))
+        return false;
+    size_t from = sim_roll(&sim->dice, (unsigned)sim->occurrence_count);
+    for (size_t i = 0; i < sim->occurrence_count; i++) {
+        op.key = (int)((from + i) % sim->occurrence_count);
+        if (sim->occurrences[op.key].acked != again)
+            continue;
+        sim_send(sim, &op);
+        return true;
+    }
+    return false;
+}
+
+static bool enqueue(struct hf_sim *sim, int actor)
+{
+    struct sim_op op = sim_request(sim, actor, SIM_OP_JOB);
+    if (sim->limits.jobs_left == 0 || sim->healing || !sim_one_in(&sim->dice, 3))
+        return false;
+    sim->limits.jobs_left--;
+    op.key = (int)sim_roll(&sim->dice, SIM_JOB_KEYS);
+    op.span_ms = sim_one_in(&sim->dice, 2) ? 500 + sim_roll(&sim->dice, 3000) : 0;
+    sim_send(sim, &op);
+    return true;
+}
+
+/* Some units in one batch; a process goes alone, by its own verb. */
+static void choose(struct hf_sim *sim, struct sim_op *op)
+{
+    bool again = sim_one_in(&sim->dice, 12);
+    size_t from = sim_roll(&sim->dice, (unsigned)sim->unit_count);
+    for (size_t i = 0; i < sim->unit_count && op->count < 3; i++) {
+        size_t unit = (from + i) % sim->unit_count;
+        bool process = sim->units[unit].workload == HF_SIM_OF_PROCESS;
+        if (sim->units[unit].acked != again || !first_hand(sim, unit) ||
+            (process && op->count > 0))
+            continue;
+        op->units[op->count++] = (int)unit;
+        if (process)
+            op->kind = SIM_OP_REGISTER;
+        if (process || sim_one_in(&sim->dice, 2))
+            break;
+    }
+}
+
 static void submit(struct hf_sim *sim, int actor)
 {
     struct sim_op op = sim_request(sim, actor, SIM_OP_CREATE);
-    bool again = sim_one_in(&sim->dice, 12);
-    size_t from = sim_roll(&sim->dice, (unsigned)sim->unit_count);
-    for (size_t i = 0; i < sim->unit_count && op.count < 3; i++) {
-        size_t unit = (from + i) % sim->unit_count;
-        if (sim->units[unit].acked != again || !first_hand(sim, unit))
-            continue;
-        op.units[op.count++] = (int)unit;
-        if (sim_one_in(&sim->dice, 2))
-            break;
-    }
+    if (emit(sim, actor) || enqueue(sim, actor))
+        return;
+    op.limit = 1; /* as many rows as a claim with a registration gives */
+    choose(sim, &op);
     if (op.count == 0) {
-        rest(sim, actor, 4000);
+        rest(sim, actor, sim->occurrence_count || sim->limits.jobs_left ? 800 : 4000);
         return;
     }
     op.flags = sim_one_in(&sim->dice, 2) ? HF_ALL_OR_NONE : 0;
@@ -62,6 +105,14 @@ static void sweep(struct hf_sim *sim, int actor)
 {
     bool passes = sim_has_cron(sim) && !sim->healing && sim_one_in(&sim->dice, 2);
     struct sim_op op = sim_request(sim, actor, passes ? SIM_OP_PASS : SIM_OP_SWEEP);
+    rest(sim, actor, 1500);
+    sim_send(sim, &op);
+}
+
+/* A monitor that keeps running. In the end it leaves schedules alone, as all do. */
+static void watch(struct hf_sim *sim, int actor)
+{
+    struct sim_op op = sim_request(sim, actor, SIM_OP_MONITOR);
     rest(sim, actor, 1500);
     sim_send(sim, &op);
 }
@@ -135,10 +186,33 @@ static enum hf_verb remedy(struct hf_sim *sim, const struct sim_shadow *s)
     return HF_VERB_NONE;
 }
 
+/* Settings that an operator changes while everything runs. */
+static bool adjust(struct hf_sim *sim, int actor)
+{
+    static const enum sim_kind kinds[] = { SIM_OP_LIMIT, SIM_OP_SUBSCRIPTION,
+                                           SIM_OP_SCHEDULE };
+    struct sim_op op = sim_request(sim, actor, kinds[sim_roll(&sim->dice, 3)]);
+    bool has[] = { (sim->workloads & (1u << HF_SIM_OF_LIMIT)) != 0,
+                   sim_has_triggers(sim) && sim->turning, sim_has_cron(sim) };
+    if (sim->healing ||
+        !has[op.kind == SIM_OP_LIMIT      ? 0
+             : op.kind == SIM_OP_SCHEDULE ? 2
+                                          : 1] ||
+        !sim_one_in(&sim->dice, 2))
+        return false;
+    op.key = (int)sim_roll(&sim->dice, op.kind == SIM_OP_SCHEDULE ? SIM_SCHEDULES
+                                                                  : SIM_SUBSCRIPTIONS);
+    op.limit = op.kind == SIM_OP_LIMIT ? 1 + (int)sim_roll(&sim->dice, 3)
+                                       : !sim_one_in(&sim->dice, 3);
+    sim_format(op.name, sizeof(op.name), "set-%d-%d", actor, sim->actors[actor].nonces++);
+    sim_send(sim, &op);
+    return true;
+}
+
 static void operate(struct hf_sim *sim, int actor)
 {
     rest(sim, actor, 2500);
-    if (sim->shadow_count == 0)
+    if (adjust(sim, actor) || sim->shadow_count == 0)
         return;
     size_t from = sim_roll(&sim->dice, (unsigned)sim->shadow_count);
     for (size_t i = 0; i < sim->shadow_count; i++) {
@@ -208,6 +282,7 @@ void sim_other_act(struct hf_sim *sim, int actor)
     case SIM_RENEWER: renew_all(sim, actor); break;
     case SIM_OPERATOR: operate(sim, actor); break;
     case SIM_LEASER: lease(sim, actor); break;
+    case SIM_MONITOR: watch(sim, actor); break;
     case SIM_WORKER: break;
     }
 }
@@ -217,4 +292,6 @@ void sim_other_hear(struct hf_sim *sim, int actor, const struct sim_op *op,
 {
     if (sim->actors[actor].role == SIM_LEASER)
         hear_lease(sim, actor, op, answer);
+    if (op->kind == SIM_OP_EMIT && answer->code == 0)
+        sim->occurrences[op->key].acked = true;
 }

@@ -30,7 +30,14 @@ static bool cannot(const struct hf_sim_factory *factory,
            (fault == HF_SIM_REOPEN && !factory->again) ||
            (fault == HF_SIM_POWER && !factory->power) ||
            (fault == HF_SIM_NOMEM && !factory->memory) ||
-           (fault == HF_SIM_MEANWHILE && !factory->hooked);
+           ((fault == HF_SIM_MEANWHILE || fault == HF_SIM_STALL) && !factory->hooked);
+}
+
+static bool out_of_reach(const struct hf_sim_factory *factory, enum hf_sim_mark mark)
+{
+    if (mark == HF_SIM_MARK_SPARED)
+        return !factory->monitor;
+    return mark >= HF_SIM_MARK_SLOT_MADE && mark < HF_SIM_MARK_SPARED && !factory->whole;
 }
 
 /* A run that did little has shown nothing. */
@@ -51,7 +58,7 @@ static void judge_floors(const struct hf_sim_factory *factory,
                        (unsigned long long)report->schedules);
     }
     for (int i = 0; i < HF_SIM_MARK_COUNT; i++) {
-        bool none = i == HF_SIM_MARK_SLOT_MADE && !factory->schedules;
+        bool none = out_of_reach(factory, (enum hf_sim_mark)i);
         if (report->marks[i] == 0 && !options->without_faults && !none)
             sim_format(report->low, sizeof(report->low), "mark %s was never reached",
                        hf_sim_mark_word((enum hf_sim_mark)i));

@@ -85,6 +85,13 @@ const char *sim_op_word(const struct sim_op *op)
     case SIM_OP_KEEP: return "lease_renew";
     case SIM_OP_RELEASE: return "lease_release";
     case SIM_OP_PASS: return "schedule_pass";
+    case SIM_OP_SCHEDULE: return op->limit ? "schedule_resume" : "schedule_pause";
+    case SIM_OP_LIMIT: return "limit_set";
+    case SIM_OP_JOB: return "job_enqueue";
+    case SIM_OP_EMIT: return "emit";
+    case SIM_OP_SUBSCRIPTION: return op->limit ? "enable" : "disable";
+    case SIM_OP_REGISTER: return "register";
+    case SIM_OP_MONITOR: return "monitor";
     }
     return "?";
 }

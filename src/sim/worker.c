@@ -187,17 +187,45 @@ static void work_on(struct hf_sim *sim, int actor, int hold)
     case HF_SIM_OF_BOUND: work_bound(sim, actor, hold); break;
     case HF_SIM_OF_EXPIRE: work_expire(sim, actor, hold); break;
     case HF_SIM_OF_BUDGET: work_budget(sim, actor, hold); break;
+    case HF_SIM_OF_PROCESS:
+        if (sim->units[h->unit].disposition == HF_OWNER_BOUND)
+            work_bound(sim, actor, hold);
+        else
+            work_plain(sim, actor, hold);
+        break;
     case HF_SIM_OF_PLAIN:
     case HF_SIM_OF_CANCEL:
     case HF_SIM_OF_EXTERNAL:
     case HF_SIM_OF_SESSION:
     case HF_SIM_OF_CRON:
+    case HF_SIM_OF_LIMIT:
+    case HF_SIM_OF_JOB:
+    case HF_SIM_OF_TRIGGER:
     case HF_SIM_OF_EXTRA:
     case HF_SIM_WORKLOAD_COUNT: work_plain(sim, actor, hold); break;
     }
 }
 
 /* ---- acting ---------------------------------------------------------------------- */
+
+/* A process that it runs itself: registered and claimed in one. */
+static bool enrol(struct hf_sim *sim, struct sim_op *op)
+{
+    if (!(sim->workloads & (1u << HF_SIM_OF_PROCESS)) || !sim_one_in(&sim->dice, 3))
+        return false;
+    for (size_t i = 0; i < sim->unit_count; i++) {
+        const struct sim_unit *u = &sim->units[i];
+        if (u->workload != HF_SIM_OF_PROCESS || u->acked ||
+            u->disposition == HF_EXTERNALLY_OWNED)
+            continue;
+        op->kind = SIM_OP_REGISTER;
+        op->units[0] = (int)i;
+        op->count = 1;
+        op->limit = 1;
+        return true;
+    }
+    return false;
+}
 
 static void claim(struct hf_sim *sim, int actor, int room)
 {
@@ -207,6 +235,12 @@ static void claim(struct hf_sim *sim, int actor, int room)
     op.limit = 1 + (int)sim_roll(&sim->dice, (unsigned)room);
     op.ttl_ms = terms[sim_roll(&sim->dice, 4)];
     sim_format(op.name, sizeof(op.name), "n-%d-%d", actor, a->nonces++);
+    if (enrol(sim, &op)) {
+        a->claim = op;
+        a->has_claim = true;
+        sim_send(sim, &op);
+        return;
+    }
     if (sim_one_in(&sim->dice, 8) && sim->unit_count > 0) {
         const struct sim_unit *u =
             &sim->units[sim_roll(&sim->dice, (unsigned)sim->unit_count)];
@@ -354,7 +388,7 @@ void sim_worker_hear(struct hf_sim *sim, int actor, const struct sim_op *op,
                      const struct sim_answer *answer)
 {
     struct sim_actor *a = &sim->actors[actor];
-    if (op->kind == SIM_OP_CLAIM)
+    if (op->kind == SIM_OP_CLAIM || op->kind == SIM_OP_REGISTER)
         hear_claim(sim, actor, answer);
     else if (op->kind == SIM_OP_CHANGE)
         hear_change(sim, actor, op, answer);

@@ -6,7 +6,6 @@
 
 #define WALL_MS 1800000000000
 #define SIGNED_32_MS 2147483640000 /* 8 s before 32 bits of seconds run over */
-#define NIGHT_MS 1806194400000     /* 20 minutes before summer time begins in Berlin */
 #define MONO_MS 7000000
 #define DRAIN_STEPS 6000
 #define STEPS 200
@@ -110,6 +109,7 @@ int sim_add_unit(struct hf_sim *sim, enum hf_sim_workload workload)
         [HF_SIM_OF_BOUND] = HF_OWNER_BOUND,  [HF_SIM_OF_EXPIRE] = HF_EXPIRE,
         [HF_SIM_OF_BUDGET] = HF_RERUNNABLE,  [HF_SIM_OF_EXTERNAL] = HF_EXTERNALLY_OWNED,
         [HF_SIM_OF_SESSION] = HF_RERUNNABLE, [HF_SIM_OF_CRON] = HF_RERUNNABLE,
+        [HF_SIM_OF_LIMIT] = HF_RERUNNABLE,   [HF_SIM_OF_PROCESS] = HF_RERUNNABLE,
         [HF_SIM_OF_EXTRA] = HF_RERUNNABLE,
     };
     struct sim_unit *u = &sim->units[sim->unit_count];
@@ -145,12 +145,19 @@ static void add_links(struct hf_sim *sim, enum hf_sim_workload workload, int num
 
 static void add_some(struct hf_sim *sim, enum hf_sim_workload workload)
 {
+    static const enum hf_disposition processes[] = { HF_RERUNNABLE, HF_OWNER_BOUND,
+                                                     HF_EXTERNALLY_OWNED };
     int count = 1 + (int)sim_roll(&sim->dice, 3);
+    if (workload == HF_SIM_OF_LIMIT)
+        count += 3;
     for (int i = 0; i < count; i++) {
         int unit = sim_add_unit(sim, workload);
         if (unit < 0)
             return;
         struct sim_unit *u = &sim->units[unit];
+        u->chain = i; /* of those under limits: which */
+        if (workload == HF_SIM_OF_PROCESS)
+            u->disposition = processes[sim_roll(&sim->dice, 3)];
         if (workload != HF_SIM_OF_PLAIN)
             continue;
         u->delay_ms = sim_one_in(&sim->dice, 3) ? 1 + sim_roll(&sim->dice, 3000) : 0;
@@ -159,15 +166,29 @@ static void add_some(struct hf_sim *sim, enum hf_sim_workload workload)
     }
 }
 
+/* What the store can do, and units of which are planned here. */
+static bool can_have(const struct hf_sim *sim, enum hf_sim_workload w)
+{
+    bool whole = w == HF_SIM_OF_CRON || w == HF_SIM_OF_TRIGGER || w == HF_SIM_OF_PROCESS;
+    return !(sim->options->without_workloads & (1u << w)) &&
+           (w != HF_SIM_OF_EXTRA || sim->factory->extra) &&
+           (!whole || sim->factory->whole);
+}
+
+static bool has_units(enum hf_sim_workload w)
+{
+    return w != HF_SIM_OF_SESSION && w != HF_SIM_OF_EXTRA && w != HF_SIM_OF_CRON &&
+           w != HF_SIM_OF_JOB && w != HF_SIM_OF_TRIGGER;
+}
+
 static void plan_units(struct hf_sim *sim)
 {
     int lanes = 0;
     int wanted = 2 + (int)sim_roll(&sim->dice, 4);
-    uint32_t all = ((1u << HF_SIM_WORKLOAD_COUNT) - 1) & ~sim->options->without_workloads;
     for (int tries = 0; tries < 40 && wanted > 0; tries++) {
         enum hf_sim_workload w = (enum hf_sim_workload)sim_roll(&sim->dice,
                                                                 HF_SIM_WORKLOAD_COUNT);
-        if (!(all & (1u << w)) || (w == HF_SIM_OF_EXTRA && !sim->factory->extra))
+        if (!can_have(sim, w))
             continue;
         wanted--;
         sim->workloads |= 1u << w;
@@ -175,7 +196,7 @@ static void plan_units(struct hf_sim *sim)
             add_family(sim);
         else if (w == HF_SIM_OF_CHAIN || w == HF_SIM_OF_RING)
             add_links(sim, w, lanes++);
-        else if (w != HF_SIM_OF_SESSION && w != HF_SIM_OF_EXTRA && w != HF_SIM_OF_CRON)
+        else if (has_units(w))
             add_some(sim, w);
     }
 }
@@ -197,7 +218,7 @@ static void plan_faults(struct hf_sim *sim)
         [HF_SIM_PRUNE] = 80,         [HF_SIM_POLICY] = 80,
         [HF_SIM_BUMP] = 120,         [HF_SIM_REOPEN] = 80,
         [HF_SIM_NOMEM] = 30,         [HF_SIM_POWER] = 150,
-        [HF_SIM_MEANWHILE] = 6,
+        [HF_SIM_MEANWHILE] = 6,      [HF_SIM_STALL] = 60,
     };
     for (int i = 0; i < HF_SIM_FAULT_COUNT; i++) {
         sim->odds[i] = usual[i];
@@ -212,7 +233,15 @@ static void plan_faults(struct hf_sim *sim)
     if (!sim->factory->memory)
         sim->may &= ~(1u << HF_SIM_NOMEM);
     if (!sim->factory->hooked)
-        sim->may &= ~(1u << HF_SIM_MEANWHILE);
+        sim->may &= ~((1u << HF_SIM_MEANWHILE) | (1u << HF_SIM_STALL));
+}
+
+void sim_stall(struct hf_sim *sim)
+{
+    hf_ms by = 100 + (hf_ms)sim_roll(&sim->dice, 4000);
+    sim->mono += by;
+    sim->wall += by;
+    sim_trace(sim, "  the store stalls for %lld ms", (long long)by);
 }
 
 static void swizzle(struct hf_sim *sim)
@@ -384,6 +413,14 @@ static void act(struct hf_sim *sim)
         sim_actor_step(sim, ready[sim_roll(&sim->dice, (unsigned)count)]);
 }
 
+/* The same request once more, while it is being executed. */
+static void act_twice(struct hf_sim *sim)
+{
+    struct sim_op twin = *sim->executing;
+    struct sim_answer answer;
+    sim_execute(sim, &twin, &answer);
+}
+
 void sim_meanwhile(struct hf_sim *sim)
 {
     int current = sim->current, armed = sim->armed, armed_in = sim->armed_in;
@@ -398,12 +435,17 @@ void sim_meanwhile(struct hf_sim *sim)
             (alike || sim_one_in(&sim->dice, 2)))
             other = drawn;
     }
-    if (other < 0)
+    bool twin = sim->executing && sim_can_race_itself(sim->executing->kind) &&
+                sim_one_in(&sim->dice, 4);
+    if (other < 0 && !twin)
         return;
     sim_trace(sim, "  meanwhile:");
     sim->nesting++;
     sim->fail_alloc = 0;
-    sim_actor_step(sim, other);
+    if (twin)
+        act_twice(sim);
+    else
+        sim_actor_step(sim, other);
     sim->nesting--;
     sim->current = current;
     sim->armed = armed;
@@ -499,6 +541,8 @@ static void plan_actors(struct hf_sim *sim)
         add_actors(sim, SIM_RENEWER, 1);
     if (sim->workloads & (1u << HF_SIM_OF_SESSION))
         add_actors(sim, SIM_LEASER, 2);
+    if (sim->factory->monitor && sim_one_in(&sim->dice, 2))
+        add_actors(sim, SIM_MONITOR, 1);
 }
 
 static void set_up(struct hf_sim *sim)
@@ -524,7 +568,8 @@ static void set_up(struct hf_sim *sim)
     if (sim_one_in(&sim->dice, 8))
         sim->wall = SIGNED_32_MS;
     if (sim->workloads & (1u << HF_SIM_OF_CRON))
-        sim->wall = NIGHT_MS;
+        sim_cron_plan(sim);
+    sim_limits_plan(sim);
     sim->lease_offset = sim->wall - sim->mono;
     sim->look_every = sim->factory->look_every && !sim_one_in(&sim->dice, 3)
                           ? sim->factory->look_every
@@ -534,7 +579,7 @@ static void set_up(struct hf_sim *sim)
 
 static int start(struct hf_sim *sim, struct hf_err *err)
 {
-    struct hf_policy policy = { .size = sizeof(policy), .grace_ms = 2000 };
+    struct hf_policy policy = { .size = sizeof(policy), .grace_ms = SIM_GRACE_MS };
     size_t handles = 1 + sim_roll(&sim->dice, SIM_HANDLES);
     int rc = open_first(sim, err);
     if (rc == 0)
@@ -543,6 +588,10 @@ static int start(struct hf_sim *sim, struct hf_err *err)
         rc = hf_policy_set(sim->handles[0], NULL, "kind:expire", &policy, err);
     if (rc == 0)
         rc = sim_cron_start(sim, err);
+    if (rc == 0)
+        rc = sim_limits_start(sim, err);
+    if (rc == 0)
+        rc = sim_triggers_start(sim, err);
     plan_actors(sim);
     return rc;
 }

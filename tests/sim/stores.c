@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "core/plant.h"
 #include "model/model.h"
+#include "run/monitor.h"
 #include "sim/disk.h"
 #include "store/lite.h"
 #include "store/sqlstore.h"
@@ -156,6 +157,8 @@ static void plant_in_schema(struct lite *lite)
     const char *sql = NULL;
     if (HF_PLANT(EVENT_LOST))
         sql = "DROP TRIGGER IF EXISTS work_moved";
+    if (HF_PLANT(DEDUP_IGNORED))
+        sql = "DROP INDEX IF EXISTS work_dedup";
     if (HF_PLANT(EVENT_TWICE))
         sql = "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF status ON work_state "
               "WHEN NEW.status = 'done' BEGIN "
@@ -222,6 +225,22 @@ static void end(void *user, int pid)
     (void)user;
     (void)kill((pid_t)pid, SIGKILL);
     (void)waitpid((pid_t)pid, &status, 0);
+}
+
+/* ---- a monitor that keeps running ------------------------------------------------- */
+
+static int monitor(void *user, struct hf_store *store, hf_ms *io_since,
+                   struct hf_err *err)
+{
+    struct hf_witness witness = { .since = *io_since };
+    struct hf_monitor_plan plan = { .witness = &witness };
+    struct hf_monitor_report report;
+    struct hf_caller who = { .size = sizeof(who), .actor_kind = "system" };
+    (void)user;
+    who.actor = "monitor";
+    int rc = hf_monitor_pass(store, &who, &plan, &report, err);
+    *io_since = witness.since;
+    return rc;
 }
 
 /* ---- groups: several batches in one transaction, one of them perhaps refused ----- */
@@ -344,10 +363,11 @@ static const struct hf_sim_factory over_sqlite = {
     .size = sizeof(struct hf_sim_factory),
     .name = "sqlite",
     .hooked = true,
-    .schedules = true,
+    .whole = true,
     .memory = true,
     .look_every = 6,
     .open = memory_first,
+    .monitor = monitor,
     .extra = sqlite_extra,
     .spawn = spawn,
     .kill = end,
@@ -450,13 +470,14 @@ static const struct hf_sim_factory over_disk = {
     .size = sizeof(struct hf_sim_factory),
     .name = "disk",
     .hooked = true,
-    .schedules = true,
+    .whole = true,
     .memory = true,
     .look_every = 6,
     .open = disk_first,
     .again = disk_again,
     .discard = disk_discard,
     .power = disk_power,
+    .monitor = monitor,
     .extra = disk_extra,
 };
 

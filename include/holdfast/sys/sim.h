@@ -49,7 +49,8 @@ extern "C" {
     X(REOPEN, "reopen")               /* handles are closed and opened again          */ \
     X(NOMEM, "nomem")                 /* an allocation fails                          */ \
     X(POWER, "power")                 /* power loss: what was not synced may be gone  */ \
-    X(MEANWHILE, "meanwhile")         /* others act between transactions of a call    */
+    X(MEANWHILE, "meanwhile")         /* others act between transactions of a call    */ \
+    X(STALL, "stall")                 /* the store answers late: a call takes long    */
 
 #define X(name, word) HF_SIM_##name,
 enum hf_sim_fault { HF_SIM_FAULTS(X) HF_SIM_FAULT_COUNT };
@@ -68,7 +69,11 @@ enum hf_sim_fault { HF_SIM_FAULTS(X) HF_SIM_FAULT_COUNT };
     X(EXTERNAL, "external") /* externally owned units                              */    \
     X(BUDGET, "budget")     /* failures against a bound                            */    \
     X(SESSION, "session")   /* session leases                                      */    \
-    X(CRON, "cron")         /* schedules in a night when the clocks change, if any  */   \
+    X(CRON, "cron")         /* schedules in a night when the clocks change, if any */    \
+    X(LIMIT, "limit")       /* units under a cap, and units under a rate           */    \
+    X(JOB, "job")           /* jobs with a dedup key, put off and made again       */    \
+    X(TRIGGER, "trigger")   /* occurrences and their subscribers, if any           */    \
+    X(PROCESS, "process")   /* processes of each disposition, if any               */    \
     X(EXTRA, "extra")       /* the store's own (hf_sim_factory.extra)              */
 
 #define X(name, word) HF_SIM_OF_##name,
@@ -101,7 +106,16 @@ enum hf_sim_workload { HF_SIM_WORKLOADS(X) HF_SIM_WORKLOAD_COUNT };
     X(PRUNED, "pruned")                                                                  \
     X(LANE_WAITED, "lane_waited")                                                        \
     X(SESSION_DISPLACED, "session_displaced")                                            \
-    X(SLOT_MADE, "slot_made") /* where the store has schedules */
+    X(SLOT_MADE, "slot_made") /* these six where the store is whole */                   \
+    X(SCHEDULE_RESUMED, "schedule_resumed")                                              \
+    X(FANNED_OUT, "fanned_out")                                                          \
+    X(EMIT_REPEATED, "emit_repeated")                                                    \
+    X(REGISTERED, "registered")                                                          \
+    X(REGISTER_REPEATED, "register_repeated")                                            \
+    X(SPARED, "spared") /* a lease got amnesty; where the store has a monitor */         \
+    X(LIMIT_WAITED, "limit_waited")                                                      \
+    X(RATE_WAITED, "rate_waited")                                                        \
+    X(JOB_PUT_OFF, "job_put_off")
 
 #define X(name, word) HF_SIM_MARK_##name,
 enum hf_sim_mark { HF_SIM_MARKS(X) HF_SIM_MARK_COUNT };
@@ -135,6 +149,8 @@ struct hf_sim_hooks {
  *            all handles and calls `again`. May be NULL.
  *   spawn    a process that does nothing, to hold leases in its name; its pid, or 0
  *   kill     ends it, and returns when it is gone. Both or neither may be NULL.
+ *   monitor  one pass of a monitor that keeps running; `io_since` is its own memory of calls
+ *            that failed, 0 at first. May be NULL.
  *   extra    an act of the store's own, drawn from `chance`; gives NULL, or what is wrong */
 struct hf_sim_factory {
     uint32_t size;
@@ -142,7 +158,7 @@ struct hf_sim_factory {
     void *user;
     bool hooked; /* it calls the hooks; else faults of the store are made around calls */
     bool memory; /* a failed allocation is an error of the call */
-    bool schedules;    /* it has schedules */
+    bool whole;  /* it has schedules, triggers and processes */
     size_t look_every; /* calls between two looks at everything; 0: 1 */
     int (*open)(void *user, const struct hf_store_options *options,
                 const struct hf_sim_hooks *hooks, struct hf_store **ret_store,
@@ -154,6 +170,8 @@ struct hf_sim_factory {
     bool (*power)(void *user, uint64_t chance);
     int (*spawn)(void *user);
     void (*kill)(void *user, int pid);
+    int (*monitor)(void *user, struct hf_store *store, hf_ms *io_since,
+                   struct hf_err *err);
     const char *(*extra)(void *user, uint64_t chance);
 };
 
