@@ -191,3 +191,13 @@ SELECT p.seq FROM process p JOIN work_state w ON w.seq = p.seq
 -- name: tomb_prune
 -- in: $1 pruned before
 DELETE FROM process_pruned WHERE pruned_at < $1
+
+-- Checking.
+
+-- name: doctor_processes
+-- What has not ended, and the newest of what has: each is folded again.
+-- out: work_id
+SELECT s.work_id
+  FROM process p JOIN work_state w ON w.seq = p.seq JOIN work_spec s ON s.seq = p.seq
+ WHERE w.finished_at IS NULL OR p.seq > (SELECT max(n.seq) FROM process n) - 100000
+ ORDER BY p.seq

@@ -384,6 +384,48 @@
     X(subscriptions_are_listed_a_page_at_a_time, HF_CONFORM_TRIGGERS)                    \
     X(bad_subscriptions_and_occurrences_are_refused_by_field, HF_CONFORM_TRIGGERS)
 
+#define CASES_OF_PROCESS(X)                                                              \
+    X(d36_a_disposition_must_be_declared, HF_CONFORM_PROCESSES)                          \
+    X(d36_registration_and_observers_are_one_and_idempotent, HF_CONFORM_PROCESSES)       \
+    X(d36_an_event_is_told_once_by_its_key, HF_CONFORM_PROCESSES)                        \
+    X(d36_types_of_the_ledger_are_refused_and_declared_ones_kept, HF_CONFORM_PROCESSES)  \
+    X(d36_long_cancel_reasons_are_kept_whole, HF_CONFORM_PROCESSES)                      \
+    X(d36_an_external_reference_is_written_once, HF_CONFORM_PROCESSES)                   \
+    X(d36_observers_come_and_go_with_an_event_each, HF_CONFORM_PROCESSES)                \
+    X(d36_every_record_is_the_fold_of_its_log_after_every_step, HF_CONFORM_PROCESSES)    \
+    X(d36_a_process_lease_is_busy_reentered_renewed_and_fenced, HF_CONFORM_PROCESSES)    \
+    X(d36_completion_needs_the_authority_of_its_disposition, HF_CONFORM_PROCESSES)       \
+    X(d36_the_first_start_is_recorded_once_and_an_owner_bound_one_never_repeated,        \
+      HF_CONFORM_PROCESSES)                                                              \
+    X(d36_the_budget_of_attempts_ends_a_rerunnable_process, HF_CONFORM_PROCESSES)        \
+    X(d36_waiting_processes_stay_listed_and_pages_are_exact, HF_CONFORM_PROCESSES)       \
+    X(d36_filters_go_together_and_time_is_half_open, HF_CONFORM_PROCESSES)               \
+    X(d36_live_references_are_counted_by_a_list, HF_CONFORM_PROCESSES)                   \
+    X(d36_the_feed_has_every_fact_in_order_and_says_what_was_pruned,                     \
+      HF_CONFORM_PROCESSES)                                                              \
+    X(d36_prune_takes_what_ended_before_the_cutoff_and_leaves_its_end,                   \
+      HF_CONFORM_PROCESSES)                                                              \
+    X(d36_an_abandon_request_is_the_first_writers_and_none_after_the_end,                \
+      HF_CONFORM_PROCESSES)                                                              \
+    X(d36_sweep_rerunnable_is_claimed_again, HF_CONFORM_PROCESSES)                       \
+    X(d36_sweep_owner_bound_never_started_is_anybodys, HF_CONFORM_PROCESSES)             \
+    X(d36_sweep_owner_bound_and_silent_is_left, HF_CONFORM_PROCESSES)                    \
+    X(d36_sweep_reconciles_a_request_once_the_lease_has_lapsed, HF_CONFORM_PROCESSES)    \
+    X(d36_sweep_externally_owned_is_never_claimed_and_ends_by_request,                   \
+      HF_CONFORM_PROCESSES)                                                              \
+    X(d36_a_drain_ends_only_its_own, HF_CONFORM_PROCESSES)                               \
+    X(d36_await_gives_the_end_and_says_when_there_is_none_yet, HF_CONFORM_PROCESSES)     \
+    X(d36_a_signal_resumes_who_waits_for_it_in_its_transaction, HF_CONFORM_PROCESSES)    \
+    X(d37_every_way_to_end_wakes_the_session_once, HF_CONFORM_PROCESSES)                 \
+    X(d37_an_event_and_its_wake_are_one_transaction, HF_CONFORM_PROCESSES)               \
+    X(d37_a_session_that_is_not_there_finds_its_wakes_later, HF_CONFORM_PROCESSES)       \
+    X(d37_a_retarget_discards_what_nobody_took_and_keeps_what_was_taken,                 \
+      HF_CONFORM_PROCESSES)                                                              \
+    X(d37_a_wake_whose_claimant_is_lost_is_taken_again_under_a_fresh_token,              \
+      HF_CONFORM_PROCESSES)                                                              \
+    X(d37_a_process_registered_again_after_prune_wakes_anew, HF_CONFORM_PROCESSES)       \
+    X(d37_a_requeued_process_wakes_at_each_of_its_ends, HF_CONFORM_PROCESSES)
+
 #define CASES(X)                                                                         \
     CASES_OF_CREATE(X)                                                                   \
     CASES_OF_CLAIM(X)                                                                    \
@@ -399,7 +441,8 @@
     CASES_OF_LIFE(X)                                                                     \
     CASES_OF_LIMITS(X)                                                                   \
     CASES_OF_SCHEDULE(X)                                                                 \
-    CASES_OF_TRIGGER(X)
+    CASES_OF_TRIGGER(X)                                                                  \
+    CASES_OF_PROCESS(X)
 
 #define X(name, needs) void conform_##name(struct hf_conform *t);
 CASES(X)

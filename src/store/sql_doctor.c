@@ -204,6 +204,35 @@ static int check_chains(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
+/* The record of a process is what its events alone give. One that is pruned while we look
+ * has no record to compare. */
+static int check_record(struct finder *finder, const char *id, struct hf_err *err)
+{
+    char *stored = NULL, *folded = NULL;
+    int rc = sql_process_records(finder->base, id, &stored, &folded, err);
+    if (rc == 0 && !hf_same(stored, folded)) {
+        doctor_say(finder, id);
+        doctor_say(finder, ": the process is not what its events say");
+        doctor_tell(finder, true, "processes",
+                    "the file was changed around the guards: " RESTORE);
+    }
+    if (rc == 0) {
+        hf_text_free(finder->base, stored);
+        hf_text_free(finder->base, folded);
+    }
+    return rc == HF_ENOTFOUND ? 0 : rc;
+}
+
+static int check_processes(struct finder *finder, struct hf_err *err)
+{
+    struct hf_ops ops;
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PROCESSES, err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
+        rc = check_record(finder, hf_cell_text(hf_ops_result(&ops, 0), i, 0), err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
 static int check_limits(struct finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
@@ -262,8 +291,8 @@ static int check_counts(struct finder *finder, struct hf_err *err)
 int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err *err)
 {
     static int (*const checks[])(struct finder *, struct hf_err *) = {
-        check_engine, check_schema, check_clock,  check_disk,
-        check_chains, check_limits, check_counts, doctor_postgres,
+        check_engine,    check_schema, check_clock,  check_disk,      check_chains,
+        check_processes, check_limits, check_counts, doctor_postgres,
     };
     struct finder finder = { .base = base, .found = found, .user = user };
     int rc = 0;

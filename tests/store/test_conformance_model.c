@@ -39,6 +39,7 @@ int main(int argc, char **argv)
                                                 .again = open_again,
                                                 .discard = discard,
                                                 .without = HF_CONFORM_SCHEDULES |
-                                                           HF_CONFORM_TRIGGERS };
+                                                           HF_CONFORM_TRIGGERS |
+                                                           HF_CONFORM_PROCESSES };
     return conform_main("conformance_model", &factory, argc, argv);
 }

@@ -41,10 +41,11 @@ struct hf_conform_factory {
     unsigned without; /* needs that its stores do not meet */
 };
 
-/* What a case needs: a factory with `again`; a store with schedules, with triggers. */
+/* What a case needs: a factory with `again`; a store with schedules, triggers, processes. */
 #define HF_CONFORM_AGAIN 1u
 #define HF_CONFORM_SCHEDULES 2u
 #define HF_CONFORM_TRIGGERS 4u
+#define HF_CONFORM_PROCESSES 8u
 
 struct hf_conform;
 
