@@ -133,26 +133,31 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 -- fragment: sets_in_order
 /*pg (SELECT * FROM*/ hf_args a /*pg ORDER BY a.a1) AS a*/
 
+-- fragment: settle_always
+settled_verb = 'close_out', finished_at = hf_now(), updated_at = hf_now(),
+deadline_at = NULL, wake_at = NULL, owner = NULL, owner_incarnation = NULL,
+claim_group = NULL, lease_store = NULL, lease_ttl_ms = NULL, grace_ms = NULL,
+lease_expires_at = NULL, lease_check_at = NULL, holder = NULL, revision = revision + 1
+
+-- fragment: settle_guard
+work_state.seq = s.seq AND work_state.status = 'running'
+AND work_state.claim_group = a.a4 AND work_state.lease_fence = a.a3
+AND work_state.lease_store = a.a2 AND work_state.lease_store = hf_incarnation()
+AND work_state.close_rule IS NULL AND work_state.session_id IS NULL
+AND work_state.lane_key IS NULL AND work_state.dedup_key IS NULL
+AND work_state.wake_session IS NULL
+
 -- fragment: settle
 /*pg WITH settled AS (*/
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = a.a5, status_reason = a.a6, error_class = a.a7, result = a.a8,
-       settled_token = a.a9, settled_verb = 'close_out', finished_at = hf_now(),
-       updated_at = hf_now(), deadline_at = NULL, wake_at = NULL, owner = NULL,
-       owner_incarnation = NULL, claim_group = NULL, lease_store = NULL,
-       lease_ttl_ms = NULL, grace_ms = NULL, lease_expires_at = NULL,
-       lease_check_at = NULL, holder = NULL, revision = revision + 1
+       settled_token = a.a9, {settle_always}
 /*lite , event_id = hf_next_id(), event_type = 'close_out', actor_kind = a.a10,
        actor = a.a11, message = a.a12, note = a.a13, correlation_id = a.a14
 *//*pg , logged_id = hf_next_id()
 */
   FROM {sets_in_order} JOIN work_spec s ON s.work_id = a.a1
- WHERE work_state.seq = s.seq AND work_state.status = 'running'
-   AND work_state.claim_group = a.a4 AND work_state.lease_fence = a.a3
-   AND work_state.lease_store = a.a2 AND work_state.lease_store = hf_incarnation()
-   AND work_state.close_rule IS NULL AND work_state.session_id IS NULL
-   AND work_state.lane_key IS NULL AND work_state.dedup_key IS NULL
-   AND work_state.wake_session IS NULL
+ WHERE {settle_guard}
 
 -- On PostgreSQL the events of close-outs are written by their own statement; a payload that
 -- says no more than the columns do is left out, and hf_event_note gives it.
@@ -179,6 +184,31 @@ SELECT logged_id, seq, 'close_out', 'running', status, generation, attempt_count
 {settle}
    AND work_state.limit_name IS NULL
 {settle_log}
+
+-- name: work_settle_alike
+-- The same for many that end alike, as most do. SQLite keeps all that an UPDATE ... FROM sets,
+-- row by row, before it writes the first; here only the keys of the rows.
+-- in: as work_settle; a5 to a8 and a10 to a14 are those of the first set
+-- sets: text bigint bigint text text text text text text text text text text text
+/*lite UPDATE OR ROLLBACK work_state
+   SET status = (SELECT f.a5 FROM hf_args f LIMIT 1),
+       status_reason = (SELECT f.a6 FROM hf_args f LIMIT 1),
+       error_class = (SELECT f.a7 FROM hf_args f LIMIT 1),
+       result = (SELECT f.a8 FROM hf_args f LIMIT 1),
+       settled_token = format('hf1.%d.%d.%s', lease_store, lease_fence, claim_group),
+       {settle_always}, event_id = hf_next_id(), event_type = 'close_out',
+       actor_kind = (SELECT f.a10 FROM hf_args f LIMIT 1),
+       actor = (SELECT f.a11 FROM hf_args f LIMIT 1),
+       message = (SELECT f.a12 FROM hf_args f LIMIT 1),
+       note = (SELECT f.a13 FROM hf_args f LIMIT 1),
+       correlation_id = (SELECT f.a14 FROM hf_args f LIMIT 1)
+ WHERE seq IN (SELECT work_state.seq
+                 FROM hf_args a JOIN work_spec s ON s.work_id = a.a1 JOIN work_state
+                WHERE {settle_guard} AND work_state.limit_name IS NULL)
+*//*pg {settle}
+   AND work_state.limit_name IS NULL
+{settle_log}
+*/
 
 -- name: work_settle_limited
 -- Under a limit without a rate, or none: limit_leave and limit_follow come after.
@@ -316,9 +346,9 @@ UPDATE /*lite OR ROLLBACK*/ work_state AS q
        revision = q.revision + 1
 /*lite , event_id = hf_next_id(), event_type = 'claimed', actor_kind = $7, actor = $8,
        message = NULL,
-       note = '{"lease":{"expires_at":' || (hf_lease_now() + {claim_ttl}) || ',"fence":'
-              || (q.lease_fence + 1) || ',"grace_ms":' || {claim_grace} || $9 || {claim_ttl}
-              || '}}',
+       note = format('{"lease":{"expires_at":%d,"fence":%d,"grace_ms":%d%s%d}}',
+                     hf_lease_now() + {claim_ttl}, q.lease_fence + 1, {claim_grace}, $9,
+                     {claim_ttl}),
        correlation_id = $10
 *//*pg , logged_id = hf_next_id()
 */
@@ -420,11 +450,12 @@ SELECT q.seq, {ttl_of_row} AS ttl_ms, {grace_of_row} AS grace_ms {take_from} {cl
 {claim_log}
 
 -- name: work_claimed
+-- SQLite would copy every row once more to put them in order; whoever shows them does.
 -- in: $1 owner, $2 nonce, $3 incarnation
 SELECT {row} FROM {row_from}
  WHERE w.owner = $1 AND w.claim_group = $2 AND w.status = 'running'
    AND w.owner_incarnation = $3 AND w.lease_store = hf_incarnation()
- ORDER BY w.priority, w.fair_tag, w.seq
+/*pg ORDER BY w.priority, w.fair_tag, w.seq*/
 
 -- A claim under a nonce that its caller gave takes rows once, also when the same request runs
 -- twice at one time. On PostgreSQL one of the two waits, and then sees what the other took.

@@ -114,9 +114,15 @@ CREATE INDEX work_spec_parent ON work_spec (parent_work_id) WHERE parent_work_id
 -- PostgreSQL logs of an updated row only what lies between the first and the last byte that
 -- differ, and pads whole numbers. So columns that hardly change come first, then what a claim
 -- alone changes, then what a close-out changes too; in each the widest numbers first. (INT is
--- 32 bits there, and INTEGER 64.)
+-- 32 bits there, and INTEGER 64.) On SQLite what a guard asks of the row as it was stands among
+-- the first 32: for one that comes later, SQLite copies the whole row to each guard.
 CREATE TABLE work_state (
     seq               /*lite INTEGER*//*pg bigint*/ PRIMARY KEY,
+/*lite
+    status            TEXT NOT NULL,
+    finished_at       INTEGER,
+    event_id          INTEGER NOT NULL DEFAULT 0,
+*/
     fair_tag          INTEGER NOT NULL DEFAULT 0,
     due_at            INTEGER NOT NULL,
     start_timeout_ms  INTEGER,
@@ -151,8 +157,8 @@ CREATE TABLE work_state (
     updated_at        INTEGER NOT NULL,
 /*pg
     logged_id         bigint, -- the event that the last claim or close-out wrote itself
-*/
     finished_at       INTEGER,
+*/
     deadline_at       INTEGER,
     wake_at           INTEGER,
     lease_expires_at  INTEGER,
@@ -161,7 +167,7 @@ CREATE TABLE work_state (
     lease_ttl_ms      INT,
     lease_store       INT,
     revision          INT NOT NULL DEFAULT 1,
-    status            TEXT NOT NULL,
+    /*pg status            TEXT NOT NULL,*/
     status_reason     TEXT,
     gate              TEXT,
     owner             TEXT,
@@ -178,7 +184,6 @@ CREATE TABLE work_state (
     abandon_request   TEXT,
     settled_token     TEXT,
     settled_verb      TEXT,
-    /*lite event_id          INTEGER NOT NULL DEFAULT 0,*/
     event_type        TEXT,
     actor_kind        TEXT,
     actor             TEXT,
@@ -188,14 +193,28 @@ CREATE TABLE work_state (
 /*lite
 {checks}
     CHECK (attempt_count >= 0 AND failures >= 0 AND lease_fence >= 0 AND generation >= 0),
-    CHECK ((status = 'running') = (claim_group IS NOT NULL)),
-    CHECK ((claim_group IS NOT NULL) = (lease_expires_at IS NOT NULL OR session_fence IS NOT NULL)),
+    -- What a row has tells its status, and the other way round. (No CASE: SQLite would work
+    -- out every comparison in it, where in ANDs and ORs it stops at the first that decides.)
+    CHECK ((claim_group IS NOT NULL AND status = 'running' AND finished_at IS NULL
+            AND waiting_kind IS NULL AND next_retry_at IS NULL AND gate IS NULL)
+           OR (finished_at IS NOT NULL
+               AND (status = 'done' OR status = 'failed' OR status = 'timeout'
+                    OR status = 'cancelled' OR status = 'abandoned')
+               AND claim_group IS NULL AND waiting_kind IS NULL AND next_retry_at IS NULL
+               AND gate IS NULL)
+           OR (waiting_kind IS NOT NULL
+               AND (status = 'waiting_user' OR status = 'waiting_external')
+               AND claim_group IS NULL AND finished_at IS NULL AND next_retry_at IS NULL
+               AND gate IS NULL)
+           OR (next_retry_at IS NOT NULL AND status = 'retry_scheduled'
+               AND claim_group IS NULL AND finished_at IS NULL AND waiting_kind IS NULL
+               AND gate IS NULL)
+           OR (claim_group IS NULL AND finished_at IS NULL AND waiting_kind IS NULL
+               AND next_retry_at IS NULL AND status = 'queued')),
+    CHECK ((claim_group IS NULL AND lease_expires_at IS NULL AND session_fence IS NULL)
+           OR (claim_group IS NOT NULL
+               AND (lease_expires_at IS NOT NULL OR session_fence IS NOT NULL))),
     CHECK (lease_expires_at IS NULL OR session_fence IS NULL),
-    CHECK ((status = 'retry_scheduled') = (next_retry_at IS NOT NULL)),
-    CHECK ((status = 'waiting_user' OR status = 'waiting_external') = (waiting_kind IS NOT NULL)),
-    CHECK ((status = 'done' OR status = 'failed' OR status = 'timeout'
-            OR status = 'cancelled' OR status = 'abandoned') = (finished_at IS NOT NULL)),
-    CHECK (gate IS NULL OR status = 'queued'),
 *//*pg
 {checks_pg}
     CHECK (least(attempt_count, failures, lease_fence, generation) >= 0),
@@ -273,10 +292,10 @@ SELECT CASE
     ELSE e.payload END $$;
 */
 
--- One trigger for births and one for changes hold the log and the law together: each
--- trigger that fires costs a frame, and a BEFORE trigger makes SQLite read the row twice
--- (measured). Guards roll back the whole transaction, so that no statement needs a journal
--- of its own; a group commit runs the innocent again.
+-- Of births only the law is asked: their event is the request itself. One trigger for changes
+-- holds the log and the law together: each that fires costs a frame, and a BEFORE trigger makes
+-- SQLite read the row twice (measured). Guards roll back the whole transaction, so that no
+-- statement needs a journal of its own; a group commit runs the innocent again.
 CREATE TRIGGER work_born AFTER INSERT ON work_state
 BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: illegal first status')

@@ -40,6 +40,7 @@
 #define LITE_READERS_MAX 4
 #define LITE_BELLS 64
 #define LITE_BELL_SLICE_MS 250
+#define LITE_CLOCK_SLACK_MS 1000
 
 /* The statements that the driver runs itself, by the names of sql/driver.sql. */
 #define LITE_OWN(X)                                                                      \
@@ -85,6 +86,7 @@ struct lite_store_facts {
     int64_t incarnation;
     int64_t commit_seq;
     hf_ms high_water;
+    int64_t last_id; /* not in the row: see lite_last_id; 0 where it was not asked for */
 };
 
 struct lite_stmt {
@@ -107,6 +109,7 @@ struct lite_conn {
     bool expect_unmet;          /* set by hf_expect just before it fails its statement */
     const struct hf_call *sets; /* what hf_args shows */
     int64_t last_id;            /* that hf_next_id gave in this statement; 0: none */
+    int64_t first_id;           /* before the transaction's first of them; -1: none */
     struct lite_conn *next;
 };
 
@@ -121,13 +124,14 @@ struct lite_page {
     uint64_t magic;
     uint32_t version;
     uint32_t bytes;
-    _Atomic int64_t commit_seq; /* of the last durable commit that somebody saw */
+    _Atomic int64_t commit_seq; /* of the last durable commit that somebody saw; */
     _Atomic int64_t incarnation;
     char store_id[40];
     _Atomic int32_t schema_version; /* that the store has by now */
     _Atomic uint32_t turn_word;     /* bumped at each release of the lock */
     _Atomic uint32_t write_word;
     _Atomic uint32_t bells[LITE_BELLS];
+    _Atomic int64_t last_id; /* and the largest id of such a commit; 0: none had any */
 };
 
 struct lite_side {
@@ -313,6 +317,11 @@ int lite_args(struct lite_conn *conn, struct hf_err *err);
 void lite_sample(struct lite_conn *conn, int64_t incarnation, hf_ms high_water);
 void lite_stamp(const struct lite_conn *conn, struct hf_batch *batch);
 hf_ms lite_lease_now(const struct lite *lite);
+/* The largest id of the ledger, in the open transaction. */
+HF_MUST_USE int lite_last_id(struct lite_conn *conn, int64_t *ret_id, struct hf_err *err);
+/* How far the lease clock may run ahead of what the store's row says of it, in this boot or in
+ * the one before. */
+hf_ms lite_clock_slack(const char *boot_id);
 /* Finds out the boot and time namespace of this process. */
 HF_MUST_USE int lite_clock_identify(struct lite *lite, struct hf_err *err);
 
@@ -356,10 +365,12 @@ void lite_ring_members(struct lite *lite, struct lite_member *const *members,
 /* lite_txn.c. Runs the members' batches in one durable transaction, and sets rc and err of
  * each. By the leader, in its turn. */
 void lite_txn_run(struct lite *lite, struct lite_member *const *members, size_t count);
-/* Begins a write transaction and samples the clocks; gives the store's commit_seq. */
-HF_MUST_USE int lite_txn_begin(struct lite *lite, int64_t *ret_seq, struct hf_err *err);
-/* Writes commit_seq and commits; rolls back on failure, after which the outcome is open. */
-HF_MUST_USE int lite_txn_end(struct lite *lite, int64_t seq, struct hf_err *err);
+/* Begins a write transaction, reads the store's row and samples the clocks. */
+HF_MUST_USE int lite_txn_begin(struct lite *lite, struct lite_store_facts *ret_facts,
+                               struct hf_err *err);
+/* Raises commit_seq and commits; rolls back on failure, after which the outcome is open. */
+HF_MUST_USE int lite_txn_end(struct lite *lite, struct lite_store_facts *facts,
+                             struct hf_err *err);
 
 /* Reads the store's row in the open transaction. */
 HF_MUST_USE int lite_store_read(struct lite_conn *conn,

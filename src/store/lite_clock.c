@@ -55,6 +55,30 @@ static void sql_expect(sqlite3_context *context, int argc, sqlite3_value **argv)
     sqlite3_result_error(context, "guard unmet", -1);
 }
 
+/* SQLite's code of the step: SQLITE_ROW when there is an answer. */
+static int read_last_id(struct lite_conn *conn, int64_t *ret_id, struct hf_err *err)
+{
+    struct lite_stmt *stmt;
+    if (lite_stmt_get(conn, conn->lite->own[LITE_STORE_LAST_ID], &stmt, err))
+        return SQLITE_ERROR;
+    int step = sqlite3_step(stmt->st);
+    if (step == SQLITE_ROW)
+        *ret_id = sqlite3_column_int64(stmt->st, 0);
+    else
+        (void)lite_fail(conn->db, step, "store_last_id", err); /* the caller's answer */
+    (void)sqlite3_reset(stmt->st); /* repeats the step's code */
+    return step;
+}
+
+int lite_last_id(struct lite_conn *conn, int64_t *ret_id, struct hf_err *err)
+{
+    struct hf_err why = { 0 };
+    if (read_last_id(conn, ret_id, &why) == SQLITE_ROW)
+        return 0;
+    *err = why;
+    return why.code;
+}
+
 /* hf_next_id(): larger than every seq and event id, and by one more at each call of a
  * statement. What a statement's own triggers add in between is not seen, so a statement that
  * fires any uses it for no more than one row. */
@@ -63,18 +87,14 @@ static void sql_next_id(sqlite3_context *context, int argc, sqlite3_value **argv
     (void)argc;
     (void)argv;
     struct lite_conn *conn = sqlite3_user_data(context);
-    struct lite_stmt *stmt;
     if (conn->last_id == 0) {
-        int rc = lite_stmt_get(conn, conn->lite->own[LITE_STORE_LAST_ID], &stmt, NULL);
-        int step = rc == 0 ? sqlite3_step(stmt->st) : SQLITE_ERROR;
-        if (step == SQLITE_ROW)
-            conn->last_id = sqlite3_column_int64(stmt->st, 0);
-        if (rc == 0)
-            (void)sqlite3_reset(stmt->st); /* repeats the step's code */
+        int step = read_last_id(conn, &conn->last_id, NULL);
         if (step != SQLITE_ROW) {
             sqlite3_result_error_code(context, step == SQLITE_DONE ? SQLITE_ERROR : step);
             return;
         }
+        if (conn->first_id < 0)
+            conn->first_id = conn->last_id;
     }
     sqlite3_result_int64(context, ++conn->last_id);
 }
@@ -177,6 +197,15 @@ int lite_clock_identify(struct lite *lite, struct hf_err *err)
     return rc;
 }
 
+/* A boot that has a name tells itself from the next one, so the clock cannot go back within
+ * it, and the store's row may lag a little: what was given out since is made up for when the
+ * next boot sets the clock. */
+hf_ms lite_clock_slack(const char *boot_id)
+{
+    bool named = boot_id[0] && !hf_same(boot_id, "injected");
+    return named ? LITE_CLOCK_SLACK_MS : 0;
+}
+
 int lite_clock_settle(struct lite *lite, const struct lite_clock_row *row,
                       bool *ret_changed, struct hf_err *err)
 {
@@ -191,8 +220,9 @@ int lite_clock_settle(struct lite *lite, const struct lite_clock_row *row,
     hf_ms mono = lite->clock->mono_ms(lite->clock->user);
     hf_ms wall = lite->clock->wall_ms(lite->clock->user);
     hf_ms offset = row->offset_ms;
+    hf_ms reached = row->high_water + lite_clock_slack(row->boot_id);
     if (!same_boot)
-        offset = (wall > row->high_water ? wall : row->high_water) - mono;
+        offset = (wall > reached ? wall : reached) - mono;
     /* Of one boot this cannot be; of an injected clock that began anew it can. */
     if (mono + offset < row->high_water)
         offset = row->high_water - mono;

@@ -256,7 +256,12 @@ static int judge(struct lite *lite, struct lite_store_facts *facts, bool *ret_ch
     const struct lite_page *page = side->page;
     bool same = side->known &&
                 memcmp(page->store_id, lite->store_id, sizeof(page->store_id)) == 0;
+    int64_t seen_id = same ? atomic_load(&page->last_id) : 0;
+    int rc = seen_id ? lite_last_id(&lite->writer, &facts->last_id, err) : 0;
+    if (rc != 0)
+        return rc;
     bool behind = same && (atomic_load(&page->commit_seq) > facts->commit_seq ||
+                           seen_id > facts->last_id ||
                            atomic_load(&page->incarnation) > facts->incarnation);
     if (!behind && same)
         return 0;
@@ -270,7 +275,7 @@ static int judge(struct lite *lite, struct lite_store_facts *facts, bool *ret_ch
     facts->incarnation = (seen > facts->incarnation ? seen : facts->incarnation) + 1;
     const struct hf_val args[] = { lite_i64(facts->incarnation) };
     struct lite_own_run own;
-    int rc = lite_run_own(&lite->writer, LITE_STORE_RAISE, args, &own, err);
+    rc = lite_run_own(&lite->writer, LITE_STORE_RAISE, args, &own, err);
     lite_forget(NULL, &own.batch);
     *ret_changed = true;
     return rc;
@@ -371,7 +376,7 @@ static int settle(struct lite *lite, struct hf_err *err)
     int rc = settle_row(lite, &facts, &changed, err);
     lite_sample(conn, facts.incarnation, facts.high_water);
     if (rc == 0 && changed)
-        rc = lite_txn_end(lite, ++facts.commit_seq, err);
+        rc = lite_txn_end(lite, &facts, err);
     lite_roll_back(conn); /* read only, or failed: nothing to keep */
     if (rc == 0 && (!lite->read_only || lite->side.fd < 0))
         lite_side_adopt(lite, &facts);

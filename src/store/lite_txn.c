@@ -1,8 +1,10 @@
 /* One write transaction for the batches of a group.
  *
- * Every transaction reads hf_store first and, if anything changed, writes it last
- * (commit_seq + 1, the lease clock's high water), so a later look at commit_seq tells
- * whether it happened. Members are data and can be run again:
+ * Every transaction reads hf_store first, and one that changed something leaves a mark, so
+ * that a later look tells whether it happened: the ids of the events that it wrote, which
+ * only rise; or, where it wrote none or the lease clock's high water is due, hf_store itself
+ * (commit_seq + 1). That row is a page in every commit, of six that a lone create has. Members
+ * are data and can be run again:
  *
  *   plain     all members in one go. One that is refused before it changed anything is
  *             simply answered; one that changed something first spoils the attempt.
@@ -27,9 +29,11 @@ struct attempt {
     struct lite_member *const *members;
     size_t count;
     enum mode mode;
-    int64_t seq;    /* that this transaction will have */
-    bool changed;   /* by a member that was not refused */
-    size_t culprit; /* of GONE */
+    struct lite_store_facts was; /* as the transaction found the store */
+    int64_t last_id;             /* that it leaves */
+    bool in_row;                 /* its mark is in hf_store, else last_id is */
+    bool changed;                /* by a member that was not refused */
+    size_t culprit;              /* of GONE */
 };
 
 static void answer_all(struct lite_member *const *members, size_t count, int rc,
@@ -68,6 +72,7 @@ int lite_store_read(struct lite_conn *conn, struct lite_store_facts *ret_facts,
         ret_facts->incarnation = sqlite3_column_int64(stmt->st, 0);
         ret_facts->commit_seq = sqlite3_column_int64(stmt->st, 1);
         ret_facts->high_water = sqlite3_column_int64(stmt->st, 2);
+        ret_facts->last_id = 0;
     } else if (step == SQLITE_DONE) {
         rc = hf_fail(err, HF_ECORRUPT, NULL, "the store's own row is missing");
     } else {
@@ -95,7 +100,8 @@ static int store_write(struct lite_conn *conn, int64_t seq, struct hf_err *err)
     return rc;
 }
 
-int lite_txn_begin(struct lite *lite, int64_t *ret_seq, struct hf_err *err)
+int lite_txn_begin(struct lite *lite, struct lite_store_facts *ret_facts,
+                   struct hf_err *err)
 {
     struct lite_conn *conn = &lite->writer;
     int rc = lite_usable(lite, err);
@@ -106,63 +112,98 @@ int lite_txn_begin(struct lite *lite, int64_t *ret_seq, struct hf_err *err)
     int begun = lite_control(conn, LITE_BEGIN_WRITE);
     if (begun != SQLITE_OK)
         return lite_fail(conn->db, begun, "BEGIN", err);
-    struct lite_store_facts facts;
-    rc = lite_store_read(conn, &facts, err);
-    if (rc != 0) {
+    conn->first_id = -1;
+    rc = lite_store_read(conn, ret_facts, err);
+    if (rc != 0)
         lite_roll_back(conn);
-        return rc;
-    }
-    lite_sample(conn, facts.incarnation, facts.high_water);
-    *ret_seq = facts.commit_seq;
-    return 0;
+    else
+        lite_sample(conn, ret_facts->incarnation, ret_facts->high_water);
+    return rc;
 }
 
 /* After success: others see by the page how far the store has come. */
-static void note_commit(struct lite *lite, int64_t seq)
+static void note_commit(struct lite *lite, int64_t seq, int64_t last_id)
 {
-    atomic_store_explicit(&lite->side.page->commit_seq, seq, memory_order_relaxed);
-    atomic_store_explicit(&lite->side.page->incarnation, lite->writer.instant.incarnation,
+    struct lite_page *page = lite->side.page;
+    atomic_store_explicit(&page->commit_seq, seq, memory_order_relaxed);
+    if (last_id > 0)
+        atomic_store_explicit(&page->last_id, last_id, memory_order_relaxed);
+    atomic_store_explicit(&page->incarnation, lite->writer.instant.incarnation,
                           memory_order_relaxed);
 }
 
-int lite_txn_end(struct lite *lite, int64_t seq, struct hf_err *err)
+int lite_txn_end(struct lite *lite, struct lite_store_facts *facts, struct hf_err *err)
 {
     struct lite_conn *conn = &lite->writer;
-    int rc = store_write(conn, seq, err);
+    int rc = store_write(conn, facts->commit_seq + 1, err);
     int sqlite_rc;
     if (rc == 0)
         rc = lite_commit(conn, &sqlite_rc, err);
     if (rc == 0)
-        note_commit(lite, seq);
+        note_commit(lite, ++facts->commit_seq, facts->last_id);
     else
         lite_roll_back(conn);
     return rc;
 }
 
+/* By what a later look can tell that this transaction happened. */
+static int leave_mark(struct attempt *at, struct hf_err *err)
+{
+    struct lite_conn *conn = &at->lite->writer;
+    bool asked = conn->first_id >= 0;
+    hf_ms ahead = conn->instant.lease_now - at->was.high_water;
+    at->last_id = 0;
+    int rc = asked ? lite_last_id(conn, &at->last_id, err) : 0;
+    if (rc != 0)
+        return rc;
+    at->in_row = !asked || at->last_id <= conn->first_id ||
+                 ahead > lite_clock_slack(at->lite->lease.boot_id);
+    return at->in_row ? store_write(conn, at->was.commit_seq + 1, err) : 0;
+}
+
+/* Is it there? In the open transaction of whoever looks. */
+static int find_mark(const struct attempt *at, const struct lite_store_facts *now,
+                     bool *ret_there, struct hf_err *err)
+{
+    int64_t last_id = 0;
+    int rc = at->in_row ? 0 : lite_last_id(&at->lite->writer, &last_id, err);
+    *ret_there = at->in_row ? now->commit_seq > at->was.commit_seq
+                            : last_id >= at->last_id;
+    return rc;
+}
+
 /* A COMMIT failed and its frames may or may not be whole on the disk. The next successful
- * commit decides: it finds our number there, or it overwrites those frames. */
+ * commit decides: it finds our mark there, or it overwrites those frames. Nobody who takes
+ * turns can have raised commit_seq meanwhile; but ids can rise by plain SQL, so an id that is
+ * there may be another's. */
 static void resolve(struct attempt *at, int sqlite_rc, const struct hf_err *why)
 {
     struct lite *lite = at->lite;
     /* The frame that makes a commit is written last, before the sync: where a write failed
      * it is not there, and only a failed sync leaves doubt. */
     bool certain = sqlite_rc == SQLITE_FULL || sqlite_rc == SQLITE_IOERR_WRITE;
-    int64_t seq = 0;
+    bool there = false;
+    struct lite_store_facts now = { 0 };
     struct hf_err err = { 0 };
     (void)atomic_fetch_add_explicit(&lite->counts.failed_commits, 1,
                                     memory_order_relaxed);
-    int rc = lite_txn_begin(lite, &seq, &err);
-    bool there = rc == 0 && seq >= at->seq;
+    int rc = lite_txn_begin(lite, &now, &err);
     if (rc == 0)
-        rc = lite_txn_end(lite, seq + 1, &err);
-    if ((rc == 0 && there) || HF_PLANT(COMMIT_MADE_UP))
+        rc = find_mark(at, &now, &there, &err);
+    if (rc == 0)
+        rc = lite_txn_end(lite, &now, &err);
+    else
+        lite_roll_back(&lite->writer);
+    if ((rc == 0 && there && at->in_row) || HF_PLANT(COMMIT_MADE_UP))
         return; /* the members' answers stand */
-    if (rc == 0 || certain) {
+    if ((rc == 0 && !there) || certain) {
         answer_all(at->members, at->count, why->code, why);
         return;
     }
-    hf_fail(&err, HF_EUNCERTAIN, NULL,
-            "the commit failed and so did the look at its outcome: %s", why->message);
+    hf_fail(&err, HF_EUNCERTAIN, NULL, "the commit failed and %s: %s",
+            rc == 0 ? "another writer may have been there since"
+                    : "so did the look at its outcome",
+            why->message);
     answer_all(at->members, at->count, HF_EUNCERTAIN, &err);
 }
 
@@ -173,7 +214,7 @@ static void commit(struct attempt *at)
     struct lite *lite = at->lite;
     struct lite_conn *conn = &lite->writer;
     struct hf_err err = { 0 };
-    int rc = store_write(conn, at->seq, &err);
+    int rc = leave_mark(at, &err);
     if (rc != 0) {
         lite_roll_back(conn);
         answer_all(at->members, at->count, rc, &err);
@@ -182,7 +223,7 @@ static void commit(struct attempt *at)
     int sqlite_rc;
     rc = lite_commit(conn, &sqlite_rc, &err);
     if (rc == 0) {
-        note_commit(lite, at->seq);
+        note_commit(lite, at->was.commit_seq + at->in_row, at->last_id);
         return;
     }
     bool open = !sqlite3_get_autocommit(conn->db);
@@ -240,13 +281,11 @@ static enum outcome try(struct attempt *at)
 {
     struct lite_conn *conn = &at->lite->writer;
     struct hf_err err = { 0 };
-    int64_t seq;
-    int rc = lite_txn_begin(at->lite, &seq, &err);
+    int rc = lite_txn_begin(at->lite, &at->was, &err);
     if (rc != 0) {
         answer_all(at->members, at->count, rc, &err);
         return ANSWERED;
     }
-    at->seq = seq + 1;
     at->changed = false;
     for (size_t i = 0; i < at->count; i++) {
         bool fine = run_member(at, at->members[i]);

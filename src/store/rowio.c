@@ -1,6 +1,7 @@
 /* See rowio.h. */
 #include "store/rowio.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -84,6 +85,37 @@ int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
     if (rc == 0)
         *ret_row = row;
     return rc;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct hf_place *x = a, *y = b;
+    if (x->priority != y->priority)
+        return x->priority < y->priority ? -1 : 1;
+    if (x->fair_tag != y->fair_tag)
+        return x->fair_tag < y->fair_tag ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+void hf_rows_in_order(const struct hf_call *call, struct hf_place *ret_places)
+{
+    size_t priority = 0, fair_tag = 0;
+    while (hf_work_fields[priority].offset != offsetof(struct hf_work, priority))
+        priority++;
+    while (inner_columns[fair_tag].offset != offsetof(struct hf_row, fair_tag))
+        fair_tag++;
+    bool sorted = true;
+    for (size_t i = 0; i < call->out_count; i++) {
+        ret_places[i] = (struct hf_place){
+            .priority = hf_cell_i64(call, i, 1 + priority),
+            .fair_tag = hf_cell_i64(call, i, 1 + READER_COLUMNS + fair_tag),
+            .seq = hf_cell_i64(call, i, 0),
+            .row = i,
+        };
+        sorted = sorted && (i == 0 || by_place(&ret_places[i - 1], &ret_places[i]) < 0);
+    }
+    if (!sorted)
+        qsort(ret_places, call->out_count, sizeof ret_places[0], by_place);
 }
 
 /* ---- writing ----------------------------------------------------------------------- */

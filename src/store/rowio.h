@@ -15,6 +15,14 @@ int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
 /* Columns of the fragment; a statement that adds some of its own puts them after. */
 extern const size_t hf_row_width;
 
+/* Where a row of a result stands in the order in which rows are claimed. */
+struct hf_place {
+    int64_t priority, fair_tag, seq;
+    size_t row;
+};
+/* Fills one for each row of the result, in that order. */
+void hf_rows_in_order(const struct hf_call *call, struct hf_place *ret_places);
+
 /* Append the statements that make a new unit, or write a decided row over the one read, and
  * those that keep its lane in order. */
 struct hf_making {

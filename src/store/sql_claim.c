@@ -133,12 +133,18 @@ static size_t add_read_back(struct hf_ops *ops, const struct taker *taker)
 }
 
 /* Show what a claim took, in claim order, with a token each. */
-static int show_taken(const struct hf_call *rows, bool repeated, struct hf_answer *answer,
-                      struct hf_err *err)
+static int show_taken(struct hf_ops *ops, size_t call, bool repeated,
+                      struct hf_answer *answer, struct hf_err *err)
 {
+    const struct hf_call *rows = hf_ops_result(ops, call);
+    struct hf_place *places = hf_arena_array(&ops->arena, rows->out_count,
+                                             sizeof *places);
+    if (!places)
+        return hf_fail_plain(err, HF_ENOMEM);
+    hf_rows_in_order(rows, places);
     for (size_t i = 0; i < rows->out_count; i++) {
         struct hf_row row;
-        int rc = hf_row_read(rows, i, &row, err);
+        int rc = hf_row_read(rows, places[i].row, &row, err);
         struct hf_item *item = rc == 0 ? hf_answer_add(answer) : NULL;
         if (rc)
             return rc;
@@ -170,7 +176,7 @@ static int repeat_of(struct taker *taker, struct hf_ops *ops, struct hf_answer *
     size_t call = add_read_back(ops, taker);
     int rc = hf_ops_read(ops, err);
     if (rc == 0)
-        rc = show_taken(hf_ops_result(ops, call), true, answer, err);
+        rc = show_taken(ops, call, true, answer, err);
     return rc;
 }
 
@@ -218,7 +224,7 @@ static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march
         return rc;
     *ret_attention = hf_cell_i64(hf_ops_result(ops, attention), 0, 0) != 0;
     sql_march_end(taker->store, march, ops, hf_ops_result(ops, rows), *ret_attention);
-    return show_taken(hf_ops_result(ops, rows), false, answer, err);
+    return show_taken(ops, rows, false, answer, err);
 }
 
 /* Goes on where the last claim came to, and looks from the start where that finds nothing. */

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/ident.h"
+#include "base/text.h"
 #include "core/policy.h"
 #include "store/sql_change.h"
 
@@ -108,6 +109,39 @@ static void add_settle(struct changing *c, struct hf_ops *ops, size_t i,
     hf_ops_text(ops, row->event_correlation_id);
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && hf_same(a, b));
+}
+
+/* What the statement for many alike takes from the first set. */
+static bool all_alike(const struct changing *c)
+{
+    const struct hf_row *first = &c->slots[0].step.row;
+    for (size_t i = 1; i < c->n; i++) {
+        const struct hf_row *row = &c->slots[i].step.row;
+        if (row->status != first->status ||
+            !same_text(row->w.status_reason, first->w.status_reason) ||
+            !same_text(row->w.error_class, first->w.error_class) ||
+            !same_text(row->w.result, first->w.result) ||
+            !same_text(row->message, first->message) ||
+            !same_text(row->note, first->note))
+            return false;
+    }
+    return true;
+}
+
+/* The actor and the correlation id are the caller's, so every set's. */
+#define ALIKE_MIN 8 /* under it the statement's own cost is more than it saves */
+
+static enum hf_sql_id settle_statement(const struct changing *c, bool limited)
+{
+    if (limited)
+        return HF_SQL_WORK_SETTLE_LIMITED;
+    return c->n >= ALIKE_MIN && all_alike(c) ? HF_SQL_WORK_SETTLE_ALIKE
+                                             : HF_SQL_WORK_SETTLE;
+}
+
 static bool add_settles(struct changing *c, struct hf_ops *ops, bool limited,
                         struct hf_err *err)
 {
@@ -119,14 +153,14 @@ static bool add_settles(struct changing *c, struct hf_ops *ops, bool limited,
     if (!tokens || sql_env(c->store, c->who, &moment, &env, err))
         return false;
     env.policy = &hf_policy_builtin;
-    for (size_t i = 0; i < c->n; i++) {
-        if (i == 0)
-            hf_ops_call(ops, limited ? HF_SQL_WORK_SETTLE_LIMITED : HF_SQL_WORK_SETTLE,
-                        (int64_t)c->n);
-        else
-            hf_ops_again(ops);
+    for (size_t i = 0; i < c->n; i++)
         if (!decide_close(c, &c->slots[i], &env, &tokens[i]))
             return false;
+    for (size_t i = 0; i < c->n; i++) {
+        if (i == 0)
+            hf_ops_call(ops, settle_statement(c, limited), (int64_t)c->n);
+        else
+            hf_ops_again(ops);
         add_settle(c, ops, i, &tokens[i]);
     }
     return true;

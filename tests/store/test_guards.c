@@ -406,6 +406,31 @@ static void every_transition_has_one_event(void **state)
     assert_int_equal(counted(world, "SELECT count(*) FROM work_event"), 3);
 }
 
+#define BORN(status, more, values)                                                       \
+    "INSERT INTO work_spec (seq, work_id, source_system, source_id, request_hash,"       \
+    " first_status, actor_kind, actor, created_at)"                                      \
+    " SELECT 1000, 'born', 'manual', 'born', request_hash, 'queued', 'human', 'x', 1"    \
+    "   FROM work_spec;"                                                                 \
+    "INSERT INTO work_state (seq, source_system, kind, queue, priority, max_attempts,"   \
+    " due_at, updated_at, status" more ")"                                               \
+    " VALUES (1000, 'manual', 'k', 'q', 5, 3, 1, 1, '" status "'" values ")"
+
+static void r20_a_unit_is_born_only_as_the_law_says(void **state)
+{
+    struct world *world = *state;
+    char id[64];
+    made(world, "first", HF_RERUNNABLE, id);
+    allowed(world, BORN("queued", "", ""));
+    allowed(world, BORN("done", ", finished_at", ", 1"));
+    refused(world, BORN("failed", ", finished_at", ", 1"));
+    refused(world, BORN("running",
+                        ", owner, claim_group, lease_fence, lease_store, lease_ttl_ms, "
+                        "lease_expires_at",
+                        ", 'o', 'g', 1, 1, 1000, 5000"));
+    refused(world, BORN("retry_scheduled", ", next_retry_at", ", 5"));
+    refused(world, BORN("waiting_external", ", waiting_kind", ", 'external'"));
+}
+
 /* Only the lane's slot and a dedup key are answers to a caller; any other key that refuses
  * a change is told as the fault it is. */
 static void a_key_that_is_no_lane_and_no_dedup_key_is_not_taken_for_one(void **state)
@@ -439,6 +464,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         GUARD(a_key_that_is_no_lane_and_no_dedup_key_is_not_taken_for_one),
         GUARD(r20_plain_sql_makes_no_illegal_transition),
+        GUARD(r20_a_unit_is_born_only_as_the_law_says),
         GUARD(a03_a_requeue_begins_a_generation_or_is_refused),
         GUARD(r05_a_row_is_whole_in_every_status),
         GUARD(identity_columns_never_change),
