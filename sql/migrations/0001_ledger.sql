@@ -195,6 +195,7 @@ CREATE TABLE work_state (
     CHECK (attempt_count >= 0 AND failures >= 0 AND lease_fence >= 0 AND generation >= 0),
     -- What a row has tells its status, and the other way round. (No CASE: SQLite would work
     -- out every comparison in it, where in ANDs and ORs it stops at the first that decides.)
+    CONSTRAINT "a row has what its status asks for, and no more"
     CHECK ((claim_group IS NOT NULL AND status = 'running' AND finished_at IS NULL
             AND waiting_kind IS NULL AND next_retry_at IS NULL AND gate IS NULL)
            OR (finished_at IS NOT NULL
