@@ -3,8 +3,8 @@
 -- fragment: subscription_columns
 subscription_id, tenant, owner_scope, subscription_key, state, incarnation, revision,
 source_type, source_key, template, kind, queue, lane_key, priority, max_attempts,
-retry_policy, disposition, start_timeout_ms, exec_timeout_ms, wake_session, registrant,
-deliveries, last_at, created_at, updated_at
+retry_policy, disposition, start_timeout_ms, exec_timeout_ms, wake_session, process_kind,
+process_name, registrant, deliveries, last_at, created_at, updated_at
 
 -- name: subscription_get
 -- in: $1 subscription_id
@@ -24,17 +24,18 @@ SELECT {subscription_columns} FROM subscription
 -- in: the columns in order
 INSERT /*lite OR ROLLBACK*/ INTO subscription ({subscription_columns})
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-        $20, $21, $22, $23, $24, $25)
+        $20, $21, $22, $23, $24, $25, $26, $27)
 ON CONFLICT DO NOTHING
 
 -- name: subscription_write
 -- in: $1 subscription_id, $2 revision that was read, then the columns from state to registrant,
---     $20 updated_at
+--     $22 updated_at
 UPDATE /*lite OR ROLLBACK*/ subscription
    SET state = $3, incarnation = $4, revision = $5, source_type = $6, source_key = $7,
        template = $8, kind = $9, queue = $10, lane_key = $11, priority = $12,
        max_attempts = $13, retry_policy = $14, disposition = $15, start_timeout_ms = $16,
-       exec_timeout_ms = $17, wake_session = $18, registrant = $19, updated_at = $20
+       exec_timeout_ms = $17, wake_session = $18, process_kind = $19, process_name = $20,
+       registrant = $21, updated_at = $22
  WHERE subscription_id = $1 AND revision = $2
 
 -- Emitting.

@@ -40,6 +40,8 @@ struct hf_subscription {
     hf_ms start_timeout_ms;
     hf_ms exec_timeout_ms;
     const char *wake_session;
+    const char *process_kind; /* the target is a process (process.h); NULL: it is not */
+    const char *process_name;
     const char *registrant; /* who changed it last, as KIND:NAME */
     int64_t deliveries;
     hf_ms last_at; /* of the last delivery */
@@ -68,6 +70,9 @@ struct hf_subscription_new {
     hf_ms exec_timeout_ms;
     const char
         *wake_session; /* gets a unit "wake" in its queue, session:ID, and a grant */
+    const char *process_kind; /* makes the target a process of this kind, which the owner
+                                 began; its end wakes the session once more */
+    const char *process_name; /* its label; needs process_kind */
 };
 
 /* Subscriptions that were read own all the memory they show. */

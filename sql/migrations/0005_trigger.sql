@@ -22,6 +22,8 @@ CREATE TABLE subscription (
     start_timeout_ms INTEGER,
     exec_timeout_ms  INTEGER,
     wake_session     TEXT,
+    process_kind     TEXT, -- the target is a process; null: a unit and no more
+    process_name     TEXT,
     registrant       TEXT NOT NULL,
     deliveries       INTEGER NOT NULL,
     last_at          INTEGER,

@@ -29,6 +29,8 @@ static struct hf_subscription_new wanted_of(struct cli *cli)
         .start_timeout_ms = cli_number(cli, "start-timeout", 0),
         .exec_timeout_ms = cli_number(cli, "exec-timeout", 0),
         .wake_session = cli_text(cli, "wake-session"),
+        .process_kind = cli_text(cli, "process"),
+        .process_name = cli_text(cli, "name"),
     };
 }
 

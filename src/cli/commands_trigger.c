@@ -46,10 +46,13 @@ static const char *const state_words[] = { "enabled", "disabled", "deleted", NUL
         { "kind", "K", CLI_TEXT, 0, .help = "kind of the target (default: work)" },      \
         { "queue", "Q", CLI_TEXT, 0, .help = "its queue (default: default)" },           \
         CLI_UNIT_OPTIONS,                                                                \
+        { "wake-session", "ID", CLI_TEXT, 0,                                             \
+          .help = "also wake this session: a unit of kind wake in the queue "            \
+                  "session:ID, and a grant of the target's handle" },                    \
+        { "process", "KIND", CLI_TEXT, 0,                                                \
+          .help = "the target is a background process of this kind" },                   \
     {                                                                                    \
-        "wake-session", "ID", CLI_TEXT, 0,                                               \
-            .help = "also wake this session: a unit of kind wake in the queue "          \
-                    "session:ID, and a grant of the target's handle"                     \
+        "name", "N", CLI_TEXT, 0, .help = "name of that process"                         \
     }
 
 static const struct cli_option subscribe_options[] = {

@@ -382,7 +382,11 @@
     X(a_thousand_subscribers_are_one_transaction, HF_CONFORM_TRIGGERS)                   \
     X(tenants_share_no_subscriptions, HF_CONFORM_TRIGGERS)                               \
     X(subscriptions_are_listed_a_page_at_a_time, HF_CONFORM_TRIGGERS)                    \
-    X(bad_subscriptions_and_occurrences_are_refused_by_field, HF_CONFORM_TRIGGERS)
+    X(bad_subscriptions_and_occurrences_are_refused_by_field, HF_CONFORM_TRIGGERS)       \
+    X(a_target_that_is_a_process_begins_in_the_emission,                                 \
+      HF_CONFORM_TRIGGERS | HF_CONFORM_PROCESSES)                                        \
+    X(a_target_that_is_a_process_is_as_declared,                                         \
+      HF_CONFORM_TRIGGERS | HF_CONFORM_PROCESSES)
 
 #define CASES_OF_PROCESS(X)                                                              \
     X(d36_a_disposition_must_be_declared, HF_CONFORM_PROCESSES)                          \

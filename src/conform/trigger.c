@@ -527,3 +527,53 @@ test_case(bad_subscriptions_and_occurrences_are_refused_by_field)
     CODE(HF_EINVAL, t->code);
     SAME("payload", t->err.field);
 }
+
+test_case(a_target_that_is_a_process_begins_in_the_emission)
+{
+    struct hf_processes *found = NULL;
+    const struct hf_subscription *s = subscribe(.owner_scope = "session:s9",
+                                                .process_kind = "agent",
+                                                .process_name = "reader",
+                                                .wake_session = "s1");
+    SAME("process", s->kind);
+    SAME("rerunnable", s->disposition);
+    const struct hf_emission *e = emit(.payload = "{\"n\":1}");
+    const char *id = delivery(e, 0)->work_id;
+    struct hf_process_filter filter = { .size = sizeof(filter), .id = id };
+    t->code = kit_called(t,
+                         hf_process_list(t->store, &t->who, &filter, &found, kit_err(t)));
+    CODE(0, t->code);
+    if (t->failed)
+        return;
+    const struct hf_process *p = hf_processes_at(found, 0);
+    SAME("agent", p->identity_kind);
+    SAME("reader", p->identity_label);
+    SAME("s9", p->originator);
+    SAME("s1", p->wake_session);
+    SAME("[\"s1\"]", p->observers);
+    SAME(e ? hf_emission_occurrence(e) : NULL, p->cause_occurrence);
+    SAME(s->subscription_id, p->cause_subscription);
+    SAME("{\"n\":1}", p->work.payload);
+    hf_processes_free(found);
+    EQ(1, granted(t, "s1", id));
+    EQ(1, reached(emit(.payload = "{\"n\":1}"))); /* once, whoever emits */
+    EQ(2, all_units(t));                          /* it, and the wake of its beginning */
+    cancel(id);
+    EQ(3, all_units(t)); /* and of its end */
+}
+
+test_case(a_target_that_is_a_process_is_as_declared)
+{
+    subscribe(.process_kind = "agent", .disposition = HF_EXPIRE);
+    CODE(HF_EINVAL, t->code);
+    SAME("disposition", t->err.field);
+    subscribe(.process_name = "reader");
+    CODE(HF_EINVAL, t->code);
+    SAME("process_kind", t->err.field);
+    SAME("owner_bound",
+         subscribe(.process_kind = "agent", .disposition = HF_OWNER_BOUND)->disposition);
+    SAME("owner_bound", row(delivery(emit(), 0)->work_id)->disposition);
+    update(1, .process_kind = "other", .disposition = HF_OWNER_BOUND);
+    EQ(2, look("k")->revision);
+    SAME("other", look("k")->process_kind);
+}

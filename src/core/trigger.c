@@ -31,7 +31,7 @@ const struct hf_field hf_subscription_fields[] = {
     { "template", HF_FIELD_JSON, offsetof(struct hf_subscription, payload_template), false },
     TEXT(kind), TEXT(queue), TEXT(lane_key), I64(priority), I64(max_attempts),
     JSON(retry_policy), TEXT(disposition), MS(start_timeout_ms), MS(exec_timeout_ms),
-    TEXT(wake_session),
+    TEXT(wake_session), TEXT(process_kind), TEXT(process_name),
     TEXT(registrant),
     /* what became of it */
     I64(deliveries), MS(last_at), MS(created_at), MS(updated_at),
@@ -41,7 +41,7 @@ const size_t hf_subscription_field_count = sizeof(hf_subscription_fields) /
                                            sizeof(hf_subscription_fields[0]);
 
 #define FIRST_DEFINING 7
-#define DEFINING_FIELDS 13
+#define DEFINING_FIELDS 15
 
 bool hf_subscription_same(const struct hf_subscription *a,
                           const struct hf_subscription *b)
@@ -132,6 +132,22 @@ static struct hf_new unit_of(const struct hf_subscription_new *wanted)
     };
 }
 
+/* A target that is a process declares what becomes of it, as every process does. */
+static int check_process(const struct hf_subscription_new *wanted, struct hf_err *err)
+{
+    size_t max = (size_t)HF_MAX_KEY_BYTES;
+    int rc = hf_check_key_opt(wanted->process_kind, max, "process_kind", err);
+    if (rc == 0)
+        rc = hf_check_key_opt(wanted->process_name, max, "process_name", err);
+    if (rc == 0 && wanted->process_name && !wanted->process_kind)
+        rc = hf_fail(err, HF_EINVAL, "process_kind",
+                     "only a target that is a process has a name: give its kind");
+    if (rc == 0 && wanted->process_kind && wanted->disposition == HF_EXPIRE)
+        rc = hf_fail(err, HF_EINVAL, "disposition",
+                     "a process is rerunnable, owner_bound or externally_owned");
+    return rc;
+}
+
 int hf_subscription_check(const struct hf_subscription_new *wanted, struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_KEY_BYTES;
@@ -148,6 +164,8 @@ int hf_subscription_check(const struct hf_subscription_new *wanted, struct hf_er
                               "wake_session", err);
     if (rc == 0)
         rc = hf_template_check(wanted->payload_template, err);
+    if (rc == 0)
+        rc = check_process(wanted, err);
     return rc ? rc : hf_new_check(&unit, err);
 }
 
@@ -186,7 +204,9 @@ void hf_subscription_build(const struct hf_subscription_new *wanted, hf_ms now,
         .source_type = wanted->source_type,
         .source_key = wanted->source_key,
         .payload_template = wanted->payload_template,
-        .kind = unit.kind ? unit.kind : "work",
+        .kind = unit.kind              ? unit.kind
+                : wanted->process_kind ? "process"
+                                       : "work",
         .queue = unit.queue ? unit.queue : "default",
         .lane_key = unit.lane_key,
         .priority = unit.priority < 0 ? PRIORITY_DEFAULT : unit.priority,
@@ -196,6 +216,8 @@ void hf_subscription_build(const struct hf_subscription_new *wanted, hf_ms now,
         .start_timeout_ms = unit.start_timeout_ms,
         .exec_timeout_ms = unit.exec_timeout_ms,
         .wake_session = wanted->wake_session,
+        .process_kind = wanted->process_kind,
+        .process_name = wanted->process_name,
         .created_at = now,
         .updated_at = now,
     };

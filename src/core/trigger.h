@@ -12,7 +12,7 @@ extern const struct hf_field hf_subscription_fields[];
 extern const size_t hf_subscription_field_count;
 /* Those that a change may write: from state to registrant. */
 #define HF_SUBSCRIPTION_MUTABLE 4
-#define HF_SUBSCRIPTION_MUTABLE_COUNT 17
+#define HF_SUBSCRIPTION_MUTABLE_COUNT 19
 
 #define HF_TRIGGER_ID 80 /* room for an id, with the NUL */
 

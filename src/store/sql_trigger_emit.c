@@ -11,13 +11,15 @@
 #include "core/plant.h"
 #include "core/step.h"
 #include "core/template.h"
+#include "store/processes.h"
 #include "store/triggers.h"
 
 struct target {
     struct hf_subscription subscription;
     struct hf_delivery delivery;
     struct hf_making work;
-    struct hf_making wake; /* row NULL: nobody is woken */
+    struct hf_making wake;  /* row NULL: nobody is woken */
+    struct sql_facts facts; /* of a process */
 };
 
 struct emit {
@@ -125,6 +127,31 @@ static int fill_delivery(struct emit *e, struct target *target, struct hf_err *e
     return 0;
 }
 
+/* The owner of the subscription began it: a session by its id, else the host. */
+static const char *originator(const struct hf_subscription *s)
+{
+    return hf_starts_with(s->owner_scope, "session:")
+               ? s->owner_scope + sizeof "session:" - 1
+               : s->owner_scope;
+}
+
+/* A target that is a process: its facts. The session that it wakes may see it, too. */
+static int fill_facts(struct emit *e, struct target *target, struct hf_err *err)
+{
+    const struct hf_subscription *s = &target->subscription;
+    target->facts = (struct sql_facts){
+        .process = { .identity_kind = s->process_kind,
+                     .identity_label = s->process_name,
+                     .originator = originator(s),
+                     .wake_session = s->wake_session,
+                     .cause_occurrence = e->id,
+                     .cause_subscription = s->subscription_id },
+        .observers = &target->subscription.wake_session,
+        .observer_count = s->wake_session ? 1 : 0,
+    };
+    return sql_facts_fill(&e->arena, &target->facts, err);
+}
+
 static int prepare(struct emit *e, struct hf_env *env, struct target *target,
                    struct hf_err *err)
 {
@@ -142,6 +169,8 @@ static int prepare(struct emit *e, struct hf_env *env, struct target *target,
         if (rc == 0)
             rc = make(e, env, &unit, &target->wake, err);
     }
+    if (rc == 0 && s->process_kind)
+        rc = fill_facts(e, target, err);
     return rc ? rc : fill_delivery(e, target, err);
 }
 
@@ -209,13 +238,16 @@ static void append_deliveries(struct emit *e)
     }
 }
 
+/* Who may see the targets, and the facts of those that are processes. */
 static void append_grants(struct emit *e)
 {
     struct hf_ops *ops = &e->write;
     for (size_t i = 0; i < e->count; i++) {
         const struct target *target = &e->targets[i];
-        if (!target->wake.row)
-            continue;
+        if (target->subscription.process_kind)
+            sql_process_add(ops, e->who, target->delivery.work_id, &target->facts);
+        if (!target->wake.row || target->subscription.process_kind)
+            continue; /* a process brings its own */
         hf_ops_call(ops, HF_SQL_GRANT_ADD, HF_ANY_COUNT);
         hf_ops_text(ops, e->who->tenant);
         hf_ops_text(ops, target->subscription.wake_session);

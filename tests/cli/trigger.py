@@ -48,6 +48,18 @@ class Trigger(Case):
         self.assertEqual(self.rows(), 0)
         self.refused(3, "not_found", "trigger", "deliveries", "occ:v1:none")
 
+    def test_a_target_can_be_a_process(self):
+        self.subscribe("a", "--process", "agent", "--name", "n", "--wake-session", "s1")
+        item = self.emit("m1")["items"][0]
+        self.emit("m1")
+        (process,) = self.ok("process", "list", "--observer", "s1")["items"]
+        self.assertEqual((process["process_id"], process["identity_kind"],
+                          process["identity_label"], process["disposition"]),
+                         (item["work_id"], "agent", "n", "rerunnable"))
+        self.assertEqual(self.claim("--queue", "session:s1")["work_id"], item["wake_work_id"])
+        self.refused(2, "invalid_argument", "trigger", "subscribe", "b", *MAIL, "--process",
+                     "agent", "--disposition", "expire")
+
     def test_a_session_is_woken_and_may_see_the_unit(self):
         self.subscribe("a", "--wake-session", "s1")
         item = self.emit("m1")["items"][0]
