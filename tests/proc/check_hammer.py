@@ -22,8 +22,10 @@ import collections
 import glob
 import json
 import os
+import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 import tempfile
 
@@ -44,14 +46,34 @@ Taken = collections.namedtuple("Taken", "who work fence attempt before after")
 Settled = collections.namedtuple("Settled", "who work fence verb status before after")
 
 
+ROWS_SQL = ("SELECT work_id, source_id, status, attempt_count, lease_fence, lane_key, owner,"
+            " finished_at FROM runtime_work")
+EVENTS_SQL = ("SELECT work_id, event_id, event_type, from_status, to_status, attempt, fence,"
+              " actor, payload FROM runtime_work_event WHERE part = 0 ORDER BY event_id")
+
+
+def ask_postgres(url, schema):
+    """What the file says, from a schema; of its soundness the server knows best."""
+    def ask(sql):
+        plain = re.sub(r"SELECT (.*) FROM", r"SELECT json_build_array(\1) FROM", sql)
+        done = subprocess.run(["psql", url, "-qAt", "-v", "ON_ERROR_STOP=1", "-c",
+                               f"SET search_path = {schema}", "-c", plain],
+                              check=True, text=True, stdout=subprocess.PIPE)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+    return ["ok"], ask(ROWS_SQL), ask(EVENTS_SQL)
+
+
 class Run:
     """All that is known of a run."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, postgres=None):
         with open(os.path.join(folder, "hammer.json"), encoding="utf-8") as file:
             self.plan = json.load(file)
         self.hands = self.plan["processes"] * self.plan["threads"]
-        self.read_store(os.path.join(folder, "ledger.db"))
+        if postgres:
+            self.read_rows(*ask_postgres(*postgres))
+        else:
+            self.read_store(os.path.join(folder, "ledger.db"))
         self.created, self.taken, self.settled, self.resumed, self.errors = [], [], [], [], []
         self.calls = collections.defaultdict(set)  # of each thread: (before, after)
         for path in sorted(glob.glob(os.path.join(folder, "p*.log"))):
@@ -60,20 +82,20 @@ class Run:
     def read_store(self, path):
         store = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
         store.execute("BEGIN")
-        self.integrity = [row[0] for row in store.execute("PRAGMA integrity_check")]
-        self.rows = {row[0]: row[1:] for row in store.execute(
-            "SELECT work_id, source_id, status, attempt_count, lease_fence, lane_key, owner,"
-            " finished_at FROM runtime_work")}
+        self.read_rows([row[0] for row in store.execute("PRAGMA integrity_check")],
+                       store.execute(ROWS_SQL), store.execute(EVENTS_SQL))
+        store.close()
+
+    def read_rows(self, integrity, rows, events):
+        self.integrity = integrity
+        self.rows = {row[0]: tuple(row[1:]) for row in rows}
         self.trails = collections.defaultdict(list)
         self.moves = []
-        for work, *rest in store.execute(
-                "SELECT work_id, event_id, event_type, from_status, to_status, attempt, fence,"
-                " actor, payload FROM runtime_work_event WHERE part = 0 ORDER BY event_id"):
+        for work, *rest in events:
             event = Event(*rest)
             if event.target:
                 self.trails[work].append(event)
                 self.moves.append((work, event))
-        store.close()
 
     def read_log(self, who, path):
         with open(path, encoding="utf-8") as file:
@@ -262,8 +284,9 @@ def describe(run):
             f"p99 {waits[len(waits) * 99 // 100] / 1e6:.1f} ms, most {waits[-1] / 1e6:.0f} ms")
 
 
-def judge(folder, out=sys.stdout):
-    run = Run(folder)
+def judge(folder, postgres=None, out=sys.stdout):
+    """`postgres`: the address and the schema, where the store is no file in the folder."""
+    run = Run(folder, postgres)
     found = faults(run)
     for fault in found[:SHOWN]:
         print(fault, file=out)

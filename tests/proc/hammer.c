@@ -1,13 +1,14 @@
 /* hammer: several processes work on one store as hard as they can, and write down what they
  * were told.
  *
- *   hammer --folder DIR [--units N] [--processes N] [--threads N] [--kills N] [--seed N]
+ *   hammer --folder DIR [--url URL] [--units N] [--processes N] [--threads N] [--kills N]
+ *          [--seed N]
  *
  * A hand is a thread of a process; those of one process share a handle. DIR is made by the
- * caller; the store is DIR/ledger.db, the logs are DIR/p0.log and so on, one a hand, and
- * DIR/hammer.json says what was asked for. check_hammer.py judges the result; this program
- * only ends with 1 when it could not finish. With --kills, that many processes are killed
- * in the middle of whatever they do, and started again.
+ * caller; the store is DIR/ledger.db unless there is a URL, the logs are DIR/p0.log and so on,
+ * one a hand, and DIR/hammer.json says what was asked for. check_hammer.py judges the result;
+ * this program only ends with 1 when it could not finish. With --kills, that many processes are
+ * killed in the middle of whatever they do, and started again.
  *
  * A log has one line a thing that the library acknowledged, written before the next call:
  *   C id source created      T id token attempt before after     (taken)
@@ -50,6 +51,7 @@ struct shared {
 
 struct plan {
     const char *folder;
+    const char *url; /* NULL: a file in the folder */
     int64_t units;
     int64_t processes;
     int64_t threads; /* of each */
@@ -407,7 +409,7 @@ static _Noreturn void be_process(const struct plan *plan, struct shared *shared,
     for (int64_t i = 0; i < plan->threads; i++)
         init_hand(&hands[i], plan, process * plan->threads + i, life);
     (void)snprintf(path, sizeof(path), "%s/ledger.db", plan->folder);
-    int rc = hf_store_open(path, NULL, &store, &hands[0].err);
+    int rc = hf_store_open(plan->url ? plan->url : path, NULL, &store, &hands[0].err);
     if (rc) {
         complain(&hands[0], "open", rc, hands[0].err.message);
         write_notes(&hands[0]);
@@ -511,6 +513,8 @@ int main(int argc, char **argv)
         const char *name = argv[i], *value = argv[i + 1];
         if (strcmp(name, "--folder") == 0)
             plan.folder = value;
+        else if (strcmp(name, "--url") == 0)
+            plan.url = value;
         else if (strcmp(name, "--units") == 0)
             plan.units = number(name, value, 10000000);
         else if (strcmp(name, "--processes") == 0)

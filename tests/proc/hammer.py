@@ -26,12 +26,12 @@ KILLS_LEAST = 0.75
 HAMMER = os.environ.get("HAMMER", os.path.join(ROOT, "build", "tests", "hammer"))
 
 
-def run(folder, **options):
-    """One run into an empty folder, and the judgement."""
+def run(folder, postgres=None, **options):
+    """One run into an empty folder, and the judgement. `postgres`: where the judge looks."""
     args = [str(part) for name, value in options.items() for part in (f"--{name}", value)]
     if subprocess.run([HAMMER, "--folder", folder, *args], check=False).returncode:
         return False
-    good = check_hammer.judge(folder)
+    good = check_hammer.judge(folder, postgres)
     with open(os.path.join(folder, "hammer.json"), encoding="utf-8") as file:
         kills = json.load(file)["kills"]
     if kills < options.get("kills", 0) * KILLS_LEAST:

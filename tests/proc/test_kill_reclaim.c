@@ -6,6 +6,7 @@
  * serves all rounds: it waits for a user, each holder resumes it straight into running, and
  * the peer that reclaimed it lets it wait again. So the peer sits in one claim all the
  * time, as a worker does. */
+#include "support/pg.h"
 #include "support/unit.h"
 
 #include <errno.h>
@@ -28,7 +29,9 @@
 #include <holdfast/work.h>
 
 #define ROUNDS 60
-#define MEDIAN_MAX_MS 50.0
+/* On a file it is done in two transactions; a server adds its round trips, and shares the
+ * machine with the test. */
+#define MEDIAN_MAX_MS (on_postgres ? 200.0 : 50.0)
 #define TTL_MS 600000 /* longer than any run */
 #define QUEUE "q"
 #define REF "next-round"
@@ -60,7 +63,8 @@ static const char *const files[FILES] = { "ledger.db", "ledger.db-wal", "ledger.
 
 struct scene {
     char folder[128];
-    char db[160];
+    char db[400];
+    struct pg_server *server; /* NULL: a file in the folder */
     int news[2];
     pid_t peer;
     pid_t bystanders[BYSTANDERS]; /* 0: could not be staged */
@@ -367,6 +371,9 @@ static pid_t stage(struct scene *scene, enum bystander which)
     return pid;
 }
 
+static struct pg_server server;
+static bool on_postgres;
+
 static bool dies_unseen(enum bystander which)
 {
     return which == OPAQUE || which == OTHER_NAMESPACE;
@@ -375,12 +382,17 @@ static bool dies_unseen(enum bystander which)
 static int setup(void **state)
 {
     static struct scene scene;
+    scene = (struct scene){ .server = on_postgres ? &server : NULL };
     const char *base = getenv("TMPDIR");
     int n = snprintf(scene.folder, sizeof(scene.folder), "%s/hf-kill-XXXXXX",
                      base && *base ? base : "/tmp");
     assert_true(n > 0 && (size_t)n < sizeof(scene.folder));
     assert_non_null(mkdtemp(scene.folder));
     (void)snprintf(scene.db, sizeof(scene.db), "%s/ledger.db", scene.folder);
+    if (scene.server) {
+        pg_server_start(scene.server);
+        (void)pg_server_schema(scene.server->url, "kills", scene.db);
+    }
     assert_int_equal(pipe2(scene.news, O_CLOEXEC), 0);
     pid_t director = getpid();
     for (size_t i = 0; i < BYSTANDERS;
@@ -412,8 +424,10 @@ static int teardown(void **state)
     for (size_t i = 0; i < FILES; i++) {
         char path[200];
         (void)snprintf(path, sizeof(path), "%s/%s", scene->folder, files[i]);
-        (void)unlink(path);
+        (void)unlink(path); /* there is none of PostgreSQL */
     }
+    if (scene->server)
+        pg_server_stop(scene->server);
     return rmdir(scene->folder);
 }
 
@@ -427,7 +441,7 @@ static int by_size(const void *a, const void *b)
 
 static pid_t killed[ROUNDS];
 
-static void a_killed_holders_unit_is_with_a_waiting_peer_in_50_ms(void **state)
+static void a_killed_holders_unit_is_with_a_waiting_peer_at_once(void **state)
 {
     const struct scene *scene = *state;
     double took[ROUNDS];
@@ -494,7 +508,7 @@ static void nobody_finds_anything(const struct scene *scene)
 {
     int status = 0;
     assert_int_equal(chmod(scene->folder, 0777), 0);
-    for (size_t i = 0; i < FILES; i++) {
+    for (size_t i = 0; i < FILES && !scene->server; i++) {
         char path[200];
         (void)snprintf(path, sizeof(path), "%s/%s", scene->folder, files[i]);
         assert_int_equal(chmod(path, 0666), 0);
@@ -576,10 +590,13 @@ static void a_proc_of_another_namespace_ties_no_lease(void **state)
         assert_int_equal(status, 0);
 }
 
-int main(void)
+/* With an argument, on PostgreSQL. */
+int main(int argc, char **argv)
 {
+    (void)argv;
+    on_postgres = argc > 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_killed_holders_unit_is_with_a_waiting_peer_in_50_ms),
+        cmocka_unit_test(a_killed_holders_unit_is_with_a_waiting_peer_at_once),
         cmocka_unit_test(every_reclaim_has_a_proof_that_names_the_killed_process),
         cmocka_unit_test(whoever_lives_or_cannot_be_judged_keeps_the_unit),
         cmocka_unit_test(a_proc_of_another_namespace_ties_no_lease),
