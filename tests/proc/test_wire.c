@@ -2,7 +2,7 @@
  * before and after the message got through. Whatever the caller is told must be true: success
  * means done once, "nothing was written" means that, and an outcome that is not known is said
  * to be; the same call again then settles it. A second handle that goes past the proxy is the
- * judge.
+ * judge. And the wire is held up until the caller's lease has gone to another.
  *
  * By itself it tries the verbs that stand for the others: a create, a claim, a settle with a
  * token, a change with an operation id. `test_proc_wire all` tries every verb (two minutes),
@@ -13,13 +13,14 @@
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 #include <libpq-fe.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "proc/wire_proxy.h"
 #include "support/pg.h"
+#include "support/wire.h"
 
 #define PORT 5499
 #define MESSAGES_MAX 400 /* of one verb; none comes near */
@@ -165,9 +166,11 @@ static int claim(struct try *t, const char *id)
     struct hf_answer *answer = NULL;
     int rc = hf_work_claim(cut, NULL, &wanted, &answer, NULL);
     if (rc == 0 && hf_answer_count(answer) != 1)
-        fail_msg("a claim found %zu units", hf_answer_count(answer));
+        rc = HF_ENOTFOUND;
     if (rc == 0 && !hf_answer_at(answer, 0)->token)
         fail_msg("a claim gave no token");
+    if (rc == 0)
+        (void)snprintf(t->token, sizeof(t->token), "%s", hf_answer_at(answer, 0)->token);
     hf_answer_free(answer);
     return rc;
 }
@@ -363,20 +366,19 @@ static void check_again(const struct verb *verb, struct try *t, uint32_t n)
 }
 
 /* True while the exchange has a message n. */
-static bool try_at(const struct verb *verb, uint32_t n, enum wire_cut how,
+static bool try_at(const struct verb *verb, uint32_t n, enum wire_act how,
                    struct tally *tally)
 {
     static int number;
     struct try t = { .number = ++number };
-    bool was_cut = false;
     (void)snprintf(t.source, sizeof(t.source), "s%d", t.number);
     (void)snprintf(t.operation, sizeof(t.operation), "op%d", t.number);
     (void)snprintf(t.nonce, sizeof(t.nonce), "n%d", t.number);
     (void)snprintf(t.queue, sizeof(t.queue), "q%d", t.number);
     verb->prepare(&t);
-    wire_proxy_arm(proxy, n, how);
+    wire_proxy_arm(proxy, n, how, WIRE_BOTH);
     int rc = verb->call(&t);
-    (void)wire_proxy_disarm(proxy, &was_cut);
+    bool was_cut = wire_proxy_disarm(proxy);
     check_first(verb, &t, rc, n, tally);
     check_again(verb, &t, n);
     tally->cuts += was_cut;
@@ -394,7 +396,7 @@ static void every_message_of_every_verb_can_be_the_last(void **state)
             continue;
         (void)try_at(&verbs[v], 0, WIRE_BEFORE, &tally); /* statements are prepared */
         for (int how = WIRE_BEFORE; how <= WIRE_AFTER; how++)
-            for (uint32_t n = 1; try_at(&verbs[v], n, (enum wire_cut)how, &tally); n++)
+            for (uint32_t n = 1; try_at(&verbs[v], n, (enum wire_act)how, &tally); n++)
                 assert_true(n < MESSAGES_MAX);
         assert_true(tally.cuts >= 8);
         (void)printf(
@@ -404,8 +406,204 @@ static void every_message_of_every_verb_can_be_the_last(void **state)
     }
 }
 
+/* ---- paused past the lease ----------------------------------------------------------------
+ * The caller is held up on its way to the server, or before it hears the answer, until its
+ * lease has lapsed and another has taken the unit. `late` is that other: its clock is a day
+ * ahead, so nobody waits. */
+
+static struct hf_store *late;
+static const struct verb *paused_verb;
+static struct try paused_try;
+
+static void *call_paused(void *user)
+{
+    int *rc = user;
+    *rc = paused_verb->call(&paused_try);
+    return NULL;
+}
+
+/* Takes the unit over; false where it is none to take. */
+static bool taken_over(const struct try *t, char token[200])
+{
+    struct hf_claim wanted = { .size = sizeof(wanted),
+                               .owner = "late",
+                               .queue = t->queue };
+    struct hf_sweep_report report;
+    struct hf_answer *answer = NULL;
+    struct hf_err err = { 0 };
+    if (hf_work_sweep(late, NULL, 1000, &report, &err) ||
+        hf_work_claim(late, NULL, &wanted, &answer, &err))
+        fail_msg("%s: taking over: %s", paused_verb->name, err.message);
+    bool taken = hf_answer_count(answer) == 1;
+    if (taken)
+        (void)snprintf(token, 200, "%s", hf_answer_at(answer, 0)->token);
+    hf_answer_free(answer);
+    return taken;
+}
+
+/* No fence falls along the trail, and each status follows from the one before. */
+static void check_trail(const struct try *t, const char *when)
+{
+    char sql[700];
+    (void)snprintf(
+        sql, sizeof(sql),
+        "SELECT count(*) FROM (SELECT fence, from_status, lag(fence) OVER trail AS "
+        "fence_before,"
+        " lag(to_status) OVER trail AS status_before FROM wire.runtime_work_event"
+        " WHERE work_id = '%s' AND part = 0 AND to_status IS NOT NULL"
+        " WINDOW trail AS (ORDER BY event_id)) AS e"
+        " WHERE fence < fence_before OR from_status IS DISTINCT FROM status_before",
+        t->id);
+    if (number_of(sql) != 0)
+        fail_msg("%s, paused %s: the trail is no chain", paused_verb->name, when);
+}
+
+static void finish_late(const struct try *t, char token[200], const char *when)
+{
+    struct try over = *t;
+    memcpy(over.token, token, sizeof(over.token));
+    int rc = change(late, &over,
+                    (struct hf_change){ .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE });
+    if (rc)
+        fail_msg("%s, paused %s: the new holder cannot finish: %s", paused_verb->name,
+                 when, hf_err_wire(rc));
+}
+
+/* The verb, held up at the n-th message of that kind while another takes over. */
+static int paused(const struct verb *verb, enum wire_way way, uint32_t n, bool *ret_taken,
+                  char token[200])
+{
+    static int number;
+    pthread_t thread;
+    int rc = 0;
+    number++;
+    paused_verb = verb;
+    paused_try = (struct try){ .number = number };
+    (void)snprintf(paused_try.source, sizeof(paused_try.source), "p%d", number);
+    (void)snprintf(paused_try.operation, sizeof(paused_try.operation), "pop%d", number);
+    (void)snprintf(paused_try.nonce, sizeof(paused_try.nonce), "pn%d", number);
+    (void)snprintf(paused_try.queue, sizeof(paused_try.queue), "pq%d", number);
+    verb->prepare(&paused_try);
+    struct try before = paused_try;
+    wire_proxy_arm(proxy, n, WIRE_HOLD, way);
+    assert_int_equal(pthread_create(&thread, NULL, call_paused, &rc), 0);
+    if (!wire_proxy_await(proxy))
+        fail_msg("%s: nothing passed", verb->name);
+    *ret_taken = taken_over(&before, token);
+    (void)wire_proxy_disarm(proxy);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    return rc;
+}
+
+static bool by_holder(const struct verb *verb)
+{
+    return verb->prepare == hold;
+}
+
+static void a_holder_paused_past_its_lease_is_refused_in_every_verb(void **state)
+{
+    (void)state;
+    size_t tried = 0;
+    for (size_t v = 0; v < sizeof(verbs) / sizeof(verbs[0]); v++) {
+        char token[200];
+        bool taken = false;
+        if (!by_holder(&verbs[v]))
+            continue;
+        int rc = paused(&verbs[v], WIRE_TO_SERVER, 1, &taken, token);
+        if (!taken || rc != HF_ELEASELOST)
+            fail_msg("%s: paused past its lease it was told %s", verbs[v].name,
+                     rc ? hf_err_wire(rc) : "done");
+        check_trail(&paused_try, "before");
+        finish_late(&paused_try, token, "before");
+        tried++;
+    }
+    assert_int_equal(tried, 7);
+}
+
+/* What was done in time stays done, though its caller hears of it late. */
+static void a_holder_that_hears_late_harms_nobody(void **state)
+{
+    (void)state;
+    for (size_t v = 0; v < sizeof(verbs) / sizeof(verbs[0]); v++) {
+        char token[200];
+        bool taken = false;
+        if (!by_holder(&verbs[v]))
+            continue;
+        int rc = paused(&verbs[v], WIRE_READY, 1, &taken, token);
+        if (rc && rc != HF_ELEASELOST)
+            fail_msg("%s, heard late: %s", verbs[v].name, hf_err_wire(rc));
+        check_trail(&paused_try, "after");
+        if (taken)
+            finish_late(&paused_try, token, "after");
+        check_trail(&paused_try, "after");
+    }
+}
+
+/* Between the two transactions of a claim under a nonce (was it there before? then take it) the
+ * unit goes to another; a claim whose answer comes too late gives a token that is worth
+ * nothing. */
+static void a_claim_paused_past_its_lease_is_none(void **state)
+{
+    (void)state;
+    for (size_t v = 0; v < sizeof(verbs) / sizeof(verbs[0]); v++) {
+        if (verbs[v].call != do_claim && verbs[v].call != do_claim_by_id)
+            continue;
+        for (uint32_t n = 1; n <= 2; n++) {
+            char token[200];
+            bool taken = false;
+            int rc = paused(&verbs[v], WIRE_READY, n, &taken, token);
+            assert_true(taken);
+            if (rc != (n == 1 ? verbs[v].call == do_claim ? HF_ENOTFOUND : HF_EHELD : 0))
+                fail_msg("%s, paused at %u: %s", verbs[v].name, n, hf_err_wire(rc));
+            if (rc == 0)
+                assert_int_equal(change(cut, &paused_try,
+                                        (struct hf_change){ .verb = HF_VERB_CLOSE_OUT,
+                                                            .status = HF_DONE }),
+                                 HF_ELEASELOST);
+            finish_late(&paused_try, token, "in a claim");
+            check_trail(&paused_try, "in a claim");
+        }
+    }
+}
+
+static void a_session_paused_past_its_lease_is_refused(void **state)
+{
+    (void)state;
+    struct hf_lease_claim wanted = {
+        .size = sizeof(wanted), .lane = HF_LANE_SESSION, .key = "paused", .owner = "w"
+    };
+    struct hf_lease_claim other = wanted;
+    struct hf_lease_info mine, theirs, again;
+    other.owner = "late";
+    assert_int_equal(hf_lease_take(cut, &wanted, &mine, NULL), 0);
+    assert_int_equal(hf_lease_take(late, &other, &theirs, NULL), 0);
+    assert_int_equal(theirs.fence, mine.fence + 1);
+    assert_int_equal(
+        hf_lease_renew(cut, HF_LANE_SESSION, "paused", mine.token, &again, NULL),
+        HF_ELEASELOST);
+    assert_int_equal(hf_lease_release(cut, HF_LANE_SESSION, "paused", mine.token, NULL),
+                     HF_ELEASELOST);
+    assert_int_equal(
+        hf_lease_renew(late, HF_LANE_SESSION, "paused", theirs.token, &again, NULL), 0);
+}
+
+static hf_ms a_day_ahead(void *user)
+{
+    (void)user;
+    const struct hf_clock *clock = hf_clock_system();
+    return clock->wall_ms(clock->user) + 86400000;
+}
+
+static void no_wait(void *user, hf_ms ms)
+{
+    (void)user;
+    (void)ms;
+}
+
 static int setup(void **state)
 {
+    static const struct hf_clock ahead = { NULL, a_day_ahead, a_day_ahead, no_wait };
+    struct hf_store_options options = { .size = sizeof(options), .clock = &ahead };
     char url[400], through[400];
     char socket_path[160];
     (void)state;
@@ -421,7 +619,8 @@ static int setup(void **state)
     outside = PQconnectdb(server.url);
     assert_int_equal(PQstatus(outside), CONNECTION_OK);
     if (hf_store_open(url, NULL, &judge, &err) ||
-        hf_store_open(through, NULL, &cut, &err))
+        hf_store_open(through, NULL, &cut, &err) ||
+        hf_store_open(url, &options, &late, &err))
         fail_msg("open: %s", err.message);
     return 0;
 }
@@ -431,6 +630,7 @@ static int teardown(void **state)
     (void)state;
     hf_store_close(cut);
     hf_store_close(judge);
+    hf_store_close(late);
     PQfinish(outside);
     wire_proxy_stop(proxy);
     pg_server_stop(&server);
@@ -441,6 +641,10 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_message_of_every_verb_can_be_the_last),
+        cmocka_unit_test(a_holder_paused_past_its_lease_is_refused_in_every_verb),
+        cmocka_unit_test(a_holder_that_hears_late_harms_nobody),
+        cmocka_unit_test(a_claim_paused_past_its_lease_is_none),
+        cmocka_unit_test(a_session_paused_past_its_lease_is_refused),
     };
     wanted_verb = argc > 1 ? argv[1] : NULL;
     return cmocka_run_group_tests(tests, setup, teardown);

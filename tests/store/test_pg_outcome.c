@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/cutter.h"
 #include "support/pg.h"
 #include "support/unit.h"
+#include "support/wire.h"
 
 #define CUTS_MAX 60
 
 static struct pg_server server;
-static struct cutter *cutter;
+static struct wire_proxy *proxy;
 
 struct tally {
     size_t done;    /* cut, and resolved */
@@ -82,9 +82,10 @@ static void cut_creates(bool to_server, bool pooled, struct tally *tally)
             "SELECT count(*) FROM holdfast.work_state w JOIN holdfast.work_spec s"
             " ON s.seq = w.seq WHERE s.source_id = '%s'",
             name);
-        cutter_arm(cutter, at, to_server);
+        wire_proxy_arm(proxy, (uint32_t)at + 1, WIRE_BEFORE,
+                       to_server ? WIRE_TO_SERVER : WIRE_TO_CLIENT);
         int rc = create(store, name, &created);
-        cut = cutter_disarm(cutter);
+        cut = wire_proxy_disarm(proxy);
         long there = count_of(sql);
         told(tally, rc, there == 1, cut);
         if (rc == 0 && !created)
@@ -155,9 +156,9 @@ static void a_close_out_is_told_as_it_is_wherever_the_wire_breaks(void **state)
                                   .id = id,
                                   .token = token,
                                   .status = HF_DONE };
-        cutter_arm(cutter, at, false);
+        wire_proxy_arm(proxy, (uint32_t)at + 1, WIRE_BEFORE, WIRE_TO_CLIENT);
         int rc = hf_work_change(store, NULL, &done, 1, HF_BRIEF, &answer, NULL);
-        cut = cutter_disarm(cutter);
+        cut = wire_proxy_disarm(proxy);
         if (rc == 0) {
             assert_int_equal(hf_answer_at(answer, 0)->code, 0);
             hf_answer_free(answer);
@@ -209,8 +210,10 @@ int main(void)
         cmocka_unit_test(a_connection_that_died_idle_is_replaced),
     };
     pg_server_start(&server);
-    cutter = cutter_start(server.folder, server.port);
+    char behind[120];
+    (void)snprintf(behind, sizeof(behind), "%s/.s.PGSQL.%d", server.folder, server.port);
+    proxy = wire_proxy_start(server.folder, 7000, behind);
     int failed = cmocka_run_group_tests_name("lost answers", tests, NULL, NULL);
-    cutter_stop(cutter);
+    wire_proxy_stop(proxy);
     return failed;
 }

@@ -1,6 +1,6 @@
-/* See wire_proxy.h. One thread, poll, and a pair of sockets a connection. A message goes on
- * whole or not at all, so each cut is between two messages. */
-#include "proc/wire_proxy.h"
+/* One thread, poll, and a pair of sockets a connection. A message goes on whole or not at all,
+ * so each cut is between two messages. */
+#include "support/wire.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAIRS 32
@@ -25,6 +26,7 @@ struct flow {
 
 struct pair {
     bool used;
+    bool held;
     struct flow flows[2]; /* of the client, of the server */
 };
 
@@ -36,11 +38,14 @@ struct wire_proxy {
     pthread_t thread;
     struct pair pairs[PAIRS];
     pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t acts;
     bool armed;
     uint32_t seen;
-    uint32_t cut_at;
-    enum wire_cut cut;
-    bool was_cut;
+    uint32_t act_at;
+    enum wire_act act;
+    enum wire_way way;
+    bool acted;
+    bool let_go; /* what is held */
     bool ends;
 };
 
@@ -86,6 +91,7 @@ static void accept_one(struct wire_proxy *proxy)
     }
     struct pair *pair = &proxy->pairs[i];
     *pair = (struct pair){ true,
+                           false,
                            { { client, server, false, malloc(BUFFER), 0 },
                              { server, client, true, malloc(BUFFER), 0 } } };
     must(pair->flows[0].bytes && pair->flows[1].bytes, "memory");
@@ -118,37 +124,80 @@ static bool send_all(int to, const unsigned char *bytes, size_t len)
     return true;
 }
 
-/* Whether this message is where the wire is cut. */
-static bool is_cut(struct wire_proxy *proxy, enum wire_cut *ret_cut)
+static bool counts(enum wire_way armed, bool to_client, const struct flow *flow)
 {
-    (void)pthread_mutex_lock(&proxy->lock);
-    bool cut = proxy->armed && ++proxy->seen == proxy->cut_at;
-    proxy->was_cut |= cut;
-    *ret_cut = proxy->cut;
-    (void)pthread_mutex_unlock(&proxy->lock);
-    return cut;
+    if (armed == WIRE_BOTH)
+        return true;
+    return to_client ? armed == WIRE_TO_CLIENT ||
+                           (armed == WIRE_READY && flow->bytes[0] == 'Z' &&
+                            flow->bytes[5] == 'I')
+                     : armed == WIRE_TO_SERVER;
 }
 
-/* False: the connection is over. */
-static bool pass(struct wire_proxy *proxy, struct flow *flow)
+/* Whether this message is the one. */
+static bool is_it(struct wire_proxy *proxy, bool to_client, const struct flow *flow,
+                  enum wire_act *ret_act)
 {
-    ssize_t got = read(flow->from, flow->bytes + flow->len, BUFFER - flow->len);
-    if (got <= 0)
-        return false;
-    flow->len += (size_t)got;
+    (void)pthread_mutex_lock(&proxy->lock);
+    bool now = proxy->armed && counts(proxy->way, to_client, flow) &&
+               ++proxy->seen == proxy->act_at;
+    *ret_act = proxy->act;
+    if (now) {
+        proxy->acted = true;
+        (void)pthread_cond_signal(&proxy->acts);
+    }
+    (void)pthread_mutex_unlock(&proxy->lock);
+    return now;
+}
+
+/* Passes the whole messages on that are there; false: the connection is over. */
+static bool pass_whole(struct wire_proxy *proxy, struct pair *pair, int f)
+{
+    struct flow *flow = &pair->flows[f];
     for (size_t len; (len = whole(flow)) > 0;) {
-        enum wire_cut cut = WIRE_BEFORE;
-        bool ends = is_cut(proxy, &cut);
-        if (!ends || cut == WIRE_AFTER)
-            if (!send_all(flow->to, flow->bytes, len))
-                return false;
-        if (ends)
+        enum wire_act act = WIRE_BEFORE;
+        bool now = is_it(proxy, f == 1, flow, &act);
+        pair->held = now && act == WIRE_HOLD;
+        if (pair->held)
+            return true;
+        if ((!now || act == WIRE_AFTER) && !send_all(flow->to, flow->bytes, len))
+            return false;
+        if (now)
             return false;
         flow->typed = true;
         flow->len -= len;
         memmove(flow->bytes, flow->bytes + len, flow->len);
     }
     return true;
+}
+
+static bool pass(struct wire_proxy *proxy, struct pair *pair, int f)
+{
+    struct flow *flow = &pair->flows[f];
+    ssize_t got = read(flow->from, flow->bytes + flow->len, BUFFER - flow->len);
+    if (got <= 0)
+        return false;
+    flow->len += (size_t)got;
+    return pass_whole(proxy, pair, f);
+}
+
+/* Somebody spoke to this thread. */
+static void hear(struct wire_proxy *proxy)
+{
+    char word;
+    must(read(proxy->wake[0], &word, 1) == 1, "wake");
+    (void)pthread_mutex_lock(&proxy->lock);
+    bool let_go = proxy->let_go;
+    proxy->let_go = false;
+    (void)pthread_mutex_unlock(&proxy->lock);
+    for (size_t i = 0; let_go && i < PAIRS; i++) {
+        struct pair *pair = &proxy->pairs[i];
+        if (!pair->held)
+            continue;
+        pair->held = false;
+        if (!pass_whole(proxy, pair, 0) || !pass_whole(proxy, pair, 1))
+            drop(pair);
+    }
 }
 
 static void serve(struct wire_proxy *proxy)
@@ -159,7 +208,7 @@ static void serve(struct wire_proxy *proxy)
     fds[1] = (struct pollfd){ .fd = proxy->wake[0], .events = POLLIN };
     struct pair *of[PAIRS];
     for (size_t i = 0; i < PAIRS; i++) {
-        if (!proxy->pairs[i].used)
+        if (!proxy->pairs[i].used || proxy->pairs[i].held)
             continue;
         of[(n - 2) / 2] = &proxy->pairs[i];
         for (int f = 0; f < 2; f++)
@@ -172,10 +221,12 @@ static void serve(struct wire_proxy *proxy)
         struct pair *pair = of[(i - 2) / 2];
         bool lives = true;
         for (int f = 0; lives && f < 2; f++)
-            lives = !fds[i + (nfds_t)f].revents || pass(proxy, &pair->flows[f]);
+            lives = pair->held || !fds[i + (nfds_t)f].revents || pass(proxy, pair, f);
         if (!lives)
             drop(pair);
     }
+    if (fds[1].revents)
+        hear(proxy);
     if (fds[0].revents)
         accept_one(proxy);
 }
@@ -205,8 +256,14 @@ struct wire_proxy *wire_proxy_start(const char *folder, int port, const char *se
     must(listen(proxy->listener, PAIRS) == 0, "listen");
     must(pipe(proxy->wake) == 0, "pipe");
     must(pthread_mutex_init(&proxy->lock, NULL) == 0, "mutex");
+    must(pthread_cond_init(&proxy->acts, NULL) == 0, "condition");
     must(pthread_create(&proxy->thread, NULL, run, proxy) == 0, "thread");
     return proxy;
+}
+
+static void speak(struct wire_proxy *proxy)
+{
+    must(write(proxy->wake[1], "x", 1) == 1, "wake");
 }
 
 void wire_proxy_stop(struct wire_proxy *proxy)
@@ -214,7 +271,7 @@ void wire_proxy_stop(struct wire_proxy *proxy)
     (void)pthread_mutex_lock(&proxy->lock);
     proxy->ends = true;
     (void)pthread_mutex_unlock(&proxy->lock);
-    must(write(proxy->wake[1], "x", 1) == 1, "wake");
+    speak(proxy);
     must(pthread_join(proxy->thread, NULL) == 0, "join");
     for (size_t i = 0; i < PAIRS; i++)
         if (proxy->pairs[i].used)
@@ -223,27 +280,45 @@ void wire_proxy_stop(struct wire_proxy *proxy)
     (void)close(proxy->wake[0]);
     (void)close(proxy->wake[1]);
     (void)unlink(proxy->path);
+    (void)pthread_cond_destroy(&proxy->acts);
     (void)pthread_mutex_destroy(&proxy->lock);
     free(proxy);
 }
 
-void wire_proxy_arm(struct wire_proxy *proxy, uint32_t n, enum wire_cut cut)
+void wire_proxy_arm(struct wire_proxy *proxy, uint32_t n, enum wire_act act,
+                    enum wire_way way)
 {
     (void)pthread_mutex_lock(&proxy->lock);
     proxy->armed = true;
     proxy->seen = 0;
-    proxy->cut_at = n;
-    proxy->cut = cut;
-    proxy->was_cut = false;
+    proxy->act_at = n;
+    proxy->act = act;
+    proxy->way = way;
+    proxy->acted = false;
     (void)pthread_mutex_unlock(&proxy->lock);
 }
 
-uint32_t wire_proxy_disarm(struct wire_proxy *proxy, bool *ret_cut)
+bool wire_proxy_await(struct wire_proxy *proxy)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 10;
+    int rc = 0;
+    (void)pthread_mutex_lock(&proxy->lock);
+    while (!proxy->acted && rc == 0)
+        rc = pthread_cond_timedwait(&proxy->acts, &proxy->lock, &until);
+    bool acted = proxy->acted;
+    (void)pthread_mutex_unlock(&proxy->lock);
+    return acted;
+}
+
+bool wire_proxy_disarm(struct wire_proxy *proxy)
 {
     (void)pthread_mutex_lock(&proxy->lock);
     proxy->armed = false;
-    uint32_t seen = proxy->seen;
-    *ret_cut = proxy->was_cut;
+    proxy->let_go = true;
+    bool acted = proxy->acted;
     (void)pthread_mutex_unlock(&proxy->lock);
-    return seen;
+    speak(proxy);
+    return acted;
 }
