@@ -85,34 +85,100 @@ UPDATE /*lite OR ROLLBACK*/ work_limit
                                        + rate_count - 1) / rate_count END
  WHERE name = $1 AND (granted > 0 OR rate_ms IS NOT NULL)
 
--- Close-outs without reading first, of rows that may be under a limit: as work_settle, then
--- for each row two statements. A place that one row leaves goes to one other at most. Rows
--- with a rate take the longer way.
+-- Rows that are made under a limit without a rate: places are taken for as many as there is
+-- room for, and these have no gate when they are written (work_insert_limited). Where somebody
+-- waits there is no room, so nobody is passed over. A rate that was set a moment ago is looked
+-- at by the next sweep.
 
--- fragment: limit_of_closed
-(SELECT c.limit_name FROM work_spec s JOIN work_state c ON c.seq = s.seq WHERE s.work_id = $1)
+-- fragment: limit_room
+CASE WHEN work_limit.rate_ms IS NOT NULL THEN 0
+     WHEN work_limit.max_running IS NULL THEN excluded.room
+     WHEN work_limit.max_running - work_limit.used >= excluded.room THEN excluded.room
+     WHEN work_limit.max_running > work_limit.used
+     THEN work_limit.max_running - work_limit.used ELSE 0 END
+
+-- fragment: limit_admitted
+ON CONFLICT (name) DO UPDATE
+   SET room = {limit_room}, used = work_limit.used + {limit_room},
+       wake_at = CASE WHEN work_limit.rate_ms IS NULL THEN work_limit.wake_at
+                      ELSE hf_now() END
+
+-- name: limit_admit
+-- in: $1 name, $2 rows
+INSERT /*lite OR ROLLBACK*/ INTO work_limit (name, used, room) VALUES ($1, $2, $2)
+{limit_admitted}
+
+-- name: limit_admits
+-- In the order of names, which is that of locks.
+-- in: a1 name, a2 rows
+-- sets: text bigint
+INSERT /*lite OR ROLLBACK*/ INTO work_limit (name, used, room)
+SELECT a.a1, a.a2, a.a2 FROM hf_args a WHERE true ORDER BY a.a1
+{limit_admitted}
+
+-- Close-outs without reading first, of rows that may be under a limit: as work_settle, then
+-- three statements for all of them: how many places are free and who may have them
+-- (limit_leave), they go on (limit_follow), and that is done with (limit_followed). A place
+-- that one row leaves goes to one other at most. Rows with a rate take the longer way.
+
+-- fragment: limit_first_up
+(SELECT n.seq FROM work_state n
+  WHERE n.limit_name = l.name AND (n.gate = 'limit' OR n.gate = 'rate')
+  ORDER BY n.priority, n.fair_tag, n.seq LIMIT 1)
 
 -- fragment: limit_next_up
-CASE WHEN work_limit.max_running IS NULL OR work_limit.used <= work_limit.max_running
-     THEN (SELECT n.seq FROM work_state n
-            WHERE n.limit_name = work_limit.name AND (n.gate = 'limit' OR n.gate = 'rate')
-            ORDER BY n.priority, n.fair_tag, n.seq LIMIT 1) END
+(SELECT n.seq FROM work_state n, work_state b
+  WHERE b.seq = u.seq AND n.limit_name = u.name AND (n.gate = 'limit' OR n.gate = 'rate')
+    AND (n.priority, n.fair_tag, n.seq) > (b.priority, b.fair_tag, b.seq)
+  ORDER BY n.priority, n.fair_tag, n.seq LIMIT 1)
+
+-- Who waits, as far as that matters: a limit cannot depend on the row, so there are three.
+
+-- fragment: limit_behind
+SELECT 1 FROM work_state n WHERE n.limit_name = l.name AND (n.gate = 'limit' OR n.gate = 'rate')
+
+-- fragment: limit_waiting
+CASE WHEN g.many = 1 THEN CASE WHEN EXISTS ({limit_behind}) THEN 1 ELSE 0 END
+     WHEN g.many <= 10 THEN (SELECT count(*) FROM ({limit_behind} LIMIT 10) AS t)
+     ELSE (SELECT count(*) FROM ({limit_behind} LIMIT 10000) AS t) END
+
+-- fragment: limit_left
+CASE WHEN l.max_running IS NULL OR l.used <= l.max_running THEN g.many
+     WHEN l.used - g.many < l.max_running THEN l.max_running - l.used + g.many
+     ELSE 0 END
 
 -- name: limit_leave
--- in: $1 work_id
+-- in: a1 work_id
+-- sets: text
+WITH c AS MATERIALIZED (
+    SELECT l.name, g.many,
+           /*lite min*//*pg least*/({limit_left}, {limit_waiting}) AS followed
+      FROM (SELECT q.limit_name AS name, count(*) AS many
+              FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
+              JOIN work_state q ON q.seq = s.seq
+             WHERE q.limit_name IS NOT NULL
+             GROUP BY q.limit_name) AS g
+      JOIN work_limit l ON l.name = g.name)
 UPDATE /*lite OR ROLLBACK*/ work_limit
-   SET granted = coalesce({limit_next_up}, 0),
-       used = used - CASE WHEN {limit_next_up} IS NULL THEN 1 ELSE 0 END
- WHERE name = {limit_of_closed}
+   SET used = used - c.many + c.followed, granted = c.followed
+  FROM c
+ WHERE work_limit.name = c.name
 
 -- name: limit_follow
--- The row that limit_leave found; its number stood in `granted` for that long.
--- in: $1 work_id    out: queue of the row that may be claimed now
+-- out: queue of each row that may be claimed now
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET gate = NULL, revision = revision + 1
- WHERE seq = (SELECT l.granted FROM work_limit l WHERE l.name = {limit_of_closed})
-   AND (gate = 'limit' OR gate = 'rate')
+ WHERE seq IN (WITH RECURSIVE up (name, places, seq) AS (
+                   SELECT l.name, l.granted, {limit_first_up}
+                     FROM work_limit l WHERE l.granted > 0
+                   UNION ALL
+                   SELECT u.name, u.places - 1, {limit_next_up}
+                     FROM up u WHERE u.places > 1 AND u.seq IS NOT NULL)
+               SELECT seq FROM up)
 RETURNING queue
+
+-- name: limit_followed
+UPDATE /*lite OR ROLLBACK*/ work_limit SET granted = 0 WHERE granted > 0
 
 -- name: limit_claimed
 -- Rows with a rate have started: their tokens are spent, and the bucket may fill again.
@@ -170,6 +236,10 @@ SELECT l.name, l.max_running, l.rate_count, l.rate_ms, l.rate_burst, l.used, l.r
 -- out: names of kinds that have a limit
 SELECT name FROM work_limit
  WHERE name >= 'kind:' AND name < 'kind;' AND (max_running IS NOT NULL OR rate_ms IS NOT NULL)
+
+-- name: limit_rated
+-- out: whether any limit has a rate
+SELECT CASE WHEN EXISTS (SELECT 1 FROM work_limit WHERE rate_ms IS NOT NULL) THEN 1 ELSE 0 END
 
 -- name: limit_prune
 -- Names that nobody set and nobody uses; a row that comes back makes its own anew.

@@ -64,8 +64,7 @@ coalesce(
     AND s.source_system = 'scheduler' AND s.source_id = d.name),
 (SELECT s.work_id FROM work_state w JOIN work_spec s ON s.seq = w.seq
   WHERE w.lane_key = coalesce(d.lane_key, 'schedule:' || d.name) AND w.tenant = d.tenant
-    AND (w.gate = 'due' OR w.gate = 'lane' OR w.gate = 'limit' OR w.gate = 'rate'
-         OR w.gate = 'held')
+    AND (w.gate = 'due' OR w.gate = 'lane' OR w.gate = 'held') -- a lane is under no limit
     AND s.source_system = 'scheduler' AND s.source_id = d.name LIMIT 1))
 
 -- fragment: schedule_in_the_way

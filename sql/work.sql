@@ -111,6 +111,30 @@ SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11, a.a1
        a.a26, a.a27, a.a28, a.a29
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
+-- Rows that come under a limit: each is the a30th of it in this batch, and has no gate if so
+-- many found room (limit_admit).
+
+-- name: work_insert_limited
+-- in: as of work_insert_state, $30 which of its limit
+INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns})
+SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+       CASE WHEN $30 <= (SELECT l.room FROM work_limit l WHERE l.name = $27) THEN NULL
+            ELSE $15 END,
+       $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29
+  FROM work_spec s WHERE s.work_id = $1
+
+-- name: work_inserts_limited
+-- in: sets as of work_insert_limited; a30 is null for a gate as given
+-- sets: text text text text text bigint bigint text text text text text text text text bigint bigint bigint bigint bigint text text bigint bigint text bigint text text bigint bigint
+INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns})
+SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11, a.a12, a.a13,
+       a.a14,
+       CASE WHEN a.a30 <= (SELECT l.room FROM work_limit l WHERE l.name = a.a27) THEN NULL
+            ELSE a.a15 END,
+       a.a16, a.a17, a.a18, a.a19, a.a20, a.a21, a.a22, a.a23, a.a24, a.a25,
+       a.a26, a.a27, a.a28, a.a29
+  FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
+
 -- name: work_write
 -- Writes a decided row if nobody has changed it since it was read: the revision covers all
 -- but renewals, which touch lease_expires_at alone.
@@ -594,7 +618,8 @@ SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL),
 -- transaction would have to keep.
 -- fragment: open_rows
 (SELECT seq FROM work_state WHERE status = 'queued' AND gate IS NULL
- UNION ALL SELECT seq FROM work_state WHERE gate IS NOT NULL
+ UNION ALL SELECT seq FROM work_state WHERE gate = 'due' OR gate = 'lane' OR gate = 'held'
+ UNION ALL SELECT seq FROM work_state WHERE gate = 'limit' OR gate = 'rate'
  UNION ALL SELECT seq FROM work_state WHERE owner IS NOT NULL AND status = 'running'
  UNION ALL SELECT seq FROM work_state WHERE waiting_kind IS NOT NULL
  UNION ALL SELECT seq FROM work_state

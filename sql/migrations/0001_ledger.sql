@@ -237,7 +237,7 @@ CREATE TABLE work_state (
 CREATE INDEX work_claim ON work_state (queue, priority, fair_tag, seq)
     WHERE status = 'queued' AND gate IS NULL;
 CREATE INDEX work_gated ON work_state (gate, lane_key, tenant, priority, fair_tag, seq)
-    WHERE gate IS NOT NULL;
+    WHERE gate = 'due' OR gate = 'lane' OR gate = 'held'; -- the others: work_limited
 CREATE UNIQUE INDEX work_lane_slot ON work_state (lane_key, tenant)
     WHERE lane_key IS NOT NULL AND gate IS NULL
       AND (status = 'queued' OR status = 'running');

@@ -7,6 +7,7 @@
 --   reserved  of them those that are claimable and took a token of the rate
 --   level     of the bucket, in tokens times rate_ms, as it stood at level_at
 --   granted   how many rows the last settling let go on
+--   room      how many of the rows that were last made found a place at once
 CREATE TABLE work_limit (
     name        TEXT PRIMARY KEY,
     max_running INTEGER,
@@ -18,10 +19,12 @@ CREATE TABLE work_limit (
     level       INTEGER NOT NULL DEFAULT 0,
     level_at    INTEGER NOT NULL DEFAULT 0,
     granted     INTEGER NOT NULL DEFAULT 0,
+    room        INTEGER NOT NULL DEFAULT 0,
     wake_at     INTEGER,
     CHECK ((rate_count IS NULL) = (rate_ms IS NULL) AND (rate_ms IS NULL) = (rate_burst IS NULL))
 ) STRICT;
 CREATE INDEX work_limit_wake ON work_limit (wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX work_limit_granted ON work_limit (granted) WHERE granted > 0;
 CREATE INDEX work_limit_rate ON work_limit (name) WHERE rate_ms IS NOT NULL;
 
 -- Who waits behind a limit, in the order in which they go on.

@@ -1,6 +1,7 @@
 /* See gates.h. */
 #include "store/gates.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -66,6 +67,70 @@ void hf_gates_note(struct hf_ops *ops, const struct hf_row *was, const struct hf
     note->open += is_open(row) - is_open(was);
     note->back += is_open(was) && !has_place(row);
 }
+
+/* ---- rows that are made -------------------------------------------------------------- */
+
+static int by_limit(const void *a, const void *b)
+{
+    const struct hf_making *const *left = a, *const *right = b;
+    const struct hf_row *one = (*left)->row, *other = (*right)->row;
+    int order = hf_text_order(one->w.limit_name, other->w.limit_name);
+    if (order == 0)
+        order = (one->w.priority > other->w.priority) -
+                (one->w.priority < other->w.priority);
+    return order ? order : (*left > *right) - (*left < *right);
+}
+
+static bool comes_under(const struct hf_row *row)
+{
+    return row->status == HF_QUEUED && row->w.limit_name && row->w.gate &&
+           !row->w.fair_key && !row->w.lane_key &&
+           (hf_same(row->w.gate, "limit") || hf_same(row->w.gate, "rate"));
+}
+
+/* Rows of one limit stand together. */
+static size_t same_limit(struct hf_making *const *sorted, size_t count, size_t first)
+{
+    size_t end = first + 1;
+    while (end < count &&
+           hf_same(sorted[end]->row->w.limit_name, sorted[first]->row->w.limit_name))
+        end++;
+    return end;
+}
+
+static void admit(struct hf_ops *ops, struct hf_making **sorted, size_t count)
+{
+    enum hf_sql_id statement = count > 1 ? HF_SQL_LIMIT_ADMITS : HF_SQL_LIMIT_ADMIT;
+    for (size_t first = 0, end; first < count; first = end) {
+        end = same_limit(sorted, count, first);
+        for (size_t i = first; i < end; i++)
+            sorted[i]->place = (int64_t)(i - first + 1);
+        if (first == 0)
+            hf_ops_call(ops, statement, HF_ANY_COUNT);
+        else
+            hf_ops_again(ops);
+        hf_ops_text(ops, sorted[first]->row->w.limit_name);
+        hf_ops_i64(ops, (int64_t)(end - first));
+    }
+}
+
+void hf_gates_admit(struct hf_ops *ops, struct hf_making *makings, size_t n)
+{
+    struct hf_making **sorted = hf_arena_array(&ops->arena, n,
+                                               sizeof(struct hf_making *));
+    size_t count = 0;
+    if (!sorted) {
+        ops->state = HF_ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (comes_under(makings[i].row))
+            sorted[count++] = &makings[i];
+    qsort(sorted, count, sizeof *sorted, by_limit);
+    admit(ops, sorted, count);
+}
+
+/* ---- settling ------------------------------------------------------------------------ */
 
 static void for_each_name(struct hf_ops *ops, enum hf_sql_id statement, bool changes)
 {

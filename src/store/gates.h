@@ -15,6 +15,11 @@ void hf_gates_note(struct hf_ops *ops, const struct hf_row *was,
 /* Note that something may go on by this name; borrowed like any argument. */
 void hf_gates_note_name(struct hf_ops *ops, const char *name);
 
+/* Before rows are made under limits without rates: takes places for those that find room, and
+ * numbers them, so that they are written without a gate. All of them must come to be made
+ * (hf_rows_expect_all), or places would be counted that nobody has. */
+void hf_gates_admit(struct hf_ops *ops, struct hf_making *makings, size_t n);
+
 /* Append the statements that settle what was noted, if anything was. Before reading back. */
 void hf_gates_settle(struct hf_ops *ops);
 

@@ -241,14 +241,20 @@ static void insert_one(struct hf_ops *ops, const struct hf_making *making)
 {
     hf_ops_call(ops, HF_SQL_WORK_INSERT_SPEC, HF_ANY_COUNT);
     add_spec(ops, making);
-    hf_ops_call(ops, HF_SQL_WORK_INSERT_STATE, HF_ANY_COUNT);
+    hf_ops_call(ops,
+                making->place ? HF_SQL_WORK_INSERT_LIMITED : HF_SQL_WORK_INSERT_STATE,
+                HF_ANY_COUNT);
     add_state(ops, making->row);
+    if (making->place)
+        hf_ops_i64(ops, making->place);
 }
 
 static void insert_many(struct hf_ops *ops, const struct hf_making *makings, size_t n)
 {
+    bool limited = false;
     hf_ops_reserve(ops, n * (SPEC_ARGS + STATE_ARGS));
     for (size_t i = 0; i < n; i++) {
+        limited |= makings[i].place > 0;
         if (i == 0)
             hf_ops_call(ops, HF_SQL_WORK_INSERT_SPECS, HF_ANY_COUNT);
         else
@@ -257,10 +263,14 @@ static void insert_many(struct hf_ops *ops, const struct hf_making *makings, siz
     }
     for (size_t i = 0; i < n; i++) {
         if (i == 0)
-            hf_ops_call(ops, HF_SQL_WORK_INSERT_STATES, HF_ANY_COUNT);
+            hf_ops_call(ops,
+                        limited ? HF_SQL_WORK_INSERTS_LIMITED : HF_SQL_WORK_INSERT_STATES,
+                        HF_ANY_COUNT);
         else
             hf_ops_again(ops);
         add_state(ops, makings[i].row);
+        if (limited)
+            hf_ops_i64_opt(ops, makings[i].place);
     }
 }
 
@@ -281,7 +291,8 @@ static void insert_rows(struct hf_ops *ops, const struct hf_making *makings, siz
     hf_fair_tag(ops, makings, n);
     for (size_t i = 0; i < n; i++) {
         settle_lane(ops, &makings[i].row->w);
-        hf_gates_note(ops, NULL, makings[i].row);
+        if (!makings[i].place)
+            hf_gates_note(ops, NULL, makings[i].row);
     }
 }
 
@@ -295,15 +306,20 @@ void hf_rows_insert_many(struct hf_ops *ops, const struct hf_making *makings, si
     insert_rows(ops, makings, n, n > 1);
 }
 
+static bool makes_rows(const struct hf_call *call)
+{
+    return call->statement == HF_SQL_WORK_INSERT_STATE ||
+           call->statement == HF_SQL_WORK_INSERT_STATES ||
+           call->statement == HF_SQL_WORK_INSERT_LIMITED ||
+           call->statement == HF_SQL_WORK_INSERTS_LIMITED;
+}
+
 int64_t hf_rows_inserted(const struct hf_ops *ops)
 {
     int64_t made = 0;
-    for (size_t i = 0; i < ops->batch.call_count; i++) {
-        int statement = ops->batch.calls[i].statement;
-        if (statement == HF_SQL_WORK_INSERT_STATE ||
-            statement == HF_SQL_WORK_INSERT_STATES)
+    for (size_t i = 0; i < ops->batch.call_count; i++)
+        if (makes_rows(&ops->batch.calls[i]))
             made += ops->batch.calls[i].changed;
-    }
     return made;
 }
 
@@ -311,8 +327,7 @@ void hf_rows_expect_all(struct hf_ops *ops)
 {
     for (size_t i = 0; i < ops->batch.call_count; i++) {
         struct hf_call *call = &ops->batch.calls[i];
-        if (call->statement == HF_SQL_WORK_INSERT_STATE ||
-            call->statement == HF_SQL_WORK_INSERT_STATES)
+        if (makes_rows(call))
             call->expect = call->rows;
     }
 }

@@ -28,6 +28,9 @@ void hf_rows_in_order(const struct hf_call *call, struct hf_place *ret_places);
 struct hf_making {
     const struct hf_row *row;
     const uint8_t *hash; /* 32 bytes: of the request */
+    int64_t
+        place; /* which row of its limit in this batch, from 1: it has no gate if there is
+                      room for so many. 0: its gate is as the row says */
 };
 void hf_rows_insert(struct hf_ops *ops, const struct hf_making *makings, size_t n);
 /* The same in fewer statements; but a key that stands already may refuse the whole batch with

@@ -151,26 +151,6 @@ static bool goes_now(const struct maker *maker)
     return !maker->settled && !maker->held;
 }
 
-static void add_calls(struct hf_ops *ops, struct maker *makers, size_t n, bool one_by_one)
-{
-    struct hf_making *makings = hf_arena_array(&ops->arena, n, sizeof *makings);
-    size_t count = 0;
-    for (size_t i = 0; makings && i < n; i++) {
-        if (!goes_now(&makers[i]))
-            continue;
-        makings[count++] = (struct hf_making){ &makers[i].row, makers[i].hash };
-        if (makers[i].row.status == HF_QUEUED)
-            hf_ops_ring_queue(ops, makers[i].row.w.queue, 1);
-    }
-    if (!makings)
-        ops->state = HF_ENOMEM;
-    if (one_by_one)
-        hf_rows_insert(ops, makings, count);
-    else
-        hf_rows_insert_many(ops, makings, count);
-    hf_gates_settle(ops);
-}
-
 /* One call that reads back every row just made. */
 static size_t add_read_back(struct hf_ops *ops, const struct maker *makers, size_t n)
 {
@@ -197,8 +177,39 @@ struct creation {
     struct hf_item **items;
     bool noted;      /* the operation's receipt is written */
     bool one_by_one; /* some key stands already */
+    bool rated;      /* some limit has a rate */
+    bool placed;     /* rows were given places of their limits (hf_gates_admit) */
+    bool unplaced;   /* not again: not all of them came to be made */
     const struct sql_beside *beside;
 };
+
+static void add_calls(struct creation *c, struct hf_ops *ops)
+{
+    struct hf_making *makings = hf_arena_array(&ops->arena, c->n, sizeof *makings);
+    size_t count = 0;
+    bool limited = false;
+    for (size_t i = 0; makings && i < c->n; i++) {
+        const struct maker *maker = &c->makers[i];
+        if (!goes_now(maker))
+            continue;
+        makings[count++] = (struct hf_making){ .row = &maker->row, .hash = maker->hash };
+        limited |= maker->row.w.limit_name != NULL;
+        if (maker->row.status == HF_QUEUED)
+            hf_ops_ring_queue(ops, maker->row.w.queue, 1);
+    }
+    if (!makings)
+        ops->state = HF_ENOMEM;
+    c->placed = makings && limited && !c->rated && !c->one_by_one && !c->unplaced;
+    if (c->placed)
+        hf_gates_admit(ops, makings, count);
+    if (c->one_by_one)
+        hf_rows_insert(ops, makings, count);
+    else
+        hf_rows_insert_many(ops, makings, count);
+    hf_gates_settle(ops);
+    if ((c->flags & HF_ALL_OR_NONE) || c->placed)
+        hf_rows_expect_all(ops);
+}
 
 static bool brief(const struct creation *c)
 {
@@ -380,9 +391,7 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
         open += goes_now(&c->makers[i]);
     bool whole = (c->flags & HF_ALL_OR_NONE) != 0;
     hf_ops_reset(ops);
-    add_calls(ops, c->makers, c->n, c->one_by_one);
-    if (whole)
-        hf_rows_expect_all(ops);
+    add_calls(c, ops);
     int rc = 0;
     for (size_t i = 0; c->beside && rc == 0 && i < c->n; i++)
         if (goes_now(&c->makers[i]))
@@ -395,6 +404,10 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
     rc = hf_ops_write(ops, err);
     if (rc == HF_ECONFLICT && c->who->operation_id && ops->batch.failed_call == receipt)
         return 0; /* the same operation at the same moment: look again */
+    if (rc == HF_EGUARD && c->placed && !whole) {
+        c->unplaced = true;
+        return 0;
+    }
     if (rc == HF_EGUARD || (rc == HF_ECONFLICT && whole))
         return sort_out(c, err);
     if (rc == HF_ECONFLICT && open > 1 && !c->one_by_one) {
@@ -428,6 +441,8 @@ static int prepare_all(struct creation *c, struct hf_arena *arena,
 {
     struct hf_env env;
     int rc = creation_env(c->store, who, &env, err);
+    if (rc == 0)
+        rc = sql_limits_rated(c->store, &c->rated, err);
     c->makers = hf_arena_array(arena, c->n, sizeof *c->makers);
     c->items = hf_arena_array(arena, c->n, sizeof(struct hf_item *));
     if (rc == 0 && (!c->makers || !c->items))

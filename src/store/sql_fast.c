@@ -166,23 +166,24 @@ static bool add_settles(struct changing *c, struct hf_ops *ops, bool limited,
     return true;
 }
 
-/* The names of the limits are found by the rows, in the same transaction: two statements a
- * row, one row after the other. */
-static void add_limits(struct changing *c, struct hf_ops *ops)
+static void for_each_id(struct changing *c, struct hf_ops *ops, enum hf_sql_id statement)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (i == 0)
-            hf_ops_call(ops, HF_SQL_LIMIT_LOCK_CLOSED, HF_ANY_COUNT);
+            hf_ops_call(ops, statement, HF_ANY_COUNT);
         else
             hf_ops_again(ops);
         hf_ops_text(ops, c->slots[i].change->id);
     }
-    for (size_t i = 0; i < c->n; i++) {
-        hf_ops_call(ops, HF_SQL_LIMIT_LEAVE, HF_ANY_COUNT);
-        hf_ops_text(ops, c->slots[i].change->id);
-        hf_ops_call(ops, HF_SQL_LIMIT_FOLLOW, HF_ANY_COUNT);
-        hf_ops_text(ops, c->slots[i].change->id);
-    }
+}
+
+/* The names of the limits are found by the rows, in the same transaction. */
+static void add_limits(struct changing *c, struct hf_ops *ops)
+{
+    for_each_id(c, ops, HF_SQL_LIMIT_LOCK_CLOSED);
+    for_each_id(c, ops, HF_SQL_LIMIT_LEAVE);
+    hf_ops_call(ops, HF_SQL_LIMIT_FOLLOW, HF_ANY_COUNT);
+    hf_ops_call(ops, HF_SQL_LIMIT_FOLLOWED, HF_ANY_COUNT);
 }
 
 static bool any_limited(const struct hf_ops *ops)

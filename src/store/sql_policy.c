@@ -19,6 +19,7 @@ struct policy_set {
     size_t count;
     const char **limited; /* names of limits of kinds */
     size_t limited_count;
+    bool rated; /* some limit has a rate */
 };
 
 static void free_set(const struct hf_alloc *alloc, struct policy_set *set)
@@ -89,6 +90,7 @@ static int load(struct sql_store *store, struct policy_set **ret_set, struct hf_
     hf_ops_init(&ops, store->sql, alloc);
     hf_ops_call(&ops, HF_SQL_POLICY_LIST, HF_ANY_COUNT);
     hf_ops_call(&ops, HF_SQL_LIMIT_KINDS, HF_ANY_COUNT);
+    hf_ops_call(&ops, HF_SQL_LIMIT_RATED, HF_ANY_COUNT);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0) {
         const struct hf_call *call = hf_ops_result(&ops, 0);
@@ -101,6 +103,7 @@ static int load(struct sql_store *store, struct policy_set **ret_set, struct hf_
                 rc = hf_fail_plain(err, HF_ENOMEM);
         if (rc == 0)
             rc = read_limited(set, hf_ops_result(&ops, 1), err);
+        set->rated = hf_cell_i64(hf_ops_result(&ops, 2), 0, 0) != 0;
     }
     hf_ops_fini(&ops);
     if (rc)
@@ -190,6 +193,16 @@ int sql_kind_limited(struct sql_store *store, const char *kind, bool *ret_limite
     *ret_limited = false;
     for (size_t i = 0; rc == 0 && i < store->policies->limited_count; i++)
         *ret_limited |= scope_is(store->policies->limited[i], "kind:", kind);
+    (void)pthread_mutex_unlock(&store->lock);
+    return rc;
+}
+
+int sql_limits_rated(struct sql_store *store, bool *ret_rated, struct hf_err *err)
+{
+    (void)pthread_mutex_lock(&store->lock);
+    int rc = current(store, err);
+    if (rc == 0)
+        *ret_rated = store->policies->rated;
     (void)pthread_mutex_unlock(&store->lock);
     return rc;
 }

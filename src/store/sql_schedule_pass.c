@@ -171,7 +171,7 @@ static int make_units(struct pass *pass, struct due *due, struct hf_env *env,
             *count = before;
             return note_fault(pass, due, rc, &why, err);
         }
-        makings[(*count)++] = (struct hf_making){ row, hash };
+        makings[(*count)++] = (struct hf_making){ .row = row, .hash = hash };
         due->last_work_id = row->w.work_id;
     }
     return 0;

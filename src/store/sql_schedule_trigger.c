@@ -88,7 +88,7 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
     if (rc)
         return rc;
     struct hf_ops *ops = &call->write;
-    struct hf_making making = { &work, hash };
+    struct hf_making making = { .row = &work, .hash = hash };
     hf_ops_call(ops, HF_SQL_SCHEDULE_TOUCH, 1);
     hf_ops_text(ops, row.s.name);
     hf_ops_text(ops, row.s.tenant);

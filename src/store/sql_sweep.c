@@ -120,7 +120,7 @@ static int add_escalation(struct sweeping *s, struct hf_ops *ops, struct candida
     if (rc == 0)
         rc = hf_step_create(&ops->arena, &request, id, &who, &env, row, err);
     if (rc == 0)
-        hf_rows_insert(ops, &(struct hf_making){ row, hash }, 1);
+        hf_rows_insert(ops, &(struct hf_making){ .row = row, .hash = hash }, 1);
     return rc;
 }
 

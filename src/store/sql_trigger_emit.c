@@ -101,7 +101,7 @@ static int make(struct emit *e, struct hf_env *env, const struct hf_new *unit,
     if (rc == 0)
         rc = sql_make_row(e->store, &e->arena, e->who, env, unit, row, hash, err);
     if (rc == 0)
-        *ret_making = (struct hf_making){ row, hash };
+        *ret_making = (struct hf_making){ .row = row, .hash = hash };
     return rc;
 }
 

@@ -22,7 +22,7 @@ int sql_wake_add(struct sql_store *store, const struct hf_caller *given,
     if (rc == 0)
         rc = sql_make_row(store, &ops->arena, &who, &env, &unit, wake, hash, err);
     if (rc == 0) {
-        hf_rows_insert(ops, &(struct hf_making){ wake, hash }, 1);
+        hf_rows_insert(ops, &(struct hf_making){ .row = wake, .hash = hash }, 1);
         hf_ops_ring_queue(ops, wake->w.queue, 1);
     }
     return rc;

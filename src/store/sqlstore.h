@@ -76,6 +76,8 @@ int sql_policy_over(struct sql_store *store, struct hf_arena *arena,
                     const struct hf_policy *last, enum hf_source source, const char *kind,
                     struct hf_policy *ret_policy, struct hf_err *err);
 void sql_policies_forget(struct sql_store *store);
+/* Whether any limit has a rate; as fresh as the policies. */
+int sql_limits_rated(struct sql_store *store, bool *ret_rated, struct hf_err *err);
 /* Whether a limit is set for the kind; as fresh as the policies. */
 int sql_kind_limited(struct sql_store *store, const char *kind, bool *ret_limited,
                      struct hf_err *err);
