@@ -16,19 +16,20 @@ extern "C" {
 #endif
 
 /* What became of an operation. It and the items live until `done` returns. */
-struct hf_outcome {
+struct hf_submitted {
     int code;                       /* as the blocking form returns */
     const struct hf_err *err;       /* when it is not 0 */
-    const struct hf_answer *answer; /* when it is 0: use hf_outcome_at */
+    const struct hf_answer *answer; /* when it is 0: use hf_submitted_at */
     size_t first;
     size_t count; /* of items: one a request or change, in order; or what a claim took */
 };
-HF_API const struct hf_item *hf_outcome_at(const struct hf_outcome *outcome, size_t i);
+HF_API const struct hf_item *hf_submitted_at(const struct hf_submitted *outcome,
+                                             size_t i);
 
 /* Called exactly once for each operation that was taken, by a thread of the submitter's, and
  * by several of them at a time for different operations. It should be quick: others wait for
  * the thread. It may submit, but not close the submitter. */
-typedef void hf_done(void *user, const struct hf_outcome *outcome);
+typedef void hf_done(void *user, const struct hf_submitted *outcome);
 
 struct hf_submitter;
 

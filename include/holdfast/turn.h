@@ -168,7 +168,7 @@ HF_API HF_MUST_USE int hf_turn_exec_done(struct hf_turn *turn, uint64_t id,
                                          const struct hf_exec_result *result,
                                          struct hf_err *err);
 HF_API HF_MUST_USE int hf_turn_checkpoint_done(struct hf_turn *turn, uint64_t id,
-                                               const struct hf_delivery *delivery,
+                                               const struct hf_turn_delivery *delivery,
                                                struct hf_err *err); /* NULL: nothing */
 
 /* Answers to 1..n calls of the batch, in any order; the turn goes on when all are

@@ -454,7 +454,7 @@ struct hf_exec_result {
 };
 
 /* What the host brings to a running turn at a checkpoint, and only there. */
-struct hf_delivery {
+struct hf_turn_delivery {
     size_t size;
     const struct hf_message *committed; /* user messages, kept as they are */
     size_t committed_count;

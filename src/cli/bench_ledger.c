@@ -269,7 +269,7 @@ static void leave_crowd(struct crowd *crowd, int rc, const struct hf_err *err)
     (void)pthread_mutex_unlock(&crowd->lock);
 }
 
-static void submitted(void *user, const struct hf_outcome *outcome)
+static void submitted(void *user, const struct hf_submitted *outcome)
 {
     struct submitting *caller = user;
     if (outcome->code == 0 && caller->next < caller->jobs)

@@ -41,6 +41,8 @@
     X(EVENT_TWICE,        "event_twice",        "sqlite", "a close-out writes its event twice: it ends twice") \
     X(LANE_STUCK,         "lane_stuck",         "sqlite", "the slot of a lane is passed on to nobody") \
     X(GROUP_LOST,         "group_lost",         "sqlite", "members of a rolled-back group are told: done") \
+    X(CELL_FORGETS,       "cell_forgets",       "model",  "a cell that is run again forgets answers of an open batch") \
+    X(TURN_RENUMBERED,    "turn_renumbered",    "model",  "a restored turn counts its effects anew") \
     X(ACK_BEFORE_SYNC,    "ack_before_sync",    "disk",   "a commit is acknowledged before it is synced") \
     X(COMMIT_MADE_UP,     "commit_made_up",     "disk",   "a failed commit is called done") \
     X(NONCE_RACED,        "nonce_raced",        "sqlite", "a repeated claim is looked for beforehand only") \

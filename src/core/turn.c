@@ -346,7 +346,7 @@ int hf_turn_exec_done(struct hf_turn *turn, uint64_t id,
 }
 
 int hf_turn_checkpoint_done(struct hf_turn *turn, uint64_t id,
-                            const struct hf_delivery *delivery, struct hf_err *err)
+                            const struct hf_turn_delivery *delivery, struct hf_err *err)
 {
     struct hf_input input = { .event = HF_ON_CHECKPOINT, .id = id };
     if (delivery && delivery->size < sizeof(*delivery))

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "core/turn_machine.h"
 
-bool hf_delivery_empty(const struct hf_delivery *delivery)
+bool hf_delivery_empty(const struct hf_turn_delivery *delivery)
 {
     return !delivery || (delivery->committed_count == 0 && delivery->message_count == 0 &&
                          delivery->transient_count == 0 && delivery->cause_count == 0);
@@ -17,7 +17,7 @@ static int append(struct hf_move *move, const struct hf_message *message,
     return hf_move_append(move, HF_COPY_STRICT, &record, err);
 }
 
-static int append_committed(struct hf_move *move, const struct hf_delivery *delivery,
+static int append_committed(struct hf_move *move, const struct hf_turn_delivery *delivery,
                             struct hf_err *err)
 {
     for (size_t i = 0; i < delivery->committed_count; i++) {
@@ -56,7 +56,7 @@ static int append_drafts(struct hf_move *move, const struct hf_message *drafts,
     return 0;
 }
 
-int hf_turn_deliver(struct hf_move *move, const struct hf_delivery *delivery,
+int hf_turn_deliver(struct hf_move *move, const struct hf_turn_delivery *delivery,
                     struct hf_err *err)
 {
     int rc = append_committed(move, delivery, err);

@@ -256,9 +256,10 @@ HF_MUST_USE int hf_turn_answer(struct hf_move *move, const struct hf_tool_result
                                size_t count, struct hf_err *err);
 bool hf_turn_all_answered(const struct hf_wait *wait);
 HF_MUST_USE int hf_turn_mark_unknown(struct hf_move *move, struct hf_err *err);
-HF_MUST_USE int hf_turn_deliver(struct hf_move *move, const struct hf_delivery *delivery,
+HF_MUST_USE int hf_turn_deliver(struct hf_move *move,
+                                const struct hf_turn_delivery *delivery,
                                 struct hf_err *err);
-bool hf_delivery_empty(const struct hf_delivery *delivery);
+bool hf_delivery_empty(const struct hf_turn_delivery *delivery);
 
 /* A handle without records, for hf_turn_new and hf_turn_restore; the ids may be NULL. */
 HF_MUST_USE int hf_turn_alloc(const struct hf_setup *setup, const char *session_id,

@@ -267,12 +267,12 @@ static const struct hf_member exec_result[] = {
 HF_SCHEMA(hf_s_exec_result, hf_exec_result, exec_result);
 
 static const struct hf_member delivery[] = {
-    { .key = 1, LIST(hf_s_message, 1024), HF_AT_LIST(hf_delivery, committed, committed_count) },
-    { .key = 2, LIST(hf_s_draft, 1024), HF_AT_LIST(hf_delivery, messages, message_count) },
-    { .key = 3, LIST(hf_s_draft, 1024), HF_AT_LIST(hf_delivery, transient, transient_count) },
-    { .key = 4, LIST(hf_s_cause, 1024), HF_AT_LIST(hf_delivery, causes, cause_count) },
+    { .key = 1, LIST(hf_s_message, 1024), HF_AT_LIST(hf_turn_delivery, committed, committed_count) },
+    { .key = 2, LIST(hf_s_draft, 1024), HF_AT_LIST(hf_turn_delivery, messages, message_count) },
+    { .key = 3, LIST(hf_s_draft, 1024), HF_AT_LIST(hf_turn_delivery, transient, transient_count) },
+    { .key = 4, LIST(hf_s_cause, 1024), HF_AT_LIST(hf_turn_delivery, causes, cause_count) },
 };
-HF_SCHEMA(hf_s_delivery, hf_delivery, delivery);
+HF_SCHEMA(hf_s_delivery, hf_turn_delivery, delivery);
 
 static const struct hf_member emit[] = {
     { .key = 1, ENUM(w_emits), HF_AT(hf_emit, kind), NEED },

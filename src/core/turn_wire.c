@@ -240,7 +240,7 @@ struct said {
     const struct hf_tool_result *results;
     size_t result_count;
     const struct hf_exec_result *result;
-    const struct hf_delivery *delivery;
+    const struct hf_turn_delivery *delivery;
     hf_ms due_ms;
     const struct hf_evidence *evidence;
     const char *code;
@@ -339,7 +339,7 @@ static int respond_checkpoint(struct hf_turn *turn, const struct said *said,
 {
     if (!said->delivery)
         return hf_turn_checkpoint_done(turn, said->id, NULL, err);
-    struct hf_delivery delivery = *said->delivery;
+    struct hf_turn_delivery delivery = *said->delivery;
     delivery.size = sizeof(delivery);
     return hf_turn_checkpoint_done(turn, said->id, &delivery, err);
 }

@@ -45,7 +45,7 @@ struct hf_submitter {
     pthread_t threads[THREADS_MAX];
 };
 
-const struct hf_item *hf_outcome_at(const struct hf_outcome *outcome, size_t i)
+const struct hf_item *hf_submitted_at(const struct hf_submitted *outcome, size_t i)
 {
     return i < outcome->count ? hf_answer_at(outcome->answer, outcome->first + i) : NULL;
 }
@@ -133,14 +133,15 @@ static struct op *take(struct hf_submitter *s)
 /* ---- doing ----------------------------------------------------------------------------- */
 
 static void finish(struct hf_submitter *s, struct op *op,
-                   const struct hf_outcome *outcome)
+                   const struct hf_submitted *outcome)
 {
     op->done(op->user, outcome);
     s->store->alloc->free(s->store->alloc->user, op);
 }
 
 /* Every operation of the list gets its part of the answer, or the failure. */
-static void finish_all(struct hf_submitter *s, struct op *ops, struct hf_outcome outcome)
+static void finish_all(struct hf_submitter *s, struct op *ops,
+                       struct hf_submitted outcome)
 {
     while (ops) {
         struct op *next = ops->next;
@@ -227,7 +228,8 @@ static bool of_the_store(int code)
 static void run_ops(struct hf_submitter *s, struct op *ops)
 {
     struct hf_err err = { 0 };
-    struct hf_outcome outcome = { .err = &err, .answer = hf_answer_new(s->store->alloc) };
+    struct hf_submitted outcome = { .err = &err,
+                                    .answer = hf_answer_new(s->store->alloc) };
     struct hf_answer *answer = (struct hf_answer *)(uintptr_t)outcome.answer;
     outcome.code = answer ? do_ops(s->store, ops, answer, &err)
                           : hf_fail_plain(&err, HF_ENOMEM);

@@ -10,6 +10,7 @@
  *   triggers.c  subscriptions and what is emitted to them
  *   processes.c  registrations, and what a sweep must do by disposition
  *   monitor.c  a monitor that keeps running, and amnesty
+ *   turns.c   turns in which a model writes cells; code.c one of them
  *   call.c     a call on its way: lost, late, twice, failed; executed on the store
  *   look.c    all rows and events, folded into what the checker knows
  *   judge.c   the checks
@@ -386,9 +387,10 @@ struct hf_sim {
     struct sim_limits limits;
     struct sim_occurrence occurrences[SIM_OCCURRENCES];
     size_t occurrence_count;
-    bool turning; /* subscriptions are switched on and off */
-    bool autumn;  /* the night of the schedules */
-    bool resumed; /* a schedule was, perhaps */
+    bool turning;            /* subscriptions are switched on and off */
+    bool autumn;             /* the night of the schedules */
+    bool resumed;            /* a schedule was, perhaps */
+    struct sim_turns *turns; /* turns.c */
     char violation[600];
 };
 
@@ -496,6 +498,12 @@ int sim_monitor_call(struct hf_sim *sim, struct hf_store *store, const struct si
 void sim_judge_expiry(struct hf_sim *sim, const struct sim_shadow *s);
 /* A monitor that saw a stall takes no lease away that the stall may have let lapse. */
 bool sim_spares(const struct hf_sim *sim, const struct sim_shadow *s);
+
+/* turns.c: goes on with the turn of the unit that is held. */
+enum sim_work { SIM_WORK_MORE, SIM_WORK_DONE, SIM_WORK_LOST };
+enum sim_work sim_turn_work(struct hf_sim *sim, int actor, int hold);
+void sim_turns_judge(struct hf_sim *sim);
+void sim_turns_free(struct hf_sim *sim);
 
 /* ---- call.c ---------------------------------------------------------------------- */
 

@@ -599,6 +599,7 @@ void sim_judge_end(struct hf_sim *sim)
     judge_links(sim);
     sim_cron_judge(sim);
     sim_triggers_judge(sim);
+    sim_turns_judge(sim);
     judge_stats(sim);
     if (hf_store_check(sim->handles[0], on_finding, sim, &err))
         sim_violate(sim, "the store cannot be checked: %s", err.message);

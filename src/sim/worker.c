@@ -174,6 +174,16 @@ static void work_budget(struct hf_sim *sim, int actor, int hold)
         fail(sim, actor, hold, "transient_network");
 }
 
+static void work_turn(struct hf_sim *sim, int actor, int hold)
+{
+    struct sim_hold *h = &sim->actors[actor].holds[hold];
+    switch (sim_turn_work(sim, actor, hold)) {
+    case SIM_WORK_DONE: close_out(sim, actor, hold, HF_DONE); break;
+    case SIM_WORK_LOST: forget(h); break;
+    case SIM_WORK_MORE: h->done_at = sim->mono + 1 + sim_roll(&sim->dice, 700); break;
+    }
+}
+
 static void work_on(struct hf_sim *sim, int actor, int hold)
 {
     const struct sim_hold *h = &sim->actors[actor].holds[hold];
@@ -193,6 +203,7 @@ static void work_on(struct hf_sim *sim, int actor, int hold)
         else
             work_plain(sim, actor, hold);
         break;
+    case HF_SIM_OF_TURN: work_turn(sim, actor, hold); break;
     case HF_SIM_OF_PLAIN:
     case HF_SIM_OF_CANCEL:
     case HF_SIM_OF_EXTERNAL:

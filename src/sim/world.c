@@ -110,15 +110,14 @@ int sim_add_unit(struct hf_sim *sim, enum hf_sim_workload workload)
         [HF_SIM_OF_BUDGET] = HF_RERUNNABLE,  [HF_SIM_OF_EXTERNAL] = HF_EXTERNALLY_OWNED,
         [HF_SIM_OF_SESSION] = HF_RERUNNABLE, [HF_SIM_OF_CRON] = HF_RERUNNABLE,
         [HF_SIM_OF_LIMIT] = HF_RERUNNABLE,   [HF_SIM_OF_PROCESS] = HF_RERUNNABLE,
-        [HF_SIM_OF_EXTRA] = HF_RERUNNABLE,
+        [HF_SIM_OF_TURN] = HF_RERUNNABLE,    [HF_SIM_OF_EXTRA] = HF_RERUNNABLE,
     };
     struct sim_unit *u = &sim->units[sim->unit_count];
     bool links = workload == HF_SIM_OF_RING || workload == HF_SIM_OF_CHAIN;
     *u = (struct sim_unit){ .workload = workload, .next = -1, .parent = -1 };
     u->disposition = dispositions[workload];
-    u->attempts = links || workload == HF_SIM_OF_FAN ? 1000
-                  : workload == HF_SIM_OF_BUDGET     ? 3
-                                                     : 5;
+    bool lasts = links || workload == HF_SIM_OF_FAN || workload == HF_SIM_OF_TURN;
+    u->attempts = lasts ? 1000 : workload == HF_SIM_OF_BUDGET ? 3 : 5;
     return (int)sim->unit_count++;
 }
 
@@ -194,6 +193,8 @@ static void plan_units(struct hf_sim *sim)
         sim->workloads |= 1u << w;
         if (w == HF_SIM_OF_FAN)
             add_family(sim);
+        else if (w == HF_SIM_OF_TURN)
+            (void)sim_add_unit(sim, w); /* there may be no room for one more */
         else if (w == HF_SIM_OF_CHAIN || w == HF_SIM_OF_RING)
             add_links(sim, w, lanes++);
         else if (has_units(w))
@@ -610,6 +611,7 @@ int sim_play(struct hf_sim *sim, struct hf_err *err)
     if (rc == 0 && !sim->violation[0])
         sim_judge_end(sim);
     close_all(sim);
+    sim_turns_free(sim);
     for (size_t i = 0; i < sim->process_count; i++) {
         if (!sim->processes[i].dead)
             sim->factory->kill(sim->factory->user, sim->processes[i].pid);

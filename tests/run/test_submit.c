@@ -61,7 +61,7 @@ static void copy(char *to, size_t room, const char *text)
     (void)snprintf(to, room, "%s", text ? text : "");
 }
 
-static void keep(void *user, const struct hf_outcome *outcome)
+static void keep(void *user, const struct hf_submitted *outcome)
 {
     struct kept *kept = user;
     (void)pthread_mutex_lock(&kept->world->lock);
@@ -70,7 +70,7 @@ static void keep(void *user, const struct hf_outcome *outcome)
     kept->count = outcome->count;
     if (outcome->code)
         copy(kept->field, sizeof kept->field, outcome->err->field);
-    const struct hf_item *item = outcome->code ? NULL : hf_outcome_at(outcome, 0);
+    const struct hf_item *item = outcome->code ? NULL : hf_submitted_at(outcome, 0);
     if (item) {
         kept->created = item->created;
         kept->item_code = item->code;
@@ -166,10 +166,10 @@ struct caller {
 
 static void create_next(struct caller *caller);
 
-static void created(void *user, const struct hf_outcome *outcome)
+static void created(void *user, const struct hf_submitted *outcome)
 {
     struct caller *caller = user;
-    const struct hf_item *item = outcome->code ? NULL : hf_outcome_at(outcome, 0);
+    const struct hf_item *item = outcome->code ? NULL : hf_submitted_at(outcome, 0);
     if (outcome->count != 1 || !item || !item->created)
         caller->faults++;
     if (++caller->made < EACH) {
@@ -268,7 +268,7 @@ static void a_refused_operation_fails_alone(void **state)
     assert_string_equal(kept[4].field, "exec_timeout_ms");
 }
 
-static void never(void *user, const struct hf_outcome *outcome)
+static void never(void *user, const struct hf_submitted *outcome)
 {
     (void)user;
     (void)outcome;
@@ -327,7 +327,7 @@ static void closing_waits_for_what_was_taken(void **state)
 }
 
 /* The first operation's answer is held back until the queue is over its bound. */
-static void hold(void *user, const struct hf_outcome *outcome)
+static void hold(void *user, const struct hf_submitted *outcome)
 {
     struct kept *kept = user;
     (void)pthread_mutex_lock(&kept->world->lock);

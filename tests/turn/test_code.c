@@ -838,9 +838,9 @@ static void input_before_the_end_goes_on_after_a_final_value(void **state)
     struct code_kit code;
     struct hf_part part = { .content = kit_span("wait") };
     struct hf_message message = kit_message(NULL, HF_ROLE_USER, &part);
-    struct hf_delivery delivery = { .size = sizeof(delivery),
-                                    .messages = &message,
-                                    .message_count = 1 };
+    struct hf_turn_delivery delivery = { .size = sizeof(delivery),
+                                         .messages = &message,
+                                         .message_count = 1 };
     code_start(&code, NULL);
     code_reply(&code, "<lua>\nfinish(1)\n</lua>");
     code_finished(&code, "1");

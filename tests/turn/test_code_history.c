@@ -78,9 +78,9 @@ static void a_final_value_that_did_not_end_the_turn_is_shown(void **state)
     struct code_kit code;
     struct hf_part part = { .content = kit_span("more") };
     struct hf_message message = kit_message(NULL, HF_ROLE_USER, &part);
-    struct hf_delivery delivery = { .size = sizeof(delivery),
-                                    .messages = &message,
-                                    .message_count = 1 };
+    struct hf_turn_delivery delivery = { .size = sizeof(delivery),
+                                         .messages = &message,
+                                         .message_count = 1 };
     struct hf_observation seen = { .text = kit_span("printed") };
     code_start(&code, NULL);
     code_reply(&code, "<lua>\nfinish(1)\n</lua>");

@@ -85,9 +85,9 @@ static void checkpoint_message_resumes_with_progress_before_the_next_call(void *
     kit_forget(&kit);
     struct hf_part part = { .kind = HF_PART_TEXT, .content = kit_span("also this") };
     struct hf_message message = kit_message(NULL, HF_ROLE_USER, &part);
-    struct hf_delivery delivery = { .size = sizeof(delivery),
-                                    .messages = &message,
-                                    .message_count = 1 };
+    struct hf_turn_delivery delivery = { .size = sizeof(delivery),
+                                         .messages = &message,
+                                         .message_count = 1 };
     assert_int_equal(hf_turn_checkpoint_done(kit.turn, 2, &delivery, &kit.err), 0);
     kit_expect(&kit, "progress 0-3\nemit llm_request\nllm 3 records=3\n");
     assert_int_equal(kit.effect.iteration, 1);
@@ -677,9 +677,9 @@ static void misuse_at_a_checkpoint_is_refused_and_harmless(void **state)
     struct hf_part part = { .kind = HF_PART_TEXT, .content = kit_span("x") };
     struct hf_part bad = { .kind = HF_PART_TEXT, .content = { "\xff", 1 } };
     struct hf_message message = kit_message(NULL, HF_ROLE_ASSISTANT, &part);
-    struct hf_delivery delivery = { .size = sizeof(delivery),
-                                    .messages = &message,
-                                    .message_count = 1 };
+    struct hf_turn_delivery delivery = { .size = sizeof(delivery),
+                                         .messages = &message,
+                                         .message_count = 1 };
     assert_int_equal(hf_turn_checkpoint_done(kit.turn, 2, &delivery, &kit.err),
                      HF_EINVAL);
     assert_string_equal(kit.err.field, "role");

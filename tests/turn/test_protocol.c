@@ -262,9 +262,9 @@ static void input_after_the_grace_turn_ends_at_the_limit(void **state)
     struct kit kit;
     struct hf_part part = { .content = kit_span("more") };
     struct hf_message message = kit_message(NULL, HF_ROLE_USER, &part);
-    struct hf_delivery delivery = { .size = sizeof(delivery),
-                                    .messages = &message,
-                                    .message_count = 1 };
+    struct hf_turn_delivery delivery = { .size = sizeof(delivery),
+                                         .messages = &message,
+                                         .message_count = 1 };
     kit_init(&kit);
     kit.config.protocol = cells_protocol();
     kit.config.turn_budget = 1;

@@ -504,9 +504,9 @@ static void parts_and_deliveries_past_their_limits(void **state)
                   effect.emit->kind == HF_EMIT_TEXT_DELTA;
     } while (effect.kind != HF_EFFECT_CHECKPOINT);
     assert_int_equal(deltas, limit);
-    struct hf_delivery delivery = { .size = sizeof(delivery),
-                                    .messages = messages,
-                                    .message_count = limit + 1 };
+    struct hf_turn_delivery delivery = { .size = sizeof(delivery),
+                                         .messages = messages,
+                                         .message_count = limit + 1 };
     assert_int_equal(hf_turn_checkpoint_done(kit.turn, 2, &delivery, &kit.err),
                      HF_ETOOBIG);
     assert_string_equal(kit.err.field, "messages");

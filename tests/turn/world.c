@@ -367,13 +367,13 @@ static int checkpoint(struct world *world, uint64_t id, struct hf_err *err)
     struct hf_cause cause = { .id = "cause-1",
                               .event_type = "signal",
                               .text = span("now") };
-    struct hf_delivery delivery = { .size = sizeof(delivery),
-                                    .messages = &message,
-                                    .message_count = pick(world, id, 81, 2),
-                                    .transient = &message,
-                                    .transient_count = pick(world, id, 82, 2),
-                                    .causes = &cause,
-                                    .cause_count = pick(world, id, 83, 2) };
+    struct hf_turn_delivery delivery = { .size = sizeof(delivery),
+                                         .messages = &message,
+                                         .message_count = pick(world, id, 81, 2),
+                                         .transient = &message,
+                                         .transient_count = pick(world, id, 82, 2),
+                                         .causes = &cause,
+                                         .cause_count = pick(world, id, 83, 2) };
     bool any = pick(world, id, 84, 3) == 0;
     return hf_turn_checkpoint_done(world->turn, id, any ? &delivery : NULL, err);
 }

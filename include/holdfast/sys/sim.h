@@ -74,6 +74,7 @@ enum hf_sim_fault { HF_SIM_FAULTS(X) HF_SIM_FAULT_COUNT };
     X(JOB, "job")           /* jobs with a dedup key, put off and made again       */    \
     X(TRIGGER, "trigger")   /* occurrences and their subscribers, if any           */    \
     X(PROCESS, "process")   /* processes of each disposition, if any               */    \
+    X(TURN, "turn")         /* turns in which a model writes cells                 */    \
     X(EXTRA, "extra")       /* the store's own (hf_sim_factory.extra)              */
 
 #define X(name, word) HF_SIM_OF_##name,
@@ -115,7 +116,9 @@ enum hf_sim_workload { HF_SIM_WORKLOADS(X) HF_SIM_WORKLOAD_COUNT };
     X(SPARED, "spared") /* a lease got amnesty; where the store has a monitor */         \
     X(LIMIT_WAITED, "limit_waited")                                                      \
     X(RATE_WAITED, "rate_waited")                                                        \
-    X(JOB_PUT_OFF, "job_put_off")
+    X(JOB_PUT_OFF, "job_put_off")                                                        \
+    X(TURN_RESUMED, "turn_resumed") /* by another holder */                              \
+    X(TURN_CUT, "turn_cut")         /* before its last step was saved */
 
 #define X(name, word) HF_SIM_MARK_##name,
 enum hf_sim_mark { HF_SIM_MARKS(X) HF_SIM_MARK_COUNT };
