@@ -1,5 +1,5 @@
-/* The feed with waiting: by the bell where a queue is named, else by a look four times a
- * second, which is also the bound where a bell is lost. */
+/* The feed with waiting: by the bell, which tells of work that can be claimed (on PostgreSQL of
+ * any queue's where none is named), and by a look four times a second for all else. */
 #include "store/feed.h"
 #include "base/err.h"
 #include "base/sized.h"

@@ -117,11 +117,12 @@ struct pg_group {
 };
 
 #define PG_BELLS 64
+#define PG_ANY_BELL PG_BELLS /* rung with each of the others */
 
 struct pg_bell {
     pthread_mutex_t lock; /* of all below */
-    pthread_cond_t rung[PG_BELLS];
-    uint32_t words[PG_BELLS];               /* bumped at each ring of their topics */
+    pthread_cond_t rung[PG_BELLS + 1];
+    uint32_t words[PG_BELLS + 1];           /* bumped at each ring of their topics */
     struct hf_ring due[HF_BATCH_RINGS * 4]; /* to be told to other processes */
     size_t due_count;
     bool all_due; /* more topics than fit: everybody is to look */

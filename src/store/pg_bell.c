@@ -46,7 +46,7 @@ int pg_bell_init(struct pg *pg)
         rc = pthread_condattr_init(&attr);
     if (rc == 0)
         rc = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    for (size_t i = 0; rc == 0 && i < PG_BELLS; i++)
+    for (size_t i = 0; rc == 0 && i <= PG_ANY_BELL; i++)
         rc = pthread_cond_init(&bell->rung[i], &attr);
     (void)pthread_condattr_destroy(&attr); /* nothing of it is kept */
     bell->nudge = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -55,7 +55,7 @@ int pg_bell_init(struct pg *pg)
 
 void pg_bell_fini(struct pg *pg)
 {
-    for (size_t i = 0; i < PG_BELLS; i++)
+    for (size_t i = 0; i <= PG_ANY_BELL; i++)
         (void)pthread_cond_destroy(&pg->bell.rung[i]);
     (void)pthread_mutex_destroy(&pg->bell.lock);
     (void)close(pg->bell.nudge); /* an eventfd has nothing to lose */
@@ -70,19 +70,27 @@ static void nudge(struct pg_bell *bell)
 
 /* ---- ringing ----------------------------------------------------------------------- */
 
+/* Topic 0 is no queue's: whoever waits for it hears of all of them. */
+static size_t bell_of(uint32_t topic)
+{
+    return topic ? topic % PG_BELLS : PG_ANY_BELL;
+}
+
 /* Under the lock. */
 static void ring_here(struct pg_bell *bell, uint32_t topic, uint32_t count)
 {
-    size_t at = topic % PG_BELLS;
+    size_t at = bell_of(topic);
     bell->words[at]++;
     for (uint32_t i = 0; i < count && i < 64; i++)
         (void)pthread_cond_signal(&bell->rung[at]); /* cannot fail */
+    bell->words[PG_ANY_BELL]++;
+    (void)pthread_cond_broadcast(&bell->rung[PG_ANY_BELL]); /* cannot fail */
 }
 
 /* Under the lock: everybody is to look. */
 static void ring_all(struct pg_bell *bell)
 {
-    for (size_t i = 0; i < PG_BELLS; i++) {
+    for (size_t i = 0; i <= PG_ANY_BELL; i++) {
         bell->words[i]++;
         (void)pthread_cond_broadcast(&bell->rung[i]); /* cannot fail */
     }
@@ -333,34 +341,56 @@ void pg_bell_stop(struct pg *pg)
 
 /* ---- the seam ---------------------------------------------------------------------- */
 
-static void ring_some(struct pg *pg, const struct hf_ring *rings, size_t count)
+/* Under the lock. */
+static void ring_batch(struct pg_bell *bell, const struct hf_ring *rings, size_t count)
 {
-    struct pg_bell *bell = &pg->bell;
-    lock(bell);
     for (size_t i = 0; i < count; i++) {
         ring_here(bell, rings[i].topic, rings[i].count);
         owe(bell, rings[i].topic, rings[i].count);
     }
-    start(pg);
+}
+
+/* Lets the lock go, and sees that others are told. One nudge is enough for all that is owed. */
+static void end_ringing(struct pg *pg, bool owed_before)
+{
+    struct pg_bell *bell = &pg->bell;
+    bool owed = bell->due_count > 0 || bell->all_due;
+    if (owed)
+        start(pg);
     bool threaded = bell->started;
     unlock(bell);
+    if (!owed || (threaded && owed_before))
+        return;
     if (threaded)
         nudge(bell);
     else if (pg->system_clock) /* a virtual time has no other processes */
         tell(pg, NULL);
 }
 
+/* Takes the lock; true: something is owed already. */
+static bool begin_ringing(struct pg_bell *bell)
+{
+    lock(bell);
+    return bell->due_count > 0 || bell->all_due;
+}
+
 void pg_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
 {
+    struct pg *pg = pg_of(sql);
     const struct hf_ring ring = { .topic = topic, .count = count };
-    ring_some(pg_of(sql), &ring, 1);
+    bool owed = begin_ringing(&pg->bell);
+    ring_batch(&pg->bell, &ring, 1);
+    end_ringing(pg, owed);
 }
 
 void pg_bell_ring_members(struct pg *pg, struct pg_member *const *members, size_t count)
 {
+    bool owed = begin_ringing(&pg->bell);
     for (size_t i = 0; i < count; i++)
-        if (members[i]->rc == 0 && members[i]->batch->ring_count > 0)
-            ring_some(pg, members[i]->batch->rings, members[i]->batch->ring_count);
+        if (members[i]->rc == 0)
+            ring_batch(&pg->bell, members[i]->batch->rings,
+                       members[i]->batch->ring_count);
+    end_ringing(pg, owed);
 }
 
 uint32_t pg_bell_seen(struct hf_sql *sql, uint32_t topic)
@@ -368,7 +398,7 @@ uint32_t pg_bell_seen(struct hf_sql *sql, uint32_t topic)
     struct pg *pg = pg_of(sql);
     struct pg_bell *bell = &pg->bell;
     lock(bell);
-    uint32_t word = bell->words[topic % PG_BELLS];
+    uint32_t word = bell->words[bell_of(topic)];
     unlock(bell);
     return word;
 }
@@ -385,7 +415,7 @@ static void wait_slice(struct pg *pg, uint32_t topic, hf_ms slice)
     }
     hf_ms until = pg_mono_ms() + slice;
     struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
-    (void)pthread_cond_timedwait(&bell->rung[topic % PG_BELLS], &bell->lock, &at);
+    (void)pthread_cond_timedwait(&bell->rung[bell_of(topic)], &bell->lock, &at);
 }
 
 bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
@@ -399,13 +429,13 @@ bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
         start(pg);
         nudge(bell);
     }
-    bool rung = bell->words[topic % PG_BELLS] != seen;
+    bool rung = bell->words[bell_of(topic)] != seen;
     hf_ms look = bell->heard ? HEARD_SLICE_MS : POLL_SLICE_MS;
     if (!rung && ms > 0) {
         wait_slice(pg, topic, ms < look ? ms : look);
         hf_ms passed = pg->clock->mono_ms(pg->clock->user) - began;
         /* After a whole slice something may have changed that nobody told. */
-        rung = bell->words[topic % PG_BELLS] != seen || passed < ms;
+        rung = bell->words[bell_of(topic)] != seen || passed < ms;
     }
     unlock(bell);
     return rung;

@@ -74,6 +74,20 @@ static struct pg *new_handle(const struct hf_sql_options *options)
     return pg;
 }
 
+/* A pooler that takes its connection back after every statement keeps no transaction together. */
+static int check_pooling(struct pg_conn *conn, struct hf_err *err)
+{
+    if (conn->pg->url.pooler == PG_POOLER_NONE)
+        return 0;
+    int rc = pg_conn_exec(conn, "BEGIN", "BEGIN", NULL, NULL);
+    if (rc == 0)
+        rc = pg_conn_exec(conn, "COMMIT", "COMMIT", NULL, NULL);
+    return rc ? hf_fail(err, HF_EUNREACHABLE, "db",
+                        "the pooler keeps no transaction together: its pool_mode must be "
+                        "transaction or session")
+              : 0;
+}
+
 /* The first connection fails at once and says why: an address that is wrong stays wrong. */
 static int open_store(struct pg *pg, const struct hf_sql_options *options,
                       struct hf_err *err)
@@ -82,7 +96,9 @@ static int open_store(struct pg *pg, const struct hf_sql_options *options,
     int rc = pg_conn_open(pg, pg->url.conninfo, &conn, err);
     if (rc)
         return rc;
-    rc = pg_migrate(pg, conn, options, err);
+    rc = check_pooling(conn, err);
+    if (rc == 0)
+        rc = pg_migrate(pg, conn, options, err);
     pg->pool.open++;
     pg_pool_give(conn);
     return rc;

@@ -1,4 +1,5 @@
 /* PostgreSQL under a fleet: histories, wake-ups, renewals, plans. */
+#include <holdfast/feed.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 #include <libpq-fe.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "store/pg.h"
+#include "store/sqlstore.h"
 #include "support/pg.h"
 #include "support/unit.h"
 
@@ -157,6 +159,72 @@ static void behind_a_pooler_waiting_claims_look_by_themselves_and_say_so(void **
     hf_text_free(waiter, facts);
     hf_store_close(maker);
     hf_store_close(waiter);
+}
+
+/* `text` as the value of a parameter. */
+static void escaped(const char *text, char *out, size_t room)
+{
+    size_t at = 0;
+    for (; *text && at + 4 < room; text++) {
+        bool plain = strchr("/?&=:%", *text) == NULL;
+        at += (size_t)snprintf(out + at, room - at, plain ? "%c" : "%%%02X",
+                               (unsigned char)*text);
+    }
+    out[at] = '\0';
+}
+
+static void a_listen_url_leads_past_the_pooler(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    char url[700], past[400];
+    if (!server.pooled[0])
+        pg_server_pooler(&server);
+    escaped(server.url, past, sizeof(past));
+    (void)snprintf(url, sizeof(url), "%s&schema=past&listen_url=%s", server.pooled, past);
+    struct hf_store *waiter = NULL;
+    assert_int_equal(hf_store_open(url, NULL, &waiter, NULL), 0);
+    struct hf_store *maker = opened(server.pooled, "past", false);
+    assert_int_equal(pthread_create(&thread, NULL, create_later, maker), 0);
+    (void)claimed(waiter, 20000);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    char *facts = NULL;
+    assert_int_equal(hf_store_facts(waiter, &facts, NULL), 0);
+    assert_non_null(strstr(facts, "\"bell\":\"listening\""));
+    assert_non_null(strstr(facts, "\"pooler\":\"transaction\""));
+    hf_text_free(waiter, facts);
+    hf_store_close(maker);
+    hf_store_close(waiter);
+}
+
+/* A reader of the feed of all queues hears of work in any of them. */
+static void a_feed_of_all_queues_is_woken(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    struct hf_feed *feed = NULL;
+    struct hf_store *reader = opened(server.url, "feed", false);
+    struct hf_store *maker = opened(server.url, "feed", false);
+    struct hf_sql *sql = sql_store_of(reader)->sql;
+    uint32_t topic = hf_topic_of_queue("");
+    while (!pg_of(sql)->bell.heard) /* the first wait begins to listen */
+        (void)sql->methods->bell_wait(sql, topic, sql->methods->bell_seen(sql, topic),
+                                      100);
+    uint32_t seen = sql->methods->bell_seen(sql, topic);
+    assert_int_equal(pthread_create(&thread, NULL, create_later, maker), 0);
+    hf_ms left = 20000;
+    while (left > 0 && sql->methods->bell_seen(sql, topic) == seen) {
+        (void)sql->methods->bell_wait(sql, topic, seen, 1000);
+        left -= 1000;
+    }
+    assert_true(left > 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    struct hf_feed_query query = { .size = sizeof(query), .wait_ms = 20000 };
+    assert_int_equal(hf_work_feed(reader, NULL, &query, &feed, NULL), 0);
+    assert_int_equal(hf_feed_count(feed), 1);
+    hf_feed_free(feed);
+    hf_store_close(maker);
+    hf_store_close(reader);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -340,11 +408,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_history_that_changes_under_an_open_handle_is_noticed),
         cmocka_unit_test(a_waiting_claim_is_woken_by_another_handle),
+        cmocka_unit_test(a_feed_of_all_queues_is_woken),
         cmocka_unit_test(renewals_are_hot),
         cmocka_unit_test(renew_all_skips_what_is_locked),
         cmocka_unit_test(a_lane_that_many_crowd_has_one_slot),
         cmocka_unit_test(hot_statements_never_read_a_table_whole),
         cmocka_unit_test(behind_a_pooler_waiting_claims_look_by_themselves_and_say_so),
+        cmocka_unit_test(a_listen_url_leads_past_the_pooler),
         cmocka_unit_test(incarnation_refuses_holders_not_patience_after_a_failover),
     };
     pg_server_start(&server);

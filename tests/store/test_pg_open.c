@@ -221,6 +221,24 @@ static void a_pooler_that_nobody_mentioned_is_noticed(void **state)
     assert_int_equal(opened(url, &err), 0);
 }
 
+static void a_pooler_in_statement_mode_is_refused(void **state)
+{
+    (void)state;
+    char url[400], wrong[256];
+    struct hf_err err;
+    with("&schema=modes", url);
+    assert_int_equal(opened(url, &err), 0); /* it is there, so nothing needs to be made */
+    pg_server_wrong_pooler(&server, wrong);
+    (void)snprintf(url, sizeof(url), "%s&schema=modes", wrong);
+    refused(url, HF_EUNREACHABLE, "pool_mode");
+    (void)snprintf(url, sizeof(url), "%s&schema=not_there", wrong);
+    refused(url, HF_EUNREACHABLE, "pool_mode");
+    assert_string_equal(
+        pg_server_sql(&server,
+                      "SELECT count(*) FROM pg_namespace WHERE nspname = 'not_there'"),
+        "0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +254,7 @@ int main(void)
         cmocka_unit_test(too_many_connections_is_busy),
         cmocka_unit_test(a_standby_is_read_only_and_says_what_to_add),
         cmocka_unit_test(a_pooler_that_nobody_mentioned_is_noticed),
+        cmocka_unit_test(a_pooler_in_statement_mode_is_refused),
     };
     pg_server_start(&server);
     return cmocka_run_group_tests_name("opening on PostgreSQL", tests, NULL, NULL);

@@ -16,6 +16,8 @@ struct pg_server {
  * pg_server_stop, and at exit. */
 void pg_server_start(struct pg_server *server);
 void pg_server_pooler(struct pg_server *server);
+/* Another PgBouncer, in statement mode; `out` gets its address. */
+void pg_server_wrong_pooler(struct pg_server *server, char out[256]);
 void pg_server_standby(struct pg_server *server);
 void pg_server_promote(struct pg_server *server); /* the standby */
 void pg_server_stop(struct pg_server *server);

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""What `holdfast doctor` says of a PostgreSQL server that is not as it should be."""
+
+import os
+import subprocess
+import tempfile
+import urllib.parse
+
+from harness import Case, main
+
+PG = os.environ["PG_SCRIPT"]
+SKEWED = os.environ["SKEWED_CLOCK"]
+
+
+def ask(verb, folder):
+    return subprocess.run([PG, verb, folder], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.strip()
+
+
+class DoctorOfAServer(Case):
+    @classmethod
+    def setUpClass(cls):
+        base = tempfile.TemporaryDirectory(prefix="hf-doctor-")
+        cls.addClassCleanup(base.cleanup)
+        os.chmod(base.name, 0o755)
+        cls.server = os.path.join(base.name, "pg")
+        cls.url = ask("up", cls.server)
+        cls.addClassCleanup(ask, "down", cls.server)
+        cls.pooled = ask("pooler", cls.server)
+
+    def setUp(self):
+        super().setUp()
+        self.env["HOLDFAST_DB"] = self.url
+
+    def sql(self, *statements):
+        args = [part for text in statements for part in ("-c", text)]
+        return subprocess.run(["psql", self.url, "-qAt", *args], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout.strip()
+
+    def findings(self, what):
+        answer = self.cli("--json", "doctor").json
+        found = [f for f in answer["findings"] if f["what"] == what]
+        self.assertTrue(found, answer["findings"])
+        self.assertFalse(any(f["bad"] for f in answer["findings"]))
+        return found
+
+    def the(self, what):
+        found = self.findings(what)
+        self.assertEqual(len(found), 1, found)
+        return found[0]
+
+    def test_the_connection_that_holds_back_vacuum_is_named(self):
+        self.create("vacuum")
+        self.assertIn("nobody holds it back", self.the("vacuum")["detail"])
+        holder = subprocess.Popen(["psql", self.url, "-qAt"], stdin=subprocess.PIPE, text=True,
+                                  stdout=subprocess.PIPE,
+                                  env={**os.environ, "PGAPPNAME": "forgotten report"})
+        try:
+            holder.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ;\n"
+                               "SELECT pg_backend_pid();\n")
+            holder.stdin.flush()
+            pid = holder.stdout.readline().strip()
+            young = self.the("vacuum")
+            self.assertIn("the oldest snapshot is", young["detail"])
+            self.assertEqual(young["advice"], "")
+            # Each block of its own is a transaction id of its own.
+            self.sql("CREATE TEMP TABLE ids (n int)", "DO $$ BEGIN FOR i IN 1..100001 LOOP"
+                     " BEGIN INSERT INTO ids VALUES (i); EXCEPTION WHEN others THEN NULL; END;"
+                     " END LOOP; END $$")
+            old = self.the("vacuum")
+            self.assertIn(f"connection {pid} (hf forgotten report idle in transaction) holds"
+                          " back vacuum", old["detail"])
+            self.assertRegex(old["detail"], r"1000\d\d transactions")
+            self.assertIn("pg_terminate_backend", old["advice"])
+        finally:
+            holder.communicate()
+        self.assertIn("nobody holds it back", self.the("vacuum")["detail"])
+
+    def test_dead_rows_are_counted(self):
+        self.create("bloat")
+        self.assertIn("no table has many dead rows", self.the("bloat")["detail"])
+        self.sql("INSERT INTO holdfast.hf_store_log (at, what)"
+                 " SELECT 1, 'filler' FROM generate_series(1, 20000)",
+                 "DELETE FROM holdfast.hf_store_log WHERE what = 'filler'",
+                 "SELECT pg_stat_force_next_flush()")
+        found = self.the("bloat")
+        self.assertIn("hf_store_log has 20000 dead rows, 100 % of all", found["detail"])
+        self.assertIn("VACUUM", found["advice"])
+        self.sql("VACUUM holdfast.hf_store_log")
+
+    def test_settings_that_lose_what_was_acknowledged(self):
+        said = [f["detail"] for f in self.findings("settings")]
+        self.assertEqual(said, [
+            "fsync is off: what was acknowledged may be lost in a crash",
+            "full_page_writes is off: what was acknowledged may be lost in a crash"])
+        self.sql("ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()")
+        try:
+            for _ in range(500):  # until the server has read it
+                if self.sql("SHOW autovacuum") == "off":
+                    break
+            self.assertIn("autovacuum is off: dead rows stay",
+                          [f["detail"] for f in self.findings("settings")])
+        finally:
+            self.sql("ALTER SYSTEM RESET autovacuum", "SELECT pg_reload_conf()")
+
+    def test_clocks_that_are_apart(self):
+        self.create("skew")
+        self.assertEqual(self.the("skew")["advice"], "")
+        self.env.update(LD_PRELOAD=SKEWED, SKEW_SECONDS="90")
+        if any("SAN_OPTIONS" in name for name in self.env):
+            self.env["ASAN_OPTIONS"] = self.env.get("ASAN_OPTIONS", "") + \
+                ":verify_asan_link_order=0"
+        found = self.the("skew")
+        self.assertRegex(found["detail"],
+                         r"the server's clock is (89|90)\d\d\d ms behind this machine's")
+        self.assertIn("set both clocks", found["advice"])
+
+    def test_a_pooler_and_the_way_past_it(self):
+        self.create("pooler")
+        self.assertEqual(self.the("bell")["detail"], "wake-ups: listening; pooler: none")
+        self.env["HOLDFAST_DB"] = self.pooled
+        found = self.the("bell")
+        self.assertEqual(found["detail"], "wake-ups: polling; pooler: transaction")
+        self.assertIn("listen_url", found["advice"])
+        past = urllib.parse.quote(self.url, safe="")
+        self.env["HOLDFAST_DB"] = f"{self.pooled}&listen_url={past}"
+        found = self.the("bell")
+        self.assertEqual(found["detail"], "wake-ups: listening; pooler: transaction")
+        self.assertEqual(found["advice"], "")
+
+
+if __name__ == "__main__":
+    main()
