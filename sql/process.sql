@@ -10,8 +10,8 @@ SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, s.created_at
   FROM work_spec s WHERE s.work_id = $1
 
 -- name: process_wakes
--- Beside process_insert: whom its end wakes.
--- in: $1 work_id, $2 session_id
+-- Beside process_insert: who is told of its end.
+-- in: $1 work_id, $2 session_id, or '' for nobody but those who await it
 UPDATE /*lite OR ROLLBACK*/ work_state SET wake_session = $2
  WHERE seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
 
@@ -66,7 +66,8 @@ SELECT o.attempt, o.chunk, o.data
 -- Reading.
 
 -- fragment: facts
-p.identity_kind, p.identity_label, p.definition, p.labels, p.originator, w.wake_session,
+p.identity_kind, p.identity_label, p.definition, p.labels, p.originator,
+nullif(w.wake_session, ''),
 p.cause_occurrence, p.cause_subscription, p.env_ref, p.external_ref, p.event_types
 
 -- name: process_list
@@ -133,9 +134,9 @@ DELETE FROM handle_grant
 
 -- name: process_retarget
 -- The revision tells whoever is about to end the unit, and to wake the old one.
--- in: $1 session_id or null, $2 seq
+-- in: $1 session_id, null for none, $2 seq
 UPDATE /*lite OR ROLLBACK*/ work_state
-   SET wake_session = $1, revision = revision + 1 WHERE seq = $2
+   SET wake_session = coalesce($1, ''), revision = revision + 1 WHERE seq = $2
 
 -- name: process_wakes_waiting
 -- Wakes of this process that nobody has taken yet.

@@ -148,7 +148,7 @@ CREATE TABLE work_state (
     session_id        TEXT,
     disposition       TEXT,
     close_rule        TEXT,
-    wake_session      TEXT, -- gets a unit of its own when this one ends
+    wake_session      TEXT, -- who is told of its end: '' who awaits it, else this session too
     attempt_count     INT NOT NULL DEFAULT 0,
     lease_fence       INT NOT NULL DEFAULT 0,
     first_started_at  INTEGER,

@@ -66,7 +66,8 @@ END;
 -- For readers.
 CREATE VIEW runtime_process AS
 SELECT s.work_id AS process_id, s.tenant, p.identity_kind, p.identity_label, p.definition,
-       p.labels, p.originator, w.wake_session, p.cause_occurrence, p.cause_subscription,
+       p.labels, p.originator,
+       nullif(w.wake_session, '') AS wake_session, p.cause_occurrence, p.cause_subscription,
        p.env_ref, p.external_ref, p.event_types, w.status, w.disposition,
        w.first_started_at, w.attempt_count, w.max_attempts, w.owner,
        w.owner_incarnation, w.holder, w.lease_expires_at, w.cancel_request,

@@ -23,7 +23,8 @@ struct hf_row {
     int64_t fair_weight;
     int64_t crashes; /* executions lost in a row since crashed_at */
     hf_ms crashed_at;
-    const char *wake_session; /* woken when the unit ends; NULL: nobody */
+    const char *wake_session; /* woken at its end; '': only who awaits it is told; NULL:
+                                 nobody is */
     /* the event that goes with the row's last transition */
     const char *event_type;
     const char *actor_kind;

@@ -7,7 +7,7 @@
 #include "store/api.h"
 #include "store/ops.h"
 
-/* A bell may be lost, and who ends many units at once rings for none of them. */
+/* A bell may be lost, and a unit that is no process rings none. */
 #define LOOK_MS 250
 
 static hf_ms mono(struct hf_store *store)

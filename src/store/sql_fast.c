@@ -208,9 +208,6 @@ static int settle_by(struct changing *c, bool limited, struct hf_err *err)
         add_limits(c, &ops);
     if (rc == 0 && !brief)
         rows = add_read_back(c, &ops);
-    /* Whoever awaits one of many looks by itself: a large batch rings for nobody. */
-    for (size_t i = 0; c->n <= HF_BATCH_RINGS && i < c->n; i++)
-        hf_ops_ring_ended(&ops, c->slots[i].change->id);
     if (rc == 0)
         rc = hf_ops_write(&ops, err);
     if (rc == 0 && limited)

@@ -22,11 +22,10 @@ void sql_process_add(struct hf_ops *ops, const struct hf_caller *who, const char
     hf_ops_text(ops, facts->process.cause_subscription);
     hf_ops_text(ops, facts->process.env_ref);
     hf_ops_text(ops, facts->process.event_types);
-    if (facts->process.wake_session) {
-        hf_ops_call(ops, HF_SQL_PROCESS_WAKES, HF_ANY_COUNT);
-        hf_ops_text(ops, work_id);
-        hf_ops_text(ops, facts->process.wake_session);
-    }
+    const char *session = facts->process.wake_session;
+    hf_ops_call(ops, HF_SQL_PROCESS_WAKES, HF_ANY_COUNT);
+    hf_ops_text(ops, work_id);
+    hf_ops_text(ops, session ? session : "");
     for (size_t i = 0; i < facts->observer_count; i++) {
         hf_ops_call(ops, HF_SQL_PROCESS_GRANTED, HF_ANY_COUNT);
         hf_ops_text(ops, work_id);

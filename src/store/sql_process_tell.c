@@ -204,7 +204,7 @@ static int add_wake(struct telling *t, struct hf_err *err)
     char *nonce = hf_arena_take(&t->arena, HF_NONCE_TEXT);
     int rc = nonce ? hf_nonce(t->store->base.random, nonce, err)
                    : hf_fail_plain(err, HF_ENOMEM);
-    if (rc || !t->tell->wake || !t->was.wake_session)
+    if (rc || !t->tell->wake || !*t->was.wake_session)
         return rc;
     struct hf_wake_cause cause = { .event = t->type,
                                    .status = t->was.w.status,

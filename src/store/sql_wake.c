@@ -32,10 +32,11 @@ int sql_wake_ended(struct sql_store *store, const struct hf_caller *who,
                    struct hf_ops *ops, const struct hf_row *was, const struct hf_row *row,
                    struct hf_err *err)
 {
-    if (hf_status_terminal(was->status) || !hf_status_terminal(row->status))
+    if (!was->wake_session || hf_status_terminal(was->status) ||
+        !hf_status_terminal(row->status))
         return 0;
     hf_ops_ring_ended(ops, was->w.work_id);
-    if (!was->wake_session)
+    if (!*was->wake_session)
         return 0;
     struct hf_buf life;
     hf_buf_init(&life, ops->arena.alloc, 64);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "store/ops.h"
+#include "support/fail_alloc.h"
 #include "support/pg.h"
 #include "support/unit.h"
 
@@ -357,6 +358,126 @@ static void an_await_is_rung_by_the_end_of_its_unit(void **state)
     on_both("await", bell_of_the_end);
 }
 
+/* ---- no memory ------------------------------------------------------------------------------ */
+
+/* A life in steps, each of which can be done again. */
+struct life_step {
+    struct hf_store *store;
+    struct name process;
+    int step;
+};
+
+static int list_all(struct hf_store *store)
+{
+    struct hf_processes *found = NULL;
+    struct hf_process_filter filter = { .size = sizeof(filter),
+                                        .all = true,
+                                        .label = "k=v" };
+    int rc = hf_process_list(store, NULL, &filter, &found, NULL);
+    hf_processes_free(found);
+    return rc;
+}
+
+static int records(struct hf_store *store, const char *id)
+{
+    char *stored = NULL, *folded = NULL;
+    int rc = hf_process_records(store, NULL, id, &stored, &folded, NULL);
+    if (rc == 0) {
+        hf_text_free(store, stored);
+        hf_text_free(store, folded);
+    }
+    return rc;
+}
+
+static int enrolled(struct hf_store *store)
+{
+    static const char *const sessions[] = { "b", "a" };
+    struct hf_answer *answer = NULL;
+    struct hf_new unit = { .size = sizeof(unit),
+                           .source = HF_SOURCE_MANUAL,
+                           .source_id = "again",
+                           .priority = -1,
+                           .disposition = HF_OWNER_BOUND };
+    struct hf_process_new wanted = { .size = sizeof(wanted),
+                                     .work = &unit,
+                                     .identity_kind = "test",
+                                     .labels = "{\"k\":\"v\"}",
+                                     .definition = "{}",
+                                     .observers = sessions,
+                                     .observer_count = 2,
+                                     .event_types = sessions,
+                                     .event_type_count = 2 };
+    int rc = hf_process_register(store, NULL, &wanted, &answer, NULL);
+    if (rc == 0)
+        rc = hf_answer_at(answer, 0)->code;
+    hf_answer_free(answer);
+    return rc;
+}
+
+static int do_step(const struct life_step *life)
+{
+    const char *id = life->process.id;
+    struct hf_prune_report report;
+    switch (life->step) {
+    case 0: return enrolled(life->store);
+    case 1:
+        return told(life->store, (struct hf_process_tell){
+                                     .what = HF_TELL_OBSERVE, .id = id, .name = "s" });
+    case 2:
+        return told(life->store, (struct hf_process_tell){ .what = HF_TELL_APPEND,
+                                                           .id = id,
+                                                           .name = "step",
+                                                           .key = "k",
+                                                           .payload = "{\"n\":1}",
+                                                           .wake = true });
+    case 3:
+        return told(life->store, (struct hf_process_tell){
+                                     .what = HF_TELL_RETARGET, .id = id, .name = "v" });
+    case 4: return list_all(life->store);
+    case 5: return records(life->store, id);
+    case 6: {
+        int rc = cancelled(life->store, id);
+        return rc == HF_ETRANSITION ? 0 : rc; /* it was, and the answer got lost */
+    }
+    default: return hf_process_prune(life->store, NULL, 0, &report, NULL);
+    }
+}
+
+static void nothing_bad(void *user, const struct hf_finding *finding)
+{
+    (void)user;
+    if (finding->bad)
+        fail_msg("%s: %s", finding->what, finding->detail);
+}
+
+static void every_allocation_can_fail(void **state)
+{
+    struct fail_alloc fail;
+    struct hf_store_options options = { .size = sizeof(options),
+                                        .inline_mode = true,
+                                        .alloc = &fail.alloc };
+    struct life_step life = { 0 };
+    (void)state;
+    fail_alloc_init(&fail, 0);
+    assert_int_equal(hf_store_open("sqlite::memory:", &options, &life.store, NULL), 0);
+    life.process = registered(life.store, "a", HF_RERUNNABLE);
+    for (life.step = 0; life.step < 8; life.step++) {
+        int64_t nth = 0;
+        int rc = HF_ENOMEM;
+        while (rc) {
+            fail.fail_at = fail.calls + ++nth;
+            rc = do_step(&life);
+            fail.fail_at = 0;
+            assert_true(rc == 0 || rc == HF_ENOMEM);
+            assert_true(nth < 2000);
+            assert_int_equal(hf_store_check(life.store, nothing_bad, NULL, NULL), 0);
+        }
+    }
+    assert_int_equal(queued_wakes(life.store, "v"), 1);
+    hf_store_close(life.store);
+    assert_int_equal(fail.live, 0);
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 static int begin(void **state)
@@ -390,6 +511,7 @@ int main(void)
         cmocka_unit_test(a_retarget_and_an_end_at_once_leave_one_true_wake),
         cmocka_unit_test(many_who_tell_one_key_tell_it_once),
         cmocka_unit_test(an_await_is_rung_by_the_end_of_its_unit),
+        cmocka_unit_test(every_allocation_can_fail),
     };
     return cmocka_run_group_tests_name("process", tests, begin, end);
 }
