@@ -138,8 +138,10 @@ int check_process_start(struct cli *cli)
     int rc = read_start(&s, cli);
     free(s.payload);
     if (rc == 0 && s.command.argv && s.work.disposition == HF_EXTERNALLY_OWNED)
-        rc = hf_fail(&cli->err, HF_EINVAL, "--disposition",
-                     "what is externally_owned is run elsewhere: give no command");
+        rc = hf_fail(
+            &cli->err, HF_EINVAL, "--disposition",
+            "what is externally_owned is run elsewhere: give no command; `holdfast run "
+            "--detach` hands one off");
     if (rc == 0 && s.work.max_attempts > 1 && s.work.disposition != HF_RERUNNABLE)
         rc = hf_fail(&cli->err, HF_EINVAL, "--max-attempts",
                      "--max-attempts above 1 needs --disposition rerunnable: anything "
