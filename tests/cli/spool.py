@@ -103,6 +103,21 @@ class Spool(Case):
         self.cli("work", "reconcile", "--from", "missing.jsonl", code=3)
         self.cli("work", "reconcile", "--from", self.folder, code=2)
 
+    def test_limits_and_shares_of_an_export_are_kept(self):
+        self.cli("limit", "set", "key:acme", "--max", "1", "--quiet")
+        line = {"source_system": "manual", "limit_key": "acme"}
+        lines = [json.dumps({**line, "source_id": name}) for name in ("a", "b")]
+        lines.append(json.dumps({"source_system": "manual", "source_id": "c", "fair_key": "f",
+                                 "fair_weight": 5}))
+        lines.append(json.dumps({"source_system": "manual", "source_id": "d", "rate_key": "r"}))
+        self.file("export.jsonl", "\n".join(lines) + "\n")
+        self.cli("work", "reconcile", "--from", "export.jsonl", "--quiet")
+        units = self.cli("work", "list", "--json").json["items"]
+        self.assertEqual([(u["source_id"], u["limit_name"], u["gate"], u["fair_key"])
+                          for u in units],
+                         [("a", "key:acme", None, None), ("b", "key:acme", "limit", None),
+                          ("c", None, None, "f"), ("d", "rate:r", None, None)])
+
     def test_processes_append_at_once_and_no_line_is_mixed(self):
         self.env["HOLDFAST_DB"] = "/nowhere/at/all.db"
 
