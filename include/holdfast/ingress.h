@@ -10,7 +10,8 @@
  * The line of a request is one JSON object. Keys are the names of the columns of
  * runtime_work, and those of struct hf_new where there is no column:
  *   source_system source_id source_run_id kind queue lane_key dedup_key limit_key rate_key
- *   fair_key fair_weight idempotency_key ref parent_work_id payload payload_ref disposition priority max_attempts retry_policy
+ *   fair_key fair_weight idempotency_key ref parent_work_id payload payload_ref disposition
+ *   priority max_attempts retry_policy
  *   delay_ms due_at start_timeout_ms exec_timeout_ms close_rule detached
  *   tenant actor_kind actor operation_id correlation_id spooled_at
  * `payload` and `retry_policy` are JSON values, kept in canonical form; `payload_text` and

@@ -377,6 +377,7 @@
     X(d38_what_was_delivered_stays_as_it_was, HF_CONFORM_TRIGGERS)                       \
     X(d38_nobody_who_waits_is_no_failure, HF_CONFORM_TRIGGERS)                           \
     X(d38_a_pruned_target_is_not_started_again, HF_CONFORM_TRIGGERS)                     \
+    X(d38_an_occurrence_goes_when_its_last_unit_is_gone, HF_CONFORM_TRIGGERS)            \
     X(a_session_is_woken_and_granted_the_handle, HF_CONFORM_TRIGGERS)                    \
     X(a_template_that_names_a_missing_member_writes_nothing, HF_CONFORM_TRIGGERS)        \
     X(a_thousand_subscribers_are_one_transaction, HF_CONFORM_TRIGGERS)                   \

@@ -403,6 +403,28 @@ test_case(d38_a_pruned_target_is_not_started_again)
     EQ(0, all_units(t));
 }
 
+test_case(d38_an_occurrence_goes_when_its_last_unit_is_gone)
+{
+    emit(.source_key = "nobody"); /* reached nobody, so nothing holds it */
+    subscribe();
+    const char *id = delivery(emit(), 0)->work_id;
+    advance(HOUR(31 * 24));
+    EQ(0, prune(HOUR(24), 0)); /* a cutoff ends nothing that is not over */
+    IS("queued", id);
+    const struct hf_emission *again = emit();
+    TRUE(again && !hf_emission_created(again));
+    again = emit(.source_key = "nobody");
+    TRUE(again && hf_emission_created(again));
+    CODE(0, cancel(id)->code);
+    advance(HOUR(48));
+    EQ(1, prune(HOUR(24), 0));
+    prune(HOUR(24),
+          0); /* what stood beside the unit is gone by now, so the rest can go */
+    again = emit();
+    TRUE(again && hf_emission_created(again));
+    EQ(1, reached(again));
+}
+
 test_case(a_session_is_woken_and_granted_the_handle)
 {
     subscribe(.kind = "triage", .wake_session = "s1");

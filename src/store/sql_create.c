@@ -383,6 +383,15 @@ static int answer_again(struct creation *c, struct hf_err *err)
     return 0;
 }
 
+/* A row with this dedup key, made meanwhile, is seen by the index alone. */
+static bool any_dedup(const struct creation *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (goes_now(&c->makers[i]) && c->makers[i].row.w.dedup_key)
+            return true;
+    return false;
+}
+
 /* One transaction for all that is still open. */
 static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err)
 {
@@ -414,6 +423,8 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
         c->one_by_one = true;
         return 0;
     }
+    if (rc == HF_ECONFLICT && any_dedup(c))
+        return answer_rest(c, err); /* somebody made that row at the same moment */
     if (rc)
         return rc;
     c->noted = true;

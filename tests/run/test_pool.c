@@ -4,12 +4,14 @@
 #include "support/unit.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <holdfast/job.h>
 #include <holdfast/store.h>
+#include <holdfast/sys/store.h>
 
 #include "support/pg.h"
 
@@ -427,6 +429,47 @@ static void a_job_longer_than_its_lease_is_not_stolen(void **state)
     assert_string_equal(look(s, id).status, "done");
 }
 
+static const struct hf_store_methods *real_methods; /* one test at a time */
+static atomic_int renewals_to_fail;
+
+static int failing_renewal(struct hf_store *store, const struct hf_caller *who,
+                           const struct hf_renew_all *renew, struct hf_answer *answer,
+                           struct hf_err *err)
+{
+    if (atomic_fetch_sub(&renewals_to_fail, 1) > 0)
+        return HF_EBUSY;
+    return real_methods->renew_all(store, who, renew, answer, err);
+}
+
+/* T20 */
+static void a_renewal_that_fails_for_a_moment_costs_nothing(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    struct hf_store_methods methods = *s->store->methods;
+    real_methods = s->store->methods;
+    methods.renew_all = failing_renewal;
+    atomic_store(&renewals_to_fail, 1);
+    s->store->methods = &methods;
+    make_pool(s, (struct hf_pool_options){ .ttl_ms = 2 * SHORT_TTL });
+    add_kind(s, "long", stubborn);
+    start(s);
+    enqueue(s, "long", (struct hf_job_new){ 0 }, id);
+    await_count(s, &s->told[HF_POOL_ERROR], 1); /* it is said */
+    while (stats(s).renewals < 3)
+        assert_int_equal(hf_work_await(s->store, 20, &s->err), 0);
+    struct seen seen = look(s, id);
+    assert_string_equal(seen.status, "running");
+    assert_int_equal(seen.attempts, 1);
+    bump(s, &s->open, 1);
+    await_count(s, &s->told[HF_POOL_ENDED], 1);
+    assert_string_equal(look(s, id).status, "done");
+    assert_int_equal(stats(s).lost, 0);
+    hf_pool_free(s->pool); /* its threads use the methods of this frame */
+    s->pool = NULL;
+    s->store->methods = real_methods;
+}
+
 /* T7, T22: the row stays as the operator left it, and the outcome counts for nothing. */
 static void a_cancelled_job_is_told_and_its_outcome_is_refused(void **state)
 {
@@ -832,6 +875,7 @@ static void a_result_that_cannot_be_stored_is_a_failure_that_says_so(void **stat
     X(concurrency_of_a_kind_holds)                                                       \
     X(a_job_may_be_completed_later_from_another_thread)                                  \
     X(completing_later_can_fail_and_retry_too)                                           \
+    X(a_renewal_that_fails_for_a_moment_costs_nothing)                                   \
     X(two_pools_run_each_job_once)                                                       \
     X(falsy_payloads_come_through)                                                       \
     X(a_dedup_key_allows_one_unfinished_job)                                             \

@@ -328,6 +328,45 @@ static void a_lane_that_many_crowd_has_one_slot(void **state)
         "1");
 }
 
+static void *want_one(void *arg)
+{
+    struct crowd *crowd = arg;
+    for (int i = 0; crowd->rc == 0 && i < 3; i++) {
+        char name[32];
+        struct hf_answer *answer = NULL;
+        (void)snprintf(name, sizeof(name), "one-%d-%d", crowd->number, i);
+        struct hf_new request = { .size = sizeof(request),
+                                  .source = HF_SOURCE_MANUAL,
+                                  .source_id = name,
+                                  .dedup_key = "one",
+                                  .priority = -1,
+                                  .disposition = HF_RERUNNABLE };
+        crowd->rc = hf_work_create(crowd->store, NULL, &request, 1, 0, &answer, NULL);
+        if (crowd->rc == 0)
+            hf_answer_free(answer);
+    }
+    return NULL;
+}
+
+/* T11, G2: look and insert are one, whoever else does the same. */
+static void t11_a_dedup_key_that_sixteen_want_at_once_is_one_unit(void **state)
+{
+    (void)state;
+    pthread_t threads[16];
+    struct crowd crowds[16];
+    for (int i = 0; i < 16; i++)
+        crowds[i] = (struct crowd){ opened(server.url, "dedup", true), i, 0 };
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, want_one, &crowds[i]), 0);
+    for (int i = 0; i < 16; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(crowds[i].rc, 0);
+        hf_store_close(crowds[i].store);
+    }
+    assert_string_equal(pg_server_sql(&server, "SELECT count(*) FROM dedup.work_state"),
+                        "1");
+}
+
 /* ---- plans ----------------------------------------------------------------------------------- */
 
 #define ROWS "100000"
@@ -412,6 +451,7 @@ int main(void)
         cmocka_unit_test(renewals_are_hot),
         cmocka_unit_test(renew_all_skips_what_is_locked),
         cmocka_unit_test(a_lane_that_many_crowd_has_one_slot),
+        cmocka_unit_test(t11_a_dedup_key_that_sixteen_want_at_once_is_one_unit),
         cmocka_unit_test(hot_statements_never_read_a_table_whole),
         cmocka_unit_test(behind_a_pooler_waiting_claims_look_by_themselves_and_say_so),
         cmocka_unit_test(a_listen_url_leads_past_the_pooler),
