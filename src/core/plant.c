@@ -6,8 +6,10 @@
 #    include <string.h>
 
 #    include "base/text.h"
+#    include "core/rare.h"
 
 int hf_planted = HF_PLANT_NONE;
+unsigned long long hf_rare_hits[HF_RARE_COUNT];
 int hf_plant_edits = 0;
 
 /* In the statement whose name begins so: this part, and what takes its place. */

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "core/act.h"
 #include "core/plant.h"
+#include "core/rare.h"
 
 static int nothing(struct hf_act *act)
 {
@@ -71,6 +72,7 @@ static int rerun(struct hf_act *act, const char *reason, const char *proof)
     bool held = poisonous(act) && left;
     hf_act_enter(act, left ? HF_QUEUED : HF_FAILED, "sweep");
     if (held) {
+        HF_RARE(POISON_HELD);
         row->w.gate = "held";
         row->w.deadline_at = 0; /* an operator has all the time there is */
     }
@@ -167,6 +169,7 @@ static int sweep_running(struct hf_act *act, const char *proof)
     bool overran = old->disposition != HF_OWNER_BOUND &&
                    passed(old->w.deadline_at, act->env->now);
 
+    HF_RARE_IF(!lapsed && !proof && !overran && old->lease_check_at <= now, LEASE_PUSHED);
     if (!lapsed && !proof && !overran)
         return old->lease_check_at <= now ? push(act, act_at, HF_SWEPT_PUSHED)
                                           : nothing(act);
@@ -225,6 +228,7 @@ static int escalate(struct hf_act *act)
 static int overdue(struct hf_act *act)
 {
     struct hf_row *row = &act->out.row;
+    HF_RARE(WAIT_OVERDUE);
     row->w.deadline_at = 0;
     row->w.status_reason = "wait_overdue";
     row->w.updated_at = act->env->now;

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "core/plant.h"
+#include "core/rare.h"
 
 #include <holdfast/limits.h>
 #include <holdfast/sys/store.h>
@@ -52,6 +53,7 @@ static int look_back(struct hf_store *store, struct hf_witness *witness, hf_ms b
         witness->since = hf_err_class(rc) == HF_CLASS_TERMINAL ? 0 : since;
         return rc;
     }
+    HF_RARE_IF(witness->since && mono(store) > since, STALL_OF_FAILURES);
     witness->since = 0;
     hf_ms stalled = mono(store) - since + (HF_PLANT(AMNESTY_ALWAYS) ? 60000 : 0);
     int64_t spared = 0;
@@ -64,6 +66,7 @@ static int look_back(struct hf_store *store, struct hf_witness *witness, hf_ms b
     }
     report->stalled_ms = stalled > report->stalled_ms ? stalled : report->stalled_ms;
     report->spared += spared;
+    HF_RARE_IF(spared > 0, AMNESTY);
     return 0;
 }
 

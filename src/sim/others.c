@@ -186,24 +186,31 @@ static enum hf_verb remedy(struct hf_sim *sim, const struct sim_shadow *s)
     return HF_VERB_NONE;
 }
 
+static bool can_adjust(const struct hf_sim *sim, enum sim_kind kind)
+{
+    if (kind == SIM_OP_LIMIT)
+        return (sim->workloads & (1u << HF_SIM_OF_LIMIT)) != 0;
+    return kind == SIM_OP_SCHEDULE ? sim_has_cron(sim)
+                                   : sim_has_triggers(sim) && sim->turning;
+}
+
 /* Settings that an operator changes while everything runs. */
 static bool adjust(struct hf_sim *sim, int actor)
 {
     static const enum sim_kind kinds[] = { SIM_OP_LIMIT, SIM_OP_SUBSCRIPTION,
                                            SIM_OP_SCHEDULE };
-    struct sim_op op = sim_request(sim, actor, kinds[sim_roll(&sim->dice, 3)]);
-    bool has[] = { (sim->workloads & (1u << HF_SIM_OF_LIMIT)) != 0,
-                   sim_has_triggers(sim) && sim->turning, sim_has_cron(sim) };
-    if (sim->healing ||
-        !has[op.kind == SIM_OP_LIMIT      ? 0
-             : op.kind == SIM_OP_SCHEDULE ? 2
-                                          : 1] ||
-        !sim_one_in(&sim->dice, 2))
+    struct sim_op op = sim_request(sim, actor, SIM_OP_NONE);
+    unsigned from = sim_roll(&sim->dice, 3);
+    for (unsigned i = 0; i < 3 && op.kind == SIM_OP_NONE; i++) {
+        if (can_adjust(sim, kinds[(from + i) % 3]))
+            op.kind = kinds[(from + i) % 3];
+    }
+    if (sim->healing || op.kind == SIM_OP_NONE || !sim_one_in(&sim->dice, 2))
         return false;
     op.key = (int)sim_roll(&sim->dice, op.kind == SIM_OP_SCHEDULE ? SIM_SCHEDULES
                                                                   : SIM_SUBSCRIPTIONS);
     op.limit = op.kind == SIM_OP_LIMIT ? 1 + (int)sim_roll(&sim->dice, 3)
-                                       : !sim_one_in(&sim->dice, 3);
+                                       : (int)sim_roll(&sim->dice, 2);
     sim_format(op.name, sizeof(op.name), "set-%d-%d", actor, sim->actors[actor].nonces++);
     sim_send(sim, &op);
     return true;

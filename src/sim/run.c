@@ -6,6 +6,7 @@
 
 #define FLOOR_SCHEDULES 1000
 #define FLOOR_PERCENT 1
+#define IDLE_SCHEDULES 16
 #define PROGRESS_EVERY 64
 
 static void add_up(struct hf_sim_report *report, const struct hf_sim *sim)
@@ -45,6 +46,11 @@ static void judge_floors(const struct hf_sim_factory *factory,
                          const struct hf_sim_options *options,
                          struct hf_sim_report *report)
 {
+    if (report->schedules == 0)
+        sim_format(report->low, sizeof(report->low), "no schedule was run");
+    else if (report->schedules >= IDLE_SCHEDULES && !options->without_workloads &&
+             report->marks[HF_SIM_MARK_CLAIMED] == 0)
+        sim_format(report->low, sizeof(report->low), "nothing was ever claimed");
     if (report->schedules < FLOOR_SCHEDULES || options->without_workloads ||
         options->workers)
         return;

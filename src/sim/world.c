@@ -437,7 +437,7 @@ void sim_meanwhile(struct hf_sim *sim)
             other = drawn;
     }
     bool twin = sim->executing && sim_can_race_itself(sim->executing->kind) &&
-                sim_one_in(&sim->dice, 4);
+                sim_one_in(&sim->dice, sim->executing->kind < SIM_OP_PASS ? 4 : 2);
     if (other < 0 && !twin)
         return;
     sim_trace(sim, "  meanwhile:");

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "core/plant.h"
+#include "core/rare.h"
 #include "store/lite.h"
 
 enum outcome { ANSWERED, SPOILT, GONE };
@@ -197,9 +198,11 @@ static void resolve(struct attempt *at, int sqlite_rc, const struct hf_err *why)
     if ((rc == 0 && there && at->in_row) || HF_PLANT(COMMIT_MADE_UP))
         return; /* the members' answers stand */
     if ((rc == 0 && !there) || certain) {
+        HF_RARE(COMMIT_NOT_THERE);
         answer_all(at->members, at->count, why->code, why);
         return;
     }
+    HF_RARE(COMMIT_UNKNOWN);
     hf_fail(&err, HF_EUNCERTAIN, NULL, "the commit failed and %s: %s",
             rc == 0 ? "another writer may have been there since"
                     : "so did the look at its outcome",
@@ -356,6 +359,7 @@ void lite_txn_run(struct lite *lite, struct lite_member *const *members, size_t 
     struct attempt at = { .lite = lite, .members = members, .count = count };
     enum outcome outcome = try(&at);
     if (outcome == SPOILT && !HF_PLANT(GROUP_LOST)) {
+        HF_RARE(GROUP_SPOILT);
         count_replay(lite);
         at.mode = GUARDED;
         outcome = try(&at);

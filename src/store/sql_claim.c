@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "core/plant.h"
 #include "core/policy.h"
+#include "core/rare.h"
 #include "store/liveness.h"
 #include "store/sqlstore.h"
 
@@ -257,8 +258,10 @@ static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
             report.promoted + report.requeued > 0)
             rc = take_some(taker, &ops, answer, &attention, err);
     }
-    if (rc == HF_EGUARD)
+    if (rc == HF_EGUARD) {
+        HF_RARE(CLAIM_REPEATED);
         rc = repeat_of(taker, &ops, answer, err);
+    }
     hf_ops_fini(&ops);
     return rc;
 }
@@ -346,6 +349,7 @@ static int claim_by_id(struct taker *taker, struct hf_arena *arena,
     hf_ops_init(&ops, taker->store->sql, taker->store->base.alloc);
     int rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
+        HF_RARE_IF(i > 0, CLAIM_AGAIN);
         hf_ops_reset(&ops);
         rc = claim_once(taker, &ops, arena, answer, err);
     }

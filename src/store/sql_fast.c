@@ -11,6 +11,7 @@
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/policy.h"
+#include "core/rare.h"
 #include "store/sql_change.h"
 
 static bool all_verbs(const struct changing *c, enum hf_verb verb)
@@ -223,8 +224,10 @@ static int settle_by(struct changing *c, bool limited, struct hf_err *err)
 static int settle_fast(struct changing *c, struct hf_err *err)
 {
     int rc = HF_EGUARD;
-    if (!atomic_load(&c->store->limited))
+    if (!atomic_load(&c->store->limited)) {
         rc = settle_by(c, false, err);
+        HF_RARE_IF(rc == HF_EGUARD, LIMIT_GUESSED);
+    }
     if (rc == HF_EGUARD)
         rc = settle_by(c, true, err);
     return rc == HF_EGUARD ? 0 : rc;

@@ -2,6 +2,7 @@
  * compare-and-set on the tick that it read. */
 #include "base/err.h"
 #include "base/text.h"
+#include "core/rare.h"
 #include "store/schedules.h"
 
 static int not_there(struct hf_err *err, const char *name)
@@ -38,8 +39,10 @@ static int run_change(struct hf_store *base, const struct hf_caller *who, attemp
     struct schedule_call call;
     schedule_begin(&call, base, who);
     int rc = HF_EGUARD;
-    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
+        HF_RARE_IF(i > 0, SCHEDULE_AGAIN);
         rc = try(&call, request, schedules, err);
+    }
     if (rc == HF_EGUARD)
         rc = hf_fail_plain(err, HF_EBUSY);
     schedule_end(&call);

@@ -9,6 +9,7 @@
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/plant.h"
+#include "core/rare.h"
 #include "store/schedules.h"
 
 #define BATCH 500 /* schedules of one transaction */
@@ -278,6 +279,7 @@ static int one_batch(struct pass *pass, struct hf_err *err)
     int rc = HF_EGUARD;
     for (int i = 0; i < HF_TRIES && (rc == HF_EGUARD || rc == HF_ECONFLICT); i++) {
         if (i > 0) {
+            HF_RARE(PASS_RACED);
             pass->report.races++;
             pass->careful = true;
             limit = limit > 1 ? limit / 2 : 1;

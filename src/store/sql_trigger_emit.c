@@ -9,6 +9,7 @@
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/plant.h"
+#include "core/rare.h"
 #include "core/step.h"
 #include "core/template.h"
 #include "store/processes.h"
@@ -376,8 +377,10 @@ int sql_trigger_emit(struct hf_store *base, const struct hf_caller *who,
     hf_ops_init(&e.look, e.store->sql, base->alloc);
     hf_ops_init(&e.write, e.store->sql, base->alloc);
     rc = HF_EGUARD;
-    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
+        HF_RARE_IF(i > 0, EMIT_RACED);
         rc = attempt(&e, emission, err);
+    }
     if (rc == HF_EGUARD)
         rc = hf_fail_plain(err, HF_EBUSY);
     hf_ops_fini(&e.write);

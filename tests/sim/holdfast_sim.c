@@ -5,6 +5,7 @@
  *                [--trace] [--go-on] [--quiet] [--coverage] [--no-shrink]
  *   holdfast-sim --plant BUG …    with one of the planted bugs (in holdfast-sim-planted)
  *   holdfast-sim --plants         what can be planted, and on which store it shows
+ *   holdfast-sim --rare …         also: were the library's rare paths (core/rare.h) taken?
  *
  * The last line is `schedules=… steps=… faults=… violations=… hash=…`. Exit code 0, or 1 when
  * there was a violation or a floor of coverage was not reached. A failing schedule is made
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/plant.h"
+#include "core/rare.h"
 #include "sim/stores.h"
 
 struct told {
@@ -33,6 +35,7 @@ struct asked {
     const char *store;
     const char *plant;
     bool coverage;
+    bool rare;
     bool as_it_is;
     struct told told;
 };
@@ -113,6 +116,8 @@ static int read_switch(struct asked *asked, const char *name)
         asked->options.go_on = true;
     else if (strcmp(name, "--coverage") == 0)
         asked->coverage = true;
+    else if (strcmp(name, "--rare") == 0)
+        asked->rare = true;
     else if (strcmp(name, "--no-shrink") == 0)
         asked->as_it_is = true;
     else if (strcmp(name, "--quiet") == 0)
@@ -185,6 +190,8 @@ static void show_smaller(const struct asked *asked, const struct hf_sim_report *
     printf(" --trace\n");
 }
 
+static int show_rare(const struct asked *asked);
+
 static int run(struct asked *asked)
 {
     struct hf_sim_report report;
@@ -205,6 +212,7 @@ static int run(struct asked *asked)
     double took = now_s() - asked->told.began;
     if (asked->coverage)
         show_coverage(&report);
+    int missed = asked->rare ? show_rare(asked) : 0;
     if (report.violations && !asked->options.trace)
         show_smaller(asked, &report);
     if (report.low[0])
@@ -215,7 +223,37 @@ static int run(struct asked *asked)
            (unsigned long long)report.schedules, (unsigned long long)report.steps,
            (unsigned long long)report.faults, (unsigned long long)report.violations,
            (unsigned long long)report.hash);
-    return report.violations || report.low[0] ? 1 : 0;
+    return report.violations || report.low[0] || missed ? 1 : 0;
+}
+
+/* ---- rare paths --------------------------------------------------------------- */
+
+static const struct {
+    const char *word;
+    const char *store;
+} rares[] = {
+#define X(name, word, store, what) { word, store },
+    HF_RARE_LIST(X)
+#undef X
+};
+
+/* How often the library was where it seldom is. 1 when it never was in one of the places
+ * that this store leads to. */
+static int show_rare(const struct asked *asked)
+{
+    int rc = 0;
+    for (size_t i = 0; i < sizeof(rares) / sizeof(rares[0]); i++) {
+#ifdef HF_PLANTS
+        unsigned long long hits = hf_rare_hits[i];
+#else
+        unsigned long long hits = 0;
+#endif
+        bool missed = hits == 0 && strcmp(rares[i].store, asked->store) == 0;
+        printf("rare  %-18s %llu times%s\n", rares[i].word, hits,
+               missed ? ": NEVER" : "");
+        rc |= missed;
+    }
+    return rc;
 }
 
 /* ---- planted bugs ------------------------------------------------------------- */
@@ -237,6 +275,22 @@ static int list_plants(void)
     return 0;
 }
 
+/* Become the program whose library has plants and marks. 0 where this is that. */
+static int marked(char **argv)
+{
+#ifdef HF_PLANTS
+    (void)argv;
+    return 0;
+#else
+    char other[4096];
+    (void)snprintf(other, sizeof(other), "%s-planted", argv[0]);
+    (void)execv(other, argv);
+    fprintf(stderr, "holdfast-sim: %s: %s (ninja -C build holdfast-sim-planted)\n", other,
+            strerror(errno));
+    return 2;
+#endif
+}
+
 /* 0, or the exit code: of a usage error, or of nothing at all when the other program ran. */
 static int plant(struct asked *asked, char **argv)
 {
@@ -247,17 +301,9 @@ static int plant(struct asked *asked, char **argv)
     if (i == count)
         return usage("there is no such bug; --plants lists them");
 #ifdef HF_PLANTS
-    (void)argv;
     hf_planted = (int)i + 1;
-    return 0;
-#else
-    char other[4096];
-    (void)snprintf(other, sizeof(other), "%s-planted", argv[0]);
-    (void)execv(other, argv);
-    fprintf(stderr, "holdfast-sim: %s: %s (ninja -C build holdfast-sim-planted)\n", other,
-            strerror(errno));
-    return 2;
 #endif
+    return marked(argv);
 }
 
 int main(int argc, char **argv)
@@ -277,7 +323,7 @@ int main(int argc, char **argv)
             return usage(argv[i]);
         i++;
     }
-    int rc = asked.plant ? plant(&asked, argv) : 0;
+    int rc = asked.plant ? plant(&asked, argv) : asked.rare ? marked(argv) : 0;
     if (rc)
         return rc;
     asked.factory = sim_store(asked.store);
