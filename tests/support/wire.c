@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #define PAIRS 32
 #define BUFFER (4u << 20)
+#define SERVER_MS 10000
 
 struct flow {
     int from;
@@ -47,6 +49,9 @@ struct wire_proxy {
     bool acted;
     bool let_go; /* what is held */
     bool ends;
+    int victim; /* killed by a cut */
+    size_t open_pairs;
+    pthread_cond_t calm; /* there are none */
 };
 
 static void must(bool held, const char *what)
@@ -63,6 +68,17 @@ static struct sockaddr_un address_of(const char *path)
     must(strlen(path) < sizeof(at.sun_path), "path");
     memcpy(at.sun_path, path, strlen(path) + 1);
     return at;
+}
+
+/* The server reads to the end of what it was sent, does it, and closes its side. */
+static void await_server(const struct pair *pair)
+{
+    char rest[4096];
+    int server = pair->flows[1].from;
+    (void)shutdown(server, SHUT_WR);
+    struct pollfd fd = { .fd = server, .events = POLLIN };
+    while (poll(&fd, 1, SERVER_MS) > 0 && read(server, rest, sizeof(rest)) > 0)
+        continue;
 }
 
 static void drop(struct pair *pair)
@@ -95,6 +111,23 @@ static void accept_one(struct wire_proxy *proxy)
                            { { client, server, false, malloc(BUFFER), 0 },
                              { server, client, true, malloc(BUFFER), 0 } } };
     must(pair->flows[0].bytes && pair->flows[1].bytes, "memory");
+    (void)pthread_mutex_lock(&proxy->lock);
+    proxy->open_pairs++;
+    (void)pthread_mutex_unlock(&proxy->lock);
+}
+
+static void end_pair(struct wire_proxy *proxy, struct pair *pair)
+{
+    (void)pthread_mutex_lock(&proxy->lock);
+    bool waits = proxy->victim != 0;
+    (void)pthread_mutex_unlock(&proxy->lock);
+    if (waits)
+        await_server(pair);
+    drop(pair);
+    (void)pthread_mutex_lock(&proxy->lock);
+    proxy->open_pairs--;
+    (void)pthread_cond_broadcast(&proxy->calm);
+    (void)pthread_mutex_unlock(&proxy->lock);
 }
 
 /* Bytes of the message at the front, or 0 while a part of it is still to come. */
@@ -134,6 +167,14 @@ static bool counts(enum wire_way armed, bool to_client, const struct flow *flow)
                      : armed == WIRE_TO_SERVER;
 }
 
+static void kill_victim(struct wire_proxy *proxy)
+{
+    (void)pthread_mutex_lock(&proxy->lock);
+    if (proxy->victim)
+        (void)kill(proxy->victim, SIGKILL);
+    (void)pthread_mutex_unlock(&proxy->lock);
+}
+
 /* Whether this message is the one. */
 static bool is_it(struct wire_proxy *proxy, bool to_client, const struct flow *flow,
                   enum wire_act *ret_act)
@@ -162,8 +203,10 @@ static bool pass_whole(struct wire_proxy *proxy, struct pair *pair, int f)
             return true;
         if ((!now || act == WIRE_AFTER) && !send_all(flow->to, flow->bytes, len))
             return false;
-        if (now)
+        if (now) {
+            kill_victim(proxy);
             return false;
+        }
         flow->typed = true;
         flow->len -= len;
         memmove(flow->bytes, flow->bytes + len, flow->len);
@@ -196,7 +239,7 @@ static void hear(struct wire_proxy *proxy)
             continue;
         pair->held = false;
         if (!pass_whole(proxy, pair, 0) || !pass_whole(proxy, pair, 1))
-            drop(pair);
+            end_pair(proxy, pair);
     }
 }
 
@@ -223,7 +266,7 @@ static void serve(struct wire_proxy *proxy)
         for (int f = 0; lives && f < 2; f++)
             lives = pair->held || !fds[i + (nfds_t)f].revents || pass(proxy, pair, f);
         if (!lives)
-            drop(pair);
+            end_pair(proxy, pair);
     }
     if (fds[1].revents)
         hear(proxy);
@@ -257,6 +300,7 @@ struct wire_proxy *wire_proxy_start(const char *folder, int port, const char *se
     must(pipe(proxy->wake) == 0, "pipe");
     must(pthread_mutex_init(&proxy->lock, NULL) == 0, "mutex");
     must(pthread_cond_init(&proxy->acts, NULL) == 0, "condition");
+    must(pthread_cond_init(&proxy->calm, NULL) == 0, "condition");
     must(pthread_create(&proxy->thread, NULL, run, proxy) == 0, "thread");
     return proxy;
 }
@@ -281,6 +325,7 @@ void wire_proxy_stop(struct wire_proxy *proxy)
     (void)close(proxy->wake[1]);
     (void)unlink(proxy->path);
     (void)pthread_cond_destroy(&proxy->acts);
+    (void)pthread_cond_destroy(&proxy->calm);
     (void)pthread_mutex_destroy(&proxy->lock);
     free(proxy);
 }
@@ -321,4 +366,31 @@ bool wire_proxy_disarm(struct wire_proxy *proxy)
     (void)pthread_mutex_unlock(&proxy->lock);
     speak(proxy);
     return acted;
+}
+
+uint32_t wire_proxy_seen(struct wire_proxy *proxy)
+{
+    (void)pthread_mutex_lock(&proxy->lock);
+    uint32_t seen = proxy->seen;
+    (void)pthread_mutex_unlock(&proxy->lock);
+    return seen;
+}
+
+void wire_proxy_kills(struct wire_proxy *proxy, int pid)
+{
+    (void)pthread_mutex_lock(&proxy->lock);
+    proxy->victim = pid;
+    (void)pthread_mutex_unlock(&proxy->lock);
+}
+
+void wire_proxy_quiet(struct wire_proxy *proxy)
+{
+    struct timespec end;
+    (void)clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 30;
+    (void)pthread_mutex_lock(&proxy->lock);
+    while (proxy->open_pairs > 0)
+        must(pthread_cond_timedwait(&proxy->calm, &proxy->lock, &end) == 0,
+             "connections are left");
+    (void)pthread_mutex_unlock(&proxy->lock);
 }

@@ -25,6 +25,15 @@ void wire_proxy_stop(struct wire_proxy *proxy);
 /* Count from now on, and act at message n (from 1); 0: only count. */
 void wire_proxy_arm(struct wire_proxy *proxy, uint32_t n, enum wire_act act,
                     enum wire_way way);
+/* How many messages passed since it was armed. */
+uint32_t wire_proxy_seen(struct wire_proxy *proxy);
+
+/* From now on a cut also kills that process (0: none), with SIGKILL, and connections end only
+ * when the server has: what it was asked to do it has done by then, or never will. */
+void wire_proxy_kills(struct wire_proxy *proxy, int pid);
+/* Waits until no connection is left. Aborts the test after 30 s. */
+void wire_proxy_quiet(struct wire_proxy *proxy);
+
 /* Until it has acted, or 10 s. False: it came to nothing. */
 bool wire_proxy_await(struct wire_proxy *proxy);
 /* Lets go what is held, and stops counting. True: it had acted. */
