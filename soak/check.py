@@ -167,6 +167,8 @@ def check_progress(run):
     for kind, least in plan["least"].items():
         if plan["did"].get(kind, 0) < least:
             yield f"only {plan['did'].get(kind, 0)} times {kind}, {least} were wanted"
+    for name in plan.get("ended", []):
+        yield f"{name} ended although nobody ended it"
     if plan["drain_s"] > plan.get("drain_most_s", DRAIN_MOST_S):
         yield f"drained {plan['drain_s']} s after the last kill"
     done = sum(1 for _, status, _ in run.rows.values() if status == "done")

@@ -33,7 +33,10 @@ ROWS = "SELECT work_id, source_id, status, lane_key FROM runtime_work"
 EVENTS = ("SELECT event_id, work_id, from_status, to_status, fence, attempt"
           " FROM runtime_work_event WHERE to_status IS NOT NULL AND part = 0 ORDER BY event_id")
 OPEN = "SELECT count(*) FROM runtime_work WHERE finished_at IS NULL"
+LEFT = ("SELECT work_id, status, gate, owner, lease_remaining_ms, next_retry_at, due_at, status_reason"
+        " FROM runtime_work WHERE finished_at IS NULL ORDER BY work_id LIMIT 20")
 DRAIN_S = 120
+EXPLAIN_S = 30
 
 
 class Sqlite:
@@ -151,7 +154,22 @@ class Fleet:
             process.wait()
         while self.store.ask(OPEN)[0][0] and time.monotonic() - began < DRAIN_S:
             time.sleep(0.2)
-        return round(time.monotonic() - began, 1)
+        took = round(time.monotonic() - began, 1)
+        if took > EXPLAIN_S:
+            self.explain()
+        return took
+
+    def ended(self):
+        """Workers and tenders that ended although nobody ended them."""
+        left = [*self.workers.items(), *((f"t{i}", p) for i, p in enumerate(self.tenders))]
+        return [f"{name} ({process.returncode})" for name, process in left
+                if process.poll() is not None]
+
+    def explain(self):
+        """What a slow drain waits for: the rows, the fleet, the machine."""
+        print(f"load {os.getloadavg()}; ended by themselves: {self.ended() or 'nobody'}; left:")
+        for row in self.store.ask(LEFT):
+            print("  ", *row)
 
     def dismiss(self):
         for process in [*self.workers.values(), *self.tenders, *self.submitters]:
@@ -177,6 +195,7 @@ def soak(folder, given):
                 told = time.monotonic()
                 print(f"{told - began:6.0f} s  {fleet.did}", flush=True)
         drain_s = fleet.drain()
+        ended = fleet.ended()
         rows = {"rows": store.ask(ROWS), "events": store.ask(EVENTS)}
     finally:
         fleet.dismiss()
@@ -184,7 +203,7 @@ def soak(folder, given):
     least = {"killed": min(given.kills, 10), "woken": min(given.kills // 8, 3)}
     # A short run says little about how long a drain takes on a busy machine.
     drain_most_s = 60 if given.kills >= 1000 else DRAIN_S
-    plan = {"did": fleet.did, "drain_s": drain_s, "drain_most_s": drain_most_s, "least": least, "store": given.store,
+    plan = {"ended": ended, "did": fleet.did, "drain_s": drain_s, "drain_most_s": drain_most_s, "least": least, "store": given.store,
             "seconds": round(time.monotonic() - began), "ttl_ms": given.ttl, "seed": given.seed}
     for name, what in (("rows", rows), ("soak", plan)):
         with open(os.path.join(folder, name + ".json"), "w", encoding="utf-8") as file:

@@ -29,6 +29,12 @@
     X(create_all_or_none_refuses_the_whole_batch, 0)                                     \
     X(r59_bad_input_names_the_field_and_writes_nothing, 0)
 
+#define CASES_OF_TIME(X)                                                                 \
+    X(time_a_skewed_caller_takes_no_lease_early_and_none_late, 0)                        \
+    X(time_set_back_delays_what_is_due_and_repeats_nothing, 0)                           \
+    X(time_a_machine_that_slept_requeues_each_unit_once, 0)                              \
+    X(time_passes_the_end_of_32_bits_of_seconds, 0)
+
 #define CASES_OF_SHARE(X)                                                                \
     X(limit_lets_so_many_run_and_no_more, 0)                                             \
     X(limit_gives_the_place_of_what_ended_to_the_next, 0)                                \
@@ -435,6 +441,7 @@
     CASES_OF_CREATE(X)                                                                   \
     CASES_OF_CLAIM(X)                                                                    \
     CASES_OF_SHARE(X)                                                                    \
+    CASES_OF_TIME(X)                                                                     \
     CASES_OF_LEASE(X)                                                                    \
     CASES_OF_SESSION(X)                                                                  \
     CASES_OF_MATRIX(X)                                                                   \
