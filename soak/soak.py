@@ -13,6 +13,7 @@ zombie wakes), 9 % SIGTERM, 1 % SIGKILL of the whole fleet. The program is
 build/soak-worker, or what SOAK_WORKER names."""
 
 import argparse
+import glob
 import json
 import os
 import random
@@ -72,11 +73,21 @@ class Postgres:
         subprocess.run([PG, "down", self.folder], check=False)
 
 
+def keep_program(folder):
+    """The program and its library as they are now: a build meanwhile must not end the fleet."""
+    program = shutil.copy2(WORKER, folder)
+    for library in glob.glob(os.path.join(os.path.dirname(WORKER), "libholdfast.so.?")):
+        shutil.copy2(library, folder)
+    return program, {**os.environ, "LD_LIBRARY_PATH": folder}
+
+
 class Fleet:
     """The processes, and what is done to them."""
 
     def __init__(self, store, folder, given):
         self.store, self.folder, self.given = store, folder, given
+        self.program, self.environment = keep_program(folder)
+        self.deserted = []
         self.dice = random.Random(given.seed)
         self.workers, self.asleep, self.born = {}, {}, 0
         self.did = {"killed": 0, "woken": 0, "terminated": 0, "fleets": 0}
@@ -91,8 +102,8 @@ class Fleet:
             self.hire()
 
     def start(self, role, name, *args):
-        return subprocess.Popen([WORKER, role, self.store.url, name, self.folder,
-                                 *map(str, args)])
+        return subprocess.Popen([self.program, role, self.store.url, name, self.folder,
+                                 *map(str, args)], env=self.environment)
 
     def hire(self):
         name = f"w{self.born}"
@@ -122,6 +133,7 @@ class Fleet:
     def act(self):
         """One act of the killer."""
         self.wake()
+        self.muster()
         awake = [name for name in self.workers if name not in self.asleep]
         fate = self.dice.random()
         if fate < 0.01:
@@ -153,21 +165,30 @@ class Fleet:
             process.send_signal(signal.SIGTERM)
             process.wait()
         while self.store.ask(OPEN)[0][0] and time.monotonic() - began < DRAIN_S:
+            self.muster()
             time.sleep(0.2)
         took = round(time.monotonic() - began, 1)
         if took > EXPLAIN_S:
             self.explain()
         return took
 
-    def ended(self):
-        """Workers and tenders that ended although nobody ended them."""
-        left = [*self.workers.items(), *((f"t{i}", p) for i, p in enumerate(self.tenders))]
-        return [f"{name} ({process.returncode})" for name, process in left
-                if process.poll() is not None]
+    def muster(self):
+        """Whoever ended although nobody ended it is noted, and its place is filled: a fleet that
+        is gone drains nothing, and must not look like a store that is stuck."""
+        for name, process in list(self.workers.items()):
+            if process.poll() is not None:
+                self.deserted.append(f"{name} ({process.returncode})")
+                del self.workers[name]
+                self.asleep.pop(name, None)
+                self.hire()
+        for i, process in enumerate(self.tenders):
+            if process.poll() is not None:
+                self.deserted.append(f"t{i} ({process.returncode})")
+                self.tenders[i] = self.start("tend", f"t{i}-{len(self.deserted)}")
 
     def explain(self):
         """What a slow drain waits for: the rows, the fleet, the machine."""
-        print(f"load {os.getloadavg()}; ended by themselves: {self.ended() or 'nobody'}; left:")
+        print(f"load {os.getloadavg()}; ended by themselves: {self.deserted or 'nobody'}; left:")
         for row in self.store.ask(LEFT):
             print("  ", *row)
 
@@ -195,7 +216,6 @@ def soak(folder, given):
                 told = time.monotonic()
                 print(f"{told - began:6.0f} s  {fleet.did}", flush=True)
         drain_s = fleet.drain()
-        ended = fleet.ended()
         rows = {"rows": store.ask(ROWS), "events": store.ask(EVENTS)}
     finally:
         fleet.dismiss()
@@ -203,7 +223,7 @@ def soak(folder, given):
     least = {"killed": min(given.kills, 10), "woken": min(given.kills // 8, 3)}
     # A short run says little about how long a drain takes on a busy machine.
     drain_most_s = 60 if given.kills >= 1000 else DRAIN_S
-    plan = {"ended": ended, "did": fleet.did, "drain_s": drain_s, "drain_most_s": drain_most_s, "least": least, "store": given.store,
+    plan = {"ended": fleet.deserted, "did": fleet.did, "drain_s": drain_s, "drain_most_s": drain_most_s, "least": least, "store": given.store,
             "seconds": round(time.monotonic() - began), "ttl_ms": given.ttl, "seed": given.seed}
     for name, what in (("rows", rows), ("soak", plan)):
         with open(os.path.join(folder, name + ".json"), "w", encoding="utf-8") as file:
