@@ -157,17 +157,27 @@ HF_API HF_MUST_USE int hf_process_await(struct hf_store *store,
                                         hf_ms wait_ms, struct hf_answer **ret_answer,
                                         struct hf_err *err);
 
+/* What could not be ended, and why: HF_EHELD where somebody else holds it or its lane,
+ * HF_ETRANSITION where it has ended meanwhile, or what the store said. */
+typedef void hf_each_deferred(void *user, const char *work_id, const struct hf_err *why);
+
+struct hf_drain {
+    uint32_t size;
+    const char *owner;
+    const char *incarnation;
+    hf_each_deferred *deferred; /* NULL: only counted */
+    void *user;
+};
 struct hf_drain_report {
     int64_t ended; /* abandoned by its own drain */
-    int64_t
-        deferred; /* could not be: somebody else was faster, or the store did not answer */
+    int64_t deferred;
 };
 /* The lever of a host that goes down: end, as abandoned by its own drain, every started
  * owner_bound unit of this owner and incarnation. What is rerunnable, never started,
  * externally owned or somebody else's stays as it is. */
 HF_API HF_MUST_USE int hf_process_drain(struct hf_store *store,
-                                        const struct hf_caller *who, const char *owner,
-                                        const char *incarnation,
+                                        const struct hf_caller *who,
+                                        const struct hf_drain *drain,
                                         struct hf_drain_report *ret_report,
                                         struct hf_err *err);
 

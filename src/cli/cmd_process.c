@@ -442,21 +442,60 @@ int cmd_process_prune(struct cli *cli)
     return 0;
 }
 
+struct deferral {
+    struct cli *cli;
+    struct hf_buf items; /* JSON, without the brackets */
+};
+
+static void note_deferred(void *user, const char *work_id, const struct hf_err *why)
+{
+    struct deferral *d = user;
+    struct hf_json json;
+    if (!d->cli->json)
+        cli_note(d->cli, "%s was left: %s", work_id, why->message);
+    if (d->items.len > 0)
+        hf_buf_char(&d->items, ',');
+    hf_json_begin(&json, &d->items);
+    hf_json_object(&json);
+    hf_json_put_str(&json, "work_id", work_id);
+    hf_json_put_str(&json, "code", hf_err_wire(why->code));
+    hf_json_put_str(&json, "message", why->message);
+    hf_json_end(&json);
+}
+
+static void print_drained(struct cli *cli, const struct hf_drain_report *report,
+                          const struct deferral *d)
+{
+    if (cli->json) {
+        cli_ok_begin(cli);
+        hf_json_put_i64(&cli->writer, "ended", report->ended);
+        hf_json_put_i64(&cli->writer, "deferred", report->deferred);
+        hf_json_key(&cli->writer, "items");
+        cli_put(cli, "[");
+        cli_put(cli, hf_buf_str(&d->items));
+        cli_put(cli, "]");
+        cli_ok_end(cli);
+    } else if (!cli->quiet) {
+        cli_putf(cli, "abandoned %lld, left %lld\n", (long long)report->ended,
+                 (long long)report->deferred);
+    }
+}
+
 int cmd_process_drain(struct cli *cli)
 {
     struct hf_drain_report report = { 0 };
-    int rc = hf_process_drain(cli->store, &cli->who, cli_text(cli, "owner"),
-                              cli_text(cli, "incarnation"), &report, &cli->err);
-    if (rc)
-        return rc;
-    if (cli->json) {
-        cli_ok_begin(cli);
-        hf_json_put_i64(&cli->writer, "ended", report.ended);
-        hf_json_put_i64(&cli->writer, "deferred", report.deferred);
-        cli_ok_end(cli);
-    } else if (!cli->quiet) {
-        cli_putf(cli, "abandoned %lld, could not take %lld\n", (long long)report.ended,
-                 (long long)report.deferred);
-    }
-    return 0;
+    struct deferral d = { .cli = cli };
+    struct hf_drain drain = { .size = sizeof(drain),
+                              .owner = cli_text(cli, "owner"),
+                              .incarnation = cli_text(cli, "incarnation"),
+                              .deferred = note_deferred,
+                              .user = &d };
+    hf_buf_init(&d.items, hf_alloc_system(), (size_t)64 << 20);
+    int rc = hf_process_drain(cli->store, &cli->who, &drain, &report, &cli->err);
+    if (rc == 0)
+        rc = hf_buf_state(&d.items) ? hf_fail_plain(&cli->err, HF_ENOMEM) : 0;
+    if (rc == 0)
+        print_drained(cli, &report, &d);
+    hf_buf_fini(&d.items);
+    return rc;
 }

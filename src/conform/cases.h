@@ -424,6 +424,7 @@
     X(d36_sweep_reconciles_a_request_once_the_lease_has_lapsed, HF_CONFORM_PROCESSES)    \
     X(d36_sweep_externally_owned_is_never_claimed_and_ends_by_request,                   \
       HF_CONFORM_PROCESSES)                                                              \
+    X(d36_a_drain_says_what_it_could_not_end_and_why, HF_CONFORM_PROCESSES)              \
     X(d36_a_drain_ends_only_its_own, HF_CONFORM_PROCESSES)                               \
     X(d36_await_gives_the_end_and_says_when_there_is_none_yet, HF_CONFORM_PROCESSES)     \
     X(d36_a_signal_resumes_who_waits_for_it_in_its_transaction, HF_CONFORM_PROCESSES)    \

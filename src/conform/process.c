@@ -694,8 +694,11 @@ test_case(d36_a_drain_ends_only_its_own)
     wait_for(taken(t, waits, "alice", "b1"), HF_WAITING_USER, "x");
     (void)taken(t, other_boot, "alice", "b2");
     (void)taken(t, rerun, "alice", "b1");
+    const struct hf_drain alice = { .size = sizeof(alice),
+                                    .owner = "alice",
+                                    .incarnation = "b1" };
     t->code = kit_called(
-        t, hf_process_drain(t->store, &t->who, "alice", "b1", &report, kit_err(t)));
+        t, hf_process_drain(t->store, &t->who, &alice, &report, kit_err(t)));
     EQ(2, report.ended);
     EQ(0, report.deferred);
     IS("abandoned", own);
@@ -708,6 +711,38 @@ test_case(d36_a_drain_ends_only_its_own)
     CODE(HF_ELEASELOST, close_as(h, HF_DONE)->code);
     REFOLDS(own);
     REFOLDS(waits);
+}
+
+static void note_deferred(void *user, const char *work_id, const struct hf_err *why)
+{
+    struct hf_conform *t = user;
+    SAME("HF_EHELD", why->code == HF_EHELD ? "HF_EHELD" : why->message);
+    IS("waiting_user", work_id);
+}
+
+test_case(d36_a_drain_says_what_it_could_not_end_and_why)
+{
+    struct hf_drain_report report = { 0 };
+    const struct hf_drain alice = { .size = sizeof(alice),
+                                    .owner = "alice",
+                                    .incarnation = "b1",
+                                    .deferred = note_deferred,
+                                    .user = t };
+    const char *id = enroll(UNIT(.disposition = HF_OWNER_BOUND, .lane_key = "l"),
+                            .identity_kind = "shell")
+                         ->work.work_id;
+    wait_for(taken(t, id, "alice", "b1"), HF_WAITING_USER, "x");
+    struct held other = running(.lane_key = "l"); /* has the lane meanwhile */
+    const char *own = process_of(t, HF_OWNER_BOUND);
+    (void)taken(t, own, "alice", "b1");
+    CODE(0, hf_process_drain(t->store, &t->who, &alice, &report, NULL));
+    EQ(1, report.ended); /* one that cannot keeps no other from its end */
+    EQ(1, report.deferred);
+    close_as(other, HF_DONE);
+    CODE(0, hf_process_drain(t->store, &t->who, &alice, &report, NULL));
+    EQ(1, report.ended);
+    EQ(0, report.deferred);
+    IS("abandoned", id);
 }
 
 test_case(d36_await_gives_the_end_and_says_when_there_is_none_yet)

@@ -3,6 +3,7 @@
 #include <holdfast/process.h>
 
 #include "base/err.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "store/api.h"
 #include "store/ops.h"
@@ -79,8 +80,7 @@ int hf_process_await(struct hf_store *store, const struct hf_caller *who, const 
 struct draining {
     struct hf_store *store;
     const struct hf_caller *who;
-    const char *owner;
-    const char *incarnation;
+    struct hf_drain wanted;
     struct hf_drain_report report;
 };
 
@@ -90,48 +90,60 @@ static int take(const struct draining *d, const struct hf_work *work,
 {
     bool runs = hf_status_of(work->status) == HF_RUNNING;
     struct hf_claim claim = { .size = sizeof claim,
-                              .owner = d->owner,
-                              .incarnation = d->incarnation,
+                              .owner = d->wanted.owner,
+                              .incarnation = d->wanted.incarnation,
                               .id = work->work_id };
     struct hf_change resume = { .size = sizeof resume,
                                 .verb = HF_VERB_RESUME,
                                 .id = work->work_id,
-                                .owner = d->owner,
-                                .incarnation = d->incarnation };
+                                .owner = d->wanted.owner,
+                                .incarnation = d->wanted.incarnation };
     return runs ? hf_work_claim(d->store, d->who, &claim, ret_answer, err)
                 : hf_work_change(d->store, d->who, &resume, 1, HF_ALL_OR_NONE, ret_answer,
                                  err);
 }
 
-static int drain_one(struct draining *d, const struct hf_work *work)
+static int drain_one(struct draining *d, const struct hf_work *work, struct hf_err *err)
 {
     struct hf_answer *taken = NULL, *ended = NULL;
-    struct hf_err ignored;
-    int rc = take(d, work, &taken, &ignored);
+    int rc = take(d, work, &taken, err);
     const struct hf_item *item = rc == 0 && hf_answer_count(taken) == 1
                                      ? hf_answer_at(taken, 0)
                                      : NULL;
     if (rc == 0 && (!item || item->code || !item->token))
-        rc = HF_EHELD;
+        rc = hf_fail(err, item && item->code ? item->code : HF_EHELD, "id",
+                     "it could not be taken");
     if (rc == 0) {
         struct hf_change abandon = { .size = sizeof abandon,
                                      .verb = HF_VERB_ABANDON,
                                      .id = work->work_id,
                                      .token = item->token,
                                      .reason = "its owner drains" };
-        rc = hf_work_change(d->store, d->who, &abandon, 1, HF_ALL_OR_NONE, &ended,
-                            &ignored);
+        rc = hf_work_change(d->store, d->who, &abandon, 1, HF_ALL_OR_NONE, &ended, err);
     }
     hf_answer_free(ended);
     hf_answer_free(taken);
     return rc;
 }
 
+/* What cannot be ended now is said, and does not keep the others from their end. */
+static void drain_or_defer(struct draining *d, const struct hf_work *work)
+{
+    struct hf_err why = { 0 };
+    if (drain_one(d, work, &why) == 0) {
+        d->report.ended++;
+        return;
+    }
+    d->report.deferred++;
+    if (d->wanted.deferred)
+        d->wanted.deferred(d->wanted.user, work->work_id, &why);
+}
+
 static bool is_ours(const struct draining *d, const struct hf_work *work)
 {
     return hf_disposition_of(work->disposition) == HF_OWNER_BOUND &&
-           work->first_started_at && hf_same(work->owner, d->owner) &&
-           hf_same(work->owner_incarnation, d->incarnation);
+           work->first_started_at && hf_same(work->owner, d->wanted.owner) &&
+           hf_same(work->owner_incarnation, d->wanted.incarnation);
 }
 
 /* One page of the owner's rows; the cursor of the next, or NULL. */
@@ -142,7 +154,7 @@ static int drain_page(struct draining *d, struct hf_answer **page, struct hf_err
     struct hf_filter filter = { .size = sizeof filter,
                                 .statuses = statuses,
                                 .status_count = 3,
-                                .owner = d->owner,
+                                .owner = d->wanted.owner,
                                 .limit = (size_t)HF_MAX_PAGE,
                                 .after = *page ? hf_answer_next(*page) : NULL };
     struct hf_answer *next = NULL;
@@ -153,31 +165,27 @@ static int drain_page(struct draining *d, struct hf_answer **page, struct hf_err
     *page = next;
     for (size_t i = 0; i < hf_answer_count(next); i++) {
         const struct hf_work *work = &hf_answer_at(next, i)->work;
-        if (!is_ours(d, work))
-            continue;
-        if (drain_one(d, work))
-            d->report.deferred++;
-        else
-            d->report.ended++;
+        if (is_ours(d, work))
+            drain_or_defer(d, work);
     }
     return 0;
 }
 
 int hf_process_drain(struct hf_store *store, const struct hf_caller *who,
-                     const char *owner, const char *incarnation,
-                     struct hf_drain_report *ret_report, struct hf_err *err)
+                     const struct hf_drain *drain, struct hf_drain_report *ret_report,
+                     struct hf_err *err)
 {
-    struct draining d = {
-        .store = store, .who = who, .owner = owner, .incarnation = incarnation
-    };
+    struct draining d = { .store = store, .who = who };
     struct hf_answer *page = NULL;
-    if (!owner || !incarnation)
-        return hf_fail(err, HF_EINVAL, owner ? "incarnation" : "owner",
-                       "a drain is an owner's own: give owner and incarnation");
-    int rc = 0;
-    do {
+    int rc = hf_sized_copy(drain, sizeof d.wanted, sizeof d.wanted, &d.wanted, err);
+    if (rc == 0 && (!d.wanted.owner || !d.wanted.incarnation))
+        rc = hf_fail(err, HF_EINVAL, d.wanted.owner ? "incarnation" : "owner",
+                     "a drain is an owner's own: give owner and incarnation");
+    while (rc == 0) {
         rc = drain_page(&d, &page, err);
-    } while (rc == 0 && hf_answer_next(page));
+        if (rc == 0 && !hf_answer_next(page))
+            break;
+    }
     hf_answer_free(page);
     if (rc == 0)
         *ret_report = d.report;
