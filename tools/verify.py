@@ -5,9 +5,9 @@
     tools/verify.py note PART FILE   note figures from the output of a run made elsewhere
     tools/verify.py page             print docs/VERIFICATION.md
     tools/verify.py page --check     exit 1 if the page is not as printed
-    --schedules N, --kills N, --most SECONDS
+    --schedules N, --kills N, --most SECONDS; of a fuzzer --seconds N
 
-Parts: sim-model sim-sqlite sim-disk plants model crash soak-sqlite soak-postgres.
+Parts: sim-model sim-sqlite sim-disk sim-turns fuzz-cell fuzz-bindings fuzz-mask plants model crash soak-sqlite soak-postgres.
 `run` takes minutes to hours; it shows the tool's own progress."""
 
 import argparse
@@ -30,6 +30,14 @@ PARTS = {
                    "build/holdfast-sim --store sqlite --seed {seed} --schedules {schedules}"),
     "sim-disk": ("simulation over SQLite on a failing disk", "G1 G2 G3 G4 G5 G7",
                  "build/holdfast-sim --store disk --seed {seed} --schedules {schedules}"),
+    "sim-turns": ("simulation of turns with cells, beside nothing else, over the reference model",
+                  "code turns", "build/holdfast-sim --store model --only turn --seed {seed} "
+                  "--schedules {schedules}"),
+    "fuzz-cell": ("any bytes as a cell, under ASan and UBSan, each also cut after every operation", "cells",
+                  "tests/fuzz/run {seconds} cell"),
+    "fuzz-bindings": ("any bytes as bindings, likewise", "cells", "tests/fuzz/run {seconds} bindings"),
+    "fuzz-mask": ("any text through the stream mask, in any chunks, likewise", "code turns",
+                  "tests/fuzz/run {seconds} mask"),
     "plants": ("planted bugs, each to be found within 10,000 schedules", "the simulator",
                "tests/sim/plants.py"),
     "model": ("models of leases and pinned claims, with mutants", "G2 G3", "model/check --full"),
@@ -88,6 +96,13 @@ def figures(part, text):
         last = re.search(r"hash=(\w+)", lines[-1]).group(1) if lines else "-"
         return (f"{total['schedules']:,} schedules, {total['steps']:,} steps",
                 f"{total['faults']:,}", total["violations"], f"last hash {last}")
+    if part.startswith("fuzz-"):
+        done = re.search(r"Done (\d+) runs in (\d+) second", text)
+        seen = re.findall(r"cov: (\d+) ft: (\d+) corp: (\d+)", text)
+        crashes = len(re.findall(r"^SUMMARY: ", text, re.M))
+        return (f"{int(done.group(1)):,} inputs in {int(done.group(2)):,} s" if done else "-", "",
+                crashes if done else max(crashes, 1),
+                f"{int(seen[-1][0]):,} edges, {int(seen[-1][2]):,} inputs that add" if seen else "")
     if part == "plants":
         found = re.search(r"(\d+) of (\d+) found", text)
         most = max((int(n) for n in re.findall(r"(?:sqlite|disk|model)\s+(\d+)\s", text)), default=0)
@@ -136,8 +151,10 @@ def read_notes():
 def run(parts, given):
     for part in parts:
         command = PARTS[part][2].format(seed=given.seed, schedules=given.schedules,
-                                        kills=given.kills, most=given.most)
+                                        kills=given.kills, most=given.most,
+                                        seconds=given.seconds)
         done = subprocess.run(command.split(), cwd=ROOT, check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT if part.startswith("fuzz-") else None,
                               text=True)
         sys.stdout.write(done.stdout)
         note(part, done.stdout, command)
@@ -177,6 +194,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--schedules", type=int, default=20000)
     parser.add_argument("--kills", type=int, default=10000)
+    parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--most", type=int, default=7200)
     given = parser.parse_args()
     if given.act == "run":

@@ -173,7 +173,8 @@ struct hf_cell_start {
 };
 
 /* HF_EINVAL with the field at fault (bindings that are not canonical, a journal out of
- * order), HF_ETOOBIG, HF_ENOMEM. Faults of the code are no errors: poll tells them. */
+ * order, memory_bytes that no cell can begin with), HF_ETOOBIG, HF_ENOMEM. Faults of the
+ * code are no errors: poll tells them. */
 HF_API HF_MUST_USE int hf_cell_new(const struct hf_engine *engine,
                                    const struct hf_cell_start *start,
                                    struct hf_cell **ret_cell, struct hf_err *err);

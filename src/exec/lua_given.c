@@ -4,7 +4,8 @@
  * and so is every table in it; functions of the library look behind it with hf_lua_see, or
  * refuse it with hf_lua_check_own. The given values lie beside the builtins, behind the
  * globals; a reference is an operation when its name is first read, and lies there from then
- * on. Variables of the same name are put aside, and are bindings again at the end.
+ * on. Variables of the same name are put aside, and are bindings again at the end; so are
+ * those whose name the language has: it may have got it since they were kept.
  */
 #include "exec/lua_run.h"
 
@@ -15,7 +16,7 @@
 static const char inner_key = 'i';  /* of a shown table: the one behind it */
 static const char frozen_key = 'z'; /* of the registry: the metatable of shown tables */
 static const char given_key = 'n';  /* name to true, or to a reference as JSON */
-static const char aside_key = 'a';  /* variables whose names are given */
+static const char aside_key = 'a';  /* variables whose names are taken */
 
 /* Raised as a failed call is, so that pcall gets a code to go by. */
 static _Noreturn void refuse_write(lua_State *L, const char *name)
@@ -180,15 +181,22 @@ static int global_index(lua_State *L)
     return hf_lua_suspend_call(L, HF_OP_READ, lua_tostring(L, 2), read_done);
 }
 
-/* Puts the variable at the top aside if its name, below it, is given: true. */
+/* A name that is there without the bindings. */
+static bool is_taken(lua_State *L, int name)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &hf_lua_builtins_key);
+    lua_pushvalue(L, name);
+    bool builtin = lua_rawget(L, -2) != LUA_TNIL;
+    bool taken = builtin || push_given(L, name) != LUA_TNIL;
+    lua_settop(L, name + 1);
+    return taken;
+}
+
 bool hf_lua_put_aside(lua_State *L)
 {
     int name = lua_gettop(L) - 1;
-    if (push_given(L, name) == LUA_TNIL) {
-        lua_pop(L, 1);
+    if (!is_taken(L, name))
         return false;
-    }
-    lua_pop(L, 1);
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &aside_key) == LUA_TNIL) {
         lua_pop(L, 1);
         lua_newtable(L);
@@ -215,12 +223,15 @@ void hf_lua_bring_back(lua_State *L, int globals)
     lua_pop(L, 1);
 }
 
-bool hf_lua_is_given(lua_State *L, const char *name)
+bool hf_lua_is_aside(lua_State *L, const char *name)
 {
-    lua_pushstring(L, name);
-    bool given = push_given(L, lua_gettop(L)) != LUA_TNIL;
-    lua_pop(L, 2);
-    return given;
+    int type = LUA_TNIL;
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &aside_key) == LUA_TTABLE) {
+        type = lua_getfield(L, -1, name);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return type != LUA_TNIL;
 }
 
 /* Notes the name at the top, which stays there. One of the language cannot be given. */

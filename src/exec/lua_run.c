@@ -196,7 +196,7 @@ static int enter_lua(struct hf_engine_run *run, const struct hf_engine_start *st
 {
     run->main = lua_newstate(hf_lua_alloc, run);
     if (!run->main)
-        return HF_ENOMEM;
+        return run->memory_gone ? HF_ENOMEM : HF_ETOOBIG;
     *(struct hf_engine_run **)lua_getextraspace(run->main) = run;
     lua_pushcfunction(run->main, open_state);
     lua_pushlightuserdata(run->main, (void *)(uintptr_t)start);
@@ -237,10 +237,16 @@ static int run_start(const struct hf_engine *engine, const struct hf_engine_star
         *ret_run = run;
         return 0;
     }
-    if (rc == HF_ETOOBIG)
+    bool alone = start->bindings.len <= 2 && start->given.len == 0;
+    if (rc == HF_ETOOBIG && alone)
+        rc = hf_fail(err, HF_EINVAL, "memory_bytes",
+                     "a cell needs more than %lld bytes of memory before it begins",
+                     (long long)start->limits.memory_bytes);
+    else if (rc == HF_ETOOBIG)
         rc = hf_fail(err, rc, "bindings",
-                     "bindings and what is given take more than the cell's limit on "
-                     "memory");
+                     "the bindings and what is given take more than the cell's limit of "
+                     "%lld bytes of memory",
+                     (long long)start->limits.memory_bytes);
     else if (rc == HF_EINVAL && run->message.len > 0)
         rc = hf_fail(err, rc, "given", "%s", hf_buf_str(&run->message));
     else if (rc == HF_EINVAL)
@@ -334,7 +340,7 @@ static int keep_global(lua_State *L, const struct hf_lua_key *key, bool *first)
     lua_rawgetp(L, LUA_REGISTRYINDEX, &hf_lua_builtins_key);
     int builtin = lua_getfield(L, -1, key->text);
     lua_pop(L, 2);
-    if (builtin != LUA_TNIL && !hf_lua_is_given(L, key->text)) {
+    if (builtin != LUA_TNIL && !hf_lua_is_aside(L, key->text)) {
         note(run, key->text,
              "is a name of the language: what the cell assigned to it was not kept");
         return 0;

@@ -161,7 +161,8 @@ bool hf_lua_text_method(lua_State *L, int index, lua_KContext ctx, lua_KFunction
  * `index`, for functions that read and do not give it out; push_inner: pushes it, true if
  * there is one. check_own: raises for a table that cannot be changed; check_name: for a key
  * that is a given name. put_aside: a variable, name and value at the top, whose name is
- * given; bring_back: all of these into the table of globals. */
+ * given or of the language, is put out of sight: true; bring_back: all of these into the
+ * table of globals. */
 void hf_lua_open_given(lua_State *L, const struct hf_engine_start *start);
 void hf_lua_freeze(lua_State *L);
 void hf_lua_see(lua_State *L, int index);
@@ -170,7 +171,7 @@ void hf_lua_check_own(lua_State *L, int index);
 void hf_lua_check_name(lua_State *L, int index);
 bool hf_lua_put_aside(lua_State *L);
 void hf_lua_bring_back(lua_State *L, int globals);
-bool hf_lua_is_given(lua_State *L, const char *name);
+bool hf_lua_is_aside(lua_State *L, const char *name);
 
 /* lua_host.c: the beginning and the end of an operation. `begin` empties run->out, where
  * the arguments go; it does not return to a cell that is ended. */

@@ -110,6 +110,7 @@ class Run(Case):
                            (("cell", "run", path, "--limit", "speed=1"), 2),
                            (("cell", "run", path, "--limit", "steps=0"), 2),
                            (("cell", "run", path, "--limit", "steps=99999999999999"), 2),
+                           (("cell", "run", path, "--limit", "memory_bytes=1000"), 2),
                            (("cell", "run", path, "--bindings", "[1]"), 2),
                            (("cell", "run", path, "--bindings", '{"a b":1}'), 2),
                            (("cell", "run", path, "--given", "1"), 2),

@@ -47,7 +47,7 @@ static const char *word(struct gen *gen)
 
 static void put_number(struct gen *gen)
 {
-    switch (pick(gen, 12)) {
+    switch (pick(gen, 14)) {
     case 0: put(gen, "%u", pick(gen, 100)); break;
     case 1: put(gen, "%u.%u", pick(gen, 100), pick(gen, 1000)); break;
     case 2: put(gen, "-%ue%u", pick(gen, 9) + 1, pick(gen, 30)); break;
@@ -59,13 +59,15 @@ static void put_number(struct gen *gen)
     case 8: put(gen, "math.floor(n%u / 3)", name(gen)); break;
     case 9: put(gen, "random(%u)", pick(gen, 1000) + 1); break;
     case 10: put(gen, "(l%u[%u] or 7)", name(gen), pick(gen, 5) + 1); break;
+    case 11: put(gen, "(g.l[%u] or #g.l)", pick(gen, 5) + 1); break;
+    case 12: put(gen, "(echo.m['%s'] or 5)", word(gen)); break;
     default: put(gen, "(m%u['%s'] or 3)", name(gen), word(gen)); break;
     }
 }
 
 static void put_text(struct gen *gen)
 {
-    switch (pick(gen, 12)) {
+    switch (pick(gen, 14)) {
     case 0: put(gen, "'%s'", word(gen)); break;
     case 1: put(gen, "(s%u .. '%s')", name(gen), word(gen)); break;
     case 2: put(gen, "tostring(n%u)", name(gen)); break;
@@ -77,6 +79,8 @@ static void put_text(struct gen *gen)
     case 8: put(gen, "(s%u:match('(%%w+).-$') or 'none')", name(gen)); break;
     case 9: put(gen, "tostring(m%u)", name(gen)); break;
     case 10: put(gen, "s%u:rep(%u):sub(-30)", name(gen), pick(gen, 4)); break;
+    case 11: put(gen, "json.encode({echo, next(g)}):sub(1, 40)"); break;
+    case 12: put(gen, "tostring(select(2, pcall(table.sort, g.l)))"); break;
     default: put(gen, "('%%q'):format(s%u)", name(gen)); break;
     }
 }

@@ -252,6 +252,40 @@ static void a_variable_of_a_given_name_is_hidden_and_stays_as_it_is(void **state
     hf_buf_fini(&text);
 }
 
+/* The language may have got the name since the variable was kept. */
+static void a_variable_with_a_name_of_the_language_is_not_lost(void **state)
+{
+    (void)state;
+    struct cellkit kit = { .code = "print(type(list)) list = 5 read = 1",
+                           .bindings = "{\"list\":[1,2]}" };
+    struct hf_buf text;
+    hf_buf_init(&text, hf_alloc_system(), (size_t)1 << 20);
+    cellkit_run(&kit, &text);
+    assert_string_equal(hf_buf_str(&text), "1 print function\ndone \n"
+                                           "bindings {\"list\":[1,2],\"read\":1}\n"
+                                           "delta {\"set\":{\"read\":1}}\n");
+    hf_buf_fini(&text);
+}
+
+static void a_limit_that_is_too_small_to_begin_is_told(void **state)
+{
+    (void)state;
+    struct hf_err err = { 0 };
+    struct hf_cell *cell = NULL;
+    struct hf_cell_start start = { .size = sizeof(start),
+                                   .id = "7",
+                                   .code = span("x = 1"),
+                                   .limits = { .memory_bytes = 1000 } };
+    assert_int_equal(hf_cell_new(hf_engine_lua(), &start, &cell, &err), HF_EINVAL);
+    assert_string_equal(err.field, "memory_bytes");
+    start.limits.memory_bytes = 10000;
+    assert_int_equal(hf_cell_new(hf_engine_lua(), &start, &cell, &err), HF_EINVAL);
+    assert_string_equal(err.field, "memory_bytes");
+    start.bindings = span("{\"a\":[1,2,3,4,5,6,7]}");
+    assert_int_equal(hf_cell_new(hf_engine_lua(), &start, &cell, &err), HF_ETOOBIG);
+    assert_string_equal(err.field, "bindings");
+}
+
 static void refuse(const char *values, const char *references, int code,
                    const char *field)
 {
@@ -328,6 +362,8 @@ int main(void)
         cmocka_unit_test(reads_are_no_calls_of_the_result),
         cmocka_unit_test(a_read_that_was_recorded_as_another_is_diverged),
         cmocka_unit_test(a_variable_of_a_given_name_is_hidden_and_stays_as_it_is),
+        cmocka_unit_test(a_variable_with_a_name_of_the_language_is_not_lost),
+        cmocka_unit_test(a_limit_that_is_too_small_to_begin_is_told),
         cmocka_unit_test(what_cannot_be_given_is_refused),
         cmocka_unit_test(each_allocation_may_fail),
     };

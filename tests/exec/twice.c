@@ -43,7 +43,10 @@ static void run_one(struct work *work, uint64_t seed)
     hf_buf_reset(&work->whole);
     hf_buf_reset(&work->cut);
     gen_cell(seed, &work->code);
-    struct cellkit kit = { .code = hf_buf_str(&work->code), .alloc = &work->alloc };
+    struct cellkit kit = { .code = hf_buf_str(&work->code),
+                           .given = "{\"g\":{\"l\":[3,1,2,0.5],\"m\":{\"b\":1,\"a\":2}}}",
+                           .given_refs = "{\"echo\":{\"m\":{\"zeta\":1,\"alpha\":2.5}}}",
+                           .alloc = &work->alloc };
     enum hf_cell_end end = cellkit_run(&kit, &work->whole);
     if (end != HF_CELL_DONE && end != HF_CELL_FINISHED && end != HF_CELL_ERROR) {
         printf("%s\n%s\nseed %llu ended %s\n", kit.code, hf_buf_str(&work->whole),

@@ -1,7 +1,7 @@
 /* holdfast-sim: schedules of the simulator, from the command line.
  *
  *   holdfast-sim --seed N --schedules M [--store model|sqlite]
- *                [--without NAME]… [--only-faults NAME]… [--steps N] [--workers N]
+ *                [--without NAME]… [--only WORKLOAD] [--steps N] [--workers N]
  *                [--trace] [--go-on] [--quiet] [--coverage] [--no-shrink]
  *   holdfast-sim --plant BUG …    with one of the planted bugs (in holdfast-sim-planted)
  *   holdfast-sim --plants         what can be planted, and on which store it shows
@@ -74,7 +74,9 @@ static int usage(const char *what)
     fprintf(
         stderr,
         "usage: holdfast-sim [--seed N] [--schedules N] [--store model|sqlite|disk]\n"
-        "       [--without FAULT-OR-WORKLOAD]… [--steps N] [--workers N] [--plant BUG]\n"
+        "       [--without FAULT-OR-WORKLOAD]… [--only WORKLOAD] [--steps N] [--workers "
+        "N]\n"
+        "       [--plant BUG]\n"
         "       [--trace] [--go-on] [--coverage] [--no-shrink] [--quiet] [--plants]\n");
     return 2;
 }
@@ -105,6 +107,19 @@ static bool leave_out(struct hf_sim_options *options, const char *name)
         }
     }
     return false;
+}
+
+/* All other workloads are left out. */
+static bool keep_only(struct hf_sim_options *options, const char *name)
+{
+    bool found = false;
+    for (int i = 0; name && i < HF_SIM_WORKLOAD_COUNT; i++) {
+        bool here = strcmp(name, hf_sim_workload_word((enum hf_sim_workload)i)) == 0;
+        found = found || here;
+        if (!here)
+            options->without_workloads |= 1u << i;
+    }
+    return found;
 }
 
 /* 0: neither of these. 1: taken. -1: wrong. */
@@ -140,6 +155,8 @@ static bool read_value(struct asked *asked, const char *name, const char *value)
     }
     if (strcmp(name, "--without") == 0)
         return leave_out(&asked->options, value);
+    if (strcmp(name, "--only") == 0)
+        return keep_only(&asked->options, value);
     if (!number(value, &n))
         return false;
     if (strcmp(name, "--seed") == 0)
