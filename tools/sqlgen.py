@@ -9,7 +9,7 @@ A statement file holds, for each statement:
     -- sizes: 1 8 64                     (optional: one variant a size, {size} in the text)
     -- sets: text bigint bytea           (if it reads hf_args: the types of a1, a2, a3)
     -- engine: pg                        (optional: only this engine has it)
-    -- many: work_claims unless $3       (optional: the form that takes such sets of many
+    -- many: work_claims [unless $3]     (optional: the form that takes such sets of many
                                           callers at once, each changing one row, if $3 is null)
     <one statement>
 
@@ -122,7 +122,7 @@ def read_statements(paths):
             sizes = header_line(body, "sizes", "[0-9 ]+")
             sets = header_line(body, "sets", "[a-z ]+")
             engine = header_line(body, "engine", "lite|pg")
-            many = header_line(body, "many", r"[a-z_]+ unless \$[0-9]+")
+            many = header_line(body, "many", r"[a-z_]+( unless \$[0-9]+)?")
             text = strip(body)
             if not text:
                 fail(f"{path.name}: {name} is empty")
@@ -168,7 +168,7 @@ enum hf_sql_id {{
 /* Of PostgreSQL. `guarded` has one parameter more, the number of rows it must change; NULL
  * where there is no such form. `sets` is a letter for each column of hf_args: t, i or b.
  * `many` is the form for many callers, -1: none; not for sets whose argument `unless` (from 0)
- * is given. */
+ * is given (-1: for all). */
 struct hf_pg_text {{
     const char *name;
     const char *text; /* NULL: not of this engine */
@@ -218,7 +218,7 @@ def pg_table(statements):
         sets = "".join({"text": "t", "bigint": "i", "bytea": "b"}[t] for t in one.sets or [])
         sets = f'"{sets}"' if sets else "NULL"
         many = f"HF_SQL_{one.many[0].upper()}" if one.many else "-1"
-        unless = int(one.many[2][1:]) - 1 if one.many else 0
+        unless = int(one.many[2][1:]) - 1 if one.many and len(one.many) > 1 else -1
         reads = "true" if body is not None and sqlpg.reads(body) else "false"
         out.append(f"    [HF_SQL_{one.name.upper()}] = {{\n        \"{one.name}\",\n"
                    f"{c_string(body)},\n{c_string(guarded)},\n"

@@ -105,7 +105,8 @@ static int read_row(sqlite3_stmt *st, struct hf_batch *batch, struct hf_call *ca
 
 static int fail_step(struct lite_conn *conn, int rc, const char *name, struct hf_err *err)
 {
-    if (conn->expect_unmet)
+    /* A statement says by a key that is no integer that it found none. */
+    if (conn->expect_unmet || rc == SQLITE_MISMATCH)
         return hf_fail(err, HF_EGUARD, NULL, "statement %s found other data", name);
     return lite_fail(conn->db, rc, name, err);
 }

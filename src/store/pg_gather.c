@@ -12,8 +12,8 @@ static bool call_fits(const struct hf_call *call)
 {
     const struct hf_pg_text *one = &hf_sql_pg[call->statement];
     return one->many >= 0 && call->rows == 1 && call->expect == HF_ANY_COUNT &&
-           (uint32_t)one->unless < call->width &&
-           call->args[one->unless].type == HF_VAL_NULL;
+           (one->unless < 0 || ((uint32_t)one->unless < call->width &&
+                                call->args[one->unless].type == HF_VAL_NULL));
 }
 
 bool pg_gather_fits(const struct hf_batch *batch, const struct hf_batch *first)

@@ -175,8 +175,8 @@ static void yield_lane(struct hf_ops *ops, const struct hf_row *was,
     hf_ops_i64(ops, was->seq);
 }
 
-#define SPEC_ARGS 19
-#define STATE_ARGS 26
+#define SPEC_ARGS 18
+#define STATE_ARGS 29
 
 static void add_spec(struct hf_ops *ops, const struct hf_making *making)
 {
@@ -200,7 +200,6 @@ static void add_spec(struct hf_ops *ops, const struct hf_making *making)
     hf_ops_text(ops, making->row->actor);
     hf_ops_text(ops, making->row->note);
     hf_ops_i64(ops, w->created_at);
-    hf_ops_text(ops, w->dedup_key);
 }
 
 static void add_state(struct hf_ops *ops, const struct hf_row *row)
@@ -237,10 +236,45 @@ static void add_state(struct hf_ops *ops, const struct hf_row *row)
     hf_ops_i64(ops, row->fair_weight ? row->fair_weight : 1);
 }
 
+/* Has nothing but what the plain statements write. */
+static bool plain(const struct hf_row *row)
+{
+    const struct hf_work *w = &row->w;
+    return !w->lane_key && !w->dedup_key && !w->session_id && !w->close_rule &&
+           !w->status_reason && !w->gate && !w->deadline_at && !w->start_timeout_ms &&
+           !w->exec_timeout_ms && !w->waiting_kind && !w->waiting_ref &&
+           !w->finished_at && !w->result && !w->limit_name && !w->fair_key &&
+           !row->fair_tag && row->fair_weight <= 1 && wake_at(row) == 0;
+}
+
+static void add_plain_state(struct hf_ops *ops, const struct hf_work *w)
+{
+    hf_ops_text(ops, w->work_id);
+    hf_ops_text(ops, w->tenant);
+    hf_ops_text(ops, w->source_system);
+    hf_ops_text(ops, w->kind);
+    hf_ops_text(ops, w->queue);
+    hf_ops_i64(ops, w->priority);
+    hf_ops_text(ops, w->disposition);
+    hf_ops_text(ops, w->status);
+    hf_ops_i64(ops, w->max_attempts);
+    hf_ops_i64(ops, w->due_at);
+    hf_ops_i64(ops, w->updated_at);
+}
+
+static void insert_spec(struct hf_ops *ops, const struct hf_making *making)
+{
+    const char *dedup_key = making->row->w.dedup_key;
+    hf_ops_call(ops, dedup_key ? HF_SQL_WORK_INSERT_SPEC_DEDUP : HF_SQL_WORK_INSERT_SPEC,
+                HF_ANY_COUNT);
+    add_spec(ops, making);
+    if (dedup_key)
+        hf_ops_text(ops, dedup_key);
+}
+
 static void insert_one(struct hf_ops *ops, const struct hf_making *making)
 {
-    hf_ops_call(ops, HF_SQL_WORK_INSERT_SPEC, HF_ANY_COUNT);
-    add_spec(ops, making);
+    insert_spec(ops, making);
     hf_ops_call(ops,
                 making->place ? HF_SQL_WORK_INSERT_LIMITED : HF_SQL_WORK_INSERT_STATE,
                 HF_ANY_COUNT);
@@ -249,12 +283,24 @@ static void insert_one(struct hf_ops *ops, const struct hf_making *making)
         hf_ops_i64(ops, making->place);
 }
 
+static void insert_plain(struct hf_ops *ops, const struct hf_making *making)
+{
+    insert_spec(ops, making);
+    hf_ops_call(ops, HF_SQL_WORK_INSERT_STATE_PLAIN, HF_ANY_COUNT);
+    add_plain_state(ops, &making->row->w);
+}
+
 static void insert_many(struct hf_ops *ops, const struct hf_making *makings, size_t n)
 {
-    bool limited = false;
+    enum hf_sql_id states = HF_SQL_WORK_INSERT_STATES_PLAIN;
+    for (size_t i = 0; i < n && states != HF_SQL_WORK_INSERTS_LIMITED; i++) {
+        if (makings[i].place)
+            states = HF_SQL_WORK_INSERTS_LIMITED;
+        else if (!plain(makings[i].row))
+            states = HF_SQL_WORK_INSERT_STATES;
+    }
     hf_ops_reserve(ops, n * (SPEC_ARGS + STATE_ARGS));
     for (size_t i = 0; i < n; i++) {
-        limited |= makings[i].place > 0;
         if (i == 0)
             hf_ops_call(ops, HF_SQL_WORK_INSERT_SPECS, HF_ANY_COUNT);
         else
@@ -263,13 +309,14 @@ static void insert_many(struct hf_ops *ops, const struct hf_making *makings, siz
     }
     for (size_t i = 0; i < n; i++) {
         if (i == 0)
-            hf_ops_call(ops,
-                        limited ? HF_SQL_WORK_INSERTS_LIMITED : HF_SQL_WORK_INSERT_STATES,
-                        HF_ANY_COUNT);
+            hf_ops_call(ops, states, HF_ANY_COUNT);
         else
             hf_ops_again(ops);
-        add_state(ops, makings[i].row);
-        if (limited)
+        if (states == HF_SQL_WORK_INSERT_STATES_PLAIN)
+            add_plain_state(ops, &makings[i].row->w);
+        else
+            add_state(ops, makings[i].row);
+        if (states == HF_SQL_WORK_INSERTS_LIMITED)
             hf_ops_i64_opt(ops, makings[i].place);
     }
 }
@@ -303,13 +350,18 @@ void hf_rows_insert(struct hf_ops *ops, const struct hf_making *makings, size_t 
 
 void hf_rows_insert_many(struct hf_ops *ops, const struct hf_making *makings, size_t n)
 {
-    insert_rows(ops, makings, n, n > 1);
+    if (n == 1 && plain(makings[0].row))
+        insert_plain(ops, &makings[0]);
+    else
+        insert_rows(ops, makings, n, n > 1);
 }
 
 static bool makes_rows(const struct hf_call *call)
 {
     return call->statement == HF_SQL_WORK_INSERT_STATE ||
            call->statement == HF_SQL_WORK_INSERT_STATES ||
+           call->statement == HF_SQL_WORK_INSERT_STATE_PLAIN ||
+           call->statement == HF_SQL_WORK_INSERT_STATES_PLAIN ||
            call->statement == HF_SQL_WORK_INSERT_LIMITED ||
            call->statement == HF_SQL_WORK_INSERTS_LIMITED;
 }

@@ -33,8 +33,8 @@ struct hf_making {
                       room for so many. 0: its gate is as the row says */
 };
 void hf_rows_insert(struct hf_ops *ops, const struct hf_making *makings, size_t n);
-/* The same in fewer statements; but a key that stands already may refuse the whole batch with
- * HF_ECONFLICT, where it else keeps out its own row only. */
+/* The same in fewer and smaller statements; but a key that stands already may refuse the whole
+ * batch with HF_ECONFLICT or HF_EGUARD, where it else keeps out its own row only. */
 void hf_rows_insert_many(struct hf_ops *ops, const struct hf_making *makings, size_t n);
 /* How many rows those statements made; and: refuse the batch unless they make all. */
 int64_t hf_rows_inserted(const struct hf_ops *ops);
