@@ -194,6 +194,7 @@
     X(a_batch_names_a_row_only_once, 0)                                                  \
     X(brief_answers_carry_code_id_and_status, 0)                                         \
     X(operation_id_gives_the_first_answer_again, 0)                                      \
+    X(operation_id_of_a_unit_that_was_pruned_says_so, 0)                                 \
     X(operation_id_repeats_a_requeue_once, 0)                                            \
     X(operation_ids_of_tenants_are_apart, 0)                                             \
     X(operation_id_of_a_create_gives_the_same_row, 0)

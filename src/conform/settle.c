@@ -482,6 +482,24 @@ test_case(operation_id_gives_the_first_answer_again)
     CODE(HF_ETRANSITION, cancel(id)->code);
 }
 
+test_case(operation_id_of_a_unit_that_was_pruned_says_so)
+{
+    t->who.operation_id = "make-1";
+    const struct hf_item *first = create(.source_id = "gone");
+    CODE(0, first->code);
+    const char *id = first->work.work_id;
+    t->who.operation_id = NULL;
+    CODE(0, cancel(id)->code);
+    advance(1);
+    EQ(1, prune(0, 0));
+    const char *before = picture();
+    t->who.operation_id = "make-1";
+    const struct hf_item *again = create(.source_id = "gone");
+    CODE(HF_ENOTFOUND, again->code);
+    TRUE(again->repeated);
+    UNCHANGED(before);
+}
+
 test_case(operation_id_repeats_a_requeue_once)
 {
     struct held h = running();

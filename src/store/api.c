@@ -6,8 +6,10 @@
  * A store may try, fail and do it another way before it answers: so a method gets a record
  * of its own, and the caller's is written only when the call fails. */
 #include <holdfast/limits.h>
+#include <string.h>
 
 #include "base/err.h"
+#include "base/ident.h"
 #include "base/sized.h"
 #include "base/text.h"
 #include "core/policy.h"
@@ -106,15 +108,25 @@ int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
     return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
 }
 
+#define NAMED_SLOTS 2048 /* half of them stay empty */
+
 /* A batch may name a row only once: two changes of one row would be decided on the same
  * reading of it. The store looks for rows that are named in different ways. */
 static int check_distinct(const struct hf_change *changes, size_t n, struct hf_err *err)
 {
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < i; k++)
-            if (changes[i].id && hf_same(changes[i].id, changes[k].id))
+    uint16_t named[NAMED_SLOTS] = { 0 }; /* a change's number plus one, by its id's sum */
+    hf_assert(2 * n <= NAMED_SLOTS);
+    for (size_t i = 0; n > 1 && i < n; i++) {
+        const char *id = changes[i].id;
+        if (!id)
+            continue;
+        size_t slot = hf_crc32c(0, id, strlen(id)) % NAMED_SLOTS;
+        for (; named[slot]; slot = (slot + 1) % NAMED_SLOTS)
+            if (hf_same(id, changes[named[slot] - 1].id))
                 return hf_fail(err, HF_EINVAL, "id", "a batch may name unit %s only once",
-                               changes[i].id);
+                               id);
+        named[slot] = (uint16_t)(i + 1);
+    }
     return 0;
 }
 

@@ -368,7 +368,10 @@ static int attempt(struct changing *c, struct hf_ops *reads, struct hf_ops *writ
         }
         (void)hf_fail_as(err, rc, &met); /* `rc` goes on below */
     }
-    return rc ? rc : show_all(c, write, err);
+    if (rc)
+        return rc;
+    rc = show_all(c, write, err);
+    return any_write(c) ? sql_answered(rc, err) : rc;
 }
 
 int change_slowly(struct changing *c, struct hf_err *err)

@@ -225,7 +225,7 @@ static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march
         return rc;
     *ret_attention = hf_cell_i64(hf_ops_result(ops, attention), 0, 0) != 0;
     sql_march_end(taker->store, march, ops, hf_ops_result(ops, rows), *ret_attention);
-    return show_taken(ops, rows, false, answer, err);
+    return sql_answered(show_taken(ops, rows, false, answer, err), err);
 }
 
 /* Goes on where the last claim came to, and looks from the start where that finds nothing. */
@@ -337,7 +337,8 @@ static int claim_once(struct taker *taker, struct hf_ops *ops, struct hf_arena *
     struct hf_item *item = hf_answer_add(answer);
     if (!item || hf_item_show(answer, item, now, false) ||
         sql_item_token(answer, item, now))
-        return hf_fail_plain(err, HF_ENOMEM);
+        return step.kind == HF_STEP_REPEAT ? hf_fail_plain(err, HF_ENOMEM)
+                                           : sql_answered(HF_ENOMEM, err);
     item->repeated = step.kind == HF_STEP_REPEAT;
     return 0;
 }

@@ -377,7 +377,13 @@ static int answer_again(struct creation *c, struct hf_err *err)
         c->items[i]->repeated = true;
         int rc = answer_existing(c->store, &c->makers[i], brief(c), c->answer,
                                  c->items[i]);
-        if (rc && rc != HF_ENOTFOUND) /* pruned meanwhile */
+        if (rc == HF_ENOTFOUND) {
+            struct hf_err why;
+            (void)hf_fail(&why, rc, "operation_id",
+                          "this operation was applied, and its unit pruned since");
+            rc = hf_item_fail(c->answer, c->items[i], &why);
+        }
+        if (rc)
             return hf_fail_plain(err, rc);
         c->makers[i].settled = true;
     }
@@ -446,7 +452,7 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
         rc = answer_rest(c, err);
     for (size_t i = 0; i < c->n; i++)
         c->makers[i].held = false; /* what they waited for is made */
-    return rc;
+    return sql_answered(rc, err);
 }
 
 static int prepare_all(struct creation *c, struct hf_arena *arena,

@@ -214,7 +214,8 @@ static int settle_by(struct changing *c, bool limited, struct hf_err *err)
     if (rc == 0 && limited)
         atomic_store(&c->store->limited, any_limited(&ops));
     if (rc == 0)
-        rc = show_written(c, brief ? NULL : hf_ops_result(&ops, rows), err);
+        rc = sql_answered(show_written(c, brief ? NULL : hf_ops_result(&ops, rows), err),
+                          err);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -303,7 +304,7 @@ static int renew_fast(struct changing *c, struct hf_ops *ops, struct hf_err *err
     int rc = hf_ops_write(ops, err);
     if (rc == HF_EGUARD)
         return 0;
-    return rc ? rc : show_written(c, hf_ops_result(ops, rows), err);
+    return rc ? rc : sql_answered(show_written(c, hf_ops_result(ops, rows), err), err);
 }
 
 int change_fast(struct changing *c, struct hf_err *err)

@@ -17,6 +17,16 @@ int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_er
     return rc;
 }
 
+int sql_answered(int rc, struct hf_err *err)
+{
+    if (rc != HF_ENOMEM)
+        return rc;
+    return hf_fail(
+        err, HF_EUNCERTAIN, NULL,
+        "it was written, but there is no memory for the answer: look before it is "
+        "repeated");
+}
+
 int sql_env(struct sql_store *store, const struct hf_caller *who,
             const struct hf_batch *seen, struct hf_env *ret_env, struct hf_err *err)
 {

@@ -63,6 +63,10 @@ int sql_make_row(struct sql_store *store, struct hf_arena *arena,
                  const struct hf_new *request, struct hf_row *ret_row, uint8_t *ret_hash,
                  struct hf_err *err);
 
+/* The code of an answer that was to be built after its commit: what is done is not told as a
+ * failure that wrote nothing. */
+int sql_answered(int rc, struct hf_err *err);
+
 /* The moment of a call as core wants it: times and incarnation as a batch saw them. */
 int sql_env(struct sql_store *store, const struct hf_caller *who,
             const struct hf_batch *seen, struct hf_env *ret_env, struct hf_err *err);

@@ -269,6 +269,19 @@ static int create_all(struct m_call *call, const struct hf_new *news, size_t n,
     return 0;
 }
 
+/* A unit that was made by the operation and pruned since. */
+static void say_what_is_gone(struct m_call *call, struct hf_answer *answer)
+{
+    for (size_t i = 0; i < hf_answer_count(answer); i++) {
+        struct hf_item *item = (struct hf_item *)(uintptr_t)hf_answer_at(answer, i);
+        int code = 0;
+        if (item->work.work_id && !m_find(call->disk, item->work.work_id, &code)) {
+            item->code = HF_ENOTFOUND;
+            item->work = (struct hf_work){ 0 };
+        }
+    }
+}
+
 int m_create(struct hf_store *store, const struct hf_caller *who,
              const struct hf_new *news, size_t n, unsigned flags,
              struct hf_answer *answer, struct hf_err *err)
@@ -281,8 +294,10 @@ int m_create(struct hf_store *store, const struct hf_caller *who,
     int rc = check_all(&call, news, n);
     if (rc == 0)
         rc = m_receipt_find(&call, "create", asked, &receipt);
-    if (rc == 1)
+    if (rc == 1) {
         m_receipt_show(&call, receipt, flags, answer);
+        say_what_is_gone(&call, answer);
+    }
     if (rc)
         return rc == 1 ? 0 : rc;
     size_t rows = disk->rows.count;
