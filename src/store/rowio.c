@@ -176,7 +176,8 @@ static void yield_lane(struct hf_ops *ops, const struct hf_row *was,
 }
 
 #define SPEC_ARGS 18
-#define STATE_ARGS 29
+#define STATE_ARGS 30 /* with a place under a limit */
+#define PLAIN_ARGS 11
 
 static void add_spec(struct hf_ops *ops, const struct hf_making *making)
 {
@@ -299,7 +300,8 @@ static void insert_many(struct hf_ops *ops, const struct hf_making *makings, siz
         else if (!plain(makings[i].row))
             states = HF_SQL_WORK_INSERT_STATES;
     }
-    hf_ops_reserve(ops, n * (SPEC_ARGS + STATE_ARGS));
+    bool small = states == HF_SQL_WORK_INSERT_STATES_PLAIN;
+    hf_ops_reserve(ops, n * (size_t)(SPEC_ARGS + (small ? PLAIN_ARGS : STATE_ARGS)));
     for (size_t i = 0; i < n; i++) {
         if (i == 0)
             hf_ops_call(ops, HF_SQL_WORK_INSERT_SPECS, HF_ANY_COUNT);
@@ -312,7 +314,7 @@ static void insert_many(struct hf_ops *ops, const struct hf_making *makings, siz
             hf_ops_call(ops, states, HF_ANY_COUNT);
         else
             hf_ops_again(ops);
-        if (states == HF_SQL_WORK_INSERT_STATES_PLAIN)
+        if (small)
             add_plain_state(ops, &makings[i].row->w);
         else
             add_state(ops, makings[i].row);
