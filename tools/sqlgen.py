@@ -176,6 +176,7 @@ struct hf_pg_text {{
     const char *sets;
     int params;
     bool reads;
+    bool asserts; /* it reads and raises, and holds only before what its batch writes */
     int many;
     int unless;
 }};
@@ -220,9 +221,10 @@ def pg_table(statements):
         many = f"HF_SQL_{one.many[0].upper()}" if one.many else "-1"
         unless = int(one.many[2][1:]) - 1 if one.many and len(one.many) > 1 else -1
         reads = "true" if body is not None and sqlpg.reads(body) else "false"
+        asserts = "true" if reads == "true" and "hf_expect(" in body else "false"
         out.append(f"    [HF_SQL_{one.name.upper()}] = {{\n        \"{one.name}\",\n"
                    f"{c_string(body)},\n{c_string(guarded)},\n"
-                   f"        {sets}, {count}, {reads}, {many}, {unless}}},")
+                   f"        {sets}, {count}, {reads}, {asserts}, {many}, {unless}}},")
     return out + ["};", ""]
 
 

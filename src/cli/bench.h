@@ -14,6 +14,7 @@ struct bench {
     bool jsonl;
     struct hf_err *err;
     double cpu_us; /* of the last measurement of jobs: processor time a job */
+    double wal;    /* of the last bench_process on PostgreSQL: bytes of log a job */
 };
 
 double bench_seconds(void);                       /* monotonic */

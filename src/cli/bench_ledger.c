@@ -179,6 +179,9 @@ int bench_process(struct bench *bench, double *ret_rate)
     if (rc)
         return rc;
     struct run run = { .store = store, .a_call = A_CLAIM, .jobs = bench->jobs };
+    double before = 0, after = 0;
+    if (bench->url) /* from here on, as the raw program does: tables are made before */
+        run.rc = bench_pg_wal(bench, &before);
     (void)producer(&run);
     size_t done = 0, n = 1;
     double start = bench_seconds();
@@ -187,6 +190,9 @@ int bench_process(struct bench *bench, double *ret_rate)
         done += n;
     }
     *ret_rate = (double)done / (bench_seconds() - start);
+    if (run.rc == 0 && bench->url)
+        run.rc = bench_pg_wal(bench, &after);
+    bench->wal = (after - before) / (double)bench->jobs;
     hf_store_close(store);
     *bench->err = run.err;
     if (run.rc == 0 && done != bench->jobs / A_CLAIM * A_CLAIM)

@@ -119,7 +119,7 @@ static int bench_postgres(struct bench *bench)
 {
     struct bench_pg_raw raw = { 0 };
     struct bench_latency latency = { 0 };
-    double rate = 0, one = 0, before = 0, after = 0;
+    double rate = 0, one = 0;
     cli_note(bench->cli, "measuring the engine itself");
     int rc = bench_pg_raw(bench, &raw);
     if (rc == 0)
@@ -134,18 +134,13 @@ static int bench_postgres(struct bench *bench)
         rc = show(bench, (struct figure){ "enqueue bulk", rate, "ops/s", raw.bulk,
                                           "raw, 100 a statement" });
     if (rc == 0)
-        rc = bench_pg_wal(bench, &before);
-    if (rc == 0)
         rc = bench_process(bench, &one);
-    if (rc == 0)
-        rc = bench_pg_wal(bench, &after);
     if (rc == 0)
         rc = show(bench, (struct figure){ "process", one, "ops/s", raw.process,
                                           "raw, pipelined, 100 a transaction" });
     if (rc == 0)
-        rc = show(bench, (struct figure){
-                             "WAL bytes a job", (after - before) / (double)bench->jobs,
-                             "B", raw.wal, "raw: inserted, claimed and finished" });
+        rc = show(bench, (struct figure){ "WAL bytes a job", bench->wal, "B", raw.wal,
+                                          "raw: inserted, claimed and finished" });
     if (rc == 0)
         rc = bench_e2e(bench, 16, &rate);
     if (rc == 0)

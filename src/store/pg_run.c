@@ -470,7 +470,9 @@ void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count)
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static void send_read(struct running *run, bool skip_writes)
+/* `lost`: of a batch that is committed. What it wrote is not written again, and what it asked
+ * for before it wrote no longer holds. */
+static void send_read(struct running *run, bool lost)
 {
     struct hf_batch *batch = run->members[0]->batch;
     bool snapshot = batch->call_count > 1;
@@ -480,17 +482,18 @@ static void send_read(struct running *run, bool skip_writes)
     pg_pipe_send(&run->pipe, HF_SQL_PG_LOOK, false, &(struct pg_args){ 0 },
                  (struct pg_sent){ .kind = PG_SENT_HEAD, .member = NOBODY });
     for (size_t i = 0; run->rc == 0 && i < batch->call_count; i++) {
-        bool reads = hf_sql_pg[batch->calls[i].statement].reads;
+        const struct hf_pg_text *one = &hf_sql_pg[batch->calls[i].statement];
         batch->calls[i].changed = 0;
         batch->calls[i].out = NULL;
         batch->calls[i].out_count = 0;
         batch->calls[i].out_width = 0;
-        if (reads)
+        if (lost && (!one->reads || one->asserts))
+            continue;
+        if (one->reads)
             run->rc = send_call(run, 0, i, true);
-        else if (!skip_writes)
+        else
             run->rc = hf_fail(&run->err, HF_EREADONLY, NULL,
-                              "statement %s writes, in a batch to read",
-                              hf_sql_pg[batch->calls[i].statement].name);
+                              "statement %s writes, in a batch to read", one->name);
     }
     if (snapshot)
         pg_pipe_plain(&run->pipe, "COMMIT");

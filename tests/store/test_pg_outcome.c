@@ -11,7 +11,7 @@
 #include "support/unit.h"
 #include "support/wire.h"
 
-#define CUTS_MAX 60
+#define CUTS_MAX 200
 
 static struct pg_server server;
 static struct wire_proxy *proxy;
