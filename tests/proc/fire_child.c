@@ -84,7 +84,7 @@ static void grow(int ms)
 static void close_out(const char *key)
 {
     char line[64];
-    int status;
+    int status = 0;
     pid_t pid = fork();
     if (pid == 0) {
         (void)execlp("holdfast", "holdfast", "--quiet", "work", "close-out", "--status",

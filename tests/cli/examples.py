@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""The examples that are no programs of their own: a set of crons, and a webhook's trigger. (The
+shell worker is run by monitor.py, the C workers by c_worker.py and pool_worker.py.)"""
+
+import os
+import subprocess
+
+from harness import Case, main
+
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
+
+
+class Crons(Case):
+    SET = os.path.join(EXAMPLES, "schedules.json")
+
+    def test_the_set_is_added_once_and_fires_as_it_says(self):
+        first = self.ok("schedule", "sync", self.SET)
+        self.assertEqual((first["added"], first["updated"]), (4, 0))
+        again = self.ok("schedule", "sync", self.SET)
+        self.assertEqual((again["added"], again["updated"], again["unchanged"]), (0, 0, 4))
+        names = {item["name"]: item for item in self.ok("schedule", "list")["items"]}
+        self.assertEqual(set(names), {"morning-report", "month-end", "poll-inbox", "friday-13th"})
+
+    def test_what_the_set_names_is_previewed(self):
+        report = self.ok("schedule", "preview", "--cron", "0 9 * * MON-FRI", "--tz",
+                         "Europe/Berlin", "--from", "2026-03-27T12:00:00Z", "--count", "2")
+        self.assertEqual(report["items"], ["2026-03-30T07:00:00Z", "2026-03-31T07:00:00Z"])
+        books = self.ok("schedule", "preview", "--cron", "0 18 LW * *", "--tz",
+                        "America/New_York", "--from", "2026-01-01T00:00:00Z", "--count", "2")
+        self.assertEqual(books["items"], ["2026-01-30T23:00:00Z", "2026-02-27T23:00:00Z"])
+
+
+class Webhook(Case):
+    def emit(self, delivery, payload, code):
+        done = subprocess.run([os.path.join(EXAMPLES, "trigger.sh"), "github", "repo", delivery],
+                              input=payload, capture_output=True, env=self.env, text=True,
+                              cwd=self.folder, timeout=50, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+
+    def test_a_delivery_that_is_repeated_starts_its_target_once(self):
+        self.ok("trigger", "subscribe", "build", "--source-type", "github", "--source-key", "repo",
+                "--kind", "build", "--template", '{"sha":{"$event":"after"}}')
+        for _ in range(2):
+            self.emit("d1", '{"after":"abc"}', 0)
+        (unit,) = self.ok("work", "list")["items"]
+        self.assertEqual((unit["kind"], unit["payload"]), ("build", {"sha": "abc"}))
+        self.emit("d1", '{"after":"other"}', 7)
+        self.emit("d2", '{"after":"def"}', 0)
+        self.assertEqual(len(self.ok("work", "list")["items"]), 2)
+
+    def test_what_is_missing_is_said(self):
+        done = subprocess.run([os.path.join(EXAMPLES, "trigger.sh"), "github"], env=self.env,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("usage:", done.stderr)
+
+
+if __name__ == "__main__":
+    main()
