@@ -126,8 +126,26 @@ static int create(struct hf_store *store, int unit, struct seen *ret_seen)
     }
     if (unit == LANE_1 || unit == LANE_2)
         new.lane_key = "lane";
-    int rc = hf_work_create(store, NULL, &new, 1, 0, &answer, NULL);
+    struct hf_process_new process = { .size = sizeof(process),
+                                      .work = &new,
+                                      .identity_kind = "test",
+                                      .wake_session = "w" };
+    int rc = unit == EXTERNAL ? hf_process_register(store, NULL, &process, &answer, NULL)
+                              : hf_work_create(store, NULL, &new, 1, 0, &answer, NULL);
     return take(rc, answer, unit, ret_seen);
+}
+
+/* A process that wakes its session: by an event of its own, then by its end. */
+static int tell(struct hf_store *store, const struct seen *seen)
+{
+    bool repeated = false;
+    struct hf_process_tell step = { .size = sizeof(step),
+                                    .what = HF_TELL_APPEND,
+                                    .id = seen->id,
+                                    .name = "step",
+                                    .key = "k",
+                                    .wake = true };
+    return hf_process_tell(store, NULL, &step, &repeated, NULL);
 }
 
 static int claim(struct hf_store *store, int unit, struct seen *seen)
@@ -209,8 +227,10 @@ static int step(struct hf_store *store, int unit, struct seen *ret_seen)
         return 1;
     if (unit == CANCELLED)
         return change(store, unit, &cancel, ret_seen);
-    if (unit == EXTERNAL)
-        return change(store, unit, &outside, ret_seen);
+    if (unit == EXTERNAL) {
+        rc = tell(store, ret_seen);
+        return rc ? rc : change(store, unit, &outside, ret_seen);
+    }
     if (ret_seen->status == HF_WAITING_USER)
         return change(store, unit, &resume, ret_seen);
     if (ret_seen->status == HF_RETRY_SCHEDULED) {
@@ -324,5 +344,10 @@ void scenario_check_end(struct hf_store *store)
         assert_int_equal(seen.status, wanted[unit]);
         assert_int_equal(trail(store, seen.id), transitions[unit]);
     }
+    struct hf_answer *wakes = NULL; /* one of the event, one of the end */
+    struct hf_filter filter = { .size = sizeof(filter), .queue = "session:w" };
+    assert_int_equal(hf_work_list(store, NULL, &filter, &wakes, NULL), 0);
+    assert_int_equal(hf_answer_count(wakes), 2);
+    hf_answer_free(wakes);
     assert_int_equal(hf_store_check(store, found, NULL, NULL), 0);
 }
