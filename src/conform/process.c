@@ -1,133 +1,6 @@
-/* Processes: the lines of durable-state.md 3.6, and 3.7 (waking a session). */
+/* Processes: the lines of durable-state.md 3.6. */
 
-#include "conform/kit.h"
-
-/* ---- short forms ------------------------------------------------------------------- */
-
-static void drop_answer(void *at)
-{
-    hf_answer_free(at);
-}
-
-static void drop_processes(void *at)
-{
-    hf_processes_free(at);
-}
-
-static const struct hf_item *kit_register(struct hf_conform *t,
-                                          struct hf_process_new wanted,
-                                          struct hf_new unit)
-{
-    static const struct hf_item none;
-    struct hf_answer *answer = NULL;
-    if (t->failed)
-        return &none;
-    unit.size = sizeof(unit);
-    unit.source = HF_SOURCE_MANUAL;
-    unit.priority = -1;
-    if (!unit.source_id)
-        unit.source_id = kit_say(t, "p%lld", (long long)++t->made);
-    wanted.size = sizeof(wanted);
-    wanted.work = &unit;
-    if (!wanted.identity_kind)
-        wanted.identity_kind = "shell";
-    t->code = kit_called(
-        t, hf_process_register(t->store, &t->who, &wanted, &answer, kit_err(t)));
-    if (t->code)
-        return &none;
-    kit_keep(t, answer, drop_answer);
-    const struct hf_item *item = hf_answer_at(answer, 0);
-    t->code = item->code;
-    return item;
-}
-
-/* One of this disposition, with nothing else said. */
-static const char *process_of(struct hf_conform *t, enum hf_disposition disposition)
-{
-    return kit_register(t, (struct hf_process_new){ 0 },
-                        (struct hf_new){ .disposition = disposition })
-        ->work.work_id;
-}
-
-static const struct hf_processes *kit_processes(struct hf_conform *t,
-                                                struct hf_process_filter filter)
-{
-    struct hf_processes *found = NULL;
-    if (t->failed)
-        return NULL;
-    filter.size = sizeof(filter);
-    t->code = kit_called(t,
-                         hf_process_list(t->store, &t->who, &filter, &found, kit_err(t)));
-    if (t->code == 0)
-        kit_keep(t, found, drop_processes);
-    return t->code == 0 ? found : NULL;
-}
-
-static size_t how_many(const struct hf_processes *processes)
-{
-    return processes ? hf_processes_count(processes) : 0;
-}
-
-static const struct hf_process *kit_process(struct hf_conform *t, const char *id)
-{
-    static const struct hf_process none;
-    const struct hf_processes *found = kit_processes(
-        t, (struct hf_process_filter){ .id = id });
-    return how_many(found) == 1 ? hf_processes_at(found, 0) : &none;
-}
-
-/* Told anew: true. */
-static bool kit_tell(struct hf_conform *t, struct hf_process_tell tell)
-{
-    bool repeated = false;
-    if (t->failed)
-        return false;
-    tell.size = sizeof(tell);
-    t->code = kit_called(
-        t, hf_process_tell(t->store, &t->who, &tell, &repeated, kit_err(t)));
-    return t->code == 0 && !repeated;
-}
-
-/* The record in the tables is what the events give, byte for byte. */
-static void kit_refold(struct hf_conform *t, const char *id)
-{
-    char *stored = NULL, *folded = NULL;
-    if (t->failed)
-        return;
-    int code = kit_called(
-        t, hf_process_records(t->store, &t->who, id, &stored, &folded, kit_err(t)));
-    kit_code(t, "hf_process_records", 0, code);
-    if (code)
-        return;
-    kit_text(t, "the record from its events", stored, folded);
-    hf_text_free(t->store, stored);
-    hf_text_free(t->store, folded);
-}
-
-#define enroll(unit, ...)                                                                \
-    kit_register(AT(t), (struct hf_process_new){ __VA_ARGS__ }, (struct hf_new)unit)
-#define UNIT(...)                                                                        \
-    {                                                                                    \
-        __VA_ARGS__                                                                      \
-    }
-#define processes(...) kit_processes(AT(t), (struct hf_process_filter){ __VA_ARGS__ })
-#define process(id) kit_process(AT(t), (id))
-#define tell(...) kit_tell(AT(t), (struct hf_process_tell){ __VA_ARGS__ })
-#define REFOLDS(id) kit_refold(AT(t), (id))
-
-static struct held taken(struct hf_conform *t, const char *id, const char *owner,
-                         const char *boot)
-{
-    const struct hf_item *item = claim(.owner = owner, .incarnation = boot, .id = id,
-                                       .ttl_ms = SEC(30));
-    return (struct held){ item->work.work_id, item->token };
-}
-
-static size_t wakes_of(struct hf_conform *t, const char *session, enum hf_status status)
-{
-    return count_of(list(.queue = say("session:%s", session), .statuses = &status,
-                         .status_count = 1));
-}
+#include "conform/process_kit.h"
 
 /* ---- registering ------------------------------------------------------------------- */
 
@@ -180,7 +53,7 @@ test_case(d36_registration_and_observers_are_one_and_idempotent)
 
 test_case(d36_an_event_is_told_once_by_its_key)
 {
-    const char *id = process_of(t, HF_RERUNNABLE);
+    const char *id = kit_process_of(t, HF_RERUNNABLE);
     TRUE(tell(.what = HF_TELL_APPEND, .id = id, .name = "step", .key = "k",
               .payload = "{\"a\":-0.0,\"b\":[1]}"));
     TRUE(!tell(.what = HF_TELL_APPEND, .id = id, .name = "step", .key = "k",
@@ -194,7 +67,7 @@ test_case(d36_an_event_is_told_once_by_its_key)
     TRUE(tell(.what = HF_TELL_APPEND, .id = id, .name = "step")); /* no key: each time */
     TRUE(tell(.what = HF_TELL_APPEND, .id = id, .name = "step"));
     EQ(3, count_events(id, "step"));
-    struct held h = taken(t, id, "alice", "b1");
+    struct held h = kit_taken(t, id, "alice", "b1");
     close_as(h, HF_DONE);
     TRUE(!tell(.what = HF_TELL_APPEND, .id = id, .name = "step", .key = "k",
                .payload = "{\"a\":0,\"b\":[1]}"));
@@ -211,7 +84,7 @@ test_case(d36_types_of_the_ledger_are_refused_and_declared_ones_kept)
                                             "process_exited", "abandon_requested",
                                             "hf.x",           "external_ref_set" };
     static const char *const declared[] = { "step", "note" };
-    const char *id = process_of(t, HF_RERUNNABLE);
+    const char *id = kit_process_of(t, HF_RERUNNABLE);
     const char *before = picture();
     for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
         tell(.what = HF_TELL_APPEND, .id = id, .name = reserved[i]);
@@ -230,8 +103,8 @@ test_case(d36_types_of_the_ledger_are_refused_and_declared_ones_kept)
 
 test_case(d36_long_cancel_reasons_are_kept_whole)
 {
-    const char *id = process_of(t, HF_OWNER_BOUND);
-    struct held h = taken(t, id, "alice", "b1");
+    const char *id = kit_process_of(t, HF_OWNER_BOUND);
+    struct held h = kit_taken(t, id, "alice", "b1");
     const char *reason = kit_filled(t, 'x', 1000);
     change(.verb = HF_VERB_CANCEL, .id = id, .reason = reason);
     CODE(0, t->code);
@@ -247,7 +120,7 @@ test_case(d36_long_cancel_reasons_are_kept_whole)
 
 test_case(d36_an_external_reference_is_written_once)
 {
-    const char *id = process_of(t, HF_EXTERNALLY_OWNED);
+    const char *id = kit_process_of(t, HF_EXTERNALLY_OWNED);
     TRUE(tell(.what = HF_TELL_EXTERNAL_REF, .id = id, .name = "job/7"));
     TRUE(!tell(.what = HF_TELL_EXTERNAL_REF, .id = id, .name = "job/7"));
     CODE(0, t->code);
@@ -260,7 +133,7 @@ test_case(d36_an_external_reference_is_written_once)
 
 test_case(d36_observers_come_and_go_with_an_event_each)
 {
-    const char *id = process_of(t, HF_RERUNNABLE);
+    const char *id = kit_process_of(t, HF_RERUNNABLE);
     TRUE(tell(.what = HF_TELL_OBSERVE, .id = id, .name = "s2"));
     TRUE(tell(.what = HF_TELL_OBSERVE, .id = id, .name = "s1"));
     TRUE(!tell(.what = HF_TELL_OBSERVE, .id = id, .name = "s1"));
@@ -363,20 +236,20 @@ test_case(d36_a_process_lease_is_busy_reentered_renewed_and_fenced)
 {
     claim(.owner = "alice", .id = "00000000-0000-7000-8000-000000000000");
     CODE(HF_ENOTFOUND, t->code); /* and no lease was made of it */
-    const char *id = process_of(t, HF_RERUNNABLE);
-    struct held first = taken(t, id, "alice", "b1");
+    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    struct held first = kit_taken(t, id, "alice", "b1");
     claim(.owner = "bob", .incarnation = "b1", .id = id);
     CODE(HF_EHELD, t->code);
     claim(.owner = "alice", .incarnation = "b2", .id = id);
     CODE(HF_EHELD, t->code); /* another boot is another owner */
     EQ(1, row(id)->lease_fence);
-    struct held again = taken(t, id, "alice", "b1");
+    struct held again = kit_taken(t, id, "alice", "b1");
     EQ(1, row(id)->lease_fence);
     CODE(HF_ELEASELOST, renew(first)->code);
     CODE(0, renew(again)->code);
     advance(SEC(31));
     (void)sweep();
-    struct held bob = taken(t, id, "bob", "b1");
+    struct held bob = kit_taken(t, id, "bob", "b1");
     EQ(2, row(id)->lease_fence);
     REFOLDS(id);
     const char *before = picture();
@@ -394,11 +267,11 @@ test_case(d36_completion_needs_the_authority_of_its_disposition)
 {
     static const enum hf_disposition inside[] = { HF_RERUNNABLE, HF_OWNER_BOUND };
     for (size_t i = 0; i < 2; i++) {
-        const char *id = process_of(t, inside[i]);
+        const char *id = kit_process_of(t, inside[i]);
         CODE(HF_ETRANSITION, change(.verb = HF_VERB_CLOSE_OUT, .id = id,
                                     .authority = "ci", .status = HF_DONE)
                                  ->code);
-        struct held h = taken(t, id, "alice", "b1");
+        struct held h = kit_taken(t, id, "alice", "b1");
         CODE(HF_ETRANSITION, change(.verb = HF_VERB_CLOSE_OUT, .id = id,
                                     .authority = "ci", .status = HF_DONE)
                                  ->code);
@@ -406,7 +279,7 @@ test_case(d36_completion_needs_the_authority_of_its_disposition)
              change(.verb = HF_VERB_CLOSE_OUT, .id = id, .status = HF_DONE)->code);
         CODE(0, close_as(h, HF_DONE)->code);
     }
-    const char *id = process_of(t, HF_EXTERNALLY_OWNED);
+    const char *id = kit_process_of(t, HF_EXTERNALLY_OWNED);
     CODE(HF_EINVAL, change(.verb = HF_VERB_CLOSE_OUT, .id = id, .status = HF_DONE)->code);
     claim(.owner = "alice", .id = id);
     CODE(HF_ETRANSITION, t->code); /* never claimed */
@@ -423,13 +296,13 @@ test_case(d36_completion_needs_the_authority_of_its_disposition)
 
 test_case(d36_the_first_start_is_recorded_once_and_an_owner_bound_one_never_repeated)
 {
-    const char *id = process_of(t, HF_OWNER_BOUND);
+    const char *id = kit_process_of(t, HF_OWNER_BOUND);
     EQ(0, row(id)->first_started_at);
-    struct held h = taken(t, id, "alice", "b1");
+    struct held h = kit_taken(t, id, "alice", "b1");
     hf_ms first = row(id)->first_started_at;
     TRUE(first != 0);
     advance(SEC(1));
-    (void)taken(t, id, "alice", "b1"); /* again, as the same */
+    (void)kit_taken(t, id, "alice", "b1"); /* again, as the same */
     EQ(first, row(id)->first_started_at);
     EQ(1, row(id)->attempt_count);
     advance(SEC(60));
@@ -447,7 +320,7 @@ test_case(d36_the_budget_of_attempts_ends_a_rerunnable_process)
                             .identity_kind = "shell")
                          ->work.work_id;
     for (int i = 1; i <= 2; i++) {
-        (void)taken(t, id, "alice", "b1");
+        (void)kit_taken(t, id, "alice", "b1");
         EQ(i, row(id)->attempt_count);
         advance(SEC(31));
         (void)sweep();
@@ -463,8 +336,8 @@ test_case(d36_waiting_processes_stay_listed_and_pages_are_exact)
 {
     const char *ids[7];
     for (int i = 0; i < 7; i++)
-        ids[i] = process_of(t, HF_RERUNNABLE);
-    struct held h = taken(t, ids[4], "alice", "b1");
+        ids[i] = kit_process_of(t, HF_RERUNNABLE);
+    struct held h = kit_taken(t, ids[4], "alice", "b1");
     wait_for(h, HF_WAITING_USER, "x");
     EQ(7, how_many(processes(.identity_kind = "shell")));
     EQ(1, how_many(processes(.waiting = true)));
@@ -472,7 +345,7 @@ test_case(d36_waiting_processes_stay_listed_and_pages_are_exact)
     EQ(3, how_many(page));
     SAME(ids[2], how_many(page) == 3 ? hf_processes_at(page, 2)->work.work_id : NULL);
     cancel(ids[3]); /* what ends or begins between two pages moves nothing */
-    (void)process_of(t, HF_RERUNNABLE);
+    (void)kit_process_of(t, HF_RERUNNABLE);
     page = processes(.limit = 3, .after = page ? hf_processes_next(page) : NULL);
     EQ(3, how_many(page));
     SAME(ids[4], how_many(page) == 3 ? hf_processes_at(page, 0)->work.work_id : NULL);
@@ -493,7 +366,7 @@ test_case(d36_filters_go_together_and_time_is_half_open)
                         ->work.work_id;
     hf_ms from = row(a)->created_at;
     advance(SEC(1));
-    (void)process_of(t, HF_OWNER_BOUND);
+    (void)kit_process_of(t, HF_OWNER_BOUND);
     hf_ms before = from + SEC(1);
     EQ(1, how_many(processes(.identity_label = "one")));
     EQ(1, how_many(processes(.originator = "s1", .identity_kind = "shell")));
@@ -534,7 +407,7 @@ test_case(d36_the_feed_has_every_fact_in_order_and_says_what_was_pruned)
                                             "external_ref_set", "close_out" };
     struct hf_feed_query query = { .size = sizeof(query) };
     struct hf_feed *feed = NULL;
-    const char *id = process_of(t, HF_EXTERNALLY_OWNED);
+    const char *id = kit_process_of(t, HF_EXTERNALLY_OWNED);
     tell(.what = HF_TELL_OBSERVE, .id = id, .name = "s");
     tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go");
     tell(.what = HF_TELL_EXTERNAL_REF, .id = id, .name = "r");
@@ -564,12 +437,12 @@ test_case(d36_prune_takes_what_ended_before_the_cutoff_and_leaves_its_end)
     const char *old = enroll(UNIT(.disposition = HF_RERUNNABLE), .observers = observers,
                              .observer_count = 1)
                           ->work.work_id;
-    const char *open = process_of(t, HF_EXTERNALLY_OWNED);
+    const char *open = kit_process_of(t, HF_EXTERNALLY_OWNED);
     const char *job = new_id(.disposition = HF_RERUNNABLE);
     cancel(old);
     cancel(job);
     advance(SEC(10));
-    const char *young = process_of(t, HF_RERUNNABLE);
+    const char *young = kit_process_of(t, HF_RERUNNABLE);
     cancel(young);
     t->code = kit_called(
         t, hf_process_prune(t->store, &t->who, SEC(10), &report, kit_err(t)));
@@ -594,9 +467,9 @@ test_case(d36_prune_takes_what_ended_before_the_cutoff_and_leaves_its_end)
 
 test_case(d36_an_abandon_request_is_the_first_writers_and_none_after_the_end)
 {
-    const char *id = process_of(t, HF_OWNER_BOUND);
+    const char *id = kit_process_of(t, HF_OWNER_BOUND);
     CODE(HF_ETRANSITION, ask_abandon(id)->code); /* never started: anybody may run it */
-    struct held h = taken(t, id, "alice", "b1");
+    struct held h = kit_taken(t, id, "alice", "b1");
     t->who.actor_kind = "human";
     t->who.actor = "ann";
     CODE(0, change(.verb = HF_VERB_REQUEST_ABANDON, .id = id, .reason = "lost")->code);
@@ -617,30 +490,30 @@ test_case(d36_an_abandon_request_is_the_first_writers_and_none_after_the_end)
 
 test_case(d36_sweep_rerunnable_is_claimed_again)
 {
-    const char *id = process_of(t, HF_RERUNNABLE);
-    (void)taken(t, id, "alice", "b1");
+    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    (void)kit_taken(t, id, "alice", "b1");
     advance(SEC(30));
     (void)sweep();
     IS("queued", id);
-    (void)taken(t, id, "bob", "b1");
+    (void)kit_taken(t, id, "bob", "b1");
     EQ(2, row(id)->attempt_count);
     REFOLDS(id);
 }
 
 test_case(d36_sweep_owner_bound_never_started_is_anybodys)
 {
-    const char *id = process_of(t, HF_OWNER_BOUND);
+    const char *id = kit_process_of(t, HF_OWNER_BOUND);
     advance(HOUR(48));
     (void)sweep();
     IS("queued", id);
-    (void)taken(t, id, "bob", "b1");
+    (void)kit_taken(t, id, "bob", "b1");
     IS("running", id);
 }
 
 test_case(d36_sweep_owner_bound_and_silent_is_left)
 {
-    const char *id = process_of(t, HF_OWNER_BOUND);
-    struct held h = taken(t, id, "alice", "b1");
+    const char *id = kit_process_of(t, HF_OWNER_BOUND);
+    struct held h = kit_taken(t, id, "alice", "b1");
     advance(HOUR(48));
     EQ(1, sweep().silent);
     IS("running", id);
@@ -651,8 +524,8 @@ test_case(d36_sweep_owner_bound_and_silent_is_left)
 
 test_case(d36_sweep_reconciles_a_request_once_the_lease_has_lapsed)
 {
-    const char *id = process_of(t, HF_OWNER_BOUND);
-    struct held h = taken(t, id, "alice", "b1");
+    const char *id = kit_process_of(t, HF_OWNER_BOUND);
+    struct held h = kit_taken(t, id, "alice", "b1");
     ask_abandon(id);
     advance(SEC(30) - 1);
     (void)sweep();
@@ -669,7 +542,7 @@ test_case(d36_sweep_reconciles_a_request_once_the_lease_has_lapsed)
 
 test_case(d36_sweep_externally_owned_is_never_claimed_and_ends_by_request)
 {
-    const char *id = process_of(t, HF_EXTERNALLY_OWNED);
+    const char *id = kit_process_of(t, HF_EXTERNALLY_OWNED);
     advance(HOUR(48));
     (void)sweep();
     IS("waiting_external", id);
@@ -684,16 +557,16 @@ test_case(d36_sweep_externally_owned_is_never_claimed_and_ends_by_request)
 test_case(d36_a_drain_ends_only_its_own)
 {
     struct hf_drain_report report = { 0 };
-    const char *own = process_of(t, HF_OWNER_BOUND),
-               *waits = process_of(t, HF_OWNER_BOUND);
-    const char *other_boot = process_of(t, HF_OWNER_BOUND);
-    const char *rerun = process_of(t, HF_RERUNNABLE);
-    const char *never = process_of(t, HF_OWNER_BOUND);
-    const char *outside = process_of(t, HF_EXTERNALLY_OWNED);
-    struct held h = taken(t, own, "alice", "b1");
-    wait_for(taken(t, waits, "alice", "b1"), HF_WAITING_USER, "x");
-    (void)taken(t, other_boot, "alice", "b2");
-    (void)taken(t, rerun, "alice", "b1");
+    const char *own = kit_process_of(t, HF_OWNER_BOUND),
+               *waits = kit_process_of(t, HF_OWNER_BOUND);
+    const char *other_boot = kit_process_of(t, HF_OWNER_BOUND);
+    const char *rerun = kit_process_of(t, HF_RERUNNABLE);
+    const char *never = kit_process_of(t, HF_OWNER_BOUND);
+    const char *outside = kit_process_of(t, HF_EXTERNALLY_OWNED);
+    struct held h = kit_taken(t, own, "alice", "b1");
+    wait_for(kit_taken(t, waits, "alice", "b1"), HF_WAITING_USER, "x");
+    (void)kit_taken(t, other_boot, "alice", "b2");
+    (void)kit_taken(t, rerun, "alice", "b1");
     const struct hf_drain alice = { .size = sizeof(alice),
                                     .owner = "alice",
                                     .incarnation = "b1" };
@@ -731,10 +604,10 @@ test_case(d36_a_drain_says_what_it_could_not_end_and_why)
     const char *id = enroll(UNIT(.disposition = HF_OWNER_BOUND, .lane_key = "l"),
                             .identity_kind = "shell")
                          ->work.work_id;
-    wait_for(taken(t, id, "alice", "b1"), HF_WAITING_USER, "x");
+    wait_for(kit_taken(t, id, "alice", "b1"), HF_WAITING_USER, "x");
     struct held other = running(.lane_key = "l"); /* has the lane meanwhile */
-    const char *own = process_of(t, HF_OWNER_BOUND);
-    (void)taken(t, own, "alice", "b1");
+    const char *own = kit_process_of(t, HF_OWNER_BOUND);
+    (void)kit_taken(t, own, "alice", "b1");
     CODE(0, hf_process_drain(t->store, &t->who, &alice, &report, NULL));
     EQ(1, report.ended); /* one that cannot keeps no other from its end */
     EQ(1, report.deferred);
@@ -748,7 +621,7 @@ test_case(d36_a_drain_says_what_it_could_not_end_and_why)
 test_case(d36_await_gives_the_end_and_says_when_there_is_none_yet)
 {
     struct hf_answer *answer = NULL;
-    const char *id = process_of(t, HF_EXTERNALLY_OWNED);
+    const char *id = kit_process_of(t, HF_EXTERNALLY_OWNED);
     t->code = kit_called(
         t, hf_process_await(t->store, &t->who, id, MS(10), &answer, kit_err(t)));
     CODE(HF_EBUSY, t->code);
@@ -774,8 +647,8 @@ test_case(d36_await_gives_the_end_and_says_when_there_is_none_yet)
 
 test_case(d36_a_signal_resumes_who_waits_for_it_in_its_transaction)
 {
-    const char *id = process_of(t, HF_RERUNNABLE);
-    struct held h = taken(t, id, "alice", "b1");
+    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    struct held h = kit_taken(t, id, "alice", "b1");
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "1"));
     IS("running", id); /* nobody waited */
     wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
@@ -784,148 +657,11 @@ test_case(d36_a_signal_resumes_who_waits_for_it_in_its_transaction)
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "2"));
     IS("queued", id);
     SAME("2", row(id)->resume_payload);
-    const char *bound = process_of(t, HF_OWNER_BOUND);
-    wait_for(taken(t, bound, "alice", "b1"), HF_WAITING_EXTERNAL, "signal.go");
+    const char *bound = kit_process_of(t, HF_OWNER_BOUND);
+    wait_for(kit_taken(t, bound, "alice", "b1"), HF_WAITING_EXTERNAL, "signal.go");
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = bound, .name = "go"));
     IS("waiting_external", bound); /* its owner goes on with it */
     EQ(1, count_events(bound, "signal.go"));
     REFOLDS(id);
     REFOLDS(bound);
-}
-
-/* ---- 3.7: waking -------------------------------------------------------------------- */
-
-static const char *waker(struct hf_conform *t, enum hf_disposition disposition)
-{
-    return enroll(UNIT(.disposition = disposition, .max_attempts = 1),
-                  .wake_session = "w")
-        ->work.work_id;
-}
-
-test_case(d37_every_way_to_end_wakes_the_session_once)
-{
-    const char *ids[7];
-    for (int i = 0; i < 7; i++)
-        ids[i] = waker(t, i == 5   ? HF_EXTERNALLY_OWNED
-                          : i == 6 ? HF_OWNER_BOUND
-                                   : HF_RERUNNABLE);
-    struct held h = taken(t, ids[0], "alice", "b1");
-    close_as(h, HF_DONE);
-    close_as(h, HF_DONE); /* told again */
-    fail_as(taken(t, ids[1], "alice", "b1"), "broken");
-    cancel(ids[2]);
-    struct held late = taken(t, ids[3], "alice", "b1");
-    (void)late;
-    advance(SEC(31));
-    (void)sweep(); /* attempts exhausted */
-    wait_for(taken(t, ids[4], "alice", "b1"), HF_WAITING_USER, "x");
-    cancel(ids[4]);
-    change(.verb = HF_VERB_CLOSE_OUT, .id = ids[5], .authority = "ci", .status = HF_DONE);
-    drain(taken(t, ids[6], "alice", "b1"));
-    EQ(7, wakes_of(t, "w", HF_QUEUED));
-    for (int i = 0; i < 7; i++) { /* in order, one at a time: the session's own lane */
-        const struct hf_item *wake = claim(.owner = "w", .queue = "session:w");
-        TRUE(contains(wake->work.payload, "\"work_id\":"));
-        SAME("wake", wake->work.kind);
-        EQ(0, count_of(claim_many(.owner = "x", .queue = "session:w")));
-        close_as(((struct held){ wake->work.work_id, wake->token }), HF_DONE);
-    }
-    EQ(0, wakes_of(t, "w", HF_QUEUED));
-    EQ(7, wakes_of(t, "w", HF_DONE));
-}
-
-test_case(d37_an_event_and_its_wake_are_one_transaction)
-{
-    const char *id = waker(t, HF_RERUNNABLE);
-    TRUE(tell(.what = HF_TELL_APPEND, .id = id, .name = "step", .key = "k",
-              .payload = "{\"n\":1}", .wake = true));
-    TRUE(!tell(.what = HF_TELL_APPEND, .id = id, .name = "step", .key = "k",
-               .payload = "{\"n\":1}", .wake = true));
-    EQ(1, wakes_of(t, "w", HF_QUEUED)); /* told once, woken once */
-    const struct hf_item *wake = claim(.owner = "w", .queue = "session:w");
-    TRUE(contains(wake->work.payload, "\"payload\":{\"n\":1}"));
-    TRUE(contains(wake->work.payload, "\"event\":\"step\""));
-    SAME(id, wake->work.parent_work_id);
-    const char *before = picture();
-    tell(.what = HF_TELL_APPEND, .id = id, .name = "step", .key = "k", .wake = true);
-    CODE(HF_ECONFLICT, t->code);
-    UNCHANGED(before); /* neither */
-    TRUE(tell(.what = HF_TELL_APPEND, .id = id, .name = "quiet"));
-    EQ(0, wakes_of(t, "w", HF_QUEUED));
-    const char *nobody = process_of(t, HF_RERUNNABLE);
-    TRUE(tell(.what = HF_TELL_APPEND, .id = nobody, .name = "step", .wake = true));
-}
-
-test_case(d37_a_session_that_is_not_there_finds_its_wakes_later)
-{
-    const char *id = waker(t, HF_RERUNNABLE);
-    cancel(id);
-    advance(HOUR(24) * 30);
-    (void)sweep();
-    EQ(1, wakes_of(t, "w", HF_QUEUED)); /* nobody gave up on it */
-    EQ(1, count_of(claim_many(.owner = "w", .queue = "session:w")));
-}
-
-test_case(d37_a_retarget_discards_what_nobody_took_and_keeps_what_was_taken)
-{
-    const char *id = waker(t, HF_RERUNNABLE);
-    for (int i = 0; i < 3; i++)
-        tell(.what = HF_TELL_APPEND, .id = id, .name = "step", .wake = true);
-    const struct hf_item *wake = claim(.owner = "w", .queue = "session:w");
-    TRUE(tell(.what = HF_TELL_RETARGET, .id = id, .name = "v"));
-    EQ(0, wakes_of(t, "w", HF_QUEUED));
-    EQ(2, wakes_of(t, "w", HF_CANCELLED));
-    const enum hf_status cancelled = HF_CANCELLED;
-    const struct hf_answer *gone = list(.queue = "session:w", .statuses = &cancelled,
-                                        .status_count = 1);
-    SAME("retargeted", item_of(gone, 0)->work.status_reason);
-    IS("running", wake->work.work_id);
-    EQ(0, wakes_of(t, "v", HF_QUEUED)); /* no wake is made up for the new one */
-    cancel(id);
-    EQ(1, wakes_of(t, "v", HF_QUEUED));
-    EQ(0, wakes_of(t, "w", HF_QUEUED));
-    tell(.what = HF_TELL_RETARGET, .id = id, .name = "u");
-    CODE(HF_ETRANSITION, t->code); /* it has ended */
-    REFOLDS(id);
-}
-
-test_case(d37_a_wake_whose_claimant_is_lost_is_taken_again_under_a_fresh_token)
-{
-    cancel(waker(t, HF_RERUNNABLE));
-    const struct hf_item *first = claim(.owner = "a", .incarnation = "b1",
-                                        .queue = "session:w", .ttl_ms = SEC(30));
-    struct held old = { first->work.work_id, first->token };
-    advance(SEC(30));
-    const struct hf_item *second = claim(.owner = "b", .incarnation = "b1",
-                                         .queue = "session:w");
-    SAME(old.id, second->work.work_id);
-    CODE(HF_ELEASELOST, close_as(old, HF_DONE)->code);
-    CODE(0,
-         close_as(((struct held){ second->work.work_id, second->token }), HF_DONE)->code);
-    EQ(0, wakes_of(t, "w", HF_QUEUED));
-}
-
-test_case(d37_a_process_registered_again_after_prune_wakes_anew)
-{
-    struct hf_prune_report report;
-    for (int i = 0; i < 2; i++) {
-        const struct hf_item *item = enroll(
-            UNIT(.disposition = HF_RERUNNABLE, .source_id = "same"), .wake_session = "w");
-        TRUE(item->created);
-        cancel(item->work.work_id);
-        advance(SEC(1));
-        CODE(0, hf_process_prune(t->store, &t->who, 0, &report, NULL));
-        EQ(1, report.processes);
-    }
-    EQ(2, wakes_of(t, "w", HF_QUEUED)); /* wakes are units: they stay until taken */
-}
-
-test_case(d37_a_requeued_process_wakes_at_each_of_its_ends)
-{
-    const char *id = waker(t, HF_RERUNNABLE);
-    cancel(id);
-    requeue(id);
-    cancel(id);
-    EQ(2, wakes_of(t, "w", HF_QUEUED));
-    REFOLDS(id);
 }
