@@ -30,7 +30,7 @@ enum hf_class {
       "correct the named field", 2, 400)                                                 \
     X(TOOBIG, -4, "too_large", "over a limit", TERMINAL,                                 \
       "make the named field smaller; `holdfast limits` lists the limits", 2, 413)        \
-    X(NOTFOUND, -5, "not_found", "not found", TERMINAL, "check the id", 3, 404)          \
+    X(NOTFOUND, -5, "not_found", "not found", TERMINAL, "check the id or name", 3, 404)  \
     X(AMBIGUOUS, -6, "ambiguous_id", "several rows match", TERMINAL,                     \
       "give more characters of the id", 3, 409)                                          \
     X(TRANSITION, -7, "illegal_transition", "this status does not allow that", TERMINAL, \

@@ -30,6 +30,10 @@ int cli_read_file(struct cli *cli, const char *path, size_t max,
 {
     struct hf_buf bytes;
     bool standard = strcmp(path, "-") == 0;
+    if (standard && cli->stdin_taken)
+        return hf_fail(&cli->err, HF_EINVAL, "path",
+                       "standard input is read by another option already");
+    cli->stdin_taken |= standard;
     int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return hf_fail(&cli->err, errno == ENOENT ? HF_ENOTFOUND : HF_EINVAL, "path",

@@ -129,6 +129,10 @@ class Run(Case):
     def test_code_can_come_from_standard_input(self):
         self.assertIn("1  print 5\n", self.cli("cell", "run", "-", stdin=b"print(5)").out)
 
+    def test_standard_input_is_read_by_one_option(self):
+        done = self.cli("cell", "run", "-", "--bindings", "-", stdin=b"{}", code=2)
+        self.assertIn("standard input is read by another option already", done.err)
+
 
 class Example(Case):
     """examples/cell_loop.c: two cells with parallel calls, killed before each of its calls."""
