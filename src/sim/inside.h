@@ -38,6 +38,7 @@
 #define SIM_JOB_KEYS 2
 #define SIM_PROCESSES 128
 #define SIM_FENCES 32
+#define SIM_PERHAPS 0x80u /* with a status: somebody else may have brought it about */
 #define SIM_GRACE_MS 2000 /* of kind "expire": the policy that sim_play sets */
 #define SIM_ID 40
 #define SIM_TOKEN 128

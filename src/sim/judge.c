@@ -163,8 +163,9 @@ static void judge_from_running(struct hf_sim *sim, struct sim_shadow *s,
     if (ordered && !holder && s->bound && s->was_status == HF_RUNNING)
         sim_violate(sim, "row %s is bound to its owner, and somebody's cancel ended it",
                     s->id);
-    if (holder)
-        s->settled[s->fold_fence % SIM_FENCES] = (uint8_t)to;
+    if (holder) /* or was it the operator, who wanted the same? */
+        s->settled[s->fold_fence % SIM_FENCES] = (uint8_t)((unsigned)to |
+                                                           (ordered ? SIM_PERHAPS : 0));
     else if (!ordered)
         judge_peer(sim, s, to);
 }
@@ -273,7 +274,8 @@ static void judge_dead(struct hf_sim *sim, struct sim_shadow *s)
 static void judge_told(struct hf_sim *sim, struct sim_shadow *s)
 {
     if (s->told_fence) {
-        enum hf_status there = (enum hf_status)s->settled[s->told_fence % SIM_FENCES];
+        unsigned settled = s->settled[s->told_fence % SIM_FENCES];
+        enum hf_status there = (enum hf_status)(settled & ~SIM_PERHAPS);
         if (there != s->told_status)
             sim_violate(sim,
                         "row %s: the holder with fence %lld was told that it is %s; its "

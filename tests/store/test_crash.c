@@ -307,6 +307,7 @@ static bool fork_here(void)
     if (pid == 0) {
         lite_child = true;
         fork_every = 0;
+        world->scenario.unwatched = true;
         if (opened) /* else a handle refuses to be used by another process */
             opened->pid = getpid();
         (void)setenv("CMOCKA_TEST_ABORT", "1", 1); /* a failure here ends this process */

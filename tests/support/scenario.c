@@ -318,7 +318,7 @@ int scenario_play(struct hf_store *store)
                 return rc;
             else
                 left++;
-            if (rc == 0)
+            if (rc == 0 && !world->unwatched)
                 world->acked[unit] = trail(store, seen.id);
             rc = 0;
         }

@@ -16,6 +16,7 @@ struct scenario {
     hf_ms mono;
     uint64_t random;
     int acked[SCENARIO_UNITS]; /* transitions of each unit that a caller was told of */
+    bool unwatched;            /* note no more of those: it is dear */
 };
 
 /* From the beginning. One at a time: the functions below work on the last one. */
