@@ -268,7 +268,9 @@ class Faults(Fleet):
         url = self.url(primary, standby)
         self.load(url)
         self.wait_for_progress(0.2)
-        cursor = json.loads(self.cli(url, "work", "tail", "--no-follow", "--json"))["cursor"]
+        # The last line; what happens while it looks comes before.
+        told = self.cli(url, "work", "tail", "--no-follow", "--json").splitlines()
+        cursor = json.loads(told[-1])["cursor"]
         standby.sql("ALTER SYSTEM SET primary_conninfo = 'host=/nowhere'")
         standby.sql("SELECT pg_reload_conf()")
         seen = self.acknowledged()
