@@ -444,23 +444,20 @@ int cmd_process_prune(struct cli *cli)
 
 struct deferral {
     struct cli *cli;
-    struct hf_buf items; /* JSON, without the brackets */
+    struct hf_buf text;
+    struct hf_json items; /* an array that is open, over `text` */
 };
 
 static void note_deferred(void *user, const char *work_id, const struct hf_err *why)
 {
     struct deferral *d = user;
-    struct hf_json json;
     if (!d->cli->json)
         cli_note(d->cli, "%s was left: %s", work_id, why->message);
-    if (d->items.len > 0)
-        hf_buf_char(&d->items, ',');
-    hf_json_begin(&json, &d->items);
-    hf_json_object(&json);
-    hf_json_put_str(&json, "work_id", work_id);
-    hf_json_put_str(&json, "code", hf_err_wire(why->code));
-    hf_json_put_str(&json, "message", why->message);
-    hf_json_end(&json);
+    hf_json_object(&d->items);
+    hf_json_put_str(&d->items, "work_id", work_id);
+    hf_json_put_str(&d->items, "code", hf_err_wire(why->code));
+    hf_json_put_str(&d->items, "message", why->message);
+    hf_json_end(&d->items);
 }
 
 static void print_drained(struct cli *cli, const struct hf_drain_report *report,
@@ -470,10 +467,7 @@ static void print_drained(struct cli *cli, const struct hf_drain_report *report,
         cli_ok_begin(cli);
         hf_json_put_i64(&cli->writer, "ended", report->ended);
         hf_json_put_i64(&cli->writer, "deferred", report->deferred);
-        hf_json_key(&cli->writer, "items");
-        cli_put(cli, "[");
-        cli_put(cli, hf_buf_str(&d->items));
-        cli_put(cli, "]");
+        hf_json_put_raw(&cli->writer, "items", hf_buf_str(&d->text));
         cli_ok_end(cli);
     } else if (!cli->quiet) {
         cli_putf(cli, "abandoned %lld, left %lld\n", (long long)report->ended,
@@ -490,12 +484,15 @@ int cmd_process_drain(struct cli *cli)
                               .incarnation = cli_text(cli, "incarnation"),
                               .deferred = note_deferred,
                               .user = &d };
-    hf_buf_init(&d.items, hf_alloc_system(), (size_t)64 << 20);
+    hf_buf_init(&d.text, hf_alloc_system(), (size_t)64 << 20);
+    hf_json_begin(&d.items, &d.text);
+    hf_json_array(&d.items);
     int rc = hf_process_drain(cli->store, &cli->who, &drain, &report, &cli->err);
-    if (rc == 0)
-        rc = hf_buf_state(&d.items) ? hf_fail_plain(&cli->err, HF_ENOMEM) : 0;
+    hf_json_end(&d.items);
+    if (rc == 0 && hf_buf_state(&d.text))
+        rc = hf_fail_plain(&cli->err, HF_ENOMEM);
     if (rc == 0)
         print_drained(cli, &report, &d);
-    hf_buf_fini(&d.items);
+    hf_buf_fini(&d.text);
     return rc;
 }

@@ -113,6 +113,23 @@ class Process(Case):
                                                          process))
         self.assertEqual([p["process_id"] for p in self.ok("process", "list")["items"]], [kept])
 
+    def test_a_drain_says_what_it_left(self):
+        drain = ("process", "drain", "--owner", "w1", "--incarnation", "b")
+        process = self.start("owner_bound")
+        self.claim("--incarnation", "b")
+        self.assertEqual(self.ok(*drain), {"ok": True, "ended": 1, "deferred": 0, "items": []})
+        self.assertEqual(self.one(process)["work"]["status_reason"], "owner_drain")
+        self.create("a", "--disposition", "owner_bound", "--lane", "l")
+        waits = self.claim("--incarnation", "b")
+        self.cli("work", "wait", waits["work_id"], "--token", waits["lease_token"], "--kind",
+                 "user", "--ref", "x")
+        self.create("b", "--lane", "l")
+        self.claim("--incarnation", "b")  # has the lane meanwhile
+        report = self.ok(*drain)
+        self.assertEqual((report["ended"], report["deferred"]), (0, 1))
+        self.assertEqual([(i["work_id"], i["code"]) for i in report["items"]],
+                         [(waits["work_id"], "lease_held")])
+
     def test_an_await_is_woken_by_the_end(self):
         process = self.start("externally_owned")
         waiter = subprocess.Popen([HOLDFAST, "--json", "process", "await", process, "--wait",
