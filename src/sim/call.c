@@ -44,7 +44,8 @@ int sim_before(void *user, bool writes)
     bool first = sim->first_transaction && sim->nesting == 0;
     sim->first_transaction = false;
     /* A stall is for monitors to see. */
-    int chances = sim->executing->kind == SIM_OP_MONITOR ? 8 : 1;
+    bool watched = sim->executing && sim->executing->kind == SIM_OP_MONITOR;
+    int chances = watched ? 8 : 1;
     for (int i = 0; first && i < chances; i++) {
         if (sim_fault(sim, HF_SIM_STALL)) {
             sim_stall(sim);

@@ -530,6 +530,8 @@ void sim_look(struct hf_sim *sim);
 struct sim_shadow *sim_shadow_of(struct hf_sim *sim, const char *id); /* NULL: unknown */
 struct sim_shadow *sim_shadow_add(struct hf_sim *sim, const char *id);
 
+/* A repeated operation no longer finds a row that it made. */
+bool sim_was_pruned(const struct hf_sim *sim, const struct sim_op *op, int code);
 /* Does this kind of call sweep? Sweeps, claims and monitors do. */
 bool sim_sweeps(enum sim_kind kind);
 /* An answer as it left the store; `known` false: the caller's answer was made up. */

@@ -92,7 +92,7 @@ void sim_hear_created(struct hf_sim *sim, const struct sim_op *op,
 {
     for (size_t i = 0; answer->code == 0 && i < answer->count && i < op->count; i++) {
         struct sim_unit *u = &sim->units[op->units[i]];
-        if (answer->items[i].code)
+        if (answer->items[i].code && !sim_was_pruned(sim, op, answer->items[i].code))
             continue;
         u->acked = true;
         sim_copy(u->id, sizeof(u->id), answer->items[i].id);
