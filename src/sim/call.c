@@ -405,13 +405,16 @@ void sim_execute(struct hf_sim *sim, const struct sim_op *op,
     sim->current = op->actor;
     sim->report->calls++;
     sim->first_transaction = true;
-    sim->executing = sim->nesting == 0 ? op : sim->executing;
     arm(sim);
     if (!store_fault_instead(sim, ret_answer)) {
         bool lies = !sim->factory->hooked && sim->armed == HF_SIM_UNCERTAIN_DONE;
         bool may_fail = sim->fail_alloc > 0;
         struct sim_did *did = remember(sim, op);
+        if (sim->nesting == 0)
+            sim->executing = op;
         call_store(sim, op, ret_answer);
+        if (sim->nesting == 0)
+            sim->executing = NULL;
         if (may_fail && sim->fail_alloc == 0) {
             sim_count_fault(sim, HF_SIM_NOMEM);
             sim->struck =
