@@ -426,7 +426,8 @@ class Read(Case):
     def test_ambiguous_and_unknown_ids(self):
         self.create("a")
         self.create("b")
-        prefix = self.ok("work", "list")["items"][0]["work_id"][:8]
+        ids = [item["work_id"] for item in self.ok("work", "list")["items"]]
+        prefix = os.path.commonprefix(ids)  # at least the hours; how much more, time decides
         self.refused(3, "ambiguous_id", "work", "show", prefix)
         self.refused(3, "not_found", "work", "show", "ffffffffffff")
         self.refused(3, "not_found", "work", "cancel", "ffffffffffff", "--reason", "r")
