@@ -81,7 +81,7 @@ static void put_text(struct gen *gen)
     case 10: put(gen, "s%u:rep(%u):sub(-30)", name(gen), pick(gen, 4)); break;
     case 11: put(gen, "json.encode({echo, next(g)}):sub(1, 40)"); break;
     case 12: put(gen, "tostring(select(2, pcall(table.sort, g.l)))"); break;
-    default: put(gen, "('%%q'):format(s%u)", name(gen)); break;
+    default: put(gen, "('%%q'):format(s%u):sub(1, 60)", name(gen)); break;
     }
 }
 
