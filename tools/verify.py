@@ -147,6 +147,12 @@ def figures(part, text):
         total, _ = sums(text, ["schedules", "faults"])
         return (f"{total['schedules']:,} schedules", f"{total['faults']:,}", len(missed),
                 f"{sum(1 for n in hits if n)} of {len(hits)} marks reached; the others need a failing disk")
+    if part == "crash-memory":
+        tried = [(int(n), int(m)) for n, m in re.findall(r"^# (\d+) of (\d+) alloc", text, re.M)]
+        failed = len(re.findall(r"^\[  FAILED  \] \w+$|^not ok", text, re.M))
+        return (f"{sum(n for n, _ in tried):,} processes, each with another allocation that fails",
+                f"of {max((m for _, m in tried), default=0):,} allocations, those of the check included", failed,
+                f"{len(tried)} parts")
     if part.startswith("crash") or part == "wire":
         notes = re.findall(r"^# (.*)$", text, re.M)
         failed = len(re.findall(r"^\[  FAILED  \] \w+$|^not ok", text, re.M))
