@@ -5,6 +5,8 @@
 
 #include "cli/cli.h"
 
+#define BENCH_PG_IDLE_NS 10000000 /* between two pick-ups from a server, ours and raw */
+
 struct bench {
     struct cli *cli;
     char folder[256];    /* scratch; removed at the end */

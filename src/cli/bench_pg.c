@@ -216,7 +216,7 @@ static bool raw_pickups(PGconn *db, PGconn *other, double *took)
                 fine(PQprepare(other, "o", one_sql, 0, NULL)) &&
                 fine(PQprepare(db, "p", insert_sql, 0, NULL));
     for (size_t i = 0; good && i < RAW_PICKUPS; i++) {
-        struct timespec pause = { 0, 2000000 };
+        struct timespec pause = { 0, BENCH_PG_IDLE_NS };
         (void)nanosleep(&pause, NULL);
         double start = bench_seconds();
         good = fine(PQexecPrepared(db, "p", 0, NULL, NULL, NULL, 0)) &&
