@@ -116,12 +116,19 @@ class Fleet:
         process.send_signal(how)
         if how == signal.SIGTERM:
             process.send_signal(signal.SIGCONT)
-        try:
-            process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
+        self.await_end(process)
+        self.hire()
+
+    def await_end(self, process):
+        """Meanwhile others are woken: one that sleeps in a write keeps everybody out of a file, also
+        whoever is to end."""
+        until = time.monotonic() + 30
+        while process.poll() is None and time.monotonic() < until:
+            self.wake()
+            time.sleep(0.002)
+        if process.poll() is None:
             process.kill()
             process.wait()
-        self.hire()
 
     def wake(self):
         now = time.monotonic()
