@@ -121,6 +121,10 @@ void pool_tell_error(struct hf_pool *pool, const struct hf_err *err);
 void pool_push(struct job_list *list, struct hf_job *job);
 struct hf_job *pool_pop(struct job_list *list);
 void pool_ended(struct hf_pool *pool, struct hf_job *job);
+/* How many jobs to claim now. With the lock. */
+size_t pool_room(const struct hf_pool *pool);
+/* So many ends are settled without waiting for more. */
+#define POOL_GATHERED 64
 /* Take a ready job off its list, which is anywhere in it. */
 void pool_unready(struct hf_pool *pool, struct hf_job *before, struct hf_job *job);
 

@@ -38,9 +38,9 @@ static void choose_kinds(struct claiming *c)
     }
 }
 
-/* How many jobs to claim now. Large batches cost less a job: where jobs are claimed ahead,
- * wait until half of them are gone. With the lock. */
-static size_t room(const struct hf_pool *pool)
+/* Large batches cost less a job: where jobs are claimed ahead, wait until half of them are
+ * gone. */
+size_t pool_room(const struct hf_pool *pool)
 {
     size_t target = pool->thread_max + pool->ahead;
     size_t have = pool->running + pool->ready.count;
@@ -57,7 +57,7 @@ static bool await_room(struct claiming *c)
 {
     struct hf_pool *pool = c->pool;
     while (!pool->draining) {
-        c->want = room(pool);
+        c->want = pool_room(pool);
         choose_kinds(c);
         if (c->want > 0 && (pool->any || c->kind_count > 0))
             return true;

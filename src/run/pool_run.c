@@ -54,13 +54,29 @@ static struct hf_job *next_ready(struct hf_pool *pool)
     return NULL;
 }
 
+/* Wakes the thread that claims when it would find something to do. */
+static void tell_room(struct hf_pool *pool)
+{
+    if (pool_room(pool) > 0)
+        (void)pthread_cond_signal(&pool->for_room);
+}
+
+/* Wakes the thread that settles for the first end, for as many as it gathers, and for the last:
+ * between them it gathers, and a wake-up for each would cost more than the job. */
+static void tell_end(struct hf_pool *pool)
+{
+    size_t count = pool->ended.count;
+    if (count == 1 || count == POOL_GATHERED || pool->running + pool->ready.count == 0)
+        (void)pthread_cond_signal(&pool->for_end);
+}
+
 static void run_one(struct hf_pool *pool, struct hf_job *job)
 {
     job->state = JOB_RUNNING;
     job->kind->busy++;
     pool->running++;
     pool->stats.started++;
-    (void)pthread_cond_signal(&pool->for_room);
+    tell_room(pool);
     (void)pthread_mutex_unlock(&pool->lock);
     pool_tell(pool, (struct hf_pool_event){ .type = HF_POOL_STARTED,
                                             .work = &job->item->work });
@@ -101,10 +117,10 @@ void pool_ended(struct hf_pool *pool, struct hf_job *job)
     job->kind->busy--;
     job->state = JOB_ENDED;
     pool_push(&pool->ended, job);
-    (void)pthread_cond_signal(&pool->for_end);
+    tell_end(pool);
     if (blocked)
         (void)pthread_cond_broadcast(&pool->for_work);
-    (void)pthread_cond_signal(&pool->for_room);
+    tell_room(pool);
     (void)pthread_cond_broadcast(&pool->for_idle);
 }
 

@@ -6,9 +6,7 @@
 #include "base/err.h"
 #include "run/pool.h"
 
-/* A few more may end while the first wait: up to so many, and so long. */
-#define ENOUGH 64
-#define LINGER_MS 1
+#define LINGER_MS 1 /* a few more may end while the first wait, up to POOL_GATHERED */
 #define BACK_OFF_MS 100
 #define LAST_TRIES 3
 #define SETTLE_MAX 256
@@ -163,8 +161,9 @@ static bool await_ends(struct hf_pool *pool)
     while (pool->ended.count == 0 && !pool->quit_settler)
         (void)pthread_cond_wait(&pool->for_end, &pool->lock);
     hf_ms end = pool_now(pool) + LINGER_MS;
-    while (pool->ended.count > 0 && pool->ended.count < ENOUGH && !pool->quit_settler &&
-           pool->running + pool->ready.count > 0 && pool_now(pool) < end)
+    while (pool->ended.count > 0 && pool->ended.count < POOL_GATHERED &&
+           !pool->quit_settler && pool->running + pool->ready.count > 0 &&
+           pool_now(pool) < end)
         if (!pool_wait(pool, &pool->for_end, LINGER_MS))
             break;
     return pool->ended.count > 0;
