@@ -56,7 +56,7 @@ PARTS = {
                        "build/tests/test_store_pg_crash"),
     "wire": ("the wire to PostgreSQL cut at every message", "G1 G2 G3 G5", "build/tests/test_proc_wire"),
     "soak-sqlite": ("kill soak on SQLite", "G1 G2 G3 G4 G7",
-                    "soak/soak.py --kills {kills} --most {most}"),
+                    "soak/soak.py --kills {kills} --every 30 --most {most}"),
     "soak-postgres": ("kill soak on PostgreSQL", "G1 G2 G3 G4 G7",
                       "soak/soak.py --store postgres --kills {kills} --most {most}"),
 }
@@ -158,11 +158,21 @@ def figures(part, text):
         failed = len(re.findall(r"^\[  FAILED  \] \w+$|^not ok", text, re.M))
         passed = len(re.findall(r"^\[       OK \]|^ok ", text, re.M))
         return f"{passed} cases", "; ".join(notes), failed, ""
-    told = re.search(r"^(\d+ acknowledged.*)$", text, re.M)
-    did = re.search(r"^(fleets .*)$", text, re.M)
-    found = re.search(r"^(\d+) faults$", text, re.M)
-    return (told.group(1) if told else "-", did.group(1) if did else "-",
-            int(found.group(1)) if found else -1, "")
+    told = re.findall(r"^\d+ acknowledged.*$", text, re.M)
+    did = re.findall(r"^fleets .*$", text, re.M)
+    found = [int(n) for n in re.findall(r"^(\d+) faults$", text, re.M)]
+    return (added(told), added(did), sum(found) if found else -1,
+            f"{len(found)} runs beside each other" if len(found) > 1 else "")
+
+
+def added(lines):
+    """Reports of one shape as one: their counts added, of their seconds the most."""
+    if not lines:
+        return "-"
+    columns = zip(*(re.findall(r"\d+\.\d+|\d+", line) for line in lines))
+    totals = iter([str(max(map(float, column)) if "." in column[0] else sum(map(int, column)))
+                   for column in columns])
+    return re.sub(r"\d+\.\d+|\d+", lambda _: next(totals), lines[0])
 
 
 def note(part, text, command, at=None):
