@@ -4,9 +4,9 @@
 -- The first statement of every transaction that writes. The transaction's id comes back at
 -- once, so that the outcome can be asked for when the last answer is lost.
 -- engine: pg
--- out: xid, now, lease_now, incarnation, 1
+-- out: xid, now, lease_now, incarnation, timeline
 SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
-       CASE WHEN s.timeline = hf_timeline() THEN 1 ELSE hf_new_history() END
+       CASE WHEN s.timeline = hf_timeline() THEN s.timeline ELSE hf_new_history() END
   FROM hf_store s WHERE s.id = 1
 
 -- name: pg_begin_pooled
@@ -16,7 +16,7 @@ SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
 SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
        CASE WHEN s.timeline = hf_timeline()
              AND s.system_id = (SELECT c.system_identifier::text FROM pg_control_system() c)
-            THEN 1 ELSE hf_new_history() END
+            THEN s.timeline ELSE hf_new_history() END
   FROM hf_store s WHERE s.id = 1
 
 -- name: pg_look
@@ -65,9 +65,14 @@ SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2,
 SELECT set_config('holdfast.now', $1, true), set_config('holdfast.lease_now', $2, true)
 
 -- name: pg_outcome
+-- In another history the same id is somebody else's transaction. As hf_timeline(), which a
+-- pooled connection does not see.
 -- engine: pg
--- in: $1 xid    out: committed, aborted, in progress, or null when it is too long ago
-SELECT pg_xact_status($1::xid8)
+-- in: $1 xid, $2 the timeline that it saw    out: committed, aborted, in progress, or null
+-- when it is too long ago, or was another history's
+SELECT CASE WHEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint
+                 = $2::bigint
+            THEN pg_xact_status($1::xid8) END
 
 -- name: pg_identity
 -- Who this server is, what we may do, and what stands in the schema. Asked before the

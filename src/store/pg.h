@@ -312,7 +312,8 @@ void pg_gather_answer(const struct pg_gathered *all, struct pg_member *const *me
 
 /* pg_outcome.c */
 enum pg_outcome { PG_COMMITTED, PG_ABORTED, PG_UNKNOWN };
-enum pg_outcome pg_outcome_of(struct pg *pg, const char *xid);
+/* Of a transaction of this timeline. */
+enum pg_outcome pg_outcome_of(struct pg *pg, const char *xid, int64_t timeline);
 
 /* pg_group.c */
 int pg_group_init(struct pg *pg);

@@ -31,9 +31,10 @@ struct running {
     hf_ms now;
     hf_ms lease_now;
     int64_t incarnation;
-    bool commits; /* what ends it has gone out: it may be committed */
-    bool fatal;   /* the server itself ended the connection, and said so */
-    int rc;       /* of the first that failed */
+    int64_t timeline; /* of the server's history */
+    bool commits;     /* what ends it has gone out: it may be committed */
+    bool fatal;       /* the server itself ended the connection, and said so */
+    int rc;           /* of the first that failed */
     struct hf_err err;
     bool transient;
     size_t culprit; /* a member, or `count`: the transaction as a whole */
@@ -168,6 +169,7 @@ static void read_head(struct running *run, const PGresult *result)
     run->now = pg_cell_i64(result, 0, 1);
     run->lease_now = pg_cell_i64(result, 0, 2);
     run->incarnation = pg_cell_i64(result, 0, 3);
+    run->timeline = pg_cell_i64(result, 0, 4);
 }
 
 static int read_call(struct hf_batch *batch, size_t at, const struct pg_sent *sent,
@@ -290,7 +292,7 @@ static void settle_lost(struct running *run)
     enum pg_outcome outcome =
         PG_ABORTED; /* what was not ended ends with the connection */
     if (run->commits && run->xid[0])
-        outcome = pg_outcome_of(run->pg, run->xid);
+        outcome = pg_outcome_of(run->pg, run->xid, run->timeline);
     else if (run->commits &&
              !run->fatal) /* last words before the first answer: not begun */
         outcome = PG_UNKNOWN;
