@@ -4,6 +4,7 @@
 #include <holdfast/work.h>
 #include <libpq-fe.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,46 +120,60 @@ static void a_history_that_changes_under_an_open_handle_is_noticed(void **state)
 
 /* ---- wake-ups ------------------------------------------------------------------------------- */
 
-static void *create_later(void *arg)
+static bool facts_say(struct hf_store *store, const char *what)
 {
-    (void)pg_server_sql(&server, "SELECT pg_sleep(0.3)");
+    char *facts = NULL;
+    assert_int_equal(hf_store_facts(store, &facts, NULL), 0);
+    bool said = strstr(facts, what) != NULL;
+    hf_text_free(store, facts);
+    return said;
+}
+
+static void *create_one(void *arg)
+{
     created(arg, "rung");
     return NULL;
+}
+
+struct waiting {
+    struct hf_store *waiter, *maker;
+    const char *bell; /* what the waiter's facts say once it waits */
+};
+
+static void *create_once_waited_for(void *arg)
+{
+    struct waiting *waiting = arg;
+    while (!facts_say(waiting->waiter, waiting->bell))
+        (void)sched_yield();
+    return create_one(waiting->maker);
+}
+
+/* A claim that waits is ended by work of the maker's, and both are closed. */
+static void claim_ends_a_wait(struct waiting waiting)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, create_once_waited_for, &waiting), 0);
+    (void)claimed(waiting.waiter, 20000);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    hf_store_close(waiting.maker);
+    hf_store_close(waiting.waiter);
 }
 
 static void a_waiting_claim_is_woken_by_another_handle(void **state)
 {
     (void)state;
-    pthread_t thread;
-    struct hf_store *waiter = opened(server.url, "ringing", false);
-    struct hf_store *maker = opened(server.url, "ringing", false);
-    assert_int_equal(pthread_create(&thread, NULL, create_later, maker), 0);
-    (void)claimed(waiter, 20000);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    char *facts = NULL;
-    assert_int_equal(hf_store_facts(waiter, &facts, NULL), 0);
-    assert_non_null(strstr(facts, "\"bell\":\"listening\""));
-    hf_text_free(waiter, facts);
-    hf_store_close(maker);
-    hf_store_close(waiter);
+    claim_ends_a_wait((struct waiting){ opened(server.url, "ringing", false),
+                                        opened(server.url, "ringing", false),
+                                        "\"bell\":\"listening\"" });
 }
 
 static void behind_a_pooler_waiting_claims_look_by_themselves_and_say_so(void **state)
 {
     (void)state;
-    pthread_t thread;
     pg_server_pooler(&server);
-    struct hf_store *waiter = opened(server.pooled, "polling", false);
-    struct hf_store *maker = opened(server.pooled, "polling", false);
-    assert_int_equal(pthread_create(&thread, NULL, create_later, maker), 0);
-    (void)claimed(waiter, 20000);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    char *facts = NULL;
-    assert_int_equal(hf_store_facts(waiter, &facts, NULL), 0);
-    assert_non_null(strstr(facts, "\"bell\":\"polling\""));
-    hf_text_free(waiter, facts);
-    hf_store_close(maker);
-    hf_store_close(waiter);
+    claim_ends_a_wait((struct waiting){ opened(server.pooled, "polling", false),
+                                        opened(server.pooled, "polling", false),
+                                        "\"bell\":\"polling\"" });
 }
 
 /* `text` as the value of a parameter. */
@@ -176,7 +191,6 @@ static void escaped(const char *text, char *out, size_t room)
 static void a_listen_url_leads_past_the_pooler(void **state)
 {
     (void)state;
-    pthread_t thread;
     char url[700], past[400];
     if (!server.pooled[0])
         pg_server_pooler(&server);
@@ -184,17 +198,9 @@ static void a_listen_url_leads_past_the_pooler(void **state)
     (void)snprintf(url, sizeof(url), "%s&schema=past&listen_url=%s", server.pooled, past);
     struct hf_store *waiter = NULL;
     assert_int_equal(hf_store_open(url, NULL, &waiter, NULL), 0);
-    struct hf_store *maker = opened(server.pooled, "past", false);
-    assert_int_equal(pthread_create(&thread, NULL, create_later, maker), 0);
-    (void)claimed(waiter, 20000);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    char *facts = NULL;
-    assert_int_equal(hf_store_facts(waiter, &facts, NULL), 0);
-    assert_non_null(strstr(facts, "\"bell\":\"listening\""));
-    assert_non_null(strstr(facts, "\"pooler\":\"transaction\""));
-    hf_text_free(waiter, facts);
-    hf_store_close(maker);
-    hf_store_close(waiter);
+    assert_true(facts_say(waiter, "\"pooler\":\"transaction\""));
+    claim_ends_a_wait((struct waiting){ waiter, opened(server.pooled, "past", false),
+                                        "\"bell\":\"listening\"" });
 }
 
 /* A reader of the feed of all queues hears of work in any of them. */
@@ -211,7 +217,7 @@ static void a_feed_of_all_queues_is_woken(void **state)
         (void)sql->methods->bell_wait(sql, topic, sql->methods->bell_seen(sql, topic),
                                       100);
     uint32_t seen = sql->methods->bell_seen(sql, topic);
-    assert_int_equal(pthread_create(&thread, NULL, create_later, maker), 0);
+    assert_int_equal(pthread_create(&thread, NULL, create_one, maker), 0);
     hf_ms left = 20000;
     while (left > 0 && sql->methods->bell_seen(sql, topic) == seen) {
         (void)sql->methods->bell_wait(sql, topic, seen, 1000);

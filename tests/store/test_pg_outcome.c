@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/pg.h"
+#include "store/sqlstore.h"
 #include "support/pg.h"
 #include "support/unit.h"
 #include "support/wire.h"
@@ -201,6 +203,25 @@ static void a_connection_that_died_idle_is_replaced(void **state)
     hf_store_close(store);
 }
 
+/* After a failover the id may be another transaction's: only the history in which it was given
+ * is asked for it. */
+static void a_transaction_of_another_history_stays_unknown(void **state)
+{
+    (void)state;
+    bool created;
+    struct hf_store *store = open_cut(false);
+    assert_int_equal(create(store, "history", &created), 0);
+    struct pg *pg = pg_of(sql_store_of(store)->sql);
+    char xid[32];
+    (void)snprintf(xid, sizeof(xid), "%ld",
+                   count_of("SELECT max(xid) FROM holdfast.work_spec"));
+    long timeline = count_of("SELECT timeline FROM holdfast.hf_store");
+    assert_int_equal(pg_outcome_of(pg, xid, timeline), PG_COMMITTED);
+    assert_int_equal(pg_outcome_of(pg, xid, timeline + 1), PG_UNKNOWN);
+    assert_int_equal(pg_outcome_of(pg, xid, timeline - 1), PG_UNKNOWN);
+    hf_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +229,7 @@ int main(void)
         cmocka_unit_test(a_close_out_is_told_as_it_is_wherever_the_wire_breaks),
         cmocka_unit_test(behind_a_pooler_too),
         cmocka_unit_test(a_connection_that_died_idle_is_replaced),
+        cmocka_unit_test(a_transaction_of_another_history_stays_unknown),
     };
     pg_server_start(&server);
     char behind[120];
