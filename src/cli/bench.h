@@ -15,8 +15,9 @@ struct bench {
     size_t jobs;
     bool jsonl;
     struct hf_err *err;
-    double cpu_us; /* of the last measurement of jobs: processor time a job */
-    double wal;    /* of the last bench_process on PostgreSQL: bytes of log a job */
+    double cpu_us;     /* of the last measurement of jobs: processor time a job */
+    double wal_create; /* of the last bench_process on PostgreSQL: bytes of log a job */
+    double wal_drain;
 };
 
 double bench_seconds(void);                       /* monotonic */
@@ -43,14 +44,17 @@ int bench_fsync(struct bench *bench, double *ret_seconds);
 
 /* bench_pg.c: the same on PostgreSQL. */
 struct bench_pg_raw {
-    double enqueue; /* 16 connections, one a transaction */
-    double bulk;
-    double process; /* one connection, pipelined */
-    double e2e;     /* bulk and process, computed */
-    double wal;     /* bytes a job, bulk and process */
+    double enqueue;    /* 16 connections, one a transaction */
+    double process;    /* one connection, pipelined */
+    double e2e;        /* in bulk and process, computed */
+    double wal_create; /* bytes a job: inserted in bulk */
+    double wal_drain;  /* claimed and finished */
     struct bench_latency pickup;
 };
 int bench_pg_raw(struct bench *bench, struct bench_pg_raw *ret_raw);
+/* In bulk, 100 a transaction, into a new table: rows that the client sends, or equal rows
+ * that the server makes itself, for which nothing crosses the wire. */
+int bench_pg_bulk(struct bench *bench, bool by_server, double *ret_rate);
 /* Drops the scratch schema. */
 int bench_pg_scratch(struct bench *bench);
 /* Where the server's log has come to. */

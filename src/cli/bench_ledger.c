@@ -179,10 +179,12 @@ int bench_process(struct bench *bench, double *ret_rate)
     if (rc)
         return rc;
     struct run run = { .store = store, .a_call = A_CLAIM, .jobs = bench->jobs };
-    double before = 0, after = 0;
+    double wal[3] = { 0 };
     if (bench->url) /* from here on, as the raw program does: tables are made before */
-        run.rc = bench_pg_wal(bench, &before);
+        run.rc = bench_pg_wal(bench, &wal[0]);
     (void)producer(&run);
+    if (run.rc == 0 && bench->url)
+        run.rc = bench_pg_wal(bench, &wal[1]);
     size_t done = 0, n = 1;
     double start = bench_seconds();
     while (run.rc == 0 && n > 0) {
@@ -191,8 +193,9 @@ int bench_process(struct bench *bench, double *ret_rate)
     }
     *ret_rate = (double)done / (bench_seconds() - start);
     if (run.rc == 0 && bench->url)
-        run.rc = bench_pg_wal(bench, &after);
-    bench->wal = (after - before) / (double)bench->jobs;
+        run.rc = bench_pg_wal(bench, &wal[2]);
+    bench->wal_create = (wal[1] - wal[0]) / (double)bench->jobs;
+    bench->wal_drain = (wal[2] - wal[1]) / (double)bench->jobs;
     hf_store_close(store);
     *bench->err = run.err;
     if (run.rc == 0 && done != bench->jobs / A_CLAIM * A_CLAIM)

@@ -1,6 +1,7 @@
 /* PostgreSQL's own limit here and now: hand-written prepared statements on one narrow row a
- * job, in the scratch schema. Enqueue by 16 connections, one a transaction; in bulk; and one
- * connection that finishes its last batch and claims the next in one trip. */
+ * job, in the scratch schema. Enqueue by 16 connections, one a transaction; in bulk, by a client
+ * that sends 100 rows of its own a transaction; and one connection that finishes its last batch
+ * and claims the next in one trip. */
 #include <libpq-fe.h>
 #include <poll.h>
 #include <pthread.h>
@@ -27,6 +28,9 @@ static const char schema_sql[] =
 static const char insert_sql[] = "INSERT INTO " SCHEMA
                                  ".job (state, due, payload) VALUES (0, 1, '{\"n\":1}')";
 static const char bulk_sql[] = "INSERT INTO " SCHEMA ".job (state, due, payload)"
+                               " SELECT 0, a.due, a.payload FROM unnest($1::bigint[], "
+                               "$2::text[]) AS a(due, payload)";
+static const char made_sql[] = "INSERT INTO " SCHEMA ".job (state, due, payload)"
                                " SELECT 0, 1, '{\"n\":1}' FROM generate_series(1, 100)";
 static const char claim_sql[] =
     "WITH c AS MATERIALIZED (SELECT id FROM " SCHEMA ".job WHERE state = 0"
@@ -126,14 +130,54 @@ static int raw_enqueue(struct bench *bench, double *ret_rate)
                 : hf_fail(bench->err, HF_EUNREACHABLE, "db", "the raw program failed");
 }
 
+/* The next batch as two arrays: when each is due, and a payload of its own. */
+static void next_batch(size_t first, char *dues, char *payloads, size_t room)
+{
+    size_t due = 0, payload = 0;
+    for (size_t i = 0; i < RAW_BATCH; i++) {
+        char before = i ? ',' : '{';
+        due += (size_t)snprintf(dues + due, room - due, "%c%zu", before, first + i);
+        payload += (size_t)snprintf(payloads + payload, room - payload,
+                                    "%c\"{\\\"n\\\":%zu}\"", before, first + i);
+    }
+    (void)snprintf(dues + due, room - due, "}");
+    (void)snprintf(payloads + payload, room - payload, "}");
+}
+
 static bool raw_bulk(PGconn *db, size_t jobs, double *ret_rate)
 {
+    char dues[4096], payloads[4096];
+    const char *args[] = { dues, payloads };
     bool good = fine(PQprepare(db, "b", bulk_sql, 0, NULL));
     double start = bench_seconds();
-    for (size_t i = 0; good && i < jobs; i += RAW_BATCH)
-        good = fine(PQexecPrepared(db, "b", 0, NULL, NULL, NULL, 0));
+    for (size_t i = 0; good && i < jobs; i += RAW_BATCH) {
+        next_batch(i, dues, payloads, sizeof dues);
+        good = fine(PQexecPrepared(db, "b", 2, args, NULL, NULL, 0));
+    }
     *ret_rate = (double)jobs / (bench_seconds() - start);
     return good;
+}
+
+static bool raw_made(PGconn *db, size_t jobs, double *ret_rate)
+{
+    bool good = fine(PQprepare(db, "m", made_sql, 0, NULL));
+    double start = bench_seconds();
+    for (size_t i = 0; good && i < jobs; i += RAW_BATCH)
+        good = fine(PQexecPrepared(db, "m", 0, NULL, NULL, NULL, 0));
+    *ret_rate = (double)jobs / (bench_seconds() - start);
+    return good;
+}
+
+int bench_pg_bulk(struct bench *bench, bool by_server, double *ret_rate)
+{
+    PGconn *db = raw_connect(bench);
+    bool good = plain(db, scratch_sql) && plain(db, schema_sql) &&
+                (by_server ? raw_made(db, bench->jobs, ret_rate)
+                           : raw_bulk(db, bench->jobs, ret_rate)) &&
+                plain(db, scratch_sql);
+    int rc = good ? 0 : raw_fail(bench, db);
+    PQfinish(db);
+    return rc;
 }
 
 /* ---- process ----------------------------------------------------------------------- */
@@ -230,22 +274,23 @@ static bool raw_pickups(PGconn *db, PGconn *other, double *took)
 
 int bench_pg_raw(struct bench *bench, struct bench_pg_raw *ret_raw)
 {
-    double before, between, took[RAW_PICKUPS];
+    double wal[3], bulk, took[RAW_PICKUPS];
     struct bench_pg_raw raw = { 0 };
     PGconn *db = raw_connect(bench), *other = raw_connect(bench);
     bool good = plain(db, scratch_sql) && plain(db, schema_sql);
     int rc = good ? raw_enqueue(bench, &raw.enqueue) : raw_fail(bench, db);
     if (rc == 0)
         good = plain(db, scratch_sql) && plain(db, schema_sql) &&
-               bench_pg_wal(bench, &before) == 0 &&
-               raw_bulk(db, bench->jobs, &raw.bulk) && raw_process(db, &raw.process) &&
-               bench_pg_wal(bench, &between) == 0 && raw_pickups(db, other, took) &&
+               bench_pg_wal(bench, &wal[0]) == 0 && raw_bulk(db, bench->jobs, &bulk) &&
+               bench_pg_wal(bench, &wal[1]) == 0 && raw_process(db, &raw.process) &&
+               bench_pg_wal(bench, &wal[2]) == 0 && raw_pickups(db, other, took) &&
                plain(db, scratch_sql);
     if (rc == 0 && !good)
         rc = raw_fail(bench, db);
     if (rc == 0) {
-        raw.e2e = 1 / (1 / raw.bulk + 1 / raw.process);
-        raw.wal = (between - before) / (double)bench->jobs;
+        raw.e2e = 1 / (1 / bulk + 1 / raw.process);
+        raw.wal_create = (wal[1] - wal[0]) / (double)bench->jobs;
+        raw.wal_drain = (wal[2] - wal[1]) / (double)bench->jobs;
         raw.pickup = (struct bench_latency){ took[RAW_PICKUPS / 2],
                                              took[RAW_PICKUPS * 99 / 100] };
         *ret_raw = raw;
