@@ -28,10 +28,11 @@ ON CONFLICT DO NOTHING
 -- of the unit (null). A fact of an attempt that was never made is refused.
 -- in: $1 work_id, $2 attempt, $3 event_type, $4 actor_kind, $5 actor, $6 message, $7 payload,
 --     $8 correlation_id
-INSERT /*lite OR ROLLBACK*/ INTO work_event (event_id, seq, event_type, generation, attempt,
-                        fence, actor_kind, actor, message, payload, correlation_id,
+INSERT /*lite OR ROLLBACK*/ INTO work_event (/*pg xid,*/ event_id, seq, event_type, generation,
+                        attempt, fence, actor_kind, actor, message, payload, correlation_id,
                         created_at)
-SELECT hf_next_id(), w.seq, $3, w.generation, coalesce($2, w.attempt_count), w.lease_fence,
+SELECT /*pg {log_place},*/ hf_next_id(), w.seq, $3, w.generation,
+       coalesce($2, w.attempt_count), w.lease_fence,
        $4, $5, $6, $7, $8, hf_now()
   FROM work_state w
  WHERE w.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)

@@ -167,6 +167,10 @@ INSERT /*lite OR ROLLBACK*/ INTO work_state ({plain_columns})
 SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
+-- Where an event stands in the feed: not before the unit's last one (0001_ledger, work_moved).
+-- fragment: log_place
+greatest(txid_current(), logged / 4)
+
 -- name: work_write
 -- Writes a decided row if nobody has changed it since it was read: the revision covers all
 -- but renewals, which touch lease_expires_at alone.
@@ -180,7 +184,9 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        escalate = $26, resume_payload = $27, error_class = $28, result = $29,
        cancel_request = $30, abandon_request = $31, active_at = $32,
        first_started_at = $33, started_at = $34, finished_at = $35, settled_token = $36,
-       settled_verb = $37, updated_at = $38, /*lite event_id = hf_next_id(),*/ event_type = $39, actor_kind = $40,
+       settled_verb = $37, updated_at = $38,
+       /*lite event_id = hf_next_id(),*//*pg logged = {log_place} * 4,*/
+       event_type = $39, actor_kind = $40,
        actor = $41, message = $42, note = $43, correlation_id = $44,
        wake_at = $45, crashes = $46, crashed_at = $47, revision = revision + 1
  WHERE seq = $1 AND revision = $2 AND lease_expires_at IS NOT DISTINCT FROM $3
@@ -210,7 +216,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        settled_token = a.a9, {settle_always}
 /*lite , event_id = hf_next_id(), event_type = 'close_out', actor_kind = a.a10,
        actor = a.a11, message = a.a12, note = a.a13, correlation_id = a.a14
-*//*pg , logged_id = hf_next_id()
+*//*pg , logged = {log_place} * 4 + 1 + (logged & 1)
 */
   FROM {sets_in_order} JOIN work_spec s ON s.work_id = a.a1
  WHERE {settle_guard}
@@ -218,12 +224,12 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 -- On PostgreSQL the events of close-outs are written by their own statement; a payload that
 -- says no more than the columns do is left out, and hf_event_note gives it.
 -- fragment: settle_log
-/*pg RETURNING work_state.seq, status, generation, attempt_count, lease_fence, logged_id,
+/*pg RETURNING work_state.seq, status, generation, attempt_count, lease_fence, logged,
                a.a10, a.a11, a.a12, a.a13, a.a14)
-INSERT INTO work_event (event_id, seq, event_type, from_status, to_status, generation,
+INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
                         attempt, fence, actor_kind, actor, message, payload,
                         correlation_id, created_at)
-SELECT logged_id, seq, 'close_out', 'running', status, generation, attempt_count,
+SELECT logged / 4, hf_next_id(), seq, 'close_out', 'running', status, generation, attempt_count,
        lease_fence, a10, a11, a12,
        nullif(a13, '{"lease_released":{"fence":' || lease_fence || '},"status":"' || status
                    || '"}'), a14, hf_now()
@@ -406,7 +412,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state AS q
                      hf_lease_now() + {claim_ttl}, q.lease_fence + 1, {claim_grace}, $9,
                      {claim_ttl}),
        correlation_id = $10
-*//*pg , logged_id = hf_next_id()
+*//*pg , logged = {log_place} * 4 + 1 + (logged & 1)
 */
 
 -- On PostgreSQL the events of a claim are written by its own statement, with a payload that
@@ -419,11 +425,11 @@ UPDATE /*lite OR ROLLBACK*/ work_state AS q
 
 -- fragment: claim_log
 /*pg RETURNING q.seq, q.generation, q.attempt_count, q.lease_fence, q.lease_expires_at,
-               q.grace_ms, q.lease_ttl_ms, q.logged_id)
-INSERT INTO work_event (event_id, seq, event_type, from_status, to_status, generation,
+               q.grace_ms, q.lease_ttl_ms, q.logged)
+INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
                         attempt, fence, actor_kind, actor, payload, correlation_id,
                         created_at)
-SELECT logged_id, seq, 'claimed', 'queued', 'running', generation, attempt_count,
+SELECT logged / 4, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, attempt_count,
        lease_fence, $7, $8,
        '~' || lease_expires_at - hf_now() || ' ' || grace_ms
        || (SELECT replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)),
@@ -532,18 +538,20 @@ SELECT hf_expect(count(*), 0) FROM work_state w
 -- name: event_append
 -- in: $1 seq, $2 event_type, $3 actor_kind, $4 actor, $5 message, $6 payload,
 --     $7 correlation_id
-INSERT /*lite OR ROLLBACK*/ INTO work_event (event_id, seq, event_type, generation,
+INSERT /*lite OR ROLLBACK*/ INTO work_event (/*pg xid,*/ event_id, seq, event_type, generation,
                         attempt, fence, actor_kind, actor, message, payload,
                         correlation_id, created_at)
-SELECT hf_next_id(), w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, $7, hf_now()
+SELECT /*pg {log_place},*/ hf_next_id(), w.seq, $2, w.generation, w.attempt_count,
+       w.lease_fence, $3, $4, $5, $6, $7, hf_now()
   FROM work_state w WHERE w.seq = $1
 
 -- name: event_append_rare
 -- in: as event_append, $8 how long one such event of a row keeps others away, ms
-INSERT /*lite OR ROLLBACK*/ INTO work_event (event_id, seq, event_type, generation,
+INSERT /*lite OR ROLLBACK*/ INTO work_event (/*pg xid,*/ event_id, seq, event_type, generation,
                         attempt, fence, actor_kind, actor, message, payload,
                         correlation_id, created_at)
-SELECT hf_next_id(), w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3, $4, $5, $6, $7, hf_now()
+SELECT /*pg {log_place},*/ hf_next_id(), w.seq, $2, w.generation, w.attempt_count,
+       w.lease_fence, $3, $4, $5, $6, $7, hf_now()
   FROM work_state w
  WHERE w.seq = $1
    AND NOT EXISTS (SELECT 1 FROM work_event e
@@ -552,10 +560,10 @@ SELECT hf_next_id(), w.seq, $2, w.generation, w.attempt_count, w.lease_fence, $3
 -- name: event_renewed
 -- A sample: at most one in three and a third terms, that is every tenth renewal.
 -- in: $1 work_id, $2 nonce, $3 actor_kind, $4 actor, $5 correlation_id, $6 store, $7 fence
-INSERT /*lite OR ROLLBACK*/ INTO work_event (event_id, seq, event_type, generation,
+INSERT /*lite OR ROLLBACK*/ INTO work_event (/*pg xid,*/ event_id, seq, event_type, generation,
                         attempt, fence, actor_kind, actor, correlation_id, created_at)
-SELECT hf_next_id(), w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $3, $4, $5,
-       hf_now()
+SELECT /*pg {log_place},*/ hf_next_id(), w.seq, 'lease_renewed', w.generation,
+       w.attempt_count, w.lease_fence, $3, $4, $5, hf_now()
   FROM work_state w
  WHERE w.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
    AND w.status = 'running' AND w.claim_group = $2 AND w.lease_fence = $7
@@ -567,10 +575,10 @@ SELECT hf_next_id(), w.seq, 'lease_renewed', w.generation, w.attempt_count, w.le
 -- name: event_renewed_all
 -- in: $1 owner, $2 incarnation or null, $3 oldest activity or null, $4 actor_kind, $5 actor,
 --     $6 correlation_id
-INSERT /*lite OR ROLLBACK*/ INTO work_event (event_id, seq, event_type, generation,
+INSERT /*lite OR ROLLBACK*/ INTO work_event (/*pg xid,*/ event_id, seq, event_type, generation,
                         attempt, fence, actor_kind, actor, correlation_id, created_at)
-SELECT hf_next_id(), w.seq, 'lease_renewed', w.generation, w.attempt_count, w.lease_fence, $4, $5, $6,
-       hf_now()
+SELECT /*pg {log_place},*/ hf_next_id(), w.seq, 'lease_renewed', w.generation,
+       w.attempt_count, w.lease_fence, $4, $5, $6, hf_now()
   FROM work_state w
  WHERE {owned}
    AND NOT EXISTS (SELECT 1 FROM work_event e

@@ -80,7 +80,7 @@ CREATE TABLE work_spec (
     seq             /*lite INTEGER*//*pg bigint*/ PRIMARY KEY,
     created_at      INTEGER NOT NULL,
 /*pg
-    xid             bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
+    xid             bigint NOT NULL DEFAULT txid_current(),
 */
     work_id         TEXT NOT NULL,
     tenant          TEXT NOT NULL DEFAULT '',
@@ -156,7 +156,7 @@ CREATE TABLE work_state (
     active_at         INTEGER,
     updated_at        INTEGER NOT NULL,
 /*pg
-    logged_id         bigint, -- the event that the last claim or close-out wrote itself
+    logged            bigint NOT NULL DEFAULT txid_current() * 4, -- see work_moved
     finished_at       INTEGER,
 */
     deadline_at       INTEGER,
@@ -256,7 +256,7 @@ CREATE TABLE work_event (
     seq            INTEGER NOT NULL,
     created_at     INTEGER NOT NULL,
 /*pg
-    xid            bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
+    xid            bigint NOT NULL DEFAULT txid_current(), -- its place in the feed
 */
     generation     INT NOT NULL,
     attempt        INT NOT NULL,
@@ -369,21 +369,30 @@ CREATE TRIGGER work_law AFTER UPDATE OF status ON work_state FOR EACH ROW
     WHEN (NEW.status <> OLD.status AND NOT (
 {law_pg}
     )) EXECUTE FUNCTION work_refused('holdfast: illegal transition');
--- Claims and close-outs write their events themselves, many in one statement, and name theirs
--- in logged_id; whoever does not gets one here.
+-- The feed is ordered by transaction ids, and a transaction that began earlier may write later.
+-- So an event's place in it is its transaction's id, or that of the unit's last event if that is
+-- higher. The row keeps it, times four, and in the two bits who writes the event: claims and
+-- close-outs do themselves, many in one statement (1 and 2 in turn, so that it always changes);
+-- for all others (0), and for plain SQL, which leaves it alone, it is done here.
 CREATE FUNCTION work_moved() RETURNS trigger LANGUAGE plpgsql AS $guard$
+DECLARE
+    place bigint := NEW.logged / 4;
 BEGIN
-    INSERT INTO @schema@.work_event (event_id, seq, event_type, from_status, to_status,
+    IF NEW.logged = OLD.logged THEN
+        place := greatest(txid_current(), place);
+        UPDATE @schema@.work_state SET logged = place * 4 WHERE seq = NEW.seq;
+    END IF;
+    INSERT INTO @schema@.work_event (xid, event_id, seq, event_type, from_status, to_status,
                                      generation, attempt, fence, actor_kind, actor, message,
                                      payload, correlation_id, created_at)
-    VALUES (nextval('@schema@.hf_ids'), NEW.seq, coalesce(NEW.event_type, 'transition'),
+    VALUES (place, nextval('@schema@.hf_ids'), NEW.seq, coalesce(NEW.event_type, 'transition'),
             OLD.status, NEW.status, NEW.generation, NEW.attempt_count, NEW.lease_fence,
             coalesce(NEW.actor_kind, 'system'), coalesce(NEW.actor, 'sql'), NEW.message,
             NEW.note, NEW.correlation_id, NEW.updated_at);
     RETURN NULL;
 END $guard$;
 CREATE TRIGGER work_moved AFTER UPDATE OF status ON work_state FOR EACH ROW
-    WHEN (NEW.status <> OLD.status AND NEW.logged_id IS NOT DISTINCT FROM OLD.logged_id)
+    WHEN (NEW.status <> OLD.status AND (NEW.logged & 3 = 0 OR NEW.logged = OLD.logged))
     EXECUTE FUNCTION work_moved();
 
 -- Room on the page for what a unit's claim and close-out write, so that they stay on it; and

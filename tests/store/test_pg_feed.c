@@ -1,0 +1,164 @@
+/* The feed on PostgreSQL, where a transaction that began first may write last. */
+#include <holdfast/feed.h>
+#include <holdfast/store.h>
+#include <holdfast/work.h>
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/pg.h"
+#include "support/unit.h"
+
+static struct pg_server server;
+
+static struct hf_store *opened(const char *schema)
+{
+    char url[400];
+    struct hf_store *store = NULL;
+    assert_int_equal(
+        hf_store_open(pg_server_schema(server.url, schema, url), NULL, &store, NULL), 0);
+    return store;
+}
+
+static void create(struct hf_store *store)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_new request = { .size = sizeof(request),
+                              .source = HF_SOURCE_MANUAL,
+                              .source_id = "unit",
+                              .priority = -1,
+                              .disposition = HF_RERUNNABLE };
+    assert_int_equal(hf_work_create(store, NULL, &request, 1, 0, &answer, NULL), 0);
+    hf_answer_free(answer);
+}
+
+/* What the feed gives from its start, as "type:to type:to ". */
+static const char *told(struct hf_store *store)
+{
+    static char text[400];
+    struct hf_feed *feed = NULL;
+    struct hf_feed_query query = { .size = sizeof(query) };
+    assert_int_equal(hf_work_feed(store, NULL, &query, &feed, NULL), 0);
+    size_t at = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < hf_feed_count(feed); i++) {
+        const struct hf_event *event = &hf_feed_at(feed, i)->event;
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s:%s ", event->event_type,
+                               event->to_status ? event->to_status : "-");
+    }
+    hf_feed_free(feed);
+    return text;
+}
+
+static PGconn *connected(void)
+{
+    PGconn *db = PQconnectdb(server.url);
+    assert_int_equal(PQstatus(db), CONNECTION_OK);
+    return db;
+}
+
+/* Runs it and gives the first number that it answers, or -1. */
+static long long said(PGconn *db, const char *sql)
+{
+    PGresult *result = PQexec(db, sql);
+    ExecStatusType status = PQresultStatus(result);
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(db));
+    long long number = PQntuples(result) ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : -1;
+    PQclear(result);
+    return number;
+}
+
+/* A transaction that has its id and has written nothing yet. */
+static PGconn *begun(long long *ret_xid)
+{
+    PGconn *db = connected();
+    *ret_xid = said(db, "BEGIN; SELECT txid_current()");
+    return db;
+}
+
+static void *claim_and_finish(void *arg)
+{
+    struct hf_store *store = arg;
+    struct hf_answer *answer = NULL, *closed = NULL;
+    struct hf_claim claim = {
+        .size = sizeof(claim), .owner = "w", .ttl_ms = 30000, .nonce = "once"
+    };
+    int rc = hf_work_claim(store, NULL, &claim, &answer, NULL);
+    if (rc || hf_answer_count(answer) != 1)
+        return arg;
+    const struct hf_item *item = hf_answer_at(answer, 0);
+    struct hf_change change = { .size = sizeof(change),
+                                .verb = HF_VERB_CLOSE_OUT,
+                                .id = item->work.work_id,
+                                .token = item->token,
+                                .status = HF_DONE };
+    rc = hf_work_change(store, NULL, &change, 1, 0, &closed, NULL);
+    hf_answer_free(answer);
+    if (rc == 0)
+        hf_answer_free(closed);
+    return rc ? arg : NULL;
+}
+
+/* The claim's transaction begins, waits for its nonce, and takes a unit that was made since. */
+static void a_claim_comes_after_the_birth_that_it_saw(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *failure = NULL;
+    struct hf_store *claimer = opened("birth"), *maker = opened("birth");
+    PGconn *other = connected();
+    (void)said(other, "SELECT pg_advisory_lock(hashtextextended('w once', 0))");
+    assert_int_equal(pthread_create(&thread, NULL, claim_and_finish, claimer), 0);
+    long long claiming = -1;
+    while (claiming < 0)
+        claiming = said(other, "SELECT backend_xid::text FROM pg_stat_activity"
+                               " WHERE wait_event = 'advisory'");
+    create(maker);
+    assert_true(claiming < said(other, "SELECT xid FROM birth.work_spec"));
+    (void)said(other, "SELECT pg_advisory_unlock(hashtextextended('w once', 0))");
+    assert_int_equal(pthread_join(thread, &failure), 0);
+    assert_null(failure);
+    assert_string_equal(told(maker),
+                        "work_created:queued claimed:running close_out:done ");
+    PQfinish(other);
+    hf_store_close(maker);
+    hf_store_close(claimer);
+}
+
+/* Four transactions begin; the store makes a unit; the third ends it, the first brings it back.
+ * The second still runs, so what is above it is not given yet; and what the first wrote is. */
+static void later_events_of_earlier_transactions_wait_their_turn(void **state)
+{
+    (void)state;
+    long long first = 0, second = 0, third = 0;
+    struct hf_store *store = opened("chain");
+    PGconn *requeuer = begun(&first), *slow = begun(&second), *ender = begun(&third);
+    assert_true(first < second && second < third);
+    create(store);
+    assert_true(third < said(slow, "SELECT xid FROM chain.work_spec"));
+    (void)said(ender, "UPDATE chain.work_state SET status = 'cancelled', finished_at = 1,"
+                      " updated_at = 1; COMMIT");
+    (void)said(requeuer, "UPDATE chain.work_state SET status = 'queued', finished_at = NULL,"
+                         " generation = generation + 1; COMMIT");
+    assert_string_equal(told(store), "");
+    (void)said(slow, "COMMIT");
+    assert_string_equal(
+        told(store), "work_created:queued transition:cancelled transition:queued ");
+    PQfinish(requeuer);
+    PQfinish(slow);
+    PQfinish(ender);
+    hf_store_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_claim_comes_after_the_birth_that_it_saw),
+        cmocka_unit_test(later_events_of_earlier_transactions_wait_their_turn),
+    };
+    pg_server_start(&server);
+    return cmocka_run_group_tests_name("the feed on PostgreSQL", tests, NULL, NULL);
+}
