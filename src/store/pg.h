@@ -13,6 +13,7 @@
  *   pg_outcome.c   the answer to a commit was lost
  *   pg_migrate.c   the schema's versions, the store's row, its history
  *   pg_bell.c      wake-ups by LISTEN and NOTIFY
+ *   pg_ring.c      a NOTIFY behind a commit, on its connection
  *   pg_facts.c     what doctor and people want to know
  *
  * Threads. A connection belongs to whoever took it from the pool. Everything else is fixed
@@ -65,7 +66,10 @@ struct pg_conn {
     struct pg *pg;
     PGconn *db;
     struct pg_conn *next;
-    bool lost;               /* nothing more can be said on it */
+    bool lost;    /* nothing more can be said on it */
+    bool ringing; /* a NOTIFY is on its way, its answers are still to be read */
+    bool ring_prepared;
+    bool spoiled;            /* half of one is queued: it ends with its transaction */
     hf_ms freed_at;          /* monotonic: when it went back to the pool */
     int64_t backend;         /* its server process, as the server says */
     unsigned char *prepared; /* by 2 * statement, + 1 for its guarded form */
@@ -101,6 +105,9 @@ struct pg_member {
     _Atomic uint32_t state; /* of pg_group.c */
     int rc;
     struct hf_err err;
+    struct pg_member *const *parts; /* those of whom it was gathered; NULL: itself */
+    size_t part_count;
+    bool told; /* its rings went out behind its commit */
 };
 
 struct pg_group {
@@ -117,15 +124,24 @@ struct pg_group {
 };
 
 #define PG_BELLS 64
+#define PG_TAG_TEXT 17
 #define PG_ANY_BELL PG_BELLS /* rung with each of the others */
 
+/* To be told to other processes. */
+struct pg_due {
+    struct hf_ring rings[HF_BATCH_RINGS * 4];
+    size_t count;
+    bool all; /* more topics than fit: everybody is to look */
+};
+
 struct pg_bell {
-    pthread_mutex_t lock; /* of all below */
+    char tag[PG_TAG_TEXT]; /* fixed: begins our messages, since they come back to us */
+    pthread_mutex_t lock;  /* of all below */
     pthread_cond_t rung[PG_BELLS + 1];
-    uint32_t words[PG_BELLS + 1];           /* bumped at each ring of their topics */
-    struct hf_ring due[HF_BATCH_RINGS * 4]; /* to be told to other processes */
-    size_t due_count;
-    bool all_due; /* more topics than fit: everybody is to look */
+    uint32_t words[PG_BELLS + 1]; /* bumped at each ring of their topics */
+    struct pg_due due;
+    hf_ms told_at;     /* monotonic: the last message */
+    hf_ms apart_until; /* until then no message goes behind a commit */
     pthread_t thread;
     int nudge; /* an eventfd that wakes the thread */
     bool started;
@@ -337,6 +353,19 @@ void pg_bell_ring_members(struct pg *pg, struct pg_member *const *members, size_
 uint32_t pg_bell_seen(struct hf_sql *sql, uint32_t topic);
 bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms);
 void pg_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count);
+/* The members' rings as a message, if one may go out now; then they count as told. */
+bool pg_bell_carry(struct pg *pg, struct pg_member *const *members, size_t count,
+                   struct hf_buf *message);
+bool pg_bell_channel(const struct pg *pg, struct hf_buf *out);
+/* Messages take long: for a while they go on a connection of their own. */
+void pg_bell_apart(struct pg *pg);
+
+/* pg_ring.c */
+/* Queues a NOTIFY behind the transaction that this connection has just been sent. */
+void pg_ring_behind(struct pg_conn *conn, struct pg_member *const *members, size_t count);
+void pg_ring_mark(struct pg_member *const *members, size_t count, bool told);
+/* Takes in what is left of it; false: the connection is of no use any more. */
+bool pg_ring_done(struct pg_conn *conn);
 
 /* pg_facts.c */
 int pg_facts(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err);

@@ -1,9 +1,10 @@
 /* Wake-ups: words in this process, LISTEN and NOTIFY between processes.
  *
  * A ring bumps its topic's word, wakes as many waiters of this process as it can feed, and is
- * told to the others by the bell's thread: at once, then at most every 5 ms, all topics of
- * that time in one message. It is never part of a transaction that does work, since a commit
- * with a NOTIFY waits for every other such commit of the server.
+ * told to the others: at once, then at most every 5 ms, all topics of that time in one message.
+ * The first one goes behind the commit that it is about (pg_ring.c), the later ones are sent by
+ * the bell's thread. It is never part of a transaction that does work, since a commit with a
+ * NOTIFY waits for every other such commit of the server.
  *
  * Others are listened to from the first wait on, on a connection of its own, which must first
  * hear itself. Where it cannot (behind a transaction pooler, in inline mode) waiters look by
@@ -16,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/ident.h"
 #include "base/text.h"
 #include "store/pg.h"
 
@@ -24,6 +26,7 @@
 #define RING_EVERY_MS 5
 #define SELF_TEST_MS 2000
 #define AGAIN_MS 5000 /* between attempts to listen */
+#define APART_MS 5000
 
 static void lock(struct pg_bell *bell)
 {
@@ -49,6 +52,13 @@ int pg_bell_init(struct pg *pg)
     for (size_t i = 0; rc == 0 && i <= PG_ANY_BELL; i++)
         rc = pthread_cond_init(&bell->rung[i], &attr);
     (void)pthread_condattr_destroy(&attr); /* nothing of it is kept */
+    /* Of the system whatever was injected: two processes may be given the same numbers. */
+    char nonce[HF_NONCE_TEXT];
+    if (rc == 0)
+        rc = hf_nonce(hf_random_system(), nonce, NULL);
+    if (rc == 0)
+        memcpy(bell->tag, nonce, PG_TAG_TEXT - 1);
+    bell->told_at = pg_mono_ms() - RING_EVERY_MS;
     bell->nudge = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return rc || bell->nudge < 0 ? HF_ENOMEM : 0;
 }
@@ -96,40 +106,56 @@ static void ring_all(struct pg_bell *bell)
     }
 }
 
-/* Under the lock. */
-static void owe(struct pg_bell *bell, uint32_t topic, uint32_t count)
+static void owe(struct pg_due *due, const struct hf_ring *ring)
 {
     size_t i = 0;
-    while (i < bell->due_count && bell->due[i].topic != topic)
+    while (i < due->count && due->rings[i].topic != ring->topic)
         i++;
-    if (i == sizeof bell->due / sizeof bell->due[0]) {
-        bell->all_due = true;
+    if (i == sizeof due->rings / sizeof due->rings[0]) {
+        due->all = true;
         return;
     }
-    if (i == bell->due_count)
-        bell->due[bell->due_count++] = (struct hf_ring){ .topic = topic };
-    bell->due[i].count += count < 64 ? count : 64;
+    if (i == due->count)
+        due->rings[due->count++] = (struct hf_ring){ .topic = ring->topic };
+    due->rings[i].count += ring->count < 64 ? ring->count : 64;
 }
 
-/* "topic:count,topic:count", or "*". Empties the list. */
-static void write_due(struct pg_bell *bell, struct hf_buf *out)
+static bool is_due(const struct pg_due *due)
 {
-    lock(bell);
-    for (size_t i = 0; !bell->all_due && i < bell->due_count; i++) {
+    return due->count > 0 || due->all;
+}
+
+/* "tag topic:count,topic:count", or "tag *". */
+static void write_message(const struct pg_bell *bell, const struct pg_due *due,
+                          struct hf_buf *out)
+{
+    hf_buf_text(out, bell->tag);
+    hf_buf_char(out, ' ');
+    for (size_t i = 0; !due->all && i < due->count; i++) {
         if (i)
             hf_buf_char(out, ',');
-        hf_buf_i64(out, bell->due[i].topic);
+        hf_buf_i64(out, due->rings[i].topic);
         hf_buf_char(out, ':');
-        hf_buf_i64(out, bell->due[i].count);
+        hf_buf_i64(out, due->rings[i].count);
     }
-    if (bell->all_due)
+    if (due->all)
         hf_buf_char(out, '*');
-    bell->due_count = 0;
-    bell->all_due = false;
-    unlock(bell);
 }
 
-static bool channel_of(const struct pg *pg, struct hf_buf *out)
+/* Empties the list; false: it was empty. */
+static bool take_due(struct pg_bell *bell, struct hf_buf *out)
+{
+    lock(bell);
+    bool due = is_due(&bell->due);
+    if (due)
+        write_message(bell, &bell->due, out);
+    bell->due = (struct pg_due){ 0 };
+    bell->told_at = pg_mono_ms();
+    unlock(bell);
+    return due;
+}
+
+bool pg_bell_channel(const struct pg *pg, struct hf_buf *out)
 {
     hf_buf_text(out, "hf_");
     hf_buf_text(out, pg->url.schema);
@@ -144,8 +170,7 @@ static void tell(struct pg *pg, struct pg_conn *own)
     struct pg_conn *conn = own;
     hf_buf_init(&due, pg->alloc, 2048);
     hf_buf_init(&channel, pg->alloc, 64);
-    write_due(&pg->bell, &due);
-    bool fine = due.len > 0 && channel_of(pg, &channel) &&
+    bool fine = take_due(&pg->bell, &due) && pg_bell_channel(pg, &channel) &&
                 (conn || pg_pool_take(pg, &conn, NULL) == 0);
     if (fine) {
         const char *const args[] = { hf_buf_str(&channel), hf_buf_str(&due) };
@@ -160,9 +185,14 @@ static void tell(struct pg *pg, struct pg_conn *own)
 
 /* ---- listening --------------------------------------------------------------------- */
 
-/* Under the lock. */
+/* Under the lock. Our own messages come back too: whoever waits here was woken already. */
 static void hear(struct pg_bell *bell, const char *text)
 {
+    const char *space = strchr(text, ' ');
+    if (!space || (space - text == PG_TAG_TEXT - 1 &&
+                   memcmp(text, bell->tag, PG_TAG_TEXT - 1) == 0))
+        return;
+    text = space + 1;
     if (text[0] == '*') {
         ring_all(bell);
         return;
@@ -179,8 +209,7 @@ static void hear(struct pg_bell *bell, const char *text)
     }
 }
 
-/* What came in; true if one of them was `expected`. Our own rings come back too, and are
- * left out: whoever waits here was woken already. */
+/* What came in; true if one of them was `expected`. */
 static bool take_notices(struct pg *pg, struct pg_conn *conn, const char *expected)
 {
     bool met = false;
@@ -189,11 +218,9 @@ static bool take_notices(struct pg *pg, struct pg_conn *conn, const char *expect
     for (PGnotify *one = PQnotifies(conn->db); one; one = PQnotifies(conn->db)) {
         if (expected && hf_same(one->extra, expected))
             met = true;
-        if (one->be_pid != PQbackendPID(conn->db)) {
-            lock(&pg->bell);
-            hear(&pg->bell, one->extra);
-            unlock(&pg->bell);
-        }
+        lock(&pg->bell);
+        hear(&pg->bell, one->extra);
+        unlock(&pg->bell);
         PQfreemem(one);
     }
     return met;
@@ -223,7 +250,8 @@ static struct pg_conn *listen_now(struct pg *pg)
     hf_buf_init(&channel, pg->alloc, 64);
     hf_buf_init(&text, pg->alloc, 128);
     bool fine = (pg->url.pooler != PG_POOLER_TRANSACTION || pg->url.listen) &&
-                channel_of(pg, &channel) && pg_conn_open(pg, where, &conn, NULL) == 0;
+                pg_bell_channel(pg, &channel) &&
+                pg_conn_open(pg, where, &conn, NULL) == 0;
     if (fine) {
         hf_buf_text(&text, "LISTEN ");
         hf_buf_text(&text, hf_buf_str(&channel));
@@ -245,7 +273,6 @@ static struct pg_conn *listen_now(struct pg *pg)
 struct turn {
     struct pg *pg;
     struct pg_conn *conn; /* that listens; NULL: none */
-    hf_ms told_at;
     hf_ms tried_at;
 };
 
@@ -272,9 +299,8 @@ static void keep_listening(struct turn *turn, bool wanted)
 }
 
 /* How long to sleep: until the next message may go out, or somebody nudges. */
-static int pause_of(const struct turn *turn, bool due, bool wanted)
+static int pause_of(const struct turn *turn, bool due, hf_ms left, bool wanted)
 {
-    hf_ms left = turn->told_at + RING_EVERY_MS - pg_mono_ms();
     if (due)
         return left > 0 ? (int)left : 0;
     return wanted && !turn->conn ? AGAIN_MS : -1;
@@ -296,24 +322,23 @@ static void *thread_main(void *arg)
 {
     struct turn turn = { .pg = arg };
     struct pg_bell *bell = &turn.pg->bell;
-    turn.told_at = pg_mono_ms() - RING_EVERY_MS;
     for (bool stopping = false; !stopping;) {
         lock(bell);
-        bool due = bell->due_count > 0 || bell->all_due;
+        bool due = is_due(&bell->due);
+        hf_ms left = bell->told_at + RING_EVERY_MS - pg_mono_ms();
         bool wanted = bell->wanted;
         stopping = bell->stopping;
         unlock(bell);
         if (!stopping)
             keep_listening(&turn, wanted);
-        if (due && (stopping || pg_mono_ms() - turn.told_at >= RING_EVERY_MS)) {
+        if (due && (stopping || left <= 0)) {
             tell(turn.pg, turn.conn);
-            turn.told_at = pg_mono_ms();
             due = false;
         }
         if (turn.conn)
             (void)take_notices(turn.pg, turn.conn, NULL); /* rung as they are read */
         if (!stopping)
-            sleep_until_nudged(&turn, pause_of(&turn, due, wanted));
+            sleep_until_nudged(&turn, pause_of(&turn, due, left, wanted));
     }
     if (turn.conn)
         pg_conn_close(turn.conn);
@@ -342,11 +367,13 @@ void pg_bell_stop(struct pg *pg)
 /* ---- the seam ---------------------------------------------------------------------- */
 
 /* Under the lock. */
-static void ring_batch(struct pg_bell *bell, const struct hf_ring *rings, size_t count)
+static void ring_batch(struct pg_bell *bell, const struct hf_ring *rings, size_t count,
+                       bool told)
 {
     for (size_t i = 0; i < count; i++) {
         ring_here(bell, rings[i].topic, rings[i].count);
-        owe(bell, rings[i].topic, rings[i].count);
+        if (!told)
+            owe(&bell->due, &rings[i]);
     }
 }
 
@@ -354,7 +381,7 @@ static void ring_batch(struct pg_bell *bell, const struct hf_ring *rings, size_t
 static void end_ringing(struct pg *pg, bool owed_before)
 {
     struct pg_bell *bell = &pg->bell;
-    bool owed = bell->due_count > 0 || bell->all_due;
+    bool owed = is_due(&bell->due);
     if (owed)
         start(pg);
     bool threaded = bell->started;
@@ -371,7 +398,7 @@ static void end_ringing(struct pg *pg, bool owed_before)
 static bool begin_ringing(struct pg_bell *bell)
 {
     lock(bell);
-    return bell->due_count > 0 || bell->all_due;
+    return is_due(&bell->due);
 }
 
 void pg_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
@@ -379,7 +406,7 @@ void pg_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
     struct pg *pg = pg_of(sql);
     const struct hf_ring ring = { .topic = topic, .count = count };
     bool owed = begin_ringing(&pg->bell);
-    ring_batch(&pg->bell, &ring, 1);
+    ring_batch(&pg->bell, &ring, 1, false);
     end_ringing(pg, owed);
 }
 
@@ -388,9 +415,45 @@ void pg_bell_ring_members(struct pg *pg, struct pg_member *const *members, size_
     bool owed = begin_ringing(&pg->bell);
     for (size_t i = 0; i < count; i++)
         if (members[i]->rc == 0)
-            ring_batch(&pg->bell, members[i]->batch->rings,
-                       members[i]->batch->ring_count);
+            ring_batch(&pg->bell, members[i]->batch->rings, members[i]->batch->ring_count,
+                       members[i]->told);
     end_ringing(pg, owed);
+}
+
+static void owe_all(struct pg_due *due, struct pg_member *const *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < members[i]->batch->ring_count; k++)
+            owe(due, &members[i]->batch->rings[k]);
+}
+
+bool pg_bell_carry(struct pg *pg, struct pg_member *const *members, size_t count,
+                   struct hf_buf *message)
+{
+    struct pg_bell *bell = &pg->bell;
+    struct pg_due due = { 0 };
+    for (size_t i = 0; i < count; i++)
+        owe_all(&due, members[i]->parts ? members[i]->parts : &members[i],
+                members[i]->parts ? members[i]->part_count : 1);
+    if (!is_due(&due) || !pg->system_clock) /* a virtual time has no other processes */
+        return false;
+    hf_ms now = pg_mono_ms();
+    lock(bell);
+    bool may = !is_due(&bell->due) && now - bell->told_at >= RING_EVERY_MS &&
+               now >= bell->apart_until;
+    if (may)
+        bell->told_at = now;
+    unlock(bell);
+    if (may)
+        write_message(bell, &due, message);
+    return may && hf_buf_state(message) == 0;
+}
+
+void pg_bell_apart(struct pg *pg)
+{
+    lock(&pg->bell);
+    pg->bell.apart_until = pg_mono_ms() + APART_MS;
+    unlock(&pg->bell);
 }
 
 uint32_t pg_bell_seen(struct hf_sql *sql, uint32_t topic)

@@ -33,7 +33,8 @@ int pg_gather(struct pg_gathered *all, struct pg_member *const *members, size_t 
     all->batch = (struct hf_batch){ .alloc = arena->alloc,
                                     .calls = all->calls,
                                     .call_count = first->call_count };
-    all->member = (struct pg_member){ .batch = &all->batch };
+    all->member =
+        (struct pg_member){ .batch = &all->batch, .parts = members, .part_count = count };
     for (size_t i = 0; i < first->call_count; i++) {
         uint32_t width = first->calls[i].width;
         struct hf_val *args = hf_arena_array(arena, count * width, sizeof(*args));

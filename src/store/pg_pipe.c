@@ -172,7 +172,7 @@ PGresult *pg_pipe_answer(struct pg_pipe *pipe, const struct pg_sent *sent)
 
 void pg_pipe_end(struct pg_pipe *pipe)
 {
-    if (!pipe->conn->lost && !PQexitPipelineMode(pipe->conn->db))
-        pipe->conn->lost =
-            true; /* something is left to be read: it cannot be used again */
+    struct pg_conn *conn = pipe->conn;
+    if (!conn->lost && !conn->ringing && !PQexitPipelineMode(conn->db))
+        conn->lost = true; /* something is left to be read: it cannot be used again */
 }

@@ -113,7 +113,7 @@ int pg_pool_take(struct pg *pg, struct pg_conn **ret_conn, struct hf_err *err)
     int rc = take_place(pg, until, &conn, err);
     if (rc)
         return rc;
-    if (conn && pg_conn_stale(conn)) {
+    if (conn && (!pg_ring_done(conn) || pg_conn_stale(conn))) {
         pg_conn_close(conn); /* its place is still ours */
         conn = NULL;
     }
@@ -129,15 +129,19 @@ int pg_pool_take(struct pg *pg, struct pg_conn **ret_conn, struct hf_err *err)
 void pg_pool_give(struct pg_conn *conn)
 {
     struct pg *pg = conn->pg;
-    if (conn->lost || PQstatus(conn->db) != CONNECTION_OK ||
-        PQtransactionStatus(conn->db) != PQTRANS_IDLE) {
+    if (conn->lost || conn->spoiled || PQstatus(conn->db) != CONNECTION_OK ||
+        (!conn->ringing && PQtransactionStatus(conn->db) != PQTRANS_IDLE)) {
         pg_conn_close(conn);
         leave_place(pg);
         return;
     }
     lock(&pg->pool);
-    conn->next = pg->pool.free;
-    pg->pool.free = conn;
+    /* The last that is taken again is one that still rings. */
+    struct pg_conn **at = &pg->pool.free;
+    while (conn->ringing && *at)
+        at = &(*at)->next;
+    conn->next = *at;
+    *at = conn;
     (void)pthread_cond_signal(&pg->pool.freed); /* cannot fail on a live condition */
     unlock(&pg->pool);
 }

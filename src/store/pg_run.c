@@ -289,6 +289,7 @@ static void settle_lost(struct running *run)
 {
     pg_count(&run->pg->counts.lost);
     run->culprit = run->count;
+    pg_ring_mark(run->members, run->count, false); /* it may not have got through */
     enum pg_outcome outcome =
         PG_ABORTED; /* what was not ended ends with the connection */
     if (run->commits && run->xid[0])
@@ -323,6 +324,9 @@ static bool converse(struct running *run, bool two_trips)
         return false;
     bool out = pg_pipe_flush(&run->pipe);
     run->commits = out && !two_trips;
+    /* Only now: if not all of a transaction has left, it must be sure not to be committed. */
+    if (run->commits)
+        pg_ring_behind(run->conn, run->members, run->count);
     if (!out || !take_answers(run, run->pipe.first))
         return false;
     return !two_trips || end_two_trips(run);
@@ -339,10 +343,20 @@ static void raise_history(struct running *run)
     run->culprit = run->count;
 }
 
+/* It could not be asked for its history: again, on another connection. */
+static void lose(struct running *run)
+{
+    run->conn->lost = true;
+    run->rc = pg_fail_lost("a new history", &run->err);
+    run->transient = true;
+    run->culprit = run->count;
+}
+
 static void run_once(struct running *run)
 {
     bool two_trips = run->count == 1 && !pg_checked_in_sql(run->members[0]->batch);
     run->culprit = run->count;
+    pg_ring_mark(run->members, run->count, false);
     run->rc = pg_pool_take(run->pg, &run->conn, &run->err);
     if (run->rc)
         return;
@@ -354,8 +368,10 @@ static void run_once(struct running *run)
     else
         run->conn->lost = true; /* what was queued and not sent must never go out */
     hf_arena_fini(&run->arena);
-    if (whole && run->rc == PG_NEW_HISTORY)
+    if (whole && run->rc == PG_NEW_HISTORY && pg_ring_done(run->conn))
         raise_history(run);
+    else if (whole && run->rc == PG_NEW_HISTORY)
+        lose(run);
     pg_pool_give(run->conn);
     if (!whole && run->rc == 0)
         settle_lost(run);

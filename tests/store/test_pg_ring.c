@@ -1,0 +1,228 @@
+/* A NOTIFY behind a commit: when it goes, who hears it, and that nobody waits for it. */
+#include <holdfast/store.h>
+#include <holdfast/work.h>
+#include <libpq-fe.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/ops.h"
+#include "store/pg.h"
+#include "store/sqlstore.h"
+#include "support/pg.h"
+#include "support/unit.h"
+
+static struct pg_server server;
+
+static struct hf_store *opened(const char *base, const char *schema, const char *more)
+{
+    char url[400], whole[500];
+    struct hf_store *store = NULL;
+    struct hf_err err = { 0 };
+    (void)snprintf(whole, sizeof(whole), "%s%s", pg_server_schema(base, schema, url),
+                   more);
+    if (hf_store_open(whole, NULL, &store, &err))
+        fail_msg("%s", err.message);
+    return store;
+}
+
+static struct pg *pg_under(struct hf_store *store)
+{
+    return pg_of(sql_store_of(store)->sql);
+}
+
+static void created(struct hf_store *store, const char *name)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_err err = { 0 };
+    struct hf_new request = { .size = sizeof(request),
+                              .source = HF_SOURCE_MANUAL,
+                              .source_id = name,
+                              .priority = -1,
+                              .disposition = HF_RERUNNABLE };
+    if (hf_work_create(store, NULL, &request, 1, 0, &answer, &err))
+        fail_msg("%s", err.message);
+    hf_answer_free(answer);
+}
+
+static void assert_units(const char *schema, const char *count)
+{
+    char sql[100];
+    (void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s.work_state", schema);
+    assert_string_equal(pg_server_sql(&server, sql), count);
+}
+
+static PGconn *outsider(const char *first_sql)
+{
+    PGconn *db = PQconnectdb(server.url);
+    PGresult *result = PQexec(db, first_sql);
+    assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
+    PQclear(result);
+    return db;
+}
+
+/* What comes next on a connection that listens, without the sender's tag. */
+static void heard(PGconn *db, char *out, size_t room)
+{
+    PGnotify *notice = PQnotifies(db);
+    while (!notice) {
+        struct pollfd at = { .fd = PQsocket(db), .events = POLLIN };
+        assert_int_equal(poll(&at, 1, 20000), 1);
+        assert_true(PQconsumeInput(db));
+        notice = PQnotifies(db);
+    }
+    const char *topics = strchr(notice->extra, ' ');
+    assert_non_null(topics);
+    (void)snprintf(out, room, "%s", topics + 1);
+    PQfreemem(notice);
+}
+
+static void assert_rung_once(PGconn *listener)
+{
+    char wanted[64], got[64];
+    (void)snprintf(wanted, sizeof(wanted), "%u:1", hf_topic_of_queue("default"));
+    heard(listener, got, sizeof(got));
+    assert_string_equal(got, wanted);
+}
+
+static void goes_behind(const char *base, const char *schema)
+{
+    char listen[64];
+    struct hf_store *store = opened(base, schema, "");
+    (void)snprintf(listen, sizeof(listen), "LISTEN hf_%s", schema);
+    PGconn *listener = outsider(listen);
+    created(store, "first");
+    assert_false(pg_under(store)->bell.started); /* nobody else could have sent it */
+    assert_rung_once(listener);
+    for (int i = 0; i < 50;
+         i++) { /* on connections with answers to be read, and without */
+        char name[16];
+        (void)snprintf(name, sizeof(name), "more %d", i);
+        created(store, name);
+    }
+    assert_units(schema, "51");
+    assert_int_equal(pg_under(store)->bell.apart_until, 0); /* all were read in time */
+    assert_int_equal(pg_under(store)->counts.lost, 0);
+    PQfinish(listener);
+    hf_store_close(store);
+}
+
+static void a_lone_ring_goes_behind_its_commit(void **state)
+{
+    (void)state;
+    goes_behind(server.url, "behind");
+}
+
+static void behind_a_pooler_too(void **state)
+{
+    (void)state;
+    pg_server_pooler(&server);
+    goes_behind(server.pooled, "behind_pooled");
+}
+
+/* It comes back to the process that sent it, where it has woken one waiter already. */
+static void a_ring_of_our_own_is_not_heard_again(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened(server.url, "own", "");
+    struct hf_sql *sql = sql_store_of(store)->sql;
+    uint32_t topic = hf_topic_of_queue("default"), other = topic + 1;
+    while (!pg_of(sql)->bell.heard) /* the first wait begins to listen */
+        (void)sql->methods->bell_wait(sql, topic, sql->methods->bell_seen(sql, topic),
+                                      100);
+    PGconn *listener = outsider("LISTEN hf_own");
+    uint32_t seen = sql->methods->bell_seen(sql, topic);
+    uint32_t seen_other = sql->methods->bell_seen(sql, other);
+    created(store, "one");
+    assert_rung_once(listener); /* so that the next comes after it, here as there */
+    char text[64];
+    (void)snprintf(text, sizeof(text), "NOTIFY hf_own, 'else %u:1'", other);
+    PQclear(PQexec(listener, text));
+    while (sql->methods->bell_seen(sql, other) == seen_other)
+        (void)sql->methods->bell_wait(sql, other, seen_other, 1000);
+    assert_int_equal(sql->methods->bell_seen(sql, topic), seen + 1);
+    PQfinish(listener);
+    hf_store_close(store);
+}
+
+static void an_error_of_a_ring_harms_no_later_transaction(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened(server.url, "refused", "");
+    struct pg *pg = pg_under(store);
+    created(store, "warm"); /* the first behind which one goes prepares it */
+    assert_true(pg->pool.free->ringing);
+    assert_true(pg_ring_done(pg->pool.free));
+    PGresult *gone = PQexec(pg->pool.free->db, "DEALLOCATE hf_ring");
+    assert_int_equal(PQresultStatus(gone), PGRES_COMMAND_OK);
+    PQclear(gone);
+    pg->bell.told_at = 0; /* another may go out now */
+    int64_t connects = pg->counts.connects;
+    created(store, "with an error behind it");
+    assert_true(pg->pool.free->ringing);
+    created(store, "after it");
+    assert_int_equal(pg->counts.connects, connects + 1);
+    assert_true(pg->bell.apart_until > 0);
+    assert_units("refused", "3");
+    assert_int_equal(pg->counts.lost + pg->counts.uncertain, 0);
+    hf_store_close(store);
+}
+
+static void await_sql(const char *sql, const char *wanted)
+{
+    while (strcmp(pg_server_sql(&server, sql), wanted) != 0)
+        (void)sched_yield();
+}
+
+static void set_standby(const char *name)
+{
+    char sql[100];
+    (void)snprintf(sql, sizeof(sql), "ALTER SYSTEM SET synchronous_standby_names = '%s'",
+                   name);
+    (void)pg_server_sql(&server, sql);
+    (void)pg_server_sql(&server, "SELECT pg_reload_conf()");
+    await_sql("SELECT setting FROM pg_settings WHERE name = 'synchronous_standby_names'",
+              name);
+}
+
+/* A commit that waits for a standby, with a NOTIFY in it, keeps every other NOTIFY waiting. */
+static void a_ring_that_is_stuck_holds_up_no_commit(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened(server.url, "stuck",
+                                    "&options=-csynchronous_commit%3Dlocal");
+    struct pg *pg = pg_under(store);
+    PGconn *blocker = outsider("CREATE TABLE stuck.any_table (a int)");
+    set_standby("nobody");
+    assert_true(PQsendQuery(blocker, "BEGIN; INSERT INTO stuck.any_table VALUES (1);"
+                                     " NOTIFY any_channel; COMMIT"));
+    await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'", "1");
+    created(store, "with a ring that waits");
+    await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+              " AND query LIKE '%pg_notify%'",
+              "1");
+    created(store, "without"); /* on another connection */
+    created(store, "and again");
+    assert_units("stuck", "3");
+    assert_true(pg->bell.apart_until > 0);
+    assert_int_equal(pg->counts.lost + pg->counts.uncertain, 0);
+    set_standby("");
+    for (PGresult *one = PQgetResult(blocker); one; one = PQgetResult(blocker))
+        PQclear(one);
+    PQfinish(blocker);
+    hf_store_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lone_ring_goes_behind_its_commit),
+        cmocka_unit_test(behind_a_pooler_too),
+        cmocka_unit_test(a_ring_of_our_own_is_not_heard_again),
+        cmocka_unit_test(an_error_of_a_ring_harms_no_later_transaction),
+        cmocka_unit_test(a_ring_that_is_stuck_holds_up_no_commit),
+    };
+    pg_server_start(&server);
+    return cmocka_run_group_tests_name("rings behind commits", tests, NULL, NULL);
+}
