@@ -66,7 +66,8 @@ static long long said(PGconn *db, const char *sql)
     ExecStatusType status = PQresultStatus(result);
     if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
         fail_msg("%s: %s", sql, PQerrorMessage(db));
-    long long number = PQntuples(result) ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : -1;
+    long long number = PQntuples(result) ? strtoll(PQgetvalue(result, 0, 0), NULL, 10)
+                                         : -1;
     PQclear(result);
     return number;
 }
@@ -141,12 +142,13 @@ static void later_events_of_earlier_transactions_wait_their_turn(void **state)
     assert_true(third < said(slow, "SELECT xid FROM chain.work_spec"));
     (void)said(ender, "UPDATE chain.work_state SET status = 'cancelled', finished_at = 1,"
                       " updated_at = 1; COMMIT");
-    (void)said(requeuer, "UPDATE chain.work_state SET status = 'queued', finished_at = NULL,"
-                         " generation = generation + 1; COMMIT");
+    (void)said(requeuer,
+               "UPDATE chain.work_state SET status = 'queued', finished_at = NULL,"
+               " generation = generation + 1; COMMIT");
     assert_string_equal(told(store), "");
     (void)said(slow, "COMMIT");
-    assert_string_equal(
-        told(store), "work_created:queued transition:cancelled transition:queued ");
+    assert_string_equal(told(store),
+                        "work_created:queued transition:cancelled transition:queued ");
     PQfinish(requeuer);
     PQfinish(slow);
     PQfinish(ender);
