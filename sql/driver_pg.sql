@@ -4,9 +4,10 @@
 -- The first statement of every transaction that writes. The transaction's id comes back at
 -- once, so that the outcome can be asked for when the last answer is lost.
 -- engine: pg
--- out: xid, now, lease_now, incarnation, timeline
+-- out: xid, now, lease_now, incarnation, timeline, followed_until
 SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
-       CASE WHEN s.timeline = hf_timeline() THEN s.timeline ELSE hf_new_history() END
+       CASE WHEN s.timeline = hf_timeline() THEN s.timeline ELSE hf_new_history() END,
+       s.followed_until
   FROM hf_store s WHERE s.id = 1
 
 -- name: pg_begin_pooled
@@ -16,7 +17,8 @@ SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
 SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
        CASE WHEN s.timeline = hf_timeline()
              AND s.system_id = (SELECT c.system_identifier::text FROM pg_control_system() c)
-            THEN s.timeline ELSE hf_new_history() END
+            THEN s.timeline ELSE hf_new_history() END,
+       s.followed_until
   FROM hf_store s WHERE s.id = 1
 
 -- name: pg_look
@@ -153,3 +155,11 @@ CREATE SCHEMA IF NOT EXISTS @schema@
 -- engine: pg
 -- in: $1 channel, $2 topics
 SELECT pg_notify($1, $2)
+
+-- name: pg_follow
+-- Somebody waits for whatever is committed: writers learn it as they begin. It is said again
+-- long before it ends, and a follower that has gone is forgotten by then.
+-- engine: pg
+-- in: $1 for how long, ms
+UPDATE hf_store SET followed_until = hf_now() + $1::bigint
+ WHERE id = 1 AND followed_until < hf_now() + $1::bigint / 2

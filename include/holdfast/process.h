@@ -150,8 +150,8 @@ HF_API HF_MUST_USE int hf_process_tell(struct hf_store *store,
 
 /* Wait, at most wait_ms, until the process has ended, and give its row; woken by its end.
  * HF_EBUSY when it has not ended by then, HF_ENOTFOUND naming "retained" when it was pruned.
- * Waiting is all it does: it sweeps nothing. A unit that is no process can be awaited too,
- * but rings no bell: it is looked at four times a second. */
+ * Waiting is all it does: it sweeps nothing. A unit that is no process can be awaited too;
+ * whoever does is woken by every commit, and looks at most every 20 ms. */
 HF_API HF_MUST_USE int hf_process_await(struct hf_store *store,
                                         const struct hf_caller *who, const char *id,
                                         hf_ms wait_ms, struct hf_answer **ret_answer,

@@ -64,6 +64,7 @@ CREATE TABLE hf_store (
     system_id        TEXT NOT NULL,
     timeline         INTEGER NOT NULL,
     lease_offset_ms  INTEGER NOT NULL,
+    followed_until   bigint NOT NULL DEFAULT 0, -- until then each commit rings
 */
     created_at       INTEGER NOT NULL
 ) STRICT;

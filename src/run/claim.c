@@ -137,11 +137,13 @@ int hf_work_await(struct hf_store *store, hf_ms most_ms, struct hf_err *err)
     if (rc == 0)
         rc = until_due(store, most_ms, &wait, err);
     if (rc == 0 && wait > 0) {
-        uint32_t topic = hf_topic_of_queue(""); /* no queue: only the clock and deaths */
-        uint32_t seen = store->methods->bell_seen(store, topic);
+        /* Nobody's end: only the clock and deaths. A bell that it shares may be rung. */
+        uint32_t topic = hf_topic_of_end("");
         hf_ms end = mono(store) + wait;
-        while (rc == 0 && !death && mono(store) < end)
+        while (rc == 0 && !death && mono(store) < end) {
+            uint32_t seen = store->methods->bell_seen(store, topic);
             rc = wait_once(&watch, topic, seen, end - mono(store), &death, err);
+        }
     }
     hf_watch_fini(&watch);
     return rc;

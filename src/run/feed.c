@@ -1,5 +1,5 @@
-/* The feed with waiting: by the bell, which tells of work that can be claimed (on PostgreSQL of
- * any queue's where none is named), and by a look four times a second for all else. */
+/* The feed with waiting: by the bell of all that is committed, and by a look four times a second
+ * for what nobody rings: other programs' writes, and a bell that was lost. */
 #include "store/feed.h"
 #include "base/err.h"
 #include "base/sized.h"
@@ -46,7 +46,7 @@ static int read_waiting(struct hf_store *store, const struct hf_caller *who,
                         struct hf_feed_query query, hf_ms end, struct hf_feed **ret_feed,
                         struct hf_err *err)
 {
-    uint32_t topic = hf_topic_of_queue(query.queue ? query.queue : "");
+    uint32_t topic = HF_TOPIC_ANY;
     struct hf_feed *last = NULL;
     int rc = 0;
     for (;;) {

@@ -8,8 +8,8 @@
 #include "store/api.h"
 #include "store/ops.h"
 
-/* A bell may be lost, and a unit that is no process rings none. */
-#define LOOK_MS 250
+#define LOOK_MS 250 /* a bell may be lost */
+#define REST_MS 20  /* between looks where every commit rings */
 
 static hf_ms mono(struct hf_store *store)
 {
@@ -31,15 +31,44 @@ static int look(struct hf_store *store, const struct hf_caller *who, const char 
     return rc ? rc : hf_fail_as(err, HF_ENOTFOUND, &why);
 }
 
+/* The end of a process rings a bell of its own. That of other work does not, so that closing it
+ * out stays cheap: whoever awaits it is woken by every commit. */
+static int topic_of(struct hf_store *store, const struct hf_caller *who, const char *id,
+                    uint32_t *ret_topic, struct hf_err *err)
+{
+    struct hf_err why = { 0 };
+    struct hf_processes *processes = NULL;
+    struct hf_process_filter filter = { .size = sizeof filter, .id = id };
+    int rc = HF_ENOTFOUND;
+    if (store->methods->process)
+        rc = hf_process_list(store, who, &filter, &processes, &why);
+    hf_processes_free(processes);
+    *ret_topic = rc == 0 ? hf_topic_of_end(id) : HF_TOPIC_ANY;
+    return rc == HF_ENOTFOUND ? 0 : hf_fail_as(err, rc, &why);
+}
+
+/* A hint either way: whoever waited looks again. Under load every commit rings, so it rests. */
+static void wait_for_end(struct hf_store *store, uint32_t topic, uint32_t seen, hf_ms ms)
+{
+    hf_ms began = mono(store);
+    bool rung = store->methods->bell_wait(store, topic, seen, ms);
+    hf_ms left = began + (ms < REST_MS ? ms : REST_MS) - mono(store);
+    if (rung && topic == HF_TOPIC_ANY && left > 0)
+        store->clock->wait_ms(store->clock->user, left);
+}
+
 /* Looks, and waits for the bell of this unit's end, which was heard before the look. */
 static int await(struct hf_store *store, const struct hf_caller *who, const char *id,
                  hf_ms end, struct hf_answer **ret_answer, struct hf_err *err)
 {
-    uint32_t topic = hf_topic_of_end(id);
+    uint32_t topic = HF_TOPIC_ANY;
+    int rc = topic_of(store, who, id, &topic, err);
+    if (rc)
+        return rc;
     for (;;) {
         struct hf_answer *answer = NULL;
         uint32_t seen = store->methods->bell_seen(store, topic);
-        int rc = look(store, who, id, &answer, err);
+        rc = look(store, who, id, &answer, err);
         if (rc)
             return rc;
         const struct hf_work *work = &hf_answer_at(answer, 0)->work;
@@ -54,8 +83,7 @@ static int await(struct hf_store *store, const struct hf_caller *who, const char
         hf_answer_free(answer);
         if (rc)
             return rc;
-        (void)store->methods->bell_wait(store, topic, seen, /* looks again either way */
-                                        left < LOOK_MS ? left : LOOK_MS);
+        wait_for_end(store, topic, seen, left < LOOK_MS ? left : LOOK_MS);
     }
 }
 

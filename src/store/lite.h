@@ -131,7 +131,8 @@ struct lite_page {
     _Atomic uint32_t turn_word;     /* bumped at each release of the lock */
     _Atomic uint32_t write_word;
     _Atomic uint32_t bells[LITE_BELLS];
-    _Atomic int64_t last_id; /* and the largest id of such a commit; 0: none had any */
+    _Atomic int64_t last_id;   /* and the largest id of such a commit; 0: none had any */
+    _Atomic uint32_t followed; /* somebody waits for whatever is committed next */
 };
 
 struct lite_side {

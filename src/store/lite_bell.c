@@ -75,9 +75,13 @@ static void look(struct lite *lite)
     hf_assert(rc == 0);
 }
 
+/* A follower asks for one ring each time, before it looks: so a commit that nobody waits for
+ * costs one load, and one that many wait for one call. */
 uint32_t lite_bell_seen(struct hf_sql *sql, uint32_t topic)
 {
     struct lite *lite = lite_of(sql);
+    if (topic == HF_TOPIC_ANY && !lite->read_only)
+        atomic_store(&lite->side.page->followed, 1);
     if (!atomic_load_explicit(&lite->watch.ready, memory_order_acquire))
         look(lite);
     return ticket(lite, topic);
@@ -105,6 +109,17 @@ bool lite_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
     return true;
 }
 
+static void ring_followers(struct lite *lite, struct lite_member *const *members,
+                           size_t count)
+{
+    _Atomic uint32_t *followed = &lite->side.page->followed;
+    size_t i = 0;
+    while (i < count && (members[i]->rc || members[i]->batch->read_only))
+        i++;
+    if (i < count && atomic_load(followed) && atomic_exchange(followed, 0))
+        lite_bell_ring(&lite->sql, HF_TOPIC_ANY, INT32_MAX);
+}
+
 /* One call for each topic of a group, whatever the number of members that ring it. */
 void lite_ring_members(struct lite *lite, struct lite_member *const *members,
                        size_t count)
@@ -130,4 +145,5 @@ void lite_ring_members(struct lite *lite, struct lite_member *const *members,
     }
     for (size_t i = 0; i < used; i++)
         lite_bell_ring(&lite->sql, rings[i].topic, rings[i].count);
+    ring_followers(lite, members, count);
 }

@@ -146,9 +146,13 @@ struct pg_bell {
     int nudge; /* an eventfd that wakes the thread */
     bool started;
     bool stopping;
-    bool wanted; /* somebody waits, so others are to be heard */
-    bool heard;  /* the listening connection heard itself */
-    bool failed; /* it did not: waiters look by themselves */
+    bool wanted;      /* somebody waits, so others are to be heard */
+    bool heard;       /* the listening connection heard itself */
+    bool failed;      /* it did not: waiters look by themselves */
+    bool follow;      /* somebody here waits for whatever is committed: to be said */
+    hf_ms follow_due; /* when it is to be said again */
+    _Atomic bool
+        followed; /* somebody does, here or elsewhere, as of the last transaction */
 };
 
 struct pg_counts {

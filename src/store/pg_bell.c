@@ -27,6 +27,8 @@
 #define SELF_TEST_MS 2000
 #define AGAIN_MS 5000 /* between attempts to listen */
 #define APART_MS 5000
+#define FOLLOW_TEXT "60000" /* for how long a follower says that it is one, ms; */
+#define FOLLOW_AGAIN_MS 20000
 
 static void lock(struct pg_bell *bell)
 {
@@ -80,10 +82,10 @@ static void nudge(struct pg_bell *bell)
 
 /* ---- ringing ----------------------------------------------------------------------- */
 
-/* Topic 0 is no queue's: whoever waits for it hears of all of them. */
+/* Whoever waits for HF_TOPIC_ANY hears of all of them. */
 static size_t bell_of(uint32_t topic)
 {
-    return topic ? topic % PG_BELLS : PG_ANY_BELL;
+    return topic != HF_TOPIC_ANY ? topic % PG_BELLS : PG_ANY_BELL;
 }
 
 /* Under the lock. */
@@ -298,6 +300,24 @@ static void keep_listening(struct turn *turn, bool wanted)
     unlock(bell);
 }
 
+/* Says in the store that every commit is waited for, so that writers ring. What was committed
+ * before they knew is looked for once more. A standby cannot: its followers look by themselves. */
+static void follow(struct turn *turn)
+{
+    struct pg_bell *bell = &turn->pg->bell;
+    const char *const args[] = { FOLLOW_TEXT };
+    lock(bell);
+    bool due = bell->follow && turn->conn;
+    if (due)
+        bell->follow = false;
+    unlock(bell);
+    if (!due || pg_conn_ask(turn->conn, HF_SQL_PG_FOLLOW, args, NULL, NULL))
+        return;
+    lock(bell);
+    ring_here(bell, HF_TOPIC_ANY, 1);
+    unlock(bell);
+}
+
 /* How long to sleep: until the next message may go out, or somebody nudges. */
 static int pause_of(const struct turn *turn, bool due, hf_ms left, bool wanted)
 {
@@ -329,8 +349,10 @@ static void *thread_main(void *arg)
         bool wanted = bell->wanted;
         stopping = bell->stopping;
         unlock(bell);
-        if (!stopping)
+        if (!stopping) {
             keep_listening(&turn, wanted);
+            follow(&turn);
+        }
         if (due && (stopping || left <= 0)) {
             tell(turn.pg, turn.conn);
             due = false;
@@ -412,11 +434,18 @@ void pg_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
 
 void pg_bell_ring_members(struct pg *pg, struct pg_member *const *members, size_t count)
 {
+    static const struct hf_ring any = { .topic = HF_TOPIC_ANY, .count = 1 };
+    bool followed = atomic_load_explicit(&pg->bell.followed, memory_order_relaxed);
     bool owed = begin_ringing(&pg->bell);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        const struct hf_batch *batch = members[i]->batch;
         if (members[i]->rc == 0)
-            ring_batch(&pg->bell, members[i]->batch->rings, members[i]->batch->ring_count,
-                       members[i]->told);
+            ring_batch(&pg->bell, batch->rings, batch->ring_count, members[i]->told);
+        /* Whatever else was told wakes followers too. */
+        bool heard = members[i]->told && batch->ring_count > 0;
+        if (members[i]->rc == 0 && !batch->read_only && followed && !heard)
+            ring_batch(&pg->bell, &any, 1, false);
+    }
     end_ringing(pg, owed);
 }
 
@@ -490,6 +519,11 @@ bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
     if (!bell->wanted && pg->system_clock) {
         bell->wanted = true;
         start(pg);
+        nudge(bell);
+    }
+    if (topic == HF_TOPIC_ANY && pg->system_clock && began >= bell->follow_due) {
+        bell->follow = true;
+        bell->follow_due = began + FOLLOW_AGAIN_MS;
         nudge(bell);
     }
     bool rung = bell->words[bell_of(topic)] != seen;

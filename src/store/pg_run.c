@@ -170,6 +170,8 @@ static void read_head(struct running *run, const PGresult *result)
     run->lease_now = pg_cell_i64(result, 0, 2);
     run->incarnation = pg_cell_i64(result, 0, 3);
     run->timeline = pg_cell_i64(result, 0, 4);
+    atomic_store_explicit(&run->pg->bell.followed, pg_cell_i64(result, 0, 5) > run->now,
+                          memory_order_relaxed);
 }
 
 static int read_call(struct hf_batch *batch, size_t at, const struct pg_sent *sent,

@@ -137,7 +137,7 @@ static int check_skew(struct finder *finder, struct hf_err *err)
  * everybody is woken. */
 static void try_bell(struct hf_store *base)
 {
-    uint32_t topic = hf_topic_of_queue("");
+    uint32_t topic = hf_topic_of_end("");
     uint32_t seen = base->methods->bell_seen(base, topic);
     hf_ms end = base->clock->mono_ms(base->clock->user) + BELL_TEST_MS;
     for (hf_ms left = BELL_TEST_MS;

@@ -232,6 +232,28 @@ static void bell_outside_the_transaction(void **state)
     }
 }
 
+/* The word itself is looked at, not a wait, which would end by a look at the file too. */
+static void a_follower_is_rung_by_the_next_commit_and_asks_for_each(void **state)
+{
+    struct kit *kit = *state;
+    struct hf_sql *other = NULL;
+    kit_open(kit);
+    assert_int_equal(kit_try(kit, kit->path, NULL, &other), 0);
+    _Atomic uint32_t *word = &lite_of(kit->sql)->side.page->bells[HF_TOPIC_ANY];
+    assert_int_equal(put_and_ring(other, 1, 5), 0);
+    uint32_t before = atomic_load(word); /* nobody had asked */
+    uint32_t seen = kit->sql->methods->bell_seen(kit->sql, HF_TOPIC_ANY);
+    assert_int_equal(atomic_load(word), before);
+    assert_int_equal(put_and_ring(other, 1, 5), HF_ECONFLICT); /* nothing was written */
+    assert_int_equal(atomic_load(word), before);
+    assert_int_equal(put_and_ring(other, 2, 5), 0);
+    assert_int_equal(atomic_load(word), before + 1);
+    assert_true(kit->sql->methods->bell_wait(kit->sql, HF_TOPIC_ANY, seen, LONG_MS));
+    assert_int_equal(put_and_ring(other, 3, 5), 0);
+    assert_int_equal(atomic_load(word), before + 1); /* once for each time */
+    other->methods->close(other);
+}
+
 static void a_memory_store_has_bells(void **state)
 {
     struct kit *kit = *state;
@@ -252,6 +274,7 @@ int main(void)
         CASE(a_refused_batch_rings_nothing),
         CASE(threads_of_one_handle_are_woken_too),
         CASE(bell_outside_the_transaction),
+        CASE(a_follower_is_rung_by_the_next_commit_and_asks_for_each),
         CASE(a_memory_store_has_bells),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -4,10 +4,13 @@
 #include <holdfast/work.h>
 #include <libpq-fe.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/pg.h"
+#include "store/sqlstore.h"
 #include "support/pg.h"
 #include "support/unit.h"
 
@@ -22,12 +25,12 @@ static struct hf_store *opened(const char *schema)
     return store;
 }
 
-static void create(struct hf_store *store)
+static void create(struct hf_store *store, const char *name)
 {
     struct hf_answer *answer = NULL;
     struct hf_new request = { .size = sizeof(request),
                               .source = HF_SOURCE_MANUAL,
-                              .source_id = "unit",
+                              .source_id = name,
                               .priority = -1,
                               .disposition = HF_RERUNNABLE };
     assert_int_equal(hf_work_create(store, NULL, &request, 1, 0, &answer, NULL), 0);
@@ -117,7 +120,7 @@ static void a_claim_comes_after_the_birth_that_it_saw(void **state)
     while (claiming < 0)
         claiming = said(other, "SELECT backend_xid::text FROM pg_stat_activity"
                                " WHERE wait_event = 'advisory'");
-    create(maker);
+    create(maker, "unit");
     assert_true(claiming < said(other, "SELECT xid FROM birth.work_spec"));
     (void)said(other, "SELECT pg_advisory_unlock(hashtextextended('w once', 0))");
     assert_int_equal(pthread_join(thread, &failure), 0);
@@ -138,7 +141,7 @@ static void later_events_of_earlier_transactions_wait_their_turn(void **state)
     struct hf_store *store = opened("chain");
     PGconn *requeuer = begun(&first), *slow = begun(&second), *ender = begun(&third);
     assert_true(first < second && second < third);
-    create(store);
+    create(store, "unit");
     assert_true(third < said(slow, "SELECT xid FROM chain.work_spec"));
     (void)said(ender, "UPDATE chain.work_state SET status = 'cancelled', finished_at = 1,"
                       " updated_at = 1; COMMIT");
@@ -155,10 +158,64 @@ static void later_events_of_earlier_transactions_wait_their_turn(void **state)
     hf_store_close(store);
 }
 
+/* ---- followers ------------------------------------------------------------------------------ */
+
+/* How often it was rung here; waits would also end by looks. */
+static uint32_t rings(struct hf_store *store)
+{
+    return store->methods->bell_seen(store, HF_TOPIC_ANY);
+}
+
+static bool owes(struct hf_store *store)
+{
+    struct pg_bell *bell = &pg_of(sql_store_of(store)->sql)->bell;
+    (void)pthread_mutex_lock(&bell->lock);
+    bool owes = bell->due.count > 0 || bell->due.all;
+    (void)pthread_mutex_unlock(&bell->lock);
+    return owes;
+}
+
+static int64_t sent_after(struct pg_counts *counts, int64_t before)
+{
+    while (atomic_load(&counts->rings) == before)
+        (void)sched_yield();
+    return atomic_load(&counts->rings);
+}
+
+/* Claiming and closing out make nothing claimable, so they ring for followers alone. */
+static void a_follower_hears_of_every_commit(void **state)
+{
+    (void)state;
+    struct hf_store *reader = opened("followed"), *worker = opened("followed");
+    struct pg_counts *counts = &pg_of(sql_store_of(worker)->sql)->counts;
+    int64_t sent = 0;
+    for (int i = 0; i < 4; i++) {
+        create(worker, (const char *[]){ "a", "b", "c", "d" }[i]);
+        sent = sent_after(counts, sent); /* work that can be claimed */
+    }
+    assert_null(claim_and_finish(worker));
+    assert_false(owes(worker)); /* nobody follows: nothing is sent */
+    assert_int_equal(atomic_load(&counts->rings), sent);
+    while (strcmp(pg_server_sql(&server, "SELECT followed_until > 0 FROM"
+                                         " followed.hf_store"),
+                  "t") != 0)
+        (void)reader->methods->bell_wait(reader, HF_TOPIC_ANY, rings(reader), 100);
+    for (int i = 0; i < 3; i++) {
+        uint32_t seen = rings(reader);
+        assert_null(claim_and_finish(worker));
+        sent = sent_after(counts, sent);
+        while (rings(reader) == seen)
+            (void)reader->methods->bell_wait(reader, HF_TOPIC_ANY, seen, 100);
+    }
+    hf_store_close(worker);
+    hf_store_close(reader);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_claim_comes_after_the_birth_that_it_saw),
+        cmocka_unit_test(a_follower_hears_of_every_commit),
         cmocka_unit_test(later_events_of_earlier_transactions_wait_their_turn),
     };
     pg_server_start(&server);

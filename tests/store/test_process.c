@@ -358,6 +358,34 @@ static void an_await_is_rung_by_the_end_of_its_unit(void **state)
     on_both("await", bell_of_the_end);
 }
 
+/* The first await waits; the second finds the end. */
+static void await_plain_work(struct hf_store *store)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_new unit = { .size = sizeof(unit),
+                           .source = HF_SOURCE_MANUAL,
+                           .source_id = "plain",
+                           .priority = -1 };
+    assert_int_equal(hf_work_create(store, NULL, &unit, 1, 0, &answer, NULL), 0);
+    const char *id = hf_answer_at(answer, 0)->work.work_id;
+    struct waiter waiter = { .store = store, .id = id };
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, await_it, &waiter), 0);
+    assert_int_equal(cancelled(store, id), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_string_equal(waiter.status, "cancelled");
+    waiter.status[0] = '\0';
+    (void)await_it(&waiter);
+    assert_string_equal(waiter.status, "cancelled");
+    hf_answer_free(answer);
+}
+
+static void work_that_is_no_process_is_awaited_too(void **state)
+{
+    (void)state;
+    on_both("plain", await_plain_work);
+}
+
 /* ---- no memory ------------------------------------------------------------------------------ */
 
 /* A life in steps, each of which can be done again. */
@@ -490,12 +518,12 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    static const char *const names[] = { "feed", "retarget", "keys", "await" };
+    static const char *const names[] = { "feed", "retarget", "keys", "await", "plain" };
     static const char *const parts[] = { "", "-wal", "-shm", "-hf" };
     char path[120];
     (void)state;
     pg_server_stop(&server);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         for (size_t k = 0; k < 4; k++) {
             (void)snprintf(path, sizeof(path), "%s/%s.db%s", folder, names[i], parts[k]);
             (void)unlink(path);
@@ -511,6 +539,7 @@ int main(void)
         cmocka_unit_test(a_retarget_and_an_end_at_once_leave_one_true_wake),
         cmocka_unit_test(many_who_tell_one_key_tell_it_once),
         cmocka_unit_test(an_await_is_rung_by_the_end_of_its_unit),
+        cmocka_unit_test(work_that_is_no_process_is_awaited_too),
         cmocka_unit_test(every_allocation_can_fail),
     };
     return cmocka_run_group_tests_name("process", tests, begin, end);

@@ -49,7 +49,10 @@ struct hf_call {
     struct hf_val *out; /* out_count * out_width, row by row */
 };
 
-/* Wake-ups to send once the batch is durable: a topic and how many waiters it can feed. */
+/* Wake-ups to send once the batch is durable: a topic and how many waiters it can feed.
+ * HF_TOPIC_ANY is rung by the driver itself: whoever waits for it is woken by each commit that
+ * wrote, so it is for followers of everything, and taken as long as somebody waits. */
+#define HF_TOPIC_ANY 0u
 struct hf_ring {
     uint32_t topic;
     uint32_t count;
