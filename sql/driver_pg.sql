@@ -152,9 +152,10 @@ SELECT pg_advisory_xact_lock(hashtextextended('holdfast migrate ' || $1, 0))
 CREATE SCHEMA IF NOT EXISTS @schema@
 
 -- name: pg_ring
+-- A hint is lost in a crash whether or not the log is on disk, so nobody waits for the disk.
 -- engine: pg
 -- in: $1 channel, $2 topics
-SELECT pg_notify($1, $2)
+SELECT pg_notify($1, $2), set_config('synchronous_commit', 'off', true)
 
 -- name: pg_follow
 -- Somebody waits for whatever is committed: writers learn it as they begin. It is said again

@@ -71,7 +71,8 @@ def open_sets(text, sets):
     found = re.search(r"\bhf_args\s+(\w+)\b", text)
     if not found:
         raise Untranslatable("hf_args needs an alias: hf_args a")
-    arrays = ", ".join(f"${i + 1}::{kind}[]" for i, kind in enumerate(sets))
+    once = max((int(n) for n in re.findall(r"\$(\d+)", blanked(text))), default=0)
+    arrays = ", ".join(f"${once + i + 1}::{kind}[]" for i, kind in enumerate(sets))
     names = ", ".join(f"a{i + 1}" for i in range(len(sets)))
     return text.replace(found.group(0), f"unnest({arrays}) AS {found.group(1)}({names})")
 

@@ -117,6 +117,59 @@ test_case(r08_one_row_per_inbound_unit)
     EQ(2, open_rows(t));
 }
 
+/* What a driver that writes many rows at once might mix up, drop or quote wrongly. */
+static void check_many(struct hf_conform *t, struct hf_new *news, size_t n)
+{
+    const struct hf_answer *answer = kit_create_many(AT(t), news, n, HF_BRIEF);
+    CODE(0, t->code);
+    EQ(n, count_of(answer));
+    for (size_t i = 0; i < n; i++) {
+        TRUE(item_of(answer, i)->created);
+        const struct hf_work *w = row(item_of(answer, i)->work.work_id);
+        SAME(news[i].source_id, w->source_id);
+        SAME(news[i].source_run_id, w->source_run_id);
+        SAME(news[i].kind, w->kind);
+        SAME(news[i].idempotency_key, w->idempotency_key);
+        SAME(news[i].ref, w->ref);
+        SAME(news[i].payload, w->payload);
+        SAME(news[i].payload_ref, w->payload_ref);
+        SAME("queued", w->status);
+        EQ(1, count_events(w->work_id, "work_created"));
+    }
+}
+
+test_case(many_units_of_one_call_keep_their_own)
+{
+    struct hf_new alike[] = {
+        { .source_id = "plain", .kind = "k" },
+        { .source_id = "a \"quoted\" \\ name",
+          .kind = "k",
+          .payload = "\"\\\\ {,} NULL\"" },
+        { .source_id = "{1,2}", .kind = "k", .source_run_id = "NULL", .ref = "r,\"" },
+        { .source_id = "Größe €",
+          .kind = "k",
+          .idempotency_key = "i\\",
+          .payload = "{}" },
+        { .source_id = "at", .kind = "k", .payload_ref = "blob:'x'" },
+    };
+    struct hf_new mixed[] = {
+        { .source_id = "m1", .kind = "k", .payload = "[1]" },
+        { .source_id = "m2", .kind = "other", .ref = "\\\"" },
+        { .source_id = "m3", .kind = "k", .source_run_id = "{}", .idempotency_key = "j" },
+    };
+    check_many(t, alike, sizeof alike / sizeof alike[0]);
+    check_many(t, mixed, sizeof mixed / sizeof mixed[0]);
+    /* One that stands already keeps out itself and nothing else. */
+    struct hf_new again[] = { { .source_id = "plain", .kind = "k" },
+                              { .source_id = "new", .kind = "k", .payload = "7" } };
+    const struct hf_answer *answer = kit_create_many(AT(t), again, 2, HF_BRIEF);
+    CODE(0, t->code);
+    TRUE(!item_of(answer, 0)->created);
+    TRUE(item_of(answer, 1)->created);
+    SAME("7", row(item_of(answer, 1)->work.work_id)->payload);
+    EQ(9, open_rows(t));
+}
+
 test_case(r15_scheduler_work_needs_a_run_id)
 {
     CODE(HF_EINVAL, create(.source = HF_SOURCE_SCHEDULER, .source_id = "nightly")->code);

@@ -88,6 +88,15 @@ static struct hf_call *last_call(struct hf_ops *ops)
     return &ops->batch.calls[ops->batch.call_count - 1];
 }
 
+void hf_ops_sets(struct hf_ops *ops)
+{
+    if (ops->state)
+        return;
+    struct hf_call *call = last_call(ops);
+    call->once = call->width;
+    call->width = 0;
+}
+
 void hf_ops_again(struct hf_ops *ops)
 {
     if (ops->state)
@@ -185,8 +194,8 @@ static int run(struct hf_ops *ops, bool read_only, struct hf_err *err)
     size_t at = 0;
     for (size_t i = 0; i < ops->batch.call_count; i++) {
         struct hf_call *call = &ops->batch.calls[i];
-        call->args = call->width ? &ops->args[at] : NULL;
-        at += (size_t)call->rows * call->width;
+        call->args = call->once + call->width ? &ops->args[at] : NULL;
+        at += call->once + (size_t)call->rows * call->width;
     }
     hf_assert(at == ops->arg_count);
     ops->batch.read_only = read_only;

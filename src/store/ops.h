@@ -46,6 +46,9 @@ void *hf_ops_grow(struct hf_ops *ops, void *old, size_t each, size_t *room);
 
 /* Begin a call; the arguments that follow are its. Gives its index. */
 size_t hf_ops_call(struct hf_ops *ops, enum hf_sql_id statement, int64_t expect);
+/* What came so far is for all sets alike; now comes the first. Only for statements of sets
+ * with parameters of their own. */
+void hf_ops_sets(struct hf_ops *ops);
 /* Begin the next set of arguments of the same call. */
 void hf_ops_again(struct hf_ops *ops);
 

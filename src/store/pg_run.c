@@ -100,10 +100,11 @@ static int send_call(struct running *run, size_t member, size_t at, bool two_tri
     bool guarded = !two_trips && call->expect != HF_ANY_COUNT;
     struct pg_sent note = { .kind = PG_SENT_CALL, .member = member, .call = at };
     uint32_t runs = one->sets ? 1 : call->rows;
-    if (!one->text || (!one->sets && (int)call->width != one->params))
+    int given = (int)(call->once + (one->sets ? strlen(one->sets) : call->width));
+    if (!one->text || given != one->params)
         return hf_fail(&run->err, HF_EINTERNAL, NULL,
-                       "statement %s takes %d arguments and was given %u", one->name,
-                       one->params, call->width);
+                       "statement %s takes %d arguments and was given %d", one->name,
+                       one->params, given);
     int rc = 0;
     for (uint32_t set = 0; rc == 0 && set < runs; set++) {
         struct pg_args args;

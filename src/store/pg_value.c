@@ -1,17 +1,18 @@
-/* Arguments and results: integers and text go as text, bytes as bytes, sets as arrays. */
+/* Arguments and results: integers and text go as text, bytes as bytes, sets as binary arrays. */
 #include <string.h>
 
 #include "base/text.h"
 #include "store/pg.h"
 #include "store/results.h"
 
-/* Types of results, as the server numbers them. */
+/* Types, as the server numbers them. */
 enum {
     OID_BOOL = 16,
     OID_BYTEA = 17,
     OID_INT8 = 20,
     OID_INT2 = 21,
     OID_INT4 = 23,
+    OID_TEXT = 25,
     OID_NUMERIC = 1700
 };
 
@@ -41,83 +42,129 @@ static int make_room(struct hf_arena *arena, uint32_t width, struct pg_args *arg
     return args->values && args->lengths && args->formats ? 0 : HF_ENOMEM;
 }
 
+static int put_value(struct hf_arena *arena, const struct hf_val *val,
+                     struct pg_args *args, uint32_t at)
+{
+    if (val->type == HF_VAL_NULL)
+        return 0;
+    if (val->len > INT32_MAX)
+        return HF_ETOOBIG;
+    if (val->type == HF_VAL_I64)
+        args->values[at] = i64_text(arena, val->i);
+    else if (val->type == HF_VAL_TEXT) /* a text in format 0 ends at its NUL */
+        args->values[at] = val->len ? hf_arena_copy(arena, val->at, val->len) : "";
+    else
+        args->values[at] = val->at ? val->at : "";
+    args->lengths[at] = (int)val->len;
+    args->formats[at] = val->type == HF_VAL_BYTES;
+    return args->values[at] ? 0 : HF_ENOMEM;
+}
+
 int pg_args_set(struct hf_arena *arena, const struct hf_call *call, uint32_t set,
                 struct pg_args *ret_args)
 {
     int rc = make_room(arena, call->width, ret_args);
     const struct hf_val *vals = call->args ? call->args + (size_t)set * call->width
                                            : NULL;
-    for (uint32_t i = 0; rc == 0 && i < call->width; i++) {
-        const struct hf_val *val = &vals[i];
-        if (val->type == HF_VAL_NULL)
-            continue;
-        if (val->len > INT32_MAX)
-            return HF_ETOOBIG;
-        if (val->type == HF_VAL_I64)
-            ret_args->values[i] = i64_text(arena, val->i);
-        else if (val->type == HF_VAL_TEXT) /* a text in format 0 ends at its NUL */
-            ret_args->values[i] = val->len ? hf_arena_copy(arena, val->at, val->len) : "";
-        else
-            ret_args->values[i] = val->at ? val->at : "";
-        ret_args->lengths[i] = (int)val->len;
-        ret_args->formats[i] = val->type == HF_VAL_BYTES;
-        if (!ret_args->values[i])
-            rc = HF_ENOMEM;
-    }
+    for (uint32_t i = 0; rc == 0 && i < call->width; i++)
+        rc = put_value(arena, &vals[i], ret_args, i);
     return rc;
 }
 
-/* One element of an array's text: quoted, since it may be anything. */
-static void put_element(struct hf_buf *out, const struct hf_val *val)
+/* ---- sets: one array a column, as the server sends them itself, so that nothing is quoted
+ * here and nothing read letter by letter there ----------------------------------------- */
+
+#define ARRAY_HEAD 20 /* dimensions, any nulls, type, length, first index */
+
+static char *put_u32(char *out, uint32_t value)
 {
-    const char *text = val->at;
-    if (val->type == HF_VAL_NULL) {
-        hf_buf_text(out, "NULL");
-    } else if (val->type == HF_VAL_I64) {
-        hf_buf_i64(out, val->i);
-    } else if (val->type == HF_VAL_BYTES) {
-        hf_buf_text(out, "\"\\\\x");
-        hf_buf_hex(out, val->at, val->len);
-        hf_buf_char(out, '"');
-    } else {
-        hf_buf_char(out, '"');
-        size_t done = 0;
-        for (size_t i = 0; i < val->len; i++) {
-            if (text[i] != '"' && text[i] != '\\')
-                continue;
-            hf_buf_bytes(out, text + done, i - done);
-            hf_buf_char(out, '\\');
-            done = i;
-        }
-        hf_buf_bytes(out, text + done, val->len - done);
-        hf_buf_char(out, '"');
+    for (int shift = 24; shift >= 0; shift -= 8)
+        *out++ = (char)(value >> shift);
+    return out;
+}
+
+/* Without the four bytes of its length; -1 for one that the column cannot hold. */
+static int64_t element_bytes(const struct hf_val *val, char type)
+{
+    if (val->type == HF_VAL_NULL)
+        return 0;
+    if (type == 'i')
+        return val->type == HF_VAL_I64 ? 8 : -1;
+    return val->type == (type == 'b' ? HF_VAL_BYTES : HF_VAL_TEXT) ? (int64_t)val->len
+                                                                   : -1;
+}
+
+static char *put_element(char *out, const struct hf_val *val)
+{
+    if (val->type == HF_VAL_NULL)
+        return put_u32(out, UINT32_MAX);
+    if (val->type == HF_VAL_I64) {
+        out = put_u32(out, 8);
+        out = put_u32(out, (uint32_t)((uint64_t)val->i >> 32));
+        return put_u32(out, (uint32_t)(uint64_t)val->i);
     }
+    out = put_u32(out, (uint32_t)val->len);
+    if (val->len)
+        memcpy(out, val->at, val->len);
+    return out + val->len;
+}
+
+static const struct hf_val null_value = { .type = HF_VAL_NULL };
+
+/* A column that a call has not has no value. */
+static const struct hf_val *element(const struct hf_call *call, uint32_t set,
+                                    uint32_t column)
+{
+    return column < call->width
+               ? &call->args[call->once + (size_t)set * call->width + column]
+               : &null_value;
+}
+
+/* Arrays that end early go on with nulls, so a column without values is an empty array. But the
+ * first is as long as there are sets. */
+static int put_array(struct hf_arena *arena, const struct hf_call *call, uint32_t column,
+                     char type, struct pg_args *args)
+{
+    int64_t bytes = ARRAY_HEAD;
+    uint32_t values = 0;
+    for (uint32_t set = 0; set < call->rows; set++) {
+        const struct hf_val *val = element(call, set, column);
+        int64_t more = element_bytes(val, type);
+        if (more < 0)
+            return HF_EINTERNAL;
+        bytes += 4 + more;
+        values += val->type != HF_VAL_NULL;
+        if (bytes > INT32_MAX)
+            return HF_ETOOBIG;
+    }
+    bool empty = values == 0 && column > 0;
+    char *out = hf_arena_take(arena, (size_t)(empty ? ARRAY_HEAD : bytes));
+    if (!out)
+        return HF_ENOMEM;
+    char *at = put_u32(out, !empty);
+    at = put_u32(at, values < call->rows && !empty);
+    at = put_u32(at, type == 'i' ? OID_INT8 : type == 'b' ? OID_BYTEA : OID_TEXT);
+    if (!empty) {
+        at = put_u32(at, call->rows);
+        at = put_u32(at, 1);
+    }
+    for (uint32_t set = 0; !empty && set < call->rows; set++)
+        at = put_element(at, element(call, set, column));
+    args->values[call->once + column] = out;
+    args->lengths[call->once + column] = (int)(at - out);
+    args->formats[call->once + column] = 1;
+    return 0;
 }
 
 int pg_args_sets(struct hf_arena *arena, const struct hf_call *call, const char *types,
                  struct pg_args *ret_args)
 {
-    uint32_t width = (uint32_t)strlen(types);
-    struct hf_buf out;
-    int rc = make_room(arena, width, ret_args);
-    hf_buf_init(&out, arena->alloc, INT32_MAX);
-    for (uint32_t i = 0; rc == 0 && i < width; i++) {
-        hf_buf_reset(&out);
-        hf_buf_char(&out, '{');
-        for (uint32_t set = 0; set < call->rows; set++) {
-            static const struct hf_val null = { .type = HF_VAL_NULL };
-            if (set)
-                hf_buf_char(&out, ',');
-            put_element(&out, i < call->width ? &call->args[(size_t)set * call->width + i]
-                                              : &null);
-        }
-        hf_buf_char(&out, '}');
-        ret_args->values[i] = hf_buf_state(&out)
-                                  ? NULL
-                                  : hf_arena_copy(arena, hf_buf_str(&out), out.len);
-        rc = ret_args->values[i] ? 0 : HF_ENOMEM;
-    }
-    hf_buf_fini(&out);
+    uint32_t columns = (uint32_t)strlen(types);
+    int rc = make_room(arena, call->once + columns, ret_args);
+    for (uint32_t i = 0; rc == 0 && i < call->once; i++)
+        rc = put_value(arena, &call->args[i], ret_args, i);
+    for (uint32_t i = 0; rc == 0 && i < columns; i++)
+        rc = put_array(arena, call, i, types[i], ret_args);
     return rc;
 }
 

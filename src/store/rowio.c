@@ -178,6 +178,14 @@ static void yield_lane(struct hf_ops *ops, const struct hf_row *was,
 #define SPEC_ARGS 18
 #define STATE_ARGS 30 /* with a place under a limit */
 #define PLAIN_ARGS 11
+#define UNIT_ARGS 11
+#define UNIT_ARGS_ONCE 14
+
+/* The default is not written: it would be a third of the row. */
+static const char *own_retry_policy(const struct hf_work *w)
+{
+    return w->retry_policy == hf_retry_default_text ? NULL : w->retry_policy;
+}
 
 static void add_spec(struct hf_ops *ops, const struct hf_making *making)
 {
@@ -194,8 +202,7 @@ static void add_spec(struct hf_ops *ops, const struct hf_making *making)
     hf_ops_text(ops, w->correlation_id);
     hf_ops_text(ops, w->payload);
     hf_ops_text(ops, w->payload_ref);
-    /* The default is not written: it would be a third of the row. */
-    hf_ops_text(ops, w->retry_policy == hf_retry_default_text ? NULL : w->retry_policy);
+    hf_ops_text(ops, own_retry_policy(w));
     hf_ops_text(ops, w->status);
     hf_ops_text(ops, making->row->actor_kind);
     hf_ops_text(ops, making->row->actor);
@@ -291,6 +298,66 @@ static void insert_plain(struct hf_ops *ops, const struct hf_making *making)
     add_plain_state(ops, &making->row->w);
 }
 
+/* As work_insert_units takes them: the two may differ in names and contents only. */
+static bool alike(const struct hf_making *a, const struct hf_making *b)
+{
+    const struct hf_work *x = &a->row->w, *y = &b->row->w;
+    return hf_same(x->tenant, y->tenant) && hf_same(x->source_system, y->source_system) &&
+           hf_same(x->retry_policy, y->retry_policy) && hf_same(x->status, y->status) &&
+           hf_same(x->kind, y->kind) && hf_same(x->queue, y->queue) &&
+           x->priority == y->priority && hf_same(x->disposition, y->disposition) &&
+           x->max_attempts == y->max_attempts && x->due_at == y->due_at &&
+           x->created_at == y->created_at && x->updated_at == y->updated_at &&
+           hf_same(a->row->actor_kind, b->row->actor_kind) &&
+           hf_same(a->row->actor, b->row->actor);
+}
+
+static bool all_alike(const struct hf_making *makings, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (!alike(&makings[0], &makings[i]))
+            return false;
+    return true;
+}
+
+static void insert_alike(struct hf_ops *ops, const struct hf_making *makings, size_t n)
+{
+    const struct hf_row *row = makings[0].row;
+    hf_ops_reserve(ops, UNIT_ARGS_ONCE + n * UNIT_ARGS);
+    hf_ops_call(ops, HF_SQL_WORK_INSERT_UNITS, HF_ANY_COUNT);
+    hf_ops_text(ops, row->w.tenant);
+    hf_ops_text(ops, row->w.source_system);
+    hf_ops_text(ops, own_retry_policy(&row->w));
+    hf_ops_text(ops, row->w.status);
+    hf_ops_text(ops, row->actor_kind);
+    hf_ops_text(ops, row->actor);
+    hf_ops_i64(ops, row->w.created_at);
+    hf_ops_text(ops, row->w.kind);
+    hf_ops_text(ops, row->w.queue);
+    hf_ops_i64(ops, row->w.priority);
+    hf_ops_text(ops, row->w.disposition);
+    hf_ops_i64(ops, row->w.max_attempts);
+    hf_ops_i64(ops, row->w.due_at);
+    hf_ops_i64(ops, row->w.updated_at);
+    hf_ops_sets(ops);
+    for (size_t i = 0; i < n; i++) {
+        const struct hf_work *w = &makings[i].row->w;
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_text(ops, w->work_id);
+        hf_ops_text(ops, w->source_id);
+        hf_ops_text(ops, w->source_run_id ? w->source_run_id : "");
+        hf_ops_text(ops, w->idempotency_key);
+        hf_ops_bytes(ops, makings[i].hash, 32);
+        hf_ops_text(ops, w->ref);
+        hf_ops_text(ops, w->parent_work_id);
+        hf_ops_text(ops, w->correlation_id);
+        hf_ops_text(ops, w->payload);
+        hf_ops_text(ops, w->payload_ref);
+        hf_ops_text(ops, makings[i].row->note);
+    }
+}
+
 static void insert_many(struct hf_ops *ops, const struct hf_making *makings, size_t n)
 {
     enum hf_sql_id states = HF_SQL_WORK_INSERT_STATES_PLAIN;
@@ -301,6 +368,10 @@ static void insert_many(struct hf_ops *ops, const struct hf_making *makings, siz
             states = HF_SQL_WORK_INSERT_STATES;
     }
     bool small = states == HF_SQL_WORK_INSERT_STATES_PLAIN;
+    if (small && hf_same(ops->sql->methods->name, "postgres") && all_alike(makings, n)) {
+        insert_alike(ops, makings, n);
+        return;
+    }
     hf_ops_reserve(ops, n * (size_t)(SPEC_ARGS + (small ? PLAIN_ARGS : STATE_ARGS)));
     for (size_t i = 0; i < n; i++) {
         if (i == 0)
@@ -364,6 +435,7 @@ static bool makes_rows(const struct hf_call *call)
            call->statement == HF_SQL_WORK_INSERT_STATES ||
            call->statement == HF_SQL_WORK_INSERT_STATE_PLAIN ||
            call->statement == HF_SQL_WORK_INSERT_STATES_PLAIN ||
+           call->statement == HF_SQL_WORK_INSERT_UNITS ||
            call->statement == HF_SQL_WORK_INSERT_LIMITED ||
            call->statement == HF_SQL_WORK_INSERTS_LIMITED;
 }

@@ -38,9 +38,10 @@ struct hf_val {
 /* One statement, run once for each of `rows` sets of `width` arguments. */
 struct hf_call {
     int statement;
+    uint32_t once; /* arguments that are alike for all sets, before the first */
     uint32_t width;
     uint32_t rows;
-    const struct hf_val *args; /* rows * width, row by row */
+    const struct hf_val *args; /* once, then rows * width, row by row */
     int64_t expect;            /* total rows changed (or returned, for a SELECT) */
     /* filled by the driver */
     int64_t changed;
