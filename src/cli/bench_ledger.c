@@ -144,6 +144,14 @@ static int join_all(struct bench *bench, struct run *runs, size_t n)
     return rc;
 }
 
+static int warm_up(struct bench *bench, struct hf_store *store)
+{
+    struct run run = { .store = store, .a_call = 1, .jobs = BENCH_WARM_UP, .number = -1 };
+    (void)producer(&run);
+    *bench->err = run.err;
+    return run.rc;
+}
+
 int bench_enqueue(struct bench *bench, size_t callers, size_t a_call, double *ret_rate)
 {
     struct run runs[64];
@@ -157,12 +165,14 @@ int bench_enqueue(struct bench *bench, size_t callers, size_t a_call, double *re
         runs[i] = (struct run){
             .store = store, .a_call = a_call, .jobs = each, .number = (int)i
         };
+    if (callers == 1 && a_call == 1 && !bench->url)
+        rc = warm_up(bench, store);
     double start = bench_seconds();
-    if (callers == 1) {
+    if (rc == 0 && callers == 1) {
         (void)producer(&runs[0]);
         rc = runs[0].rc;
         *bench->err = runs[0].err;
-    } else {
+    } else if (rc == 0) {
         rc = start_all(bench, runs, callers, producer);
         if (rc == 0)
             rc = join_all(bench, runs, callers);

@@ -135,6 +135,8 @@ int bench_raw(struct bench *bench, size_t batch, bool set_based,
     double jobs = (double)(rounds * batch);
     int rc = raw_open(bench, &raw);
     bool good = rc == 0;
+    for (size_t i = 0; good && batch == 1 && i < BENCH_WARM_UP; i++)
+        good = enqueue(&raw, 1);
     double start = bench_seconds();
     for (size_t i = 0; good && i < rounds; i++)
         good = enqueue(&raw, batch);
