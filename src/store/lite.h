@@ -110,6 +110,9 @@ struct lite_conn {
     const struct hf_call *sets; /* what hf_args shows */
     int64_t last_id;            /* that hf_next_id gave in this statement; 0: none */
     int64_t first_id;           /* before the transaction's first of them; -1: none */
+    int64_t known_id; /* the store's last id as our last commit left it; 0: not known */
+    unsigned known_version; /* of the data then: others' commits change it */
+    int64_t changes_before; /* of this connection, before the transaction */
     struct lite_conn *next;
 };
 
@@ -133,6 +136,10 @@ struct lite_page {
     _Atomic uint32_t bells[LITE_BELLS];
     _Atomic int64_t last_id;   /* and the largest id of such a commit; 0: none had any */
     _Atomic uint32_t followed; /* somebody waits for whatever is committed next */
+    /* How many wait, so that nobody else pays for a call to the kernel. Hints: one who died
+     * waiting is counted until somebody opens the store alone. */
+    _Atomic uint32_t turn_waiters;
+    _Atomic uint32_t bell_waiters[LITE_BELLS];
 };
 
 struct lite_side {
@@ -320,6 +327,8 @@ void lite_stamp(const struct lite_conn *conn, struct hf_batch *batch);
 hf_ms lite_lease_now(const struct lite *lite);
 /* The largest id of the ledger, in the open transaction. */
 HF_MUST_USE int lite_last_id(struct lite_conn *conn, int64_t *ret_id, struct hf_err *err);
+/* After a commit that left `id` as the largest one; 0: it was not asked for. */
+void lite_last_id_is(struct lite_conn *conn, int64_t id);
 /* How far the lease clock may run ahead of what the store's row says of it, in this boot or in
  * the one before. */
 hf_ms lite_clock_slack(const char *boot_id);
@@ -355,6 +364,10 @@ void lite_side_adopt(struct lite *lite, const struct lite_store_facts *facts);
 /* Whose turn it is to write. Bounded by busy_ms: then HF_EBUSY. */
 HF_MUST_USE int lite_turn_take(struct lite *lite, struct hf_err *err);
 void lite_turn_release(struct lite *lite);
+/* Counts a waiter in the page. Whoever bumps a word and then finds nobody counted need not wake:
+ * one who counts itself later looks at the word once more, in the kernel, before it sleeps. */
+void lite_wait_begins(_Atomic uint32_t *waiters);
+void lite_wait_ends(_Atomic uint32_t *waiters);
 
 /* lite_bell.c */
 uint32_t lite_bell_seen(struct hf_sql *sql, uint32_t topic);

@@ -19,6 +19,11 @@ static _Atomic uint32_t *word_of(struct lite *lite, uint32_t topic)
     return &lite->side.page->bells[topic % LITE_BELLS];
 }
 
+static _Atomic uint32_t *waiters_of(struct lite *lite, uint32_t topic)
+{
+    return &lite->side.page->bell_waiters[topic % LITE_BELLS];
+}
+
 static uint32_t bits_of(uint32_t topic)
 {
     return 1u << (topic / LITE_BELLS % 32);
@@ -36,8 +41,9 @@ void lite_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
     if (lite->read_only)
         return;
     _Atomic uint32_t *word = word_of(lite, topic);
-    (void)atomic_fetch_add_explicit(word, 1, memory_order_release);
-    futex_wake_shared(word, bits_of(topic), count);
+    (void)atomic_fetch_add(word, 1);
+    if (atomic_load(waiters_of(lite, topic)) > 0)
+        futex_wake_shared(word, bits_of(topic), count);
 }
 
 /* Under the watch's lock. An error counts as a change: the caller's own look will meet it,
@@ -87,9 +93,9 @@ uint32_t lite_bell_seen(struct hf_sql *sql, uint32_t topic)
     return ticket(lite, topic);
 }
 
-bool lite_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
+/* Until the ticket is another, or for `ms`. */
+static bool wait_for_ring(struct lite *lite, uint32_t topic, uint32_t seen, hf_ms ms)
 {
-    struct lite *lite = lite_of(sql);
     while (ticket(lite, topic) == seen) {
         if (ms <= 0)
             return false;
@@ -107,6 +113,15 @@ bool lite_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
             look(lite);
     }
     return true;
+}
+
+bool lite_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
+{
+    struct lite *lite = lite_of(sql);
+    lite_wait_begins(waiters_of(lite, topic));
+    bool rung = wait_for_ring(lite, topic, seen, ms);
+    lite_wait_ends(waiters_of(lite, topic));
+    return rung;
 }
 
 static void ring_followers(struct lite *lite, struct lite_member *const *members,

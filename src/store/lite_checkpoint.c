@@ -21,7 +21,7 @@
 
 #include "store/lite.h"
 
-#define DUE_PAGES 4000    /* 16 MB */
+#define DUE_PAGES 4000    /* 8 MB */
 #define INLINE_PAGES 8000 /* 32 MB */
 #define CLOSE_PAGES 250   /* 1 MB, which the next opener would have to read again */
 #define CLOSE_WAIT_MS 100

@@ -79,6 +79,27 @@ int lite_last_id(struct lite_conn *conn, int64_t *ret_id, struct hf_err *err)
     return why.code;
 }
 
+/* 0 where it cannot be had, which no later one equals. */
+static unsigned data_version(struct lite_conn *conn)
+{
+    unsigned version = 0;
+    int rc = sqlite3_file_control(conn->db, "main", SQLITE_FCNTL_DATA_VERSION, &version);
+    return rc == SQLITE_OK ? version : 0;
+}
+
+void lite_last_id_is(struct lite_conn *conn, int64_t id)
+{
+    conn->known_version = data_version(conn);
+    conn->known_id = conn->known_version ? id : 0;
+}
+
+/* Nobody has written since our last commit: neither others, nor this transaction so far. */
+static bool last_id_is_known(struct lite_conn *conn)
+{
+    return conn->known_id > 0 && data_version(conn) == conn->known_version &&
+           sqlite3_total_changes64(conn->db) == conn->changes_before;
+}
+
 /* hf_next_id(): larger than every seq and event id, and by one more at each call of a
  * statement. What a statement's own triggers add in between is not seen, so a statement that
  * fires any uses it for no more than one row. */
@@ -88,7 +109,9 @@ static void sql_next_id(sqlite3_context *context, int argc, sqlite3_value **argv
     (void)argv;
     struct lite_conn *conn = sqlite3_user_data(context);
     if (conn->last_id == 0) {
-        int step = read_last_id(conn, &conn->last_id, NULL);
+        bool known = conn->first_id < 0 && last_id_is_known(conn);
+        conn->last_id = known ? conn->known_id : 0;
+        int step = known ? SQLITE_ROW : read_last_id(conn, &conn->last_id, NULL);
         if (step != SQLITE_ROW) {
             sqlite3_result_error_code(context, step == SQLITE_DONE ? SQLITE_ERROR : step);
             return;

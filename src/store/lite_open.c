@@ -17,6 +17,8 @@
 
 /* A WAL that grew past this is cut when it starts over. Well above the size at which it
  * should start over, since cutting it makes it grow again, which syncs slowly. */
+/* Of a new file. A commit writes whole pages, and a lone create's are five. */
+#define PAGE_SIZE "PRAGMA page_size = 2048"
 #define WAL_KEPT "PRAGMA journal_size_limit = 67108864"
 
 /* With default attributes neither can fail. */
@@ -225,6 +227,9 @@ static int use_wal(struct lite *lite, struct hf_err *err)
 {
     sqlite3_stmt *st = NULL;
     sqlite3 *db = lite->writer.db;
+    int ours = lite_exec(&lite->writer, PAGE_SIZE, err);
+    if (ours != 0)
+        return ours;
     int rc = sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1, &st, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(st);

@@ -8,7 +8,8 @@
  * cannot slip in again ahead of it. The locks are open-file-description locks on bytes past
  * the page's end: they end with their holder, and (unlike classic POSIX locks) not when some
  * other descriptor of the same file is closed. Waiters sleep on a word that the releaser
- * bumps, in short slices, since a holder that died bumps nothing.
+ * bumps, in short slices, since a holder that died bumps nothing. They count themselves in the
+ * page: where nobody waits, a writer takes `write` alone and wakes nobody.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +33,19 @@
 #define SLICE_MS 10
 
 _Static_assert(sizeof(struct lite_page) <= PAGE_BYTES, "the page is one page");
+
+void lite_wait_begins(_Atomic uint32_t *waiters)
+{
+    (void)atomic_fetch_add(waiters, 1);
+}
+
+/* Never below none: an opener may have set it back meanwhile. */
+void lite_wait_ends(_Atomic uint32_t *waiters)
+{
+    uint32_t count = atomic_load(waiters);
+    while (count > 0 && !atomic_compare_exchange_weak(waiters, &count, count - 1))
+        continue;
+}
 
 /* 0, EAGAIN, or another errno. `type`: F_RDLCK, F_WRLCK, F_UNLCK. */
 static int set_lock(int fd, short type, off_t byte)
@@ -91,11 +105,12 @@ static void give_lock(struct lite *lite, off_t byte, _Atomic uint32_t *word)
 {
     int error = set_lock(lite->side.fd, F_UNLCK, byte);
     hf_assert(error == 0); /* one byte of our own lock: nothing to allocate or wait for */
-    (void)atomic_fetch_add_explicit(word, 1, memory_order_release);
-    futex_wake_shared(word, ALL_BITS, 1);
+    (void)atomic_fetch_add(word, 1);
+    if (atomic_load(&lite->side.page->turn_waiters) > 0)
+        futex_wake_shared(word, ALL_BITS, 1);
 }
 
-static int take_turn(struct lite *lite, hf_ms until, struct hf_err *err)
+static int pass_turnstile(struct lite *lite, hf_ms until, struct hf_err *err)
 {
     struct lite_page *page = lite->side.page;
     int rc = take_lock(lite, LITE_TURN_BYTE, &page->turn_word, until, err);
@@ -103,6 +118,19 @@ static int take_turn(struct lite *lite, hf_ms until, struct hf_err *err)
         return rc;
     rc = take_lock(lite, LITE_WRITE_BYTE, &page->write_word, until, err);
     give_lock(lite, LITE_TURN_BYTE, &page->turn_word);
+    return rc;
+}
+
+/* Where nobody waits there is no order to keep: `write` alone will do. */
+static int take_turn(struct lite *lite, hf_ms until, struct hf_err *err)
+{
+    struct lite_page *page = lite->side.page;
+    if (atomic_load(&page->turn_waiters) == 0 &&
+        set_lock(lite->side.fd, F_WRLCK, LITE_WRITE_BYTE) == 0)
+        return 0;
+    lite_wait_begins(&page->turn_waiters);
+    int rc = pass_turnstile(lite, until, err);
+    lite_wait_ends(&page->turn_waiters);
     return rc;
 }
 
@@ -240,6 +268,10 @@ int lite_side_enter(struct lite *lite, struct hf_err *err)
 void lite_side_adopt(struct lite *lite, const struct lite_store_facts *facts)
 {
     struct lite_page *page = lite->side.page;
+    for (size_t i = 0; lite->side.alone && i < LITE_BELLS; i++)
+        atomic_store(&page->bell_waiters[i], 0);
+    if (lite->side.alone)
+        atomic_store(&page->turn_waiters, 0);
     memcpy(page->store_id, lite->store_id, sizeof(page->store_id));
     atomic_store(&page->commit_seq, facts->commit_seq);
     atomic_store(&page->last_id, facts->last_id);

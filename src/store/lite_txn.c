@@ -114,6 +114,7 @@ int lite_txn_begin(struct lite *lite, struct lite_store_facts *ret_facts,
     if (begun != SQLITE_OK)
         return lite_fail(conn->db, begun, "BEGIN", err);
     conn->first_id = -1;
+    conn->changes_before = sqlite3_total_changes64(conn->db);
     rc = lite_store_read(conn, ret_facts, err);
     if (rc != 0)
         lite_roll_back(conn);
@@ -138,6 +139,7 @@ int lite_txn_end(struct lite *lite, struct lite_store_facts *facts, struct hf_er
     struct lite_conn *conn = &lite->writer;
     int rc = store_write(conn, facts->commit_seq + 1, err);
     int sqlite_rc;
+    conn->known_id = 0;
     if (rc == 0)
         rc = lite_commit(conn, &sqlite_rc, err);
     if (rc == 0)
@@ -224,8 +226,10 @@ static void commit(struct attempt *at)
         return;
     }
     int sqlite_rc;
+    conn->known_id = 0;
     rc = lite_commit(conn, &sqlite_rc, &err);
     if (rc == 0) {
+        lite_last_id_is(conn, at->last_id);
         note_commit(lite, at->was.commit_seq + at->in_row, at->last_id);
         return;
     }

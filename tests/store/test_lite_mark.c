@@ -197,6 +197,26 @@ static void an_older_file_put_back_is_a_new_history_by_its_events_alone(void **s
     assert_int_equal(told(place, "SELECT incarnation FROM hf_store"), incarnation + 1);
 }
 
+/* The store remembers the last id of its own commits, and asks anew once others have written. */
+static void ids_go_on_behind_those_of_plain_sql(void **state)
+{
+    struct place *place = *state;
+    sqlite3 *db = NULL;
+    made(place, "one", true);
+    made(place, "two", true);
+    assert_int_equal(sqlite3_open(place->path, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db,
+                     "UPDATE work_state SET status = 'cancelled', finished_at = 1,"
+                     " updated_at = 1 WHERE seq = (SELECT max(seq) FROM work_state)",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_int_equal(told(place, "SELECT max(event_id) FROM work_event"), 3);
+    made(place, "three", true);
+    assert_int_equal(told(place, "SELECT max(seq) FROM work_spec"), 4);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -206,6 +226,7 @@ int main(void)
         CASE(a_commit_without_events_is_counted),
         CASE(a_call_that_took_an_id_and_wrote_nothing_commits_nothing),
         CASE(an_injected_clock_that_moved_is_written_with_the_next_commit),
+        CASE(ids_go_on_behind_those_of_plain_sql),
         CASE(an_older_file_put_back_is_a_new_history_by_its_events_alone),
     };
     return cmocka_run_group_tests_name("lite_mark", tests, NULL, NULL);

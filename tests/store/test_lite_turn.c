@@ -162,6 +162,42 @@ static void a_killed_holder_of_the_turn_blocks_nobody(void **state)
     assert_int_equal(munmap(board, sizeof(*board)), 0);
 }
 
+static void wait_for_a_bell(struct kit *kit, struct board *board, int number)
+{
+    (void)board;
+    struct hf_sql *sql = NULL;
+    if (kit_try(kit, kit->path, NULL, &sql) != 0)
+        _exit(1);
+    uint32_t topic = (uint32_t)number;
+    (void)lite_bell_wait(sql, topic, lite_bell_seen(sql, topic), 600000);
+    _exit(1);
+}
+
+/* Who waits is counted, so that others need not call the kernel for nobody. */
+static void one_who_died_waiting_is_counted_until_the_store_is_opened_alone(void **state)
+{
+    enum { TOPIC = 7 };
+    struct kit *kit = *state;
+    struct board *board = new_board();
+    kit_open(kit);
+    struct lite_page *page = lite_of(kit->sql)->side.page;
+    pid_t child = start(wait_for_a_bell, kit, board, TOPIC);
+    while (atomic_load(&page->bell_waiters[TOPIC]) == 0)
+        (void)sched_yield();
+    assert_int_equal(kill(child, SIGKILL), 0);
+    wait_for(child, true);
+    assert_int_equal(atomic_load(&page->bell_waiters[TOPIC]), 1);
+    atomic_store(&page->turn_waiters, 1); /* as one who died at the turnstile leaves it */
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    assert_int_equal(atomic_load(&page->turn_waiters), 1);
+    kit_close(kit);
+    kit_open(kit);
+    page = lite_of(kit->sql)->side.page;
+    assert_int_equal(atomic_load(&page->bell_waiters[TOPIC]), 0);
+    assert_int_equal(atomic_load(&page->turn_waiters), 0);
+    assert_int_equal(munmap(board, sizeof(*board)), 0);
+}
+
 static void write_until_killed(struct kit *kit, struct board *board, int number)
 {
     struct hf_sql *sql = NULL;
@@ -208,6 +244,7 @@ int main(void)
         CASE(processes_share_a_file_and_none_starves),
         CASE(processes_that_create_a_store_together_create_one),
         CASE(a_killed_holder_of_the_turn_blocks_nobody),
+        CASE(one_who_died_waiting_is_counted_until_the_store_is_opened_alone),
         CASE(what_a_killed_writer_was_told_is_kept),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
