@@ -7,6 +7,17 @@ SELECT owner, owner_incarnation, claim_group, holder, lease_fence, lease_store,
        lease_ttl_ms, lease_claimed_at, lease_expires_at
   FROM session WHERE session_id = $1
 
+-- name: lease_renew_session
+-- By a holder whose token is good; whoever it is refused finds out why by reading.
+-- in: $1 key, $2 store, $3 fence, $4 nonce    out: as lease_read_session
+UPDATE /*lite OR ROLLBACK*/ session
+   SET lease_expires_at = /*lite max*//*pg greatest*/(lease_expires_at,
+                                                      hf_lease_now() + lease_ttl_ms)
+ WHERE session_id = $1 AND claim_group = $4 AND lease_fence = $3 AND lease_store = $2
+   AND lease_store = hf_incarnation() AND lease_expires_at > hf_lease_now()
+RETURNING owner, owner_incarnation, claim_group, holder, lease_fence, lease_store,
+          lease_ttl_ms, lease_claimed_at, lease_expires_at
+
 -- name: lease_make_session
 -- in: $1 key, $2 tenant
 INSERT /*lite OR ROLLBACK*/ INTO session (session_id, tenant, created_at, updated_at)

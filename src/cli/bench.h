@@ -52,7 +52,6 @@ struct bench_pg_raw {
     double e2e;        /* in bulk and process, computed */
     double wal_create; /* bytes a job: inserted in bulk */
     double wal_drain;  /* claimed and finished */
-    struct bench_latency pickup;
 };
 int bench_pg_raw(struct bench *bench, struct bench_pg_raw *ret_raw);
 /* In bulk, 100 a transaction, into a new table: rows that the client sends, or equal rows
@@ -62,6 +61,11 @@ int bench_pg_bulk(struct bench *bench, bool by_server, double *ret_rate);
 int bench_pg_scratch(struct bench *bench);
 /* Where the server's log has come to. */
 int bench_pg_wal(struct bench *bench, double *ret_bytes);
+/* Raw pick-ups: so many, milliseconds each. What was begun is freed also after a failure. */
+struct bench_pg_picker;
+int bench_pg_picker_new(struct bench *bench, struct bench_pg_picker **ret_picker);
+int bench_pg_pick(struct bench_pg_picker *picker, size_t count, double *took);
+void bench_pg_picker_free(struct bench_pg_picker *picker);
 
 /* bench_ledger.c: the same through the library. */
 int bench_enqueue(struct bench *bench, size_t callers, size_t a_call, double *ret_rate);
@@ -79,7 +83,9 @@ int bench_pool_e2e(struct bench *bench, size_t callers, size_t keys, double *ret
 int bench_fair_claim(struct bench *bench, size_t keys, double *ret_us);
 
 /* bench_more.c */
-int bench_pickup(struct bench *bench, struct bench_latency *ret_latency);
+/* `ret_raw`, on PostgreSQL: the raw program's, measured in turn with ours. */
+int bench_pickup(struct bench *bench, struct bench_latency *ret_latency,
+                 struct bench_latency *ret_raw);
 /* Medians of one claim of 100 rows and of its close-out. */
 struct bench_cost {
     double claim_us;

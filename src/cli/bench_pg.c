@@ -14,13 +14,12 @@
 
 #define RAW_CALLERS 16
 #define RAW_BATCH 100
-#define RAW_PICKUPS 200
 #define SCHEMA "holdfast_bench"
 
 static const char scratch_sql[] = "SET client_min_messages = warning;"
                                   "DROP SCHEMA IF EXISTS " SCHEMA " CASCADE";
 static const char schema_sql[] =
-    "CREATE SCHEMA " SCHEMA ";"
+    "CREATE SCHEMA IF NOT EXISTS " SCHEMA ";"
     "CREATE TABLE " SCHEMA ".job (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
     " state smallint NOT NULL, due bigint NOT NULL, owner text, fence bigint NOT NULL"
     " DEFAULT 0, payload text);"
@@ -253,13 +252,43 @@ static bool wait_notice(PGconn *db)
     }
 }
 
-/* Insert, then notify, then a claim by the one that listens. */
-static bool raw_pickups(PGconn *db, PGconn *other, double *took)
+struct bench_pg_picker {
+    struct bench *bench;
+    PGconn *db;
+    PGconn *other; /* that listens */
+};
+
+/* Its table is beside ours, in the scratch schema. */
+int bench_pg_picker_new(struct bench *bench, struct bench_pg_picker **ret_picker)
 {
-    bool good = plain(other, "LISTEN holdfast_bench") &&
-                fine(PQprepare(other, "o", one_sql, 0, NULL)) &&
-                fine(PQprepare(db, "p", insert_sql, 0, NULL));
-    for (size_t i = 0; good && i < RAW_PICKUPS; i++) {
+    struct bench_pg_picker *picker = malloc(sizeof(*picker));
+    if (!picker)
+        return hf_fail(bench->err, HF_ENOMEM, NULL, "no memory");
+    *picker = (struct bench_pg_picker){ bench, raw_connect(bench), raw_connect(bench) };
+    *ret_picker = picker;
+    bool good = plain(picker->db, "SET client_min_messages = warning") &&
+                plain(picker->db, schema_sql) &&
+                plain(picker->other, "LISTEN holdfast_bench") &&
+                fine(PQprepare(picker->other, "o", one_sql, 0, NULL)) &&
+                fine(PQprepare(picker->db, "p", insert_sql, 0, NULL));
+    return good ? 0 : raw_fail(bench, picker->db);
+}
+
+void bench_pg_picker_free(struct bench_pg_picker *picker)
+{
+    if (!picker)
+        return;
+    PQfinish(picker->db);
+    PQfinish(picker->other);
+    free(picker);
+}
+
+/* Insert, then notify, then a claim by the one that listens. */
+int bench_pg_pick(struct bench_pg_picker *picker, size_t count, double *took)
+{
+    PGconn *db = picker->db, *other = picker->other;
+    bool good = true;
+    for (size_t i = 0; good && i < count; i++) {
         struct timespec pause = { 0, BENCH_PG_IDLE_NS };
         (void)nanosleep(&pause, NULL);
         double start = bench_seconds();
@@ -268,34 +297,29 @@ static bool raw_pickups(PGconn *db, PGconn *other, double *took)
                fine(PQexecPrepared(other, "o", 0, NULL, NULL, NULL, 0));
         took[i] = (bench_seconds() - start) * 1e3;
     }
-    qsort(took, good ? RAW_PICKUPS : 0, sizeof took[0], bench_by_value);
-    return good;
+    return good ? 0 : raw_fail(picker->bench, db);
 }
 
 int bench_pg_raw(struct bench *bench, struct bench_pg_raw *ret_raw)
 {
-    double wal[3], bulk, took[RAW_PICKUPS];
+    double wal[3], bulk;
     struct bench_pg_raw raw = { 0 };
-    PGconn *db = raw_connect(bench), *other = raw_connect(bench);
+    PGconn *db = raw_connect(bench);
     bool good = plain(db, scratch_sql) && plain(db, schema_sql);
     int rc = good ? raw_enqueue(bench, &raw.enqueue) : raw_fail(bench, db);
     if (rc == 0)
         good = plain(db, scratch_sql) && plain(db, schema_sql) &&
                bench_pg_wal(bench, &wal[0]) == 0 && raw_bulk(db, bench->jobs, &bulk) &&
                bench_pg_wal(bench, &wal[1]) == 0 && raw_process(db, &raw.process) &&
-               bench_pg_wal(bench, &wal[2]) == 0 && raw_pickups(db, other, took) &&
-               plain(db, scratch_sql);
+               bench_pg_wal(bench, &wal[2]) == 0 && plain(db, scratch_sql);
     if (rc == 0 && !good)
         rc = raw_fail(bench, db);
     if (rc == 0) {
         raw.e2e = 1 / (1 / bulk + 1 / raw.process);
         raw.wal_create = (wal[1] - wal[0]) / (double)bench->jobs;
         raw.wal_drain = (wal[2] - wal[1]) / (double)bench->jobs;
-        raw.pickup = (struct bench_latency){ took[RAW_PICKUPS / 2],
-                                             took[RAW_PICKUPS * 99 / 100] };
         *ret_raw = raw;
     }
     PQfinish(db);
-    PQfinish(other);
     return rc;
 }

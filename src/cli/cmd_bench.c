@@ -148,7 +148,7 @@ static int bench_latencies(struct bench *bench)
     struct bench_latency latency = { 0 };
     int rc = bench_fsync(bench, &sync);
     if (rc == 0)
-        rc = bench_pickup(bench, &latency);
+        rc = bench_pickup(bench, &latency, NULL);
     if (rc == 0)
         rc = show(bench, (struct figure){ "fdatasync", sync * 1e3, "ms", 0,
                                           "4 KiB in place, median" });
@@ -216,11 +216,24 @@ static int show_wal(struct bench *bench, const struct bench_pg_raw *raw)
     return rc;
 }
 
+/* Also in turn. */
+static int bench_postgres_pickup(struct bench *bench)
+{
+    struct bench_latency ours = { 0 }, raw = { 0 };
+    int rc = bench_pickup(bench, &ours, &raw);
+    if (rc == 0)
+        rc = show(bench, (struct figure){ "latency p50", ours.p50_ms, "ms", raw.p50_ms,
+                                          "raw: insert, notify, claim" });
+    if (rc == 0)
+        rc = show(bench,
+                  (struct figure){ "latency p99", ours.p99_ms, "ms", raw.p99_ms, "raw" });
+    return rc;
+}
+
 /* On PostgreSQL, with its own raw limits. */
 static int bench_postgres(struct bench *bench)
 {
     struct bench_pg_raw raw = { 0 };
-    struct bench_latency latency = { 0 };
     double rate = 0, one = 0;
     cli_note(bench->cli, "measuring the engine itself");
     int rc = bench_pg_raw(bench, &raw);
@@ -249,16 +262,7 @@ static int bench_postgres(struct bench *bench)
     if (rc == 0)
         rc = show(bench, (struct figure){ "process, 8 processes", rate, "ops/s", one,
                                           "one process" });
-    if (rc == 0)
-        rc = bench_pickup(bench, &latency);
-    if (rc == 0)
-        rc = show(bench,
-                  (struct figure){ "latency p50", latency.p50_ms, "ms", raw.pickup.p50_ms,
-                                   "raw: insert, notify, claim" });
-    if (rc == 0)
-        rc = show(bench, (struct figure){ "latency p99", latency.p99_ms, "ms",
-                                          raw.pickup.p99_ms, "raw" });
-    return rc;
+    return rc ? rc : bench_postgres_pickup(bench);
 }
 
 static void remove_folder(const char *folder)

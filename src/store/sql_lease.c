@@ -1,5 +1,6 @@
 /* Leases of keyed rows, whichever table they are in: read, decide by core's rules, write if
- * the row is still as it was read. A lane is a row of the table below. */
+ * the row is still as it was read. A lane is a row of the table below. A renewal is one
+ * statement whose guard is the token; only one that is refused reads. */
 #include <string.h>
 
 #include "base/err.h"
@@ -16,10 +17,11 @@ static const struct lane {
     enum hf_sql_id read;
     enum hf_sql_id make; /* the row, when a claim finds none */
     enum hf_sql_id write;
+    enum hf_sql_id renew;
     bool must_be_live; /* rule 1: are holder verbs refused after the lapse? */
 } lanes[HF_LANE_COUNT] = {
     [HF_LANE_SESSION] = { HF_SQL_LEASE_READ_SESSION, HF_SQL_LEASE_MAKE_SESSION,
-                          HF_SQL_LEASE_WRITE_SESSION, true },
+                          HF_SQL_LEASE_WRITE_SESSION, HF_SQL_LEASE_RENEW_SESSION, true },
 };
 
 /* One look at a leased row. `lease` points into `ops`. */
@@ -28,19 +30,9 @@ struct look {
     struct hf_lease lease;
 };
 
-static int read_lease(struct hf_store *base, enum hf_lane lane, const char *key,
-                      struct look *look, struct hf_err *err)
+static struct hf_lease first_lease(const struct hf_call *row)
 {
-    hf_ops_init(&look->ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&look->ops, lanes[lane].read, HF_ANY_COUNT);
-    hf_ops_text(&look->ops, key);
-    int rc = hf_ops_read(&look->ops, err);
-    if (rc)
-        return rc;
-    const struct hf_call *row = hf_ops_result(&look->ops, 0);
-    if (row->out_count == 0)
-        return hf_fail(err, HF_ENOTFOUND, "key", "%s was never leased", key);
-    look->lease = (struct hf_lease){
+    return (struct hf_lease){
         .owner = hf_cell_text(row, 0, 0),
         .incarnation = hf_cell_text(row, 0, 1),
         .nonce = hf_cell_text(row, 0, 2),
@@ -51,6 +43,20 @@ static int read_lease(struct hf_store *base, enum hf_lane lane, const char *key,
         .claimed_at = hf_cell_i64(row, 0, 7),
         .expires_at = hf_cell_i64(row, 0, 8),
     };
+}
+
+static int read_lease(struct hf_store *base, enum hf_lane lane, const char *key,
+                      struct look *look, struct hf_err *err)
+{
+    hf_ops_init(&look->ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&look->ops, lanes[lane].read, HF_ANY_COUNT);
+    hf_ops_text(&look->ops, key);
+    int rc = hf_ops_read(&look->ops, err);
+    if (rc)
+        return rc;
+    if (hf_ops_result(&look->ops, 0)->out_count == 0)
+        return hf_fail(err, HF_ENOTFOUND, "key", "%s was never leased", key);
+    look->lease = first_lease(hf_ops_result(&look->ops, 0));
     return 0;
 }
 
@@ -241,9 +247,42 @@ static int holder_verb(struct hf_store *base, enum hf_lane lane, const char *key
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
+/* HF_EGUARD: the token is refused. */
+static int renew_at_once(struct hf_store *base, enum hf_lane lane, const char *key,
+                         const char *token_text, struct hf_lease_info *ret_info,
+                         struct hf_err *err)
+{
+    struct hf_ops ops;
+    struct hf_token token;
+    int rc = hf_token_read(token_text, &token, err);
+    if (rc)
+        return rc;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, lanes[lane].renew, HF_ANY_COUNT);
+    hf_ops_text(&ops, key);
+    hf_ops_i64(&ops, token.store);
+    hf_ops_i64(&ops, token.fence);
+    hf_ops_text(&ops, token.nonce);
+    rc = hf_ops_write(&ops, err);
+    if (rc == 0 && hf_ops_result(&ops, 0)->out_count == 0)
+        rc = HF_EGUARD;
+    if (rc == 0) {
+        struct hf_lease lease = first_lease(hf_ops_result(&ops, 0));
+        struct hf_lease_info info = { 0 };
+        show(&lease, ops.batch.lease_now, &info);
+        copy(info.token, sizeof info.token, token_text);
+        *ret_info = info; /* the token may have come from there */
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
 int sql_lease_renew(struct hf_store *base, enum hf_lane lane, const char *key,
                     const char *token, struct hf_lease_info *ret_info, struct hf_err *err)
 {
+    int rc = renew_at_once(base, lane, key, token, ret_info, err);
+    if (rc != HF_EGUARD)
+        return rc;
     return holder_verb(base, lane, key, token, ret_info, err);
 }
 

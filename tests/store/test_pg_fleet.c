@@ -1,5 +1,6 @@
 /* PostgreSQL under a fleet: histories, wake-ups, renewals, plans. */
 #include <holdfast/feed.h>
+#include <holdfast/lease.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 #include <libpq-fe.h>
@@ -257,6 +258,44 @@ static void renewals_are_hot(void **state)
 }
 
 /* A row that somebody has locked keeps nobody waiting, and is told as not renewed. */
+/* A second trip holds the row's lock for as long as the client takes. */
+static void a_holders_verbs_take_one_trip(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened(server.url, "one_trip", false);
+    struct pg *pg = pg_of(sql_store_of(store)->sql);
+    created(store, "held");
+    struct held held = claimed(store, 0);
+    assert_int_equal(changed(store, &held, HF_VERB_RENEW), 0);
+    assert_int_equal(changed(store, &held, HF_VERB_CLOSE_OUT), 0);
+    assert_int_equal(pg->counts.two_trips, 0);
+    hf_store_close(store);
+}
+
+/* Who has the token needs to read nothing first. */
+static void a_sessions_renewal_is_one_statement(void **state)
+{
+    (void)state;
+    struct hf_lease_info info = { 0 };
+    struct hf_store *owner = opened(server.url, "one_trip", true);
+    struct hf_store *other = opened(server.url, "one_trip", true);
+    struct hf_lease_claim claim = {
+        .size = sizeof(claim), .lane = HF_LANE_SESSION, .key = "s", .owner = "o"
+    };
+    assert_int_equal(hf_lease_take(owner, &claim, &info, NULL), 0);
+    hf_ms expires_at = info.expires_at;
+    assert_int_equal(hf_lease_renew(other, HF_LANE_SESSION, "s", info.token, &info, NULL),
+                     0);
+    assert_true(info.held && info.expires_at >= expires_at);
+    assert_string_equal(info.owner, "o");
+    const struct pg *pg = pg_of(sql_store_of(other)->sql);
+    assert_true(pg->pool.free->prepared[2 * HF_SQL_LEASE_RENEW_SESSION]);
+    assert_false(pg->pool.free->prepared[2 * HF_SQL_LEASE_READ_SESSION]);
+    assert_null(pg->pool.free->next);
+    hf_store_close(other);
+    hf_store_close(owner);
+}
+
 static void renew_all_skips_what_is_locked(void **state)
 {
     (void)state;
@@ -455,6 +494,8 @@ int main(void)
         cmocka_unit_test(a_waiting_claim_is_woken_by_another_handle),
         cmocka_unit_test(a_feed_of_all_queues_is_woken),
         cmocka_unit_test(renewals_are_hot),
+        cmocka_unit_test(a_holders_verbs_take_one_trip),
+        cmocka_unit_test(a_sessions_renewal_is_one_statement),
         cmocka_unit_test(renew_all_skips_what_is_locked),
         cmocka_unit_test(a_lane_that_many_crowd_has_one_slot),
         cmocka_unit_test(t11_a_dedup_key_that_sixteen_want_at_once_is_one_unit),
