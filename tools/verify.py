@@ -10,7 +10,7 @@
     of a fuzzer --seconds N
 
 Parts: sim-model sim-sqlite sim-disk sim-turns fuzz-cell fuzz-bindings fuzz-mask plants rare model
-crash crash-memory crash-postgres wire soak-sqlite soak-postgres. `run` takes minutes to hours; it
+crash crash-calls crash-messages wire soak-sqlite soak-postgres. `run` takes minutes to hours; it
 shows the tool's own progress. All figures are taken from what the parts print."""
 
 import argparse
@@ -48,13 +48,13 @@ PARTS = {
     "rare": ("rare paths of the library that the simulator takes", "the simulator",
              "build/holdfast-sim --rare --store sqlite --seed {seed} --schedules {schedules}"),
     "model": ("models of leases and pinned claims, with mutants", "G2 G3", "model/check --full"),
-    "crash": ("crash at I/Os, allocations of ours and transactions, on SQLite", "G1 G2 G5 G9",
-              "build/tests/test_store_crash"),
-    "crash-memory": ("every allocation of SQLite's fails once", "G1 G2 G5 G9",
-                     "env HF_CRASH_ALL=1 HF_CRASH_PART={part} build/tests/test_store_crash"),
-    "crash-postgres": ("killed at calls and wire messages, on PostgreSQL", "G1 G2 G5",
-                       "build/tests/test_store_pg_crash"),
-    "wire": ("the wire to PostgreSQL cut at every message", "G1 G2 G3 G5", "build/tests/test_proc_wire"),
+    "crash": ("crash at every I/O, allocation (ours and SQLite's) and transaction, on SQLite", "G1 G2 G5 G9",
+              "env HF_CRASH_ALL=1 build/tests/test_store_crash"),
+    "crash-calls": ("killed before and after every call, on PostgreSQL", "G1 G2 G5",
+                    "env HF_CRASH_ALL=calls build/tests/test_store_pg_crash"),
+    "crash-messages": ("killed before and after messages of the wire, on PostgreSQL", "G1 G2 G5",
+                       "env HF_CRASH_ALL=1 HF_CRASH_PART={part} build/tests/test_store_pg_crash"),
+    "wire": ("the wire to PostgreSQL cut at every message", "G1 G2 G3 G5", "build/tests/test_proc_wire all"),
     "soak-sqlite": ("kill soak on SQLite", "G1 G2 G3 G4 G7",
                     "soak/soak.py --kills {kills} --every 30 --most {most}"),
     "soak-postgres": ("kill soak on PostgreSQL", "G1 G2 G3 G4 G7",
@@ -150,11 +150,11 @@ def figures(part, text):
         total, _ = sums(text, ["schedules", "faults"])
         return (f"{total['schedules']:,} schedules", f"{total['faults']:,}", len(missed),
                 f"{sum(1 for n in hits if n)} of {len(hits)} marks reached; the others need a failing disk")
-    if part == "crash-memory":
-        tried = [(int(n), int(m)) for n, m in re.findall(r"^# (\d+) of (\d+) alloc", text, re.M)]
+    if part == "crash-messages":
+        tried = [(int(n), int(m)) for n, m in re.findall(r"^# (\d+) deaths at (\d+) messages", text, re.M)]
         failed = len(re.findall(r"^\[  FAILED  \] \w+$|^not ok", text, re.M))
-        return (f"{sum(n for n, _ in tried):,} processes, each with another allocation that fails",
-                f"of {max((m for _, m in tried), default=0):,} allocations, those of the check included", failed,
+        return (f"{sum(n for n, _ in tried):,} processes killed",
+                f"of two deaths at each of {max((m for _, m in tried), default=0):,} messages", failed,
                 f"{len(tried)} parts")
     if part.startswith("crash") or part == "wire":
         notes = re.findall(r"^# (.*)$", text, re.M)
@@ -262,7 +262,7 @@ def main():
     parser.add_argument("act", choices=["run", "note", "page", "write"])
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--part", default="1/1", help="K/N of SQLite's allocations")
+    parser.add_argument("--part", default="1/1", help="K/N of the messages to die at")
     parser.add_argument("--commit")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--schedules", type=int, default=20000)

@@ -360,29 +360,15 @@ static bool count_memory(bool on)
     return rc == SQLITE_OK && disk_register(DISK) == SQLITE_OK;
 }
 
-/* HF_CRASH_PART=K/N. */
-static void choose_part(void)
-{
-    long k = 1, n = 1;
-    const char *part = getenv("HF_CRASH_PART");
-    char *slash = NULL, *end = NULL;
-    if (part) {
-        k = strtol(part, &slash, 10);
-        n = *slash == '/' ? strtol(slash + 1, &end, 10) : 0;
-        if (k < 1 || k > n || *end)
-            fail_msg("HF_CRASH_PART is K/N, from 1/N to N/N");
-    }
-    fork_every = stride(499) * n;
-    fork_first = k;
-}
-
 static void every_allocation_of_sqlite_may_fail_once(void **state)
 {
     (void)state;
     assert_true(count_memory(true));
     (void)ios_of_all(); /* what is allocated once for all is, from here on */
     lite_calls = 0;
-    choose_part();
+    int64_t parts;
+    scenario_part(&fork_first, &parts);
+    fork_every = stride(499) * parts;
     fresh(0);
     finish(false);
     fork_every = 0;

@@ -3,12 +3,14 @@
  * in both directions. Whoever comes next finishes the scenario; it ends as if nothing had
  * happened, and nothing that was acknowledged is missing.
  *
- * By itself it takes some of the places; with HF_CRASH_ALL=1 all of them. */
+ * By itself it takes some of the places; with HF_CRASH_ALL=calls every call, with HF_CRASH_ALL=1
+ * the messages too, and with HF_CRASH_PART=K/N beside it the K-th of N parts of the messages alone. */
 #include "support/unit.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,9 +113,9 @@ static bool live(void)
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-static int64_t stride(int64_t places)
+static int64_t stride(int64_t places, bool all)
 {
-    return getenv("HF_CRASH_ALL") || places < SAMPLE ? 1 : places / SAMPLE;
+    return all || places < SAMPLE ? 1 : places / SAMPLE;
 }
 
 /* ---- cases --------------------------------------------------------------------------- */
@@ -133,9 +135,10 @@ static void a_process_may_die_before_and_after_every_call(void **state)
     assert_false(live());
     int64_t calls = world->death.calls;
     int64_t deaths = 0, tried = 0;
+    int64_t step = stride(calls, getenv("HF_CRASH_ALL") != NULL);
     assert_true(calls > 60);
     for (int side = MORTAL_BEFORE; side <= MORTAL_AFTER; side += MORTAL_AFTER) {
-        for (int64_t at = 1 + side; at <= calls; at += stride(calls)) {
+        for (int64_t at = 1 + side; at <= calls; at += step) {
             fresh();
             world->death.die_at = at;
             world->death.side = (enum mortal_side)side;
@@ -165,9 +168,13 @@ static void a_process_may_die_at_every_message(void **state)
     (void)state;
     int64_t messages = messages_of_all();
     int64_t deaths = 0, tried = 0;
+    const char *all = getenv("HF_CRASH_ALL");
+    int64_t first, parts;
+    scenario_part(&first, &parts);
+    int64_t step = stride(messages, all && strcmp(all, "1") == 0) * parts;
     assert_true(messages > 500);
     for (int cut = WIRE_BEFORE; cut <= WIRE_AFTER; cut++) {
-        for (int64_t at = 1 + cut; at < messages; at += stride(messages)) {
+        for (int64_t at = first + cut; at < messages; at += step) {
             fresh();
             wire_proxy_arm(proxy, (uint32_t)at, (enum wire_act)cut, WIRE_BOTH);
             deaths += live();
@@ -223,5 +230,9 @@ int main(void)
         cmocka_unit_test(a_process_may_die_before_and_after_every_call),
         cmocka_unit_test(a_process_may_die_at_every_message),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    const struct CMUnitTest part[] = {
+        cmocka_unit_test(a_process_may_die_at_every_message),
+    };
+    return getenv("HF_CRASH_PART") ? cmocka_run_group_tests(part, setup, teardown)
+                                   : cmocka_run_group_tests(tests, setup, teardown);
 }

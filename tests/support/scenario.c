@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -301,6 +302,19 @@ static int session(struct hf_store *store)
     if (rc == 0)
         rc = hf_lease_release(store, HF_LANE_SESSION, "s", info.token, NULL);
     return rc;
+}
+
+void scenario_part(int64_t *ret_part, int64_t *ret_parts)
+{
+    const char *text = getenv("HF_CRASH_PART");
+    char *slash = NULL, *end = NULL;
+    *ret_part = *ret_parts = 1;
+    if (!text)
+        return;
+    *ret_part = strtol(text, &slash, 10);
+    *ret_parts = *slash == '/' ? strtol(slash + 1, &end, 10) : 0;
+    if (*ret_part < 1 || *ret_part > *ret_parts || *end)
+        fail_msg("HF_CRASH_PART is K/N, from 1/N to N/N");
 }
 
 int scenario_play(struct hf_store *store)

@@ -29,6 +29,9 @@ const struct hf_random *scenario_random(void);
 /* May the call be made again after this code? */
 bool scenario_passes(int rc);
 
+/* HF_CRASH_PART=K/N: which part of the places is tried, of how many. Without it 1 of 1. */
+void scenario_part(int64_t *ret_part, int64_t *ret_parts);
+
 /* From wherever the store stands to the end. Gives 0, or the code of what passes. */
 int scenario_play(struct hf_store *store);
 
