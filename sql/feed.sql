@@ -58,7 +58,8 @@ SELECT f.event_id, s.work_id,
        e.from_status, CASE WHEN e.event_id IS NULL THEN s.first_status ELSE e.to_status END,
        coalesce(e.generation, 0), coalesce(e.attempt, 0), coalesce(e.fence, 0),
        coalesce(e.actor_kind, s.actor_kind), coalesce(e.actor, s.actor), e.message,
-       CASE WHEN e.event_id IS NULL THEN s.note ELSE /*lite e.payload*//*pg hf_event_note(e)*/ END,
+       CASE WHEN e.event_id IS NULL THEN /*lite s.note*//*pg hf_birth_note(s)*/
+            ELSE /*lite e.payload*//*pg hf_event_note(e)*/ END,
        CASE WHEN e.event_id IS NULL THEN s.correlation_id ELSE e.correlation_id END,
        coalesce(e.created_at, s.created_at), f.xid, s.tenant, w.queue, w.kind
   FROM ({feed_window}) AS f

@@ -9,7 +9,10 @@ import re
 import sqlite3
 
 OWN = ("hf_schema", "hf_store")  # of each store alone
-READ = {("work_event", "payload"): "/*lite payload*//*pg hf_event_note(work_event)*/"}  # as it reads
+READ = {  # as it reads
+    ("work_event", "payload"): "/*lite payload*//*pg hf_event_note(work_event)*/",
+    ("work_spec", "note"): "/*lite note*//*pg hf_birth_note(work_spec)*/",
+}
 
 
 class Table:

@@ -100,8 +100,12 @@ CREATE TABLE work_spec (
     actor_kind      TEXT NOT NULL,
     actor           TEXT NOT NULL,
     note            TEXT,
+/*lite
     CHECK (first_status = 'queued' OR first_status = 'waiting_external'
            OR first_status = 'done'),
+*//*pg
+    CHECK (first_status = ANY ('{queued,waiting_external,done}')),
+*/
     CHECK (source_system <> 'scheduler' OR source_run_id <> ''),
     CHECK (payload IS NULL OR payload_ref IS NULL)
 ) STRICT;
@@ -294,11 +298,24 @@ SELECT CASE
     ELSE e.payload END $$;
 */
 
+/*pg
+-- The same of a unit's first event, whose note mostly says what stands in the rows: kept is where
+-- its policy came from, r(equest) or p(olicy), and how often it may be tried.
+CREATE FUNCTION hf_birth_note(s work_spec) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
+SELECT CASE WHEN left(s.note, 1) = '~'
+    THEN '{"disposition":"'
+         || (SELECT w.disposition FROM @schema@.work_state w WHERE w.seq = s.seq)
+         || '","from":"' || CASE substr(s.note, 2, 1) WHEN 'r' THEN 'request' ELSE 'policy' END
+         || '","max_attempts":' || substr(s.note, 3) || '}'
+    ELSE s.note END $$;
+*/
+
 -- Of births only the law is asked: their event is the request itself. One trigger for changes
 -- holds the log and the law together: each that fires costs a frame, and a BEFORE trigger makes
 -- SQLite read the row twice (measured). Guards roll back the whole transaction, so that no
 -- statement needs a journal of its own; a group commit runs the innocent again.
 CREATE TRIGGER work_born AFTER INSERT ON work_state
+/*pg WHEN NEW.status <> 'queued'*/
 BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: illegal first status')
      WHERE NOT (
@@ -353,7 +370,9 @@ BEGIN
 END;
 */
 /*pg
--- The law stands in the triggers' conditions, which cost no call; only an event does.
+-- What can be asked in a trigger's condition costs no call. But conditions are read anew in every
+-- statement, so the law as a whole stands in a function, and the condition lets pass what most
+-- rows do: be born queued, be claimed, and end well.
 CREATE FUNCTION work_refused() RETURNS trigger LANGUAGE plpgsql AS $guard$
 BEGIN
     RAISE EXCEPTION USING MESSAGE = TG_ARGV[0], ERRCODE = 'HF002';
@@ -366,19 +385,24 @@ CREATE TRIGGER work_finished
                     generation, lease_fence ON work_state FOR EACH ROW
     WHEN (NEW.status = OLD.status AND OLD.finished_at IS NOT NULL)
     EXECUTE FUNCTION work_refused('holdfast: a finished row changes only by a requeue');
-CREATE TRIGGER work_law AFTER UPDATE OF status ON work_state FOR EACH ROW
-    WHEN (NEW.status <> OLD.status AND NOT (
-{law_pg}
-    )) EXECUTE FUNCTION work_refused('holdfast: illegal transition');
 -- The feed is ordered by transaction ids, and a transaction that began earlier may write later.
 -- So an event's place in it is its transaction's id, or that of the unit's last event if that is
 -- higher. The row keeps it, times four, and in the two bits who writes the event: claims and
 -- close-outs do themselves, many in one statement (1 and 2 in turn, so that it always changes);
--- for all others (0), and for plain SQL, which leaves it alone, it is done here.
+-- for all others (0), and for plain SQL, which leaves it alone, it is done here, where the law
+-- is too.
 CREATE FUNCTION work_moved() RETURNS trigger LANGUAGE plpgsql AS $guard$
 DECLARE
     place bigint := NEW.logged / 4;
 BEGIN
+    IF NOT (
+{law_pg}
+    ) THEN
+        RAISE EXCEPTION USING MESSAGE = 'holdfast: illegal transition', ERRCODE = 'HF002';
+    END IF;
+    IF NEW.logged & 3 <> 0 AND NEW.logged <> OLD.logged THEN
+        RETURN NULL;
+    END IF;
     IF NEW.logged = OLD.logged THEN
         place := greatest(txid_current(), place);
         UPDATE @schema@.work_state SET logged = place * 4 WHERE seq = NEW.seq;
@@ -393,12 +417,14 @@ BEGIN
     RETURN NULL;
 END $guard$;
 CREATE TRIGGER work_moved AFTER UPDATE OF status ON work_state FOR EACH ROW
-    WHEN (NEW.status <> OLD.status AND (NEW.logged & 3 = 0 OR NEW.logged = OLD.logged))
+    WHEN (NEW.status <> OLD.status
+          AND (NEW.logged & 3 = 0 OR NEW.logged = OLD.logged
+               OR OLD.status || NEW.status <> ALL ('{queuedrunning,runningdone}')))
     EXECUTE FUNCTION work_moved();
 
--- Room on the page for what a unit's claim and close-out write, so that they stay on it; and
--- renewals never make an index entry.
-ALTER TABLE work_state SET (fillfactor = 40, autovacuum_vacuum_scale_factor = 0.02,
+-- Room on the page for what a unit's claim and close-out write, so that they stay on it (one that
+-- leaves it is logged whole, and a lock before it); and renewals never make an index entry.
+ALTER TABLE work_state SET (fillfactor = 32, autovacuum_vacuum_scale_factor = 0.02,
                             autovacuum_vacuum_threshold = 1000,
                             autovacuum_analyze_scale_factor = 0.05);
 */
@@ -534,8 +560,8 @@ SELECT s.work_id, s.tenant, s.source_system, s.source_id,
 CREATE VIEW runtime_work_event AS
 SELECT s.seq AS event_id, 0 AS part, s.work_id, 'work_created' AS event_type,
        NULL AS from_status, s.first_status AS to_status, 0 AS generation, 0 AS attempt,
-       0 AS fence, s.actor_kind, s.actor, NULL AS message, s.note AS payload,
-       s.correlation_id, s.created_at
+       0 AS fence, s.actor_kind, s.actor, NULL AS message,
+       /*lite s.note*//*pg hf_birth_note(s)*/ AS payload, s.correlation_id, s.created_at
   FROM work_spec s
 UNION ALL
 SELECT e.event_id, 0 AS part, s.work_id, e.event_type, e.from_status, e.to_status,

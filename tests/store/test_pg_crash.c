@@ -4,7 +4,8 @@
  * happened, and nothing that was acknowledged is missing.
  *
  * By itself it takes some of the places; with HF_CRASH_ALL=calls every call, with HF_CRASH_ALL=1
- * the messages too, and with HF_CRASH_PART=K/N beside it the K-th of N parts of the messages alone. */
+ * the messages too, and with HF_CRASH_PART=K/N beside it the K-th of N parts of the messages
+ * alone. */
 #include "support/unit.h"
 
 #include <signal.h>
