@@ -376,24 +376,54 @@ int cmd_process_show(struct cli *cli)
 
 /* ---- what is done to it ------------------------------------------------------------- */
 
-int cmd_process_signal(struct cli *cli)
+/* Tells it, and prints its row: `did`, or `before` where it stood so already. */
+static int tell_and_print(struct cli *cli, struct hf_process_tell tell, const char *did,
+                          const char *before)
 {
-    struct hf_process_tell tell = { .size = sizeof(tell),
-                                    .what = HF_TELL_SIGNAL,
-                                    .id = cli_text(cli, "id"),
-                                    .name = cli_text(cli, "name"),
-                                    .payload = cli_text(cli, "payload"),
-                                    .key = cli_text(cli, "key") };
     bool repeated = false;
     struct hf_answer *answer = NULL;
+    tell.size = sizeof(tell);
+    tell.id = cli_text(cli, "id");
     int rc = hf_process_tell(cli->store, &cli->who, &tell, &repeated, &cli->err);
     if (rc == 0)
         rc = hf_work_get(cli->store, &cli->who, tell.id, &answer, &cli->err);
     if (rc == 0)
-        rc = cli_print_row(cli, hf_answer_at(answer, 0),
-                           repeated ? "signalled before:" : "signalled");
+        rc = cli_print_row(cli, hf_answer_at(answer, 0), repeated ? before : did);
     hf_answer_free(answer);
     return rc;
+}
+
+int cmd_process_signal(struct cli *cli)
+{
+    struct hf_process_tell tell = { .what = HF_TELL_SIGNAL,
+                                    .name = cli_text(cli, "name"),
+                                    .payload = cli_text(cli, "payload"),
+                                    .key = cli_text(cli, "key") };
+    return tell_and_print(cli, tell, "signalled", "signalled before:");
+}
+
+int cmd_process_observe(struct cli *cli)
+{
+    bool ends = cli_given(cli, "end");
+    struct hf_process_tell tell = { .what = ends ? HF_TELL_UNOBSERVE : HF_TELL_OBSERVE,
+                                    .name = cli_text(cli, "session") };
+    return ends ? tell_and_print(cli, tell, "no longer observed:", "was not observed:")
+                : tell_and_print(cli, tell, "observed:", "observed before:");
+}
+
+int check_process_retarget(struct cli *cli)
+{
+    if (cli_given(cli, "session") != cli_given(cli, "none"))
+        return 0;
+    return hf_fail(&cli->err, HF_EINVAL, "session",
+                   "give the session that is to be woken, or --none");
+}
+
+int cmd_process_retarget(struct cli *cli)
+{
+    struct hf_process_tell tell = { .what = HF_TELL_RETARGET,
+                                    .name = cli_text(cli, "session") };
+    return tell_and_print(cli, tell, "retargeted:", "woke that one before:");
 }
 
 int cmd_process_complete(struct cli *cli)

@@ -125,6 +125,43 @@ static const struct cli_example signal_examples[] = {
     END_EXAMPLES,
 };
 
+static const struct cli_option observe_options[] = {
+    ID_OPTION,
+    { "session", "SESSION", CLI_TEXT, CLI_NEEDED | CLI_BARE,
+      .help = "the session that may see it" },
+    { "end", NULL, CLI_FLAG, 0, .help = "it may not any more" },
+    END_OPTIONS,
+};
+static const struct cli_example observe_examples[] = {
+    { "let a session see it", "holdfast process observe 2753751b8369 s2" },
+    { "and no longer", "holdfast process observe 2753751b8369 s2 --end" },
+    END_EXAMPLES,
+};
+
+static const struct cli_option granted_options[] = {
+    { "session", "SESSION", CLI_TEXT, CLI_NEEDED | CLI_BARE, .help = "the session" },
+    { "limit", "N", CLI_INT, 0, .help = "at most this many (default: 100)", .min = 1,
+      .limit = HF_LIMIT_PAGE },
+    END_OPTIONS,
+};
+static const struct cli_example granted_examples[] = {
+    { "what a session may see", "holdfast process granted s2" },
+    END_EXAMPLES,
+};
+
+static const struct cli_option retarget_options[] = {
+    ID_OPTION,
+    { "session", "SESSION", CLI_TEXT, CLI_BARE,
+      .help = "the session to wake from now on" },
+    { "none", NULL, CLI_FLAG, 0, .help = "wake nobody" },
+    END_OPTIONS,
+};
+static const struct cli_example retarget_examples[] = {
+    { "another session takes over", "holdfast process retarget 2753751b8369 s2" },
+    { "nobody is to be woken", "holdfast process retarget 2753751b8369 --none" },
+    END_EXAMPLES,
+};
+
 static const struct cli_option cancel_options[] = {
     ID_OPTION,
     { "reason", "TEXT", CLI_TEXT, CLI_NEEDED, .help = "why" },
@@ -219,6 +256,19 @@ const struct cli_command cli_process_commands[] = {
       "event and goes on by itself.",
       signal_options, signal_examples, CHANGE, "human", "3 4 6 7 8 9", cmd_process_signal,
       NULL },
+    { "process observe", "let a session see it, or no longer",
+      "Grants the session the process's handle. It wakes nobody, and keeps nothing "
+      "alive.",
+      observe_options, observe_examples, CHANGE, "human", "3 4 6 7 8 9",
+      cmd_process_observe, NULL },
+    { "process granted", "list what a session may see",
+      "Units that it was granted by a trigger, and processes that it observes.",
+      granted_options, granted_examples, CLI_MUST_EXIST | CLI_ROWS, "human", "6 9",
+      cmd_trigger_granted, NULL },
+    { "process retarget", "change the session that its end wakes",
+      "Wakes that nobody has taken yet are cancelled as retargeted.", retarget_options,
+      retarget_examples, CHANGE, "human", "3 4 6 7 8 9", cmd_process_retarget,
+      check_process_retarget },
     { "process cancel", "end it, or ask its owner to",
       "A running owner_bound process is only asked: its owner sees the request.",
       cancel_options, cancel_examples, CHANGE, "human", "3 4 5 6 7 8 9", cmd_work_cancel,

@@ -101,6 +101,41 @@ class Process(Case):
         self.refused(7, "conflict", "process", "signal", process, "go", "--key", "k")
         self.refused(2, "invalid_argument", "process", "signal", process, "a b")
 
+    def test_observers_come_and_go_and_say_so_once(self):
+        process = self.start("rerunnable", "--observer", "s1")
+        self.assertEqual(self.ok("process", "observe", process, "s2")["work"]["work_id"], process)
+        self.assertIn("observed before", self.cli("process", "observe", process, "s2").out)
+        self.assertEqual(self.one(process)["observers"], ["s1", "s2"])
+        seen = self.ok("process", "granted", "s2")["items"]
+        self.assertEqual([unit["work_id"] for unit in seen], [process])
+        self.ok("process", "observe", process, "s1", "--end")
+        self.assertIn("was not observed", self.cli("process", "observe", process, "s1", "--end").out)
+        self.assertEqual(self.one(process)["observers"], ["s2"])
+        self.assertEqual(self.ok("process", "granted", "s1")["items"], [])
+        self.assertEqual(self.types(process)[2:], ["observer_added", "observer_removed"])
+        self.refused(2, "invalid_argument", "process", "observe", process)
+        self.refused(3, "not_found", "process", "observe", "no-such-process", "s2")
+        self.ok("process", "cancel", process, "--reason", "over")
+        self.refused(4, "illegal_transition", "process", "observe", process, "s3")
+
+    def test_a_retargeted_end_wakes_the_new_session_alone(self):
+        process = self.start("rerunnable", "--wake", "s1")
+        silent = self.start("rerunnable", "--wake", "s1")
+        self.ok("process", "retarget", process, "s2")
+        self.assertIn("before", self.cli("process", "retarget", process, "s2").out)
+        self.ok("process", "retarget", silent, "--none")
+        self.assertEqual(self.one(process)["wake_session"], "s2")
+        self.assertIsNone(self.one(silent)["wake_session"])
+        for one in (process, silent):
+            self.ok("process", "cancel", one, "--reason", "over")
+        wakes = {session: [w["payload"]["work_id"] for w in
+                           self.ok("work", "list", "--queue", f"session:{session}")["items"]]
+                 for session in ("s1", "s2")}
+        self.assertEqual(wakes, {"s1": [], "s2": [process]})
+        for words in ((), ("s3", "--none")):
+            message = self.refused(2, "invalid_argument", "process", "retarget", process, *words)
+            self.assertIn("--none", message)
+
     def test_prune_reports_what_went_and_what_is_left_says_so(self):
         process = self.start("externally_owned", "--observer", "o")
         kept = self.start("externally_owned")
