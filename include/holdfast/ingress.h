@@ -10,8 +10,8 @@
  * The line of a request is one JSON object. Keys are the names of the columns of
  * runtime_work, and those of struct hf_new where there is no column:
  *   source_system source_id source_run_id kind queue lane_key dedup_key limit_key rate_key
- *   fair_key fair_weight idempotency_key ref parent_work_id payload payload_ref disposition
- *   priority max_attempts retry_policy
+ *   fair_key fair_weight idempotency_key ref reply_ref parent_work_id payload payload_ref
+ *   disposition priority max_attempts retry_policy
  *   delay_ms due_at start_timeout_ms exec_timeout_ms close_rule detached
  *   tenant actor_kind actor operation_id correlation_id spooled_at
  * `payload` and `retry_policy` are JSON values, kept in canonical form; `payload_text` and
@@ -27,6 +27,24 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Hand a message to the unit that waits for it, or make a unit of it.
+ *
+ * With reply_ref: where exactly one unit of the caller's tenant waits for a user under this
+ * reference (who answers, and where: the adapter's own words), the request's payload resumes
+ * it, and no unit is made. Where none or several wait, it becomes a unit as any other. A
+ * channel whose messages are never answers gives no reply_ref. *ret_resumed says which it was;
+ * the answer's item is the unit that goes on, or the new one.
+ *
+ * A message that comes again is found again, whichever it was, as long as its unit or, for
+ * 30 days, its receipt is kept. (Should two adapters deliver one message at the same moment,
+ * and the wait begin between their looks, it can be taken both ways.) HF_ECONFLICT: the same
+ * message with other content. */
+HF_API HF_MUST_USE int hf_work_deliver(struct hf_store *store,
+                                       const struct hf_caller *who,
+                                       const struct hf_new *request,
+                                       struct hf_answer **ret_answer, bool *ret_resumed,
+                                       struct hf_err *err);
 
 struct hf_ingress;
 
@@ -59,6 +77,7 @@ struct hf_ingress_result {
     enum hf_ingress_place place;
     struct hf_answer *answer; /* LEDGER: one item, the caller's to free; else NULL */
     struct hf_err why;        /* SPOOL: why the ledger does not have it, to be logged */
+    bool resumed; /* LEDGER: the unit is the one that waited (hf_work_deliver) */
 };
 
 /* Hand over one request, in at most the budget.
@@ -104,6 +123,7 @@ struct hf_spool_report {
     int64_t lines;       /* requests that were read */
     int64_t created;     /* units made now */
     int64_t existing;    /* already there, with the same content */
+    int64_t resumed;     /* replies that ended a wait now */
     int64_t conflicting; /* already there, with other content */
     int64_t malformed;   /* not a request: named by line and field */
     int64_t refused;     /* by the ledger, for another reason */

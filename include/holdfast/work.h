@@ -212,6 +212,7 @@ struct hf_new {
     const char *rate_key;  /* under the limit rate:RATE_KEY of its tenant */
     const char *fair_key;  /* keys of one queue and priority take turns, by weight */
     int fair_weight;       /* 1 to 1000; 0: 1 */
+    const char *reply_ref; /* of hf_work_deliver and ingress alone (holdfast/ingress.h) */
 };
 
 /* Create n rows. Item i answers request i. A repeat of a source triple or idempotency key

@@ -33,6 +33,7 @@ static struct hf_new request_of(struct cli *cli)
         .exec_timeout_ms = cli_number(cli, "exec-timeout", 0),
         .close_rule = cli_text(cli, "close-rule"),
         .detached = cli_given(cli, "detached"),
+        .reply_ref = cli_text(cli, "reply-to"),
     };
 }
 
@@ -73,10 +74,13 @@ int check_create(struct cli *cli)
 }
 
 /* Prints the one item and frees the answer. */
-static int print_created(struct cli *cli, struct hf_answer *answer)
+static int print_created(struct cli *cli, struct hf_answer *answer, bool resumed)
 {
     const struct hf_item *item = hf_answer_at(answer, 0);
-    int rc = cli_print_row(cli, item, item->created ? "created" : "exists already:");
+    const char *did = item->created ? "created" : "exists already:";
+    if (resumed)
+        did = item->repeated ? "resumed before:" : "resumed";
+    int rc = cli_print_row(cli, item, did);
     hf_answer_free(answer);
     return rc;
 }
@@ -127,7 +131,7 @@ static int put_by_ingress(struct cli *cli, const char *url, const struct hf_new 
         return rc;
     rc = hf_ingress_put(ingress, &cli->who, request, &result, &cli->err);
     if (rc == 0 && result.place == HF_INGRESS_LEDGER)
-        rc = print_created(cli, result.answer);
+        rc = print_created(cli, result.answer, result.resumed);
     else if (rc == 0)
         print_spooled(cli, request, &result.why);
     hf_ingress_close(ingress);
@@ -151,7 +155,7 @@ int cmd_work_create(struct cli *cli)
     if (rc)
         return rc;
     struct hf_answer *answer = NULL;
-    rc = hf_work_create(cli->store, &cli->who, &request, 1, HF_ALL_OR_NONE, &answer,
-                        &cli->err);
-    return rc ? rc : print_created(cli, answer);
+    bool resumed = false;
+    rc = hf_work_deliver(cli->store, &cli->who, &request, &answer, &resumed, &cli->err);
+    return rc ? rc : print_created(cli, answer, resumed);
 }

@@ -118,6 +118,7 @@ static void json_arrival(struct hf_json *json, const struct arrival *arrival)
     hf_json_put_i64(json, "lines", report->lines);
     hf_json_put_i64(json, "created", report->created);
     hf_json_put_i64(json, "existing", report->existing);
+    hf_json_put_i64(json, "resumed", report->resumed);
     hf_json_put_i64(json, "conflicting", report->conflicting);
     hf_json_put_i64(json, "malformed", report->malformed);
     hf_json_put_i64(json, "torn", arrival->torn);
@@ -141,6 +142,9 @@ static void text_arrival(struct cli *cli, const struct arrival *arrival)
              (long long)report->lines, (long long)report->created,
              (long long)report->existing, (long long)report->conflicting,
              (long long)report->malformed, (long long)report->refused);
+    if (report->resumed)
+        cli_putf(cli, "%lld went to units that waited for them\n",
+                 (long long)report->resumed);
     if (report->spool && report->left)
         cli_putf(cli, "%lld stay in the spool\n", (long long)report->left);
 }

@@ -112,6 +112,9 @@ static const struct cli_option create_options[] = {
       .words = cli_close_rule_words },
     { "detached", NULL, CLI_FLAG, 0,
       .help = "record it as done: its hand-off is what was done" },
+    { "reply-to", "REF", CLI_TEXT, 0,
+      .help = "where one unit waits for a user under this reference, resume it with the "
+              "payload, and make no unit" },
     { "spool", "FILE", CLI_PATH, 0,
       .help = "answer within 50 ms: what the ledger does not take by then goes into this "
               "file, for work reconcile --from" },

@@ -95,6 +95,7 @@ static int check_identity(const struct hf_new *request, struct hf_err *err)
         { request->ref, "ref" },
         { request->parent_work_id, "parent_work_id" },
         { request->payload_ref, "payload_ref" },
+        { request->reply_ref, "reply_ref" },
     };
     rc = check_keys(keys, COUNT(keys), err);
     return rc ? rc : check_kind(request->kind, "kind", err);
@@ -174,6 +175,10 @@ int hf_new_check(const struct hf_new *request, struct hf_err *err)
     if (request->payload && request->payload_ref)
         return hf_fail(err, HF_EINVAL, "payload_ref",
                        "payload and payload_ref exclude each other");
+    if (request->reply_ref && request->payload_ref)
+        return hf_fail(err, HF_EINVAL, "reply_ref",
+                       "a reply brings its payload itself: reply_ref and payload_ref "
+                       "exclude each other");
     return check_json(request->payload, HF_MAX_PAYLOAD_BYTES, "payload", err);
 }
 

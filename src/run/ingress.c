@@ -45,6 +45,7 @@ struct request {
     struct hf_span line;
     struct outcome outcomes[HANDS];
     struct hf_answer *answer;
+    bool resumed; /* and is that of the unit that waited for it */
 };
 
 struct hand {
@@ -197,7 +198,8 @@ static bool is_refusal(int rc)
 }
 
 static int put_into_ledger(struct hf_ingress *in, struct hf_span text,
-                           struct hf_answer **ret_answer, struct hf_err *err)
+                           struct hf_answer **ret_answer, bool *ret_resumed,
+                           struct hf_err *err)
 {
     struct hf_arena arena;
     struct hf_spool_line line;
@@ -208,8 +210,8 @@ static int put_into_ledger(struct hf_ingress *in, struct hf_span text,
     hf_arena_init(&arena, in->alloc);
     rc = hf_spool_decode((struct hf_span){ text.at, text.len - 1 }, &arena, &line, err);
     if (rc == 0)
-        rc = hf_work_create(in->store, &line.who, &line.request, 1, HF_ALL_OR_NONE,
-                            ret_answer, err);
+        rc = hf_work_deliver(in->store, &line.who, &line.request, ret_answer, ret_resumed,
+                             err);
     hf_arena_fini(&arena);
     if (rc && !is_refusal(rc) && rc != HF_EBUSY) {
         hf_store_close(in->store); /* it may be another one by now */
@@ -237,10 +239,12 @@ static void work_on(struct hf_ingress *in, enum hand_name name)
     struct request *request = dequeue(hand);
     struct outcome out = { .done = true };
     struct hf_answer *answer = NULL;
+    bool resumed = false;
     hand->busy_since = now_ms();
     (void)pthread_mutex_unlock(&in->lock);
-    out.rc = name == LEDGER ? put_into_ledger(in, request->line, &answer, &out.err)
-                            : put_into_spool(in, request->line, &out.err);
+    out.rc = name == LEDGER
+                 ? put_into_ledger(in, request->line, &answer, &resumed, &out.err)
+                 : put_into_spool(in, request->line, &out.err);
     (void)pthread_mutex_lock(&in->lock);
     hand->busy_since = 0;
     if (name == LEDGER) {
@@ -249,8 +253,10 @@ static void work_on(struct hf_ingress *in, enum hand_name name)
             in->ledger_fault = out.err;
     }
     request->outcomes[name] = out;
-    if (answer)
+    if (answer) {
         request->answer = answer;
+        request->resumed = resumed;
+    }
     let_go(in, request);
     (void)pthread_cond_broadcast(&in->done);
 }
@@ -387,7 +393,8 @@ static int hand_over(struct hf_ingress *in, struct request *request,
     try_ledger(in, request, begun + in->budget_ms / 2);
     if (ledger->done && ledger->rc == 0) {
         *ret_result = (struct hf_ingress_result){ .place = HF_INGRESS_LEDGER,
-                                                  .answer = request->answer };
+                                                  .answer = request->answer,
+                                                  .resumed = request->resumed };
         request->answer = NULL;
         return 0;
     }

@@ -44,6 +44,7 @@ static const struct part parts[] = {
     { "fair_weight",       PART_INT,         NEW(fair_weight),     0 },
     { "idempotency_key",   PART_TEXT,        NEW(idempotency_key), 0 },
     { "ref",               PART_TEXT,        NEW(ref),             0 },
+    { "reply_ref",         PART_TEXT,        NEW(reply_ref),       0 },
     { "parent_work_id",    PART_TEXT,        NEW(parent_work_id),  0 },
     { "payload",           PART_VALUE,       NEW(payload),         0 },
     { "payload_text",      PART_EXACT,       NEW(payload),         0 },

@@ -122,6 +122,35 @@ static int create_batch(struct reconcile *r)
     return rc;
 }
 
+/* Whether the request is at fault, and not the ledger. */
+static bool is_refusal(int rc)
+{
+    return rc == HF_EINVAL || rc == HF_ETOOBIG || rc == HF_ENOTFOUND ||
+           rc == HF_ECONFLICT || rc == HF_EPOLICY || rc == HF_ETRANSITION;
+}
+
+/* A reply goes to who waits for it; it is alone in its batch. */
+static int deliver_one(struct reconcile *r)
+{
+    struct hf_answer *answer = NULL;
+    bool resumed = false;
+    int rc = hf_work_deliver(r->store, &r->lines[0].who, &r->lines[0].request, &answer,
+                             &resumed, r->err);
+    r->count = 0;
+    if (is_refusal(rc)) {
+        r->report.conflicting += rc == HF_ECONFLICT;
+        r->report.refused += rc != HF_ECONFLICT;
+        problem(r, &r->places[0], &r->lines[0], r->err);
+        rc = 0;
+    } else if (rc == 0 && resumed && !hf_answer_at(answer, 0)->repeated) {
+        r->report.resumed++;
+    } else if (rc == 0) {
+        judge(r, 0, hf_answer_at(answer, 0));
+    }
+    hf_answer_free(answer);
+    return rc;
+}
+
 /* Who does not say gets the caller's. */
 static void complete(const struct reconcile *r, struct hf_caller *who)
 {
@@ -165,13 +194,15 @@ static int take_line(struct reconcile *r, struct hf_span text, const struct plac
         problem(r, place, &line, &why);
         return 0;
     }
-    if (r->count && !same_caller(&r->lines[0].who, &line.who))
+    bool alone = line.request.reply_ref ||
+                 (r->count && !same_caller(&r->lines[0].who, &line.who));
+    if (alone)
         rc = create_batch(r);
     if (rc == 0) {
         r->lines[r->count] = line;
         r->places[r->count++] = *place;
     }
-    return rc;
+    return rc == 0 && line.request.reply_ref ? deliver_one(r) : rc;
 }
 
 /* ---- lines --------------------------------------------------------------------------- */

@@ -72,9 +72,26 @@ static int finish(int rc, struct hf_answer *answer, struct hf_answer **ret_answe
 int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err)
 {
     int rc = check_batch(n, err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    for (size_t i = 0; rc == 0 && i < n; i++) {
         rc = hf_new_check(&news[i], err);
+        if (rc == 0 && news[i].reply_ref)
+            rc = hf_fail(err, HF_EINVAL, "reply_ref",
+                         "a reply is delivered, not created: hf_work_deliver");
+    }
     return rc;
+}
+
+int hf_work_known(struct hf_store *store, const struct hf_caller *given,
+                  const struct hf_new *request, bool *ret_known, struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_err why = { 0 };
+    *ret_known = false;
+    int rc = complete(given, &who, err);
+    if (rc || !store->methods->known)
+        return rc;
+    rc = store->methods->known(store, who.tenant, request, ret_known, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 int hf_work_create(struct hf_store *store, const struct hf_caller *given,

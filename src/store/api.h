@@ -14,6 +14,10 @@ int hf_changes_check(const struct hf_change *changes, size_t n, struct hf_err *e
 int hf_renew_all_check(const struct hf_renew_all *wanted, struct hf_renew_all *ret_renew,
                        struct hf_err *err);
 
+/* Whether this very message, by its source, made a unit that is still kept. */
+int hf_work_known(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_new *request, bool *ret_known, struct hf_err *err);
+
 /* One try of a claim that has been checked, by a complete caller. */
 int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_claim *claim, struct hf_answer **ret_answer,

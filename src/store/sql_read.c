@@ -85,6 +85,23 @@ int sql_get(struct hf_store *base, const char *id, struct hf_answer *answer,
     return rc;
 }
 
+int sql_known(struct hf_store *base, const char *tenant, const struct hf_new *request,
+              bool *ret_known, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    size_t call = hf_ops_call(&ops, HF_SQL_WORK_BY_SOURCE, HF_ANY_COUNT);
+    hf_ops_text(&ops, tenant);
+    hf_ops_text(&ops, hf_source_word(request->source));
+    hf_ops_text(&ops, request->source_id);
+    hf_ops_text(&ops, request->source_run_id ? request->source_run_id : "");
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0)
+        *ret_known = hf_ops_result(&ops, call)->out_count > 0;
+    hf_ops_fini(&ops);
+    return rc;
+}
+
 /* ---- pages ------------------------------------------------------------------------- */
 
 /* Which of the three list statements serves a filter, and its status argument. */

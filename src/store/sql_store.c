@@ -158,6 +158,7 @@ static const struct hf_store_methods methods = {
     .close = sql_close,
     .schedules = &sql_schedule_methods,
     .triggers = &sql_trigger_methods,
+    .known = sql_known,
 };
 
 static int draw(void *user, void *out, size_t len)

@@ -153,6 +153,8 @@ int sql_change(struct hf_store *store, const struct hf_caller *who,
 int sql_renew_all(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_renew_all *renew, struct hf_answer *answer,
                   struct hf_err *err);
+int sql_known(struct hf_store *store, const char *tenant, const struct hf_new *request,
+              bool *ret_known, struct hf_err *err);
 int sql_get(struct hf_store *store, const char *id, struct hf_answer *answer,
             struct hf_err *err);
 int sql_list(struct hf_store *store, const struct hf_caller *who,

@@ -66,6 +66,65 @@ class Spool(Case):
         self.env["HOME"] = "/proc/nowhere"
         self.assertTrue(self.create("m2", "--json").json["spooled"])
 
+    # ---- A14: an answer to a question
+
+    def ask(self, source_id, ref="ann@chat", kind="user"):
+        """A unit that waits for somebody's answer."""
+        self.cli("work", "create", "--source", "manual", "--source-id", source_id)
+        unit = self.claim()
+        self.ok("work", "wait", unit["work_id"], "--token", unit["lease_token"], "--kind", kind,
+                "--ref", ref)
+        return unit["work_id"]
+
+    def reply(self, source_id, *more, payload='"yes"'):
+        return self.cli("work", "create", "--source", "conversation", "--source-id", source_id,
+                        "--reply-to", "ann@chat", "--payload", payload, *more)
+
+    def test_a_reply_resumes_the_one_unit_that_waits_and_makes_none(self):
+        unit = self.ask("q1")
+        self.assertIn(f"resumed {unit}: queued", self.reply("m1").out)
+        work = self.ok("work", "show", unit)["work"]
+        self.assertEqual((work["status"], work["resume_payload"]), ("queued", "yes"))
+        self.assertIn(f"resumed before: {unit}", self.reply("m1").out)
+        self.assertEqual(self.units(), ["q1"])
+        got = self.cli("--json", "work", "create", "--source", "conversation", "--source-id", "m1",
+                       "--reply-to", "ann@chat", "--payload", '"no"', code=7).json
+        self.assertEqual(got["error"]["code"], "conflict")
+
+    def test_a_reply_that_nobody_or_several_wait_for_is_a_unit(self):
+        self.assertIn("created", self.reply("m1").out)
+        self.cli("work", "cancel", self.ok("work", "list")["items"][0]["work_id"], "--reason", "x")
+        for_others = self.ask("q0", kind="external")
+        one = self.ask("q1")
+        # Delivered again, it stays what it was, though somebody waits by now.
+        self.assertIn("exists already", self.reply("m1").out)
+        other = self.ask("q2")
+        self.assertIn("created", self.reply("m2").out)
+        waiting = {w["work_id"] for w in self.ok("work", "list")["items"]
+                   if w["status"].startswith("waiting")}
+        self.assertEqual(waiting, {for_others, one, other})
+        self.cli("work", "create", "--source", "conversation", "--source-id", "m3", "--reply-to",
+                 "r", "--payload-ref", "file:1", code=2)
+
+    def test_a_spooled_reply_finds_who_waits_when_it_is_reconciled(self):
+        unit = self.ask("q1")
+        holder = sqlite3.connect(self.db, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        got = self.create("m1", "--reply-to", "ann@chat", "--payload", '"yes"', "--json").json
+        self.assertTrue(got["spooled"])
+        holder.execute("ROLLBACK")
+        holder.close()
+        report = self.cli("work", "reconcile", "--from", "in.spool", "--json").json["from"]
+        self.assertEqual(report["resumed"] + report["existing"], 1) # the ledger may have it too
+        self.assertEqual(report["problems"], [])
+        self.assertEqual(self.ok("work", "show", unit)["work"]["resume_payload"], "yes")
+        self.assertEqual(self.units(), ["q1"])
+        self.file("export.jsonl", json.dumps({
+            "source_system": "conversation", "source_id": "m1", "reply_ref": "ann@chat",
+            "payload_text": '"yes"'}) + "\n")
+        report = self.cli("work", "reconcile", "--from", "export.jsonl", "--json").json["from"]
+        self.assertEqual((report["resumed"], report["existing"]), (0, 1))
+
     def test_bad_input_is_refused_and_not_spooled(self):
         self.create("m1", "--parent", "abcd", code=2)
         self.create("", code=2)

@@ -146,6 +146,7 @@ static void a_line_keeps_every_field_of_a_request(void **state)
                           .dedup_key = "d",
                           .idempotency_key = "i",
                           .ref = "ref",
+                          .reply_ref = "ann@chat",
                           .parent_work_id = "p",
                           .payload = "{\n \"x\" : [1.50, \"\\u0001\"] }",
                           .disposition = HF_RERUNNABLE,
@@ -174,7 +175,8 @@ static void a_line_keeps_every_field_of_a_request(void **state)
         "{\"source_system\":\"scheduler\",\"source_id\":\"a\\\"b\",\"source_run_id\":"
         "\"r1\","
         "\"kind\":\"k\",\"queue\":\"q\",\"lane_key\":\"l\",\"dedup_key\":\"d\","
-        "\"idempotency_key\":\"i\",\"ref\":\"ref\",\"parent_work_id\":\"p\","
+        "\"idempotency_key\":\"i\",\"ref\":\"ref\",\"reply_ref\":\"ann@chat\",\"parent_"
+        "work_id\":\"p\","
         "\"payload_text\":\"{\\n \\\"x\\\" : [1.50, \\\"\\\\u0001\\\"] }\","
         "\"disposition\":\"rerunnable\",\"priority\":0,\"max_attempts\":7,"
         "\"retry_policy_text\":\"{ \\\"initial_ms\\\": 5 }\",\"due_at\":1700000000000,"
@@ -194,6 +196,7 @@ static void a_line_keeps_every_field_of_a_request(void **state)
     assert_int_equal(line.request.due_at, 1700000000000);
     assert_int_equal(line.request.exec_timeout_ms, 2);
     assert_string_equal(line.request.close_rule, "evidence");
+    assert_string_equal(line.request.reply_ref, "ann@chat");
     assert_string_equal(line.who.operation_id, "op");
     assert_string_equal(line.who.tenant, "t");
     hf_arena_fini(&arena);

@@ -211,6 +211,9 @@ struct hf_store_methods {
     void (*close)(struct hf_store *store);
     const struct hf_schedule_methods *schedules; /* NULL: this store has none */
     const struct hf_trigger_methods *triggers;   /* the same */
+    /* Whether there is a unit of this tenant, source, id and run. May be NULL: none is. */
+    int (*known)(struct hf_store *store, const char *tenant, const struct hf_new *request,
+                 bool *ret_known, struct hf_err *err);
 };
 
 /* Every store begins so. */
