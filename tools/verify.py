@@ -76,7 +76,8 @@ BUGS = [
      "simulation, sqlite, seed 1201", "`run/pool`: `a_debounce_leaves_a_retry_its_time`"),
     ("2026-11-15", "an answer lost in a failover was asked for by its transaction's id on the promoted standby, where that "
      "id may be another transaction's: a close-out that was lost was told as done", "`soak/failover.py`, synchronous failover, "
-     "one run of several", "`a_transaction_of_another_history_stays_unknown`; `soak/failover.py`"),
+     "one run of several", "`a_transaction_of_another_history_stays_unknown`, "
+     "`a_commit_that_a_failover_lost_is_not_taken_for_anothers`; `soak/failover.py`"),
     ("2026-11-15", "a build under a running soak ended the fleet's workers one by one, so nothing drained: it looked "
      "like a store that is stuck", "kill soak on PostgreSQL, ended undrained",
      "the fleet runs a copy; whoever ends by itself is a fault (`soak/check.py`)"),

@@ -3,6 +3,8 @@
  * unknown is said to be unknown. */
 #include <holdfast/store.h>
 #include <holdfast/work.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,6 +224,120 @@ static void a_transaction_of_another_history_stays_unknown(void **state)
     hf_store_close(store);
 }
 
+/* ---- a failover that loses the commit whose answer was lost -------------------------------- */
+
+struct closing {
+    struct hf_store *store;
+    char id[64];
+    char token[300];
+    int rc;
+};
+
+static void *close_out(void *arg)
+{
+    struct closing *closing = arg;
+    struct hf_answer *answer = NULL;
+    struct hf_change done = { .size = sizeof(done),
+                              .verb = HF_VERB_CLOSE_OUT,
+                              .id = closing->id,
+                              .token = closing->token,
+                              .status = HF_DONE };
+    closing->rc = hf_work_change(closing->store, NULL, &done, 1, 0, &answer, NULL);
+    if (closing->rc == 0) {
+        closing->rc = hf_answer_at(answer, 0)->code;
+        hf_answer_free(answer);
+    }
+    return NULL;
+}
+
+static struct closing claimed_one(void)
+{
+    bool created;
+    struct hf_answer *answer = NULL;
+    struct closing closing = { .store = open_cut(false), .rc = -1 };
+    struct hf_claim claim = { .size = sizeof(claim), .owner = "a", .ttl_ms = 60000 };
+    assert_int_equal(create(closing.store, "failover", &created), 0);
+    (void)snprintf(
+        closing.id, sizeof(closing.id), "%s",
+        pg_server_sql(&server, "SELECT work_id FROM holdfast.work_spec WHERE source_id ="
+                               " 'failover'"));
+    claim.id = closing.id;
+    assert_int_equal(hf_work_claim(closing.store, NULL, &claim, &answer, NULL), 0);
+    (void)snprintf(closing.token, sizeof(closing.token), "%s",
+                   hf_answer_at(answer, 0)->token);
+    hf_answer_free(answer);
+    return closing;
+}
+
+static void until(const struct pg_server *at, const char *sql)
+{
+    while (strcmp(pg_server_sql(at, sql), "t") != 0)
+        (void)sched_yield();
+}
+
+/* A standby that has all that was committed so far, and gets nothing more. */
+static struct pg_server left_behind(void)
+{
+    char sql[120];
+    pg_server_standby(&server);
+    struct pg_server standby = server;
+    (void)snprintf(standby.url, sizeof(standby.url), "%s", server.standby);
+    (void)snprintf(sql, sizeof(sql), "SELECT pg_last_wal_replay_lsn() >= '%s'::pg_lsn",
+                   pg_server_sql(&server, "SELECT pg_current_wal_lsn()"));
+    until(&standby, sql);
+    (void)pg_server_sql(&standby, "ALTER SYSTEM SET primary_conninfo = ''");
+    (void)pg_server_sql(&standby, "SELECT pg_reload_conf()");
+    until(&standby, "SELECT count(*) = 0 FROM pg_stat_wal_receiver");
+    return standby;
+}
+
+static void lead_to(const struct pg_server *to)
+{
+    char behind[120];
+    const char *port = strstr(to->url, "port=");
+    assert_non_null(port);
+    (void)snprintf(behind, sizeof(behind), "%s/.s.PGSQL.%d", to->folder,
+                   (int)strtol(port + 5, NULL, 10));
+    wire_proxy_stop(proxy);
+    proxy = wire_proxy_start(to->folder, 7000, behind);
+}
+
+/* The close-out is committed, its answer is held up; a standby without it is promoted and gives
+ * the same transaction id to somebody else, who commits. Whoever asks the new server by the id
+ * alone is told "committed". */
+static void a_commit_that_a_failover_lost_is_not_taken_for_anothers(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    char sql[300];
+    struct closing closing = claimed_one();
+    struct pg_server standby = left_behind();
+    wire_proxy_arm(proxy, 1, WIRE_HOLD, WIRE_READY);
+    assert_int_equal(pthread_create(&thread, NULL, close_out, &closing), 0);
+    assert_true(wire_proxy_await(proxy));
+    long lost = count_of(
+        "SELECT max(xid) FROM holdfast.work_event WHERE to_status = 'done'");
+    pg_server_promote(&server);
+    (void)snprintf(
+        sql, sizeof(sql),
+        "DO $$ BEGIN WHILE txid_current() <= %ld LOOP COMMIT; END LOOP; END $$", lost);
+    (void)pg_server_sql(&standby, sql);
+    (void)snprintf(sql, sizeof(sql), "SELECT pg_xact_status('%ld'::xid8)", lost);
+    assert_string_equal(pg_server_sql(&standby, sql), "committed"); /* another's */
+    lead_to(&standby);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(closing.rc, HF_EUNCERTAIN);
+    (void)snprintf(sql, sizeof(sql),
+                   "SELECT status FROM holdfast.runtime_work WHERE work_id = '%s'",
+                   closing.id);
+    assert_string_equal(pg_server_sql(&standby, sql), "running");
+    (void)close_out(&closing); /* the first call of the new history says that it is one */
+    if (closing.rc == HF_EBUSY)
+        (void)close_out(&closing);
+    assert_int_equal(closing.rc, HF_ELEASELOST);
+    hf_store_close(closing.store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +346,7 @@ int main(void)
         cmocka_unit_test(behind_a_pooler_too),
         cmocka_unit_test(a_connection_that_died_idle_is_replaced),
         cmocka_unit_test(a_transaction_of_another_history_stays_unknown),
+        cmocka_unit_test(a_commit_that_a_failover_lost_is_not_taken_for_anothers),
     };
     pg_server_start(&server);
     char behind[120];
