@@ -1,5 +1,4 @@
 /* holdfast bench ledger: the ledger's speed beside the engine's own, in one run. */
-#include <dirent.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/bench.h"
+#include "run/fileio.h"
 
 struct figure {
     const char *work;
@@ -265,17 +265,6 @@ static int bench_postgres(struct bench *bench)
     return rc ? rc : bench_postgres_pickup(bench);
 }
 
-static void remove_folder(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    for (struct dirent *entry; dir && (entry = readdir(dir));)
-        if (entry->d_name[0] != '.')
-            (void)unlinkat(dirfd(dir), entry->d_name, 0);
-    if (dir)
-        (void)closedir(dir);
-    (void)rmdir(folder);
-}
-
 /* The address with the scratch schema in it. */
 static const char *scratch_url(struct cli *cli, const char *url)
 {
@@ -293,7 +282,7 @@ static void end(struct bench *bench)
     if (bench->url)
         (void)bench_pg_scratch(bench);
     else
-        remove_folder(bench->folder);
+        (void)hf_folder_remove(bench->folder); /* a scratch folder */
     *bench->err = why;
 }
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/json_get.h"
+#include "run/fileio.h"
 
 #define PATH_ROOM 512
 #define MOST_MS 18000 /* a story that takes longer has gone wrong */
@@ -140,15 +141,9 @@ static int make_folder(struct demo *demo)
 
 static void remove_folder(const struct demo *demo)
 {
-    DIR *dir = opendir(demo->folder);
-    if (!dir)
-        return;
-    for (struct dirent *at = readdir(dir); at; at = readdir(dir))
-        if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0)
-            (void)unlinkat(dirfd(dir), at->d_name, 0); /* what stays is seen by rmdir */
-    (void)closedir(dir);
-    if (rmdir(demo->folder) != 0)
-        cli_note(demo->cli, "could not remove %s: %s", demo->folder, strerror(errno));
+    int errnum = hf_folder_remove(demo->folder);
+    if (errnum)
+        cli_note(demo->cli, "could not remove %s: %s", demo->folder, strerror(errnum));
 }
 
 /* ---- the parts --------------------------------------------------------------------- */

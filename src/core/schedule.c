@@ -56,16 +56,8 @@ static struct hf_new unit_of(const struct hf_schedule_new *wanted, const char *n
         .source = HF_SOURCE_SCHEDULER,
         .source_id = name,
         .source_run_id = "slot",
-        .kind = wanted->kind,
-        .queue = wanted->queue,
-        .lane_key = wanted->lane_key,
         .payload = wanted->payload,
-        .priority = wanted->priority,
-        .max_attempts = wanted->max_attempts,
-        .retry_policy = wanted->retry_policy,
-        .disposition = wanted->disposition ? wanted->disposition : HF_RERUNNABLE,
-        .start_timeout_ms = wanted->start_timeout_ms,
-        .exec_timeout_ms = wanted->exec_timeout_ms,
+        HF_NEW_WISHES(wanted),
     };
 }
 

@@ -85,6 +85,15 @@ int hf_step_create(struct hf_arena *arena, const struct hf_new *request,
 
 /* Input checks that need no row: limits, UTF-8, JSON, required fields, exclusive fields. */
 int hf_new_check(const struct hf_new *request, struct hf_err *err);
+
+/* What a schedule and a subscription each say of the units that they make. */
+#define HF_NEW_WISHES(wanted)                                                            \
+    .kind = (wanted)->kind, .queue = (wanted)->queue, .lane_key = (wanted)->lane_key,    \
+    .priority = (wanted)->priority, .max_attempts = (wanted)->max_attempts,              \
+    .retry_policy = (wanted)->retry_policy,                                              \
+    .disposition = (wanted)->disposition ? (wanted)->disposition : HF_RERUNNABLE,        \
+    .start_timeout_ms = (wanted)->start_timeout_ms,                                      \
+    .exec_timeout_ms = (wanted)->exec_timeout_ms
 int hf_claim_check(const struct hf_claim *claim, struct hf_err *err);
 int hf_change_check(const struct hf_change *change, struct hf_err *err);
 /* Is this type of event the ledger's own? */

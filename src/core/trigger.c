@@ -120,15 +120,7 @@ static struct hf_new unit_of(const struct hf_subscription_new *wanted)
         .source = HF_SOURCE_CONTROL,
         .source_id = "subscription",
         .source_run_id = "occurrence",
-        .kind = wanted->kind,
-        .queue = wanted->queue,
-        .lane_key = wanted->lane_key,
-        .priority = wanted->priority,
-        .max_attempts = wanted->max_attempts,
-        .retry_policy = wanted->retry_policy,
-        .disposition = wanted->disposition ? wanted->disposition : HF_RERUNNABLE,
-        .start_timeout_ms = wanted->start_timeout_ms,
-        .exec_timeout_ms = wanted->exec_timeout_ms,
+        HF_NEW_WISHES(wanted),
     };
 }
 

@@ -11,6 +11,9 @@ HF_MUST_USE int hf_file_write(int fd, const void *bytes, size_t len);
  * errno. */
 HF_MUST_USE int hf_file_sync_folder(const char *path);
 
+/* Removes a folder of files. 0, or the errno of the folder itself: what stays is seen by it. */
+int hf_folder_remove(const char *folder);
+
 /* Whether the path still names the file that is open. */
 bool hf_file_same(int fd, const char *path);
 

@@ -24,6 +24,22 @@ static int methods_of(struct hf_store *store, const struct hf_process_methods **
     return *ret ? 0 : hf_fail(err, HF_EINVAL, "store", "this store has no processes");
 }
 
+/* One call: what it hands over to, for whom, and the memory of its checked request. */
+struct call {
+    const struct hf_process_methods *methods;
+    struct hf_caller who;
+    struct hf_arena arena;
+};
+
+/* hf_arena_fini comes after it, whatever it says. */
+static int begin(struct call *call, struct hf_store *store, const struct hf_caller *given,
+                 struct hf_err *err)
+{
+    hf_arena_init(&call->arena, store->alloc);
+    int rc = methods_of(store, &call->methods, err);
+    return rc ? rc : hf_caller_complete(given, "system", "holdfast", &call->who, err);
+}
+
 #define SESSION_MAX (KEY_MAX - (sizeof "session:" - 1)) /* its queue has a name too */
 
 /* ---- register ---------------------------------------------------------------------- */
@@ -140,7 +156,7 @@ static int check_request(struct hf_arena *arena, struct hf_process_new *request,
 {
     if (!request->work)
         return hf_fail(err, HF_EINVAL, "work", "a process is a unit of work: give it");
-    int rc = hf_new_check(request->work, err);
+    int rc = hf_create_check(request->work, 1, err);
     if (rc == 0)
         rc = check_disposition(request->work, err);
     if (rc == 0)
@@ -169,27 +185,22 @@ int hf_process_register(struct hf_store *store, const struct hf_caller *given,
                         const struct hf_process_new *wanted,
                         struct hf_answer **ret_answer, struct hf_err *err)
 {
-    const struct hf_process_methods *methods;
+    struct call call;
     struct hf_process_new request;
-    struct hf_caller who;
-    struct hf_arena arena;
-    hf_arena_init(&arena, store->alloc);
-    int rc = methods_of(store, &methods, err);
+    int rc = begin(&call, store, given, err);
     if (rc == 0)
         rc = hf_sized_copy(wanted, sizeof request, sizeof request, &request, err);
     if (rc == 0)
-        rc = hf_caller_complete(given, "system", "holdfast", &who, err);
-    if (rc == 0)
-        rc = check_request(&arena, &request, err);
+        rc = check_request(&call.arena, &request, err);
     struct hf_answer *answer = rc ? NULL : hf_answer_new(store->alloc);
     if (rc == 0 && !answer)
         rc = hf_fail_plain(err, HF_ENOMEM);
     if (rc == 0) {
         struct hf_err why = { 0 };
-        rc = methods->enroll(store, &who, &request, answer, &why);
+        rc = call.methods->enroll(store, &call.who, &request, answer, &why);
         (void)hf_fail_as(err, rc, &why);
     }
-    hf_arena_fini(&arena);
+    hf_arena_fini(&call.arena);
     if (rc)
         hf_answer_free(answer);
     else
@@ -251,27 +262,22 @@ int hf_process_list(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_process_filter *wanted,
                     struct hf_processes **ret_processes, struct hf_err *err)
 {
-    const struct hf_process_methods *methods;
+    struct call call;
     struct hf_process_filter filter;
-    struct hf_caller who;
-    struct hf_arena arena;
-    hf_arena_init(&arena, store->alloc);
-    int rc = methods_of(store, &methods, err);
+    int rc = begin(&call, store, given, err);
     if (rc == 0)
         rc = hf_sized_copy(wanted, sizeof filter, sizeof filter, &filter, err);
     if (rc == 0)
-        rc = hf_caller_complete(given, "system", "holdfast", &who, err);
-    if (rc == 0)
-        rc = check_filter(&arena, &filter, err);
+        rc = check_filter(&call.arena, &filter, err);
     struct hf_processes *processes = rc ? NULL : hf_processes_new(store->alloc);
     if (rc == 0 && !processes)
         rc = hf_fail_plain(err, HF_ENOMEM);
     if (rc == 0) {
         struct hf_err why = { 0 };
-        rc = methods->list(store, &who, &filter, processes, &why);
+        rc = call.methods->list(store, &call.who, &filter, processes, &why);
         (void)hf_fail_as(err, rc, &why);
     }
-    hf_arena_fini(&arena);
+    hf_arena_fini(&call.arena);
     if (rc)
         hf_processes_free(processes);
     else
@@ -317,24 +323,19 @@ int hf_process_tell(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_process_tell *wanted, bool *ret_repeated,
                     struct hf_err *err)
 {
-    const struct hf_process_methods *methods;
+    struct call call;
     struct hf_process_tell tell;
-    struct hf_caller who;
-    struct hf_arena arena;
-    hf_arena_init(&arena, store->alloc);
-    int rc = methods_of(store, &methods, err);
+    int rc = begin(&call, store, given, err);
     if (rc == 0)
         rc = hf_sized_copy(wanted, sizeof tell, sizeof tell, &tell, err);
     if (rc == 0)
-        rc = hf_caller_complete(given, "system", "holdfast", &who, err);
-    if (rc == 0)
-        rc = check_tell(&arena, &tell, err);
+        rc = check_tell(&call.arena, &tell, err);
     if (rc == 0) {
         struct hf_err why = { 0 };
-        rc = methods->tell(store, &who, &tell, ret_repeated, &why);
+        rc = call.methods->tell(store, &call.who, &tell, ret_repeated, &why);
         (void)hf_fail_as(err, rc, &why);
     }
-    hf_arena_fini(&arena);
+    hf_arena_fini(&call.arena);
     return rc;
 }
 
