@@ -423,7 +423,7 @@ int cmd_process_retarget(struct cli *cli)
 {
     struct hf_process_tell tell = { .what = HF_TELL_RETARGET,
                                     .name = cli_text(cli, "session") };
-    return tell_and_print(cli, tell, "retargeted:", "woke that one before:");
+    return tell_and_print(cli, tell, "retargeted:", "stood so before:");
 }
 
 int cmd_process_complete(struct cli *cli)
