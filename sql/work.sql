@@ -472,15 +472,21 @@ ORDER BY q.priority, q.fair_tag, q.seq LIMIT
 SELECT q.seq/*pg , {ttl_of_row} AS ttl_ms, {grace_of_row} AS grace_ms*/ {claim_from}
 
 -- name: work_claim
+-- engine: pg
 -- sizes: 1 10 100
 -- in: $1 queue, $2 owner, $3 incarnation, $4 nonce, $5 ttl_ms or null, $6 holder,
 --     $7 actor_kind, $8 actor, $9 the middle of the note, $10 correlation_id, $11 ttl_ms and
 --     $12 grace_ms where no policy is set
-/*pg {claim_begin} {claim_pick} {claim_order} {size} {claim_taken}*/
-{claim_set}
-/*lite WHERE q.seq IN ({claim_pick} {claim_order} {size})*/
-/*pg FROM c WHERE q.seq = c.seq*/
+{claim_begin} {claim_pick} {claim_order} {size} {claim_taken}
+{claim_set} FROM c WHERE q.seq = c.seq
 {claim_log}
+
+-- name: work_claim_some
+-- engine: lite
+-- Each statement that starts costs SQLite more than another row does, and a number of rows
+-- costs it no plan: so here a claim of any size is one.
+-- in: as work_claim, $13 how many
+{claim_set} WHERE q.seq IN ({claim_pick} {claim_order} $13)
 
 -- name: work_claim_on
 -- engine: pg
@@ -511,13 +517,17 @@ AND q.kind IN (SELECT /*lite value FROM json_each($13)*/
                       /*pg jsonb_array_elements_text($13::jsonb)*/)
 
 -- name: work_claim_kinds
+-- engine: pg
 -- sizes: 1 10 100
 -- in: as work_claim, $13 kinds as a JSON array
-/*pg {claim_begin} {claim_pick} {claim_kinds} {claim_order} {size} {claim_taken}*/
-{claim_set}
-/*lite WHERE q.seq IN ({claim_pick} {claim_kinds} {claim_order} {size})*/
-/*pg FROM c WHERE q.seq = c.seq*/
+{claim_begin} {claim_pick} {claim_kinds} {claim_order} {size} {claim_taken}
+{claim_set} FROM c WHERE q.seq = c.seq
 {claim_log}
+
+-- name: work_claim_some_kinds
+-- engine: lite
+-- in: as work_claim, $13 kinds as a JSON array, $14 how many
+{claim_set} WHERE q.seq IN ({claim_pick} {claim_kinds} {claim_order} $14)
 
 -- fragment: take_from
 FROM work_state q

@@ -153,6 +153,14 @@ void *hf_arena_array(struct hf_arena *arena, size_t count, size_t each)
     return hf_arena_take(arena, bytes);
 }
 
+void *hf_arena_room(struct hf_arena *arena, size_t count, size_t each)
+{
+    size_t bytes = 0, rounded = 0;
+    if (__builtin_mul_overflow(count, each, &bytes))
+        return NULL;
+    return take_rounded(arena, bytes, &rounded);
+}
+
 char *hf_arena_copy(struct hf_arena *arena, const void *bytes, size_t len)
 {
     size_t rounded = 0;

@@ -32,6 +32,8 @@ void hf_arena_trim(struct hf_arena *arena, size_t keep);
 void *hf_arena_take(struct hf_arena *arena, size_t bytes);
 /* As hf_arena_take, and NULL where the product overflows. */
 void *hf_arena_array(struct hf_arena *arena, size_t count, size_t each);
+/* As hf_arena_array, but not zeroed: for what is written before it is read. */
+void *hf_arena_room(struct hf_arena *arena, size_t count, size_t each);
 
 /* Copies end in a NUL that is not counted. NULL when out of memory; hf_arena_text(NULL)
  * is NULL too, so test the input first where it matters. */

@@ -1,6 +1,8 @@
 /* The inside of a pool. One lock for all of it; nothing that blocks is called under it.
  *
- * Threads: one claims, `threads` run, one settles, one renews. A job belongs to exactly one
+ * Threads: one claims, `threads` run, one settles, one renews. Where a store writes one by one
+ * (`one_writer`) the settling thread claims too, between two settlements: then one thread is at
+ * the store while the other sleeps, and is there when nothing ends. A job belongs to exactly one
  * list or thread at a time, said by its state; it is freed by the settling thread, and what
  * it was claimed with when the last job of its batch is. */
 #ifndef HF_RUN_POOL_H
@@ -10,6 +12,8 @@
 #include <holdfast/sys/store.h>
 #include <pthread.h>
 #include <stdatomic.h>
+
+#include "base/ident.h"
 
 #define POOL_KINDS 32 /* as many as one claim can name */
 
@@ -64,6 +68,16 @@ struct job_list {
 
 struct settling;
 
+/* The claim that is made next or is under way; of the thread that has `out` set. */
+struct claiming {
+    const char *kinds[POOL_KINDS];
+    size_t kind_count;
+    size_t want;
+    char nonce[HF_NONCE_TEXT];
+    bool asked; /* this nonce was used; its answer is not known */
+    bool out;   /* somebody claims */
+};
+
 struct hf_pool {
     struct hf_store *store;
     struct hf_caller who;
@@ -85,7 +99,10 @@ struct hf_pool {
     pthread_cond_t for_stop; /* jobs that sleep */
     bool started, draining;
     bool quit_workers, quit_settler, quit_beat;
-    bool claiming;
+    bool claiming;       /* the claimer is there */
+    bool settler_claims; /* the settler will claim by and by; the claimer need not */
+    struct claiming claim;
+    size_t idle, waking; /* workers that wait, and of these who have been called */
     size_t ahead;     /* how many jobs to keep ready beyond what the threads can start */
     hf_ms beat_every; /* a third of the least term among the jobs held */
     uint64_t beats;
@@ -123,8 +140,15 @@ struct hf_job *pool_pop(struct job_list *list);
 void pool_ended(struct hf_pool *pool, struct hf_job *job);
 /* How many jobs to claim now. With the lock. */
 size_t pool_room(const struct hf_pool *pool);
+/* The settler's claim, if there is room and nobody claims; the lock is given up meanwhile. */
+void pool_claim_more(struct hf_pool *pool);
+/* Wakes the claimer where it would find something to do. With the lock. */
+void pool_tell_room(struct hf_pool *pool);
+/* Calls a worker to a ready job, if one waits; whoever comes calls the next. With the lock. */
+void pool_call_worker(struct hf_pool *pool);
 /* So many ends are settled without waiting for more. */
-#define POOL_GATHERED 64
+#define POOL_GATHERED 100
+#define POOL_LINGER_MS 1 /* how long the settler waits for more of them, or for a first */
 /* Take a ready job off its list, which is anywhere in it. */
 void pool_unready(struct hf_pool *pool, struct hf_job *before, struct hf_job *job);
 

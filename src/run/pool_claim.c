@@ -11,20 +11,11 @@
 #define WAIT_MS 100
 #define BACK_OFF_MS 250
 
-struct claiming {
-    struct hf_pool *pool;
-    const char *kinds[POOL_KINDS];
-    size_t kind_count;
-    size_t want;
-    char nonce[HF_NONCE_TEXT];
-    bool asked; /* this nonce was used; its answer is not known */
-};
-
 /* Which kinds may be claimed now; all where "*" is there. No more jobs than the narrowest of
  * them has room for, since they may all be of that kind. With the lock. */
-static void choose_kinds(struct claiming *c)
+static void choose_kinds(struct hf_pool *pool)
 {
-    const struct hf_pool *pool = c->pool;
+    struct claiming *c = &pool->claim;
     c->kind_count = 0;
     for (size_t i = 0; i < pool->kind_count && !pool->any; i++) {
         const struct pool_kind *kind = &pool->kinds[i];
@@ -52,18 +43,18 @@ size_t pool_room(const struct hf_pool *pool)
     return want < free ? want : free;
 }
 
-/* False: the pool drains. With the lock. */
-static bool await_room(struct claiming *c)
+/* Whether there is something to claim for, and what. With the lock. */
+static bool wants_more(struct hf_pool *pool)
 {
-    struct hf_pool *pool = c->pool;
-    while (!pool->draining) {
-        c->want = pool_room(pool);
-        choose_kinds(c);
-        if (c->want > 0 && (pool->any || c->kind_count > 0))
-            return true;
-        (void)pthread_cond_wait(&pool->for_room, &pool->lock);
-    }
-    return false;
+    pool->claim.want = pool_room(pool);
+    choose_kinds(pool);
+    return pool->claim.want > 0 && (pool->any || pool->claim.kind_count > 0);
+}
+
+void pool_tell_room(struct hf_pool *pool)
+{
+    if (!pool->settler_claims && !pool->claim.out && pool_room(pool) > 0)
+        (void)pthread_cond_signal(&pool->for_room);
 }
 
 static struct pool_kind *kind_of(struct hf_pool *pool, const char *name)
@@ -89,7 +80,6 @@ static void enter(struct hf_pool *pool, struct hf_job *job)
     }
     job->kind->ready++;
     pool_push(&pool->ready, job);
-    (void)pthread_cond_signal(&pool->for_work);
 }
 
 /* What was claimed while the pool began to drain goes back. With the lock. */
@@ -134,14 +124,16 @@ static int take_in(struct hf_pool *pool, struct hf_answer *answer, struct hf_err
         enter(pool, &jobs[i]);
     if (pool->draining)
         hand_back_ready(pool);
+    else
+        pool_call_worker(pool);
     (void)pthread_mutex_unlock(&pool->lock);
     return 0;
 }
 
 /* One claim. A failure keeps the nonce. */
-static int claim_some(struct claiming *c, struct hf_err *err)
+static int claim_some(struct hf_pool *pool, hf_ms wait_ms, struct hf_err *err)
 {
-    struct hf_pool *pool = c->pool;
+    struct claiming *c = &pool->claim;
     int rc = c->asked ? 0 : hf_nonce(pool->store->random, c->nonce, err);
     struct hf_claim claim = {
         .size = sizeof claim,
@@ -154,7 +146,7 @@ static int claim_some(struct claiming *c, struct hf_err *err)
         .limit = c->want,
         .ttl_ms = pool->ttl_ms,
         .ttl_default_ms = HF_JOB_TTL_MS,
-        .wait_ms = c->asked ? 0 : WAIT_MS,
+        .wait_ms = c->asked ? 0 : wait_ms,
     };
     struct hf_answer *answer = NULL;
     c->asked = true;
@@ -171,23 +163,60 @@ static int claim_some(struct claiming *c, struct hf_err *err)
     return rc;
 }
 
+/* With the lock, which is given up meanwhile. */
+static int claim_out(struct hf_pool *pool, hf_ms wait_ms)
+{
+    struct hf_err err = { 0 };
+    pool->claim.out = true;
+    pool->stats.claims++;
+    (void)pthread_mutex_unlock(&pool->lock);
+    int rc = claim_some(pool, wait_ms, &err);
+    if (rc)
+        pool_tell_error(pool, &err);
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->claim.out = false;
+    return rc;
+}
+
+/* A claim that failed is asked again by the claimer, which knows how to wait. */
+void pool_claim_more(struct hf_pool *pool)
+{
+    if (!pool->store->one_writer || pool->draining || pool->claim.out ||
+        pool->claim.asked || !wants_more(pool))
+        return;
+    int rc = claim_out(pool, 0);
+    if (rc || pool->draining)
+        (void)pthread_cond_signal(&pool->for_room);
+}
+
+/* Where jobs are quick the settler will be at the store in a moment and claims there. If
+ * nothing ends, the claimer goes on. With the lock. */
+static void leave_to_settler(struct hf_pool *pool)
+{
+    pool->settler_claims = pool->store->one_writer && pool->ahead > 0 &&
+                           pool->in_flight > 0;
+    if (pool->settler_claims && !pool_wait(pool, &pool->for_room, POOL_LINGER_MS) &&
+        pool->in_flight == pool->ready.count + pool->running + pool->later)
+        pool->settler_claims = false; /* nothing has ended and is to be settled */
+}
+
 void *pool_claim_main(void *arg)
 {
-    struct claiming c = { .pool = arg };
     struct hf_pool *pool = arg;
+    const struct claiming *c = &pool->claim;
     (void)pthread_mutex_lock(&pool->lock);
-    while (c.asked || await_room(&c)) {
-        struct hf_err err = { 0 };
-        pool->stats.claims++;
-        (void)pthread_mutex_unlock(&pool->lock);
-        int rc = claim_some(&c, &err);
-        if (rc)
-            pool_tell_error(pool, &err);
-        (void)pthread_mutex_lock(&pool->lock);
+    while (!pool->draining || c->out || c->asked) {
+        if (c->out || (!c->asked && (pool->settler_claims || !wants_more(pool)))) {
+            (void)pthread_cond_wait(&pool->for_room, &pool->lock);
+            continue;
+        }
+        int rc = claim_out(pool, WAIT_MS);
         if (rc && pool->draining)
             break; /* what it may have taken lapses */
         if (rc)
             (void)pool_wait(pool, &pool->for_room, BACK_OFF_MS);
+        else
+            leave_to_settler(pool);
     }
     hand_back_ready(pool);
     pool->claiming = false;

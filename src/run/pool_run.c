@@ -24,9 +24,9 @@ void pool_unready(struct hf_pool *pool, struct hf_job *before, struct hf_job *jo
 
 static void adapt(struct hf_pool *pool, const struct job_batch *batch)
 {
-    hf_ms took = pool_now(pool) - batch->claimed_at;
     if (batch->unstarted > 0)
         return;
+    hf_ms took = pool_now(pool) - batch->claimed_at;
     if (took < QUICK_MS) {
         size_t more = pool->ahead ? pool->ahead * 2 : pool->thread_max;
         pool->ahead = more < pool->batch_max ? more : pool->batch_max;
@@ -54,11 +54,23 @@ static struct hf_job *next_ready(struct hf_pool *pool)
     return NULL;
 }
 
-/* Wakes the thread that claims when it would find something to do. */
-static void tell_room(struct hf_pool *pool)
+/* One call at a time, or a few where many wait: a quick job is done before its caller has
+ * come, and a wake-up costs more than such a job. */
+void pool_call_worker(struct hf_pool *pool)
 {
-    if (pool_room(pool) > 0)
-        (void)pthread_cond_signal(&pool->for_room);
+    if (pool->ready.count == 0 || pool->idle <= pool->waking ||
+        pool->waking > pool->idle / 8)
+        return;
+    pool->waking++;
+    (void)pthread_cond_signal(&pool->for_work);
+}
+
+static void await_call(struct hf_pool *pool)
+{
+    pool->idle++;
+    (void)pthread_cond_wait(&pool->for_work, &pool->lock);
+    pool->idle--;
+    pool->waking -= pool->waking > 0;
 }
 
 /* Wakes the thread that settles for the first end, for as many as it gathers, and for the last:
@@ -76,7 +88,8 @@ static void run_one(struct hf_pool *pool, struct hf_job *job)
     job->kind->busy++;
     pool->running++;
     pool->stats.started++;
-    tell_room(pool);
+    pool_tell_room(pool);
+    pool_call_worker(pool);
     (void)pthread_mutex_unlock(&pool->lock);
     pool_tell(pool, (struct hf_pool_event){ .type = HF_POOL_STARTED,
                                             .work = &job->item->work });
@@ -105,7 +118,7 @@ void *pool_worker_main(void *arg)
         else if (pool->quit_workers)
             break;
         else
-            (void)pthread_cond_wait(&pool->for_work, &pool->lock);
+            await_call(pool);
     }
     (void)pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -117,10 +130,11 @@ void pool_ended(struct hf_pool *pool, struct hf_job *job)
     job->kind->busy--;
     job->state = JOB_ENDED;
     pool_push(&pool->ended, job);
+    pool->settler_claims = pool->store->one_writer;
     tell_end(pool);
     if (blocked)
         (void)pthread_cond_broadcast(&pool->for_work);
-    tell_room(pool);
+    pool_tell_room(pool);
     (void)pthread_cond_broadcast(&pool->for_idle);
 }
 

@@ -6,7 +6,6 @@
 #include "base/err.h"
 #include "run/pool.h"
 
-#define LINGER_MS 1 /* a few more may end while the first wait, up to POOL_GATHERED */
 #define BACK_OFF_MS 100
 #define LAST_TRIES 3
 #define SETTLE_MAX 256
@@ -44,12 +43,6 @@ static void count_status(struct hf_pool_stats *stats, enum hf_status status)
 static void tell_item(struct hf_pool *pool, const struct hf_job *job,
                       const struct hf_item *item)
 {
-    (void)pthread_mutex_lock(&pool->lock);
-    if (item->code)
-        pool->stats.lost++;
-    else
-        count_status(&pool->stats, hf_status_of(item->work.status));
-    (void)pthread_mutex_unlock(&pool->lock);
     struct hf_pool_event event = { .type = HF_POOL_ENDED,
                                    .work = &job->item->work,
                                    .status = item->work.status };
@@ -61,6 +54,23 @@ static void tell_item(struct hf_pool *pool, const struct hf_job *job,
         event.err = &why;
     }
     pool_tell(pool, event);
+}
+
+/* First counted, then told: who is told may look at the counts. */
+static void tell_items(struct hf_pool *pool, struct hf_job *const *jobs,
+                       const struct hf_answer *answer, size_t n)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    for (size_t i = 0; i < n; i++) {
+        const struct hf_item *item = hf_answer_at(answer, i);
+        if (item->code)
+            pool->stats.lost++;
+        else
+            count_status(&pool->stats, hf_status_of(item->work.status));
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    for (size_t i = 0; pool->listener && i < n; i++)
+        tell_item(pool, jobs[i], hf_answer_at(answer, i));
 }
 
 /* Bad input is told at once and would fail for ever. Everything else may get better. */
@@ -80,8 +90,7 @@ static int settle_once(struct hf_pool *pool, struct hf_job *const *jobs,
         pool_tell_error(pool, &err);
         return rc;
     }
-    for (size_t i = 0; i < n; i++)
-        tell_item(pool, jobs[i], hf_answer_at(answer, i));
+    tell_items(pool, jobs, answer, n);
     hf_answer_free(answer);
     return 0;
 }
@@ -101,6 +110,8 @@ static void settle(struct hf_pool *pool, struct hf_job *const *jobs,
         }
         (void)pthread_mutex_lock(&pool->lock);
         bool quit = pool->quit_settler;
+        pool->settler_claims = false; /* who knows when it comes to that */
+        pool_tell_room(pool);
         if (!quit)
             (void)pool_wait(pool, &pool->for_end, BACK_OFF_MS);
         (void)pthread_mutex_unlock(&pool->lock);
@@ -155,18 +166,31 @@ static void leave(struct hf_pool *pool, struct hf_job *job)
     alloc->free(alloc->user, batch);
 }
 
-/* False: there is nothing more and there will be nothing. With the lock. */
+/* Where jobs are quick another one ends in a moment; if none does, or none runs, claiming is
+ * the claimer's. False: there is nothing more and there will be nothing. With the lock. */
 static bool await_ends(struct hf_pool *pool)
 {
-    while (pool->ended.count == 0 && !pool->quit_settler)
+    bool lingers = pool->ahead > 0 && pool->running + pool->ready.count > 0;
+    while (pool->ended.count == 0 && !pool->quit_settler) {
+        if (lingers) {
+            lingers = pool_wait(pool, &pool->for_end, POOL_LINGER_MS);
+            continue;
+        }
+        pool->settler_claims = false;
+        pool_tell_room(pool);
         (void)pthread_cond_wait(&pool->for_end, &pool->lock);
-    hf_ms end = pool_now(pool) + LINGER_MS;
-    while (pool->ended.count > 0 && pool->ended.count < POOL_GATHERED &&
-           !pool->quit_settler && pool->running + pool->ready.count > 0 &&
-           pool_now(pool) < end)
-        if (!pool_wait(pool, &pool->for_end, LINGER_MS))
-            break;
+    }
     return pool->ended.count > 0;
+}
+
+/* A few more may end while the first wait. With the lock. */
+static void gather(struct hf_pool *pool)
+{
+    hf_ms end = pool_now(pool) + POOL_LINGER_MS;
+    while (pool->ended.count < POOL_GATHERED && !pool->quit_settler &&
+           pool->running + pool->ready.count > 0 && pool_now(pool) < end)
+        if (!pool_wait(pool, &pool->for_end, POOL_LINGER_MS))
+            break;
 }
 
 void *pool_settle_main(void *arg)
@@ -175,6 +199,8 @@ void *pool_settle_main(void *arg)
     struct settling *s = pool->settling;
     (void)pthread_mutex_lock(&pool->lock);
     while (await_ends(pool)) {
+        pool_claim_more(pool); /* first, so that workers go on while it settles */
+        gather(pool);
         s->count = 0;
         while (s->count < SETTLE_MAX && pool->ended.first)
             s->jobs[s->count++] = pool_pop(&pool->ended);
@@ -183,7 +209,7 @@ void *pool_settle_main(void *arg)
         (void)pthread_mutex_lock(&pool->lock);
         for (size_t i = 0; i < s->count; i++)
             leave(pool, s->jobs[i]);
-        (void)pthread_cond_signal(&pool->for_room);
+        pool_tell_room(pool);
         (void)pthread_cond_broadcast(&pool->for_idle);
     }
     (void)pthread_mutex_unlock(&pool->lock);

@@ -78,8 +78,8 @@ static int grow_out(struct hf_call *call, struct hf_arena *arena)
     size_t count = call->out_count;
     if (count > 0 && (count & (count - 1)) != 0)
         return 0;
-    struct hf_val *out = hf_arena_array(arena, count > 0 ? count * 2 : 1,
-                                        call->out_width * sizeof(*out));
+    struct hf_val *out = hf_arena_room(arena, count > 0 ? count * 2 : 1,
+                                       call->out_width * sizeof(*out));
     if (!out)
         return HF_ENOMEM;
     if (count > 0)

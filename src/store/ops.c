@@ -40,7 +40,7 @@ void hf_ops_reset(struct hf_ops *ops)
 static void *grow_to(struct hf_ops *ops, void *old, size_t each, size_t *room,
                      size_t more)
 {
-    void *bigger = hf_arena_array(&ops->arena, more, each);
+    void *bigger = hf_arena_room(&ops->arena, more, each);
     if (!bigger) {
         ops->state = HF_ENOMEM;
         return NULL;

@@ -51,7 +51,7 @@ int hf_results_grow(struct hf_batch *batch, struct hf_call *call, size_t more)
         return 0;
     struct hf_arena *arena = hf_results_of(batch);
     struct hf_val *out = arena
-                             ? hf_arena_array(arena, room, call->out_width * sizeof(*out))
+                             ? hf_arena_room(arena, room, call->out_width * sizeof(*out))
                              : NULL;
     if (!out)
         return HF_ENOMEM;

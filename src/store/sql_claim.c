@@ -9,8 +9,8 @@
 #include "store/liveness.h"
 #include "store/sqlstore.h"
 
-/* Batch sizes are literals in the prepared statements: a parameter would make PostgreSQL
- * plan for a tenth of the table. */
+/* Batch sizes are literals in PostgreSQL's statements: a parameter would make it plan for a
+ * tenth of the table. SQLite plans alike for all, so there any number is one statement. */
 static const struct size_of {
     size_t rows;
     enum hf_sql_id any_kind;
@@ -181,10 +181,21 @@ static int repeat_of(struct taker *taker, struct hf_ops *ops, struct hf_answer *
     return rc;
 }
 
+static void add_some(struct hf_ops *ops, const struct taker *taker, size_t want)
+{
+    add_claim(ops, taker,
+              taker->kinds ? HF_SQL_WORK_CLAIM_SOME_KINDS : HF_SQL_WORK_CLAIM_SOME);
+    hf_ops_i64(ops, (int64_t)want);
+}
+
 /* From the front of the queue, or from where the last claim came to. */
 static void add_sizes(struct hf_ops *ops, const struct taker *taker,
                       const struct sql_front *from, size_t want)
 {
+    if (taker->store->any_size) {
+        add_some(ops, taker, want);
+        return;
+    }
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (; want >= sizes[s].rows; want -= sizes[s].rows) {
             add_claim(ops, taker,

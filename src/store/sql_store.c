@@ -196,13 +196,15 @@ int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
                      struct hf_store **ret_store, struct hf_err *err)
 {
     const struct hf_alloc *alloc = options->alloc;
+    bool lite = hf_same(sql->methods->name, "sqlite");
     struct sql_store *store = alloc->realloc(alloc->user, NULL, sizeof *store);
     if (!store)
         return hf_fail_plain(err, HF_ENOMEM);
     *store = (struct sql_store){
-        .base = { &methods, alloc, options->clock, options->random, { 0 } },
+        .base = { &methods, alloc, options->clock, options->random, { 0 }, lite },
         .sql = sql,
         .wears = hf_same(sql->methods->name, "postgres"),
+        .any_size = lite,
     };
     char id[HF_UUID_TEXT];
     uint64_t seq = 0;

@@ -28,6 +28,7 @@ struct sql_store {
     struct hf_sql *sql;
     struct sql_random random;
     bool wears;           /* indexes keep what was claimed (sql_front.h) */
+    bool any_size;        /* how many rows a statement takes may be a parameter */
     pthread_mutex_t lock; /* of what follows */
     struct sql_front fronts[FRONT_QUEUES];
     uint64_t uuid_seq;

@@ -442,8 +442,10 @@ int model_open(struct model_disk *disk, const struct hf_store_options *options,
         return hf_fail_plain(err, HF_ENOMEM);
     const struct hf_clock *clock = options->clock;
     m->disk = disk;
-    m->base =
-        (struct hf_store){ &methods, options->alloc, clock, options->random, { 0 } };
+    m->base = (struct hf_store){ .methods = &methods,
+                                 .alloc = options->alloc,
+                                 .clock = clock,
+                                 .random = options->random };
     uint64_t seq = 0;
     char id[HF_UUID_TEXT];
     int rc = hf_uuid7(clock->wall_ms(clock->user), &seq, options->random, id, err);

@@ -611,6 +611,84 @@ static void concurrency_of_a_kind_holds(void **state)
     assert_int_equal(s->most_inside, 2);
 }
 
+/* Workers call each other: each comes to run beside those that do not end. */
+static void a_burst_gets_every_thread(void **state)
+{
+    struct stage *s = *state;
+    make_pool(s, (struct hf_pool_options){ .threads = 24 });
+    add_kind(s, "long", counting);
+    for (int i = 0; i < 24; i++)
+        enqueue(s, "long", (struct hf_job_new){ 0 }, NULL);
+    start(s);
+    await_count(s, &s->started, 24);
+    assert_int_equal(s->most_inside, 24);
+    bump(s, &s->open, 1);
+    await_count(s, &s->told[HF_POOL_ENDED], 24);
+}
+
+/* After quick jobs the settling thread claims; one that stays must not keep it from that, and
+ * no thread of the pool may leave it to another that never comes. */
+static void a_job_that_stays_keeps_no_other_from_being_claimed(void **state)
+{
+    struct stage *s = *state;
+    make_pool(s, (struct hf_pool_options){ .threads = 2 });
+    add_kind(s, "quick", plain);
+    add_kind(s, "long", stubborn);
+    for (int i = 0; i < 100; i++)
+        enqueue(s, "quick", (struct hf_job_new){ 0 }, NULL);
+    start(s);
+    await_count(s, &s->told[HF_POOL_ENDED], 100);
+    enqueue(s, "long", (struct hf_job_new){ 0 }, NULL);
+    await_count(s, &s->started, 1);
+    for (int i = 1; i <= 20; i++) { /* one by one, and then many */
+        enqueue(s, "quick", (struct hf_job_new){ 0 }, NULL);
+        await_count(s, &s->told[HF_POOL_ENDED], 100 + i);
+    }
+    for (int i = 0; i < 100; i++)
+        enqueue(s, "quick", (struct hf_job_new){ 0 }, NULL);
+    await_count(s, &s->told[HF_POOL_ENDED], 220);
+    bump(s, &s->open, 1);
+    await_count(s, &s->told[HF_POOL_ENDED], 221);
+}
+
+static atomic_int claims_to_fail;
+
+static int failing_claim(struct hf_store *store, const struct hf_caller *who,
+                         const struct hf_claim *claim, struct hf_answer *answer,
+                         struct hf_err *err)
+{
+    int rc = real_methods->claim(store, who, claim, answer, err);
+    if (rc || hf_answer_count(answer) == 0 || atomic_fetch_sub(&claims_to_fail, 1) <= 0)
+        return rc;
+    return HF_EUNCERTAIN;
+}
+
+/* The claim took its jobs; whichever thread asks again gets these and no others. */
+static void jobs_of_a_claim_whose_answer_was_lost_run_once(void **state)
+{
+    struct stage *s = *state;
+    struct hf_store_methods faulty = *s->store->methods;
+    make_pool(s, (struct hf_pool_options){ .threads = 2 });
+    add_kind(s, "quick", plain);
+    real_methods = s->store->methods;
+    faulty.claim = failing_claim;
+    s->store->methods = &faulty;
+    atomic_store(&claims_to_fail, 3);
+    for (int i = 0; i < 60; i++)
+        enqueue(s, "quick", (struct hf_job_new){ 0 }, NULL);
+    start(s);
+    await_count(s, &s->told[HF_POOL_ENDED], 60);
+    assert_int_equal(s->returned, 60);
+    assert_int_equal(stats(s).lost, 0);
+    assert_true(atomic_load(&claims_to_fail) <= 0);
+    size_t left = 1;
+    assert_int_equal(hf_pool_drain(s->pool, 0, 0, &left, &s->err), 0);
+    assert_int_equal(left, 0);
+    hf_pool_free(s->pool);
+    s->pool = NULL;
+    s->store->methods = real_methods;
+}
+
 static void a_job_may_be_completed_later_from_another_thread(void **state)
 {
     struct stage *s = *state;
@@ -873,6 +951,9 @@ static void a_result_that_cannot_be_stored_is_a_failure_that_says_so(void **stat
     X(a_drain_gives_up_on_a_stubborn_job)                                                \
     X(a_drain_hands_back_what_was_not_started)                                           \
     X(concurrency_of_a_kind_holds)                                                       \
+    X(a_burst_gets_every_thread)                                                         \
+    X(a_job_that_stays_keeps_no_other_from_being_claimed)                                \
+    X(jobs_of_a_claim_whose_answer_was_lost_run_once)                                    \
     X(a_job_may_be_completed_later_from_another_thread)                                  \
     X(completing_later_can_fail_and_retry_too)                                           \
     X(a_renewal_that_fails_for_a_moment_costs_nothing)                                   \

@@ -140,7 +140,7 @@ static void between_close(struct hf_sql *sql)
 }
 
 static const struct hf_sql_methods between_methods = {
-    .name = "between",
+    .name = "sqlite", /* as what is under it: the store asks what it can */
     .run = between_run,
     .submit = between_submit,
     .forget = between_forget,

@@ -118,7 +118,7 @@ static void literal_batch_sizes(void **state)
         const struct hf_pg_text *one = &hf_sql_pg[i];
         static const char prefix[] = "work_claim_";
         size_t limits = 0;
-        if (strncmp(one->name, prefix, sizeof(prefix) - 1) != 0)
+        if (!one->text || strncmp(one->name, prefix, sizeof(prefix) - 1) != 0)
             continue;
         seen++;
         for (const char *at = one->text; (at = strstr(at, "LIMIT ")); at++, limits++)

@@ -3,11 +3,13 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct mortal {
     struct hf_sql sql; /* first */
     struct hf_sql *real;
     struct mortal_plan *plan;
+    struct hf_sql_methods methods;
 };
 
 static struct hf_sql *real_of(struct hf_sql *sql)
@@ -92,6 +94,10 @@ struct hf_sql *mortal_over(struct hf_sql *real, struct mortal_plan *plan)
     struct mortal *mortal = calloc(1, sizeof(*mortal));
     if (!mortal)
         return NULL;
-    *mortal = (struct mortal){ { &methods }, real, plan };
+    *mortal = (struct mortal){ { NULL }, real, plan, methods };
+    /* The store goes by the name; under that of PostgreSQL it would look into the driver. */
+    if (strcmp(real->methods->name, "sqlite") == 0)
+        mortal->methods.name = real->methods->name;
+    mortal->sql.methods = &mortal->methods;
     return &mortal->sql;
 }

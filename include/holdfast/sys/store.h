@@ -223,6 +223,7 @@ struct hf_store {
     const struct hf_clock *clock;
     const struct hf_random *random;
     char incarnation[64]; /* of this handle */
+    bool one_writer;      /* writes go one by one: two threads gain nothing over one */
 };
 
 /* For implementers: filling an answer. Memory comes from the answer and lives as long. */
