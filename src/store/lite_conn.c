@@ -263,6 +263,9 @@ void lite_roll_back(struct lite_conn *conn)
     if (sqlite3_get_autocommit(conn->db))
         return;
     int rc = lite_control(conn, LITE_ROLLBACK);
+    /* Where memory failed it may not even have begun; that it says so makes it able to. */
+    if (rc == SQLITE_NOMEM && !sqlite3_get_autocommit(conn->db))
+        rc = lite_control(conn, LITE_ROLLBACK);
     /* It may report what it met on the disk; the transaction is over all the same. */
     hf_assert(rc == SQLITE_OK || sqlite3_get_autocommit(conn->db));
 }
