@@ -67,14 +67,22 @@ SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2,
 SELECT set_config('holdfast.now', $1, true), set_config('holdfast.lease_now', $2, true)
 
 -- name: pg_outcome
--- In another history the same id is somebody else's transaction. As hf_timeline(), which a
--- pooled connection does not see.
+-- In another history the same id is somebody else's transaction. So it may be after a crash,
+-- which forgets the ids of all that was not in the log by then; a crash ends with a checkpoint.
+-- An id that was committed is never given again, so only "committed" can be another's. (The
+-- timeline as hf_timeline(), which a pooled connection does not see. The time of a checkpoint is
+-- in whole seconds.)
 -- engine: pg
--- in: $1 xid, $2 the timeline that it saw    out: committed, aborted, in progress, or null
--- when it is too long ago, or was another history's
+-- in: $1 xid, $2 the timeline that it saw, $3 how long ago it began, ms
+-- out: committed, aborted, in progress, or null when it is too long ago, or may have been
+-- another's
 SELECT CASE WHEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint
                  = $2::bigint
-            THEN pg_xact_status($1::xid8) END
+             AND (x.status <> 'committed'
+                  OR (SELECT c.checkpoint_time FROM pg_control_checkpoint() c)
+                     <= clock_timestamp() - ($3::bigint + 1000) * interval '1 millisecond')
+            THEN x.status END
+  FROM (SELECT pg_xact_status($1::xid8) AS status OFFSET 0) AS x
 
 -- name: pg_identity
 -- Who this server is, what we may do, and what stands in the schema. Asked before the

@@ -332,8 +332,13 @@ void pg_gather_answer(const struct pg_gathered *all, struct pg_member *const *me
 
 /* pg_outcome.c */
 enum pg_outcome { PG_COMMITTED, PG_ABORTED, PG_UNKNOWN };
-/* Of a transaction of this timeline. */
-enum pg_outcome pg_outcome_of(struct pg *pg, const char *xid, int64_t timeline);
+/* What is known of a transaction whose end is not. */
+struct pg_past {
+    const char *xid;
+    int64_t timeline;
+    hf_ms began_at; /* monotonic, and no later than it did */
+};
+enum pg_outcome pg_outcome_of(struct pg *pg, const struct pg_past *past);
 
 /* pg_group.c */
 int pg_group_init(struct pg *pg);

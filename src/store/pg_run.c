@@ -32,6 +32,7 @@ struct running {
     hf_ms lease_now;
     int64_t incarnation;
     int64_t timeline; /* of the server's history */
+    hf_ms began_at;   /* monotonic */
     bool commits;     /* what ends it has gone out: it may be committed */
     bool fatal;       /* the server itself ended the connection, and said so */
     int rc;           /* of the first that failed */
@@ -296,7 +297,8 @@ static void settle_lost(struct running *run)
     enum pg_outcome outcome =
         PG_ABORTED; /* what was not ended ends with the connection */
     if (run->commits && run->xid[0])
-        outcome = pg_outcome_of(run->pg, run->xid, run->timeline);
+        outcome = pg_outcome_of(
+            run->pg, &(struct pg_past){ run->xid, run->timeline, run->began_at });
     else if (run->commits &&
              !run->fatal) /* last words before the first answer: not begun */
         outcome = PG_UNKNOWN;
@@ -363,6 +365,7 @@ static void run_once(struct running *run)
     run->rc = pg_pool_take(run->pg, &run->conn, &run->err);
     if (run->rc)
         return;
+    run->began_at = pg_mono_ms();
     hf_arena_init(&run->arena, run->pg->alloc);
     pg_pipe_begin(&run->pipe, run->conn, &run->arena);
     bool whole = converse(run, two_trips);

@@ -205,6 +205,13 @@ static void a_connection_that_died_idle_is_replaced(void **state)
     hf_store_close(store);
 }
 
+/* As if it had begun so long after now: later than every checkpoint, or before one. */
+static enum pg_outcome outcome_of(struct pg *pg, const char *xid, long timeline,
+                                  hf_ms later_ms)
+{
+    return pg_outcome_of(pg, &(struct pg_past){ xid, timeline, pg_mono_ms() + later_ms });
+}
+
 /* After a failover the id may be another transaction's: only the history in which it was given
  * is asked for it. */
 static void a_transaction_of_another_history_stays_unknown(void **state)
@@ -218,9 +225,36 @@ static void a_transaction_of_another_history_stays_unknown(void **state)
     (void)snprintf(xid, sizeof(xid), "%ld",
                    count_of("SELECT max(xid) FROM holdfast.work_spec"));
     long timeline = count_of("SELECT timeline FROM holdfast.hf_store");
-    assert_int_equal(pg_outcome_of(pg, xid, timeline), PG_COMMITTED);
-    assert_int_equal(pg_outcome_of(pg, xid, timeline + 1), PG_UNKNOWN);
-    assert_int_equal(pg_outcome_of(pg, xid, timeline - 1), PG_UNKNOWN);
+    assert_int_equal(outcome_of(pg, xid, timeline, 10000), PG_COMMITTED);
+    assert_int_equal(outcome_of(pg, xid, timeline + 1, 10000), PG_UNKNOWN);
+    assert_int_equal(outcome_of(pg, xid, timeline - 1, 10000), PG_UNKNOWN);
+    hf_store_close(store);
+}
+
+/* A crash takes back the ids of what was not in the log, and the next transactions get them. It
+ * ends with a checkpoint, and without one since there was no crash. */
+static void after_a_crash_committed_may_be_said_of_another(void **state)
+{
+    (void)state;
+    bool created;
+    char xid[32], undone[32];
+    struct hf_store *store = open_cut(false);
+    assert_int_equal(create(store, "crash", &created), 0);
+    struct pg *pg = pg_of(sql_store_of(store)->sql);
+    (void)snprintf(xid, sizeof(xid), "%ld",
+                   count_of("SELECT max(xid) FROM holdfast.work_spec"));
+    long timeline = count_of("SELECT timeline FROM holdfast.hf_store");
+    PGconn *db = PQconnectdb(server.url);
+    PQclear(PQexec(db, "BEGIN"));
+    PGresult *result = PQexec(db, "SELECT pg_current_xact_id()");
+    (void)snprintf(undone, sizeof(undone), "%s", PQgetvalue(result, 0, 0));
+    PQclear(result);
+    PQclear(PQexec(db, "ROLLBACK"));
+    PQclear(PQexec(db, "CHECKPOINT"));
+    PQfinish(db);
+    assert_int_equal(outcome_of(pg, xid, timeline, 0), PG_UNKNOWN);
+    assert_int_equal(outcome_of(pg, xid, timeline, 10000), PG_COMMITTED);
+    assert_int_equal(outcome_of(pg, undone, timeline, 0), PG_ABORTED);
     hf_store_close(store);
 }
 
@@ -347,6 +381,7 @@ int main(void)
         cmocka_unit_test(a_connection_that_died_idle_is_replaced),
         cmocka_unit_test(a_transaction_of_another_history_stays_unknown),
         cmocka_unit_test(a_commit_that_a_failover_lost_is_not_taken_for_anothers),
+        cmocka_unit_test(after_a_crash_committed_may_be_said_of_another),
     };
     pg_server_start(&server);
     char behind[120];
