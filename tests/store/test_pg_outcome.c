@@ -380,8 +380,8 @@ int main(void)
         cmocka_unit_test(behind_a_pooler_too),
         cmocka_unit_test(a_connection_that_died_idle_is_replaced),
         cmocka_unit_test(a_transaction_of_another_history_stays_unknown),
-        cmocka_unit_test(a_commit_that_a_failover_lost_is_not_taken_for_anothers),
         cmocka_unit_test(after_a_crash_committed_may_be_said_of_another),
+        cmocka_unit_test(a_commit_that_a_failover_lost_is_not_taken_for_anothers),
     };
     pg_server_start(&server);
     char behind[120];
