@@ -31,12 +31,13 @@ CASE WHEN l.max_running IS NULL THEN 1000000000
 /*lite SELECT 1 WHERE $1 IS NULL*//*pg SELECT 1 FROM work_limit WHERE name = $1 FOR UPDATE*/
 
 -- name: limit_lock_closed
+-- engine: pg
 -- in: a1 work_id
 -- sets: text
-/*lite SELECT 1 FROM hf_args a WHERE a.a1 IS NULL*//*pg SELECT 1 FROM work_limit l
+SELECT 1 FROM work_limit l
  WHERE l.name IN (SELECT c.limit_name FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
                     JOIN work_state c ON c.seq = s.seq)
- ORDER BY l.name FOR UPDATE*/
+ ORDER BY l.name FOR UPDATE
 
 -- name: limit_count
 -- in: $1 name, $2 change of used, $3 change of reserved, $4 tokens that came back
@@ -116,10 +117,21 @@ INSERT /*lite OR ROLLBACK*/ INTO work_limit (name, used, room)
 SELECT a.a1, a.a2, a.a2 FROM hf_args a WHERE true ORDER BY a.a1
 {limit_admitted}
 
--- Close-outs without reading first, of rows that may be under a limit: as work_settle, then
--- three statements for all of them: how many places are free and who may have them
--- (limit_leave), they go on (limit_follow), and that is done with (limit_followed). A place
--- that one row leaves goes to one other at most. Rows with a rate take the longer way.
+-- Close-outs without reading first, of rows that may be under a limit. A place that one row
+-- leaves goes to one other at most. Rows with a rate take the longer way.
+--
+-- On PostgreSQL three statements for all of them: how many places are free and who may have them
+-- (limit_leave), they go on (limit_follow), and that is done with (limit_followed). On SQLite,
+-- where a limit that is over its maximum takes the longer way too, every place may be passed on:
+-- so two do, what nobody waits for is given back (limit_free), and the others go on
+-- (limit_pass). Where somebody waits behind each, no limit is written at all.
+
+-- fragment: limit_closed
+(SELECT q.limit_name AS name, count(*) AS many
+   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
+   JOIN work_state q ON q.seq = s.seq
+  WHERE q.limit_name IS NOT NULL
+  GROUP BY q.limit_name)
 
 -- fragment: limit_first_up
 (SELECT n.seq FROM work_state n
@@ -135,7 +147,7 @@ SELECT a.a1, a.a2, a.a2 FROM hf_args a WHERE true ORDER BY a.a1
 -- Who waits, as far as that matters: a limit cannot depend on the row, so there are three.
 
 -- fragment: limit_behind
-SELECT 1 FROM work_state n WHERE n.limit_name = l.name AND (n.gate = 'limit' OR n.gate = 'rate')
+SELECT 1 FROM work_state n WHERE n.limit_name = g.name AND (n.gate = 'limit' OR n.gate = 'rate')
 
 -- fragment: limit_waiting
 CASE WHEN g.many = 1 THEN CASE WHEN EXISTS ({limit_behind}) THEN 1 ELSE 0 END
@@ -148,25 +160,22 @@ CASE WHEN l.max_running IS NULL OR l.used <= l.max_running THEN g.many
      ELSE 0 END
 
 -- name: limit_leave
+-- engine: pg
 -- in: a1 work_id
 -- sets: text
 WITH c AS MATERIALIZED (
-    SELECT l.name, g.many,
-           /*lite min*//*pg least*/({limit_left}, {limit_waiting}) AS followed
-      FROM (SELECT q.limit_name AS name, count(*) AS many
-              FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
-              JOIN work_state q ON q.seq = s.seq
-             WHERE q.limit_name IS NOT NULL
-             GROUP BY q.limit_name) AS g
+    SELECT l.name, g.many, least({limit_left}, {limit_waiting}) AS followed
+      FROM {limit_closed} AS g
       JOIN work_limit l ON l.name = g.name)
-UPDATE /*lite OR ROLLBACK*/ work_limit
+UPDATE work_limit
    SET used = used - c.many + c.followed, granted = c.followed
   FROM c
  WHERE work_limit.name = c.name
 
 -- name: limit_follow
+-- engine: pg
 -- out: queue of each row that may be claimed now
-UPDATE /*lite OR ROLLBACK*/ work_state
+UPDATE work_state
    SET gate = NULL, revision = revision + 1
  WHERE seq IN (WITH RECURSIVE up (name, places, seq) AS (
                    SELECT l.name, l.granted, {limit_first_up}
@@ -178,7 +187,33 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 RETURNING queue
 
 -- name: limit_followed
-UPDATE /*lite OR ROLLBACK*/ work_limit SET granted = 0 WHERE granted > 0
+-- engine: pg
+UPDATE work_limit SET granted = 0 WHERE granted > 0
+
+-- name: limit_free
+-- engine: lite
+-- in: a1 work_id
+-- sets: text
+WITH c AS MATERIALIZED (
+    SELECT g.name, g.many - {limit_waiting} AS free FROM {limit_closed} AS g)
+UPDATE OR ROLLBACK work_limit
+   SET used = used - c.free
+  FROM c
+ WHERE work_limit.name = c.name AND c.free > 0
+
+-- name: limit_pass
+-- engine: lite
+-- in: a1 work_id    out: queue of each row that may be claimed now
+-- sets: text
+UPDATE OR ROLLBACK work_state
+   SET gate = NULL, revision = revision + 1
+ WHERE seq IN (WITH RECURSIVE up (name, places, seq) AS (
+                   SELECT l.name, l.many, {limit_first_up} FROM {limit_closed} AS l
+                   UNION ALL
+                   SELECT u.name, u.places - 1, {limit_next_up}
+                     FROM up u WHERE u.places > 1 AND u.seq IS NOT NULL)
+               SELECT seq FROM up)
+RETURNING queue
 
 -- name: limit_claimed
 -- Rows with a rate have started: their tokens are spent, and the bucket may fill again.

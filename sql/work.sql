@@ -229,8 +229,19 @@ work_state.seq = s.seq AND work_state.status = 'running'
 AND work_state.claim_group = a.a4 AND work_state.lease_fence = a.a3
 AND work_state.lease_store = a.a2 AND work_state.lease_store = hf_incarnation()
 AND work_state.close_rule IS NULL AND work_state.session_id IS NULL
-AND work_state.lane_key IS NULL AND work_state.dedup_key IS NULL
-AND work_state.wake_session IS NULL
+AND work_state.dedup_key IS NULL AND work_state.wake_session IS NULL
+/*pg AND work_state.lane_key IS NULL*/
+
+-- Rows under a limit, and on SQLite rows of a lane, only where what their end means to others
+-- comes after: limits without a rate, and within their maximum, and the lane's next.
+-- fragment: settle_gates
+/*lite AND (work_state.limit_name IS NULL
+            OR (a.a15 = 1 AND NOT EXISTS (SELECT 1 FROM work_limit l
+                                           WHERE l.name = work_state.limit_name
+                                             AND (l.rate_ms IS NOT NULL
+                                                  OR l.used > l.max_running))))
+       AND (work_state.lane_key IS NULL OR a.a16 = 1)*/
+/*pg AND work_state.limit_name IS NULL*/
 
 -- fragment: settle
 /*pg WITH settled AS (*/
@@ -264,10 +275,11 @@ SELECT logged / 4, hf_next_id(), seq, 'close_out', 'running', status, generation
 -- match is told apart by the slow path.
 -- in: a1 work_id, a2 store, a3 fence, a4 nonce, a5 status, a6 status_reason, a7 error_class,
 --     a8 result, a9 settled_token, a10 actor_kind, a11 actor, a12 message, a13 note,
---     a14 correlation_id
+--     a14 correlation_id; on SQLite a15 and a16, which may be left out: 1 where rows may be
+--     under limits, of lanes
 -- sets: text bigint bigint text text text text text text text text text text text
 {settle}
-   AND work_state.limit_name IS NULL
+   {settle_gates}
 {settle_log}
 
 -- name: work_settle_alike
@@ -289,13 +301,14 @@ SELECT logged / 4, hf_next_id(), seq, 'close_out', 'running', status, generation
        correlation_id = (SELECT f.a14 FROM hf_args f LIMIT 1)
  WHERE seq IN (SELECT work_state.seq
                  FROM hf_args a JOIN work_spec s ON s.work_id = a.a1 JOIN work_state
-                WHERE {settle_guard} AND work_state.limit_name IS NULL)
+                WHERE {settle_guard} {settle_gates})
 *//*pg {settle}
-   AND work_state.limit_name IS NULL
+   {settle_gates}
 {settle_log}
 */
 
 -- name: work_settle_limited
+-- engine: pg
 -- Under a limit without a rate, or none: limit_leave and limit_follow come after.
 -- in: as work_settle
 -- sets: text bigint bigint text text text text text text text text text text text
@@ -303,6 +316,23 @@ SELECT logged / 4, hf_next_id(), seq, 'close_out', 'running', status, generation
    AND NOT EXISTS (SELECT 1 FROM work_limit l
                     WHERE l.name = work_state.limit_name AND l.rate_ms IS NOT NULL)
 {settle_log}
+
+-- name: lane_pass
+-- engine: lite
+-- After close-outs without reading first: of each lane whose row they were the next may go on.
+-- The row that ran had the slot, so nobody else has it.
+-- in: a1 work_id    out: queue of each row that may be claimed now
+-- sets: text
+UPDATE OR ROLLBACK work_state
+   SET gate = NULL
+ WHERE seq IN (SELECT (SELECT n.seq FROM work_state n
+                        WHERE n.lane_key = q.lane_key AND n.tenant = q.tenant
+                          AND n.gate = 'lane'
+                        ORDER BY n.priority, n.fair_tag, n.seq LIMIT 1)
+                 FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
+                 JOIN work_state q ON q.seq = s.seq
+                WHERE q.lane_key IS NOT NULL)
+RETURNING queue
 
 -- Lanes. They follow every write of a row with a lane key, in its transaction. They raise no
 -- revision: a change of another row in the same batch must still find the row it read, and a

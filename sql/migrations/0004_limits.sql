@@ -28,7 +28,8 @@ CREATE INDEX work_limit_granted ON work_limit (granted) WHERE granted > 0;
 CREATE INDEX work_limit_rate ON work_limit (name) WHERE rate_ms IS NOT NULL;
 
 -- Who waits behind a limit, in the order in which they go on.
-CREATE INDEX work_limited ON work_state (limit_name, priority, fair_tag, seq)
+-- SQLite looks at the gate again, and would fetch each row for it.
+CREATE INDEX work_limited ON work_state (limit_name, priority, fair_tag, seq/*lite , gate*/)
     WHERE gate = 'limit' OR gate = 'rate';
 
 -- Start-time fair queueing: a row's tag is the later of its key's last tag plus its share and

@@ -190,6 +190,7 @@
     X(externally_owned_is_closed_by_an_authority, 0)                                     \
     X(r64_append_event_cannot_forge_a_transition, 0)                                     \
     X(change_answers_each_item_of_a_batch, 0)                                            \
+    X(close_outs_of_plain_rows_and_rows_of_lanes_and_limits_go_together, 0)              \
     X(change_all_or_none_refuses_the_whole_batch, 0)                                     \
     X(a_batch_names_a_row_only_once_by_whatever_way, 0)                                  \
     X(a_batch_names_a_row_only_once, 0)                                                  \

@@ -376,6 +376,52 @@ test_case(change_answers_each_item_of_a_batch)
     IS("cancelled", three);
 }
 
+/* Twelve at once, every third of a lane, every third under a limit: each is answered in its
+ * place, and lets one other go on. */
+test_case(close_outs_of_plain_rows_and_rows_of_lanes_and_limits_go_together)
+{
+    static const char *const lanes[] = { "L0", "L1", "L2", "L3" };
+    struct held held[12];
+    const char *next[12] = { NULL };
+    struct hf_change batch[12];
+    struct hf_quota four = { .size = sizeof four, .name = "key:acme", .max_running = 4 };
+    CODE(0, hf_quota_set(t->store, &t->who, &four, NULL));
+    for (int i = 0; i < 12; i++) {
+        const char *lane = i % 3 == 1 ? lanes[i / 3] : NULL;
+        const char *key = i % 3 == 2 ? "acme" : NULL;
+        held[i] = running(.lane_key = lane, .limit_key = key);
+        batch[i] = (struct hf_change){ .verb = HF_VERB_CLOSE_OUT,
+                                       .id = held[i].id,
+                                       .token = held[i].token,
+                                       .status = HF_DONE };
+    }
+    for (int i = 0; i < 12; i++) /* behind the last of each nobody waits */
+        if (i % 3 != 0 && i < 9)
+            next[i] = new_id(.lane_key = i % 3 == 1 ? lanes[i / 3] : NULL,
+                             .limit_key = i % 3 == 2 ? "acme" : NULL);
+    for (int i = 0; i < 9; i++)
+        if (next[i])
+            SAME(i % 3 == 1 ? "lane" : "limit", row(next[i])->gate);
+    for (int round = 0; round < 2; round++) { /* the second finds all settled */
+        const struct hf_answer *answer = kit_change_many(AT(t), batch, 12, 0);
+        CODE(0, t->code);
+        for (size_t i = 0; i < 12; i++) {
+            CODE(0, item_of(answer, i)->code);
+            SAME(held[i].id, item_of(answer, i)->work.work_id);
+            SAME("done", item_of(answer, i)->work.status);
+            EQ(round == 1, item_of(answer, i)->repeated);
+        }
+    }
+    for (int i = 0; i < 9; i++)
+        if (next[i])
+            SAME(NULL, row(next[i])->gate);
+    EQ(6, count_of(kit_claim(AT(t), (struct hf_claim){ .owner = "w", .limit = 100 })));
+    SAME(NULL, row(new_id(.lane_key = "L3"))->gate);
+    SAME(NULL,
+         row(new_id(.limit_key = "acme"))->gate); /* the fourth place is free again */
+    SAME("limit", row(new_id(.limit_key = "acme"))->gate);
+}
+
 test_case(change_all_or_none_refuses_the_whole_batch)
 {
     struct held one = running();

@@ -1,15 +1,20 @@
 /* The two hot verbs of a holder: one guarded statement a row, no reading first.
  *
  * What a close-out writes is still decided by core: it is given the row that the statement's
- * guard vouches for (running, this token's, no close rule, no lane). If one row of a batch
- * does not match its guard, nothing is written and the slow path takes the whole batch: it
- * finds out why, and keeps it in one transaction.
+ * guard vouches for (running, this token's, no close rule). If one row of a batch does not
+ * match its guard, nothing is written and the slow path takes the whole batch: it finds out
+ * why, and keeps it in one transaction.
+ *
+ * Rows that are under limits or of lanes are settled so too, with a few statements after for all
+ * of them together, which let others go on. These cost, so they come only where such rows are
+ * expected.
  */
 #include <string.h>
 
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
+#include "core/plant.h"
 #include "core/policy.h"
 #include "core/rare.h"
 #include "store/sql_change.h"
@@ -61,6 +66,10 @@ static int show_written(struct changing *c, const struct hf_call *rows,
 
 /* ---- close-out --------------------------------------------------------------------- */
 
+/* What rows may have that others wait for. */
+#define BY_LIMITS 1u
+#define BY_LANES 2u
+
 /* The row that the guard of work_settle vouches for. */
 static void vouched_row(const struct hf_change *change, const struct hf_token *token,
                         struct hf_row *ret_row)
@@ -95,7 +104,7 @@ static bool decide_close(struct changing *c, struct slot *slot, struct hf_env *e
 }
 
 static void add_settle(struct changing *c, struct hf_ops *ops, size_t i,
-                       const struct hf_token *token)
+                       const struct hf_token *token, unsigned gates)
 {
     const struct hf_row *row = &c->slots[i].step.row;
     hf_ops_text(ops, c->slots[i].change->id);
@@ -112,6 +121,10 @@ static void add_settle(struct changing *c, struct hf_ops *ops, size_t i,
     hf_ops_text(ops, row->message);
     hf_ops_text(ops, row->note);
     hf_ops_text(ops, row->event_correlation_id);
+    if (gates && c->store->base.one_writer) {
+        hf_ops_i64(ops, (gates & BY_LIMITS) != 0);
+        hf_ops_i64(ops, (gates & BY_LANES) != 0);
+    }
 }
 
 static bool same_text(const char *a, const char *b)
@@ -139,15 +152,15 @@ static bool all_alike(const struct changing *c)
 /* The actor and the correlation id are the caller's, so every set's. */
 #define ALIKE_MIN 8 /* under it the statement's own cost is more than it saves */
 
-static enum hf_sql_id settle_statement(const struct changing *c, bool limited)
+static enum hf_sql_id settle_statement(const struct changing *c, unsigned gates)
 {
-    if (limited)
+    if (gates && !c->store->base.one_writer)
         return HF_SQL_WORK_SETTLE_LIMITED;
     return c->n >= ALIKE_MIN && all_alike(c) ? HF_SQL_WORK_SETTLE_ALIKE
                                              : HF_SQL_WORK_SETTLE;
 }
 
-static bool add_settles(struct changing *c, struct hf_ops *ops, bool limited,
+static bool add_settles(struct changing *c, struct hf_ops *ops, unsigned gates,
                         struct hf_err *err)
 {
     struct hf_env env;
@@ -163,10 +176,10 @@ static bool add_settles(struct changing *c, struct hf_ops *ops, bool limited,
             return false;
     for (size_t i = 0; i < c->n; i++) {
         if (i == 0)
-            hf_ops_call(ops, settle_statement(c, limited), (int64_t)c->n);
+            hf_ops_call(ops, settle_statement(c, gates), (int64_t)c->n);
         else
             hf_ops_again(ops);
-        add_settle(c, ops, i, &tokens[i]);
+        add_settle(c, ops, i, &tokens[i], gates);
     }
     return true;
 }
@@ -182,41 +195,67 @@ static void for_each_id(struct changing *c, struct hf_ops *ops, enum hf_sql_id s
     }
 }
 
-/* The names of the limits are found by the rows, in the same transaction. */
-static void add_limits(struct changing *c, struct hf_ops *ops)
+/* The names of limits and lanes are found by the rows, in the same transaction. */
+static void add_gates(struct changing *c, struct hf_ops *ops, unsigned gates)
 {
-    for_each_id(c, ops, HF_SQL_LIMIT_LOCK_CLOSED);
-    for_each_id(c, ops, HF_SQL_LIMIT_LEAVE);
-    hf_ops_call(ops, HF_SQL_LIMIT_FOLLOW, HF_ANY_COUNT);
-    hf_ops_call(ops, HF_SQL_LIMIT_FOLLOWED, HF_ANY_COUNT);
+    bool lite = c->store->base.one_writer;
+    if (gates & BY_LIMITS && lite) {
+        for_each_id(c, ops, HF_SQL_LIMIT_FREE);
+        for_each_id(c, ops, HF_SQL_LIMIT_PASS);
+    } else if (gates & BY_LIMITS) {
+        for_each_id(c, ops, HF_SQL_LIMIT_LOCK_CLOSED);
+        for_each_id(c, ops, HF_SQL_LIMIT_LEAVE);
+        hf_ops_call(ops, HF_SQL_LIMIT_FOLLOW, HF_ANY_COUNT);
+        hf_ops_call(ops, HF_SQL_LIMIT_FOLLOWED, HF_ANY_COUNT);
+    }
+    if (gates & BY_LANES && !HF_PLANT(LANE_STUCK))
+        for_each_id(c, ops, HF_SQL_LANE_PASS);
 }
 
-static bool any_limited(const struct hf_ops *ops)
+static bool changed_by(const struct hf_ops *ops, enum hf_sql_id statement)
 {
     for (size_t i = 0; i < ops->batch.call_count; i++)
-        if (ops->batch.calls[i].statement == HF_SQL_LIMIT_LEAVE &&
+        if (ops->batch.calls[i].statement == (int)statement &&
             ops->batch.calls[i].changed > 0)
             return true;
     return false;
 }
 
+/* Whether the next ones have something is guessed from these. A row of a lane that nobody
+ * waits in leaves no trace, so lanes are expected for some batches more. */
+#define LANES_LAST 100
+
+static void learn(struct sql_store *store, const struct hf_ops *ops, unsigned gates)
+{
+    if (gates & BY_LIMITS)
+        atomic_store(&store->limited, changed_by(ops, HF_SQL_LIMIT_LEAVE) ||
+                                          changed_by(ops, HF_SQL_LIMIT_FREE) ||
+                                          changed_by(ops, HF_SQL_LIMIT_PASS));
+    if (!(gates & BY_LANES))
+        return;
+    if (changed_by(ops, HF_SQL_LANE_PASS))
+        atomic_store(&store->laned, LANES_LAST);
+    else if (atomic_load(&store->laned) > 0)
+        (void)atomic_fetch_sub(&store->laned, 1); /* two at once: a batch less */
+}
+
 /* HF_EGUARD: not for this way. */
-static int settle_by(struct changing *c, bool limited, struct hf_err *err)
+static int settle_by(struct changing *c, unsigned gates, struct hf_err *err)
 {
     struct hf_ops ops;
     struct hf_err why = { 0 };
     bool brief = (c->flags & HF_BRIEF) != 0;
     size_t rows = 0;
     hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
-    int rc = add_settles(c, &ops, limited, &why) ? 0 : why.code ? why.code : HF_EGUARD;
-    if (rc == 0 && limited)
-        add_limits(c, &ops);
+    int rc = add_settles(c, &ops, gates, &why) ? 0 : why.code ? why.code : HF_EGUARD;
+    if (rc == 0)
+        add_gates(c, &ops, gates);
     if (rc == 0 && !brief)
         rows = add_read_back(c, &ops);
     if (rc == 0)
         rc = hf_ops_write(&ops, err);
-    if (rc == 0 && limited)
-        atomic_store(&c->store->limited, any_limited(&ops));
+    if (rc == 0)
+        learn(c->store, &ops, gates);
     if (rc == 0)
         rc = sql_answered(show_written(c, brief ? NULL : hf_ops_result(&ops, rows), err),
                           err);
@@ -224,17 +263,22 @@ static int settle_by(struct changing *c, bool limited, struct hf_err *err)
     return rc;
 }
 
-/* Rows without a limit need no look at one. Whether these have one is guessed from the last
- * time; a guess that was wrong costs a second try and nothing else. */
+/* A guess that was wrong costs a second try and nothing else. */
 static int settle_fast(struct changing *c, struct hf_err *err)
 {
-    int rc = HF_EGUARD;
-    if (!atomic_load(&c->store->limited)) {
-        rc = settle_by(c, false, err);
-        HF_RARE_IF(rc == HF_EGUARD, LIMIT_GUESSED);
+    struct sql_store *store = c->store;
+    unsigned all = BY_LIMITS | (store->base.one_writer ? BY_LANES : 0);
+    unsigned guess = (atomic_load(&store->limited) ? BY_LIMITS : 0) |
+                     (atomic_load(&store->laned) > 0 ? BY_LANES : 0);
+    int rc = settle_by(c, guess, err);
+    if (rc == HF_EGUARD && guess != all) {
+        HF_RARE(LIMIT_GUESSED);
+        rc = settle_by(c, all, err);
+        /* Where it was not the limits it was a lane. */
+        if (rc == 0 && all & BY_LANES &&
+            (guess & BY_LIMITS || !atomic_load(&store->limited)))
+            atomic_store(&store->laned, LANES_LAST);
     }
-    if (rc == HF_EGUARD)
-        rc = settle_by(c, true, err);
     return rc == HF_EGUARD ? 0 : rc;
 }
 

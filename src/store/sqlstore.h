@@ -35,6 +35,7 @@ struct sql_store {
     struct policy_set *policies; /* as last read; NULL: read again */
     hf_ms policies_at;           /* monotonic */
     atomic_bool limited;         /* a guess: the next close-outs are under a limit */
+    atomic_int laned;            /* for so many more: some are rows of lanes */
 };
 
 static inline struct sql_store *sql_store_of(struct hf_store *store)
