@@ -76,9 +76,11 @@ int bench_submit(struct bench *bench, size_t callers, double *ret_rate);
 int bench_e2e(struct bench *bench, size_t callers, double *ret_rate);
 
 /* bench_jobs.c: jobs that do nothing, run by a pool of four threads; enqueued before, or by
- * `callers` threads meanwhile. With `keys` above 0 the jobs are under so many limits. */
+ * `callers` meanwhile, who submit as those of bench_e2e do, or are threads that wait. With
+ * `keys` above 0 the jobs are under so many limits. */
 int bench_pool_process(struct bench *bench, size_t keys, double *ret_rate);
-int bench_pool_e2e(struct bench *bench, size_t callers, size_t keys, double *ret_rate);
+int bench_pool_e2e(struct bench *bench, size_t callers, size_t keys, bool threads,
+                   double *ret_rate);
 /* Median microseconds of a claim of 100 while jobs of so many fair keys wait. */
 int bench_fair_claim(struct bench *bench, size_t keys, double *ret_us);
 

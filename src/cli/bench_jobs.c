@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <holdfast/job.h>
+#include <holdfast/submit.h>
 
 #include "cli/bench.h"
 
@@ -150,13 +151,121 @@ int bench_pool_process(struct bench *bench, size_t keys, double *ret_rate)
     return rc;
 }
 
-int bench_pool_e2e(struct bench *bench, size_t callers, size_t keys, double *ret_rate)
+/* ---- callers who enqueue one job at a time, each when the one before is stored ---------- */
+
+#define CALLERS_MAX 64
+
+/* As threads that wait. */
+static int make_by_threads(struct bench *bench, struct making *makers, size_t n)
+{
+    size_t started = 0;
+    int rc = 0;
+    while (rc == 0 && started < n) {
+        struct making *maker = &makers[started];
+        if (pthread_create(&maker->thread, NULL, make_jobs, maker))
+            rc = hf_fail(bench->err, HF_ENOMEM, NULL, "no thread could be had");
+        started += rc == 0;
+    }
+    for (size_t i = 0; i < started; i++) {
+        (void)pthread_join(makers[i].thread, NULL);
+        if (makers[i].rc && rc == 0) {
+            rc = makers[i].rc;
+            *bench->err = makers[i].err;
+        }
+    }
+    return rc;
+}
+
+/* Or as callers without a thread, like those of bench_e2e. */
+struct crowd {
+    struct hf_submitter *submitter;
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    size_t busy; /* callers that are not through */
+};
+
+struct submitting {
+    struct crowd *crowd;
+    struct making *making;
+    size_t next;
+    char id[64], key[24];
+    struct hf_new job;
+};
+
+static void submit_next(struct submitting *caller);
+
+static void leave_crowd(struct submitting *caller, int rc, const struct hf_err *err)
+{
+    struct crowd *crowd = caller->crowd;
+    if (rc) {
+        caller->making->rc = rc;
+        caller->making->err = *err;
+    }
+    (void)pthread_mutex_lock(&crowd->lock);
+    crowd->busy--;
+    (void)pthread_cond_signal(&crowd->over);
+    (void)pthread_mutex_unlock(&crowd->lock);
+}
+
+static void submitted(void *user, const struct hf_submitted *outcome)
+{
+    struct submitting *caller = user;
+    if (outcome->code == 0 && caller->next < caller->making->count)
+        submit_next(caller);
+    else
+        leave_crowd(caller, outcome->code, outcome->err);
+}
+
+static void submit_next(struct submitting *caller)
+{
+    struct hf_err err;
+    const struct making *m = caller->making;
+    size_t number = m->first + caller->next++;
+    caller->job = bench_job(caller->id, "j", number);
+    (void)snprintf(caller->key, sizeof caller->key, "k%zu",
+                   number % (m->limits ? m->limits : 1));
+    caller->job.limit_key = m->limits ? caller->key : NULL;
+    struct hf_operation operation = {
+        .size = sizeof operation, .create = &caller->job, .n = 1, .flags = HF_BRIEF
+    };
+    int rc = hf_submit(caller->crowd->submitter, &operation, submitted, caller, &err);
+    if (rc)
+        leave_crowd(caller, rc, &err);
+}
+
+static int make_by_crowd(struct bench *bench, struct making *makers, size_t n)
+{
+    struct submitting callers[CALLERS_MAX];
+    struct crowd crowd = { .busy = n,
+                           .lock = PTHREAD_MUTEX_INITIALIZER,
+                           .over = PTHREAD_COND_INITIALIZER };
+    int rc = hf_submitter_open(makers[0].store, NULL, &crowd.submitter, bench->err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n; i++) {
+        callers[i] = (struct submitting){ .crowd = &crowd, .making = &makers[i] };
+        submit_next(&callers[i]);
+    }
+    (void)pthread_mutex_lock(&crowd.lock);
+    while (crowd.busy > 0)
+        (void)pthread_cond_wait(&crowd.over, &crowd.lock);
+    (void)pthread_mutex_unlock(&crowd.lock);
+    hf_submitter_close(crowd.submitter);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = makers[i].rc;
+        *bench->err = makers[i].err;
+    }
+    return rc;
+}
+
+int bench_pool_e2e(struct bench *bench, size_t callers, size_t keys, bool threads,
+                   double *ret_rate)
 {
     struct hf_store *store;
     struct hf_pool *pool;
-    struct making makers[64];
+    struct making makers[CALLERS_MAX];
     struct counting counting = { 0 };
-    size_t each = bench->jobs / callers, started = 0;
+    size_t each = bench->jobs / callers;
     int rc = bench_open(bench, "jobs.db", &store);
     if (rc)
         return rc;
@@ -167,23 +276,13 @@ int bench_pool_e2e(struct bench *bench, size_t callers, size_t keys, double *ret
         hf_store_close(store);
         return rc;
     }
+    for (size_t i = 0; i < callers; i++)
+        makers[i] = (struct making){
+            .store = store, .first = i * each, .count = each, .a_call = 1, .limits = keys
+        };
     double start = bench_seconds(), cpu = bench_cpu_seconds();
-    for (; rc == 0 && started < callers; started++) {
-        makers[started] = (struct making){ .store = store,
-                                           .first = started * each,
-                                           .count = each,
-                                           .a_call = 1,
-                                           .limits = keys };
-        if (pthread_create(&makers[started].thread, NULL, make_jobs, &makers[started]))
-            rc = hf_fail(bench->err, HF_ENOMEM, NULL, "no thread could be had");
-    }
-    for (size_t i = 0; i < started; i++) {
-        (void)pthread_join(makers[i].thread, NULL);
-        if (makers[i].rc && rc == 0) {
-            rc = makers[i].rc;
-            *bench->err = makers[i].err;
-        }
-    }
+    rc = threads ? make_by_threads(bench, makers, callers)
+                 : make_by_crowd(bench, makers, callers);
     if (rc == 0)
         rc = await_done(bench, store, pool, each * callers);
     *ret_rate = (double)(each * callers) / (bench_seconds() - start);

@@ -330,38 +330,82 @@ static int cmd_bench_ledger(struct cli *cli)
 #define LIMIT_KEYS 100
 #define FAIR_KEYS 10000
 
-/* The pool beside the ledger it stands on, beside the raw engine; then with limits. */
+/* What takes turns, each round, and what of it is told: the share of another. */
+enum { RAW, LEDGER, POOL, WAITING, LIMITED, TURNS };
+
+struct turns {
+    double rate[TURNS][ROUNDS];
+    double cpu_us[TURNS][ROUNDS];
+};
+
+static const struct told {
+    const char *process, *e2e;
+    int what, beside;
+    bool cpu;
+    const char *of;
+} told[] = {
+    { "process, ledger", "e2e, ledger", LEDGER, RAW, false, "raw, 100 a transaction" },
+    { "process, pool", "e2e, pool", POOL, RAW, false, "raw, 100 a transaction" },
+    { NULL, "e2e, pool, threads wait", WAITING, RAW, false, "raw, 100 a transaction" },
+    { "process, pool, 100 limits", "e2e, pool, 100 limits", LIMITED, POOL, false,
+      "without limits" },
+    { "process, pool, 100 limits, cpu", "e2e, pool, 100 limits, cpu", LIMITED, POOL, true,
+      "without limits" }, /* on a busy machine the steadier figure */
+};
+
+static int take_turn(struct bench *bench, bool e2e, int what, double *ret_rate)
+{
+    struct bench_raw raw = { 0 };
+    int rc = 0;
+    switch (what) {
+    case RAW:
+        rc = bench_raw(bench, 100, false, &raw);
+        *ret_rate = e2e ? raw.e2e : raw.process;
+        return rc;
+    case LEDGER:
+        return e2e ? bench_e2e(bench, 16, ret_rate) : bench_process(bench, ret_rate);
+    case WAITING: return e2e ? bench_pool_e2e(bench, 15, 0, true, ret_rate) : 0;
+    default: break;
+    }
+    size_t keys = what == LIMITED ? LIMIT_KEYS : 0;
+    return e2e ? bench_pool_e2e(bench, 15, keys, false, ret_rate)
+               : bench_pool_process(bench, keys, ret_rate);
+}
+
+static int tell_share(struct bench *bench, struct turns *t, const struct told *one,
+                      const char *work)
+{
+    double(*of)[ROUNDS] = one->cpu ? t->cpu_us : t->rate;
+    double values[ROUNDS], besides[ROUNDS], shares[ROUNDS];
+    for (size_t i = 0; i < ROUNDS; i++) {
+        values[i] = of[one->what][i];
+        besides[i] = of[one->beside][i];
+        shares[i] = values[i] / besides[i];
+    }
+    return show_share(bench,
+                      (struct figure){ work, median(values, ROUNDS),
+                                       one->cpu ? "us/job" : "ops/s",
+                                       median(besides, ROUNDS), one->of },
+                      median(shares, ROUNDS));
+}
+
+/* The pool beside the ledger it stands on, beside the raw engine; and with limits. */
 static int bench_pool_rates(struct bench *bench, bool e2e)
 {
-    struct bench_raw raw;
-    double ledger, plain, limited;
-    int rc = bench_raw(bench, 100, false, &raw);
-    double limit = e2e ? raw.e2e : raw.process;
-    if (rc == 0)
-        rc = e2e ? bench_e2e(bench, 16, &ledger) : bench_process(bench, &ledger);
-    if (rc == 0)
-        rc = e2e ? bench_pool_e2e(bench, 15, 0, &plain)
-                 : bench_pool_process(bench, 0, &plain);
-    double plain_us = bench->cpu_us;
-    if (rc == 0)
-        rc = e2e ? bench_pool_e2e(bench, 15, LIMIT_KEYS, &limited)
-                 : bench_pool_process(bench, LIMIT_KEYS, &limited);
-    const char *of = "raw, 100 a transaction";
-    if (rc == 0)
-        rc = show(bench, (struct figure){ e2e ? "e2e, ledger" : "process, ledger", ledger,
-                                          "ops/s", limit, of });
-    if (rc == 0)
-        rc = show(bench, (struct figure){ e2e ? "e2e, pool" : "process, pool", plain,
-                                          "ops/s", limit, of });
-    if (rc == 0)
-        rc = show(bench, (struct figure){ e2e ? "e2e, pool, 100 limits"
-                                              : "process, pool, 100 limits",
-                                          limited, "ops/s", plain, "without limits" });
-    if (rc == 0) /* on a busy machine the steadier figure */
-        rc = show(bench,
-                  (struct figure){ e2e ? "e2e, pool, 100 limits, cpu"
-                                       : "process, pool, 100 limits, cpu",
-                                   bench->cpu_us, "us/job", plain_us, "without limits" });
+    struct turns t = { 0 };
+    int rc = 0;
+    cli_note(bench->cli, "%s: %d rounds of the engine itself and ours",
+             e2e ? "e2e" : "process", ROUNDS);
+    for (size_t round = 0; rc == 0 && round < ROUNDS; round++)
+        for (int what = 0; rc == 0 && what < TURNS; what++) {
+            rc = take_turn(bench, e2e, what, &t.rate[what][round]);
+            t.cpu_us[what][round] = bench->cpu_us;
+        }
+    for (size_t i = 0; rc == 0 && i < sizeof told / sizeof told[0]; i++) {
+        const char *work = e2e ? told[i].e2e : told[i].process;
+        if (work)
+            rc = tell_share(bench, &t, &told[i], work);
+    }
     return rc;
 }
 
