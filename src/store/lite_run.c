@@ -149,10 +149,11 @@ static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_ca
     if (rc != 0)
         return rc;
     const char *name = conn->lite->tables.texts[call->statement].name;
-    if (call->width != stmt->width && !stmt->takes_sets)
+    /* No statement here takes sets and arguments of its own. */
+    if (call->once > 0 || (call->width != stmt->width && !stmt->takes_sets))
         return hf_fail(err, HF_EINTERNAL, NULL,
                        "statement %s takes %u arguments and was given %u", name,
-                       stmt->width, call->width);
+                       stmt->width, call->once + call->width);
     /* SQLite would say so too, but not on a memory store's only connection. */
     if (batch->read_only && !stmt->reads)
         return hf_fail(err, HF_EREADONLY, NULL, "statement %s writes, in a batch to read",
