@@ -1,5 +1,5 @@
 /* What doctor looks at on a PostgreSQL server: who holds back vacuum, dead rows, settings, the
- * distance of the clocks, and whether wake-ups arrive. */
+ * distance of the clocks, and whether events and wake-ups arrive. */
 #include "store/doctor.h"
 
 #include <string.h>
@@ -107,6 +107,27 @@ static int check_settings(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
+/* A dump that was restored on another server. */
+static int check_feed(struct finder *finder, struct hf_err *err)
+{
+    struct hf_ops ops;
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_FEED, err);
+    int64_t ahead = rc == 0 ? hf_cell_i64(hf_ops_result(&ops, 0), 0, 0) : 0;
+    if (rc == 0 && ahead > 0) {
+        doctor_say(finder,
+                   "events of another server are held back from `work tail` for ");
+        doctor_say_i64(finder, ahead, " transactions");
+        doctor_tell(
+            finder, false, "feed",
+            "move a ledger to another server by `holdfast store copy`, not by a dump");
+    } else if (rc == 0) {
+        doctor_say(finder, "no event is held back");
+        doctor_tell(finder, false, "feed", "");
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
 /* Due times are the server's; a worker whose clock is another shows them wrong. */
 static int check_skew(struct finder *finder, struct hf_err *err)
 {
@@ -179,7 +200,7 @@ static int check_bell(struct finder *finder, struct hf_err *err)
 int doctor_postgres(struct finder *finder, struct hf_err *err)
 {
     static int (*const checks[])(struct finder *, struct hf_err *) = {
-        check_vacuum, check_tables, check_settings, check_skew, check_bell,
+        check_vacuum, check_tables, check_settings, check_feed, check_skew, check_bell,
     };
     int rc = 0;
     if (!hf_same(sql_store_of(finder->base)->sql->methods->name, "postgres"))

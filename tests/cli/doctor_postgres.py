@@ -115,6 +115,23 @@ class DoctorOfAServer(Case):
                          r"the server's clock is (89|90)\d\d\d ms behind this machine's")
         self.assertIn("set both clocks", found["advice"])
 
+    def test_a_dump_of_a_server_that_had_counted_further(self):
+        other = os.path.join(os.path.dirname(self.server), "other")
+        url = ask("up", other)
+        self.addCleanup(ask, "down", other)
+        self.sql("DO $$ BEGIN FOR i IN 1..5000 LOOP PERFORM txid_current(); COMMIT; END LOOP; END $$")
+        self.create("dumped")
+        self.assertEqual(self.the("feed"), {"what": "feed", "bad": False, "detail": "no event is held back",
+                                            "advice": ""})
+        dump = subprocess.run(["pg_dump", "-n", "holdfast", self.url], check=True, stdout=subprocess.PIPE).stdout
+        subprocess.run(["psql", url, "-qAt", "-v", "ON_ERROR_STOP=1"], check=True, input=dump,
+                       stdout=subprocess.DEVNULL)
+        self.env["HOLDFAST_DB"] = url
+        found = self.the("feed")
+        self.assertRegex(found["detail"], r"events of another server are held back from `work tail` for "
+                                          r"\d{4} transactions")
+        self.assertIn("store copy", found["advice"])
+
     def test_a_pooler_and_the_way_past_it(self):
         self.create("pooler")
         self.assertEqual(self.the("bell")["detail"], "wake-ups: listening; pooler: none")
