@@ -113,7 +113,7 @@ struct measured {
 static int measure(struct bench *bench, const struct rate *rate, size_t round,
                    struct measured *into)
 {
-    struct bench_raw raw;
+    struct bench_raw raw = { 0 };
     int rc = bench_raw(bench, raw_limits[rate->limit].batch,
                        raw_limits[rate->limit].set_based, &raw);
     if (rc == 0)
