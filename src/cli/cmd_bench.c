@@ -50,6 +50,21 @@ static double median(double *values, size_t n)
  * median of the rounds' own shares. */
 #define ROUNDS 5
 
+/* `f` has its name, unit and what it stands beside; the figures are filled in. */
+static int show_rounds(struct bench *bench, struct figure f, const double *ours,
+                       const double *raw)
+{
+    double values[ROUNDS], limits[ROUNDS], shares[ROUNDS];
+    for (size_t i = 0; i < ROUNDS; i++) {
+        values[i] = ours[i];
+        limits[i] = raw[i];
+        shares[i] = ours[i] / raw[i];
+    }
+    f.value = median(values, ROUNDS);
+    f.raw = median(limits, ROUNDS);
+    return show_share(bench, f, median(shares, ROUNDS));
+}
+
 static int enqueue_lone(struct bench *bench, double *ret_rate)
 {
     return bench_enqueue(bench, 1, 1, ret_rate);
@@ -106,38 +121,31 @@ static const struct rate {
 };
 #define RATES (sizeof rates / sizeof rates[0])
 
-struct measured {
-    double ours[ROUNDS], raw[ROUNDS], share[ROUNDS];
-};
-
-static int measure(struct bench *bench, const struct rate *rate, size_t round,
-                   struct measured *into)
+static int measure(struct bench *bench, const struct rate *rate, double *ret_ours,
+                   double *ret_raw)
 {
     struct bench_raw raw = { 0 };
     int rc = bench_raw(bench, raw_limits[rate->limit].batch,
                        raw_limits[rate->limit].set_based, &raw);
-    if (rc == 0)
-        rc = rate->run(bench, &into->ours[round]);
-    memcpy(&into->raw[round], (const char *)&raw + rate->part, sizeof(double));
-    into->share[round] = into->ours[round] / into->raw[round];
-    return rc;
+    memcpy(ret_raw, (const char *)&raw + rate->part, sizeof *ret_raw);
+    return rc ? rc : rate->run(bench, ret_ours);
 }
 
 static int bench_rates(struct bench *bench)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < RATES; i++) {
-        struct measured m = { 0 };
+        double ours[ROUNDS], raw[ROUNDS];
         cli_note(bench->cli, "%s: %d rounds of the engine itself and ours", rates[i].work,
                  ROUNDS);
         for (size_t round = 0; rc == 0 && round < ROUNDS; round++)
-            rc = measure(bench, &rates[i], round, &m);
+            rc = measure(bench, &rates[i], &ours[round], &raw[round]);
         if (rc == 0)
-            rc = show_share(bench,
-                            (struct figure){ rates[i].work, median(m.ours, ROUNDS),
-                                             "ops/s", median(m.raw, ROUNDS),
-                                             rates[i].of },
-                            median(m.share, ROUNDS));
+            rc = show_rounds(bench,
+                             (struct figure){ .work = rates[i].work,
+                                              .unit = "ops/s",
+                                              .of = rates[i].of },
+                             ours, raw);
     }
     return rc;
 }
@@ -174,14 +182,11 @@ static int bench_large(struct bench *bench, size_t finished)
     return rc;
 }
 
-#define BULK_ROUNDS 5
-
-/* Ours and the raw programs in turn, since the machine's own speed drifts within a minute. */
 static int bench_postgres_bulk(struct bench *bench)
 {
-    double sent[BULK_ROUNDS], made[BULK_ROUNDS], ours[BULK_ROUNDS];
+    double sent[ROUNDS], made[ROUNDS], ours[ROUNDS];
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < BULK_ROUNDS; i++) {
+    for (size_t i = 0; rc == 0 && i < ROUNDS; i++) {
         rc = bench_pg_bulk(bench, false, &sent[i]);
         if (rc == 0)
             rc = bench_enqueue(bench, 1, 100, &ours[i]);
@@ -190,13 +195,12 @@ static int bench_postgres_bulk(struct bench *bench)
     }
     if (rc)
         return rc;
-    double rate = median(ours, BULK_ROUNDS);
-    rc = show(bench,
-              (struct figure){ "enqueue bulk", rate, "ops/s", median(sent, BULK_ROUNDS),
-                               "raw, 100 rows sent a transaction" });
+    double rate = median(ours, ROUNDS);
+    rc = show(bench, (struct figure){ "enqueue bulk", rate, "ops/s", median(sent, ROUNDS),
+                                      "raw, 100 rows sent a transaction" });
     if (rc == 0)
         rc = show(bench, (struct figure){ "enqueue bulk, nothing sent", rate, "ops/s",
-                                          median(made, BULK_ROUNDS),
+                                          median(made, ROUNDS),
                                           "raw, rows made by the server" });
     return rc;
 }
@@ -372,23 +376,6 @@ static int take_turn(struct bench *bench, bool e2e, int what, double *ret_rate)
                : bench_pool_process(bench, keys, ret_rate);
 }
 
-static int tell_share(struct bench *bench, struct turns *t, const struct told *one,
-                      const char *work)
-{
-    double(*of)[ROUNDS] = one->cpu ? t->cpu_us : t->rate;
-    double values[ROUNDS], besides[ROUNDS], shares[ROUNDS];
-    for (size_t i = 0; i < ROUNDS; i++) {
-        values[i] = of[one->what][i];
-        besides[i] = of[one->beside][i];
-        shares[i] = values[i] / besides[i];
-    }
-    return show_share(bench,
-                      (struct figure){ work, median(values, ROUNDS),
-                                       one->cpu ? "us/job" : "ops/s",
-                                       median(besides, ROUNDS), one->of },
-                      median(shares, ROUNDS));
-}
-
 /* The pool beside the ledger it stands on, beside the raw engine; and with limits. */
 static int bench_pool_rates(struct bench *bench, bool e2e)
 {
@@ -403,8 +390,13 @@ static int bench_pool_rates(struct bench *bench, bool e2e)
         }
     for (size_t i = 0; rc == 0 && i < sizeof told / sizeof told[0]; i++) {
         const char *work = e2e ? told[i].e2e : told[i].process;
+        double(*of)[ROUNDS] = told[i].cpu ? t.cpu_us : t.rate;
         if (work)
-            rc = tell_share(bench, &t, &told[i], work);
+            rc = show_rounds(bench,
+                             (struct figure){ .work = work,
+                                              .unit = told[i].cpu ? "us/job" : "ops/s",
+                                              .of = told[i].of },
+                             of[told[i].what], of[told[i].beside]);
     }
     return rc;
 }

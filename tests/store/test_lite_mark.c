@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "support/unit.h"
+#include "support/units.h"
 
 static hf_ms lease_time;
 
@@ -104,11 +105,7 @@ static int64_t commit_seq(const struct place *place)
 static void made(const struct place *place, const char *name, bool new_one)
 {
     struct hf_answer *answer = NULL;
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_MANUAL,
-                              .source_id = name,
-                              .priority = -1,
-                              .disposition = HF_RERUNNABLE };
+    struct hf_new request = plain_unit(name);
     assert_int_equal(hf_work_create(place->store, NULL, &request, 1, 0, &answer, NULL),
                      0);
     assert_int_equal(hf_answer_at(answer, 0)->created, new_one);

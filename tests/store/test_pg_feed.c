@@ -13,6 +13,7 @@
 #include "store/sqlstore.h"
 #include "support/pg.h"
 #include "support/unit.h"
+#include "support/units.h"
 
 static struct pg_server server;
 
@@ -23,18 +24,6 @@ static struct hf_store *opened(const char *schema)
     assert_int_equal(
         hf_store_open(pg_server_schema(server.url, schema, url), NULL, &store, NULL), 0);
     return store;
-}
-
-static void create(struct hf_store *store, const char *name)
-{
-    struct hf_answer *answer = NULL;
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_MANUAL,
-                              .source_id = name,
-                              .priority = -1,
-                              .disposition = HF_RERUNNABLE };
-    assert_int_equal(hf_work_create(store, NULL, &request, 1, 0, &answer, NULL), 0);
-    hf_answer_free(answer);
 }
 
 /* What the feed gives from its start, as "type:to type:to ". */
@@ -120,7 +109,7 @@ static void a_claim_comes_after_the_birth_that_it_saw(void **state)
     while (claiming < 0)
         claiming = said(other, "SELECT backend_xid::text FROM pg_stat_activity"
                                " WHERE wait_event = 'advisory'");
-    create(maker, "unit");
+    make_unit(maker, "unit");
     assert_true(claiming < said(other, "SELECT xid FROM birth.work_spec"));
     (void)said(other, "SELECT pg_advisory_unlock(hashtextextended('w once', 0))");
     assert_int_equal(pthread_join(thread, &failure), 0);
@@ -132,8 +121,9 @@ static void a_claim_comes_after_the_birth_that_it_saw(void **state)
     hf_store_close(claimer);
 }
 
-/* Four transactions begin; the store makes a unit; the third ends it, the first brings it back.
- * The second still runs, so what is above it is not given yet; and what the first wrote is. */
+/* Three transactions begin; the store makes a unit in a fourth; the third ends it, the first brings
+ * it back. The second still runs, so what is above it is not given yet; and what the first wrote
+ * is. */
 static void later_events_of_earlier_transactions_wait_their_turn(void **state)
 {
     (void)state;
@@ -141,7 +131,7 @@ static void later_events_of_earlier_transactions_wait_their_turn(void **state)
     struct hf_store *store = opened("chain");
     PGconn *requeuer = begun(&first), *slow = begun(&second), *ender = begun(&third);
     assert_true(first < second && second < third);
-    create(store, "unit");
+    make_unit(store, "unit");
     assert_true(third < said(slow, "SELECT xid FROM chain.work_spec"));
     (void)said(ender, "UPDATE chain.work_state SET status = 'cancelled', finished_at = 1,"
                       " updated_at = 1; COMMIT");
@@ -188,7 +178,7 @@ static void a_birth_is_kept_short_and_shown_whole(void **state)
     struct hf_new news[] = { asks, asks, asks };
     struct hf_answer *answer = NULL;
     news[0].source_id = "a", news[1].source_id = "b", news[2].source_id = "c";
-    create(store, "alone");
+    make_unit(store, "alone");
     assert_int_equal(hf_work_create(store, NULL, news, 2, HF_BRIEF, &answer, NULL), 0);
     hf_answer_free(answer);
     news[2].disposition = HF_RERUNNABLE;
@@ -248,7 +238,7 @@ static void a_follower_hears_of_every_commit(void **state)
     struct pg_counts *counts = &pg_of(sql_store_of(worker)->sql)->counts;
     int64_t sent = 0;
     for (int i = 0; i < 4; i++) {
-        create(worker, (const char *[]){ "a", "b", "c", "d" }[i]);
+        make_unit(worker, (const char *[]){ "a", "b", "c", "d" }[i]);
         sent = sent_after(counts, sent); /* work that can be claimed */
     }
     assert_null(claim_and_finish(worker));

@@ -14,6 +14,7 @@
 #include "store/sqlstore.h"
 #include "support/pg.h"
 #include "support/unit.h"
+#include "support/units.h"
 
 static struct pg_server server;
 
@@ -27,20 +28,6 @@ static struct hf_store *opened(const char *base, const char *schema, bool inline
     if (hf_store_open(pg_server_schema(base, schema, url), &options, &store, &err))
         fail_msg("%s", err.message);
     return store;
-}
-
-static void created(struct hf_store *store, const char *name)
-{
-    struct hf_answer *answer = NULL;
-    struct hf_err err = { 0 };
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_MANUAL,
-                              .source_id = name,
-                              .priority = -1,
-                              .disposition = HF_RERUNNABLE };
-    if (hf_work_create(store, NULL, &request, 1, 0, &answer, &err))
-        fail_msg("%s", err.message);
-    hf_answer_free(answer);
 }
 
 struct held {
@@ -88,7 +75,7 @@ static void incarnation_refuses_holders_not_patience_after_a_failover(void **sta
 {
     (void)state;
     struct hf_store *store = opened(server.url, "failing", true);
-    created(store, "before");
+    make_unit(store, "before");
     struct held held = claimed(store, 0);
     hf_store_close(store);
     pg_server_standby(&server);
@@ -108,14 +95,14 @@ static void a_history_that_changes_under_an_open_handle_is_noticed(void **state)
 {
     (void)state;
     struct hf_store *store = opened(server.url, "moving", true);
-    created(store, "before");
+    make_unit(store, "before");
     struct held held = claimed(store, 0);
     (void)pg_server_sql(&server, "UPDATE moving.hf_store SET timeline = timeline - 1");
     assert_int_equal(changed(store, &held, HF_VERB_CLOSE_OUT), HF_EBUSY);
     assert_int_equal(changed(store, &held, HF_VERB_CLOSE_OUT), HF_ELEASELOST);
     assert_string_equal(pg_server_sql(&server, "SELECT what FROM moving.hf_store_log"),
                         "new_history");
-    created(store, "after");
+    make_unit(store, "after");
     hf_store_close(store);
 }
 
@@ -132,7 +119,7 @@ static bool facts_say(struct hf_store *store, const char *what)
 
 static void *create_one(void *arg)
 {
-    created(arg, "rung");
+    make_unit(arg, "rung");
     return NULL;
 }
 
@@ -241,7 +228,7 @@ static void renewals_are_hot(void **state)
 {
     (void)state;
     struct hf_store *store = opened(server.url, "hot", true);
-    created(store, "one");
+    make_unit(store, "one");
     struct held held = claimed(store, 0);
     static const char counts[] =
         "SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE schemaname "
@@ -264,7 +251,7 @@ static void a_holders_verbs_take_one_trip(void **state)
     (void)state;
     struct hf_store *store = opened(server.url, "one_trip", false);
     struct pg *pg = pg_of(sql_store_of(store)->sql);
-    created(store, "held");
+    make_unit(store, "held");
     struct held held = claimed(store, 0);
     assert_int_equal(changed(store, &held, HF_VERB_RENEW), 0);
     assert_int_equal(changed(store, &held, HF_VERB_CLOSE_OUT), 0);
@@ -300,8 +287,8 @@ static void renew_all_skips_what_is_locked(void **state)
 {
     (void)state;
     struct hf_store *store = opened(server.url, "locked", true);
-    created(store, "one");
-    created(store, "two");
+    make_unit(store, "one");
+    make_unit(store, "two");
     struct held first = claimed(store, 0);
     (void)claimed(store, 0);
     PGconn *other = PQconnectdb(server.url);

@@ -13,6 +13,7 @@
 #include "store/sqlstore.h"
 #include "support/pg.h"
 #include "support/unit.h"
+#include "support/units.h"
 #include "support/wire.h"
 
 #define CUTS_MAX 200
@@ -47,11 +48,7 @@ static long count_of(const char *sql)
 static int create(struct hf_store *store, const char *name, bool *ret_created)
 {
     struct hf_answer *answer = NULL;
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_MANUAL,
-                              .source_id = name,
-                              .priority = -1,
-                              .disposition = HF_RERUNNABLE };
+    struct hf_new request = plain_unit(name);
     int rc = hf_work_create(store, NULL, &request, 1, 0, &answer, NULL);
     *ret_created = rc == 0 && hf_answer_at(answer, 0)->created;
     if (rc == 0)

@@ -12,6 +12,7 @@
 #include "store/sqlstore.h"
 #include "support/pg.h"
 #include "support/unit.h"
+#include "support/units.h"
 
 static struct pg_server server;
 
@@ -30,20 +31,6 @@ static struct hf_store *opened(const char *base, const char *schema, const char 
 static struct pg *pg_under(struct hf_store *store)
 {
     return pg_of(sql_store_of(store)->sql);
-}
-
-static void created(struct hf_store *store, const char *name)
-{
-    struct hf_answer *answer = NULL;
-    struct hf_err err = { 0 };
-    struct hf_new request = { .size = sizeof(request),
-                              .source = HF_SOURCE_MANUAL,
-                              .source_id = name,
-                              .priority = -1,
-                              .disposition = HF_RERUNNABLE };
-    if (hf_work_create(store, NULL, &request, 1, 0, &answer, &err))
-        fail_msg("%s", err.message);
-    hf_answer_free(answer);
 }
 
 static void assert_units(const char *schema, const char *count)
@@ -92,14 +79,14 @@ static void goes_behind(const char *base, const char *schema)
     struct hf_store *store = opened(base, schema, "");
     (void)snprintf(listen, sizeof(listen), "LISTEN hf_%s", schema);
     PGconn *listener = outsider(listen);
-    created(store, "first");
+    make_unit(store, "first");
     assert_false(pg_under(store)->bell.started); /* nobody else could have sent it */
     assert_rung_once(listener);
-    for (int i = 0; i < 50;
-         i++) { /* on connections with answers to be read, and without */
+    /* On connections with answers to be read, and without. */
+    for (int i = 0; i < 50; i++) {
         char name[16];
         (void)snprintf(name, sizeof(name), "more %d", i);
-        created(store, name);
+        make_unit(store, name);
     }
     assert_units(schema, "51");
     assert_int_equal(pg_under(store)->bell.apart_until, 0); /* all were read in time */
@@ -134,7 +121,7 @@ static void a_ring_of_our_own_is_not_heard_again(void **state)
     PGconn *listener = outsider("LISTEN hf_own");
     uint32_t seen = sql->methods->bell_seen(sql, topic);
     uint32_t seen_other = sql->methods->bell_seen(sql, other);
-    created(store, "one");
+    make_unit(store, "one");
     assert_rung_once(listener); /* so that the next comes after it, here as there */
     char text[64];
     (void)snprintf(text, sizeof(text), "NOTIFY hf_own, 'else %u:1'", other);
@@ -151,7 +138,7 @@ static void an_error_of_a_ring_harms_no_later_transaction(void **state)
     (void)state;
     struct hf_store *store = opened(server.url, "refused", "");
     struct pg *pg = pg_under(store);
-    created(store, "warm"); /* the first behind which one goes prepares it */
+    make_unit(store, "warm"); /* the first behind which one goes prepares it */
     assert_true(pg->pool.free->ringing);
     assert_true(pg_ring_done(pg->pool.free));
     PGresult *gone = PQexec(pg->pool.free->db, "DEALLOCATE hf_ring");
@@ -159,9 +146,9 @@ static void an_error_of_a_ring_harms_no_later_transaction(void **state)
     PQclear(gone);
     pg->bell.told_at = 0; /* another may go out now */
     int64_t connects = pg->counts.connects;
-    created(store, "with an error behind it");
+    make_unit(store, "with an error behind it");
     assert_true(pg->pool.free->ringing);
-    created(store, "after it");
+    make_unit(store, "after it");
     assert_int_equal(pg->counts.connects, connects + 1);
     assert_true(pg->bell.apart_until > 0);
     assert_units("refused", "3");
@@ -198,12 +185,12 @@ static void a_ring_that_is_stuck_holds_up_no_commit(void **state)
     assert_true(PQsendQuery(blocker, "BEGIN; INSERT INTO stuck.any_table VALUES (1);"
                                      " NOTIFY any_channel; COMMIT"));
     await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'", "1");
-    created(store, "with a ring that waits");
+    make_unit(store, "with a ring that waits");
     await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
               " AND query LIKE '%pg_notify%'",
               "1");
-    created(store, "without"); /* on another connection */
-    created(store, "and again");
+    make_unit(store, "without"); /* on another connection */
+    make_unit(store, "and again");
     assert_units("stuck", "3");
     assert_true(pg->bell.apart_until > 0);
     assert_int_equal(pg->counts.lost + pg->counts.uncertain, 0);

@@ -1,0 +1,22 @@
+#include "support/units.h"
+
+#include "support/unit.h"
+
+struct hf_new plain_unit(const char *name)
+{
+    return (struct hf_new){ .size = sizeof(struct hf_new),
+                            .source = HF_SOURCE_MANUAL,
+                            .source_id = name,
+                            .priority = -1,
+                            .disposition = HF_RERUNNABLE };
+}
+
+void make_unit(struct hf_store *store, const char *name)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_err err = { 0 };
+    struct hf_new request = plain_unit(name);
+    if (hf_work_create(store, NULL, &request, 1, 0, &answer, &err))
+        fail_msg("%s", err.message);
+    hf_answer_free(answer);
+}
