@@ -428,6 +428,7 @@ void sim_execute(struct hf_sim *sim, const struct sim_op *op,
         did->code = ret_answer->code;
         did->stalled_ms = ret_answer->stalled_ms;
         did->lease_at = sim_lease_now(sim);
+        did->store = sim->bumped ? 0 : sim->incarnation;
         if (lies)
             *ret_answer = (struct sim_answer){ .code = strike(sim) };
     }

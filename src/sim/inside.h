@@ -281,6 +281,7 @@ struct sim_did {
     bool known; /* the answer below is the store's */
     int code;
     hf_ms lease_at;   /* when it ended */
+    int64_t store;    /* the store's incarnation at its end; 0: a bump was not answered */
     hf_ms stalled_ms; /* of a monitor: until then, since its calls began to fail */
 };
 
@@ -382,8 +383,9 @@ struct hf_sim {
     struct sim_did window[SIM_WINDOW];
     size_t window_count;
     size_t calls_since_look;
-    bool pruned; /* since the last look */
-    int64_t incarnation;
+    bool pruned;         /* since the last look */
+    int64_t incarnation; /* at least this */
+    bool bumped;         /* perhaps: by a call without an answer */
     struct sim_key keys[SIM_KEYS];
     struct sim_limits limits;
     struct sim_occurrence occurrences[SIM_OCCURRENCES];

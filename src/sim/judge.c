@@ -116,8 +116,9 @@ static void judge_time(struct hf_sim *sim, const struct sim_shadow *s,
                        enum hf_status from, enum hf_status to)
 {
     bool waits = from == HF_WAITING_USER || from == HF_WAITING_EXTERNAL;
-    if (s->was_status != from)
-        return;
+    if (s->was_status != from || s->was_fence != s->fold_fence ||
+        s->was_generation != s->fold_generation)
+        return; /* it was elsewhere between two looks: what was read is of before */
     if (from == HF_RETRY_SCHEDULED && to == HF_QUEUED) {
         sim_mark(sim, HF_SIM_MARK_RETRIED);
         if (sim->wall_most < s->was_next_retry_at && !deed_on(sim, s->id, false, 0))
@@ -129,7 +130,10 @@ static void judge_time(struct hf_sim *sim, const struct sim_shadow *s,
             sim_mark(sim, HF_SIM_MARK_WAIT_TIMED_OUT);
         if (!s->was_deadline_at || sim->wall_most < s->was_deadline_at ||
             (waits && (s->bound || s->disposition == HF_EXTERNALLY_OWNED)))
-            sim_violate(sim, "row %s timed out without reason", s->id);
+            sim_violate(sim,
+                        "row %s timed out without reason: %s until %lld, at %lld at most",
+                        s->id, hf_status_word(from), (long long)s->was_deadline_at,
+                        (long long)sim->wall_most);
     }
     if (to == HF_QUEUED && waits) {
         sim_mark(sim, HF_SIM_MARK_RESUMED);
@@ -384,6 +388,16 @@ static void judge_created(struct hf_sim *sim, const struct sim_op *op,
     }
 }
 
+/* A bump whose answer was lost shows in the tokens that are given out; one that is `new`
+ * is of the incarnation of now. */
+static void hear_incarnation(struct hf_sim *sim, int64_t store, bool new)
+{
+    if (store > sim->incarnation)
+        sim->incarnation = store;
+    if (new)
+        sim->bumped = false;
+}
+
 static void judge_claimed(struct hf_sim *sim, const struct sim_op *op,
                           const struct sim_answer *answer)
 {
@@ -412,8 +426,7 @@ static void judge_claimed(struct hf_sim *sim, const struct sim_op *op,
         s->token_sure = true;
         s->actor = op->actor;
         s->boot = op->boot;
-        if (told->store > sim->incarnation)
-            sim->incarnation = told->store; /* raised by a call without an answer */
+        hear_incarnation(sim, told->store, !told->repeated && !op->id[0]);
     }
 }
 
@@ -530,6 +543,8 @@ void sim_judge_answer(struct hf_sim *sim, const struct sim_op *op,
         sim->pruned = true;
     if (op->kind == SIM_OP_BUMP && answer->code == 0)
         sim->incarnation = answer->items[0].fence;
+    if (op->kind == SIM_OP_BUMP)
+        sim->bumped = answer->code ? sim->bumped || !known : false;
     bool takes = op->kind == SIM_OP_CLAIM || op->kind == SIM_OP_REGISTER;
     if ((takes || op->kind == SIM_OP_BUMP) && !known) {
         for (size_t i = 0; i < sim->shadow_count; i++)

@@ -17,20 +17,18 @@ int sim_monitor_call(struct hf_sim *sim, struct hf_store *store, const struct si
 }
 
 /* The lease lived when the stall began, and the stall took more than a third of its term. */
-static bool qualifies(const struct hf_sim *sim, const struct sim_shadow *s,
-                      const struct sim_did *did)
+static bool qualifies(const struct sim_shadow *s, const struct sim_did *did)
 {
     return s->was_ttl_ms < 3 * did->stalled_ms &&
-           s->was_expires_at >= did->lease_at - did->stalled_ms &&
-           s->was_lease_store == sim->incarnation;
+           s->was_expires_at >= did->lease_at - did->stalled_ms;
 }
 
-static bool may_move(const struct hf_sim *sim, const struct sim_shadow *s,
-                     const struct sim_did *did)
+static bool may_move(const struct sim_shadow *s, const struct sim_did *did)
 {
     const struct sim_op *op = &did->op;
     if (op->kind == SIM_OP_MONITOR)
-        return !did->known || qualifies(sim, s, did);
+        return !did->known ||
+               (qualifies(s, did) && (!did->store || s->was_lease_store == did->store));
     if (op->kind == SIM_OP_CHANGE)
         return op->verb == HF_VERB_RENEW && op->fence == s->fence &&
                sim_same(op->id, s->id);
@@ -46,7 +44,7 @@ void sim_judge_expiry(struct hf_sim *sim, const struct sim_shadow *s)
     for (size_t i = 0; moved && i < sim->window_count; i++) {
         const struct sim_did *did = &sim->window[i];
         spared |= did->op.kind == SIM_OP_MONITOR;
-        if (!may_move(sim, s, did))
+        if (!may_move(s, did))
             continue;
         if (did->op.kind == SIM_OP_MONITOR && did->known)
             sim_mark(sim, HF_SIM_MARK_SPARED);
@@ -62,5 +60,5 @@ bool sim_spares(const struct hf_sim *sim, const struct sim_shadow *s)
 {
     const struct sim_did *did = &sim->window[0];
     return sim->window_count == 1 && did->op.kind == SIM_OP_MONITOR && did->known &&
-           did->code == 0 && qualifies(sim, s, did);
+           did->code == 0 && s->was_lease_store == did->store && qualifies(s, did);
 }

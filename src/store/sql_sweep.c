@@ -11,6 +11,8 @@
 
 #define HOLDERS_MAX 256
 #define CHUNK 100
+#define JUDGED_MAX                                                                       \
+    4 /* times that one row is judged anew; the next sweep sees to it then */
 #define LOOK_AGAIN_MS 60000
 #define ORPHAN_AGAIN_MS 500
 
@@ -167,25 +169,38 @@ static int write_some(struct sweeping *s, struct candidate *some, size_t n,
     return rc;
 }
 
-/* Read and judge one row anew: it has changed since, by somebody else or by what this sweep
- * did to its lane. */
-static int judge_again(struct sweeping *s, struct candidate *one, struct hf_err *err)
+static bool moved(int rc)
+{
+    return rc == HF_EGUARD || rc == HF_ECONFLICT;
+}
+
+/* Read and judge one row anew. A proof is of that holder only: of a row that another holds
+ * by now it says nothing, while one that was only renewed is still a dead holder's. */
+static int judge_now(struct sweeping *s, const char *id, const char *holder,
+                     struct candidate *one, struct hf_err *err)
 {
     struct hf_ops ops;
     HF_RARE(SWEEP_MOVED);
     hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
-    int rc = sql_find(&ops, one->was.w.work_id, &one->was, err);
-    if (rc == 0)
+    int rc = sql_find(&ops, id, &one->was, err);
+    bool may = !one->proof || (one->was.w.owner && hf_same(one->was.w.holder, holder));
+    if (rc == 0 && may)
         rc = decide(s, &ops.batch, one, err);
-    if (rc == 0 && one->step.kind != HF_STEP_NOTHING)
+    if (rc == 0 && may && one->step.kind != HF_STEP_NOTHING)
         rc = write_some(s, one, 1, err);
     hf_ops_fini(&ops);
     return rc == HF_ENOTFOUND ? 0 : rc;
 }
 
-static bool moved(int rc)
+/* The row has changed since it was read, by somebody else or by what this sweep did to its
+ * lane; and may do so again. The texts of the first reading stay. */
+static int judge_again(struct sweeping *s, struct candidate *one, struct hf_err *err)
 {
-    return rc == HF_EGUARD || rc == HF_ECONFLICT;
+    const char *id = one->was.w.work_id, *holder = one->was.w.holder;
+    int rc = HF_EGUARD;
+    for (int tries = 0; moved(rc) && tries < JUDGED_MAX; tries++)
+        rc = judge_now(s, id, holder, one, err);
+    return rc;
 }
 
 static int write_chunk(struct sweeping *s, struct candidate *some, size_t n,
@@ -198,7 +213,7 @@ static int write_chunk(struct sweeping *s, struct candidate *some, size_t n,
     /* One row has moved on: the others are still ours to judge, and so may it be. */
     for (size_t i = 0; i < n; i++) {
         rc = write_some(s, &some[i], 1, err);
-        if (moved(rc) && !some[i].proof)
+        if (moved(rc))
             rc = judge_again(s, &some[i], err);
         if (rc && !moved(rc))
             return rc;
