@@ -70,15 +70,45 @@ static void trace(void *user, const char *line)
 
 static int usage(const char *what)
 {
-    fprintf(stderr, "holdfast-sim: %s\n", what);
-    fprintf(
-        stderr,
-        "usage: holdfast-sim [--seed N] [--schedules N] [--store model|sqlite|disk]\n"
-        "       [--without FAULT-OR-WORKLOAD]… [--only WORKLOAD] [--steps N] [--workers "
-        "N]\n"
-        "       [--plant BUG]\n"
-        "       [--trace] [--go-on] [--coverage] [--no-shrink] [--quiet] [--plants]\n");
+    fprintf(stderr,
+            "holdfast-sim: %s: not understood, or without what it takes; "
+            "holdfast-sim --help\n",
+            what);
     return 2;
+}
+
+static int help(void)
+{
+    (void)puts(
+        "holdfast-sim: a fleet in virtual time on one thread, by seeds\n\n"
+        "usage: holdfast-sim [--seed N] [--schedules N] [--store model|sqlite|disk] …\n\n"
+        "  --seed N        the first schedule's (default 1); the others follow it\n"
+        "  --schedules N   how many (default 1000)\n"
+        "  --store S       the reference model (default), SQLite in memory, or SQLite on "
+        "a\n"
+        "                  disk that fails\n"
+        "  --only W        one workload; --without W or F: not that workload or fault\n"
+        "  --steps N, --workers N   of each schedule, where the seed is not to decide\n"
+        "  --plant BUG     with a planted bug, which is to be found; --plants lists "
+        "them\n"
+        "  --trace         every call; --no-shrink: a failing schedule as it is\n"
+        "  --go-on         after a violation; --quiet: no progress\n"
+        "  --coverage      in how many schedules each fault and path was met; --rare: "
+        "and\n"
+        "                  the library's own rare paths\n\n"
+        "Ends with `schedules=… steps=… faults=… violations=… hash=…`. Exit code 0; 1 "
+        "after a\n"
+        "violation, which is printed as a command that shows it again, or when a floor "
+        "of\n"
+        "coverage was not reached; 2 for a usage error. docs/internals/simulation.md\n");
+    printf("workloads:");
+    for (int i = 0; i < HF_SIM_WORKLOAD_COUNT; i++)
+        printf(" %s", hf_sim_workload_word((enum hf_sim_workload)i));
+    printf("\nfaults:");
+    for (int i = 0; i < HF_SIM_FAULT_COUNT; i++)
+        printf(" %s", hf_sim_fault_word((enum hf_sim_fault)i));
+    printf("\n");
+    return 0;
 }
 
 static bool number(const char *text, uint64_t *ret_value)
@@ -315,8 +345,11 @@ static int plant(struct asked *asked, char **argv)
     size_t i = 0;
     while (i < count && strcmp(plants[i].word, asked->plant) != 0)
         i++;
-    if (i == count)
-        return usage("there is no such bug; --plants lists them");
+    if (i == count) {
+        fprintf(stderr, "holdfast-sim: there is no bug %s; --plants lists them\n",
+                asked->plant);
+        return 2;
+    }
 #ifdef HF_PLANTS
     hf_planted = (int)i + 1;
 #endif
@@ -332,6 +365,8 @@ int main(int argc, char **argv)
                                              .user = &asked.told,
                                              .progress = progress };
     for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0)
+            return help();
         if (strcmp(argv[i], "--plants") == 0)
             return list_plants();
         if (read_switch(&asked, argv[i]))
@@ -345,6 +380,6 @@ int main(int argc, char **argv)
         return rc;
     asked.factory = sim_store(asked.store);
     if (!asked.factory)
-        return usage("there is no such store");
+        return usage("--store");
     return run(&asked);
 }

@@ -37,6 +37,9 @@ def main():
     if subprocess.run([SIM, "--schedules", "nine"], check=False,
                       capture_output=True).returncode != 2:
         wrong.append("a bad number is no usage error")
+    helped = subprocess.run([SIM, "--help"], check=False, capture_output=True, text=True)
+    if helped.returncode != 0 or "--schedules N" not in helped.stdout or helped.stderr:
+        wrong.append("--help does not help")
     print(*wrong, sep="\n")
     return 1 if wrong else 0
 
