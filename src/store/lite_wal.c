@@ -14,16 +14,24 @@
  * Anything but an append to what is kept writes that first. A failed write drops it, as SQLite
  * then drops the transaction, and is answered with the write's own code: where the write
  * failed, the frame that makes the commit is not there.
+ *
+ * A commit that makes the file longer waits for the file system's own books too, twice as long
+ * as one that writes in place. So where the file ends, zeros are written ahead of what will
+ * come: SQLite reads no frame there, as none has its checksum.
  */
 #include <stddef.h>
 
 #include "store/lite.h"
 
 #define WAL_KEPT_BYTES 65536
+#define WAL_AHEAD_LEAST 32768
+#define WAL_AHEAD_MOST 262144
 
 struct wal_file {
-    sqlite3_file base; /* first: what SQLite holds */
-    sqlite3_int64 at;  /* where the kept bytes belong */
+    sqlite3_file base;  /* first: what SQLite holds */
+    sqlite3_int64 at;   /* where the kept bytes belong */
+    sqlite3_int64 end;  /* of what was written or kept last */
+    sqlite3_int64 size; /* of the file, as last seen: it is no shorter */
     int kept;
     bool keeps;
     uint8_t *bytes;    /* WAL_KEPT_BYTES */
@@ -47,6 +55,24 @@ static int write_kept(sqlite3_file *file)
     wal->kept = 0;
     return kept > 0 ? wal->real.pMethods->xWrite(&wal->real, wal->bytes, kept, wal->at)
                     : SQLITE_OK;
+}
+
+/* Before a sync: where the last frame ends the file, room is made for half as much again. Where
+ * it cannot be had, the next commit makes its own. */
+static void make_room(struct wal_file *wal)
+{
+    static const uint8_t zeros[WAL_AHEAD_LEAST];
+    sqlite3_file *real = &wal->real;
+    sqlite3_int64 ahead = wal->end / 2 < WAL_AHEAD_MOST ? wal->end / 2 : WAL_AHEAD_MOST;
+    if (wal->end <= wal->size ||
+        real->pMethods->xFileSize(real, &wal->size) != SQLITE_OK || wal->end != wal->size)
+        return;
+    do {
+        if (real->pMethods->xWrite(real, zeros, (int)sizeof zeros, wal->size) !=
+            SQLITE_OK)
+            return;
+        wal->size += (sqlite3_int64)sizeof zeros;
+    } while (wal->size < wal->end + ahead);
 }
 
 static int wal_close(sqlite3_file *file)
@@ -73,6 +99,7 @@ static int wal_write(sqlite3_file *file, const void *from, int bytes, sqlite3_in
         if (rc != SQLITE_OK)
             return rc;
     }
+    wal->end = at + bytes;
     if (!wal->keeps || bytes > WAL_KEPT_BYTES)
         return wal->real.pMethods->xWrite(&wal->real, from, bytes, at);
     if (wal->kept == 0)
@@ -85,13 +112,17 @@ static int wal_write(sqlite3_file *file, const void *from, int bytes, sqlite3_in
 static int wal_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
     int rc = write_kept(file);
+    wal_of(file)->size = wal_of(file)->end = 0;
     return rc != SQLITE_OK ? rc : real_of(file)->pMethods->xTruncate(real_of(file), size);
 }
 
 static int wal_sync(sqlite3_file *file, int flags)
 {
     int rc = write_kept(file);
-    return rc != SQLITE_OK ? rc : real_of(file)->pMethods->xSync(real_of(file), flags);
+    if (rc != SQLITE_OK)
+        return rc;
+    make_room(wal_of(file));
+    return real_of(file)->pMethods->xSync(real_of(file), flags);
 }
 
 static int wal_size(sqlite3_file *file, sqlite3_int64 *ret_size)
