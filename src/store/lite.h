@@ -171,6 +171,12 @@ struct lite_group {
     pthread_mutex_t lock; /* of all below */
     struct lite_member *head;
     struct lite_member **tail;
+    struct lite_member *patient; /* goes with the next group that somebody else leads */
+    uint64_t joined; /* batches so far; when the last patient one was answered: */
+    uint64_t joined_then;
+    bool carried;               /* the last patient one went with others */
+    uint64_t moved;             /* joined, and transactions ended */
+    uint32_t skips, skips_next; /* patient batches that do not wait, after a vain wait */
     bool leading;
     pthread_cond_t wake; /* of the writer thread */
     pthread_t thread;
@@ -211,6 +217,7 @@ struct lite_counts {
     _Atomic int64_t groups;
     _Atomic int64_t members;
     _Atomic int64_t largest_group;
+    _Atomic int64_t carried; /* patient batches that went with others */
     _Atomic int64_t replays;
     _Atomic int64_t failed_commits;
     _Atomic int64_t turns_waited;

@@ -58,6 +58,7 @@ static void put_counts(struct hf_json *json, const struct lite_counts *counts)
         { "groups", &counts->groups },
         { "batches", &counts->members },
         { "largest_group", &counts->largest_group },
+        { "carried", &counts->carried },
         { "replays", &counts->replays },
         { "failed_commits", &counts->failed_commits },
         { "turns_waited", &counts->turns_waited },

@@ -69,6 +69,10 @@ static size_t take(struct lite_group *group, struct lite_member **members)
     }
     if (!group->head)
         group->tail = &group->head;
+    if (group->patient && count > 0 && count < LITE_GROUP_MAX) {
+        members[count++] = group->patient;
+        group->patient = NULL;
+    }
     unlock(group);
     return count;
 }
@@ -116,6 +120,7 @@ static void count_group(struct lite *lite, size_t count)
 static void pass_lead(struct lite_group *group)
 {
     lock(group);
+    group->moved++;
     struct lite_member *next = group->head;
     if (next && !next->done) {
         atomic_store_explicit(&next->state, LEAD, memory_order_release);
@@ -180,21 +185,93 @@ static bool join(struct lite_group *group, struct lite_member *self, bool queue)
     lock(group);
     bool lead = !group->leading;
     group->leading = true;
+    group->joined++;
+    group->moved++;
     if (queue || !lead)
         push(&group->tail, self);
     unlock(group);
     return lead;
 }
 
+/* ---- patience ------------------------------------------------------------------------ */
+
+/* A patient batch does not lead where others commit anyway: it goes with the next of theirs,
+ * one sync for both. It waits as long as something moves, and in vain where nothing did for
+ * PATIENCE_MS; then some patient batches do not wait, twice as many each time. */
+#define PATIENCE_MS 1
+#define SKIPS_MOST 64
+
+static bool begin_waiting(struct lite_group *group, struct lite_member *self,
+                          uint64_t *ret_moved)
+{
+    lock(group);
+    bool others = (group->joined != group->joined_then || group->carried) &&
+                  !group->patient;
+    bool waits = others && group->skips == 0;
+    if (waits)
+        group->patient = self;
+    else if (others)
+        group->skips--;
+    *ret_moved = group->moved;
+    unlock(group);
+    return waits;
+}
+
+/* Whether the batch is still nobody's, and nothing has moved since `moved`. */
+static bool in_vain(struct lite_group *group, struct lite_member *self, uint64_t *moved)
+{
+    lock(group);
+    bool vain = group->patient == self && !group->leading && group->moved == *moved;
+    *moved = group->moved;
+    if (vain) {
+        group->patient = NULL;
+        if (group->skips_next < SKIPS_MOST)
+            group->skips_next = group->skips_next * 2 + 1;
+        group->skips = group->skips_next;
+    }
+    unlock(group);
+    return vain;
+}
+
+/* True: it went with others and is answered. */
+static bool go_with_others(struct lite *lite, struct lite_member *self)
+{
+    struct lite_group *group = &lite->group;
+    uint64_t moved;
+    if (!begin_waiting(group, self, &moved))
+        return false;
+    while (atomic_load_explicit(&self->state, memory_order_acquire) == WAITING) {
+        futex_wait_ms(&self->state, WAITING, PATIENCE_MS);
+        if (in_vain(group, self, &moved))
+            return false;
+    }
+    (void)atomic_fetch_add_explicit(&lite->counts.carried, 1, memory_order_relaxed);
+    return true;
+}
+
+static void end_patience(struct lite_group *group, bool carried)
+{
+    lock(group);
+    group->joined_then = group->joined;
+    group->carried = carried;
+    if (carried)
+        group->skips_next /= 4;
+    unlock(group);
+}
+
 int lite_group_run(struct lite *lite, struct hf_batch *batch, struct hf_err *err)
 {
     struct lite_group *group = &lite->group;
     struct lite_member self = { .batch = batch };
-    bool lead = join(group, &self, true) || wait_for_word(&self) == LEAD;
+    bool patient = batch->patient && !lite->inline_mode;
+    bool carried = patient && go_with_others(lite, &self);
+    bool lead = !carried && (join(group, &self, true) || wait_for_word(&self) == LEAD);
     while (lead) {
         bool served = lead_once(lite, &self);
         lead = !served && wait_for_word(&self) == LEAD;
     }
+    if (patient)
+        end_patience(group, carried);
     if (self.rc != 0 && err)
         *err = self.err;
     return self.rc;
@@ -329,6 +406,8 @@ int lite_submit(struct hf_sql *sql, struct hf_batch *batch, hf_batch_done *done,
     if (rc == 0) {
         bool reads = batch->read_only && !lite->memory;
         push(reads ? &group->done_tail : &group->tail, member);
+        group->joined += !reads;
+        group->moved += !reads;
         if (reads || !group->leading)
             signal_writer(group);
     }

@@ -396,6 +396,84 @@ static void *cross(void *user)
     return NULL;
 }
 
+/* ---- patience ------------------------------------------------------------------------ */
+
+#define ROUNDS_MOST 100000
+
+struct crowd {
+    struct kit *kit;
+    _Atomic bool over;
+    int made;
+    pthread_t thread;
+};
+
+static void *commit_on(void *arg)
+{
+    struct crowd *crowd = arg;
+    while (!atomic_load(&crowd->over))
+        crowd->made += kit_put_one(crowd->kit->sql, 1000000 + crowd->made, "crowd", 1) ==
+                       0;
+    return NULL;
+}
+
+static int put_patiently(struct kit *kit, int64_t id)
+{
+    struct kit_batch b;
+    kit_begin(&b);
+    kit_put(&b, id, "patient", 1);
+    b.batch.patient = true;
+    int rc = kit_run(kit->sql, &b, NULL);
+    kit->sql->methods->forget(kit->sql, &b.batch);
+    return rc;
+}
+
+static void a_patient_batch_goes_with_others(void **state)
+{
+    struct kit *kit = *state;
+    const struct lite_counts *counts = &lite_of(kit->sql)->counts;
+    struct crowd crowd = { .kit = kit };
+    assert_int_equal(pthread_create(&crowd.thread, NULL, commit_on, &crowd), 0);
+    int made = 0;
+    while (kit_counted(&counts->carried) < 20 && made < ROUNDS_MOST)
+        assert_int_equal(put_patiently(kit, ++made), 0);
+    atomic_store(&crowd.over, true);
+    assert_int_equal(pthread_join(crowd.thread, NULL), 0);
+    assert_true(kit_counted(&counts->carried) >= 20);
+    assert_int_equal(kit_counted(&counts->members), made + crowd.made);
+    assert_true(kit_counted(&counts->groups) <= made + crowd.made - 20);
+    assert_int_equal(kit_rows(kit->sql), made + crowd.made);
+}
+
+/* Nobody comes: after one that waited in vain, and alone from the first. */
+static void a_patient_batch_that_nobody_comes_for_goes_alone(void **state)
+{
+    struct kit *kit = *state;
+    const struct lite_counts *counts = &lite_of(kit->sql)->counts;
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(put_patiently(kit, i), 0);
+    assert_int_equal(kit_put_one(kit->sql, 1000, "other", 1), 0);
+    assert_int_equal(put_patiently(kit, 1001), 0);
+    assert_int_equal(put_patiently(kit, 1002), 0);
+    assert_int_equal(kit_counted(&counts->carried), 0);
+    assert_int_equal(kit_counted(&counts->groups), 103);
+}
+
+/* A patient one that is refused harms nobody, and the other way round. */
+static void a_patient_batch_is_refused_alone(void **state)
+{
+    struct kit *kit = *state;
+    const struct lite_counts *counts = &lite_of(kit->sql)->counts;
+    struct crowd crowd = { .kit = kit };
+    assert_int_equal(put_patiently(kit, 1), 0);
+    assert_int_equal(pthread_create(&crowd.thread, NULL, commit_on, &crowd), 0);
+    for (int i = 0; kit_counted(&counts->carried) < 20 && i < ROUNDS_MOST; i++)
+        assert_int_equal(put_patiently(kit, 1), HF_ECONFLICT);
+    atomic_store(&crowd.over, true);
+    assert_int_equal(pthread_join(crowd.thread, NULL), 0);
+    assert_true(crowd.made > 0);
+    assert_int_equal(kit_rows(kit->sql), 1 + crowd.made);
+}
+
 /* Rule 11. With SQLite a transaction has the whole store, so rows that two batches touch in
  * opposite order cannot lock each other out. */
 static void locks_in_key_order(void **state)
@@ -432,6 +510,9 @@ int main(void)
         CASE(a_foreign_writer_is_waited_for_and_then_busy),
         CASE(a_reader_that_pins_the_wal_stops_no_commit),
         CASE(short_lived_handles_keep_the_wal_short),
+        CASE(a_patient_batch_goes_with_others),
+        CASE(a_patient_batch_that_nobody_comes_for_goes_alone),
+        CASE(a_patient_batch_is_refused_alone),
         CASE(locks_in_key_order),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -68,6 +68,7 @@ struct hf_batch {
     struct hf_call *calls;
     size_t call_count;
     bool read_only; /* runs on a snapshot, takes no lock, is never grouped */
+    bool patient;   /* may wait a moment for batches of others, where they come anyway */
     struct hf_ring rings[HF_BATCH_RINGS];
     size_t ring_count;
     /* filled by the driver */
