@@ -1,10 +1,10 @@
 /* The inside of a pool. One lock for all of it; nothing that blocks is called under it.
  *
  * Threads: one claims, `threads` run, one settles, one renews. Where a store writes one by one
- * (`one_writer`) the settling thread claims too, between two settlements: then one thread is at
- * the store while the other sleeps, and is there when nothing ends. A job belongs to exactly one
- * list or thread at a time, said by its state; it is freed by the settling thread, and what
- * it was claimed with when the last job of its batch is. */
+ * (`one_writer`) the settling thread claims too, in the transaction that settles: then one
+ * thread is at the store while the other sleeps, and is there when nothing ends. A job belongs
+ * to exactly one list or thread at a time, said by its state; it is freed by the settling
+ * thread, and what it was claimed with when the last job of its batch is. */
 #ifndef HF_RUN_POOL_H
 #define HF_RUN_POOL_H
 
@@ -73,6 +73,7 @@ struct claiming {
     const char *kinds[POOL_KINDS];
     size_t kind_count;
     size_t want;
+    size_t got; /* by the last one that was answered */
     char nonce[HF_NONCE_TEXT];
     bool asked; /* this nonce was used; its answer is not known */
     bool out;   /* somebody claims */
@@ -101,6 +102,7 @@ struct hf_pool {
     bool quit_workers, quit_settler, quit_beat;
     bool claiming;       /* the claimer is there */
     bool settler_claims; /* the settler will claim by and by; the claimer need not */
+    bool dry;            /* the last claim brought less than it asked for */
     struct claiming claim;
     size_t idle, waking; /* workers that wait, and of these who have been called */
     size_t ahead;     /* how many jobs to keep ready beyond what the threads can start */
@@ -142,6 +144,11 @@ void pool_ended(struct hf_pool *pool, struct hf_job *job);
 size_t pool_room(const struct hf_pool *pool);
 /* The settler's claim, if there is room and nobody claims; the lock is given up meanwhile. */
 void pool_claim_more(struct hf_pool *pool);
+/* The settler's claim beside close-outs: what to ask for, and then what came of it. False:
+ * there is no room, or somebody else claims. HF_EGUARD: it was not asked. The answer may be
+ * NULL where it failed. Without the lock. */
+bool pool_claim_begin(struct hf_pool *pool, struct hf_claim *ret_claim);
+void pool_claim_end(struct hf_pool *pool, int rc, struct hf_answer *answer);
 /* Wakes the claimer where it would find something to do. With the lock. */
 void pool_tell_room(struct hf_pool *pool);
 /* Calls a worker to a ready job, if one waits; whoever comes calls the next. With the lock. */

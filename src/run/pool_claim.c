@@ -130,13 +130,12 @@ static int take_in(struct hf_pool *pool, struct hf_answer *answer, struct hf_err
     return 0;
 }
 
-/* One claim. A failure keeps the nonce. */
-static int claim_some(struct hf_pool *pool, hf_ms wait_ms, struct hf_err *err)
+/* Of the thread that has `out` set. */
+static struct hf_claim request(const struct hf_pool *pool)
 {
-    struct claiming *c = &pool->claim;
-    int rc = c->asked ? 0 : hf_nonce(pool->store->random, c->nonce, err);
-    struct hf_claim claim = {
-        .size = sizeof claim,
+    const struct claiming *c = &pool->claim;
+    return (struct hf_claim){
+        .size = sizeof(struct hf_claim),
         .owner = pool->owner,
         .nonce = c->nonce,
         .pid = (int)getpid(),
@@ -146,21 +145,43 @@ static int claim_some(struct hf_pool *pool, hf_ms wait_ms, struct hf_err *err)
         .limit = c->want,
         .ttl_ms = pool->ttl_ms,
         .ttl_default_ms = HF_JOB_TTL_MS,
-        .wait_ms = c->asked ? 0 : wait_ms,
     };
-    struct hf_answer *answer = NULL;
-    c->asked = true;
-    if (rc == 0)
-        rc = hf_work_claim(pool->store, &pool->who, &claim, &answer, err);
-    if (rc)
-        return rc;
+}
+
+/* The answer of a claim is there. A failure keeps the nonce. */
+static int take_answer(struct hf_pool *pool, struct hf_answer *answer, struct hf_err *err)
+{
+    int rc = 0;
     bool some = hf_answer_count(answer) > 0;
+    pool->claim.got = hf_answer_count(answer);
     if (some)
         rc = take_in(pool, answer, err); /* which may be freed by now */
     if (rc || !some)
         hf_answer_free(answer);
-    c->asked = rc != 0;
+    pool->claim.asked = rc != 0;
     return rc;
+}
+
+/* One claim. A failure keeps the nonce. */
+static int claim_some(struct hf_pool *pool, hf_ms wait_ms, struct hf_err *err)
+{
+    struct claiming *c = &pool->claim;
+    int rc = c->asked ? 0 : hf_nonce(pool->store->random, c->nonce, err);
+    struct hf_claim claim = request(pool);
+    claim.wait_ms = c->asked ? 0 : wait_ms;
+    struct hf_answer *answer = NULL;
+    c->asked = true;
+    if (rc == 0)
+        rc = hf_work_claim(pool->store, &pool->who, &claim, &answer, err);
+    return rc ? rc : take_answer(pool, answer, err);
+}
+
+/* The claim is over. With the lock. */
+static void come_back(struct hf_pool *pool, int rc)
+{
+    pool->claim.out = false;
+    if (rc == 0)
+        pool->dry = pool->claim.got < pool->claim.want;
 }
 
 /* With the lock, which is given up meanwhile. */
@@ -174,15 +195,53 @@ static int claim_out(struct hf_pool *pool, hf_ms wait_ms)
     if (rc)
         pool_tell_error(pool, &err);
     (void)pthread_mutex_lock(&pool->lock);
-    pool->claim.out = false;
+    come_back(pool, rc);
     return rc;
 }
 
+static bool settler_may(struct hf_pool *pool)
+{
+    return pool->store->one_writer && !pool->draining && !pool->claim.out &&
+           !pool->claim.asked && wants_more(pool);
+}
+
+bool pool_claim_begin(struct hf_pool *pool, struct hf_claim *ret_claim)
+{
+    struct claiming *c = &pool->claim;
+    struct hf_err err;
+    (void)pthread_mutex_lock(&pool->lock);
+    bool may = settler_may(pool) && hf_nonce(pool->store->random, c->nonce, &err) == 0;
+    if (may) {
+        c->out = true;
+        c->asked = true;
+        pool->stats.claims++;
+        *ret_claim = request(pool);
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return may;
+}
+
 /* A claim that failed is asked again by the claimer, which knows how to wait. */
+void pool_claim_end(struct hf_pool *pool, int rc, struct hf_answer *answer)
+{
+    struct hf_err err = { 0 };
+    if (rc == 0) {
+        rc = take_answer(pool, answer, &err);
+        if (rc)
+            pool_tell_error(pool, &err);
+    }
+    (void)pthread_mutex_lock(&pool->lock);
+    if (rc == HF_EGUARD)
+        pool->claim.asked = false;
+    come_back(pool, rc);
+    if (rc || pool->draining)
+        (void)pthread_cond_signal(&pool->for_room);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
 void pool_claim_more(struct hf_pool *pool)
 {
-    if (!pool->store->one_writer || pool->draining || pool->claim.out ||
-        pool->claim.asked || !wants_more(pool))
+    if (!settler_may(pool))
         return;
     int rc = claim_out(pool, 0);
     if (rc || pool->draining)

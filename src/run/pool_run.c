@@ -73,12 +73,12 @@ static void await_call(struct hf_pool *pool)
     pool->waking -= pool->waking > 0;
 }
 
-/* Wakes the thread that settles for the first end, for as many as it gathers, and for the last:
- * between them it gathers, and a wake-up for each would cost more than the job. */
+/* Wakes the thread that settles for the first end, for as many as it gathers, and when no other
+ * job is to start: between them it gathers, and a wake-up for each would cost more than the job. */
 static void tell_end(struct hf_pool *pool)
 {
     size_t count = pool->ended.count;
-    if (count == 1 || count == POOL_GATHERED || pool->running + pool->ready.count == 0)
+    if (count == 1 || count == POOL_GATHERED || pool->ready.count == 0)
         (void)pthread_cond_signal(&pool->for_end);
 }
 

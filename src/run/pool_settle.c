@@ -5,6 +5,7 @@
  * lapses and the job runs again. */
 #include "base/err.h"
 #include "run/pool.h"
+#include "store/api.h"
 
 #define BACK_OFF_MS 100
 #define LAST_TRIES 3
@@ -99,7 +100,7 @@ static void settle(struct hf_pool *pool, struct hf_job *const *jobs,
                    const struct hf_change *changes, size_t n)
 {
     int last = 0;
-    for (;;) {
+    while (n > 0) {
         int rc = settle_once(pool, jobs, changes, n);
         if (rc == 0)
             return;
@@ -118,6 +119,34 @@ static void settle(struct hf_pool *pool, struct hf_job *const *jobs,
         if (quit && ++last == LAST_TRIES)
             return;
     }
+}
+
+/* Close-outs and the next claim as one transaction. False: they are still to be settled. */
+static bool exchange(struct settling *s, size_t n)
+{
+    struct hf_pool *pool = s->pool;
+    struct hf_claim claim;
+    struct hf_err err = { 0 };
+    struct hf_exchange both = { .changes = s->changes, .n = n, .claim = &claim };
+    if (!pool_claim_begin(pool, &claim))
+        return false;
+    int rc = hf_work_exchange(pool->store, &pool->who, &both, &err);
+    if (rc && rc != HF_EGUARD)
+        pool_tell_error(pool, &err);
+    pool_claim_end(pool, rc, both.claimed); /* first, so that workers go on */
+    if (rc)
+        return false;
+    tell_items(pool, s->jobs, both.settled, n);
+    hf_answer_free(both.settled);
+    return true;
+}
+
+/* Before the settlement, so that workers go on meanwhile. */
+static void claim_apart(struct hf_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool_claim_more(pool);
+    (void)pthread_mutex_unlock(&pool->lock);
 }
 
 static bool closes(const struct hf_change *change)
@@ -141,10 +170,11 @@ static void settle_all(struct settling *s)
         s->changes[firsts] = change;
         s->jobs[firsts++] = job;
     }
-    if (firsts > 0)
+    if (firsts == 0 || !exchange(s, firsts)) {
+        claim_apart(s->pool);
         settle(s->pool, s->jobs, s->changes, firsts);
-    if (firsts < s->count)
-        settle(s->pool, s->jobs + firsts, s->changes + firsts, s->count - firsts);
+    }
+    settle(s->pool, s->jobs + firsts, s->changes + firsts, s->count - firsts);
 }
 
 /* With the lock. */
@@ -183,12 +213,20 @@ static bool await_ends(struct hf_pool *pool)
     return pool->ended.count > 0;
 }
 
+/* Whether to wait for more ends: while some are near, and workers have something to do or there
+ * is nothing for them to do. With the lock. */
+static bool gathers(const struct hf_pool *pool)
+{
+    bool claims = pool->store->one_writer && !pool->dry;
+    return pool->ended.count < POOL_GATHERED && !pool->quit_settler &&
+           (pool->ready.count > 0 || (pool->running > 0 && !claims));
+}
+
 /* A few more may end while the first wait. With the lock. */
 static void gather(struct hf_pool *pool)
 {
     hf_ms end = pool_now(pool) + POOL_LINGER_MS;
-    while (pool->ended.count < POOL_GATHERED && !pool->quit_settler &&
-           pool->running + pool->ready.count > 0 && pool_now(pool) < end)
+    while (gathers(pool) && pool_now(pool) < end)
         if (!pool_wait(pool, &pool->for_end, POOL_LINGER_MS))
             break;
 }
@@ -199,7 +237,6 @@ void *pool_settle_main(void *arg)
     struct settling *s = pool->settling;
     (void)pthread_mutex_lock(&pool->lock);
     while (await_ends(pool)) {
-        pool_claim_more(pool); /* first, so that workers go on while it settles */
         gather(pool);
         s->count = 0;
         while (s->count < SETTLE_MAX && pool->ended.first)

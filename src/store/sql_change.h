@@ -19,6 +19,13 @@ struct slot {
     bool refused;
 };
 
+/* What goes into the transaction of close-outs beside them, where they take the short way. */
+struct change_beside {
+    void (*add)(void *user, struct hf_ops *ops);
+    int (*end)(void *user, struct hf_ops *ops, struct hf_err *err); /* it is written */
+    void *user;
+};
+
 struct changing {
     struct sql_store *store;
     const struct hf_caller *who;
@@ -27,8 +34,14 @@ struct changing {
     unsigned flags;
     struct hf_answer *answer;
     struct hf_arena arena;
-    bool answered; /* every slot is */
+    const struct change_beside *beside; /* may be NULL */
+    bool answered;                      /* every slot is */
 };
+
+/* sql_change.c: close-outs the short way or not at all. HF_EGUARD: nothing was written. */
+int change_with(struct sql_store *store, const struct hf_caller *who,
+                const struct hf_exchange *exchange, const struct change_beside *beside,
+                struct hf_err *err);
 
 /* sql_change.c: read, decide, write. */
 int change_slowly(struct changing *c, struct hf_err *err);

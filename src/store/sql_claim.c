@@ -7,7 +7,7 @@
 #include "core/policy.h"
 #include "core/rare.h"
 #include "store/liveness.h"
-#include "store/sqlstore.h"
+#include "store/sql_change.h"
 
 /* Batch sizes are literals in PostgreSQL's statements: a parameter would make it plan for a
  * tenth of the table. SQLite plans alike for all, so there any number is one statement. */
@@ -210,25 +210,44 @@ static void add_sizes(struct hf_ops *ops, const struct taker *taker,
         }
 }
 
-/* One transaction: take up to `want` rows, read them back, and ask whether a sweep would
- * find something that could become claimable. HF_EGUARD: the same claim took rows before. */
-static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march,
-                struct hf_answer *answer, bool *ret_attention, struct hf_err *err)
+struct take_calls {
+    size_t rows;
+    size_t attention;
+};
+
+/* Take up to as many rows as wanted, read them back, and ask whether a sweep would find
+ * something that could become claimable. HF_EGUARD: the same claim took rows before. */
+static struct take_calls add_take(struct taker *taker, struct hf_ops *ops,
+                                  struct sql_march *march)
 {
     const struct sql_front *from = &march->from;
-    hf_ops_reset(ops);
+    struct take_calls calls;
     add_guard(ops, taker);
     if (march->looks)
         march->reads_before = hf_ops_call(ops, HF_SQL_CLAIM_READS, HF_ANY_COUNT);
     add_sizes(ops, taker, from, taker->claim->limit ? taker->claim->limit : 1);
     hf_ops_call(ops, HF_SQL_LIMIT_CLAIMED, HF_ANY_COUNT);
     add_claim_key(ops, taker);
-    size_t rows = add_read_back(ops, taker);
-    size_t attention = hf_ops_call(ops, HF_SQL_WORK_ATTENTION, HF_ANY_COUNT);
+    calls.rows = add_read_back(ops, taker);
+    calls.attention = hf_ops_call(ops, HF_SQL_WORK_ATTENTION, HF_ANY_COUNT);
     hf_ops_i64(ops, from->leases_worn ? from->wakes_seen : 0);
     hf_ops_i64(ops, from->leases_worn ? from->leases_seen : 0);
     if (march->looks)
         march->reads_after = hf_ops_call(ops, HF_SQL_CLAIM_READS, HF_ANY_COUNT);
+    return calls;
+}
+
+static bool found_attention(const struct hf_ops *ops, struct take_calls calls)
+{
+    return hf_cell_i64(hf_ops_result(ops, calls.attention), 0, 0) != 0;
+}
+
+/* One transaction. */
+static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march,
+                struct hf_answer *answer, bool *ret_attention, struct hf_err *err)
+{
+    hf_ops_reset(ops);
+    struct take_calls calls = add_take(taker, ops, march);
     int rc = hf_ops_write(ops, err);
     if (rc == HF_EUNCERTAIN && HF_PLANT(BLIND_RETRY)) {
         const struct hf_claim *given = taker->claim;
@@ -241,9 +260,10 @@ static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march
     }
     if (rc)
         return rc;
-    *ret_attention = hf_cell_i64(hf_ops_result(ops, attention), 0, 0) != 0;
-    sql_march_end(taker->store, march, ops, hf_ops_result(ops, rows), *ret_attention);
-    return sql_answered(show_taken(ops, rows, false, answer, err), err);
+    *ret_attention = found_attention(ops, calls);
+    sql_march_end(taker->store, march, ops, hf_ops_result(ops, calls.rows),
+                  *ret_attention);
+    return sql_answered(show_taken(ops, calls.rows, false, answer, err), err);
 }
 
 /* Goes on where the last claim came to, and looks from the start where that finds nothing. */
@@ -283,6 +303,59 @@ static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
     hf_ops_fini(&ops);
     return rc;
 }
+
+/* ---- beside close-outs --------------------------------------------------------------- */
+
+struct part {
+    struct taker taker;
+    struct take_calls calls;
+    struct hf_answer *answer;
+    bool attention;
+};
+
+/* After the close-outs: what they let go on may be taken at once. */
+static void part_add(void *user, struct hf_ops *ops)
+{
+    struct part *part = user;
+    struct sql_march march = { 0 };
+    part->calls = add_take(&part->taker, ops, &march);
+    ops->batch.patient = true;
+}
+
+static int part_end(void *user, struct hf_ops *ops, struct hf_err *err)
+{
+    struct part *part = user;
+    part->attention = found_attention(ops, part->calls);
+    return show_taken(ops, part->calls.rows, false, part->answer, err);
+}
+
+int sql_exchange(struct hf_store *base, const struct hf_caller *who,
+                 const struct hf_exchange *exchange, struct hf_err *err)
+{
+    struct sql_store *store = sql_store_of(base);
+    struct part part = {
+        .taker = { .store = store, .who = who, .claim = exchange->claim },
+        .answer = exchange->claimed,
+    };
+    const struct change_beside beside = { part_add, part_end, &part };
+    struct hf_arena arena;
+    if (!store->any_size || exchange->claim->id)
+        return HF_EGUARD;
+    hf_arena_init(&arena, base->alloc);
+    int rc = fill_in(&part.taker, &arena, err);
+    if (rc == 0)
+        rc = change_with(store, who, exchange, &beside, err);
+    if (rc == 0 && part.attention) {
+        /* Both are done and answered whatever comes of it; the next claim asks again. */
+        struct hf_sweep_report report;
+        struct hf_err why;
+        (void)sql_sweep(base, who, 64, &report, &why);
+    }
+    hf_arena_fini(&arena);
+    return rc;
+}
+
+/* ---- one given row ------------------------------------------------------------------- */
 
 static int write_step(struct taker *taker, const struct hf_row *was,
                       const struct hf_step *step, struct hf_err *err)

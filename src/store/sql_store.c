@@ -127,6 +127,7 @@ static const struct hf_store_methods methods = {
     .create = sql_create,
     .claim = sql_claim,
     .change = sql_change,
+    .exchange = sql_exchange,
     .renew_all = sql_renew_all,
     .get = sql_get,
     .list = sql_list,
