@@ -54,9 +54,9 @@ struct bench_pg_raw {
     double wal_drain;  /* claimed and finished */
 };
 int bench_pg_raw(struct bench *bench, struct bench_pg_raw *ret_raw);
-/* In bulk, 100 a transaction, into a new table: rows that the client sends, or equal rows
- * that the server makes itself, for which nothing crosses the wire. */
-int bench_pg_bulk(struct bench *bench, bool by_server, double *ret_rate);
+/* In bulk, 100 a transaction, into a new table: pipelined, a prepared statement a row as
+ * everywhere on the raw side, or all of them by one statement. */
+int bench_pg_bulk(struct bench *bench, bool one_statement, double *ret_rate);
 /* Drops the scratch schema. */
 int bench_pg_scratch(struct bench *bench);
 /* Where the server's log has come to. */

@@ -11,6 +11,7 @@
 #include "cli/bench.h"
 
 #define A_CLAIM 100
+#define A_CALL_MOST 500 /* that one call creates */
 
 void bench_path(const struct bench *bench, const char *name, char out[320])
 {
@@ -70,8 +71,8 @@ struct run {
 
 static int create_some(struct run *run, size_t first, size_t n)
 {
-    struct hf_new news[A_CLAIM];
-    char ids[A_CLAIM][64], prefix[16];
+    struct hf_new news[A_CALL_MOST];
+    char ids[A_CALL_MOST][64], prefix[16];
     struct hf_answer *answer;
     (void)snprintf(prefix, sizeof prefix, "c%d-", run->number);
     for (size_t i = 0; i < n; i++)
