@@ -157,8 +157,10 @@ static int start_runner(struct cli *cli, const char *id)
     int rc = cli_store_place(cli, &place);
     if (rc)
         return rc;
-    const char *const argv[] = { "holdfast", "run",  "--quiet", "--db",
-                                 place.url,  "--id", id,        NULL };
+    /* Not --db: anybody can read a command line, and the address may hold a password. */
+    const char *const argv[] = { "holdfast", "run", "--quiet", "--id", id, NULL };
+    if (setenv("HOLDFAST_DB", place.url, 1) != 0)
+        return hf_fail_plain(&cli->err, HF_ENOMEM);
     posix_spawnattr_t how;
     posix_spawn_file_actions_t files;
     sigset_t none;

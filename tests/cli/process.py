@@ -38,6 +38,14 @@ class Process(Case):
         self.refused(2, "invalid_argument", *start, "rerunnable", "--", "no-such-command-anywhere")
         self.assertFalse(os.path.exists(self.db))
 
+    def test_its_runners_command_line_does_not_show_the_store(self):
+        # The address of a server may hold a password, and anybody can read a command line.
+        process = self.start("owner_bound", "--", "sh", "-c", "tr '\\0' ' ' < /proc/$PPID/cmdline")
+        self.ok("process", "await", process, "--wait", "30s")
+        line = self.ok("process", "show", process)["output"]["stdout"]["head"]
+        self.assertIn(process, line)
+        self.assertNotIn("work.db", line)
+
     def test_a_command_runs_in_the_background_and_is_awaited(self):
         process = self.start("owner_bound", "--name", "n", "--label", "a=b", "--wake", "s1",
                              "--observer", "o", "--", "sh", "-c", "echo out; echo err >&2; exit 3")
