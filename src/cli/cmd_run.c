@@ -265,6 +265,7 @@ struct job {
     struct hf_answer *answer; /* as claimed */
     struct hf_run_result result;
     int64_t attempts;
+    int told;          /* a signal that came while a command was followed */
     bool first_exists; /* the idempotency key was used before: nothing was run */
 };
 
@@ -351,6 +352,41 @@ static int claim_unit(struct job *job)
     return rc;
 }
 
+/* Interrupted while nothing of the unit runs: it is cancelled, as if its command had been. Where
+ * somebody runs it by now, it is theirs. */
+static int cancel_unit(struct job *job, const char *reason)
+{
+    struct cli *cli = job->runner.cli;
+    struct hf_answer *found = NULL, *done = NULL;
+    struct hf_change cancel = { .size = sizeof(cancel),
+                                .verb = HF_VERB_CANCEL,
+                                .id = job->work_id,
+                                .reason = reason };
+    int rc = hf_work_get(cli->store, &cli->who, job->work_id, &found, &cli->err);
+    if (rc)
+        return rc;
+    enum hf_status status = hf_status_of(hf_answer_at(found, 0)->work.status);
+    hf_answer_free(found);
+    if (status != HF_QUEUED && status != HF_RETRY_SCHEDULED)
+        return 0;
+    rc = hf_work_change(cli->store, &cli->who, &cancel, 1, HF_ALL_OR_NONE, &done,
+                        &cli->err);
+    if (rc == 0)
+        job->result.status = hf_status_word(HF_CANCELLED);
+    hf_answer_free(done);
+    return rc;
+}
+
+static int stop_in_lane(struct job *job)
+{
+    bool interrupted = job->runner.told == SIGINT;
+    int rc = interrupted ? cancel_unit(job, "interrupted before it ran") : 0;
+    return rc ? rc
+              : hf_fail(&job->runner.cli->err, HF_EHELD, "--lane",
+                        "stopped while unit %s waited for its lane: it %s", job->work_id,
+                        interrupted ? "was cancelled" : "stays in the queue");
+}
+
 /* Its lane is taken: wait for it, until a signal says to stop. */
 static int wait_for_lane(struct job *job)
 {
@@ -360,8 +396,7 @@ static int wait_for_lane(struct job *job)
         hf_answer_free(job->answer);
         job->answer = NULL;
         if (job->runner.told)
-            return hf_fail(&job->runner.cli->err, HF_EHELD, "--lane",
-                           "stopped while unit %s waited for its lane", job->work_id);
+            return stop_in_lane(job);
         runner_wait(&job->runner, fds, 0, RETRY_LOOK_MS);
         rc = claim_unit(job);
     }
@@ -403,8 +438,10 @@ static void follow(struct job *job)
         hf_ms wait = 0;
         int before = job->runner.told;
         job->runner.told = 0;
-        if (before)
+        if (before) {
+            job->told = before;
             hf_run_stop(job->run, runner_why(before));
+        }
         if (hf_run_step(job->run))
             return;
         size_t n = hf_run_poll(job->run, fds, &wait);
@@ -422,13 +459,13 @@ static int execute(struct job *job)
     plan.terminal = terminal;
     plan.show[HF_STDOUT] = cli->json ? STDERR_FILENO : STDOUT_FILENO;
     plan.show[HF_STDERR] = STDERR_FILENO;
+    if (terminal) /* or showing output, and taking the terminal back, could stop us */
+        (void)signal(SIGTTOU, SIG_IGN);
     int rc = hf_run_begin(job->run, &plan, &cli->err);
     if (rc == 0)
         follow(job);
-    if (terminal) {
-        (void)signal(SIGTTOU, SIG_IGN); /* or taking the terminal back would stop us */
+    if (terminal)
         (void)tcsetpgrp(STDIN_FILENO, getpgrp());
-    }
     job->result = *hf_run_result(job->run);
     job->attempts++;
     hf_answer_free(job->answer);
@@ -442,7 +479,7 @@ static int execute(struct job *job)
 static bool wait_for_retry(struct job *job)
 {
     struct pollfd fds[1];
-    while (!job->runner.told) {
+    while (!job->runner.told && !job->told) {
         hf_ms left = job->result.next_retry_at - cli_now();
         if (left <= 0)
             return true;
@@ -483,6 +520,9 @@ static int run_all(struct job *job)
         if (job->attempts == before)
             break;
     }
+    if (rc == 0 && wants_retry(job) &&
+        (job->runner.told == SIGINT || job->told == SIGINT))
+        rc = cancel_unit(job, "interrupted before its retry");
     return rc;
 }
 

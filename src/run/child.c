@@ -158,10 +158,14 @@ static int birth_init(struct birth *birth, struct hf_err *err)
  * ignored signals would be inherited, so all are put back to their defaults. */
 static void become_ordinary(const struct hf_child_plan *plan)
 {
-    sigset_t none;
+    sigset_t none, stops;
     (void)setpgid(0, 0);
-    if (plan->terminal)
+    if (plan->terminal) { /* whose group is in the background is stopped for asking */
+        sigemptyset(&stops);
+        sigaddset(&stops, SIGTTOU);
+        (void)sigprocmask(SIG_BLOCK, &stops, NULL);
         (void)tcsetpgrp(plan->stdin_fd, getpid());
+    }
     for (int i = 1; i < NSIG; i++)
         (void)signal(i, SIG_DFL); /* KILL and STOP refuse, and need nothing */
     sigemptyset(&none);
@@ -363,8 +367,8 @@ int hf_child_output_fd(const struct hf_child *child, enum hf_stream stream)
 size_t hf_child_read(struct hf_child *child, enum hf_stream stream, void *ret_bytes,
                      size_t room)
 {
-    if (child->out[stream] < 0)
-        return 0;
+    if (child->out[stream] < 0 || room == 0)
+        return 0; /* a read of nothing would look like the end */
     ssize_t got = read(child->out[stream], ret_bytes, room);
     if (got > 0)
         return (size_t)got;

@@ -11,6 +11,9 @@
 #include "base/sized.h"
 #include "base/text.h"
 
+#define VARIABLE_MAX ((size_t)131072) /* the kernel's bound, with the name and the NUL */
+#define ROUNDS 16       /* reads of a stream before the other gets its turn */
+#define LAST_ROUNDS 128 /* of 16 KiB: more than a plain user's pipe can hold */
 #define PIPE_WRITE 4096 /* a pipe that is ready takes this much without blocking */
 
 hf_ms hf_run_now(const struct hf_run *run)
@@ -136,6 +139,35 @@ static void env_set(struct env *env, const char *name, const char *value)
         env->failed = true;
 }
 
+static void env_drop(struct env *env, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < env->count; i++) {
+        if (name_length(env->list[i]) == len && memcmp(env->list[i], name, len) == 0) {
+            env->list[i] = env->list[--env->count];
+            env->list[env->count] = NULL;
+            return;
+        }
+    }
+}
+
+/* What the unit was resumed with. An outer unit's, in whose command this runs, is not ours. */
+static int env_resume(struct env *env, const char *payload, struct hf_err *err)
+{
+    static const char name[] = "HOLDFAST_RESUME_PAYLOAD";
+    size_t most = VARIABLE_MAX - sizeof name - 1;
+    if (payload && strlen(payload) > most)
+        return hf_fail(err, HF_ETOOBIG, "resume_payload",
+                       "the resume payload has %zu bytes, and a command's variable holds "
+                       "at most %zu: resume with a reference to it",
+                       strlen(payload), most);
+    if (payload)
+        env_set(env, name, payload);
+    else
+        env_drop(env, name);
+    return 0;
+}
+
 static const char *find(const char *const *env, const char *name)
 {
     size_t len = strlen(name);
@@ -171,12 +203,12 @@ static int make_env(struct hf_run *run, const struct hf_run_plan *plan,
     env_set(&env, "HOLDFAST_INCARNATION", run->incarnation);
     env_set(&env, "HOLDFAST_ATTEMPT", hf_buf_str(&number));
     env_set(&env, HF_LOCK_VARIABLE, run->lock.path);
-    env_set(&env, "HOLDFAST_RESUME_PAYLOAD", plan->item->work.resume_payload);
     hf_buf_fini(&number);
-    if (env.failed)
-        return hf_fail_plain(err, HF_ENOMEM);
+    int rc = env_resume(&env, plan->item->work.resume_payload, err);
+    if (rc == 0 && env.failed)
+        rc = hf_fail_plain(err, HF_ENOMEM);
     *ret_env = env.list;
-    return 0;
+    return rc;
 }
 
 /* ---- starting ---------------------------------------------------------------------- */
@@ -274,6 +306,7 @@ int hf_run_begin(struct hf_run *run, const struct hf_run_plan *wanted, struct hf
     let_go(run);
     hf_ms now = hf_run_now(run);
     run->started = now;
+    run->terminal = plan.terminal;
     run->flush_at = now + HF_RUN_FLUSH_MS;
     run->timeout_at = plan.command->timeout_ms ? now + plan.command->timeout_ms : 0;
     hf_run_note_start(run);
@@ -287,10 +320,25 @@ static hf_ms kill_after(const struct hf_run *run)
     return run->command->kill_after_ms ? run->command->kill_after_ms : HF_RUN_KILL_MS;
 }
 
+/* The command has ended, and how is known: nothing changes that. What it left behind is ended
+ * at once, and a reader who does not read is waited for no longer. */
+static void stop_rest(struct hf_run *run)
+{
+    run->kill_at = hf_run_now(run);
+    for (int s = 0; run->settled && s < HF_STREAM_COUNT; s++) {
+        run->relay[s].fd = -1;
+        run->relay[s].from = run->relay[s].to = 0;
+    }
+}
+
 void hf_run_stop(struct hf_run *run, enum hf_run_stop why)
 {
     if (!run->child || run->over)
         return;
+    if (run->exited) {
+        stop_rest(run);
+        return;
+    }
     if (run->result.stop != HF_RUN_GOES_ON) {
         run->kill_at = hf_run_now(run); /* asked twice: no more patience */
         return;
@@ -310,7 +358,7 @@ static void tend_timers(struct hf_run *run, hf_ms now)
     if (run->timeout_at && now >= run->timeout_at && !run->exited &&
         run->result.stop == HF_RUN_GOES_ON)
         hf_run_stop(run, HF_RUN_TIMEOUT);
-    if (run->grip == HF_GRIP_LOST && run->result.stop == HF_RUN_GOES_ON)
+    if (run->grip == HF_GRIP_LOST && !run->exited && run->result.stop == HF_RUN_GOES_ON)
         hf_run_stop(run, HF_RUN_LOST);
     if (run->kill_at && now >= run->kill_at) {
         hf_child_signal(run->child, SIGKILL);
@@ -323,14 +371,14 @@ static void tend_timers(struct hf_run *run, hf_ms now)
 
 static bool relay_full(const struct hf_relay *relay)
 {
-    return relay->fd >= 0 && relay->to == HF_RELAY_BYTES;
+    return relay->fd >= 0 && relay->to >= HF_RELAY_BYTES;
 }
 
 static void relay_add(struct hf_relay *relay, const char *bytes, size_t len)
 {
     if (relay->fd < 0)
         return;
-    hf_assert(len <= HF_RELAY_BYTES - relay->to);
+    hf_assert(len <= HF_RELAY_ROOM - relay->to);
     memcpy(relay->bytes + relay->to, bytes, len);
     relay->to += len;
 }
@@ -362,13 +410,17 @@ static void relay_write(struct hf_relay *relay)
     }
 }
 
-static void pump(struct hf_run *run, enum hf_stream stream)
+/* Reads what stands in the pipe, as long as the relay holds less than `most`. False when that
+ * was not all. */
+static bool pump(struct hf_run *run, enum hf_stream stream, size_t most, int rounds)
 {
     struct hf_relay *relay = &run->relay[stream];
     char bytes[16384];
     relay_write(relay);
-    for (int rounds = 0; rounds < 16; rounds++) {
-        size_t room = relay->fd >= 0 ? HF_RELAY_BYTES - relay->to : sizeof bytes;
+    for (; rounds > 0; rounds--) {
+        if (relay->fd >= 0 && relay->to >= most)
+            return false;
+        size_t room = relay->fd >= 0 ? most - relay->to : sizeof bytes;
         size_t got = hf_child_read(run->child, stream, bytes,
                                    room < sizeof bytes ? room : sizeof bytes);
         if (got == 0)
@@ -376,9 +428,18 @@ static void pump(struct hf_run *run, enum hf_stream stream)
         hf_capture_add(&run->capture[stream], bytes, got);
         relay_add(relay, bytes, got);
         relay_write(relay);
-        if (relay_full(relay))
-            break;
     }
+    return true;
+}
+
+/* All writers have gone: the rest, so that what is stored at the end is the whole. A pipe that its
+ * command made larger than ours waits for the reader. */
+static bool pump_rest(struct hf_run *run)
+{
+    bool all = true;
+    for (int s = 0; s < HF_STREAM_COUNT; s++)
+        all = pump(run, (enum hf_stream)s, HF_RELAY_ROOM, LAST_ROUNDS) && all;
+    return all;
 }
 
 /* ---- stepping ---------------------------------------------------------------------- */
@@ -459,6 +520,8 @@ static void note_exit(struct hf_run *run, hf_ms now)
     run->exited = true;
     run->ended = now;
     run->kill_at = 0;
+    if (run->terminal && how->signal == SIGINT && run->result.stop == HF_RUN_GOES_ON)
+        run->result.stop = HF_RUN_INTERRUPT; /* ^C */
     run->result.exit_code = !how->known   ? 125
                             : how->signal ? 128 + how->signal
                                           : how->exit_code;
@@ -479,18 +542,16 @@ bool hf_run_step(struct hf_run *run)
     hf_ms now = hf_run_now(run);
     note_exit(run, now);
     for (int s = 0; s < HF_STREAM_COUNT; s++)
-        pump(run, (enum hf_stream)s);
+        (void)pump(run, (enum hf_stream)s, HF_RELAY_BYTES, ROUNDS);
     hf_run_tend(run, now);
     tend_timers(run, now);
     if (now >= run->flush_at) {
         run->flush_at = now + HF_RUN_FLUSH_MS;
-        hf_run_flush(run, NULL, NULL);
+        (void)hf_run_flush(run, NULL, NULL); /* tried again with the next */
     }
     if (!run->exited || !clean_up(run, now))
         return false;
-    for (int s = 0; s < HF_STREAM_COUNT; s++) /* the rest of what stands in the pipes */
-        pump(run, (enum hf_stream)s);
-    if (!run->settled)
+    if (!run->settled && pump_rest(run))
         run->settled = hf_run_settle(run, now);
     run->over = run->settled && drained(run);
     return run->over;

@@ -13,13 +13,15 @@
 #define HF_RUN_FLUSH_MS 500 /* how long output may be missing in the store */
 #define HF_RUN_KILL_MS 5000
 #define HF_RELAY_BYTES 65536
+#define HF_RELAY_ROOM                                                                    \
+    (2 * HF_RELAY_BYTES) /* what a pipe holds at the end goes there too */
 
-/* Output that waits for a slow reader. When it is full the command waits too, but the lease
- * is renewed all the same. */
+/* Output that waits for a slow reader. When there are HF_RELAY_BYTES the command waits too, but
+ * the lease is renewed all the same. */
 struct hf_relay {
     int fd; /* -1: nobody looks on, any more */
     size_t from, to;
-    char bytes[HF_RELAY_BYTES];
+    char bytes[HF_RELAY_ROOM];
 };
 
 enum hf_grip {
@@ -50,7 +52,8 @@ struct hf_run {
     struct hf_capture capture[HF_STREAM_COUNT];
     struct hf_relay relay[HF_STREAM_COUNT];
     enum hf_grip grip;
-    bool exited, settled, over, left;
+    bool terminal; /* is the command's: what is typed there reaches it alone */
+    bool exited, told_exit, noted, settled, over, left;
     hf_ms started, ended;
     hf_ms renew_at, look_at, flush_at, timeout_at, kill_at, end_by;
     struct hf_run_result result;
@@ -63,7 +66,7 @@ void hf_run_tend(struct hf_run *run, hf_ms now);
 void hf_run_look(struct hf_run *run);
 
 /* settle.c */
-void hf_run_flush(struct hf_run *run, const char *event, const char *payload);
+int hf_run_flush(struct hf_run *run, const char *event, const char *payload);
 void hf_run_note_start(struct hf_run *run);
 /* Records the end; true when that is done, or cannot be done. */
 bool hf_run_settle(struct hf_run *run, hf_ms now);

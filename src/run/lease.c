@@ -57,7 +57,9 @@ static enum hf_grip judge(struct hf_run *run, const struct hf_work *work)
     run->result.next_retry_at = work->next_retry_at;
     if (status == HF_RUNNING && ours) {
         run->grip_attempt = work->attempt_count; /* it may have resumed itself */
-        if (work->cancel_request)
+        if (work->cancel_request && !run->exited &&
+            run->result.stop ==
+                HF_RUN_GOES_ON) /* once: asked twice, it would be killed */
             hf_run_stop(run, HF_RUN_CANCEL);
         return HF_GRIP_HOLDS;
     }

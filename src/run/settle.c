@@ -11,7 +11,7 @@
 
 /* ---- facts ------------------------------------------------------------------------- */
 
-void hf_run_flush(struct hf_run *run, const char *event, const char *payload)
+int hf_run_flush(struct hf_run *run, const char *event, const char *payload)
 {
     struct hf_output_chunk chunks[HF_STREAM_COUNT * HF_CAPTURE_SLOTS];
     struct hf_output_add add = { .size = sizeof add,
@@ -25,11 +25,12 @@ void hf_run_flush(struct hf_run *run, const char *event, const char *payload)
         add.chunk_count += hf_capture_collect(&run->capture[s], (enum hf_stream)s,
                                               chunks + add.chunk_count, &add);
     if (add.chunk_count == 0 && !event)
-        return;
+        return 0;
     /* What could not be stored stays dirty and goes with the next. */
-    if (hf_output_add(run->store, &run->who, &add, &ignored) == 0)
-        for (int s = 0; s < HF_STREAM_COUNT; s++)
-            hf_capture_stored(&run->capture[s]);
+    int rc = hf_output_add(run->store, &run->who, &add, &ignored);
+    for (int s = 0; rc == 0 && s < HF_STREAM_COUNT; s++)
+        hf_capture_stored(&run->capture[s]);
+    return rc;
 }
 
 void hf_run_note_start(struct hf_run *run)
@@ -45,8 +46,8 @@ void hf_run_note_start(struct hf_run *run)
     hf_json_put_i64(&json, "pid", hf_child_pid(run->child));
     hf_json_put_i64(&json, "runner_pid", getpid());
     hf_json_end(&json);
-    if (hf_buf_state(&text) == 0)
-        hf_run_flush(run, "process_started", hf_buf_str(&text));
+    if (hf_buf_state(&text) == 0) /* without it the trail lacks a pid, and nothing else */
+        (void)hf_run_flush(run, "process_started", hf_buf_str(&text));
     hf_buf_fini(&text);
 }
 
@@ -63,7 +64,7 @@ static const char *stop_word(enum hf_run_stop stop)
     return NULL;
 }
 
-static void note_exit(struct hf_run *run)
+static int note_exit(struct hf_run *run)
 {
     const struct hf_run_result *result = &run->result;
     struct hf_buf text;
@@ -83,9 +84,11 @@ static void note_exit(struct hf_run *run)
     hf_json_put_i64(&json, "stdout_bytes", run->capture[HF_STDOUT].bytes);
     hf_json_opt_str(&json, "stopped_by", stop_word(result->stop));
     hf_json_end(&json);
-    if (hf_buf_state(&text) == 0)
-        hf_run_flush(run, "process_exited", hf_buf_str(&text));
+    int rc = hf_buf_state(&text);
+    if (rc == 0)
+        rc = hf_run_flush(run, "process_exited", hf_buf_str(&text));
     hf_buf_fini(&text);
+    return rc;
 }
 
 /* ---- the outcome ------------------------------------------------------------------- */
@@ -255,12 +258,24 @@ static bool settle_again(struct hf_run *run)
     return apply(run, &change) == 0 && done(run, HF_RUN_SETTLED);
 }
 
+/* The exit and the last output go before the outcome: behind it nobody would store them. A unit
+ * that was pruned takes none. An event that may have been stored is not told again. */
+static bool note_end(struct hf_run *run, hf_ms now)
+{
+    int rc = run->told_exit ? hf_run_flush(run, NULL, NULL) : note_exit(run);
+    run->told_exit |= rc == 0 || hf_err_class(rc) == HF_CLASS_UNKNOWN;
+    run->noted = rc == 0 || rc == HF_ENOTFOUND || now >= run->end_by;
+    return run->noted;
+}
+
 bool hf_run_settle(struct hf_run *run, hf_ms now)
 {
     struct words words;
-    if (!run->end_by) {
+    if (!run->end_by)
         run->end_by = now + SETTLE_FOR_MS;
-        note_exit(run);
+    if (!run->noted) {
+        if (!note_end(run, now))
+            return false;
         if (run->grip == HF_GRIP_WAITS || run->grip == HF_GRIP_HOLDS)
             hf_run_look(run);
     }

@@ -5,6 +5,7 @@ Nothing here sleeps to wait for something: a command says that it has begun thro
 and a process that must end is waited for by its pidfd."""
 
 import os
+import pty
 import select
 import signal
 import sqlite3
@@ -97,6 +98,17 @@ class RunCase(harness.Case):
     def events(self, work_id, event_type):
         trail = self.ok("work", "events", work_id)["items"]
         return [event for event in trail if event["event_type"] == event_type]
+
+    def leaves(self, status):
+        """Waits until the one unit has this status no more."""
+        end = time.monotonic() + PATIENCE
+        while self.unit()["status"] == status:
+            self.assertLess(time.monotonic(), end)
+
+    def change(self, sql):
+        with sqlite3.connect(self.db, timeout=PATIENCE) as db:
+            db.execute(sql)
+        db.close()
 
     def query(self, sql, *values):
         db = sqlite3.connect(self.db)
@@ -342,6 +354,72 @@ class Output(RunCase):
         self.assertEqual(proc.wait(PATIENCE), 0)
         self.assertTrue(os.path.exists(self.path("end")))
 
+    def test_a_slow_reader_neither_ends_the_command_nor_costs_output(self):
+        proc = self.start("run", "--quiet", "--", "sh", "-c",
+                          "seq -w 1 200000; echo $? > code; echo $$ > begun")
+        end = time.monotonic() + 1.5  # long enough for three looks at the row
+        while time.monotonic() < end:
+            self.assertIsNone(proc.poll())
+        self.assertEqual(len(proc.stdout.read()), 1400000)
+        self.begun()
+        self.assertEqual(proc.wait(PATIENCE), 0)
+        with open(self.path("code"), encoding="ascii") as code:
+            self.assertEqual(code.read(), "0\n")
+        (exited,) = self.events(self.unit()["work_id"], "process_exited")
+        self.assertEqual(exited["payload"]["stdout_bytes"], 1400000)
+
+    def test_what_stands_in_the_pipe_at_the_end_is_kept_though_nobody_reads(self):
+        proc = self.start("run", "--quiet", "--", "sh", "-c",
+                          "echo $$ > begun; head -c 190000 /dev/zero")
+        self.begun()
+        self.leaves("running")
+        (exited,) = self.events(self.unit()["work_id"], "process_exited")
+        self.assertEqual(exited["payload"]["stdout_bytes"], 190000)
+        self.assertIsNone(proc.poll())
+        proc.send_signal(signal.SIGTERM)  # its unit is closed: nothing is lost by an end
+        self.assertEqual(proc.wait(PATIENCE), 0)
+        self.assertEqual(self.unit()["status"], "done")
+
+    def deny_exits(self):
+        """The store takes no process_exited until somebody drops this."""
+        self.change("CREATE TRIGGER deny BEFORE INSERT ON work_event WHEN NEW.event_type = "
+                    "'process_exited' BEGIN SELECT RAISE(ABORT, 'denied'); END")
+
+    def last_words(self):
+        """A command that ends while its exit cannot be stored."""
+        proc = self.start("run", "--quiet", "--", "sh", "-c",
+                          "echo $$ > begun; read go < never; echo last words")
+        child = self.pidfd(self.begun())
+        self.deny_exits()
+        with open(self.path("never"), "w", encoding="ascii") as never:
+            never.write("go\n")
+        self.gone(child)
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            self.assertEqual(self.unit()["status"], "running")
+        return proc
+
+    def test_the_exit_and_the_last_output_are_stored_before_the_outcome(self):
+        proc = self.last_words()
+        self.change("DROP TRIGGER deny")
+        self.assertEqual(proc.wait(PATIENCE), 0)
+        work = self.unit()
+        self.assertEqual(work["status"], "done")
+        self.assertEqual(len(self.events(work["work_id"], "process_exited")), 1)
+        self.assertEqual(self.captured("stdout"), [(0, b"last words\n")])
+
+    def test_a_signal_after_the_end_does_not_change_how_it_ended(self):
+        proc = self.last_words()
+        proc.send_signal(signal.SIGINT)
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            self.assertIsNone(proc.poll())
+        self.change("DROP TRIGGER deny")
+        self.assertEqual(proc.wait(PATIENCE), 0)
+        work = self.unit()
+        self.assertEqual((work["status"], work["status_reason"]),
+                         ("done", "the command ended with exit code 0"))
+
     def test_prune_takes_the_output_with_the_unit(self):
         self.cli("run", "--quiet", "--", "echo", "x")
         self.ok("work", "prune", "--older-than", "0s")
@@ -386,6 +464,34 @@ class Inside(RunCase):
         self.assertEqual(self.unit()["status"], "done")
         with open(self.path("answer"), encoding="ascii") as answer:
             self.assertEqual(answer.read(), '"yes"\n')
+
+    def resumed_with(self, payload, script):
+        """A unit whose second run, of this script, was resumed with the payload."""
+        self.cli("run", "--disposition", "rerunnable", "--max-attempts", "2", "--retry-policy",
+                 '{"initial_backoff_ms":1}', "--", "sh", "-c",
+                 'if [ "$HOLDFAST_ATTEMPT" = 1 ]; then holdfast work wait --kind user --ref q; '
+                 f"else {script}; fi")
+        self.ok("work", "resume", "--ref", "q", "--payload", "-", stdin=payload)
+        self.cli("run", "--worker", "--until-idle")
+
+    def test_a_run_inside_a_resumed_command_has_not_its_answer(self):
+        self.resumed_with(b'"yes"', 'holdfast run -- sh -c "env > seen"')
+        with open(self.path("seen"), encoding="ascii") as seen:
+            names = [line.split("=")[0] for line in seen]
+        self.assertIn("HOLDFAST_WORK_ID", names)
+        self.assertNotIn("HOLDFAST_RESUME_PAYLOAD", names)
+
+    def test_an_answer_that_no_variable_can_hold_is_named(self):
+        self.resumed_with(b'"%s"' % (b"x" * 131000), 'echo ${#HOLDFAST_RESUME_PAYLOAD} > seen')
+        with open(self.path("seen"), encoding="ascii") as seen:
+            self.assertEqual(seen.read(), "131002\n")
+        self.ok("work", "prune", "--older-than", "0s")
+        self.resumed_with(b'"%s"' % (b"x" * 131072), "true")
+        work = self.unit()
+        self.assertEqual((work["status"], work["error_class"]), ("failed", "spawn_failed"))
+        failed = [event for event in self.ok("work", "events", work["work_id"])["items"]
+                  if event["from_status"] == "running"][-1]
+        self.assertIn("the resume payload has 131074 bytes", failed["message"])
 
     def test_an_owner_bound_command_waits_and_resumes_itself(self):
         script = ('holdfast work wait --kind external --ref x && '
@@ -465,6 +571,79 @@ class Signals(RunCase):
         self.gone(fd)
         self.assertEqual(proc.wait(PATIENCE), 143)
         self.assertEqual(self.unit()["status"], "cancelled")
+
+    def test_a_request_to_cancel_leaves_the_time_to_clean_up(self):
+        proc = self.start("run", "--kill-after", "60s", "--", sys.executable, "-c", """
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+os.write(os.open("begun", os.O_RDWR), b"%d " % os.getpid())
+signal.sigwait([signal.SIGTERM])
+signal.sigtimedwait([signal.SIGTERM], 1.5)  # three looks at the row
+open("cleaned", "w").close()
+""")
+        self.begun()
+        self.ok("work", "cancel", self.unit()["work_id"], "--reason", "enough")
+        self.assertEqual(proc.wait(PATIENCE), 0)
+        self.assertTrue(os.path.exists(self.path("cleaned")))
+        self.assertEqual(self.unit()["status"], "cancelled")
+
+    def interrupted_in_lane(self, sig):
+        first = self.start("run", "--lane", "one", "--", "sh", "-c", SLOW)
+        self.begun()
+        second = self.start("run", "--lane", "one", "--", "true")
+        while len(self.ok("work", "list", "--all")["items"]) < 2:
+            pass
+        second.send_signal(sig)
+        self.assertEqual(second.wait(PATIENCE), 125)
+        first.send_signal(signal.SIGTERM)
+        self.assertEqual(first.wait(PATIENCE), 143)
+        return self.ok("work", "list", "--all")["items"][1]["status"]
+
+    def test_sigint_while_a_lane_is_waited_for_cancels(self):
+        self.assertEqual(self.interrupted_in_lane(signal.SIGINT), "cancelled")
+
+    def test_sigterm_while_a_lane_is_waited_for_leaves_the_unit_in_the_queue(self):
+        self.assertEqual(self.interrupted_in_lane(signal.SIGTERM), "queued")
+
+    def test_sigint_while_a_retry_is_waited_for_cancels(self):
+        proc = self.start("run", "--json", "--disposition", "rerunnable", "--max-attempts", "2",
+                          "--retry-policy", '{"initial_backoff_ms":200000,"jitter":"none"}', "--",
+                          "sh", "-c", "echo $$ > begun; exit 3")
+        self.begun()
+        self.leaves("running")
+        proc.send_signal(signal.SIGINT)
+        self.assertEqual(proc.wait(PATIENCE), 3)
+        self.assertIn(b'"status":"cancelled"', proc.stdout.read())
+        self.assertEqual(self.unit()["status"], "cancelled")
+
+    def at_terminal(self, script, typed):
+        """What a command at a terminal of its own shows, and its exit code."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            os.execve(HOLDFAST, [HOLDFAST, "run", "--quiet", "--", "sh", "-c", script], self.env)
+        self.addCleanup(os.close, terminal)
+        runner = self.pidfd(pid)
+        try:
+            self.begun()
+            os.write(terminal, typed)
+            self.gone(runner)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        return os.read(terminal, 4096), code
+
+    def test_a_command_has_the_terminal(self):
+        shown, code = self.at_terminal('echo $$ > begun; read x; echo "got $x"', b"this\n")
+        self.assertEqual((code, shown), (0, b"this\r\ngot this\r\n"))
+        self.assertEqual(self.unit()["status"], "done")
+
+    def test_interrupted_at_its_terminal_a_unit_is_cancelled(self):
+        _, code = self.at_terminal(SLOW, b"\x03")
+        self.assertEqual(code, 130)
+        work = self.unit()
+        self.assertEqual((work["status"], work["status_reason"]),
+                         ("cancelled", "interrupted at its terminal"))
 
     def test_a_lost_lease_ends_the_command_and_says_nothing_of_the_unit(self):
         proc = self.start("run", "--disposition", "rerunnable", "--", "sh", "-c", SLOW)
