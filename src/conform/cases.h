@@ -207,6 +207,7 @@
     X(r39_a_wait_names_its_reference, 0)                                                 \
     X(r40_resume_queues_the_row_with_its_payload, 0)                                     \
     X(r40_resume_with_an_owner_runs_under_a_fresh_lease, 0)                              \
+    X(a_nonce_repeats_a_resume_with_its_token, 0)                                        \
     X(r41_resume_by_reference, 0)                                                        \
     X(r41_resume_by_an_ambiguous_reference_is_refused, 0)                                \
     X(r41_a_status_narrows_a_resume_by_reference, 0)                                     \

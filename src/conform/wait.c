@@ -88,6 +88,26 @@ test_case(r40_resume_with_an_owner_runs_under_a_fresh_lease)
     CODE(0, close_as(((struct held){ h.id, woken->token }), HF_DONE)->code);
 }
 
+test_case(a_nonce_repeats_a_resume_with_its_token)
+{
+    struct held h = running();
+    wait_for(h, HF_WAITING_USER, "r");
+    struct hf_change taken = { .verb = HF_VERB_RESUME,
+                               .id = h.id,
+                               .owner = "bob",
+                               .incarnation = "b1",
+                               .nonce = "n" };
+    const struct hf_item *first = kit_change(AT(t), taken);
+    const char *before = picture();
+    const struct hf_item *again = kit_change(AT(t), taken);
+    CODE(0, again->code);
+    TRUE(again->repeated);
+    SAME(first->token, again->token);
+    taken.nonce = "other";
+    CODE(HF_ETRANSITION, kit_change(AT(t), taken)->code);
+    UNCHANGED(before);
+}
+
 test_case(r41_resume_by_reference)
 {
     struct held h = running();

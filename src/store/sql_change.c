@@ -295,6 +295,17 @@ static bool any_refused(const struct changing *c)
 
 /* ---- answer ------------------------------------------------------------------------ */
 
+/* A token is for whoever took the lease by this call, or by the one that it repeats: a resume
+ * repeats only under the nonce that holds the row. */
+static bool took_lease(const struct slot *slot, const struct hf_row *row)
+{
+    if (row->status != HF_RUNNING)
+        return false;
+    return slot->step.kind == HF_STEP_REPEAT
+               ? slot->change->verb == HF_VERB_RESUME
+               : writes(slot) && slot->step.kind == HF_STEP_WRITE;
+}
+
 static int show(struct changing *c, const struct hf_ops *write, struct slot *slot)
 {
     bool wrote = writes(slot);
@@ -308,7 +319,7 @@ static int show(struct changing *c, const struct hf_ops *write, struct slot *slo
     }
     if (rc == 0)
         rc = hf_item_show(c->answer, slot->item, row, (c->flags & HF_BRIEF) != 0);
-    if (rc == 0 && wrote && slot->step.kind == HF_STEP_WRITE && row->status == HF_RUNNING)
+    if (rc == 0 && took_lease(slot, row))
         rc = sql_item_token(c->answer, slot->item, row);
     return rc;
 }

@@ -474,7 +474,7 @@ static int change_all(struct m_call *call, const struct hf_change *changes, size
         if (rc < 0)
             continue;
         item->work.work_id = row->w.work_id;
-        if (rc == 0 && changes[i].verb == HF_VERB_RESUME && row->status == HF_RUNNING)
+        if (changes[i].verb == HF_VERB_RESUME && row->status == HF_RUNNING)
             item->token = m_token(call->disk, row);
     }
     if (!(flags & HF_ALL_OR_NONE) || !first)
