@@ -28,7 +28,7 @@ enum cli_type {
     CLI_PATH,     /* any bytes */
     CLI_WORD,     /* one of `words` */
     CLI_INT,      /* min..max */
-    CLI_DURATION, /* "45s"; the value is in ms */
+    CLI_DURATION, /* "45s"; the value is in ms, min..max where they are given */
     CLI_JSON      /* JSON, @file or -; at most `max` bytes */
 };
 
@@ -354,7 +354,6 @@ void cli_stop_end(struct cli_stop *stop);
 /* Before a store is opened: what the options must be to each other. */
 int check_claim(struct cli *cli);
 int check_renew(struct cli *cli);
-int check_wait(struct cli *cli);
 int check_create(struct cli *cli);
 int check_resume(struct cli *cli);
 int check_close_out(struct cli *cli);

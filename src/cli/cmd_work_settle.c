@@ -3,14 +3,6 @@
 
 #include <string.h>
 
-int check_wait(struct cli *cli)
-{
-    if (cli_given(cli, "timeout") && cli_number(cli, "timeout", 0) == 0)
-        return hf_fail(&cli->err, HF_EINVAL, NULL,
-                       "--timeout must be above 0; leave it out for the policy's");
-    return 0;
-}
-
 int check_resume(struct cli *cli)
 {
     if (cli_given(cli, "id") == cli_given(cli, "ref"))

@@ -47,7 +47,7 @@ static const struct cli_option start_options[] = {
     { "queue", "Q", CLI_TEXT, 0, .help = "the queue (default: default, run)" },
     { "max-attempts", "N", CLI_INT, 0, .help = "executions before it fails for good",
       .min = 1, .limit = HF_LIMIT_ATTEMPTS_MAX },
-    { "timeout", "DURATION", CLI_DURATION, 0, .help = "of the command" },
+    { "timeout", "DURATION", CLI_DURATION, 0, .help = "of the command", .min = 1 },
     { "idempotency-key", "K", CLI_TEXT, 0, .help = "start it once" },
     { "detached", NULL, CLI_FLAG, 0, .help = "born done: its hand-off is what was done" },
     { "no-run", NULL, CLI_FLAG, 0,

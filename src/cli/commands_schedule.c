@@ -81,7 +81,7 @@ static const char *const state_words[] = { "active", "paused", "finished", NULL 
           .words = catch_up_words },                                                     \
     {                                                                                    \
         "miss-threshold", "DURATION", CLI_DURATION, 0,                                   \
-            .help = "how late a slot counts as missed (default: 60s)"                    \
+            .help = "how late a slot counts as missed (default: 60s)", .min = 1          \
     }
 
 static const struct cli_option add_options[] = {

@@ -67,7 +67,7 @@ static const char *const class_words[] = { "transient_network",
 #define TTL_OPTION                                                                       \
     {                                                                                    \
         "ttl", "DURATION", CLI_DURATION, 0,                                              \
-            .help = "term of the lease (default: policy)"                                \
+            .help = "term of the lease (default: policy)", .min = 1                      \
     }
 
 /* ---- create and claim -------------------------------------------------------------- */
@@ -105,9 +105,10 @@ static const struct cli_option create_options[] = {
       .help = "not before this much time has passed" },
     { "due-at", "MS", CLI_INT, 0, .help = "not before this time, in epoch milliseconds",
       .min = 1, .max = 253402300799999 },
-    { "start-timeout", "DURATION", CLI_DURATION, 0, .help = "longest time in the queue" },
+    { "start-timeout", "DURATION", CLI_DURATION, 0, .help = "longest time in the queue",
+      .min = 1 },
     { "exec-timeout", "DURATION", CLI_DURATION, 0,
-      .help = "longest time of one execution" },
+      .help = "longest time of one execution", .min = 1 },
     { "close-rule", "RULE", CLI_WORD, 0, .help = "what its close-out must bring",
       .words = cli_close_rule_words },
     { "detached", NULL, CLI_FLAG, 0,
@@ -119,7 +120,7 @@ static const struct cli_option create_options[] = {
       .help = "answer within 50 ms: what the ledger does not take by then goes into this "
               "file, for work reconcile --from" },
     { "budget", "DURATION", CLI_DURATION, 0,
-      .help = "with --spool: answer within this time instead of 50ms" },
+      .help = "with --spool: answer within this time instead of 50ms", .min = 1 },
     END_OPTIONS,
 };
 
@@ -175,7 +176,7 @@ static const struct cli_option renew_options[] = {
     OWNER_OPTION(0, "renew all leases of this owner instead of one by its token"),
     { "incarnation", "I", CLI_TEXT, 0, .help = "with --owner: only this incarnation" },
     { "fresh", "DURATION", CLI_DURATION, 0,
-      .help = "with --owner: only what was active so recently" },
+      .help = "with --owner: only what was active so recently", .min = 1 },
     END_OPTIONS,
 };
 
@@ -201,8 +202,9 @@ static const struct cli_option wait_options[] = {
       .help = "what it waits for; a resume may name it" },
     REASON_OPTION(0, "why"),
     { "timeout", "DURATION", CLI_DURATION, 0,
-      .help = "how long (default: policy; 24h for user, 2h for external)" },
-    { "escalate-after", "DURATION", CLI_DURATION, 0, .help = "speak up after this long" },
+      .help = "how long (default: policy; 24h for user, 2h for external)", .min = 1 },
+    { "escalate-after", "DURATION", CLI_DURATION, 0, .help = "speak up after this long",
+      .min = 1 },
     { "escalate", "HOW", CLI_TEXT, 0, .help = "event, or work:KIND to create a unit" },
     END_OPTIONS,
 };
@@ -509,10 +511,9 @@ const struct cli_command cli_work_commands[] = {
       cmd_work_hand_back, NULL },
     { "work wait", "let a unit wait for somebody or something",
       "Gives the lease back. A resume ends the wait; its deadline ends the unit.",
-      wait_options, wait_examples, CHANGE, "worker", HOLDER_EXITS, cmd_work_wait,
-      check_wait },
+      wait_options, wait_examples, CHANGE, "worker", HOLDER_EXITS, cmd_work_wait, NULL },
     { "work waiting", "the same as wait", NULL, wait_options, wait_examples, CHANGE,
-      "worker", HOLDER_EXITS, cmd_work_wait, check_wait },
+      "worker", HOLDER_EXITS, cmd_work_wait, NULL },
     { "work resume", "end a wait, by id or by reference",
       "Into the queue; with --owner straight into running, and the token is printed.",
       resume_options, resume_examples, CHANGE, "human", OPERATOR_EXITS, cmd_work_resume,

@@ -10,7 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <holdfast/limits.h>
+
 #include "base/json_get.h"
+#include "base/text.h"
 
 /* ---- which store ------------------------------------------------------------------- */
 
@@ -103,11 +106,12 @@ static int check_url(struct cli *cli, const char *url)
     struct stat at;
     if (is_postgres(url))
         return 0;
-    if (strstr(url, "://"))
+    const char *rest = strstr(url, "://"); /* which may hold a password */
+    if (rest)
         return hf_fail(&cli->err, HF_EINVAL, "--db",
-                       "--db: \"%.60s\" is no store; give a path, sqlite:PATH, "
+                       "--db: \"%.*s://...\" is no store; give a path, sqlite:PATH, "
                        "sqlite::memory: or postgres://...",
-                       url);
+                       (int)(rest - url < 60 ? rest - url : 60), url);
     const char *path = file_of(url);
     if (path && !*path)
         return hf_fail(&cli->err, HF_EINVAL, "--db", "--db: the path is empty");
@@ -324,6 +328,7 @@ int cli_set_caller(struct cli *cli)
         bool as_owner = owner && strcmp(kind, "worker") == 0;
         cli->who.actor_kind = kind;
         cli->who.actor = as_owner ? owner : user_name(cli);
+        return as_owner ? hf_check_key(owner, HF_MAX_KEY_BYTES, "owner", &cli->err) : 0;
     }
     return 0;
 }

@@ -102,6 +102,27 @@ static int check_word(struct cli *cli, const struct cli_option *option, const ch
     return rc;
 }
 
+/* Where 0 would mean "as if not given", min is 1: what is typed is never passed over. */
+static int check_duration(struct cli *cli, const struct cli_option *option,
+                          const char *text, hf_ms *ret_ms)
+{
+    char field[40], bound[24];
+    (void)snprintf(field, sizeof(field), "--%s", option->name);
+    int rc = hf_parse_duration(text, field, ret_ms, &cli->err);
+    if (rc)
+        return rc;
+    if (*ret_ms < option->min && option->min == 1)
+        return hf_fail(&cli->err, HF_EINVAL, field,
+                       "%s must be above 0; leave it out for the default", field);
+    if (*ret_ms < option->min)
+        return hf_fail(&cli->err, HF_EINVAL, field, "%s must be at least %s", field,
+                       hf_duration_text(option->min, bound, sizeof(bound)));
+    if (option->max && *ret_ms > option->max)
+        return hf_fail(&cli->err, HF_EINVAL, field, "%s must be at most %s", field,
+                       hf_duration_text(option->max, bound, sizeof(bound)));
+    return 0;
+}
+
 /* Checks a value and keeps it. */
 static int set_value(struct cli *cli, struct cli_value *value, const char *text)
 {
@@ -120,9 +141,7 @@ static int set_value(struct cli *cli, struct cli_value *value, const char *text)
         rc = hf_parse_i64(text, option->min, cli_max(option), field, &value->number,
                           &cli->err);
         break;
-    case CLI_DURATION:
-        rc = hf_parse_duration(text, field, &value->number, &cli->err);
-        break;
+    case CLI_DURATION: rc = check_duration(cli, option, text, &value->number); break;
     case CLI_JSON: rc = cli_read_json(cli, option, text, &text); break;
     case CLI_FLAG:
     case CLI_TEXT:

@@ -30,11 +30,15 @@
           0,                                                                             \
           .help = "what a lapsed lease does (default: rerunnable)",                      \
           .words = cli_disposition_words },                                              \
-        { "start-timeout", "DURATION", CLI_DURATION, 0,                                  \
-          .help = "longest time in the queue (default: policy)" },                       \
+        { "start-timeout",                                                               \
+          "DURATION",                                                                    \
+          CLI_DURATION,                                                                  \
+          0,                                                                             \
+          .help = "longest time in the queue (default: policy)",                         \
+          .min = 1 },                                                                    \
     {                                                                                    \
         "exec-timeout", "DURATION", CLI_DURATION, 0,                                     \
-            .help = "longest time of one execution (default: policy)"                    \
+            .help = "longest time of one execution (default: policy)", .min = 1          \
     }
 
 #endif

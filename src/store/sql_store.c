@@ -247,6 +247,9 @@ static int path_of(const char *url, const char **ret_path, struct hf_err *err)
         *ret_path = url + sizeof scheme - 1;
         return **ret_path ? 0 : hf_fail(err, HF_EINVAL, "db", "db must name a file");
     }
+    if (strstr(url, "://")) /* not shown: it may hold a password */
+        return hf_fail(err, HF_EINVAL, "db",
+                       "db must be a path, sqlite:PATH, sqlite::memory: or postgres://");
     *ret_path = url;
     return 0;
 }

@@ -84,6 +84,31 @@ class Usage(Case):
             self.assertIn("--ttl", self.usage("work", "claim", "--owner", "w",
                                               f"--ttl={bad}"))
 
+    def test_a_duration_of_0_is_not_passed_over(self):
+        id_token = [GOOD_ID, "--token", "t"]
+        for args in (["work", "claim", "--owner", "w", "--ttl"], [*CREATE, "a", "--exec-timeout"],
+                     [*CREATE, "a", "--start-timeout"], [*CREATE, "a", "--spool", "s", "--budget"],
+                     ["work", "wait", *id_token, "--kind", "user", "--ref", "r", "--timeout"],
+                     ["work", "wait", *id_token, "--kind", "user", "--ref", "r",
+                      "--escalate-after"],
+                     ["work", "renew", "--owner", "w", "--fresh"],
+                     ["monitor", "--once", "--owner", "w", "--fresh"],
+                     ["policy", "set", "default", "--exec-timeout"],
+                     ["policy", "set", "default", "--wait-user"],
+                     ["schedule", "add", "s", "--every", "1m", "--kind", "k",
+                      "--miss-threshold"],
+                     ["job", "enqueue", "k", "--exec-timeout"]):
+            message = self.usage(*args, "0s")
+            self.assertIn(f"{args[-1]} must be above 0", message)
+        self.assertIn("--interval must be at least 100ms", self.usage("top", "--interval", "0"))
+        self.assertIn("--interval must be at most 1h", self.usage("top", "--interval", "2h"))
+
+    def test_an_owner_is_named_as_one(self):
+        for bad, wire in (("", "invalid_argument"), ("x" * 192, "too_large"),
+                          ("a\nb", "invalid_argument")):
+            message = self.refused(2, wire, "work", "claim", f"--owner={bad}")
+            self.assertIn("owner must", message)
+
     def test_words_name_the_legal_ones(self):
         message = self.usage("work", "list", "--status", "dnoe")
         for word in ("queued", "waiting_external", "abandoned"):
@@ -151,7 +176,13 @@ class Usage(Case):
                                              "postgres://h/db?schema=A", "work", "list"))
         self.assertIn("pooler", self.refused(2, "invalid_argument", "--db",
                                              "postgresql://h/db?pooler=x", "work", "list"))
-        self.usage("--db", "mysql://h/db", "work", "list")
+        for scheme in ("mysql", "Postgres"):
+            message = self.usage("--db", f"{scheme}://u:secret@h/db", "work", "list")
+            self.assertIn(scheme, message)
+            self.assertNotIn("secret", message)
+            message = self.refused(2, "invalid_argument", "store", "copy", "--to",
+                                   self.db, "--from", f"{scheme}://u:secret@h/db")
+            self.assertNotIn("secret", message)
         self.usage("--db", "", "work", "list")
         self.assertIn("folder", self.usage("--db", self.folder, "work", "list"))
 
