@@ -102,8 +102,9 @@ typedef void hf_logged(void *user, const struct hf_log_entry *entry);
 HF_API HF_MUST_USE int hf_store_log(struct hf_store *store, int64_t before, size_t limit,
                                     hf_logged *each, void *user, struct hf_err *err);
 
-/* The schema as one SQL script, static. */
-HF_API const char *hf_store_schema_sql(void);
+/* The schema as one SQL script, static, for the engine that an address names (NULL: SQLite's).
+ * In PostgreSQL's @schema@ stands for the schema's name. Nothing is opened. */
+HF_API const char *hf_store_schema_sql(const char *url);
 HF_API int hf_store_schema_version(void);
 
 /* One fault that a check found. */

@@ -187,6 +187,8 @@ HF_MUST_USE int cli_read_json(struct cli *cli, const struct cli_option *option,
 /* ---- open.c: the store ------------------------------------------------------------ */
 
 HF_MUST_USE int cli_open_store(struct cli *cli);
+/* What --db or HOLDFAST_DB says; NULL: nothing, so it is the file of the user's state. */
+const char *cli_store_named(const struct cli *cli);
 /* Its address, for a command that does not open it itself. HF_EREADONLY: the folder of the
  * default one cannot be made. */
 HF_MUST_USE int cli_store_url(struct cli *cli, const char **ret_url);

@@ -12,13 +12,17 @@
 
 static int dump_sql(struct cli *cli)
 {
+    const char *sql = hf_store_schema_sql(cli_store_named(cli));
     if (!cli->json) {
-        cli_put(cli, hf_store_schema_sql());
+        if (strstr(sql, "@schema@"))
+            cli_put(cli, "-- @schema@ stands for the name of the schema, which is to be "
+                         "first on the search_path\n");
+        cli_put(cli, sql);
         return 0;
     }
     cli_ok_begin(cli);
     hf_json_put_i64(&cli->writer, "schema_version", hf_store_schema_version());
-    hf_json_put_str(&cli->writer, "sql", hf_store_schema_sql());
+    hf_json_put_str(&cli->writer, "sql", sql);
     cli_ok_end(cli);
     return 0;
 }

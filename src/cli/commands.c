@@ -307,7 +307,8 @@ static const struct cli_example monitor_examples[] = {
 
 static const struct cli_option migrate_options[] = {
     { "dump-sql", NULL, CLI_FLAG, 0,
-      .help = "print the schema as SQL; no store is opened" },
+      .help =
+          "print the schema as SQL of the engine that --db names; no store is opened" },
     END_OPTIONS,
 };
 

@@ -120,12 +120,16 @@ static int check_url(struct cli *cli, const char *url)
     return 0;
 }
 
-static int choose_store(struct cli *cli, bool make, const char **ret_url)
+const char *cli_store_named(const struct cli *cli)
 {
     const char *url = cli_text(cli, "db");
+    return url ? url : variable("HOLDFAST_DB");
+}
+
+static int choose_store(struct cli *cli, bool make, const char **ret_url)
+{
+    const char *url = cli_store_named(cli);
     char *path = NULL;
-    if (!url)
-        url = variable("HOLDFAST_DB");
     if (url) {
         *ret_url = url;
         return check_url(cli, url);

@@ -292,6 +292,13 @@ static int item_failed(struct cli *cli, const struct hf_item *item)
     return hf_fail(&cli->err, item->code, item->field, "%s", message);
 }
 
+/* Its row may have been there before, which the caller is told. */
+static bool creates(const struct cli_command *command)
+{
+    return command->run == cmd_work_create || command->run == cmd_process_start ||
+           command->run == cmd_job_enqueue || command->run == cmd_schedule_trigger;
+}
+
 int cli_print_row(struct cli *cli, const struct hf_item *item, const char *did)
 {
     if (item->code)
@@ -300,8 +307,7 @@ int cli_print_row(struct cli *cli, const struct hf_item *item, const char *did)
         cli_ok_begin(cli);
         hf_json_key(&cli->writer, "work");
         json_work(cli, item);
-        if (cli->command->run == cmd_work_create ||
-            cli->command->run == cmd_process_start)
+        if (creates(cli->command))
             hf_json_put_bool(&cli->writer, "created", item->created);
         if (item->repeated)
             hf_json_put_bool(&cli->writer, "repeated", true);

@@ -299,9 +299,9 @@ int hf_store_open(const char *url, const struct hf_store_options *options,
     return hf_fail_as(err, rc, &why);
 }
 
-const char *hf_store_schema_sql(void)
+const char *hf_store_schema_sql(const char *url)
 {
-    return hf_schema_lite;
+    return is_postgres(url) ? hf_schema_pg : hf_schema_lite;
 }
 
 int hf_store_schema_version(void)

@@ -23,6 +23,11 @@ class Jobs(Case):
         listed = self.ok("job", "list", "--kind", "mail")["items"]
         self.assertEqual([row["work_id"] for row in listed], [job["work_id"]])
 
+    def test_whether_a_job_was_created_is_said(self):
+        for created in (True, False):
+            answer = self.ok("job", "enqueue", "mail", "--idempotency-key", "k")
+            self.assertIs(answer["created"], created)
+
     def test_kinds_of_our_own_are_reserved(self):
         self.refused(2, "invalid_argument", "job", "enqueue", "hf.own")
 

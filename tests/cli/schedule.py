@@ -143,7 +143,9 @@ class Schedule(Case):
         one = self.ok("schedule", "pause", "s", "--reason", "a holiday")["schedule"]
         self.assertEqual((one["state"], one["state_reason"]), ("paused", "a holiday"))
         self.assertIs(self.ok("schedule", "pause", "s")["changed"], False)
-        work = self.ok("schedule", "trigger", "s")["work"]
+        answer = self.ok("schedule", "trigger", "s")
+        self.assertIs(answer["created"], True)
+        work = answer["work"]
         self.assertEqual((work["source_system"], work["source_id"]), ("scheduler", "s"))
         self.assertTrue(work["source_run_id"].startswith("manual:"))
         self.assertIn("overlap", self.refused(7, "conflict", "schedule", "trigger", "s"))

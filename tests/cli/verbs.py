@@ -570,7 +570,12 @@ class Whole(Case):
         version = self.ok("version")
         self.assertEqual(list(version), ["ok", "version", "schema_version", "sqlite"])
         self.assertEqual(self.ok("migrate")["schema_version"], version["schema_version"])
-        self.assertIn("CREATE TABLE", self.cli("migrate", "--dump-sql").out)
+        lite = self.cli("migrate", "--dump-sql").out
+        self.assertIn("CREATE TABLE", lite)
+        server = self.cli("--db", "postgres://nowhere/db", "migrate", "--dump-sql").out
+        self.assertIn("STRICT", lite)
+        self.assertNotIn("STRICT", server)
+        self.assertIn("bigint", server)
         self.create()
         health = self.ok("doctor")
         self.assertEqual(list(health), ["ok", "facts", "findings"])

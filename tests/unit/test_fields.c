@@ -41,7 +41,7 @@ static sqlite3 *open_schema(void)
         assert_int_equal(sqlite3_create_function(db, functions[i], -1, SQLITE_UTF8, NULL,
                                                  nothing, NULL, NULL),
                          SQLITE_OK);
-    int rc = sqlite3_exec(db, hf_store_schema_sql(), NULL, NULL, &message);
+    int rc = sqlite3_exec(db, hf_store_schema_sql(NULL), NULL, NULL, &message);
     if (rc != SQLITE_OK)
         fail_msg("%s", message);
     return db;
