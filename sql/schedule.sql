@@ -13,11 +13,12 @@ look_at, tick
 SELECT {schedule_columns} FROM work_schedule WHERE name = $1 AND tenant = $2
 
 -- name: schedule_list
--- in: $1 after name, $2 tenant, $3 state or null, $4 origin or null, $5 limit
+-- in: $1 after name, $2 and tenant, $3 state or null, $4 origin or null, $5 limit, $6 of this
+--     tenant, '' of all
 SELECT {schedule_columns} FROM work_schedule
- WHERE tenant = $2 AND name > $1 AND ($3::text IS NULL OR state = $3)
-   AND ($4::text IS NULL OR origin = $4)
- ORDER BY name LIMIT $5
+ WHERE (tenant, name) > ($2, $1) AND ($6 = '' OR tenant = $6)
+   AND ($3::text IS NULL OR state = $3) AND ($4::text IS NULL OR origin = $4)
+ ORDER BY tenant, name LIMIT $5
 
 -- name: schedule_of_origin
 -- in: $1 tenant, $2 origin

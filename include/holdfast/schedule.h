@@ -177,7 +177,8 @@ struct hf_schedule_filter {
     const char *after;  /* cursor of an earlier answer */
 };
 
-/* In the order of names, a page at a time. */
+/* Those of the caller's tenant, or of all where it names none, in the order of tenants and
+ * names, a page at a time. A cursor goes on only where the same tenant, or none, is named. */
 HF_API HF_MUST_USE int hf_schedule_list(struct hf_store *store,
                                         const struct hf_caller *who,
                                         const struct hf_schedule_filter *filter,

@@ -13,10 +13,9 @@ const char *cli_short_id(const char *id)
     return len > SHORT_ID ? id + len - SHORT_ID : id;
 }
 
-bool cli_schedule_late(const struct watchlist *list, const struct hf_schedule *schedule)
+bool cli_schedule_late(hf_ms now, const struct hf_schedule *schedule)
 {
-    return schedule->next_at &&
-           list->now > schedule->next_at + schedule->miss_threshold_ms;
+    return schedule->next_at && now > schedule->next_at + schedule->miss_threshold_ms;
 }
 
 /* ---- reading --------------------------------------------------------------------------- */
@@ -72,16 +71,19 @@ void cli_watchlist_free(struct watchlist *list)
 
 /* ---- saying ---------------------------------------------------------------------------- */
 
+#define QUOTED 800 /* a key in a shell's quotes, each of its bytes a quote itself */
+
 struct finding {
     const char *what; /* silent, wait, held, schedule */
     const char *id;   /* a unit's, or a schedule's name */
     const char *kind;
     char detail[160];
-    char command[320];
+    char command[2 * QUOTED + 80];
 };
 
 struct teller {
     struct cli *cli;
+    hf_ms now;
     size_t count;
 };
 
@@ -133,32 +135,43 @@ static void tell_silent(struct teller *teller, const struct hf_work *work)
 }
 
 /* Waits count from when they were set; past half of the time a person should look. */
-static bool half_over(const struct watchlist *list, const struct hf_work *work)
+static bool half_over(hf_ms now, const struct hf_work *work)
 {
     if (hf_same(work->status_reason, "wait_overdue"))
         return true;
     hf_ms budget = work->deadline_at - work->updated_at;
-    return work->deadline_at && (list->now - work->updated_at) * 2 > budget;
+    return work->deadline_at && (now - work->updated_at) * 2 > budget;
 }
 
-static void tell_wait(struct teller *teller, const struct watchlist *list,
-                      const struct hf_work *work)
+/* What ends the wait: with a started owner_bound unit only its owner can go on. */
+static void wait_command(const struct hf_work *work, struct finding *finding)
+{
+    const char *verb = "resume", *rest = "--payload JSON";
+    if (hf_same(work->disposition, hf_disposition_word(HF_EXTERNALLY_OWNED))) {
+        verb = "close-out";
+        rest = "--authority \"$USER\" --status done";
+    } else if (work->owner) {
+        verb = "request-abandon";
+        rest = "--reason 'nobody answers'";
+    }
+    (void)snprintf(finding->command, sizeof(finding->command), "holdfast work %s %s %s",
+                   verb, work->work_id, rest);
+}
+
+static void tell_wait(struct teller *teller, const struct hf_work *work)
 {
     struct finding finding = { .what = "wait", .id = work->work_id, .kind = work->kind };
     char age[24], left[24];
-    bool external = hf_same(work->disposition, hf_disposition_word(HF_EXTERNALLY_OWNED));
-    hf_ms until = work->deadline_at - list->now;
+    if (!half_over(teller->now, work))
+        return;
+    hf_ms until = work->deadline_at - teller->now;
     (void)snprintf(finding.detail, sizeof(finding.detail), "waits for %.60s since %s%s%s",
                    work->waiting_ref ? work->waiting_ref : "somebody",
-                   cli_age(list->now - work->updated_at, age),
+                   cli_age(teller->now - work->updated_at, age),
                    work->deadline_at ? (until > 0 ? ", ends in " : ", overdue by ")
                                      : ", overdue",
                    work->deadline_at ? cli_age(until, left) : "");
-    (void)snprintf(finding.command, sizeof(finding.command),
-                   external ? "holdfast work close-out %s --authority \"$USER\" --status "
-                              "done"
-                            : "holdfast work resume %s --payload JSON",
-                   work->work_id);
+    wait_command(work, &finding);
     tell(teller, &finding);
 }
 
@@ -175,55 +188,125 @@ static void tell_held(struct teller *teller, const struct hf_work *work)
     tell(teller, &finding);
 }
 
-static void tell_schedule(struct teller *teller, const struct watchlist *list,
-                          const struct hf_schedule *schedule)
+/* In quotes that a shell reads back as it was. A key fits. */
+static const char *quoted(const char *text, char out[QUOTED])
+{
+    char *at = out;
+    *at++ = '\'';
+    for (; *text && at < out + QUOTED - 6; text++) {
+        if (*text == '\'') {
+            memcpy(at, "'\\''", 4);
+            at += 4;
+        } else {
+            *at++ = *text;
+        }
+    }
+    *at++ = '\'';
+    *at = 0;
+    return out;
+}
+
+static void tell_schedule(struct teller *teller, const struct hf_schedule *schedule)
 {
     struct finding finding = { .what = "schedule", .id = schedule->name };
-    char age[24];
+    char age[24], name[QUOTED], tenant[QUOTED];
+    bool of_tenant = schedule->tenant && *schedule->tenant;
     if (schedule->last_error)
         (void)snprintf(finding.detail, sizeof(finding.detail), "fails: %.120s",
                        schedule->last_error);
-    else if (cli_schedule_late(list, schedule))
+    else if (cli_schedule_late(teller->now, schedule))
         (void)snprintf(finding.detail, sizeof(finding.detail),
                        "its slot is %s late: no monitor makes it",
-                       cli_age(list->now - schedule->next_at, age));
+                       cli_age(teller->now - schedule->next_at, age));
     else
         return;
-    (void)snprintf(finding.command, sizeof(finding.command),
-                   schedule->last_error ? "holdfast schedule show '%s'"
-                                        : "holdfast monitor",
-                   schedule->name);
+    if (!schedule->last_error)
+        (void)snprintf(finding.command, sizeof(finding.command), "holdfast monitor");
+    else
+        (void)snprintf(finding.command, sizeof(finding.command),
+                       "holdfast %s%s%sschedule show %s", of_tenant ? "--tenant " : "",
+                       of_tenant ? quoted(schedule->tenant, tenant) : "",
+                       of_tenant ? " " : "", quoted(schedule->name, name));
     tell(teller, &finding);
 }
 
-static void tell_all(struct teller *teller, const struct watchlist *list)
+/* ---- all of it, a page at a time -------------------------------------------------------- */
+
+/* The cursor outlives the page that gave it. NULL: there is no more. */
+static int next_page(struct cli *cli, int rc, const char *next, const char **ret_after)
 {
-    for (size_t i = 0; i < hf_answer_count(list->silent); i++)
-        tell_silent(teller, &hf_answer_at(list->silent, i)->work);
-    for (size_t i = 0; i < hf_answer_count(list->waiting); i++)
-        if (half_over(list, &hf_answer_at(list->waiting, i)->work))
-            tell_wait(teller, list, &hf_answer_at(list->waiting, i)->work);
-    for (size_t i = 0; i < hf_answer_count(list->held); i++)
-        tell_held(teller, &hf_answer_at(list->held, i)->work);
-    for (size_t i = 0; i < hf_schedules_count(list->schedules); i++)
-        tell_schedule(teller, list, hf_schedules_at(list->schedules, i));
+    *ret_after = rc == 0 && next ? hf_arena_text(&cli->arena, next) : NULL;
+    if (rc == 0 && next && !*ret_after)
+        rc = hf_fail_plain(&cli->err, HF_ENOMEM);
+    return rc ? rc : cli_flush_some(cli);
+}
+
+static int tell_rows(struct teller *teller, struct hf_filter filter,
+                     void (*tell_row)(struct teller *, const struct hf_work *))
+{
+    struct cli *cli = teller->cli;
+    int rc = 0;
+    filter.size = sizeof(filter);
+    filter.limit = (size_t)HF_MAX_PAGE;
+    do {
+        struct hf_answer *page = NULL;
+        rc = hf_work_list(cli->store, &cli->who, &filter, &page, &cli->err);
+        for (size_t i = 0; rc == 0 && i < hf_answer_count(page); i++)
+            tell_row(teller, &hf_answer_at(page, i)->work);
+        rc = next_page(cli, rc, rc ? NULL : hf_answer_next(page), &filter.after);
+        hf_answer_free(page);
+    } while (rc == 0 && filter.after);
+    return rc;
+}
+
+static int tell_schedules(struct teller *teller)
+{
+    struct cli *cli = teller->cli;
+    struct hf_schedule_filter filter = { .size = sizeof(filter),
+                                         .state = "active",
+                                         .limit = (size_t)HF_MAX_PAGE };
+    int rc = 0;
+    do {
+        struct hf_schedules *page = NULL;
+        rc = hf_schedule_list(cli->store, &cli->who, &filter, &page, &cli->err);
+        for (size_t i = 0; rc == 0 && i < hf_schedules_count(page); i++)
+            tell_schedule(teller, hf_schedules_at(page, i));
+        rc = next_page(cli, rc, rc ? NULL : hf_schedules_next(page), &filter.after);
+        hf_schedules_free(page);
+    } while (rc == 0 && filter.after);
+    return rc;
+}
+
+static int tell_all(struct teller *teller)
+{
+    static const enum hf_status waiting[] = { HF_WAITING_USER, HF_WAITING_EXTERNAL };
+    static const enum hf_status queued[] = { HF_QUEUED };
+    int rc = tell_rows(teller, (struct hf_filter){ .silent = true }, tell_silent);
+    if (rc == 0)
+        rc = tell_rows(teller,
+                       (struct hf_filter){ .statuses = waiting, .status_count = 2 },
+                       tell_wait);
+    if (rc == 0)
+        rc = tell_rows(
+            teller,
+            (struct hf_filter){ .statuses = queued, .status_count = 1, .gate = "held" },
+            tell_held);
+    return rc ? rc : tell_schedules(teller);
 }
 
 #define EXIT_ATTENTION 10
 
 int cmd_attention(struct cli *cli)
 {
-    struct watchlist list;
-    struct teller teller = { .cli = cli };
-    int rc = cli_watchlist_read(cli, &list);
-    if (rc)
-        return rc;
+    struct teller teller = { .cli = cli, .now = cli_now() };
     if (cli->json) {
         cli_ok_begin(cli);
         hf_json_key(&cli->writer, "items");
         hf_json_array(&cli->writer);
     }
-    tell_all(&teller, &list);
+    int rc = tell_all(&teller);
+    if (rc)
+        return rc;
     if (cli->json) {
         hf_json_end(&cli->writer);
         cli_ok_end(cli);
@@ -231,6 +314,5 @@ int cmd_attention(struct cli *cli)
         cli_put(cli, "nothing needs you\n");
     }
     cli->exit_code = teller.count ? EXIT_ATTENTION : 0;
-    cli_watchlist_free(&list);
     return 0;
 }

@@ -60,8 +60,8 @@ static int json_list(struct cli *cli, const struct hf_schedules *schedules)
 
 static int table_list(struct cli *cli, const struct hf_schedules *schedules)
 {
-    static const char *const titles[] = { "NAME", "STATE", "TIMING",  "NEXT",
-                                          "LAST", ">MADE", ">SKIPPED" };
+    static const char *const titles[] = { "NAME", "TENANT", "STATE", "TIMING",
+                                          "NEXT", "LAST",   ">MADE", ">SKIPPED" };
     if (hf_schedules_count(schedules) == 0) {
         cli_put(cli, "no schedules\n");
         return 0;
@@ -75,13 +75,14 @@ static int table_list(struct cli *cli, const struct hf_schedules *schedules)
         (void)snprintf(made, sizeof(made), "%lld", (long long)schedule->made);
         (void)snprintf(skipped, sizeof(skipped), "%lld", (long long)schedule->skipped);
         const char *cells[] = { schedule->name,
+                                *schedule->tenant ? schedule->tenant : "-",
                                 schedule->last_error ? "failing" : schedule->state,
                                 timing_text(schedule, timing, sizeof(timing)),
                                 when(schedule->next_at, next),
                                 when(schedule->last_slot_at, last),
                                 made,
                                 skipped };
-        cli_table_row(&table, cells, 1,
+        cli_table_row(&table, cells, 2,
                       schedule->last_error                 ? CLI_RED
                       : hf_same(schedule->state, "active") ? CLI_GREEN
                                                            : CLI_YELLOW);

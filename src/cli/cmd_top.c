@@ -108,7 +108,7 @@ static void schedule_line(struct screen *screen, const struct watchlist *list,
                           const struct hf_schedule *schedule)
 {
     char text[512], in[24];
-    bool late = cli_schedule_late(list, schedule);
+    bool late = cli_schedule_late(list->now, schedule);
     (void)snprintf(text, sizeof(text), "%-32.32s  %-20.20s  %s%s", schedule->name,
                    schedule->kind ? schedule->kind : "work", late ? "late by " : "in ",
                    cli_age(schedule->next_at - list->now, in));

@@ -1,4 +1,4 @@
-/* What an operator looks at, read in one go: for top and attention. */
+/* What an operator looks at, read in one go: for top. */
 #ifndef HF_CLI_WATCHLIST_H
 #define HF_CLI_WATCHLIST_H
 
@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 
-#define WATCH_ROWS 200
+#define WATCH_ROWS 200 /* more than a terminal shows; attention reads all pages */
 
 struct watchlist {
     hf_ms now;
@@ -22,7 +22,7 @@ HF_MUST_USE int cli_watchlist_read(struct cli *cli, struct watchlist *ret_list);
 void cli_watchlist_free(struct watchlist *list);
 
 /* A schedule whose slot has not been made though its time, and what it may miss, is over. */
-bool cli_schedule_late(const struct watchlist *list, const struct hf_schedule *schedule);
+bool cli_schedule_late(hf_ms now, const struct hf_schedule *schedule);
 
 /* The last eight digits of an id: what people type. */
 const char *cli_short_id(const char *id);

@@ -367,6 +367,7 @@
     X(a_fault_in_one_entry_changes_nothing_and_is_named, HF_CONFORM_SCHEDULES)           \
     X(prune_takes_records_of_skipped_slots_and_no_schedule, HF_CONFORM_SCHEDULES)        \
     X(schedules_are_listed_by_name_a_page_at_a_time, HF_CONFORM_SCHEDULES)               \
+    X(schedules_of_all_tenants_are_listed_where_none_is_named, HF_CONFORM_SCHEDULES)     \
     X(t38_bad_schedules_are_refused_by_field_and_write_nothing, HF_CONFORM_SCHEDULES)
 
 #define CASES_OF_TRIGGER(X)                                                              \

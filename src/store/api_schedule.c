@@ -187,7 +187,7 @@ static int check_filter(struct hf_schedule_filter *filter, struct hf_err *err)
         filter->limit = LIST_DEFAULT;
     int rc = hf_check_key_opt(filter->origin, (size_t)HF_MAX_KEY_BYTES, "origin", err);
     return rc ? rc
-              : hf_check_key_opt(filter->after, (size_t)HF_MAX_KEY_BYTES, "after", err);
+              : hf_check_key_opt(filter->after, SCHEDULE_CURSOR_BYTES - 1, "after", err);
 }
 
 int hf_schedule_list(struct hf_store *store, const struct hf_caller *given,

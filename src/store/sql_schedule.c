@@ -1,5 +1,8 @@
 /* Verbs over one schedule, and reading them. Every change reads, decides and writes under a
  * compare-and-set on the tick that it read. */
+#include <string.h>
+
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "core/rare.h"
@@ -196,27 +199,70 @@ static int sql_schedule_get(struct hf_store *base, const struct hf_caller *who,
     return rc;
 }
 
-/* One more than asked for tells whether there is another page. The cursor is a name. */
+/* The cursor of one tenant's is a name; of all: "3:abcNAME", the tenant with its length. */
+static int read_cursor(const char *after, const char **ret_name, char *ret_tenant,
+                       struct hf_err *err)
+{
+    size_t len = 0;
+    const char *at = after;
+    for (; *at >= '0' && *at <= '9' && len < SCHEDULE_KEY_BYTES; at++)
+        len = len * 10 + (size_t)(*at - '0');
+    if (at == after || *at != ':' || len >= SCHEDULE_KEY_BYTES || strlen(at + 1) <= len ||
+        !hf_utf8_valid(at + 1, len))
+        return hf_fail(err, HF_EINVAL, "after", "\"%.60s\" is no cursor of this list",
+                       after);
+    memcpy(ret_tenant, at + 1, len);
+    ret_tenant[len] = 0;
+    *ret_name = at + 1 + len;
+    return 0;
+}
+
+static int set_next(struct hf_schedules *schedules, const struct hf_schedule *last,
+                    bool of_all)
+{
+    struct hf_buf cursor;
+    if (!of_all)
+        return hf_schedules_set_next(schedules, last->name);
+    hf_buf_init(&cursor, hf_alloc_system(), SCHEDULE_CURSOR_BYTES);
+    hf_buf_i64(&cursor, (int64_t)strlen(last->tenant));
+    hf_buf_char(&cursor, ':');
+    hf_buf_text(&cursor, last->tenant);
+    hf_buf_text(&cursor, last->name);
+    int rc = hf_buf_state(&cursor);
+    if (rc == 0)
+        rc = hf_schedules_set_next(schedules, hf_buf_str(&cursor));
+    hf_buf_fini(&cursor);
+    return rc;
+}
+
+/* One more than asked for tells whether there is another page. */
 static int sql_schedule_list(struct hf_store *base, const struct hf_caller *who,
                              const struct hf_schedule_filter *filter,
                              struct hf_schedules *schedules, struct hf_err *err)
 {
     struct hf_ops ops;
+    char tenant[SCHEDULE_KEY_BYTES] = "";
+    bool of_all = !*who->tenant;
+    const char *name = filter->after ? filter->after : "";
+    int rc = of_all && *name ? read_cursor(name, &name, tenant, err) : 0;
+    if (rc)
+        return rc;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     hf_ops_call(&ops, HF_SQL_SCHEDULE_LIST, HF_ANY_COUNT);
-    hf_ops_text(&ops, filter->after ? filter->after : "");
-    hf_ops_text(&ops, who->tenant);
+    hf_ops_text(&ops, name);
+    hf_ops_text(&ops, of_all ? tenant : who->tenant);
     hf_ops_text(&ops, filter->state);
     hf_ops_text(&ops, filter->origin);
     hf_ops_i64(&ops, (int64_t)filter->limit + 1);
-    int rc = hf_ops_read(&ops, err);
+    hf_ops_text(&ops, who->tenant);
+    rc = hf_ops_read(&ops, err);
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < found->out_count && i < filter->limit; i++) {
         struct hf_schedule_row row;
         schedule_read(found, i, &row);
         rc = hf_schedules_add(schedules, &row.s) ? hf_fail_plain(err, HF_ENOMEM) : 0;
         if (rc == 0 && i + 1 == filter->limit && found->out_count > filter->limit &&
-            hf_schedules_set_next(schedules, row.s.name))
+            set_next(schedules, &row.s, of_all))
             rc = hf_fail_plain(err, HF_ENOMEM);
     }
     hf_ops_fini(&ops);

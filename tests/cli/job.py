@@ -3,6 +3,7 @@
 
 import json
 import shlex
+import sqlite3
 import subprocess
 
 from harness import Case, main
@@ -109,6 +110,43 @@ class Jobs(Case):
         self.assertEqual((items[0]["what"], items[0]["id"]), ("wait", held["work_id"]))
         self.assertIn("ask-1", items[0]["detail"])
         self.assertIn("holdfast work resume " + held["work_id"], items[0]["command"])
+
+    def waits(self, source_id, *args, timeout):
+        self.ok("work", "create", "--source", "manual", "--source-id", source_id, *args)
+        held = self.ok("work", "claim", "--owner", "w")["items"][0]
+        self.ok("work", "wait", held["work_id"], "--token", held["lease_token"], "--kind",
+                "user", "--ref", source_id, "--timeout", timeout)
+        return held["work_id"]
+
+    def test_nothing_is_left_out_however_much_waits(self):
+        lines = [json.dumps({"source_system": "manual", "source_id": f"s{i}",
+                             "disposition": "externally_owned"}) for i in range(1100)]
+        with open(self.path("in.jsonl"), "w", encoding="utf-8") as out:
+            out.write("\n".join(lines))
+        self.cli("work", "reconcile", "--from", self.path("in.jsonl"))
+        last = self.waits("last", timeout="1ms")
+        while not (items := self.any_attention()):
+            pass
+        self.assertEqual([item["id"] for item in items], [last])
+
+    def test_an_owner_bound_wait_names_what_can_end_it(self):
+        unit = self.waits("bound", "--disposition", "owner_bound", timeout="1ms")
+        while not (items := self.any_attention()):
+            pass
+        self.ok(*shlex.split(items[0]["command"])[1:])
+        self.ok("work", "sweep")
+        self.assertEqual(self.row(unit)["status"], "abandoned")
+
+    def test_a_schedule_of_any_tenant_is_named_as_a_shell_reads_it(self):
+        for tenant, name in (("", "it's; 'x'"), ("o'b", "n")):
+            self.ok("--tenant", tenant, "schedule", "add", name, "--every", "1h")
+        with sqlite3.connect(self.db) as store:
+            store.execute("UPDATE work_schedule SET last_error = 'no such zone'")
+        items = self.attention(10)
+        self.assertEqual([item["id"] for item in items], ["it's; 'x'", "n"])
+        for item in items:
+            shown = self.ok(*shlex.split(item["command"])[1:])
+            self.assertEqual(shown["schedule"]["name"], item["id"])
 
     def test_a_silent_owner_bound_unit_names_its_abandonment(self):
         self.ok("work", "create", "--source", "manual", "--source-id", "a", "--disposition",

@@ -110,8 +110,7 @@ class Schedule(Case):
         items = self.ok("schedule", "list", "--state", "paused")
         self.assertEqual([i["name"] for i in items["items"]], ["b"])
         page = self.ok("schedule", "list", "--limit", "1")
-        self.assertEqual(page["next"], "b")
-        page = self.ok("schedule", "list", "--limit", "1", "--after", "b")
+        page = self.ok("schedule", "list", "--limit", "1", "--after", page["next"])
         self.assertEqual(([i["name"] for i in page["items"]], page["next"]), (["nightly"], None))
         text = self.cli("schedule", "list").out
         self.assertIn("0 2 * * * (Europe/Berlin)", text)
