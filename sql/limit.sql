@@ -123,8 +123,9 @@ SELECT a.a1, a.a2, a.a2 FROM hf_args a WHERE true ORDER BY a.a1
 -- On PostgreSQL three statements for all of them: how many places are free and who may have them
 -- (limit_leave), they go on (limit_follow), and that is done with (limit_followed). On SQLite,
 -- where a limit that is over its maximum takes the longer way too, every place may be passed on:
--- so two do, what nobody waits for is given back (limit_free), and the others go on
--- (limit_pass). Where somebody waits behind each, no limit is written at all.
+-- so two do, whoever waits goes on (limit_pass), and what is left is given back (limit_free).
+-- Where somebody waits behind each, no limit is written at all. How many left by name is in
+-- the tally of the batch (hf_tally): the close-outs add to it, and who goes on takes from it.
 
 -- fragment: limit_closed
 (SELECT q.limit_name AS name, count(*) AS many
@@ -190,39 +191,33 @@ RETURNING queue
 -- engine: pg
 UPDATE work_limit SET granted = 0 WHERE granted > 0
 
--- name: limit_free
--- engine: lite
--- in: a1 work_id
--- sets: text
-WITH c AS MATERIALIZED (
-    SELECT g.name, g.many - {limit_waiting} AS free FROM {limit_closed} AS g)
-UPDATE OR ROLLBACK work_limit
-   SET used = used - c.free
-  FROM c
- WHERE work_limit.name = c.name AND c.free > 0
-
 -- name: limit_pass
 -- engine: lite
--- in: a1 work_id    out: queue of each row that may be claimed now
--- sets: text
+-- RETURNING would have SQLite copy every column of the row as it was: hf_ring tells of it.
 UPDATE OR ROLLBACK work_state
-   SET gate = NULL, revision = revision + 1
+   SET gate = hf_ring(queue), revision = hf_tally(limit_name, -1, revision + 1)
  WHERE seq IN (WITH RECURSIVE up (name, places, seq) AS (
-                   SELECT l.name, l.many, {limit_first_up} FROM {limit_closed} AS l
+                   SELECT l.name, l.many, {limit_first_up} FROM hf_tallied AS l
                    UNION ALL
                    SELECT u.name, u.places - 1, {limit_next_up}
                      FROM up u WHERE u.places > 1 AND u.seq IS NOT NULL)
                SELECT seq FROM up)
-RETURNING queue
+
+-- name: limit_free
+-- engine: lite
+UPDATE OR ROLLBACK work_limit
+   SET used = used - t.many
+  FROM hf_tallied AS t
+ WHERE work_limit.name = t.name AND t.many > 0
 
 -- name: limit_claimed
 -- Rows with a rate have started: their tokens are spent, and the bucket may fill again.
 -- in: $1 owner, $2 nonce, $3 incarnation
 WITH c AS MATERIALIZED (
     SELECT q.limit_name AS name, count(*) AS started
-      FROM work_state q
-     WHERE EXISTS (SELECT 1 FROM work_limit WHERE rate_ms IS NOT NULL)
-       AND q.owner = $1 AND q.claim_group = $2 AND q.owner_incarnation = $3
+      FROM (SELECT 1 FROM work_limit WHERE rate_ms IS NOT NULL LIMIT 1) AS r
+     CROSS JOIN work_state q
+     WHERE q.owner = $1 AND q.claim_group = $2 AND q.owner_incarnation = $3
        AND q.lease_store = hf_incarnation() AND q.limit_name IS NOT NULL
      GROUP BY q.limit_name)
 UPDATE /*lite OR ROLLBACK*/ work_limit

@@ -248,8 +248,8 @@ AND work_state.dedup_key IS NULL AND work_state.wake_session IS NULL
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = a.a5, status_reason = a.a6, error_class = a.a7, result = a.a8,
        settled_token = a.a9, {settle_always}
-/*lite , event_id = hf_next_id(), event_type = 'close_out', actor_kind = a.a10,
-       actor = a.a11, message = a.a12, note = a.a13, correlation_id = a.a14
+/*lite , event_id = hf_next_id(), event_type = hf_tally(limit_name, 1, 'close_out'),
+       actor_kind = a.a10, actor = a.a11, message = a.a12, note = a.a13, correlation_id = a.a14
 *//*pg , logged = {log_place} * 4 + 1 + (logged & 1)
 */
   FROM {sets_in_order} JOIN work_spec s ON s.work_id = a.a1
@@ -293,7 +293,8 @@ SELECT logged / 4, hf_next_id(), seq, 'close_out', 'running', status, generation
        error_class = (SELECT f.a7 FROM hf_args f LIMIT 1),
        result = (SELECT f.a8 FROM hf_args f LIMIT 1),
        settled_token = format('hf1.%d.%d.%s', lease_store, lease_fence, claim_group),
-       {settle_always}, event_id = hf_next_id(), event_type = 'close_out',
+       {settle_always}, event_id = hf_next_id(),
+       event_type = hf_tally(limit_name, 1, 'close_out'),
        actor_kind = (SELECT f.a10 FROM hf_args f LIMIT 1),
        actor = (SELECT f.a11 FROM hf_args f LIMIT 1),
        message = (SELECT f.a12 FROM hf_args f LIMIT 1),
@@ -321,10 +322,10 @@ SELECT logged / 4, hf_next_id(), seq, 'close_out', 'running', status, generation
 -- engine: lite
 -- After close-outs without reading first: of each lane whose row they were the next may go on.
 -- The row that ran had the slot, so nobody else has it.
--- in: a1 work_id    out: queue of each row that may be claimed now
+-- in: a1 work_id
 -- sets: text
 UPDATE OR ROLLBACK work_state
-   SET gate = NULL
+   SET gate = hf_ring(queue)
  WHERE seq IN (SELECT (SELECT n.seq FROM work_state n
                         WHERE n.lane_key = q.lane_key AND n.tenant = q.tenant
                           AND n.gate = 'lane'
@@ -332,7 +333,6 @@ UPDATE OR ROLLBACK work_state
                  FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
                  JOIN work_state q ON q.seq = s.seq
                 WHERE q.lane_key IS NOT NULL)
-RETURNING queue
 
 -- Lanes. They follow every write of a row with a lane key, in its transaction. They raise no
 -- revision: a change of another row in the same batch must still find the row it read, and a

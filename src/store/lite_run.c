@@ -176,6 +176,8 @@ int lite_run_calls(struct lite_conn *conn, struct hf_batch *batch, struct hf_err
     if (batch->results)
         lite_forget(NULL, batch);
     lite_stamp(conn, batch);
+    conn->batch = batch;
+    lite_tally_clear(conn);
     for (size_t i = 0; i < batch->call_count; i++) {
         struct hf_call *call = &batch->calls[i];
         call->changed = 0;

@@ -162,9 +162,8 @@ uint32_t hf_topic_of_end(const char *work_id)
     return hf_crc32c(hf_crc32c(0, prefix, sizeof prefix - 1), work_id, strlen(work_id));
 }
 
-static void ring(struct hf_ops *ops, uint32_t topic, uint32_t count)
+void hf_batch_ring(struct hf_batch *batch, uint32_t topic, uint32_t count)
 {
-    struct hf_batch *batch = &ops->batch;
     for (size_t i = 0; i < batch->ring_count; i++) {
         if (batch->rings[i].topic == topic) {
             batch->rings[i].count += count;
@@ -179,12 +178,12 @@ static void ring(struct hf_ops *ops, uint32_t topic, uint32_t count)
 
 void hf_ops_ring_queue(struct hf_ops *ops, const char *queue, uint32_t count)
 {
-    ring(ops, hf_topic_of_queue(queue), count);
+    hf_batch_ring(&ops->batch, hf_topic_of_queue(queue), count);
 }
 
 void hf_ops_ring_ended(struct hf_ops *ops, const char *work_id)
 {
-    ring(ops, hf_topic_of_end(work_id), WAITERS_MOST);
+    hf_batch_ring(&ops->batch, hf_topic_of_end(work_id), WAITERS_MOST);
 }
 
 static int run(struct hf_ops *ops, bool read_only, struct hf_err *err)

@@ -195,13 +195,14 @@ static void for_each_id(struct changing *c, struct hf_ops *ops, enum hf_sql_id s
     }
 }
 
-/* The names of limits and lanes are found by the rows, in the same transaction. */
+/* The names of limits and lanes are found by the rows, in the same transaction; on SQLite the
+ * close-outs counted by limit what they left. */
 static void add_gates(struct changing *c, struct hf_ops *ops, unsigned gates)
 {
     bool lite = c->store->base.one_writer;
     if (gates & BY_LIMITS && lite) {
-        for_each_id(c, ops, HF_SQL_LIMIT_FREE);
-        for_each_id(c, ops, HF_SQL_LIMIT_PASS);
+        hf_ops_call(ops, HF_SQL_LIMIT_PASS, HF_ANY_COUNT);
+        hf_ops_call(ops, HF_SQL_LIMIT_FREE, HF_ANY_COUNT);
     } else if (gates & BY_LIMITS) {
         for_each_id(c, ops, HF_SQL_LIMIT_LOCK_CLOSED);
         for_each_id(c, ops, HF_SQL_LIMIT_LEAVE);

@@ -35,6 +35,9 @@ enum {
     KIT_CHILD,   /* $1 id, $2 parent: a foreign key that waits for COMMIT */
     KIT_ENDS_TX, /* ends the transaction that runs it */
     KIT_REAL,    /* a real number, which no statement may give */
+    KIT_TALLY,   /* $1 name, $2 n -> 'kept' */
+    KIT_TALLIED, /* -> name, many, in order */
+    KIT_RING,    /* $1 name */
     KIT_OWN
 };
 
@@ -53,6 +56,11 @@ static const struct hf_sql_text kit_texts[KIT_OWN] = {
     [KIT_CHILD] = { "child", "INSERT INTO child (id, parent) VALUES ($1, $2)", 2, -1 },
     [KIT_ENDS_TX] = { "ends_tx", "INSERT INTO bomb (id) VALUES ($1)", 1, -1 },
     [KIT_REAL] = { "real", "SELECT 0.5", 0, -1 },
+    [KIT_TALLY] = { "tally", "SELECT hf_tally($1, $2, 'kept')", 2, -1 },
+    [KIT_TALLIED] = { "tallied",
+                      "SELECT name, many FROM hf_tallied WHERE many > 0 ORDER BY 1", 0,
+                      -1 },
+    [KIT_RING] = { "ring", "SELECT hf_ring($1)", 1, -1 },
 };
 
 #define KIT_SCHEMA                                                                       \
