@@ -73,17 +73,30 @@ int sim_cron_start(struct hf_sim *sim, struct hf_err *err)
     return rc;
 }
 
+static int stop(struct hf_sim *sim, const char *name, struct hf_err *err)
+{
+    struct hf_schedules *paused = NULL;
+    int rc = hf_schedule_pause(sim->handles[0], NULL, name, "the end", 0, &paused, err);
+    if (rc == 0)
+        hf_schedules_free(paused);
+    return rc;
+}
+
+/* The last faults may be on their way: the power, or one I/O, fails in the next transaction
+ * that writes. */
 void sim_cron_stop(struct hf_sim *sim)
 {
     for (int i = 0; i < SIM_SCHEDULES && sim_has_cron(sim); i++) {
-        struct hf_schedules *paused = NULL;
         struct hf_err err = { 0 };
-        if (hf_schedule_pause(sim->handles[0], NULL, schedules[i].name, "the end", 0,
-                              &paused, &err))
+        int rc = stop(sim, schedules[i].name, &err);
+        for (int tries = 0; rc && tries < 2; tries++) {
+            if (sim->power_out)
+                sim_boot(sim);
+            rc = stop(sim, schedules[i].name, &err);
+        }
+        if (rc)
             sim_violate(sim, "schedule %s cannot be paused: %s", schedules[i].name,
                         err.message);
-        else
-            hf_schedules_free(paused);
     }
 }
 

@@ -23,6 +23,8 @@ SEEDS = [
     ("model", 1585261, "a close-out of an earlier generation"),
     ("sqlite", 345, "a schedule resumed at a clock that went back"),
     ("disk", 25, "a lease that lapsed between a sweep and the look"),
+    ("disk", 1104, "the power fails when the faults have stopped"),
+    ("disk", 1120, "the same with one I/O"),
     ("model", 16, "the unit of an escalation"),
     ("model", 1395, "a unit under a rate, claimed by its id"),
     ("sqlite", 1201, "a debounced job and one that waits for its retry"),

@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "run/monitor.h"
 #include "sim/disk.h"
+#include "store/api.h"
 #include "store/lite.h"
 #include "store/sqlstore.h"
 
@@ -243,6 +244,13 @@ static int monitor(void *user, struct hf_store *store, hf_ms *io_since,
     return rc;
 }
 
+static int exchange(void *user, struct hf_store *store, const struct hf_caller *who,
+                    struct hf_exchange *io_exchange)
+{
+    (void)user;
+    return hf_work_exchange(store, who, io_exchange, NULL);
+}
+
 /* ---- groups: several batches in one transaction, one of them perhaps refused ----- */
 
 #define MEMBERS 4
@@ -368,6 +376,7 @@ static const struct hf_sim_factory over_sqlite = {
     .look_every = 6,
     .open = memory_first,
     .monitor = monitor,
+    .exchange = exchange,
     .extra = sqlite_extra,
     .spawn = spawn,
     .kill = end,
@@ -478,6 +487,7 @@ static const struct hf_sim_factory over_disk = {
     .discard = disk_discard,
     .power = disk_power,
     .monitor = monitor,
+    .exchange = exchange,
     .extra = disk_extra,
 };
 
