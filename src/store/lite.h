@@ -119,6 +119,8 @@ struct lite_conn {
     struct hf_batch *batch;     /* that is run, for hf_ring; NULL: none */
     struct lite_tally tally;    /* of that batch */
     int64_t last_id;            /* that hf_next_id gave in this statement; 0: none */
+    int64_t ids_given;          /* by hf_next_id in this statement */
+    int64_t made_after;         /* the ids that the last call gave follow it; -1: none */
     int64_t first_id;           /* before the transaction's first of them; -1: none */
     int64_t known_id; /* the store's last id as our last commit left it; 0: not known */
     unsigned known_version; /* of the data then: others' commits change it */
@@ -347,6 +349,8 @@ void lite_tally_fini(struct lite_conn *conn);
 void lite_sample(struct lite_conn *conn, int64_t incarnation, hf_ms high_water);
 void lite_stamp(const struct lite_conn *conn, struct hf_batch *batch);
 hf_ms lite_lease_now(const struct lite *lite);
+/* What hf_next_id() gives, or SQLite's code. It can fail for a statement's first row only. */
+HF_MUST_USE int lite_next_id(struct lite_conn *conn, int64_t *ret_id);
 /* The largest id of the ledger, in the open transaction. */
 HF_MUST_USE int lite_last_id(struct lite_conn *conn, int64_t *ret_id, struct hf_err *err);
 /* After a commit that left `id` as the largest one; 0: it was not asked for. */

@@ -1,4 +1,10 @@
-/* hf_args: the argument sets of the running call as a table, a1 to a32.
+/* hf_args: the argument sets of the running call as a table, a1 to a32, and two columns more:
+ *
+ *   made_id  the new_id that the call before took for its set of the same place, so that what
+ *            goes with a new row need not look for it. Null where that call did not make a row
+ *            of every set
+ *   new_id   what hf_next_id() gives; but a column is no function, for which SQLite would keep a
+ *            journal of every page that the statement changes
  *
  * A statement that reads it is run once for all sets of a call, and not once a set: SQLite
  * opens a cursor for every index of a table each time a statement starts, and a frame for
@@ -7,18 +13,26 @@
  */
 #include "store/lite_table.h"
 
+enum { MADE_ID = 32, NEW_ID }; /* columns, from 0 */
+
 static size_t count_sets(const struct lite_conn *conn)
 {
     return conn->sets ? conn->sets->rows : 0;
 }
 
-static void show_argument(const struct lite_conn *conn, size_t row, int column,
+static int show_new_id(struct lite_conn *conn, sqlite3_context *context)
+{
+    int64_t id = 0;
+    int rc = lite_next_id(conn, &id);
+    if (rc == SQLITE_OK)
+        sqlite3_result_int64(context, id);
+    return rc;
+}
+
+static void show_argument(const struct hf_call *call, size_t row, size_t column,
                           sqlite3_context *context)
 {
-    const struct hf_call *call = conn->sets;
-    if ((uint32_t)column >= call->width)
-        return; /* null */
-    const struct hf_val *val = &call->args[row * call->width + (size_t)column];
+    const struct hf_val *val = &call->args[call->once + row * call->width + column];
     const void *at = val->at ? val->at : "";
     switch (val->type) {
     case HF_VAL_NULL: break;
@@ -30,14 +44,29 @@ static void show_argument(const struct lite_conn *conn, size_t row, int column,
     }
 }
 
+/* What is not said is null. */
+static int show_column(struct lite_conn *conn, size_t row, int column,
+                       sqlite3_context *context)
+{
+    if (column == NEW_ID)
+        return show_new_id(conn, context);
+    if (column == MADE_ID) {
+        if (conn->made_after >= 0)
+            sqlite3_result_int64(context, conn->made_after + 1 + (int64_t)row);
+    } else if ((uint32_t)column < conn->sets->width) {
+        show_argument(conn->sets, row, (size_t)column, context);
+    }
+    return SQLITE_OK;
+}
+
 static const struct lite_table table = {
     .name = "hf_args",
     .declaration =
         "CREATE TABLE "
         "x(a1,a2,a3,a4,a5,a6,a7,a8,a9,a10,a11,a12,a13,a14,a15,a16,a17,a18,a19,a20,"
-        "a21,a22,a23,a24,a25,a26,a27,a28,a29,a30,a31,a32)",
+        "a21,a22,a23,a24,a25,a26,a27,a28,a29,a30,a31,a32,made_id,new_id)",
     .count = count_sets,
-    .show = show_argument,
+    .show = show_column,
 };
 
 int lite_args(struct lite_conn *conn, struct hf_err *err)

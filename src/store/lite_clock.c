@@ -103,23 +103,32 @@ static bool last_id_is_known(struct lite_conn *conn)
 /* hf_next_id(): larger than every seq and event id, and by one more at each call of a
  * statement. What a statement's own triggers add in between is not seen, so a statement that
  * fires any uses it for no more than one row. */
-static void sql_next_id(sqlite3_context *context, int argc, sqlite3_value **argv)
+int lite_next_id(struct lite_conn *conn, int64_t *ret_id)
 {
-    (void)argc;
-    (void)argv;
-    struct lite_conn *conn = sqlite3_user_data(context);
     if (conn->last_id == 0) {
         bool known = conn->first_id < 0 && last_id_is_known(conn);
         conn->last_id = known ? conn->known_id : 0;
         int step = known ? SQLITE_ROW : read_last_id(conn, &conn->last_id, NULL);
-        if (step != SQLITE_ROW) {
-            sqlite3_result_error_code(context, step == SQLITE_DONE ? SQLITE_ERROR : step);
-            return;
-        }
+        if (step != SQLITE_ROW)
+            return step == SQLITE_DONE ? SQLITE_ERROR : step;
         if (conn->first_id < 0)
             conn->first_id = conn->last_id;
     }
-    sqlite3_result_int64(context, ++conn->last_id);
+    conn->ids_given++;
+    *ret_id = ++conn->last_id;
+    return SQLITE_OK;
+}
+
+static void sql_next_id(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    (void)argv;
+    int64_t id = 0;
+    int rc = lite_next_id(sqlite3_user_data(context), &id);
+    if (rc == SQLITE_OK)
+        sqlite3_result_int64(context, id);
+    else
+        sqlite3_result_error_code(context, rc);
 }
 
 /* DIRECTONLY: never in views, triggers, CHECKs or indexes, since plain SQL tools read those

@@ -119,11 +119,9 @@ static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_bat
     const char *name = conn->lite->tables.texts[call->statement].name;
     conn->expect_unmet = false;
     conn->last_id = 0;
+    conn->ids_given = 0;
     int ours = 0;
-    int rc = stmt->takes_sets
-                 ? SQLITE_OK
-                 : bind_all(stmt,
-                            call->args ? call->args + (size_t)set * call->width : NULL);
+    int rc = bind_all(stmt, call->args ? call->args + (size_t)set * call->width : NULL);
     while (rc == SQLITE_OK && ours == 0) {
         rc = sqlite3_step(stmt->st);
         if (rc == SQLITE_ROW) {
@@ -141,6 +139,13 @@ static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_bat
     return ours;
 }
 
+/* For the column `made_id`: one row was made of each set, in one go, and each took one id. */
+static void note_made(struct lite_conn *conn, const struct hf_call *call, uint32_t runs)
+{
+    bool all = runs == 1 && conn->ids_given == call->rows && call->changed == call->rows;
+    conn->made_after = all ? conn->last_id - conn->ids_given : -1;
+}
+
 static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_call *call,
                     struct hf_err *err)
 {
@@ -149,8 +154,8 @@ static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_ca
     if (rc != 0)
         return rc;
     const char *name = conn->lite->tables.texts[call->statement].name;
-    /* No statement here takes sets and arguments of its own. */
-    if (call->once > 0 || (call->width != stmt->width && !stmt->takes_sets))
+    if (stmt->width != (stmt->takes_sets ? call->once : call->width) ||
+        (call->once > 0 && !stmt->takes_sets))
         return hf_fail(err, HF_EINTERNAL, NULL,
                        "statement %s takes %u arguments and was given %u", name,
                        stmt->width, call->once + call->width);
@@ -162,6 +167,7 @@ static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_ca
     conn->sets = call;
     for (uint32_t set = 0; rc == 0 && set < runs; set++)
         rc = run_set(conn, stmt, batch, call, set, err);
+    note_made(conn, call, runs);
     if (rc != 0 || call->expect == HF_ANY_COUNT)
         return rc;
     int64_t count = stmt->reads ? (int64_t)call->out_count : call->changed;
@@ -178,6 +184,7 @@ int lite_run_calls(struct lite_conn *conn, struct hf_batch *batch, struct hf_err
     lite_stamp(conn, batch);
     conn->batch = batch;
     lite_tally_clear(conn);
+    conn->made_after = -1;
     for (size_t i = 0; i < batch->call_count; i++) {
         struct hf_call *call = &batch->calls[i];
         call->changed = 0;

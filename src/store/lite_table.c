@@ -4,7 +4,7 @@
 struct vtab {
     sqlite3_vtab base;
     const struct lite_table *table;
-    const struct lite_conn *conn;
+    struct lite_conn *conn;
 };
 
 struct cursor {
@@ -15,7 +15,7 @@ struct cursor {
 /* What SQLite keeps with the module, and frees with it. */
 struct given {
     const struct lite_table *table;
-    const struct lite_conn *conn;
+    struct lite_conn *conn;
 };
 
 static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *argv,
@@ -103,8 +103,7 @@ static int past_last(sqlite3_vtab_cursor *base)
 static int show_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     const struct vtab *vtab = vtab_of(base);
-    vtab->table->show(vtab->conn, cursor_of(base)->row, column, context);
-    return SQLITE_OK;
+    return vtab->table->show(vtab->conn, cursor_of(base)->row, column, context);
 }
 
 static int show_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_id)

@@ -9,8 +9,8 @@ struct lite_table {
     const char *name;
     const char *declaration; /* CREATE TABLE x(…) */
     size_t (*count)(const struct lite_conn *conn);
-    void (*show)(const struct lite_conn *conn, size_t row, int column,
-                 sqlite3_context *context);
+    /* Nothing shown is null. SQLITE_OK, or the code with which the statement fails. */
+    int (*show)(struct lite_conn *conn, size_t row, int column, sqlite3_context *context);
 };
 
 /* `table` is static. */

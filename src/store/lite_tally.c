@@ -136,8 +136,8 @@ static size_t count_names(const struct lite_conn *conn)
     return conn->tally.count;
 }
 
-static void show_count(const struct lite_conn *conn, size_t row, int column,
-                       sqlite3_context *context)
+static int show_count(struct lite_conn *conn, size_t row, int column,
+                      sqlite3_context *context)
 {
     const struct lite_count *count = &conn->tally.counts[row];
     if (column == 0)
@@ -145,6 +145,7 @@ static void show_count(const struct lite_conn *conn, size_t row, int column,
                               SQLITE_UTF8);
     else
         sqlite3_result_int64(context, count->many);
+    return SQLITE_OK;
 }
 
 static const struct lite_table table = {

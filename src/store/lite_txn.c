@@ -256,6 +256,13 @@ static void end_savepoint(struct lite_conn *conn, bool undo)
         lite_roll_back(conn);
 }
 
+/* A statement that fails counts no changes, but one without a journal of its own (OR ROLLBACK)
+ * leaves the rows that it had written by then. Only a guard's refusal comes before the first. */
+static bool half_done(int rc)
+{
+    return rc != 0 && rc != HF_EGUARD;
+}
+
 /* False: refused, after it had changed something that still stands. */
 static bool run_member(struct attempt *at, struct lite_member *member)
 {
@@ -266,7 +273,7 @@ static bool run_member(struct attempt *at, struct lite_member *member)
         member->rc = lite_run_calls(conn, member->batch, &member->err);
     else
         member->rc = lite_fail(conn->db, saved, "SAVEPOINT", &member->err);
-    bool touched = sqlite3_total_changes64(conn->db) != before;
+    bool touched = sqlite3_total_changes64(conn->db) != before || half_done(member->rc);
     at->changed = at->changed || (member->rc == 0 && touched);
     if (at->mode == PLAIN)
         return member->rc == 0 || !touched;

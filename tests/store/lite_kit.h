@@ -38,6 +38,7 @@ enum {
     KIT_TALLY,   /* $1 name, $2 n -> 'kept' */
     KIT_TALLIED, /* -> name, many, in order */
     KIT_RING,    /* $1 name */
+    KIT_PUTS,    /* $1 owner; a1 id, a2 n: all sets in one go */
     KIT_OWN
 };
 
@@ -61,6 +62,10 @@ static const struct hf_sql_text kit_texts[KIT_OWN] = {
                       "SELECT name, many FROM hf_tallied WHERE many > 0 ORDER BY 1", 0,
                       -1 },
     [KIT_RING] = { "ring", "SELECT hf_ring($1)", 1, -1 },
+    [KIT_PUTS] = { "puts",
+                   "INSERT OR ROLLBACK INTO item (id, owner, n)"
+                   " SELECT a.a1, $1, a.a2 FROM hf_args a",
+                   1, -1 },
 };
 
 #define KIT_SCHEMA                                                                       \
@@ -176,7 +181,7 @@ static inline struct hf_val kit_t(const char *text)
 struct kit_batch {
     struct hf_batch batch;
     struct hf_call calls[8];
-    struct hf_val args[8][4];
+    struct hf_val args[8][5];
 };
 
 static inline void kit_begin(struct kit_batch *b)
@@ -209,6 +214,21 @@ static inline void kit_put(struct kit_batch *b, int64_t id, const char *owner, i
 static inline void kit_add(struct kit_batch *b, int64_t id, int64_t by)
 {
     kit_call(b, KIT_ADD, 2, (struct hf_val[]){ kit_i(id), kit_i(by) }, 1);
+}
+
+/* One row of `owner` a set: first ids, then what they count. At most two, in the batch's room. */
+static inline struct hf_call *kit_puts(struct kit_batch *b, const char *owner,
+                                       const struct hf_val *sets, uint32_t rows)
+{
+    assert_true(rows <= 2);
+    struct hf_call *call = kit_call(b, KIT_PUTS, 0, NULL, HF_ANY_COUNT);
+    struct hf_val *args = b->args[call - b->calls];
+    args[0] = kit_t(owner);
+    memcpy(args + 1, sets, rows * 2 * sizeof(*sets));
+    call->once = 1;
+    call->width = 2;
+    call->rows = rows;
+    return call;
 }
 
 static inline int kit_run(struct hf_sql *sql, struct kit_batch *b, struct hf_err *err)

@@ -151,6 +151,24 @@ static void a_culprit_that_changed_rows_harms_nobody_else(void **state)
     free(sent);
 }
 
+/* Its first row stands, and SQLite counts no change. */
+static void a_statement_that_fails_half_way_harms_nobody_else(void **state)
+{
+    struct kit *kit = *state;
+    struct sent *sent = new_sent(3);
+    kit_put(&sent[0].b, 1, "ann", 1);
+    kit_puts(&sent[1].b, "bob",
+             (struct hf_val[]){ kit_i(2), kit_i(1), kit_i(3), kit_t("no number") }, 2);
+    kit_put(&sent[2].b, 4, "cid", 1);
+    run_together(kit, sent, 3);
+    assert_int_equal(sent[0].rc, 0);
+    assert_int_equal(sent[1].rc, HF_EINTERNAL);
+    assert_int_equal(sent[2].rc, 0);
+    assert_int_equal(kit_sql_int(kit->path, "SELECT sum(id) FROM item"), 1 + 4);
+    assert_int_equal(kit_counted(&lite_of(kit->sql)->counts.replays), 1);
+    free(sent);
+}
+
 static void a_member_refused_before_it_changed_anything_costs_no_replay(void **state)
 {
     struct kit *kit = *state;
@@ -498,6 +516,7 @@ int main(void)
         CASE(a_lone_caller_commits_inline),
         CASE(what_64_callers_were_told_is_what_the_file_holds),
         CASE(a_culprit_that_changed_rows_harms_nobody_else),
+        CASE(a_statement_that_fails_half_way_harms_nobody_else),
         CASE(a_member_refused_before_it_changed_anything_costs_no_replay),
         CASE(a_group_that_is_refused_whole_commits_nothing),
         CASE(a_member_that_ends_the_transaction_harms_nobody_else),

@@ -168,8 +168,31 @@ static void wrong_calls_are_internal_errors(void **state)
     kit_call(&b, 9999, 0, NULL, HF_ANY_COUNT);
     assert_int_equal(kit_run(kit->sql, &b, NULL), HF_EINTERNAL);
     kit_begin(&b);
+    kit_puts(&b, "ann", (struct hf_val[]){ kit_i(1), kit_i(1) }, 1)->once = 0;
+    assert_int_equal(kit_run(kit->sql, &b, NULL), HF_EINTERNAL);
+    kit_begin(&b);
+    kit_call(&b, KIT_GET, 1, (struct hf_val[]){ kit_i(1) }, HF_ANY_COUNT)->once = 1;
+    assert_int_equal(kit_run(kit->sql, &b, NULL), HF_EINTERNAL);
+    kit_begin(&b);
     kit_call(&b, KIT_REAL, 0, NULL, HF_ANY_COUNT);
     assert_int_equal(kit_run(kit->sql, &b, NULL), HF_EINTERNAL);
+    kit->sql->methods->forget(kit->sql, &b.batch);
+}
+
+static void what_is_alike_for_all_sets_is_given_once(void **state)
+{
+    struct kit *kit = *state;
+    struct kit_batch b;
+    kit_begin(&b);
+    struct hf_call *puts = kit_puts(
+        &b, "ann", (struct hf_val[]){ kit_i(1), kit_i(10), kit_i(2), kit_i(20) }, 2);
+    struct hf_call *of = kit_call(&b, KIT_OF, 1, (struct hf_val[]){ kit_t("ann") }, 2);
+    assert_int_equal(kit_run(kit->sql, &b, NULL), 0);
+    assert_int_equal(puts->changed, 2);
+    assert_int_equal(of->out[0].i, 1);
+    assert_int_equal(of->out[1].i, 10);
+    assert_int_equal(of->out[2].i, 2);
+    assert_int_equal(of->out[3].i, 20);
     kit->sql->methods->forget(kit->sql, &b.batch);
 }
 
@@ -290,6 +313,7 @@ int main(void)
         CASE(a_guard_answers_with_its_text),
         CASE(clocks_are_fixed_within_a_batch),
         CASE(wrong_calls_are_internal_errors),
+        CASE(what_is_alike_for_all_sets_is_given_once),
         CASE(reads_refuse_to_write),
         CASE(a_batch_can_run_again),
         CASE(memory_store_reads_and_writes),
