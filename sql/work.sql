@@ -101,12 +101,14 @@ SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
 
 -- name: work_insert_specs
 -- On PostgreSQL a key that stands refuses them all, and they are made one by one: to look before
--- each row costs a tenth, and is for nothing nearly always.
+-- each row costs a tenth, and is for nothing nearly always. On SQLite a statement of many rows
+-- with a function in it keeps a journal of every page that it changes, and keys scatter: so the
+-- ids come with the sets.
 -- in: sets as of work_insert_spec
 -- sets: text text text text text text bytea text text text text text text text text text text bigint
 INSERT /*lite OR ROLLBACK*/ INTO work_spec (seq, {spec_columns})
-SELECT hf_next_id(), a.a1, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11,
-       a.a12, a.a13, a.a14, a.a15, a.a16, a.a17, a.a18
+SELECT /*lite a.new_id*//*pg hf_next_id()*/, a.a1, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8,
+       a.a9, a.a10, a.a11, a.a12, a.a13, a.a14, a.a15, a.a16, a.a17, a.a18
   FROM hf_args a WHERE true
 /*lite ON CONFLICT DO NOTHING*/
 
@@ -166,6 +168,33 @@ INSERT /*lite OR ROLLBACK*/ INTO work_state ({plain_columns})
 INSERT /*lite OR ROLLBACK*/ INTO work_state ({plain_columns})
 SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
+
+-- The rows of many plain units that differ in nothing but their names and contents, on SQLite:
+-- what is alike is bound once, where each value of a set is asked for by a call; and the second row
+-- knows the key of the first, unless some request made none.
+
+-- name: work_insert_specs_alike
+-- engine: lite
+-- in: $1 tenant, $2 source_system, $3 source_run_id, $4 ref, $5 parent_work_id,
+--     $6 correlation_id, $7 payload_ref, $8 retry_policy, $9 first_status, $10 actor_kind,
+--     $11 actor, $12 note, $13 created_at; a1 work_id, a2 source_id, a3 idempotency_key,
+--     a4 request_hash, a5 payload
+INSERT OR ROLLBACK INTO work_spec (seq, {spec_columns})
+SELECT a.new_id, a.a1, $1, $2, a.a2, $3, a.a3, a.a4, $4, $5, $6, a.a5, $7, $8, $9, $10,
+       $11, $12, $13
+  FROM hf_args a WHERE true
+ON CONFLICT DO NOTHING
+
+-- name: work_insert_states_alike
+-- engine: lite
+-- in: $1 tenant, $2 source_system, $3 kind, $4 queue, $5 priority, $6 disposition, $7 status,
+--     $8 max_attempts, $9 due_at, $10 updated_at; a1 work_id
+INSERT OR ROLLBACK INTO work_state ({plain_columns})
+SELECT n.seq, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+  FROM (SELECT coalesce(a.made_id,
+                        (SELECT s.seq FROM work_spec s WHERE s.work_id = a.a1)) AS seq
+          FROM hf_args a) n
+ WHERE n.seq IS NOT NULL
 
 -- Where an event stands in the feed: not before the unit's last one (0001_ledger, work_moved).
 -- fragment: log_place

@@ -12,6 +12,7 @@
     X(r04_creation_is_an_event, 0)                                                       \
     X(r08_one_row_per_inbound_unit, 0)                                                   \
     X(many_units_of_one_call_keep_their_own, 0)                                          \
+    X(many_alike_units_are_whole_whichever_of_them_stands, 0)                            \
     X(r15_scheduler_work_needs_a_run_id, 0)                                              \
     X(a13_no_run_id_reads_as_null_and_is_unique_all_the_same, 0)                         \
     X(idempotency_key_gives_the_first_row_again, 0)                                      \

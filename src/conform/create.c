@@ -170,6 +170,40 @@ test_case(many_units_of_one_call_keep_their_own)
     EQ(9, open_rows(t));
 }
 
+/* Units that differ in names and contents alone, of which one stands already: the first, one
+ * between, the last, or none. */
+test_case(many_alike_units_are_whole_whichever_of_them_stands)
+{
+    static const char *const ids[] = { "a1", "a2", "a3", "b1", "b2", "b3",
+                                       "c1", "c2", "c3", "d1", "d2", "d3" };
+    static const char *const payloads[] = { "1", "2", "3" };
+    for (size_t round = 0; round < 4; round++) {
+        const char *const *names = ids + 3 * round;
+        struct hf_new alike[3];
+        for (size_t i = 0; i < 3; i++)
+            alike[i] = (struct hf_new){ .source_id = names[i],
+                                        .kind = "k",
+                                        .idempotency_key = names[i],
+                                        .payload = payloads[i] };
+        if (round < 3)
+            create(.source_id = names[round], .kind = "k",
+                   .idempotency_key = names[round], .payload = payloads[round]);
+        const struct hf_answer *answer = kit_create_many(AT(t), alike, 3, HF_BRIEF);
+        CODE(0, t->code);
+        for (size_t i = 0; i < 3; i++) {
+            TRUE(item_of(answer, i)->created == (i != round));
+            const struct hf_work *w = row(item_of(answer, i)->work.work_id);
+            SAME(names[i], w->source_id);
+            SAME(names[i], w->idempotency_key);
+            SAME(payloads[i], w->payload);
+            SAME("queued", w->status);
+            EQ(1, count_events(w->work_id, "work_created"));
+        }
+        EQ(3 * (round + 1), open_rows(t));
+    }
+    EQ(12, count_of(claim_many(.limit = 20)));
+}
+
 test_case(r15_scheduler_work_needs_a_run_id)
 {
     CODE(HF_EINVAL, create(.source = HF_SOURCE_SCHEDULER, .source_id = "nightly")->code);

@@ -180,6 +180,8 @@ static void yield_lane(struct hf_ops *ops, const struct hf_row *was,
 #define PLAIN_ARGS 11
 #define UNIT_ARGS 11
 #define UNIT_ARGS_ONCE 14
+#define ALIKE_ARGS 6 /* of both statements */
+#define ALIKE_ARGS_ONCE 23
 
 /* The default is not written: it would be a third of the row. */
 static const char *own_retry_policy(const struct hf_work *w)
@@ -293,9 +295,9 @@ static bool plain(const struct hf_row *row)
            !row->fair_tag && row->fair_weight <= 1 && wake_at(row) == 0;
 }
 
+/* All but the key. */
 static void add_plain_state(struct hf_ops *ops, const struct hf_work *w)
 {
-    hf_ops_text(ops, w->work_id);
     hf_ops_text(ops, w->tenant);
     hf_ops_text(ops, w->source_system);
     hf_ops_text(ops, w->kind);
@@ -333,10 +335,11 @@ static void insert_plain(struct hf_ops *ops, const struct hf_making *making)
 {
     insert_spec(ops, making);
     hf_ops_call(ops, HF_SQL_WORK_INSERT_STATE_PLAIN, HF_ANY_COUNT);
+    hf_ops_text(ops, making->row->w.work_id);
     add_plain_state(ops, &making->row->w);
 }
 
-/* As work_insert_units takes them: the two may differ in names and contents only. */
+/* The two may differ in names and contents only: as work_insert_units takes them. */
 static bool alike(const struct hf_making *a, const struct hf_making *b)
 {
     const struct hf_work *x = &a->row->w, *y = &b->row->w;
@@ -350,15 +353,71 @@ static bool alike(const struct hf_making *a, const struct hf_making *b)
            hf_same(a->row->actor, b->row->actor);
 }
 
-static bool all_alike(const struct hf_making *makings, size_t n)
+/* And these not in their rarer names: as work_insert_specs_alike takes them. */
+static bool alike_in_more(const struct hf_making *a, const struct hf_making *b)
+{
+    const struct hf_work *x = &a->row->w, *y = &b->row->w;
+    return hf_same(x->source_run_id, y->source_run_id) && hf_same(x->ref, y->ref) &&
+           hf_same(x->parent_work_id, y->parent_work_id) &&
+           hf_same(x->correlation_id, y->correlation_id) &&
+           hf_same(x->payload_ref, y->payload_ref) && hf_same(a->row->note, b->row->note);
+}
+
+static bool all_alike(const struct hf_ops *ops, const struct hf_making *makings, size_t n)
 {
     for (size_t i = 1; i < n; i++)
-        if (!alike(&makings[0], &makings[i]))
+        if (!alike(&makings[0], &makings[i]) ||
+            (!on_server(ops) && !alike_in_more(&makings[0], &makings[i])))
             return false;
     return true;
 }
 
-static void insert_alike(struct hf_ops *ops, const struct hf_making *makings, size_t n)
+static void insert_specs_alike(struct hf_ops *ops, const struct hf_making *makings,
+                               size_t n)
+{
+    const struct hf_row *row = makings[0].row;
+    const struct hf_work *w = &row->w;
+    hf_ops_call(ops, HF_SQL_WORK_INSERT_SPECS_ALIKE, HF_ANY_COUNT);
+    hf_ops_text(ops, w->tenant);
+    hf_ops_text(ops, w->source_system);
+    hf_ops_text(ops, w->source_run_id ? w->source_run_id : "");
+    hf_ops_text(ops, w->ref);
+    hf_ops_text(ops, w->parent_work_id);
+    hf_ops_text(ops, w->correlation_id);
+    hf_ops_text(ops, w->payload_ref);
+    hf_ops_text(ops, own_retry_policy(w));
+    hf_ops_text(ops, w->status);
+    hf_ops_text(ops, row->actor_kind);
+    hf_ops_text(ops, row->actor);
+    hf_ops_text(ops, row->note);
+    hf_ops_i64(ops, w->created_at);
+    hf_ops_sets(ops);
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_text(ops, makings[i].row->w.work_id);
+        hf_ops_text(ops, makings[i].row->w.source_id);
+        hf_ops_text(ops, makings[i].row->w.idempotency_key);
+        hf_ops_bytes(ops, makings[i].hash, 32);
+        hf_ops_text(ops, makings[i].row->w.payload);
+    }
+}
+
+static void insert_states_alike(struct hf_ops *ops, const struct hf_making *makings,
+                                size_t n)
+{
+    const struct hf_work *w = &makings[0].row->w;
+    hf_ops_call(ops, HF_SQL_WORK_INSERT_STATES_ALIKE, HF_ANY_COUNT);
+    add_plain_state(ops, w);
+    hf_ops_sets(ops);
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_text(ops, makings[i].row->w.work_id);
+    }
+}
+
+static void insert_units(struct hf_ops *ops, const struct hf_making *makings, size_t n)
 {
     const struct hf_row *row = makings[0].row;
     hf_ops_reserve(ops, UNIT_ARGS_ONCE + n * UNIT_ARGS);
@@ -396,6 +455,17 @@ static void insert_alike(struct hf_ops *ops, const struct hf_making *makings, si
     }
 }
 
+static void insert_alike(struct hf_ops *ops, const struct hf_making *makings, size_t n)
+{
+    if (on_server(ops)) {
+        insert_units(ops, makings, n);
+        return;
+    }
+    hf_ops_reserve(ops, ALIKE_ARGS_ONCE + n * ALIKE_ARGS);
+    insert_specs_alike(ops, makings, n);
+    insert_states_alike(ops, makings, n);
+}
+
 static void insert_many(struct hf_ops *ops, const struct hf_making *makings, size_t n)
 {
     enum hf_sql_id states = HF_SQL_WORK_INSERT_STATES_PLAIN;
@@ -406,7 +476,7 @@ static void insert_many(struct hf_ops *ops, const struct hf_making *makings, siz
             states = HF_SQL_WORK_INSERT_STATES;
     }
     bool small = states == HF_SQL_WORK_INSERT_STATES_PLAIN;
-    if (small && on_server(ops) && all_alike(makings, n)) {
+    if (small && all_alike(ops, makings, n)) {
         insert_alike(ops, makings, n);
         return;
     }
@@ -423,10 +493,12 @@ static void insert_many(struct hf_ops *ops, const struct hf_making *makings, siz
             hf_ops_call(ops, states, HF_ANY_COUNT);
         else
             hf_ops_again(ops);
-        if (small)
+        if (small) {
+            hf_ops_text(ops, makings[i].row->w.work_id);
             add_plain_state(ops, &makings[i].row->w);
-        else
+        } else {
             add_state(ops, makings[i].row);
+        }
         if (states == HF_SQL_WORK_INSERTS_LIMITED)
             hf_ops_i64_opt(ops, makings[i].place);
     }
@@ -473,6 +545,7 @@ static bool makes_rows(const struct hf_call *call)
            call->statement == HF_SQL_WORK_INSERT_STATES ||
            call->statement == HF_SQL_WORK_INSERT_STATE_PLAIN ||
            call->statement == HF_SQL_WORK_INSERT_STATES_PLAIN ||
+           call->statement == HF_SQL_WORK_INSERT_STATES_ALIKE ||
            call->statement == HF_SQL_WORK_INSERT_UNITS ||
            call->statement == HF_SQL_WORK_INSERT_LIMITED ||
            call->statement == HF_SQL_WORK_INSERTS_LIMITED;
@@ -603,11 +676,12 @@ void hf_event_append(struct hf_ops *ops, const struct hf_row *row, const char *t
 int hf_item_show(struct hf_answer *answer, struct hf_item *item, const struct hf_row *row,
                  bool brief)
 {
-    struct hf_work work = { 0 };
-    if (!brief)
-        work = row->w;
-    else
-        work.work_id = row->w.work_id;
+    if (brief) {
+        item->work = (struct hf_work){ .work_id = hf_answer_text(answer, row->w.work_id),
+                                       .status = hf_status_word(row->status) };
+        return item->work.work_id ? 0 : HF_ENOMEM;
+    }
+    struct hf_work work = row->w;
     work.status = hf_status_word(row->status);
     for (size_t f = 0; f < hf_work_field_count; f++) {
         const struct hf_field *field = &hf_work_fields[f];
