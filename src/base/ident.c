@@ -21,12 +21,17 @@
 #define COUNTER_BITS 12 /* rand_a of RFC 9562 */
 #define TIME_MS_LIMIT (INT64_C(1) << 48)
 
-static void put_be64(uint8_t *out, uint64_t value)
+/* Spelt out, which compilers make one store of. */
+static inline void put_be64(uint8_t *out, uint64_t value)
 {
-    for (int i = 7; i >= 0; i--) {
-        out[i] = (uint8_t)value;
-        value >>= 8;
-    }
+    out[0] = (uint8_t)(value >> 56);
+    out[1] = (uint8_t)(value >> 48);
+    out[2] = (uint8_t)(value >> 40);
+    out[3] = (uint8_t)(value >> 32);
+    out[4] = (uint8_t)(value >> 24);
+    out[5] = (uint8_t)(value >> 16);
+    out[6] = (uint8_t)(value >> 8);
+    out[7] = (uint8_t)value;
 }
 
 static void uuid_text(const uint8_t bytes[UUID_BYTES], char *out)
@@ -111,7 +116,7 @@ static void hash_pending(struct hf_digest *digest)
     digest->pending = 0;
 }
 
-static void add(struct hf_digest *digest, const void *bytes, size_t len)
+static inline void add(struct hf_digest *digest, const void *bytes, size_t len)
 {
     if (len > sizeof(digest->bytes) - digest->pending)
         hash_pending(digest);
@@ -123,11 +128,17 @@ static void add(struct hf_digest *digest, const void *bytes, size_t len)
     }
 }
 
-static void add_field(struct hf_digest *digest, char kind, const void *bytes, size_t len)
+#define HEAD_BYTES 9
+
+static inline void add_field(struct hf_digest *digest, char kind, const void *bytes,
+                             size_t len)
 {
-    uint8_t head[9] = { (uint8_t)kind };
+    if (HEAD_BYTES > sizeof(digest->bytes) - digest->pending)
+        hash_pending(digest);
+    uint8_t *head = digest->bytes + digest->pending;
+    head[0] = (uint8_t)kind;
     put_be64(head + 1, len);
-    add(digest, head, sizeof(head));
+    digest->pending += HEAD_BYTES;
     add(digest, bytes, len);
 }
 

@@ -11,6 +11,14 @@
 #include "core/retry.h"
 #include "core/row.h"
 
+/* The note that most creates of one call have, and what it says. */
+struct hf_kept_note {
+    const char *disposition;
+    const char *from;
+    int64_t max_attempts;
+    const char *text; /* NULL: none yet */
+};
+
 /* The moment and the circumstances of a call. Time and chance are values. */
 struct hf_env {
     hf_ms now;       /* wall */
@@ -24,6 +32,8 @@ struct hf_env {
     const char *holder; /* JSON of the process that a claim or resume ties to */
     bool kind_limited;  /* create: a limit is set for the kind */
     bool busy;          /* sweep: processes of the row's work still run (rule 6) */
+    struct hf_kept_note
+        *kept; /* create: for requests of one call; NULL: nothing is kept */
 };
 
 enum hf_step_kind {

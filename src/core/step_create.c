@@ -1,6 +1,7 @@
 /* The row that a create request makes. */
 
 #include "base/err.h"
+#include "base/text.h"
 #include "core/act.h"
 #include "core/lifecycle.h"
 #include "core/quota.h"
@@ -159,24 +160,46 @@ static bool sets_policy(const struct hf_new *request)
            request->exec_timeout_ms || request->close_rule;
 }
 
+static struct hf_note created_note(const struct hf_act *act, const struct hf_new *request)
+{
+    const struct hf_work *w = &act->out.row.w;
+    return (struct hf_note){
+        .deadline_at = w->deadline_at,
+        .detached = request->detached,
+        .disposition = w->disposition,
+        .due_at = w->due_at > w->created_at ? w->due_at : 0,
+        .exec_timeout_ms = w->exec_timeout_ms,
+        .from = sets_policy(request) ? "request" : "policy",
+        .max_attempts = w->max_attempts,
+        .ref = w->waiting_ref,
+        .retry_policy = request->retry_policy || act->env->policy->retry_policy
+                            ? w->retry_policy
+                            : NULL,
+        .start_timeout_ms = w->start_timeout_ms,
+    };
+}
+
+/* Requests of one call mostly say the same, so its text is written once. */
 static int note_created(struct hf_act *act, const struct hf_new *request)
 {
-    const struct hf_row *row = &act->out.row;
-    return hf_act_note(
-        act, &(struct hf_note){
-                 .deadline_at = row->w.deadline_at,
-                 .detached = request->detached,
-                 .disposition = row->w.disposition,
-                 .due_at = row->w.due_at > row->w.created_at ? row->w.due_at : 0,
-                 .exec_timeout_ms = row->w.exec_timeout_ms,
-                 .from = sets_policy(request) ? "request" : "policy",
-                 .max_attempts = row->w.max_attempts,
-                 .ref = row->w.waiting_ref,
-                 .retry_policy = request->retry_policy || act->env->policy->retry_policy
-                                     ? row->w.retry_policy
-                                     : NULL,
-                 .start_timeout_ms = row->w.start_timeout_ms,
-             });
+    struct hf_note note = created_note(act, request);
+    struct hf_kept_note *kept = act->env->kept;
+    bool short_one = !note.deadline_at && !note.detached && !note.due_at &&
+                     !note.exec_timeout_ms && !note.ref && !note.retry_policy &&
+                     !note.start_timeout_ms;
+    if (!kept || !short_one)
+        return hf_act_note(act, &note);
+    bool same = kept->text && hf_same(kept->disposition, note.disposition) &&
+                hf_same(kept->from, note.from) && kept->max_attempts == note.max_attempts;
+    int rc = same ? 0 : hf_act_note(act, &note);
+    if (rc)
+        return rc;
+    if (same)
+        act->out.row.note = kept->text;
+    else
+        *kept = (struct hf_kept_note){ note.disposition, note.from, note.max_attempts,
+                                       act->out.row.note };
+    return 0;
 }
 
 int hf_step_create(struct hf_arena *arena, const struct hf_new *request,

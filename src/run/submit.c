@@ -159,7 +159,7 @@ static int do_creates(struct hf_store *store, const struct op *ops, size_t items
 {
     struct hf_arena arena;
     hf_arena_init(&arena, store->alloc);
-    struct hf_new *news = hf_arena_array(&arena, items, sizeof *news);
+    struct hf_new *news = hf_arena_room(&arena, items, sizeof *news);
     size_t n = 0;
     for (const struct op *op = ops; news && op; op = op->next) {
         memcpy(news + n, op->what.create, op->what.n * sizeof *news);
@@ -178,7 +178,7 @@ static int do_changes(struct hf_store *store, const struct op *ops, size_t items
 {
     struct hf_arena arena;
     hf_arena_init(&arena, store->alloc);
-    struct hf_change *changes = hf_arena_array(&arena, items, sizeof *changes);
+    struct hf_change *changes = hf_arena_room(&arena, items, sizeof *changes);
     size_t n = 0;
     for (const struct op *op = ops; changes && op; op = op->next) {
         memcpy(changes + n, op->what.change, op->what.n * sizeof *changes);

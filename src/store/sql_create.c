@@ -460,14 +460,18 @@ static int prepare_all(struct creation *c, struct hf_arena *arena,
                        struct hf_err *err)
 {
     struct hf_env env;
+    struct hf_kept_note kept = { .text = NULL };
     int rc = creation_env(c->store, who, &env, err);
+    env.kept = &kept;
     if (rc == 0)
         rc = sql_limits_rated(c->store, &c->rated, err);
-    c->makers = hf_arena_array(arena, c->n, sizeof *c->makers);
+    c->makers = hf_arena_room(arena, c->n,
+                              sizeof *c->makers); /* large, and filled below */
     c->items = hf_arena_array(arena, c->n, sizeof(struct hf_item *));
     if (rc == 0 && (!c->makers || !c->items))
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; rc == 0 && i < c->n; i++) {
+        c->makers[i].settled = c->makers[i].held = false;
         c->items[i] = hf_answer_add(c->answer);
         rc = c->items[i] ? sql_make_row(c->store, arena, who, &env, &news[i],
                                         &c->makers[i].row, c->makers[i].hash, err)
