@@ -23,7 +23,7 @@ struct hf_child_plan {
     const char *cwd;         /* absolute */
     int stdin_fd;            /* the child's standard input; -1: /dev/null */
     int inherit_fd;          /* stays open in the child, for a lock; -1: none */
-    bool terminal;           /* give it the terminal behind stdin_fd, as a shell does */
+    bool terminal; /* give it the terminal behind stdin_fd; ^Z is ignored there */
 };
 
 struct hf_child;

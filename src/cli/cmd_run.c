@@ -181,10 +181,12 @@ int check_run(struct cli *cli)
 static int take_signals(struct runner *runner)
 {
     sigset_t set;
+    struct sigaction hangup;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
+    if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN)
+        sigaddset(&set, SIGHUP); /* one that is ignored, by nohup, stays so */
     if (sigprocmask(SIG_BLOCK, &set, NULL) == 0)
         runner->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (runner->signals < 0)

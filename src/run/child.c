@@ -168,6 +168,8 @@ static void become_ordinary(const struct hf_child_plan *plan)
     }
     for (int i = 1; i < NSIG; i++)
         (void)signal(i, SIG_DFL); /* KILL and STOP refuse, and need nothing */
+    if (plan->terminal) /* ^Z: nobody would take the terminal back from what is stopped */
+        (void)signal(SIGTSTP, SIG_IGN);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }

@@ -58,7 +58,10 @@ class RunCase(harness.Case):
         return found
 
     def start(self, *args):
-        proc = subprocess.Popen([HOLDFAST, *args], env=self.env, cwd=self.folder,
+        return self.start_as([HOLDFAST], *args)
+
+    def start_as(self, program, *args):
+        proc = subprocess.Popen([*program, *args], env=self.env, cwd=self.folder,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE)
         self.started.append(proc)
@@ -636,6 +639,21 @@ open("cleaned", "w").close()
     def test_a_command_has_the_terminal(self):
         shown, code = self.at_terminal('echo $$ > begun; read x; echo "got $x"', b"this\n")
         self.assertEqual((code, shown), (0, b"this\r\ngot this\r\n"))
+        self.assertEqual(self.unit()["status"], "done")
+
+    def test_a_command_at_a_terminal_is_not_stopped_by_it(self):
+        shown, code = self.at_terminal('echo $$ > begun; read x; echo "got $x"', b"\x1athis\n")
+        self.assertEqual((code, shown[-10:]), (0, b"got this\r\n"))
+
+    def test_nohup_keeps_a_hangup_away(self):
+        proc = self.start_as(["nohup", HOLDFAST], "run", "--", "sh", "-c",
+                             "echo $$ > begun; read go < never")
+        child = self.pidfd(self.begun())
+        proc.send_signal(signal.SIGHUP)
+        with open(self.path("never"), "w", encoding="ascii") as never:
+            never.write("go\n")
+        self.gone(child)
+        self.assertEqual(proc.wait(PATIENCE), 0)
         self.assertEqual(self.unit()["status"], "done")
 
     def test_interrupted_at_its_terminal_a_unit_is_cancelled(self):
