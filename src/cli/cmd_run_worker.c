@@ -19,6 +19,9 @@ struct slot {
     struct hf_run *run; /* NULL: free */
     struct hf_answer *answer;
     struct hf_command_text *command;
+    const char
+        *unrun; /* it could not be run: the class of that failure, still to be told */
+    struct hf_err why;
 };
 
 struct worker {
@@ -32,7 +35,8 @@ struct worker {
     hf_ms reap_at, claim_at;
     int64_t orphans; /* being ended */
     int64_t ran, failed;
-    bool idle; /* the last claim found nothing */
+    bool idle;           /* the last claim found nothing */
+    struct hf_err fault; /* why nothing more is taken, while commands still run */
 };
 
 static void say(const struct worker *worker, const char *what, const char *unit,
@@ -42,6 +46,12 @@ static void say(const struct worker *worker, const char *what, const char *unit,
     if (!worker->runner->cli->quiet && !worker->runner->cli->json)
         (void)fprintf(stderr, "%s %s: %s%s%s\n", hf_time_text(cli_now(), when), what,
                       unit, *more ? ", " : "", more); /* a courtesy */
+}
+
+/* A store that is busy, full or slow to answer is tried again. */
+static bool passes(int code)
+{
+    return hf_err_class(code) != HF_CLASS_TERMINAL || code == HF_EFULL;
 }
 
 /* ---- slots ------------------------------------------------------------------------- */
@@ -71,8 +81,9 @@ static void finish(struct worker *worker, struct slot *slot)
     free_slot(worker, slot);
 }
 
-/* A payload that is no command will be none tomorrow: it fails for good. */
-static void refuse(struct worker *worker, struct slot *slot, const struct hf_err *why)
+/* Tells that a unit could not be run, until the store takes it: else it would be renewed with the
+ * others for as long as this worker lives, and nobody would run it. */
+static void fail_unrun(struct worker *worker, struct slot *slot)
 {
     struct cli *cli = worker->runner->cli;
     const struct hf_item *item = hf_answer_at(slot->answer, 0);
@@ -80,40 +91,44 @@ static void refuse(struct worker *worker, struct slot *slot, const struct hf_err
                                 .verb = HF_VERB_FAIL,
                                 .id = item->work.work_id,
                                 .token = item->token,
-                                .error_class = "misconfigured",
-                                .reason = why->message };
+                                .error_class = slot->unrun,
+                                .reason = slot->why.message };
     struct hf_answer *done = NULL;
     struct hf_err ignored;
-    if (hf_work_change(cli->store, &cli->who, &change, 1, 0, &done, &ignored) == 0)
-        hf_answer_free(done);
-    say(worker, "refused", item->work.work_id, why->message);
-    free_slot(worker, slot);
+    int rc = hf_work_change(cli->store, &cli->who, &change, 1, 0, &done, &ignored);
+    hf_answer_free(done);
+    if (rc == 0 || !passes(rc))
+        free_slot(worker, slot);
 }
 
 static void start(struct worker *worker, struct hf_answer *answer)
 {
     struct slot *slot = worker->slots;
-    struct hf_err why = { 0 };
     while (slot->run)
         slot++;
     *slot = (struct slot){ .run = worker->next, .answer = answer };
     worker->next = NULL;
     worker->busy++;
     const struct hf_item *item = hf_answer_at(answer, 0);
-    int rc = hf_command_read(item->work.payload, &slot->command, &why);
-    if (rc) {
-        refuse(worker, slot, &why);
+    int rc = hf_command_read(item->work.payload, &slot->command, &slot->why);
+    if (rc) { /* what is no command will be none tomorrow: it fails for good */
+        slot->unrun = "misconfigured";
+        say(worker, "refused", item->work.work_id, slot->why.message);
+        fail_unrun(worker, slot);
         return;
     }
     struct hf_run_plan plan = runner_plan(worker->runner, item,
                                           hf_command_of(slot->command));
     say(worker, "running", item->work.work_id, "");
-    rc = hf_run_begin(slot->run, &plan, &why);
-    if (rc) {
-        say(worker, "not started", item->work.work_id, why.message);
-        worker->failed++;
+    rc = hf_run_begin(slot->run, &plan, &slot->why);
+    if (rc == 0)
+        return;
+    say(worker, "not started", item->work.work_id, slot->why.message);
+    worker->failed++;
+    if (hf_run_result(slot->run)->end == HF_RUN_UNRECORDED)
+        slot->unrun = "spawn_failed";
+    else
         free_slot(worker, slot);
-    }
 }
 
 /* ---- taking work ------------------------------------------------------------------- */
@@ -154,7 +169,7 @@ static int claim(struct worker *worker)
     struct hf_answer *answer = NULL;
     rc = hf_work_claim(cli->store, &cli->who, &wanted, &answer, &cli->err);
     if (rc)
-        return hf_err_class(rc) == HF_CLASS_TERMINAL ? rc : 0; /* tried again */
+        return rc;
     worker->nonce[0] = '\0';
     worker->idle = hf_answer_count(answer) == 0;
     if (worker->idle)
@@ -172,7 +187,21 @@ static int reap(struct worker *worker, hf_ms now)
     int rc = hf_reaper_pass(worker->reaper, &cli->who, 2000, NULL, NULL, &worker->orphans,
                             &cli->err);
     worker->reap_at = now + (worker->orphans ? REAP_BUSY_MS : REAP_MS);
-    return rc && hf_err_class(rc) == HF_CLASS_TERMINAL ? rc : 0;
+    return rc;
+}
+
+/* A fault that does not pass ends the worker, but not before what it runs: nobody else could
+ * tell how those commands end. */
+static int bear(struct worker *worker, int rc)
+{
+    if (rc == 0 || passes(rc))
+        return 0;
+    if (worker->busy == 0)
+        return rc;
+    if (!worker->fault.code)
+        say(worker, "ending", "nothing more is taken", worker->runner->cli->err.message);
+    worker->fault = worker->runner->cli->err;
+    return 0;
 }
 
 /* Anything that could still come to be run? Its own retries count. */
@@ -207,9 +236,13 @@ static int nothing_left(struct worker *worker, bool *ret_nothing)
 
 static void step_all(struct worker *worker)
 {
-    for (size_t i = 0; i < worker->jobs; i++)
-        if (worker->slots[i].run && hf_run_step(worker->slots[i].run))
-            finish(worker, &worker->slots[i]);
+    for (size_t i = 0; i < worker->jobs; i++) {
+        struct slot *slot = &worker->slots[i];
+        if (slot->run && slot->unrun)
+            fail_unrun(worker, slot);
+        else if (slot->run && hf_run_step(slot->run))
+            finish(worker, slot);
+    }
 }
 
 static void wait_all(struct worker *worker)
@@ -219,7 +252,7 @@ static void wait_all(struct worker *worker)
     hf_ms least = CLAIM_MS;
     for (size_t i = 0; i < worker->jobs; i++) {
         hf_ms wait = 0;
-        if (!worker->slots[i].run)
+        if (!worker->slots[i].run || worker->slots[i].unrun)
             continue;
         n += hf_run_poll(worker->slots[i].run, fds + n, &wait);
         least = wait < least ? wait : least;
@@ -229,11 +262,15 @@ static void wait_all(struct worker *worker)
     runner_wait(worker->runner, fds, n, least);
 }
 
+/* What was not even started needs nobody to stay: our death tells enough. */
 static void stop_all(struct worker *worker)
 {
-    for (size_t i = 0; i < worker->jobs; i++)
-        if (worker->slots[i].run)
+    for (size_t i = 0; i < worker->jobs; i++) {
+        if (worker->slots[i].unrun)
+            free_slot(worker, &worker->slots[i]);
+        else if (worker->slots[i].run)
             hf_run_stop(worker->slots[i].run, HF_RUN_DRAIN);
+    }
 }
 
 static int loop(struct worker *worker)
@@ -249,27 +286,32 @@ static int loop(struct worker *worker)
             stop_all(worker);
         }
         step_all(worker);
+        draining |= worker->fault.code != 0;
         if (draining && worker->busy == 0)
             break;
-        rc = reap(worker, now);
+        rc = bear(worker, reap(worker, now));
         bool room = !draining && worker->busy < worker->jobs;
         if (rc == 0 && room && (worker->busy == 0 || now >= worker->claim_at)) {
             worker->claim_at = now + CLAIM_MS;
-            rc = claim(worker);
-            if (!worker->idle)
+            int claimed = claim(worker);
+            if (claimed == 0 && !worker->idle)
                 worker->claim_at = now; /* there may be more */
+            rc = bear(worker, claimed);
         }
         if (rc == 0 && !draining && worker->busy == 0 && worker->idle &&
             cli_given(worker->runner->cli, "until-idle")) {
             bool nothing = false;
-            rc = nothing_left(worker, &nothing);
+            rc = bear(worker, nothing_left(worker, &nothing));
             if (nothing)
                 break;
         }
         if (rc == 0)
             wait_all(worker);
     }
-    return rc;
+    if (rc || !worker->fault.code)
+        return rc;
+    worker->runner->cli->err = worker->fault;
+    return worker->fault.code;
 }
 
 int run_worker(struct runner *runner)

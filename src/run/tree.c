@@ -51,8 +51,9 @@ static int open_locked(const char *path, struct hf_err *err)
             (void)close(fd);
             (void)unlink(path); /* ours, and nothing is in it */
         }
-        return hf_fail(err, HF_ESTOREIO, "lock", "cannot make the lock file %.120s: %s",
-                       path, strerror(failed));
+        return hf_fail(err, failed == ENOSPC || failed == EDQUOT ? HF_EFULL : HF_ESTOREIO,
+                       "lock", "cannot make the lock file %.120s: %s", path,
+                       strerror(failed));
     }
     return fd;
 }

@@ -534,6 +534,23 @@ class Inside(RunCase):
         work = self.unit()
         self.assertEqual((work["status"], work["error_class"]), ("failed", "misconfigured"))
 
+    def test_a_worker_that_can_take_nothing_more_stays_for_what_it_runs(self):
+        payload = '{"argv":["sh","-c","echo $$ > begun; read go < never; exit 3"],"cwd":"%s"}'
+        options = ("--kind", "run", "--queue", "run", "--disposition", "owner_bound")
+        first = self.create("one", *options, "--payload", payload % self.folder)
+        worker = self.start("run", "--worker", "--jobs", "2")
+        self.begun()
+        self.change("CREATE TRIGGER deny BEFORE UPDATE ON work_state WHEN NEW.status = 'running' "
+                    "AND OLD.status = 'queued' BEGIN SELECT RAISE(ABORT, 'denied'); END")
+        self.create("two", *options, "--payload", payload % self.folder)
+        while b" ending: nothing more is taken" not in worker.stderr.readline():
+            self.assertIsNone(worker.poll())
+        with open(self.path("never"), "w", encoding="ascii") as never:
+            never.write("go\n")
+        self.assertEqual(worker.wait(PATIENCE), 125)
+        work = self.ok("work", "show", first["work_id"])["work"]
+        self.assertEqual((work["status"], work["error_class"]), ("failed", "exit_3"))
+
     def test_a_run_inside_a_run_is_its_child(self):
         self.cli("run", "--", "holdfast", "run", "--", "true")
         outer, inner = self.ok("work", "list", "--all")["items"]
