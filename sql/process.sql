@@ -185,9 +185,9 @@ ON CONFLICT (work_id) DO UPDATE
    SET status = excluded.status, pruned_at = excluded.pruned_at
 
 -- name: prune_pick_processes
--- in: $1 finished before, $2 after seq, $3 limit
+-- in: $1 finished longer ago than, $2 after seq, $3 limit
 SELECT p.seq FROM process p JOIN work_state w ON w.seq = p.seq
- WHERE w.finished_at IS NOT NULL AND w.finished_at < $1 AND p.seq > $2
+ WHERE w.finished_at IS NOT NULL AND w.finished_at < hf_now() - $1 AND p.seq > $2
  ORDER BY p.seq LIMIT $3
 
 -- name: tomb_prune

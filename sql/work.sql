@@ -423,11 +423,11 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 owner = $1 AND status = 'running' AND lease_expires_at IS NOT NULL
 AND lease_store = hf_incarnation()
 AND ($2::text IS NULL OR owner_incarnation = $2)
-AND ($3::bigint IS NULL OR coalesce(active_at, started_at) >= $3)
+AND ($3::bigint IS NULL OR coalesce(active_at, started_at) >= hf_now() - $3)
 
 -- name: work_renew_all
 -- A row that somebody has locked is left out, and waits for nobody.
--- in: $1 owner, $2 incarnation or null, $3 oldest activity or null    out: seq
+-- in: $1 owner, $2 incarnation or null, $3 longest time since its activity or null    out: seq
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET lease_expires_at = /*lite max*//*pg greatest*/(lease_expires_at,
                                                       hf_lease_now() + lease_ttl_ms)
@@ -436,7 +436,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 RETURNING seq
 
 -- name: work_owned
--- in: $1 owner, $2 incarnation or null, $3 oldest activity or null
+-- in: $1 owner, $2 incarnation or null, $3 longest time since its activity or null
 SELECT {row} FROM {row_from}
  WHERE {owned}
  ORDER BY w.seq
@@ -665,7 +665,7 @@ SELECT /*pg {log_place},*/ hf_next_id(), w.seq, 'lease_renewed', w.generation,
                       AND e.created_at > hf_now() - w.lease_ttl_ms * 10 / 3)
 
 -- name: event_renewed_all
--- in: $1 owner, $2 incarnation or null, $3 oldest activity or null, $4 actor_kind, $5 actor,
+-- in: $1 owner, $2 incarnation or null, $3 longest time since its activity or null, $4 actor_kind, $5 actor,
 --     $6 correlation_id
 INSERT /*lite OR ROLLBACK*/ INTO work_event (/*pg xid,*/ event_id, seq, event_type, generation,
                         attempt, fence, actor_kind, actor, correlation_id, created_at)
@@ -737,7 +737,7 @@ SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL),
 (w.seq > $1 AND ($2::text IS NULL OR w.source_system = $2)
  AND ($3::text IS NULL OR w.queue = $3) AND ($4::text IS NULL OR w.kind = $4)
  AND ($5::text IS NULL OR w.owner = $5) AND ($6::text IS NULL OR w.waiting_ref = $6)
- AND ($7::bigint IS NULL OR w.updated_at <= $7)
+ AND ($7::bigint IS NULL OR w.updated_at <= hf_now() - $7)
  AND ($8::bigint = 0 OR w.lease_expires_at <= hf_lease_now())
  AND ($9::text IS NULL OR w.tenant = $9)
  AND ($12::text IS NULL OR w.gate = $12))
@@ -805,9 +805,9 @@ SELECT (SELECT min(due_at) FROM work_state
 -- Pruning: a row, its events and its request go together, in chunks.
 
 -- name: prune_pick
--- in: $1 finished before, $2 after seq, $3 limit
+-- in: $1 finished longer ago than, $2 after seq, $3 limit
 SELECT seq FROM work_state
- WHERE finished_at IS NOT NULL AND finished_at < $1 AND seq > $2
+ WHERE finished_at IS NOT NULL AND finished_at < hf_now() - $1 AND seq > $2
  ORDER BY seq LIMIT $3
 
 -- name: prune_mark

@@ -357,6 +357,7 @@ void cli_stop_end(struct cli_stop *stop);
 int check_claim(struct cli *cli);
 int check_renew(struct cli *cli);
 int check_create(struct cli *cli);
+int check_prune(struct cli *cli);
 int check_resume(struct cli *cli);
 int check_close_out(struct cli *cli);
 int check_list(struct cli *cli);

@@ -141,6 +141,15 @@ static int prune(struct cli *cli, int64_t *ret_rows)
     return 0;
 }
 
+int check_prune(struct cli *cli)
+{
+    const char *tenant = cli_text(cli, "tenant");
+    if (tenant && *tenant)
+        return hf_fail(&cli->err, HF_EINVAL, NULL,
+                       "a prune takes what ended of all tenants: it takes no --tenant");
+    return 0;
+}
+
 int cmd_work_prune(struct cli *cli)
 {
     int64_t rows = 0;

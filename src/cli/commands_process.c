@@ -285,7 +285,7 @@ const struct cli_command cli_process_commands[] = {
       CHANGE, "human", "3 6 9", cmd_process_await, NULL },
     { "process prune", "delete processes that ended long ago, and say what went", NULL,
       prune_options, prune_examples, CLI_MUST_EXIST, "human", "6 8 9", cmd_process_prune,
-      NULL },
+      check_prune },
     { "process drain", "end an owner's own owner_bound processes, as abandoned",
       "What is rerunnable, never started or somebody else's stays as it is.",
       drain_options, drain_examples, CLI_MUST_EXIST, "human", "6 8 9", cmd_process_drain,

@@ -566,8 +566,9 @@ const struct cli_command cli_work_commands[] = {
       "Any number of processes may sweep at the same time.", sweep_options,
       sweep_examples, CLI_STORE, NULL, "6 8 9", cmd_work_sweep, NULL },
     { "work prune", "delete finished units with their trails",
-      "In small chunks, so that others can write in between.", prune_options,
-      prune_examples, CLI_MUST_EXIST, NULL, "6 8 9", cmd_work_prune, NULL },
+      "Those of all tenants, in small chunks, so that others can write in between.",
+      prune_options, prune_examples, CLI_MUST_EXIST, NULL, "6 8 9", cmd_work_prune,
+      check_prune },
     { "work reconcile", "bring the pointer file and what was spooled in line",
       "Sweeps, then compares the pointer. The ledger wins in every disagreement: the "
       "file "

@@ -139,16 +139,8 @@ static int plan_list(struct hf_arena *arena, const struct hf_filter *filter,
     return ret_plan->statuses ? 0 : HF_ENOMEM;
 }
 
-static hf_ms not_after(struct hf_store *store, const struct hf_filter *filter)
-{
-    return filter->older_than_ms
-               ? store->clock->wall_ms(store->clock->user) - filter->older_than_ms
-               : 0;
-}
-
-static int add_list(struct hf_ops *ops, struct hf_store *base,
-                    const struct hf_caller *who, const struct hf_filter *filter,
-                    size_t limit, struct hf_err *err)
+static int add_list(struct hf_ops *ops, const struct hf_caller *who,
+                    const struct hf_filter *filter, size_t limit, struct hf_err *err)
 {
     struct plan plan;
     int64_t after = 0;
@@ -166,7 +158,7 @@ static int add_list(struct hf_ops *ops, struct hf_store *base,
     hf_ops_text(ops, filter->kind);
     hf_ops_text(ops, filter->owner);
     hf_ops_text(ops, filter->ref);
-    hf_ops_i64_opt(ops, not_after(base, filter));
+    hf_ops_i64_opt(ops, filter->older_than_ms);
     hf_ops_i64(ops, filter->silent);
     hf_ops_text(ops, who->tenant[0] ? who->tenant : NULL);
     hf_ops_i64(ops, (int64_t)limit + 1); /* one more tells whether there is a next page */
@@ -192,7 +184,7 @@ int sql_list(struct hf_store *base, const struct hf_caller *who,
     size_t limit = filter->limit ? filter->limit : 100;
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    int rc = add_list(&ops, base, who, filter, limit, err);
+    int rc = add_list(&ops, who, filter, limit, err);
     if (rc == 0)
         rc = hf_ops_read(&ops, err);
     const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
@@ -363,11 +355,11 @@ int sql_dump(struct hf_store *base, const struct hf_dump *dump, struct hf_err *e
 
 /* ---- an owner's rows --------------------------------------------------------------- */
 
-static void add_owner(struct hf_ops *ops, const struct hf_renew_all *renew, hf_ms since)
+static void add_owner(struct hf_ops *ops, const struct hf_renew_all *renew)
 {
     hf_ops_text(ops, renew->owner);
     hf_ops_text(ops, renew->incarnation);
-    hf_ops_i64_opt(ops, since);
+    hf_ops_i64_opt(ops, renew->fresh_within_ms);
 }
 
 static int by_number(const void *a, const void *b)
@@ -414,20 +406,17 @@ int sql_renew_all(struct hf_store *base, const struct hf_caller *who,
                   const struct hf_renew_all *renew, struct hf_answer *answer,
                   struct hf_err *err)
 {
-    hf_ms since = renew->fresh_within_ms
-                      ? base->clock->wall_ms(base->clock->user) - renew->fresh_within_ms
-                      : 0;
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     hf_ops_call(&ops, HF_SQL_WORK_RENEW_ALL, HF_ANY_COUNT);
-    add_owner(&ops, renew, since);
+    add_owner(&ops, renew);
     hf_ops_call(&ops, HF_SQL_EVENT_RENEWED_ALL, HF_ANY_COUNT);
-    add_owner(&ops, renew, since);
+    add_owner(&ops, renew);
     hf_ops_text(&ops, who->actor_kind);
     hf_ops_text(&ops, who->actor);
     hf_ops_text(&ops, who->correlation_id);
     size_t owned = hf_ops_call(&ops, HF_SQL_WORK_OWNED, HF_ANY_COUNT);
-    add_owner(&ops, renew, since);
+    add_owner(&ops, renew);
     int rc = hf_ops_write(&ops, err);
     if (rc == 0)
         rc = show_renewed(answer, &ops, hf_ops_result(&ops, 0),

@@ -23,7 +23,9 @@ static void for_each_seq(struct hf_ops *ops, const struct hf_call *picked,
 struct pruning {
     struct hf_store *base;
     enum hf_sql_id pick;
-    hf_ms before;
+    hf_ms older_than_ms;
+    hf_ms now;     /* by the store's clock, which wrote when the rows finished */
+    hf_ms before;  /* what finished earlier goes */
     int64_t after; /* the last row that was looked at */
     struct hf_prune_report report;
     int64_t rows;
@@ -64,11 +66,13 @@ static int prune_chunk(struct pruning *p, size_t limit, struct hf_err *err)
     hf_ops_init(&pick, sql_store_of(p->base)->sql, p->base->alloc);
     hf_ops_init(&drop, sql_store_of(p->base)->sql, p->base->alloc);
     hf_ops_call(&pick, p->pick, HF_ANY_COUNT);
-    hf_ops_i64(&pick, p->before);
+    hf_ops_i64(&pick, p->older_than_ms);
     hf_ops_i64(&pick, p->after);
     hf_ops_i64(&pick, (int64_t)(limit < PRUNE_CHUNK ? limit : PRUNE_CHUNK));
     int rc = hf_ops_read(&pick, err);
     const struct hf_call *picked = rc == 0 ? hf_ops_result(&pick, 0) : NULL;
+    p->now = pick.batch.now;
+    p->before = p->now - p->older_than_ms;
     if (rc == 0 && picked->out_count > 0) {
         size_t events = drop_rows(p, &drop, picked);
         rc = hf_ops_write(&drop, err);
@@ -84,11 +88,11 @@ static int prune_chunk(struct pruning *p, size_t limit, struct hf_err *err)
 
 /* Receipts, and occurrences, which are receipts of emissions, by an age of their own; what was
  * kept beside units that are gone, and records of skipped slots, as old as the rows. */
-static int prune_beside(struct hf_store *base, hf_ms now, hf_ms before,
-                        struct hf_err *err)
+static int prune_beside(const struct pruning *p, struct hf_err *err)
 {
     struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ms now = p->now;
+    hf_ops_init(&ops, sql_store_of(p->base)->sql, p->base->alloc);
     hf_ops_call(&ops, HF_SQL_RECEIPT_PRUNE, HF_ANY_COUNT);
     hf_ops_i64(&ops, now - RECEIPT_KEEP_MS);
     hf_ops_call(&ops, HF_SQL_LIMIT_PRUNE, HF_ANY_COUNT);
@@ -102,7 +106,7 @@ static int prune_beside(struct hf_store *base, hf_ms now, hf_ms before,
                                              HF_SQL_DELIVERY_PRUNE, HF_SQL_GRANT_PRUNE };
     for (size_t i = 0; i < sizeof by_age / sizeof by_age[0]; i++) {
         hf_ops_call(&ops, by_age[i], HF_ANY_COUNT);
-        hf_ops_i64(&ops, before);
+        hf_ops_i64(&ops, p->before);
     }
     int rc = hf_ops_write(&ops, err);
     hf_ops_fini(&ops);
@@ -112,10 +116,9 @@ static int prune_beside(struct hf_store *base, hf_ms now, hf_ms before,
 int sql_prune(struct hf_store *base, hf_ms older_than_ms, size_t limit, int64_t *ret_rows,
               struct hf_err *err)
 {
-    hf_ms now = base->clock->wall_ms(base->clock->user);
     struct pruning p = { .base = base,
                          .pick = HF_SQL_PRUNE_PICK,
-                         .before = now - older_than_ms };
+                         .older_than_ms = older_than_ms };
     int64_t total = 0;
     size_t left = limit ? limit : SIZE_MAX;
     int rc = 0;
@@ -127,7 +130,7 @@ int sql_prune(struct hf_store *base, hf_ms older_than_ms, size_t limit, int64_t 
     if (rc == HF_ENOTFOUND)
         rc = 0;
     if (rc == 0)
-        rc = prune_beside(base, now, now - older_than_ms, err);
+        rc = prune_beside(&p, err);
     if (rc == 0)
         *ret_rows = total;
     return rc;
@@ -138,8 +141,7 @@ int sql_process_prune(struct hf_store *base, hf_ms older_than_ms,
 {
     struct pruning p = { .base = base,
                          .pick = HF_SQL_PRUNE_PICK_PROCESSES,
-                         .before = base->clock->wall_ms(base->clock->user) -
-                                   older_than_ms };
+                         .older_than_ms = older_than_ms };
     int rc = 0;
     while (rc == 0)
         rc = prune_chunk(&p, SIZE_MAX, err);

@@ -103,6 +103,11 @@ class Usage(Case):
         self.assertIn("--interval must be at least 100ms", self.usage("top", "--interval", "0"))
         self.assertIn("--interval must be at most 1h", self.usage("top", "--interval", "2h"))
 
+    def test_a_prune_is_of_all_tenants(self):
+        for group in ("work", "process"):
+            self.assertIn("all tenants", self.usage("--tenant", "a", group, "prune",
+                                                    "--older-than", "1d"))
+
     def test_an_owner_is_named_as_one(self):
         for bad, wire in (("", "invalid_argument"), ("x" * 192, "too_large"),
                           ("a\nb", "invalid_argument")):

@@ -115,6 +115,21 @@ class DoctorOfAServer(Case):
                          r"the server's clock is (89|90)\d\d\d ms behind this machine's")
         self.assertIn("set both clocks", found["advice"])
 
+    def test_what_is_young_or_fresh_is_so_by_the_servers_clock(self):
+        self.create("young")
+        self.create("fresh")
+        young, fresh = self.ok("work", "claim", "--owner", "w", "--limit", "2")["items"]
+        self.ok("work", "close-out", young["work_id"], "--token", young["lease_token"],
+                "--status", "done")
+        self.env.update(LD_PRELOAD=SKEWED, SKEW_SECONDS="864000")
+        if any("SAN_OPTIONS" in name for name in self.env):
+            self.env["ASAN_OPTIONS"] = self.env.get("ASAN_OPTIONS", "") + \
+                ":verify_asan_link_order=0"
+        self.assertEqual(self.ok("work", "prune", "--older-than", "1d")["pruned"], 0)
+        self.assertEqual(self.ok("work", "list", "--older-than", "1d")["items"], [])
+        renewed = self.ok("work", "renew", "--owner", "w", "--fresh", "1d")["items"]
+        self.assertEqual([row["work_id"] for row in renewed], [fresh["work_id"]])
+
     def test_a_dump_of_a_server_that_had_counted_further(self):
         other = os.path.join(os.path.dirname(self.server), "other")
         url = ask("up", other)
