@@ -119,6 +119,8 @@ static int refused(struct cli *cli, int rc)
         cli->action = "wait until the unit has finished, or change the overlap rule";
     else if (rc == HF_ECONFLICT)
         cli->action = "choose another name, or use `schedule update`";
+    else if (rc == HF_ETRANSITION)
+        cli->action = "look at it with `schedule show`";
     return rc;
 }
 

@@ -46,6 +46,8 @@ static int refused(struct cli *cli, int rc)
         cli->action = "look at it with `trigger show`, then give its revision";
     else if (rc == HF_ECONFLICT && hf_same(cli->err.field, "key"))
         cli->action = "choose another key, or use `trigger update` or `trigger revive`";
+    else if (rc == HF_ETRANSITION)
+        cli->action = "look at it with `trigger show`";
     return rc;
 }
 

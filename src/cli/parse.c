@@ -123,6 +123,23 @@ static int check_duration(struct cli *cli, const struct cli_option *option,
     return 0;
 }
 
+/* Room is doubled whenever a power of two is full. */
+static int keep_text(struct cli *cli, struct cli_value *value, const char *text)
+{
+    size_t count = value->count;
+    if ((count & (count - 1)) == 0) {
+        size_t room = count ? 2 * count : 1;
+        const char **texts = hf_arena_array(&cli->arena, room, sizeof(*texts));
+        if (!texts)
+            return no_memory(cli);
+        if (count)
+            memcpy(texts, value->texts, count * sizeof(*texts));
+        value->texts = texts;
+    }
+    value->texts[value->count++] = text;
+    return 0;
+}
+
 /* Checks a value and keeps it. */
 static int set_value(struct cli *cli, struct cli_value *value, const char *text)
 {
@@ -149,14 +166,7 @@ static int set_value(struct cli *cli, struct cli_value *value, const char *text)
     }
     if (rc)
         return rc;
-    const char **texts = hf_arena_array(&cli->arena, value->count + 1, sizeof(*texts));
-    if (!texts)
-        return no_memory(cli);
-    if (value->count)
-        memcpy(texts, value->texts, value->count * sizeof(*texts));
-    texts[value->count++] = text;
-    value->texts = texts;
-    return 0;
+    return keep_text(cli, value, text);
 }
 
 /* ---- options ----------------------------------------------------------------------- */

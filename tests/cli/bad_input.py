@@ -103,6 +103,14 @@ class Usage(Case):
         self.assertIn("--interval must be at least 100ms", self.usage("top", "--interval", "0"))
         self.assertIn("--interval must be at most 1h", self.usage("top", "--interval", "2h"))
 
+    def test_an_option_given_very_often_costs_no_more_than_its_texts(self):
+        child = subprocess.Popen([HOLDFAST, "work", "list", *["--status=done"] * 20000,
+                                  "--status=bad"], env=self.env, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(child.returncode, 2)
+        self.assertLess(used.ru_maxrss, 400 << 10)
+
     def test_a_prune_is_of_all_tenants(self):
         for group in ("work", "process"):
             self.assertIn("all tenants", self.usage("--tenant", "a", group, "prune",

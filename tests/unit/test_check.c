@@ -6,6 +6,7 @@
 
 #include <holdfast/limits.h>
 
+#include "core/lifecycle.h"
 #include "support/rig.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -325,10 +326,18 @@ static void append_event_cannot_forge_a_transition(void **state)
         "late_result",
         "transition_rejected",
         "escalated",
+        "rescheduled",
+        "released",
+        "pruned",
         "hf.x",
         "hf.",
     };
     struct hf_change change = rig_held(HF_VERB_APPEND);
+    for (size_t i = 0; i < hf_edge_count; i++) {
+        const struct hf_edge *edge = &hf_edges[i];
+        change.type = hf_edge_event(edge->from, edge->to, edge->verb);
+        assert_change(&change, HF_EINVAL, "type");
+    }
     for (size_t i = 0; i < COUNT(reserved); i++) {
         change.type = reserved[i];
         assert_change(&change, HF_EINVAL, "type");
