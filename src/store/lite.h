@@ -230,6 +230,7 @@ struct lite_counts {
     _Atomic int64_t members;
     _Atomic int64_t largest_group;
     _Atomic int64_t carried; /* patient batches that went with others */
+    _Atomic int64_t late;    /* batches that came while their group ran */
     _Atomic int64_t replays;
     _Atomic int64_t failed_commits;
     _Atomic int64_t turns_waited;
@@ -405,6 +406,9 @@ void lite_ring_members(struct lite *lite, struct lite_member *const *members,
 /* lite_txn.c. Runs the members' batches in one durable transaction, and sets rc and err of
  * each. By the leader, in its turn. */
 void lite_txn_run(struct lite *lite, struct lite_member *const *members, size_t count);
+/* The same for what is queued: who comes before the commit goes with them. `members` has room
+ * for LITE_GROUP_MAX. Gives how many there are then. */
+size_t lite_txn_lead(struct lite *lite, struct lite_member **members, size_t count);
 /* Begins a write transaction, reads the store's row and samples the clocks. */
 HF_MUST_USE int lite_txn_begin(struct lite *lite, struct lite_store_facts *ret_facts,
                                struct hf_err *err);
@@ -423,6 +427,7 @@ void lite_group_fini(struct lite *lite); /* when nobody can want the lead any mo
 int lite_group_run(struct lite *lite, struct hf_batch *batch, struct hf_err *err);
 /* Waits for the lead and the store's turn without a batch: for work on the store that no
  * writer may see half done. */
+size_t lite_group_late(struct lite *lite, struct lite_member **members, size_t count);
 HF_MUST_USE int lite_group_enter(struct lite *lite, struct hf_err *err);
 void lite_group_leave(struct lite *lite);
 int lite_submit(struct hf_sql *sql, struct hf_batch *batch, hf_batch_done *done,

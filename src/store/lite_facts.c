@@ -59,6 +59,7 @@ static void put_counts(struct hf_json *json, const struct lite_counts *counts)
         { "batches", &counts->members },
         { "largest_group", &counts->largest_group },
         { "carried", &counts->carried },
+        { "late", &counts->late },
         { "replays", &counts->replays },
         { "failed_commits", &counts->failed_commits },
         { "turns_waited", &counts->turns_waited },

@@ -52,12 +52,13 @@ static size_t rows_of(const struct hf_batch *batch)
     return rows;
 }
 
-/* Takes the first batches off the queue: at least one, and no more than a transaction
- * should hold. */
-static size_t take(struct lite_group *group, struct lite_member **members)
+/* Takes the first batches off the queue, behind the `count` that a transaction has: no more
+ * than it should hold, and at least one where it has none. Gives how many it has then. */
+static size_t take(struct lite_group *group, struct lite_member **members, size_t count)
 {
-    size_t count = 0;
     size_t rows = 0;
+    for (size_t i = 0; i < count; i++)
+        rows += rows_of(members[i]->batch);
     lock(group);
     while (group->head && group->head->batch && count < LITE_GROUP_MAX) {
         struct lite_member *member = group->head;
@@ -75,6 +76,15 @@ static size_t take(struct lite_group *group, struct lite_member **members)
     }
     unlock(group);
     return count;
+}
+
+/* Who came while the others ran goes with them, and needs no sync of his own. */
+size_t lite_group_late(struct lite *lite, struct lite_member **members, size_t count)
+{
+    size_t all = take(&lite->group, members, count);
+    (void)atomic_fetch_add_explicit(&lite->counts.late, (int64_t)(all - count),
+                                    memory_order_relaxed);
+    return all;
 }
 
 /* The member is its caller's again from the store on: nothing of it may be touched after. */
@@ -140,20 +150,21 @@ static bool lead_once(struct lite *lite, struct lite_member *self)
     struct lite_member *members[LITE_GROUP_MAX];
     struct hf_err err = { 0 };
     int rc = lite_turn_take(lite, &err);
-    size_t count = take(&lite->group, members);
+    size_t count = take(&lite->group, members, 0);
     if (rc == 0) {
-        lite_txn_run(lite, members, count);
+        count = lite_txn_lead(lite, members, count);
         lite_turn_release(lite);
         count_group(lite, count);
         lite_ring_members(lite, members, count);
         lite_checkpoint_look(lite);
     }
-    size_t others = 0;
+    size_t others = 0, hasty = 0;
     for (size_t i = 0; i < count; i++) {
         if (rc != 0) {
             members[i]->rc = rc;
             members[i]->err = err;
         }
+        hasty += members[i] != self && !members[i]->batch->patient;
         if (members[i] != self)
             members[others++] = members[i];
     }
@@ -163,8 +174,9 @@ static bool lead_once(struct lite *lite, struct lite_member *self)
     answer_members(lite, members, others);
     /* Those just answered often come back at once: letting them queue before the lead goes
      * on makes the next group whole (measured with 4 callers: 3.8 members instead of 2.9;
-     * with 64 it makes no difference). A lone caller has nobody to wait for. */
-    if (others > 0)
+     * with 64 it makes no difference). A lone caller has nobody to wait for, and patient ones
+     * wait themselves. */
+    if (hasty > 0)
         (void)sched_yield();
     pass_lead(&lite->group);
     return served;

@@ -29,6 +29,7 @@ struct attempt {
     struct lite *lite;
     struct lite_member *const *members;
     size_t count;
+    struct lite_member **late; /* the same array, where more may come; else NULL */
     enum mode mode;
     struct lite_store_facts was; /* as the transaction found the store */
     int64_t last_id;             /* that it leaves */
@@ -291,6 +292,14 @@ static int gone_with(struct lite_member *member)
     return member->rc;
 }
 
+/* Whether there is a member `i`; asked of the one behind the last, others may have come. */
+static bool has_member(struct attempt *at, size_t i)
+{
+    if (i == at->count && at->late)
+        at->count = lite_group_late(at->lite, at->late, at->count);
+    return i < at->count;
+}
+
 static enum outcome try(struct attempt *at)
 {
     struct lite_conn *conn = &at->lite->writer;
@@ -301,7 +310,7 @@ static enum outcome try(struct attempt *at)
         return ANSWERED;
     }
     at->changed = false;
-    for (size_t i = 0; i < at->count; i++) {
+    for (size_t i = 0; has_member(at, i); i++) {
         bool fine = run_member(at, at->members[i]);
         if (sqlite3_get_autocommit(conn->db)) {
             at->culprit = i;
@@ -324,12 +333,9 @@ static void count_replay(struct lite *lite)
     (void)atomic_fetch_add_explicit(&lite->counts.replays, 1, memory_order_relaxed);
 }
 
-/* Alone, a member that spoils its transaction has its answer. */
 static void run_alone(struct lite *lite, struct lite_member *const *member)
 {
-    struct attempt at = { .lite = lite, .members = member, .count = 1 };
-    if (try(&at) == GONE)
-        (void)gone_with(*member); /* the code is in the member */
+    lite_txn_run(lite, member, 1);
 }
 
 static void run_each(struct lite *lite, struct lite_member *const *members, size_t count)
@@ -359,22 +365,36 @@ static void run_apart(struct attempt *lost)
     run_alone(lost->lite, &lost->members[lost->culprit]);
 }
 
+/* Alone, a member that spoils its transaction has its answer. */
+static void run_attempt(struct attempt *at)
+{
+    enum outcome outcome = try(at);
+    at->late = NULL;
+    if (outcome == SPOILT && at->count > 1 && !HF_PLANT(GROUP_LOST)) {
+        HF_RARE(GROUP_SPOILT);
+        count_replay(at->lite);
+        at->mode = GUARDED;
+        outcome = try(at);
+    }
+    if (outcome == GONE && at->count > 1)
+        run_apart(at);
+    else if (outcome == GONE)
+        (void)gone_with(at->members[0]); /* the code is in the member */
+}
+
 void lite_txn_run(struct lite *lite, struct lite_member *const *members, size_t count)
 {
-    if (count == 0)
-        return;
-    if (count == 1) {
-        run_alone(lite, members);
-        return;
-    }
     struct attempt at = { .lite = lite, .members = members, .count = count };
-    enum outcome outcome = try(&at);
-    if (outcome == SPOILT && !HF_PLANT(GROUP_LOST)) {
-        HF_RARE(GROUP_SPOILT);
-        count_replay(lite);
-        at.mode = GUARDED;
-        outcome = try(&at);
-    }
-    if (outcome == GONE)
-        run_apart(&at);
+    if (count > 0)
+        run_attempt(&at);
+}
+
+size_t lite_txn_lead(struct lite *lite, struct lite_member **members, size_t count)
+{
+    struct attempt at = {
+        .lite = lite, .members = members, .count = count, .late = members
+    };
+    if (count > 0)
+        run_attempt(&at);
+    return at.count;
 }

@@ -414,9 +414,50 @@ static void *cross(void *user)
     return NULL;
 }
 
-/* ---- patience ------------------------------------------------------------------------ */
-
 #define ROUNDS_MOST 100000
+
+/* A batch that takes a while, and meanwhile another is queued: one transaction for both. */
+#define LONG_ROWS 1000
+
+static void *put_long(void *arg)
+{
+    struct caller *caller = arg;
+    struct hf_val args[LONG_ROWS * 3];
+    for (int i = 0; i < LONG_ROWS; i++) {
+        args[3 * i] = kit_i(caller->number + i);
+        args[3 * i + 1] = kit_t("long");
+        args[3 * i + 2] = kit_i(1);
+    }
+    struct kit_batch b;
+    kit_begin(&b);
+    struct hf_call *call = kit_call(&b, KIT_PUT, 3, args, LONG_ROWS);
+    call->rows = LONG_ROWS;
+    call->args = args;
+    caller->acknowledged = kit_run(caller->kit->sql, &b, NULL) == 0 ? LONG_ROWS : 0;
+    caller->kit->sql->methods->forget(caller->kit->sql, &b.batch);
+    return NULL;
+}
+
+static void who_comes_before_the_commit_goes_with_it(void **state)
+{
+    struct kit *kit = *state;
+    const struct lite_counts *counts = &lite_of(kit->sql)->counts;
+    int made = 0;
+    for (int i = 0; kit_counted(&counts->late) == 0 && i < ROUNDS_MOST; i++) {
+        struct caller caller = { .kit = kit, .number = made };
+        assert_int_equal(pthread_create(&caller.thread, NULL, put_long, &caller), 0);
+        int other = 100000000 + i;
+        assert_int_equal(kit_put_one(kit->sql, other, "late", 1), 0);
+        assert_int_equal(pthread_join(caller.thread, NULL), 0);
+        assert_int_equal(caller.acknowledged, LONG_ROWS);
+        made += LONG_ROWS;
+        assert_int_equal(kit_rows(kit->sql), made + i + 1);
+    }
+    assert_true(kit_counted(&counts->late) > 0);
+    assert_true(kit_counted(&counts->groups) < kit_counted(&counts->members));
+}
+
+/* ---- patience ------------------------------------------------------------------------ */
 
 struct crowd {
     struct kit *kit;
@@ -529,6 +570,7 @@ int main(void)
         CASE(a_foreign_writer_is_waited_for_and_then_busy),
         CASE(a_reader_that_pins_the_wal_stops_no_commit),
         CASE(short_lived_handles_keep_the_wal_short),
+        CASE(who_comes_before_the_commit_goes_with_it),
         CASE(a_patient_batch_goes_with_others),
         CASE(a_patient_batch_that_nobody_comes_for_goes_alone),
         CASE(a_patient_batch_is_refused_alone),
