@@ -354,25 +354,33 @@ static int claim_unit(struct job *job)
     return rc;
 }
 
+/* Does the unit wait for its next run, in nobody's hands? */
+static bool waits(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    struct hf_answer *found = NULL;
+    struct hf_err ignored;
+    if (hf_work_get(cli->store, &cli->who, job->work_id, &found, &ignored))
+        return false;
+    enum hf_status status = hf_status_of(hf_answer_at(found, 0)->work.status);
+    hf_answer_free(found);
+    return status == HF_RETRY_SCHEDULED || status == HF_QUEUED;
+}
+
 /* Interrupted while nothing of the unit runs: it is cancelled, as if its command had been. Where
  * somebody runs it by now, it is theirs. */
 static int cancel_unit(struct job *job, const char *reason)
 {
     struct cli *cli = job->runner.cli;
-    struct hf_answer *found = NULL, *done = NULL;
+    struct hf_answer *done = NULL;
     struct hf_change cancel = { .size = sizeof(cancel),
                                 .verb = HF_VERB_CANCEL,
                                 .id = job->work_id,
                                 .reason = reason };
-    int rc = hf_work_get(cli->store, &cli->who, job->work_id, &found, &cli->err);
-    if (rc)
-        return rc;
-    enum hf_status status = hf_status_of(hf_answer_at(found, 0)->work.status);
-    hf_answer_free(found);
-    if (status != HF_QUEUED && status != HF_RETRY_SCHEDULED)
+    if (!waits(job))
         return 0;
-    rc = hf_work_change(cli->store, &cli->who, &cancel, 1, HF_ALL_OR_NONE, &done,
-                        &cli->err);
+    int rc = hf_work_change(cli->store, &cli->who, &cancel, 1, HF_ALL_OR_NONE, &done,
+                            &cli->err);
     if (rc == 0)
         job->result.status = hf_status_word(HF_CANCELLED);
     hf_answer_free(done);
@@ -490,16 +498,30 @@ static bool wait_for_retry(struct job *job)
     return false;
 }
 
+/* The server's clock may be behind ours, and the lane may be taken: then it is waited for. */
+static int take_again(struct job *job)
+{
+    struct pollfd fds[1];
+    int rc = take_unit(job);
+    while ((rc == HF_EHELD || rc == HF_ETRANSITION) && !job->runner.told && waits(job)) {
+        hf_run_free(job->run);
+        job->run = NULL;
+        runner_wait(&job->runner, fds, 0, RETRY_LOOK_MS);
+        rc = take_unit(job);
+    }
+    return rc;
+}
+
 /* Somebody else may have taken it up meanwhile: then it is theirs. */
 static int run_again(struct job *job)
 {
     struct cli *cli = job->runner.cli;
-    int rc = take_unit(job);
-    if (rc == HF_EHELD || rc == HF_ETRANSITION) {
+    int rc = take_again(job);
+    if (rc != HF_EHELD && rc != HF_ETRANSITION)
+        return rc ? rc : execute(job);
+    if (!job->runner.told)
         cli_note(cli, "unit %s was taken over by another runner", job->work_id);
-        return 0;
-    }
-    return rc ? rc : execute(job);
+    return 0;
 }
 
 static bool wants_retry(const struct job *job)

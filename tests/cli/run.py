@@ -229,6 +229,23 @@ class Outcome(RunCase):
         self.begun()
         self.assertEqual(second.wait(PATIENCE), 0)
 
+    def test_a_retry_whose_lane_is_taken_is_waited_for(self):
+        first = self.start("run", "--lane", "one", "--disposition", "rerunnable",
+                           "--max-attempts", "2", "--retry-policy",
+                           '{"initial_backoff_ms":700,"jitter":"none"}', "--", "sh", "-c",
+                           "echo $$ > begun; [ $HOLDFAST_ATTEMPT = 2 ]")
+        self.begun()
+        self.leaves("running")
+        second = self.start("run", "--lane", "one", "--", *ends_when_told(0))
+        self.begun()
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            self.assertIsNone(first.poll())
+        second.send_signal(signal.SIGTERM)
+        self.assertEqual(second.wait(PATIENCE), 0)
+        self.begun()
+        self.assertEqual(first.wait(PATIENCE), 0)
+
     def test_json_prints_one_envelope_and_shows_output_on_stderr(self):
         result = self.cli("--json", "run", "--", "sh", "-c", "echo out; exit 4", code=4)
         answer = result.json
