@@ -73,18 +73,36 @@ enum fate {
     FATE_END
 };
 
-/* May peers act on the row by now? What a sweep would find due. */
-static bool is_due(const struct hf_work *work, hf_ms wall)
+/* What a silent holder has beyond its term: a grace where the unit would end as a timeout. That of
+ * the claim is the row's secret, so it is the policy's; -1 where that cannot be read now. */
+static hf_ms grace_of(const struct pass *pass, const struct hf_work *work)
 {
-    return work->lease_remaining_ms <= 0 ||
-           (work->deadline_at && work->deadline_at <= wall);
+    struct hf_policy_answer *answer = NULL;
+    struct hf_err ignored;
+    if (hf_disposition_of(work->disposition) != HF_EXPIRE)
+        return 0;
+    if (hf_policy_get(pass->reaper->store, hf_source_of(work->source_system), work->kind,
+                      &answer, &ignored))
+        return -1;
+    hf_ms grace = hf_policy_answer_get(answer)->grace_ms;
+    hf_policy_answer_free(answer);
+    return grace;
+}
+
+/* May peers act on the row by now? What a sweep would find due. */
+static bool is_due(const struct pass *pass, const struct hf_work *work)
+{
+    const struct hf_clock *clock = pass->reaper->store->clock;
+    if (work->deadline_at && work->deadline_at <= clock->wall_ms(clock->user))
+        return true;
+    hf_ms grace = work->lease_remaining_ms <= 0 ? grace_of(pass, work) : -1;
+    return grace >= 0 && work->lease_remaining_ms <= -grace;
 }
 
 /* `work` is NULL where the unit was pruned, or was never made. */
 static enum fate fate_of(const struct pass *pass, const struct hf_lock_facts *facts,
                          const struct hf_work *work)
 {
-    const struct hf_clock *clock = pass->reaper->store->clock;
     bool dead = hf_holder_dead(facts->holder);
     bool bound = hf_disposition_of(facts->disposition) == HF_OWNER_BOUND;
     enum hf_status status = work ? hf_status_of(work->status) : HF_STATUS_NONE;
@@ -92,7 +110,7 @@ static enum fate fate_of(const struct pass *pass, const struct hf_lock_facts *fa
     if (bound)
         return dead ? FATE_SHOW : FATE_FINE;
     if (status == HF_RUNNING && ours)
-        return dead || is_due(work, clock->wall_ms(clock->user)) ? FATE_END : FATE_FINE;
+        return dead || is_due(pass, work) ? FATE_END : FATE_FINE;
     if (status == HF_RUNNING) /* another execution of it has begun */
         return FATE_END;
     if ((status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL) && ours)

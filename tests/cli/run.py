@@ -804,6 +804,21 @@ class DeadWrapper(RunCase):
         self.assertEqual(proc.wait(PATIENCE), 143)
         self.assertEqual(self.unit()["status"], "failed")
 
+    def test_a_stopped_runner_keeps_a_unit_that_expires_through_its_grace(self):
+        self.ok("policy", "set", "kind:run", "--ttl", "750ms", "--grace", "1h")
+        self.create("one", "--kind", "run", "--queue", "run", "--payload",
+                    '{"argv":["sh","-c","%s"],"cwd":"%s"}' % (SLOW, self.folder))
+        worker = self.start("run", "--worker")
+        child = self.pidfd(self.begun())
+        self.stop(worker)
+        while self.unit()["lease_remaining_ms"] > 0:
+            pass
+        self.ok("work", "sweep")
+        self.assertTrue(self.alive(child))
+        self.ok("policy", "set", "kind:run", "--ttl", "750ms", "--grace", "0s")
+        self.ok("work", "sweep")
+        self.gone(child)
+
     def test_a_cancelled_units_orphan_is_ended_on_restart(self):
         child = self.kill_wrapper("--disposition", "rerunnable")
         self.ok("work", "cancel", self.unit()["work_id"], "--reason", "enough")
