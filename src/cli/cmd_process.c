@@ -311,7 +311,9 @@ static int print_processes(struct cli *cli, const struct hf_processes *processes
         return 0;
     }
     if (hf_processes_count(processes) == 0) {
-        cli_note(cli, "no process that has not ended; --all shows others");
+        cli_note(cli, cli_given(cli, "all")
+                          ? "no such process"
+                          : "no process that has not ended; --all shows others");
         return 0;
     }
     struct cli_table table;

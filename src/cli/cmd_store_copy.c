@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 struct move {
     struct cli *cli;
     bool shown;          /* a line of progress */
@@ -79,6 +81,10 @@ int cmd_store_copy(struct cli *cli)
     int rc = hf_store_copy(&options, &report, &cli->err);
     if (move.shown)
         (void)fprintf(stderr, "\r\033[K"); /* the progress line goes */
+    if (rc == HF_ECONFLICT)
+        cli->action = hf_same(cli->err.field, "to")
+                          ? "give a target that is empty, or does not exist yet"
+                          : "stop the source's writers, remove the target, copy again";
     if (rc == 0)
         rc = print_copied(&move, &report);
     hf_buf_fini(&move.items);

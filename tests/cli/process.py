@@ -28,6 +28,11 @@ class Process(Case):
             self.assertIn("--disposition", message)
         self.assertFalse(os.path.exists(self.db))
 
+    def test_an_empty_list_of_all_does_not_name_all(self):
+        self.ok("migrate")
+        self.assertIn("--all", self.cli("process", "list").err)
+        self.assertNotIn("--all", self.cli("process", "list", "--all").err)
+
     def test_bad_starts_write_nothing(self):
         start = ("process", "start", "--disposition")
         self.refused(2, "invalid_argument", *start, "externally_owned", "--", "true")

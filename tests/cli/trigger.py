@@ -89,6 +89,7 @@ class Trigger(Case):
         self.assertEqual(self.ok("trigger", "list")["items"], [])
         self.assertEqual(len(self.ok("trigger", "list", "--state", "deleted")["items"]), 1)
         self.refused(4, "illegal_transition", "trigger", "enable", "a")
+        self.assertIn("`trigger show`", self.cli("trigger", "enable", "a", code=4).err)
         self.assertIn("revive", self.refused(7, "conflict", "trigger", "subscribe", "a", *MAIL))
         self.ok("trigger", "revive", "a")
         self.assertIn("mail inbox", self.cli("trigger", "list").out)
