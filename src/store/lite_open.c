@@ -192,8 +192,10 @@ static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
         return hf_fail(err, HF_ENOTSTORE, "db", "there is no store at %s", lite->path);
     /* For its owner alone: SQLite and the sidecar give their files the same mode. Made
      * without a descriptor, since to close one would drop locks of this process. Whatever
-     * stands in the way shows when SQLite opens it. */
-    (void)mknod(lite->path, S_IFREG | 0600, 0);
+     * else stands in the way shows when SQLite opens it. */
+    if (mknod(lite->path, S_IFREG | 0600, 0) != 0 && (errno == EACCES || errno == EROFS))
+        return hf_fail(err, HF_EREADONLY, "db", "%s cannot be made: no permission",
+                       lite->path);
     return 0;
 }
 

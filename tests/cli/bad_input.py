@@ -364,6 +364,11 @@ class Store(Case):
                               capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, "store_read_only" in done.stdout), (9, True),
                          done.stdout + done.stderr)
+        done = subprocess.run([program, "--json", "--db", self.path("new.db"), *CREATE, "b"],
+                              env=self.env, user=65534, capture_output=True, text=True,
+                              check=False)
+        self.assertEqual((done.returncode, "store_read_only" in done.stdout), (9, True),
+                         done.stdout + done.stderr)
 
     def test_a_full_disk(self):
         self.create()
