@@ -61,7 +61,10 @@ int cmd_work_resume(struct cli *cli)
         .pid = pid,
         .ttl_ms = cli_number(cli, "ttl", 0),
     };
-    return cli_apply(cli, &change, "resumed");
+    rc = cli_apply(cli, &change, "resumed");
+    if (rc == HF_EAMBIGUOUS && change.ref)
+        cli->action = "name one of them with --id; `holdfast work list --ref` shows them";
+    return rc;
 }
 
 int cmd_work_close_out(struct cli *cli)

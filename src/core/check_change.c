@@ -140,7 +140,8 @@ static int check_resume(const struct hf_change *change, struct hf_err *err)
         rc = hf_check_key_opt(change->nonce, KEY_MAX, "nonce", err);
     if (rc == 0 && change->pid < 0)
         rc = hf_fail(err, HF_EINVAL, "pid", "pid must be 0 or above");
-    if (rc == 0 && !change->owner && (change->pid || change->ttl_ms || change->nonce))
+    if (rc == 0 && !change->owner &&
+        (change->pid || change->ttl_ms || change->nonce || change->incarnation))
         rc = hf_fail(err, HF_EINVAL, "owner", "a resume takes a lease only for an owner");
     if (rc == 0)
         rc = check_renew(change, err);

@@ -99,6 +99,11 @@ int hf_work_deliver(struct hf_store *store, const struct hf_caller *who,
     if (rc == 0 && !known) {
         rc = resume_if_one(store, &as, request, ret_answer, &why);
         *ret_resumed = rc == 0;
+        if (rc == HF_ECONFLICT && as.operation_id == operation)
+            return hf_fail(
+                err, rc, "source_id",
+                "the same source id and run id was delivered before with other "
+                "content");
         if (!takes_nobody(rc))
             return hf_fail_as(err, rc, &why);
         rc = 0;

@@ -90,6 +90,7 @@ class Spool(Case):
         got = self.cli("--json", "work", "create", "--source", "conversation", "--source-id", "m1",
                        "--reply-to", "ann@chat", "--payload", '"no"', code=7).json
         self.assertEqual(got["error"]["code"], "conflict")
+        self.assertIn("source id", got["error"]["message"])
 
     def test_a_reply_that_nobody_or_several_wait_for_is_a_unit(self):
         self.assertIn("created", self.reply("m1").out)

@@ -323,6 +323,19 @@ class Wait(Case):
         self.refused(4, "illegal_transition", "work", "resume", work["work_id"])
         self.refused(3, "not_found", "work", "resume", "--ref", "r")
 
+    def test_a_reference_that_several_wait_for_asks_for_an_id(self):
+        for source_id in ("a", "b"):
+            work_id, token = self.held(source_id)
+            self.ok("work", "wait", work_id, "--token", token, "--kind", "user", "--ref", "both")
+        answer = self.cli("--json", "work", "resume", "--ref", "both", code=3).json
+        self.assertIn("--id", answer["error"]["action"])
+
+    def test_only_a_resume_with_an_owner_takes_a_lease(self):
+        work = self.waiting("--kind", "user", "--ref", "r")["work_id"]
+        for option in (["--ttl", "9s"], ["--nonce", "n"], ["--incarnation", "i"]):
+            self.assertIn("owner", self.refused(2, "invalid_argument", "work", "resume", work,
+                                                *option))
+
 
 class Operate(Case):
     def test_cancel_and_requeue(self):
