@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -93,9 +92,6 @@ static int run(struct cli *cli, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct cli cli = { 0 };
-    /* SQLite counts its memory under one lock, a tenth of a small statement. Nobody here asks
-     * for the count; a library could not know. */
-    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     begin(&cli);
     int rc = run(&cli, argc, argv);
     if (rc == 0)
