@@ -210,6 +210,11 @@ UPDATE OR ROLLBACK work_limit
   FROM hf_tallied AS t
  WHERE work_limit.name = t.name AND t.many > 0
 
+-- name: limit_rate
+-- engine: lite
+-- out: 1 where any limit has a rate. To start limit_claimed for nothing costs more.
+SELECT 1 FROM work_limit WHERE rate_ms IS NOT NULL LIMIT 1
+
 -- name: limit_claimed
 -- Rows with a rate have started: their tokens are spent, and the bucket may fill again.
 -- in: $1 owner, $2 nonce, $3 incarnation

@@ -588,6 +588,11 @@ AND q.kind IN (SELECT /*lite value FROM json_each($13)*/
 -- in: as work_claim, $13 kinds as a JSON array, $14 how many
 {claim_set} WHERE q.seq IN ({claim_pick} {claim_kinds} {claim_order} $14)
 
+-- name: work_claim_some_kind
+-- engine: lite
+-- in: as work_claim, $13 the one kind, $14 how many
+{claim_set} WHERE q.seq IN ({claim_pick} AND q.kind = $13 {claim_order} $14)
+
 -- fragment: take_from
 FROM work_state q
 WHERE q.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)

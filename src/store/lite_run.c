@@ -43,25 +43,28 @@ static int bind_all(const struct lite_stmt *stmt, const struct hf_val *args)
 static int read_column(sqlite3_stmt *st, int i, struct hf_arena *arena,
                        struct hf_val *ret_val)
 {
+    /* The connection is one thread's, so what is found once needs no mutex: each function of a
+     * column would look for it again. */
+    sqlite3_value *cell = sqlite3_column_value(st, i);
     struct hf_val val = { .type = HF_VAL_NULL };
-    switch (sqlite3_column_type(st, i)) {
+    switch (sqlite3_value_type(cell)) {
     case SQLITE_NULL: break;
     case SQLITE_INTEGER:
         val.type = HF_VAL_I64;
-        val.i = sqlite3_column_int64(st, i);
+        val.i = sqlite3_value_int64(cell);
         break;
     case SQLITE_TEXT:
         val.type = HF_VAL_TEXT;
-        val.at = sqlite3_column_text(st, i);
+        val.at = sqlite3_value_text(cell);
         break;
     case SQLITE_BLOB:
         val.type = HF_VAL_BYTES;
-        val.at = sqlite3_column_blob(st, i);
+        val.at = sqlite3_value_blob(cell);
         break;
     default: return HF_EINTERNAL;
     }
     if (val.type == HF_VAL_TEXT || val.type == HF_VAL_BYTES) {
-        val.len = (size_t)sqlite3_column_bytes(st, i);
+        val.len = (size_t)sqlite3_value_bytes(cell);
         if (!val.at && val.len > 0)
             return HF_ENOMEM;
         val.at = hf_arena_copy(arena, val.at ? val.at : "", val.len);
@@ -191,6 +194,8 @@ int lite_run_calls(struct lite_conn *conn, struct hf_batch *batch, struct hf_err
         call->out = NULL;
         call->out_count = 0;
         call->out_width = 0;
+        if (call->only_if > 0 && batch->calls[call->only_if - 1].out_count == 0)
+            continue;
         int rc = run_call(conn, batch, call, err);
         if (rc != 0) {
             batch->failed_call = i;

@@ -97,6 +97,12 @@ void hf_ops_sets(struct hf_ops *ops)
     call->width = 0;
 }
 
+void hf_ops_only_if(struct hf_ops *ops, size_t call)
+{
+    if (!ops->state)
+        last_call(ops)->only_if = (uint32_t)call + 1;
+}
+
 void hf_ops_again(struct hf_ops *ops)
 {
     if (ops->state)

@@ -32,7 +32,8 @@ struct taker {
     const char *nonce;
     const char *holder;
     const char *note;
-    const char *kinds; /* JSON array, NULL for any */
+    const char *kinds; /* JSON array, or the only one where `one_kind`; NULL for any */
+    bool one_kind;
     char fresh_nonce[HF_NONCE_TEXT];
 };
 
@@ -87,7 +88,10 @@ static int fill_in(struct taker *taker, struct hf_arena *arena, struct hf_err *e
     if (rc)
         return rc;
     taker->note = claim_note(arena, taker);
-    if (claim->kind_count)
+    taker->one_kind = claim->kind_count == 1 && taker->store->any_size;
+    if (taker->one_kind)
+        taker->kinds = claim->kinds[0];
+    else if (claim->kind_count)
         taker->kinds = kinds_json(arena, claim);
     if (!taker->note || (claim->kind_count && !taker->kinds))
         return hf_fail_plain(err, HF_ENOMEM);
@@ -184,7 +188,9 @@ static int repeat_of(struct taker *taker, struct hf_ops *ops, struct hf_answer *
 static void add_some(struct hf_ops *ops, const struct taker *taker, size_t want)
 {
     add_claim(ops, taker,
-              taker->kinds ? HF_SQL_WORK_CLAIM_SOME_KINDS : HF_SQL_WORK_CLAIM_SOME);
+              taker->one_kind ? HF_SQL_WORK_CLAIM_SOME_KIND
+              : taker->kinds  ? HF_SQL_WORK_CLAIM_SOME_KINDS
+                              : HF_SQL_WORK_CLAIM_SOME);
     hf_ops_i64(ops, (int64_t)want);
 }
 
@@ -210,6 +216,16 @@ static void add_sizes(struct hf_ops *ops, const struct taker *taker,
         }
 }
 
+static void add_tokens(struct hf_ops *ops, const struct taker *taker)
+{
+    bool lite = taker->store->any_size;
+    size_t rate = lite ? hf_ops_call(ops, HF_SQL_LIMIT_RATE, HF_ANY_COUNT) : 0;
+    hf_ops_call(ops, HF_SQL_LIMIT_CLAIMED, HF_ANY_COUNT);
+    if (lite)
+        hf_ops_only_if(ops, rate);
+    add_claim_key(ops, taker);
+}
+
 struct take_calls {
     size_t rows;
     size_t attention;
@@ -226,8 +242,7 @@ static struct take_calls add_take(struct taker *taker, struct hf_ops *ops,
     if (march->looks)
         march->reads_before = hf_ops_call(ops, HF_SQL_CLAIM_READS, HF_ANY_COUNT);
     add_sizes(ops, taker, from, taker->claim->limit ? taker->claim->limit : 1);
-    hf_ops_call(ops, HF_SQL_LIMIT_CLAIMED, HF_ANY_COUNT);
-    add_claim_key(ops, taker);
+    add_tokens(ops, taker);
     calls.rows = add_read_back(ops, taker);
     calls.attention = hf_ops_call(ops, HF_SQL_WORK_ATTENTION, HF_ANY_COUNT);
     hf_ops_i64(ops, from->leases_worn ? from->wakes_seen : 0);
@@ -476,8 +491,7 @@ int sql_claim_add(struct sql_store *store, const struct hf_caller *who,
     taker->queue = work_id;
     if (rc == 0) {
         add_claim(ops, taker, HF_SQL_WORK_TAKE);
-        hf_ops_call(ops, HF_SQL_LIMIT_CLAIMED, HF_ANY_COUNT);
-        add_claim_key(ops, taker);
+        add_tokens(ops, taker);
     }
     return rc;
 }

@@ -300,6 +300,26 @@ static void a_tally_holds_many_names(void **state)
     kit->sql->methods->forget(kit->sql, &b.batch);
 }
 
+/* What another call did not find, this one need not look for. */
+static void a_call_is_left_out_where_the_one_it_asks_found_nothing(void **state)
+{
+    struct kit *kit = *state;
+    for (int there = 0; there < 2; there++) {
+        struct kit_batch b;
+        kit_begin(&b);
+        kit_call(&b, KIT_OF, 1, (struct hf_val[]){ kit_t("ann") }, HF_ANY_COUNT);
+        kit_put(&b, 2 + there, "bob", 1);
+        b.calls[1].expect = HF_ANY_COUNT;
+        b.calls[1].only_if = 1;
+        assert_int_equal(kit_run(kit->sql, &b, &kit->err), 0);
+        assert_int_equal(b.calls[1].changed, there);
+        kit->sql->methods->forget(kit->sql, &b.batch);
+        if (!there)
+            assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    }
+    assert_int_equal(kit_rows(kit->sql), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -319,6 +339,7 @@ int main(void)
         CASE(memory_store_reads_and_writes),
         CASE(a_tally_is_kept_by_name_while_the_batch_runs),
         CASE(a_tally_holds_many_names),
+        CASE(a_call_is_left_out_where_the_one_it_asks_found_nothing),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }
