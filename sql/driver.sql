@@ -15,10 +15,11 @@ UPDATE hf_store SET commit_seq = $1, lease_high_water = $2 WHERE id = 1
 
 -- name: store_last_id
 -- engine: lite
--- What hf_next_id() goes on from: seq and event_id are numbers of one sequence.
+-- What hf_next_id() goes on from: seq and event_id are numbers of one sequence. (The last of an
+-- order, and not max(), which is a step and an end of its own, with memory for both.)
 -- out: the largest of both
-SELECT max(coalesce((SELECT max(event_id) FROM work_event), 0),
-           coalesce((SELECT max(seq) FROM work_spec), 0))
+SELECT max(coalesce((SELECT event_id FROM work_event ORDER BY event_id DESC LIMIT 1), 0),
+           coalesce((SELECT seq FROM work_spec ORDER BY seq DESC LIMIT 1), 0))
 
 -- name: store_row
 -- engine: lite
