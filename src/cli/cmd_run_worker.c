@@ -204,7 +204,8 @@ static int bear(struct worker *worker, int rc)
     return 0;
 }
 
-/* Anything that could still come to be run? Its own retries count. */
+/* Anything that could still come to be run? Its own retries count; what a person must release, and
+ * what is bound to another owner, is not for us. */
 static int nothing_left(struct worker *worker, bool *ret_nothing)
 {
     static const enum hf_status statuses[] = { HF_QUEUED, HF_RUNNING,
@@ -225,7 +226,8 @@ static int nothing_left(struct worker *worker, bool *ret_nothing)
     for (size_t i = 0; nothing && i < hf_answer_count(page); i++) {
         const struct hf_work *work = &hf_answer_at(page, i)->work;
         bool bound = hf_disposition_of(work->disposition) == HF_OWNER_BOUND;
-        nothing = hf_status_of(work->status) == HF_RUNNING && bound; /* not for us */
+        bool held = work->gate && hf_same(work->gate, "held"); /* until it is released */
+        nothing = held || (hf_status_of(work->status) == HF_RUNNING && bound);
     }
     hf_answer_free(page);
     *ret_nothing = nothing;

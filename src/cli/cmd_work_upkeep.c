@@ -26,6 +26,7 @@ void cli_json_sweep(struct hf_json *json, const struct hf_sweep_report *report)
     hf_json_put_i64(json, "silent", report->silent);
     hf_json_put_i64(json, "proven_dead", report->proven_dead);
     hf_json_put_i64(json, "orphaned", report->orphaned);
+    hf_json_put_i64(json, "held", report->held);
 }
 
 void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room)
@@ -38,6 +39,7 @@ void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room
         { report->timed_out, "timed out" },
         { report->failed, "failed" },
         { report->abandoned, "abandoned" },
+        { report->held, "held as poison" },
         { report->promoted, "promoted" },
         { report->escalated, "escalated" },
         { report->silent, "left silent" },

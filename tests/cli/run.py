@@ -568,6 +568,21 @@ class Inside(RunCase):
         work = self.ok("work", "show", first["work_id"])["work"]
         self.assertEqual((work["status"], work["error_class"]), ("failed", "exit_3"))
 
+    def test_a_worker_until_idle_does_not_wait_for_what_is_held(self):
+        work = self.create("poison", "--kind", "run", "--queue", "run", "--disposition",
+                           "rerunnable", "--max-attempts", "50", "--payload",
+                           '{"argv":["true"],"cwd":"/"}')
+        for i in range(5):
+            holder = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+            self.ok("work", "claim", "--id", work["work_id"], "--owner", f"o{i}", "--pid",
+                    str(holder.pid))
+            holder.communicate()
+            if i < 4:
+                self.assertEqual(self.ok("work", "sweep")["held"], 0)
+        self.assertIn("1 held as poison", self.cli("work", "sweep").out)
+        self.cli("run", "--worker", "--until-idle")
+        self.assertEqual((self.unit()["status"], self.unit()["gate"]), ("queued", "held"))
+
     def test_a_run_inside_a_run_is_its_child(self):
         self.cli("run", "--", "holdfast", "run", "--", "true")
         outer, inner = self.ok("work", "list", "--all")["items"]

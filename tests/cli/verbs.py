@@ -376,7 +376,7 @@ class Operate(Case):
         answer = self.ok("work", "sweep")
         self.assertEqual(list(answer), [
             "ok", "looked_at", "requeued", "timed_out", "failed", "abandoned", "promoted",
-            "escalated", "pushed", "silent", "proven_dead", "orphaned", "more",
+            "escalated", "pushed", "silent", "proven_dead", "orphaned", "held", "more",
             "next_at"])
         self.assertEqual((answer["timed_out"], answer["more"]), (1, False))
 
