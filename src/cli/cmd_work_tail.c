@@ -1,7 +1,9 @@
 /* holdfast work tail: the change feed, from a cursor on, until told to end. */
 #include "cli/cli.h"
 
+#include <poll.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <holdfast/feed.h>
 
@@ -16,6 +18,7 @@ struct tail {
     const char *cursor; /* of the page that is held, or as given */
     struct hf_feed *page;
     int64_t events;
+    bool unread; /* the reader has gone */
 };
 
 /* ---- printing ------------------------------------------------------------------------ */
@@ -122,6 +125,13 @@ static int next_page(struct tail *tail)
     return put_page(tail);
 }
 
+/* Has the reader closed its end? Nothing may come for hours that a write could fail with. */
+static bool reader_gone(void)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO };
+    return poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP));
+}
+
 static int loop(struct tail *tail)
 {
     for (;;) {
@@ -129,6 +139,9 @@ static int loop(struct tail *tail)
         bool more = tail->page && hf_feed_more(tail->page);
         if (rc || cli_stop_told(&tail->cli->stop, 0) || (!tail->follow && !more))
             return rc;
+        tail->unread = reader_gone();
+        if (tail->unread)
+            return 0;
     }
 }
 
@@ -163,7 +176,7 @@ int cmd_work_tail(struct cli *cli)
     int rc = loop(&tail);
     if (rc && cli->stdout_closed && cli->wrote)
         rc = 0; /* whoever read this has gone, as readers of a tail do */
-    else if (rc == 0)
+    else if (rc == 0 && !tail.unread)
         put_end(&tail);
     if (rc == 0 && !cli->stdout_closed)
         rc = cli_flush(cli);

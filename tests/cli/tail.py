@@ -71,6 +71,15 @@ class Tail(Case):
         self.assertEqual(reader.stderr.read(), "")
         reader.stderr.close()
 
+    def test_a_reader_that_leaves_ends_it_though_nothing_more_comes(self):
+        self.create("a")
+        tail = self.follow("--after", "start")
+        tail.stdout.readline()
+        tail.stdout.close()
+        self.assertEqual(tail.wait(20), 0)
+        self.assertEqual(tail.stderr.read(), "")
+        tail.stderr.close()
+
     def test_prune_and_new_histories_are_said(self):
         self.create("a")
         start = self.tail()[1]["cursor"]
