@@ -108,6 +108,8 @@ ALARMS = [
     ("sqlite, seed 1055067", "a row was claimed and handed back between two looks, and timed out by its new time: it was "
      "held against the old one"),
     ("sqlite, seed 1082929", "amnesty was judged by the incarnation of the look, after a bump that came later"),
+    ("sqlite, seed 1086290", "a row was cancelled, at a clock that is behind, while prune was at work, and went with its "
+     "events"),
     ("disk, seeds 1104, 1120", "the last fault was still to come when the simulator itself stopped the schedules"),
     ("model, seed 16", "the unit of an escalation has the default's grace, not its kind's"),
 ]

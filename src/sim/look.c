@@ -176,12 +176,24 @@ static void on_event(void *user, const struct hf_event *event)
         sim_judge_event(sim, s, event);
 }
 
+/* Prune takes a row's events with it. Did somebody perhaps end it while prune was at work? */
+static bool may_have_ended(const struct hf_sim *sim, const struct sim_shadow *s)
+{
+    for (size_t i = 0; i < sim->window_count; i++) {
+        const struct sim_op *op = &sim->window[i].op;
+        if (sim_sweeps(op->kind) ||
+            (op->kind == SIM_OP_CHANGE && sim_same(op->id, s->id)))
+            return true;
+    }
+    return hf_status_terminal(s->at) || s->fresh;
+}
+
 static void after(struct hf_sim *sim)
 {
     for (size_t i = 0; i < sim->shadow_count; i++) {
         struct sim_shadow *s = &sim->shadows[i];
         if (!s->here && !s->gone) {
-            if (!sim->pruned || (!hf_status_terminal(s->at) && !s->fresh))
+            if (!sim->pruned || !may_have_ended(sim, s))
                 sim_violate(sim, "row %s (%s) is lost", s->id, hf_status_word(s->at));
             s->gone = true;
             sim_mark(sim, HF_SIM_MARK_PRUNED);

@@ -19,6 +19,7 @@ SEEDS = [
     ("sqlite", 1085701, "the same"),
     ("sqlite", 1055067, "claimed and handed back between two looks"),
     ("sqlite", 1082929, "amnesty, then a bump, then the look"),
+    ("sqlite", 1086290, "cancelled and pruned between two looks"),
     ("sqlite", 1002261, "no memory to describe a proof of death"),
     ("model", 1585261, "a close-out of an earlier generation"),
     ("sqlite", 345, "a schedule resumed at a clock that went back"),
