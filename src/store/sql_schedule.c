@@ -304,7 +304,8 @@ static int sql_schedule_next(struct hf_store *base, hf_ms *ret_at, struct hf_err
     hf_ops_call(&ops, HF_SQL_SCHEDULE_NEXT, HF_ANY_COUNT);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0)
-        *ret_at = hf_cell_i64(hf_ops_result(&ops, 0), 0, 0);
+        *ret_at = sql_by_caller(base, hf_cell_i64(hf_ops_result(&ops, 0), 0, 0),
+                                ops.batch.now);
     hf_ops_fini(&ops);
     return rc;
 }

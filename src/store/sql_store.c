@@ -45,6 +45,12 @@ int sql_env(struct sql_store *store, const struct hf_caller *who,
     return 0;
 }
 
+hf_ms sql_by_caller(const struct hf_store *base, hf_ms at, hf_ms now)
+{
+    const struct hf_clock *clock = base->clock;
+    return at && !base->one_writer ? at + (clock->wall_ms(clock->user) - now) : at;
+}
+
 int sql_item_token(struct hf_answer *answer, struct hf_item *item,
                    const struct hf_row *row)
 {

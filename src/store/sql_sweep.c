@@ -354,7 +354,9 @@ static hf_ms sooner(hf_ms a, hf_ms b)
     return !a || (b && b < a) ? b : a;
 }
 
-int sql_next_due(struct hf_store *base, hf_ms *ret_at, struct hf_err *err)
+/* By the store's clock, and what that said when it was asked. */
+static int next_due(struct hf_store *base, hf_ms *ret_at, hf_ms *ret_now,
+                    struct hf_err *err)
 {
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
@@ -367,8 +369,18 @@ int sql_next_due(struct hf_store *base, hf_ms *ret_at, struct hf_err *err)
         /* The lease clock runs beside the wall clock: only the distance carries over. */
         hf_ms lease_at = lease ? ops.batch.now + (lease - ops.batch.lease_now) : 0;
         *ret_at = sooner(at, lease_at);
+        *ret_now = ops.batch.now;
     }
     hf_ops_fini(&ops);
+    return rc;
+}
+
+int sql_next_due(struct hf_store *base, hf_ms *ret_at, struct hf_err *err)
+{
+    hf_ms now = 0;
+    int rc = next_due(base, ret_at, &now, err);
+    if (rc == 0)
+        *ret_at = sql_by_caller(base, *ret_at, now);
     return rc;
 }
 
@@ -377,6 +389,7 @@ int sql_sweep(struct hf_store *base, const struct hf_caller *who, size_t limit,
 {
     struct sweeping s = { .store = sql_store_of(base), .who = who };
     struct hf_err why = { 0 }; /* a row that has moved on is no failure of the sweep */
+    hf_ms now = 0;
     hf_arena_init(&s.arena, base->alloc);
     int rc = sweep_dead(&s, limit, &why);
     if (rc == 0)
@@ -384,7 +397,7 @@ int sql_sweep(struct hf_store *base, const struct hf_caller *who, size_t limit,
     if (rc == 0)
         rc = sweep_limits(&s, limit, &why);
     if (rc == 0)
-        rc = sql_next_due(base, &s.report.next_at, &why);
+        rc = next_due(base, &s.report.next_at, &now, &why);
     if (rc == 0)
         *ret_report = s.report;
     hf_arena_fini(&s.arena);

@@ -140,6 +140,10 @@ int sql_find(struct hf_ops *ops, const char *id, struct hf_row *ret_row,
              struct hf_err *err);
 
 /* Give the token of a row that was just leased to an item. */
+/* A time of the store's clock, which said `now`, as the caller's clock will show it: a server's
+ * may be another. 0 stays 0. */
+hf_ms sql_by_caller(const struct hf_store *base, hf_ms at, hf_ms now);
+
 int sql_item_token(struct hf_answer *answer, struct hf_item *item,
                    const struct hf_row *row);
 

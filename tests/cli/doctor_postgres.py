@@ -115,6 +115,19 @@ class DoctorOfAServer(Case):
                          r"the server's clock is (89|90)\d\d\d ms behind this machine's")
         self.assertIn("set both clocks", found["advice"])
 
+    def test_a_waiter_whose_clock_is_ahead_does_not_spin(self):
+        self.ok("work", "create", "--source", "manual", "--source-id", "later", "--queue", "later",
+                "--delay", "5m")
+        self.env.update(LD_PRELOAD=SKEWED, SKEW_SECONDS="3600")
+        if any("SAN_OPTIONS" in name for name in self.env):
+            self.env["ASAN_OPTIONS"] = self.env.get("ASAN_OPTIONS", "") + \
+                ":verify_asan_link_order=0"
+        many = "SELECT pg_stat_clear_snapshot(); SELECT xact_commit FROM pg_stat_database " \
+            "WHERE datname = current_database()"
+        before = int(self.sql(many).split()[-1])
+        self.ok("work", "claim", "--owner", "w", "--queue", "later", "--wait", "2s")
+        self.assertLess(int(self.sql(many).split()[-1]) - before, 150)
+
     def test_what_is_young_or_fresh_is_so_by_the_servers_clock(self):
         self.create("young")
         self.create("fresh")

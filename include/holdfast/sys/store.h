@@ -79,7 +79,7 @@ struct hf_schedule_methods {
     /* One transaction's worth; `more` unless there was nothing to do. */
     int (*pass)(struct hf_store *store, const struct hf_caller *who,
                 struct hf_schedule_report *ret_report, struct hf_err *err);
-    /* When a pass has something to do next (wall ms; 0: nothing in sight). */
+    /* When a pass has something to do next (the caller's wall ms; 0: nothing in sight). */
     int (*next)(struct hf_store *store, hf_ms *ret_at, struct hf_err *err);
 };
 
@@ -213,7 +213,7 @@ struct hf_store_methods {
     /* Wake-up hints for a topic; see sys/driver.h. */
     uint32_t (*bell_seen)(struct hf_store *store, uint32_t topic);
     bool (*bell_wait)(struct hf_store *store, uint32_t topic, uint32_t seen, hf_ms ms);
-    /* When a sweep has something to do next (wall ms; 0: nothing in sight). */
+    /* When a sweep has something to do next (the caller's wall ms; 0: nothing in sight). */
     int (*next_due)(struct hf_store *store, hf_ms *ret_at, struct hf_err *err);
     /* The processes that hold leases, each once, as hf_work.holder shows them. May be NULL:
      * then nobody's death is noticed before its lease lapses. */
