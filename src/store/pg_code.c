@@ -132,8 +132,8 @@ bool pg_is_transient(const PGresult *result)
     return hf_starts_with(state, "40001") || hf_starts_with(state, "40P01");
 }
 
-/* libpq gives no SQLSTATE for these. What it says names hosts, users and databases; a
- * password it never shows. */
+/* libpq gives no SQLSTATE for these. What it says names hosts, users and databases; of an
+ * address that it could read (check_address) it shows no password. */
 int pg_fail_connect(PGconn *db, struct hf_err *err)
 {
     const char *text = db ? PQerrorMessage(db) : "out of memory";

@@ -136,6 +136,38 @@ static char *keep(const struct hf_alloc *alloc, const char *before, const char *
     return NULL;
 }
 
+/* A password that was not encoded ends early, and what is left of it is taken for a host or a
+ * port. */
+static bool is_torn(const PQconninfoOption *option)
+{
+    const char *text = option->val ? option->val : "";
+    if (hf_same(option->keyword, "port"))
+        return text[strspn(text, "0123456789,")] != '\0';
+    return hf_same(option->keyword, "host") && *text && *text != '/' &&
+           strchr(text + 1, '@');
+}
+
+/* What libpq says of an address that it cannot read quotes it, with its password. */
+static int check_address(const char *address, struct hf_err *err)
+{
+    char *said = NULL;
+    PQconninfoOption *options = PQconninfoParse(address, &said);
+    int rc = options || said ? 0 : hf_fail_plain(err, HF_ENOMEM);
+    if (said)
+        rc = hf_fail(err, HF_EINVAL, "db", "the address cannot be read: %.*s",
+                     (int)strcspn(said, "\":\n"), said);
+    for (PQconninfoOption *o = options; rc == 0 && o && o->keyword; o++)
+        if (is_torn(o))
+            rc = hf_fail(
+                err, HF_EINVAL, "db",
+                "the address has no such %s: in a password write @ as %%40, / as "
+                "%%2F and : as %%3A",
+                o->keyword);
+    PQconninfoFree(options);
+    PQfreemem(said);
+    return rc;
+}
+
 int pg_url_read(const struct hf_alloc *alloc, const char *url, struct pg_url *ret_url,
                 struct hf_err *err)
 {
@@ -152,6 +184,10 @@ int pg_url_read(const struct hf_alloc *alloc, const char *url, struct pg_url *re
         made.schema = keep(alloc, "", "holdfast", "");
         rc = made.schema ? 0 : hf_fail_plain(err, HF_ENOMEM);
     }
+    if (rc == 0)
+        rc = check_address(hf_buf_str(&rest), err);
+    if (rc == 0 && made.listen)
+        rc = check_address(made.listen, err);
     if (rc == 0)
         rc = check_schema(made.schema, err);
     if (rc == 0)

@@ -189,6 +189,12 @@ class Usage(Case):
                                              "postgres://h/db?schema=A", "work", "list"))
         self.assertIn("pooler", self.refused(2, "invalid_argument", "--db",
                                              "postgresql://h/db?pooler=x", "work", "list"))
+        for torn in ("u:seZ%zzcret@h/db", "u:seZcret@[::1/db", "u:seZcret@[::1]x/db",
+                     "u:seZ@cret@h/db", "u:seZ/cret@h/db", "u:%00seZ@h/db",
+                     "u:seZcret@h/db?a", "u:seZcret@h/db?foo=bar", "h/db?password=seZ%zz"):
+            message = self.usage("--db", f"postgres://{torn}", "work", "list")
+            self.assertIn("address", message)
+            self.assertNotRegex(message, "seZ|cret")
         for scheme in ("mysql", "Postgres"):
             message = self.usage("--db", f"{scheme}://u:secret@h/db", "work", "list")
             self.assertIn(scheme, message)
