@@ -60,7 +60,9 @@ static size_t take(struct lite_group *group, struct lite_member **members, size_
     for (size_t i = 0; i < count; i++)
         rows += rows_of(members[i]->batch);
     lock(group);
-    while (group->head && group->head->batch && count < LITE_GROUP_MAX) {
+    /* A place is kept for a patient one, or a full queue would leave it behind for ever. */
+    size_t most = LITE_GROUP_MAX - (group->patient ? 1 : 0);
+    while (group->head && group->head->batch && count < most) {
         struct lite_member *member = group->head;
         rows += rows_of(member->batch);
         if (count > 0 && rows > LITE_GROUP_ROWS)

@@ -517,6 +517,50 @@ static void a_patient_batch_that_nobody_comes_for_goes_alone(void **state)
     assert_int_equal(kit_counted(&counts->groups), 103);
 }
 
+static void *put_one_patiently(void *arg)
+{
+    struct caller *caller = arg;
+    caller->acknowledged = put_patiently(caller->kit, caller->number) == 0;
+    return NULL;
+}
+
+static bool somebody_is_patient(struct kit *kit)
+{
+    struct lite_group *group = &lite_of(kit->sql)->group;
+    assert_int_equal(pthread_mutex_lock(&group->lock), 0);
+    bool is = group->patient;
+    assert_int_equal(pthread_mutex_unlock(&group->lock), 0);
+    return is;
+}
+
+/* As many wait as a group holds, and still there is a place in the first one. */
+static void a_full_queue_does_not_leave_a_patient_batch_behind(void **state)
+{
+    struct kit *kit = *state;
+    struct sent *sent = new_sent(LITE_GROUP_MAX);
+    struct caller caller = { .kit = kit, .number = 1000 };
+    _Atomic int left = LITE_GROUP_MAX;
+    int held = kit_hold_turn(kit);
+    for (int i = 0; i < LITE_GROUP_MAX; i++) {
+        kit_put(&sent[i].b, i, "sent", 1);
+        sent[i].left = &left;
+        send(kit, &sent[i]);
+    }
+    assert_int_equal(pthread_create(&caller.thread, NULL, put_one_patiently, &caller), 0);
+    while (!somebody_is_patient(kit))
+        (void)sched_yield();
+    assert_int_equal(close(held), 0);
+    assert_int_equal(pthread_join(caller.thread, NULL), 0);
+    while (atomic_load(&left) > 0)
+        (void)sched_yield();
+    assert_true(caller.acknowledged);
+    assert_int_equal(kit_counted(&lite_of(kit->sql)->counts.carried), 1);
+    assert_int_equal(kit_rows(kit->sql), LITE_GROUP_MAX + 1);
+    for (size_t i = 0; i < LITE_GROUP_MAX; i++)
+        kit->sql->methods->forget(kit->sql, &sent[i].b.batch);
+    free(sent);
+}
+
 /* A patient one that is refused harms nobody, and the other way round. */
 static void a_patient_batch_is_refused_alone(void **state)
 {
@@ -573,6 +617,7 @@ int main(void)
         CASE(who_comes_before_the_commit_goes_with_it),
         CASE(a_patient_batch_goes_with_others),
         CASE(a_patient_batch_that_nobody_comes_for_goes_alone),
+        CASE(a_full_queue_does_not_leave_a_patient_batch_behind),
         CASE(a_patient_batch_is_refused_alone),
         CASE(locks_in_key_order),
     };
