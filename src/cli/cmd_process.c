@@ -176,6 +176,9 @@ static int start_runner(struct cli *cli, const char *id)
         failed = posix_spawnattr_setsigmask(&how, &none);
     for (int fd = 0; failed == 0 && fd < 3; fd++)
         failed = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+    if (failed ==
+        0) /* the lock of a command in which this runs would make it that command's */
+        failed = posix_spawn_file_actions_addclosefrom_np(&files, 3);
     if (failed == 0)
         failed = posix_spawn(&pid, "/proc/self/exe", &files, &how,
                              (char *const *)(uintptr_t)argv, environ);

@@ -583,6 +583,19 @@ class Inside(RunCase):
         self.cli("run", "--worker", "--until-idle")
         self.assertEqual((self.unit()["status"], self.unit()["gate"]), ("queued", "held"))
 
+    def test_a_background_process_begun_inside_a_run_outlives_it(self):
+        self.cli("run", "--", "sh", "-c", "holdfast process start --disposition owner_bound "
+                 "--field work_id -- sh -c 'echo $$ > begun; read go < never; exit 3' > id; "
+                 "until grep -q running state; do holdfast process show $(cat id) > state; done")
+        child = self.pidfd(self.begun())
+        self.assertTrue(self.alive(child))
+        with open(self.path("never"), "w", encoding="ascii") as never:
+            never.write("go\n")
+        with open(self.path("id"), encoding="ascii") as process:
+            done = self.ok("process", "await", process.read().strip(), "--wait", "20s")["work"]
+        self.gone(child)
+        self.assertEqual((done["status"], done["error_class"]), ("failed", "exit_3"))
+
     def test_a_run_inside_a_run_is_its_child(self):
         self.cli("run", "--", "holdfast", "run", "--", "true")
         outer, inner = self.ok("work", "list", "--all")["items"]
