@@ -29,8 +29,9 @@ SELECT hf_now(), hf_lease_now(), s.incarnation FROM hf_store s WHERE s.id = 1
 
 -- name: pg_backend
 -- engine: pg
--- out: the process that answers
-SELECT pg_backend_pid()
+-- out: the process that answers, the database's encoding, how its transactions see each other
+SELECT pg_backend_pid(), current_setting('server_encoding'),
+       current_setting('default_transaction_isolation')
 
 -- Every hot statement finds its rows by an index, and is planned once for all arguments. A plan
 -- made while a table was small would read it whole for ever, so joins that read tables whole are
@@ -50,15 +51,19 @@ set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
 -- engine: pg
 -- in: $1 search_path, $2 statement_timeout, $3 lock_timeout
 SELECT set_config('search_path', $1, true), set_config('statement_timeout', $2, true),
-       set_config('lock_timeout', $3, true), {pg_plans_of_one}
+       set_config('lock_timeout', $3, true), set_config('bytea_output', 'hex', true),
+       {pg_plans_of_one}
 
 -- name: pg_session
--- The same for a connection of our own, for as long as it lasts.
+-- The same for a connection of our own, for as long as it lasts. Every statement sees what was
+-- committed before it: whoever waited for a lock reads what its holder wrote.
 -- engine: pg
 -- in: $1 search_path, $2 statement_timeout, $3 lock_timeout, $4 idle timeout
 SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2, false),
        set_config('lock_timeout', $3, false),
-       set_config('idle_in_transaction_session_timeout', $4, false), {pg_plans}
+       set_config('idle_in_transaction_session_timeout', $4, false),
+       set_config('bytea_output', 'hex', false),
+       set_config('default_transaction_isolation', 'read committed', false), {pg_plans}
 
 -- name: pg_clock
 -- An injected clock.

@@ -321,6 +321,8 @@ static void follow(struct turn *turn)
 /* How long to sleep: until the next message may go out, or somebody nudges. */
 static int pause_of(const struct turn *turn, bool due, hf_ms left, bool wanted)
 {
+    if (turn->conn && turn->conn->lost)
+        return 0; /* there is no socket left that would say anything */
     if (due)
         return left > 0 ? (int)left : 0;
     return wanted && !turn->conn ? AGAIN_MS : -1;

@@ -56,7 +56,9 @@ static const char pooler_advice[] =
     "pooler=transaction to the address, or connect directly";
 static const char standby_advice[] =
     "the server is a read-only standby; name all hosts in the address and add "
-    "target_session_attrs=read-write";
+    "target_session_attrs=read-write (of a database or role that is set read-only: set "
+    "its "
+    "default_transaction_read_only to off)";
 
 static size_t find(const char *state)
 {

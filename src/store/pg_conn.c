@@ -101,6 +101,25 @@ static int check_pooler(struct pg_conn *conn, struct hf_err *err)
                    "pooler=session) to the address, or connect directly");
 }
 
+/* What the database must be, and what cannot be set for each transaction behind a pooler. */
+static int check_database(const struct pg *pg, const PGresult *result, struct hf_err *err)
+{
+    const char *encoding = PQgetvalue(result, 0, 1);
+    const char *isolation = PQgetvalue(result, 0, 2);
+    if (!hf_same(encoding, "UTF8"))
+        return hf_fail(err, HF_EINVAL, "db",
+                       "the database's encoding is %s: name one that was made with "
+                       "ENCODING 'UTF8'",
+                       encoding);
+    if (pg->url.pooler == PG_POOLER_TRANSACTION && !hf_same(isolation, "read committed"))
+        return hf_fail(err, HF_EINVAL, "db",
+                       "default_transaction_isolation is %s, which cannot be changed "
+                       "behind a pooler: set it to "
+                       "'read committed' for the role or the database",
+                       isolation);
+    return 0;
+}
+
 static int set_up(struct pg_conn *conn, struct hf_err *err)
 {
     struct pg *pg = conn->pg;
@@ -110,8 +129,10 @@ static int set_up(struct pg_conn *conn, struct hf_err *err)
     if (rc)
         return rc;
     conn->backend = pg_cell_i64(result, 0, 0);
+    rc = check_database(pg, result, err);
     PQclear(result);
-    rc = check_pooler(conn, err);
+    if (rc == 0)
+        rc = check_pooler(conn, err);
     if (rc || pg->url.pooler == PG_POOLER_TRANSACTION)
         return rc;
     const char *const args[] = { pg->url.quoted, PG_STATEMENT_TIMEOUT, PG_LOCK_TIMEOUT,

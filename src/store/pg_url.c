@@ -42,10 +42,10 @@ static int decode(const struct hf_alloc *alloc, const char *at, size_t len,
     for (size_t i = 0; i < len; i++) {
         int high = at[i] == '%' && i + 2 < len ? hex_digit(at[i + 1]) : -1;
         int low = high >= 0 ? hex_digit(at[i + 2]) : -1;
-        if (at[i] == '%' && low < 0) {
+        if (at[i] == '%' && (low < 0 || high + low == 0)) { /* a NUL would end it */
             alloc->free(alloc->user, text);
             return hf_fail(err, HF_EINVAL, "db",
-                           "%s: a %% must be followed by two hex digits", name);
+                           "%s: a %% must be followed by two hex digits, not 00", name);
         }
         text[out++] = low >= 0 ? (char)(high * 16 + low) : at[i];
         i += low >= 0 ? 2 : 0;

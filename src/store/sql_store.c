@@ -253,7 +253,9 @@ static int path_of(const char *url, const char **ret_path, struct hf_err *err)
         *ret_path = url + sizeof scheme - 1;
         return **ret_path ? 0 : hf_fail(err, HF_EINVAL, "db", "db must name a file");
     }
-    if (strstr(url, "://")) /* not shown: it may hold a password */
+    /* Not shown: it may hold a password. */
+    if (strstr(url, "://") || hf_starts_with(url, "postgres:") ||
+        hf_starts_with(url, "postgresql:"))
         return hf_fail(err, HF_EINVAL, "db",
                        "db must be a path, sqlite:PATH, sqlite::memory: or postgres://");
     *ret_path = url;

@@ -2,6 +2,7 @@
  * do, and nothing half written. */
 #include <holdfast/store.h>
 #include <holdfast/work.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -80,10 +81,10 @@ static void parameters_of_our_own_are_checked(void **state)
 {
     (void)state;
     char url[400];
-    static const char *const bad[] = { "&schema=A",         "&schema=1a",
-                                       "&schema=pg_x",      "&schema=",
-                                       "&pooler=maybe",     "&schema=%zz",
-                                       "&schema=a&schema=b" };
+    static const char *const bad[] = { "&schema=A",          "&schema=1a",
+                                       "&schema=pg_x",       "&schema=",
+                                       "&pooler=maybe",      "&schema=%zz",
+                                       "&schema=a&schema=b", "&schema=a%00b" };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         with(bad[i], url);
         refused(url, HF_EINVAL, "");
@@ -94,6 +95,104 @@ static void parameters_of_our_own_are_checked(void **state)
     assert_string_equal(
         pg_server_sql(&server, "SELECT count(*) FROM cafe.hf_schema"),
         pg_server_sql(&server, "SELECT max(version) FROM cafe.hf_schema"));
+}
+
+static void an_address_without_its_slashes_is_no_path(void **state)
+{
+    (void)state;
+    refused("postgres:user:hidden-word@db.example/hf", HF_EINVAL, "postgres://");
+    refused("postgresql:/hf?user=hf", HF_EINVAL, "postgres://");
+}
+
+/* The address of another database of the server, freshly made. */
+static void database(const char *name, const char *how, char out[400])
+{
+    char sql[200];
+    (void)snprintf(sql, sizeof(sql), "CREATE DATABASE %s %s", name, how);
+    (void)pg_server_sql(&server, sql);
+    (void)snprintf(out, 400, "postgres:///%s?host=%s&port=%d&user=hf", name,
+                   server.folder, server.port);
+}
+
+static void a_database_that_cannot_hold_every_text_is_refused(void **state)
+{
+    (void)state;
+    char url[400];
+    database("latin", "ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0", url);
+    refused(url, HF_EINVAL, "LATIN1");
+}
+
+static void create_same(const char *url, bool created)
+{
+    struct hf_store *store = NULL;
+    struct hf_answer *answer = NULL;
+    struct hf_err err = { 0 };
+    const struct hf_new request = { .size = sizeof(request),
+                                    .source = HF_SOURCE_MANUAL,
+                                    .source_id = "same",
+                                    .priority = -1,
+                                    .payload = "{\"n\":1}",
+                                    .disposition = HF_RERUNNABLE };
+    assert_int_equal(hf_store_open(url, NULL, &store, &err), 0);
+    int rc = hf_work_create(store, NULL, &request, 1, 0, &answer, &err);
+    if (rc)
+        fail_msg("%d %s", rc, err.message);
+    assert_int_equal(hf_answer_at(answer, 0)->code, 0);
+    assert_int_equal(hf_answer_at(answer, 0)->created, created);
+    hf_answer_free(answer);
+    hf_store_close(store);
+}
+
+/* A digest that was written in another way was another request's. */
+static void how_the_database_writes_bytes_changes_no_answer(void **state)
+{
+    (void)state;
+    char url[400], pooled[420];
+    database("escaped", "", url);
+    (void)pg_server_sql(&server, "ALTER DATABASE escaped SET bytea_output = 'escape'");
+    create_same(url, true);
+    create_same(url, false);
+    (void)snprintf(pooled, sizeof(pooled), "%s&pooler=transaction", url);
+    create_same(pooled, false);
+}
+
+static void *open_one(void *arg)
+{
+    struct hf_err err;
+    int rc = opened(arg, &err);
+    if (rc)
+        (void)fprintf(stderr, "%d %s\n", rc, err.message);
+    return rc ? arg : NULL;
+}
+
+/* In another one, whoever waited for the migration would see the schema as it was before. */
+static void transactions_are_read_committed_whatever_the_default(void **state)
+{
+    (void)state;
+    char url[400], pooled[420];
+    pthread_t threads[6];
+    database("repeatable", "", url);
+    (void)pg_server_sql(&server, "ALTER DATABASE repeatable SET "
+                                 "default_transaction_isolation = 'repeatable read'");
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, open_one, url), 0);
+    for (size_t i = 0; i < 6; i++) {
+        void *failed = NULL;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    (void)snprintf(pooled, sizeof(pooled), "%s&pooler=transaction", url);
+    refused(pooled, HF_EINVAL, "default_transaction_isolation");
+}
+
+static void a_database_that_is_set_read_only_is_told_from_a_standby(void **state)
+{
+    (void)state;
+    char url[400];
+    database("frozen", "", url);
+    (void)pg_server_sql(&server,
+                        "ALTER DATABASE frozen SET default_transaction_read_only = on");
+    refused(url, HF_EREADONLY, "default_transaction_read_only");
 }
 
 static void a_schema_that_holds_something_else_is_left_alone(void **state)
@@ -247,6 +346,11 @@ int main(void)
         cmocka_unit_test(tls_that_the_server_has_not_is_refused),
         cmocka_unit_test(a_database_that_is_none_is_no_store),
         cmocka_unit_test(parameters_of_our_own_are_checked),
+        cmocka_unit_test(an_address_without_its_slashes_is_no_path),
+        cmocka_unit_test(a_database_that_cannot_hold_every_text_is_refused),
+        cmocka_unit_test(how_the_database_writes_bytes_changes_no_answer),
+        cmocka_unit_test(transactions_are_read_committed_whatever_the_default),
+        cmocka_unit_test(a_database_that_is_set_read_only_is_told_from_a_standby),
         cmocka_unit_test(a_schema_that_holds_something_else_is_left_alone),
         cmocka_unit_test(a_newer_schema_is_refused_and_the_next_one_is_not),
         cmocka_unit_test(an_older_schema_waits_for_migrate),

@@ -133,6 +133,41 @@ static void a_ring_of_our_own_is_not_heard_again(void **state)
     hf_store_close(store);
 }
 
+/* Of the one backend that listens for handles of ours; else "". */
+static const char *listening_backend(void)
+{
+    return pg_server_sql(&server,
+                         "SELECT pid FROM pg_stat_activity WHERE application_name = "
+                         "'holdfast' AND query LIKE 'SELECT pg_notify(%'");
+}
+
+static void a_listener_that_was_cut_off_listens_again(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened(server.url, "again", "");
+    struct hf_sql *sql = sql_store_of(store)->sql;
+    uint32_t topic = hf_topic_of_queue("default");
+    while (!pg_of(sql)->bell.heard)
+        (void)sql->methods->bell_wait(sql, topic, sql->methods->bell_seen(sql, topic),
+                                      100);
+    for (int i = 0; i < 5; i++) /* until its thread has nothing else to wake up for */
+        (void)sql->methods->bell_wait(sql, topic, sql->methods->bell_seen(sql, topic),
+                                      100);
+    char first[32], cut[100];
+    (void)snprintf(first, sizeof(first), "%s", listening_backend());
+    (void)snprintf(cut, sizeof(cut), "SELECT pg_terminate_backend(%s)", first);
+    (void)pg_server_sql(&server, cut);
+    const char *now = first;
+    for (int i = 0; i < 100 && (!now[0] || strcmp(now, first) == 0); i++) {
+        (void)sql->methods->bell_wait(sql, topic, sql->methods->bell_seen(sql, topic),
+                                      100);
+        now = listening_backend();
+    }
+    assert_string_not_equal(now, "");
+    assert_string_not_equal(now, first);
+    hf_store_close(store);
+}
+
 static void an_error_of_a_ring_harms_no_later_transaction(void **state)
 {
     (void)state;
@@ -204,6 +239,8 @@ static void a_ring_that_is_stuck_holds_up_no_commit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* The first: a pooler keeps connections that look like a listener's. */
+        cmocka_unit_test(a_listener_that_was_cut_off_listens_again),
         cmocka_unit_test(a_lone_ring_goes_behind_its_commit),
         cmocka_unit_test(behind_a_pooler_too),
         cmocka_unit_test(a_ring_of_our_own_is_not_heard_again),
