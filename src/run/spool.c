@@ -161,6 +161,8 @@ int hf_spool_append(const struct hf_spool *given, const struct hf_caller *who,
     int rc = hf_sized_copy(given, sizeof(spool), sizeof(spool), &spool, err);
     if (rc == 0 && (!spool.path || !*spool.path))
         rc = hf_fail(err, HF_EINVAL, "spool", "a spool needs a path");
+    if (rc == 0 && spool.bytes_max < 0)
+        rc = hf_fail(err, HF_EINVAL, "bytes_max", "bytes_max must not be negative");
     if (rc == 0)
         rc = hf_caller_check(who, err);
     if (rc == 0)

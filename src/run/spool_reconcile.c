@@ -412,6 +412,9 @@ int hf_spool_reconcile(struct hf_store *store, const struct hf_caller *given,
     struct hf_caller who;
     struct hf_err why = { 0 };
     int rc = hf_caller_complete(given, "system", "reconcile", &who, err);
+    if (rc == 0 && (!path || !*path))
+        rc = hf_fail(err, HF_EINVAL, "path",
+                     "the path of a spool or an export is needed");
     if (rc)
         return rc;
     const struct hf_alloc *alloc = store->alloc;

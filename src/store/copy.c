@@ -391,6 +391,9 @@ int hf_store_copy(const struct hf_copy_options *given, struct hf_copy_report *re
                                       .must_exist = true,
                                       .no_migrate = true };
     int rc = hf_sized_copy(given, sizeof c.options, sizeof c.options, &c.options, &why);
+    if (rc == 0 && (!c.options.from || !c.options.to))
+        rc = hf_fail(&why, HF_EINVAL, c.options.from ? "to" : "from",
+                     "the addresses of both stores are needed");
     if (rc == 0 && hf_same(c.options.from, c.options.to))
         rc = hf_fail(&why, HF_EINVAL, "to", "source and target are the same");
     if (rc == 0)

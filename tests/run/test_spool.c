@@ -205,6 +205,29 @@ static void a_line_keeps_every_field_of_a_request(void **state)
 
 /* ---- appending ------------------------------------------------------------------------ */
 
+static void what_a_spool_call_lacks_is_named(void **state)
+{
+    struct rig *rig = *state;
+    struct hf_new request = message("m1");
+    struct hf_spool_report report;
+    struct hf_copy_report copied;
+    struct hf_spool spool = { .size = sizeof(spool),
+                              .path = rig->spool,
+                              .bytes_max = -1 };
+    assert_int_equal(hf_spool_append(&spool, NULL, &request, &rig->err), HF_EINVAL);
+    assert_string_equal(rig->err.field, "bytes_max");
+    assert_int_equal(
+        hf_spool_reconcile(rig->store, NULL, NULL, NULL, NULL, &report, &rig->err),
+        HF_EINVAL);
+    assert_string_equal(rig->err.field, "path");
+    struct hf_copy_options copy = { .size = sizeof(copy) };
+    assert_int_equal(hf_store_copy(&copy, &copied, &rig->err), HF_EINVAL);
+    assert_string_equal(rig->err.field, "from");
+    copy.from = "sqlite::memory:";
+    assert_int_equal(hf_store_copy(&copy, &copied, &rig->err), HF_EINVAL);
+    assert_string_equal(rig->err.field, "to");
+}
+
 static void a_spool_that_is_full_takes_nothing_more(void **state)
 {
     struct rig *rig = *state;
@@ -585,6 +608,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_keeps_every_field_of_a_request),
+        CASE(what_a_spool_call_lacks_is_named),
         CASE(a_spool_that_is_full_takes_nothing_more),
         CASE(a_file_of_somebody_else_is_no_spool),
         CASE(a_torn_line_spoils_no_other),
