@@ -184,10 +184,9 @@ struct lite_group {
     struct lite_member *head;
     struct lite_member **tail;
     struct lite_member *patient; /* goes with the next group that somebody else leads */
-    uint64_t joined; /* batches so far; when the last patient one was answered: */
-    uint64_t joined_then;
-    bool carried;               /* the last patient one went with others */
-    uint64_t moved;             /* joined, and transactions ended */
+    uint64_t joined;             /* batches so far */
+    uint64_t joined_then; /* the same when the last patient one came, and that one */
+    uint64_t moved;       /* joined, and transactions ended */
     uint32_t skips, skips_next; /* patient batches that do not wait, after a vain wait */
     bool leading;
     pthread_cond_t wake; /* of the writer thread */

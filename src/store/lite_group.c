@@ -219,8 +219,8 @@ static bool begin_waiting(struct lite_group *group, struct lite_member *self,
                           uint64_t *ret_moved)
 {
     lock(group);
-    bool others = (group->joined != group->joined_then || group->carried) &&
-                  !group->patient;
+    bool others = group->joined != group->joined_then && !group->patient;
+    group->joined_then = group->joined;
     bool waits = others && group->skips == 0;
     if (waits)
         group->patient = self;
@@ -266,10 +266,10 @@ static bool go_with_others(struct lite *lite, struct lite_member *self)
 static void end_patience(struct lite_group *group, bool carried)
 {
     lock(group);
-    group->joined_then = group->joined;
-    group->carried = carried;
     if (carried)
         group->skips_next /= 4;
+    else
+        group->joined_then++; /* its own */
     unlock(group);
 }
 

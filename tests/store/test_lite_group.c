@@ -524,13 +524,15 @@ static void *put_one_patiently(void *arg)
     return NULL;
 }
 
-static bool somebody_is_patient(struct kit *kit)
+/* Until somebody leads, and with `patient` until somebody is patient too. */
+static void await_group(struct kit *kit, bool patient)
 {
     struct lite_group *group = &lite_of(kit->sql)->group;
-    assert_int_equal(pthread_mutex_lock(&group->lock), 0);
-    bool is = group->patient;
-    assert_int_equal(pthread_mutex_unlock(&group->lock), 0);
-    return is;
+    for (bool there = false; !there; (void)sched_yield()) {
+        assert_int_equal(pthread_mutex_lock(&group->lock), 0);
+        there = group->leading && (group->patient || !patient);
+        assert_int_equal(pthread_mutex_unlock(&group->lock), 0);
+    }
 }
 
 /* As many wait as a group holds, and still there is a place in the first one. */
@@ -546,9 +548,9 @@ static void a_full_queue_does_not_leave_a_patient_batch_behind(void **state)
         sent[i].left = &left;
         send(kit, &sent[i]);
     }
+    await_group(kit, false); /* while somebody leads, nobody waits in vain */
     assert_int_equal(pthread_create(&caller.thread, NULL, put_one_patiently, &caller), 0);
-    while (!somebody_is_patient(kit))
-        (void)sched_yield();
+    await_group(kit, true);
     assert_int_equal(close(held), 0);
     assert_int_equal(pthread_join(caller.thread, NULL), 0);
     while (atomic_load(&left) > 0)
