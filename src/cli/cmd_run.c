@@ -286,6 +286,7 @@ struct hf_new run_unit(struct cli *cli, const char *source_id, const char *paylo
 {
     const char *disposition = cli_text(cli, "disposition");
     const char *queue = cli_text(cli, "queue");
+    const char *parent = getenv("HOLDFAST_WORK_ID");
     return (struct hf_new){
         .size = sizeof(struct hf_new),
         .source = HF_SOURCE_MANUAL,
@@ -294,7 +295,7 @@ struct hf_new run_unit(struct cli *cli, const char *source_id, const char *paylo
         .queue = queue ? queue : RUN_QUEUE,
         .lane_key = cli_text(cli, "lane"),
         .idempotency_key = cli_text(cli, "idempotency-key"),
-        .parent_work_id = getenv("HOLDFAST_WORK_ID"),
+        .parent_work_id = parent && *parent ? parent : NULL,
         .payload = payload,
         .disposition = disposition ? hf_disposition_of(disposition) : HF_OWNER_BOUND,
         .priority = -1,

@@ -601,6 +601,11 @@ class Inside(RunCase):
         outer, inner = self.ok("work", "list", "--all")["items"]
         self.assertEqual(inner["parent_work_id"], outer["work_id"])
 
+    def test_an_empty_variable_names_no_parent(self):
+        self.env["HOLDFAST_WORK_ID"] = ""
+        self.cli("run", "--", "true")
+        self.assertIsNone(self.unit()["parent_work_id"])
+
 
 class Signals(RunCase):
     def signalled(self, sig, *options, code=None):
