@@ -60,7 +60,8 @@ void hf_run_free(struct hf_run *run)
     if (!run)
         return;
     bool open = run->child && !run->over;
-    if (open || run->left || run->result.end == HF_RUN_UNRECORDED)
+    bool waits = run->grip == HF_GRIP_WAITS && run->disposition == HF_OWNER_BOUND;
+    if (open || waits || run->left || run->result.end == HF_RUN_UNRECORDED)
         hf_lock_close(&run->lock); /* the row names it: a proof of death will need it */
     else
         hf_lock_remove(&run->lock);

@@ -521,6 +521,15 @@ class Inside(RunCase):
         work = self.unit()
         self.assertEqual((work["status"], work["attempt_count"]), ("done", 2))
 
+    def test_an_owner_bound_command_that_ends_in_its_wait_is_abandoned_with_a_proof(self):
+        self.cli("run", "--", "holdfast", "work", "wait", "--kind", "user", "--ref", "x")
+        self.assertEqual(self.unit()["status"], "waiting_user")
+        self.ok("work", "sweep")
+        work = self.unit()
+        self.assertEqual((work["status"], work["status_reason"]), ("abandoned", "sweep"))
+        self.ok("work", "sweep")
+        self.assertEqual(os.listdir(self.db + "-run"), [])
+
     def test_named_variables_are_stored_and_secrets_never(self):
         self.env.update(NAMED="stored-value", HUSH="a-very-secret-value")
         self.cli("run", "--env", "NAMED", "--env", "GIVEN=here", "--secret", "HUSH",
