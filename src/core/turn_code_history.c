@@ -249,6 +249,8 @@ int hf_code_trajectory(const struct hf_alloc *alloc, struct hf_span save,
     rc = hf_image_read(&frame, &arena, &arena, &head, &image, err);
     if (rc == 0)
         rc = write_steps(&out, &image, err);
+    if (rc == HF_EBASE) /* here the history is a part of the save */
+        rc = hf_fail(err, HF_ECORRUPT, "records", "a step of the save cannot be read");
     if (rc == 0)
         rc = take_text(&out, &text, ret_json, err);
     else

@@ -5,6 +5,7 @@
 
 #include <holdfast/limits.h>
 
+#include "base/ident.h"
 #include "base/json.h"
 #include "base/json_get.h"
 #include "core/turn_code.h"
@@ -460,6 +461,54 @@ static void a_saves_trajectory_shows_cells_steps_and_what_is_running(void **stat
     code_fini(&code);
 }
 
+/* Changes each place of `word` in turn, with a digest that is right: what is found to be wrong
+ * must be the save's fault. Gives how many were refused. */
+static int refused_without(const struct hf_bytes *save, const char *word)
+{
+    int refused = 0;
+    uint8_t *bytes = save->at;
+    const struct hf_span whole = { save->at, save->len };
+    for (size_t i = 0; i + strlen(word) + 32 < save->len; i++) {
+        struct hf_bytes text = { 0 };
+        struct hf_err err = { 0 };
+        if (memcmp(bytes + i, word, strlen(word)) != 0)
+            continue;
+        bytes[i + 1] ^= 1;
+        assert_int_equal(hf_sha256(bytes, save->len - 32, bytes + save->len - 32), 0);
+        int rc = hf_turn_describe(NULL, whole, &text, &err);
+        hf_bytes_free(&text);
+        text = (struct hf_bytes){ 0 };
+        int steps = hf_code_trajectory(NULL, whole, &text, &err);
+        hf_bytes_free(&text);
+        assert_true(rc == 0 || rc == HF_ECORRUPT);
+        assert_true(steps == 0 || steps == HF_ECORRUPT);
+        refused += rc == HF_ECORRUPT || steps == HF_ECORRUPT;
+        bytes[i + 1] ^= 1;
+    }
+    return refused;
+}
+
+static void a_save_that_contradicts_itself_is_corrupt(void **state)
+{
+    (void)state;
+    struct code_kit code;
+    struct hf_bytes save = { 0 };
+    code_start(&code, NULL);
+    code_reply(&code, "<lua>\nx = 1\n</lua>");
+    code_result(&code, &(struct hf_exec_result){ .bindings_after = "h1",
+                                                 .bindings_delta = kit_span("{}"),
+                                                 .duration_ms = 3 });
+    code_nothing(&code);
+    kit_save(&code.kit, &save);
+    assert_true(refused_without(&save, "duration_ms") > 0); /* a member of the step */
+    hf_bytes_free(&save);
+    code_reply(&code, "<lua>\nprint(x)\n</lua>");
+    kit_save(&code.kit, &save);
+    assert_true(refused_without(&save, "code") > 0); /* whose driver state it is */
+    hf_bytes_free(&save);
+    code_fini(&code);
+}
+
 static void an_exports_trajectory_has_the_history_too(void **state)
 {
     (void)state;
@@ -708,6 +757,7 @@ int main(void)
         cmocka_unit_test(a_cell_can_read_back_any_step_hidden_ones_too),
         cmocka_unit_test(what_cannot_be_read_back_says_why),
         cmocka_unit_test(a_saves_trajectory_shows_cells_steps_and_what_is_running),
+        cmocka_unit_test(a_save_that_contradicts_itself_is_corrupt),
         cmocka_unit_test(an_exports_trajectory_has_the_history_too),
         cmocka_unit_test(tools_are_shown_as_calls_with_what_their_schemas_say),
         cmocka_unit_test(a_surface_without_tools_or_of_another_language_says_so),
