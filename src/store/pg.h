@@ -188,6 +188,7 @@ struct pg {
 
     struct pg_pool pool;
     struct pg_group group;
+    _Atomic hf_ms ahead_ms; /* of our wall clock, by which the server's is */
     struct pg_bell bell;
     struct pg_counts counts;
 };

@@ -32,11 +32,17 @@ static void close_handle(struct hf_sql *sql)
     alloc->free(alloc->user, pg);
 }
 
+static hf_ms pg_ahead_ms(struct hf_sql *sql)
+{
+    return atomic_load_explicit(&pg_of(sql)->ahead_ms, memory_order_relaxed);
+}
+
 static const struct hf_sql_methods methods = {
     .name = "postgres",
     .run = run,
     .submit = pg_submit,
     .forget = hf_results_forget,
+    .ahead_ms = pg_ahead_ms,
     .bell_seen = pg_bell_seen,
     .bell_wait = pg_bell_wait,
     .bell_ring = pg_bell_ring,

@@ -158,6 +158,24 @@ static int send_all(struct running *run, bool two_trips)
     return rc;
 }
 
+/* ---- the server's clock ------------------------------------------------------------ */
+
+#define CLOCK_TRIP_MS 200 /* an answer that took longer tells little */
+#define CLOCK_APART_MS 100
+
+/* How far the clocks are apart. Where it is next to nothing they count as one. */
+static void note_clock(struct running *run)
+{
+    struct pg *pg = run->pg;
+    hf_ms trip = pg_mono_ms() - run->began_at;
+    if (!pg->system_clock || trip > CLOCK_TRIP_MS)
+        return;
+    hf_ms ahead = run->now - (pg->clock->wall_ms(pg->clock->user) - trip / 2);
+    hf_ms off = ahead - atomic_load_explicit(&pg->ahead_ms, memory_order_relaxed);
+    if (off > CLOCK_APART_MS || off < -CLOCK_APART_MS)
+        atomic_store_explicit(&pg->ahead_ms, ahead, memory_order_relaxed);
+}
+
 /* ---- answers ----------------------------------------------------------------------- */
 
 static void read_head(struct running *run, const PGresult *result)
@@ -172,6 +190,7 @@ static void read_head(struct running *run, const PGresult *result)
     run->lease_now = pg_cell_i64(result, 0, 2);
     run->incarnation = pg_cell_i64(result, 0, 3);
     run->timeline = pg_cell_i64(result, 0, 4);
+    note_clock(run);
     atomic_store_explicit(&run->pg->bell.followed, pg_cell_i64(result, 0, 5) > run->now,
                           memory_order_relaxed);
 }
@@ -534,6 +553,7 @@ static void take_read(struct running *run, const PGresult *result)
     run->now = pg_cell_i64(result, 0, 0);
     run->lease_now = pg_cell_i64(result, 0, 1);
     run->incarnation = pg_cell_i64(result, 0, 2);
+    note_clock(run);
 }
 
 static bool take_reads(struct running *run)
@@ -565,6 +585,7 @@ static int read_once(struct pg *pg, struct hf_batch *batch, bool lost, bool *ret
         return rc;
     hf_results_forget(&pg->sql, batch);
     hf_arena_init(&run.arena, pg->alloc);
+    run.began_at = pg_mono_ms();
     pg_pipe_begin(&run.pipe, run.conn, &run.arena);
     send_read(&run, lost);
     if (run.rc || !pg_pipe_flush(&run.pipe) || !take_reads(&run)) {

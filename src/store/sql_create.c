@@ -57,8 +57,7 @@ static int mix_in(struct maker *maker, const struct sql_beside *beside,
 static int creation_env(struct sql_store *store, const struct hf_caller *who,
                         struct hf_env *ret_env, struct hf_err *err)
 {
-    const struct hf_clock *clock = store->base.clock;
-    struct hf_batch moment = { .now = clock->wall_ms(clock->user) };
+    struct hf_batch moment = { .now = sql_wall(store) };
     return sql_env(store, who, &moment, ret_env, err);
 }
 
@@ -461,10 +460,11 @@ static int prepare_all(struct creation *c, struct hf_arena *arena,
 {
     struct hf_env env;
     struct hf_kept_note kept = { .text = NULL };
-    int rc = creation_env(c->store, who, &env, err);
-    env.kept = &kept;
+    int rc = sql_limits_rated(c->store, &c->rated,
+                              err); /* and the store's clock is known */
     if (rc == 0)
-        rc = sql_limits_rated(c->store, &c->rated, err);
+        rc = creation_env(c->store, who, &env, err);
+    env.kept = &kept;
     c->makers = hf_arena_room(arena, c->n,
                               sizeof *c->makers); /* large, and filled below */
     c->items = hf_arena_array(arena, c->n, sizeof(struct hf_item *));

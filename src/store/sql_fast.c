@@ -166,8 +166,7 @@ static bool add_settles(struct changing *c, struct hf_ops *ops, unsigned gates,
     struct hf_env env;
     struct hf_batch moment = { 0 };
     struct hf_token *tokens = hf_arena_array(&c->arena, c->n, sizeof *tokens);
-    const struct hf_clock *clock = c->store->base.clock;
-    moment.now = clock->wall_ms(clock->user);
+    moment.now = sql_wall(c->store);
     if (!tokens || sql_env(c->store, c->who, &moment, &env, err))
         return false;
     env.policy = &hf_policy_builtin;

@@ -45,6 +45,13 @@ int sql_env(struct sql_store *store, const struct hf_caller *who,
     return 0;
 }
 
+hf_ms sql_wall(const struct sql_store *store)
+{
+    const struct hf_clock *clock = store->base.clock;
+    hf_ms (*ahead)(struct hf_sql *) = store->sql->methods->ahead_ms;
+    return clock->wall_ms(clock->user) + (ahead ? ahead(store->sql) : 0);
+}
+
 hf_ms sql_by_caller(const struct hf_store *base, hf_ms at, hf_ms now)
 {
     const struct hf_clock *clock = base->clock;

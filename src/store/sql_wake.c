@@ -9,8 +9,7 @@ int sql_wake_add(struct sql_store *store, const struct hf_caller *given,
     struct hf_env env;
     struct hf_new unit;
     struct hf_caller who = *given;
-    const struct hf_clock *clock = store->base.clock;
-    struct hf_batch moment = { .now = clock->wall_ms(clock->user) };
+    struct hf_batch moment = { .now = sql_wall(store) };
     struct hf_row *wake = hf_arena_new(&ops->arena, struct hf_row);
     uint8_t *hash = hf_arena_take(&ops->arena, 32);
     who.tenant = row->w.tenant; /* not the caller's */

@@ -139,11 +139,14 @@ int sql_wake_ended(struct sql_store *store, const struct hf_caller *who,
 int sql_find(struct hf_ops *ops, const char *id, struct hf_row *ret_row,
              struct hf_err *err);
 
-/* Give the token of a row that was just leased to an item. */
+/* Wall time by the store's clock, as far as it is known without asking: what is written is
+ * held against it by others. */
+hf_ms sql_wall(const struct sql_store *store);
 /* A time of the store's clock, which said `now`, as the caller's clock will show it: a server's
  * may be another. 0 stays 0. */
 hf_ms sql_by_caller(const struct hf_store *base, hf_ms at, hf_ms now);
 
+/* Give the token of a row that was just leased to an item. */
 int sql_item_token(struct hf_answer *answer, struct hf_item *item,
                    const struct hf_row *row);
 

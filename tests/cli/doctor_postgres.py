@@ -128,6 +128,20 @@ class DoctorOfAServer(Case):
         self.ok("work", "claim", "--owner", "w", "--queue", "later", "--wait", "2s")
         self.assertLess(int(self.sql(many).split()[-1]) - before, 150)
 
+    def test_times_of_a_new_unit_are_by_the_servers_clock(self):
+        self.env.update(LD_PRELOAD=SKEWED, SKEW_SECONDS="-7200")
+        if any("SAN_OPTIONS" in name for name in self.env):
+            self.env["ASAN_OPTIONS"] = self.env.get("ASAN_OPTIONS", "") + \
+                ":verify_asan_link_order=0"
+        soon = self.ok("work", "create", "--source", "manual", "--source-id", "soon", "--queue", "skewed",
+                       "--start-timeout", "60s")["work"]["work_id"]
+        late = self.ok("work", "create", "--source", "manual", "--source-id", "late", "--queue", "skewed",
+                       "--delay", "100s")["work"]["work_id"]
+        self.ok("work", "sweep")
+        shown = [self.ok("work", "show", unit)["work"] for unit in (soon, late)]
+        self.assertEqual([(row["status"], row["gate"]) for row in shown],
+                         [("queued", None), ("queued", "due")])
+
     def test_what_is_young_or_fresh_is_so_by_the_servers_clock(self):
         self.create("young")
         self.create("fresh")

@@ -116,6 +116,10 @@ struct hf_sql_methods {
     /* Release the results of a batch that ran. Safe on one that did not. */
     void (*forget)(struct hf_sql *sql, struct hf_batch *batch);
 
+    /* By how much the store's wall clock is ahead of the handle's, as last seen. Any thread. NULL:
+     * they are the same. */
+    hf_ms (*ahead_ms)(struct hf_sql *sql);
+
     /* Wake-up hints. bell_seen gives a ticket to take BEFORE looking for work; bell_wait
      * returns true when the topic was rung since (or something may have changed), false
      * when `ms` passed. Hints may come for nothing; a lost one is made good by the wait's
