@@ -311,6 +311,8 @@ int hf_submit(struct hf_submitter *submitter, const struct hf_operation *operati
               hf_done *done, void *user, struct hf_err *err)
 {
     const struct hf_alloc *alloc = submitter->store->alloc;
+    if (!done)
+        return hf_fail(err, HF_EINVAL, "done", "somebody must be told what came of it");
     struct op *op = alloc->realloc(alloc->user, NULL, sizeof *op);
     if (!op)
         return hf_fail_plain(err, HF_ENOMEM);

@@ -297,6 +297,11 @@ static void bad_input_is_answered_at_once_and_never_done(void **state)
             HF_EINVAL);
         assert_string_equal(world->err.field, cases[i].field);
     }
+    struct hf_new fine = request("told-nobody");
+    struct hf_operation quiet = creation(&fine, 1);
+    assert_int_equal(hf_submit(world->submitter, &quiet, NULL, NULL, &world->err),
+                     HF_EINVAL);
+    assert_string_equal(world->err.field, "done");
     struct hf_submitter *other = NULL;
     struct hf_submitter_options options = { .size = sizeof options, .threads = 17 };
     assert_int_equal(hf_submitter_open(world->store, &options, &other, &world->err),
