@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import subprocess
 import sys
 import tempfile
@@ -105,6 +106,22 @@ class Case(unittest.TestCase):
         if not os.path.exists(self.db):
             return 0
         return len(self.ok("work", "list", "--all")["items"])
+
+
+def need_terminals():
+    """A root without /dev/pts, as a bare chroot is, gets one in a mount namespace of its own."""
+    try:
+        for end in pty.openpty():
+            os.close(end)
+    except OSError:
+        if "OWN_PTS" in os.environ:
+            raise
+        os.environ["OWN_PTS"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c",
+                              "mount --make-rprivate /dev && "
+                              "mount -t devpts -o newinstance,ptmxmode=0666 devpts /dev/pts && "
+                              "mount --bind /dev/pts/ptmx /dev/ptmx && exec \"$@\"",
+                              "sh", sys.executable, *sys.argv])
 
 
 def main():

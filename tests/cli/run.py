@@ -896,4 +896,5 @@ class DeadWrapper(RunCase):
 
 
 if __name__ == "__main__":
+    harness.need_terminals()
     unittest.main(verbosity=1)

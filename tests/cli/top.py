@@ -9,10 +9,9 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import termios
 
-from harness import HOLDFAST, Case, main
+from harness import HOLDFAST, Case, main, need_terminals
 
 
 class Top(Case):
@@ -99,22 +98,6 @@ class Top(Case):
         self.read_until(master, rb"\x1b\[\?25h\x1b\[\?1049l")
         self.assertEqual(top.wait(timeout=30), 0)
         self.assertEqual(termios.tcgetattr(slave), before)
-
-
-def need_terminals():
-    """A root without /dev/pts, as a bare chroot is, gets one in a mount namespace of its own."""
-    try:
-        for end in pty.openpty():
-            os.close(end)
-    except OSError:
-        if "OWN_PTS" in os.environ:
-            raise
-        os.environ["OWN_PTS"] = "1"
-        os.execvp("unshare", ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c",
-                              "mount --make-rprivate /dev && "
-                              "mount -t devpts -o newinstance,ptmxmode=0666 devpts /dev/pts && "
-                              "mount --bind /dev/pts/ptmx /dev/ptmx && exec \"$@\"",
-                              "sh", sys.executable, *sys.argv])
 
 
 if __name__ == "__main__":
