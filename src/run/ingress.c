@@ -49,7 +49,9 @@ struct request {
 };
 
 struct hand {
+    bool made; /* `thread` is to be joined, or detached */
     bool started;
+    pthread_t thread;
     struct request *first;
     struct request *last;
     size_t count;
@@ -297,13 +299,11 @@ static int start(struct hf_ingress *in, enum hand_name name, struct hf_err *err)
 {
     static void *(*const bodies[])(void *) = { ledger_thread, spool_thread };
     struct hand *hand = &in->hands[name];
-    pthread_t thread;
     if (hand->started)
         return 0;
-    if (pthread_create(&thread, NULL, bodies[name], in) != 0)
+    if (pthread_create(&hand->thread, NULL, bodies[name], in) != 0)
         return hf_fail(err, HF_ENOMEM, NULL, "no thread can be started");
-    (void)pthread_detach(thread); /* it was just made */
-    hand->started = true;
+    hand->made = hand->started = true;
     in->refs++;
     return 0;
 }
@@ -518,8 +518,24 @@ int hf_ingress_open(const struct hf_ingress_options *given,
     return 0;
 }
 
+/* Under the lock: the threads that have ended, or are at their last line; who is still at work
+ * goes on alone. */
+static size_t part_with(struct hf_ingress *in, pthread_t ret_ended[HANDS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < HANDS; i++) {
+        const struct hand *hand = &in->hands[i];
+        if (hand->made && hand->started)
+            (void)pthread_detach(hand->thread); /* nobody else does */
+        else if (hand->made)
+            ret_ended[count++] = hand->thread;
+    }
+    return count;
+}
+
 void hf_ingress_close(struct hf_ingress *in)
 {
+    pthread_t ended[HANDS];
     if (!in)
         return;
     (void)pthread_mutex_lock(&in->lock);
@@ -530,7 +546,10 @@ void hf_ingress_close(struct hf_ingress *in)
     while (in->refs > 1 && wait_until(in, until))
         ; /* an idle hand ends at once */
     bool last = --in->refs == 0;
+    size_t count = part_with(in, ended);
     (void)pthread_mutex_unlock(&in->lock);
+    for (size_t k = 0; k < count; k++)
+        (void)pthread_join(ended[k], NULL); /* or it would end while the process does */
     if (last)
         free_ingress(in);
 }
