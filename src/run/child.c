@@ -1,6 +1,7 @@
 /* See holdfast/child.h. */
 #include <holdfast/child.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -73,6 +74,57 @@ static int not_found(const char *name, const char *path, struct hf_err *err)
     return hf_fail(err, HF_EINVAL, "command", "there is no command %.120s", name);
 }
 
+/* Whether nothing beside programs and scripts can be run here, as far as that can be seen. */
+static bool only_programs(void)
+{
+    DIR *formats = opendir("/proc/sys/fs/binfmt_misc");
+    bool seen = false, more = false;
+    for (struct dirent *one = formats ? readdir(formats) : NULL; one;
+         one = readdir(formats)) {
+        bool status = hf_same(one->d_name, "status");
+        seen |= status;
+        more |= !status && one->d_name[0] != '.' && !hf_same(one->d_name, "register");
+    }
+    if (formats)
+        (void)closedir(formats);
+    return seen && !more;
+}
+
+/* "#! INTERPRETER…" */
+static int check_interpreter(const char *name, char *line, struct hf_err *err)
+{
+    char *first = line + strspn(line, " \t");
+    first[strcspn(first, " \t\r\n")] = '\0';
+    if (first[0] != '/' || runs(first)) /* a relative one depends on the folder */
+        return 0;
+    return hf_fail(err, HF_EINVAL, "command",
+                   "the command %.120s cannot be run: there is no interpreter %.120s",
+                   name, first);
+}
+
+/* What the kernel would refuse, before anything is recorded of it. What cannot be read may
+ * still be run. */
+static int check_begin(const char *name, const char *path, struct hf_err *err)
+{
+    char head[256] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t got = read(fd, head, sizeof head - 1);
+    (void)close(fd);
+    if (got < 0 || hf_starts_with(head, "\177ELF"))
+        return 0;
+    if (hf_starts_with(head, "#!"))
+        return check_interpreter(name, head + 2, err);
+    if (!only_programs())
+        return 0;
+    return hf_fail(
+        err, HF_EINVAL, "command",
+        "the command %.120s cannot be run: it is no program, and does not begin "
+        "with #!",
+        name);
+}
+
 int hf_command_find(const char *name, const char *const *env, const char *cwd,
                     size_t room, char *ret_path, struct hf_err *err)
 {
@@ -103,7 +155,7 @@ int hf_command_find(const char *name, const char *const *env, const char *cwd,
     if (strlen(path) >= room)
         return hf_fail(err, HF_ETOOBIG, "command", "the command's path is too long");
     memcpy(ret_path, path, strlen(path) + 1);
-    return 0;
+    return check_begin(name, path, err);
 }
 
 /* ---- starting ---------------------------------------------------------------------- */

@@ -276,6 +276,17 @@ class Detach(RunCase):
         self.ok("work", "sweep")
         self.assertTrue(self.alive(fd))
 
+    def test_a_script_without_its_interpreter_is_refused_and_nothing_is_recorded(self):
+        script = self.path("script")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("#! /nowhere/python -u\nprint(1)\n")
+        os.chmod(script, 0o755)
+        for option in ((), ("--detach",)):
+            message = self.refused(125, "invalid_argument", "run", *option, "--idempotency-key", "k",
+                                   "--", script)
+            self.assertIn("there is no interpreter /nowhere/python", message)
+        self.assertEqual(self.ok("work", "list", "--all")["items"], [])
+
     def test_a_detached_command_outlives_the_command_that_started_it(self):
         self.cli("run", "--", "holdfast", "run", "--detach", "--", "sh", "-c",
                  'echo $$ > begun; exec cat never')
