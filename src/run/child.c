@@ -74,8 +74,9 @@ static int not_found(const char *name, const char *path, struct hf_err *err)
     return hf_fail(err, HF_EINVAL, "command", "there is no command %.120s", name);
 }
 
-/* Whether nothing beside programs and scripts can be run here, as far as that can be seen. */
-static bool only_programs(void)
+/* Whether the kernel may have been told how to run what is neither a program nor a script. Where
+ * that cannot be seen, as in many containers, it has not been for plain text. */
+static bool may_be_registered(const char *head)
 {
     DIR *formats = opendir("/proc/sys/fs/binfmt_misc");
     bool seen = false, more = false;
@@ -87,7 +88,10 @@ static bool only_programs(void)
     }
     if (formats)
         (void)closedir(formats);
-    return seen && !more;
+    for (; *head; head++)
+        if (!(*head >= ' ' && *head <= '~') && !strchr("\t\r\n", *head))
+            return !seen || more;
+    return more;
 }
 
 /* "#! INTERPRETER…" */
@@ -116,7 +120,7 @@ static int check_begin(const char *name, const char *path, struct hf_err *err)
         return 0;
     if (hf_starts_with(head, "#!"))
         return check_interpreter(name, head + 2, err);
-    if (!only_programs())
+    if (may_be_registered(head))
         return 0;
     return hf_fail(
         err, HF_EINVAL, "command",

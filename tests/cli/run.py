@@ -281,10 +281,16 @@ class Detach(RunCase):
         with open(script, "w", encoding="utf-8") as file:
             file.write("#! /nowhere/python -u\nprint(1)\n")
         os.chmod(script, 0o755)
+        plain = self.path("plain")
+        with open(plain, "w", encoding="utf-8") as file:
+            file.write("echo hello\n")
+        os.chmod(plain, 0o755)
         for option in ((), ("--detach",)):
-            message = self.refused(125, "invalid_argument", "run", *option, "--idempotency-key", "k",
-                                   "--", script)
-            self.assertIn("there is no interpreter /nowhere/python", message)
+            for command, says in ((script, "there is no interpreter /nowhere/python"),
+                                  (plain, "it is no program, and does not begin with #!")):
+                message = self.refused(125, "invalid_argument", "run", *option, "--idempotency-key",
+                                       "k", "--", command)
+                self.assertIn(says, message)
         self.assertEqual(self.ok("work", "list", "--all")["items"], [])
 
     def test_a_detached_command_outlives_the_command_that_started_it(self):
