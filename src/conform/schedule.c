@@ -739,6 +739,20 @@ test_case(prune_takes_records_of_skipped_slots_and_no_schedule)
 
 /* ---- reading and input ------------------------------------------------------------- */
 
+/* Kept until the case ends; NULL when the case has failed. */
+static struct hf_schedules *page_of(struct hf_conform *t,
+                                    const struct hf_schedule_filter *filter)
+{
+    struct hf_schedules *found = NULL;
+    t->code = kit_called(t,
+                         hf_schedule_list(t->store, &t->who, filter, &found, kit_err(t)));
+    CODE(0, t->code);
+    if (t->failed)
+        return NULL;
+    kit_keep(t, found, drop_schedules);
+    return found;
+}
+
 test_case(schedules_are_listed_by_name_a_page_at_a_time)
 {
     for (int i = 9; i >= 0; i--)
@@ -746,13 +760,9 @@ test_case(schedules_are_listed_by_name_a_page_at_a_time)
     struct hf_schedule_filter filter = { .size = sizeof(filter), .limit = 4 };
     size_t seen = 0;
     for (int page = 0; page < 3; page++) {
-        struct hf_schedules *found = NULL;
-        t->code = kit_called(
-            t, hf_schedule_list(t->store, &t->who, &filter, &found, kit_err(t)));
-        CODE(0, t->code);
-        if (t->failed)
+        struct hf_schedules *found = page_of(t, &filter);
+        if (!found)
             return;
-        kit_keep(t, found, drop_schedules);
         for (size_t i = 0; i < hf_schedules_count(found); i++)
             SAME(say("n%zu", seen++), hf_schedules_at(found, i)->name);
         filter.after = hf_schedules_next(found);
@@ -776,13 +786,9 @@ test_case(schedules_of_all_tenants_are_listed_where_none_is_named)
     t->who.tenant = NULL;
     struct hf_schedule_filter filter = { .size = sizeof(filter), .limit = 1 };
     for (size_t i = 0; i < 6; i++) {
-        struct hf_schedules *found = NULL;
-        t->code = kit_called(
-            t, hf_schedule_list(t->store, &t->who, &filter, &found, kit_err(t)));
-        CODE(0, t->code);
-        if (t->failed)
+        struct hf_schedules *found = page_of(t, &filter);
+        if (!found)
             return;
-        kit_keep(t, found, drop_schedules);
         EQ(1, hf_schedules_count(found));
         SAME(tenants[i / 2], hf_schedules_at(found, 0)->tenant);
         SAME(i % 2 ? "n2" : "n1", hf_schedules_at(found, 0)->name);

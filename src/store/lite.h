@@ -424,9 +424,11 @@ void lite_group_init(struct lite *lite);
 void lite_group_stop(struct lite *lite); /* answers all that was submitted */
 void lite_group_fini(struct lite *lite); /* when nobody can want the lead any more */
 int lite_group_run(struct lite *lite, struct hf_batch *batch, struct hf_err *err);
+/* By the leader, before its commit: takes what came meanwhile behind the `count` members that
+ * it has. Gives how many it has then. */
+size_t lite_group_late(struct lite *lite, struct lite_member **members, size_t count);
 /* Waits for the lead and the store's turn without a batch: for work on the store that no
  * writer may see half done. */
-size_t lite_group_late(struct lite *lite, struct lite_member **members, size_t count);
 HF_MUST_USE int lite_group_enter(struct lite *lite, struct hf_err *err);
 void lite_group_leave(struct lite *lite);
 int lite_submit(struct hf_sql *sql, struct hf_batch *batch, hf_batch_done *done,
