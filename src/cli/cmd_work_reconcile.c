@@ -2,7 +2,10 @@
  * with what a spool or an export holds. */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <holdfast/ingress.h>
 
@@ -78,8 +81,10 @@ static void found(void *user, const struct hf_spool_problem *problem)
 {
     struct arrival *arrival = user;
     char text[320];
-    (void)snprintf(text, sizeof(text), "line %lld: %s%s", (long long)problem->line,
-                   problem->torn ? "torn: " : "", problem->message);
+    bool named = !*problem->field || strstr(problem->message, problem->field);
+    (void)snprintf(text, sizeof(text), "line %lld: %s%s%s%s", (long long)problem->line,
+                   problem->torn ? "torn: " : "", named ? "" : problem->field,
+                   named ? "" : ": ", problem->message);
     arrival->torn += problem->torn;
     if (!*arrival->first)
         (void)snprintf(arrival->first, sizeof(arrival->first), "%.199s", text);
@@ -224,6 +229,12 @@ int check_reconcile(struct cli *cli)
         return hf_fail(&cli->err, HF_EINVAL, NULL,
                        "--owner and --incarnation say whose pointer it is: --pointer is "
                        "missing");
+    const char *from = cli_text(cli, "from");
+    if (from && access(from, R_OK) != 0) {
+        cli->action = "check the path";
+        return hf_fail(&cli->err, errno == ENOENT ? HF_ENOTFOUND : HF_EINVAL, "--from",
+                       "--from: cannot read %.120s: %s", from, strerror(errno));
+    }
     return 0;
 }
 

@@ -155,7 +155,7 @@ const struct cli_command cli_policy_commands[] = {
       policy_set_options, policy_set_examples, CLI_STORE, "human", "6 8 9",
       cmd_policy_set, NULL },
     { "policy show", "show the policy in force", NULL, policy_show_options,
-      policy_show_examples, CLI_STORE, "human", "6 9", cmd_policy_show, NULL },
+      policy_show_examples, CLI_MUST_EXIST, "human", "6 9", cmd_policy_show, NULL },
     { .path = NULL },
 };
 

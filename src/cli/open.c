@@ -126,6 +126,11 @@ const char *cli_store_named(const struct cli *cli)
     return url ? url : variable("HOLDFAST_DB");
 }
 
+static bool never_makes(const struct cli *cli)
+{
+    return (cli->command->flags & CLI_MUST_EXIST) != 0;
+}
+
 static int choose_store(struct cli *cli, bool make, const char **ret_url)
 {
     const char *url = cli_store_named(cli);
@@ -135,7 +140,7 @@ static int choose_store(struct cli *cli, bool make, const char **ret_url)
         return check_url(cli, url);
     }
     int rc = default_path(cli, &path);
-    if (rc == 0 && make && !(cli->command->flags & CLI_MUST_EXIST))
+    if (rc == 0 && make && !never_makes(cli))
         rc = make_folders(cli, path);
     if (rc == 0)
         rc = check_url(cli, path);
@@ -160,6 +165,19 @@ bool cli_store_absent(struct cli *cli)
     return path && stat(path, &at) != 0 && errno == ENOENT;
 }
 
+/* Somebody who only looks: a mistyped path must not become an empty ledger, in which there is
+ * nothing to be seen. */
+static int refuse_absent(struct cli *cli, const char *path)
+{
+    bool named = cli_store_named(cli);
+    cli->action =
+        named ? "check --db and HOLDFAST_DB; the first command that writes, as "
+                "`holdfast work create`, makes a store"
+              : "nothing was recorded here yet: `holdfast work create` or "
+                "`holdfast run -- CMD` makes it; --db or HOLDFAST_DB names another";
+    return hf_fail(&cli->err, HF_ENOTSTORE, "--db", "there is no store at %.180s", path);
+}
+
 int cli_open_store(struct cli *cli)
 {
     const char *url = NULL;
@@ -169,15 +187,13 @@ int cli_open_store(struct cli *cli)
         return rc;
     const char *path = file_of(url);
     bool absent = path && stat(path, &at) != 0 && errno == ENOENT;
-    bool must_exist = (cli->command->flags & CLI_MUST_EXIST) != 0;
-    if (absent && must_exist)
-        cli->action = "check --db and HOLDFAST_DB; `holdfast work create` makes a store";
+    bool in_memory = !path && !is_postgres(url); /* nothing is left behind */
+    if (absent && never_makes(cli))
+        return refuse_absent(cli, path);
     struct hf_store_options options = { .size = sizeof(options),
-                                        .must_exist = must_exist,
+                                        .must_exist = !in_memory && never_makes(cli),
                                         .migrate = cli->command->run == cmd_migrate };
     rc = hf_store_open(url, &options, &cli->store, &cli->err);
-    if (rc == 0)
-        cli->action = NULL;
     if (rc == 0 && absent && stat(path, &at) == 0)
         cli_note(cli, "made the store %s", path);
     return rc;

@@ -349,6 +349,28 @@ class Store(Case):
             self.assertIn(self.db, self.refused(9, "not_a_store", *args))
         self.assertFalse(os.path.exists(self.db))
 
+    def test_who_only_looks_makes_no_store(self):
+        looks = (["work", "list"], ["work", "stats"], ["work", "sweep"],
+                 ["work", "tail", "--no-follow"], ["job", "list"], ["limit", "list"],
+                 ["policy", "show"], ["schedule", "list"], ["schedule", "run"],
+                 ["process", "list"], ["trigger", "list"], ["store", "log"], ["attention"],
+                 ["top", "--once"], ["doctor"])
+        for args in looks:
+            self.assertEqual(self.refused(9, "not_a_store", *args),
+                             f"there is no store at {self.db}")
+        done = self.cli("work", "list", code=9)
+        self.assertIn("check --db and HOLDFAST_DB", done.err)
+        self.refused(3, "not_found", "work", "reconcile", "--from", self.path("none.jsonl"))
+        self.assertEqual(os.listdir(self.folder), [])
+        del self.env["HOLDFAST_DB"]
+        for args in looks:
+            self.assertEqual(
+                self.refused(9, "not_a_store", *args),
+                f"there is no store at {self.path('.local/state/holdfast/holdfast.db')}")
+        self.assertIn("`holdfast work create` or `holdfast run -- CMD` makes it",
+                      self.cli("attention", code=9).err)
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_a_read_only_file(self):
         if os.getuid() == 0:
             self.skip_as_root()

@@ -158,6 +158,7 @@ class Spool(Case):
         said = self.cli("work", "reconcile", "--from", "export.jsonl", code=2)
         self.assertIn("read 5: 0 created, 1 already there, 1 conflicting, 3 malformed", said.out)
         self.assertIn("line 3: ", said.out)
+        self.assertIn("line 4: source_id: the same source id and run id", said.out)
         self.file("conflict.jsonl", lines[3] + "\n")
         self.cli("work", "reconcile", "--from", "conflict.jsonl", code=7)
         self.cli("work", "reconcile", "--from", "missing.jsonl", code=3)
