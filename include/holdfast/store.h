@@ -35,6 +35,11 @@ HF_API void hf_store_close(struct hf_store *store);
 /* This handle's own incarnation: fresh at each open, never reused. */
 HF_API const char *hf_store_incarnation(const struct hf_store *store);
 
+/* Wall time by the clock that the store's times were taken from: the server's on PostgreSQL, as
+ * far apart from this machine's as the handle's last transaction showed; before its first one,
+ * and on SQLite, this machine's. */
+HF_API hf_ms hf_store_now(const struct hf_store *store);
+
 /* Facts about the store for doctor and for people: one JSON object. The text is the
  * caller's to free with hf_text_free. */
 HF_API HF_MUST_USE int hf_store_facts(struct hf_store *store, char **ret_json,

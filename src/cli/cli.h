@@ -58,6 +58,7 @@ struct cli_example {
 #define CLI_ROWS 4u       /* prints rows: takes --field */
 #define CLI_ROW 8u        /* prints one row: takes --field and --shell */
 #define CLI_HIDDEN 16u    /* for the build, not for people */
+#define CLI_OPENS 64u     /* opens its store itself, where it needs one */
 #define CLI_WRAPS 32u /* its exit code is another command's: its own failures are 125 */
 
 struct cli_command {
@@ -319,6 +320,8 @@ const char *cli_duration(hf_ms ms, char out[24]);
 /* The same to the second, without its sign, and 0 as "0ms": how old, how long still. */
 const char *cli_age(hf_ms ms, char out[24]);
 hf_ms cli_now(void);
+/* By the clock of the store's times, once something was read from it. */
+hf_ms cli_store_now(const struct cli *cli);
 
 /* --field and --shell for the row commands. */
 bool cli_wants_field(const struct cli *cli);

@@ -32,7 +32,7 @@ int cli_watchlist_read(struct cli *cli, struct watchlist *ret_list)
     static const enum hf_status running[] = { HF_RUNNING };
     static const enum hf_status waiting[] = { HF_WAITING_USER, HF_WAITING_EXTERNAL };
     static const enum hf_status queued[] = { HF_QUEUED };
-    struct watchlist list = { .now = cli_now() };
+    struct watchlist list = { 0 };
     struct hf_schedule_filter active = { .size = sizeof(active),
                                          .state = "active",
                                          .limit = WATCH_ROWS };
@@ -52,6 +52,8 @@ int cli_watchlist_read(struct cli *cli, struct watchlist *ret_list)
             &list.held);
     if (rc == 0)
         rc = hf_schedule_list(cli->store, &cli->who, &active, &list.schedules, &cli->err);
+    list.now = cli_store_now(
+        cli); /* after the first answer, which tells a server's clock */
     if (rc)
         cli_watchlist_free(&list);
     else
@@ -251,6 +253,7 @@ static int tell_rows(struct teller *teller, struct hf_filter filter,
     do {
         struct hf_answer *page = NULL;
         rc = hf_work_list(cli->store, &cli->who, &filter, &page, &cli->err);
+        teller->now = cli_store_now(cli); /* as the answer showed a server's clock */
         for (size_t i = 0; rc == 0 && i < hf_answer_count(page); i++)
             tell_row(teller, &hf_answer_at(page, i)->work);
         rc = next_page(cli, rc, rc ? NULL : hf_answer_next(page), &filter.after);
@@ -269,6 +272,7 @@ static int tell_schedules(struct teller *teller)
     do {
         struct hf_schedules *page = NULL;
         rc = hf_schedule_list(cli->store, &cli->who, &filter, &page, &cli->err);
+        teller->now = cli_store_now(cli);
         for (size_t i = 0; rc == 0 && i < hf_schedules_count(page); i++)
             tell_schedule(teller, hf_schedules_at(page, i));
         rc = next_page(cli, rc, rc ? NULL : hf_schedules_next(page), &filter.after);
@@ -298,7 +302,7 @@ static int tell_all(struct teller *teller)
 
 int cmd_attention(struct cli *cli)
 {
-    struct teller teller = { .cli = cli, .now = cli_now() };
+    struct teller teller = { .cli = cli };
     if (cli->json) {
         cli_ok_begin(cli);
         hf_json_key(&cli->writer, "items");

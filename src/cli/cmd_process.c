@@ -281,7 +281,7 @@ static void table_row(struct cli_table *table, const struct hf_process *p)
                        cli_age(w->lease_remaining_ms, age));
     if (w->first_started_at)
         (void)snprintf(first, sizeof(first), "%s",
-                       cli_age(cli_now() - w->first_started_at, age));
+                       cli_age(cli_store_now(table->cli) - w->first_started_at, age));
     size_t len = strlen(w->work_id);
     const char *const cells[] = { w->work_id + (len > 12 ? len - 12 : 0),
                                   w->status,

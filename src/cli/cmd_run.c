@@ -491,7 +491,7 @@ static bool wait_for_retry(struct job *job)
 {
     struct pollfd fds[1];
     while (!job->runner.told && !job->told) {
-        hf_ms left = job->result.next_retry_at - cli_now();
+        hf_ms left = job->result.next_retry_at - cli_store_now(job->runner.cli);
         if (left <= 0)
             return true;
         runner_wait(&job->runner, fds, 0, left < RETRY_LOOK_MS ? left : RETRY_LOOK_MS);

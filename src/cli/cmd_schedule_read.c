@@ -140,6 +140,8 @@ static int preview(struct cli *cli, hf_ms *slots, size_t *ret_count)
         rc = cli_open_store(cli);
     if (rc == 0)
         rc = hf_schedule_get(cli->store, &cli->who, name, &schedules, &cli->err);
+    if (rc == 0 && !cli_given(cli, "from"))
+        from = cli_store_now(cli);
     if (rc == 0)
         rc = hf_schedule_upcoming(hf_schedules_at(schedules, 0), from, want, slots,
                                   ret_count, &cli->err);

@@ -64,14 +64,14 @@ static void counts(struct screen *screen, const struct watchlist *list)
     (void)snprintf(text, sizeof(text),
                    "running %lld   queued %lld (%lld cannot start now)   waiting %lld   "
                    "retry %lld   "
-                   "silent %lld   about to lapse %lld   held %zu",
+                   "silent %lld   about to lapse %lld   held %zu%s",
                    (long long)stats->by_status[HF_RUNNING],
                    (long long)stats->by_status[HF_QUEUED], (long long)stats->gated,
                    (long long)(stats->by_status[HF_WAITING_USER] +
                                stats->by_status[HF_WAITING_EXTERNAL]),
                    (long long)stats->by_status[HF_RETRY_SCHEDULED],
                    (long long)stats->silent, (long long)stats->lapsing,
-                   hf_answer_count(list->held));
+                   hf_answer_count(list->held), hf_answer_next(list->held) ? "+" : "");
     line(screen, stats->silent || hf_answer_count(list->held) ? CLI_YELLOW : CLI_PLAIN,
          text);
 }
@@ -134,15 +134,30 @@ static void next_schedules(struct screen *screen, const struct watchlist *list)
         if (!next)
             break;
         if (shown++ == 0)
-            heading(screen, "NEXT SCHEDULES");
+            heading(screen, hf_schedules_next(list->schedules)
+                                ? "NEXT SCHEDULES, of the first " WATCH_ROWS_TEXT " names"
+                                : "NEXT SCHEDULES");
         schedule_line(screen, list, next);
         after = next->next_at;
         at_after = next_at;
     }
 }
 
+/* A page was read of them; the counts above are of all. */
+static void rest_line(struct screen *screen, const struct hf_answer *rows, int64_t of)
+{
+    char text[80];
+    int64_t shown = (int64_t)hf_answer_count(rows);
+    if (!hf_answer_next(rows))
+        return;
+    (void)snprintf(text, sizeof(text), "... and %lld more, younger",
+                   (long long)(of > shown ? of - shown : 1));
+    line(screen, CLI_DIM, text);
+}
+
 static void draw(struct screen *screen, const struct watchlist *list)
 {
+    const struct hf_stats *stats = &list->stats;
     char text[64], time[25];
     (void)snprintf(text, sizeof(text), "holdfast top  %s", hf_time_text(list->now, time));
     line(screen, CLI_BOLD, text);
@@ -151,11 +166,14 @@ static void draw(struct screen *screen, const struct watchlist *list)
                     "                        FOR  LEASE LEFT");
     for (size_t i = 0; i < hf_answer_count(list->running); i++)
         running_line(screen, list, &hf_answer_at(list->running, i)->work);
+    rest_line(screen, list->running, stats->by_status[HF_RUNNING]);
     if (hf_answer_count(list->waiting) > 0)
         heading(screen, "WAITING   KIND                  STATUS          REF"
                         "                          FOR  TIME LEFT");
     for (size_t i = 0; i < hf_answer_count(list->waiting); i++)
         waiting_line(screen, list, &hf_answer_at(list->waiting, i)->work);
+    rest_line(screen, list->waiting,
+              stats->by_status[HF_WAITING_USER] + stats->by_status[HF_WAITING_EXTERNAL]);
     next_schedules(screen, list);
 }
 
@@ -169,6 +187,19 @@ static void json_rows(struct cli *cli, const char *key, const struct hf_answer *
         cli_json_fields(cli, hf_work_fields, hf_work_field_count,
                         &hf_answer_at(rows, i)->work);
     hf_json_end(&cli->writer);
+}
+
+/* Which of the lists below go on after their last row. */
+static void json_more(struct hf_json *json, const struct watchlist *list)
+{
+    hf_json_key(json, "more");
+    hf_json_object(json);
+    hf_json_put_bool(json, "running", hf_answer_next(list->running) != NULL);
+    hf_json_put_bool(json, "silent", hf_answer_next(list->silent) != NULL);
+    hf_json_put_bool(json, "waiting", hf_answer_next(list->waiting) != NULL);
+    hf_json_put_bool(json, "held", hf_answer_next(list->held) != NULL);
+    hf_json_put_bool(json, "schedules", hf_schedules_next(list->schedules) != NULL);
+    hf_json_end(json);
 }
 
 static void json_all(struct cli *cli, const struct watchlist *list)
@@ -189,6 +220,7 @@ static void json_all(struct cli *cli, const struct watchlist *list)
     json_rows(cli, "silent", list->silent);
     json_rows(cli, "waiting", list->waiting);
     json_rows(cli, "held", list->held);
+    json_more(json, list);
     hf_json_key(json, "schedules");
     hf_json_array(json);
     for (size_t i = 0; i < hf_schedules_count(list->schedules); i++) {

@@ -140,7 +140,7 @@ static int people_stats(struct cli *cli, const struct hf_stats *stats)
     static const char *const titles[] = { "OPEN WORK", ">COUNT" };
     struct cli_table table;
     char text[24];
-    hf_ms now = cli_now(), wait = stats->next_wait_deadline_at,
+    hf_ms now = cli_store_now(cli), wait = stats->next_wait_deadline_at,
           retry = stats->next_retry_at;
     cli_table_begin(&table, cli, titles, 2);
     for (int i = 1; i < HF_STATUS_COUNT; i++) {

@@ -240,7 +240,8 @@ const struct cli_command cli_schedule_commands[] = {
       NULL },
     { "schedule preview", "print the next slots of a timing",
       "As instants of UTC. Needs no store unless it is asked by name.", preview_options,
-      preview_examples, 0, NULL, "3 6 9", cmd_schedule_preview, check_preview },
+      preview_examples, CLI_MUST_EXIST | CLI_OPENS, NULL, "3 6 9", cmd_schedule_preview,
+      check_preview },
     { "schedule sync", "bring a set of schedules in line with a file",
       "One transaction: what the file names is added or updated; what the set has beside "
       "is kept, paused or removed, as the file says (default: paused).",

@@ -84,7 +84,8 @@ static int run(struct cli *cli, int argc, char **argv)
         rc = cli_set_caller(cli);
     if (rc == 0)
         rc = hf_caller_check(&cli->who, &cli->err); /* before a store is made */
-    if (rc == 0 && (cli->command->flags & (CLI_STORE | CLI_MUST_EXIST)))
+    unsigned flags = cli->command->flags;
+    if (rc == 0 && flags & (CLI_STORE | CLI_MUST_EXIST) && !(flags & CLI_OPENS))
         rc = cli_open_store(cli);
     return rc ? rc : cli->command->run(cli);
 }

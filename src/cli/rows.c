@@ -18,6 +18,11 @@ hf_ms cli_now(void)
     return hf_clock_system()->wall_ms(hf_clock_system()->user);
 }
 
+hf_ms cli_store_now(const struct cli *cli)
+{
+    return cli->store ? hf_store_now(cli->store) : cli_now();
+}
+
 const char *cli_duration(hf_ms ms, char out[24])
 {
     return ms == 0 ? "-" : cli_age(ms, out);
@@ -406,7 +411,7 @@ int cli_print_list(struct cli *cli, const struct hf_answer *answer, const char *
         cli_put(cli, "\n");
     } else {
         struct cli_table table;
-        hf_ms now = cli_now();
+        hf_ms now = cli_store_now(cli);
         cli_table_begin(&table, cli, titles, sizeof(titles) / sizeof(titles[0]));
         for (size_t i = 0; i < count; i++)
             list_row(&table, &hf_answer_at(answer, i)->work, now);
@@ -430,7 +435,7 @@ static void put_detail(struct cli *cli, const struct hf_field *field,
     if (field->kind != HF_FIELD_I64) {
         cli_put_clean(cli, hf_field_text(field, work));
     } else if (ends_in(field->name, "_at")) {
-        hf_ms away = value - cli_now();
+        hf_ms away = value - cli_store_now(cli);
         bool lease = ends_in(field->name, "lease_expires_at"); /* another clock */
         away = lease ? work->lease_remaining_ms : away;
         cli_put(cli, lease ? "" : hf_time_text(value, text));

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 
 #define WATCH_ROWS 200 /* more than a terminal shows; attention reads all pages */
+#define WATCH_ROWS_TEXT "200"
 
 struct watchlist {
     hf_ms now;

@@ -92,8 +92,7 @@ static hf_ms grace_of(const struct pass *pass, const struct hf_work *work)
 /* May peers act on the row by now? What a sweep would find due. */
 static bool is_due(const struct pass *pass, const struct hf_work *work)
 {
-    const struct hf_clock *clock = pass->reaper->store->clock;
-    if (work->deadline_at && work->deadline_at <= clock->wall_ms(clock->user))
+    if (work->deadline_at && work->deadline_at <= hf_store_now(pass->reaper->store))
         return true;
     hf_ms grace = work->lease_remaining_ms <= 0 ? grace_of(pass, work) : -1;
     return grace >= 0 && work->lease_remaining_ms <= -grace;

@@ -567,6 +567,12 @@ const char *hf_store_incarnation(const struct hf_store *store)
     return store->incarnation;
 }
 
+hf_ms hf_store_now(const struct hf_store *store)
+{
+    return store->methods->now ? store->methods->now(store)
+                               : store->clock->wall_ms(store->clock->user);
+}
+
 int hf_store_facts(struct hf_store *store, char **ret_json, struct hf_err *err)
 {
     struct hf_err why = { 0 };

@@ -52,6 +52,11 @@ hf_ms sql_wall(const struct sql_store *store)
     return clock->wall_ms(clock->user) + (ahead ? ahead(store->sql) : 0);
 }
 
+static hf_ms sql_now(const struct hf_store *base)
+{
+    return sql_wall((const struct sql_store *)base);
+}
+
 hf_ms sql_by_caller(const struct hf_store *base, hf_ms at, hf_ms now)
 {
     const struct hf_clock *clock = base->clock;
@@ -173,6 +178,7 @@ static const struct hf_store_methods methods = {
     .schedules = &sql_schedule_methods,
     .triggers = &sql_trigger_methods,
     .known = sql_known,
+    .now = sql_now,
 };
 
 static int draw(void *user, void *out, size_t len)

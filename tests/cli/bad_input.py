@@ -353,7 +353,7 @@ class Store(Case):
         looks = (["work", "list"], ["work", "stats"], ["work", "sweep"],
                  ["work", "tail", "--no-follow"], ["job", "list"], ["limit", "list"],
                  ["policy", "show"], ["schedule", "list"], ["schedule", "run"],
-                 ["process", "list"], ["trigger", "list"], ["store", "log"], ["attention"],
+                 ["schedule", "preview", "x"], ["process", "list"], ["trigger", "list"], ["store", "log"], ["attention"],
                  ["top", "--once"], ["doctor"])
         for args in looks:
             self.assertEqual(self.refused(9, "not_a_store", *args),

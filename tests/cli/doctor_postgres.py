@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import urllib.parse
 
-from harness import Case, main
+from harness import HOLDFAST, Case, main
 
 PG = os.environ["PG_SCRIPT"]
 SKEWED = os.environ["SKEWED_CLOCK"]
@@ -36,6 +36,13 @@ class DoctorOfAServer(Case):
         args = [part for text in statements for part in ("-c", text)]
         return subprocess.run(["psql", self.url, "-qAt", *args], check=True, text=True,
                               stdout=subprocess.PIPE).stdout.strip()
+
+    def skew(self, seconds):
+        """The program's clock, from now on in this test."""
+        self.env.update(LD_PRELOAD=SKEWED, SKEW_SECONDS=seconds)
+        if any("SAN_OPTIONS" in name for name in self.env):
+            self.env["ASAN_OPTIONS"] = self.env.get("ASAN_OPTIONS", "") + \
+                ":verify_asan_link_order=0"
 
     def findings(self, what):
         answer = self.cli("--json", "doctor").json
@@ -106,10 +113,7 @@ class DoctorOfAServer(Case):
     def test_clocks_that_are_apart(self):
         self.create("skew")
         self.assertEqual(self.the("skew")["advice"], "")
-        self.env.update(LD_PRELOAD=SKEWED, SKEW_SECONDS="90")
-        if any("SAN_OPTIONS" in name for name in self.env):
-            self.env["ASAN_OPTIONS"] = self.env.get("ASAN_OPTIONS", "") + \
-                ":verify_asan_link_order=0"
+        self.skew("90")
         found = self.the("skew")
         self.assertRegex(found["detail"],
                          r"the server's clock is (89|90)\d\d\d ms behind this machine's")
@@ -118,10 +122,7 @@ class DoctorOfAServer(Case):
     def test_a_waiter_whose_clock_is_ahead_does_not_spin(self):
         self.ok("work", "create", "--source", "manual", "--source-id", "later", "--queue", "later",
                 "--delay", "5m")
-        self.env.update(LD_PRELOAD=SKEWED, SKEW_SECONDS="3600")
-        if any("SAN_OPTIONS" in name for name in self.env):
-            self.env["ASAN_OPTIONS"] = self.env.get("ASAN_OPTIONS", "") + \
-                ":verify_asan_link_order=0"
+        self.skew("3600")
         many = "SELECT pg_stat_clear_snapshot(); SELECT xact_commit FROM pg_stat_database " \
             "WHERE datname = current_database()"
         before = int(self.sql(many).split()[-1])
@@ -129,10 +130,7 @@ class DoctorOfAServer(Case):
         self.assertLess(int(self.sql(many).split()[-1]) - before, 150)
 
     def test_times_of_a_new_unit_are_by_the_servers_clock(self):
-        self.env.update(LD_PRELOAD=SKEWED, SKEW_SECONDS="-7200")
-        if any("SAN_OPTIONS" in name for name in self.env):
-            self.env["ASAN_OPTIONS"] = self.env.get("ASAN_OPTIONS", "") + \
-                ":verify_asan_link_order=0"
+        self.skew("-7200")
         soon = self.ok("work", "create", "--source", "manual", "--source-id", "soon", "--queue", "skewed",
                        "--start-timeout", "60s")["work"]["work_id"]
         late = self.ok("work", "create", "--source", "manual", "--source-id", "late", "--queue", "skewed",
@@ -148,14 +146,53 @@ class DoctorOfAServer(Case):
         young, fresh = self.ok("work", "claim", "--owner", "w", "--limit", "2")["items"]
         self.ok("work", "close-out", young["work_id"], "--token", young["lease_token"],
                 "--status", "done")
-        self.env.update(LD_PRELOAD=SKEWED, SKEW_SECONDS="864000")
-        if any("SAN_OPTIONS" in name for name in self.env):
-            self.env["ASAN_OPTIONS"] = self.env.get("ASAN_OPTIONS", "") + \
-                ":verify_asan_link_order=0"
+        self.skew("864000")
         self.assertEqual(self.ok("work", "prune", "--older-than", "1d")["pruned"], 0)
         self.assertEqual(self.ok("work", "list", "--older-than", "1d")["items"], [])
         renewed = self.ok("work", "renew", "--owner", "w", "--fresh", "1d")["items"]
         self.assertEqual([row["work_id"] for row in renewed], [fresh["work_id"]])
+
+    def test_ages_and_what_needs_you_are_by_the_servers_clock(self):
+        self.create("aged", "--queue", "aged", "--disposition", "owner_bound")
+        self.create("asks", "--queue", "asks")
+        self.ok("work", "claim", "--owner", "aged", "--queue", "aged", "--ttl", "1h")
+        asks = self.claim("--queue", "asks")
+        self.ok("work", "wait", asks["work_id"], "--token", asks["lease_token"], "--kind", "user",
+                "--ref", "aged-1", "--timeout", "30h")
+        self.ok("schedule", "add", "aged", "--every", "1h")
+        for seconds in ("864000", "-864000"):
+            self.skew(seconds)
+            self.assertEqual(self.ok("attention")["items"], [])
+            top = self.cli("top").out
+            self.assertRegex(top, r" aged +\d+(ms|s)  +59m")
+            self.assertRegex(top, r" aged-1 +\d+(ms|s)  +1d 5h")
+            self.assertRegex(top, r"aged +work +in (59m|1h)")
+            aged = [line for line in self.cli("work", "list").out.split("\n") if " aged " in line]
+            self.assertRegex(aged[0], r" aged +3 +\d+(ms|s)  aged ")
+            self.assertRegex(self.cli("work", "show", asks["work_id"]).out,
+                             r"created_at +\S+  \(\d+(ms|s) ago\)")
+            self.assertNotRegex(self.cli("work", "stats").out, "next wait deadline in +-")
+
+    def test_a_retry_of_a_run_comes_when_the_server_says(self):
+        self.skew("-864000")
+        done = self.cli("run", "--json", "--disposition", "rerunnable", "--max-attempts", "2", "--",
+                        "false", code=1)
+        self.assertEqual((done.json["status"], done.json["attempts"]), ("failed", 2))
+
+    def test_a_monitor_whose_clock_is_ahead_ends_nobodys_command(self):
+        self.ok("policy", "set", "kind:run", "--exec-timeout", "1h")
+        os.mkfifo(self.path("go"))
+        go = os.open(self.path("go"), os.O_RDWR)
+        self.addCleanup(os.close, go)
+        with subprocess.Popen([HOLDFAST, "run", "--disposition", "rerunnable", "--", "sh", "-c",
+                               "echo begun; read answer < go; exit $answer"], env=self.env,
+                              cwd=self.folder, text=True, stdout=subprocess.PIPE) as run:
+            self.assertEqual(run.stdout.readline(), "begun\n")
+            self.skew("864000")
+            self.cli("monitor", "--once")
+            os.write(go, b"3\n")
+            run.communicate()
+            self.assertEqual(run.returncode, 3)
 
     def test_a_dump_of_a_server_that_had_counted_further(self):
         other = os.path.join(os.path.dirname(self.server), "other")

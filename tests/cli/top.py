@@ -45,6 +45,19 @@ class Top(Case):
         self.assertIn("a-worker", [row["owner"] for row in top["running"]])
         self.assertEqual(top["waiting"][0]["waiting_ref"], "ask-1")
         self.assertEqual((top["silent"], top["held"], top["schedules"]), ([], [], []))
+        self.assertEqual(set(top["more"].values()), {False})
+        self.assertNotIn("more", self.cli("top").out)
+
+    def test_beyond_a_page_it_says_how_many_there_are(self):
+        lines = [f'{{"source_system":"manual","source_id":"u{i}"}}' for i in range(203)]
+        self.file("many.jsonl", "\n".join(lines))
+        self.ok("work", "reconcile", "--from", "many.jsonl")
+        self.ok("work", "claim", "--owner", "w", "--limit", "203", "--ttl", "1h")
+        top = self.ok("top")
+        self.assertEqual((len(top["running"]), top["by_status"]["running"]), (200, 203))
+        self.assertEqual(top["more"], {"running": True, "silent": False, "waiting": False,
+                                       "held": False, "schedules": False})
+        self.assertIn("... and 3 more, younger", self.cli("top").out)
 
     def start(self, rows, columns):
         master, slave = pty.openpty()

@@ -227,6 +227,8 @@ struct hf_store_methods {
     /* Whether there is a unit of this tenant, source, id and run. May be NULL: none is. */
     int (*known)(struct hf_store *store, const char *tenant, const struct hf_new *request,
                  bool *ret_known, struct hf_err *err);
+    /* hf_store_now. May be NULL: the store has no clock but the handle's. */
+    hf_ms (*now)(const struct hf_store *store);
 };
 
 /* Every store begins so. */
