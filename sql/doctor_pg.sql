@@ -48,5 +48,6 @@ SELECT name, setting, wanted, grave FROM (VALUES
 -- Of a dump of another server places in the feed may lie behind this server's next transaction.
 -- engine: pg
 -- out: how many transactions are to come before the last event can be given; none: not positive
-SELECT greatest((SELECT max(xid) FROM work_event), (SELECT max(xid) FROM work_spec), 0)
+SELECT greatest((SELECT max(xid) FROM work_event), (SELECT max(xid) FROM work_pack),
+                (SELECT max(xid) FROM work_spec), 0)
        - pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 1

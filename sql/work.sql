@@ -272,7 +272,7 @@ AND work_state.dedup_key IS NULL AND work_state.wake_session IS NULL
        AND (work_state.lane_key IS NULL OR a.a16 = 1)*/
 /*pg AND work_state.limit_name IS NULL*/
 
--- fragment: settle
+-- fragment: settle_set
 /*pg WITH settled AS (*/
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = a.a5, status_reason = a.a6, error_class = a.a7, result = a.a8,
@@ -281,8 +281,14 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        actor_kind = a.a10, actor = a.a11, message = a.a12, note = a.a13, correlation_id = a.a14
 *//*pg , logged = {log_place} * 4 + 1 + (logged & 1)
 */
-  FROM {sets_in_order} JOIN work_spec s ON s.work_id = a.a1
+
+-- fragment: settle_from
+FROM {sets_in_order} JOIN work_spec s ON s.work_id = a.a1
  WHERE {settle_guard}
+
+-- fragment: settle
+{settle_set}
+{settle_from}
 
 -- On PostgreSQL the events of close-outs are written by their own statement; a payload that
 -- says no more than the columns do is left out, and hf_event_note gives it.
@@ -298,6 +304,52 @@ SELECT logged / 4, hf_next_id(), seq, 'close_out', 'running', status, generation
                    || '"}'), a14, hf_now()
   FROM settled
 */
+
+-- The same for many that end alike: those that say no more than their columns do, and whose
+-- units have no packed end yet, are one row (0001_ledger, work_pack).
+-- fragment: settle_pack
+/*pg RETURNING work_state.seq, status, generation, attempt_count, lease_fence, logged,
+               end_pack = txid_current() AS fits, a.a10, a.a11, a.a12, a.a13, a.a14),
+noted AS MATERIALIZED (
+SELECT hf_next_id() AS event_id, settled.*,
+       nullif(a13, '{"lease_released":{"fence":' || lease_fence || '},"status":"' || status
+                   || '"}') AS payload
+  FROM settled),
+packed AS (
+INSERT INTO work_pack (event_type, from_status, to_status, actor_kind, actor, message,
+                       correlation_id, {pack_columns})
+SELECT 'close_out', 'running', min(status), min(a10), min(a11), min(a12), min(a14),
+       {pack_values}
+  FROM noted WHERE fits AND payload IS NULL
+HAVING count(*) > 0),
+plain AS (
+INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
+                        attempt, fence, actor_kind, actor, message, payload,
+                        correlation_id, created_at)
+SELECT logged / 4, event_id, seq, 'close_out', 'running', status, generation, attempt_count,
+       lease_fence, a10, a11, a12, payload, a14, hf_now()
+  FROM noted WHERE fits IS NOT TRUE OR payload IS NOT NULL)
+SELECT 1 FROM settled
+*/
+
+-- What every pack has, from rows with the names of work_state's columns.
+-- fragment: pack_columns
+xid, created_at, last_id, n, seqs, event_ids, generations, attempts, fences
+
+-- fragment: pack_values
+txid_current(), hf_now(), max(event_id), count(*), array_agg(seq),
+CASE WHEN max(event_id) - min(event_id) >= count(*) THEN array_agg(event_id) END,
+CASE WHEN min(generation) = max(generation) THEN ARRAY[min(generation)]
+     ELSE array_agg(generation) END,
+CASE WHEN min(attempt_count) = max(attempt_count) THEN ARRAY[min(attempt_count)]
+     ELSE array_agg(attempt_count) END,
+CASE WHEN min(lease_fence) = max(lease_fence) THEN ARRAY[min(lease_fence)]
+     ELSE array_agg(lease_fence) END
+
+-- Where a unit's events are packed: its first ones that can be. Only where the event's place in the
+-- feed is the transaction's own.
+-- fragment: pack_place
+CASE WHEN logged / 4 <= txid_current() THEN txid_current() END
 
 -- name: work_settle
 -- Holders' close-outs without reading first, all sets in one statement. A row that does not
@@ -332,9 +384,10 @@ SELECT logged / 4, hf_next_id(), seq, 'close_out', 'running', status, generation
  WHERE seq IN (SELECT work_state.seq
                  FROM hf_args a JOIN work_spec s ON s.work_id = a.a1 JOIN work_state
                 WHERE {settle_guard} {settle_gates})
-*//*pg {settle}
+*//*pg {settle_set} , end_pack = coalesce(end_pack, {pack_place})
+{settle_from}
    {settle_gates}
-{settle_log}
+{settle_pack}
 */
 
 -- name: work_settle_limited
@@ -505,6 +558,11 @@ UPDATE /*lite OR ROLLBACK*/ work_state AS q
 -- fragment: claim_taken
 /*pg FOR UPDATE OF q SKIP LOCKED), taken AS (*/
 
+-- fragment: claim_short
+'~' || lease_expires_at - hf_now() || ' ' || grace_ms
+|| (SELECT replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)),
+                   ',"ttl_ms":', chr(3))) || lease_ttl_ms
+
 -- fragment: claim_log
 /*pg RETURNING q.seq, q.generation, q.attempt_count, q.lease_fence, q.lease_expires_at,
                q.grace_ms, q.lease_ttl_ms, q.logged)
@@ -513,12 +571,54 @@ INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, 
                         created_at)
 SELECT logged / 4, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, attempt_count,
        lease_fence, $7, $8,
-       '~' || lease_expires_at - hf_now() || ' ' || grace_ms
-       || (SELECT replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)),
-                          ',"ttl_ms":', chr(3))) || lease_ttl_ms,
-       $10, hf_now()
+       {claim_short}, $10, hf_now()
   FROM taken
 */
+
+-- Of a claim of many one row: all but those that have a packed claim already, or another lease
+-- than the first (0001_ledger, work_pack).
+-- fragment: claim_pack
+/*pg RETURNING q.seq, q.generation, q.attempt_count, q.lease_fence, q.lease_expires_at,
+               q.grace_ms, q.lease_ttl_ms, q.logged, q.claim_pack = txid_current() AS fits),
+noted AS MATERIALIZED (
+SELECT hf_next_id() AS event_id, seq, generation, attempt_count, lease_fence, logged, fits,
+       {claim_short} AS payload
+  FROM taken),
+packed AS (
+INSERT INTO work_pack (event_type, from_status, to_status, actor_kind, actor, payload,
+                       correlation_id, {pack_columns})
+SELECT 'claimed', 'queued', 'running', $7, $8, min(payload), $10, {pack_values}
+  FROM noted WHERE fits AND payload = (SELECT n.payload FROM noted n LIMIT 1)
+HAVING count(*) > 0),
+plain AS (
+INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
+                        attempt, fence, actor_kind, actor, payload, correlation_id,
+                        created_at)
+SELECT logged / 4, event_id, seq, 'claimed', 'queued', 'running', generation, attempt_count,
+       lease_fence, $7, $8, payload, $10, hf_now()
+  FROM noted
+ WHERE fits IS NOT TRUE OR payload <> (SELECT n.payload FROM noted n LIMIT 1))
+SELECT 1 FROM taken
+*/
+
+-- By the size of the statement: one unit's event stands alone.
+-- fragment: claim_set_1
+{claim_set}
+
+-- fragment: claim_set_10
+{claim_set} , claim_pack = coalesce(q.claim_pack, {pack_place})
+
+-- fragment: claim_set_100
+{claim_set_10}
+
+-- fragment: claim_log_1
+{claim_log}
+
+-- fragment: claim_log_10
+{claim_pack}
+
+-- fragment: claim_log_100
+{claim_pack}
 
 -- fragment: claim_from
 FROM work_state q
@@ -537,8 +637,8 @@ SELECT q.seq/*pg , {ttl_of_row} AS ttl_ms, {grace_of_row} AS grace_ms*/ {claim_f
 --     $7 actor_kind, $8 actor, $9 the middle of the note, $10 correlation_id, $11 ttl_ms and
 --     $12 grace_ms where no policy is set
 {claim_begin} {claim_pick} {claim_order} {size} {claim_taken}
-{claim_set} FROM c WHERE q.seq = c.seq
-{claim_log}
+{claim_set_{size}} FROM c WHERE q.seq = c.seq
+{claim_log_{size}}
 
 -- name: work_claim_some
 -- engine: lite
@@ -561,8 +661,8 @@ others AS MATERIALIZED (
 c AS MATERIALIZED (
     SELECT * FROM (SELECT * FROM urgent UNION ALL SELECT * FROM others) AS u LIMIT {size}),
 taken AS (
-{claim_set} FROM c WHERE q.seq = c.seq
-{claim_log}
+{claim_set_{size}} FROM c WHERE q.seq = c.seq
+{claim_log_{size}}
 
 -- name: claim_reads
 -- engine: pg
@@ -580,8 +680,8 @@ AND q.kind IN (SELECT /*lite value FROM json_each($13)*/
 -- sizes: 1 10 100
 -- in: as work_claim, $13 kinds as a JSON array
 {claim_begin} {claim_pick} {claim_kinds} {claim_order} {size} {claim_taken}
-{claim_set} FROM c WHERE q.seq = c.seq
-{claim_log}
+{claim_set_{size}} FROM c WHERE q.seq = c.seq
+{claim_log_{size}}
 
 -- name: work_claim_some_kinds
 -- engine: lite
@@ -691,7 +791,8 @@ SELECT event_id, work_id, event_type, from_status, to_status, generation, attemp
    AND event_id IN (SELECT t.id FROM (SELECT f.seq AS id FROM work_spec f
                                        WHERE f.work_id = $1 AND f.seq > $2
                                       UNION ALL
-                                      SELECT e.event_id FROM work_event e
+                                      SELECT e.event_id
+                                        FROM /*lite work_event*//*pg work_log*/ e
                                        WHERE e.seq = (SELECT s.seq FROM work_spec s
                                                        WHERE s.work_id = $1)
                                          AND e.event_id > $2) AS t
@@ -807,97 +908,8 @@ SELECT (SELECT min(due_at) FROM work_state
          WHERE wake_at IS NOT NULL AND status = 'retry_scheduled'
            AND ($1::text IS NULL OR tenant = $1))
 
--- Pruning: a row, its events and its request go together, in chunks.
-
--- name: prune_pick
--- in: $1 finished longer ago than, $2 after seq, $3 limit
-SELECT seq FROM work_state
- WHERE finished_at IS NOT NULL AND finished_at < hf_now() - $1 AND seq > $2
- ORDER BY seq LIMIT $3
-
--- name: prune_mark
--- Keeps the newest event id in place when its row goes, so that no id is used twice. Only
--- the last mark stays.
-INSERT /*lite OR ROLLBACK*/ INTO work_event (event_id, seq, event_type, generation, attempt,
-                                             fence, actor_kind, actor, created_at)
-VALUES (hf_next_id(), 0, 'pruned', 0, 0, 0, 'system', 'prune', hf_now())
-
--- name: prune_old_marks
-DELETE FROM work_event
- WHERE seq = 0 AND event_id < (SELECT max(event_id) FROM work_event WHERE seq = 0)
-
--- name: prune_events
--- in: $1 seq, $2 finished before
-DELETE FROM work_event
- WHERE seq = $1 AND EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1
-                             AND w.finished_at IS NOT NULL AND w.finished_at < $2)
-
--- name: prune_state
--- in: $1 seq, $2 finished before
-DELETE FROM work_state WHERE seq = $1 AND finished_at IS NOT NULL AND finished_at < $2
-
--- name: prune_spec
--- in: $1 seq
-DELETE FROM work_spec
- WHERE seq = $1 AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1)
-
--- Checking: what guards cannot see, found by folding every trail again.
-
--- name: doctor_chains
--- out: work_id, what is wrong
-SELECT s.work_id, 'an event does not follow from the one before it'
-  FROM (SELECT seq, from_status, lag(to_status) OVER (PARTITION BY seq ORDER BY event_id)
-               AS before
-          FROM work_event WHERE to_status IS NOT NULL) e
-  JOIN work_spec s ON s.seq = e.seq
- WHERE e.from_status IS DISTINCT FROM coalesce(e.before, s.first_status)
-UNION ALL
-SELECT s.work_id, 'the status is not that of the last event'
-  FROM work_state w JOIN work_spec s ON s.seq = w.seq
- WHERE w.status <> coalesce((SELECT e.to_status FROM work_event e
-                              WHERE e.seq = w.seq AND e.to_status IS NOT NULL
-                              ORDER BY e.event_id DESC LIMIT 1), s.first_status)
-UNION ALL
-SELECT s.work_id, 'a request without a row of state'
-  FROM work_spec s WHERE NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = s.seq)
-UNION ALL
-SELECT 'seq ' || e.seq, 'events without a row'
-  FROM work_event e
- WHERE e.seq <> 0 AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = e.seq)
-LIMIT 100
-
--- name: doctor_counts
--- out: units, events, running with a lapsed lease: what a sweep acts on, and what it never
--- does
-SELECT (SELECT count(*) FROM work_spec),
-       (SELECT count(*) FROM work_spec) + (SELECT count(*) FROM work_event WHERE seq <> 0),
-       (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
-           AND lease_expires_at <= hf_lease_now() AND disposition IS DISTINCT FROM 'owner_bound'),
-       (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
-           AND lease_expires_at <= hf_lease_now() AND disposition = 'owner_bound')
-
--- name: doctor_schema
--- out: version, checksum
-SELECT version, checksum FROM hf_schema ORDER BY version
-
--- name: doctor_newest_event
--- out: created_at
-SELECT max(created_at)
-  FROM (SELECT created_at FROM work_event
-         WHERE event_id = (SELECT max(event_id) FROM work_event)
-        UNION ALL
-        SELECT created_at FROM work_spec WHERE seq = (SELECT max(seq) FROM work_spec)) AS t
-HAVING max(created_at) IS NOT NULL
-
 -- name: work_dump
 SELECT {row} FROM {row_from} ORDER BY w.seq
-
--- name: doctor_integrity
--- out: what the engine's own check finds wrong
-/*lite SELECT integrity_check FROM pragma_integrity_check(100) WHERE integrity_check <> 'ok'*/
-/*pg SELECT 'index ' || c.relname || ' is not valid'
-       FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-      WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace*/
 
 -- name: store_lock
 -- Before a bump: who writes now ends first, and who comes later sees the new number.

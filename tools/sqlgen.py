@@ -60,7 +60,7 @@ def strip(text):
 
 def splice(text, fragments, where):
     for _ in range(8):
-        found = re.findall(r"\{([a-z_]+)\}", text)
+        found = re.findall(r"\{([a-z_][a-z0-9_]*)\}", text)
         todo = [name for name in found if name != "size"]
         if not todo:
             return text

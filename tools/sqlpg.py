@@ -109,13 +109,14 @@ def reads(text):
 def guarded(text, count):
     """What changes rows may not stand in a WITH of a WITH, so all goes into one."""
     at, verb = main_verb(text)
-    if verb not in ("INSERT", "UPDATE", "DELETE"):
+    if verb not in ("INSERT", "UPDATE", "DELETE", "SELECT") or reads(text):
         return None
     if re.search(r"\bRETURNING\b", blanked(text[at:]), re.I):
         return None
     before = text[:at].rstrip()
     before = before + "," if before else "WITH"
-    return (f"{before} hf_met AS (\n{text[at:]}\nRETURNING 1)\n"
+    each = "" if verb == "SELECT" else "\nRETURNING 1"
+    return (f"{before} hf_met AS (\n{text[at:]}{each})\n"
             f"SELECT CASE WHEN n = ${count + 1} THEN n ELSE hf_expect(n, ${count + 1}) END\n"
             f"  FROM (SELECT count(*) AS n FROM hf_met) AS hf_count")
 

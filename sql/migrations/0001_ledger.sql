@@ -156,12 +156,16 @@ CREATE TABLE work_state (
     wake_session      TEXT, -- who is told of its end: '' who awaits it, else this session too
     attempt_count     INT NOT NULL DEFAULT 0,
     lease_fence       INT NOT NULL DEFAULT 0,
+/*pg
+    claim_pack        bigint, -- see work_pack
+*/
     first_started_at  INTEGER,
     started_at        INTEGER,
     active_at         INTEGER,
     updated_at        INTEGER NOT NULL,
 /*pg
     logged            bigint NOT NULL DEFAULT txid_current() * 4, -- see work_moved
+    end_pack          bigint,
     finished_at       INTEGER,
 */
     deadline_at       INTEGER,
@@ -280,22 +284,92 @@ CREATE TABLE work_event (
 ) STRICT;
 CREATE INDEX work_event_trail ON work_event (seq);
 /*pg
+-- Events that many units had together, in one row: a claim of a hundred says a hundred times the
+-- same but for the units, and each event of its own takes 320 bytes of log, with two index entries.
+-- Here it takes 8. Of the arrays only seqs is always there: ids that follow each other are known by
+-- the last, and numbers that are all alike stand once.
+--
+-- A unit knows its packs by two columns of its state, one for a claim and one for an end, each the
+-- transaction that wrote the pack. Whatever does not fit (a second packed claim of a unit, an event
+-- that must stand later in the feed than its own transaction, one with more to say) is a row of
+-- work_event. Lone claims and close-outs are so too.
+CREATE TABLE work_pack (
+    xid            bigint NOT NULL, -- its place in the feed, with last_id
+    last_id        bigint NOT NULL,
+    created_at     bigint NOT NULL,
+    n              INT NOT NULL,
+    event_type     TEXT NOT NULL,
+    from_status    TEXT NOT NULL,
+    to_status      TEXT NOT NULL,
+    actor_kind     TEXT NOT NULL,
+    actor          TEXT NOT NULL,
+    message        TEXT,
+    payload        TEXT,
+    correlation_id TEXT,
+    seqs           bigint[] NOT NULL,
+    event_ids      bigint[],
+    generations    int[] NOT NULL,
+    attempts       int[] NOT NULL,
+    fences         int[] NOT NULL,
+    PRIMARY KEY (xid, last_id)
+);
+CREATE FUNCTION work_pack_frozen() RETURNS trigger LANGUAGE plpgsql AS $guard$
+BEGIN
+    IF TG_OP = 'UPDATE' OR EXISTS (SELECT 1 FROM @schema@.work_state w
+                                    WHERE w.seq = ANY (OLD.seqs)) THEN
+        RAISE EXCEPTION USING ERRCODE = 'HF002',
+            MESSAGE = 'holdfast: events never change, and go only with their units';
+    END IF;
+    RETURN OLD;
+END $guard$;
+CREATE TRIGGER work_pack_frozen BEFORE UPDATE OR DELETE ON work_pack FOR EACH ROW
+    EXECUTE FUNCTION work_pack_frozen();
+
 -- The payload as readers see it. The log is the larger part of a fleet's writes, so claims and
 -- close-outs store theirs short: a holder's plain close-out says no more than its columns, and
 -- of a claim's only the values are kept, with control characters, which JSON has none of, for
 -- the names between them.
-CREATE FUNCTION hf_event_note(e work_event) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
+CREATE FUNCTION hf_event_note(payload text, event_type text, from_status text, to_status text,
+                              created_at bigint, fence int)
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 SELECT CASE
-    WHEN e.payload IS NULL AND e.event_type = 'close_out' AND e.from_status = 'running'
-    THEN '{"lease_released":{"fence":' || e.fence || '},"status":"' || e.to_status || '"}'
-    WHEN left(e.payload, 1) = '~'
-    THEN '{"lease":{"expires_at":'
-         || e.created_at + substr(split_part(e.payload, ' ', 1), 2)::bigint || ',"fence":'
-         || e.fence || ',"grace_ms":'
-         || replace(replace(replace(substr(e.payload, 1 + strpos(e.payload, ' ')), chr(1),
+    WHEN payload IS NULL AND event_type = 'close_out' AND from_status = 'running'
+    THEN '{"lease_released":{"fence":' || fence || '},"status":"' || to_status || '"}'
+    WHEN left(payload, 1) = '~'
+    THEN '{"lease":{"expires_at":' || created_at + substr(split_part(payload, ' ', 1), 2)::bigint
+         || ',"fence":' || fence || ',"grace_ms":'
+         || replace(replace(replace(substr(payload, 1 + strpos(payload, ' ')), chr(1),
                                     ',"incarnation":'), chr(2), ',"owner":'), chr(3),
                     ',"ttl_ms":') || '}}'
-    ELSE e.payload END $$;
+    ELSE payload END $$;
+
+-- The packed events of each unit. (Asked for one unit, or for a few in turn: the plan goes from
+-- the unit to its packs.)
+CREATE VIEW work_packed AS
+SELECT coalesce(p.event_ids[k.i], p.last_id - p.n + k.i) AS event_id, w.seq, p.created_at, p.xid,
+       coalesce(p.generations[k.i], p.generations[1]) AS generation,
+       coalesce(p.attempts[k.i], p.attempts[1]) AS attempt,
+       coalesce(p.fences[k.i], p.fences[1]) AS fence, p.event_type, p.from_status, p.to_status,
+       p.actor_kind, p.actor, p.message,
+       hf_event_note(p.payload, p.event_type, p.from_status, p.to_status, p.created_at,
+                     coalesce(p.fences[k.i], p.fences[1])) AS payload, p.correlation_id
+  FROM work_state w
+  JOIN work_pack p ON p.xid = ANY (ARRAY[w.claim_pack, w.end_pack])
+ CROSS JOIN LATERAL (SELECT array_position(p.seqs, w.seq) AS i) AS k
+ WHERE k.i IS NOT NULL;
+
+-- Every event but births. Joined by LATERAL and OFFSET 0 only: so the unit's seq reaches both
+-- parts, where a plain join would make the second for all units and then compare.
+CREATE VIEW work_log AS
+SELECT e.event_id, e.seq, e.created_at, e.xid, e.generation, e.attempt, e.fence, e.event_type,
+       e.from_status, e.to_status, e.actor_kind, e.actor, e.message,
+       hf_event_note(e.payload, e.event_type, e.from_status, e.to_status, e.created_at,
+                     e.fence) AS payload, e.correlation_id
+  FROM work_event e
+UNION ALL
+SELECT event_id, seq, created_at, xid, generation, attempt, fence, event_type, from_status,
+       to_status, actor_kind, actor, message, payload, correlation_id
+  FROM work_packed;
 */
 
 /*pg
@@ -424,7 +498,7 @@ CREATE TRIGGER work_moved AFTER UPDATE OF status ON work_state FOR EACH ROW
 
 -- Room on the page for what a unit's claim and close-out write, so that they stay on it (one that
 -- leaves it is logged whole, and a lock before it); and renewals never make an index entry.
-ALTER TABLE work_state SET (fillfactor = 32, autovacuum_vacuum_scale_factor = 0.02,
+ALTER TABLE work_state SET (fillfactor = 28, autovacuum_vacuum_scale_factor = 0.02,
                             autovacuum_vacuum_threshold = 1000,
                             autovacuum_analyze_scale_factor = 0.05);
 */
@@ -565,17 +639,22 @@ SELECT s.seq AS event_id, 0 AS part, s.work_id, 'work_created' AS event_type,
   FROM work_spec s
 UNION ALL
 SELECT e.event_id, 0 AS part, s.work_id, e.event_type, e.from_status, e.to_status,
-       e.generation, e.attempt, e.fence, e.actor_kind, e.actor, e.message,
-       /*lite e.payload*//*pg hf_event_note(e) AS payload*/,
+       e.generation, e.attempt, e.fence, e.actor_kind, e.actor, e.message, e.payload,
        e.correlation_id, e.created_at
-  FROM work_event e JOIN work_spec s ON s.seq = e.seq
+  FROM /*lite work_event e JOIN work_spec s ON s.seq = e.seq*/
+       /*pg work_spec s
+ CROSS JOIN LATERAL (SELECT * FROM work_log l WHERE l.seq = s.seq OFFSET 0) AS e*/
 UNION ALL
 SELECT e.event_id, 1, s.work_id, 'lease_acquired', NULL, NULL, e.generation, e.attempt,
        e.fence, e.actor_kind, e.actor, NULL, NULL, e.correlation_id, e.created_at
-  FROM work_event e JOIN work_spec s ON s.seq = e.seq
+  FROM /*lite work_event e JOIN work_spec s ON s.seq = e.seq*/
+       /*pg work_spec s
+ CROSS JOIN LATERAL (SELECT * FROM work_log l WHERE l.seq = s.seq OFFSET 0) AS e*/
  WHERE e.to_status = 'running'
 UNION ALL
 SELECT e.event_id, 2, s.work_id, 'lease_released', NULL, NULL, e.generation, e.attempt,
        e.fence, e.actor_kind, e.actor, NULL, NULL, e.correlation_id, e.created_at
-  FROM work_event e JOIN work_spec s ON s.seq = e.seq
+  FROM /*lite work_event e JOIN work_spec s ON s.seq = e.seq*/
+       /*pg work_spec s
+ CROSS JOIN LATERAL (SELECT * FROM work_log l WHERE l.seq = s.seq OFFSET 0) AS e*/
  WHERE e.from_status = 'running';

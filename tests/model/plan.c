@@ -445,6 +445,87 @@ static void do_change(struct pair *pair, struct dice *dice)
     pair_answers(pair, codes, answers, flags);
 }
 
+/* ---- many at once ------------------------------------------------------------------------ */
+
+#define CROWD_MOST 12
+
+static void create_crowd(struct pair *pair, const struct hf_caller *who, size_t n)
+{
+    struct hf_new news[CROWD_MOST];
+    int codes[SIDES];
+    struct hf_answer *answers[SIDES];
+    for (size_t i = 0; i < n; i++) {
+        char name[48];
+        (void)snprintf(name, sizeof(name), "crowd-%zu-%zu", pair->unit_count, i);
+        news[i] = (struct hf_new){ .size = sizeof(news[i]),
+                                   .source = HF_SOURCE_MANUAL,
+                                   .source_id = pair_text(pair, name),
+                                   .kind = kinds[i % 9 == 8],
+                                   .priority = 0 };
+    }
+    for (int side = 0; side < SIDES; side++)
+        codes[side] = hf_work_create(pair->store[side], who, news, n, 0, &answers[side],
+                                     NULL);
+    pair_answers(pair, codes, answers, 0);
+}
+
+static void claim_crowd(struct pair *pair, const struct hf_caller *who, size_t n)
+{
+    struct hf_claim claim = {
+        .size = sizeof(claim), .owner = "dave", .incarnation = "boot-1", .limit = n
+    };
+    int codes[SIDES];
+    struct hf_answer *answers[SIDES];
+    for (int side = 0; side < SIDES; side++)
+        codes[side] = hf_work_claim(pair->store[side], who, &claim, &answers[side], NULL);
+    pair_answers(pair, codes, answers, 0);
+}
+
+/* Ends what runs of the newest units, all alike; now and then one of them says more. */
+static void close_crowd(struct pair *pair, struct dice *dice, const struct hf_caller *who)
+{
+    struct hf_change changes[SIDES][CROWD_MOST * 2];
+    struct hf_change end = { .size = sizeof(end), .verb = HF_VERB_CLOSE_OUT };
+    size_t n = 0;
+    end.status = one_in(dice, 4) ? HF_FAILED : HF_DONE;
+    end.summary = one_in(dice, 3) ? "all of them" : NULL;
+    for (size_t i = pair->unit_count; i > 0 && n < CROWD_MOST * 2; i--) {
+        const struct pair_unit *unit = &pair->units[i - 1];
+        if (status_of(pair, unit->id[MODEL]) != HF_RUNNING || !unit->token[0][MODEL])
+            continue;
+        for (int side = 0; side < SIDES; side++) {
+            changes[side][n] = end;
+            changes[side][n].id = unit->id[side];
+            changes[side][n].token = unit->token[0][side];
+        }
+        n++;
+    }
+    if (n == 0)
+        return;
+    int codes[SIDES];
+    struct hf_answer *answers[SIDES];
+    for (int side = 0; side < SIDES; side++)
+        codes[side] = hf_work_change(pair->store[side], who, changes[side], n, 0,
+                                     &answers[side], NULL);
+    pair_answers(pair, codes, answers, 0);
+}
+
+static void do_crowd(struct pair *pair, struct dice *dice)
+{
+    struct hf_caller who = caller(dice);
+    size_t n = 8 + roll(dice, CROWD_MOST - 7);
+    bool create = pair->unit_count + n < PAIR_UNITS - 64 && !one_in(dice, 3);
+    bool claim = !one_in(dice, 4), close = one_in(dice, 2);
+    pair_say(pair, "crowd of %zu tenant=%s:%s%s%s", n, who.tenant ? who.tenant : "-",
+             create ? " create" : "", claim ? " claim" : "", close ? " close" : "");
+    if (create)
+        create_crowd(pair, &who, n);
+    if (claim && !pair->complaint[0])
+        claim_crowd(pair, &who, n);
+    if (close && !pair->complaint[0])
+        close_crowd(pair, dice, &who);
+}
+
 /* ---- upkeep ------------------------------------------------------------------------------ */
 
 static void do_renew_all(struct pair *pair, struct dice *dice)
@@ -793,6 +874,7 @@ static const struct {
     { 8, do_sweep },    { 2, do_prune },  { 3, do_policy },  { 1, do_bump },
     { 16, do_advance }, { 1, do_reopen }, { 3, do_list },    { 2, do_stats },
     { 4, do_lease },    { 1, do_feed },   { 1, do_amnesty }, { 4, do_limit },
+    { 3, do_crowd },
 };
 
 void pair_step(struct pair *pair, uint64_t chance)
