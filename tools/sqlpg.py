@@ -5,7 +5,9 @@ time, with the words to write instead; it is not left to the server to find.
 """
 import re
 
-# Each is asked once a statement, and not once a row.
+# Each is asked once a statement, and not once a row. A statement that asks for one of the clocks
+# in many places names it once, `hf_now() AS now`, and that stays: every subquery is a plan of its
+# own, which is started anew at each execution.
 ONCE = {
     "hf_now()": "(SELECT hf_now())",
     "hf_lease_now()": "(SELECT hf_lease_now())",
@@ -79,7 +81,7 @@ def open_sets(text, sets):
 
 def once(text):
     for call, subquery in ONCE.items():
-        text = re.sub(rf"(?<!SELECT )\b{re.escape(call)}", subquery, text)
+        text = re.sub(rf"(?<!SELECT )\b{re.escape(call)}(?! AS (?:lease_)?now\b)", subquery, text)
     return text
 
 

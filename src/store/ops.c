@@ -103,6 +103,12 @@ void hf_ops_only_if(struct hf_ops *ops, size_t call)
         last_call(ops)->only_if = (uint32_t)call + 1;
 }
 
+void hf_ops_if_lost(struct hf_ops *ops)
+{
+    if (!ops->state)
+        last_call(ops)->if_lost = true;
+}
+
 void hf_ops_again(struct hf_ops *ops)
 {
     if (ops->state)

@@ -51,6 +51,8 @@ size_t hf_ops_call(struct hf_ops *ops, enum hf_sql_id statement, int64_t expect)
 void hf_ops_sets(struct hf_ops *ops);
 /* The call begun last has nothing to do where that earlier one returned no rows. */
 void hf_ops_only_if(struct hf_ops *ops, size_t call);
+/* The call begun last reads again what another one gave, where that was lost. */
+void hf_ops_if_lost(struct hf_ops *ops);
 /* Begin the next set of arguments of the same call. */
 void hf_ops_again(struct hf_ops *ops);
 

@@ -130,7 +130,8 @@ static int send_member(struct running *run, size_t member, bool two_trips)
         batch->calls[i].out = NULL;
         batch->calls[i].out_count = 0;
         batch->calls[i].out_width = 0;
-        rc = send_call(run, member, i, two_trips);
+        if (!batch->calls[i].if_lost)
+            rc = send_call(run, member, i, two_trips);
     }
     if (rc) {
         run->rc = rc;
@@ -530,7 +531,7 @@ static void send_read(struct running *run, bool lost)
         batch->calls[i].out = NULL;
         batch->calls[i].out_count = 0;
         batch->calls[i].out_width = 0;
-        if (lost && (!one->reads || one->asserts))
+        if (lost ? !one->reads || one->asserts : batch->calls[i].if_lost)
             continue;
         if (one->reads)
             run->rc = send_call(run, 0, i, true);

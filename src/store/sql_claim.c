@@ -281,13 +281,47 @@ static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march
     return sql_answered(show_taken(ops, calls.rows, false, answer, err), err);
 }
 
+/* One statement, for one row of a queue that is as most are. Looks go the long way, so that once
+ * in a while somebody asks whether there is something to sweep. */
+static bool may_be_short(const struct taker *taker, const struct sql_march *march)
+{
+    return taker->store->wears && taker->claim->limit <= 1 && !taker->kinds &&
+           !taker->claim->nonce && !march->looks && !march->from.worn &&
+           !march->from.long_way;
+}
+
+static int take_short(struct taker *taker, struct hf_ops *ops,
+                      const struct sql_march *march, struct hf_answer *answer,
+                      struct hf_err *err)
+{
+    hf_ops_reset(ops);
+    size_t rows = ops->batch.call_count;
+    add_claim(ops, taker, HF_SQL_WORK_CLAIM_LONE);
+    size_t again = add_read_back(ops, taker);
+    hf_ops_if_lost(ops);
+    int rc = hf_ops_write(ops, err);
+    if (rc)
+        return rc;
+    if (hf_ops_result(ops, rows)->out_count == 0)
+        rows = again; /* nothing, or what was lost */
+    sql_march_end(taker->store, march, ops, hf_ops_result(ops, rows), true);
+    return sql_answered(show_taken(ops, rows, false, answer, err), err);
+}
+
 /* Goes on where the last claim came to, and looks from the start where that finds nothing. */
 static int take_some(struct taker *taker, struct hf_ops *ops, struct hf_answer *answer,
                      bool *ret_attention, struct hf_err *err)
 {
     struct sql_march march;
+    int rc = 0;
     sql_march_begin(taker->store, taker->kinds ? "" : taker->queue, false, &march);
-    int rc = take(taker, ops, &march, answer, ret_attention, err);
+    if (may_be_short(taker, &march)) {
+        rc = take_short(taker, ops, &march, answer, err);
+        march.missed = true;
+    }
+    if (rc || hf_answer_count(answer))
+        return rc;
+    rc = take(taker, ops, &march, answer, ret_attention, err);
     if (rc || hf_answer_count(answer) || !march.from.worn)
         return rc;
     sql_march_begin(taker->store, taker->queue, true, &march);

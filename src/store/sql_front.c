@@ -69,6 +69,7 @@ void sql_march_end(struct sql_store *store, const struct sql_march *march,
         return;
     if (march->looks)
         judge(&front, march, ops, mono_ms(store));
+    front.long_way |= march->missed && rows->out_count > 0;
     if (!attention) {
         front.leases_seen = ops->batch.lease_now;
         front.wakes_seen = ops->batch.now;

@@ -31,6 +31,7 @@ struct sql_front {
     hf_ms look_at;   /* monotonic: the next look from the start */
     bool worn;       /* goes on from this key: */
     int64_t priority, fair_tag, seq;
+    bool long_way;    /* its rows are none for work_claim_lone: until the next look */
     bool leases_worn; /* looks only for what ended after these: */
     hf_ms leases_seen, wakes_seen;
 };
@@ -38,7 +39,8 @@ struct sql_front {
 /* A claim under way. */
 struct sql_march {
     struct sql_front from;
-    bool looks; /* from the start, and counts */
+    bool looks;  /* from the start, and counts */
+    bool missed; /* work_claim_lone took nothing */
     hf_ms began_at;
     size_t reads_before, reads_after; /* calls */
 };

@@ -479,6 +479,7 @@ static void hot_statements_never_read_a_table_whole(void **state)
         HF_SQL_FEED_END,
         HF_SQL_WORK_CLAIM_ON_1,
         HF_SQL_WORK_CLAIM_ON_100,
+        HF_SQL_WORK_CLAIM_LONE,
         HF_SQL_WORK_SETTLE_ALIKE,
         HF_SQL_PRUNE_PACKS,
         HF_SQL_COPY_NEXT_WORK_EVENT,

@@ -1,5 +1,6 @@
-/* Claims on PostgreSQL behind an old snapshot: they go on where the last one came to, and no
- * row is forgotten for it. */
+/* Which way claims go on PostgreSQL. Behind an old snapshot they go on where the last one came to,
+ * and no row is forgotten for it; claims of one between two looks are one statement, which takes
+ * nothing where that is not all there is to it. */
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 #include <libpq-fe.h>
@@ -9,6 +10,7 @@
 
 #include "store/pg.h"
 #include "store/sql_front.h"
+#include "store/sqlstore.h"
 #include "support/pg.h"
 #include "support/unit.h"
 
@@ -247,6 +249,154 @@ static void a_claim_that_goes_on_does_not_pay_for_the_wear(void **state)
     hf_store_close(store);
 }
 
+/* ---- the short way ----------------------------------------------------------------------- */
+
+/* How often the statement ran; each test has a schema of its own. */
+static long short_claims(struct hf_store *store)
+{
+    PGconn *db = pg_of(sql_store_of(store)->sql)->pool.free->db;
+    PGresult *result = PQexec(db,
+                              "SELECT generic_plans + custom_plans FROM "
+                              "pg_prepared_statements WHERE statement LIKE '%noted AS (%'"
+                              " AND statement LIKE '%FROM taken w JOIN work_spec%'");
+    long count = PQntuples(result) ? strtol(PQgetvalue(result, 0, 0), NULL, 10) : 0;
+    PQclear(result);
+    return count;
+}
+
+/* One row, whichever way it came. */
+struct shown {
+    char source[64];
+    hf_ms ttl_ms;
+    char event[300]; /* its claim in the trail, but for the unit's own name */
+};
+
+static struct shown shown_of(const char *schema, const char *source)
+{
+    struct shown shown = { .source = "" };
+    char sql[600];
+    (void)snprintf(shown.source, sizeof(shown.source), "%s", source);
+    (void)snprintf(sql, sizeof(sql),
+                   "SELECT lease_ttl_ms FROM %s.runtime_work WHERE source_id = '%s'",
+                   schema, source);
+    shown.ttl_ms = strtol(pg_server_sql(&server, sql), NULL, 10);
+    (void)snprintf(
+        sql, sizeof(sql),
+        "SELECT concat_ws(' ', event_type, from_status, to_status, attempt, fence, "
+        "e.actor_kind, e.actor, e.payload, e.created_at) FROM %s.runtime_work_event e"
+        " JOIN %s.work_spec s USING (work_id) WHERE source_id = '%s'"
+        " AND event_type = 'claimed'",
+        schema, schema, source);
+    (void)snprintf(shown.event, sizeof(shown.event), "%s", pg_server_sql(&server, sql));
+    return shown;
+}
+
+static void the_short_way_leaves_what_the_long_one_leaves(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened("short");
+    created(store, "late", 1, 5);
+    created(store, "long", 1, 3);
+    created(store, "short", 1, 3);
+    assert_string_equal(claimed(store).source, "long"); /* the first looks */
+    assert_int_equal(short_claims(store), 0);
+    struct held held = claimed(store);
+    assert_string_equal(held.source, "short");
+    assert_int_equal(short_claims(store), 1);
+    struct shown a = shown_of("short", "long"), b = shown_of("short", "short");
+    assert_int_equal(b.ttl_ms, 3600000);
+    assert_string_equal(a.event, b.event);
+    assert_non_null(strstr(b.event, "claimed queued running 1 1 "));
+    assert_non_null(strstr(b.event, "{\"lease\":{\"expires_at\":1800003"));
+    handed_back(store, &held); /* its token is good */
+    assert_string_equal(claimed(store).source, "short");
+    assert_string_equal(claimed(store).source, "late");
+    assert_int_equal(short_claims(store), 3);
+    assert_string_equal(claimed(store).source, "");
+    hf_store_close(store);
+}
+
+static hf_ms term_of_next(struct hf_store *store)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_claim claim = { .size = sizeof(claim), .owner = "w" };
+    assert_int_equal(hf_work_claim(store, NULL, &claim, &answer, NULL), 0);
+    assert_int_equal(hf_answer_count(answer), 1);
+    hf_ms term = hf_answer_at(answer, 0)->work.lease_ttl_ms;
+    hf_answer_free(answer);
+    return term;
+}
+
+static void a_policy_of_a_moment_ago_holds_for_the_next_claim(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened("policed"), *other = opened("policed");
+    struct hf_policy policy = { .size = sizeof(policy), .ttl_ms = 7000, .grace_ms = -1 };
+    created(store, "p", 5, 3);
+    (void)term_of_next(store);
+    hf_ms usual = term_of_next(store);
+    assert_int_equal(short_claims(store), 1);
+    assert_true(usual > 0 && usual != 7000);
+    assert_int_equal(hf_policy_set(other, NULL, "default", &policy, NULL), 0);
+    assert_int_equal(term_of_next(store), 7000);
+    assert_int_equal(short_claims(store), 2); /* in vain, and not again: */
+    assert_int_equal(term_of_next(store), 7000);
+    assert_int_equal(short_claims(store), 2);
+    hf_store_close(other);
+    hf_store_close(store);
+}
+
+static void created_under_rate(struct hf_store *store, const char *name)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_new unit = { .size = sizeof(unit),
+                           .source = HF_SOURCE_MANUAL,
+                           .source_id = name,
+                           .rate_key = "api",
+                           .priority = 3,
+                           .disposition = HF_RERUNNABLE };
+    assert_int_equal(hf_work_create(store, NULL, &unit, 1, HF_BRIEF, &answer, NULL), 0);
+    hf_answer_free(answer);
+}
+
+static void a_row_under_a_limit_is_counted_and_not_passed_over(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened("limited");
+    struct hf_quota limit = {
+        .size = sizeof(limit), .name = "rate:api", .rate_count = 2, .rate_ms = 60000
+    };
+    assert_int_equal(hf_quota_set(store, NULL, &limit, NULL), 0);
+    created(store, "plain", 2, 3);
+    assert_string_equal(claimed(store).source, "plain0");
+    assert_string_equal(claimed(store).source, "plain1");
+    created_under_rate(store, "a");
+    created(store, "behind", 1, 3);
+    assert_string_equal(pg_server_sql(&server, "SELECT reserved FROM limited.work_limit"),
+                        "1");
+    assert_string_equal(claimed(store).source, "a");
+    assert_string_equal(pg_server_sql(&server, "SELECT reserved FROM limited.work_limit"),
+                        "0");
+    assert_string_equal(claimed(store).source, "behind");
+    hf_store_close(store);
+}
+
+/* What lapsed is swept by whoever finds nothing, and by a look at the latest. */
+static void the_short_way_does_not_keep_lapsed_leases(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened("lapsing");
+    created(store, "lapses", 1, 0);
+    (void)term_of_next(store);
+    time_ms += 3600000;
+    created(store, "next", 3, 3);
+    assert_string_equal(claimed(store).source, "next0"); /* a look, and then a sweep */
+    assert_string_equal(claimed(store).source, "lapses");
+    time_ms += 3600000;
+    assert_string_equal(claimed(store).source, "next1"); /* a look again */
+    hf_store_close(store);
+}
+
 static int start(void **state)
 {
     (void)state;
@@ -267,6 +417,10 @@ int main(void)
         cmocka_unit_test(a_worn_queue_is_gone_on_with_and_nothing_starves),
         cmocka_unit_test(without_wear_claims_take_the_first_always),
         cmocka_unit_test(a_claim_that_goes_on_does_not_pay_for_the_wear),
+        cmocka_unit_test(the_short_way_leaves_what_the_long_one_leaves),
+        cmocka_unit_test(a_policy_of_a_moment_ago_holds_for_the_next_claim),
+        cmocka_unit_test(a_row_under_a_limit_is_counted_and_not_passed_over),
+        cmocka_unit_test(the_short_way_does_not_keep_lapsed_leases),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

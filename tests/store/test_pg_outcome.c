@@ -184,6 +184,56 @@ static void a_close_out_is_told_as_it_is_wherever_the_wire_breaks(void **state)
     assert_true(tally.done >= 2 && at < CUTS_MAX);
 }
 
+static int claim_of(struct hf_store *store, const char *queue,
+                    struct hf_answer **ret_answer)
+{
+    struct hf_claim claim = {
+        .size = sizeof(claim), .owner = "a", .queue = queue, .ttl_ms = 60000
+    };
+    return hf_work_claim(store, NULL, &claim, ret_answer, NULL);
+}
+
+/* A claim of one, whose statement gives the row that it took: where that was lost it is read
+ * again. */
+static void a_claim_has_its_row_wherever_the_wire_breaks(void **state)
+{
+    (void)state;
+    struct tally tally = { 0 };
+    bool cut = true;
+    size_t at = 0;
+    for (; cut && at < CUTS_MAX; at++) {
+        char name[64], sql[200];
+        struct hf_answer *answer = NULL;
+        struct hf_store *store = open_cut(false);
+        (void)snprintf(name, sizeof(name), "lone-%zu", at);
+        struct hf_new requests[] = { plain_unit(name), plain_unit("other") };
+        requests[0].queue = requests[1].queue = requests[1].source_run_id = name;
+        assert_int_equal(claim_of(store, name, &answer),
+                         0); /* looks, and finds nothing */
+        assert_int_equal(hf_answer_count(answer), 0);
+        hf_answer_free(answer);
+        assert_int_equal(hf_work_create(store, NULL, requests, 2, 0, &answer, NULL), 0);
+        hf_answer_free(answer);
+        wire_proxy_arm(proxy, (uint32_t)at + 1, WIRE_BEFORE, WIRE_TO_CLIENT);
+        int rc = claim_of(store, name, &answer);
+        cut = wire_proxy_disarm(proxy);
+        (void)snprintf(sql, sizeof(sql),
+                       "SELECT count(*) FROM holdfast.runtime_work WHERE "
+                       "queue = '%s' AND status = 'running'",
+                       name);
+        told(&tally, rc, count_of(sql) == 1, cut);
+        if (rc == 0) {
+            assert_int_equal(hf_answer_count(answer), 1);
+            assert_string_equal(hf_answer_at(answer, 0)->work.source_id, name);
+            assert_non_null(hf_answer_at(answer, 0)->token);
+            hf_answer_free(answer);
+        }
+        hf_store_close(store);
+    }
+    show("claims", &tally);
+    assert_true(tally.done >= 2 && at < CUTS_MAX);
+}
+
 /* The server ends the connection between two calls: nobody notices. */
 static void a_connection_that_died_idle_is_replaced(void **state)
 {
@@ -374,6 +424,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_create_is_told_as_it_is_wherever_the_wire_breaks),
         cmocka_unit_test(a_close_out_is_told_as_it_is_wherever_the_wire_breaks),
+        cmocka_unit_test(a_claim_has_its_row_wherever_the_wire_breaks),
         cmocka_unit_test(behind_a_pooler_too),
         cmocka_unit_test(a_connection_that_died_idle_is_replaced),
         cmocka_unit_test(a_transaction_of_another_history_stays_unknown),

@@ -45,8 +45,10 @@ struct hf_call {
     const struct hf_val *args; /* once, then rows * width, row by row */
     int64_t expect;            /* total rows changed (or returned, for a SELECT) */
     uint32_t
-        only_if; /* above 0: nothing to do, and may be left out, where the call of this
+        only_if;  /* above 0: nothing to do, and may be left out, where the call of this
                          number less one, before it, returned no rows */
+    bool if_lost; /* left out, unless the answers to a commit were lost: it reads what
+                     another call gave, which wrote */
     /* filled by the driver */
     int64_t changed;
     size_t out_count; /* rows returned, over all argument sets, in order */
