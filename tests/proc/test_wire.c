@@ -25,6 +25,8 @@
 #define PORT 5499
 #define MESSAGES_MAX 400 /* of one verb; none comes near */
 
+#define CROWD 8 /* the fewest whose ends are packed */
+
 static struct pg_server server;
 static struct wire_proxy *proxy;
 static struct hf_store *cut;   /* through the proxy */
@@ -42,6 +44,8 @@ try {
     char token[200];
     char nonce[32];
     char queue[32];
+    char crowd[CROWD][40]; /* ids of many at once, and their tokens */
+    char tokens[CROWD][200];
 };
 
 static struct hf_caller caller(const struct try *t)
@@ -81,6 +85,31 @@ static void hold(struct try *t)
     assert_int_equal(hf_work_claim(judge, NULL, &claim, &answer, NULL), 0);
     assert_int_equal(hf_answer_count(answer), 1);
     (void)snprintf(t->token, sizeof(t->token), "%s", hf_answer_at(answer, 0)->token);
+    hf_answer_free(answer);
+}
+
+/* So many are held; the try's own unit is the first of them. */
+static void hold_many(struct try *t)
+{
+    struct hf_claim claim = {
+        .size = sizeof(claim), .owner = "w", .queue = t->queue, .limit = CROWD
+    };
+    struct hf_answer *answer = NULL;
+    char source[32];
+    (void)snprintf(source, sizeof(source), "%s", t->source);
+    for (int i = 0; i < CROWD; i++) {
+        (void)snprintf(t->source, sizeof(t->source), "%.20s-%d", source, i);
+        make(t);
+    }
+    (void)snprintf(t->source, sizeof(t->source), "%s", source);
+    assert_int_equal(hf_work_claim(judge, NULL, &claim, &answer, NULL), 0);
+    assert_int_equal(hf_answer_count(answer), CROWD);
+    for (size_t i = 0; i < CROWD; i++) {
+        const struct hf_item *item = hf_answer_at(answer, i);
+        (void)snprintf(t->crowd[i], sizeof(t->crowd[i]), "%s", item->work.work_id);
+        (void)snprintf(t->tokens[i], sizeof(t->tokens[i]), "%s", item->token);
+    }
+    (void)snprintf(t->id, sizeof(t->id), "%s", t->crowd[0]);
     hf_answer_free(answer);
 }
 
@@ -155,13 +184,14 @@ static int do_create_many(struct try *t)
     return rc;
 }
 
-static int claim(struct try *t, const char *id)
+static int claim(struct try *t, const char *id, size_t limit)
 {
     struct hf_claim wanted = { .size = sizeof(wanted),
                                .owner = "w",
                                .incarnation = "boot",
                                .nonce = t->nonce,
                                .id = id,
+                               .limit = limit,
                                .queue = t->queue };
     struct hf_answer *answer = NULL;
     int rc = hf_work_claim(cut, NULL, &wanted, &answer, NULL);
@@ -177,12 +207,18 @@ static int claim(struct try *t, const char *id)
 
 static int do_claim(struct try *t)
 {
-    return claim(t, NULL);
+    return claim(t, NULL, 1);
+}
+
+/* By the statement for ten, whose events are packed. */
+static int do_claim_many(struct try *t)
+{
+    return claim(t, NULL, 10);
 }
 
 static int do_claim_by_id(struct try *t)
 {
-    return claim(t, t->id);
+    return claim(t, t->id, 1);
 }
 
 static int do_renew(struct try *t)
@@ -219,6 +255,21 @@ static int do_close_out(struct try *t)
 {
     return change(cut, t,
                   (struct hf_change){ .verb = HF_VERB_CLOSE_OUT, .status = HF_DONE });
+}
+
+static int do_close_many(struct try *t)
+{
+    struct hf_change ends[CROWD];
+    struct hf_answer *answer = NULL;
+    for (size_t i = 0; i < CROWD; i++)
+        ends[i] = (struct hf_change){ .size = sizeof(ends[i]),
+                                      .verb = HF_VERB_CLOSE_OUT,
+                                      .status = HF_DONE,
+                                      .id = t->crowd[i],
+                                      .token = t->tokens[i] };
+    int rc = hf_work_change(cut, NULL, ends, CROWD, HF_ALL_OR_NONE, &answer, NULL);
+    hf_answer_free(answer);
+    return rc;
 }
 
 static int do_fail(struct try *t)
@@ -275,6 +326,7 @@ static const struct verb verbs[] = {
     { "create",      nothing,  do_create,      NULL,                               1, true },
     { "create_many", nothing,  do_create_many, NULL,                               3, false },
     { "claim",       make,     do_claim,       "to_status = 'running'",            0, true },
+    { "claim_many",  make,     do_claim_many,  "to_status = 'running'",            0, false },
     { "claim_by_id", make,     do_claim_by_id, "to_status = 'running'",            0, false },
     { "renew",       hold,     do_renew,       NULL,                               0, false },
     { "touch",       hold,     do_touch,       NULL,                               0, false },
@@ -282,6 +334,7 @@ static const struct verb verbs[] = {
     { "wait",        hold,     do_wait,        "to_status = 'waiting_user'",       0, false },
     { "resume",      let_wait, do_resume,      "from_status = 'waiting_user'",     0, false },
     { "close_out",   hold,     do_close_out,   "to_status = 'done'",               0, true },
+    { "close_many",  hold_many, do_close_many, "to_status = 'done'",               0, false },
     { "fail",        hold,     do_fail,        "to_status = 'failed'",             0, false },
     { "hand_back",   hold,     do_hand_back,   "from_status = 'running'",          0, false },
     { "cancel",      make,     do_cancel,      "to_status = 'cancelled'",          0, false },
