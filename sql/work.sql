@@ -634,6 +634,7 @@ SELECT 1 FROM taken
 -- fragment: claim_from
 FROM work_state q
 WHERE q.status = 'queued' AND q.gate IS NULL AND q.queue = $1
+  AND (q.deadline_at IS NULL OR q.deadline_at > hf_now()) -- else a sweep ends it
 
 -- fragment: claim_order
 ORDER BY q.priority, q.fair_tag, q.seq LIMIT

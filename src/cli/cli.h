@@ -141,6 +141,7 @@ struct cli {
     bool stdin_taken;  /* by a value of "-" */
     bool stdin_closed; /* the program was started without it; stdout likewise */
     bool stdout_closed;
+    bool resumed;  /* a create: it went to a unit that waited for it */
     bool reported; /* the failure stands in the output already */
     int exit_code; /* of a command that did its work and has something to say by it */
     bool wrote;    /* a part of the output has left */
@@ -440,6 +441,9 @@ int cmd_process_observe(struct cli *cli);
 int check_process_retarget(struct cli *cli);
 int cmd_process_retarget(struct cli *cli);
 int cmd_process_complete(struct cli *cli);
+int cmd_process_events(struct cli *cli);
+int cmd_process_cancel(struct cli *cli);
+int cmd_process_request_abandon(struct cli *cli);
 int cmd_process_await(struct cli *cli);
 int cmd_process_prune(struct cli *cli);
 int cmd_process_drain(struct cli *cli);

@@ -381,6 +381,22 @@ int cmd_process_show(struct cli *cli)
     return rc;
 }
 
+/* Of a unit that the ledger does not have, processes remember for a while how it ended. */
+static int or_pruned(struct cli *cli, int rc)
+{
+    struct hf_processes *processes = NULL;
+    struct hf_err why = { 0 };
+    struct hf_process_filter filter = { .size = sizeof(filter),
+                                        .id = cli_text(cli, "id"),
+                                        .limit = 1 };
+    if (rc != HF_ENOTFOUND)
+        return rc;
+    if (hf_process_list(cli->store, &cli->who, &filter, &processes, &why) == rc)
+        cli->err = why;
+    hf_processes_free(processes);
+    return rc;
+}
+
 /* ---- what is done to it ------------------------------------------------------------- */
 
 /* Tells it, and prints its row: `did`, or `before` where it stood so already. */
@@ -443,7 +459,22 @@ int cmd_process_complete(struct cli *cli)
                                 .error_class = cli_text(cli, "class"),
                                 .summary = cli_text(cli, "summary") };
     change.outputs = cli_texts(cli, "output", &change.output_count);
-    return cli_apply(cli, &change, "completed");
+    return or_pruned(cli, cli_apply(cli, &change, "completed"));
+}
+
+int cmd_process_events(struct cli *cli)
+{
+    return or_pruned(cli, cmd_work_events(cli));
+}
+
+int cmd_process_cancel(struct cli *cli)
+{
+    return or_pruned(cli, cmd_work_cancel(cli));
+}
+
+int cmd_process_request_abandon(struct cli *cli)
+{
+    return or_pruned(cli, cmd_work_request_abandon(cli));
 }
 
 int cmd_process_await(struct cli *cli)

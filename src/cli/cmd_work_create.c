@@ -78,6 +78,7 @@ static int print_created(struct cli *cli, struct hf_answer *answer, bool resumed
 {
     const struct hf_item *item = hf_answer_at(answer, 0);
     const char *did = item->created ? "created" : "exists already:";
+    cli->resumed = resumed;
     if (resumed)
         did = item->repeated ? "resumed before:" : "resumed";
     int rc = cli_print_row(cli, item, did);

@@ -249,7 +249,7 @@ const struct cli_command cli_process_commands[] = {
     { "process show", "show one process and what it wrote", NULL, show_options,
       show_examples, CLI_MUST_EXIST, "human", "3 6 9", cmd_process_show, NULL },
     { "process events", "show everything that happened to it", NULL, events_options,
-      events_examples, CLI_MUST_EXIST, "human", "3 6 9", cmd_work_events, NULL },
+      events_examples, CLI_MUST_EXIST, "human", "3 6 9", cmd_process_events, NULL },
     { "process signal", "tell it something, and end a wait for it",
       "Appends the event signal.NAME. A process that waits for the reference signal.NAME "
       "is resumed in the same transaction; one that is owner_bound and started finds the "
@@ -271,13 +271,13 @@ const struct cli_command cli_process_commands[] = {
       check_process_retarget },
     { "process cancel", "end it, or ask its owner to",
       "A running owner_bound process is only asked: its owner sees the request.",
-      cancel_options, cancel_examples, CHANGE, "human", "3 4 5 6 7 8 9", cmd_work_cancel,
-      NULL },
+      cancel_options, cancel_examples, CHANGE, "human", "3 4 5 6 7 8 9",
+      cmd_process_cancel, NULL },
     { "process request-abandon", "accept that its outcome stays unknown",
       "A recorded request: who, when, why; the first stands. A sweep acts on it once the "
       "lease has lapsed.",
       reason_options, abandon_examples, CHANGE, "human", "3 4 6 7 8 9",
-      cmd_work_request_abandon, NULL },
+      cmd_process_request_abandon, NULL },
     { "process complete", "say how an externally_owned process ended", NULL,
       complete_options, complete_examples, CHANGE, "human", "3 4 6 7 8 9",
       cmd_process_complete, NULL },

@@ -314,6 +314,8 @@ int cli_print_row(struct cli *cli, const struct hf_item *item, const char *did)
         json_work(cli, item);
         if (creates(cli->command))
             hf_json_put_bool(&cli->writer, "created", item->created);
+        if (cli->resumed)
+            hf_json_put_bool(&cli->writer, "resumed", true);
         if (item->repeated)
             hf_json_put_bool(&cli->writer, "repeated", true);
         cli_ok_end(cli);

@@ -208,10 +208,16 @@ test_case(r51_start_timeout)
     sweep();
     IS("queued", id);
     advance(1);
+    CODE(HF_ETRANSITION, claim(.id = id)->code); /* nobody starts it, swept or not */
+    SAME("queued", row(id)->status);
     EQ(1, sweep().timed_out);
     SAME("timeout", row(id)->status);
     SAME("start_timeout", row(id)->status_reason);
     SAME("timeout_marked", last_change(id)->event_type);
+    id = new_id(.start_timeout_ms = SEC(10));
+    advance(SEC(10));
+    EQ(0, count_of(claim_many(.limit = 5)));
+    SAME("timeout", row(id)->status); /* it has swept */
 }
 
 test_case(r51_a_started_row_has_no_start_timeout)

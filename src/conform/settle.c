@@ -58,6 +58,7 @@ test_case(repeated_settles_answer_as_the_first)
     TRUE(hand_back(back)->repeated);
     TRUE(fail_as(failed, "rate_limit")->repeated);
     TRUE(wait_for(waits, HF_WAITING_USER, "r")->repeated);
+    CODE(HF_ETRANSITION, wait_for(waits, HF_WAITING_USER, "other")->code);
     TRUE(drain(bound)->repeated);
     UNCHANGED(before);
 }

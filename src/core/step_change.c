@@ -29,14 +29,16 @@ static bool settles(enum hf_verb verb)
     return false;
 }
 
-/* The same verb again, and where it names a status, the same one. A closed row keeps its
+/* The same verb again, and where it names a status or a reference, the same one. A closed row keeps its
  * status until a requeue, which forgets the token; a wait may be over by now. */
 static bool is_repeat(const struct hf_row *old, const struct hf_change *change)
 {
     if (!hf_same(old->settled_verb, hf_verb_word(change->verb)))
         return false;
-    if (change->verb == HF_VERB_CLOSE_OUT ||
-        (change->verb == HF_VERB_WAIT && hf_row_waiting(old)))
+    bool waits = change->verb == HF_VERB_WAIT && hf_row_waiting(old);
+    if (waits && !hf_same(old->w.waiting_ref, change->ref))
+        return false;
+    if (change->verb == HF_VERB_CLOSE_OUT || waits)
         return old->status == change->status;
     return true;
 }

@@ -45,6 +45,9 @@ static int claim(struct hf_act *act, const struct hf_claimant *who)
     if (old->w.gate)
         return hf_fail(act->err, HF_ETRANSITION, "gate",
                        "the row cannot be claimed now: gate is %s", old->w.gate);
+    if (old->w.deadline_at && old->w.deadline_at <= act->env->now)
+        return hf_fail(act->err, HF_ETRANSITION, "deadline_at",
+                       "its time to be started has passed: a sweep ends it");
     int rc = hf_act_acquire(act, who, "claim");
     if (rc)
         return rc;

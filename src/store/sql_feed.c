@@ -122,6 +122,14 @@ static int read_facts(const struct reading *r, struct facts *ret_facts,
     return rc;
 }
 
+/* On PostgreSQL the end is only how far it is safe to read, and a standby may be behind the
+ * server that gave the cursor: there it is waited for. */
+static bool past_the_end(struct position at, const struct facts *facts)
+{
+    return facts->end.id != INT64_MAX && before(facts->end, at) &&
+           before(facts->pruned, at);
+}
+
 /* Moves the cursor to where reading goes on in the present history. */
 static int settle_history(struct reading *r, const struct facts *facts,
                           struct hf_err *err)
@@ -140,6 +148,10 @@ static int settle_history(struct reading *r, const struct facts *facts,
         r->notices |= HF_FEED_HISTORY;
         if (facts->forked && before(facts->fork, cursor->at))
             cursor->at = facts->fork;
+    } else if (past_the_end(cursor->at, facts)) {
+        return hf_fail(err, HF_EINVAL, "after",
+                       "after: the cursor is past the end of the feed: it is of another "
+                       "store, or of one that was put back without `holdfast store bump`");
     }
     cursor->incarnation = facts->incarnation;
     return 0;

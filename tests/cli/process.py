@@ -159,6 +159,10 @@ class Process(Case):
         self.assertIn("ended as cancelled", message)
         self.assertIn("no longer retained", self.refused(3, "not_found", "process", "await",
                                                          process))
+        for args in (["events", process], ["cancel", process, "--reason", "r"],
+                     ["request-abandon", process, "--reason", "r"],
+                     ["complete", process, "--authority", "ci", "--status", "done"]):
+            self.assertIn("ended as cancelled", self.refused(3, "not_found", "process", *args))
         self.assertEqual([p["process_id"] for p in self.ok("process", "list")["items"]], [kept])
 
     def test_a_drain_says_what_it_left(self):

@@ -86,6 +86,9 @@ class Spool(Case):
         work = self.ok("work", "show", unit)["work"]
         self.assertEqual((work["status"], work["resume_payload"]), ("queued", "yes"))
         self.assertIn(f"resumed before: {unit}", self.reply("m1").out)
+        again = self.reply("m1", "--json").json
+        self.assertEqual((again["created"], again["resumed"], again["repeated"]),
+                         (False, True, True))
         self.assertEqual(self.units(), ["q1"])
         got = self.cli("--json", "work", "create", "--source", "conversation", "--source-id", "m1",
                        "--reply-to", "ann@chat", "--payload", '"no"', code=7).json
@@ -93,7 +96,7 @@ class Spool(Case):
         self.assertIn("source id", got["error"]["message"])
 
     def test_a_reply_that_nobody_or_several_wait_for_is_a_unit(self):
-        self.assertIn("created", self.reply("m1").out)
+        self.assertNotIn("resumed", self.reply("m1", "--json").json)
         self.cli("work", "cancel", self.ok("work", "list")["items"][0]["work_id"], "--reason", "x")
         for_others = self.ask("q0", kind="external")
         one = self.ask("q1")

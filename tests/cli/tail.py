@@ -88,6 +88,10 @@ class Tail(Case):
         lines, end = self.tail("--after", start)
         self.assertEqual([line.get("notice") for line in lines], ["gap"])
         self.assertEqual(self.tail("--after", end["cursor"])[0], [])
+        self.create("all", "--detached")  # the newest event, read and then pruned
+        end = self.tail("--after", end["cursor"])[1]
+        self.cli("work", "prune", "--older-than", "0s")
+        self.assertEqual(self.tail("--after", end["cursor"])[0], [])
         self.cli("store", "bump")
         self.create("c")
         lines, _ = self.tail("--after", end["cursor"])
@@ -112,6 +116,8 @@ class Tail(Case):
             got = self.cli("work", "tail", "--after", bad, "--json", code=2).json
             self.assertEqual(got["error"]["code"], "invalid_argument")
             self.assertIn("after", got["error"]["message"])
+        message = self.refused(2, "invalid_argument", "work", "tail", "--after", "hf1.1.0.2.0.0")
+        self.assertIn("past the end", message)
         self.env["HOLDFAST_DB"] = "/nowhere/at/all.db"
         self.cli("work", "tail", code=9)
 

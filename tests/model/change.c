@@ -30,7 +30,9 @@ static int after_settling(struct m_call *call, const struct m_row *row,
     bool again = m_same(row->settled_verb, hf_verb_word(change->verb));
     if (change->verb == HF_VERB_CLOSE_OUT ||
         (change->verb == HF_VERB_WAIT && m_waits(row)))
-        again = again && row->status == change->status;
+        again = again && row->status == change->status &&
+                (change->verb != HF_VERB_WAIT ||
+                 m_same(row->w.waiting_ref, change->ref));
     if (again)
         return 1;
     if (change->verb == HF_VERB_ABANDON && m_waits(row) && m_bound(row))

@@ -4,9 +4,15 @@
 #include "base/ident.h"
 #include "model/inside.h"
 
-static bool wanted(const struct hf_claim *claim, const struct m_row *row)
+static bool too_late(const struct m_call *call, const struct m_row *row)
 {
-    if (row->status != HF_QUEUED || row->w.gate ||
+    return row->w.deadline_at && call->now >= row->w.deadline_at;
+}
+
+static bool wanted(const struct m_call *call, const struct hf_claim *claim,
+                   const struct m_row *row)
+{
+    if (row->status != HF_QUEUED || row->w.gate || too_late(call, row) ||
         !m_same(row->w.queue, claim->queue ? claim->queue : "default"))
         return false;
     for (size_t i = 0; i < claim->kind_count; i++) {
@@ -21,7 +27,7 @@ static struct m_row *best(struct m_call *call, const struct hf_claim *claim)
     struct m_row *found = NULL;
     for (size_t i = 0; i < call->disk->rows.count; i++) {
         struct m_row *row = &call->disk->rows.at[i];
-        if (wanted(claim, row) && (!found || m_before(row, found)))
+        if (wanted(call, claim, row) && (!found || m_before(row, found)))
             found = row;
     }
     return found;
@@ -120,10 +126,9 @@ static void help_along(struct m_call *call, struct m_row *row)
     bool lapsed = row->status == HF_RUNNING && row->disposition == HF_RERUNNABLE &&
                   call->lease_now >= row->w.lease_expires_at &&
                   row->w.failures + 1 < row->w.max_attempts &&
-                  !(row->w.deadline_at && call->now >= row->w.deadline_at);
+                  !too_late(call, row);
     bool due = row->status == HF_QUEUED && m_same(row->w.gate, "due") &&
-               call->now >= row->w.due_at &&
-               !(row->w.deadline_at && call->now >= row->w.deadline_at);
+               call->now >= row->w.due_at && !too_late(call, row);
     bool retry = row->status == HF_RETRY_SCHEDULED && call->now >= row->w.next_retry_at;
     if (lapsed || due || retry) {
         (void)m_sweep_row(call, row); /* what it is called does not matter here */
@@ -144,7 +149,7 @@ static int by_id(struct m_call *call, const struct hf_claim *claim,
     help_along(call, row);
     if (row->status == HF_RUNNING)
         return hf_fail_plain(call->err, HF_EHELD);
-    if (row->status != HF_QUEUED || row->w.gate)
+    if (row->status != HF_QUEUED || row->w.gate || too_late(call, row))
         return hf_fail_plain(call->err, HF_ETRANSITION);
     m_acquire(call, row, taker, (struct m_say_event){ .type = "claimed" });
     m_lanes(call->disk);
