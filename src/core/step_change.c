@@ -29,8 +29,8 @@ static bool settles(enum hf_verb verb)
     return false;
 }
 
-/* The same verb again, and where it names a status or a reference, the same one. A closed row keeps its
- * status until a requeue, which forgets the token; a wait may be over by now. */
+/* The same verb again, and where it names a status or a reference, the same one. A closed row
+ * keeps its status until a requeue, which forgets the token; a wait may be over by now. */
 static bool is_repeat(const struct hf_row *old, const struct hf_change *change)
 {
     if (!hf_same(old->settled_verb, hf_verb_word(change->verb)))

@@ -149,9 +149,10 @@ static int settle_history(struct reading *r, const struct facts *facts,
         if (facts->forked && before(facts->fork, cursor->at))
             cursor->at = facts->fork;
     } else if (past_the_end(cursor->at, facts)) {
-        return hf_fail(err, HF_EINVAL, "after",
-                       "after: the cursor is past the end of the feed: it is of another "
-                       "store, or of one that was put back without `holdfast store bump`");
+        return hf_fail(
+            err, HF_EINVAL, "after",
+            "after: the cursor is past the end of the feed: it is of another "
+            "store, or of one that was put back without `holdfast store bump`");
     }
     cursor->incarnation = facts->incarnation;
     return 0;

@@ -31,8 +31,7 @@ static int after_settling(struct m_call *call, const struct m_row *row,
     if (change->verb == HF_VERB_CLOSE_OUT ||
         (change->verb == HF_VERB_WAIT && m_waits(row)))
         again = again && row->status == change->status &&
-                (change->verb != HF_VERB_WAIT ||
-                 m_same(row->w.waiting_ref, change->ref));
+                (change->verb != HF_VERB_WAIT || m_same(row->w.waiting_ref, change->ref));
     if (again)
         return 1;
     if (change->verb == HF_VERB_ABANDON && m_waits(row) && m_bound(row))

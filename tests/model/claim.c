@@ -125,8 +125,7 @@ static void help_along(struct m_call *call, struct m_row *row)
 {
     bool lapsed = row->status == HF_RUNNING && row->disposition == HF_RERUNNABLE &&
                   call->lease_now >= row->w.lease_expires_at &&
-                  row->w.failures + 1 < row->w.max_attempts &&
-                  !too_late(call, row);
+                  row->w.failures + 1 < row->w.max_attempts && !too_late(call, row);
     bool due = row->status == HF_QUEUED && m_same(row->w.gate, "due") &&
                call->now >= row->w.due_at && !too_late(call, row);
     bool retry = row->status == HF_RETRY_SCHEDULED && call->now >= row->w.next_retry_at;
