@@ -307,7 +307,7 @@ SELECT logged / 4, hf_next_id(), seq, 'close_out', 'running', status, generation
 
 -- The same for many that end alike: those that say no more than their columns do, and whose
 -- units have no packed end yet, are one row (0001_ledger, work_pack).
--- fragment: settle_pack
+-- fragment: settle_log_packed
 /*pg RETURNING work_state.seq, status, generation, attempt_count, lease_fence, logged,
                end_pack = txid_current() AS fits, a.a10, a.a11, a.a12, a.a13, a.a14),
 noted AS MATERIALIZED (
@@ -387,7 +387,7 @@ CASE WHEN logged / 4 <= txid_current() THEN txid_current() END
 *//*pg {settle_set} , end_pack = coalesce(end_pack, {pack_place})
 {settle_from}
    {settle_gates}
-{settle_pack}
+{settle_log_packed}
 */
 
 -- name: work_settle_limited
@@ -588,7 +588,7 @@ SELECT logged / 4, hf_next_id(), seq, 'claimed', 'queued', 'running', generation
 
 -- Of a claim of many one row: all but those that have a packed claim already, or another lease
 -- than the first (0001_ledger, work_pack).
--- fragment: claim_pack
+-- fragment: claim_log_packed
 /*pg RETURNING q.seq, q.generation, q.attempt_count, q.lease_fence, q.lease_expires_at,
                q.grace_ms, q.lease_ttl_ms, q.logged, q.claim_pack = txid_current() AS fits),
 noted AS MATERIALIZED (
@@ -626,10 +626,10 @@ SELECT 1 FROM taken
 {claim_log}
 
 -- fragment: claim_log_10
-{claim_pack}
+{claim_log_packed}
 
 -- fragment: claim_log_100
-{claim_pack}
+{claim_log_packed}
 
 -- fragment: claim_from
 FROM work_state q
