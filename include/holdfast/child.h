@@ -40,6 +40,10 @@ HF_API HF_MUST_USE int hf_child_start(const struct hf_alloc *alloc,
                                       const struct hf_child_plan *plan,
                                       struct hf_child **ret_child, struct hf_err *err);
 
+/* Whether the kernel would run the command: tried in a process that is ended before the command's
+ * first instruction. 0 also where that cannot be tried: processes may not be traced here. */
+HF_API HF_MUST_USE int hf_child_try(const struct hf_child_plan *plan, struct hf_err *err);
+
 /* Become the command: this process, in a session of its own, without its descriptors and
  * with nothing to read or write (inherit_fd and terminal are not for this). Gives an error,
  * as hf_child_start does, or does not return. */

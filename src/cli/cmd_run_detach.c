@@ -81,12 +81,25 @@ static int prepare_environment(struct cli *cli, const struct hf_command *command
     return good ? 0 : hf_fail_plain(&cli->err, HF_ENOMEM);
 }
 
+/* What the kernel would refuse must not be recorded as handed over: under its idempotency key it
+ * could never be run. */
+static int try_first(struct cli *cli, const struct hf_command *command)
+{
+    struct hf_child_plan plan = { .size = sizeof(plan),
+                                  .argv = command->argv,
+                                  .env = run_environment(),
+                                  .cwd = command->cwd };
+    return hf_child_try(&plan, &cli->err);
+}
+
 /* In the new process; returns only when there is nothing to become. */
 static void be_the_command(struct cli *cli, int fd)
 {
     struct news news = { 0 };
     struct hf_command command;
     news.code = run_command(cli, &command);
+    if (news.code == 0)
+        news.code = try_first(cli, &command);
     if (news.code == 0)
         news.code = record(cli, &command, &news);
     if (news.code == 0)

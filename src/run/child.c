@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -392,6 +394,74 @@ int hf_child_start(const struct hf_alloc *alloc, const struct hf_child_plan *wan
         alloc->free(alloc->user, child);
     else
         *ret_child = child;
+    return rc;
+}
+
+/* ---- trying ------------------------------------------------------------------------ */
+
+#define UNTRACED 99 /* exit code of a child that may not be traced: nothing was tried */
+
+/* In the child: stops, so that it is held before it can become anything, then the exec. */
+static _Noreturn void pretend(const struct birth *birth)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || raise(SIGSTOP) != 0)
+        _exit(UNTRACED);
+    be_born(birth);
+}
+
+static bool stops(pid_t pid)
+{
+    int status = 0;
+    pid_t got;
+    do
+        got = waitpid(pid, &status, 0);
+    while (got < 0 && errno == EINTR);
+    return got == pid && WIFSTOPPED(status);
+}
+
+/* Lets it go on to its exec, and ends it there: before the first instruction of the command. Should
+ * this process die meanwhile, so does the child. */
+static void hold(pid_t pid)
+{
+    const long options = PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC;
+    bool held = stops(pid);
+    if (held && ptrace(PTRACE_SETOPTIONS, pid, NULL, options) == 0 &&
+        ptrace(PTRACE_CONT, pid, NULL, NULL) == 0)
+        held = stops(pid); /* at its exec, or at a signal: the end of it either way */
+    if (!held)
+        return;
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+}
+
+int hf_child_try(const struct hf_child_plan *wanted, struct hf_err *err)
+{
+    struct hf_child_plan plan;
+    struct failure failure;
+    char path[PATH_MAX];
+    struct birth birth = { .plan = &plan,
+                           .path = path,
+                           .out = { { -1, -1 }, { -1, -1 } },
+                           .failure = { -1, -1 },
+                           .null = -1 };
+    int rc = read_plan(wanted, &plan, path, err);
+    if (rc)
+        return rc;
+    plan.stdin_fd = plan.inherit_fd = -1;
+    plan.terminal = false;
+    rc = birth_init(&birth, err);
+    pid_t pid = rc ? -1 : fork();
+    if (pid == 0)
+        pretend(&birth);
+    if (rc == 0 && pid < 0)
+        rc = hf_fail(err, HF_EBUSY, NULL, "cannot start a process: %s", strerror(errno));
+    if (pid > 0)
+        hold(pid);
+    close_fd(&birth.failure[1]);
+    if (pid > 0 && read(birth.failure[0], &failure, sizeof failure) == sizeof failure)
+        rc = say_failure(&birth, &failure, err);
+    birth_fini(&birth);
     return rc;
 }
 

@@ -293,6 +293,19 @@ class Detach(RunCase):
                 self.assertIn(says, message)
         self.assertFalse(os.path.exists(self.db))
 
+    def test_what_the_kernel_refuses_is_not_recorded_as_handed_over(self):
+        machine = 0xb7 if os.uname().machine != "aarch64" else 0x3e
+        header = bytes([0x7f, *b"ELF", 2, 1, 1]) + bytes(9) + bytes([2, 0, machine, 0]) + bytes(200)
+        os.chmod(self.file("foreign", header), 0o755)
+        self.assertIn("Exec format error", self.refused(
+            125, "invalid_argument", "run", "--detach", "--idempotency-key", "k", "--", "./foreign"))
+        self.assertFalse(os.path.exists(self.db))
+        self.file("foreign", "#!/bin/sh\necho $$ > begun\n")
+        self.assertTrue(self.ok("run", "--detach", "--idempotency-key", "k", "--", "./foreign")["ran"])
+        self.begun()
+        self.assertEqual(os.read(self.news, 100) if select.select([self.news], [], [], 0)[0] else b"",
+                         b"")  # once
+
     def test_a_detached_command_outlives_the_command_that_started_it(self):
         self.cli("run", "--", "holdfast", "run", "--detach", "--", "sh", "-c",
                  'echo $$ > begun; exec cat never')
