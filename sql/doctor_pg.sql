@@ -44,6 +44,12 @@ SELECT name, setting, wanted, grave FROM (VALUES
             AND setting IN ('remote_write', 'remote_apply', 'local'))
  ORDER BY grave DESC, name
 
+-- name: doctor_pg_role
+-- engine: pg
+-- out: whether it is a standby; how long ago what it has seen was written, ms (null: unknown)
+SELECT pg_is_in_recovery()::int,
+       (extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000)::bigint
+
 -- name: doctor_pg_feed
 -- Of a dump of another server places in the feed may lie behind this server's next transaction.
 -- engine: pg

@@ -51,14 +51,14 @@ enum hf_class {
     X(CORRUPT, -15, "corrupt", "stored data failed its check", TERMINAL,                 \
       "restore it from a backup; after a store, run `holdfast store bump`", 9, 500)      \
     X(NOTSTORE, -16, "not_a_store", "not a Holdfast store", TERMINAL,                    \
-      "give the path of a Holdfast database, or of a file that does not exist yet", 9,   \
-      500)                                                                               \
+      "give the address of a Holdfast store, or of one that is to be made", 9, 500)      \
     X(SCHEMA, -17, "schema_newer", "the store has a newer schema", TERMINAL,             \
       "use a newer holdfast", 9, 500)                                                    \
     X(FULL, -18, "store_full", "no space left for the store", TERMINAL,                  \
       "free disk space; nothing was written", 9, 507)                                    \
     X(READONLY, -19, "store_read_only", "the store cannot be written", TERMINAL,         \
-      "check the permissions of the file and its folder", 9, 500)                        \
+      "check who may write: to the file and its folder, or to a server's schema", 9,     \
+      500)                                                                               \
     X(STOREIO, -20, "store_io", "the store's disk reported an error", TERMINAL,          \
       "check the disk; run `holdfast doctor`", 9, 500)                                   \
     X(CLOCK, -21, "foreign_clock", "the store belongs to another time namespace",        \

@@ -18,6 +18,8 @@ int hf_sized_copy(const void *given, size_t first, size_t ours, void *ret_full,
                   struct hf_err *err)
 {
     uint32_t size;
+    if (!given)
+        return hf_fail(err, HF_EINVAL, "size", "a struct is needed, and NULL was given");
     memcpy(&size, given, sizeof(size));
     int rc = hf_sized_check(size, first, ours, err);
     if (rc)

@@ -13,7 +13,6 @@
 #include "core/step.h"
 
 #define KEY_MAX ((size_t)HF_MAX_KEY_BYTES)
-#define TIME_MAX_MS 253402300799999 /* the end of the year 9999 */
 
 struct named {
     const char *value;
@@ -111,7 +110,7 @@ static int check_times(const struct hf_new *request, struct hf_err *err)
     int rc = check_spans(spans, COUNT(spans), err);
     if (rc)
         return rc;
-    if (request->due_at < 0 || request->due_at > TIME_MAX_MS)
+    if (request->due_at < 0 || request->due_at > HF_TIME_MAX_MS)
         return hf_fail(err, HF_EINVAL, "due_at", "due_at must lie in 1970 to 9999");
     if (request->due_at != 0 && request->delay_ms != 0)
         return hf_fail(err, HF_EINVAL, "due_at",
@@ -161,6 +160,8 @@ static int check_wishes(const struct hf_new *request, struct hf_err *err)
 
 int hf_new_check(const struct hf_new *request, struct hf_err *err)
 {
+    if (!request)
+        return hf_fail(err, HF_EINVAL, "request", "a request is needed");
     int rc = hf_sized_check(request->size, sizeof(*request), sizeof(*request), err);
     if (rc == 0)
         rc = check_identity(request, err);
@@ -256,8 +257,23 @@ static int check_pid(int pid, struct hf_err *err)
     return pid < 0 ? hf_fail(err, HF_EINVAL, "pid", "pid must be 0 or above") : 0;
 }
 
+static int check_kinds(const struct hf_claim *claim, struct hf_err *err)
+{
+    int rc = 0;
+    if (claim->kind_count > (size_t)HF_MAX_KINDS)
+        return hf_fail(err, HF_ETOOBIG, "kinds", "a claim names at most %lld kinds",
+                       (long long)HF_MAX_KINDS);
+    if (claim->kind_count && !claim->kinds)
+        return hf_fail(err, HF_EINVAL, "kinds", "kinds are counted, and none are given");
+    for (size_t i = 0; rc == 0 && i < claim->kind_count; i++)
+        rc = hf_check_key(claim->kinds[i], KEY_MAX, "kinds", err);
+    return rc;
+}
+
 int hf_claim_check(const struct hf_claim *claim, struct hf_err *err)
 {
+    if (!claim)
+        return hf_fail(err, HF_EINVAL, "claim", "a claim is needed");
     int rc = hf_sized_check(claim->size, sizeof(*claim), sizeof(*claim), err);
     if (rc == 0)
         rc = hf_check_key(claim->owner, KEY_MAX, "owner", err);
@@ -269,11 +285,8 @@ int hf_claim_check(const struct hf_claim *claim, struct hf_err *err)
     };
     if (rc == 0)
         rc = check_keys(keys, COUNT(keys), err);
-    if (rc == 0 && claim->kind_count > (size_t)HF_MAX_KINDS)
-        rc = hf_fail(err, HF_ETOOBIG, "kinds", "a claim names at most %lld kinds",
-                     (long long)HF_MAX_KINDS);
-    for (size_t i = 0; rc == 0 && i < claim->kind_count; i++)
-        rc = hf_check_key(claim->kinds[i], KEY_MAX, "kinds", err);
+    if (rc == 0)
+        rc = check_kinds(claim, err);
     if (rc == 0 && claim->limit > (size_t)HF_MAX_BATCH)
         rc = hf_fail(err, HF_ETOOBIG, "limit", "a claim takes at most %lld rows",
                      (long long)HF_MAX_BATCH);

@@ -166,6 +166,9 @@ static int check_refs(const char *const *refs, size_t count, const char *field,
     if (count > (size_t)HF_MAX_REFS)
         return hf_fail(err, HF_ETOOBIG, field, "%s must be at most %lld references",
                        field, (long long)HF_MAX_REFS);
+    if (count && !refs)
+        return hf_fail(err, HF_EINVAL, field, "%s are counted, and none are given",
+                       field);
     for (size_t i = 0; i < count; i++) {
         int rc = hf_check_key(refs[i], KEY_MAX, field, err);
         if (rc)
@@ -247,6 +250,8 @@ static const struct change_rule change_rules[HF_VERB_COUNT] = {
 
 int hf_change_check(const struct hf_change *change, struct hf_err *err)
 {
+    if (!change)
+        return hf_fail(err, HF_EINVAL, "change", "a change is needed");
     int rc = hf_sized_check(change->size, sizeof(*change), sizeof(*change), err);
     if (rc)
         return rc;

@@ -94,6 +94,7 @@ int hf_step_create(struct hf_arena *arena, const struct hf_new *request,
                    const struct hf_env *env, struct hf_row *ret_row, struct hf_err *err);
 
 /* Input checks that need no row: limits, UTF-8, JSON, required fields, exclusive fields. */
+#define HF_TIME_MAX_MS 253402300799999 /* the end of the year 9999 */
 int hf_new_check(const struct hf_new *request, struct hf_err *err);
 
 /* What a schedule and a subscription each say of the units that they make. */

@@ -54,7 +54,14 @@ static struct hf_new request_of(const struct hf_job_new *job, const char *source
 
 static int check_job(const struct hf_job_new *job, struct hf_err *err)
 {
-    int rc = hf_check_key(job->kind, (size_t)HF_MAX_KEY_BYTES, "kind", err);
+    size_t max = (size_t)HF_MAX_KEY_BYTES;
+    int rc = hf_check_key(job->kind, max, "kind", err);
+    if (rc == 0) /* it is the source id too, which is not a job's field */
+        rc = hf_check_key_opt(job->idempotency_key, max, "idempotency_key", err);
+    if (rc == 0 && (job->at < 0 || job->at > HF_TIME_MAX_MS))
+        rc = hf_fail(err, HF_EINVAL, "at", "at must lie in 1970 to 9999");
+    if (rc == 0 && job->at != 0 && job->delay_ms != 0)
+        rc = hf_fail(err, HF_EINVAL, "at", "at and delay_ms exclude each other");
     if (rc || job->debounce_ms == 0)
         return rc;
     if (!job->dedup_key)

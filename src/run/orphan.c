@@ -31,8 +31,8 @@ struct hf_reaper {
 int hf_reaper_new(struct hf_store *store, const char *lock_folder,
                   struct hf_reaper **ret_reaper, struct hf_err *err)
 {
-    size_t len = strlen(lock_folder);
-    if (lock_folder[0] != '/' || len >= HF_LOCK_PATH)
+    size_t len = lock_folder ? strlen(lock_folder) : 0;
+    if (!lock_folder || lock_folder[0] != '/' || len >= HF_LOCK_PATH)
         return hf_fail(err, HF_EINVAL, "lock_folder",
                        "lock_folder must be an absolute path of less than %d bytes",
                        HF_LOCK_PATH);

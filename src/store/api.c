@@ -69,9 +69,19 @@ static int finish(int rc, struct hf_answer *answer, struct hf_answer **ret_answe
     return rc;
 }
 
+/* A flag that this version does not know would be a wish that is passed over. */
+static int check_flags(unsigned flags, struct hf_err *err)
+{
+    return flags & ~(HF_ALL_OR_NONE | HF_BRIEF)
+               ? hf_fail(err, HF_EINVAL, "flags", "flags %#x are not known here", flags)
+               : 0;
+}
+
 int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err)
 {
     int rc = check_batch(n, err);
+    if (rc == 0 && !news)
+        rc = hf_fail(err, HF_EINVAL, "news", "requests are counted, and none are given");
     for (size_t i = 0; rc == 0 && i < n; i++) {
         rc = hf_new_check(&news[i], err);
         if (rc == 0 && news[i].reply_ref)
@@ -103,6 +113,8 @@ int hf_work_create(struct hf_store *store, const struct hf_caller *given,
     int rc = complete(given, &who, err);
     if (rc == 0)
         rc = hf_create_check(news, n, err);
+    if (rc == 0)
+        rc = check_flags(flags, err);
     if (rc == 0)
         rc = begin(store, &answer, err);
     if (rc)
@@ -150,6 +162,9 @@ static int check_distinct(const struct hf_change *changes, size_t n, struct hf_e
 int hf_changes_check(const struct hf_change *changes, size_t n, struct hf_err *err)
 {
     int rc = check_batch(n, err);
+    if (rc == 0 && !changes)
+        rc = hf_fail(err, HF_EINVAL, "changes",
+                     "changes are counted, and none are given");
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = hf_change_check(&changes[i], err);
     return rc ? rc : check_distinct(changes, n, err);
@@ -164,6 +179,8 @@ int hf_work_change(struct hf_store *store, const struct hf_caller *given,
     int rc = complete(given, &who, err);
     if (rc == 0)
         rc = hf_changes_check(changes, n, err);
+    if (rc == 0)
+        rc = check_flags(flags, err);
     if (rc == 0)
         rc = begin(store, &answer, err);
     if (rc)
@@ -316,6 +333,9 @@ static int check_filter(const struct hf_filter *filter, struct hf_err *err)
     for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof keys[0]; i++)
         rc = hf_check_key_opt(keys[i].value, (size_t)HF_MAX_KEY_BYTES, keys[i].field,
                               err);
+    if (rc == 0 && filter->status_count && !filter->statuses)
+        rc = hf_fail(err, HF_EINVAL, "statuses",
+                     "statuses are counted, and none are given");
     for (size_t i = 0; rc == 0 && i < filter->status_count; i++)
         if (!hf_status_word(filter->statuses[i]))
             rc = hf_fail(err, HF_EINVAL, "status", "status %zu of the filter is unknown",
@@ -476,6 +496,8 @@ int hf_quota_list(struct hf_store *store, const struct hf_caller *given,
 {
     struct hf_caller who;
     int rc = complete(given, &who, err);
+    if (rc == 0 && !each)
+        rc = hf_fail(err, HF_EINVAL, "each", "who is to be told of the limits?");
     if (rc)
         return rc;
     struct hf_err why = { 0 };
@@ -595,6 +617,8 @@ int hf_store_bump(struct hf_store *store, int64_t *ret_incarnation, struct hf_er
 int hf_store_log(struct hf_store *store, int64_t before, size_t limit, hf_logged *each,
                  void *user, struct hf_err *err)
 {
+    if (!each)
+        return hf_fail(err, HF_EINVAL, "each", "who is to be told of the entries?");
     if (before < 0)
         return hf_fail(err, HF_EINVAL, "before", "before must not be negative");
     if (limit > (size_t)HF_MAX_PAGE)
@@ -609,6 +633,8 @@ int hf_store_log(struct hf_store *store, int64_t before, size_t limit, hf_logged
 int hf_store_check(struct hf_store *store, hf_found *found, void *user,
                    struct hf_err *err)
 {
+    if (!found)
+        return hf_fail(err, HF_EINVAL, "found", "who is to be told of what is found?");
     struct hf_err why = { 0 };
     int rc = store->methods->check(store, found, user, &why);
     return hf_fail_as(err, rc, &why);

@@ -107,6 +107,32 @@ static int check_settings(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
+/* Whoever works on a standby is refused at every write; whoever looks sees what was. */
+static int check_role(struct finder *finder, struct hf_err *err)
+{
+    struct hf_ops ops;
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_ROLE, err);
+    const struct hf_call *row = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
+    bool standby = row && hf_cell_i64(row, 0, 0) != 0;
+    if (standby) {
+        doctor_say(finder,
+                   "the server is a standby: it can be read, and takes no writes");
+        if (hf_cell(row, 0, 1)->type == HF_VAL_I64) {
+            doctor_say(finder, "; the last transaction that it has is ");
+            doctor_say_i64(finder, hf_cell_i64(row, 0, 1), " ms old");
+        }
+    } else if (row) {
+        doctor_say(finder, "the server takes writes");
+    }
+    if (row)
+        doctor_tell(finder, false, "role",
+                    standby ? "name all hosts in the address and add "
+                              "target_session_attrs=read-write"
+                            : "");
+    hf_ops_fini(&ops);
+    return rc;
+}
+
 /* A dump that was restored on another server. */
 static int check_feed(struct finder *finder, struct hf_err *err)
 {
@@ -187,10 +213,12 @@ static int check_bell(struct finder *finder, struct hf_err *err)
         doctor_say(finder, "; pooler: ");
         doctor_say(finder, pooler ? pooler : "-");
         doctor_tell(finder, false, "bell",
-                    polls
-                        ? "waiting workers look four times a second: give listen_url= an "
-                          "address past the pooler"
-                        : "");
+                    !polls ? ""
+                    : hf_same(pooler, "none")
+                        ? "waiting workers look four times a second: the server cannot "
+                          "LISTEN, as a standby cannot"
+                        : "waiting workers look four times a second: give listen_url= an "
+                          "address past the pooler");
     }
     hf_json_free(json);
     alloc->free(alloc->user, facts);
@@ -200,7 +228,8 @@ static int check_bell(struct finder *finder, struct hf_err *err)
 int doctor_postgres(struct finder *finder, struct hf_err *err)
 {
     static int (*const checks[])(struct finder *, struct hf_err *) = {
-        check_vacuum, check_tables, check_settings, check_feed, check_skew, check_bell,
+        check_role, check_vacuum, check_tables, check_settings,
+        check_feed, check_skew,   check_bell,
     };
     int rc = 0;
     if (!hf_same(sql_store_of(finder->base)->sql->methods->name, "postgres"))

@@ -290,6 +290,8 @@ int hf_store_open(const char *url, const struct hf_store_options *options,
 {
     struct hf_store_options use = { .size = sizeof use };
     struct hf_err why = { 0 };
+    if (!url)
+        return hf_fail(err, HF_EINVAL, "url", "the address of a store is needed");
     int rc = options ? hf_sized_copy(options, sizeof use, sizeof use, &use, &why) : 0;
     if (rc)
         return hf_fail_as(err, rc, &why);

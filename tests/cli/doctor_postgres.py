@@ -211,6 +211,21 @@ class DoctorOfAServer(Case):
                                           r"\d{4} transactions")
         self.assertIn("store copy", found["advice"])
 
+    def test_a_standby_is_said_to_be_one(self):
+        self.create("role")
+        self.assertEqual(self.the("role"), {"what": "role", "bad": False, "advice": "",
+                                            "detail": "the server takes writes"})
+        self.env["HOLDFAST_DB"] = ask("standby", self.server)
+        found = self.the("role")
+        self.assertIn("the server is a standby: it can be read, and takes no writes",
+                      found["detail"])
+        self.assertIn("target_session_attrs=read-write", found["advice"])
+        error = self.cli("--json", "work", "create", "--source", "manual", "--source-id", "x",
+                         code=9).json["error"]
+        self.assertEqual(error["code"], "store_read_only")
+        self.assertIn("read-only standby", error["message"])
+        self.assertIn("a server's schema", error["action"])
+
     def test_a_pooler_and_the_way_past_it(self):
         self.create("pooler")
         self.assertEqual(self.the("bell")["detail"], "wake-ups: listening; pooler: none")
