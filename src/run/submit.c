@@ -280,6 +280,8 @@ static int check(struct op *op, const struct hf_operation *operation, struct hf_
     size_t size = sizeof op->what;
     int rc = hf_sized_copy(operation, size, size, &op->what, err);
     if (rc == 0)
+        rc = hf_flags_check(op->what.flags, err);
+    if (rc == 0)
         rc = check_what(op, err);
     bool claims = rc == 0 && op->what.claim;
     if (rc == 0)

@@ -70,7 +70,7 @@ static int finish(int rc, struct hf_answer *answer, struct hf_answer **ret_answe
 }
 
 /* A flag that this version does not know would be a wish that is passed over. */
-static int check_flags(unsigned flags, struct hf_err *err)
+int hf_flags_check(unsigned flags, struct hf_err *err)
 {
     return flags & ~(HF_ALL_OR_NONE | HF_BRIEF)
                ? hf_fail(err, HF_EINVAL, "flags", "flags %#x are not known here", flags)
@@ -114,7 +114,7 @@ int hf_work_create(struct hf_store *store, const struct hf_caller *given,
     if (rc == 0)
         rc = hf_create_check(news, n, err);
     if (rc == 0)
-        rc = check_flags(flags, err);
+        rc = hf_flags_check(flags, err);
     if (rc == 0)
         rc = begin(store, &answer, err);
     if (rc)
@@ -180,7 +180,7 @@ int hf_work_change(struct hf_store *store, const struct hf_caller *given,
     if (rc == 0)
         rc = hf_changes_check(changes, n, err);
     if (rc == 0)
-        rc = check_flags(flags, err);
+        rc = hf_flags_check(flags, err);
     if (rc == 0)
         rc = begin(store, &answer, err);
     if (rc)

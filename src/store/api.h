@@ -9,6 +9,7 @@ int hf_caller_complete(const struct hf_caller *given, const char *actor_kind,
                        const char *actor, struct hf_caller *ret_who, struct hf_err *err);
 
 /* The input checks of the public verbs, and the verbs for what has passed them. */
+int hf_flags_check(unsigned flags, struct hf_err *err);
 int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err);
 int hf_changes_check(const struct hf_change *changes, size_t n, struct hf_err *err);
 int hf_renew_all_check(const struct hf_renew_all *wanted, struct hf_renew_all *ret_renew,

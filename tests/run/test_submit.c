@@ -290,6 +290,8 @@ static void bad_input_is_answered_at_once_and_never_done(void **state)
         { { .size = sizeof(struct hf_operation), .create = &new, .claim = &claim },
           "operation" },
         { { .size = sizeof(struct hf_operation), .claim = &claim }, "wait_ms" },
+        { { .size = sizeof(struct hf_operation), .claim = &claim, .flags = 64 },
+          "flags" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(
