@@ -117,6 +117,23 @@ static hf_ms until_renewal(const struct hf_work *work)
     return left > 0 ? left : 0;
 }
 
+/* Of two times of which -1 is none. */
+static hf_ms sooner(hf_ms a, hf_ms b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static hf_ms first_renewal(const struct hf_answer *page)
+{
+    hf_ms first = -1;
+    for (size_t i = 0; i < hf_answer_count(page); i++) {
+        const struct hf_work *work = &hf_answer_at(page, i)->work;
+        if (work->lease_expires_at) /* else it is held by a session's lease */
+            first = sooner(first, until_renewal(work));
+    }
+    return first;
+}
+
 /* The owner's leases: in how many ms the first wants renewing, -1 when there is none. */
 static int next_renewal(struct hf_store *store, const struct hf_caller *who,
                         const struct hf_monitor_plan *plan, hf_ms *ret_ms,
@@ -130,21 +147,19 @@ static int next_renewal(struct hf_store *store, const struct hf_caller *who,
                                 .limit = (size_t)HF_MAX_PAGE };
     struct hf_answer *page = NULL;
     hf_ms first = -1;
-    int rc = hf_work_list(store, who, &filter, &page, err);
-    if (rc)
-        return rc;
-    for (size_t i = 0; i < hf_answer_count(page); i++) {
-        const struct hf_work *work = &hf_answer_at(page, i)->work;
-        if (!work->lease_expires_at)
-            continue; /* held by a session's lease */
-        hf_ms in = until_renewal(work);
-        first = first < 0 || in < first ? in : first;
-    }
-    if (hf_answer_next(page))
-        first = 0; /* more than a page: do not guess */
+    int rc = 0;
+    do {
+        struct hf_answer *before = page; /* whose cursor it goes on from */
+        page = NULL;
+        filter.after = before ? hf_answer_next(before) : NULL;
+        rc = hf_work_list(store, who, &filter, &page, err);
+        hf_answer_free(before);
+        first = rc == 0 ? sooner(first, first_renewal(page)) : first;
+    } while (rc == 0 && first != 0 && hf_answer_next(page));
     hf_answer_free(page);
-    *ret_ms = first;
-    return 0;
+    if (rc == 0)
+        *ret_ms = first;
+    return rc;
 }
 
 static int renew(struct hf_store *store, const struct hf_caller *who,

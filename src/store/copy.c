@@ -15,7 +15,7 @@
 #include "store/ops.h"
 #include "store/sqlstore.h"
 
-#define PAGE_LEAST 16
+#define PAGE_FIRST 16 /* of each table: nothing is known of its rows yet */
 #define PAGE_MOST 2048
 #define PAGE_BYTES_LOW (256u << 10)
 #define PAGE_BYTES_HIGH (4u << 20)
@@ -86,8 +86,8 @@ static void fit_page(struct copying *c, const struct hf_call *rows)
     size_t bytes = 0;
     for (size_t i = 0; i < rows->out_count * rows->out_width; i++)
         bytes += rows->out[i].len;
-    if (bytes > PAGE_BYTES_HIGH && c->page > PAGE_LEAST)
-        c->page /= 2;
+    if (bytes > PAGE_BYTES_HIGH)
+        c->page = (int64_t)(rows->out_count * PAGE_BYTES_HIGH / bytes) + 1;
     else if (bytes < PAGE_BYTES_LOW && c->page < PAGE_MOST)
         c->page *= 2;
 }
@@ -150,6 +150,7 @@ static int copy_table(struct copying *c, const struct hf_copy_table *table)
     const struct hf_call *rows = NULL;
     int64_t of = 0, done = 0;
     int held = -1;
+    c->page = PAGE_FIRST;
     int rc = count_rows(c, &c->from, table, &of);
     while (rc == 0 && (!rows || rows->out_count)) {
         int next = held == 0 ? 1 : 0;
@@ -239,6 +240,7 @@ static int compare_table(struct comparing *m)
     const struct hf_call *rows[2] = { NULL, NULL };
     int64_t of = 0;
     int held = -1;
+    c->page = PAGE_FIRST;
     int rc = count_rows(c, &c->from, m->table, &of);
     while (rc == 0 && (!rows[0] || rows[0]->out_count)) {
         int next = held == 0 ? 1 : 0;
@@ -255,8 +257,10 @@ static int compare_table(struct comparing *m)
             rows[1] = hf_ops_result(&to[held], 0);
             rc = compare_pages(m, rows[0], rows[1]);
         }
-        if (rc == 0 && rows[0]->out_count)
+        if (rc == 0 && rows[0]->out_count) {
             tell(c, m->table, true, m->done, of);
+            fit_page(c, rows[0]);
+        }
     }
     if (held >= 0) {
         hf_ops_fini(&from[held]);
@@ -386,7 +390,7 @@ int hf_store_copy(const struct hf_copy_options *given, struct hf_copy_report *re
                   struct hf_err *err)
 {
     struct hf_err why = { 0 };
-    struct copying c = { .alloc = hf_alloc_system(), .page = 128, .err = &why };
+    struct copying c = { .alloc = hf_alloc_system(), .err = &why };
     struct hf_sql_options options = { .size = sizeof options,
                                       .must_exist = true,
                                       .no_migrate = true };

@@ -113,6 +113,19 @@ class Monitor(Case):
         self.assertEqual(self.line(monitor, "swept")["requeued"], 1)
         self.end(monitor)
 
+    def test_more_than_a_page_is_renewed_when_it_is_time_and_not_at_every_pass(self):
+        lines = [f'{{"source_system":"manual","source_id":"u{i}"}}' for i in range(1001)]
+        self.file("many.jsonl", "\n".join(lines))
+        self.ok("work", "reconcile", "--from", "many.jsonl")
+        for limit in ("1000", "1"):
+            self.ok("work", "claim", "--owner", "w1", "--limit", limit, "--ttl", "1h")
+        self.assertEqual(self.ok("monitor", "--once", "--owner", "w1")["renewed"], 0)
+        last = self.create("late", "--priority", "9", "--disposition", "owner_bound")["work_id"]
+        self.ok("work", "claim", "--owner", "w1", "--id", last, "--ttl", "1s")
+        monitor = self.start("--owner", "w1")  # wakes for the one on the second page
+        self.line(monitor, "renewed")
+        self.end(monitor)
+
     def test_the_pointer_follows_the_ledger(self):
         path = self.path("active-work.json")
         monitor = self.start("--owner", "w1", "--pointer", path)

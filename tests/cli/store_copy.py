@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import tempfile
 
-from harness import Case, main
+from harness import HOLDFAST, Case, main
 
 OWN = {"hf_schema", "hf_store"}  # of each store alone
 SCRATCH = {("work_state", "event_id")}  # SQLite's guards have it, PostgreSQL's need it not
@@ -99,6 +99,21 @@ class Copy(Filled):
         self.cli("work", "create", "--source", "manual", "--source-id", "next", "--quiet")
         self.assertGreater(
             new.execute("SELECT max(event_id) FROM runtime_work_event").fetchone()[0], last)
+
+    def test_large_rows_are_copied_and_compared_few_at_a_time(self):
+        line = json.dumps({"source_system": "manual", "payload": "x" * 400000})[:-1]
+        with open(self.path("big.jsonl"), "w", encoding="ascii") as big:
+            for i in range(200):
+                big.write(f'{line},"source_id":"u{i}"}}\n')
+        self.ok("work", "reconcile", "--from", "big.jsonl")
+        copy = subprocess.Popen([HOLDFAST, "store", "copy", "--from", self.db, "--to",
+                                 self.path("new.db")], env=self.env, cwd=self.folder,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(copy.pid, 0)
+        copy.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(copy.returncode, 0)
+        if not any("SAN_OPTIONS" in name for name in self.env):  # which have memory of their own
+            self.assertLess(used.ru_maxrss, 80000)  # KiB; the rows are 80 MB on each side
 
     def test_no_token_of_the_source_is_good_in_the_copy_and_peers_wait(self):
         self.fill()
