@@ -10,6 +10,13 @@ SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
        s.followed_until
   FROM hf_store s WHERE s.id = 1
 
+-- name: pg_begin_light
+-- The same for whoever asks for nothing else, on a connection that was answered pg_begin a moment
+-- ago: a server's history does not change while it runs and writes, and the rest can wait so long.
+-- engine: pg
+-- out: xid
+SELECT pg_current_xact_id()::text
+
 -- name: pg_begin_pooled
 -- Behind a pooler another server may answer from one transaction to the next.
 -- engine: pg

@@ -153,14 +153,42 @@ seq, tenant, source_system, kind, queue, priority, disposition, status, max_atte
 updated_at
 
 -- name: work_insert_state_plain
--- many: work_insert_states_plain
--- On SQLite the batch fails where the request made no row: 'none' is no key.
+-- engine: lite
+-- The batch fails where the request made no row: 'none' is no key.
 -- in: $1 work_id, then the columns in order but seq
-INSERT /*lite OR ROLLBACK*/ INTO work_state ({plain_columns})
-/*lite VALUES (coalesce((SELECT s.seq FROM work_spec s WHERE s.work_id = $1), 'none'), $2, $3,
-               $4, $5, $6, $7, $8, $9, $10, $11)*/
-/*pg SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
-       FROM work_spec s WHERE s.work_id = $1*/
+INSERT OR ROLLBACK INTO work_state ({plain_columns})
+VALUES (coalesce((SELECT s.seq FROM work_spec s WHERE s.work_id = $1), 'none'), $2, $3, $4, $5,
+        $6, $7, $8, $9, $10, $11)
+
+-- name: work_insert_unit
+-- many: work_insert_units_apart
+-- Both rows of one plain unit; none where a key stands. The second takes its key from the first,
+-- and is not looked up again.
+-- engine: pg
+-- in: as work_insert_spec, $19 kind, $20 queue, $21 priority, $22 disposition,
+--     $23 max_attempts, $24 due_at, $25 updated_at
+WITH made AS (
+    INSERT INTO work_spec (seq, {spec_columns})
+    VALUES (hf_next_id(), $1, $2::text, $3::text, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+            $14::text, $15, $16, $17, $18)
+    ON CONFLICT DO NOTHING
+    RETURNING seq)
+INSERT INTO work_state ({plain_columns})
+SELECT made.seq, $2, $3, $19, $20, $21, $22, $14, $23, $24, $25 FROM made
+
+-- name: work_insert_units_apart
+-- Those of many callers; a key that stands refuses them all.
+-- engine: pg
+-- in: sets as of work_insert_unit
+-- sets: text text text text text text bytea text text text text text text text text text text bigint text text bigint text bigint bigint bigint
+WITH n AS MATERIALIZED (SELECT hf_next_id() AS seq, a.* FROM hf_args a),
+made AS (
+    INSERT INTO work_spec (seq, {spec_columns})
+    SELECT n.seq, n.a1, n.a2, n.a3, n.a4, n.a5, n.a6, n.a7, n.a8, n.a9, n.a10, n.a11, n.a12,
+           n.a13, n.a14, n.a15, n.a16, n.a17, n.a18
+      FROM n)
+INSERT INTO work_state ({plain_columns})
+SELECT n.seq, n.a2, n.a3, n.a19, n.a20, n.a21, n.a22, n.a14, n.a23, n.a24, n.a25 FROM n
 
 -- name: work_insert_states_plain
 -- in: sets as of work_insert_state_plain

@@ -71,6 +71,8 @@ struct pg_conn {
     bool ring_prepared;
     bool spoiled;            /* half of one is queued: it ends with its transaction */
     hf_ms freed_at;          /* monotonic: when it went back to the pool */
+    hf_ms headed_at;         /* monotonic: the last whole pg_begin; 0: none yet */
+    int64_t timeline;        /* as of then */
     int64_t backend;         /* its server process, as the server says */
     unsigned char *prepared; /* by 2 * statement, + 1 for its guarded form */
 };

@@ -17,7 +17,8 @@
 #include "store/pg.h"
 #include "store/results.h"
 
-#define REPEATS_MAX 8 /* of one batch, after deadlocks and lost connections */
+#define REPEATS_MAX 8     /* of one batch, after deadlocks and lost connections */
+#define HEAD_KEPT_MS 1000 /* as long as waiters wait before they look by themselves */
 
 /* One transaction on its way. */
 struct running {
@@ -33,6 +34,7 @@ struct running {
     int64_t incarnation;
     int64_t timeline; /* of the server's history */
     hf_ms began_at;   /* monotonic */
+    bool light;       /* it began with pg_begin_light */
     bool commits;     /* what ends it has gone out: it may be committed */
     bool fatal;       /* the server itself ended the connection, and said so */
     int rc;           /* of the first that failed */
@@ -140,16 +142,25 @@ static int send_member(struct running *run, size_t member, bool two_trips)
     return rc;
 }
 
+/* Followers of the feed, and how far the clocks are apart, are known as of the last whole one. */
+static enum hf_sql_id head_of(struct running *run)
+{
+    if (run->pg->url.pooler == PG_POOLER_TRANSACTION)
+        return HF_SQL_PG_BEGIN_POOLED;
+    run->light = run->conn->headed_at &&
+                 run->began_at - run->conn->headed_at < HEAD_KEPT_MS;
+    for (size_t i = 0; i < run->count; i++)
+        run->light = run->light && run->members[i]->batch->unstamped;
+    return run->light ? HF_SQL_PG_BEGIN_LIGHT : HF_SQL_PG_BEGIN;
+}
+
 static int send_all(struct running *run, bool two_trips)
 {
     struct pg_pipe *pipe = &run->pipe;
     if (two_trips)
         pg_pipe_plain(pipe, "BEGIN");
     send_settings(run->pg, pipe);
-    enum hf_sql_id head = run->pg->url.pooler == PG_POOLER_TRANSACTION
-                              ? HF_SQL_PG_BEGIN_POOLED
-                              : HF_SQL_PG_BEGIN;
-    pg_pipe_send(pipe, head, false, &(struct pg_args){ 0 },
+    pg_pipe_send(pipe, head_of(run), false, &(struct pg_args){ 0 },
                  (struct pg_sent){ .kind = PG_SENT_HEAD, .member = NOBODY });
     pg_pipe_flush_request(pipe);
     int rc = 0;
@@ -187,10 +198,16 @@ static void read_head(struct running *run, const PGresult *result)
         return;
     }
     memcpy(run->xid, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0) + 1);
+    if (run->light) {
+        run->timeline = run->conn->timeline;
+        return;
+    }
     run->now = pg_cell_i64(result, 0, 1);
     run->lease_now = pg_cell_i64(result, 0, 2);
     run->incarnation = pg_cell_i64(result, 0, 3);
     run->timeline = pg_cell_i64(result, 0, 4);
+    run->conn->timeline = run->timeline;
+    run->conn->headed_at = run->began_at;
     note_clock(run);
     atomic_store_explicit(&run->pg->bell.followed, pg_cell_i64(result, 0, 5) > run->now,
                           memory_order_relaxed);

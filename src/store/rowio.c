@@ -191,7 +191,7 @@ static const char *own_retry_policy(const struct hf_work *w)
 
 static bool on_server(const struct hf_ops *ops)
 {
-    return hf_same(ops->sql->methods->name, "postgres");
+    return !hf_same(ops->sql->methods->name, "sqlite"); /* whatever stands before it */
 }
 
 static bool eat(const char **at, const char *text)
@@ -331,8 +331,27 @@ static void insert_one(struct hf_ops *ops, const struct hf_making *making)
         hf_ops_i64(ops, making->place);
 }
 
+/* Both rows by one statement. */
+static void insert_unit(struct hf_ops *ops, const struct hf_making *making)
+{
+    const struct hf_work *w = &making->row->w;
+    hf_ops_call(ops, HF_SQL_WORK_INSERT_UNIT, HF_ANY_COUNT);
+    add_spec(ops, making);
+    hf_ops_text(ops, w->kind);
+    hf_ops_text(ops, w->queue);
+    hf_ops_i64(ops, w->priority);
+    hf_ops_text(ops, w->disposition);
+    hf_ops_i64(ops, w->max_attempts);
+    hf_ops_i64(ops, w->due_at);
+    hf_ops_i64(ops, w->updated_at);
+}
+
 static void insert_plain(struct hf_ops *ops, const struct hf_making *making)
 {
+    if (on_server(ops)) {
+        insert_unit(ops, making);
+        return;
+    }
     insert_spec(ops, making);
     hf_ops_call(ops, HF_SQL_WORK_INSERT_STATE_PLAIN, HF_ANY_COUNT);
     hf_ops_text(ops, making->row->w.work_id);
@@ -546,6 +565,7 @@ static bool makes_rows(const struct hf_call *call)
            call->statement == HF_SQL_WORK_INSERT_STATE_PLAIN ||
            call->statement == HF_SQL_WORK_INSERT_STATES_PLAIN ||
            call->statement == HF_SQL_WORK_INSERT_STATES_ALIKE ||
+           call->statement == HF_SQL_WORK_INSERT_UNIT ||
            call->statement == HF_SQL_WORK_INSERT_UNITS ||
            call->statement == HF_SQL_WORK_INSERT_LIMITED ||
            call->statement == HF_SQL_WORK_INSERTS_LIMITED;

@@ -295,6 +295,7 @@ static int take_short(struct taker *taker, struct hf_ops *ops,
                       struct hf_err *err)
 {
     hf_ops_reset(ops);
+    ops->batch.unstamped = true;
     size_t rows = ops->batch.call_count;
     add_claim(ops, taker, HF_SQL_WORK_CLAIM_LONE);
     size_t again = add_read_back(ops, taker);

@@ -406,6 +406,7 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
         open += goes_now(&c->makers[i]);
     bool whole = (c->flags & HF_ALL_OR_NONE) != 0;
     hf_ops_reset(ops);
+    ops->batch.unstamped = true;
     add_calls(c, ops);
     int rc = 0;
     for (size_t i = 0; c->beside && rc == 0 && i < c->n; i++)

@@ -223,7 +223,7 @@ int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
     *store = (struct sql_store){
         .base = { &methods, alloc, options->clock, options->random, { 0 }, lite },
         .sql = sql,
-        .wears = hf_same(sql->methods->name, "postgres"),
+        .wears = !lite,
         .any_size = lite,
     };
     char id[HF_UUID_TEXT];

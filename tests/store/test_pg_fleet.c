@@ -106,6 +106,28 @@ static void a_history_that_changes_under_an_open_handle_is_noticed(void **state)
     hf_store_close(store);
 }
 
+/* Creates begin lightly on a connection whose server has said a moment ago which history it
+ * writes, and ask again after a second. */
+static void a_connection_is_asked_for_its_history_once_a_second(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened(server.url, "asked", true);
+    struct hf_new unit = plain_unit("c");
+    struct hf_answer *answer = NULL;
+    make_unit(store, "a");
+    struct pg_conn *conn = pg_of(sql_store_of(store)->sql)->pool.free;
+    assert_false(conn->prepared[2 * HF_SQL_PG_BEGIN_LIGHT]);
+    make_unit(store, "b");
+    assert_true(conn->prepared[2 * HF_SQL_PG_BEGIN_LIGHT]);
+    (void)pg_server_sql(&server, "UPDATE asked.hf_store SET timeline = timeline - 1");
+    conn->headed_at -= 1000;
+    assert_int_equal(hf_work_create(store, NULL, &unit, 1, 0, &answer, NULL), HF_EBUSY);
+    make_unit(store, "c");
+    assert_string_equal(pg_server_sql(&server, "SELECT incarnation FROM asked.hf_store"),
+                        "2");
+    hf_store_close(store);
+}
+
 /* ---- wake-ups ------------------------------------------------------------------------------- */
 
 static bool facts_say(struct hf_store *store, const char *what)
@@ -480,6 +502,8 @@ static void hot_statements_never_read_a_table_whole(void **state)
         HF_SQL_WORK_CLAIM_ON_1,
         HF_SQL_WORK_CLAIM_ON_100,
         HF_SQL_WORK_CLAIM_LONE,
+        HF_SQL_WORK_INSERT_UNIT,
+        HF_SQL_WORK_INSERT_UNITS_APART,
         HF_SQL_WORK_SETTLE_ALIKE,
         HF_SQL_PRUNE_PACKS,
         HF_SQL_COPY_NEXT_WORK_EVENT,
@@ -502,6 +526,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_history_that_changes_under_an_open_handle_is_noticed),
+        cmocka_unit_test(a_connection_is_asked_for_its_history_once_a_second),
         cmocka_unit_test(a_waiting_claim_is_woken_by_another_handle),
         cmocka_unit_test(a_feed_of_all_queues_is_woken),
         cmocka_unit_test(renewals_are_hot),

@@ -75,6 +75,7 @@ struct hf_batch {
     size_t call_count;
     bool read_only; /* runs on a snapshot, takes no lock, is never grouped */
     bool patient;   /* may wait a moment for batches of others, where they come anyway */
+    bool unstamped; /* its caller asks for no clock and no incarnation: they may stay 0 */
     struct hf_ring rings[HF_BATCH_RINGS];
     size_t ring_count;
     /* filled by the driver */
