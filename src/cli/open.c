@@ -178,6 +178,22 @@ static int refuse_absent(struct cli *cli, const char *path)
     return hf_fail(&cli->err, HF_ENOTSTORE, "--db", "there is no store at %.180s", path);
 }
 
+/* A server's store that is made is said to be, as a file is: its address may be mistyped too. */
+static int open_server(struct cli *cli, const char *url, struct hf_store_options *options)
+{
+    bool makes = !options->must_exist;
+    options->must_exist = true;
+    int rc = hf_store_open(url, options, &cli->store, &cli->err);
+    if (rc != HF_ENOTSTORE || !makes)
+        return rc;
+    struct hf_err absent = cli->err;
+    options->must_exist = false;
+    rc = hf_store_open(url, options, &cli->store, &cli->err);
+    if (rc == 0)
+        cli_note(cli, "%s: made one", absent.message);
+    return rc;
+}
+
 int cli_open_store(struct cli *cli)
 {
     const char *url = NULL;
@@ -193,6 +209,8 @@ int cli_open_store(struct cli *cli)
     struct hf_store_options options = { .size = sizeof(options),
                                         .must_exist = !in_memory && never_makes(cli),
                                         .migrate = cli->command->run == cmd_migrate };
+    if (is_postgres(url))
+        return open_server(cli, url, &options);
     rc = hf_store_open(url, &options, &cli->store, &cli->err);
     if (rc == 0 && absent && stat(path, &at) == 0)
         cli_note(cli, "made the store %s", path);

@@ -211,6 +211,13 @@ class DoctorOfAServer(Case):
                                           r"\d{4} transactions")
         self.assertIn("store copy", found["advice"])
 
+    def test_a_store_that_is_made_is_said_to_be(self):
+        self.env["HOLDFAST_DB"] = f"{self.url}&schema=mistyped"
+        self.assertIn("no store in schema mistyped", self.refused(9, "not_a_store", "work", "list"))
+        self.assertEqual(self.cli("migrate").err,
+                         "holdfast: there is no store in schema mistyped yet: made one\n")
+        self.assertEqual(self.cli("work", "create", "--source", "manual", "--source-id", "x").err, "")
+
     def test_a_standby_is_said_to_be_one(self):
         self.create("role")
         self.assertEqual(self.the("role"), {"what": "role", "bad": False, "advice": "",
