@@ -77,7 +77,7 @@ struct hf_run_plan {
 HF_API HF_MUST_USE int hf_run_begin(struct hf_run *run, const struct hf_run_plan *plan,
                                     struct hf_err *err);
 
-#define HF_RUN_FDS 5
+#define HF_RUN_FDS 6
 /* Fill at most HF_RUN_FDS descriptors to wait for; gives how many, and for how long at
  * most. */
 HF_API size_t hf_run_poll(struct hf_run *run, struct pollfd fds[HF_RUN_FDS],

@@ -165,14 +165,17 @@ bool cli_store_absent(struct cli *cli)
     return path && stat(path, &at) != 0 && errno == ENOENT;
 }
 
+static const char check_address[] = "check --db and HOLDFAST_DB; the first command that "
+                                    "writes, as `holdfast work create`, "
+                                    "makes a store";
+
 /* Somebody who only looks: a mistyped path must not become an empty ledger, in which there is
  * nothing to be seen. */
 static int refuse_absent(struct cli *cli, const char *path)
 {
     bool named = cli_store_named(cli);
     cli->action =
-        named ? "check --db and HOLDFAST_DB; the first command that writes, as "
-                "`holdfast work create`, makes a store"
+        named ? check_address
               : "nothing was recorded here yet: `holdfast work create` or "
                 "`holdfast run -- CMD` makes it; --db or HOLDFAST_DB names another";
     return hf_fail(&cli->err, HF_ENOTSTORE, "--db", "there is no store at %.180s", path);
@@ -184,6 +187,8 @@ static int open_server(struct cli *cli, const char *url, struct hf_store_options
     bool makes = !options->must_exist;
     options->must_exist = true;
     int rc = hf_store_open(url, options, &cli->store, &cli->err);
+    if (rc == HF_ENOTSTORE && !makes)
+        cli->action = check_address;
     if (rc != HF_ENOTSTORE || !makes)
         return rc;
     struct hf_err absent = cli->err;

@@ -55,9 +55,9 @@ bool hf_capture_dirty(const struct hf_capture *capture)
 }
 
 /* The first chunk of the tail that is kept: whole chunks behind the last byte. */
-static int64_t tail_from(const struct hf_capture *capture)
+static int64_t tail_from(int64_t bytes)
 {
-    int64_t last = (capture->bytes - 1) / HF_OUTPUT_CHUNK;
+    int64_t last = (bytes - 1) / HF_OUTPUT_CHUNK;
     int64_t from = last - HF_CAPTURE_TAIL;
     return from > HF_CAPTURE_HEAD ? from : HF_CAPTURE_HEAD;
 }
@@ -81,13 +81,15 @@ size_t hf_capture_collect(const struct hf_capture *capture, enum hf_stream strea
         };
     }
     add->drop_from[stream] = capture->dropped;
-    add->drop_before[stream] = tail_from(capture);
+    add->drop_before[stream] = tail_from(capture->bytes);
     return n;
 }
 
-void hf_capture_stored(struct hf_capture *capture)
+void hf_capture_stored(struct hf_capture *capture, int64_t bytes)
 {
-    memset(capture->dirty, 0, sizeof capture->dirty);
-    if (capture->bytes > 0)
-        capture->dropped = tail_from(capture);
+    for (int64_t i = 0; i < HF_CAPTURE_SLOTS; i++)
+        capture->dirty[i] &= capture->bytes > bytes &&
+                             capture->chunk_of[i] >= bytes / HF_OUTPUT_CHUNK;
+    if (bytes > 0)
+        capture->dropped = tail_from(bytes);
 }

@@ -30,7 +30,7 @@ bool hf_capture_dirty(const struct hf_capture *capture);
  * and which to drop. Gives how many. The chunks lie in the capture. */
 size_t hf_capture_collect(const struct hf_capture *capture, enum hf_stream stream,
                           struct hf_output_chunk *chunks, struct hf_output_add *add);
-/* The store has them. */
-void hf_capture_stored(struct hf_capture *capture);
+/* The store has them: what was collected when `bytes` had been written. */
+void hf_capture_stored(struct hf_capture *capture, int64_t bytes);
 
 #endif

@@ -65,6 +65,7 @@ void hf_run_free(struct hf_run *run)
         hf_lock_close(&run->lock); /* the row names it: a proof of death will need it */
     else
         hf_lock_remove(&run->lock);
+    hf_hand_end(run);
     hf_child_free(run->child);
     for (int s = 0; s < HF_STREAM_COUNT; s++)
         hf_capture_fini(&run->capture[s], run->alloc);
@@ -297,6 +298,8 @@ int hf_run_begin(struct hf_run *run, const struct hf_run_plan *wanted, struct hf
                      "a claimed unit and its command are needed");
     if (rc == 0)
         rc = copy_plan(run, &plan, &why);
+    if (rc == 0)
+        rc = hf_hand_start(run, &why);
     if (rc)
         return hf_fail_as(err, rc, &why);
     rc = start(run, &plan, &why);
@@ -469,13 +472,17 @@ size_t hf_run_poll(struct hf_run *run, struct pollfd fds[HF_RUN_FDS], hf_ms *ret
         if (relay->fd >= 0 && relay->to > relay->from)
             fds[n++] = (struct pollfd){ .fd = relay->fd, .events = POLLOUT };
     }
-    if (run->grip == HF_GRIP_HOLDS)
+    bool asks = !run->hand.busy;
+    if (!asks && run->hand.started)
+        fds[n++] = (struct pollfd){ .fd = run->hand.bell, .events = POLLIN };
+    if (asks && run->grip == HF_GRIP_HOLDS)
         wait = sooner(wait, run->renew_at, now);
-    if (run->grip != HF_GRIP_SETTLED && run->grip != HF_GRIP_LOST)
+    if (asks && run->grip != HF_GRIP_SETTLED && run->grip != HF_GRIP_LOST)
         wait = sooner(wait, run->look_at, now);
     wait = sooner(wait, run->exited ? 0 : run->timeout_at, now);
     wait = sooner(wait, run->kill_at, now);
-    if (hf_capture_dirty(&run->capture[0]) || hf_capture_dirty(&run->capture[1]))
+    if (asks &&
+        (hf_capture_dirty(&run->capture[0]) || hf_capture_dirty(&run->capture[1])))
         wait = sooner(wait, run->flush_at, now);
     if (run->exited)
         wait = wait < 20 ? wait
@@ -544,16 +551,13 @@ bool hf_run_step(struct hf_run *run)
     note_exit(run, now);
     for (int s = 0; s < HF_STREAM_COUNT; s++)
         (void)pump(run, (enum hf_stream)s, HF_RELAY_BYTES, ROUNDS);
-    hf_run_tend(run, now);
+    hf_hand_hear(run);
     tend_timers(run, now);
-    if (now >= run->flush_at) {
-        run->flush_at = now + HF_RUN_FLUSH_MS;
-        (void)hf_run_flush(run, NULL, NULL); /* tried again with the next */
-    }
-    if (!run->exited || !clean_up(run, now))
-        return false;
-    if (!run->settled && pump_rest(run))
+    bool ended = run->exited && clean_up(run, now);
+    if (ended && !run->settled && !run->hand.busy && pump_rest(run))
         run->settled = hf_run_settle(run, now);
     run->over = run->settled && drained(run);
+    if (!run->settled)
+        hf_hand_ask(run, now);
     return run->over;
 }

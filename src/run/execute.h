@@ -2,6 +2,8 @@
 #ifndef HF_RUN_EXECUTE_H
 #define HF_RUN_EXECUTE_H
 
+#include <pthread.h>
+
 #include <holdfast/run.h>
 #include <holdfast/sys/store.h>
 
@@ -31,6 +33,36 @@ enum hf_grip {
     HF_GRIP_LOST
 };
 
+/* What the store says of the unit; nothing where it does not answer. */
+struct hf_seen {
+    bool told, gone; /* gone: there is no such unit */
+    bool ours;       /* it runs under our owner and incarnation */
+    bool itself;     /* of our attempt, and settled by the command */
+    bool cancel;     /* somebody asks for its end */
+    enum hf_status status;
+    int64_t attempt;
+    hf_ms next_retry_at;
+};
+
+/* Asks the store while a command runs, on a thread of its own: a store that does not answer
+ * holds up neither what the command writes nor timeouts nor signals. One question at a time;
+ * between ask and answer the question is the thread's, otherwise all of it is the stepper's. */
+struct hf_hand {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t asked;
+    bool started, quit, busy, answered;
+    int bell; /* an eventfd: there is an answer */
+    bool look, renew, flush;
+    int64_t attempt;
+    struct hf_output_add add;
+    struct hf_output_chunk chunks[HF_STREAM_COUNT * HF_CAPTURE_SLOTS];
+    char *memory; /* of the chunks: the capture's own goes on changing */
+    int64_t bytes[HF_STREAM_COUNT];
+    struct hf_seen seen;
+    bool stored;
+};
+
 struct hf_run {
     struct hf_store *store;
     const struct hf_alloc *alloc;
@@ -57,13 +89,25 @@ struct hf_run {
     hf_ms started, ended;
     hf_ms renew_at, look_at, flush_at, timeout_at, kill_at, end_by;
     struct hf_run_result result;
+    struct hf_hand hand;
 };
 
 hf_ms hf_run_now(const struct hf_run *run);
 
-/* lease.c: renew when due, look at the row when due, and learn what became of the grip. */
-void hf_run_tend(struct hf_run *run, hf_ms now);
+/* lease.c: what the store says, by any thread; what follows from it, by the stepper. A lease
+ * that is not found among the renewed ones is looked at. */
+struct hf_seen hf_run_seen(const struct hf_run *run, int64_t attempt);
+struct hf_seen hf_run_renew(const struct hf_run *run, int64_t attempt);
+void hf_run_judge(struct hf_run *run, const struct hf_seen *seen);
 void hf_run_look(struct hf_run *run);
+
+/* hand.c: without a thread of its own it asks at once. */
+HF_MUST_USE int hf_hand_start(struct hf_run *run, struct hf_err *err);
+void hf_hand_end(struct hf_run *run);
+/* Takes in what was answered. */
+void hf_hand_hear(struct hf_run *run);
+/* Asks what is due. Nothing while a question is out. */
+void hf_hand_ask(struct hf_run *run, hf_ms now);
 
 /* settle.c */
 int hf_run_flush(struct hf_run *run, const char *event, const char *payload);

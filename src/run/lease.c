@@ -8,7 +8,7 @@
 #include "base/text.h"
 
 /* Has our token settled the unit this way? A repeat is answered, and writes nothing. */
-static bool settled_as(struct hf_run *run, enum hf_verb verb, enum hf_status status)
+static bool settled_as(const struct hf_run *run, enum hf_verb verb, enum hf_status status)
 {
     struct hf_change change = { .size = sizeof change,
                                 .verb = verb,
@@ -27,7 +27,7 @@ static bool settled_as(struct hf_run *run, enum hf_verb verb, enum hf_status sta
 }
 
 /* A row of our attempt that runs no more: by the command's own word, or over its head? */
-static bool by_the_command(struct hf_run *run, enum hf_status status)
+static bool by_the_command(const struct hf_run *run, enum hf_status status)
 {
     switch (status) {
     case HF_DONE: return true; /* only a holder says so */
@@ -48,44 +48,40 @@ static bool by_the_command(struct hf_run *run, enum hf_status status)
     return false;
 }
 
-static enum hf_grip judge(struct hf_run *run, const struct hf_work *work)
+static struct hf_seen seen_of(const struct hf_run *run, const struct hf_work *work,
+                              int64_t attempt)
 {
     enum hf_status status = hf_status_of(work->status);
-    bool ours = hf_same(work->owner, run->owner) &&
-                hf_same(work->owner_incarnation, run->incarnation);
-    run->result.status = hf_status_word(status);
-    run->result.next_retry_at = work->next_retry_at;
-    if (status == HF_RUNNING && ours) {
-        run->grip_attempt = work->attempt_count; /* it may have resumed itself */
-        if (work->cancel_request && !run->exited &&
-            run->result.stop ==
-                HF_RUN_GOES_ON) /* once: asked twice, it would be killed */
-            hf_run_stop(run, HF_RUN_CANCEL);
-        return HF_GRIP_HOLDS;
-    }
-    if (work->attempt_count != run->grip_attempt)
-        return HF_GRIP_LOST;
-    if (status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL)
-        return HF_GRIP_WAITS;
-    return by_the_command(run, status) ? HF_GRIP_SETTLED : HF_GRIP_LOST;
+    struct hf_seen seen = {
+        .told = true,
+        .ours = status == HF_RUNNING && hf_same(work->owner, run->owner) &&
+                hf_same(work->owner_incarnation, run->incarnation),
+        .cancel = work->cancel_request != NULL,
+        .status = status,
+        .attempt = work->attempt_count,
+        .next_retry_at = work->next_retry_at,
+    };
+    seen.itself = !seen.ours && seen.attempt == attempt && by_the_command(run, status);
+    return seen;
 }
 
 /* A store that does not answer tells nothing; the lease is what it was. */
-void hf_run_look(struct hf_run *run)
+struct hf_seen hf_run_seen(const struct hf_run *run, int64_t attempt)
 {
+    struct hf_seen seen = { 0 };
     struct hf_answer *answer = NULL;
     struct hf_err ignored;
     int rc = hf_work_get(run->store, &run->who, run->work_id, &answer, &ignored);
-    if (rc == HF_ENOTFOUND)
-        run->grip = HF_GRIP_LOST;
-    if (rc)
-        return;
-    run->grip = judge(run, &hf_answer_at(answer, 0)->work);
+    if (rc == 0)
+        seen = seen_of(run, &hf_answer_at(answer, 0)->work, attempt);
+    seen.told = seen.told || rc == HF_ENOTFOUND;
+    seen.gone = rc == HF_ENOTFOUND;
     hf_answer_free(answer);
+    return seen;
 }
 
 /* By owner and not by token: the command may have resumed the unit under a new one. */
-static void renew(struct hf_run *run)
+struct hf_seen hf_run_renew(const struct hf_run *run, int64_t attempt)
 {
     struct hf_renew_all wanted = { .size = sizeof wanted,
                                    .owner = run->owner,
@@ -93,25 +89,46 @@ static void renew(struct hf_run *run)
     struct hf_answer *renewed = NULL;
     struct hf_err ignored;
     if (hf_work_renew_all(run->store, &run->who, &wanted, &renewed, &ignored))
-        return; /* tried again well before the term is over */
+        return (struct hf_seen){ 0 }; /* tried again well before the term is over */
     bool found = false;
     for (size_t i = 0; !found && i < hf_answer_count(renewed); i++)
         found = hf_same(hf_answer_at(renewed, i)->work.work_id, run->work_id);
     hf_answer_free(renewed);
-    if (!found)
-        hf_run_look(run);
+    return found ? (struct hf_seen){ 0 } : hf_run_seen(run, attempt);
 }
 
-void hf_run_tend(struct hf_run *run, hf_ms now)
+static enum hf_grip grip_of(struct hf_run *run, const struct hf_seen *seen)
 {
-    if (run->grip == HF_GRIP_LOST || run->grip == HF_GRIP_SETTLED)
+    if (seen->ours) {
+        run->grip_attempt = seen->attempt; /* it may have resumed itself */
+        if (seen->cancel && !run->exited &&
+            run->result.stop ==
+                HF_RUN_GOES_ON) /* once: asked twice, it would be killed */
+            hf_run_stop(run, HF_RUN_CANCEL);
+        return HF_GRIP_HOLDS;
+    }
+    if (seen->attempt != run->grip_attempt)
+        return HF_GRIP_LOST;
+    if (seen->status == HF_WAITING_USER || seen->status == HF_WAITING_EXTERNAL)
+        return HF_GRIP_WAITS;
+    return seen->itself ? HF_GRIP_SETTLED : HF_GRIP_LOST;
+}
+
+void hf_run_judge(struct hf_run *run, const struct hf_seen *seen)
+{
+    if (!seen->told)
         return;
-    if (now >= run->look_at) {
-        run->look_at = now + HF_RUN_LOOK_MS;
-        hf_run_look(run);
+    if (seen->gone) {
+        run->grip = HF_GRIP_LOST;
+        return;
     }
-    if (run->grip == HF_GRIP_HOLDS && now >= run->renew_at) {
-        run->renew_at = now + run->ttl_ms / 3;
-        renew(run);
-    }
+    run->result.status = hf_status_word(seen->status);
+    run->result.next_retry_at = seen->next_retry_at;
+    run->grip = grip_of(run, seen);
+}
+
+void hf_run_look(struct hf_run *run)
+{
+    struct hf_seen seen = hf_run_seen(run, run->grip_attempt);
+    hf_run_judge(run, &seen);
 }

@@ -29,7 +29,7 @@ int hf_run_flush(struct hf_run *run, const char *event, const char *payload)
     /* What could not be stored stays dirty and goes with the next. */
     int rc = hf_output_add(run->store, &run->who, &add, &ignored);
     for (int s = 0; rc == 0 && s < HF_STREAM_COUNT; s++)
-        hf_capture_stored(&run->capture[s]);
+        hf_capture_stored(&run->capture[s], run->capture[s].bytes);
     return rc;
 }
 

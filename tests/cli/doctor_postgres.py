@@ -2,6 +2,8 @@
 """What `holdfast doctor` says of a PostgreSQL server that is not as it should be."""
 
 import os
+import select
+import signal
 import subprocess
 import tempfile
 import urllib.parse
@@ -36,6 +38,10 @@ class DoctorOfAServer(Case):
         args = [part for text in statements for part in ("-c", text)]
         return subprocess.run(["psql", self.url, "-qAt", *args], check=True, text=True,
                               stdout=subprocess.PIPE).stdout.strip()
+
+    def backends(self):
+        return self.sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' "
+                        "AND pid <> pg_backend_pid()").split()
 
     def skew(self, seconds):
         """The program's clock, from now on in this test."""
@@ -193,6 +199,30 @@ class DoctorOfAServer(Case):
             os.write(go, b"3\n")
             run.communicate()
             self.assertEqual(run.returncode, 3)
+
+    def test_a_server_that_hangs_holds_up_no_timeout_and_no_output(self):
+        self.cli("migrate")
+        os.mkfifo(self.path("go"))
+        before = set(self.backends())
+        with subprocess.Popen([HOLDFAST, "run", "--ttl", "1s", "--timeout", "2s", "--", "sh", "-c",
+                               "trap 'echo told; exit 3' TERM; echo begun; cat go & wait"],
+                              env=self.env, cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
+            self.assertEqual(run.stdout.readline(), "begun\n")
+            stopped = [int(pid) for pid in set(self.backends()) - before]
+            self.assertTrue(stopped)
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+            try:
+                ready, _, _ = select.select([run.stdout], [], [], 30)
+                self.assertTrue(ready, "no word of the command while the server hangs")
+                self.assertEqual(run.stdout.readline(), "told\n")
+            finally:
+                for pid in stopped:
+                    os.kill(pid, signal.SIGCONT)
+            run.communicate(timeout=50)
+        unit = self.ok("work", "list", "--all")["items"][-1]
+        self.assertEqual((unit["kind"], unit["status"]), ("run", "timeout"))
 
     def test_a_dump_of_a_server_that_had_counted_further(self):
         other = os.path.join(os.path.dirname(self.server), "other")

@@ -277,7 +277,8 @@ struct shelf {
     size_t len[64];
 };
 
-static void flush(struct hf_capture *capture, struct shelf *shelf)
+/* Gives how many bytes had been written by then. */
+static int64_t collect(struct hf_capture *capture, struct shelf *shelf)
 {
     struct hf_output_chunk chunks[HF_CAPTURE_SLOTS];
     struct hf_output_add add = { 0 };
@@ -289,8 +290,7 @@ static void flush(struct hf_capture *capture, struct shelf *shelf)
     }
     for (int64_t c = add.drop_from[HF_STDERR]; c < add.drop_before[HF_STDERR]; c++)
         shelf->len[c] = 0;
-    hf_capture_stored(capture);
-    assert_false(hf_capture_dirty(capture));
+    return capture->bytes;
 }
 
 static char byte_at(int64_t i)
@@ -298,14 +298,15 @@ static char byte_at(int64_t i)
     return (char)('a' + (i / 7 + i / HF_OUTPUT_CHUNK) % 26);
 }
 
-/* `step` bytes at a time, flushed every `every` steps. */
+/* `step` bytes at a time, flushed every `every` steps; the store has them only when the next
+ * ones are written already. */
 static void write_and_check(int64_t total, int64_t step, int every)
 {
     struct hf_capture capture;
     struct shelf *shelf = calloc(1, sizeof(*shelf));
     assert_non_null(shelf);
     assert_int_equal(hf_capture_init(&capture, hf_alloc_system(), NULL), 0);
-    int64_t at = 0;
+    int64_t at = 0, out = -1;
     for (int n = 1; at < total; n++) {
         char bytes[40000];
         int64_t len = total - at < step ? total - at : step;
@@ -313,10 +314,13 @@ static void write_and_check(int64_t total, int64_t step, int every)
             bytes[i] = byte_at(at + i);
         hf_capture_add(&capture, bytes, (size_t)len);
         at += len;
-        if (n % every == 0)
-            flush(&capture, shelf);
+        if (out >= 0)
+            hf_capture_stored(&capture, out);
+        assert_true(hf_capture_dirty(&capture));
+        out = n % every == 0 ? collect(&capture, shelf) : -1;
     }
-    flush(&capture, shelf);
+    hf_capture_stored(&capture, collect(&capture, shelf));
+    assert_false(hf_capture_dirty(&capture));
     assert_int_equal(capture.bytes, total);
     int64_t last = (total - 1) / HF_OUTPUT_CHUNK;
     for (int64_t c = 0; c < 64; c++) {
