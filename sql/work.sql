@@ -162,8 +162,7 @@ VALUES (coalesce((SELECT s.seq FROM work_spec s WHERE s.work_id = $1), 'none'), 
 
 -- name: work_insert_unit
 -- many: work_insert_units_apart
--- Both rows of one plain unit; none where a key stands. The second takes its key from the first,
--- and is not looked up again.
+-- Both rows of one plain unit; none where a key stands.
 -- engine: pg
 -- in: as work_insert_spec, $19 kind, $20 queue, $21 priority, $22 disposition,
 --     $23 max_attempts, $24 due_at, $25 updated_at
@@ -556,8 +555,7 @@ CASE WHEN EXISTS (SELECT 1 FROM work_policy) THEN
 -- fragment: claim_grace
 /*lite {grace_of_row}*//*pg c.grace_ms*/
 
--- The clocks are named where the rows are picked: some ten subqueries for them were a tenth of a
--- claim of one.
+-- The clocks are named where the rows are picked: ten subqueries were a tenth of a claim of one.
 -- fragment: claim_now
 /*lite hf_now()*//*pg c.now*/
 
@@ -565,7 +563,7 @@ CASE WHEN EXISTS (SELECT 1 FROM work_policy) THEN
 /*lite hf_lease_now()*//*pg c.lease_now*/
 
 -- fragment: claim_clocks
-hf_now() AS now, hf_lease_now() AS lease_now
+(SELECT hf_now()) AS now, (SELECT hf_lease_now()) AS lease_now
 
 -- fragment: claim_set
 UPDATE /*lite OR ROLLBACK*/ work_state AS q
@@ -706,13 +704,13 @@ taken AS (
 {claim_log_{size}}
 
 -- name: work_claim_lone
--- The short way of a claim of one, which most workers that wait for work go: it gives the row
--- that it took, and takes none where a policy is set or its row is under a limit; then, as where
--- it finds nothing, the claim goes the long way.
+-- The short way of a claim of one gives the row that it took, and takes none where a policy is
+-- set or its row is under a limit.
 -- engine: pg
 -- in: as work_claim    out: row
 WITH c AS MATERIALIZED (
-    SELECT q.seq, coalesce($5::bigint, $11) AS ttl_ms, $12::bigint AS grace_ms, {claim_clocks}
+    SELECT q.seq, coalesce($5::bigint, $11) AS ttl_ms, $12::bigint AS grace_ms,
+           hf_now() AS now, hf_lease_now() AS lease_now
     {claim_from} AND NOT EXISTS (SELECT 1 FROM work_policy)
     {claim_order} 1 {claim_taken}
 {claim_set} FROM c WHERE q.seq = c.seq AND q.limit_name IS NULL

@@ -5,9 +5,9 @@ time, with the words to write instead; it is not left to the server to find.
 """
 import re
 
-# Each is asked once a statement, and not once a row. A statement that asks for one of the clocks
-# in many places names it once, `hf_now() AS now`, and that stays: every subquery is a plan of its
-# own, which is started anew at each execution.
+# Each is asked once a statement, and not once a row. But every subquery is a plan of its own, which
+# is started at each execution: a statement of one row names a clock, `hf_now() AS now`, and that
+# stays.
 ONCE = {
     "hf_now()": "(SELECT hf_now())",
     "hf_lease_now()": "(SELECT hf_lease_now())",
