@@ -460,7 +460,8 @@ static void run_alone(struct pg *pg, struct pg_member *member)
         pg_count(&pg->counts.replays);
 }
 
-/* These in one transaction; whoever failed there gets a turn alone. */
+/* These in one transaction; whoever failed there gets a turn alone, or, where it was gathered of
+ * many, is left as it failed. */
 static void run_together(struct pg *pg, struct pg_member **left, size_t lefts)
 {
     struct pg_member *alone[PG_GROUP_MAX];
@@ -474,7 +475,8 @@ static void run_together(struct pg *pg, struct pg_member **left, size_t lefts)
         if (verdict != CULPRIT)
             continue;
         pg_count(&pg->counts.replays);
-        alone[alones++] = left[culprit];
+        if (!left[culprit]->parts)
+            alone[alones++] = left[culprit];
         lefts--;
         memmove(&left[culprit], &left[culprit + 1], (lefts - culprit) * sizeof(left[0]));
     }
@@ -484,27 +486,35 @@ static void run_together(struct pg *pg, struct pg_member **left, size_t lefts)
         run_alone(pg, alone[i]);
 }
 
-/* Were they run as one batch, and is that their answer? */
-static bool run_gathered(struct pg *pg, struct pg_member *const *members, size_t count)
+/* Some set changed nothing, or was refused: each must hear so for itself. */
+static bool refused(int rc)
+{
+    return rc == HF_EGUARD || rc == HF_ECONFLICT || rc == HF_EINTERNAL ||
+           rc == HF_ETRANSITION || rc == HF_ENOMEM;
+}
+
+/* Many small batches as one statement each, and the others beside them, in one transaction. */
+static void run_gathered(struct pg *pg, struct pg_member **gather, size_t gathers,
+                         struct pg_member **left, size_t lefts)
 {
     struct pg_gathered all;
     struct hf_arena arena;
     hf_arena_init(&arena, pg->alloc);
-    int rc = pg_gather(&all, members, count, &arena);
+    int rc = pg_gather(&all, gather, gathers, &arena);
+    if (rc == 0)
+        left[lefts++] = &all.member;
+    run_together(pg, left, lefts);
     if (rc == 0) {
-        run_alone(pg, &all.member);
         rc = all.member.rc;
         hf_results_forget(&pg->sql, &all.batch);
     }
-    hf_arena_fini(&arena);
-    /* Some set changed nothing, or was refused: each must hear so for itself. */
-    bool refused = rc == HF_EGUARD || rc == HF_ECONFLICT || rc == HF_EINTERNAL ||
-                   rc == HF_ETRANSITION || rc == HF_ENOMEM;
-    if (refused)
+    if (refused(rc)) {
         pg_count(&pg->counts.replays);
-    else
-        pg_gather_answer(&all, members, count);
-    return !refused;
+        run_together(pg, gather, gathers);
+    } else {
+        pg_gather_answer(&all, gather, gathers);
+    }
+    hf_arena_fini(&arena);
 }
 
 void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count)
@@ -520,11 +530,12 @@ void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count)
         else
             left[lefts++] = members[i];
     }
-    if (gathers < 2 || !run_gathered(pg, gather, gathers)) {
+    if (gathers > 1) {
+        run_gathered(pg, gather, gathers, left, lefts);
+    } else {
         memcpy(left + lefts, gather, gathers * sizeof(left[0]));
-        lefts += gathers;
+        run_together(pg, left, lefts + gathers);
     }
-    run_together(pg, left, lefts);
     for (size_t i = 0; i < alones; i++)
         run_alone(pg, alone[i]);
 }

@@ -1,0 +1,219 @@
+/* What waits for a transaction on PostgreSQL goes in one: creates gathered into one statement, and
+ * whatever else there is beside them. */
+#include <holdfast/store.h>
+#include <holdfast/work.h>
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/pg.h"
+#include "store/sqlstore.h"
+#include "support/pg.h"
+#include "support/unit.h"
+#include "support/units.h"
+
+#define MAKERS 3
+
+static struct pg_server server;
+
+struct caller {
+    struct hf_store *store;
+    char name[32]; /* a unit's source, or a claim's nonce */
+    const char *kind;
+    char id[40], token[128];
+    int rc;
+    pthread_t thread;
+};
+
+static void *create(void *arg)
+{
+    struct caller *caller = arg;
+    struct hf_new unit = plain_unit(caller->name);
+    struct hf_answer *answer = NULL;
+    unit.kind = caller->kind;
+    caller->rc = hf_work_create(caller->store, NULL, &unit, 1, HF_BRIEF, &answer, NULL);
+    if (caller->rc == 0)
+        caller->rc = hf_answer_at(answer, 0)->code;
+    hf_answer_free(answer);
+    return NULL;
+}
+
+static void *claim(void *arg)
+{
+    struct caller *caller = arg;
+    struct hf_answer *answer = NULL;
+    struct hf_claim claim = {
+        .size = sizeof(claim), .owner = "w", .nonce = caller->name, .queue = "other"
+    };
+    caller->rc = hf_work_claim(caller->store, NULL, &claim, &answer, NULL);
+    hf_answer_free(answer);
+    return NULL;
+}
+
+static void *finish(void *arg)
+{
+    struct caller *caller = arg;
+    struct hf_answer *answer = NULL;
+    struct hf_change change = { .size = sizeof(change),
+                                .verb = HF_VERB_CLOSE_OUT,
+                                .id = caller->id,
+                                .token = caller->token,
+                                .status = HF_DONE };
+    caller->rc = hf_work_change(caller->store, NULL, &change, 1, HF_BRIEF, &answer, NULL);
+    hf_answer_free(answer);
+    return NULL;
+}
+
+static void start(struct caller *caller, void *(*act)(void *))
+{
+    assert_int_equal(pthread_create(&caller->thread, NULL, act, caller), 0);
+}
+
+static int ended(struct caller *caller)
+{
+    assert_int_equal(pthread_join(caller->thread, NULL), 0);
+    return caller->rc;
+}
+
+static void await_group(struct hf_store *store, uint32_t leaders, uint32_t queued)
+{
+    struct pg_group *group = &pg_of(sql_store_of(store)->sql)->group;
+    for (bool there = false; !there; (void)sched_yield()) {
+        (void)pthread_mutex_lock(&group->lock);
+        there = group->leaders == leaders && group->queued == queued;
+        (void)pthread_mutex_unlock(&group->lock);
+    }
+}
+
+/* Claims that wait for their nonces, so that all who may lead a transaction are busy. */
+struct jam {
+    PGconn *db;
+    struct caller claims[PG_LEADERS_MAX];
+};
+
+static void jam_begin(struct jam *jam, struct hf_store *store)
+{
+    jam->db = PQconnectdb(server.url);
+    assert_int_equal(PQstatus(jam->db), CONNECTION_OK);
+    for (uint32_t i = 0; i < PG_LEADERS_MAX; i++) {
+        char sql[120];
+        struct caller *caller = &jam->claims[i];
+        *caller = (struct caller){ .store = store };
+        (void)snprintf(caller->name, sizeof(caller->name), "jam%u", i);
+        (void)snprintf(sql, sizeof(sql),
+                       "SELECT pg_advisory_lock(hashtextextended('w %s', 0))",
+                       caller->name);
+        PQclear(PQexec(jam->db, sql));
+        start(caller, claim);
+        await_group(store, i + 1, 0);
+    }
+}
+
+static void jam_end(struct jam *jam)
+{
+    PQclear(PQexec(jam->db, "SELECT pg_advisory_unlock_all()"));
+    for (uint32_t i = 0; i < PG_LEADERS_MAX; i++)
+        assert_int_equal(ended(&jam->claims[i]), 0);
+    PQfinish(jam->db);
+}
+
+static struct hf_store *opened(const char *schema)
+{
+    char url[400];
+    struct hf_store *store = NULL;
+    assert_int_equal(
+        hf_store_open(pg_server_schema(server.url, schema, url), NULL, &store, NULL), 0);
+    return store;
+}
+
+static void held(struct hf_store *store, struct caller *holder)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_claim wanted = { .size = sizeof(wanted), .owner = "w" };
+    *holder = (struct caller){ .store = store };
+    make_unit(store, "held");
+    assert_int_equal(hf_work_claim(store, NULL, &wanted, &answer, NULL), 0);
+    const struct hf_item *item = hf_answer_at(answer, 0);
+    (void)snprintf(holder->id, sizeof(holder->id), "%s", item->work.work_id);
+    (void)snprintf(holder->token, sizeof(holder->token), "%s", item->token);
+    hf_answer_free(answer);
+}
+
+/* Makers and a holder that ends its unit, all at once; gives how many transactions they took. */
+static long long transactions(struct hf_store *store, const char *schema,
+                              struct caller makers[MAKERS], struct caller *holder)
+{
+    char sql[300];
+    struct jam jam;
+    jam_begin(&jam, store);
+    for (uint32_t i = 0; i < MAKERS; i++) {
+        start(&makers[i], create);
+        await_group(store, PG_LEADERS_MAX, i + 1);
+    }
+    start(holder, finish);
+    await_group(store, PG_LEADERS_MAX, MAKERS + 1);
+    jam_end(&jam);
+    for (int i = 0; i < MAKERS; i++)
+        (void)ended(&makers[i]);
+    (void)ended(holder);
+    (void)snprintf(sql, sizeof(sql),
+                   "SELECT count(DISTINCT xid) FROM (SELECT xid FROM %s.work_spec WHERE"
+                   " source_id LIKE 'new%%' UNION ALL SELECT xid FROM %s.work_event"
+                   " WHERE to_status = 'done') AS t",
+                   schema, schema);
+    return strtoll(pg_server_sql(&server, sql), NULL, 10);
+}
+
+static void creates_and_a_close_out_are_one_transaction(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened("one");
+    struct caller makers[MAKERS], holder;
+    held(store, &holder);
+    for (int i = 0; i < MAKERS; i++) {
+        makers[i] = (struct caller){ .store = store, .kind = "k" };
+        (void)snprintf(makers[i].name, sizeof(makers[i].name), "new %d", i);
+    }
+    assert_int_equal(transactions(store, "one", makers, &holder), 1);
+    assert_int_equal(holder.rc, 0);
+    for (int i = 0; i < MAKERS; i++)
+        assert_int_equal(makers[i].rc, 0);
+    hf_store_close(store);
+}
+
+/* One of the makers asks for a name that another unit has: the others do not hear of it. */
+static void who_is_refused_in_a_group_is_refused_alone(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened("refused");
+    struct caller makers[MAKERS], holder, first = { .store = store, .kind = "first" };
+    held(store, &holder);
+    (void)snprintf(first.name, sizeof(first.name), "new 1");
+    assert_null(create(&first));
+    assert_int_equal(first.rc, 0);
+    for (int i = 0; i < MAKERS; i++) {
+        makers[i] = (struct caller){ .store = store, .kind = "k" };
+        (void)snprintf(makers[i].name, sizeof(makers[i].name), "new %d", i);
+    }
+    assert_true(transactions(store, "refused", makers, &holder) > 1);
+    assert_int_equal(holder.rc, 0);
+    assert_int_equal(makers[0].rc, 0);
+    assert_int_equal(makers[1].rc, HF_ECONFLICT);
+    assert_int_equal(makers[2].rc, 0);
+    assert_string_equal(pg_server_sql(&server, "SELECT count(*) FROM refused.work_spec"),
+                        "4"); /* held, and three new ones */
+    hf_store_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(creates_and_a_close_out_are_one_transaction),
+        cmocka_unit_test(who_is_refused_in_a_group_is_refused_alone),
+    };
+    pg_server_start(&server);
+    return cmocka_run_group_tests_name("groups on PostgreSQL", tests, NULL, NULL);
+}
