@@ -3,7 +3,7 @@
 
 -- name: store_begin
 -- engine: lite
--- Read at the start of every transaction.
+-- Read at the start of a transaction, unless nobody else has written since our last.
 -- out: incarnation, commit_seq, lease_high_water
 SELECT incarnation, commit_seq, lease_high_water FROM hf_store WHERE id = 1
 

@@ -154,11 +154,11 @@ updated_at
 
 -- name: work_insert_state_plain
 -- engine: lite
--- The batch fails where the request made no row: 'none' is no key.
+-- :made is the key of the row that the call before made; where it made none the batch fails, since
+-- a work_id is no key. (No function: beside a guard SQLite would keep a journal for it.)
 -- in: $1 work_id, then the columns in order but seq
 INSERT OR ROLLBACK INTO work_state ({plain_columns})
-VALUES (coalesce((SELECT s.seq FROM work_spec s WHERE s.work_id = $1), 'none'), $2, $3, $4, $5,
-        $6, $7, $8, $9, $10, $11)
+VALUES (coalesce(:made, $1), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 -- name: work_insert_unit
 -- many: work_insert_units_apart

@@ -93,8 +93,12 @@ struct lite_stmt {
     sqlite3_stmt *st; /* NULL: not yet prepared */
     uint16_t *slot;   /* of $n at n - 1: SQLite's number for it, 0 where it is not used */
     uint32_t width;
+    int made_slot; /* of ":made", the key that the call before made; 0: not used */
     bool reads;
-    bool takes_sets; /* reads hf_args: run once for all argument sets */
+    bool takes_sets;  /* reads hf_args: run once for all argument sets */
+    bool names_store; /* may change hf_store */
+    bool names_ids;   /* may make rows whose keys are ids */
+    bool inserts;
 };
 
 struct lite;
@@ -122,8 +126,9 @@ struct lite_conn {
     int64_t ids_given;          /* by hf_next_id in this statement */
     int64_t made_after;         /* the ids that the last call gave follow it; -1: none */
     int64_t first_id;           /* before the transaction's first of them; -1: none */
-    int64_t known_id; /* the store's last id as our last commit left it; 0: not known */
-    unsigned known_version; /* of the data then: others' commits change it */
+    int64_t standing_id; /* the largest, by what its INSERTs told; -1: none can tell */
+    struct lite_store_facts known; /* as our last look or commit left them; */
+    unsigned known_version; /* of the data then: others' commits change it; 0: none */
     int64_t changes_before; /* of this connection, before the transaction */
     struct lite_conn *next;
 };
@@ -353,8 +358,12 @@ hf_ms lite_lease_now(const struct lite *lite);
 HF_MUST_USE int lite_next_id(struct lite_conn *conn, int64_t *ret_id);
 /* The largest id of the ledger, in the open transaction. */
 HF_MUST_USE int lite_last_id(struct lite_conn *conn, int64_t *ret_id, struct hf_err *err);
-/* After a commit that left `id` as the largest one; 0: it was not asked for. */
-void lite_last_id_is(struct lite_conn *conn, int64_t id);
+/* After a look or a commit: so it stays until others write. last_id 0: it was not asked for. */
+void lite_know(struct lite_conn *conn, const struct lite_store_facts *facts);
+/* In an open transaction: whether nobody has written since. */
+bool lite_still_known(struct lite_conn *conn);
+/* After a statement: what it tells of the largest id. */
+void lite_note_ids(struct lite_conn *conn, const struct lite_stmt *stmt, bool done);
 /* How far the lease clock may run ahead of what the store's row says of it, in this boot or in
  * the one before. */
 hf_ms lite_clock_slack(const char *boot_id);

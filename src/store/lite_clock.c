@@ -87,17 +87,37 @@ static unsigned data_version(struct lite_conn *conn)
     return rc == SQLITE_OK ? version : 0;
 }
 
-void lite_last_id_is(struct lite_conn *conn, int64_t id)
+void lite_know(struct lite_conn *conn, const struct lite_store_facts *facts)
 {
+    conn->known = *facts;
     conn->known_version = data_version(conn);
-    conn->known_id = conn->known_version ? id : 0;
 }
 
-/* Nobody has written since our last commit: neither others, nor this transaction so far. */
-static bool last_id_is_known(struct lite_conn *conn)
+bool lite_still_known(struct lite_conn *conn)
 {
-    return conn->known_id > 0 && data_version(conn) == conn->known_version &&
+    return conn->known_version && data_version(conn) == conn->known_version;
+}
+
+/* As the transaction found it, which has changed nothing so far. */
+static bool last_id_is_known(const struct lite_conn *conn)
+{
+    return conn->known_version && conn->known.last_id > 0 &&
            sqlite3_total_changes64(conn->db) == conn->changes_before;
+}
+
+/* Where all ids that an INSERT took became rows, the last of them is the largest. Other
+ * statements write events by their guards, or rows under ids of their own: after those the
+ * tables must be asked. */
+void lite_note_ids(struct lite_conn *conn, const struct lite_stmt *stmt, bool done)
+{
+    if (stmt->reads && conn->ids_given == 0)
+        return;
+    bool keyed = stmt->names_ids || conn->ids_given > 0;
+    bool all_made = sqlite3_changes64(conn->db) == conn->ids_given;
+    if (!done || !stmt->inserts || (keyed && !all_made))
+        conn->standing_id = -1;
+    else if (conn->ids_given > 0 && conn->standing_id >= 0)
+        conn->standing_id = conn->last_id;
 }
 
 /* hf_next_id(): larger than every seq and event id, and by one more at each call of a
@@ -107,7 +127,7 @@ int lite_next_id(struct lite_conn *conn, int64_t *ret_id)
 {
     if (conn->last_id == 0) {
         bool known = conn->first_id < 0 && last_id_is_known(conn);
-        conn->last_id = known ? conn->known_id : 0;
+        conn->last_id = known ? conn->known.last_id : 0;
         int step = known ? SQLITE_ROW : read_last_id(conn, &conn->last_id, NULL);
         if (step != SQLITE_ROW)
             return step == SQLITE_DONE ? SQLITE_ERROR : step;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "core/plant.h"
 #include "store/lite.h"
 
@@ -187,9 +188,10 @@ static int map_parameters(struct lite_conn *conn, struct lite_stmt *stmt,
     const struct hf_alloc *alloc = conn->lite->alloc;
     int count = sqlite3_bind_parameter_count(stmt->st);
     uint32_t width = text->params > 0 ? (uint32_t)text->params : 0;
+    stmt->made_slot = sqlite3_bind_parameter_index(stmt->st, ":made");
     for (int i = 1; i <= count; i++) {
         uint32_t n = number_of(sqlite3_bind_parameter_name(stmt->st, i));
-        if (n == 0)
+        if (n == 0 && i != stmt->made_slot)
             return hf_fail(err, HF_EINTERNAL, NULL,
                            "statement %s: a parameter is not of the form $n", text->name);
         width = n > width ? n : width;
@@ -202,7 +204,9 @@ static int map_parameters(struct lite_conn *conn, struct lite_stmt *stmt,
         return hf_fail_plain(err, HF_ENOMEM);
     memset(stmt->slot, 0, width * sizeof(*stmt->slot));
     for (int i = 1; i <= count; i++)
-        stmt->slot[number_of(sqlite3_bind_parameter_name(stmt->st, i)) - 1] = (uint16_t)i;
+        if (i != stmt->made_slot)
+            stmt->slot[number_of(sqlite3_bind_parameter_name(stmt->st, i)) - 1] =
+                (uint16_t)i;
     return 0;
 }
 
@@ -219,6 +223,9 @@ static int prepare(struct lite_conn *conn, struct lite_stmt *stmt,
         return lite_fail(conn->db, rc, text->name, err);
     stmt->reads = sqlite3_stmt_readonly(stmt->st) != 0;
     stmt->takes_sets = strstr(text->text, "hf_args") != NULL;
+    stmt->names_store = !stmt->reads && strstr(text->text, "hf_store");
+    stmt->inserts = hf_starts_with(text->text, "INSERT");
+    stmt->names_ids = strstr(text->text, "work_spec") || strstr(text->text, "work_event");
     int ours = map_parameters(conn, stmt, text, err);
     if (ours != 0) {
         (void)sqlite3_finalize(stmt->st); /* never stepped: nothing to report */

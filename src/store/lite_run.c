@@ -39,6 +39,16 @@ static int bind_all(const struct lite_stmt *stmt, const struct hf_val *args)
     return SQLITE_OK;
 }
 
+/* The key of the only row that the call before made; null where there is none. */
+static int bind_made(const struct lite_conn *conn, const struct lite_stmt *stmt)
+{
+    if (stmt->made_slot == 0)
+        return SQLITE_OK;
+    return conn->made_after >= 0 && conn->sets->rows == 1
+               ? sqlite3_bind_int64(stmt->st, stmt->made_slot, conn->made_after + 1)
+               : sqlite3_bind_null(stmt->st, stmt->made_slot);
+}
+
 /* The schema holds integers, text and bytes; a real number is a mistake in a statement. */
 static int read_column(sqlite3_stmt *st, int i, struct hf_arena *arena,
                        struct hf_val *ret_val)
@@ -125,6 +135,8 @@ static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_bat
     conn->ids_given = 0;
     int ours = 0;
     int rc = bind_all(stmt, call->args ? call->args + (size_t)set * call->width : NULL);
+    if (rc == SQLITE_OK)
+        rc = bind_made(conn, stmt);
     while (rc == SQLITE_OK && ours == 0) {
         rc = sqlite3_step(stmt->st);
         if (rc == SQLITE_ROW) {
@@ -138,6 +150,7 @@ static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_bat
         ours = fail_step(conn, rc, name, err);
     else if (!stmt->reads)
         call->changed += sqlite3_changes64(conn->db);
+    lite_note_ids(conn, stmt, ours == 0);
     (void)sqlite3_reset(stmt->st); /* repeats the step's code, which is answered above */
     return ours;
 }
@@ -167,6 +180,8 @@ static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_ca
         return hf_fail(err, HF_EREADONLY, NULL, "statement %s writes, in a batch to read",
                        name);
     uint32_t runs = stmt->takes_sets ? 1 : call->rows;
+    if (stmt->names_store)
+        conn->known_version = 0;
     conn->sets = call;
     for (uint32_t set = 0; rc == 0 && set < runs; set++)
         rc = run_set(conn, stmt, batch, call, set, err);

@@ -1,10 +1,10 @@
 /* One write transaction for the batches of a group.
  *
- * Every transaction reads hf_store first, and one that changed something leaves a mark, so
- * that a later look tells whether it happened: the ids of the events that it wrote, which
- * only rise; or, where it wrote none or the lease clock's high water is due, hf_store itself
- * (commit_seq + 1). That row is a page in every commit, of six that a lone create has. Members
- * are data and can be run again:
+ * Every transaction reads hf_store first, or knows what it says since nobody else has written
+ * after our own last one. One that changed something leaves a mark, so that a later look tells
+ * whether it happened: the ids of the events that it wrote, which only rise; or, where it wrote
+ * none or the lease clock's high water is due, hf_store itself (commit_seq + 1). That row is a
+ * page in every commit, of six that a lone create has. Members are data and can be run again:
  *
  *   plain     all members in one go. One that is refused before it changed anything is
  *             simply answered; one that changed something first spoils the attempt.
@@ -115,8 +115,15 @@ int lite_txn_begin(struct lite *lite, struct lite_store_facts *ret_facts,
     if (begun != SQLITE_OK)
         return lite_fail(conn->db, begun, "BEGIN", err);
     conn->first_id = -1;
+    conn->standing_id = 0;
     conn->changes_before = sqlite3_total_changes64(conn->db);
-    rc = lite_store_read(conn, ret_facts, err);
+    if (lite_still_known(conn)) {
+        *ret_facts = conn->known;
+    } else {
+        rc = lite_store_read(conn, ret_facts, err);
+        if (rc == 0)
+            lite_know(conn, ret_facts);
+    }
     if (rc != 0)
         lite_roll_back(conn);
     else
@@ -140,7 +147,7 @@ int lite_txn_end(struct lite *lite, struct lite_store_facts *facts, struct hf_er
     struct lite_conn *conn = &lite->writer;
     int rc = store_write(conn, facts->commit_seq + 1, err);
     int sqlite_rc;
-    conn->known_id = 0;
+    conn->known_version = 0;
     if (rc == 0)
         rc = lite_commit(conn, &sqlite_rc, err);
     if (rc == 0)
@@ -157,7 +164,10 @@ static int leave_mark(struct attempt *at, struct hf_err *err)
     bool asked = conn->first_id >= 0;
     hf_ms ahead = conn->instant.lease_now - at->was.high_water;
     at->last_id = 0;
-    int rc = asked ? lite_last_id(conn, &at->last_id, err) : 0;
+    bool told = conn->standing_id > 0 && at->mode == PLAIN;
+    if (asked && told)
+        at->last_id = conn->standing_id;
+    int rc = asked && !told ? lite_last_id(conn, &at->last_id, err) : 0;
     if (rc != 0)
         return rc;
     at->in_row = !asked || at->last_id <= conn->first_id ||
@@ -227,11 +237,17 @@ static void commit(struct attempt *at)
         return;
     }
     int sqlite_rc;
-    conn->known_id = 0;
+    bool known = conn->known_version != 0; /* no member has changed hf_store */
+    conn->known_version = 0;
     rc = lite_commit(conn, &sqlite_rc, &err);
     if (rc == 0) {
-        lite_last_id_is(conn, at->last_id);
-        note_commit(lite, at->was.commit_seq + at->in_row, at->last_id);
+        struct lite_store_facts left = {
+            at->was.incarnation, at->was.commit_seq + at->in_row,
+            at->in_row ? conn->instant.lease_now : at->was.high_water, at->last_id
+        };
+        if (known)
+            lite_know(conn, &left);
+        note_commit(lite, left.commit_seq, at->last_id);
         return;
     }
     bool open = !sqlite3_get_autocommit(conn->db);

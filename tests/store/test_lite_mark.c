@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/lease.h"
 #include "support/unit.h"
 #include "support/units.h"
 
@@ -214,6 +215,64 @@ static void ids_go_on_behind_those_of_plain_sql(void **state)
     assert_int_equal(told(place, "SELECT max(seq) FROM work_spec"), 4);
 }
 
+/* The last id of a batch was taken for a unit that stood already. */
+static void an_id_that_made_no_row_is_not_seen_as_the_last(void **state)
+{
+    struct place *place = *state;
+    struct hf_new requests[] = { plain_unit("two"), plain_unit("three"),
+                                 plain_unit("one") };
+    struct hf_answer *answer = NULL;
+    int64_t incarnation = told(place, "SELECT incarnation FROM hf_store");
+    made(place, "one", true);
+    assert_int_equal(
+        hf_work_create(place->store, NULL, requests, 3, HF_BRIEF, &answer, NULL), 0);
+    assert_true(hf_answer_at(answer, 1)->created);
+    assert_false(hf_answer_at(answer, 2)->created);
+    hf_answer_free(answer);
+    assert_int_equal(told(place, "SELECT max(seq) FROM work_spec"), 3);
+    closed(place);
+    opened(place); /* were it seen, the file would look older than it is */
+    assert_int_equal(told(place, "SELECT incarnation FROM hf_store"), incarnation);
+    made(place, "four", true);
+    assert_int_equal(told(place, "SELECT max(seq) FROM work_spec"), 4);
+}
+
+/* A token names the history in which its claim was made. */
+static int64_t history_of_a_claim(const struct place *place)
+{
+    struct hf_claim claim = { .size = sizeof(claim), .owner = "alice" };
+    struct hf_answer *answer = NULL;
+    struct hf_token token;
+    assert_int_equal(hf_work_claim(place->store, NULL, &claim, &answer, NULL), 0);
+    assert_int_equal(hf_answer_count(answer), 1);
+    assert_int_equal(hf_token_read(hf_answer_at(answer, 0)->token, &token, NULL), 0);
+    hf_answer_free(answer);
+    return token.store;
+}
+
+/* The store's row is remembered too, until somebody else has written, or a batch of ours. */
+static void a_history_that_others_began_is_seen_at_once(void **state)
+{
+    struct place *place = *state;
+    made(place, "one", true);
+    made(place, "two", true);
+    int64_t before = history_of_a_claim(place);
+    (void)told(place, "UPDATE hf_store SET incarnation = incarnation + 1 RETURNING 1");
+    assert_int_equal(history_of_a_claim(place), before + 1);
+}
+
+static void a_history_that_we_began_is_seen_at_once(void **state)
+{
+    struct place *place = *state;
+    int64_t now = 0;
+    made(place, "one", true);
+    made(place, "two", true);
+    int64_t before = history_of_a_claim(place);
+    assert_int_equal(hf_store_bump(place->store, &now, NULL), 0);
+    assert_int_equal(now, before + 1);
+    assert_int_equal(history_of_a_claim(place), before + 1);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -224,6 +283,9 @@ int main(void)
         CASE(a_call_that_took_an_id_and_wrote_nothing_commits_nothing),
         CASE(an_injected_clock_that_moved_is_written_with_the_next_commit),
         CASE(ids_go_on_behind_those_of_plain_sql),
+        CASE(an_id_that_made_no_row_is_not_seen_as_the_last),
+        CASE(a_history_that_others_began_is_seen_at_once),
+        CASE(a_history_that_we_began_is_seen_at_once),
         CASE(an_older_file_put_back_is_a_new_history_by_its_events_alone),
     };
     return cmocka_run_group_tests_name("lite_mark", tests, NULL, NULL);

@@ -32,9 +32,12 @@ static void sql_prepares_everywhere(void **state)
             continue; /* of the other engine */
         if (sqlite3_prepare_v2(db, one->text, -1, &statement, NULL) != SQLITE_OK)
             fail_msg("%s: %s", one->name, sqlite3_errmsg(db));
-        if (sqlite3_bind_parameter_count(statement) != one->params)
-            fail_msg("%s has %d parameters, the table says %d", one->name,
-                     sqlite3_bind_parameter_count(statement), one->params);
+        /* What the call before made is the driver's to say. */
+        int params = sqlite3_bind_parameter_count(statement) -
+                     (sqlite3_bind_parameter_index(statement, ":made") > 0);
+        if (params != one->params)
+            fail_msg("%s has %d parameters, the table says %d", one->name, params,
+                     one->params);
         if (one->columns >= 0 && sqlite3_column_count(statement) != one->columns)
             fail_msg("%s gives %d columns, the table says %d", one->name,
                      sqlite3_column_count(statement), one->columns);
