@@ -86,8 +86,8 @@ struct hf_ingress_result {
  *                  the request itself is refused, as hf_work_create would; nothing is kept
  *   HF_EFULL, HF_EREADONLY, HF_ESTOREIO, HF_EBUSY
  *                  neither the ledger nor the spool took it; the message says why of both
- *   HF_EUNCERTAIN  neither has answered yet; both go on trying. The source's own record is
- *                  what repairs it, should this process end now.
+ *   HF_EUNCERTAIN  neither has answered yet, and both go on trying; or the spool failed, and
+ *                  the ledger may still have it. Hand it over again: it stays one unit.
  * Threads: any, at the same time. */
 HF_API HF_MUST_USE int hf_ingress_put(struct hf_ingress *ingress,
                                       const struct hf_caller *who,

@@ -46,6 +46,7 @@ struct request {
     struct outcome outcomes[HANDS];
     struct hf_answer *answer;
     bool resumed; /* and is that of the unit that waited for it */
+    bool begun;   /* the ledger has it in hand, and may still take it */
 };
 
 struct hand {
@@ -155,13 +156,13 @@ static struct request *dequeue(struct hand *hand)
     return request;
 }
 
-/* Takes a request back that its hand has not begun with. */
-static void withdraw(struct hf_ingress *in, struct request *request)
+/* Takes a request back that its hand has not begun with. False: it has. */
+static bool withdraw(struct hf_ingress *in, struct request *request)
 {
     struct hand *hand = &in->hands[request->queued_at];
     struct request **at = &hand->first, *before = NULL;
     if (!request->queued)
-        return;
+        return false;
     while (*at != request) {
         before = *at;
         at = &(*at)->next;
@@ -172,6 +173,7 @@ static void withdraw(struct hf_ingress *in, struct request *request)
     hand->count--;
     request->queued = false;
     let_go(in, request);
+    return true;
 }
 
 /* ---- what the hands do, without the lock ---------------------------------------------- */
@@ -345,7 +347,7 @@ static void try_ledger(struct hf_ingress *in, struct request *request, hf_ms unt
     if (rc == 0) {
         enqueue(in, LEDGER, request);
         wait_for(in, out, until);
-        withdraw(in, request);
+        request->begun = !withdraw(in, request);
     } else if (rc == HF_EUNREACHABLE && in->ledger_fault.code) {
         out->err = in->ledger_fault;
     }
@@ -385,26 +387,56 @@ static int try_spool(struct hf_ingress *in, struct request *request, hf_ms until
     return out->done && out->rc == 0 ? 0 : neither(request, err);
 }
 
+/* Whether the ledger has said yes or no; then *ret_rc is the answer to the caller. */
+static bool ledger_said(struct request *request, struct hf_ingress_result *ret_result,
+                        int *ret_rc, struct hf_err *err)
+{
+    const struct outcome *ledger = &request->outcomes[LEDGER];
+    if (!ledger->done || (ledger->rc && !is_refusal(ledger->rc)))
+        return false;
+    *ret_rc = ledger->rc;
+    if (ledger->rc) {
+        (void)hf_fail(err, ledger->rc, ledger->err.field, "%s", ledger->err.message);
+        return true;
+    }
+    *ret_result = (struct hf_ingress_result){ .place = HF_INGRESS_LEDGER,
+                                              .answer = request->answer,
+                                              .resumed = request->resumed };
+    request->answer = NULL;
+    return true;
+}
+
+/* The spool did not take it, and `rc` says why: what is not known of the ledger is said. */
+static int without_spool(struct request *request, int rc, struct hf_err *err)
+{
+    const struct outcome *ledger = &request->outcomes[LEDGER];
+    bool open = ledger->done ? ledger->rc == HF_EUNCERTAIN : request->begun;
+    struct hf_err why = *err;
+    if (!open || rc == HF_EUNCERTAIN)
+        return rc;
+    return hf_fail(err, HF_EUNCERTAIN, why.field, "%.190s; it may have it all the same",
+                   why.message);
+}
+
 static int hand_over(struct hf_ingress *in, struct request *request,
                      struct hf_ingress_result *ret_result, struct hf_err *err)
 {
     hf_ms begun = now_ms();
-    const struct outcome *ledger = &request->outcomes[LEDGER];
+    int rc = 0;
     try_ledger(in, request, begun + in->budget_ms / 2);
-    if (ledger->done && ledger->rc == 0) {
-        *ret_result = (struct hf_ingress_result){ .place = HF_INGRESS_LEDGER,
-                                                  .answer = request->answer,
-                                                  .resumed = request->resumed };
-        request->answer = NULL;
+    if (ledger_said(request, ret_result, &rc, err))
+        return rc;
+    struct hf_err why = request->outcomes[LEDGER].err;
+    int spooled = try_spool(in, request, begun + in->budget_ms, err);
+    if (spooled == 0) {
+        *ret_result = (struct hf_ingress_result){ .place = HF_INGRESS_SPOOL, .why = why };
         return 0;
     }
-    if (ledger->done && is_refusal(ledger->rc))
-        return hf_fail(err, ledger->rc, ledger->err.field, "%s", ledger->err.message);
-    struct hf_err why = ledger->err;
-    int rc = try_spool(in, request, begun + in->budget_ms, err);
-    if (rc == 0)
-        *ret_result = (struct hf_ingress_result){ .place = HF_INGRESS_SPOOL, .why = why };
-    return rc;
+    if (request->begun) /* the rest of the time is the ledger's */
+        wait_for(in, &request->outcomes[LEDGER], begun + in->budget_ms);
+    return ledger_said(request, ret_result, &rc, err)
+               ? rc
+               : without_spool(request, spooled, err);
 }
 
 static struct request *new_request(const struct hf_ingress *in,

@@ -555,6 +555,37 @@ static void a_ledger_that_is_away_is_spooled_and_a_full_spool_is_said(void **sta
     hf_ingress_close(in);
 }
 
+/* A request that the ledger has in hand is not said to be nowhere. */
+static void a_ledger_that_hangs_without_a_spool_is_uncertain(void **state)
+{
+    struct rig *rig = *state;
+    sqlite3 *foreign = NULL;
+    struct hf_ingress *in = NULL;
+    struct hf_ingress_result result;
+    const struct hf_store_options patient = { .size = sizeof(patient), .busy_ms = 5000 };
+    struct hf_ingress_options options = {
+        .size = sizeof(options), .url = rig->db, .store = &patient, .budget_ms = 1000
+    };
+    static const char *const ids[] = { "m0", "m1" };
+    open_store(rig);
+    assert_int_equal(sqlite3_open(rig->db, &foreign), SQLITE_OK);
+    for (int full = 0; full < 2; full++) {
+        struct hf_new request = message(ids[full]);
+        options.spool = full ? rig->spool : NULL;
+        options.spool_bytes = full ? 1 : 0; /* nothing fits */
+        assert_int_equal(sqlite3_exec(foreign, "BEGIN IMMEDIATE", NULL, NULL, NULL),
+                         SQLITE_OK);
+        assert_int_equal(hf_ingress_open(&options, &in, &rig->err), 0);
+        assert_int_equal(hf_ingress_put(in, NULL, &request, &result, &rig->err),
+                         HF_EUNCERTAIN);
+        assert_non_null(strstr(rig->err.message, "it may have it"));
+        assert_int_equal(sqlite3_exec(foreign, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+        hf_ingress_close(in); /* which waits for what is in hand */
+        assert_int_equal(events_of(rig, ids[full], NULL), 1);
+    }
+    assert_int_equal(sqlite3_close(foreign), SQLITE_OK);
+}
+
 struct source {
     struct hf_ingress *in;
     char prefix;
@@ -620,6 +651,7 @@ int main(void)
         CASE(ingress_puts_into_the_ledger_and_refuses_what_it_would),
         CASE(a_ledger_that_hangs_holds_nobody_up),
         CASE(a_ledger_that_is_away_is_spooled_and_a_full_spool_is_said),
+        CASE(a_ledger_that_hangs_without_a_spool_is_uncertain),
         CASE(many_threads_may_hand_over_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
