@@ -73,7 +73,9 @@ struct hf_run_plan {
 
 /* Start the command under the unit's lease. Other processes of the same unit on this machine
  * are ended first where it is rerunnable; where it is not, they refuse the start. On
- * failure the unit has been settled as failed (class "spawn_failed"), as far as possible. */
+ * failure the unit has been settled as failed (class "spawn_failed"), as far as possible. While
+ * the command runs a thread of the run's own asks the store, so that one that hangs holds up
+ * neither hf_run_step nor what it does; hf_run_free waits for its last question. */
 HF_API HF_MUST_USE int hf_run_begin(struct hf_run *run, const struct hf_run_plan *plan,
                                     struct hf_err *err);
 

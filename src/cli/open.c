@@ -115,6 +115,11 @@ static int check_url(struct cli *cli, const char *url)
     const char *path = file_of(url);
     if (path && !*path)
         return hf_fail(&cli->err, HF_EINVAL, "--db", "--db: the path is empty");
+    if (path && (strncmp(path, "file:", 5) == 0 || strncmp(url, "postgres:", 9) == 0 ||
+                 strncmp(url, "postgresql:", 11) == 0))
+        return hf_fail(&cli->err, HF_EINVAL, "--db",
+                       "--db: that is no address; give a path (./file:NAME for a file of "
+                       "such a name), sqlite:PATH, sqlite::memory: or postgres://...");
     if (path && stat(path, &at) == 0 && S_ISDIR(at.st_mode))
         return hf_fail(&cli->err, HF_EINVAL, "--db", "--db: %.120s is a folder", path);
     return 0;

@@ -256,22 +256,28 @@ static bool is_postgres(const char *url)
 static int path_of(const char *url, const char **ret_path, struct hf_err *err)
 {
     static const char scheme[] = "sqlite:";
+    const char *path = url;
     if (!url || !url[0])
         return hf_fail(err, HF_EINVAL, "db", "db must name a file");
     if (strlen(url) > 3000)
         return hf_fail(err, HF_ETOOBIG, "db", "db must be at most 3000 bytes");
     if (!hf_utf8_valid(url, strlen(url)))
         return hf_fail(err, HF_EINVAL, "db", "db must be UTF-8");
-    if (hf_starts_with(url, scheme)) {
-        *ret_path = url + sizeof scheme - 1;
-        return **ret_path ? 0 : hf_fail(err, HF_EINVAL, "db", "db must name a file");
-    }
+    bool named = hf_starts_with(url, scheme);
+    if (named)
+        path += sizeof scheme - 1;
+    if (!*path)
+        return hf_fail(err, HF_EINVAL, "db", "db must name a file");
+    /* SQLite would read it as an address of its own, which may switch its locks off. */
+    if (hf_starts_with(path, "file:"))
+        return hf_fail(err, HF_EINVAL, "db",
+                       "db must be a path: SQLite's file: addresses are not taken");
     /* Not shown: it may hold a password. */
-    if (strstr(url, "://") || hf_starts_with(url, "postgres:") ||
-        hf_starts_with(url, "postgresql:"))
+    if (!named && (strstr(url, "://") || hf_starts_with(url, "postgres:") ||
+                   hf_starts_with(url, "postgresql:")))
         return hf_fail(err, HF_EINVAL, "db",
                        "db must be a path, sqlite:PATH, sqlite::memory: or postgres://");
-    *ret_path = url;
+    *ret_path = path;
     return 0;
 }
 

@@ -202,6 +202,11 @@ class Usage(Case):
             message = self.refused(2, "invalid_argument", "store", "copy", "--to",
                                    self.db, "--from", f"{scheme}://u:secret@h/db")
             self.assertNotIn("secret", message)
+        for other in ("postgres:u:secret@h", "file:work.db", "sqlite:file:work.db",
+                      "file:work.db?mode=memory"):
+            for args in (["work", "list"], [*CREATE, "a"]):
+                self.assertNotIn("secret", self.usage("--db", other, *args))
+        self.assertEqual(os.listdir(self.folder), [])
         self.usage("--db", "", "work", "list")
         self.assertIn("folder", self.usage("--db", self.folder, "work", "list"))
 
