@@ -334,7 +334,7 @@ const char *hf_duration_text(hf_ms ms, char *out, size_t room)
 
 bool hf_same(const char *a, const char *b)
 {
-    if (!a || !b)
+    if (a == b || !a || !b) /* words and defaults are often one text */
         return a == b;
     return strcmp(a, b) == 0;
 }
