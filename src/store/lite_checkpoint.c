@@ -22,8 +22,8 @@
 #include "store/lite.h"
 
 #define DUE_PAGES 4000    /* 8 MB */
-#define INLINE_PAGES 8000 /* 32 MB */
-#define CLOSE_PAGES 250   /* 1 MB, which the next opener would have to read again */
+#define INLINE_PAGES 8000 /* 16 MB */
+#define CLOSE_PAGES 250   /* half a MB, which the next opener would have to read again */
 #define CLOSE_WAIT_MS 100
 #define IDLE_MS 2000
 
