@@ -1,0 +1,273 @@
+-- Claiming. A claim's nonce marks the rows it took; they are read back by it.
+
+-- name: work_attention
+-- in: $1 wall and $2 lease clock: what is due before has been seen to
+-- out: 1 if a sweep would find something that could become claimable
+SELECT EXISTS (SELECT 1 FROM work_state WHERE wake_at >= $1 AND wake_at <= hf_now())
+    OR EXISTS (SELECT 1 FROM work_state
+                WHERE lease_check_at >= $2 AND lease_check_at <= hf_lease_now())
+    OR EXISTS (SELECT 1 FROM work_limit WHERE wake_at <= hf_now())
+
+-- What a row's lease lasts, and its grace. A policy that nobody has set is not looked for.
+-- fragment: ttl_of_row
+CASE WHEN $5::bigint IS NOT NULL THEN $5
+     WHEN EXISTS (SELECT 1 FROM work_policy) THEN
+     coalesce((SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'kind:' || q.kind),
+              (SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'source:' || q.source_system),
+              (SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'default'), $11)
+     ELSE $11 END
+
+-- fragment: grace_of_row
+CASE WHEN EXISTS (SELECT 1 FROM work_policy) THEN
+     coalesce((SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'kind:' || q.kind),
+              (SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'source:' || q.source_system),
+              (SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'default'), $12)
+     ELSE $12 END
+
+-- PostgreSQL locks what it takes, in a table of its own; SQLite is faster with a list of keys,
+-- and then works the timing out where it is used.
+-- fragment: claim_ttl
+/*lite {ttl_of_row}*//*pg c.ttl_ms*/
+
+-- fragment: claim_grace
+/*lite {grace_of_row}*//*pg c.grace_ms*/
+
+-- The clocks are named where the rows are picked: ten subqueries were a tenth of a claim of one.
+-- fragment: claim_now
+/*lite hf_now()*//*pg c.now*/
+
+-- fragment: claim_lease_now
+/*lite hf_lease_now()*//*pg c.lease_now*/
+
+-- fragment: claim_clocks
+(SELECT hf_now()) AS now, (SELECT hf_lease_now()) AS lease_now
+
+-- fragment: claim_set
+UPDATE /*lite OR ROLLBACK*/ work_state AS q
+   SET status = 'running', status_reason = NULL, owner = $2, owner_incarnation = $3,
+       claim_group = $4, lease_fence = q.lease_fence + 1, lease_store = hf_incarnation(),
+       lease_ttl_ms = {claim_ttl}, grace_ms = {claim_grace},
+       lease_expires_at = {claim_lease_now} + {claim_ttl},
+       lease_check_at = {claim_lease_now} + {claim_ttl}
+                      + CASE WHEN q.disposition = 'expire' THEN {claim_grace} ELSE 0 END,
+       holder = $6, attempt_count = q.attempt_count + 1, started_at = {claim_now},
+       first_started_at = coalesce(q.first_started_at, {claim_now}), active_at = {claim_now},
+       deadline_at = {claim_now} + q.exec_timeout_ms,
+       wake_at = {claim_now} + q.exec_timeout_ms, updated_at = {claim_now},
+       revision = q.revision + 1
+/*lite , event_id = hf_next_id(), event_type = 'claimed', actor_kind = $7, actor = $8,
+       message = NULL,
+       note = format('{"lease":{"expires_at":%d,"fence":%d,"grace_ms":%d%s%d}}',
+                     hf_lease_now() + {claim_ttl}, q.lease_fence + 1, {claim_grace}, $9,
+                     {claim_ttl}),
+       correlation_id = $10
+*//*pg , logged = {log_place} * 4 + 1 + (logged & 1)
+*/
+
+-- On PostgreSQL the events of a claim are written by its own statement, with a payload that
+-- hf_event_note spells out.
+-- fragment: claim_begin
+/*pg WITH c AS MATERIALIZED (*/
+
+-- fragment: claim_taken
+/*pg FOR UPDATE OF q SKIP LOCKED), taken AS (*/
+
+-- fragment: claim_short
+'~' || lease_expires_at - hf_now() || ' ' || grace_ms
+|| (SELECT replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)),
+                   ',"ttl_ms":', chr(3))) || lease_ttl_ms
+
+-- fragment: claim_log
+/*pg RETURNING q.seq, q.generation, q.attempt_count, q.lease_fence, q.lease_expires_at,
+               q.grace_ms, q.lease_ttl_ms, q.logged)
+INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
+                        attempt, fence, actor_kind, actor, payload, correlation_id,
+                        created_at)
+SELECT logged / 4, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, attempt_count,
+       lease_fence, $7, $8,
+       {claim_short}, $10, hf_now()
+  FROM taken
+*/
+
+-- Of a claim of many one row: all but those that have a packed claim already, or another lease
+-- than the first (0001_ledger, work_pack).
+-- fragment: claim_log_packed
+/*pg RETURNING q.seq, q.generation, q.attempt_count, q.lease_fence, q.lease_expires_at,
+               q.grace_ms, q.lease_ttl_ms, q.logged, q.claim_pack = txid_current() AS fits),
+noted AS MATERIALIZED (
+SELECT hf_next_id() AS event_id, seq, generation, attempt_count, lease_fence, logged, fits,
+       {claim_short} AS payload
+  FROM taken),
+packed AS (
+INSERT INTO work_pack (event_type, from_status, to_status, actor_kind, actor, payload,
+                       correlation_id, {pack_columns})
+SELECT 'claimed', 'queued', 'running', $7, $8, min(payload), $10, {pack_values}
+  FROM noted WHERE fits AND payload = (SELECT n.payload FROM noted n LIMIT 1)
+HAVING count(*) > 0),
+plain AS (
+INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
+                        attempt, fence, actor_kind, actor, payload, correlation_id,
+                        created_at)
+SELECT logged / 4, event_id, seq, 'claimed', 'queued', 'running', generation, attempt_count,
+       lease_fence, $7, $8, payload, $10, hf_now()
+  FROM noted
+ WHERE fits IS NOT TRUE OR payload <> (SELECT n.payload FROM noted n LIMIT 1))
+SELECT 1 FROM taken
+*/
+
+-- By the size of the statement: one unit's event stands alone.
+-- fragment: claim_set_1
+{claim_set}
+
+-- fragment: claim_set_10
+{claim_set} , claim_pack = coalesce(q.claim_pack, {pack_place})
+
+-- fragment: claim_set_100
+{claim_set_10}
+
+-- fragment: claim_log_1
+{claim_log}
+
+-- fragment: claim_log_10
+{claim_log_packed}
+
+-- fragment: claim_log_100
+{claim_log_packed}
+
+-- fragment: claim_from
+FROM work_state q
+WHERE q.status = 'queued' AND q.gate IS NULL AND q.queue = $1
+  AND (q.deadline_at IS NULL OR q.deadline_at > hf_now()) -- else a sweep ends it
+
+-- fragment: claim_order
+ORDER BY q.priority, q.fair_tag, q.seq LIMIT
+
+-- fragment: claim_pick
+SELECT q.seq
+/*pg , {ttl_of_row} AS ttl_ms, {grace_of_row} AS grace_ms, {claim_clocks}*/ {claim_from}
+
+-- name: work_claim
+-- engine: pg
+-- sizes: 1 10 100
+-- in: $1 queue, $2 owner, $3 incarnation, $4 nonce, $5 ttl_ms or null, $6 holder,
+--     $7 actor_kind, $8 actor, $9 the middle of the note, $10 correlation_id, $11 ttl_ms and
+--     $12 grace_ms where no policy is set
+{claim_begin} {claim_pick} {claim_order} {size} {claim_taken}
+{claim_set_{size}} FROM c WHERE q.seq = c.seq
+{claim_log_{size}}
+
+-- name: work_claim_some
+-- engine: lite
+-- Each statement that starts costs SQLite more than another row does, and a number of rows
+-- costs it no plan: so here a claim of any size is one.
+-- in: as work_claim, $13 how many
+{claim_set} WHERE q.seq IN ({claim_pick} {claim_order} $13)
+
+-- name: work_claim_on
+-- engine: pg
+-- sizes: 1 10 100
+-- What is more urgent, from the start; then on from a key. The second is only read as far as
+-- the first comes short.
+-- in: as work_claim, $13 priority, $14 fair_tag, $15 seq
+WITH urgent AS MATERIALIZED (
+    {claim_pick} AND q.priority < $13::bigint {claim_order} {size} FOR UPDATE OF q SKIP LOCKED),
+others AS MATERIALIZED (
+    {claim_pick} AND (q.priority, q.fair_tag, q.seq) >= ($13::bigint, $14::bigint, $15::bigint)
+    {claim_order} {size} FOR UPDATE OF q SKIP LOCKED),
+c AS MATERIALIZED (
+    SELECT * FROM (SELECT * FROM urgent UNION ALL SELECT * FROM others) AS u LIMIT {size}),
+taken AS (
+{claim_set_{size}} FROM c WHERE q.seq = c.seq
+{claim_log_{size}}
+
+-- name: work_claim_lone
+-- The short way of a claim of one gives the row that it took, and takes none where a policy is
+-- set or its row is under a limit.
+-- engine: pg
+-- in: as work_claim    out: row
+WITH c AS MATERIALIZED (
+    SELECT q.seq, coalesce($5::bigint, $11) AS ttl_ms, $12::bigint AS grace_ms,
+           hf_now() AS now, hf_lease_now() AS lease_now
+    {claim_from} AND NOT EXISTS (SELECT 1 FROM work_policy)
+    {claim_order} 1 {claim_taken}
+{claim_set} FROM c WHERE q.seq = c.seq AND q.limit_name IS NULL
+RETURNING q.*, c.now),
+noted AS (
+INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
+                        attempt, fence, actor_kind, actor, payload, correlation_id,
+                        created_at)
+SELECT logged / 4, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, attempt_count,
+       lease_fence, $7, $8,
+       '~' || lease_expires_at - now || ' ' || grace_ms
+       || replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)),
+                  ',"ttl_ms":', chr(3)) || lease_ttl_ms,
+       $10, now
+  FROM taken)
+SELECT {row} FROM taken w JOIN work_spec s ON s.seq = w.seq
+
+-- name: claim_reads
+-- engine: pg
+-- out: index entries that this session has read so far: of queues, of leases and wake-ups
+SELECT pg_stat_get_xact_tuples_returned('work_claim'::regclass),
+       pg_stat_get_xact_tuples_returned('work_lease'::regclass)
+       + pg_stat_get_xact_tuples_returned('work_wake'::regclass)
+
+-- fragment: claim_kinds
+AND q.kind IN (SELECT /*lite value FROM json_each($13)*/
+                      /*pg jsonb_array_elements_text($13::jsonb)*/)
+
+-- name: work_claim_kinds
+-- engine: pg
+-- sizes: 1 10 100
+-- in: as work_claim, $13 kinds as a JSON array
+{claim_begin} {claim_pick} {claim_kinds} {claim_order} {size} {claim_taken}
+{claim_set_{size}} FROM c WHERE q.seq = c.seq
+{claim_log_{size}}
+
+-- name: work_claim_some_kinds
+-- engine: lite
+-- in: as work_claim, $13 kinds as a JSON array, $14 how many
+{claim_set} WHERE q.seq IN ({claim_pick} {claim_kinds} {claim_order} $14)
+
+-- name: work_claim_some_kind
+-- engine: lite
+-- in: as work_claim, $13 the one kind, $14 how many
+{claim_set} WHERE q.seq IN ({claim_pick} AND q.kind = $13 {claim_order} $14)
+
+-- fragment: take_from
+FROM work_state q
+WHERE q.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
+  AND q.status = 'queued' AND q.gate IS NULL AND q.attempt_count = 0
+
+-- name: work_take
+-- A unit that this transaction has just made, claimed at once.
+-- in: as work_claim, but $1 is its work_id
+/*pg {claim_begin}
+SELECT q.seq, {ttl_of_row} AS ttl_ms, {grace_of_row} AS grace_ms, {claim_clocks}
+{take_from} {claim_taken}*/
+{claim_set}
+/*lite WHERE q.seq IN (SELECT q.seq {take_from})*/
+/*pg FROM c WHERE q.seq = c.seq*/
+{claim_log}
+
+-- name: work_claimed
+-- SQLite would copy every row once more to put them in order; whoever shows them does.
+-- in: $1 owner, $2 nonce, $3 incarnation
+SELECT {row} FROM {row_from}
+ WHERE w.owner = $1 AND w.claim_group = $2 AND w.status = 'running'
+   AND w.owner_incarnation = $3 AND w.lease_store = hf_incarnation()
+/*pg ORDER BY w.priority, w.fair_tag, w.seq*/
+
+-- A claim under a nonce that its caller gave takes rows once, also when the same request runs
+-- twice at one time. On PostgreSQL one of the two waits, and then sees what the other took.
+
+-- name: claim_lock
+-- in: $1 owner, $2 nonce
+/*lite SELECT 1 WHERE $1 IS NULL AND $2 IS NULL*/
+/*pg SELECT 1 FROM pg_advisory_xact_lock(hashtextextended($1::text || ' ' || $2::text, 0))*/
+
+-- name: claim_fresh
+-- in: $1 owner, $2 nonce, $3 incarnation
+SELECT hf_expect(count(*), 0) FROM work_state w
+ WHERE w.owner = $1 AND w.claim_group = $2 AND w.status = 'running'
+   AND w.owner_incarnation = $3 AND w.lease_store = hf_incarnation()
