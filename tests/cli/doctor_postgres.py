@@ -133,7 +133,8 @@ class DoctorOfAServer(Case):
             "WHERE datname = current_database()"
         before = int(self.sql(many).split()[-1])
         self.ok("work", "claim", "--owner", "w", "--queue", "later", "--wait", "2s")
-        self.assertLess(int(self.sql(many).split()[-1]) - before, 150)
+        # It looks for dead holders fifty times a second; who spins asks a thousand times.
+        self.assertLess(int(self.sql(many).split()[-1]) - before, 400)
 
     def test_times_of_a_new_unit_are_by_the_servers_clock(self):
         self.skew("-7200")
