@@ -72,10 +72,12 @@ UPDATE /*lite OR ROLLBACK*/ work_state AS q
 -- fragment: claim_taken
 /*pg FOR UPDATE OF q SKIP LOCKED), taken AS (*/
 
+-- What stands between the numbers, with a letter for each name.
+-- fragment: claim_middle
+replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)), ',"ttl_ms":', chr(3))
+
 -- fragment: claim_short
-'~' || lease_expires_at - hf_now() || ' ' || grace_ms
-|| (SELECT replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)),
-                   ',"ttl_ms":', chr(3))) || lease_ttl_ms
+'~' || lease_expires_at - hf_now() || ' ' || grace_ms || (SELECT {claim_middle}) || lease_ttl_ms
 
 -- fragment: claim_log
 /*pg RETURNING q.seq, q.generation, q.attempt_count, q.lease_fence, q.lease_expires_at,
@@ -198,9 +200,7 @@ INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, 
                         created_at)
 SELECT logged / 4, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, attempt_count,
        lease_fence, $7, $8,
-       '~' || lease_expires_at - now || ' ' || grace_ms
-       || replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)),
-                  ',"ttl_ms":', chr(3)) || lease_ttl_ms,
+       '~' || lease_expires_at - now || ' ' || grace_ms || {claim_middle} || lease_ttl_ms,
        $10, now
   FROM taken)
 SELECT {row} FROM taken w JOIN work_spec s ON s.seq = w.seq

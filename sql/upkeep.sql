@@ -3,13 +3,12 @@
 -- Pruning: a row, its events and its request go together, in chunks.
 
 -- fragment: packs_of_row
-/*lite NULL, NULL, 0*/
-/*pg w.claim_pack, w.end_pack, (SELECT count(*) FROM work_packed p WHERE p.seq = w.seq)*/
+/*lite NULL, NULL*//*pg w.claim_pack, w.end_pack*/
 
 -- name: prune_pick
 -- in: $1 finished longer ago than, $2 after seq, $3 limit
--- out: seq, its packs or null, how many events it has in them
-SELECT w.seq, {packs_of_row} FROM work_state w
+-- out: seq, its packs or null, how many events it has in them where that is told
+SELECT w.seq, {packs_of_row}, 0 FROM work_state w
  WHERE finished_at IS NOT NULL AND finished_at < hf_now() - $1 AND seq > $2
  ORDER BY seq LIMIT $3
 

@@ -64,16 +64,11 @@ static void unlock(struct hf_submitter *s)
 
 /* ---- taking ---------------------------------------------------------------------------- */
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && hf_same(a, b));
-}
-
 static bool same_caller(const struct hf_caller *a, const struct hf_caller *b)
 {
-    return same_text(a->tenant, b->tenant) && same_text(a->actor, b->actor) &&
-           same_text(a->actor_kind, b->actor_kind) &&
-           same_text(a->correlation_id, b->correlation_id);
+    return hf_same(a->tenant, b->tenant) && hf_same(a->actor, b->actor) &&
+           hf_same(a->actor_kind, b->actor_kind) &&
+           hf_same(a->correlation_id, b->correlation_id);
 }
 
 /* Whole batches and repeatable operations stand alone: each is one transaction's answer. */

@@ -127,11 +127,6 @@ static void add_settle(struct changing *c, struct hf_ops *ops, size_t i,
     }
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && hf_same(a, b));
-}
-
 /* What the statement for many alike takes from the first set; on PostgreSQL all but the note. */
 static bool all_alike(const struct changing *c)
 {
@@ -139,11 +134,11 @@ static bool all_alike(const struct changing *c)
     for (size_t i = 1; i < c->n; i++) {
         const struct hf_row *row = &c->slots[i].step.row;
         if (row->status != first->status ||
-            !same_text(row->w.status_reason, first->w.status_reason) ||
-            !same_text(row->w.error_class, first->w.error_class) ||
-            !same_text(row->w.result, first->w.result) ||
-            !same_text(row->message, first->message) ||
-            (c->store->base.one_writer && !same_text(row->note, first->note)))
+            !hf_same(row->w.status_reason, first->w.status_reason) ||
+            !hf_same(row->w.error_class, first->w.error_class) ||
+            !hf_same(row->w.result, first->w.result) ||
+            !hf_same(row->message, first->message) ||
+            (c->store->base.one_writer && !hf_same(row->note, first->note)))
             return false;
     }
     return true;

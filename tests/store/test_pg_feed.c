@@ -17,15 +17,6 @@
 
 static struct pg_server server;
 
-static struct hf_store *opened(const char *schema)
-{
-    char url[400];
-    struct hf_store *store = NULL;
-    assert_int_equal(
-        hf_store_open(pg_server_schema(server.url, schema, url), NULL, &store, NULL), 0);
-    return store;
-}
-
 /* What the feed gives from its start, as "type:to type:to ". */
 static const char *told(struct hf_store *store)
 {
@@ -101,7 +92,8 @@ static void a_claim_comes_after_the_birth_that_it_saw(void **state)
     (void)state;
     pthread_t thread;
     void *failure = NULL;
-    struct hf_store *claimer = opened("birth"), *maker = opened("birth");
+    struct hf_store *claimer = pg_server_store(&server, "birth"),
+                    *maker = pg_server_store(&server, "birth");
     PGconn *other = connected();
     (void)said(other, "SELECT pg_advisory_lock(hashtextextended('w once', 0))");
     assert_int_equal(pthread_create(&thread, NULL, claim_and_finish, claimer), 0);
@@ -128,7 +120,7 @@ static void later_events_of_earlier_transactions_wait_their_turn(void **state)
 {
     (void)state;
     long long first = 0, second = 0, third = 0;
-    struct hf_store *store = opened("chain");
+    struct hf_store *store = pg_server_store(&server, "chain");
     PGconn *requeuer = begun(&first), *slow = begun(&second), *ender = begun(&third);
     assert_true(first < second && second < third);
     make_unit(store, "unit");
@@ -168,7 +160,7 @@ static const char *payload_at(struct hf_store *store, size_t at)
 static void a_birth_is_kept_short_and_shown_whole(void **state)
 {
     (void)state;
-    struct hf_store *store = opened("short");
+    struct hf_store *store = pg_server_store(&server, "short");
     PGconn *db = connected();
     struct hf_new asks = { .size = sizeof(asks),
                            .source = HF_SOURCE_MANUAL,
@@ -234,7 +226,8 @@ static int64_t sent_after(struct pg_counts *counts, int64_t before)
 static void a_follower_hears_of_every_commit(void **state)
 {
     (void)state;
-    struct hf_store *reader = opened("followed"), *worker = opened("followed");
+    struct hf_store *reader = pg_server_store(&server, "followed"),
+                    *worker = pg_server_store(&server, "followed");
     struct pg_counts *counts = &pg_of(sql_store_of(worker)->sql)->counts;
     int64_t sent = 0;
     for (int i = 0; i < 4; i++) {

@@ -120,15 +120,6 @@ static void jam_end(struct jam *jam)
     PQfinish(jam->db);
 }
 
-static struct hf_store *opened(const char *schema)
-{
-    char url[400];
-    struct hf_store *store = NULL;
-    assert_int_equal(
-        hf_store_open(pg_server_schema(server.url, schema, url), NULL, &store, NULL), 0);
-    return store;
-}
-
 static void held(struct hf_store *store, struct caller *holder)
 {
     struct hf_answer *answer = NULL;
@@ -170,7 +161,7 @@ static long long transactions(struct hf_store *store, const char *schema,
 static void creates_and_a_close_out_are_one_transaction(void **state)
 {
     (void)state;
-    struct hf_store *store = opened("one");
+    struct hf_store *store = pg_server_store(&server, "one");
     struct caller makers[MAKERS], holder;
     held(store, &holder);
     for (int i = 0; i < MAKERS; i++) {
@@ -188,7 +179,7 @@ static void creates_and_a_close_out_are_one_transaction(void **state)
 static void who_is_refused_in_a_group_is_refused_alone(void **state)
 {
     (void)state;
-    struct hf_store *store = opened("refused");
+    struct hf_store *store = pg_server_store(&server, "refused");
     struct caller makers[MAKERS], holder, first = { .store = store, .kind = "first" };
     held(store, &holder);
     (void)snprintf(first.name, sizeof(first.name), "new 1");

@@ -42,13 +42,11 @@ static void keep(struct crowd *crowd, const struct hf_answer *answer)
 
 static void created(struct crowd *crowd, const char *schema)
 {
-    char url[400], names[MANY][16];
+    char names[MANY][16];
     struct hf_new news[MANY];
     struct hf_answer *answer = NULL;
-    *crowd = (struct crowd){ .schema = schema };
-    assert_int_equal(hf_store_open(pg_server_schema(server.url, schema, url), NULL,
-                                   &crowd->store, NULL),
-                     0);
+    *crowd = (struct crowd){ .schema = schema,
+                             .store = pg_server_store(&server, schema) };
     for (size_t i = 0; i < MANY; i++) {
         (void)snprintf(names[i], sizeof(names[i]), "unit %zu", i);
         news[i] = plain_unit(names[i]);

@@ -107,6 +107,15 @@ const char *pg_server_schema(const char *base, const char *schema, char *out)
     return out;
 }
 
+struct hf_store *pg_server_store(const struct pg_server *server, const char *schema)
+{
+    char url[400];
+    struct hf_store *store = NULL;
+    assert_int_equal(
+        hf_store_open(pg_server_schema(server->url, schema, url), NULL, &store, NULL), 0);
+    return store;
+}
+
 const char *pg_server_sql(const struct pg_server *server, const char *sql)
 {
     static char cell[4096];

@@ -25,6 +25,9 @@ void pg_server_stop(struct pg_server *server);
 /* `base` with another schema; `out` has room for 400. */
 const char *pg_server_schema(const char *base, const char *schema, char *out);
 
+/* A store in this schema, as most would open it; anything but success fails the test. */
+struct hf_store *pg_server_store(const struct pg_server *server, const char *schema);
+
 /* One plain statement, as an outsider would; gives the first cell, or "" . Fails the test on an
  * error. The result lives until the next call. */
 const char *pg_server_sql(const struct pg_server *server, const char *sql);
