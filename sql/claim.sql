@@ -12,15 +12,15 @@ SELECT EXISTS (SELECT 1 FROM work_state WHERE wake_at >= $1 AND wake_at <= hf_no
 -- fragment: ttl_of_row
 CASE WHEN $5::bigint IS NOT NULL THEN $5
      WHEN EXISTS (SELECT 1 FROM work_policy) THEN
-     coalesce((SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'kind:' || q.kind),
-              (SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'source:' || q.source_system),
+     coalesce((SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'kind:' || w.kind),
+              (SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'source:' || w.source_system),
               (SELECT p.ttl_ms FROM work_policy p WHERE p.scope = 'default'), $11)
      ELSE $11 END
 
 -- fragment: grace_of_row
 CASE WHEN EXISTS (SELECT 1 FROM work_policy) THEN
-     coalesce((SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'kind:' || q.kind),
-              (SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'source:' || q.source_system),
+     coalesce((SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'kind:' || w.kind),
+              (SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'source:' || w.source_system),
               (SELECT p.grace_ms FROM work_policy p WHERE p.scope = 'default'), $12)
      ELSE $12 END
 
@@ -39,26 +39,29 @@ CASE WHEN EXISTS (SELECT 1 FROM work_policy) THEN
 -- fragment: claim_lease_now
 /*lite hf_lease_now()*//*pg c.lease_now*/
 
+-- fragment: claim_store
+/*lite hf_incarnation()*//*pg c.store*/
+
 -- fragment: claim_clocks
-(SELECT hf_now()) AS now, (SELECT hf_lease_now()) AS lease_now
+(SELECT hf_now()) AS now, (SELECT hf_lease_now()) AS lease_now, hf_incarnation() AS store
 
 -- fragment: claim_set
-UPDATE /*lite OR ROLLBACK*/ work_state AS q
+UPDATE /*lite OR ROLLBACK*/ work_state AS w
    SET status = 'running', status_reason = NULL, owner = $2, owner_incarnation = $3,
-       claim_group = $4, lease_fence = q.lease_fence + 1, lease_store = hf_incarnation(),
+       claim_group = $4, lease_fence = w.lease_fence + 1, lease_store = {claim_store},
        lease_ttl_ms = {claim_ttl}, grace_ms = {claim_grace},
        lease_expires_at = {claim_lease_now} + {claim_ttl},
        lease_check_at = {claim_lease_now} + {claim_ttl}
-                      + CASE WHEN q.disposition = 'expire' THEN {claim_grace} ELSE 0 END,
-       holder = $6, attempt_count = q.attempt_count + 1, started_at = {claim_now},
-       first_started_at = coalesce(q.first_started_at, {claim_now}), active_at = {claim_now},
-       deadline_at = {claim_now} + q.exec_timeout_ms,
-       wake_at = {claim_now} + q.exec_timeout_ms, updated_at = {claim_now},
-       revision = q.revision + 1
+                      + CASE WHEN w.disposition = 'expire' THEN {claim_grace} ELSE 0 END,
+       holder = $6, attempt_count = w.attempt_count + 1, started_at = {claim_now},
+       first_started_at = coalesce(w.first_started_at, {claim_now}), active_at = {claim_now},
+       deadline_at = {claim_now} + w.exec_timeout_ms,
+       wake_at = {claim_now} + w.exec_timeout_ms, updated_at = {claim_now},
+       revision = w.revision + 1
 /*lite , event_id = hf_next_id(), event_type = 'claimed', actor_kind = $7, actor = $8,
        message = NULL,
        note = format('{"lease":{"expires_at":%d,"fence":%d,"grace_ms":%d%s%d}}',
-                     hf_lease_now() + {claim_ttl}, q.lease_fence + 1, {claim_grace}, $9,
+                     hf_lease_now() + {claim_ttl}, w.lease_fence + 1, {claim_grace}, $9,
                      {claim_ttl}),
        correlation_id = $10
 *//*pg , logged = {log_place} * 4 + 1 + (logged & 1)
@@ -70,7 +73,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state AS q
 /*pg WITH c AS MATERIALIZED (*/
 
 -- fragment: claim_taken
-/*pg FOR UPDATE OF q SKIP LOCKED), taken AS (*/
+/*pg FOR UPDATE OF w SKIP LOCKED), taken AS (*/
 
 -- What stands between the numbers, with a letter for each name.
 -- fragment: claim_middle
@@ -80,8 +83,8 @@ replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)), ',
 '~' || lease_expires_at - hf_now() || ' ' || grace_ms || (SELECT {claim_middle}) || lease_ttl_ms
 
 -- fragment: claim_log
-/*pg RETURNING q.seq, q.generation, q.attempt_count, q.lease_fence, q.lease_expires_at,
-               q.grace_ms, q.lease_ttl_ms, q.logged)
+/*pg RETURNING w.seq, w.generation, w.attempt_count, w.lease_fence, w.lease_expires_at,
+               w.grace_ms, w.lease_ttl_ms, w.logged)
 INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
                         attempt, fence, actor_kind, actor, payload, correlation_id,
                         created_at)
@@ -94,8 +97,8 @@ SELECT logged / 4, hf_next_id(), seq, 'claimed', 'queued', 'running', generation
 -- Of a claim of many one row: all but those that have a packed claim already, or another lease
 -- than the first (0001_ledger, work_pack).
 -- fragment: claim_log_packed
-/*pg RETURNING q.seq, q.generation, q.attempt_count, q.lease_fence, q.lease_expires_at,
-               q.grace_ms, q.lease_ttl_ms, q.logged, q.claim_pack = txid_current() AS fits),
+/*pg RETURNING w.seq, w.generation, w.attempt_count, w.lease_fence, w.lease_expires_at,
+               w.grace_ms, w.lease_ttl_ms, w.logged, w.claim_pack = txid_current() AS fits),
 noted AS MATERIALIZED (
 SELECT hf_next_id() AS event_id, seq, generation, attempt_count, lease_fence, logged, fits,
        {claim_short} AS payload
@@ -122,7 +125,7 @@ SELECT 1 FROM taken
 {claim_set}
 
 -- fragment: claim_set_10
-{claim_set} , claim_pack = coalesce(q.claim_pack, {pack_place})
+{claim_set} , claim_pack = coalesce(w.claim_pack, {pack_place})
 
 -- fragment: claim_set_100
 {claim_set_10}
@@ -136,16 +139,18 @@ SELECT 1 FROM taken
 -- fragment: claim_log_100
 {claim_log_packed}
 
+-- fragment: claim_queue
+FROM work_state w WHERE w.status = 'queued' AND w.gate IS NULL AND w.queue = $1
+
 -- fragment: claim_from
-FROM work_state q
-WHERE q.status = 'queued' AND q.gate IS NULL AND q.queue = $1
-  AND (q.deadline_at IS NULL OR q.deadline_at > hf_now()) -- else a sweep ends it
+{claim_queue}
+  AND (w.deadline_at IS NULL OR w.deadline_at > hf_now()) -- else a sweep ends it
 
 -- fragment: claim_order
-ORDER BY q.priority, q.fair_tag, q.seq LIMIT
+ORDER BY w.priority, w.fair_tag, w.seq LIMIT
 
 -- fragment: claim_pick
-SELECT q.seq
+SELECT w.seq
 /*pg , {ttl_of_row} AS ttl_ms, {grace_of_row} AS grace_ms, {claim_clocks}*/ {claim_from}
 
 -- name: work_claim
@@ -155,7 +160,7 @@ SELECT q.seq
 --     $7 actor_kind, $8 actor, $9 the middle of the note, $10 correlation_id, $11 ttl_ms and
 --     $12 grace_ms where no policy is set
 {claim_begin} {claim_pick} {claim_order} {size} {claim_taken}
-{claim_set_{size}} FROM c WHERE q.seq = c.seq
+{claim_set_{size}} FROM c WHERE w.seq = c.seq
 {claim_log_{size}}
 
 -- name: work_claim_some
@@ -163,7 +168,7 @@ SELECT q.seq
 -- Each statement that starts costs SQLite more than another row does, and a number of rows
 -- costs it no plan: so here a claim of any size is one.
 -- in: as work_claim, $13 how many
-{claim_set} WHERE q.seq IN ({claim_pick} {claim_order} $13)
+{claim_set} WHERE w.seq IN ({claim_pick} {claim_order} $13)
 
 -- name: work_claim_on
 -- engine: pg
@@ -172,38 +177,42 @@ SELECT q.seq
 -- the first comes short.
 -- in: as work_claim, $13 priority, $14 fair_tag, $15 seq
 WITH urgent AS MATERIALIZED (
-    {claim_pick} AND q.priority < $13::bigint {claim_order} {size} FOR UPDATE OF q SKIP LOCKED),
+    {claim_pick} AND w.priority < $13::bigint {claim_order} {size} FOR UPDATE OF w SKIP LOCKED),
 others AS MATERIALIZED (
-    {claim_pick} AND (q.priority, q.fair_tag, q.seq) >= ($13::bigint, $14::bigint, $15::bigint)
-    {claim_order} {size} FOR UPDATE OF q SKIP LOCKED),
+    {claim_pick} AND (w.priority, w.fair_tag, w.seq) >= ($13::bigint, $14::bigint, $15::bigint)
+    {claim_order} {size} FOR UPDATE OF w SKIP LOCKED),
 c AS MATERIALIZED (
     SELECT * FROM (SELECT * FROM urgent UNION ALL SELECT * FROM others) AS u LIMIT {size}),
 taken AS (
-{claim_set_{size}} FROM c WHERE q.seq = c.seq
+{claim_set_{size}} FROM c WHERE w.seq = c.seq
 {claim_log_{size}}
 
 -- name: work_claim_lone
 -- The short way of a claim of one gives the row that it took, and takes none where a policy is
--- set or its row is under a limit.
+-- set, or where the first row is under a limit or too late. Joins and no subqueries: PostgreSQL
+-- walks a statement with one from end to end each time.
 -- engine: pg
 -- in: as work_claim    out: row
 WITH c AS MATERIALIZED (
-    SELECT q.seq, coalesce($5::bigint, $11) AS ttl_ms, $12::bigint AS grace_ms,
-           hf_now() AS now, hf_lease_now() AS lease_now
-    {claim_from} AND NOT EXISTS (SELECT 1 FROM work_policy)
-    {claim_order} 1 {claim_taken}
-{claim_set} FROM c WHERE q.seq = c.seq AND q.limit_name IS NULL
-RETURNING q.*, c.now),
+    SELECT k.*, st.incarnation AS store
+      FROM (SELECT w.seq, w.generation, w.attempt_count + 1 AS attempt,
+                   w.lease_fence + 1 AS fence, {log_place} AS place, w.limit_name, w.deadline_at,
+                   coalesce($5::bigint, $11) AS ttl_ms, $12::bigint AS grace_ms,
+                   hf_now() AS now, hf_lease_now() AS lease_now
+            {claim_queue} {claim_order} 1 FOR UPDATE OF w SKIP LOCKED) AS k
+      JOIN hf_store st ON st.id = 1 LEFT JOIN work_policy p ON true
+     WHERE p.scope IS NULL AND k.limit_name IS NULL
+       AND (k.deadline_at IS NULL OR k.deadline_at > k.now)),
 noted AS (
 INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
                         attempt, fence, actor_kind, actor, payload, correlation_id,
                         created_at)
-SELECT logged / 4, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, attempt_count,
-       lease_fence, $7, $8,
-       '~' || lease_expires_at - now || ' ' || grace_ms || {claim_middle} || lease_ttl_ms,
+SELECT place, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, attempt, fence,
+       $7, $8, '~' || lease_now + ttl_ms - now || ' ' || grace_ms || {claim_middle} || ttl_ms,
        $10, now
-  FROM taken)
-SELECT {row} FROM taken w JOIN work_spec s ON s.seq = w.seq
+  FROM c)
+{claim_set} FROM c JOIN work_spec s ON s.seq = c.seq WHERE w.seq = c.seq
+RETURNING {row_start} c.ttl_ms, {row_end}
 
 -- name: claim_reads
 -- engine: pg
@@ -213,7 +222,7 @@ SELECT pg_stat_get_xact_tuples_returned('work_claim'::regclass),
        + pg_stat_get_xact_tuples_returned('work_wake'::regclass)
 
 -- fragment: claim_kinds
-AND q.kind IN (SELECT /*lite value FROM json_each($13)*/
+AND w.kind IN (SELECT /*lite value FROM json_each($13)*/
                       /*pg jsonb_array_elements_text($13::jsonb)*/)
 
 -- name: work_claim_kinds
@@ -221,33 +230,33 @@ AND q.kind IN (SELECT /*lite value FROM json_each($13)*/
 -- sizes: 1 10 100
 -- in: as work_claim, $13 kinds as a JSON array
 {claim_begin} {claim_pick} {claim_kinds} {claim_order} {size} {claim_taken}
-{claim_set_{size}} FROM c WHERE q.seq = c.seq
+{claim_set_{size}} FROM c WHERE w.seq = c.seq
 {claim_log_{size}}
 
 -- name: work_claim_some_kinds
 -- engine: lite
 -- in: as work_claim, $13 kinds as a JSON array, $14 how many
-{claim_set} WHERE q.seq IN ({claim_pick} {claim_kinds} {claim_order} $14)
+{claim_set} WHERE w.seq IN ({claim_pick} {claim_kinds} {claim_order} $14)
 
 -- name: work_claim_some_kind
 -- engine: lite
 -- in: as work_claim, $13 the one kind, $14 how many
-{claim_set} WHERE q.seq IN ({claim_pick} AND q.kind = $13 {claim_order} $14)
+{claim_set} WHERE w.seq IN ({claim_pick} AND w.kind = $13 {claim_order} $14)
 
 -- fragment: take_from
-FROM work_state q
-WHERE q.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
-  AND q.status = 'queued' AND q.gate IS NULL AND q.attempt_count = 0
+FROM work_state w
+WHERE w.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
+  AND w.status = 'queued' AND w.gate IS NULL AND w.attempt_count = 0
 
 -- name: work_take
 -- A unit that this transaction has just made, claimed at once.
 -- in: as work_claim, but $1 is its work_id
 /*pg {claim_begin}
-SELECT q.seq, {ttl_of_row} AS ttl_ms, {grace_of_row} AS grace_ms, {claim_clocks}
+SELECT w.seq, {ttl_of_row} AS ttl_ms, {grace_of_row} AS grace_ms, {claim_clocks}
 {take_from} {claim_taken}*/
 {claim_set}
-/*lite WHERE q.seq IN (SELECT q.seq {take_from})*/
-/*pg FROM c WHERE q.seq = c.seq*/
+/*lite WHERE w.seq IN (SELECT w.seq {take_from})*/
+/*pg FROM c WHERE w.seq = c.seq*/
 {claim_log}
 
 -- name: work_claimed

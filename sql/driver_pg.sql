@@ -175,7 +175,7 @@ CREATE SCHEMA IF NOT EXISTS @schema@
 -- A hint is lost in a crash whether or not the log is on disk, so nobody waits for the disk.
 -- engine: pg
 -- in: $1 channel, $2 topics
-SELECT pg_notify($1, $2), set_config('synchronous_commit', 'off', true)
+SELECT pg_notify($1, $2)
 
 -- name: pg_follow
 -- Somebody waits for whatever is committed: writers learn it as they begin. It is said again

@@ -1,13 +1,19 @@
 -- The ledger's statements. Reading: one fragment names the columns of a row once.
 
 -- fragment: row
+{row_start} w.lease_expires_at - hf_lease_now(), {row_end}
+
+-- fragment: row_start
 w.seq, s.work_id, s.tenant, s.source_system, s.source_id,
 nullif(s.source_run_id, '') AS source_run_id, w.kind, w.queue, w.lane_key, w.dedup_key,
 w.limit_name, w.fair_key, s.idempotency_key, s.ref, s.parent_work_id, s.correlation_id, w.session_id, w.status,
 w.status_reason, w.gate, w.disposition, w.priority, w.generation, w.attempt_count,
 w.failures, w.max_attempts, w.due_at, w.next_retry_at, w.deadline_at,
 w.start_timeout_ms, w.exec_timeout_ms, w.owner, w.owner_incarnation, w.lease_fence,
-w.lease_ttl_ms, w.lease_expires_at, w.lease_expires_at - hf_lease_now(), w.holder,
+w.lease_ttl_ms, w.lease_expires_at,
+
+-- fragment: row_end
+w.holder,
 w.waiting_kind, w.waiting_ref, w.escalate_at, w.escalate, w.resume_payload,
 w.error_class, w.result, s.payload, s.payload_ref, s.retry_policy, w.close_rule,
 w.cancel_request, w.abandon_request, w.active_at, w.first_started_at, w.started_at,

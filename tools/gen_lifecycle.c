@@ -3,10 +3,12 @@
  *     gen_lifecycle checks     CHECK lines for the enum columns of work_state
  *     gen_lifecycle law        legal changes, as a condition on OLD and NEW
  *     gen_lifecycle birth      legal first statuses, as a condition on NEW
- *     gen_lifecycle checks_pg, law_pg, birth_pg
- *                              the same for PostgreSQL, as searches in one literal or array:
- *                              it reads the conditions of a table anew in every statement, and
- *                              a long chain of comparisons takes it longer than the row itself
+ *     gen_lifecycle law_pg, birth_pg
+ *                              the same for PostgreSQL, as searches in one literal: it reads
+ *                              the conditions of triggers anew in every statement, and a long
+ *                              chain of comparisons takes it longer than the row itself
+ *     gen_lifecycle checks_pg  and of the checks, with the shapes of rows: one condition, with
+ *                              arrays for chains
  *     gen_lifecycle markdown   the edge table and the matrix
  *     gen_lifecycle mermaid    the state diagram
  *
@@ -124,45 +126,48 @@ static const char *source_at(int i)
     return hf_source_word((enum hf_source)i);
 }
 
-/* An array takes less text than a chain; null is nobody's word, and passes a CHECK. */
-static void check_words(const char *column, const char *(*word_at)(int), int count)
+static void print_array(const char *(*word_at)(int), int count)
 {
-    printf("    CHECK (%s = ANY ('", column);
+    printf("'");
     for (int i = 1; i < count; i++)
         printf("%c%s", i > 1 ? ',' : '{', word_at(i));
-    printf("}')),\n");
+    printf("}'");
 }
 
 /* What else a row has is told by its status: a gate, what it waits for, a claim, the time of a
- * retry, an end. All of that is one word of one literal: STATUS.GATE or WAIT/ and t or f for
- * "has no claim", "has no retry", "has no end". */
-static void print_shape(enum hf_status status, const char *kind)
+ * retry, an end; and at most one of them. */
+static void print_shapes(void)
 {
-    bool waits = status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL;
-    if (!waits || kind)
-        printf(",%s.%s/%c%c%c", hf_status_word(status), kind ? kind : "",
-               status == HF_RUNNING ? 'f' : 't', status == HF_RETRY_SCHEDULED ? 'f' : 't',
-               hf_status_terminal(status) ? 'f' : 't');
-}
-
-static void check_shapes(void)
-{
-    printf("    CHECK (strpos('");
-    for (int i = 1; i < HF_STATUS_COUNT; i++)
-        print_shape((enum hf_status)i, NULL);
+    const char *between = "{";
+    printf("    num_nonnulls(gate, waiting_kind, claim_group, next_retry_at, "
+           "finished_at) < 2\n"
+           "    AND status || ':' || coalesce(gate, waiting_kind, '') = ANY (CASE\n"
+           "        WHEN claim_group IS NOT NULL THEN '{%s:}'::text[]\n"
+           "        WHEN finished_at IS NOT NULL THEN '",
+           status_at(HF_RUNNING));
+    for (int i = 1; i < HF_STATUS_COUNT; i++) {
+        if (!hf_status_terminal((enum hf_status)i))
+            continue;
+        printf("%s%s:", between, status_at(i));
+        between = ",";
+    }
+    printf("}'\n        WHEN waiting_kind IS NOT NULL THEN '{%s:user,%s:external}'\n"
+           "        WHEN next_retry_at IS NOT NULL THEN '{%s:}'\n        ELSE '{%s:",
+           status_at(HF_WAITING_USER), status_at(HF_WAITING_EXTERNAL),
+           status_at(HF_RETRY_SCHEDULED), status_at(HF_QUEUED));
     for (size_t i = 0; gates[i]; i++)
-        print_shape(HF_QUEUED, gates[i]);
-    print_shape(HF_WAITING_USER, "user");
-    print_shape(HF_WAITING_EXTERNAL, "external");
-    printf(",', concat(',', status, '.', gate, waiting_kind, '/', claim_group IS NULL,"
-           " next_retry_at IS NULL, finished_at IS NULL, ',')) > 0),\n");
+        printf(",%s:%s", status_at(HF_QUEUED), gates[i]);
+    printf("}' END)\n");
 }
 
 static void print_checks_pg(void)
 {
-    check_shapes();
-    check_words("disposition", disposition_at, HF_DISPOSITION_COUNT);
-    check_words("source_system", source_at, HF_SOURCE_COUNT);
+    print_shapes();
+    printf("    AND disposition = ANY (");
+    print_array(disposition_at, HF_DISPOSITION_COUNT);
+    printf(")\n    AND source_system = ANY (");
+    print_array(source_at, HF_SOURCE_COUNT);
+    printf(")\n");
 }
 
 /* ",from>to," for each edge; of what is finished, with a + for the next generation. */

@@ -318,6 +318,109 @@ static void r05_a_row_is_whole_in_every_status(void **state)
     refused(world, "UPDATE work_state SET owner = 'x'");
 }
 
+/* Of what goes with other statuses a row has nothing; only the queued may have a gate. */
+static void r05_a_row_has_no_more_than_its_status_asks_for(void **state)
+{
+    static const char *const more[] = { "gate = 'due'", "waiting_kind = 'user'",
+                                        "next_retry_at = 9", "finished_at = 9",
+                                        "session_fence = 9" };
+    struct world *world = *state;
+    for (int status = HF_QUEUED; status < HF_STATUS_COUNT; status++) {
+        char id[64], sql[300];
+        in_status(world, (enum hf_status)status, id);
+        for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+            bool same = (i == 1 && status == HF_WAITING_USER) ||
+                        (i == 2 && status == HF_RETRY_SCHEDULED);
+            (void)snprintf(sql, sizeof(sql),
+                           "UPDATE work_state SET %s WHERE status = '%s'", more[i],
+                           hf_status_word((enum hf_status)status));
+            if (same || (i == 0 && status == HF_QUEUED))
+                allowed(world, sql);
+            else
+                refused(world, sql);
+        }
+    }
+}
+
+static void r05_a_new_row_is_whole(void **state)
+{
+    static const char *const wrong[][2] = {
+        { "status", "'asleep'" },
+        { "status", "'queued:'" },
+        { "status", "'running'" },
+        { "disposition", "'often'" },
+        { "source_system", "'moon'" },
+        { "priority", "-1" },
+        { "priority", "10" },
+        { "attempt_count", "-1" },
+        { "generation", "-1" },
+        { "lease_fence", "-1" },
+        { "failures", "-1" },
+        { "owner", "'x'" },
+        { "gate", "'moon'" },
+        { "gate", "':due'" },
+        { "session_fence", "1" },
+        { "lease_expires_at", "9" },
+        { "lane_key, session_id", "'l', 's'" },
+        { "disposition, session_id", "'expire', 's'" },
+        { "waiting_kind", "'user'" },
+        { "finished_at", "9" },
+    };
+    struct world *world = *state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        const char *column = wrong[i][0];
+        char sql[600];
+        (void)snprintf(sql, sizeof(sql),
+                       "INSERT INTO work_state (seq, due_at, max_attempts, kind, queue, "
+                       "updated_at%s%s%s, %s) "
+                       "VALUES (999999, 1, 1, 'k', 'q', 1%s%s%s, %s)",
+                       strcmp(column, "status") ? ", status" : "",
+                       strcmp(column, "source_system") ? ", source_system" : "",
+                       strcmp(column, "priority") ? ", priority" : "", column,
+                       strcmp(column, "status") ? ", 'queued'" : "",
+                       strcmp(column, "source_system") ? ", 'manual'" : "",
+                       strcmp(column, "priority") ? ", 5" : "", wrong[i][1]);
+        refused(world, sql);
+    }
+    allowed(world,
+            "INSERT INTO work_state (seq, due_at, max_attempts, kind, queue, updated_at, "
+            "status, source_system, priority, session_id) "
+            "VALUES (999999, 1, 1, 'k', 'q', 1, 'queued', 'manual', 9, 's')");
+}
+
+static void r05_a_new_request_is_whole(void **state)
+{
+    static const char begin[] =
+        "INSERT INTO work_spec (seq, created_at, work_id, source_id, "
+        "request_hash, actor_kind, actor, source_system, first_status, "
+        "source_run_id, payload, payload_ref) "
+        "VALUES (999999, 1, 'w', 's', '', 'system', 'a', ";
+    static const struct {
+        const char *end;
+        bool fits;
+    } rows[] = {
+        { "'manual', 'queued', '', '1', NULL)", true },
+        { "'scheduler', 'done', 'r', NULL, 'f')", true },
+        { "'scheduler', 'queued', '', NULL, NULL)", false },
+        { "'manual', 'running', '', NULL, NULL)", false },
+        { "'manual', 'queued', '', '1', 'f')", false },
+    };
+    struct world *world = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char sql[400];
+        (void)snprintf(sql, sizeof(sql), "%s%s", begin, rows[i].end);
+        if (world->db) { /* a blob is written so there */
+            char *hash = strstr(sql, "''");
+            memmove(hash + 1, hash, strlen(hash) + 1);
+            hash[0] = 'x';
+        }
+        if (rows[i].fits)
+            allowed(world, sql);
+        else
+            refused(world, sql);
+    }
+}
+
 static void identity_columns_never_change(void **state)
 {
     struct world *world = *state;
@@ -467,6 +570,9 @@ int main(void)
         GUARD(r20_a_unit_is_born_only_as_the_law_says),
         GUARD(a03_a_requeue_begins_a_generation_or_is_refused),
         GUARD(r05_a_row_is_whole_in_every_status),
+        GUARD(r05_a_row_has_no_more_than_its_status_asks_for),
+        GUARD(r05_a_new_row_is_whole),
+        GUARD(r05_a_new_request_is_whole),
         GUARD(identity_columns_never_change),
         GUARD(a_fence_never_falls),
         GUARD(r16_events_never_change_and_go_only_with_finished_work),
