@@ -9,12 +9,17 @@
 #include "base/text.h"
 #include "store/liveness.h"
 
+/* How long a count that does not change is believed: other users' processes do not count. */
+#define SURE_MS 1000
+
 void hf_watch_init(struct hf_watch *watch, struct hf_store *store)
 {
     watch->store = store;
     watch->count = 0;
     watch->gone = false;
     watch->look_at = 0;
+    watch->sure_to = 0;
+    watch->taken = 0;
 }
 
 static void drop(struct hf_watch *watch, size_t i)
@@ -70,10 +75,24 @@ static hf_ms mono(const struct hf_watch *watch)
     return watch->store->clock->mono_ms(watch->store->clock->user);
 }
 
+/* Since the last look. Where nobody counts, something may always be. */
+static bool nothing_new(struct hf_watch *watch, hf_ms now)
+{
+    const struct hf_store_methods *methods = watch->store->methods;
+    uint32_t taken = 0;
+    if (!methods->taken_here || !methods->taken_here(watch->store, &taken))
+        return false;
+    bool same = taken == watch->taken && now < watch->sure_to;
+    watch->taken =
+        taken; /* before the look, so that the next one knows of what came after */
+    return same;
+}
+
 int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err)
 {
     hf_ms start = mono(watch);
-    if (!watch->store->methods->holders || start < watch->look_at)
+    if (!watch->store->methods->holders || start < watch->look_at ||
+        nothing_new(watch, start))
         return 0;
     for (size_t i = 0; i < watch->count; i++)
         watch->watched[i].seen = false;
@@ -84,6 +103,7 @@ int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err)
             drop(watch, i - 1);
     hf_ms end = mono(watch);
     watch->look_at = end + 50 * (end - start);
+    watch->sure_to = end + SURE_MS;
     return rc;
 }
 

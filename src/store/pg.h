@@ -14,6 +14,7 @@
  *   pg_migrate.c   the schema's versions, the store's row, its history
  *   pg_bell.c      wake-ups by LISTEN and NOTIFY
  *   pg_ring.c      a NOTIFY behind a commit, on its connection
+ *   pg_local.c     how often processes of this machine have taken leases
  *   pg_facts.c     what doctor and people want to know
  *
  * Threads. A connection belongs to whoever took it from the pool. Everything else is fixed
@@ -193,6 +194,8 @@ struct pg {
     _Atomic hf_ms ahead_ms; /* of our wall clock, by which the server's is */
     struct pg_bell bell;
     struct pg_counts counts;
+    _Atomic uint32_t *local_page; /* NULL: none could be had */
+    size_t local_word;            /* this store's in it */
 };
 
 static inline struct pg *pg_of(struct hf_sql *sql)
@@ -378,6 +381,12 @@ void pg_ring_behind(struct pg_conn *conn, struct pg_member *const *members, size
 void pg_ring_mark(struct pg_member *const *members, size_t count, bool told);
 /* Takes in what is left of it; false: the connection is of no use any more. */
 bool pg_ring_done(struct pg_conn *conn);
+
+/* pg_local.c */
+void pg_local_open(struct pg *pg);
+void pg_local_close(struct pg *pg);
+void pg_local_count(struct pg *pg, struct pg_member *const *members, size_t count);
+bool pg_local_taken(struct hf_sql *sql, uint32_t *ret_count);
 
 /* pg_facts.c */
 int pg_facts(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err);

@@ -133,6 +133,7 @@ static void lead(struct pg *pg)
     else
         pg_run_group(pg, members, count);
     count_group(pg, count);
+    pg_local_count(pg, members, count);
     pg_bell_ring_members(pg, members, count);
     for (size_t i = 0; i < count; i++) {
         if (members[i]->done)

@@ -28,6 +28,7 @@ static void close_handle(struct hf_sql *sql)
     pg_pool_fini(pg);
     pg_bell_fini(pg);
     pg_group_fini(pg);
+    pg_local_close(pg);
     pg_url_free(alloc, &pg->url);
     alloc->free(alloc->user, pg);
 }
@@ -46,6 +47,7 @@ static const struct hf_sql_methods methods = {
     .bell_seen = pg_bell_seen,
     .bell_wait = pg_bell_wait,
     .bell_ring = pg_bell_ring,
+    .taken_here = pg_local_taken,
     .facts = pg_facts,
     .close = close_handle,
 };
@@ -125,9 +127,11 @@ int hf_postgres_open(const char *url, const struct hf_sql_options *options,
     rc = pg_url_read(pg->alloc, url, &pg->url, err);
     if (rc == 0)
         rc = open_store(pg, &known, err);
-    if (rc)
+    if (rc) {
         close_handle(&pg->sql);
-    else
-        *ret_sql = &pg->sql;
-    return rc;
+        return rc;
+    }
+    pg_local_open(pg);
+    *ret_sql = &pg->sql;
+    return 0;
 }

@@ -605,6 +605,7 @@ static void write_lease(struct hf_ops *ops, const struct hf_row *row)
     hf_ops_i64_opt(ops, w->lease_expires_at);
     hf_ops_i64_opt(ops, row->lease_check_at);
     hf_ops_text(ops, w->holder);
+    ops->batch.holds |= w->holder != NULL;
 }
 
 static void write_facts(struct hf_ops *ops, const struct hf_row *row)

@@ -112,6 +112,7 @@ static void add_claim(struct hf_ops *ops, const struct taker *taker, enum hf_sql
     hf_ops_text(ops, taker->nonce);
     hf_ops_i64_opt(ops, taker->claim->ttl_ms);
     hf_ops_text(ops, taker->holder);
+    ops->batch.holds |= taker->holder != NULL;
     hf_ops_text(ops, taker->who->actor_kind);
     hf_ops_text(ops, taker->who->actor);
     hf_ops_text(ops, taker->note);

@@ -119,6 +119,12 @@ static bool sql_bell_wait(struct hf_store *base, uint32_t topic, uint32_t seen, 
     return sql->methods->bell_wait(sql, topic, seen, ms);
 }
 
+static bool sql_taken_here(struct hf_store *base, uint32_t *ret_count)
+{
+    struct hf_sql *sql = sql_store_of(base)->sql;
+    return sql->methods->taken_here && sql->methods->taken_here(sql, ret_count);
+}
+
 static void sql_close(struct hf_store *base)
 {
     struct sql_store *store = sql_store_of(base);
@@ -173,6 +179,7 @@ static const struct hf_store_methods methods = {
     .bell_wait = sql_bell_wait,
     .next_due = sql_next_due,
     .holders = sql_holders,
+    .taken_here = sql_taken_here,
     .process = &process_methods,
     .close = sql_close,
     .schedules = &sql_schedule_methods,

@@ -29,9 +29,7 @@
 #include <holdfast/work.h>
 
 #define ROUNDS 60
-/* On a file it is done in two transactions; a server adds its round trips, and shares the
- * machine with the test. */
-#define MEDIAN_MAX_MS (on_postgres ? 200.0 : 50.0)
+#define MEDIAN_MAX_MS 50.0
 #define TTL_MS 600000 /* longer than any run */
 #define QUEUE "q"
 #define REF "next-round"

@@ -76,6 +76,7 @@ struct hf_batch {
     bool read_only; /* runs on a snapshot, takes no lock, is never grouped */
     bool patient;   /* may wait a moment for batches of others, where they come anyway */
     bool unstamped; /* its caller asks for no clock and no incarnation: they may stay 0 */
+    bool holds;     /* it may give leases that name a process of this machine */
     struct hf_ring rings[HF_BATCH_RINGS];
     size_t ring_count;
     /* filled by the driver */
@@ -130,6 +131,11 @@ struct hf_sql_methods {
     uint32_t (*bell_seen)(struct hf_sql *sql, uint32_t topic);
     bool (*bell_wait)(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms);
     void (*bell_ring)(struct hf_sql *sql, uint32_t topic, uint32_t count);
+
+    /* A number that is another one when a process of this machine has taken a lease since it was
+     * given: until then it need not be asked again who holds some. A hint: others may take them
+     * uncounted. False: nobody counts. May be NULL. */
+    bool (*taken_here)(struct hf_sql *sql, uint32_t *ret_count);
 
     /* Facts for doctor and for people, as one JSON object that ends in a NUL. It comes from
      * the handle's allocator, and the caller frees it. */

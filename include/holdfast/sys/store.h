@@ -219,6 +219,8 @@ struct hf_store_methods {
      * then nobody's death is noticed before its lease lapses. */
     int (*holders)(struct hf_store *store, hf_each_holder *each, void *user,
                    struct hf_err *err);
+    /* See sys/driver.h. May be NULL. */
+    bool (*taken_here)(struct hf_store *store, uint32_t *ret_count);
     /* NULL: a store without processes. */
     const struct hf_process_methods *process;
     void (*close)(struct hf_store *store);

@@ -1,0 +1,122 @@
+/* Processes of one machine count the leases they take, so that whoever waits need not ask the
+ * server all the time whom to watch. */
+#include <holdfast/store.h>
+#include <holdfast/work.h>
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "run/watch.h"
+#include "store/pg.h"
+#include "store/sqlstore.h"
+#include "support/pg.h"
+#include "support/unit.h"
+#include "support/units.h"
+
+static struct pg_server server;
+
+static uint32_t taken(struct hf_store *store)
+{
+    uint32_t count = 0;
+    assert_true(store->methods->taken_here(store, &count));
+    return count;
+}
+
+static void claimed(struct hf_store *store, const char *unit, int pid)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_new request = plain_unit(unit);
+    struct hf_claim claim = { .size = sizeof(claim), .owner = "w", .pid = pid };
+    assert_int_equal(hf_work_create(store, NULL, &request, 1, HF_BRIEF, &answer, NULL),
+                     0);
+    hf_answer_free(answer);
+    assert_int_equal(hf_work_claim(store, NULL, &claim, &answer, NULL), 0);
+    assert_int_equal(hf_answer_count(answer), 1);
+    hf_answer_free(answer);
+}
+
+static void a_lease_that_names_a_process_is_counted(void **state)
+{
+    (void)state;
+    struct hf_store *store = pg_server_store(&server, "counted"),
+                    *peer = pg_server_store(&server, "counted"),
+                    *other = pg_server_store(&server, "another");
+    uint32_t before = taken(store), elsewhere = taken(other);
+    claimed(store, "nobody's", 0);
+    assert_int_equal(taken(peer), before);
+    claimed(store, "ours", getpid());
+    assert_int_equal(taken(peer), before + 1);
+    assert_int_equal(taken(other), elsewhere);
+    hf_store_close(other);
+    hf_store_close(peer);
+    hf_store_close(store);
+}
+
+/* How often the store's own connection has asked for holders. */
+static long long asked_so_far(struct hf_store *store)
+{
+    PGresult *result = PQexec(pg_of(sql_store_of(store)->sql)->pool.free->db,
+                              "SELECT sum(generic_plans + custom_plans) FROM "
+                              "pg_prepared_statements WHERE statement LIKE "
+                              "'%SELECT DISTINCT holder%'");
+    assert_int_equal(PQntuples(result), 1);
+    long long count = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return count;
+}
+
+static long long asked(struct hf_watch *watch)
+{
+    long long before = asked_so_far(watch->store);
+    watch->look_at = 0; /* whatever the last one took */
+    assert_int_equal(hf_watch_refresh(watch, NULL), 0);
+    return asked_so_far(watch->store) - before;
+}
+
+static void whom_to_watch_is_asked_when_somebody_took_a_lease(void **state)
+{
+    (void)state;
+    struct hf_store *store = pg_server_store(&server, "watched"),
+                    *peer = pg_server_store(&server, "watched");
+    struct hf_watch watch;
+    hf_watch_init(&watch, store);
+    assert_int_equal(asked(&watch), 1); /* the first always */
+    assert_int_equal(asked(&watch), 0);
+    claimed(peer, "new", getpid());
+    assert_int_equal(asked(&watch), 1);
+    assert_int_equal(watch.count, 1);
+    assert_int_equal(asked(&watch), 0);
+    watch.sure_to = 0; /* a second later */
+    assert_int_equal(asked(&watch), 1);
+    hf_watch_fini(&watch);
+    hf_store_close(peer);
+    hf_store_close(store);
+}
+
+static void without_the_page_it_is_asked_each_time(void **state)
+{
+    (void)state;
+    struct hf_store *store = pg_server_store(&server, "alone");
+    struct hf_watch watch;
+    pg_local_close(pg_of(sql_store_of(store)->sql));
+    uint32_t count = 7;
+    assert_false(store->methods->taken_here(store, &count));
+    claimed(store, "unit", getpid());
+    hf_watch_init(&watch, store);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(asked(&watch), 1);
+    }
+    hf_watch_fini(&watch);
+    hf_store_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lease_that_names_a_process_is_counted),
+        cmocka_unit_test(whom_to_watch_is_asked_when_somebody_took_a_lease),
+        cmocka_unit_test(without_the_page_it_is_asked_each_time),
+    };
+    pg_server_start(&server);
+    return cmocka_run_group_tests_name("leases counted on a machine", tests, NULL, NULL);
+}
