@@ -29,7 +29,8 @@ HF_MUST_USE int hf_nonce(const struct hf_random *random, char ret_text[HF_NONCE_
 
 /* Fields are gathered before they are hashed: a request has many short ones. */
 struct hf_digest {
-    void *state; /* NULL after a failure; hf_digest_end reports it */
+    uint64_t state[14]; /* OpenSSL's */
+    bool failed;        /* hf_digest_end reports it */
     size_t pending;
     uint8_t bytes[500];
 };
@@ -38,7 +39,7 @@ void hf_digest_begin(struct hf_digest *digest, const char *family, uint8_t versi
 void hf_digest_text(struct hf_digest *digest, const char *text); /* NULL is a value */
 void hf_digest_bytes(struct hf_digest *digest, const void *bytes, size_t len);
 void hf_digest_i64(struct hf_digest *digest, int64_t value);
-/* Ends and releases the digest whatever the result: 0 or HF_ENOMEM. */
+/* 0 or HF_ENOMEM. A digest holds nothing that must be released. */
 HF_MUST_USE int hf_digest_end(struct hf_digest *digest,
                               uint8_t ret_bytes[HF_DIGEST_BYTES]);
 

@@ -161,7 +161,6 @@ static void end_is(struct hf_digest *digest, const char *expected)
     uint8_t bytes[HF_DIGEST_BYTES];
     char text[65];
     assert_int_equal(hf_digest_end(digest, bytes), 0);
-    assert_null(digest->state);
     hf_hex(bytes, sizeof(bytes), text);
     assert_string_equal(text, expected);
 }
@@ -223,7 +222,7 @@ static void framed_digest_tells_shapes_apart(void **state)
 static void failed_digest_reports_at_its_end(void **state)
 {
     (void)state;
-    struct hf_digest digest = { .state = NULL };
+    struct hf_digest digest = { .failed = true };
     uint8_t bytes[HF_DIGEST_BYTES] = { 7 };
     hf_digest_text(&digest, "ignored");
     hf_digest_i64(&digest, 1);
