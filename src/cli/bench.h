@@ -8,6 +8,8 @@
 /* Commits of a lone caller before the clock starts, ours and raw: until the log has its size,
  * and is written in place, as it is from then on. */
 #define BENCH_WARM_UP 1000
+#define BENCH_IDLE_NS                                                                    \
+    2000000 /* between two pick-ups from a file, and two pairs of syncs */
 #define BENCH_PG_IDLE_NS 10000000 /* between two pick-ups from a server, ours and raw */
 
 struct bench {
@@ -44,6 +46,9 @@ int bench_raw(struct bench *bench, size_t batch, bool set_based,
               struct bench_raw *ret_raw);
 /* Median seconds of a 4 KiB write in place and its fdatasync. */
 int bench_fsync(struct bench *bench, double *ret_seconds);
+/* Two syncs, one after the other, each time after a pause, as a pick-up has them: so many,
+ * milliseconds each. A disk that has rested takes twice as long as one that is kept busy. */
+int bench_sync_pairs(struct bench *bench, size_t count, double *took);
 
 /* bench_pg.c: the same on PostgreSQL. */
 struct bench_pg_raw {

@@ -69,7 +69,7 @@ static int sample_round(struct bench *bench, struct hf_store *store, int fd, siz
         struct hf_new job = bench_job(id, "pick-", i);
         struct hf_answer *answer;
         /* Until the other has fallen asleep; a server's bell rings at most every 5 ms. */
-        struct timespec pause = { 0, bench->url ? BENCH_PG_IDLE_NS : 2000000 };
+        struct timespec pause = { 0, bench->url ? BENCH_PG_IDLE_NS : BENCH_IDLE_NS };
         (void)nanosleep(&pause, NULL);
         double start = bench_seconds();
         int rc = hf_work_create(store, NULL, &job, 1, HF_BRIEF, &answer, bench->err);
@@ -83,7 +83,8 @@ static int sample_round(struct bench *bench, struct hf_store *store, int fd, siz
     return good ? 0 : hf_fail(bench->err, HF_EINTERNAL, NULL, "the other process ended");
 }
 
-/* On PostgreSQL in turn with the raw program, since the machine's speed drifts. */
+/* In turn with the raw program, or with the two syncs that it takes, since the machine's speed
+ * drifts. */
 static int sample_all(struct bench *bench, struct hf_store *store, int fd, double *took,
                       double *raw)
 {
@@ -92,11 +93,11 @@ static int sample_all(struct bench *bench, struct hf_store *store, int fd, doubl
     int rc = read_time(fd, &at)
                  ? 0
                  : hf_fail(bench->err, HF_EINTERNAL, NULL, "the other process ended");
-    if (rc == 0 && raw)
+    if (rc == 0 && bench->url)
         rc = bench_pg_picker_new(bench, &picker);
     for (size_t i = 0; rc == 0 && i < SAMPLES; i += A_ROUND) {
-        if (raw)
-            rc = bench_pg_pick(picker, A_ROUND, raw + i);
+        rc = bench->url ? bench_pg_pick(picker, A_ROUND, raw + i)
+                        : bench_sync_pairs(bench, A_ROUND, raw + i);
         if (rc == 0)
             rc = sample_round(bench, store, fd, i, took);
     }
@@ -150,10 +151,10 @@ int bench_pickup(struct bench *bench, struct bench_latency *ret_latency,
     hf_store_close(store); /* a fork must not share a handle */
     if (pipe(fds))
         return hf_fail(bench->err, HF_EINTERNAL, NULL, "no pipe could be had");
-    rc = with_child(bench, fds, took, ret_raw ? raw : NULL);
+    rc = with_child(bench, fds, took, raw);
     if (rc == 0)
         *ret_latency = latency_of(took);
-    if (rc == 0 && ret_raw)
+    if (rc == 0)
         *ret_raw = latency_of(raw);
     return rc;
 }

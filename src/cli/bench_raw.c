@@ -160,28 +160,52 @@ int bench_by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int bench_fsync(struct bench *bench, double *ret_seconds)
+static bool write_and_sync(int fd)
 {
-    enum { ROUNDS = 201 };
     static const char block[4096];
-    double took[ROUNDS];
+    return pwrite(fd, block, sizeof block, 0) == (ssize_t)sizeof block &&
+           fdatasync(fd) == 0;
+}
+
+/* `pair`: two at a time, after a pause. In seconds each. */
+static int time_syncs(struct bench *bench, size_t count, bool pair, double *took)
+{
     char path[320];
     bench_path(bench, "sync", path);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    bool good = fd >= 0;
-    for (int i = 0; good && i < ROUNDS; i++) {
+    bool good = fd >= 0 && write_and_sync(fd); /* from then on in place */
+    for (size_t i = 0; good && i < count; i++) {
+        struct timespec pause = { 0, BENCH_IDLE_NS };
+        if (pair)
+            (void)nanosleep(&pause, NULL);
         double start = bench_seconds();
-        good = pwrite(fd, block, sizeof block, 0) == (ssize_t)sizeof block &&
-               fdatasync(fd) == 0;
+        good = write_and_sync(fd) && (!pair || write_and_sync(fd));
         took[i] = bench_seconds() - start;
     }
     if (fd >= 0)
         (void)close(fd);
     (void)unlink(path);
-    if (!good)
-        return hf_fail(bench->err, HF_ESTOREIO, NULL,
-                       "the scratch folder cannot be written");
+    return good ? 0
+                : hf_fail(bench->err, HF_ESTOREIO, NULL,
+                          "the scratch folder cannot be written");
+}
+
+int bench_fsync(struct bench *bench, double *ret_seconds)
+{
+    enum { ROUNDS = 201 };
+    double took[ROUNDS];
+    int rc = time_syncs(bench, ROUNDS, false, took);
+    if (rc)
+        return rc;
     qsort(took, ROUNDS, sizeof took[0], bench_by_value);
     *ret_seconds = took[ROUNDS / 2];
     return 0;
+}
+
+int bench_sync_pairs(struct bench *bench, size_t count, double *took)
+{
+    int rc = time_syncs(bench, count, true, took);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        took[i] *= 1e3;
+    return rc;
 }

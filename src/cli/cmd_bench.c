@@ -20,6 +20,7 @@ struct figure {
 static int show_share(struct bench *bench, struct figure f, double share)
 {
     struct cli *cli = bench->cli;
+    int digits = f.value < 100 ? 2 : 0;
     if (bench->jsonl)
         cli_putf(cli,
                  "{\"store\":\"%s\",\"peer\":\"%s\",\"work\":\"%s\","
@@ -28,10 +29,10 @@ static int show_share(struct bench *bench, struct figure f, double share)
                  bench->url ? "pg" : "sqlite", bench->url ? "holdfast" : "holdfast FULL",
                  f.work, f.value, f.unit, f.raw, share, f.of);
     else if (f.raw > 0)
-        cli_putf(cli, "%-34s %12.1f %-6s %5.0f %% of %.1f, %s\n", f.work, f.value, f.unit,
-                 share * 100, f.raw, f.of);
+        cli_putf(cli, "%-34s %12.*f %-6s %5.0f %% of %.*f, %s\n", f.work, digits, f.value,
+                 f.unit, share * 100, digits, f.raw, f.of);
     else
-        cli_putf(cli, "%-34s %12.1f %-6s %s\n", f.work, f.value, f.unit, f.of);
+        cli_putf(cli, "%-34s %12.*f %-6s %s\n", f.work, digits, f.value, f.unit, f.of);
     return cli_flush(cli);
 }
 
@@ -153,18 +154,19 @@ static int bench_rates(struct bench *bench)
 static int bench_latencies(struct bench *bench)
 {
     double sync = 0;
-    struct bench_latency latency = { 0 };
+    struct bench_latency latency = { 0 }, raw = { 0 };
     int rc = bench_fsync(bench, &sync);
     if (rc == 0)
-        rc = bench_pickup(bench, &latency, NULL);
+        rc = bench_pickup(bench, &latency, &raw);
     if (rc == 0)
         rc = show(bench, (struct figure){ "fdatasync", sync * 1e3, "ms", 0,
-                                          "4 KiB in place, median" });
+                                          "4 KiB in place, without rest, median" });
     if (rc == 0)
-        rc = show(bench, (struct figure){ "latency p50", latency.p50_ms, "ms", 0,
-                                          "create to claimed in another process" });
+        rc = show(bench, (struct figure){ "latency p50", latency.p50_ms, "ms", raw.p50_ms,
+                                          "two fdatasync, as idle" });
     if (rc == 0)
-        rc = show(bench, (struct figure){ "latency p99", latency.p99_ms, "ms", 0, "" });
+        rc = show(bench, (struct figure){ "latency p99", latency.p99_ms, "ms", raw.p99_ms,
+                                          "two fdatasync, as idle" });
     return rc;
 }
 
