@@ -44,6 +44,22 @@ SELECT name, setting, wanted, grave FROM (VALUES
             AND setting IN ('remote_write', 'remote_apply', 'local'))
  ORDER BY grave DESC, name
 
+-- name: doctor_pg_guards
+-- engine: pg
+-- out: what keeps plain SQL within the rules and is not there, or is switched off; what to do
+SELECT 'the index ' || n.name || ' is missing',
+       'make it again, as `holdfast migrate --dump-sql` shows it'
+  FROM (VALUES ('work_spec_fits'), ('work_state_fits')) AS n(name)
+ WHERE NOT EXISTS (SELECT 1 FROM pg_indexes i
+                    WHERE i.schemaname = current_schema() AND i.indexname = n.name)
+UNION ALL
+SELECT 'the trigger ' || t.tgname || ' is switched off',
+       'ALTER TABLE ' || c.relname || ' ENABLE TRIGGER ' || t.tgname
+  FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+  JOIN pg_namespace s ON s.oid = c.relnamespace
+ WHERE s.nspname = current_schema() AND t.tgenabled = 'D'
+ ORDER BY 1 LIMIT 5
+
 -- name: doctor_pg_role
 -- engine: pg
 -- out: whether it is a standby; how long ago what it has seen was written, ms (null: unknown)

@@ -122,6 +122,7 @@ CREATE INDEX work_spec_fits ON work_spec (seq) WHERE CASE WHEN (
     AND (source_system <> 'scheduler' OR source_run_id <> '')
     AND (payload IS NULL OR payload_ref IS NULL)
 ) IS NOT FALSE THEN false ELSE hf_unfit(seq) END;
+COMMENT ON INDEX work_spec_fits IS 'A guard: it holds no row, and refuses what does not fit.';
 */
 CREATE UNIQUE INDEX work_spec_id ON work_spec (work_id);
 CREATE UNIQUE INDEX work_spec_source
@@ -257,6 +258,7 @@ CREATE INDEX work_state_fits ON work_state (seq) WHERE CASE WHEN (
          OR (disposition = 'owner_bound' AND waiting_kind IS NOT NULL))
     AND (session_id IS NULL OR (lane_key IS NULL AND disposition IS NULL))
 ) IS NOT FALSE THEN false ELSE hf_unfit(seq) END;
+COMMENT ON INDEX work_state_fits IS 'A guard: it holds no row, and refuses what does not fit.';
 */
 
 -- Of each lane key at most one row is running or claimable (work_lane_slot); the store gives
