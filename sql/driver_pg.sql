@@ -4,10 +4,10 @@
 -- The first statement of every transaction that writes. The transaction's id comes back at
 -- once, so that the outcome can be asked for when the last answer is lost.
 -- engine: pg
--- out: xid, now, lease_now, incarnation, timeline, followed_until
+-- out: xid, now, lease_now, incarnation, timeline, followed_until, bytes of states
 SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
        CASE WHEN s.timeline = hf_timeline() THEN s.timeline ELSE hf_new_history() END,
-       s.followed_until
+       s.followed_until, pg_relation_size('work_state')
   FROM hf_store s WHERE s.id = 1
 
 -- name: pg_begin_light
@@ -25,14 +25,15 @@ SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
        CASE WHEN s.timeline = hf_timeline()
              AND s.system_id = (SELECT c.system_identifier::text FROM pg_control_system() c)
             THEN s.timeline ELSE hf_new_history() END,
-       s.followed_until
+       s.followed_until, 0
   FROM hf_store s WHERE s.id = 1
 
 -- name: pg_look
 -- The first statement of every transaction that reads.
 -- engine: pg
--- out: now, lease_now, incarnation
-SELECT hf_now(), hf_lease_now(), s.incarnation FROM hf_store s WHERE s.id = 1
+-- out: now, lease_now, incarnation, bytes of states
+SELECT hf_now(), hf_lease_now(), s.incarnation, pg_relation_size('work_state')
+  FROM hf_store s WHERE s.id = 1
 
 -- name: pg_backend
 -- engine: pg
@@ -42,7 +43,7 @@ SELECT pg_backend_pid(), current_setting('server_encoding'),
 
 -- Every hot statement finds its rows by an index, and is planned once for all arguments. A plan
 -- made while a table was small would read it whole for ever, so joins that read tables whole are
--- switched off.
+-- switched off; and as a table grows plans are made anew (pg_conn.c, pg_conn_replan).
 -- fragment: pg_plans
 set_config('plan_cache_mode', 'force_generic_plan', false),
 set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false),

@@ -74,6 +74,8 @@ struct pg_conn {
     hf_ms freed_at;          /* monotonic: when it went back to the pool */
     hf_ms headed_at;         /* monotonic: the last whole pg_begin; 0: none yet */
     int64_t timeline;        /* as of then */
+    int64_t bytes;           /* of all states, as last seen, */
+    int64_t planned_bytes;   /* and when the oldest plan may have been made; 0: none is */
     int64_t backend;         /* its server process, as the server says */
     unsigned char *prepared; /* by 2 * statement, + 1 for its guarded form */
 };
@@ -244,6 +246,11 @@ HF_MUST_USE int pg_conn_exec(struct pg_conn *conn, const char *sql, const char *
 HF_MUST_USE int pg_conn_ask(struct pg_conn *conn, enum hf_sql_id id,
                             const char *const *args, PGresult **ret_result,
                             struct hf_err *err);
+/* The states take so many bytes now. */
+void pg_conn_note_size(struct pg_conn *conn, int64_t bytes);
+/* Has statements planned anew if the table has grown much since; false: the connection is of no
+ * use any more. */
+bool pg_conn_replan(struct pg_conn *conn);
 /* The text with @schema@ in its place; NULL when out of memory. The caller frees it. */
 char *pg_schema_text(const struct pg *pg, const char *text);
 

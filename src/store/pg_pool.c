@@ -113,7 +113,7 @@ int pg_pool_take(struct pg *pg, struct pg_conn **ret_conn, struct hf_err *err)
     int rc = take_place(pg, until, &conn, err);
     if (rc)
         return rc;
-    if (conn && (!pg_ring_done(conn) || pg_conn_stale(conn))) {
+    if (conn && (!pg_ring_done(conn) || pg_conn_stale(conn) || !pg_conn_replan(conn))) {
         pg_conn_close(conn); /* its place is still ours */
         conn = NULL;
     }

@@ -209,6 +209,7 @@ static void read_head(struct running *run, const PGresult *result)
     run->conn->timeline = run->timeline;
     run->conn->headed_at = run->began_at;
     note_clock(run);
+    pg_conn_note_size(run->conn, pg_cell_i64(result, 0, 6));
     atomic_store_explicit(&run->pg->bell.followed, pg_cell_i64(result, 0, 5) > run->now,
                           memory_order_relaxed);
 }
@@ -583,6 +584,7 @@ static void take_read(struct running *run, const PGresult *result)
     run->lease_now = pg_cell_i64(result, 0, 1);
     run->incarnation = pg_cell_i64(result, 0, 2);
     note_clock(run);
+    pg_conn_note_size(run->conn, pg_cell_i64(result, 0, 3));
 }
 
 static bool take_reads(struct running *run)

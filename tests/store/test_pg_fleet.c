@@ -443,27 +443,45 @@ static const char fill_sql[] =
     " 'system', 'x', 1 FROM generate_series(1, " ROWS ") g;"
     "ANALYZE work_spec; ANALYZE work_state; ANALYZE work_event";
 
-static void explained(PGconn *db, const char *name, const char *text, int params)
+/* The step of a plan that reads a table of units whole, itself or by its key; "": it does not. */
+static const char *reads_whole(const PGresult *plan, int i)
 {
+    const char *line = PQgetvalue(plan, i, 0);
+    const char *next = i + 1 < PQntuples(plan) ? PQgetvalue(plan, i + 1, 0) : "";
+    bool of_units = strstr(line, " on work_s") || strstr(line, " on work_event");
+    bool all = strstr(line, "Seq Scan") ||
+               (strstr(line, "_pkey") && !strstr(next, "Index Cond"));
+    return of_units && all ? line : "";
+}
+
+/* Of a prepared statement. The result lives until the next call. */
+static const char *whole_read(PGconn *db, const char *name, int params)
+{
+    static char found[400];
     char sql[400];
-    PGresult *made = PQprepare(db, "plan", text, 0, NULL);
-    if (PQresultStatus(made) != PGRES_COMMAND_OK)
-        fail_msg("%s: %s", name, PQerrorMessage(db));
-    PQclear(made);
-    size_t at = (size_t)snprintf(sql, sizeof(sql), "EXPLAIN EXECUTE plan");
+    size_t at = (size_t)snprintf(sql, sizeof(sql), "EXPLAIN EXECUTE %s", name);
     for (int i = 0; i < params; i++)
         at += (size_t)snprintf(sql + at, sizeof(sql) - at, "%sNULL", i ? ", " : "(");
     (void)snprintf(sql + at, sizeof(sql) - at, "%s", params ? ")" : "");
     PGresult *plan = PQexec(db, sql);
     if (PQresultStatus(plan) != PGRES_TUPLES_OK)
         fail_msg("%s: %s", name, PQerrorMessage(db));
-    for (int i = 0; i < PQntuples(plan); i++) {
-        const char *line = PQgetvalue(plan, i, 0);
-        const char *whole = strstr(line, "Seq Scan on work_");
-        if (whole && !strstr(line, "work_policy"))
-            fail_msg("%s reads a table whole: %s", name, line);
-    }
+    found[0] = '\0';
+    for (int i = 0; found[0] == '\0' && i < PQntuples(plan); i++)
+        (void)snprintf(found, sizeof(found), "%s", reads_whole(plan, i));
     PQclear(plan);
+    return found;
+}
+
+static void explained(PGconn *db, const char *name, const char *text, int params)
+{
+    PGresult *made = PQprepare(db, "plan", text, 0, NULL);
+    if (PQresultStatus(made) != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", name, PQerrorMessage(db));
+    PQclear(made);
+    const char *whole = whole_read(db, "plan", params);
+    if (whole[0])
+        fail_msg("%s reads a table whole: %s", name, whole);
     PQclear(PQexec(db, "DEALLOCATE plan"));
 }
 
@@ -522,6 +540,49 @@ static void hot_statements_never_read_a_table_whole(void **state)
     sql->methods->close(sql);
 }
 
+/* Of the statement that claims one, as this connection has planned it. */
+static const char *whole_read_of_claims(PGconn *db)
+{
+    char name[64];
+    PGresult *known = PQexec(db,
+                             "SELECT name FROM pg_prepared_statements WHERE statement "
+                             "LIKE '%LEFT JOIN work_policy p ON true%'");
+    assert_int_equal(PQntuples(known), 1);
+    (void)snprintf(name, sizeof(name), "%s", PQgetvalue(known, 0, 0));
+    PQclear(known);
+    return whole_read(db, name, 12);
+}
+
+static void made_and_claimed(struct hf_store *store, const char *unit)
+{
+    make_unit(store, unit);
+    struct held held = claimed(store, 0);
+    assert_int_equal(changed(store, &held, HF_VERB_CLOSE_OUT), 0);
+}
+
+static void a_plan_for_a_few_rows_is_made_anew_for_many(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened(server.url, "grown", true);
+    make_unit(store, "first");
+    (void)pg_server_sql(&server, "ANALYZE grown.work_state");
+    (void)pg_server_sql(&server, "ANALYZE grown.work_spec");
+    made_and_claimed(store, "second");
+    made_and_claimed(store, "third"); /* the short way */
+    struct pg_conn *conn = pg_of(sql_store_of(store)->sql)->pool.free;
+    assert_string_not_equal(whole_read_of_claims(conn->db), "");
+    for (int i = 0; i < 100; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "more %d", i);
+        make_unit(store, name);
+    }
+    conn->headed_at = 0; /* a second later */
+    made_and_claimed(store, "last");
+    assert_ptr_equal(pg_of(sql_store_of(store)->sql)->pool.free, conn);
+    assert_string_equal(whole_read_of_claims(conn->db), "");
+    hf_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,6 +597,7 @@ int main(void)
         cmocka_unit_test(a_lane_that_many_crowd_has_one_slot),
         cmocka_unit_test(t11_a_dedup_key_that_sixteen_want_at_once_is_one_unit),
         cmocka_unit_test(hot_statements_never_read_a_table_whole),
+        cmocka_unit_test(a_plan_for_a_few_rows_is_made_anew_for_many),
         cmocka_unit_test(behind_a_pooler_waiting_claims_look_by_themselves_and_say_so),
         cmocka_unit_test(a_listen_url_leads_past_the_pooler),
         cmocka_unit_test(incarnation_refuses_holders_not_patience_after_a_failover),
