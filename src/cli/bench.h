@@ -8,8 +8,7 @@
 /* Commits of a lone caller before the clock starts, ours and raw: until the log has its size,
  * and is written in place, as it is from then on. */
 #define BENCH_WARM_UP 1000
-#define BENCH_IDLE_NS                                                                    \
-    2000000 /* between two pick-ups from a file, and two pairs of syncs */
+#define BENCH_IDLE_NS 2000000 /* between two pick-ups from a file, or pairs of syncs */
 #define BENCH_PG_IDLE_NS 10000000 /* between two pick-ups from a server, ours and raw */
 
 struct bench {

@@ -83,8 +83,7 @@ static bool nothing_new(struct hf_watch *watch, hf_ms now)
     if (!methods->taken_here || !methods->taken_here(watch->store, &taken))
         return false;
     bool same = taken == watch->taken && now < watch->sure_to;
-    watch->taken =
-        taken; /* before the look, so that the next one knows of what came after */
+    watch->taken = taken; /* as of before the look: what comes during it is new */
     return same;
 }
 
@@ -112,5 +111,8 @@ bool hf_watch_death(struct hf_watch *watch)
     struct pollfd fds[HF_WATCH_MAX];
     for (size_t i = 0; i < watch->count; i++)
         fds[i] = (struct pollfd){ .fd = watch->watched[i].fd, .events = POLLIN };
-    return watch->gone || (watch->count > 0 && poll(fds, watch->count, 0) > 0);
+    bool dead = watch->gone || (watch->count > 0 && poll(fds, watch->count, 0) > 0);
+    if (dead) /* whoever is swept now is not to be found dead again */
+        watch->look_at = watch->sure_to = 0;
+    return dead;
 }

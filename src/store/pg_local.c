@@ -25,8 +25,7 @@ static bool is_ours(int fd)
 {
     struct stat at;
     return fstat(fd, &at) == 0 && S_ISREG(at.st_mode) && at.st_uid == geteuid() &&
-           (at.st_mode & 077) == 0 &&
-           (at.st_size >= PAGE_BYTES || ftruncate(fd, PAGE_BYTES) == 0);
+           (at.st_mode & 077) == 0;
 }
 
 /* Below 0: it cannot be had. */
@@ -54,11 +53,13 @@ static size_t word_of(const char *store_id)
 
 void pg_local_open(struct pg *pg)
 {
-    int fd = pg->system_clock ? open_page(pg)
-                              : -1; /* a virtual time has no other processes */
+    if (!pg->system_clock) /* a virtual time has no other processes */
+        return;
+    int fd = open_page(pg);
     if (fd < 0)
         return;
-    if (is_ours(fd)) {
+    /* With its room: to write where there is none left would be the end of the process. */
+    if (is_ours(fd) && posix_fallocate(fd, 0, PAGE_BYTES) == 0) {
         void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         pg->local_page = page != MAP_FAILED ? page : NULL;
         pg->local_word = word_of(pg->store_id);

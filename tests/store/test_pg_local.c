@@ -3,7 +3,9 @@
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 #include <libpq-fe.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "run/watch.h"
@@ -93,6 +95,36 @@ static void whom_to_watch_is_asked_when_somebody_took_a_lease(void **state)
     hf_store_close(store);
 }
 
+static void after_a_death_it_is_asked_again(void **state)
+{
+    (void)state;
+    struct hf_store *store = pg_server_store(&server, "bereft"),
+                    *peer = pg_server_store(&server, "bereft");
+    struct hf_watch watch;
+    struct hf_sweep_report report;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    claimed(peer, "held", child);
+    hf_watch_init(&watch, store);
+    assert_int_equal(asked(&watch), 1);
+    assert_int_equal(watch.count, 1);
+    assert_false(hf_watch_death(&watch));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(hf_watch_death(&watch));
+    assert_int_equal(hf_work_sweep(peer, NULL, 10, &report, NULL), 0);
+    assert_int_equal(report.proven_dead, 1);
+    assert_int_equal(asked(&watch), 1);
+    assert_int_equal(watch.count, 0);
+    assert_false(hf_watch_death(&watch));
+    hf_watch_fini(&watch);
+    hf_store_close(peer);
+    hf_store_close(store);
+}
+
 static void without_the_page_it_is_asked_each_time(void **state)
 {
     (void)state;
@@ -115,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lease_that_names_a_process_is_counted),
         cmocka_unit_test(whom_to_watch_is_asked_when_somebody_took_a_lease),
+        cmocka_unit_test(after_a_death_it_is_asked_again),
         cmocka_unit_test(without_the_page_it_is_asked_each_time),
     };
     pg_server_start(&server);
