@@ -250,8 +250,8 @@ static int use_wal(struct lite *lite, struct hf_err *err)
  * that the file does not have, or there is no sidecar to tell. (Others whose sidecar was
  * deleted under them cannot be seen; it is raised then too, which refuses holders and loses
  * nothing.) While others are known to have the store open it is never raised. */
-static int judge(struct lite *lite, struct lite_store_facts *facts, bool *ret_changed,
-                 struct hf_err *err)
+static int judge(struct lite *lite, struct lite_store_facts *facts, bool writes,
+                 bool *ret_changed, struct hf_err *err)
 {
     const struct lite_side *side = &lite->side;
     if (facts->incarnation <= 0)
@@ -278,13 +278,15 @@ static int judge(struct lite *lite, struct lite_store_facts *facts, bool *ret_ch
                        "stop them first");
     if (!side->alone)
         return 0;
+    *ret_changed = true;
+    if (!writes)
+        return 0;
     int64_t seen = same ? atomic_load(&page->incarnation) : 0;
     facts->incarnation = (seen > facts->incarnation ? seen : facts->incarnation) + 1;
     const struct hf_val args[] = { lite_i64(facts->incarnation) };
     struct lite_own_run own;
     rc = lite_run_own(&lite->writer, LITE_STORE_RAISE, args, &own, err);
     lite_forget(NULL, &own.batch);
-    *ret_changed = true;
     return rc;
 }
 
@@ -348,8 +350,8 @@ static int read_row(struct lite *lite, const struct hf_val *row,
 }
 
 /* In a transaction: reads the store's row, or makes it; brings clock and incarnation up to
- * date where the handle may write. */
-static int settle_row(struct lite *lite, struct lite_store_facts *facts,
+ * date where the handle may write. One that does not write only tells what there is to do. */
+static int settle_row(struct lite *lite, struct lite_store_facts *facts, bool writes,
                       bool *ret_changed, struct hf_err *err)
 {
     struct lite_own_run own;
@@ -361,32 +363,44 @@ static int settle_row(struct lite *lite, struct lite_store_facts *facts,
     lite_forget(NULL, &own.batch);
     if (rc != 0 || lite->read_only)
         return rc;
+    *ret_changed = clock_changed || !found;
     if (!found) {
         *facts = (struct lite_store_facts){ .incarnation = 1 };
-        *ret_changed = true;
-        return create_row(lite, err);
+        return writes ? create_row(lite, err) : 0;
     }
-    if (clock_changed)
+    if (clock_changed && writes)
         rc = write_clock(lite, facts->high_water, err);
-    *ret_changed = clock_changed;
-    return rc == 0 ? judge(lite, facts, ret_changed, err) : rc;
+    return rc == 0 ? judge(lite, facts, writes, ret_changed, err) : rc;
 }
 
-static int settle(struct lite *lite, struct hf_err *err)
+/* `ret_changed`: something was written, or is to be. */
+static int settle_once(struct lite *lite, bool writes, bool *ret_changed,
+                       struct hf_err *err)
 {
     struct lite_conn *conn = &lite->writer;
     struct lite_store_facts facts = { 0 };
-    bool changed = false;
-    int begun = lite_control(conn, lite->read_only ? LITE_BEGIN_READ : LITE_BEGIN_WRITE);
+    int begun = lite_control(conn, writes ? LITE_BEGIN_WRITE : LITE_BEGIN_READ);
     if (begun != SQLITE_OK)
         return lite_fail(conn->db, begun, "BEGIN", err);
-    int rc = settle_row(lite, &facts, &changed, err);
+    int rc = settle_row(lite, &facts, writes, ret_changed, err);
     lite_sample(conn, facts.incarnation, facts.high_water);
-    if (rc == 0 && changed)
+    if (rc == 0 && writes && *ret_changed)
         rc = lite_txn_end(lite, &facts, err);
     lite_roll_back(conn); /* read only, or failed: nothing to keep */
-    if (rc == 0 && (!lite->read_only || lite->side.fd < 0))
+    bool settled = writes || lite->read_only || !*ret_changed;
+    if (rc == 0 && settled && (!lite->read_only || lite->side.fd < 0))
         lite_side_adopt(lite, &facts);
+    return rc;
+}
+
+/* Mostly there is nothing to write. Then no lock of SQLite's is asked for: whoever only looks can
+ * do so while another program than ours sits on it. Our own writers are kept out by the turn. */
+static int settle(struct lite *lite, struct hf_err *err)
+{
+    bool changed = false;
+    int rc = settle_once(lite, false, &changed, err);
+    if (rc == 0 && changed && !lite->read_only)
+        rc = settle_once(lite, true, &changed, err);
     return rc;
 }
 

@@ -112,6 +112,12 @@ int lite_txn_begin(struct lite *lite, struct lite_store_facts *ret_facts,
     if (rc != 0)
         return rc;
     int begun = lite_control(conn, LITE_BEGIN_WRITE);
+    if (begun == SQLITE_BUSY &&
+        lite->side.fd >= 0) /* of ours it is only this one's turn */
+        return hf_fail(err, HF_EBUSY, "db",
+                       "another program than Holdfast is writing to %.200s, and does not "
+                       "end (`fuser` names those that have it open)",
+                       lite->path);
     if (begun != SQLITE_OK)
         return lite_fail(conn->db, begun, "BEGIN", err);
     conn->first_id = -1;

@@ -238,6 +238,29 @@ static void a_read_only_handle_reads_and_refuses_to_write(void **state)
     reader->methods->close(reader);
 }
 
+/* Whoever only looks must be able to, above all when something is wrong. */
+static void a_store_opens_while_another_program_writes(void **state)
+{
+    struct kit *kit = *state;
+    struct kit_batch b;
+    struct hf_err err = { 0 };
+    sqlite3 *other = NULL;
+    struct hf_sql_options options = { .size = sizeof(options), .busy_ms = 100 };
+    kit_open(kit);
+    kit_close(kit);
+    assert_int_equal(sqlite3_open(kit->path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(kit_try(kit, kit->path, &options, &kit->sql), 0);
+    assert_int_equal(incarnation(kit), 1);
+    kit_begin(&b);
+    kit_put(&b, 1, "ann", 1);
+    assert_int_equal(kit_run(kit->sql, &b, &err), HF_EBUSY);
+    assert_non_null(strstr(err.message, "another program than Holdfast is writing to"));
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(kit_run(kit->sql, &b, NULL), 0);
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+}
+
 static void reopening_keeps_the_incarnation(void **state)
 {
     struct kit *kit = *state;
@@ -515,6 +538,7 @@ int main(void)
         CASE(a_write_protected_file_is_refused),
         CASE(a_write_protected_folder_is_refused),
         CASE(a_read_only_handle_reads_and_refuses_to_write),
+        CASE(a_store_opens_while_another_program_writes),
         CASE(reopening_keeps_the_incarnation),
         CASE(a_restored_older_copy_raises_the_incarnation),
         CASE(each_restore_raises_past_every_incarnation_seen),

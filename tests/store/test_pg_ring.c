@@ -208,6 +208,32 @@ static void set_standby(const char *name)
               name);
 }
 
+static void drain(PGconn *db)
+{
+    for (PGresult *one = PQgetResult(db); one; one = PQgetResult(db))
+        PQclear(one);
+}
+
+/* A commit with a NOTIFY that waits for the standby. Until the server's checkpointer has read the
+ * setting too, none does. */
+static void wait_for_nobody(PGconn *db)
+{
+    static const char waits[] =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = "
+        "'SyncRep'";
+    bool stuck = false;
+    while (!stuck) {
+        assert_true(PQsendQuery(db, "BEGIN; INSERT INTO stuck.any_table VALUES (1);"
+                                    " NOTIFY any_channel; COMMIT"));
+        for (bool over = false; !over && !stuck; over = !PQisBusy(db)) {
+            stuck = strcmp(pg_server_sql(&server, waits), "1") == 0;
+            assert_true(PQconsumeInput(db));
+        }
+        if (!stuck)
+            drain(db);
+    }
+}
+
 /* A commit that waits for a standby, with a NOTIFY in it, keeps every other NOTIFY waiting. */
 static void a_ring_that_is_stuck_holds_up_no_commit(void **state)
 {
@@ -217,9 +243,7 @@ static void a_ring_that_is_stuck_holds_up_no_commit(void **state)
     struct pg *pg = pg_under(store);
     PGconn *blocker = outsider("CREATE TABLE stuck.any_table (a int)");
     set_standby("nobody");
-    assert_true(PQsendQuery(blocker, "BEGIN; INSERT INTO stuck.any_table VALUES (1);"
-                                     " NOTIFY any_channel; COMMIT"));
-    await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'", "1");
+    wait_for_nobody(blocker);
     make_unit(store, "with a ring that waits");
     await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
               " AND query LIKE '%pg_notify%'",
@@ -230,8 +254,7 @@ static void a_ring_that_is_stuck_holds_up_no_commit(void **state)
     assert_true(pg->bell.apart_until > 0);
     assert_int_equal(pg->counts.lost + pg->counts.uncertain, 0);
     set_standby("");
-    for (PGresult *one = PQgetResult(blocker); one; one = PQgetResult(blocker))
-        PQclear(one);
+    drain(blocker);
     PQfinish(blocker);
     hf_store_close(store);
 }
