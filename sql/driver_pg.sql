@@ -173,7 +173,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('holdfast migrate ' || $1, 0))
 CREATE SCHEMA IF NOT EXISTS @schema@
 
 -- name: pg_ring
--- A hint is lost in a crash whether or not the log is on disk, so nobody waits for the disk.
+-- Nobody waits for the disk: PostgreSQL syncs no transaction that wrote nothing before its commit.
 -- engine: pg
 -- in: $1 channel, $2 topics
 SELECT pg_notify($1, $2)

@@ -108,20 +108,20 @@ CREATE TABLE work_spec (
 */
 ) STRICT;
 /*pg
--- PostgreSQL reads a table's CHECKs from their text in every statement: of a create that was 44 %,
--- of a claim 27 %. The condition of an index it keeps read. So what rows must be stands in the
+-- PostgreSQL reads a table's CHECKs from their text in every statement: that was half of a create,
+-- and a quarter of a claim. The condition of an index it keeps read. So what rows must be stands in the
 -- condition of an index that holds none: what fits is left out, and what does not is refused. Only
 -- what a renewal changes must stay out of it, or a renewal would write all indexes.
-CREATE FUNCTION hf_unfit(seq bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $guard$
+CREATE FUNCTION hf_unfit(seq bigint, rule text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $guard$
 BEGIN
-    RAISE EXCEPTION USING ERRCODE = 'check_violation',
-        MESSAGE = 'holdfast: a row has what its status asks for, and no more';
+    RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = rule,
+        MESSAGE = 'holdfast: this row breaks ' || rule;
 END $guard$;
 CREATE INDEX work_spec_fits ON work_spec (seq) WHERE CASE WHEN (
     first_status = ANY ('{queued,waiting_external,done}')
     AND (source_system <> 'scheduler' OR source_run_id <> '')
     AND (payload IS NULL OR payload_ref IS NULL)
-) IS NOT FALSE THEN false ELSE hf_unfit(seq) END;
+) IS NOT FALSE THEN false ELSE hf_unfit(seq, 'work_spec_fits') END;
 COMMENT ON INDEX work_spec_fits IS 'A guard: it holds no row, and refuses what does not fit.';
 */
 CREATE UNIQUE INDEX work_spec_id ON work_spec (work_id);
@@ -257,7 +257,7 @@ CREATE INDEX work_state_fits ON work_state (seq) WHERE CASE WHEN (
     AND (owner IS NULL OR claim_group IS NOT NULL
          OR (disposition = 'owner_bound' AND waiting_kind IS NOT NULL))
     AND (session_id IS NULL OR (lane_key IS NULL AND disposition IS NULL))
-) IS NOT FALSE THEN false ELSE hf_unfit(seq) END;
+) IS NOT FALSE THEN false ELSE hf_unfit(seq, 'work_state_fits') END;
 COMMENT ON INDEX work_state_fits IS 'A guard: it holds no row, and refuses what does not fit.';
 */
 

@@ -305,6 +305,9 @@ HF_MUST_USE int lite_stmt_get(struct lite_conn *conn, int statement,
                               struct lite_stmt **ret_stmt, struct hf_err *err);
 /* SQLite's result code, with the statement reset. */
 HF_MUST_USE int lite_control(struct lite_conn *conn, enum lite_control which);
+/* One of the two that begin; whoever is to write has its turn. */
+HF_MUST_USE int lite_begin(struct lite_conn *conn, enum lite_control how,
+                           struct hf_err *err);
 /* 0 or our code, and SQLite's beside it. The transaction may still be open on failure. */
 HF_MUST_USE int lite_commit(struct lite_conn *conn, int *ret_sqlite, struct hf_err *err);
 /* Does nothing outside a transaction; always leaves it. */

@@ -258,6 +258,19 @@ int lite_control(struct lite_conn *conn, enum lite_control which)
     return rc == SQLITE_DONE ? SQLITE_OK : again != SQLITE_OK ? again : rc;
 }
 
+int lite_begin(struct lite_conn *conn, enum lite_control how, struct hf_err *err)
+{
+    const struct lite *lite = conn->lite;
+    int rc = lite_control(conn, how);
+    /* Of ours nobody writes out of turn. */
+    if (rc == SQLITE_BUSY && how == LITE_BEGIN_WRITE && lite->side.fd >= 0)
+        return hf_fail(err, HF_EBUSY, "db",
+                       "another program than Holdfast is writing to %.200s, and does not "
+                       "end (`fuser` names those that have it open)",
+                       lite->path);
+    return rc == SQLITE_OK ? 0 : lite_fail(conn->db, rc, "BEGIN", err);
+}
+
 int lite_commit(struct lite_conn *conn, int *ret_sqlite, struct hf_err *err)
 {
     /* A failed COMMIT does not pass on its errno; nothing that succeeds after it in the

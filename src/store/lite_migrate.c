@@ -98,10 +98,10 @@ static int run_script(struct lite_conn *conn, const struct hf_migration *step,
 static int apply(struct lite_conn *conn, const struct hf_migration *step,
                  struct hf_err *err)
 {
-    int begun = lite_control(conn, LITE_BEGIN_WRITE);
-    if (begun != SQLITE_OK)
-        return lite_fail(conn->db, begun, "BEGIN", err);
-    int rc = run_script(conn, step, err);
+    int rc = lite_begin(conn, LITE_BEGIN_WRITE, err);
+    if (rc != 0)
+        return rc;
+    rc = run_script(conn, step, err);
     if (rc == 0)
         rc = note_applied(conn, step, err);
     if (rc == 0)

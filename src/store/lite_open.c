@@ -379,10 +379,10 @@ static int settle_once(struct lite *lite, bool writes, bool *ret_changed,
 {
     struct lite_conn *conn = &lite->writer;
     struct lite_store_facts facts = { 0 };
-    int begun = lite_control(conn, writes ? LITE_BEGIN_WRITE : LITE_BEGIN_READ);
-    if (begun != SQLITE_OK)
-        return lite_fail(conn->db, begun, "BEGIN", err);
-    int rc = settle_row(lite, &facts, writes, ret_changed, err);
+    int rc = lite_begin(conn, writes ? LITE_BEGIN_WRITE : LITE_BEGIN_READ, err);
+    if (rc != 0)
+        return rc;
+    rc = settle_row(lite, &facts, writes, ret_changed, err);
     lite_sample(conn, facts.incarnation, facts.high_water);
     if (rc == 0 && writes && *ret_changed)
         rc = lite_txn_end(lite, &facts, err);
@@ -428,10 +428,10 @@ static int check_first(struct lite *lite, struct hf_err *err)
 {
     bool empty;
     struct lite_conn *conn = &lite->writer;
-    int begun = lite_control(conn, LITE_BEGIN_READ);
-    if (begun != SQLITE_OK)
-        return lite_fail(conn->db, begun, "BEGIN", err);
-    int rc = lite_check_kind(conn, &empty, err);
+    int rc = lite_begin(conn, LITE_BEGIN_READ, err);
+    if (rc != 0)
+        return rc;
+    rc = lite_check_kind(conn, &empty, err);
     lite_roll_back(conn);
     return rc;
 }

@@ -70,11 +70,11 @@ static int take(struct lite *lite, struct lite_conn **ret_conn, struct hf_err *e
 
 static int run_on(struct lite_conn *conn, struct hf_batch *batch, struct hf_err *err)
 {
-    int begun = lite_control(conn, LITE_BEGIN_READ);
-    if (begun != SQLITE_OK)
-        return lite_fail(conn->db, begun, "BEGIN", err);
     struct lite_store_facts facts;
-    int rc = lite_store_read(conn, &facts, err); /* the snapshot is taken here */
+    int rc = lite_begin(conn, LITE_BEGIN_READ, err);
+    if (rc != 0)
+        return rc;
+    rc = lite_store_read(conn, &facts, err); /* the snapshot is taken here */
     if (rc == 0) {
         lite_sample(conn, facts.incarnation, facts.high_water);
         rc = lite_run_calls(conn, batch, err);

@@ -109,17 +109,10 @@ int lite_txn_begin(struct lite *lite, struct lite_store_facts *ret_facts,
     int rc = lite_usable(lite, err);
     if (rc == 0)
         rc = check_not_moved(lite, err);
+    if (rc == 0)
+        rc = lite_begin(conn, LITE_BEGIN_WRITE, err);
     if (rc != 0)
         return rc;
-    int begun = lite_control(conn, LITE_BEGIN_WRITE);
-    if (begun == SQLITE_BUSY &&
-        lite->side.fd >= 0) /* of ours it is only this one's turn */
-        return hf_fail(err, HF_EBUSY, "db",
-                       "another program than Holdfast is writing to %.200s, and does not "
-                       "end (`fuser` names those that have it open)",
-                       lite->path);
-    if (begun != SQLITE_OK)
-        return lite_fail(conn->db, begun, "BEGIN", err);
     conn->first_id = -1;
     conn->standing_id = 0;
     conn->changes_before = sqlite3_total_changes64(conn->db);

@@ -87,7 +87,8 @@ void pg_conn_note_size(struct pg_conn *conn, int64_t bytes)
 
 bool pg_conn_replan(struct pg_conn *conn)
 {
-    if (conn->planned_bytes >= SMALL_BYTES || conn->bytes <= 4 * conn->planned_bytes)
+    if (conn->pg->url.pooler == PG_POOLER_TRANSACTION || /* where nothing is kept */
+        conn->planned_bytes >= SMALL_BYTES || conn->bytes <= 4 * conn->planned_bytes)
         return true;
     conn->planned_bytes = conn->bytes;
     return pg_conn_exec(conn, "DISCARD PLANS", "DISCARD PLANS", NULL, NULL) == 0;

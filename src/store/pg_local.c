@@ -11,10 +11,12 @@
  * somebody look for nothing.
  */
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ident.h"
 #include "store/pg.h"
 
 #define PAGE_BYTES 4096
@@ -43,14 +45,6 @@ static int open_page(struct pg *pg)
     return fd;
 }
 
-static size_t word_of(const char *store_id)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (const char *at = store_id; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 16777619u;
-    return hash % WORDS;
-}
-
 void pg_local_open(struct pg *pg)
 {
     if (!pg->system_clock) /* a virtual time has no other processes */
@@ -62,7 +56,7 @@ void pg_local_open(struct pg *pg)
     if (is_ours(fd) && posix_fallocate(fd, 0, PAGE_BYTES) == 0) {
         void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         pg->local_page = page != MAP_FAILED ? page : NULL;
-        pg->local_word = word_of(pg->store_id);
+        pg->local_word = hf_crc32c(0, pg->store_id, strlen(pg->store_id)) % WORDS;
     }
     (void)close(fd); /* the mapping stays */
 }

@@ -35,6 +35,7 @@ struct worker {
     char id[40];
     char token[256];
     long long fence;
+    struct hf_err err; /* of the last call that failed */
 };
 
 static void note(struct worker *w, const char *kind, const char *a, const char *b)
@@ -88,7 +89,8 @@ static int create(struct worker *w, int n)
                               .priority = -1 };
     int rc;
     do
-        rc = hf_work_create(w->store, NULL, &request, 1, HF_ALL_OR_NONE, &answer, NULL);
+        rc = hf_work_create(w->store, NULL, &request, 1, HF_ALL_OR_NONE, &answer,
+                            &w->err);
     while (again(w, "create", rc));
     if (rc == 0) {
         (void)snprintf(w->id, sizeof(w->id), "%s", hf_answer_at(answer, 0)->work.work_id);
@@ -112,7 +114,7 @@ static int take(struct worker *w, int n)
                               .ttl_ms = w->ttl_ms };
     int rc;
     do
-        rc = hf_work_claim(w->store, NULL, &claim, &answer, NULL);
+        rc = hf_work_claim(w->store, NULL, &claim, &answer, &w->err);
     while (again(w, "claim", rc));
     if (rc)
         return rc;
@@ -139,7 +141,7 @@ static int finish(struct worker *w)
                                 .status = HF_DONE };
     int rc;
     do
-        rc = hf_work_change(w->store, NULL, &change, 1, HF_ALL_OR_NONE, &answer, NULL);
+        rc = hf_work_change(w->store, NULL, &change, 1, HF_ALL_OR_NONE, &answer, &w->err);
     while (again(w, "close_out", rc));
     hf_answer_free(rc == 0 ? answer : NULL);
     (void)snprintf(fence, sizeof(fence), "%lld", w->fence);
@@ -178,8 +180,10 @@ static void work_on(struct worker *w, int n)
             return;
         }
     }
-    if (rc)
+    if (rc) {
+        (void)fprintf(stderr, "%s: %s\n", w->name, w->err.message);
         note(w, "E", "work", hf_err_wire(rc));
+    }
 }
 
 int main(int argc, char **argv)

@@ -96,11 +96,20 @@ static int judged(const PGresult *result)
     return code && (strncmp(code, "23", 2) == 0 || strcmp(code, "HF002") == 0) ? 1 : -1;
 }
 
+/* A rule of rows is named as a CHECK would be. */
+static void assert_named(const PGresult *result)
+{
+    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    if (code && strcmp(code, "23514") == 0)
+        assert_non_null(PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME));
+}
+
 static int tried_postgres(struct world *world, const char *sql)
 {
     PQclear(PQexec(world->pg, "BEGIN"));
     PGresult *result = PQexec(world->pg, sql);
     int verdict = judged(result);
+    assert_named(result);
     PQclear(result);
     PQclear(PQexec(world->pg, "ROLLBACK"));
     return verdict;

@@ -443,15 +443,17 @@ static const char fill_sql[] =
     " 'system', 'x', 1 FROM generate_series(1, " ROWS ") g;"
     "ANALYZE work_spec; ANALYZE work_state; ANALYZE work_event";
 
-/* The step of a plan that reads a table of units whole, itself or by its key; "": it does not. */
+/* The step of a plan that reads a table of ours whole, or one of units by its key from end to end;
+ * "": it does not. */
 static const char *reads_whole(const PGresult *plan, int i)
 {
     const char *line = PQgetvalue(plan, i, 0);
     const char *next = i + 1 < PQntuples(plan) ? PQgetvalue(plan, i + 1, 0) : "";
-    bool of_units = strstr(line, " on work_s") || strstr(line, " on work_event");
-    bool all = strstr(line, "Seq Scan") ||
-               (strstr(line, "_pkey") && !strstr(next, "Index Cond"));
-    return of_units && all ? line : "";
+    bool of_units = strstr(line, "_pkey on work_s") ||
+                    strstr(line, "_pkey on work_event");
+    bool whole = (strstr(line, "Seq Scan on work_") && !strstr(line, "work_policy")) ||
+                 (of_units && !strstr(next, "Index Cond"));
+    return whole ? line : "";
 }
 
 /* Of a prepared statement. The result lives until the next call. */

@@ -254,13 +254,7 @@ static void a_claim_that_goes_on_does_not_pay_for_the_wear(void **state)
 /* How often the statement ran; each test has a schema of its own. */
 static long short_claims(struct hf_store *store)
 {
-    PGconn *db = pg_of(sql_store_of(store)->sql)->pool.free->db;
-    PGresult *result = PQexec(db, "SELECT generic_plans + custom_plans FROM "
-                                  "pg_prepared_statements WHERE statement LIKE "
-                                  "'%LEFT JOIN work_policy p ON true%'");
-    long count = PQntuples(result) ? strtol(PQgetvalue(result, 0, 0), NULL, 10) : 0;
-    PQclear(result);
-    return count;
+    return pg_store_ran(store, "%LEFT JOIN work_policy p ON true%");
 }
 
 /* One row, whichever way it came. */

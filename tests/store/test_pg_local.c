@@ -17,6 +17,25 @@
 
 static struct pg_server server;
 
+/* A page of the test's own, and a word: other tests count in the user's. */
+static struct hf_store *opened(const char *schema, size_t word)
+{
+    static _Atomic uint32_t page[1024];
+    struct hf_store *store = pg_server_store(&server, schema);
+    struct pg *pg = pg_of(sql_store_of(store)->sql);
+    assert_non_null(pg->local_page); /* the user's */
+    pg_local_close(pg);
+    pg->local_page = page;
+    pg->local_word = word;
+    return store;
+}
+
+static void closed(struct hf_store *store)
+{
+    pg_of(sql_store_of(store)->sql)->local_page = NULL; /* it is no mapping */
+    hf_store_close(store);
+}
+
 static uint32_t taken(struct hf_store *store)
 {
     uint32_t count = 0;
@@ -37,69 +56,67 @@ static void claimed(struct hf_store *store, const char *unit, int pid)
     hf_answer_free(answer);
 }
 
+static void handles_of_one_store_share_a_word(void **state)
+{
+    (void)state;
+    struct hf_store *store = pg_server_store(&server, "shared"),
+                    *peer = pg_server_store(&server, "shared");
+    assert_int_equal(pg_of(sql_store_of(store)->sql)->local_word,
+                     pg_of(sql_store_of(peer)->sql)->local_word);
+    hf_store_close(peer);
+    hf_store_close(store);
+}
+
 static void a_lease_that_names_a_process_is_counted(void **state)
 {
     (void)state;
-    struct hf_store *store = pg_server_store(&server, "counted"),
-                    *peer = pg_server_store(&server, "counted"),
-                    *other = pg_server_store(&server, "another");
+    struct hf_store *store = opened("counted", 1), *peer = opened("counted", 1),
+                    *other = opened("another", 2);
     uint32_t before = taken(store), elsewhere = taken(other);
     claimed(store, "nobody's", 0);
     assert_int_equal(taken(peer), before);
     claimed(store, "ours", getpid());
     assert_int_equal(taken(peer), before + 1);
     assert_int_equal(taken(other), elsewhere);
-    hf_store_close(other);
-    hf_store_close(peer);
-    hf_store_close(store);
+    closed(other);
+    closed(peer);
+    closed(store);
 }
 
-/* How often the store's own connection has asked for holders. */
-static long long asked_so_far(struct hf_store *store)
+static long asked(struct hf_watch *watch)
 {
-    PGresult *result = PQexec(pg_of(sql_store_of(store)->sql)->pool.free->db,
-                              "SELECT sum(generic_plans + custom_plans) FROM "
-                              "pg_prepared_statements WHERE statement LIKE "
-                              "'%SELECT DISTINCT holder%'");
-    assert_int_equal(PQntuples(result), 1);
-    long long count = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-    PQclear(result);
-    return count;
-}
-
-static long long asked(struct hf_watch *watch)
-{
-    long long before = asked_so_far(watch->store);
+    static const char holders[] = "%SELECT DISTINCT holder%";
+    long before = pg_store_ran(watch->store, holders);
     watch->look_at = 0; /* whatever the last one took */
     assert_int_equal(hf_watch_refresh(watch, NULL), 0);
-    return asked_so_far(watch->store) - before;
+    return pg_store_ran(watch->store, holders) - before;
 }
 
 static void whom_to_watch_is_asked_when_somebody_took_a_lease(void **state)
 {
     (void)state;
-    struct hf_store *store = pg_server_store(&server, "watched"),
-                    *peer = pg_server_store(&server, "watched");
+    struct hf_store *store = opened("watched", 3), *peer = opened("watched", 3);
     struct hf_watch watch;
     hf_watch_init(&watch, store);
     assert_int_equal(asked(&watch), 1); /* the first always */
+    watch.sure_to = INT64_MAX;          /* however slow this machine is */
     assert_int_equal(asked(&watch), 0);
     claimed(peer, "new", getpid());
     assert_int_equal(asked(&watch), 1);
     assert_int_equal(watch.count, 1);
+    watch.sure_to = INT64_MAX;
     assert_int_equal(asked(&watch), 0);
     watch.sure_to = 0; /* a second later */
     assert_int_equal(asked(&watch), 1);
     hf_watch_fini(&watch);
-    hf_store_close(peer);
-    hf_store_close(store);
+    closed(peer);
+    closed(store);
 }
 
 static void after_a_death_it_is_asked_again(void **state)
 {
     (void)state;
-    struct hf_store *store = pg_server_store(&server, "bereft"),
-                    *peer = pg_server_store(&server, "bereft");
+    struct hf_store *store = opened("bereft", 4), *peer = opened("bereft", 4);
     struct hf_watch watch;
     struct hf_sweep_report report;
     pid_t child = fork();
@@ -121,8 +138,8 @@ static void after_a_death_it_is_asked_again(void **state)
     assert_int_equal(watch.count, 0);
     assert_false(hf_watch_death(&watch));
     hf_watch_fini(&watch);
-    hf_store_close(peer);
-    hf_store_close(store);
+    closed(peer);
+    closed(store);
 }
 
 static void without_the_page_it_is_asked_each_time(void **state)
@@ -135,9 +152,8 @@ static void without_the_page_it_is_asked_each_time(void **state)
     assert_false(store->methods->taken_here(store, &count));
     claimed(store, "unit", getpid());
     hf_watch_init(&watch, store);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         assert_int_equal(asked(&watch), 1);
-    }
     hf_watch_fini(&watch);
     hf_store_close(store);
 }
@@ -145,6 +161,7 @@ static void without_the_page_it_is_asked_each_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(handles_of_one_store_share_a_word),
         cmocka_unit_test(a_lease_that_names_a_process_is_counted),
         cmocka_unit_test(whom_to_watch_is_asked_when_somebody_took_a_lease),
         cmocka_unit_test(after_a_death_it_is_asked_again),

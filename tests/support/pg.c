@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "store/pg.h"
+#include "store/sqlstore.h"
 #include "support/unit.h"
 
 static struct pg_server *running; /* what exit must stop */
@@ -114,6 +116,20 @@ struct hf_store *pg_server_store(const struct pg_server *server, const char *sch
     assert_int_equal(
         hf_store_open(pg_server_schema(server->url, schema, url), NULL, &store, NULL), 0);
     return store;
+}
+
+long pg_store_ran(struct hf_store *store, const char *like)
+{
+    const char *const args[] = { like };
+    PGresult *result = PQexecParams(
+        pg_of(sql_store_of(store)->sql)->pool.free->db,
+        "SELECT coalesce(sum(generic_plans + custom_plans), 0) "
+        "FROM pg_prepared_statements WHERE statement LIKE $1",
+        1, NULL, args, NULL, NULL, 0);
+    assert_int_equal(PQntuples(result), 1);
+    long count = strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return count;
 }
 
 const char *pg_server_sql(const struct pg_server *server, const char *sql)

@@ -28,6 +28,9 @@ const char *pg_server_schema(const char *base, const char *schema, char *out);
 /* A store in this schema, as most would open it; anything but success fails the test. */
 struct hf_store *pg_server_store(const struct pg_server *server, const char *schema);
 
+/* How often the store's free connection has run the prepared statements whose text is like this. */
+long pg_store_ran(struct hf_store *store, const char *like);
+
 /* One plain statement, as an outsider would; gives the first cell, or "" . Fails the test on an
  * error. The result lives until the next call. */
 const char *pg_server_sql(const struct pg_server *server, const char *sql);
