@@ -64,7 +64,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state AS w
                      hf_lease_now() + {claim_ttl}, w.lease_fence + 1, {claim_grace}, $9,
                      {claim_ttl}),
        correlation_id = $10
-*//*pg , logged = {log_place} * 4 + 1 + (logged & 1)
+*//*pg , logged = {logged_here}
 */
 
 -- On PostgreSQL the events of a claim are written by its own statement, with a payload that
@@ -88,7 +88,7 @@ replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)), ',
 INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
                         attempt, fence, actor_kind, actor, payload, correlation_id,
                         created_at)
-SELECT logged / 4, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, attempt_count,
+SELECT logged / 4096, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, attempt_count,
        lease_fence, $7, $8,
        {claim_short}, $10, hf_now()
   FROM taken
@@ -113,7 +113,7 @@ plain AS (
 INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
                         attempt, fence, actor_kind, actor, payload, correlation_id,
                         created_at)
-SELECT logged / 4, event_id, seq, 'claimed', 'queued', 'running', generation, attempt_count,
+SELECT logged / 4096, event_id, seq, 'claimed', 'queued', 'running', generation, attempt_count,
        lease_fence, $7, $8, payload, $10, hf_now()
   FROM noted
  WHERE fits IS NOT TRUE OR payload <> (SELECT n.payload FROM noted n LIMIT 1))
@@ -188,11 +188,13 @@ taken AS (
 {claim_log_{size}}
 
 -- name: work_claim_lone
+-- lone: work_claim_lone
 -- The short way of a claim of one gives the row that it took, and takes none where a policy is
 -- set, or where the first row is under a limit or too late. Joins and no subqueries: PostgreSQL
--- walks a statement with one from end to end each time.
+-- walks a statement with one from end to end each time; and two arrays, since each column that is
+-- given costs it two look-ups in its catalogue.
 -- engine: pg
--- in: as work_claim    out: row
+-- in: as work_claim    out: row, as an array of its numbers and one of its texts; xid
 WITH c AS MATERIALIZED (
     SELECT k.*, st.incarnation AS store
       FROM (SELECT w.seq, w.generation, w.attempt_count + 1 AS attempt,
@@ -212,7 +214,8 @@ SELECT place, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, att
        $10, now
   FROM c)
 {claim_set} FROM c JOIN work_spec s ON s.seq = c.seq WHERE w.seq = c.seq
-RETURNING {row_start} c.ttl_ms, {row_end}
+RETURNING ARRAY[{row_numbers} c.ttl_ms, {row_more_numbers}], ARRAY[{row_texts}],
+          pg_current_xact_id()
 
 -- name: claim_reads
 -- engine: pg

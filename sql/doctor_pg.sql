@@ -47,11 +47,12 @@ SELECT name, setting, wanted, grave FROM (VALUES
 -- name: doctor_pg_guards
 -- engine: pg
 -- out: what keeps plain SQL within the rules and is not there, or is switched off; what to do
-SELECT 'the index ' || n.name || ' is missing',
+SELECT 'the trigger ' || n.name || ' is missing',
        'make it again, as `holdfast migrate --dump-sql` shows it'
-  FROM (VALUES ('work_spec_fits'), ('work_state_fits')) AS n(name)
- WHERE NOT EXISTS (SELECT 1 FROM pg_indexes i
-                    WHERE i.schemaname = current_schema() AND i.indexname = n.name)
+  FROM (VALUES ('work_born'), ('work_moved'), ('work_leased'), ('work_gated'),
+               ('work_state_identity'), ('work_event_frozen')) AS n(name)
+ WHERE NOT EXISTS (SELECT 1 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+                    WHERE c.relnamespace = current_schema()::regnamespace AND t.tgname = n.name)
 UNION ALL
 SELECT 'the trigger ' || t.tgname || ' is switched off',
        'ALTER TABLE ' || c.relname || ' ENABLE TRIGGER ' || t.tgname

@@ -82,7 +82,8 @@ SELECT set_config('holdfast.now', $1, true), set_config('holdfast.lease_now', $2
 -- name: pg_outcome
 -- In another history the same id is somebody else's transaction. So it may be after a crash,
 -- which forgets the ids of all that was not in the log by then; a crash ends with a checkpoint.
--- An id that was committed is never given again, so only "committed" can be another's. (The
+-- An id that was committed is never given again, so only "committed" can be another's; and one
+-- that is still to come was lost by a crash (pg_xact_status would raise). (The
 -- timeline as hf_timeline(), which a pooled connection does not see. The time of a checkpoint is
 -- in whole seconds.)
 -- engine: pg
@@ -95,7 +96,8 @@ SELECT CASE WHEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32
                   OR (SELECT c.checkpoint_time FROM pg_control_checkpoint() c)
                      <= clock_timestamp() - ($3::bigint + 1000) * interval '1 millisecond')
             THEN x.status END
-  FROM (SELECT pg_xact_status($1::xid8) AS status OFFSET 0) AS x
+  FROM (SELECT CASE WHEN $1::xid8 > pg_current_xact_id() THEN 'aborted'
+                    ELSE pg_xact_status($1::xid8) END AS status OFFSET 0) AS x
 
 -- name: pg_identity
 -- Who this server is, what we may do, and what stands in the schema. Asked before the

@@ -1,7 +1,7 @@
 -- The change feed: events in the order in which readers get them. On SQLite that is the order
 -- of ids, since there is one writer. On PostgreSQL it is that of (xid, event id), and only what
 -- lies below every transaction that still runs is given: nothing can come before it any more,
--- since an event's xid is that of its transaction or a later one (0001_ledger, work_moved). Each
+-- since an event's xid is that of its transaction or a later one (0001_ledger, work_guard). Each
 -- side is an index walk of at most a page.
 
 -- fragment: feed_safe

@@ -1,26 +1,28 @@
 -- The ledger's statements. Reading: one fragment names the columns of a row once.
 
 -- fragment: row
-{row_start} w.lease_expires_at - hf_lease_now(), {row_end}
+{row_numbers} w.lease_expires_at - hf_lease_now(), {row_more_numbers}, {row_texts}
 
--- fragment: row_start
-w.seq, s.work_id, s.tenant, s.source_system, s.source_id,
-nullif(s.source_run_id, '') AS source_run_id, w.kind, w.queue, w.lane_key, w.dedup_key,
-w.limit_name, w.fair_key, s.idempotency_key, s.ref, s.parent_work_id, s.correlation_id, w.session_id, w.status,
-w.status_reason, w.gate, w.disposition, w.priority, w.generation, w.attempt_count,
-w.failures, w.max_attempts, w.due_at, w.next_retry_at, w.deadline_at,
-w.start_timeout_ms, w.exec_timeout_ms, w.owner, w.owner_incarnation, w.lease_fence,
+-- Numbers first, so that they can be one array, and the texts another (work_claim_lone). What is
+-- left of the lease comes between the two parts.
+-- fragment: row_numbers
+w.seq, w.priority, w.generation, w.attempt_count, w.failures, w.max_attempts, w.due_at,
+w.next_retry_at, w.deadline_at, w.start_timeout_ms, w.exec_timeout_ms, w.lease_fence,
 w.lease_ttl_ms, w.lease_expires_at,
 
--- fragment: row_end
-w.holder,
-w.waiting_kind, w.waiting_ref, w.escalate_at, w.escalate, w.resume_payload,
-w.error_class, w.result, s.payload, s.payload_ref, s.retry_policy, w.close_rule,
-w.cancel_request, w.abandon_request, w.active_at, w.first_started_at, w.started_at,
-w.finished_at, s.created_at, w.updated_at,
-w.revision, w.claim_group, w.lease_store, w.grace_ms, w.lease_check_at,
-w.settled_token, w.settled_verb, w.session_fence, w.fair_tag, w.fair_weight, w.crashes,
-w.crashed_at, w.wake_session
+-- fragment: row_more_numbers
+w.escalate_at, w.active_at, w.first_started_at, w.started_at, w.finished_at, s.created_at,
+w.updated_at, w.revision, w.lease_store, w.grace_ms, w.lease_check_at, w.session_fence,
+w.fair_tag, w.fair_weight, w.crashes, w.crashed_at
+
+-- fragment: row_texts
+s.work_id, s.tenant, s.source_system, s.source_id,
+nullif(s.source_run_id, ''), w.kind, w.queue, w.lane_key, w.dedup_key,
+w.limit_name, w.fair_key, s.idempotency_key, s.ref, s.parent_work_id, s.correlation_id,
+w.session_id, w.status, w.status_reason, w.gate, w.disposition, w.owner, w.owner_incarnation,
+w.holder, w.waiting_kind, w.waiting_ref, w.escalate, w.resume_payload, w.error_class, w.result,
+s.payload, s.payload_ref, s.retry_policy, w.close_rule, w.cancel_request, w.abandon_request,
+w.claim_group, w.settled_token, w.settled_verb, w.wake_session
 
 -- fragment: row_from
 work_state w JOIN work_spec s ON s.seq = w.seq
@@ -121,10 +123,10 @@ SELECT /*lite a.new_id*//*pg hf_next_id()*/, a.a1, a.a2, a.a3, a.a4, a.a5, a.a6,
 -- name: work_insert_states
 -- in: sets as of work_insert_state
 -- sets: text text text text text bigint bigint text text text text text text text text bigint bigint bigint bigint bigint text text bigint bigint text bigint text text bigint
-INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns})
+INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns}/*pg , logged*/)
 SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11, a.a12, a.a13,
        a.a14, a.a15, a.a16, a.a17, a.a18, a.a19, a.a20, a.a21, a.a22, a.a23, a.a24, a.a25,
-       a.a26, a.a27, a.a28, a.a29
+       a.a26, a.a27, a.a28, a.a29/*pg , {born_here}*/
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
 -- Rows that come under a limit: each is the a30th of it in this batch, and has no gate if so
@@ -142,13 +144,13 @@ SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
 -- name: work_inserts_limited
 -- in: sets as of work_insert_limited; a30 is null for a gate as given
 -- sets: text text text text text bigint bigint text text text text text text text text bigint bigint bigint bigint bigint text text bigint bigint text bigint text text bigint bigint
-INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns})
+INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns}/*pg , logged*/)
 SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11, a.a12, a.a13,
        a.a14,
        CASE WHEN a.a30 <= (SELECT l.room FROM work_limit l WHERE l.name = a.a27) THEN NULL
             ELSE a.a15 END,
        a.a16, a.a17, a.a18, a.a19, a.a20, a.a21, a.a22, a.a23, a.a24, a.a25,
-       a.a26, a.a27, a.a28, a.a29
+       a.a26, a.a27, a.a28, a.a29/*pg , {born_here}*/
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
 -- Most units have nothing but these, and fewer columns are a sixth less of a create. One of them
@@ -166,20 +168,31 @@ updated_at
 INSERT OR ROLLBACK INTO work_state ({plain_columns})
 VALUES (coalesce(:made, $1), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
--- name: work_insert_unit
--- many: work_insert_units_apart
--- Both rows of one plain unit; none where a key stands.
--- engine: pg
--- in: as work_insert_spec, $19 kind, $20 queue, $21 priority, $22 disposition,
---     $23 max_attempts, $24 due_at, $25 updated_at
+-- fragment: insert_unit
 WITH made AS (
     INSERT INTO work_spec (seq, {spec_columns})
     VALUES (hf_next_id(), $1, $2::text, $3::text, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
             $14::text, $15, $16, $17, $18)
     ON CONFLICT DO NOTHING
     RETURNING seq)
-INSERT INTO work_state ({plain_columns})
-SELECT made.seq, $2, $3, $19, $20, $21, $22, $14, $23, $24, $25 FROM made
+INSERT INTO work_state ({plain_columns}, logged)
+SELECT made.seq, $2, $3, $19, $20, $21, $22, $14, $23, $24, $25, {born_here} FROM made
+
+-- name: work_insert_unit
+-- many: work_insert_units_apart
+-- lone: work_insert_unit_lone
+-- Both rows of one plain unit; none where a key stands.
+-- engine: pg
+-- in: as work_insert_spec, $19 kind, $20 queue, $21 priority, $22 disposition,
+--     $23 max_attempts, $24 due_at, $25 updated_at
+{insert_unit}
+
+-- name: work_insert_unit_lone
+-- lone: work_insert_unit_lone
+-- engine: pg
+-- in: as work_insert_unit    out: xid
+{insert_unit}
+RETURNING pg_current_xact_id()
 
 -- name: work_insert_units_apart
 -- Those of many callers; a key that stands refuses them all.
@@ -192,14 +205,15 @@ made AS (
     SELECT n.seq, n.a1, n.a2, n.a3, n.a4, n.a5, n.a6, n.a7, n.a8, n.a9, n.a10, n.a11, n.a12,
            n.a13, n.a14, n.a15, n.a16, n.a17, n.a18
       FROM n)
-INSERT INTO work_state ({plain_columns})
-SELECT n.seq, n.a2, n.a3, n.a19, n.a20, n.a21, n.a22, n.a14, n.a23, n.a24, n.a25 FROM n
+INSERT INTO work_state ({plain_columns}, logged)
+SELECT n.seq, n.a2, n.a3, n.a19, n.a20, n.a21, n.a22, n.a14, n.a23, n.a24, n.a25, {born_here}
+  FROM n
 
 -- name: work_insert_states_plain
 -- in: sets as of work_insert_state_plain
 -- sets: text text text text text bigint text text bigint bigint bigint
-INSERT /*lite OR ROLLBACK*/ INTO work_state ({plain_columns})
-SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11
+INSERT /*lite OR ROLLBACK*/ INTO work_state ({plain_columns}/*pg , logged*/)
+SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11/*pg , {born_here}*/
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
 -- The rows of many plain units that differ in nothing but their names and contents, on SQLite:
@@ -229,9 +243,19 @@ SELECT n.seq, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
           FROM hf_args a) n
  WHERE n.seq IS NOT NULL
 
--- Where an event stands in the feed: not before the unit's last one (0001_ledger, work_moved).
+-- Where an event stands in the feed: not before the unit's last one (0001_ledger, work_guard).
 -- fragment: log_place
-greatest(txid_current(), logged / 4)
+greatest(txid_current(), abs(logged) / 4096)
+
+-- Who writes the event and vouches for the row: the statement itself, or the guard.
+-- fragment: logged_here
+greatest(txid_current() * 4096, logged + 1, -logged)
+
+-- fragment: logged_by_guard
+{log_place} * -4096
+
+-- fragment: born_here
+txid_current() * 4096
 
 -- name: work_insert_units
 -- Both rows of many plain units, which differ in nothing but the names and contents of their
@@ -253,8 +277,8 @@ WITH made AS (
            a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11
       FROM hf_args a
     RETURNING seq)
-INSERT INTO work_state ({plain_columns})
-SELECT made.seq, $1, $2, $8, $9, $10, $11, $4, $12, $13, $14 FROM made
+INSERT INTO work_state ({plain_columns}, logged)
+SELECT made.seq, $1, $2, $8, $9, $10, $11, $4, $12, $13, $14, {born_here} FROM made
 
 -- name: work_write
 -- Writes a decided row if nobody has changed it since it was read: the revision covers all
@@ -270,7 +294,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        cancel_request = $30, abandon_request = $31, active_at = $32,
        first_started_at = $33, started_at = $34, finished_at = $35, settled_token = $36,
        settled_verb = $37, updated_at = $38,
-       /*lite event_id = hf_next_id(),*//*pg logged = {log_place} * 4,*/
+       /*lite event_id = hf_next_id(),*//*pg logged = {logged_by_guard},*/
        event_type = $39, actor_kind = $40,
        actor = $41, message = $42, note = $43, correlation_id = $44,
        wake_at = $45, crashes = $46, crashed_at = $47, revision = revision + 1
@@ -312,7 +336,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        settled_token = a.a9, {settle_always}
 /*lite , event_id = hf_next_id(), event_type = hf_tally(limit_name, 1, 'close_out'),
        actor_kind = a.a10, actor = a.a11, message = a.a12, note = a.a13, correlation_id = a.a14
-*//*pg , logged = {log_place} * 4 + 1 + (logged & 1)
+*//*pg , logged = {logged_here}
 */
 
 -- fragment: settle_from
@@ -331,7 +355,7 @@ FROM {sets_in_order} JOIN work_spec s ON s.work_id = a.a1
 INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
                         attempt, fence, actor_kind, actor, message, payload,
                         correlation_id, created_at)
-SELECT logged / 4, hf_next_id(), seq, 'close_out', 'running', status, generation, attempt_count,
+SELECT logged / 4096, hf_next_id(), seq, 'close_out', 'running', status, generation, attempt_count,
        lease_fence, a10, a11, a12,
        nullif(a13, '{"lease_released":{"fence":' || lease_fence || '},"status":"' || status
                    || '"}'), a14, hf_now()
@@ -359,7 +383,7 @@ plain AS (
 INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
                         attempt, fence, actor_kind, actor, message, payload,
                         correlation_id, created_at)
-SELECT logged / 4, event_id, seq, 'close_out', 'running', status, generation, attempt_count,
+SELECT logged / 4096, event_id, seq, 'close_out', 'running', status, generation, attempt_count,
        lease_fence, a10, a11, a12, payload, a14, hf_now()
   FROM noted WHERE fits IS NOT TRUE OR payload IS NOT NULL)
 SELECT 1 FROM settled
@@ -382,7 +406,7 @@ CASE WHEN min(lease_fence) = max(lease_fence) THEN ARRAY[min(lease_fence)]
 -- Where a unit's events are packed: its first ones that can be. Only where the event's place in the
 -- feed is the transaction's own.
 -- fragment: pack_place
-CASE WHEN logged / 4 <= txid_current() THEN txid_current() END
+CASE WHEN {log_place} = txid_current() THEN txid_current() END
 
 -- name: work_settle
 -- Holders' close-outs without reading first, all sets in one statement. A row that does not

@@ -139,11 +139,11 @@ static void print_array(const char *(*word_at)(int), int count)
 static void print_shapes(void)
 {
     const char *between = "{";
-    printf("    num_nonnulls(gate, waiting_kind, claim_group, next_retry_at, "
-           "finished_at) < 2\n"
-           "    AND status || ':' || coalesce(gate, waiting_kind, '') = ANY (CASE\n"
-           "        WHEN claim_group IS NOT NULL THEN '{%s:}'::text[]\n"
-           "        WHEN finished_at IS NOT NULL THEN '",
+    printf("    num_nonnulls(w.gate, w.waiting_kind, w.claim_group, w.next_retry_at, "
+           "w.finished_at) < 2\n"
+           "    AND w.status || ':' || coalesce(w.gate, w.waiting_kind, '') = ANY (CASE\n"
+           "        WHEN w.claim_group IS NOT NULL THEN '{%s:}'::text[]\n"
+           "        WHEN w.finished_at IS NOT NULL THEN '",
            status_at(HF_RUNNING));
     for (int i = 1; i < HF_STATUS_COUNT; i++) {
         if (!hf_status_terminal((enum hf_status)i))
@@ -151,8 +151,8 @@ static void print_shapes(void)
         printf("%s%s:", between, status_at(i));
         between = ",";
     }
-    printf("}'\n        WHEN waiting_kind IS NOT NULL THEN '{%s:user,%s:external}'\n"
-           "        WHEN next_retry_at IS NOT NULL THEN '{%s:}'\n        ELSE '{%s:",
+    printf("}'\n        WHEN w.waiting_kind IS NOT NULL THEN '{%s:user,%s:external}'\n"
+           "        WHEN w.next_retry_at IS NOT NULL THEN '{%s:}'\n        ELSE '{%s:",
            status_at(HF_WAITING_USER), status_at(HF_WAITING_EXTERNAL),
            status_at(HF_RETRY_SCHEDULED), status_at(HF_QUEUED));
     for (size_t i = 0; gates[i]; i++)
@@ -163,9 +163,9 @@ static void print_shapes(void)
 static void print_checks_pg(void)
 {
     print_shapes();
-    printf("    AND disposition = ANY (");
+    printf("    AND w.disposition = ANY (");
     print_array(disposition_at, HF_DISPOSITION_COUNT);
-    printf(")\n    AND source_system = ANY (");
+    printf(")\n    AND w.source_system = ANY (");
     print_array(source_at, HF_SOURCE_COUNT);
     printf(")\n");
 }

@@ -107,23 +107,6 @@ CREATE TABLE work_spec (
     CHECK (payload IS NULL OR payload_ref IS NULL)
 */
 ) STRICT;
-/*pg
--- PostgreSQL reads a table's CHECKs from their text in every statement: that was half of a create,
--- and a quarter of a claim. The condition of an index it keeps read. So what rows must be stands in the
--- condition of an index that holds none: what fits is left out, and what does not is refused. Only
--- what a renewal changes must stay out of it, or a renewal would write all indexes.
-CREATE FUNCTION hf_unfit(seq bigint, rule text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $guard$
-BEGIN
-    RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = rule,
-        MESSAGE = 'holdfast: this row breaks ' || rule;
-END $guard$;
-CREATE INDEX work_spec_fits ON work_spec (seq) WHERE CASE WHEN (
-    first_status = ANY ('{queued,waiting_external,done}')
-    AND (source_system <> 'scheduler' OR source_run_id <> '')
-    AND (payload IS NULL OR payload_ref IS NULL)
-) IS NOT FALSE THEN false ELSE hf_unfit(seq, 'work_spec_fits') END;
-COMMENT ON INDEX work_spec_fits IS 'A guard: it holds no row, and refuses what does not fit.';
-*/
 CREATE UNIQUE INDEX work_spec_id ON work_spec (work_id);
 CREATE UNIQUE INDEX work_spec_source
     ON work_spec (source_id, source_run_id, source_system, tenant);
@@ -179,7 +162,7 @@ CREATE TABLE work_state (
     active_at         INTEGER,
     updated_at        INTEGER NOT NULL,
 /*pg
-    logged            bigint NOT NULL DEFAULT txid_current() * 4, -- see work_moved
+    logged            bigint NOT NULL DEFAULT txid_current() * -4096, -- see work_guard
     end_pack          bigint,
     finished_at       INTEGER,
 */
@@ -213,8 +196,8 @@ CREATE TABLE work_state (
     actor             TEXT,
     message           TEXT,
     note              TEXT,
-    correlation_id    TEXT,
-/*lite
+    correlation_id    TEXT
+/*lite ,
 {checks}
     CHECK (attempt_count >= 0 AND failures >= 0 AND lease_fence >= 0 AND generation >= 0),
     -- What a row has tells its status, and the other way round. (No CASE: SQLite would work
@@ -245,21 +228,8 @@ CREATE TABLE work_state (
     CHECK (owner IS NULL OR claim_group IS NOT NULL
            OR (disposition = 'owner_bound' AND waiting_kind IS NOT NULL)),
     CHECK (session_id IS NULL OR (lane_key IS NULL AND disposition IS NULL))
-*//*pg
-    CHECK (num_nonnulls(lease_expires_at, session_fence) = num_nonnulls(claim_group))
 */
 ) STRICT;
-/*pg
-CREATE INDEX work_state_fits ON work_state (seq) WHERE CASE WHEN (
-{checks_pg}
-    AND least(attempt_count, failures, lease_fence, generation, priority, 9 - priority) >= 0
-    AND (claim_group IS NULL OR owner IS NOT NULL)
-    AND (owner IS NULL OR claim_group IS NOT NULL
-         OR (disposition = 'owner_bound' AND waiting_kind IS NOT NULL))
-    AND (session_id IS NULL OR (lane_key IS NULL AND disposition IS NULL))
-) IS NOT FALSE THEN false ELSE hf_unfit(seq, 'work_state_fits') END;
-COMMENT ON INDEX work_state_fits IS 'A guard: it holds no row, and refuses what does not fit.';
-*/
 
 -- Of each lane key at most one row is running or claimable (work_lane_slot); the store gives
 -- a free slot to the best waiting row in the transaction that frees it.
@@ -412,18 +382,15 @@ SELECT CASE WHEN left(s.note, 1) = '~'
 -- holds the log and the law together: each that fires costs a frame, and a BEFORE trigger makes
 -- SQLite read the row twice (measured). Guards roll back the whole transaction, so that no
 -- statement needs a journal of its own; a group commit runs the innocent again.
+/*lite
 CREATE TRIGGER work_born AFTER INSERT ON work_state
-/*pg WHEN NEW.status <> 'queued'*/
 BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: illegal first status')
      WHERE NOT (
-/*lite
 {birth}
-*//*pg
-{birth_pg}
-*/
      );
 END;
+*/
 
 /*lite
 CREATE TRIGGER work_moved
@@ -468,42 +435,67 @@ BEGIN
 END;
 */
 /*pg
--- What can be asked in a trigger's condition costs no call. But conditions are read anew in every
--- statement, so the law as a whole stands in a function, and the condition lets pass what most
--- rows do: be born queued, be claimed, and end well.
-CREATE FUNCTION work_refused() RETURNS trigger LANGUAGE plpgsql AS $guard$
-BEGIN
-    RAISE EXCEPTION USING MESSAGE = TG_ARGV[0], ERRCODE = 'HF002';
-END $guard$;
-CREATE TRIGGER work_fence AFTER UPDATE OF lease_fence ON work_state FOR EACH ROW
-    WHEN (NEW.lease_fence < OLD.lease_fence)
-    EXECUTE FUNCTION work_refused('holdfast: a fence never falls');
-CREATE TRIGGER work_finished
-    AFTER UPDATE OF status_reason, error_class, result, finished_at, failures, attempt_count,
-                    generation, lease_fence ON work_state FOR EACH ROW
-    WHEN (NEW.status = OLD.status AND OLD.finished_at IS NOT NULL)
-    EXECUTE FUNCTION work_refused('holdfast: a finished row changes only by a requeue');
 -- The feed is ordered by transaction ids, and a transaction that began earlier may write later.
 -- So an event's place in it is its transaction's id, or that of the unit's last event if that is
--- higher. The row keeps it, times four, and in the two bits who writes the event: claims and
--- close-outs do themselves, many in one statement (1 and 2 in turn, so that it always changes);
--- for all others (0), and for plain SQL, which leaves it alone, it is done here, where the law
--- is too.
-CREATE FUNCTION work_moved() RETURNS trigger LANGUAGE plpgsql AS $guard$
+-- higher. `logged` keeps it, times 4096, and says who vouches for the row and writes its event. A
+-- statement of the ledger's that knows what it does raises it, by one if by nothing else: a claim
+-- and a close-out name the status they come from, and what they set goes together. Whoever makes
+-- it negative, and plain SQL, which leaves it alone, is looked at here.
+--
+-- CHECKs would look at every row. But PostgreSQL reads them, and the conditions of triggers, from
+-- their text in every statement, at about 40 instructions a byte: that was half of a create and a
+-- third of a claim. So the rules stand in one function, and it is called by short conditions.
+CREATE FUNCTION work_guard() RETURNS trigger LANGUAGE plpgsql AS $guard$
 DECLARE
-    place bigint := NEW.logged / 4;
+    w ALIAS FOR NEW;
+    place bigint := abs(NEW.logged) / 4096;
 BEGIN
-    IF NOT (
+    IF (
+{checks_pg}
+    AND least(w.attempt_count, w.failures, w.lease_fence, w.generation, w.priority,
+              9 - w.priority) >= 0
+    AND num_nonnulls(w.lease_expires_at, w.session_fence) = num_nonnulls(w.claim_group)
+    AND (w.lease_check_at IS NULL OR w.lease_expires_at IS NOT NULL)
+    AND (w.claim_group IS NULL OR w.owner IS NOT NULL)
+    AND (w.owner IS NULL OR w.claim_group IS NOT NULL
+         OR (w.disposition = 'owner_bound' AND w.waiting_kind IS NOT NULL))
+    AND (w.session_id IS NULL OR (w.lane_key IS NULL AND w.disposition IS NULL))
+    ) IS FALSE THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'work_state_fits',
+            MESSAGE = 'holdfast: a row has what its status asks for, and no more';
+    END IF;
+    IF TG_NARGS > 0 THEN
+        RETURN NULL;
+    ELSIF TG_OP = 'INSERT' THEN
+        IF NOT (
+{birth_pg}
+        ) THEN
+            RAISE EXCEPTION USING MESSAGE = 'holdfast: illegal first status', ERRCODE = 'HF002';
+        ELSIF EXISTS (SELECT 1 FROM @schema@.work_spec s
+                       WHERE s.seq = NEW.seq
+                         AND NOT (s.first_status = ANY ('{queued,waiting_external,done}')
+                                  AND (s.source_system <> 'scheduler' OR s.source_run_id <> '')
+                                  AND num_nonnulls(s.payload, s.payload_ref) < 2)) THEN
+            RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'work_spec_fits',
+                MESSAGE = 'holdfast: this is no request that a unit can have';
+        END IF;
+        RETURN NULL;
+    ELSIF NEW.lease_fence < OLD.lease_fence THEN
+        RAISE EXCEPTION USING MESSAGE = 'holdfast: a fence never falls', ERRCODE = 'HF002';
+    ELSIF NEW.status = OLD.status THEN
+        IF OLD.finished_at IS NOT NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'HF002',
+                MESSAGE = 'holdfast: a finished row changes only by a requeue';
+        END IF;
+        RETURN NULL;
+    ELSIF NOT (
 {law_pg}
     ) THEN
         RAISE EXCEPTION USING MESSAGE = 'holdfast: illegal transition', ERRCODE = 'HF002';
     END IF;
-    IF NEW.logged & 3 <> 0 AND NEW.logged <> OLD.logged THEN
-        RETURN NULL;
-    END IF;
     IF NEW.logged = OLD.logged THEN
         place := greatest(txid_current(), place);
-        UPDATE @schema@.work_state SET logged = place * 4 WHERE seq = NEW.seq;
+        UPDATE @schema@.work_state SET logged = place * -4096 WHERE seq = NEW.seq;
     END IF;
     INSERT INTO @schema@.work_event (xid, event_id, seq, event_type, from_status, to_status,
                                      generation, attempt, fence, actor_kind, actor, message,
@@ -514,11 +506,20 @@ BEGIN
             NEW.note, NEW.correlation_id, NEW.updated_at);
     RETURN NULL;
 END $guard$;
-CREATE TRIGGER work_moved AFTER UPDATE OF status ON work_state FOR EACH ROW
-    WHEN (NEW.status <> OLD.status
-          AND (NEW.logged & 3 = 0 OR NEW.logged = OLD.logged
-               OR OLD.status || NEW.status <> ALL ('{queuedrunning,runningdone}')))
-    EXECUTE FUNCTION work_moved();
+CREATE TRIGGER work_born AFTER INSERT ON work_state FOR EACH ROW
+    WHEN (NEW.logged < 0) EXECUTE FUNCTION work_guard();
+CREATE TRIGGER work_moved
+    AFTER UPDATE OF status, status_reason, error_class, result, finished_at, failures,
+                    attempt_count, generation, priority, lease_fence, owner, claim_group,
+                    session_fence, lease_check_at, waiting_kind, next_retry_at
+    ON work_state FOR EACH ROW
+    WHEN (NEW.logged <= OLD.logged) EXECUTE FUNCTION work_guard();
+-- Renewals change the one and lanes and limits the other, and vouch for nothing.
+CREATE TRIGGER work_leased AFTER UPDATE OF lease_expires_at ON work_state FOR EACH ROW
+    WHEN ((NEW.lease_expires_at IS NULL) <> (NEW.lease_check_at IS NULL))
+    EXECUTE FUNCTION work_guard('of the shape alone');
+CREATE TRIGGER work_gated AFTER UPDATE OF gate ON work_state FOR EACH ROW
+    WHEN (NEW.gate IS NOT NULL) EXECUTE FUNCTION work_guard('of the shape alone');
 
 -- Room on the page for what a unit's claim and close-out write, so that they stay on it (one that
 -- leaves it is logged whole, and a lock before it); and renewals never make an index entry.

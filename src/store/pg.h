@@ -278,6 +278,10 @@ HF_MUST_USE int pg_args_expect(struct hf_arena *arena, int64_t expect,
 /* Append a result's rows to the call. */
 HF_MUST_USE int pg_rows_add(struct hf_batch *batch, struct hf_call *call,
                             const PGresult *result);
+/* Of a lone form, which gives arrays and, last, the transaction's id. */
+HF_MUST_USE int pg_rows_add_lone(struct hf_batch *batch, struct hf_call *call,
+                                 const PGresult *result);
+int64_t pg_lone_xid(const PGresult *result); /* of its row */
 int64_t pg_cell_i64(const PGresult *result, int row, int column);
 
 /* pg_pipe.c */

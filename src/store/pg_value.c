@@ -13,6 +13,7 @@ enum {
     OID_INT2 = 21,
     OID_INT4 = 23,
     OID_TEXT = 25,
+    OID_INT8_ARRAY = 1016,
     OID_NUMERIC = 1700
 };
 
@@ -251,4 +252,72 @@ int pg_rows_add(struct hf_batch *batch, struct hf_call *call, const PGresult *re
         call->out_count += rc == 0;
     }
     return rc;
+}
+
+/* ---- binary results, of lone forms ------------------------------------------------- */
+
+static uint64_t get_number(const char *at, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++)
+        value = value << 8 | (unsigned char)at[i];
+    return value;
+}
+
+#define ARRAY_LENGTH_AT 12 /* in its head */
+
+static size_t array_length(const PGresult *result, int column)
+{
+    const char *at = PQgetvalue(result, 0, column);
+    if (PQgetlength(result, 0, column) < ARRAY_HEAD)
+        return 0;
+    return (size_t)get_number(at + ARRAY_LENGTH_AT, 4);
+}
+
+/* The server made it: it is as long as it says. */
+static int read_array(struct hf_arena *arena, const PGresult *result, int column,
+                      struct hf_val *out)
+{
+    bool numbers = PQftype(result, column) == OID_INT8_ARRAY;
+    const char *at = PQgetvalue(result, 0, column) + ARRAY_HEAD;
+    int rc = 0;
+    for (size_t left = array_length(result, column); rc == 0 && left > 0; left--, out++) {
+        uint32_t len = (uint32_t)get_number(at, 4);
+        at += 4;
+        *out = (struct hf_val){ .type = HF_VAL_NULL };
+        if (len == UINT32_MAX)
+            continue;
+        if (numbers)
+            *out = (struct hf_val){ .type = HF_VAL_I64, .i = (int64_t)get_number(at, 8) };
+        else
+            *out = (struct hf_val){ .type = HF_VAL_TEXT,
+                                    .at = hf_arena_copy(arena, at, len),
+                                    .len = len };
+        rc = numbers || out->at ? 0 : HF_ENOMEM;
+        at += len;
+    }
+    return rc;
+}
+
+int pg_rows_add_lone(struct hf_batch *batch, struct hf_call *call, const PGresult *result)
+{
+    int arrays = PQnfields(result) - 1;
+    if (PQntuples(result) == 0 || arrays == 0)
+        return 0;
+    call->out_width = 0;
+    for (int column = 0; column < arrays; column++)
+        call->out_width += array_length(result, column);
+    int rc = hf_results_grow(batch, call, 1);
+    struct hf_val *out = call->out;
+    for (int column = 0; rc == 0 && column < arrays; column++) {
+        rc = read_array(hf_results_of(batch), result, column, out);
+        out += array_length(result, column);
+    }
+    call->out_count = rc == 0;
+    return rc;
+}
+
+int64_t pg_lone_xid(const PGresult *result)
+{
+    return (int64_t)get_number(PQgetvalue(result, 0, PQnfields(result) - 1), 8);
 }

@@ -18,33 +18,44 @@ struct inner {
     size_t offset;
 };
 
-/* What follows the readers' columns in the fragment `row`. */
+/* What readers do not see; of each kind behind theirs in the fragment `row`. */
 static const struct inner inner_columns[] = {
     { false, offsetof(struct hf_row, revision) },
-    { true, offsetof(struct hf_row, claim_group) },
     { false, offsetof(struct hf_row, lease_store) },
     { false, offsetof(struct hf_row, grace_ms) },
     { false, offsetof(struct hf_row, lease_check_at) },
-    { true, offsetof(struct hf_row, settled_token) },
-    { true, offsetof(struct hf_row, settled_verb) },
     { false, offsetof(struct hf_row, session_fence) },
     { false, offsetof(struct hf_row, fair_tag) },
     { false, offsetof(struct hf_row, fair_weight) },
     { false, offsetof(struct hf_row, crashes) },
     { false, offsetof(struct hf_row, crashed_at) },
+    { true, offsetof(struct hf_row, claim_group) },
+    { true, offsetof(struct hf_row, settled_token) },
+    { true, offsetof(struct hf_row, settled_verb) },
     { true, offsetof(struct hf_row, wake_session) },
 };
 #define INNER_COUNT (sizeof inner_columns / sizeof inner_columns[0])
 
-#define READER_COLUMNS 56
-const size_t hf_row_width = 1 + READER_COLUMNS + INNER_COUNT;
+/* Numbers, then texts. */
+#define NUMBERS 31
+#define TEXTS 39
+#define PRIORITY 1
+#define FAIR_TAG 27
+const size_t hf_row_width = NUMBERS + TEXTS;
 
-static void put(const struct hf_call *call, size_t i, size_t column, bool text, void *at)
+/* The next number's and the next text's column. */
+struct next_columns {
+    size_t number;
+    size_t text;
+};
+
+static void put(const struct hf_call *call, size_t i, struct next_columns *next,
+                bool text, void *at)
 {
     if (text)
-        *(const char **)at = hf_cell_text(call, i, column);
+        *(const char **)at = hf_cell_text(call, i, next->text++);
     else
-        *(int64_t *)at = hf_cell_i64(call, i, column);
+        *(int64_t *)at = hf_cell_i64(call, i, next->number++);
 }
 
 static int read_words(struct hf_row *row, struct hf_err *err)
@@ -71,20 +82,27 @@ static int read_words(struct hf_row *row, struct hf_err *err)
 int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
                 struct hf_err *err)
 {
-    hf_assert(hf_work_field_count == READER_COLUMNS);
-    struct hf_row row = { .seq = hf_cell_i64(call, i, 0) };
+    struct next_columns next = { .text = NUMBERS };
+    struct hf_row row = { 0 };
+    put(call, i, &next, false, &row.seq);
     for (size_t f = 0; f < hf_work_field_count; f++)
-        put(call, i, 1 + f, hf_work_fields[f].kind != HF_FIELD_I64,
+        put(call, i, &next, hf_work_fields[f].kind != HF_FIELD_I64,
             (char *)&row.w + hf_work_fields[f].offset);
     for (size_t f = 0; f < INNER_COUNT; f++)
-        put(call, i, 1 + READER_COLUMNS + f, inner_columns[f].text,
+        put(call, i, &next, inner_columns[f].text,
             (char *)&row + inner_columns[f].offset);
+    hf_assert(next.number == NUMBERS && next.text == NUMBERS + TEXTS);
     if (!row.w.retry_policy)
         row.w.retry_policy = hf_retry_default_text;
     int rc = read_words(&row, err);
     if (rc == 0)
         *ret_row = row;
     return rc;
+}
+
+const char *hf_row_id(const struct hf_call *call, size_t i)
+{
+    return hf_cell_text(call, i, NUMBERS);
 }
 
 static int by_place(const void *a, const void *b)
@@ -99,16 +117,11 @@ static int by_place(const void *a, const void *b)
 
 void hf_rows_in_order(const struct hf_call *call, struct hf_place *ret_places)
 {
-    size_t priority = 0, fair_tag = 0;
-    while (hf_work_fields[priority].offset != offsetof(struct hf_work, priority))
-        priority++;
-    while (inner_columns[fair_tag].offset != offsetof(struct hf_row, fair_tag))
-        fair_tag++;
     bool sorted = true;
     for (size_t i = 0; i < call->out_count; i++) {
         ret_places[i] = (struct hf_place){
-            .priority = hf_cell_i64(call, i, 1 + priority),
-            .fair_tag = hf_cell_i64(call, i, 1 + READER_COLUMNS + fair_tag),
+            .priority = hf_cell_i64(call, i, PRIORITY),
+            .fair_tag = hf_cell_i64(call, i, FAIR_TAG),
             .seq = hf_cell_i64(call, i, 0),
             .row = i,
         };

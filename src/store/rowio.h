@@ -14,6 +14,8 @@ int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
                 struct hf_err *err);
 /* Columns of the fragment; a statement that adds some of its own puts them after. */
 extern const size_t hf_row_width;
+/* Its work id alone. */
+const char *hf_row_id(const struct hf_call *call, size_t i);
 
 /* Where a row of a result stands in the order in which rows are claimed. */
 struct hf_place {

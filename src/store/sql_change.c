@@ -60,7 +60,7 @@ static int read_together(struct changing *c, struct hf_ops *ops, struct hf_err *
     const struct hf_call *rows = hf_ops_result(ops, call);
     for (size_t i = 0, at = 0; i < c->n && at < rows->out_count; i++) {
         struct slot *slot = &c->slots[i];
-        if (slot->settled || !hf_same(slot->change->id, hf_cell_text(rows, at, 1)))
+        if (slot->settled || !hf_same(slot->change->id, hf_row_id(rows, at)))
             continue;
         rc = hf_row_read(rows, at++, &slot->was, err);
         if (rc)

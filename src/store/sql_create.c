@@ -100,7 +100,7 @@ static int conflict(struct hf_err *err, const struct hf_call *call)
     return hf_fail(err, HF_ECONFLICT, by_key ? "idempotency_key" : "source_id",
                    "the same %s was used before with other content (unit %s)",
                    by_key ? "idempotency key" : "source id and run id",
-                   hf_cell_text(call, 0, 1));
+                   hf_row_id(call, 0));
 }
 
 /* Answer a request that made no row: with the first row, or with a conflict. HF_ENOTFOUND:
@@ -138,7 +138,7 @@ static int answer_existing(struct sql_store *store, struct maker *maker, bool br
 static bool was_made(const struct hf_call *read_back, const char *id, size_t *ret_row)
 {
     for (size_t i = 0; i < read_back->out_count; i++) {
-        if (hf_same(hf_cell_text(read_back, i, 1), id)) {
+        if (hf_same(hf_row_id(read_back, i), id)) {
             *ret_row = i;
             return true;
         }

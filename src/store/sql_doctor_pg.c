@@ -107,8 +107,7 @@ static int check_settings(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
-/* Tools that look for unused indexes name those that are guards; loads of data switch triggers
- * off. */
+/* Loads of data switch triggers off. */
 static int check_guards(struct finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;

@@ -147,7 +147,7 @@ static int show_page(struct sql_store *store, const struct hf_call *rows, size_t
     int rc = 0;
     hf_ops_init(&ops, store->sql, store->base.alloc);
     for (size_t i = 0; i < count; i++)
-        add_observers(&ops, hf_cell_text(rows, i, 1));
+        add_observers(&ops, hf_row_id(rows, i));
     if (count > 0)
         rc = hf_ops_read(&ops, err);
     for (size_t i = 0; rc == 0 && i < count; i++) {

@@ -126,12 +126,12 @@ class DoctorOfAServer(Case):
         self.env["HOLDFAST_DB"] = self.url + "&schema=unguarded"
         self.create("guarded")
         self.assertEqual(self.the("guards")["detail"], "all are in place")
-        self.sql("DROP INDEX unguarded.work_state_fits",
+        self.sql("DROP TRIGGER work_born ON unguarded.work_state",
                  "ALTER TABLE unguarded.work_state DISABLE TRIGGER work_moved")
-        index, trigger = self.findings("guards")
-        self.assertEqual(index["detail"], "the index work_state_fits is missing: plain SQL can "
+        gone, trigger = self.findings("guards")
+        self.assertEqual(gone["detail"], "the trigger work_born is missing: plain SQL can "
                          "write what the ledger would refuse")
-        self.assertIn("migrate --dump-sql", index["advice"])
+        self.assertIn("migrate --dump-sql", gone["advice"])
         self.assertIn("the trigger work_moved is switched off", trigger["detail"])
         self.assertEqual(trigger["advice"], "ALTER TABLE work_state ENABLE TRIGGER work_moved")
 

@@ -397,6 +397,7 @@ static void r05_a_new_row_is_whole(void **state)
             "VALUES (999999, 1, 1, 'k', 'q', 1, 'queued', 'manual', 9, 's')");
 }
 
+/* PostgreSQL looks at a request when its unit's other row comes. */
 static void r05_a_new_request_is_whole(void **state)
 {
     static const char begin[] =
@@ -404,6 +405,10 @@ static void r05_a_new_request_is_whole(void **state)
         "request_hash, actor_kind, actor, source_system, first_status, "
         "source_run_id, payload, payload_ref) "
         "VALUES (999999, 1, 'w', 's', '', 'system', 'a', ";
+    static const char other[] =
+        "; INSERT INTO work_state (seq, due_at, max_attempts, kind, queue, updated_at, "
+        "status, source_system, priority) "
+        "VALUES (999999, 1, 1, 'k', 'q', 1, 'queued', 'manual', 9)";
     static const struct {
         const char *end;
         bool fits;
@@ -416,8 +421,8 @@ static void r05_a_new_request_is_whole(void **state)
     };
     struct world *world = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        char sql[400];
-        (void)snprintf(sql, sizeof(sql), "%s%s", begin, rows[i].end);
+        char sql[700];
+        (void)snprintf(sql, sizeof(sql), "%s%s%s", begin, rows[i].end, other);
         if (world->db) { /* a blob is written so there */
             char *hash = strstr(sql, "''");
             memmove(hash + 1, hash, strlen(hash) + 1);
@@ -428,6 +433,24 @@ static void r05_a_new_request_is_whole(void **state)
         else
             refused(world, sql);
     }
+}
+
+static void nothing_runs_without_a_lease_and_nothing_else_has_one(void **state)
+{
+    struct world *world = *state;
+    char id[64];
+    in_status(world, HF_RUNNING, id);
+    allowed(world, "UPDATE work_state SET lease_expires_at = lease_expires_at + 1");
+    refused(world, "UPDATE work_state SET lease_expires_at = NULL");
+    refused(world,
+            "UPDATE work_state SET lease_expires_at = NULL, lease_check_at = NULL");
+    refused(world, "UPDATE work_state SET claim_group = NULL");
+    refused(world, "UPDATE work_state SET owner = NULL");
+    refused(world, "UPDATE work_state SET session_fence = 1");
+    in_status(world, HF_QUEUED, id);
+    refused(world, "UPDATE work_state SET lease_expires_at = 9 WHERE status = 'queued'");
+    refused(world, "UPDATE work_state SET owner = 'x' WHERE status = 'queued'");
+    refused(world, "UPDATE work_state SET claim_group = 'x' WHERE status = 'queued'");
 }
 
 static void identity_columns_never_change(void **state)
@@ -582,6 +605,7 @@ int main(void)
         GUARD(r05_a_row_has_no_more_than_its_status_asks_for),
         GUARD(r05_a_new_row_is_whole),
         GUARD(r05_a_new_request_is_whole),
+        GUARD(nothing_runs_without_a_lease_and_nothing_else_has_one),
         GUARD(identity_columns_never_change),
         GUARD(a_fence_never_falls),
         GUARD(r16_events_never_change_and_go_only_with_finished_work),

@@ -106,8 +106,16 @@ static void a_history_that_changes_under_an_open_handle_is_noticed(void **state)
     hf_store_close(store);
 }
 
-/* Creates begin lightly on a connection whose server has said a moment ago which history it
- * writes, and ask again after a second. */
+static void make_two_units(struct hf_store *store)
+{
+    struct hf_new units[] = { plain_unit("d"), plain_unit("e") };
+    struct hf_answer *answer = NULL;
+    assert_int_equal(hf_work_create(store, NULL, units, 2, 0, &answer, NULL), 0);
+    hf_answer_free(answer);
+}
+
+/* A create stands alone on a connection whose server has said a moment ago which history it
+ * writes; several begin lightly; and after a second it is asked again. */
 static void a_connection_is_asked_for_its_history_once_a_second(void **state)
 {
     (void)state;
@@ -116,8 +124,11 @@ static void a_connection_is_asked_for_its_history_once_a_second(void **state)
     struct hf_answer *answer = NULL;
     make_unit(store, "a");
     struct pg_conn *conn = pg_of(sql_store_of(store)->sql)->pool.free;
-    assert_false(conn->prepared[2 * HF_SQL_PG_BEGIN_LIGHT]);
+    assert_false(conn->prepared[2 * HF_SQL_WORK_INSERT_UNIT_LONE]);
     make_unit(store, "b");
+    assert_true(conn->prepared[2 * HF_SQL_WORK_INSERT_UNIT_LONE]);
+    assert_false(conn->prepared[2 * HF_SQL_PG_BEGIN_LIGHT]);
+    make_two_units(store);
     assert_true(conn->prepared[2 * HF_SQL_PG_BEGIN_LIGHT]);
     (void)pg_server_sql(&server, "UPDATE asked.hf_store SET timeline = timeline - 1");
     conn->headed_at -= 1000;

@@ -215,7 +215,7 @@ static void what_says_more_or_has_another_lease_stands_alone(void **state)
     ended(&crowd);
 }
 
-/* A transaction with a lower number than that of a unit's last event: 0001_ledger, work_moved. */
+/* A transaction with a lower number than that of a unit's last event: 0001_ledger, work_guard. */
 static void an_event_with_a_later_place_stands_alone_at_it(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void an_event_with_a_later_place_stands_alone_at_it(void **state)
     char sql[300];
     created(&crowd, "late");
     (void)snprintf(sql, sizeof(sql),
-                   "UPDATE work_state SET logged = logged + 4000000 WHERE seq ="
+                   "UPDATE work_state SET logged = logged + 4096000000 WHERE seq ="
                    " (SELECT seq FROM work_spec WHERE work_id = '%s')",
                    crowd.ids[4]);
     (void)number(&crowd, sql);
