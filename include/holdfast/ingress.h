@@ -128,7 +128,7 @@ struct hf_spool_report {
     int64_t malformed;   /* not a request: named by line and field */
     int64_t refused;     /* by the ledger, for another reason */
     bool spool;          /* false: an export, which is never written to */
-    bool trimmed;        /* what is durable was taken out of the spool */
+    bool trimmed;        /* what is durable was taken out of it; not by a link's name */
     int64_t left;        /* lines that stay in the spool */
 };
 

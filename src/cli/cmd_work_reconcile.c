@@ -150,7 +150,11 @@ static void text_arrival(struct cli *cli, const struct arrival *arrival)
     if (report->resumed)
         cli_putf(cli, "%lld went to units that waited for them\n",
                  (long long)report->resumed);
-    if (report->spool && report->left)
+    if (report->spool && !report->trimmed)
+        cli_put(cli,
+                "the spool was left as it is: somebody else has trimmed it, or a link "
+                "names it\n");
+    else if (report->left)
         cli_putf(cli, "%lld stay in the spool\n", (long long)report->left);
 }
 

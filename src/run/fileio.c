@@ -47,7 +47,7 @@ int hf_file_sync_folder(const char *path)
 bool hf_file_same(int fd, const char *path)
 {
     struct stat held, named;
-    return fstat(fd, &held) == 0 && stat(path, &named) == 0 &&
+    return fstat(fd, &held) == 0 && lstat(path, &named) == 0 &&
            held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 

@@ -99,6 +99,21 @@ static bool same_caller(const struct hf_caller *a, const struct hf_caller *b)
            hf_same(a->correlation_id, b->correlation_id);
 }
 
+/* Whether the request is at fault, and not the ledger. */
+static bool is_refusal(int rc)
+{
+    return rc == HF_EINVAL || rc == HF_ETOOBIG || rc == HF_ENOTFOUND ||
+           rc == HF_ECONFLICT || rc == HF_EPOLICY || rc == HF_ETRANSITION;
+}
+
+/* The request that is alone in its batch was refused as a whole: those after it still come. */
+static void refuse_one(struct reconcile *r, int code)
+{
+    r->report.conflicting += code == HF_ECONFLICT;
+    r->report.refused += code != HF_ECONFLICT;
+    problem(r, &r->places[0], &r->lines[0], r->err);
+}
+
 static int create_batch(struct reconcile *r)
 {
     struct hf_new news[BATCH];
@@ -109,10 +124,9 @@ static int create_batch(struct reconcile *r)
         news[i] = r->lines[i].request;
     int rc = hf_work_create(r->store, &r->lines[0].who, news, r->count, 0, &answer,
                             r->err);
-    /* One request under an operation id may be refused as a whole. */
-    if (rc == HF_ECONFLICT && r->count == 1) {
-        r->report.conflicting++;
-        problem(r, &r->places[0], &r->lines[0], r->err);
+    /* Under an operation id there is no answer a request. */
+    if (is_refusal(rc) && r->lines[0].who.operation_id) {
+        refuse_one(r, rc);
         rc = 0;
     }
     for (size_t i = 0; rc == 0 && answer && i < r->count; i++)
@@ -120,13 +134,6 @@ static int create_batch(struct reconcile *r)
     hf_answer_free(answer);
     r->count = 0;
     return rc;
-}
-
-/* Whether the request is at fault, and not the ledger. */
-static bool is_refusal(int rc)
-{
-    return rc == HF_EINVAL || rc == HF_ETOOBIG || rc == HF_ENOTFOUND ||
-           rc == HF_ECONFLICT || rc == HF_EPOLICY || rc == HF_ETRANSITION;
 }
 
 /* A reply goes to who waits for it; it is alone in its batch. */
@@ -138,9 +145,7 @@ static int deliver_one(struct reconcile *r)
                              &resumed, r->err);
     r->count = 0;
     if (is_refusal(rc)) {
-        r->report.conflicting += rc == HF_ECONFLICT;
-        r->report.refused += rc != HF_ECONFLICT;
-        problem(r, &r->places[0], &r->lines[0], r->err);
+        refuse_one(r, rc);
         rc = 0;
     } else if (rc == 0 && resumed && !hf_answer_at(answer, 0)->repeated) {
         r->report.resumed++;
@@ -328,7 +333,19 @@ static int write_rest(const struct reconcile *r, int to, off_t end)
     return errnum ? errnum : fsync(to) == 0 ? 0 : errno;
 }
 
-static int replace(const struct reconcile *r, off_t end)
+/* Its writers must be able to go on: they may be of another user than who reconciles. */
+static int give_back(int to, const struct stat *was)
+{
+    struct stat made;
+    if (fstat(to, &made) != 0)
+        return errno;
+    bool ours = made.st_uid == was->st_uid && made.st_gid == was->st_gid;
+    if (!ours && fchown(to, was->st_uid, was->st_gid) != 0)
+        return errno;
+    return fchmod(to, was->st_mode & 0777) == 0 ? 0 : errno;
+}
+
+static int replace(const struct reconcile *r, const struct stat *was)
 {
     struct hf_buf name;
     hf_buf_init(&name, r->store->alloc, 4096);
@@ -339,8 +356,10 @@ static int replace(const struct reconcile *r, off_t end)
     if (errnum == 0) {
         to = open(hf_buf_str(&name),
                   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-        errnum = to < 0 ? errno : write_rest(r, to, end);
+        errnum = to < 0 ? errno : give_back(to, was);
     }
+    if (errnum == 0)
+        errnum = write_rest(r, to, was->st_size);
     if (errnum == 0 && rename(hf_buf_str(&name), r->path) != 0)
         errnum = errno;
     if (errnum && to >= 0)
@@ -361,11 +380,11 @@ static int trim(struct reconcile *r)
     if (rc)
         return rc;
     if (!hf_file_same(r->fd, r->path))
-        return 0; /* somebody else brought it in at the same time, and trimmed it */
+        return 0; /* somebody else trimmed it meanwhile; or a link names it, as /dev/stdin */
     int errnum = fstat(r->fd, &at) != 0 ? errno : 0;
     if (errnum == 0) {
         bool empty = r->kept.len == 0 && at.st_size == r->end;
-        errnum = empty ? (unlink(r->path) != 0 ? errno : 0) : replace(r, at.st_size);
+        errnum = empty ? (unlink(r->path) != 0 ? errno : 0) : replace(r, &at);
     }
     if (errnum == 0)
         errnum = hf_file_sync_folder(r->path);

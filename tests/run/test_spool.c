@@ -316,6 +316,68 @@ static void reconciling_is_idempotent_and_keeps_bytes(void **state)
     assert_int_equal(events_of(rig, "m2", NULL), 1);
 }
 
+/* What only the ledger refuses, and under an operation id as a whole. */
+static void a_request_that_is_refused_keeps_no_other_back(void **state)
+{
+    struct rig *rig = *state;
+    struct hf_spool spool = { .size = sizeof(spool),
+                              .path = rig->spool,
+                              .wait_ms = 1000 };
+    struct hf_caller who = { .size = sizeof(who), .operation_id = "once" };
+    struct hf_new never = message("m1");
+    never.disposition = HF_EXTERNALLY_OWNED;
+    never.delay_ms = 5;
+    open_store(rig);
+    assert_int_equal(hf_spool_append(&spool, &who, &never, &rig->err), 0);
+    spool_one(rig, "m2");
+    assert_int_equal(reconcile(rig, rig->spool), 0);
+    assert_int_equal(rig->report.created, 1);
+    assert_int_equal(rig->report.refused, 1);
+    assert_int_equal(rig->report.left, 1);
+    assert_int_equal(rig->problem_count, 1);
+    assert_int_equal(rig->problems[0].code, HF_EINVAL);
+    assert_string_equal(rig->fields[0], "delay_ms");
+    assert_int_equal(events_of(rig, "m2", NULL), 1);
+}
+
+static void a_spool_that_a_link_names_is_read_and_left(void **state)
+{
+    struct rig *rig = *state;
+    char link[192];
+    struct stat at;
+    (void)snprintf(link, sizeof(link), "%s/other", rig->folder);
+    open_store(rig);
+    spool_one(rig, "m1");
+    off_t size = size_of(rig->spool);
+    assert_int_equal(symlink(rig->spool, link), 0);
+    assert_int_equal(reconcile(rig, link), 0);
+    assert_int_equal(rig->report.created, 1);
+    assert_true(rig->report.spool);
+    assert_false(rig->report.trimmed);
+    assert_int_equal(lstat(link, &at), 0);
+    assert_true(S_ISLNK(at.st_mode));
+    assert_int_equal(size_of(rig->spool), size);
+}
+
+/* Who reconciles may be another user than who spools. */
+static void what_stays_in_a_spool_stays_its_writers(void **state)
+{
+    struct rig *rig = *state;
+    const uid_t owner = geteuid() == 0 ? 65534 : geteuid();
+    struct stat at;
+    open_store(rig);
+    spool_one(rig, "m1");
+    write_file(rig->spool, "no request\n", 11, O_APPEND);
+    assert_int_equal(chmod(rig->spool, 0640), 0);
+    assert_int_equal(chown(rig->spool, owner, (gid_t)-1), 0);
+    assert_int_equal(reconcile(rig, rig->spool), 0);
+    assert_true(rig->report.trimmed);
+    assert_int_equal(rig->report.left, 1);
+    assert_int_equal(stat(rig->spool, &at), 0);
+    assert_int_equal(at.st_mode & 0777, 0640);
+    assert_int_equal(at.st_uid, owner);
+}
+
 static void an_export_is_judged_line_by_line_and_never_touched(void **state)
 {
     static const char export[] =
@@ -644,6 +706,9 @@ int main(void)
         CASE(a_file_of_somebody_else_is_no_spool),
         CASE(a_torn_line_spoils_no_other),
         CASE(reconciling_is_idempotent_and_keeps_bytes),
+        CASE(a_request_that_is_refused_keeps_no_other_back),
+        CASE(a_spool_that_a_link_names_is_read_and_left),
+        CASE(what_stays_in_a_spool_stays_its_writers),
         CASE(an_export_is_judged_line_by_line_and_never_touched),
         CASE(a_line_over_its_limit_is_named_and_the_next_one_read),
         CASE(a_ledger_that_fails_leaves_the_spool_whole),
