@@ -1,27 +1,40 @@
 -- What doctor asks a PostgreSQL server.
 
+-- Whoever keeps vacuum from taking dead rows away: connections with old snapshots or that have
+-- written and not ended, prepared transactions, replication slots; those of another database do
+-- not, nor does vacuum itself. A transaction that has written holds back the feed too, of
+-- whichever database of the server it is. Since when a connection of another role is at it one
+-- must be allowed to see.
+-- fragment: doctor_holders
+(SELECT 'connection' AS what, a.pid::text AS name,
+        coalesce(a.usename, '') || ' ' || coalesce(nullif(a.application_name, ''), '-') || ' '
+        || coalesce(a.state, '-') AS who,
+        greatest(age(a.backend_xmin), age(a.backend_xid))::bigint AS age,
+        floor(date_part('epoch', clock_timestamp() - a.xact_start) * 1000)::bigint AS ms,
+        (a.datid IS NULL OR a.datname = current_database())
+        AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_vacuum v WHERE v.pid = a.pid) AS vacuum,
+        a.backend_xid IS NOT NULL AS feed,
+        (a.usesysid IS NOT NULL AND NOT pg_has_role(a.usesysid, 'USAGE')
+         AND NOT pg_has_role('pg_read_all_stats', 'USAGE'))::int AS hidden
+   FROM pg_stat_activity a
+  WHERE (a.backend_xmin IS NOT NULL OR a.backend_xid IS NOT NULL)
+    AND a.pid <> pg_backend_pid()
+ UNION ALL
+ SELECT 'prepared transaction', p.gid, p.owner, age(p.transaction)::bigint,
+        floor(date_part('epoch', clock_timestamp() - p.prepared) * 1000)::bigint,
+        p.database = current_database(), true, 0
+   FROM pg_prepared_xacts p
+ UNION ALL
+ SELECT 'replication slot', s.slot_name, CASE WHEN s.active THEN 'active' ELSE 'not active' END,
+        greatest(age(s.xmin), age(s.catalog_xmin))::bigint, NULL, true, false, 0
+   FROM pg_replication_slots s WHERE s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL)
+
 -- name: doctor_pg_vacuum
 -- engine: pg
--- Whoever keeps vacuum from taking dead rows away: connections with old snapshots, prepared
--- transactions, replication slots. Oldest first.
--- out: what, its name, who, how old in transactions, for how long in ms (null: not known)
-SELECT what, name, who, age, ms FROM (
-    SELECT 'connection' AS what, a.pid::text AS name,
-           coalesce(a.usename, '') || ' ' || coalesce(nullif(a.application_name, ''), '-') || ' '
-           || coalesce(a.state, '-') AS who,
-           age(a.backend_xmin)::bigint AS age,
-           floor(date_part('epoch', clock_timestamp() - a.xact_start) * 1000)::bigint AS ms
-      FROM pg_stat_activity a
-     WHERE a.backend_xmin IS NOT NULL AND a.pid <> pg_backend_pid()
-    UNION ALL
-    SELECT 'prepared transaction', p.gid, p.owner, age(p.transaction)::bigint,
-           floor(date_part('epoch', clock_timestamp() - p.prepared) * 1000)::bigint
-      FROM pg_prepared_xacts p
-    UNION ALL
-    SELECT 'replication slot', s.slot_name, CASE WHEN s.active THEN 'active' ELSE 'not active' END,
-           greatest(age(s.xmin), age(s.catalog_xmin))::bigint, NULL
-      FROM pg_replication_slots s WHERE s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL) AS t
- ORDER BY age DESC LIMIT 3
+-- out: what, its name, who, how old in transactions, for how long in ms (null: not known),
+-- whether that is hidden from this role; oldest first
+SELECT what, name, who, age, ms, hidden FROM {doctor_holders} AS t
+ WHERE vacuum ORDER BY age DESC LIMIT 3
 
 -- name: doctor_pg_tables
 -- engine: pg
@@ -74,3 +87,16 @@ SELECT pg_is_in_recovery()::int,
 SELECT greatest((SELECT max(xid) FROM work_event), (SELECT max(xid) FROM work_pack),
                 (SELECT max(xid) FROM work_spec), 0)
        - pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 1
+
+-- name: doctor_pg_behind
+-- Events that are committed and not given yet, since an older transaction may still write some.
+-- engine: pg
+-- out: as of doctor_pg_vacuum, of the oldest one that they wait for, null where it cannot be seen
+-- (it runs on the server that this one stands by); no row: none waits
+SELECT t.what, t.name, t.who, t.age, t.ms, t.hidden
+  FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS safe) AS s
+  LEFT JOIN (SELECT * FROM {doctor_holders} AS h WHERE feed ORDER BY age DESC LIMIT 1) AS t
+    ON true
+ WHERE EXISTS (SELECT 1 FROM work_spec w WHERE w.xid >= s.safe)
+    OR EXISTS (SELECT 1 FROM work_event e WHERE e.xid >= s.safe)
+    OR EXISTS (SELECT 1 FROM work_pack p WHERE p.xid >= s.safe)

@@ -12,17 +12,26 @@
 #define SKEW_MS 1000
 #define FACTS_BYTES 65536
 #define BELL_TEST_MS 3000
+#define BEHIND_MS 1000 /* a transaction that is older keeps the feed back */
 
-static void tell_holder(struct finder *finder, const struct hf_call *rows, size_t i)
+#define MAY_SEE "GRANT pg_read_all_stats to the role that doctor uses"
+
+/* "connection 17 (user program state)" */
+static void say_holder(struct finder *finder, const struct hf_call *rows, size_t i)
 {
-    const char *what = hf_cell_text(rows, i, 0);
-    bool connection = hf_same(what, "connection");
-    doctor_say(finder, what);
+    doctor_say(finder, hf_cell_text(rows, i, 0));
     doctor_say(finder, " ");
     doctor_say(finder, hf_cell_text(rows, i, 1));
     doctor_say(finder, " (");
     doctor_say(finder, hf_cell_text(rows, i, 2));
-    doctor_say(finder, ") holds back vacuum: its snapshot is ");
+    doctor_say(finder, ")");
+}
+
+static void tell_holder(struct finder *finder, const struct hf_call *rows, size_t i)
+{
+    bool connection = hf_same(hf_cell_text(rows, i, 0), "connection");
+    say_holder(finder, rows, i);
+    doctor_say(finder, " holds back vacuum: its snapshot is ");
     doctor_say_i64(finder, hf_cell_i64(rows, i, 3), " transactions");
     if (hf_cell_i64(rows, i, 4)) {
         doctor_say(finder, " and ");
@@ -35,6 +44,21 @@ static void tell_holder(struct finder *finder, const struct hf_call *rows, size_
                       "idle_in_transaction_session_timeout"
                     : "finish the prepared transaction, or drop the slot if nobody "
                       "needs it (pg_drop_replication_slot)");
+}
+
+/* Nobody is known to be at it for long. */
+static void tell_no_holder(struct finder *finder, const struct hf_call *rows)
+{
+    bool hidden = false;
+    for (size_t i = 0; i < rows->out_count; i++)
+        hidden |= hf_cell_i64(rows, i, 5) != 0;
+    doctor_say(finder, "nobody holds it back");
+    if (rows->out_count) {
+        doctor_say(finder, "; the oldest snapshot is ");
+        doctor_say_i64(finder, hf_cell_i64(rows, 0, 3), " transactions old");
+    }
+    doctor_say(finder, hidden ? ", and for how long is hidden from this role" : "");
+    doctor_tell(finder, false, "vacuum", hidden ? MAY_SEE : "");
 }
 
 static int check_vacuum(struct finder *finder, struct hf_err *err)
@@ -50,14 +74,8 @@ static int check_vacuum(struct finder *finder, struct hf_err *err)
             tell_holder(finder, rows, i);
         told += old;
     }
-    if (rc == 0 && told == 0) {
-        doctor_say(finder, "nobody holds it back");
-        if (rows->out_count) {
-            doctor_say(finder, "; the oldest snapshot is ");
-            doctor_say_i64(finder, hf_cell_i64(rows, 0, 3), " transactions old");
-        }
-        doctor_tell(finder, false, "vacuum", "");
-    }
+    if (rc == 0 && told == 0)
+        tell_no_holder(finder, rows);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -152,25 +170,63 @@ static int check_role(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
-/* A dump that was restored on another server. */
-static int check_feed(struct finder *finder, struct hf_err *err)
+static void tell_behind(struct finder *finder, const struct hf_call *row)
+{
+    bool hidden = hf_cell_i64(row, 0, 5) != 0;
+    say_holder(finder, row, 0);
+    doctor_say(finder, " keeps events back from `work tail`: it has written, and has not "
+                       "ended");
+    if (!hidden) {
+        doctor_say(finder, " for ");
+        doctor_say_i64(finder, hf_cell_i64(row, 0, 4) / 1000, " s");
+    }
+    doctor_tell(finder, false, "feed",
+                hidden ? "if it lasts: end it; to see since when, " MAY_SEE
+                       : "end what it does (of a connection: pg_terminate_backend), in "
+                         "whichever database of the server; set "
+                         "idle_in_transaction_session_timeout");
+}
+
+/* A transaction that has written, anywhere on the server, and goes on: what began after it is
+ * given to no reader before it has ended. */
+static int check_behind(struct finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
-    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_FEED, err);
-    int64_t ahead = rc == 0 ? hf_cell_i64(hf_ops_result(&ops, 0), 0, 0) : 0;
-    if (rc == 0 && ahead > 0) {
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_BEHIND, err);
+    const struct hf_call *row = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
+    bool held = row && row->out_count;
+    bool seen = held && hf_cell_text(row, 0, 0);
+    if (seen && (hf_cell_i64(row, 0, 4) >= BEHIND_MS || hf_cell_i64(row, 0, 5))) {
+        tell_behind(finder, row);
+    } else if (held && !seen) {
         doctor_say(finder,
-                   "events of another server are held back from `work tail` for ");
-        doctor_say_i64(finder, ahead, " transactions");
-        doctor_tell(
-            finder, false, "feed",
-            "move a ledger to another server by `holdfast store copy`, not by a dump");
-    } else if (rc == 0) {
+                   "events wait for a transaction to end that cannot be seen here "
+                   "before `work tail` gives them");
+        doctor_tell(finder, false, "feed",
+                    "if it lasts: run doctor on the server that takes writes");
+    } else if (row) {
         doctor_say(finder, "no event is held back");
         doctor_tell(finder, false, "feed", "");
     }
     hf_ops_fini(&ops);
     return rc;
+}
+
+static int check_feed(struct finder *finder, struct hf_err *err)
+{
+    struct hf_ops ops;
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_FEED, err);
+    int64_t ahead = rc == 0 ? hf_cell_i64(hf_ops_result(&ops, 0), 0, 0) : 0;
+    hf_ops_fini(&ops);
+    if (rc || ahead <= 0)
+        return rc ? rc : check_behind(finder, err);
+    /* A dump that was restored on another server. */
+    doctor_say(finder, "events of another server are held back from `work tail` for ");
+    doctor_say_i64(finder, ahead, " transactions");
+    doctor_tell(
+        finder, false, "feed",
+        "move a ledger to another server by `holdfast store copy`, not by a dump");
+    return 0;
 }
 
 /* Due times are the server's; a worker whose clock is another shows them wrong. */

@@ -95,6 +95,59 @@ class DoctorOfAServer(Case):
             holder.communicate()
         self.assertIn("nobody holds it back", self.the("vacuum")["detail"])
 
+    def begin(self, database, name):
+        """A connection that has written, and stays in its transaction; with its process id."""
+        holder = subprocess.Popen(["psql", self.url.replace("///hf?", f"///{database}?"), "-qAt"],
+                                  stdin=subprocess.PIPE, text=True, stdout=subprocess.PIPE,
+                                  env={**os.environ, "PGAPPNAME": name})
+        self.addCleanup(holder.communicate)
+        holder.stdin.write("BEGIN; SELECT txid_current() > 0; SELECT pg_backend_pid();\n")
+        holder.stdin.flush()
+        self.assertEqual(holder.stdout.readline(), "t\n")
+        return holder, holder.stdout.readline().strip()
+
+    def test_a_transaction_that_has_written_and_idles_is_named(self):
+        self.sql("CREATE DATABASE elsewhere")
+        self.assertEqual(self.the("feed")["detail"], "no event is held back")
+        other, far = self.begin("elsewhere", "import")
+        here, near = self.begin("hf", "shell")
+        self.create("kept back")
+        for _ in range(500):  # until it is a second old
+            feed = self.the("feed")
+            if feed["advice"]:
+                break
+        self.assertIn(f"connection {far} (hf import idle in transaction) keeps events back from"
+                      " `work tail`", feed["detail"])
+        self.assertIn("in whichever database of the server", feed["advice"])
+        # It has no snapshot between two statements, and holds back vacuum all the same; not that
+        # of another database.
+        self.sql("CREATE TEMP TABLE ids (n int)", "DO $$ BEGIN FOR i IN 1..100001 LOOP"
+                 " BEGIN INSERT INTO ids VALUES (i); EXCEPTION WHEN others THEN NULL; END;"
+                 " END LOOP; END $$")
+        self.assertIn(f"connection {near} (hf shell idle in transaction) holds back vacuum",
+                      self.the("vacuum")["detail"])
+        other.communicate()
+        self.assertIn(f"connection {near} ", self.the("feed")["detail"])
+        here.communicate()
+        self.assertEqual(self.the("feed")["detail"], "no event is held back")
+
+    def test_what_a_role_may_not_see_is_not_said_to_be_in_order(self):
+        self.create("hidden")
+        self.assertEqual(self.the("vacuum")["advice"], "")
+        self.sql("CREATE ROLE plain LOGIN", "GRANT USAGE ON SCHEMA holdfast TO plain",
+                 "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA holdfast TO plain",
+                 "GRANT USAGE ON ALL SEQUENCES IN SCHEMA holdfast TO plain")
+        self.env["HOLDFAST_DB"] = self.url.replace("user=hf", "user=plain")
+        _, pid = self.begin("hf", "shell")
+        self.create("behind")
+        vacuum, feed = self.the("vacuum"), self.the("feed")
+        self.assertIn(", and for how long is hidden from this role", vacuum["detail"])
+        self.assertIn("GRANT pg_read_all_stats", vacuum["advice"])
+        self.assertIn(f"connection {pid} (hf shell -) keeps events back", feed["detail"])
+        self.assertIn("GRANT pg_read_all_stats", feed["advice"])
+        self.sql("GRANT pg_read_all_stats TO plain")
+        self.assertEqual(self.the("vacuum")["advice"], "")
+
     def test_dead_rows_are_counted(self):
         self.create("bloat")
         self.assertIn("no table has many dead rows", self.the("bloat")["detail"])
