@@ -109,7 +109,9 @@ SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recov
        current_setting('server_version_num')::bigint, n.oid IS NOT NULL,
        (SELECT count(*) FROM pg_class c WHERE c.relnamespace = n.oid),
        (SELECT count(*) FROM pg_class c WHERE c.relnamespace = n.oid
-           AND c.relname = 'hf_schema' AND c.relkind = 'r'),
+           AND c.relname = 'hf_schema' AND c.relkind = 'r'
+           AND EXISTS (SELECT 1 FROM pg_attribute a
+                        WHERE a.attrelid = c.oid AND a.attname = 'checksum')),
        coalesce(has_schema_privilege(n.oid, 'CREATE'), false),
        has_database_privilege(current_database(), 'CREATE'),
        current_setting('max_connections')::bigint

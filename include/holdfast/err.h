@@ -67,6 +67,8 @@ enum hf_class {
       "run `holdfast doctor`", 9, 500)                                                   \
     X(GUARD, -23, "guard_unmet", "a guarded write found other data", RETRYABLE,          \
       "read again, then retry", 1, 500)                                                  \
+    X(SCHEMAOLD, -24, "schema_older", "the store has an older schema", TERMINAL,         \
+      "run `holdfast migrate`", 9, 500)                                                  \
     X(STALE, -40, "stale_effect", "the response is for an effect that is not out",       \
       TERMINAL, "drop the response; poll for what is out", 4, 409)                       \
     X(RESPONSE, -41, "wrong_response", "the effect that is out takes another response",  \

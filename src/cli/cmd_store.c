@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_get.h"
 #include "base/text.h"
 #include "cli/version.h"
 
@@ -27,19 +28,38 @@ static int dump_sql(struct cli *cli)
     return 0;
 }
 
+/* A server's may be one ahead of this program's. */
+static int read_version(struct cli *cli, int64_t *ret_version)
+{
+    char *facts = NULL;
+    struct json_t *json = NULL;
+    int rc = hf_store_facts(cli->store, &facts, &cli->err);
+    if (rc == 0)
+        rc = hf_json_parse((struct hf_span){ facts, strlen(facts) }, cli->out.max,
+                           "facts", &json, &cli->err);
+    if (rc == 0)
+        *ret_version = hf_json_as_i64(hf_json_member(json, "schema_version"));
+    hf_json_free(json);
+    hf_text_free(cli->store, facts);
+    return rc;
+}
+
 int cmd_migrate(struct cli *cli)
 {
+    int64_t version = 0;
     if (cli_given(cli, "dump-sql"))
         return dump_sql(cli);
     int rc = cli_open_store(cli);
+    if (rc == 0)
+        rc = read_version(cli, &version);
     if (rc)
         return rc;
     if (cli->json) {
         cli_ok_begin(cli);
-        hf_json_put_i64(&cli->writer, "schema_version", hf_store_schema_version());
+        hf_json_put_i64(&cli->writer, "schema_version", version);
         cli_ok_end(cli);
     } else if (!cli->quiet) {
-        cli_putf(cli, "the store has schema %d\n", hf_store_schema_version());
+        cli_putf(cli, "the store has schema %lld\n", (long long)version);
     }
     return 0;
 }

@@ -134,9 +134,8 @@ static int refuse(int version, int latest, struct hf_err *err)
         return hf_fail(err, HF_ESCHEMA, "db",
                        "the store has schema version %d, this program knows up to %d",
                        version, latest);
-    return hf_fail(err, HF_ESCHEMA, "db",
-                   "the store has schema version %d and needs %d: run `holdfast migrate`",
-                   version, latest);
+    return hf_fail(err, HF_ESCHEMAOLD, "db",
+                   "the store has schema version %d and needs %d", version, latest);
 }
 
 int lite_migrate(struct lite *lite, bool may_change, struct hf_err *err)

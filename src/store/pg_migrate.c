@@ -234,8 +234,7 @@ static int check_version(const struct pg *pg, int version, struct hf_err *err)
                        "schema %s has version %d, this program knows up to %d",
                        pg->url.schema, version, latest);
     if (version < latest)
-        return hf_fail(err, HF_ESCHEMA, "db",
-                       "schema %s has version %d and needs %d: run `holdfast migrate`",
+        return hf_fail(err, HF_ESCHEMAOLD, "db", "schema %s has version %d and needs %d",
                        pg->url.schema, version, latest);
     return 0;
 }

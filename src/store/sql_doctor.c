@@ -78,6 +78,22 @@ static bool as_applied(const struct hf_migration *step, const char *checksum)
     return has_checksum(step->lite, checksum) || has_checksum(step->pg, checksum);
 }
 
+/* What could be opened is not older. One version ahead is what a fleet has while its programs
+ * are exchanged: no fault. */
+static void tell_version(struct finder *finder, int64_t newest)
+{
+    bool ahead = newest > hf_store_schema_version();
+    doctor_say(finder, "version ");
+    doctor_say_i64(finder, newest,
+                   ahead ? ", of the next program: this one has "
+                         : ", as this program has it");
+    if (ahead)
+        doctor_say_i64(finder, hf_store_schema_version(), "");
+    doctor_tell(finder, false, "schema",
+                ahead ? "both work side by side; put a newer holdfast in this one's place"
+                      : "");
+}
+
 static int check_schema(struct finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
@@ -99,19 +115,8 @@ static int check_schema(struct finder *finder, struct hf_err *err)
             "another build made it, or its row was changed: use the program that made "
             "it, or " RESTORE);
     }
-    if (rc == 0 && newest != hf_store_schema_version()) {
-        doctor_say(finder, "the store has schema ");
-        doctor_say_i64(finder, newest, ", this program ");
-        doctor_say_i64(finder, hf_store_schema_version(), "");
-        doctor_tell(finder, true, "schema",
-                    newest > hf_store_schema_version() ? "use a newer holdfast"
-                                                       : "run `holdfast migrate`");
-    }
-    if (rc == 0 && finder->faults == before) {
-        doctor_say(finder, "version ");
-        doctor_say_i64(finder, newest, ", as this program has it");
-        doctor_tell(finder, false, "schema", "");
-    }
+    if (rc == 0 && finder->faults == before)
+        tell_version(finder, newest);
     hf_ops_fini(&ops);
     return rc;
 }

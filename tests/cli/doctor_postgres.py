@@ -188,6 +188,22 @@ class DoctorOfAServer(Case):
         self.assertIn("the trigger work_moved is switched off", trigger["detail"])
         self.assertEqual(trigger["advice"], "ALTER TABLE work_state ENABLE TRIGGER work_moved")
 
+    def test_a_schema_that_is_one_ahead_is_no_fault_and_an_older_one_asks_for_migrate(self):
+        self.env["HOLDFAST_DB"] = self.url + "&schema=exchanged"
+        self.create("both")
+        self.sql("INSERT INTO exchanged.hf_schema SELECT max(version) + 1, 'next', 1, 'x'"
+                 " FROM exchanged.hf_schema")
+        ahead = int(self.sql("SELECT max(version) FROM exchanged.hf_schema"))
+        found = self.the("schema")
+        self.assertEqual(found["detail"],
+                         f"version {ahead}, of the next program: this one has {ahead - 1}")
+        self.assertIn("put a newer holdfast in this one's place", found["advice"])
+        self.assertEqual(self.ok("migrate")["schema_version"], ahead)
+        self.sql(f"DELETE FROM exchanged.hf_schema WHERE version > {ahead - 2}")
+        error = self.cli("--json", "work", "list", code=9).json["error"]
+        self.assertEqual((error["code"], error["action"]),
+                         ("schema_older", "run `holdfast migrate`"))
+
     def test_clocks_that_are_apart(self):
         self.create("skew")
         self.assertEqual(self.the("skew")["advice"], "")

@@ -144,7 +144,7 @@ static void an_older_schema_is_migrated_unless_told_not_to(void **state)
     assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
     kit_close(kit);
     kit->tables.migration_count = 2;
-    assert_int_equal(open_rc(kit, &options), HF_ESCHEMA);
+    assert_int_equal(open_rc(kit, &options), HF_ESCHEMAOLD);
     assert_int_equal(kit_sql_int(kit->path, "SELECT max(version) FROM hf_schema"), 1);
     assert_int_equal(open_rc(kit, NULL), 0);
     assert_int_equal(open_rc(kit, &options), 0);

@@ -203,6 +203,10 @@ static void a_schema_that_holds_something_else_is_left_alone(void **state)
                         "CREATE SCHEMA foreign_one; CREATE TABLE foreign_one.t (a int)");
     with("&schema=foreign_one", url);
     refused(url, HF_ENOTSTORE, "foreign_one");
+    (void)pg_server_sql(
+        &server, "CREATE SCHEMA foreign_two; CREATE TABLE foreign_two.hf_schema (a int)");
+    with("&schema=foreign_two", url);
+    refused(url, HF_ENOTSTORE, "foreign_two");
     assert_string_equal(pg_server_sql(&server,
                                       "SELECT count(*) FROM pg_class WHERE "
                                       "relnamespace = 'foreign_one'::regnamespace"),
@@ -236,7 +240,8 @@ static void an_older_schema_waits_for_migrate(void **state)
     with("&schema=older", url);
     assert_int_equal(opened(url, &err), 0);
     (void)pg_server_sql(&server, "DELETE FROM older.hf_schema WHERE version > 1");
-    refused(url, HF_ESCHEMA, "migrate");
+    refused(url, HF_ESCHEMAOLD, "has version 1");
+    assert_string_equal(hf_err_action(HF_ESCHEMAOLD), "run `holdfast migrate`");
     struct hf_store_options options = { .size = sizeof(options), .migrate = true };
     /* What is there already cannot be made again: nothing is left half done. */
     assert_int_not_equal(hf_store_open(url, &options, &store, &err), 0);
