@@ -240,6 +240,8 @@ void pg_conn_close(struct pg_conn *conn);
 bool pg_conn_stale(struct pg_conn *conn);
 HF_MUST_USE int pg_conn_identity(struct pg_conn *conn, struct pg_identity *ret_identity,
                                  struct hf_err *err);
+/* pg_session.c: refuses a pooler that does not keep the connection's session to itself. */
+HF_MUST_USE int pg_check_session(struct pg_conn *conn, struct hf_err *err);
 /* One statement or script by itself, outside a pipeline. The caller clears the result. */
 HF_MUST_USE int pg_conn_exec(struct pg_conn *conn, const char *sql, const char *what,
                              PGresult **ret_result, struct hf_err *err);

@@ -90,10 +90,11 @@ static int check_pooling(struct pg_conn *conn, struct hf_err *err)
     int rc = pg_conn_exec(conn, "BEGIN", "BEGIN", NULL, NULL);
     if (rc == 0)
         rc = pg_conn_exec(conn, "COMMIT", "COMMIT", NULL, NULL);
-    return rc ? hf_fail(err, HF_EUNREACHABLE, "db",
-                        "the pooler keeps no transaction together: its pool_mode must be "
-                        "transaction or session")
-              : 0;
+    if (rc)
+        return hf_fail(err, HF_EUNREACHABLE, "db",
+                       "the pooler keeps no transaction together: its pool_mode must be "
+                       "transaction or session");
+    return conn->pg->url.pooler == PG_POOLER_SESSION ? pg_check_session(conn, err) : 0;
 }
 
 /* The first connection fails at once and says why: an address that is wrong stays wrong. */

@@ -343,6 +343,28 @@ static void a_pooler_in_statement_mode_is_refused(void **state)
         "0");
 }
 
+/* With what a session keeps, the schema, it would be given to the next one's store. */
+static void a_pooler_that_keeps_no_session_is_refused_as_one(void **state)
+{
+    (void)state;
+    char url[400], keeps[256];
+    struct hf_err err;
+    with("&schema=kept", url);
+    assert_int_equal(opened(url, &err), 0);
+    if (!server.pooled[0])
+        pg_server_pooler(&server);
+    char *mode = strstr(server.pooled, "&pooler=transaction");
+    assert_non_null(mode);
+    (void)snprintf(url, sizeof(url), "%.*s&pooler=session&schema=kept",
+                   (int)(mode - server.pooled), server.pooled);
+    refused(url, HF_EUNREACHABLE, "pooler=transaction");
+    (void)snprintf(url, sizeof(url), "%s&schema=kept", server.pooled);
+    assert_int_equal(opened(url, &err), 0);
+    pg_server_session_pooler(&server, keeps);
+    (void)snprintf(url, sizeof(url), "%s&schema=kept", keeps);
+    assert_int_equal(opened(url, &err), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_standby_is_read_only_and_says_what_to_add),
         cmocka_unit_test(a_pooler_that_nobody_mentioned_is_noticed),
         cmocka_unit_test(a_pooler_in_statement_mode_is_refused),
+        cmocka_unit_test(a_pooler_that_keeps_no_session_is_refused_as_one),
     };
     pg_server_start(&server);
     return cmocka_run_group_tests_name("opening on PostgreSQL", tests, NULL, NULL);

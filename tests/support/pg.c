@@ -87,6 +87,11 @@ void pg_server_pooler(struct pg_server *server)
     must(server, "pooler", server->pooled, sizeof(server->pooled));
 }
 
+void pg_server_session_pooler(struct pg_server *server, char out[256])
+{
+    must(server, "session_pooler", out, 256);
+}
+
 void pg_server_wrong_pooler(struct pg_server *server, char out[256])
 {
     must(server, "wrong_pooler", out, 256);

@@ -16,7 +16,8 @@ struct pg_server {
  * pg_server_stop, and at exit. */
 void pg_server_start(struct pg_server *server);
 void pg_server_pooler(struct pg_server *server);
-/* Another PgBouncer, in statement mode; `out` gets its address. */
+/* Other PgBouncers, in session and in statement mode; `out` gets their address. */
+void pg_server_session_pooler(struct pg_server *server, char out[256]);
 void pg_server_wrong_pooler(struct pg_server *server, char out[256]);
 void pg_server_standby(struct pg_server *server);
 void pg_server_promote(struct pg_server *server); /* the standby */
