@@ -7,6 +7,10 @@
  * thread does all the ringing. A hint that is lost is made good by the waiters' own looks.
  *
  * A ring behind a transaction that failed is one too many, and wakes somebody in vain.
+ *
+ * Not behind a pooler. PgBouncer holds a connection to be free when the first of two transactions
+ * has been answered: if its client goes then (a command that ends, a process that is killed), the
+ * next one is given the connection, and with it the second one's answers as its own.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,10 +28,6 @@ static const char name[] = "hf_ring";
 static bool queue(struct pg_conn *conn, const char *const *args)
 {
     const struct hf_pg_text *one = &hf_sql_pg[HF_SQL_PG_RING];
-    if (conn->pg->url.pooler == PG_POOLER_TRANSACTION)
-        return PQsendQueryParams(conn->db, one->text, one->params, NULL, args, NULL, NULL,
-                                 0) &&
-               PQpipelineSync(conn->db);
     return (conn->ring_prepared || PQsendPrepare(conn->db, name, one->text, 0, NULL)) &&
            PQsendQueryPrepared(conn->db, name, one->params, args, NULL, NULL, 0) &&
            PQpipelineSync(conn->db);
@@ -46,6 +46,8 @@ void pg_ring_behind(struct pg_conn *conn, struct pg_member *const *members, size
 {
     struct pg *pg = conn->pg;
     struct hf_buf channel, message;
+    if (pg->url.pooler != PG_POOLER_NONE)
+        return; /* the bell's thread sends it */
     hf_buf_init(&channel, pg->alloc, 64);
     hf_buf_init(&message, pg->alloc, 2048);
     if (pg_bell_carry(pg, members, count, &message) && pg_bell_channel(pg, &channel)) {
