@@ -249,9 +249,9 @@ static int keep_xid(struct running *run, int64_t xid)
     return 0;
 }
 
-static int read_lone(struct running *run, struct hf_call *call, const PGresult *result)
+static int read_lone(struct running *run, struct hf_batch *batch, struct hf_call *call,
+                     const PGresult *result)
 {
-    struct hf_batch *batch = run->members[0]->batch;
     call->changed = PQntuples(result);
     run->idle = run->lone && call->changed == 0;
     int rc = call->changed && run->lone ? keep_xid(run, pg_lone_xid(result)) : 0;
@@ -265,7 +265,7 @@ static int read_call(struct running *run, const struct pg_sent *sent,
     struct hf_call *call = &batch->calls[sent->call];
     const struct hf_pg_text *one = &hf_sql_pg[sent->statement / 2];
     if (one->lone == sent->statement / 2)
-        return read_lone(run, call, result);
+        return read_lone(run, batch, call, result);
     if (sent->statement % 2) { /* guarded: its one cell is the count */
         call->changed += pg_cell_i64(result, 0, 0);
         return 0;

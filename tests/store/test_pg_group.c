@@ -199,9 +199,48 @@ static void who_is_refused_in_a_group_is_refused_alone(void **state)
     hf_store_close(store);
 }
 
+/* A claim that gives its row by itself, as arrays. */
+static void *claim_lone(void *arg)
+{
+    struct caller *caller = arg;
+    struct hf_answer *answer = NULL;
+    struct hf_claim claim = { .size = sizeof(claim), .owner = "w" };
+    caller->rc = hf_work_claim(caller->store, NULL, &claim, &answer, NULL);
+    if (caller->rc == 0 && hf_answer_count(answer) == 1)
+        (void)snprintf(caller->name, sizeof(caller->name), "%s",
+                       hf_answer_at(answer, 0)->work.source_id);
+    hf_answer_free(answer);
+    return NULL;
+}
+
+static void each_of_many_claims_in_a_group_has_its_own_row(void **state)
+{
+    (void)state;
+    static const char *const names[MAKERS] = { "first", "second", "third" };
+    struct hf_store *store = pg_server_store(&server, "own");
+    struct caller takers[MAKERS], before;
+    struct jam jam;
+    held(store, &before); /* it looked, so the next ones need not */
+    for (int i = 0; i < MAKERS; i++)
+        make_unit(store, names[i]);
+    jam_begin(&jam, store);
+    for (uint32_t i = 0; i < MAKERS; i++) {
+        takers[i] = (struct caller){ .store = store };
+        start(&takers[i], claim_lone);
+        await_group(store, PG_LEADERS_MAX, i + 1);
+    }
+    jam_end(&jam);
+    for (int i = 0; i < MAKERS; i++) {
+        assert_int_equal(ended(&takers[i]), 0);
+        assert_string_equal(takers[i].name, names[i]);
+    }
+    hf_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_of_many_claims_in_a_group_has_its_own_row),
         cmocka_unit_test(creates_and_a_close_out_are_one_transaction),
         cmocka_unit_test(who_is_refused_in_a_group_is_refused_alone),
     };
