@@ -82,9 +82,10 @@ int cmd_store_copy(struct cli *cli)
     if (move.shown)
         (void)fprintf(stderr, "\r\033[K"); /* the progress line goes */
     if (rc == HF_ECONFLICT)
-        cli->action = hf_same(cli->err.field, "to")
-                          ? "give a target that is empty, or does not exist yet"
-                          : "stop the source's writers, remove the target, copy again";
+        cli->action =
+            hf_same(cli->err.field, "to")
+                ? "give a target that is empty, or does not exist yet"
+                : "stop whatever uses either store, remove the target, copy again";
     if (rc == 0)
         rc = print_copied(&move, &report);
     hf_buf_fini(&move.items);

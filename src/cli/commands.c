@@ -205,7 +205,8 @@ const struct cli_command cli_store_commands[] = {
       "history of "
       "its own, so no token of the source is good in it. Stop everything that writes to "
       "the "
-      "source first. A copy that was not finished is opened by no program: remove it.",
+      "source first, and let nothing wait on the target yet. A copy that was not "
+      "finished is opened by no program: remove it.",
       copy_options, copy_examples, 0, "human", "6 7 8 9", cmd_store_copy, NULL },
     { "store log", "show what happened to the store as a whole",
       "Bumps of its history, and amnesties: when a monitor saw the store stall and gave "

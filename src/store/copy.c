@@ -208,8 +208,8 @@ static int differs(const struct comparing *m, size_t row, const char *column)
 {
     return hf_fail(
         m->c->err, HF_ECONFLICT, "from",
-        "row %lld of %s is not the same in both%s%s: the source was written to "
-        "while it was copied; stop its writers, remove the target, copy again",
+        "row %lld of %s is not the same in both%s%s: one of them was written to while it "
+        "was copied; stop whatever uses either, remove the target, copy again",
         (long long)(m->done + 1 + (int64_t)row), m->table->name,
         column ? ", column " : "", column ? column : "");
 }
@@ -319,11 +319,14 @@ static int refuse_full_target(struct copying *c)
     return 0;
 }
 
+/* Together with what only the owner of the tables may do: who may not copy spoils no target. */
 static int mark(struct copying *c)
 {
     struct hf_ops ops;
     hf_ops_init(&ops, c->to.sql, c->alloc);
+    switch_guards(&ops, hf_copy_off);
     hf_ops_call(&ops, HF_SQL_COPY_MARK, 1);
+    switch_guards(&ops, hf_copy_on);
     int rc = hf_ops_write(&ops, c->err);
     hf_ops_fini(&ops);
     return rc;

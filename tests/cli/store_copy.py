@@ -194,6 +194,20 @@ class Postgres(Filled):
         self.assertEqual(on[0]["notice"], "history")
         self.assertEqual([e["event_id"] for e in on[1:]], [again[-1]["event_id"]])
 
+    def test_who_may_not_copy_spoils_no_target(self):
+        self.fill()
+        self.cli("--db", self.pg, "migrate")
+        schema = self.pg.rsplit("=", 1)[-1]
+        subprocess.run(["psql", "-q", "-d", self.url, "-c",
+                        f"CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA {schema} TO guest;"
+                        f"GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO guest;"
+                        f"GRANT ALL ON ALL SEQUENCES IN SCHEMA {schema} TO guest"], check=True)
+        got = self.cli("store", "copy", "--from", self.db, "--to",
+                       self.pg.replace("user=hf", "user=guest"), "--json", code=9).json
+        self.assertIn("must be owner", got["error"]["message"])
+        self.assertEqual(self.ok("--db", self.pg, "work", "list")["items"], [])
+        self.ok("store", "copy", "--from", self.db, "--to", self.pg)
+
     def feed(self, store, after="start"):
         out = self.cli("--db", store, "work", "tail", "--after", after, "--no-follow", "--json").out
         lines = [json.loads(line) for line in out.splitlines()]
