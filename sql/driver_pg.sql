@@ -127,13 +127,21 @@ SELECT CASE c.relkind WHEN 'S' THEN 'USAGE on sequence ' || c.relname
                       ELSE p.privilege || ' on table ' || c.relname END
   FROM pg_class c
   JOIN (VALUES ('r', 'SELECT'), ('r', 'INSERT'), ('r', 'UPDATE'), ('r', 'DELETE'),
-               ('S', 'USAGE')) AS p(kind, privilege) ON p.kind = c.relkind::text
+               ('v', 'SELECT'), ('S', 'USAGE')) AS p(kind, privilege)
+    ON p.kind = c.relkind::text
  WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = $1)
    AND NOT (c.relname IN ('work_spec', 'work_event', 'work_pack') AND p.privilege = 'UPDATE')
    AND NOT (c.relname IN ('hf_store', 'hf_store_log') AND p.privilege = 'DELETE')
    AND NOT (c.relname LIKE 'hf\_schema%' AND p.privilege <> 'SELECT')
+   AND NOT c.relname LIKE 'runtime\_%' -- for people
    AND NOT CASE c.relkind WHEN 'S' THEN has_sequence_privilege(c.oid, 'USAGE')
                           ELSE has_table_privilege(c.oid, p.privilege) END
+UNION ALL
+SELECT 'EXECUTE on function ' || f.proname
+  FROM pg_proc f
+ WHERE f.pronamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = $1)
+   AND f.proname LIKE 'hf\_%' AND f.prorettype <> 'trigger'::regtype
+   AND NOT has_function_privilege(f.oid, 'EXECUTE')
 LIMIT 3
 
 -- name: pg_store_row

@@ -273,6 +273,33 @@ static void missing_privileges_are_named(void **state)
         "0");
 }
 
+/* As of default privileges that give nothing to everybody. */
+static void functions_views_and_the_database_are_named_too(void **state)
+{
+    (void)state;
+    char url[400];
+    struct hf_err err;
+    with("&schema=closed", url);
+    assert_int_equal(opened(url, &err), 0);
+    (void)pg_server_sql(
+        &server, "CREATE ROLE closed LOGIN; GRANT USAGE ON SCHEMA closed TO closed;"
+                 " GRANT ALL ON ALL TABLES IN SCHEMA closed TO closed;"
+                 " GRANT ALL ON ALL SEQUENCES IN SCHEMA closed TO closed;"
+                 " REVOKE ALL ON closed.work_log, closed.runtime_work FROM closed");
+    (void)snprintf(url, sizeof(url),
+                   "postgres:///hf?host=%s&user=closed&schema=closed&port=%d",
+                   server.folder, server.port);
+    refused(url, HF_EREADONLY, "SELECT on table work_log");
+    (void)pg_server_sql(&server, "GRANT SELECT ON closed.work_log TO closed;"
+                                 " REVOKE EXECUTE ON FUNCTION closed.hf_now FROM PUBLIC");
+    refused(url, HF_EREADONLY, "EXECUTE on function hf_now");
+    (void)pg_server_sql(&server, "GRANT EXECUTE ON FUNCTION closed.hf_now TO closed");
+    assert_int_equal(opened(url, &err), 0);
+    (void)pg_server_sql(&server, "REVOKE CONNECT ON DATABASE hf FROM PUBLIC");
+    refused(url, HF_EREADONLY, "GRANT CONNECT");
+    (void)pg_server_sql(&server, "GRANT CONNECT ON DATABASE hf TO PUBLIC");
+}
+
 static void too_many_connections_is_busy(void **state)
 {
     (void)state;
@@ -382,6 +409,7 @@ int main(void)
         cmocka_unit_test(a_newer_schema_is_refused_and_the_next_one_is_not),
         cmocka_unit_test(an_older_schema_waits_for_migrate),
         cmocka_unit_test(missing_privileges_are_named),
+        cmocka_unit_test(functions_views_and_the_database_are_named_too),
         cmocka_unit_test(too_many_connections_is_busy),
         cmocka_unit_test(a_standby_is_read_only_and_says_what_to_add),
         cmocka_unit_test(a_pooler_that_nobody_mentioned_is_noticed),
