@@ -47,38 +47,53 @@ DELETE FROM work_state WHERE seq = $1 AND finished_at IS NOT NULL AND finished_a
 DELETE FROM work_spec
  WHERE seq = $1 AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1)
 
--- Checking: what guards cannot see, found by folding every trail again.
+-- Checking: what guards cannot see, found by folding every trail again; a few thousand units at a
+-- time, since a server ends a statement after a minute.
+
+-- name: doctor_page
+-- in: $1 seq, $2 units    out: the last of so many units after it, how many they are
+SELECT max(seq), count(*)
+  FROM (SELECT seq FROM work_spec WHERE seq > $1 ORDER BY seq LIMIT $2) AS t
+
+-- fragment: doctor_log
+(SELECT seq, event_id, from_status, to_status FROM work_event WHERE seq > $1 AND seq <= $2
+/*pg UNION ALL
+ SELECT seq, event_id, from_status, to_status FROM work_packed WHERE seq > $1 AND seq <= $2*/)
 
 -- name: doctor_chains
--- out: work_id, what is wrong
+-- in: $1, $2 of the units after the first seq, up to the second    out: work_id, what is wrong
 SELECT s.work_id, 'an event does not follow from the one before it'
   FROM (SELECT seq, from_status, lag(to_status) OVER (PARTITION BY seq ORDER BY event_id)
                AS before
-          FROM /*lite work_event*//*pg work_log*/ WHERE to_status IS NOT NULL) e
+          FROM {doctor_log} AS l WHERE to_status IS NOT NULL) e
   JOIN work_spec s ON s.seq = e.seq
  WHERE e.from_status IS DISTINCT FROM coalesce(e.before, s.first_status)
 UNION ALL
 SELECT s.work_id, 'the status is not that of the last event'
   FROM work_state w JOIN work_spec s ON s.seq = w.seq
- WHERE w.status <> coalesce((SELECT e.to_status FROM /*lite work_event*//*pg work_log*/ e
+ WHERE w.seq > $1 AND w.seq <= $2
+   AND w.status <> coalesce((SELECT e.to_status FROM /*lite work_event*//*pg work_log*/ e
                               WHERE e.seq = w.seq AND e.to_status IS NOT NULL
                               ORDER BY e.event_id DESC LIMIT 1), s.first_status)
 UNION ALL
 SELECT s.work_id, 'a request without a row of state'
-  FROM work_spec s WHERE NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = s.seq)
+  FROM work_spec s
+ WHERE s.seq > $1 AND s.seq <= $2
+   AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = s.seq)
 UNION ALL
 SELECT 'seq ' || e.seq, 'events without a row'
   FROM work_event e
- WHERE e.seq <> 0 AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = e.seq)
+ WHERE e.seq > $1 AND e.seq <= $2
+   AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = e.seq)
 LIMIT 100
 
+-- name: doctor_events
+-- in: as doctor_chains    out: how many events they have beside their births
+SELECT count(*) FROM {doctor_log} AS l
+
 -- name: doctor_counts
--- out: units, events, running with a lapsed lease: what a sweep acts on, and what it never
--- does
-SELECT (SELECT count(*) FROM work_spec),
-       (SELECT count(*) FROM work_spec) + (SELECT count(*) FROM work_event WHERE seq <> 0)
-       /*pg + (SELECT count(*) FROM work_packed)*/,
-       (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
+-- out: running with a lapsed lease: what a sweep acts on, and what it never does
+SELECT (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
            AND lease_expires_at <= hf_lease_now() AND disposition IS DISTINCT FROM 'owner_bound'),
        (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
            AND lease_expires_at <= hf_lease_now() AND disposition = 'owner_bound')

@@ -10,6 +10,8 @@ struct finder {
     void *user;
     struct hf_buf detail; /* of the finding that is being put together */
     size_t faults;
+    int64_t units; /* whose trails were folded */
+    int64_t events;
 };
 
 void doctor_say(struct finder *finder, const char *text);

@@ -13,6 +13,8 @@
 #define AHEAD_MS 1000    /* events of others, while we look */
 #define DISK_LEAST 67108864LL
 #define FACTS_BYTES 65536
+#define UNITS_AT_A_TIME 5000
+#define CHAINS_TOLD 100
 
 #define RESTORE "restore it from a backup, then run `holdfast store bump`"
 
@@ -193,19 +195,76 @@ static int check_disk(struct finder *finder, struct hf_err *err)
 
 /* ---- rows and trails ------------------------------------------------------------------- */
 
-static int check_chains(struct finder *finder, struct hf_err *err)
+/* Units after the first seq, up to the second; `units` of them. */
+struct stretch {
+    int64_t after;
+    int64_t last;
+    int64_t units;
+};
+
+/* The next of them; the last one goes on to the end, for events whose unit is gone. */
+static int next_stretch(struct finder *finder, struct stretch *stretch,
+                        struct hf_err *err)
 {
     struct hf_ops ops;
-    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_CHAINS, err);
-    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
-        const struct hf_call *rows = hf_ops_result(&ops, 0);
+    hf_ops_init(&ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+    hf_ops_call(&ops, HF_SQL_DOCTOR_PAGE, 1);
+    hf_ops_i64(&ops, stretch->last);
+    hf_ops_i64(&ops, UNITS_AT_A_TIME);
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0) {
+        const struct hf_call *row = hf_ops_result(&ops, 0);
+        stretch->after = stretch->last;
+        stretch->units = hf_cell_i64(row, 0, 1);
+        stretch->last = stretch->units < UNITS_AT_A_TIME ? INT64_MAX
+                                                         : hf_cell_i64(row, 0, 0);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static void tell_chains(struct finder *finder, const struct hf_call *rows)
+{
+    for (size_t i = 0; i < rows->out_count; i++) {
         doctor_say(finder, hf_cell_text(rows, i, 0));
         doctor_say(finder, ": ");
         doctor_say(finder, hf_cell_text(rows, i, 1));
         doctor_tell(finder, true, "chains",
                     "the file was changed around the guards: " RESTORE);
     }
+}
+
+static int fold_stretch(struct finder *finder, const struct stretch *stretch,
+                        struct hf_err *err)
+{
+    static const enum hf_sql_id asked[] = { HF_SQL_DOCTOR_CHAINS, HF_SQL_DOCTOR_EVENTS };
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+    for (size_t i = 0; i < 2; i++) {
+        hf_ops_call(&ops, asked[i], HF_ANY_COUNT);
+        hf_ops_i64(&ops, stretch->after);
+        hf_ops_i64(&ops, stretch->last);
+    }
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0) {
+        tell_chains(finder, hf_ops_result(&ops, 0));
+        finder->units += stretch->units;
+        finder->events += stretch->units + hf_cell_i64(hf_ops_result(&ops, 1), 0, 0);
+    }
     hf_ops_fini(&ops);
+    return rc;
+}
+
+static int check_chains(struct finder *finder, struct hf_err *err)
+{
+    struct stretch stretch = { 0 };
+    size_t before = finder->faults;
+    int rc = 0;
+    while (rc == 0 && stretch.last < INT64_MAX && finder->faults - before < CHAINS_TOLD) {
+        rc = next_stretch(finder, &stretch, err);
+        if (rc == 0)
+            rc = fold_stretch(finder, &stretch, err);
+    }
     return rc;
 }
 
@@ -282,12 +341,12 @@ static int check_counts(struct finder *finder, struct hf_err *err)
     if (rc == 0) {
         const struct hf_call *row = hf_ops_result(&ops, 0);
         if (finder->faults == 0) {
-            doctor_say_i64(finder, hf_cell_i64(row, 0, 0), " units, ");
-            doctor_say_i64(finder, hf_cell_i64(row, 0, 1),
+            doctor_say_i64(finder, finder->units, " units, ");
+            doctor_say_i64(finder, finder->events,
                            " events, every trail folds to its row's status");
             doctor_tell(finder, false, "chains", "");
         }
-        tell_leases(finder, hf_cell_i64(row, 0, 2), hf_cell_i64(row, 0, 3));
+        tell_leases(finder, hf_cell_i64(row, 0, 0), hf_cell_i64(row, 0, 1));
     }
     hf_ops_fini(&ops);
     return rc;

@@ -204,6 +204,32 @@ class DoctorOfAServer(Case):
         self.assertEqual((error["code"], error["action"]),
                          ("schema_older", "run `holdfast migrate`"))
 
+    def test_trails_are_folded_a_few_thousand_at_a_time(self):
+        self.sql("CREATE DATABASE many")
+        self.env["HOLDFAST_DB"] = self.url.replace("///hf?", "///many?")
+        self.file("units.jsonl", "".join(f'{{"source_system":"manual","source_id":"u{i}"}}\n'
+                                         for i in range(10500)))
+        self.ok("migrate")
+        before = self.commits("many")
+        self.the("chains")
+        of_none = self.commits("many") - before
+        self.ok("work", "reconcile", "--from", "units.jsonl")
+        before = self.commits("many")
+        found = self.the("chains")["detail"]
+        of_many = self.commits("many") - before
+        self.assertIn("10500 units, 10500 events, every trail folds", found)
+        self.assertGreaterEqual(of_many, of_none + 2)  # each time a transaction, at the least
+        # What is wrong is found in each of them.
+        self.env["PGOPTIONS"] = "-c session_replication_role=replica"
+        for n in (1, 5001, 10500):
+            subprocess.run(["psql", self.env["HOLDFAST_DB"], "-qc", "UPDATE holdfast.work_state SET "
+                            "status = 'cancelled', finished_at = 1, gate = NULL WHERE seq = (SELECT seq"
+                            f" FROM holdfast.work_spec WHERE source_id = 'u{n - 1}')"],
+                           check=True, env=self.env)
+        del self.env["PGOPTIONS"]
+        answer = self.cli("--json", "doctor", code=9).json
+        self.assertEqual(len([f for f in answer["findings"] if f["what"] == "chains"]), 3)
+
     def test_clocks_that_are_apart(self):
         self.create("skew")
         self.assertEqual(self.the("skew")["advice"], "")
