@@ -188,13 +188,13 @@ taken AS (
 {claim_log_{size}}
 
 -- name: work_claim_lone
--- lone: work_claim_lone
+-- marks: lone packed
 -- The short way of a claim of one gives the row that it took, and takes none where a policy is
 -- set, or where the first row is under a limit or too late. Joins and no subqueries: PostgreSQL
 -- walks a statement with one from end to end each time; and two arrays, since each column that is
 -- given costs it two look-ups in its catalogue.
 -- engine: pg
--- in: as work_claim    out: row, as an array of its numbers and one of its texts; xid
+-- in: as work_claim    out: row, as an array of its numbers and one of its texts
 WITH c AS MATERIALIZED (
     SELECT k.*, st.incarnation AS store
       FROM (SELECT w.seq, w.generation, w.attempt_count + 1 AS attempt,
@@ -214,8 +214,7 @@ SELECT place, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, att
        $10, now
   FROM c)
 {claim_set} FROM c JOIN work_spec s ON s.seq = c.seq WHERE w.seq = c.seq
-RETURNING ARRAY[{row_numbers} c.ttl_ms, {row_more_numbers}], ARRAY[{row_texts}],
-          pg_current_xact_id()
+RETURNING ARRAY[{row_numbers} c.ttl_ms, {row_more_numbers}], ARRAY[{row_texts}]
 
 -- name: claim_reads
 -- engine: pg

@@ -37,9 +37,25 @@ SELECT hf_now(), hf_lease_now(), s.incarnation, pg_relation_size('work_state')
 
 -- name: pg_backend
 -- engine: pg
--- out: the process that answers, the database's encoding, how its transactions see each other
+-- out: the process that answers, the database's encoding, how its transactions see each other,
+-- when the process began
 SELECT pg_backend_pid(), current_setting('server_encoding'),
-       current_setting('default_transaction_isolation')
+       current_setting('default_transaction_isolation'),
+       (SELECT {began_us} FROM pg_stat_get_activity(pg_backend_pid()) AS a)
+
+-- The same number may be another process's by now.
+-- fragment: began_us
+(extract(epoch FROM a.backend_start) * 1000000)::bigint
+
+-- name: pg_ended
+-- A process leaves this list when its transaction is over. (The timeline as in pg_outcome.)
+-- engine: pg
+-- in: $1 process, $2 when it began, $3 the timeline that it saw
+-- out: whether it has ended; null in another history
+SELECT CASE WHEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint
+                 = $3::bigint
+            THEN NOT EXISTS (SELECT 1 FROM pg_stat_get_activity($1::int) AS a
+                              WHERE a.backend_start IS NULL OR {began_us} = $2::bigint) END
 
 -- Every hot statement finds its rows by an index, and is planned once for all arguments. A plan
 -- made while a table was small would read it whole for ever, so joins that read tables whole are

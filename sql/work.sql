@@ -168,7 +168,13 @@ updated_at
 INSERT OR ROLLBACK INTO work_state ({plain_columns})
 VALUES (coalesce(:made, $1), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
--- fragment: insert_unit
+-- name: work_insert_unit
+-- many: work_insert_units_apart
+-- marks: lone
+-- Both rows of one plain unit; none where a key stands.
+-- engine: pg
+-- in: as work_insert_spec, $19 kind, $20 queue, $21 priority, $22 disposition,
+--     $23 max_attempts, $24 due_at, $25 updated_at
 WITH made AS (
     INSERT INTO work_spec (seq, {spec_columns})
     VALUES (hf_next_id(), $1, $2::text, $3::text, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
@@ -177,22 +183,6 @@ WITH made AS (
     RETURNING seq)
 INSERT INTO work_state ({plain_columns}, logged)
 SELECT made.seq, $2, $3, $19, $20, $21, $22, $14, $23, $24, $25, {born_here} FROM made
-
--- name: work_insert_unit
--- many: work_insert_units_apart
--- lone: work_insert_unit_lone
--- Both rows of one plain unit; none where a key stands.
--- engine: pg
--- in: as work_insert_spec, $19 kind, $20 queue, $21 priority, $22 disposition,
---     $23 max_attempts, $24 due_at, $25 updated_at
-{insert_unit}
-
--- name: work_insert_unit_lone
--- lone: work_insert_unit_lone
--- engine: pg
--- in: as work_insert_unit    out: xid
-{insert_unit}
-RETURNING pg_current_xact_id()
 
 -- name: work_insert_units_apart
 -- Those of many callers; a key that stands refuses them all.

@@ -11,10 +11,10 @@ A statement file holds, for each statement:
     -- engine: pg                        (optional: only this engine has it)
     -- many: work_claims [unless $3]     (optional: the form that takes such sets of many
                                           callers at once, each changing one row, if $3 is null)
-    -- lone: work_claim_lone             (optional: the form for a transaction in which nothing
-                                          else writes. It names itself; it gives one row, with the
-                                          transaction's id as the last column, or writes nothing;
-                                          and its answers are binary: arrays of numbers and of texts)
+    -- marks: lone packed                (optional. lone: it makes or changes one unit or nothing, and
+                                          what it did can be looked for, so a transaction in which
+                                          nothing else writes needs no id; packed: what it gives are
+                                          arrays of numbers and of texts, one value a column)
     <one statement>
 
 `-- fragment: NAME` begins a text that others splice in as {NAME}. A comment of the form
@@ -93,7 +93,7 @@ class Statement:
     def __init__(self, name, text, headers):
         self.name = name
         self.text = text
-        self.engine, self.sets, self.many, self.lone = headers
+        self.engine, self.sets, self.many, self.marks = headers
         self.fragments = {}
 
     def opened(self, engine):
@@ -127,7 +127,7 @@ def read_statements(paths):
             sets = header_line(body, "sets", "[a-z ]+")
             engine = header_line(body, "engine", "lite|pg")
             many = header_line(body, "many", r"[a-z_]+( unless \$[0-9]+)?")
-            lone = header_line(body, "lone", "[a-z_]+")
+            marks = header_line(body, "marks", "[a-z ]+")
             text = strip(body)
             if not text:
                 fail(f"{path.name}: {name} is empty")
@@ -139,7 +139,7 @@ def read_statements(paths):
                     f"{name}_{size}" if size else name,
                     text.replace("{size}", size) if size else text,
                     (engine, sets.split() if sets else None, many.split() if many else None,
-                     lone)))
+                     marks.split() if marks else [])))
     names = [one.name for one in statements]
     for one in statements:
         if names.count(one.name) > 1:
@@ -174,8 +174,7 @@ enum hf_sql_id {{
 /* Of PostgreSQL. `guarded` has one parameter more, the number of rows it must change; NULL
  * where there is no such form. `sets` is a letter for each column of hf_args: t, i or b.
  * `many` is the form for many callers, -1: none; not for sets whose argument `unless` (from 0)
- * is given (-1: for all). `lone` is the form for a transaction in which nothing else writes, -1:
- * none; such a form is its own. */
+ * is given (-1: for all). */
 struct hf_pg_text {{
     const char *name;
     const char *text; /* NULL: not of this engine */
@@ -186,7 +185,8 @@ struct hf_pg_text {{
     bool asserts; /* it reads and raises, and holds only before what its batch writes */
     int many;
     int unless;
-    int lone;
+    bool lone;   /* one unit or nothing, and it can be looked for: its transaction needs no id */
+    bool packed; /* it gives arrays of numbers and of texts, in binary */
 }};
 
 struct hf_migration {{
@@ -228,12 +228,12 @@ def pg_table(statements):
         sets = f'"{sets}"' if sets else "NULL"
         many = f"HF_SQL_{one.many[0].upper()}" if one.many else "-1"
         unless = int(one.many[2][1:]) - 1 if one.many and len(one.many) > 1 else -1
-        lone = f"HF_SQL_{one.lone.upper()}" if one.lone else "-1"
+        marks = ", ".join("true" if mark in one.marks else "false" for mark in ("lone", "packed"))
         reads = "true" if body is not None and sqlpg.reads(body) else "false"
         asserts = "true" if reads == "true" and "hf_expect(" in body else "false"
         out.append(f"    [HF_SQL_{one.name.upper()}] = {{\n        \"{one.name}\",\n"
                    f"{c_string(body)},\n{c_string(guarded)},\n"
-                   f"        {sets}, {count}, {reads}, {asserts}, {many}, {unless}, {lone}}},")
+                   f"        {sets}, {count}, {reads}, {asserts}, {many}, {unless},\n        {marks}}},")
     return out + ["};", ""]
 
 
@@ -295,7 +295,7 @@ def main():
     migrations = read_migrations(migrations, pieces)
     copied, guards = sqlcopy.read([lite for _, _, lite, _ in migrations],
                                   [pg for _, _, _, pg in migrations])
-    statements += [Statement(name, text, (None, None, None, None))
+    statements += [Statement(name, text, (None, None, None, []))
                    for name, text in sqlcopy.statements(copied, guards)]
     pathlib.Path(args.header).write_text(header(statements))
     pathlib.Path(args.source).write_text(source(statements, migrations)

@@ -43,7 +43,6 @@
 #define PG_GROUP_MAX 64    /* batches of one transaction */
 #define PG_GROUP_ROWS 4096 /* argument sets, so that nobody waits too long */
 #define PG_SCHEMA_MAX 48   /* bytes of a schema's name */
-#define PG_XID_TEXT 24
 /* A statement that takes longer is a fault of ours or of the server's; whoever waits for a
  * lock keeps others waiting, so it is not for long. In ms. */
 #define PG_STATEMENT_TIMEOUT "60000"
@@ -76,7 +75,8 @@ struct pg_conn {
     int64_t timeline;        /* as of then */
     int64_t bytes;           /* of all states, as last seen, */
     int64_t planned_bytes;   /* and when the oldest plan may have been made; 0: none is */
-    int64_t backend;         /* its server process, as the server says */
+    int64_t backend;         /* its server process, as the server says, */
+    int64_t backend_began;   /* and when it began, in µs of the server's */
     unsigned char *prepared; /* by 2 * statement, + 1 for its guarded form */
 };
 
@@ -270,6 +270,7 @@ struct pg_args {
     int *formats;
     int count;
 };
+const char *pg_i64_text(struct hf_arena *arena, int64_t value); /* NULL: no memory */
 /* Arguments of one set, or of all sets as arrays; with room for one more. */
 HF_MUST_USE int pg_args_set(struct hf_arena *arena, const struct hf_call *call,
                             uint32_t set, struct pg_args *ret_args);
@@ -280,10 +281,9 @@ HF_MUST_USE int pg_args_expect(struct hf_arena *arena, int64_t expect,
 /* Append a result's rows to the call. */
 HF_MUST_USE int pg_rows_add(struct hf_batch *batch, struct hf_call *call,
                             const PGresult *result);
-/* Of a lone form, which gives arrays and, last, the transaction's id. */
-HF_MUST_USE int pg_rows_add_lone(struct hf_batch *batch, struct hf_call *call,
-                                 const PGresult *result);
-int64_t pg_lone_xid(const PGresult *result); /* of its row */
+/* Of a packed statement, which gives arrays. */
+HF_MUST_USE int pg_rows_add_packed(struct hf_batch *batch, struct hf_call *call,
+                                   const PGresult *result);
 int64_t pg_cell_i64(const PGresult *result, int row, int column);
 
 /* pg_pipe.c */
@@ -353,11 +353,19 @@ void pg_gather_answer(const struct pg_gathered *all, struct pg_member *const *me
 enum pg_outcome { PG_COMMITTED, PG_ABORTED, PG_UNKNOWN };
 /* What is known of a transaction whose end is not. */
 struct pg_past {
-    const char *xid;
+    int64_t xid;
     int64_t timeline;
     hf_ms began_at; /* monotonic, and no later than it did */
 };
 enum pg_outcome pg_outcome_of(struct pg *pg, const struct pg_past *past);
+/* The same without an id, of a batch whose reads give what its one write has written. A committed
+ * one's results are read. */
+struct pg_gone {
+    int64_t backend, backend_began; /* of the connection that is gone */
+    int64_t timeline;
+};
+enum pg_outcome pg_outcome_seen(struct pg *pg, const struct pg_gone *gone,
+                                struct hf_batch *batch);
 
 /* pg_group.c */
 int pg_group_init(struct pg *pg);

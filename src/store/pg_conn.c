@@ -153,6 +153,7 @@ static int set_up(struct pg_conn *conn, struct hf_err *err)
     if (rc)
         return rc;
     conn->backend = pg_cell_i64(result, 0, 0);
+    conn->backend_began = pg_cell_i64(result, 0, 3);
     rc = check_database(pg, result, err);
     PQclear(result);
     if (rc == 0)

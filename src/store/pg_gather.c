@@ -16,11 +16,20 @@ static bool call_fits(const struct hf_call *call)
                                 call->args[one->unless].type == HF_VAL_NULL));
 }
 
+/* Without those at the end that are for a lost answer to it alone. */
+static size_t calls_of(const struct hf_batch *batch)
+{
+    size_t count = batch->call_count;
+    while (count > 0 && batch->calls[count - 1].if_lost)
+        count--;
+    return count;
+}
+
 bool pg_gather_fits(const struct hf_batch *batch, const struct hf_batch *first)
 {
-    bool fits = batch->call_count > 0 && batch->call_count <= PG_GATHER_CALLS &&
-                batch->call_count == first->call_count;
-    for (size_t i = 0; fits && i < batch->call_count; i++)
+    size_t count = calls_of(batch);
+    bool fits = count > 0 && count <= PG_GATHER_CALLS && count == calls_of(first);
+    for (size_t i = 0; fits && i < count; i++)
         fits = call_fits(&batch->calls[i]) &&
                batch->calls[i].statement == first->calls[i].statement;
     return fits;
@@ -32,10 +41,10 @@ int pg_gather(struct pg_gathered *all, struct pg_member *const *members, size_t 
     const struct hf_batch *first = members[0]->batch;
     all->batch = (struct hf_batch){ .alloc = arena->alloc,
                                     .calls = all->calls,
-                                    .call_count = first->call_count };
+                                    .call_count = calls_of(first) };
     all->member =
         (struct pg_member){ .batch = &all->batch, .parts = members, .part_count = count };
-    for (size_t i = 0; i < first->call_count; i++) {
+    for (size_t i = 0; i < all->batch.call_count; i++) {
         uint32_t width = first->calls[i].width;
         struct hf_val *args = hf_arena_array(arena, count * width, sizeof(*args));
         if (!args)
@@ -66,7 +75,7 @@ void pg_gather_answer(const struct pg_gathered *all, struct pg_member *const *me
         batch->now = all->batch.now;
         batch->lease_now = all->batch.lease_now;
         batch->incarnation = all->batch.incarnation;
-        for (size_t i = 0; i < batch->call_count; i++)
+        for (size_t i = 0; i < all->batch.call_count; i++)
             batch->calls[i].changed = 1;
     }
 }

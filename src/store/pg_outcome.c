@@ -1,38 +1,38 @@
 /* The answer to a commit was lost: ask the server, by the transaction's id, what became of
- * it. What cannot be found out is said to be unknown, and nothing is ever guessed.
+ * it; or look for what it would have written, when it can write no more. What cannot be found out
+ * is said to be unknown, and nothing is ever guessed.
  */
 #include "base/text.h"
 #include "store/pg.h"
 
 #define PAUSE_MS 20
 
-static PGresult *ask_server(struct pg *pg, const struct pg_past *past)
+/* One question on a connection of its own; NULL: no answer. */
+static PGresult *ask_server(struct pg *pg, enum hf_sql_id id, const int64_t numbers[3])
 {
     struct pg_conn *conn;
-    struct hf_buf timeline, ago;
+    struct hf_arena arena;
     PGresult *result = NULL;
     if (pg_pool_take(pg, &conn, NULL))
         return NULL;
-    hf_buf_init(&timeline, pg->alloc, 32);
-    hf_buf_init(&ago, pg->alloc, 32);
-    hf_buf_i64(&timeline, past->timeline);
-    hf_buf_i64(&ago, pg_mono_ms() - past->began_at);
-    if (hf_buf_state(&timeline) == 0 && hf_buf_state(&ago) == 0) {
-        const char *const args[] = { past->xid, hf_buf_str(&timeline), hf_buf_str(&ago) };
-        if (pg_conn_ask(conn, HF_SQL_PG_OUTCOME, args, &result, NULL))
-            result = NULL;
-    }
+    hf_arena_init(&arena, pg->alloc);
+    const char *const args[] = { pg_i64_text(&arena, numbers[0]),
+                                 pg_i64_text(&arena, numbers[1]),
+                                 pg_i64_text(&arena, numbers[2]) };
+    if (args[0] && args[1] && args[2] && pg_conn_ask(conn, id, args, &result, NULL))
+        result = NULL;
+    hf_arena_fini(&arena);
     pg_pool_give(conn);
-    hf_buf_fini(&timeline);
-    hf_buf_fini(&ago);
     return result;
 }
 
-/* One question on a connection of its own; true when it was answered. */
+/* True when it was answered. */
 static bool ask(struct pg *pg, const struct pg_past *past, enum pg_outcome *ret_outcome,
                 bool *ret_open)
 {
-    PGresult *result = ask_server(pg, past);
+    const int64_t numbers[] = { past->xid, past->timeline,
+                                pg_mono_ms() - past->began_at };
+    PGresult *result = ask_server(pg, HF_SQL_PG_OUTCOME, numbers);
     if (!result)
         return false;
     bool known = PQntuples(result) == 1 && !PQgetisnull(result, 0, 0);
@@ -65,4 +65,50 @@ enum pg_outcome pg_outcome_of(struct pg *pg, const struct pg_past *past)
         open |= !answered;
     }
     return open ? PG_UNKNOWN : outcome;
+}
+
+/* ---- without an id ------------------------------------------------------------------ */
+
+enum end { ENDED, GOES_ON, OTHER_HISTORY };
+
+static enum end ask_end(struct pg *pg, const struct pg_gone *gone)
+{
+    const int64_t numbers[] = { gone->backend, gone->backend_began, gone->timeline };
+    PGresult *result = ask_server(pg, HF_SQL_PG_ENDED, numbers);
+    enum end end = GOES_ON;
+    if (result && PQgetisnull(result, 0, 0))
+        end = OTHER_HISTORY;
+    else if (result && pg_cell_i64(result, 0, 0))
+        end = ENDED;
+    PQclear(result);
+    return end;
+}
+
+static bool seen(const struct hf_batch *batch)
+{
+    for (size_t i = 1; i < batch->call_count; i++)
+        if (batch->calls[i].out_count > 0)
+            return true;
+    return false;
+}
+
+/* Asked first, and looked then: what it wrote before it ended is seen. In another history it may
+ * have been written and lost. */
+enum pg_outcome pg_outcome_seen(struct pg *pg, const struct pg_gone *gone,
+                                struct hf_batch *batch)
+{
+    const struct hf_clock *clock = hf_clock_system();
+    hf_ms until = pg_mono_ms() + pg->busy_ms;
+    while (pg_mono_ms() < until) {
+        enum end end = ask_end(pg, gone);
+        int rc = pg_read_lost(pg, batch, NULL);
+        if (rc == 0 && seen(batch))
+            return PG_COMMITTED;
+        if (rc == 0 && end == ENDED)
+            return PG_ABORTED;
+        if (rc == 0 && end == OTHER_HISTORY)
+            return PG_UNKNOWN;
+        clock->wait_ms(clock->user, PAUSE_MS);
+    }
+    return PG_UNKNOWN;
 }

@@ -58,7 +58,7 @@ void pg_pipe_send(struct pg_pipe *pipe, enum hf_sql_id id, bool guarded,
 {
     struct pg_conn *conn = pipe->conn;
     const char *text = guarded ? hf_sql_pg[id].guarded : hf_sql_pg[id].text;
-    int binary = hf_sql_pg[id].lone == (int)id;
+    int binary = hf_sql_pg[id].packed;
     what.statement = 2 * (int)id + guarded;
     if (pipe->failed)
         return;

@@ -28,18 +28,20 @@ struct running {
     struct hf_arena arena;
     struct pg_member *const *members;
     size_t count;
-    char xid[PG_XID_TEXT];
+    int64_t xid; /* of the transaction, once it came */
     hf_ms now;
     hf_ms lease_now;
     int64_t incarnation;
-    int64_t timeline; /* of the server's history */
-    hf_ms began_at;   /* monotonic */
-    bool light;       /* it began with pg_begin_light, */
-    bool lone;        /* or with its one call that writes, which tells the id itself, */
-    bool idle;        /* and wrote nothing */
-    bool commits;     /* what ends it has gone out: it may be committed */
-    bool fatal;       /* the server itself ended the connection, and said so */
-    int rc;           /* of the first that failed */
+    int64_t timeline;    /* of the server's history */
+    hf_ms began_at;      /* monotonic */
+    struct pg_gone gone; /* who runs it, for when it is lost without an id */
+    bool light;          /* it began with pg_begin_light, */
+    bool lone;           /* or with its one call that writes, */
+    bool answered;       /* whose answer has come */
+    bool idle;           /* and says that it wrote nothing */
+    bool commits;        /* what ends it has gone out: it may be committed */
+    bool fatal;          /* the server itself ended the connection, and said so */
+    int rc;              /* of the first that failed */
     struct hf_err err;
     bool transient;
     size_t culprit; /* a member, or `count`: the transaction as a whole */
@@ -70,14 +72,6 @@ static void send_texts(struct pg_pipe *pipe, enum hf_sql_id id, const char *cons
                  (struct pg_sent){ .kind = PG_SENT_OTHER, .member = NOBODY });
 }
 
-static const char *number_text(struct hf_arena *arena, int64_t number)
-{
-    struct hf_buf buf;
-    hf_buf_init(&buf, arena->alloc, 32);
-    hf_buf_i64(&buf, number);
-    return hf_buf_keep(&buf, arena);
-}
-
 /* What this transaction needs to know before its first statement. */
 static void send_settings(struct pg *pg, struct pg_pipe *pipe)
 {
@@ -88,8 +82,8 @@ static void send_settings(struct pg *pg, struct pg_pipe *pipe)
     }
     if (!pg->system_clock) {
         const struct hf_clock *clock = pg->clock;
-        const char *now = number_text(pipe->arena, clock->wall_ms(clock->user));
-        const char *lease = number_text(pipe->arena, clock->mono_ms(clock->user) +
+        const char *now = pg_i64_text(pipe->arena, clock->wall_ms(clock->user));
+        const char *lease = pg_i64_text(pipe->arena, clock->mono_ms(clock->user) +
                                                          pg->lease_offset_ms);
         const char *const texts[] = { now, lease };
         pipe->failed |= !now || !lease;
@@ -102,9 +96,7 @@ static int send_call(struct running *run, size_t member, size_t at, bool two_tri
     struct hf_batch *batch = run->members[member]->batch;
     struct hf_call *call = &batch->calls[at];
     const struct hf_pg_text *one = &hf_sql_pg[call->statement];
-    bool lone = run->lone && at == 0;
-    enum hf_sql_id id = (enum hf_sql_id)(lone ? one->lone : call->statement);
-    bool guarded = !two_trips && !lone && call->expect != HF_ANY_COUNT;
+    bool guarded = !two_trips && !run->lone && call->expect != HF_ANY_COUNT;
     struct pg_sent note = { .kind = PG_SENT_CALL, .member = member, .call = at };
     uint32_t runs = one->sets ? 1 : call->rows;
     int given = (int)(call->once + (one->sets ? strlen(one->sets) : call->width));
@@ -120,10 +112,9 @@ static int send_call(struct running *run, size_t member, size_t at, bool two_tri
         if (rc == 0 && guarded)
             rc = pg_args_expect(&run->arena, call->expect, &args);
         if (rc == 0)
-            pg_pipe_send(&run->pipe, id, guarded, &args, note);
+            pg_pipe_send(&run->pipe, (enum hf_sql_id)call->statement, guarded, &args,
+                         note);
     }
-    if (lone)
-        pg_pipe_flush_request(&run->pipe);
     return rc ? hf_fail_plain(&run->err, rc) : 0;
 }
 
@@ -159,18 +150,20 @@ static enum hf_sql_id head_of(struct running *run)
     return run->light ? HF_SQL_PG_BEGIN_LIGHT : HF_SQL_PG_BEGIN;
 }
 
-/* One call that writes, in a form that tells the transaction's id with its answer, which is sent
- * before the commit: nothing need go before it. (A statement of its own for the id is 30 to 40 us.)
- * Whether it did what is expected we see ourselves: if not it wrote nothing. */
+/* One call that writes, and others that read what it has written: if the answers are lost, they
+ * tell what became of it. So it needs no id, and nothing goes before it. (That is 30 to 40 us; and
+ * an early answer for the id would be sent, and wake us, in the middle.) Whether it did what is
+ * expected we see ourselves: if not it wrote nothing. A pooler's server process lives on without
+ * us. */
 static bool goes_lone(const struct running *run)
 {
     const struct hf_batch *batch = run->members[0]->batch;
     const struct hf_call *first = batch->calls;
-    bool lone = run->light && run->count == 1 && batch->call_count > 0 &&
-                hf_sql_pg[first->statement].lone >= 0 && first->rows == 1 &&
-                (first->expect == HF_ANY_COUNT || first->expect == 1);
+    bool lone = run->light && run->pg->url.pooler == PG_POOLER_NONE && run->count == 1 &&
+                batch->call_count > 1 && hf_sql_pg[first->statement].lone &&
+                first->rows == 1 && (first->expect == HF_ANY_COUNT || first->expect == 1);
     for (size_t i = 1; lone && i < batch->call_count; i++)
-        lone = batch->calls[i].if_lost || hf_sql_pg[batch->calls[i].statement].reads;
+        lone = hf_sql_pg[batch->calls[i].statement].reads;
     return lone;
 }
 
@@ -183,7 +176,8 @@ static int send_all(struct running *run, bool two_trips)
     enum hf_sql_id head = head_of(run);
     run->lone = !two_trips && goes_lone(run);
     if (run->lone) {
-        run->timeline = run->conn->timeline;
+        run->gone = (struct pg_gone){ run->conn->backend, run->conn->backend_began,
+                                      run->conn->timeline };
     } else {
         pg_pipe_send(pipe, head, false, &(struct pg_args){ 0 },
                      (struct pg_sent){ .kind = PG_SENT_HEAD, .member = NOBODY });
@@ -218,12 +212,12 @@ static void note_clock(struct running *run)
 
 static void read_head(struct running *run, const PGresult *result)
 {
-    if (PQntuples(result) != 1 || PQgetlength(result, 0, 0) >= PG_XID_TEXT) {
+    if (PQntuples(result) != 1) {
         run->rc = hf_fail(&run->err, HF_ENOTSTORE, "db",
                           "the store's own row is missing");
         return;
     }
-    memcpy(run->xid, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0) + 1);
+    run->xid = pg_cell_i64(result, 0, 0);
     if (run->light) {
         run->timeline = run->conn->timeline;
         return;
@@ -240,32 +234,12 @@ static void read_head(struct running *run, const PGresult *result)
                           memory_order_relaxed);
 }
 
-static int keep_xid(struct running *run, int64_t xid)
-{
-    const char *text = number_text(&run->arena, xid);
-    if (!text)
-        return HF_ENOMEM;
-    memcpy(run->xid, text, strlen(text) + 1);
-    return 0;
-}
-
-static int read_lone(struct running *run, struct hf_batch *batch, struct hf_call *call,
-                     const PGresult *result)
-{
-    call->changed = PQntuples(result);
-    run->idle = run->lone && call->changed == 0;
-    int rc = call->changed && run->lone ? keep_xid(run, pg_lone_xid(result)) : 0;
-    return rc ? rc : pg_rows_add_lone(batch, call, result);
-}
-
 static int read_call(struct running *run, const struct pg_sent *sent,
                      const PGresult *result)
 {
     struct hf_batch *batch = run->members[sent->member]->batch;
     struct hf_call *call = &batch->calls[sent->call];
     const struct hf_pg_text *one = &hf_sql_pg[sent->statement / 2];
-    if (one->lone == sent->statement / 2)
-        return read_lone(run, batch, call, result);
     if (sent->statement % 2) { /* guarded: its one cell is the count */
         call->changed += pg_cell_i64(result, 0, 0);
         return 0;
@@ -276,8 +250,14 @@ static int read_call(struct running *run, const struct pg_sent *sent,
         if (tuples[0] && hf_parse_i64(tuples, 0, INT64_MAX, NULL, &changed, NULL) == 0)
             call->changed += changed;
     }
-    return PQresultStatus(result) == PGRES_TUPLES_OK ? pg_rows_add(batch, call, result)
-                                                     : 0;
+    if (run->lone && sent->call == 0) {
+        run->answered = true;
+        run->idle = call->changed == 0;
+    }
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        return 0;
+    return one->packed ? pg_rows_add_packed(batch, call, result)
+                       : pg_rows_add(batch, call, result);
 }
 
 static void note_error(struct running *run, const struct pg_sent *sent,
@@ -373,25 +353,34 @@ static bool end_two_trips(struct running *run)
 
 /* ---- one transaction --------------------------------------------------------------- */
 
+/* What was not ended ends with the connection; and what ended with the server's last words before
+ * the first answer was not begun. */
+static enum pg_outcome outcome_of(struct running *run)
+{
+    if (!run->commits || run->idle || (run->fatal && !run->xid && !run->answered))
+        return PG_ABORTED;
+    if (run->lone)
+        return pg_outcome_seen(run->pg, &run->gone, run->members[0]->batch);
+    if (!run->xid)
+        return PG_UNKNOWN;
+    return pg_outcome_of(run->pg,
+                         &(struct pg_past){ run->xid, run->timeline, run->began_at });
+}
+
 /* The answer did not come. Was it committed? */
 static void settle_lost(struct running *run)
 {
     pg_count(&run->pg->counts.lost);
     run->culprit = run->count;
     pg_ring_mark(run->members, run->count, false); /* it may not have got through */
-    enum pg_outcome outcome =
-        PG_ABORTED; /* what was not ended ends with the connection */
-    if (run->commits && run->xid[0])
-        outcome = pg_outcome_of(
-            run->pg, &(struct pg_past){ run->xid, run->timeline, run->began_at });
-    else if (run->commits && !run->idle &&
-             !run->fatal) /* last words before the first answer: not begun */
-        outcome = PG_UNKNOWN;
+    enum pg_outcome outcome = outcome_of(run);
     if (outcome == PG_COMMITTED) {
         pg_count(&run->pg->counts.resolved);
         run->rc = 0;
         for (size_t i = 0; run->rc == 0 && i < run->count; i++)
             run->rc = pg_read_lost(run->pg, run->members[i]->batch, &run->err);
+        if (run->lone)
+            run->members[0]->batch->calls[0].changed = 1;
         if (run->rc)
             run->rc = hf_fail(&run->err, HF_EUNCERTAIN, NULL,
                               "it was committed, but what it gave cannot be read");
@@ -463,9 +452,9 @@ static void run_once(struct running *run)
     else
         run->conn->lost = true; /* what was queued and not sent must never go out */
     hf_arena_fini(&run->arena);
-    if (whole && run->rc == PG_NEW_HISTORY && pg_ring_done(run->conn))
+    if (run->rc == PG_NEW_HISTORY && whole && pg_ring_done(run->conn))
         raise_history(run);
-    else if (whole && run->rc == PG_NEW_HISTORY)
+    else if (run->rc == PG_NEW_HISTORY)
         lose(run);
     pg_pool_give(run->conn);
     if (!whole && run->rc == 0)

@@ -19,7 +19,7 @@ enum {
 
 /* ---- arguments --------------------------------------------------------------------- */
 
-static const char *i64_text(struct hf_arena *arena, int64_t value)
+const char *pg_i64_text(struct hf_arena *arena, int64_t value)
 {
     char *out = hf_arena_take(arena, 21);
     if (!out)
@@ -51,7 +51,7 @@ static int put_value(struct hf_arena *arena, const struct hf_val *val,
     if (val->len > INT32_MAX)
         return HF_ETOOBIG;
     if (val->type == HF_VAL_I64)
-        args->values[at] = i64_text(arena, val->i);
+        args->values[at] = pg_i64_text(arena, val->i);
     else if (val->type == HF_VAL_TEXT) /* a text in format 0 ends at its NUL */
         args->values[at] = val->len ? hf_arena_copy(arena, val->at, val->len) : "";
     else
@@ -171,7 +171,7 @@ int pg_args_sets(struct hf_arena *arena, const struct hf_call *call, const char 
 
 int pg_args_expect(struct hf_arena *arena, int64_t expect, struct pg_args *args)
 {
-    args->values[args->count] = i64_text(arena, expect);
+    args->values[args->count] = pg_i64_text(arena, expect);
     return args->values[args->count++] ? 0 : HF_ENOMEM;
 }
 
@@ -254,7 +254,7 @@ int pg_rows_add(struct hf_batch *batch, struct hf_call *call, const PGresult *re
     return rc;
 }
 
-/* ---- binary results, of lone forms ------------------------------------------------- */
+/* ---- packed results, in binary ------------------------------------------------------ */
 
 static uint64_t get_number(const char *at, int bytes)
 {
@@ -299,10 +299,11 @@ static int read_array(struct hf_arena *arena, const PGresult *result, int column
     return rc;
 }
 
-int pg_rows_add_lone(struct hf_batch *batch, struct hf_call *call, const PGresult *result)
+int pg_rows_add_packed(struct hf_batch *batch, struct hf_call *call,
+                       const PGresult *result)
 {
-    int arrays = PQnfields(result) - 1;
-    if (PQntuples(result) == 0 || arrays == 0)
+    int arrays = PQnfields(result);
+    if (PQntuples(result) == 0)
         return 0;
     call->out_width = 0;
     for (int column = 0; column < arrays; column++)
@@ -315,9 +316,4 @@ int pg_rows_add_lone(struct hf_batch *batch, struct hf_call *call, const PGresul
     }
     call->out_count = rc == 0;
     return rc;
-}
-
-int64_t pg_lone_xid(const PGresult *result)
-{
-    return (int64_t)get_number(PQgetvalue(result, 0, PQnfields(result) - 1), 8);
 }

@@ -124,9 +124,9 @@ static void a_connection_is_asked_for_its_history_once_a_second(void **state)
     struct hf_answer *answer = NULL;
     make_unit(store, "a");
     struct pg_conn *conn = pg_of(sql_store_of(store)->sql)->pool.free;
-    assert_false(conn->prepared[2 * HF_SQL_WORK_INSERT_UNIT_LONE]);
+    hf_ms asked = conn->headed_at;
     make_unit(store, "b");
-    assert_true(conn->prepared[2 * HF_SQL_WORK_INSERT_UNIT_LONE]);
+    assert_int_equal(conn->headed_at, asked);
     assert_false(conn->prepared[2 * HF_SQL_PG_BEGIN_LIGHT]);
     make_two_units(store);
     assert_true(conn->prepared[2 * HF_SQL_PG_BEGIN_LIGHT]);

@@ -67,16 +67,30 @@ static void told(struct tally *tally, int rc, bool happened, bool cut)
     tally->uncertain += rc == HF_EUNCERTAIN;
 }
 
-/* Cuts later and later until the exchange is over before the cut comes. */
-static void cut_creates(bool to_server, bool pooled, struct tally *tally)
+/* The first create of a connection has the transaction's id asked for before it; the second gives
+ * it by itself; behind a pooler everything comes with the transaction. */
+enum way { FIRST, LONE, POOLED };
+
+static struct hf_store *open_way(enum way way)
 {
+    bool created;
+    struct hf_store *store = open_cut(way == POOLED);
+    if (way == LONE)
+        assert_int_equal(create(store, "before", &created), 0);
+    return store;
+}
+
+/* Cuts later and later until the exchange is over before the cut comes. */
+static void cut_creates(bool to_server, enum way way, struct tally *tally)
+{
+    static const char *const ways[] = { "first", "lone", "pooled" };
     bool cut = true;
     size_t at = 0;
     for (; cut && at < CUTS_MAX; at++) {
         char name[64], sql[200];
         bool created, again;
-        struct hf_store *store = open_cut(pooled);
-        (void)snprintf(name, sizeof(name), "%s-%s-%zu", pooled ? "pool" : "plain",
+        struct hf_store *store = open_way(way);
+        (void)snprintf(name, sizeof(name), "%s-%s-%zu", ways[way],
                        to_server ? "up" : "down", at);
         (void)snprintf(
             sql, sizeof(sql),
@@ -110,8 +124,8 @@ static void a_create_is_told_as_it_is_wherever_the_wire_breaks(void **state)
 {
     (void)state;
     struct tally down = { 0 }, up = { 0 };
-    cut_creates(false, false, &down);
-    cut_creates(true, false, &up);
+    cut_creates(false, FIRST, &down);
+    cut_creates(true, FIRST, &up);
     show("answers cut", &down);
     show("requests cut", &up);
     /* Answers lost after the transaction's id came are asked about. Before it nobody can know,
@@ -120,11 +134,23 @@ static void a_create_is_told_as_it_is_wherever_the_wire_breaks(void **state)
     assert_true(down.uncertain <= 6);
 }
 
+static void a_lone_create_is_too(void **state)
+{
+    (void)state;
+    struct tally down = { 0 }, up = { 0 };
+    cut_creates(false, LONE, &down);
+    cut_creates(true, LONE, &up);
+    show("lone, answers cut", &down);
+    show("lone, requests cut", &up);
+    assert_true(down.done >= 4 && up.done >= 4);
+    assert_int_equal(down.uncertain + up.uncertain, 0); /* what it made is looked for */
+}
+
 static void behind_a_pooler_too(void **state)
 {
     (void)state;
     struct tally down = { 0 };
-    cut_creates(false, true, &down);
+    cut_creates(false, POOLED, &down);
     show("answers cut, unnamed statements", &down);
     assert_true(down.done >= 2);
 }
@@ -252,61 +278,6 @@ static void a_connection_that_died_idle_is_replaced(void **state)
     hf_store_close(store);
 }
 
-/* As if it had begun so long after now: later than every checkpoint, or before one. */
-static enum pg_outcome outcome_of(struct pg *pg, const char *xid, long timeline,
-                                  hf_ms later_ms)
-{
-    return pg_outcome_of(pg, &(struct pg_past){ xid, timeline, pg_mono_ms() + later_ms });
-}
-
-/* After a failover the id may be another transaction's: only the history in which it was given
- * is asked for it. */
-static void a_transaction_of_another_history_stays_unknown(void **state)
-{
-    (void)state;
-    bool created;
-    struct hf_store *store = open_cut(false);
-    assert_int_equal(create(store, "history", &created), 0);
-    struct pg *pg = pg_of(sql_store_of(store)->sql);
-    char xid[32];
-    (void)snprintf(xid, sizeof(xid), "%ld",
-                   count_of("SELECT max(xid) FROM holdfast.work_spec"));
-    long timeline = count_of("SELECT timeline FROM holdfast.hf_store");
-    assert_int_equal(outcome_of(pg, xid, timeline, 10000), PG_COMMITTED);
-    assert_int_equal(outcome_of(pg, xid, timeline + 1, 10000), PG_UNKNOWN);
-    assert_int_equal(outcome_of(pg, xid, timeline - 1, 10000), PG_UNKNOWN);
-    hf_store_close(store);
-}
-
-/* A crash takes back the ids of what was not in the log, and the next transactions get them. It
- * ends with a checkpoint, and without one since there was no crash. */
-static void after_a_crash_committed_may_be_said_of_another(void **state)
-{
-    (void)state;
-    bool created;
-    char xid[32], undone[32];
-    struct hf_store *store = open_cut(false);
-    assert_int_equal(create(store, "crash", &created), 0);
-    struct pg *pg = pg_of(sql_store_of(store)->sql);
-    (void)snprintf(xid, sizeof(xid), "%ld",
-                   count_of("SELECT max(xid) FROM holdfast.work_spec"));
-    long timeline = count_of("SELECT timeline FROM holdfast.hf_store");
-    PGconn *db = PQconnectdb(server.url);
-    PQclear(PQexec(db, "BEGIN"));
-    PGresult *result = PQexec(db, "SELECT pg_current_xact_id()");
-    (void)snprintf(undone, sizeof(undone), "%s", PQgetvalue(result, 0, 0));
-    PQclear(result);
-    PQclear(PQexec(db, "ROLLBACK"));
-    PQclear(PQexec(db, "CHECKPOINT"));
-    PQfinish(db);
-    assert_int_equal(outcome_of(pg, xid, timeline, 0), PG_UNKNOWN);
-    assert_int_equal(outcome_of(pg, xid, timeline, 10000), PG_COMMITTED);
-    assert_int_equal(outcome_of(pg, undone, timeline, 0), PG_ABORTED);
-    hf_store_close(store);
-}
-
-/* ---- a failover that loses the commit whose answer was lost -------------------------------- */
-
 struct closing {
     struct hf_store *store;
     char id[64];
@@ -331,17 +302,17 @@ static void *close_out(void *arg)
     return NULL;
 }
 
-static struct closing claimed_one(void)
+static struct closing claimed_one(const char *name)
 {
     bool created;
+    char sql[120];
     struct hf_answer *answer = NULL;
     struct closing closing = { .store = open_cut(false), .rc = -1 };
     struct hf_claim claim = { .size = sizeof(claim), .owner = "a", .ttl_ms = 60000 };
-    assert_int_equal(create(closing.store, "failover", &created), 0);
-    (void)snprintf(
-        closing.id, sizeof(closing.id), "%s",
-        pg_server_sql(&server, "SELECT work_id FROM holdfast.work_spec WHERE source_id ="
-                               " 'failover'"));
+    assert_int_equal(create(closing.store, name, &created), 0);
+    (void)snprintf(sql, sizeof(sql),
+                   "SELECT work_id FROM holdfast.work_spec WHERE source_id = '%s'", name);
+    (void)snprintf(closing.id, sizeof(closing.id), "%s", pg_server_sql(&server, sql));
     claim.id = closing.id;
     assert_int_equal(hf_work_claim(closing.store, NULL, &claim, &answer, NULL), 0);
     (void)snprintf(closing.token, sizeof(closing.token), "%s",
@@ -349,6 +320,129 @@ static struct closing claimed_one(void)
     hf_answer_free(answer);
     return closing;
 }
+
+/* As if it had begun so long after now: later than every checkpoint, or before one. */
+static enum pg_outcome outcome_of(struct pg *pg, long xid, long timeline, hf_ms later_ms)
+{
+    return pg_outcome_of(pg, &(struct pg_past){ xid, timeline, pg_mono_ms() + later_ms });
+}
+
+/* After a failover the id may be another transaction's: only the history in which it was given
+ * is asked for it. */
+static void a_transaction_of_another_history_stays_unknown(void **state)
+{
+    (void)state;
+    bool created;
+    struct hf_store *store = open_cut(false);
+    assert_int_equal(create(store, "history", &created), 0);
+    struct pg *pg = pg_of(sql_store_of(store)->sql);
+    long xid = count_of("SELECT max(xid) FROM holdfast.work_spec");
+    long timeline = count_of("SELECT timeline FROM holdfast.hf_store");
+    assert_int_equal(outcome_of(pg, xid, timeline, 10000), PG_COMMITTED);
+    assert_int_equal(outcome_of(pg, xid, timeline + 1, 10000), PG_UNKNOWN);
+    assert_int_equal(outcome_of(pg, xid, timeline - 1, 10000), PG_UNKNOWN);
+    hf_store_close(store);
+}
+
+/* A crash takes back the ids of what was not in the log, and the next transactions get them. It
+ * ends with a checkpoint, and without one since there was no crash. */
+static void after_a_crash_committed_may_be_said_of_another(void **state)
+{
+    (void)state;
+    bool created;
+    struct hf_store *store = open_cut(false);
+    assert_int_equal(create(store, "crash", &created), 0);
+    struct pg *pg = pg_of(sql_store_of(store)->sql);
+    long xid = count_of("SELECT max(xid) FROM holdfast.work_spec");
+    long timeline = count_of("SELECT timeline FROM holdfast.hf_store");
+    PGconn *db = PQconnectdb(server.url);
+    PQclear(PQexec(db, "BEGIN"));
+    PGresult *result = PQexec(db, "SELECT pg_current_xact_id()");
+    long undone = strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    PQclear(PQexec(db, "ROLLBACK"));
+    PQclear(PQexec(db, "CHECKPOINT"));
+    PQfinish(db);
+    assert_int_equal(outcome_of(pg, xid, timeline, -60000), PG_UNKNOWN);
+    assert_int_equal(outcome_of(pg, xid, timeline, 10000), PG_COMMITTED);
+    assert_int_equal(outcome_of(pg, undone, timeline, 0), PG_ABORTED);
+    hf_store_close(store);
+}
+
+/* Nobody has this id yet: the server that gave it has crashed, and forgot it. */
+static void an_id_that_is_still_to_come_was_not_committed(void **state)
+{
+    (void)state;
+    struct hf_store *store = open_cut(false);
+    long xid = count_of("SELECT pg_current_xact_id()") + 100000;
+    long timeline = count_of("SELECT timeline FROM holdfast.hf_store");
+    assert_int_equal(outcome_of(pg_of(sql_store_of(store)->sql), xid, timeline, 0),
+                     PG_ABORTED);
+    hf_store_close(store);
+}
+
+/* Of a batch that would have made this unit; nobody runs it. */
+static enum pg_outcome seen_of(struct hf_store *store, const char *id,
+                               const struct pg_gone *gone)
+{
+    struct hf_sql *sql = sql_store_of(store)->sql;
+    struct hf_val named = { .type = HF_VAL_TEXT, .at = id, .len = strlen(id) };
+    struct hf_call calls[] = {
+        { .statement = HF_SQL_WORK_INSERT_UNIT, .expect = HF_ANY_COUNT },
+        { .statement = HF_SQL_WORK_BY_ID,
+          .width = 1,
+          .rows = 1,
+          .args = &named,
+          .expect = HF_ANY_COUNT },
+    };
+    struct hf_batch batch = { .alloc = hf_alloc_system(),
+                              .calls = calls,
+                              .call_count = 2 };
+    enum pg_outcome outcome = pg_outcome_seen(pg_of(sql), gone, &batch);
+    sql->methods->forget(sql, &batch);
+    return outcome;
+}
+
+/* What is there was written, whoever lives. What is not may still come, while its process lives;
+ * and it may have been lost, with another history. */
+static void without_an_id_what_was_written_is_looked_for(void **state)
+{
+    (void)state;
+    char id[64];
+    static const char none[] = "00000000-0000-7000-8000-000000000000";
+    struct closing one = claimed_one("looked for");
+    struct pg *pg = pg_of(sql_store_of(one.store)->sql);
+    struct pg_conn *conn = pg->pool.free;
+    struct pg_gone alive = { conn->backend, conn->backend_began, conn->timeline };
+    struct pg_gone ended = { conn->backend, conn->backend_began - 1, conn->timeline };
+    struct pg_gone before = { conn->backend, conn->backend_began - 1,
+                              conn->timeline - 1 };
+    (void)snprintf(id, sizeof(id), "%s", one.id);
+    pg->busy_ms = 200;
+    assert_int_equal(seen_of(one.store, id, &alive), PG_COMMITTED);
+    assert_int_equal(seen_of(one.store, id, &before), PG_COMMITTED);
+    assert_int_equal(seen_of(one.store, none, &ended), PG_ABORTED);
+    assert_int_equal(seen_of(one.store, none, &alive), PG_UNKNOWN);
+    assert_int_equal(seen_of(one.store, none, &before), PG_UNKNOWN);
+    hf_store_close(one.store);
+}
+
+/* It says that its history is another one, and is gone before that is over. */
+static void a_new_history_on_a_wire_that_breaks_is_found_on_another(void **state)
+{
+    (void)state;
+    bool created;
+    struct hf_store *store = open_cut(false);
+    (void)pg_server_sql(&server, "UPDATE holdfast.hf_store SET timeline = timeline - 1");
+    wire_proxy_arm(proxy, 1, WIRE_BEFORE, WIRE_READY);
+    assert_int_equal(create(store, "another", &created), HF_EBUSY);
+    assert_true(wire_proxy_disarm(proxy));
+    assert_int_equal(create(store, "another", &created), 0);
+    assert_true(created);
+    hf_store_close(store);
+}
+
+/* ---- a failover that loses the commit whose answer was lost -------------------------------- */
 
 static void until(const struct pg_server *at, const char *sql)
 {
@@ -391,7 +485,7 @@ static void a_commit_that_a_failover_lost_is_not_taken_for_anothers(void **state
     (void)state;
     pthread_t thread;
     char sql[300];
-    struct closing closing = claimed_one();
+    struct closing closing = claimed_one("failover");
     struct pg_server standby = left_behind();
     wire_proxy_arm(proxy, 1, WIRE_HOLD, WIRE_READY);
     assert_int_equal(pthread_create(&thread, NULL, close_out, &closing), 0);
@@ -425,10 +519,14 @@ int main(void)
         cmocka_unit_test(a_create_is_told_as_it_is_wherever_the_wire_breaks),
         cmocka_unit_test(a_close_out_is_told_as_it_is_wherever_the_wire_breaks),
         cmocka_unit_test(a_claim_has_its_row_wherever_the_wire_breaks),
+        cmocka_unit_test(a_lone_create_is_too),
         cmocka_unit_test(behind_a_pooler_too),
         cmocka_unit_test(a_connection_that_died_idle_is_replaced),
         cmocka_unit_test(a_transaction_of_another_history_stays_unknown),
         cmocka_unit_test(after_a_crash_committed_may_be_said_of_another),
+        cmocka_unit_test(an_id_that_is_still_to_come_was_not_committed),
+        cmocka_unit_test(without_an_id_what_was_written_is_looked_for),
+        cmocka_unit_test(a_new_history_on_a_wire_that_breaks_is_found_on_another),
         cmocka_unit_test(a_commit_that_a_failover_lost_is_not_taken_for_anothers),
     };
     pg_server_start(&server);
