@@ -13,6 +13,7 @@
  *   pg_outcome.c   the answer to a commit was lost
  *   pg_migrate.c   the schema's versions, the store's row, its history
  *   pg_bell.c      wake-ups by LISTEN and NOTIFY
+ *   pg_listen.c    the connection that listens, and who reads it
  *   pg_ring.c      a NOTIFY behind a commit, on its connection
  *   pg_local.c     how often processes of this machine have taken leases
  *   pg_facts.c     what doctor and people want to know
@@ -139,6 +140,24 @@ struct pg_due {
     bool all; /* more topics than fit: everybody is to look */
 };
 
+/* The connection that listens. Under the bell's lock. */
+struct pg_ear {
+    struct pg_conn *conn; /* the thread's; NULL: there is none, or it is being closed */
+    bool busy;            /* the thread waits for an answer on it: hands off */
+    bool watched;         /* the thread sleeps on its socket */
+    bool reading;         /* a waiter does, or is about to: the reader, */
+    bool asleep;          /* outside the lock, */
+    bool kicked;          /* although `kick` has been written to, */
+    bool rung;            /* and whether it need not any more */
+    uint32_t topic;       /* for which it waits */
+    uint32_t waiters;     /* that wait for a condition */
+    hf_ms left_at;        /* monotonic: when there was a reader last */
+    hf_ms shared_until;   /* until then there is none: several wait */
+    hf_ms read_at;        /* when notices were taken last */
+    int kick;             /* an eventfd that wakes the reader */
+    pthread_cond_t woken; /* it has, and the connection may be closed */
+};
+
 struct pg_bell {
     char tag[PG_TAG_TEXT]; /* fixed: begins our messages, since they come back to us */
     pthread_mutex_t lock;  /* of all below */
@@ -156,6 +175,7 @@ struct pg_bell {
     bool failed;      /* it did not: waiters look by themselves */
     bool follow;      /* somebody here waits for whatever is committed: to be said */
     hf_ms follow_due; /* when it is to be said again */
+    struct pg_ear ear;
     _Atomic bool
         followed; /* somebody does, here or elsewhere, as of the last transaction */
 };
@@ -171,6 +191,8 @@ struct pg_counts {
     _Atomic int64_t resolved;
     _Atomic int64_t uncertain;
     _Atomic int64_t rings;
+    _Atomic int64_t notices;         /* heard, */
+    _Atomic int64_t notices_waiting; /* and of these by threads that wait themselves */
 };
 
 struct pg {
@@ -395,6 +417,48 @@ bool pg_bell_carry(struct pg *pg, struct pg_member *const *members, size_t count
 bool pg_bell_channel(const struct pg *pg, struct hf_buf *out);
 /* Messages take long: for a while they go on a connection of their own. */
 void pg_bell_apart(struct pg *pg);
+void pg_bell_nudge(struct pg_bell *bell); /* the thread has something to do */
+/* Under the lock: rings what another process has told. */
+void pg_bell_hear(struct pg_bell *bell, const char *text);
+
+static inline void pg_bell_lock(struct pg_bell *bell)
+{
+    int rc = pthread_mutex_lock(&bell->lock);
+    hf_assert(rc == 0);
+}
+
+static inline void pg_bell_unlock(struct pg_bell *bell)
+{
+    int rc = pthread_mutex_unlock(&bell->lock);
+    hf_assert(rc == 0);
+}
+
+/* pg_listen.c */
+int pg_listen_init(struct pg_ear *ear);
+void pg_listen_fini(struct pg_ear *ear);
+/* From here to pg_listen_watched: only by the bell's thread, without the lock.
+ * A connection that listens and has heard itself; NULL: none can be had. */
+struct pg_conn *pg_listen_open(struct pg *pg);
+void pg_listen_close(struct pg *pg);
+/* One statement on it, whose answer is waited for. */
+HF_MUST_USE int pg_listen_ask(struct pg *pg, enum hf_sql_id id, const char *const *args);
+/* The socket to sleep on, or -1: somebody else reads. Then, or where the connection is lost, the
+ * pause is made shorter. */
+int pg_listen_watch(struct pg *pg, int *pause_ms);
+/* After the sleep; `stirred`: the socket has something to say. True: the connection is lost. */
+bool pg_listen_watched(struct pg *pg, bool stirred);
+
+/* From here on: by anybody, under the lock.
+ * Reads for as long as it may, until its topic is rung or `until` (monotonic); false: neither has
+ * come, so it is to wait for its condition. */
+bool pg_listen_wait(struct pg *pg, uint32_t topic, hf_ms until);
+/* Around the wait for a condition. */
+void pg_listen_begin(struct pg_bell *bell);
+void pg_listen_end(struct pg_bell *bell);
+/* Ends the reader's wait; false: nobody reads, or it was ended before. */
+bool pg_listen_rouse(struct pg_ear *ear);
+/* Takes in what came while nobody read. */
+void pg_listen_drain(struct pg *pg);
 
 /* pg_ring.c */
 /* Queues a NOTIFY behind the transaction that this connection has just been sent. */

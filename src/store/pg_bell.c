@@ -6,11 +6,10 @@
  * the bell's thread. It is never part of a transaction that does work, since a commit with a
  * NOTIFY waits for every other such commit of the server.
  *
- * Others are listened to from the first wait on, on a connection of its own, which must first
- * hear itself. Where it cannot (behind a transaction pooler, in inline mode) waiters look by
- * themselves. Hints only: whoever waits looks again after each slice.
+ * Others are listened to from the first wait on, on a connection of its own (pg_listen.c), which
+ * must first hear itself. Where it cannot (behind a transaction pooler, in inline mode) waiters
+ * look by themselves. Hints only: whoever waits looks again after each slice.
  */
-#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -24,23 +23,10 @@
 #define POLL_SLICE_MS 250
 #define HEARD_SLICE_MS 1000
 #define RING_EVERY_MS 5
-#define SELF_TEST_MS 2000
 #define AGAIN_MS 5000 /* between attempts to listen */
 #define APART_MS 5000
 #define FOLLOW_TEXT "60000" /* for how long a follower says that it is one, ms; */
 #define FOLLOW_AGAIN_MS 20000
-
-static void lock(struct pg_bell *bell)
-{
-    int rc = pthread_mutex_lock(&bell->lock);
-    hf_assert(rc == 0);
-}
-
-static void unlock(struct pg_bell *bell)
-{
-    int rc = pthread_mutex_unlock(&bell->lock);
-    hf_assert(rc == 0);
-}
 
 int pg_bell_init(struct pg *pg)
 {
@@ -62,6 +48,8 @@ int pg_bell_init(struct pg *pg)
         memcpy(bell->tag, nonce, PG_TAG_TEXT - 1);
     bell->told_at = pg_mono_ms() - RING_EVERY_MS;
     bell->nudge = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (rc == 0)
+        rc = pg_listen_init(&bell->ear);
     return rc || bell->nudge < 0 ? HF_ENOMEM : 0;
 }
 
@@ -69,11 +57,12 @@ void pg_bell_fini(struct pg *pg)
 {
     for (size_t i = 0; i <= PG_ANY_BELL; i++)
         (void)pthread_cond_destroy(&pg->bell.rung[i]);
+    pg_listen_fini(&pg->bell.ear);
     (void)pthread_mutex_destroy(&pg->bell.lock);
     (void)close(pg->bell.nudge); /* an eventfd has nothing to lose */
 }
 
-static void nudge(struct pg_bell *bell)
+void pg_bell_nudge(struct pg_bell *bell)
 {
     uint64_t one = 1;
     ssize_t done = write(bell->nudge, &one, sizeof one);
@@ -88,12 +77,20 @@ static size_t bell_of(uint32_t topic)
     return topic != HF_TOPIC_ANY ? topic % PG_BELLS : PG_ANY_BELL;
 }
 
+/* Under the lock. The reader does not wait for a condition; true: one less has to be woken. */
+static bool ring_reader(struct pg_bell *bell, uint32_t topic)
+{
+    size_t at = bell_of(bell->ear.topic);
+    return (at == PG_ANY_BELL || at == bell_of(topic)) && pg_listen_rouse(&bell->ear) &&
+           bell->ear.topic == topic;
+}
+
 /* Under the lock. */
 static void ring_here(struct pg_bell *bell, uint32_t topic, uint32_t count)
 {
     size_t at = bell_of(topic);
     bell->words[at]++;
-    for (uint32_t i = 0; i < count && i < 64; i++)
+    for (uint32_t i = ring_reader(bell, topic); i < count && i < 64; i++)
         (void)pthread_cond_signal(&bell->rung[at]); /* cannot fail */
     bell->words[PG_ANY_BELL]++;
     (void)pthread_cond_broadcast(&bell->rung[PG_ANY_BELL]); /* cannot fail */
@@ -106,6 +103,7 @@ static void ring_all(struct pg_bell *bell)
         bell->words[i]++;
         (void)pthread_cond_broadcast(&bell->rung[i]); /* cannot fail */
     }
+    (void)pg_listen_rouse(&bell->ear); /* whoever it is */
 }
 
 static void owe(struct pg_due *due, const struct hf_ring *ring)
@@ -147,13 +145,13 @@ static void write_message(const struct pg_bell *bell, const struct pg_due *due,
 /* Empties the list; false: it was empty. */
 static bool take_due(struct pg_bell *bell, struct hf_buf *out)
 {
-    lock(bell);
+    pg_bell_lock(bell);
     bool due = is_due(&bell->due);
     if (due)
         write_message(bell, &bell->due, out);
     bell->due = (struct pg_due){ 0 };
     bell->told_at = pg_mono_ms();
-    unlock(bell);
+    pg_bell_unlock(bell);
     return due;
 }
 
@@ -164,31 +162,31 @@ bool pg_bell_channel(const struct pg *pg, struct hf_buf *out)
     return hf_buf_state(out) == 0;
 }
 
-/* Tells the other processes. `own` is the listening connection, or NULL: any of the pool. A
- * hint that cannot be given is lost, and made good by the waiters' own looks. */
-static void tell(struct pg *pg, struct pg_conn *own)
+/* Tells the other processes, on the listening connection or on any of the pool. A hint that cannot
+ * be given is lost, and made good by the waiters' own looks. */
+static void tell(struct pg *pg, bool listens)
 {
     struct hf_buf due, channel;
-    struct pg_conn *conn = own;
+    struct pg_conn *conn = NULL;
     hf_buf_init(&due, pg->alloc, 2048);
     hf_buf_init(&channel, pg->alloc, 64);
     bool fine = take_due(&pg->bell, &due) && pg_bell_channel(pg, &channel) &&
-                (conn || pg_pool_take(pg, &conn, NULL) == 0);
+                (listens || pg_pool_take(pg, &conn, NULL) == 0);
     if (fine) {
         const char *const args[] = { hf_buf_str(&channel), hf_buf_str(&due) };
-        if (pg_conn_ask(conn, HF_SQL_PG_RING, args, NULL, NULL) == 0)
+        int rc = listens ? pg_listen_ask(pg, HF_SQL_PG_RING, args)
+                         : pg_conn_ask(conn, HF_SQL_PG_RING, args, NULL, NULL);
+        if (rc == 0)
             pg_count(&pg->counts.rings);
-        if (!own)
+        if (conn)
             pg_pool_give(conn);
     }
     hf_buf_fini(&due);
     hf_buf_fini(&channel);
 }
 
-/* ---- listening --------------------------------------------------------------------- */
-
-/* Under the lock. Our own messages come back too: whoever waits here was woken already. */
-static void hear(struct pg_bell *bell, const char *text)
+/* Our own messages come back too: whoever waits here was woken already. */
+void pg_bell_hear(struct pg_bell *bell, const char *text)
 {
     const char *space = strchr(text, ' ');
     if (!space || (space - text == PG_TAG_TEXT - 1 &&
@@ -211,70 +209,12 @@ static void hear(struct pg_bell *bell, const char *text)
     }
 }
 
-/* What came in; true if one of them was `expected`. */
-static bool take_notices(struct pg *pg, struct pg_conn *conn, const char *expected)
-{
-    bool met = false;
-    if (!PQconsumeInput(conn->db))
-        conn->lost = true;
-    for (PGnotify *one = PQnotifies(conn->db); one; one = PQnotifies(conn->db)) {
-        if (expected && hf_same(one->extra, expected))
-            met = true;
-        lock(&pg->bell);
-        hear(&pg->bell, one->extra);
-        unlock(&pg->bell);
-        PQfreemem(one);
-    }
-    return met;
-}
-
-static bool hears_itself(struct pg *pg, struct pg_conn *conn, const char *channel)
-{
-    static const char word[] = "self";
-    const char *const args[] = { channel, word };
-    hf_ms until = pg_mono_ms() + SELF_TEST_MS;
-    if (pg_conn_ask(conn, HF_SQL_PG_RING, args, NULL, NULL))
-        return false;
-    while (!take_notices(pg, conn, word)) {
-        struct pollfd at = { .fd = PQsocket(conn->db), .events = POLLIN };
-        hf_ms left = until - pg_mono_ms();
-        if (conn->lost || left <= 0 || (poll(&at, 1, (int)left) < 0 && errno != EINTR))
-            return false;
-    }
-    return true;
-}
-
-static struct pg_conn *listen_now(struct pg *pg)
-{
-    const char *where = pg->url.listen ? pg->url.listen : pg->url.conninfo;
-    struct pg_conn *conn = NULL;
-    struct hf_buf channel, text;
-    hf_buf_init(&channel, pg->alloc, 64);
-    hf_buf_init(&text, pg->alloc, 128);
-    bool fine = (pg->url.pooler != PG_POOLER_TRANSACTION || pg->url.listen) &&
-                pg_bell_channel(pg, &channel) &&
-                pg_conn_open(pg, where, &conn, NULL) == 0;
-    if (fine) {
-        hf_buf_text(&text, "LISTEN ");
-        hf_buf_text(&text, hf_buf_str(&channel));
-        fine = hf_buf_state(&text) == 0 &&
-               pg_conn_exec(conn, hf_buf_str(&text), "LISTEN", NULL, NULL) == 0 &&
-               hears_itself(pg, conn, hf_buf_str(&channel));
-    }
-    if (!fine && conn) {
-        pg_conn_close(conn);
-        conn = NULL;
-    }
-    hf_buf_fini(&channel);
-    hf_buf_fini(&text);
-    return conn;
-}
-
 /* ---- the thread -------------------------------------------------------------------- */
 
 struct turn {
     struct pg *pg;
-    struct pg_conn *conn; /* that listens; NULL: none */
+    bool listens; /* there is a connection for it, */
+    bool lost;    /* but nothing more is heard on it */
     hf_ms tried_at;
 };
 
@@ -283,21 +223,22 @@ static void keep_listening(struct turn *turn, bool wanted)
 {
     struct pg_bell *bell = &turn->pg->bell;
     hf_ms now = pg_mono_ms();
-    if (turn->conn && turn->conn->lost) {
-        pg_conn_close(turn->conn);
-        turn->conn = NULL;
+    if (turn->lost) {
+        pg_listen_close(turn->pg);
         turn->tried_at = 0;
-    } else if (turn->conn || !wanted ||
+    } else if (turn->listens || !wanted ||
                (turn->tried_at && now - turn->tried_at < AGAIN_MS)) {
         return;
     }
     turn->tried_at = now;
-    turn->conn = listen_now(turn->pg);
-    lock(bell);
-    bell->heard = turn->conn != NULL;
-    bell->failed = !turn->conn;
+    struct pg_conn *conn = pg_listen_open(turn->pg);
+    turn->listens = conn != NULL;
+    pg_bell_lock(bell);
+    bell->ear.conn = conn;
+    bell->heard = turn->listens;
+    bell->failed = !turn->listens;
     ring_all(bell);
-    unlock(bell);
+    pg_bell_unlock(bell);
 }
 
 /* Says in the store that every commit is waited for, so that writers ring. What was committed
@@ -306,38 +247,38 @@ static void follow(struct turn *turn)
 {
     struct pg_bell *bell = &turn->pg->bell;
     const char *const args[] = { FOLLOW_TEXT };
-    lock(bell);
-    bool due = bell->follow && turn->conn;
+    pg_bell_lock(bell);
+    bool due = bell->follow && turn->listens;
     if (due)
         bell->follow = false;
-    unlock(bell);
-    if (!due || pg_conn_ask(turn->conn, HF_SQL_PG_FOLLOW, args, NULL, NULL))
+    pg_bell_unlock(bell);
+    if (!due || pg_listen_ask(turn->pg, HF_SQL_PG_FOLLOW, args))
         return;
-    lock(bell);
+    pg_bell_lock(bell);
     ring_here(bell, HF_TOPIC_ANY, 1);
-    unlock(bell);
+    pg_bell_unlock(bell);
 }
 
 /* How long to sleep: until the next message may go out, or somebody nudges. */
 static int pause_of(const struct turn *turn, bool due, hf_ms left, bool wanted)
 {
-    if (turn->conn && turn->conn->lost)
-        return 0; /* there is no socket left that would say anything */
     if (due)
         return left > 0 ? (int)left : 0;
-    return wanted && !turn->conn ? AGAIN_MS : -1;
+    return wanted && !turn->listens ? AGAIN_MS : -1;
 }
 
 static void sleep_until_nudged(struct turn *turn, int pause)
 {
     struct pollfd at[] = { { .fd = turn->pg->bell.nudge, .events = POLLIN },
-                           { .fd = turn->conn ? PQsocket(turn->conn->db) : -1,
+                           { .fd = pg_listen_watch(turn->pg, &pause),
                              .events = POLLIN } };
-    if (poll(at, 2, pause) > 0 && at[0].revents) {
-        uint64_t count;
-        ssize_t got = read(turn->pg->bell.nudge, &count, sizeof count);
+    int count = poll(at, 2, pause);
+    if (count > 0 && at[0].revents) {
+        uint64_t ignored;
+        ssize_t got = read(turn->pg->bell.nudge, &ignored, sizeof ignored);
         (void)got; /* nothing to read: somebody else was faster */
     }
+    turn->lost = pg_listen_watched(turn->pg, count > 0 && at[1].revents);
 }
 
 static void *thread_main(void *arg)
@@ -345,27 +286,25 @@ static void *thread_main(void *arg)
     struct turn turn = { .pg = arg };
     struct pg_bell *bell = &turn.pg->bell;
     for (bool stopping = false; !stopping;) {
-        lock(bell);
+        pg_bell_lock(bell);
         bool due = is_due(&bell->due);
         hf_ms left = bell->told_at + RING_EVERY_MS - pg_mono_ms();
         bool wanted = bell->wanted;
         stopping = bell->stopping;
-        unlock(bell);
+        pg_bell_unlock(bell);
         if (!stopping) {
             keep_listening(&turn, wanted);
             follow(&turn);
         }
         if (due && (stopping || left <= 0)) {
-            tell(turn.pg, turn.conn);
+            tell(turn.pg, turn.listens);
             due = false;
         }
-        if (turn.conn)
-            (void)take_notices(turn.pg, turn.conn, NULL); /* rung as they are read */
         if (!stopping)
             sleep_until_nudged(&turn, pause_of(&turn, due, left, wanted));
     }
-    if (turn.conn)
-        pg_conn_close(turn.conn);
+    if (turn.listens)
+        pg_listen_close(turn.pg);
     return NULL;
 }
 
@@ -378,11 +317,13 @@ static void start(struct pg *pg)
 
 void pg_bell_stop(struct pg *pg)
 {
-    lock(&pg->bell);
+    pg_bell_lock(&pg->bell);
     bool started = pg->bell.started;
+    pg->bell.started = false;
     pg->bell.stopping = true;
-    unlock(&pg->bell);
-    nudge(&pg->bell);
+    ring_all(&pg->bell); /* whoever still waits is to leave */
+    pg_bell_unlock(&pg->bell);
+    pg_bell_nudge(&pg->bell);
     if (started)
         (void)pthread_join(pg->bell.thread,
                            NULL); /* it is ours, and nobody else joins it */
@@ -409,19 +350,19 @@ static void end_ringing(struct pg *pg, bool owed_before)
     if (owed)
         start(pg);
     bool threaded = bell->started;
-    unlock(bell);
+    pg_bell_unlock(bell);
     if (!owed || (threaded && owed_before))
         return;
     if (threaded)
-        nudge(bell);
+        pg_bell_nudge(bell);
     else if (pg->system_clock) /* a virtual time has no other processes */
-        tell(pg, NULL);
+        tell(pg, false);
 }
 
 /* Takes the lock; true: something is owed already. */
 static bool begin_ringing(struct pg_bell *bell)
 {
-    lock(bell);
+    pg_bell_lock(bell);
     return is_due(&bell->due);
 }
 
@@ -469,12 +410,12 @@ bool pg_bell_carry(struct pg *pg, struct pg_member *const *members, size_t count
     if (!is_due(&due) || !pg->system_clock) /* a virtual time has no other processes */
         return false;
     hf_ms now = pg_mono_ms();
-    lock(bell);
+    pg_bell_lock(bell);
     bool may = !is_due(&bell->due) && now - bell->told_at >= RING_EVERY_MS &&
                now >= bell->apart_until;
     if (may)
         bell->told_at = now;
-    unlock(bell);
+    pg_bell_unlock(bell);
     if (may)
         write_message(bell, &due, message);
     return may && hf_buf_state(message) == 0;
@@ -482,18 +423,19 @@ bool pg_bell_carry(struct pg *pg, struct pg_member *const *members, size_t count
 
 void pg_bell_apart(struct pg *pg)
 {
-    lock(&pg->bell);
+    pg_bell_lock(&pg->bell);
     pg->bell.apart_until = pg_mono_ms() + APART_MS;
-    unlock(&pg->bell);
+    pg_bell_unlock(&pg->bell);
 }
 
 uint32_t pg_bell_seen(struct hf_sql *sql, uint32_t topic)
 {
     struct pg *pg = pg_of(sql);
     struct pg_bell *bell = &pg->bell;
-    lock(bell);
+    pg_bell_lock(bell);
+    pg_listen_drain(pg); /* what was told before the caller looks is no news to it */
     uint32_t word = bell->words[bell_of(topic)];
-    unlock(bell);
+    pg_bell_unlock(bell);
     return word;
 }
 
@@ -502,14 +444,18 @@ static void wait_slice(struct pg *pg, uint32_t topic, hf_ms slice)
 {
     struct pg_bell *bell = &pg->bell;
     if (!pg->system_clock) {
-        unlock(bell);
+        pg_bell_unlock(bell);
         pg->clock->wait_ms(pg->clock->user, slice);
-        lock(bell);
+        pg_bell_lock(bell);
         return;
     }
     hf_ms until = pg_mono_ms() + slice;
+    if (pg_listen_wait(pg, topic, until))
+        return;
+    pg_listen_begin(bell);
     struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
     (void)pthread_cond_timedwait(&bell->rung[bell_of(topic)], &bell->lock, &at);
+    pg_listen_end(bell);
 }
 
 bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
@@ -517,16 +463,16 @@ bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
     struct pg *pg = pg_of(sql);
     struct pg_bell *bell = &pg->bell;
     hf_ms began = pg->clock->mono_ms(pg->clock->user);
-    lock(bell);
+    pg_bell_lock(bell);
     if (!bell->wanted && pg->system_clock) {
         bell->wanted = true;
         start(pg);
-        nudge(bell);
+        pg_bell_nudge(bell);
     }
     if (topic == HF_TOPIC_ANY && pg->system_clock && began >= bell->follow_due) {
         bell->follow = true;
         bell->follow_due = began + FOLLOW_AGAIN_MS;
-        nudge(bell);
+        pg_bell_nudge(bell);
     }
     bool rung = bell->words[bell_of(topic)] != seen;
     hf_ms look = bell->heard ? HEARD_SLICE_MS : POLL_SLICE_MS;
@@ -536,6 +482,6 @@ bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
         /* After a whole slice something may have changed that nobody told. */
         rung = bell->words[bell_of(topic)] != seen || passed < ms;
     }
-    unlock(bell);
+    pg_bell_unlock(bell);
     return rung;
 }

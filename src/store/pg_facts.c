@@ -20,6 +20,8 @@ static void put_counts(struct hf_json *json, const struct pg_counts *counts)
         { "resolved", &counts->resolved },
         { "uncertain", &counts->uncertain },
         { "rings", &counts->rings },
+        { "notices", &counts->notices },
+        { "notices_waiting", &counts->notices_waiting },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         hf_json_put_i64(json, rows[i].name,
@@ -29,14 +31,12 @@ static void put_counts(struct hf_json *json, const struct pg_counts *counts)
 static const char *bell_word(struct pg *pg)
 {
     const char *word = "not needed yet";
-    int rc = pthread_mutex_lock(&pg->bell.lock);
-    hf_assert(rc == 0);
+    pg_bell_lock(&pg->bell);
     if (pg->bell.heard)
         word = "listening";
     else if (pg->bell.failed || pg->bell.wanted)
         word = "polling";
-    rc = pthread_mutex_unlock(&pg->bell.lock);
-    hf_assert(rc == 0);
+    pg_bell_unlock(&pg->bell);
     return word;
 }
 
