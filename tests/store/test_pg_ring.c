@@ -102,8 +102,11 @@ static void through_a_pooler_no_answer_is_left_unread(void **state)
     struct hf_store *store = opened(server.pooled, "pooled", "");
     PGconn *listener = outsider("LISTEN hf_pooled");
     make_unit(store, "first");
-    for (struct pg_conn *conn = pg_under(store)->pool.free; conn; conn = conn->next)
+    struct pg_pool *pool = &pg_under(store)->pool;
+    (void)pthread_mutex_lock(&pool->lock); /* the bell's thread may take one */
+    for (struct pg_conn *conn = pool->free; conn; conn = conn->next)
         assert_false(conn->ringing);
+    (void)pthread_mutex_unlock(&pool->lock);
     assert_rung_once(listener);
     PQfinish(listener);
     hf_store_close(store);
