@@ -267,6 +267,12 @@ static void note_error(struct running *run, const struct pg_sent *sent,
     const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
     if (run->rc)
         return;
+    if (!severity) {
+        /* Every server says how grave it is; so these are a pooler's own words, that its
+         * connection to the server broke. The server may have committed by then. */
+        run->conn->lost = true;
+        return;
+    }
     if (hf_same(severity, "FATAL") || hf_same(severity, "PANIC")) {
         run->fatal = true; /* what became of the transaction is to be asked */
         return;

@@ -513,6 +513,59 @@ static void a_commit_that_a_failover_lost_is_not_taken_for_anothers(void **state
     hf_store_close(closing.store);
 }
 
+struct creating {
+    struct hf_store *store;
+    bool created;
+    int rc;
+};
+
+static void *create_one(void *arg)
+{
+    struct creating *creating = arg;
+    creating->rc = create(creating->store, "pooled", &creating->created);
+    return NULL;
+}
+
+static void set_standby(const char *name)
+{
+    char sql[100];
+    (void)snprintf(sql, sizeof(sql), "ALTER SYSTEM SET synchronous_standby_names = '%s'",
+                   name);
+    (void)pg_server_sql(&server, sql);
+    (void)pg_server_sql(&server, "SELECT pg_reload_conf()");
+}
+
+/* It is committed, waits for a standby, and its connection is ended: the server answers nothing
+ * more, and PgBouncer says in its own words that the connection broke. */
+static void the_words_of_a_pooler_are_no_answer(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    struct hf_err err = { 0 };
+    struct creating creating = { .rc = -1 };
+    struct hf_store_options options = { .size = sizeof(options), .inline_mode = true };
+    pg_server_pooler(&server);
+    if (hf_store_open(server.pooled, &options, &creating.store, &err))
+        fail_msg("%s", err.message);
+    set_standby("nobody");
+    /* Until the checkpointer has read the setting, nobody waits. */
+    until(&server, "SELECT count(*) = 1 FROM pg_settings WHERE name ="
+                   " 'synchronous_standby_names' AND setting = 'nobody'");
+    assert_int_equal(pthread_create(&thread, NULL, create_one, &creating), 0);
+    until(&server,
+          "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    (void)pg_server_sql(&server, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                                 " WHERE wait_event = 'SyncRep'");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    set_standby("");
+    assert_int_equal(count_of("SELECT count(*) FROM holdfast.work_spec WHERE source_id ="
+                              " 'pooled'"),
+                     1);
+    assert_int_equal(creating.rc, 0);
+    assert_true(creating.created);
+    hf_store_close(creating.store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -521,6 +574,7 @@ int main(void)
         cmocka_unit_test(a_claim_has_its_row_wherever_the_wire_breaks),
         cmocka_unit_test(a_lone_create_is_too),
         cmocka_unit_test(behind_a_pooler_too),
+        cmocka_unit_test(the_words_of_a_pooler_are_no_answer),
         cmocka_unit_test(a_connection_that_died_idle_is_replaced),
         cmocka_unit_test(a_transaction_of_another_history_stays_unknown),
         cmocka_unit_test(after_a_crash_committed_may_be_said_of_another),
