@@ -40,11 +40,10 @@ static int judge(struct pg_conn *conn, PGresult *result, const char *what,
                  PGresult **ret_result, struct hf_err *err)
 {
     int rc = 0;
-    if (!result || PQstatus(conn->db) != CONNECTION_OK) {
-        conn->lost = true;
-        rc = result && PQresultErrorField(result, PG_DIAG_SQLSTATE)
-                 ? pg_fail(result, what, err)
-                 : pg_fail_lost(what, err);
+    bool said = result && PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    if (!result || PQstatus(conn->db) != CONNECTION_OK || (!fine(result) && !said)) {
+        conn->lost = true; /* or libpq has words of its own, which are of nothing else */
+        rc = said ? pg_fail(result, what, err) : pg_fail_lost(what, err);
     } else if (!fine(result)) {
         rc = pg_fail(result, what, err);
     }

@@ -444,12 +444,6 @@ static void a_new_history_on_a_wire_that_breaks_is_found_on_another(void **state
 
 /* ---- a failover that loses the commit whose answer was lost -------------------------------- */
 
-static void until(const struct pg_server *at, const char *sql)
-{
-    while (strcmp(pg_server_sql(at, sql), "t") != 0)
-        (void)sched_yield();
-}
-
 /* A standby that has all that was committed so far, and gets nothing more. */
 static struct pg_server left_behind(void)
 {
@@ -459,10 +453,10 @@ static struct pg_server left_behind(void)
     (void)snprintf(standby.url, sizeof(standby.url), "%s", server.standby);
     (void)snprintf(sql, sizeof(sql), "SELECT pg_last_wal_replay_lsn() >= '%s'::pg_lsn",
                    pg_server_sql(&server, "SELECT pg_current_wal_lsn()"));
-    until(&standby, sql);
+    pg_server_await(&standby, sql, "t");
     (void)pg_server_sql(&standby, "ALTER SYSTEM SET primary_conninfo = ''");
     (void)pg_server_sql(&standby, "SELECT pg_reload_conf()");
-    until(&standby, "SELECT count(*) = 0 FROM pg_stat_wal_receiver");
+    pg_server_await(&standby, "SELECT count(*) FROM pg_stat_wal_receiver", "0");
     return standby;
 }
 
@@ -526,38 +520,34 @@ static void *create_one(void *arg)
     return NULL;
 }
 
-static void set_standby(const char *name)
-{
-    char sql[100];
-    (void)snprintf(sql, sizeof(sql), "ALTER SYSTEM SET synchronous_standby_names = '%s'",
-                   name);
-    (void)pg_server_sql(&server, sql);
-    (void)pg_server_sql(&server, "SELECT pg_reload_conf()");
-}
-
 /* It is committed, waits for a standby, and its connection is ended: the server answers nothing
  * more, and PgBouncer says in its own words that the connection broke. */
 static void the_words_of_a_pooler_are_no_answer(void **state)
 {
     (void)state;
     pthread_t thread;
+    char sql[200];
     struct hf_err err = { 0 };
     struct creating creating = { .rc = -1 };
     struct hf_store_options options = { .size = sizeof(options), .inline_mode = true };
     pg_server_pooler(&server);
     if (hf_store_open(server.pooled, &options, &creating.store, &err))
         fail_msg("%s", err.message);
-    set_standby("nobody");
-    /* Until the checkpointer has read the setting, nobody waits. */
-    until(&server, "SELECT count(*) = 1 FROM pg_settings WHERE name ="
-                   " 'synchronous_standby_names' AND setting = 'nobody'");
+    PGconn *first = PQconnectdb(server.url);
+    PQclear(PQexec(first, "CREATE TABLE any_table (a int)"));
+    pg_server_stick(&server, first, "INSERT INTO any_table VALUES (1)");
     assert_int_equal(pthread_create(&thread, NULL, create_one, &creating), 0);
-    until(&server,
-          "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
-    (void)pg_server_sql(&server, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                                 " WHERE wait_event = 'SyncRep'");
+    pg_server_await(&server,
+                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+                    "2");
+    (void)snprintf(sql, sizeof(sql),
+                   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                   " WHERE wait_event = 'SyncRep' AND pid <> %d",
+                   PQbackendPID(first));
+    (void)pg_server_sql(&server, sql);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    set_standby("");
+    pg_server_unstick(&server, first);
+    PQfinish(first);
     assert_int_equal(count_of("SELECT count(*) FROM holdfast.work_spec WHERE source_id ="
                               " 'pooled'"),
                      1);

@@ -195,49 +195,6 @@ static void an_error_of_a_ring_harms_no_later_transaction(void **state)
     hf_store_close(store);
 }
 
-static void await_sql(const char *sql, const char *wanted)
-{
-    while (strcmp(pg_server_sql(&server, sql), wanted) != 0)
-        (void)sched_yield();
-}
-
-static void set_standby(const char *name)
-{
-    char sql[100];
-    (void)snprintf(sql, sizeof(sql), "ALTER SYSTEM SET synchronous_standby_names = '%s'",
-                   name);
-    (void)pg_server_sql(&server, sql);
-    (void)pg_server_sql(&server, "SELECT pg_reload_conf()");
-    await_sql("SELECT setting FROM pg_settings WHERE name = 'synchronous_standby_names'",
-              name);
-}
-
-static void drain(PGconn *db)
-{
-    for (PGresult *one = PQgetResult(db); one; one = PQgetResult(db))
-        PQclear(one);
-}
-
-/* A commit with a NOTIFY that waits for the standby. Until the server's checkpointer has read the
- * setting too, none does. */
-static void wait_for_nobody(PGconn *db)
-{
-    static const char waits[] =
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = "
-        "'SyncRep'";
-    bool stuck = false;
-    while (!stuck) {
-        assert_true(PQsendQuery(db, "BEGIN; INSERT INTO stuck.any_table VALUES (1);"
-                                    " NOTIFY any_channel; COMMIT"));
-        for (bool over = false; !over && !stuck; over = !PQisBusy(db)) {
-            stuck = strcmp(pg_server_sql(&server, waits), "1") == 0;
-            assert_true(PQconsumeInput(db));
-        }
-        if (!stuck)
-            drain(db);
-    }
-}
-
 /* A commit that waits for a standby, with a NOTIFY in it, keeps every other NOTIFY waiting. */
 static void a_ring_that_is_stuck_holds_up_no_commit(void **state)
 {
@@ -246,19 +203,20 @@ static void a_ring_that_is_stuck_holds_up_no_commit(void **state)
                                     "&options=-csynchronous_commit%3Dlocal");
     struct pg *pg = pg_under(store);
     PGconn *blocker = outsider("CREATE TABLE stuck.any_table (a int)");
-    set_standby("nobody");
-    wait_for_nobody(blocker);
+    pg_server_stick(
+        &server, blocker,
+        "BEGIN; INSERT INTO stuck.any_table VALUES (1); NOTIFY any_channel; COMMIT");
     make_unit(store, "with a ring that waits");
-    await_sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-              " AND query LIKE '%pg_notify%'",
-              "1");
+    pg_server_await(&server,
+                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                    " AND query LIKE '%pg_notify%'",
+                    "1");
     make_unit(store, "without"); /* on another connection */
     make_unit(store, "and again");
     assert_units("stuck", "3");
     assert_true(pg->bell.apart_until > 0);
     assert_int_equal(pg->counts.lost + pg->counts.uncertain, 0);
-    set_standby("");
-    drain(blocker);
+    pg_server_unstick(&server, blocker);
     PQfinish(blocker);
     hf_store_close(store);
 }

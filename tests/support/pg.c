@@ -1,6 +1,7 @@
 #include "support/pg.h"
 
 #include <libpq-fe.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,6 +165,54 @@ int pg_place_again(void *user, const struct hf_store_options *options,
     char url[400];
     return hf_store_open(pg_server_schema(place->base, place->schema, url), options,
                          ret_store, err);
+}
+
+void pg_server_await(const struct pg_server *server, const char *sql, const char *wanted)
+{
+    while (strcmp(pg_server_sql(server, sql), wanted) != 0)
+        (void)sched_yield();
+}
+
+static void set_standby(const struct pg_server *server, const char *name)
+{
+    char sql[100];
+    (void)snprintf(sql, sizeof(sql), "ALTER SYSTEM SET synchronous_standby_names = '%s'",
+                   name);
+    (void)pg_server_sql(server, sql);
+    (void)pg_server_sql(server, "SELECT pg_reload_conf()");
+    pg_server_await(
+        server,
+        "SELECT setting FROM pg_settings WHERE name = 'synchronous_standby_names'", name);
+}
+
+static void drain(PGconn *db)
+{
+    for (PGresult *one = PQgetResult(db); one; one = PQgetResult(db))
+        PQclear(one);
+}
+
+/* Until the server's checkpointer has read the setting too, nobody waits. */
+void pg_server_stick(const struct pg_server *server, PGconn *db, const char *sql)
+{
+    static const char waits[] =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    bool stuck = false;
+    set_standby(server, "nobody");
+    while (!stuck) {
+        assert_true(PQsendQuery(db, sql));
+        for (bool over = false; !over && !stuck; over = !PQisBusy(db)) {
+            stuck = strcmp(pg_server_sql(server, waits), "1") == 0;
+            assert_true(PQconsumeInput(db));
+        }
+        if (!stuck)
+            drain(db);
+    }
+}
+
+void pg_server_unstick(const struct pg_server *server, PGconn *db)
+{
+    set_standby(server, "");
+    drain(db);
 }
 
 int pg_place_open(void *user, const struct hf_store_options *options,

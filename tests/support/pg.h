@@ -3,6 +3,7 @@
 #define HF_TESTS_SUPPORT_PG_H
 
 #include <holdfast/sys/conformance.h>
+#include <libpq-fe.h>
 
 struct pg_server {
     char folder[64];
@@ -35,6 +36,14 @@ long pg_store_ran(struct hf_store *store, const char *like);
 /* One plain statement, as an outsider would; gives the first cell, or "" . Fails the test on an
  * error. The result lives until the next call. */
 const char *pg_server_sql(const struct pg_server *server, const char *sql);
+
+/* Waits until the first cell is this. */
+void pg_server_await(const struct pg_server *server, const char *sql, const char *wanted);
+
+/* From now on commits wait for a standby that there is not: returns when that of `sql`, which is
+ * run again and again on `db` until then, does. */
+void pg_server_stick(const struct pg_server *server, PGconn *db, const char *sql);
+void pg_server_unstick(const struct pg_server *server, PGconn *db);
 
 /* Stores for suites, one after the other in one schema. */
 struct pg_place {
