@@ -47,6 +47,8 @@
 /* A statement that takes longer is a fault of ours or of the server's; whoever waits for a
  * lock keeps others waiting, so it is not for long. In ms. */
 #define PG_STATEMENT_TIMEOUT "60000"
+/* So a server that says nothing for so long is gone. */
+#define PG_SILENCE_MS 90000
 #define PG_LOCK_TIMEOUT "2000"
 
 /* Behind a pooler a connection is another server session in every transaction. */
@@ -67,6 +69,7 @@ struct pg_conn {
     struct pg *pg;
     PGconn *db;
     struct pg_conn *next;
+    bool ready;   /* it is set up */
     bool lost;    /* nothing more can be said on it */
     bool ringing; /* a NOTIFY is on its way, its answers are still to be read */
     bool ring_prepared;

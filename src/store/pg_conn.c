@@ -4,6 +4,7 @@
  * transaction pooler there is nothing to keep them in, and every pipeline brings them along
  * (pg_run.c).
  */
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 
@@ -11,6 +12,11 @@
 #include "store/pg.h"
 
 #define IDLE_TIMEOUT "10000"
+/* Before a connection is ready nothing takes long; whoever is silent for so long (a pooler that
+ * has no server) is as good as away. */
+#define READY_LEAST_MS 1000
+#define READY_MOST_MS 10000
+#define MIGRATION_MS INT32_MAX /* a script takes its time */
 
 char *pg_schema_text(const struct pg *pg, const char *text)
 {
@@ -35,6 +41,44 @@ static bool fine(const PGresult *result)
     return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
 }
 
+static hf_ms patience_of(const struct pg_conn *conn, hf_ms when_ready)
+{
+    if (conn->ready)
+        return when_ready;
+    hf_ms ms = conn->pg->busy_ms;
+    return ms < READY_LEAST_MS ? READY_LEAST_MS : ms > READY_MOST_MS ? READY_MOST_MS : ms;
+}
+
+static bool wait_for_more(PGconn *db, hf_ms until)
+{
+    int unsent = PQflush(db);
+    struct pollfd at = { .fd = PQsocket(db),
+                         .events = (short)(unsent > 0 ? POLLIN | POLLOUT : POLLIN) };
+    hf_ms left = until - pg_mono_ms();
+    int ready = unsent >= 0 && left > 0 ? poll(&at, 1, (int)left) : 0;
+    return (ready > 0 && PQconsumeInput(db)) || (ready < 0 && errno == EINTR);
+}
+
+/* The answer to a statement by itself, as PQexec would give it; NULL: none came, or not in time. */
+static PGresult *answer_of(struct pg_conn *conn, int sent, hf_ms when_ready)
+{
+    hf_ms until = pg_mono_ms() + patience_of(conn, when_ready);
+    PGresult *last = NULL;
+    for (PGresult *next = NULL; sent; last = next) {
+        while (PQisBusy(conn->db) && !conn->lost)
+            conn->lost = !wait_for_more(conn->db, until);
+        next = conn->lost ? NULL : PQgetResult(conn->db);
+        if (!next)
+            break;
+        PQclear(last);
+    }
+    if (conn->lost && !PQresultErrorField(last, PG_DIAG_SQLSTATE)) {
+        PQclear(last); /* else they are last words */
+        last = NULL;
+    }
+    return last;
+}
+
 /* Takes the result over unless it is wanted. */
 static int judge(struct pg_conn *conn, PGresult *result, const char *what,
                  PGresult **ret_result, struct hf_err *err)
@@ -57,15 +101,17 @@ static int judge(struct pg_conn *conn, PGresult *result, const char *what,
 int pg_conn_exec(struct pg_conn *conn, const char *sql, const char *what,
                  PGresult **ret_result, struct hf_err *err)
 {
-    return judge(conn, PQexec(conn->db, sql), what, ret_result, err);
+    PGresult *result = answer_of(conn, PQsendQuery(conn->db, sql), MIGRATION_MS);
+    return judge(conn, result, what, ret_result, err);
 }
 
 int pg_conn_ask(struct pg_conn *conn, enum hf_sql_id id, const char *const *args,
                 PGresult **ret_result, struct hf_err *err)
 {
     const struct hf_pg_text *one = &hf_sql_pg[id];
-    PGresult *result = PQexecParams(conn->db, one->text, one->params, NULL, args, NULL,
-                                    NULL, 0);
+    int sent = PQsendQueryParams(conn->db, one->text, one->params, NULL, args, NULL, NULL,
+                                 0);
+    PGresult *result = answer_of(conn, sent, PG_SILENCE_MS);
     return judge(conn, result, one->name, ret_result, err);
 }
 
@@ -181,6 +227,7 @@ int pg_conn_open(struct pg *pg, const char *conninfo, struct pg_conn **ret_conn,
         rc = set_up(conn, err);
     if (rc == 0 && PQsetnonblocking(conn->db, 1))
         rc = hf_fail(err, HF_EINTERNAL, NULL, "libpq keeps blocking");
+    conn->ready = true;
     if (rc)
         pg_conn_close(conn);
     else

@@ -10,10 +10,6 @@
 
 #include "store/pg.h"
 
-/* A server that says nothing for so long is gone: every statement has its own, shorter,
- * limit there. */
-#define SILENCE_MS 90000
-
 void pg_pipe_begin(struct pg_pipe *pipe, struct pg_conn *conn, struct hf_arena *arena)
 {
     *pipe = (struct pg_pipe){ .conn = conn, .arena = arena };
@@ -117,7 +113,7 @@ static bool wait_for(PGconn *db, short events)
     struct pollfd at = { .fd = PQsocket(db), .events = events };
     int ready;
     do
-        ready = poll(&at, 1, SILENCE_MS);
+        ready = poll(&at, 1, PG_SILENCE_MS);
     while (ready < 0 && errno == EINTR);
     return ready > 0 && at.fd >= 0;
 }

@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "support/pg.h"
 #include "support/unit.h"
@@ -102,6 +105,49 @@ static void an_address_without_its_slashes_is_no_path(void **state)
     (void)state;
     refused("postgres:user:hidden-word@db.example/hf", HF_EINVAL, "postgres://");
     refused("postgresql:/hf?user=hf", HF_EINVAL, "postgres://");
+}
+
+/* ---- one that lets in and says nothing more, as a pooler without a server does ------------------ */
+
+static int silent_listener(struct sockaddr_un *at)
+{
+    *at = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    (void)snprintf(at->sun_path, sizeof(at->sun_path), "%s/.s.PGSQL.7100", server.folder);
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)at, sizeof(*at)), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    return listener;
+}
+
+static void *let_one_in(void *arg)
+{
+    static const char welcome[] = "R\0\0\0\x08\0\0\0\0"
+                                  "Z\0\0\0\x05I";
+    char asked[1024];
+    const int *listener = arg;
+    int client = accept(*listener, NULL, NULL);
+    if (client >= 0 && read(client, asked, sizeof(asked)) > 0)
+        (void)!write(client, welcome, sizeof(welcome) - 1);
+    while (client >= 0 && read(client, asked, sizeof(asked)) > 0)
+        continue; /* until it goes */
+    (void)close(client);
+    return NULL;
+}
+
+static void a_server_that_answers_nothing_is_unreachable(void **state)
+{
+    (void)state;
+    struct sockaddr_un at;
+    pthread_t thread;
+    char url[400];
+    int listener = silent_listener(&at);
+    assert_int_equal(pthread_create(&thread, NULL, let_one_in, &listener), 0);
+    (void)snprintf(url, sizeof(url), "postgres:///hf?host=%s&port=7100&user=hf",
+                   server.folder);
+    refused(url, HF_EUNREACHABLE, "");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    (void)close(listener);
+    (void)unlink(at.sun_path);
 }
 
 /* The address of another database of the server, freshly made. */
@@ -396,6 +442,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_unknown_host_is_unreachable),
+        cmocka_unit_test(a_server_that_answers_nothing_is_unreachable),
         cmocka_unit_test(a_wrong_password_is_told_and_never_shown),
         cmocka_unit_test(tls_that_the_server_has_not_is_refused),
         cmocka_unit_test(a_database_that_is_none_is_no_store),

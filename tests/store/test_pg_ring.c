@@ -142,7 +142,7 @@ static const char *listening_backend(void)
 {
     return pg_server_sql(&server,
                          "SELECT pid FROM pg_stat_activity WHERE application_name = "
-                         "'holdfast' AND query LIKE 'SELECT pg_notify(%'");
+                         "'holdfast' AND query LIKE 'LISTEN %'");
 }
 
 static void a_listener_that_was_cut_off_listens_again(void **state)
