@@ -224,6 +224,22 @@ static void a_listen_url_leads_past_the_pooler(void **state)
                                         "\"bell\":\"listening\"" });
 }
 
+/* It would hear itself there, and nobody else. */
+static void a_listen_url_to_another_database_is_no_bell(void **state)
+{
+    (void)state;
+    char url[700], other[400], escaped_other[400];
+    (void)snprintf(other, sizeof(other), "postgres:///postgres?host=%s&port=%d&user=hf",
+                   server.folder, server.port);
+    escaped(other, escaped_other, sizeof(escaped_other));
+    (void)snprintf(url, sizeof(url), "%s&schema=elsewhere&listen_url=%s", server.url,
+                   escaped_other);
+    struct hf_store *waiter = NULL;
+    assert_int_equal(hf_store_open(url, NULL, &waiter, NULL), 0);
+    claim_ends_a_wait((struct waiting){ waiter, opened(server.url, "elsewhere", false),
+                                        "\"bell\":\"polling\"" });
+}
+
 /* A reader of the feed of all queues hears of work in any of them. */
 static void a_feed_of_all_queues_is_woken(void **state)
 {
@@ -613,6 +629,7 @@ int main(void)
         cmocka_unit_test(a_plan_for_a_few_rows_is_made_anew_for_many),
         cmocka_unit_test(behind_a_pooler_waiting_claims_look_by_themselves_and_say_so),
         cmocka_unit_test(a_listen_url_leads_past_the_pooler),
+        cmocka_unit_test(a_listen_url_to_another_database_is_no_bell),
         cmocka_unit_test(incarnation_refuses_holders_not_patience_after_a_failover),
     };
     pg_server_start(&server);

@@ -107,7 +107,7 @@ static void an_address_without_its_slashes_is_no_path(void **state)
     refused("postgresql:/hf?user=hf", HF_EINVAL, "postgres://");
 }
 
-/* ---- one that lets in and says nothing more, as a pooler without a server does ------------------ */
+/* ---- one that lets in and says nothing more, as a pooler without a server does ---- */
 
 static int silent_listener(struct sockaddr_un *at)
 {
