@@ -82,15 +82,15 @@ replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)), ',
 -- fragment: claim_short
 '~' || lease_expires_at - hf_now() || ' ' || grace_ms || (SELECT {claim_middle}) || lease_ttl_ms
 
+-- fragment: claim_event
+'claimed'::text, 'queued'::text, 'running'::text, $7::text, $8::text, NULL::text
+
 -- fragment: claim_log
 /*pg RETURNING w.seq, w.generation, w.attempt_count, w.lease_fence, w.lease_expires_at,
                w.grace_ms, w.lease_ttl_ms, w.logged)
-INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
-                        attempt, fence, actor_kind, actor, payload, correlation_id,
-                        created_at)
-SELECT logged / 4096, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, attempt_count,
-       lease_fence, $7, $8,
-       {claim_short}, $10, hf_now()
+INSERT INTO work_event ({event_columns})
+SELECT hf_next_id(), seq, hf_now(), logged / 4096, generation, attempt_count, lease_fence,
+       {claim_event}, {claim_short}, $10::text
   FROM taken
 */
 
@@ -110,11 +110,9 @@ SELECT 'claimed', 'queued', 'running', $7, $8, min(payload), $10, {pack_values}
   FROM noted WHERE fits AND payload = (SELECT n.payload FROM noted n LIMIT 1)
 HAVING count(*) > 0),
 plain AS (
-INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
-                        attempt, fence, actor_kind, actor, payload, correlation_id,
-                        created_at)
-SELECT logged / 4096, event_id, seq, 'claimed', 'queued', 'running', generation, attempt_count,
-       lease_fence, $7, $8, payload, $10, hf_now()
+INSERT INTO work_event ({event_columns})
+SELECT event_id, seq, hf_now(), logged / 4096, generation, attempt_count, lease_fence,
+       {claim_event}, payload, $10::text
   FROM noted
  WHERE fits IS NOT TRUE OR payload <> (SELECT n.payload FROM noted n LIMIT 1))
 SELECT 1 FROM taken
@@ -187,6 +185,11 @@ taken AS (
 {claim_set_{size}} FROM c WHERE w.seq = c.seq
 {claim_log_{size}}
 
+-- What was picked, and what is alike for all: that is put in where it stands, and carried nowhere.
+-- fragment: claim_lone
+picked CROSS JOIN LATERAL (SELECT picked.*, coalesce($5::bigint, $11) AS ttl_ms,
+                                  $12::bigint AS grace_ms) AS c
+
 -- name: work_claim_lone
 -- marks: lone packed
 -- The short way of a claim of one gives the row that it took, and takes none where a policy is
@@ -195,25 +198,23 @@ taken AS (
 -- given costs it two look-ups in its catalogue.
 -- engine: pg
 -- in: as work_claim    out: row, as an array of its numbers and one of its texts
-WITH c AS MATERIALIZED (
+WITH picked AS MATERIALIZED (
     SELECT k.*, st.incarnation AS store
       FROM (SELECT w.seq, w.generation, w.attempt_count + 1 AS attempt,
-                   w.lease_fence + 1 AS fence, {log_place} AS place, w.limit_name, w.deadline_at,
-                   coalesce($5::bigint, $11) AS ttl_ms, $12::bigint AS grace_ms,
+                   w.lease_fence + 1 AS fence, {log_place} AS place,
+                   CASE WHEN w.limit_name IS NULL THEN coalesce(w.deadline_at, 9223372036854775807)
+                        ELSE 0 END AS until,
                    hf_now() AS now, hf_lease_now() AS lease_now
             {claim_queue} {claim_order} 1 FOR UPDATE OF w SKIP LOCKED) AS k
-      JOIN hf_store st ON st.id = 1 LEFT JOIN work_policy p ON true
-     WHERE p.scope IS NULL AND k.limit_name IS NULL
-       AND (k.deadline_at IS NULL OR k.deadline_at > k.now)),
+      JOIN hf_store st ON st.id = 1 AND NOT st.policies
+     WHERE k.until > k.now),
 noted AS (
-INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
-                        attempt, fence, actor_kind, actor, payload, correlation_id,
-                        created_at)
-SELECT place, hf_next_id(), seq, 'claimed', 'queued', 'running', generation, attempt, fence,
-       $7, $8, '~' || lease_now + ttl_ms - now || ' ' || grace_ms || {claim_middle} || ttl_ms,
-       $10, now
-  FROM c)
-{claim_set} FROM c JOIN work_spec s ON s.seq = c.seq WHERE w.seq = c.seq
+INSERT INTO work_event ({event_columns})
+SELECT hf_next_id(), c.seq, c.now, c.place, c.generation, c.attempt, c.fence, {claim_event},
+       '~' || c.lease_now + c.ttl_ms - c.now || ' ' || c.grace_ms || {claim_middle} || c.ttl_ms,
+       $10::text
+  FROM {claim_lone})
+{claim_set} FROM {claim_lone} JOIN work_spec s ON s.seq = c.seq WHERE w.seq = c.seq
 RETURNING ARRAY[{row_numbers} c.ttl_ms, {row_more_numbers}], ARRAY[{row_texts}]
 
 -- name: claim_reads

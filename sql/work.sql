@@ -337,18 +337,22 @@ FROM {sets_in_order} JOIN work_spec s ON s.work_id = a.a1
 {settle_set}
 {settle_from}
 
+-- All of them, in the table's order, and what is inserted of their types: else PostgreSQL goes
+-- through the row once more.
+-- fragment: event_columns
+event_id, seq, created_at, xid, generation, attempt, fence, event_type, from_status, to_status,
+actor_kind, actor, message, payload, correlation_id
+
 -- On PostgreSQL the events of close-outs are written by their own statement; a payload that
 -- says no more than the columns do is left out, and hf_event_note gives it.
 -- fragment: settle_log
 /*pg RETURNING work_state.seq, status, generation, attempt_count, lease_fence, logged,
                a.a10, a.a11, a.a12, a.a13, a.a14)
-INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
-                        attempt, fence, actor_kind, actor, message, payload,
-                        correlation_id, created_at)
-SELECT logged / 4096, hf_next_id(), seq, 'close_out', 'running', status, generation, attempt_count,
-       lease_fence, a10, a11, a12,
+INSERT INTO work_event ({event_columns})
+SELECT hf_next_id(), seq, hf_now(), logged / 4096, generation, attempt_count, lease_fence,
+       'close_out'::text, 'running'::text, status, a10, a11, a12,
        nullif(a13, '{"lease_released":{"fence":' || lease_fence || '},"status":"' || status
-                   || '"}'), a14, hf_now()
+                   || '"}'), a14
   FROM settled
 */
 
@@ -370,11 +374,9 @@ SELECT 'close_out', 'running', min(status), min(a10), min(a11), min(a12), min(a1
   FROM noted WHERE fits AND payload IS NULL
 HAVING count(*) > 0),
 plain AS (
-INSERT INTO work_event (xid, event_id, seq, event_type, from_status, to_status, generation,
-                        attempt, fence, actor_kind, actor, message, payload,
-                        correlation_id, created_at)
-SELECT logged / 4096, event_id, seq, 'close_out', 'running', status, generation, attempt_count,
-       lease_fence, a10, a11, a12, payload, a14, hf_now()
+INSERT INTO work_event ({event_columns})
+SELECT event_id, seq, hf_now(), logged / 4096, generation, attempt_count, lease_fence,
+       'close_out'::text, 'running'::text, status, a10, a11, a12, payload, a14
   FROM noted WHERE fits IS NOT TRUE OR payload IS NOT NULL)
 SELECT 1 FROM settled
 */

@@ -65,6 +65,7 @@ CREATE TABLE hf_store (
     timeline         INTEGER NOT NULL,
     lease_offset_ms  INTEGER NOT NULL,
     followed_until   bigint NOT NULL DEFAULT 0, -- until then each commit rings
+    policies         boolean NOT NULL DEFAULT false, -- whether there is any
 */
     created_at       INTEGER NOT NULL
 ) STRICT;
@@ -239,8 +240,10 @@ CREATE TABLE work_state (
 -- not one index a deadline. The claim index holds only what can run.
 CREATE INDEX work_claim ON work_state (queue, priority, fair_tag, seq)
     WHERE status = 'queued' AND gate IS NULL;
+-- (due, held and lane come before limit and rate: one comparison, since PostgreSQL prepares the
+-- condition of every index for each statement.)
 CREATE INDEX work_gated ON work_state (gate, lane_key, tenant, priority, fair_tag, seq)
-    WHERE gate = 'due' OR gate = 'lane' OR gate = 'held'; -- the others: work_limited
+    WHERE /*lite gate = 'due' OR gate = 'lane' OR gate = 'held'*//*pg gate < 'limit'*/;
 CREATE UNIQUE INDEX work_lane_slot ON work_state (lane_key, tenant)
     WHERE lane_key IS NOT NULL AND gate IS NULL
       AND (status = 'queued' OR status = 'running');
@@ -603,6 +606,20 @@ CREATE TABLE work_policy (
     updated_at       INTEGER NOT NULL,
     CHECK (ttl_ms IS NULL OR renew_ms IS NULL OR ttl_ms >= 3 * renew_ms)
 ) STRICT, WITHOUT ROWID;
+
+/*pg
+-- Each claim asks whether there is any policy, and reads the store's row anyway. That is locked
+-- first: so what somebody else has changed meanwhile is seen.
+CREATE FUNCTION work_policy_known() RETURNS trigger LANGUAGE plpgsql AS $guard$
+BEGIN
+    PERFORM 1 FROM @schema@.hf_store WHERE id = 1 FOR UPDATE;
+    UPDATE @schema@.hf_store SET policies = EXISTS (SELECT 1 FROM @schema@.work_policy)
+     WHERE id = 1 AND policies <> EXISTS (SELECT 1 FROM @schema@.work_policy);
+    RETURN NULL;
+END $guard$;
+CREATE TRIGGER work_policy_known AFTER INSERT OR DELETE OR TRUNCATE ON work_policy
+    FOR EACH STATEMENT EXECUTE FUNCTION work_policy_known();
+*/
 
 CREATE TABLE receipt (
     tenant        TEXT NOT NULL,

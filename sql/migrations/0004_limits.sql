@@ -30,7 +30,7 @@ CREATE INDEX work_limit_rate ON work_limit (name) WHERE rate_ms IS NOT NULL;
 -- Who waits behind a limit, in the order in which they go on.
 -- SQLite looks at the gate again, and would fetch each row for it.
 CREATE INDEX work_limited ON work_state (limit_name, priority, fair_tag, seq/*lite , gate*/)
-    WHERE gate = 'limit' OR gate = 'rate';
+    WHERE /*lite gate = 'limit' OR gate = 'rate'*//*pg gate >= 'limit'*/;
 
 -- Start-time fair queueing: a row's tag is the later of its key's last tag plus its share and
 -- the tag that is being served. first_tag is that of the first row of the last taking.

@@ -254,7 +254,7 @@ static void a_claim_that_goes_on_does_not_pay_for_the_wear(void **state)
 /* How often the statement ran; each test has a schema of its own. */
 static long short_claims(struct hf_store *store)
 {
-    return pg_store_ran(store, "%LEFT JOIN work_policy p ON true%");
+    return pg_store_ran(store, "WITH picked %");
 }
 
 /* One row, whichever way it came. */
@@ -335,6 +335,11 @@ static void a_policy_of_a_moment_ago_holds_for_the_next_claim(void **state)
     assert_int_equal(short_claims(store), 2); /* in vain, and not again: */
     assert_int_equal(term_of_next(store), 7000);
     assert_int_equal(short_claims(store), 2);
+    assert_string_equal(pg_server_sql(&server, "SELECT policies FROM policed.hf_store"),
+                        "t");
+    (void)pg_server_sql(&server, "DELETE FROM policed.work_policy");
+    assert_string_equal(pg_server_sql(&server, "SELECT policies FROM policed.hf_store"),
+                        "f");
     hf_store_close(other);
     hf_store_close(store);
 }
