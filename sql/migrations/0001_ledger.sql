@@ -486,7 +486,12 @@ BEGIN
     ELSIF NEW.lease_fence < OLD.lease_fence THEN
         RAISE EXCEPTION USING MESSAGE = 'holdfast: a fence never falls', ERRCODE = 'HF002';
     ELSIF NEW.status = OLD.status THEN
-        IF OLD.finished_at IS NOT NULL THEN
+        IF OLD.finished_at IS NOT NULL
+           AND (NEW.status_reason, NEW.error_class, NEW.result, NEW.finished_at, NEW.failures,
+                NEW.attempt_count, NEW.generation, NEW.lease_fence)
+               IS DISTINCT FROM
+               (OLD.status_reason, OLD.error_class, OLD.result, OLD.finished_at, OLD.failures,
+                OLD.attempt_count, OLD.generation, OLD.lease_fence) THEN
             RAISE EXCEPTION USING ERRCODE = 'HF002',
                 MESSAGE = 'holdfast: a finished row changes only by a requeue';
         END IF;

@@ -514,6 +514,8 @@ static void r13_a_finished_row_keeps_its_outcome(void **state)
     refused(world, "UPDATE work_state SET status_reason = 'other'");
     refused(world, "UPDATE work_state SET error_class = 'other'");
     refused(world, "UPDATE work_state SET finished_at = 1");
+    refused(world, "UPDATE work_state SET priority = 10");
+    allowed(world, "UPDATE work_state SET priority = 9"); /* it is no outcome */
 }
 
 static void r09_a_plain_update_writes_its_event(void **state)
