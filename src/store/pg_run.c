@@ -5,6 +5,9 @@
  * transaction's id, the clocks and the incarnation; its answer is asked for at once, so that
  * a commit whose answer is lost can be asked about (pg_outcome.c).
  *
+ * Lone: one statement that writes one unit, with nothing before it; if its answer is lost, what
+ * it wrote is looked for.
+ *
  * Two trips: a batch whose expectations SQL cannot check (of a SELECT, of RETURNING, of many
  * runs of one statement) runs alone between BEGIN and COMMIT.
  *
