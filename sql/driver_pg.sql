@@ -47,13 +47,16 @@ SELECT pg_backend_pid(), current_setting('server_encoding'),
 -- fragment: began_us
 (extract(epoch FROM a.backend_start) * 1000000)::bigint
 
+-- As hf_timeline(), which a pooled connection does not see.
+-- fragment: timeline_here
+('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint
+
 -- name: pg_ended
--- A process leaves this list when its transaction is over. (The timeline as in pg_outcome.)
+-- A process leaves this list when its transaction is over.
 -- engine: pg
 -- in: $1 process, $2 when it began, $3 the timeline that it saw
 -- out: whether it has ended; null in another history
-SELECT CASE WHEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint
-                 = $3::bigint
+SELECT CASE WHEN {timeline_here} = $3::bigint
             THEN NOT EXISTS (SELECT 1 FROM pg_stat_get_activity($1::int) AS a
                               WHERE a.backend_start IS NULL OR {began_us} = $2::bigint) END
 
@@ -99,15 +102,13 @@ SELECT set_config('holdfast.now', $1, true), set_config('holdfast.lease_now', $2
 -- In another history the same id is somebody else's transaction. So it may be after a crash,
 -- which forgets the ids of all that was not in the log by then; a crash ends with a checkpoint.
 -- An id that was committed is never given again, so only "committed" can be another's; and one
--- that is still to come was lost by a crash (pg_xact_status would raise). (The
--- timeline as hf_timeline(), which a pooled connection does not see. The time of a checkpoint is
--- in whole seconds.)
+-- that is still to come was lost by a crash (pg_xact_status would raise). (The time of a
+-- checkpoint is in whole seconds.)
 -- engine: pg
 -- in: $1 xid, $2 the timeline that it saw, $3 how long ago it began, ms
 -- out: committed, aborted, in progress, or null when it is too long ago, or may have been
 -- another's
-SELECT CASE WHEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint
-                 = $2::bigint
+SELECT CASE WHEN {timeline_here} = $2::bigint
              AND (x.status <> 'committed'
                   OR (SELECT c.checkpoint_time FROM pg_control_checkpoint() c)
                      <= clock_timestamp() - ($3::bigint + 1000) * interval '1 millisecond')

@@ -4,11 +4,10 @@
  *     gen_lifecycle law        legal changes, as a condition on OLD and NEW
  *     gen_lifecycle birth      legal first statuses, as a condition on NEW
  *     gen_lifecycle law_pg, birth_pg
- *                              the same for PostgreSQL, as searches in one literal: it reads
- *                              the conditions of triggers anew in every statement, and a long
- *                              chain of comparisons takes it longer than the row itself
- *     gen_lifecycle checks_pg  and of the checks, with the shapes of rows: one condition, with
- *                              arrays for chains
+ *                              the same for PostgreSQL, as searches in one literal, which take
+ *                              it less than a long chain of comparisons
+ *     gen_lifecycle checks_pg  and of the checks, with the shapes of rows: one condition on a
+ *                              row w, with arrays for chains
  *     gen_lifecycle markdown   the edge table and the matrix
  *     gen_lifecycle mermaid    the state diagram
  *

@@ -3,6 +3,7 @@
  *   pg_open.c      open and close a handle
  *   pg_url.c       the address: what is ours and what is libpq's
  *   pg_conn.c      a connection: settings, identity, prepared statements
+ *   pg_session.c   whether a pooler that is to keep sessions does
  *   pg_pool.c      the connections of a handle
  *   pg_code.c      PostgreSQL's error codes as ours
  *   pg_value.c     arguments and results
@@ -47,9 +48,9 @@
 /* A statement that takes longer is a fault of ours or of the server's; whoever waits for a
  * lock keeps others waiting, so it is not for long. In ms. */
 #define PG_STATEMENT_TIMEOUT "60000"
+#define PG_LOCK_TIMEOUT "2000"
 /* So a server that says nothing for so long is gone. */
 #define PG_SILENCE_MS 90000
-#define PG_LOCK_TIMEOUT "2000"
 
 /* Behind a pooler a connection is another server session in every transaction. */
 enum pg_pooler { PG_POOLER_NONE, PG_POOLER_SESSION, PG_POOLER_TRANSACTION };
@@ -267,6 +268,8 @@ HF_MUST_USE int pg_conn_identity(struct pg_conn *conn, struct pg_identity *ret_i
                                  struct hf_err *err);
 /* pg_session.c: refuses a pooler that does not keep the connection's session to itself. */
 HF_MUST_USE int pg_check_session(struct pg_conn *conn, struct hf_err *err);
+/* Until PQgetResult will not block; false: not by then (monotonic), or the connection is gone. */
+bool pg_await_answer(PGconn *db, hf_ms until);
 /* One statement or script by itself, outside a pipeline. The caller clears the result. */
 HF_MUST_USE int pg_conn_exec(struct pg_conn *conn, const char *sql, const char *what,
                              PGresult **ret_result, struct hf_err *err);
@@ -469,6 +472,8 @@ void pg_ring_behind(struct pg_conn *conn, struct pg_member *const *members, size
 void pg_ring_mark(struct pg_member *const *members, size_t count, bool told);
 /* Takes in what is left of it; false: the connection is of no use any more. */
 bool pg_ring_done(struct pg_conn *conn);
+/* A NOTIFY by itself, on a connection of the pool. */
+HF_MUST_USE int pg_ring_alone(struct pg *pg, const char *channel, const char *message);
 
 /* pg_local.c */
 void pg_local_open(struct pg *pg);

@@ -167,19 +167,14 @@ bool pg_bell_channel(const struct pg *pg, struct hf_buf *out)
 static void tell(struct pg *pg, bool listens)
 {
     struct hf_buf due, channel;
-    struct pg_conn *conn = NULL;
     hf_buf_init(&due, pg->alloc, 2048);
     hf_buf_init(&channel, pg->alloc, 64);
-    bool fine = take_due(&pg->bell, &due) && pg_bell_channel(pg, &channel) &&
-                (listens || pg_pool_take(pg, &conn, NULL) == 0);
-    if (fine) {
+    if (take_due(&pg->bell, &due) && pg_bell_channel(pg, &channel)) {
         const char *const args[] = { hf_buf_str(&channel), hf_buf_str(&due) };
         int rc = listens ? pg_listen_ask(pg, HF_SQL_PG_RING, args)
-                         : pg_conn_ask(conn, HF_SQL_PG_RING, args, NULL, NULL);
+                         : pg_ring_alone(pg, args[0], args[1]);
         if (rc == 0)
             pg_count(&pg->counts.rings);
-        if (conn)
-            pg_pool_give(conn);
     }
     hf_buf_fini(&due);
     hf_buf_fini(&channel);

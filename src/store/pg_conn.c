@@ -49,14 +49,20 @@ static hf_ms patience_of(const struct pg_conn *conn, hf_ms when_ready)
     return ms < READY_LEAST_MS ? READY_LEAST_MS : ms > READY_MOST_MS ? READY_MOST_MS : ms;
 }
 
-static bool wait_for_more(PGconn *db, hf_ms until)
+bool pg_await_answer(PGconn *db, hf_ms until)
 {
-    int unsent = PQflush(db);
-    struct pollfd at = { .fd = PQsocket(db),
-                         .events = (short)(unsent > 0 ? POLLIN | POLLOUT : POLLIN) };
-    hf_ms left = until - pg_mono_ms();
-    int ready = unsent >= 0 && left > 0 ? poll(&at, 1, (int)left) : 0;
-    return (ready > 0 && PQconsumeInput(db)) || (ready < 0 && errno == EINTR);
+    while (PQisBusy(db)) {
+        int unsent = PQflush(db);
+        struct pollfd at = { .fd = PQsocket(db),
+                             .events = (short)(unsent > 0 ? POLLIN | POLLOUT : POLLIN) };
+        hf_ms left = until - pg_mono_ms();
+        int ready = unsent < 0 ? 0 : poll(&at, 1, left > 0 ? (int)left : 0);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <= 0 || !PQconsumeInput(db))
+            return false;
+    }
+    return true;
 }
 
 /* The answer to a statement by itself, as PQexec would give it; NULL: none came, or not in time. */
@@ -65,8 +71,7 @@ static PGresult *answer_of(struct pg_conn *conn, int sent, hf_ms when_ready)
     hf_ms until = pg_mono_ms() + patience_of(conn, when_ready);
     PGresult *last = NULL;
     for (PGresult *next = NULL; sent; last = next) {
-        while (PQisBusy(conn->db) && !conn->lost)
-            conn->lost = !wait_for_more(conn->db, until);
+        conn->lost = conn->lost || !pg_await_answer(conn->db, until);
         next = conn->lost ? NULL : PQgetResult(conn->db);
         if (!next)
             break;

@@ -75,23 +75,12 @@ static void take_as_waiter(struct pg *pg)
 
 /* ---- what the thread does ---------------------------------------------------------- */
 
-/* As others ring: a listener at another database would hear itself and nobody else. */
-static bool ring_itself(struct pg *pg, const char *channel, const char *word)
-{
-    const char *const args[] = { channel, word };
-    struct pg_conn *conn = NULL;
-    if (pg_pool_take(pg, &conn, NULL))
-        return false;
-    int rc = pg_conn_ask(conn, HF_SQL_PG_RING, args, NULL, NULL);
-    pg_pool_give(conn);
-    return rc == 0;
-}
-
+/* Rung as others ring: a listener at another database would hear itself and nobody else. */
 static bool hears_itself(struct pg *pg, struct pg_conn *conn, const char *channel)
 {
     static const char word[] = "self";
     hf_ms until = pg_mono_ms() + SELF_TEST_MS;
-    if (!ring_itself(pg, channel, word))
+    if (pg_ring_alone(pg, channel, word))
         return false;
     for (;;) {
         pg_bell_lock(&pg->bell);

@@ -12,9 +12,6 @@
  * has been answered: if its client goes then (a command that ends, a process that is killed), the
  * next one is given the connection, and with it the second one's answers as its own.
  */
-#include <errno.h>
-#include <poll.h>
-
 #include "store/pg.h"
 
 /* All commits with a NOTIFY of a server wait for each other. A ring that takes longer is left
@@ -62,26 +59,11 @@ void pg_ring_behind(struct pg_conn *conn, struct pg_member *const *members, size
     hf_buf_fini(&message);
 }
 
-/* False: nothing comes in time, or the connection is gone. */
-static bool wait_for(struct pg_conn *conn, hf_ms until)
-{
-    struct pollfd at = { .fd = PQsocket(conn->db), .events = POLLIN };
-    int ready = -1;
-    while (ready < 0) {
-        hf_ms left = until - pg_mono_ms();
-        ready = poll(&at, 1, left > 0 ? (int)left : 0);
-        if (ready < 0 && errno != EINTR)
-            return false;
-    }
-    return ready > 0 && PQconsumeInput(conn->db);
-}
-
 /* The next of its answers; false: it was the last, or the last that will come. */
 static bool take_answer(struct pg_conn *conn, hf_ms until, bool *ret_fine)
 {
-    while (PQisBusy(conn->db))
-        if (!wait_for(conn, until))
-            return false;
+    if (!pg_await_answer(conn->db, until))
+        return false;
     PGresult *result = PQgetResult(conn->db); /* NULL: the end of a statement's */
     ExecStatusType status = result ? PQresultStatus(result) : PGRES_EMPTY_QUERY;
     PQclear(result);
@@ -103,4 +85,16 @@ bool pg_ring_done(struct pg_conn *conn)
     if (conn->ringing)
         pg_bell_apart(conn->pg);
     return !conn->ringing;
+}
+
+int pg_ring_alone(struct pg *pg, const char *channel, const char *message)
+{
+    const char *const args[] = { channel, message };
+    struct pg_conn *conn = NULL;
+    int rc = pg_pool_take(pg, &conn, NULL);
+    if (rc)
+        return rc;
+    rc = pg_conn_ask(conn, HF_SQL_PG_RING, args, NULL, NULL);
+    pg_pool_give(conn);
+    return rc;
 }

@@ -386,10 +386,10 @@ static void settle_lost(struct running *run)
     if (outcome == PG_COMMITTED) {
         pg_count(&run->pg->counts.resolved);
         run->rc = 0;
-        for (size_t i = 0; run->rc == 0 && i < run->count; i++)
-            run->rc = pg_read_lost(run->pg, run->members[i]->batch, &run->err);
-        if (run->lone)
+        if (run->lone) /* it was found by its results */
             run->members[0]->batch->calls[0].changed = 1;
+        for (size_t i = 0; !run->lone && run->rc == 0 && i < run->count; i++)
+            run->rc = pg_read_lost(run->pg, run->members[i]->batch, &run->err);
         if (run->rc)
             run->rc = hf_fail(&run->err, HF_EUNCERTAIN, NULL,
                               "it was committed, but what it gave cannot be read");

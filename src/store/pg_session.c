@@ -4,9 +4,6 @@
  * stand in it, to whoever comes next: what was written under one store's address went into
  * another store. A connection that keeps its session has one process behind it, and nobody
  * else has that process. */
-#include <errno.h>
-#include <poll.h>
-
 #include "store/pg.h"
 
 #define ROUNDS 3
@@ -21,26 +18,13 @@ static PGconn *connect_too(const struct pg *pg)
     return PQconnectdbParams(keys, values, 1);
 }
 
-static bool has_answer(PGconn *db)
-{
-    hf_ms until = pg_mono_ms() + ANSWER_MS;
-    while (PQisBusy(db)) {
-        struct pollfd at = { .fd = PQsocket(db), .events = POLLIN };
-        hf_ms left = until - pg_mono_ms();
-        int ready = left > 0 ? poll(&at, 1, (int)left) : 0;
-        if (ready == 0 || (ready < 0 && errno != EINTR) || !PQconsumeInput(db))
-            return false;
-    }
-    return true;
-}
-
 /* The process that answers; 0: none does within the time. */
 static int64_t process_behind(PGconn *db)
 {
     const struct hf_pg_text *ask = &hf_sql_pg[HF_SQL_PG_BACKEND];
     int64_t process = 0;
     if (!PQsendQueryParams(db, ask->text, 0, NULL, NULL, NULL, NULL, 0) ||
-        !has_answer(db))
+        !pg_await_answer(db, pg_mono_ms() + ANSWER_MS))
         return 0;
     for (PGresult *result; (result = PQgetResult(db)); PQclear(result))
         if (PQresultStatus(result) == PGRES_TUPLES_OK)
