@@ -102,7 +102,8 @@ struct hf_base {
 };
 
 /* digest of the history with `record` after the one that `previous` stands for; 32 zero
- * bytes stand for the empty history. HF_EINVAL for a record that is not well formed. */
+ * bytes stand for the empty history. A transient record leaves the digest as it was: hosts
+ * drop it when they commit the turn. HF_EINVAL for a record that is not well formed. */
 HF_API HF_MUST_USE int hf_record_chain(const uint8_t previous[32],
                                        const struct hf_record *record,
                                        uint8_t ret_digest[32], struct hf_err *err);

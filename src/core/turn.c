@@ -6,7 +6,7 @@
 #include <holdfast/limits.h>
 
 #include "base/err.h"
-#include "base/ident.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/turn_machine.h"
 
@@ -77,9 +77,9 @@ int hf_turn_set_base(struct hf_turn *turn, const struct hf_base *base, struct hf
 
 static int check_start(const struct hf_turn_start *start, struct hf_err *err)
 {
-    if (start->size < sizeof(*start))
-        return hf_fail(err, HF_EINVAL, "size", "the struct is of another version");
-    int rc = hf_check_key(start->session_id, (size_t)HF_MAX_KEY_BYTES, "session_id", err);
+    int rc = hf_sized_check(start->size, sizeof(*start), sizeof(*start), err);
+    if (rc == 0)
+        rc = hf_check_key(start->session_id, (size_t)HF_MAX_KEY_BYTES, "session_id", err);
     if (rc == 0)
         rc = hf_check_key(start->turn_id, (size_t)HF_MAX_KEY_BYTES, "turn_id", err);
     if (rc == 0 && start->run_offset > (uint64_t)INT64_MAX)
@@ -279,9 +279,13 @@ int hf_turn_sync_failed(struct hf_turn *turn, uint64_t id, const char *message,
     return run(&move, &input, 0, err);
 }
 
-static int wrong_size(struct hf_err *err)
+/* A response that is a struct with its size first; NULL has none. */
+static int check_size(const void *response, size_t ours, struct hf_err *err)
 {
-    return hf_fail(err, HF_EINVAL, "size", "the struct is of another version");
+    size_t size = 0;
+    if (response)
+        memcpy(&size, response, sizeof(size));
+    return hf_sized_check(size, ours, ours, err);
 }
 
 int hf_turn_llm_done(struct hf_turn *turn, uint64_t id,
@@ -293,9 +297,11 @@ int hf_turn_llm_done(struct hf_turn *turn, uint64_t id,
     int rc = hf_turn_expect(turn, input.event, id, err);
     if (rc)
         return rc;
-    if (!response || response->size < sizeof(*response) ||
-        (response->part_count > 0 && !response->parts))
-        return wrong_size(err);
+    rc = check_size(response, sizeof(*response), err);
+    if (rc == 0 && response->part_count > 0 && !response->parts)
+        rc = hf_fail(err, HF_EINVAL, "parts", "parts are missing");
+    if (rc)
+        return rc;
     hf_move_begin(&move, turn);
     rc = hf_turn_take_response(&move, response, &taken, err);
     input.data = taken;
@@ -323,8 +329,9 @@ int hf_turn_llm_failed(struct hf_turn *turn, uint64_t id,
     int rc = hf_turn_expect(turn, input.event, id, err);
     if (rc)
         return rc;
-    if (!error || error->size < sizeof(*error))
-        return wrong_size(err);
+    rc = check_size(error, sizeof(*error), err);
+    if (rc)
+        return rc;
     if (error->retry_after_ms < 0)
         return hf_fail(err, HF_EINVAL, "retry_after_ms", "a wait cannot be negative");
     hf_move_begin(&move, turn);
@@ -337,8 +344,9 @@ int hf_turn_exec_done(struct hf_turn *turn, uint64_t id,
                       const struct hf_exec_result *result, struct hf_err *err)
 {
     struct hf_input input = { .event = HF_ON_EXEC_DONE, .id = id };
-    if (!result || result->size < sizeof(*result))
-        return wrong_size(err);
+    int rc = check_size(result, sizeof(*result), err);
+    if (rc)
+        return rc;
     if (result->unknown)
         return hf_fail(err, HF_EINVAL, "unknown",
                        "only a forced end leaves this unknown");
@@ -349,9 +357,8 @@ int hf_turn_checkpoint_done(struct hf_turn *turn, uint64_t id,
                             const struct hf_turn_delivery *delivery, struct hf_err *err)
 {
     struct hf_input input = { .event = HF_ON_CHECKPOINT, .id = id };
-    if (delivery && delivery->size < sizeof(*delivery))
-        return wrong_size(err);
-    return respond(turn, &input, &hf_s_delivery, delivery, err);
+    int rc = delivery ? check_size(delivery, sizeof(*delivery), err) : 0;
+    return rc ? rc : respond(turn, &input, &hf_s_delivery, delivery, err);
 }
 
 int hf_turn_sleep_noted(struct hf_turn *turn, uint64_t id, hf_ms due_ms,

@@ -11,6 +11,7 @@
 #include <holdfast/limits.h>
 
 #include "base/err.h"
+#include "base/ident.h"
 
 /* clang-format off */
 #define KEEP .flags = HF_M_KEEP
@@ -198,6 +199,29 @@ static int check_driver(const struct hf_save_head *top, const struct hf_turn_bod
     return 0;
 }
 
+/* What an export brings: each blob is the one its hash names, used or not, and the records
+ * are those of the digest. */
+static int check_embedded(const struct hf_save_head *top, const struct hf_image *whole,
+                          const struct hf_alloc *alloc, struct hf_err *err)
+{
+    uint8_t digest[32] = { 0 };
+    for (size_t i = 0; i < whole->base_count; i++) {
+        int rc = hf_record_chain_on(alloc, digest, whole->base[i], digest, err);
+        if (rc)
+            return rc;
+    }
+    if (memcmp(digest, top->base_digest, sizeof(digest)) != 0)
+        return corrupt(err, "base", "the base is not the one of its digest");
+    for (size_t i = 0; i < whole->blob_count; i++) {
+        const struct hf_blob *one = &whole->blobs[i];
+        if (hf_sha256(one->bytes.at, one->bytes.len, digest))
+            return hf_fail_plain(err, HF_ENOMEM);
+        if (memcmp(digest, one->hash, sizeof(digest)) != 0)
+            return corrupt(err, "blobs", "a blob is not the one of its hash");
+    }
+    return 0;
+}
+
 int hf_image_check(const struct hf_save_head *top, const struct hf_image *whole,
                    struct hf_err *err)
 {
@@ -262,6 +286,8 @@ int hf_image_read(const struct hf_frame *frame, struct hf_arena *keep,
         rc = corrupt(err, "blobs", "only an export holds blobs");
     if (rc == 0)
         rc = hf_image_check(&top, &whole, err);
+    if (rc == 0 && export)
+        rc = check_embedded(&top, &whole, keep->alloc, err);
     if (rc)
         return rc;
     *ret_head = top;

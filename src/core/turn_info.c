@@ -7,6 +7,7 @@
 #include "base/ident.h"
 #include "base/json.h"
 #include "base/json_walk.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/turn_machine.h"
 
@@ -120,8 +121,9 @@ static const char limit_text[] =
 
 static int check_config(const struct hf_turn_config *config, struct hf_err *err)
 {
-    if (config->size < sizeof(*config))
-        return hf_fail(err, HF_EINVAL, "size", "the struct is of another version");
+    int rc = hf_sized_check(config->size, sizeof(*config), sizeof(*config), err);
+    if (rc)
+        return rc;
     if (!config->protocol)
         return hf_fail(err, HF_EINVAL, "protocol", "a turn has a protocol");
     if (!config->surface)
@@ -137,7 +139,7 @@ static int check_config(const struct hf_turn_config *config, struct hf_err *err)
         retry->cap_ms < 0 || retry->retry_after_max_ms < 0 ||
         retry->cap_ms > HF_MAX_DURATION_MAX_MS)
         return hf_fail(err, HF_EINVAL, "retry", "the retry policy is out of range");
-    int rc = hf_check_key(config->model, (size_t)HF_MAX_KEY_BYTES, "model", err);
+    rc = hf_check_key(config->model, (size_t)HF_MAX_KEY_BYTES, "model", err);
     if (rc == 0)
         rc = hf_check_key_opt(config->route, (size_t)HF_MAX_REASON_BYTES, "route", err);
     if (rc == 0)

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/json.h"
+#include "base/sized.h"
 #include "core/plant.h"
 #include "core/turn_image.h"
 
@@ -287,9 +288,11 @@ int hf_turn_restore(const struct hf_setup *setup, struct hf_span save,
 {
     struct hf_frame frame;
     struct hf_turn *turn = NULL;
-    if (restore && restore->size < sizeof(*restore))
-        return hf_fail(err, HF_EINVAL, "size", "the struct is of another version");
-    int rc = hf_frame_open(save, &frame, err);
+    int rc = restore
+                 ? hf_sized_check(restore->size, sizeof(*restore), sizeof(*restore), err)
+                 : 0;
+    if (rc == 0)
+        rc = hf_frame_open(save, &frame, err);
     if (rc == 0)
         rc = hf_turn_alloc(setup, NULL, NULL, &turn, err);
     if (rc)

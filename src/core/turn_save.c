@@ -133,6 +133,7 @@ int hf_turn_export(const struct hf_turn *turn, struct hf_bytes *ret_save,
 {
     struct hf_blob blobs[5];
     struct hf_arena arena;
+    uint8_t digest[32] = { 0 };
     struct hf_image image = { .body = turn->now, .blobs = blobs };
     const struct hf_request *request = turn->now.wait.request;
     if (turn->now.state != HF_TURN_FINISHED) {
@@ -157,7 +158,11 @@ int hf_turn_export(const struct hf_turn *turn, struct hf_bytes *ret_save,
             rc = hf_fail(err, HF_EBASE, "base", "the base cannot lend record %zu", i);
         else
             rc = hf_record_check(image.base[i], err);
+        if (rc == 0)
+            rc = hf_record_chain_on(turn->alloc, digest, image.base[i], digest, err);
     }
+    if (rc == 0 && memcmp(digest, turn->base.digest, sizeof(digest)) != 0)
+        rc = hf_fail(err, HF_EBASE, "digest", "the base lends other records");
     if (rc == 0)
         rc = write_frame(turn, &image, HF_SAVE_EXPORT, ret_save, err);
     hf_arena_fini(&arena);
@@ -166,12 +171,17 @@ int hf_turn_export(const struct hf_turn *turn, struct hf_bytes *ret_save,
 
 /* Chain digests */
 
-static int chain(const struct hf_alloc *alloc, const uint8_t previous[32],
-                 const struct hf_record *record, uint8_t ret_digest[32],
-                 struct hf_err *err)
+int hf_record_chain_on(const struct hf_alloc *alloc, const uint8_t previous[32],
+                       const struct hf_record *record, uint8_t ret_digest[32],
+                       struct hf_err *err)
 {
     struct hf_buf out;
     struct hf_digest digest;
+    if (record->kind == HF_RECORD_MESSAGE && record->message->origin &&
+        record->message->origin->transient) {
+        memmove(ret_digest, previous, 32); /* the same place, mostly */
+        return 0;
+    }
     hf_buf_init(&out, alloc, (size_t)HF_MAX_TURN_SAVE_BYTES);
     hf_cbor_write(&out, &hf_s_record, record);
     int rc = hf_buf_state(&out);
@@ -195,7 +205,7 @@ int hf_record_chain(const uint8_t previous[32], const struct hf_record *record,
     if (rc == 0)
         rc = hf_copy(&arena, &hf_s_record, HF_COPY_STRICT, record, &copy, err);
     if (rc == 0)
-        rc = chain(hf_alloc_system(), previous, &copy, ret_digest, err);
+        rc = hf_record_chain_on(hf_alloc_system(), previous, &copy, ret_digest, err);
     hf_arena_fini(&arena);
     return rc;
 }
@@ -213,8 +223,8 @@ static int check_rebase(const struct hf_turn *turn, const struct hf_base *base,
                        "the new base has records not yet reported");
     memcpy(digest, turn->base.digest, sizeof(digest));
     for (uint64_t i = turn->base.count; i < base->count; i++) {
-        int rc = chain(turn->alloc, digest, turn->now.own[i - turn->base.count], digest,
-                       err);
+        int rc = hf_record_chain_on(turn->alloc, digest,
+                                    turn->now.own[i - turn->base.count], digest, err);
         if (rc)
             return rc;
     }
