@@ -11,6 +11,8 @@
 #include "core/turn_machine.h"
 
 /* Small enough that a waiting turn holds little it does not use. */
+#define STAY_FIRST ((size_t)192)
+#define STAY_LARGEST ((size_t)1024)
 #define KEEP_FIRST ((size_t)1024)
 #define KEEP_LARGEST ((size_t)1024)
 #define STEP_FIRST ((size_t)1024)
@@ -28,10 +30,10 @@ int hf_turn_alloc(const struct hf_setup *setup, const char *session_id,
     hf_arena_init_small(&turn->keep, alloc, KEEP_FIRST, KEEP_LARGEST);
     for (size_t i = 0; i < 2; i++)
         hf_arena_init_small(&turn->step[i], alloc, STEP_FIRST, STEP_LARGEST);
-    hf_arena_init_small(&turn->extra, alloc, STEP_FIRST, STEP_LARGEST);
+    hf_arena_init_small(&turn->stay, alloc, STAY_FIRST, STAY_LARGEST);
     hf_buf_init(&turn->json, alloc, (size_t)HF_MAX_TURN_SAVE_BYTES);
-    turn->session_id = hf_arena_text(&turn->keep, session_id);
-    turn->turn_id = hf_arena_text(&turn->keep, turn_id);
+    turn->session_id = hf_arena_text(&turn->stay, session_id);
+    turn->turn_id = hf_arena_text(&turn->stay, turn_id);
     turn->now.next_id = 1;
     turn->now.call_ids = turn->few_ids;
     turn->id_room = HF_FEW_IDS;
@@ -47,10 +49,11 @@ void hf_turn_free(struct hf_turn *turn)
 {
     if (!turn)
         return;
-    hf_arena_fini(&turn->keep);
+    hf_pin_drop(&turn->shown);
+    hf_turn_leave_records(turn);
+    hf_arena_fini(&turn->stay);
     hf_arena_fini(&turn->step[0]);
     hf_arena_fini(&turn->step[1]);
-    hf_arena_fini(&turn->extra);
     hf_buf_fini(&turn->json);
     turn->alloc->free(turn->alloc->user, turn->now.own);
     if (turn->now.call_ids != turn->few_ids)
@@ -96,7 +99,7 @@ static int take_start(struct hf_turn *turn, const struct hf_turn_start *start,
     struct hf_move move;
     hf_move_begin_in_place(&move, turn);
     const struct hf_given given = { start->given, start->given_refs };
-    int rc = hf_given_copy(&turn->keep, &given, (size_t)HF_MAX_TURN_GIVEN_BYTES,
+    int rc = hf_given_copy(&turn->stay, &given, (size_t)HF_MAX_TURN_GIVEN_BYTES,
                            &move.next.given, err);
     for (size_t i = 0; rc == 0 && i < start->input_count; i++)
         rc = hf_move_append(&move, HF_COPY_STRICT, &start->inputs[i], err);
@@ -104,6 +107,8 @@ static int take_start(struct hf_turn *turn, const struct hf_turn_start *start,
         rc = hf_move_add_cause(&move, &start->causes[i], err);
     if (rc == 0)
         hf_move_commit(&move);
+    else
+        hf_move_drop(&move);
     return rc;
 }
 

@@ -253,14 +253,6 @@ int hf_record_check(const struct hf_record *record, struct hf_err *err)
     return hf_fail(err, HF_EINVAL, "kind", "no such kind of record");
 }
 
-const struct hf_record *hf_turn_record(const struct hf_turn *turn, uint64_t i)
-{
-    if (i < turn->base.count)
-        return turn->base.get(turn->base.user, i);
-    i -= turn->base.count;
-    return i < turn->now.own_count ? turn->now.own[i] : NULL;
-}
-
 uint64_t hf_turn_record_count(const struct hf_turn *turn)
 {
     return turn->base.count + turn->now.own_count;
@@ -323,8 +315,8 @@ size_t hf_turn_bytes(const struct hf_turn *turn, size_t *ret_record_bytes)
         *ret_record_bytes = turn->keep.taken + array;
     if (turn->now.call_ids != turn->few_ids)
         array += turn->id_room * sizeof(*turn->now.call_ids);
-    return sizeof(*turn) + array + turn->keep.held + turn->step[0].held +
-           turn->step[1].held + turn->extra.held + turn->json.room;
+    return sizeof(*turn) + array + turn->stay.held + turn->keep.held +
+           turn->step[0].held + turn->step[1].held + turn->json.room;
 }
 
 size_t hf_part_weight(const struct hf_part *part)

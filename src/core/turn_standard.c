@@ -107,8 +107,7 @@ static bool has_kind(const struct hf_llm_response *response, enum hf_part_kind k
 
 /* Whether the last message answers a tool call. A base that cannot lend it now is not an
  * answer to that: HF_EBASE, and the host gives the reply again. */
-static int after_tool_result(const struct hf_move *move, bool *ret_after,
-                             struct hf_err *err)
+static int after_tool_result(struct hf_move *move, bool *ret_after, struct hf_err *err)
 {
     *ret_after = false;
     for (uint64_t i = hf_move_record_count(move); i > 0; i--) {
