@@ -10,7 +10,6 @@
 #include "base/ident.h"
 #include "base/json.h"
 #include "base/sized.h"
-#include "core/plant.h"
 #include "core/turn_image.h"
 
 static void fill_text(char to[192], const char *text)
@@ -218,8 +217,6 @@ static int adopt(struct hf_turn *turn, const struct hf_image *image, struct hf_e
     turn->now.own = array;
     turn->now.call_ids = ids;
     turn->now.queue_room = turn->now.queue_count;
-    if (HF_PLANT(TURN_RENUMBERED))
-        turn->now.next_id++;
     return 0;
 }
 

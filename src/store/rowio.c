@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "core/fields.h"
-#include "core/plant.h"
 #include "core/retry.h"
 #include "store/gates.h"
 
@@ -689,8 +688,7 @@ void hf_row_write(struct hf_ops *ops, const struct hf_row *was, const struct hf_
     if (coming)
         hf_fair_tag(ops, coming, 1);
     hf_gates_note(ops, was, row);
-    if (!HF_PLANT(LANE_STUCK))
-        settle_lane(ops, &was->w);
+    settle_lane(ops, &was->w);
 }
 
 void hf_event_append(struct hf_ops *ops, const struct hf_row *row, const char *type)
