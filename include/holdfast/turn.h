@@ -355,6 +355,7 @@ struct hf_block {
     const char *call_id;
     const char *tool;
     struct hf_span replay; /* only if it was made on the request's route */
+    const char *provider_id; /* likewise; of a call */
     size_t attachment;     /* number in the list of attachments */
 };
 

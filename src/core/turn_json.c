@@ -77,7 +77,6 @@ static void put_member(struct hf_json_out *out, const struct hf_member *member,
         break;
     case HF_M_LIST:
     case HF_M_REFS: put_list(out, member, from); break;
-    case HF_M_U64S: break;
     }
 }
 
@@ -248,8 +247,7 @@ static int read_member(struct hf_arena *arena, const struct hf_member *member,
         return hf_json_take(arena, member->of, raw, (char *)to + member->offset, err);
     case HF_M_REF: return read_ref(arena, member, raw, to, err);
     case HF_M_LIST: return read_list(arena, member, raw, to, err);
-    case HF_M_REFS:
-    case HF_M_U64S: break;
+    case HF_M_REFS: break;
     }
     return wrong(err, member);
 }

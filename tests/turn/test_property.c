@@ -123,12 +123,10 @@ static void a_rebase_changes_neither_effects_nor_ids_nor_the_end(void **state)
 {
     (void)state;
     size_t rebased = 0;
-    size_t replaced = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct whole plain;
         assert_int_equal(run_rebased(seed, WORLD_REBASE_NEVER, 0, WORLD_WHOLE, &plain),
                          0);
-        replaced += strstr(plain.log, "\"turn.1.call.") != NULL;
         for (uint64_t salt = 0; salt < 4; salt++) {
             struct whole other;
             rebased += run_rebased(seed, salt ? WORLD_REBASE_SALT : WORLD_REBASE_ALWAYS,
@@ -142,7 +140,6 @@ static void a_rebase_changes_neither_effects_nor_ids_nor_the_end(void **state)
         drop_whole(&plain);
     }
     assert_true(rebased > SEEDS);
-    assert_true(replaced > SEEDS / 20); /* ids were repeated in later iterations */
 }
 
 /* The next line of a log that is a model call; NULL when there is none. */

@@ -246,7 +246,7 @@ static int model(struct world *world, uint64_t id, struct hf_err *err)
 static int answer_call(struct world *world, uint64_t id, const struct hf_tool_call *call,
                        struct hf_err *err)
 {
-    uint64_t what = mix(world->seed + id * 7 + (uint64_t)call->call_id[0]) % 8;
+    uint64_t what = mix(world->seed + id * 7 + (uint64_t)call->call_id[5]) % 8;
     struct hf_failure failure = { .class_ = HF_FAILURE_IO,
                                   .code = "disk",
                                   .message = span("no space"),
