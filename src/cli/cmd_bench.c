@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli/bench.h"
-#include "run/fileio.h"
+#include "os/fileio.h"
 
 struct figure {
     const char *work;

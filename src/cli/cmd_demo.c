@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/json_get.h"
-#include "run/fileio.h"
+#include "os/fileio.h"
 
 #define PATH_ROOM 512
 #define MOST_MS 18000 /* a story that takes longer has gone wrong */

@@ -28,7 +28,7 @@ struct hf_lease {
     const char *owner;
     const char *incarnation;
     const char *nonce;
-    const char *holder; /* JSON, see store/liveness.h; NULL: opaque */
+    const char *holder; /* JSON, see os/liveness.h; NULL: opaque */
     int64_t fence;
     int64_t store;
     hf_ms ttl_ms;

@@ -8,8 +8,8 @@
 #include <holdfast/sys/store.h>
 
 #include "base/arena.h"
+#include "os/tree.h"
 #include "run/capture.h"
-#include "run/tree.h"
 
 #define HF_RUN_LOOK_MS 500  /* how long a request to cancel may go unseen */
 #define HF_RUN_FLUSH_MS 500 /* how long output may be missing in the store */

@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/json_get.h"
 #include "base/text.h"
-#include "run/fileio.h"
+#include "os/fileio.h"
 
 #define POINTER_BYTES_MAX 65536
 #define TRIES 8

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/sized.h"
 #include "core/step.h"
-#include "run/fileio.h"
+#include "os/fileio.h"
 #include "run/spool_line.h"
 
 #define TRIES 8

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "core/step.h"
-#include "run/fileio.h"
+#include "os/fileio.h"
 #include "run/spool.h"
 #include "run/spool_line.h"
 #include "store/api.h"

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "store/liveness.h"
+#include "os/liveness.h"
 
 /* How long a count that does not change is believed: other users' processes do not count. */
 #define SURE_MS 1000

@@ -8,7 +8,7 @@
  * A ticket is the word plus `stir`, a count of changes that this handle noticed by looking:
  * so one look makes good for all its waiters.
  */
-#include "store/futex.h"
+#include "os/futex.h"
 #include "store/lite.h"
 
 /* Many waiters of one handle need not all look. */

@@ -14,7 +14,7 @@
  */
 #include <sched.h>
 
-#include "store/futex.h"
+#include "os/futex.h"
 #include "store/lite.h"
 
 enum { WAITING, LEAD, ANSWERED };

@@ -20,7 +20,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "store/futex.h"
+#include "os/futex.h"
 #include "store/lite.h"
 
 #define PAGE_BYTES 4096

@@ -11,7 +11,7 @@
  */
 #include <time.h>
 
-#include "store/futex.h"
+#include "os/futex.h"
 #include "store/pg.h"
 
 /* What a caller waits for. A nudge tells it to look whether it may lead. */

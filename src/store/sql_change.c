@@ -12,8 +12,8 @@
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/rare.h"
+#include "os/liveness.h"
 #include "store/gates.h"
-#include "store/liveness.h"
 
 static bool whole(const struct changing *c)
 {

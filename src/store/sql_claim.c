@@ -6,7 +6,7 @@
 #include "core/plant.h"
 #include "core/policy.h"
 #include "core/rare.h"
-#include "store/liveness.h"
+#include "os/liveness.h"
 #include "store/sql_change.h"
 
 /* Batch sizes are literals in PostgreSQL's statements: a parameter would make it plan for a

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "core/plant.h"
 #include "core/rare.h"
-#include "store/liveness.h"
+#include "os/liveness.h"
 #include "store/sqlstore.h"
 
 #define DEFAULT_TTL_MS 30000

@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "core/rare.h"
+#include "os/liveness.h"
 #include "store/gates.h"
-#include "store/liveness.h"
 #include "store/sqlstore.h"
 
 #define HOLDERS_MAX 256

@@ -1,5 +1,5 @@
 /* See liveness.h. */
-#include "store/liveness.h"
+#include "os/liveness.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,13 +10,13 @@
  * command may close descriptors it does not know. It is looked at behind a pidfd, so no
  * signal ever reaches a process that took over a number.
  */
-#ifndef HF_RUN_TREE_H
-#define HF_RUN_TREE_H
+#ifndef HF_OS_TREE_H
+#define HF_OS_TREE_H
 
 #include <holdfast/types.h>
 
 #include "base/arena.h"
-#include "store/liveness.h"
+#include "os/liveness.h"
 
 #define HF_LOCK_VARIABLE "HOLDFAST_LOCK"
 
@@ -30,7 +30,7 @@ struct hf_lock_facts {
     const char *work_id; /* NULL: nothing was started under it */
     int64_t attempt;
     const char *disposition;
-    const char *holder; /* JSON of the runner, as store/liveness.h describes it */
+    const char *holder; /* JSON of the runner, as os/liveness.h describes it */
     int64_t group;      /* 0: not known */
 };
 

@@ -1,7 +1,7 @@
 /* Futexes, in the two kinds that the drivers use: private words on which one thread of this
  * process waits, and shared words in SQLite's mapped sidecar. */
-#ifndef HF_STORE_FUTEX_H
-#define HF_STORE_FUTEX_H
+#ifndef HF_OS_FUTEX_H
+#define HF_OS_FUTEX_H
 
 #include <stdatomic.h>
 

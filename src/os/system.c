@@ -1,5 +1,5 @@
 /* The machine's own memory, time and randomness behind the seams of <holdfast/types.h>.
- * The only file of this layer that reads a clock. None of the three keeps state, so all
+ * Only this file reads the clock. None of the three keeps state, so all
  * are safe from any thread.
  */
 #include <errno.h>

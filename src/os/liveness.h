@@ -8,8 +8,8 @@
  * A holder that starts processes names a lock file, whose lock they inherit (rule 6). Then
  * its death is proven only when the lock is free too: a dead wrapper is not dead work.
  */
-#ifndef HF_STORE_LIVENESS_H
-#define HF_STORE_LIVENESS_H
+#ifndef HF_OS_LIVENESS_H
+#define HF_OS_LIVENESS_H
 
 #include "base/arena.h"
 #include "base/buf.h"

@@ -1,5 +1,5 @@
 /* See fileio.h. */
-#include "run/fileio.h"
+#include "os/fileio.h"
 
 #include <dirent.h>
 #include <errno.h>

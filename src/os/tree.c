@@ -1,5 +1,5 @@
 /* See tree.h. */
-#include "run/tree.h"
+#include "os/tree.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "store/futex.h"
+#include "os/futex.h"
 
 #include <limits.h>
 #include <linux/futex.h>

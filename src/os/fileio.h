@@ -1,6 +1,6 @@
 /* What files that must survive a crash have in common. */
-#ifndef HF_RUN_FILEIO_H
-#define HF_RUN_FILEIO_H
+#ifndef HF_OS_FILEIO_H
+#define HF_OS_FILEIO_H
 
 #include <holdfast/types.h>
 
