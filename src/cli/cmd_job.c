@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "cli/change.h"
-#include "core/quota.h"
+#include "core/ledger/quota.h"
 
 static struct hf_job_new given_job(const struct cli *cli)
 {

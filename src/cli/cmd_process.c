@@ -12,7 +12,7 @@
 
 #include "base/ident.h"
 #include "base/text.h"
-#include "core/process.h"
+#include "core/process/process.h"
 
 extern char **environ;
 

@@ -7,7 +7,7 @@
 #include "base/civil.h"
 #include "base/text.h"
 #include "cli/schedule.h"
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 
 #define SLOTS_MAX 1000
 

@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "cli/watchlist.h"
-#include "core/fields.h"
+#include "core/ledger/fields.h"
 
 #define LINES_ONCE 1000
 #define INTERVAL_MS 1000

@@ -6,7 +6,7 @@
 
 #include "base/civil.h"
 #include "base/text.h"
-#include "core/trigger.h"
+#include "core/trigger/trigger.h"
 
 /* ---- subscriptions ----------------------------------------------------------------- */
 

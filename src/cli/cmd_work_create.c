@@ -5,8 +5,8 @@
 
 #include "base/err.h"
 #include "base/ident.h"
-#include "core/policy.h"
-#include "core/step.h"
+#include "core/ledger/policy.h"
+#include "core/ledger/step.h"
 
 static struct hf_new request_of(struct cli *cli)
 {

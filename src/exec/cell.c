@@ -9,8 +9,8 @@
 #include "base/ident.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "core/turn_given.h"
-#include "core/turn_schema.h"
+#include "core/turn/given.h"
+#include "core/turn/schema.h"
 #include "exec/bindings.h"
 
 /* What a cell gets when its host does not say. docs/cells.md lists them. */

@@ -5,7 +5,7 @@
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/plant.h"
-#include "core/turn_schema.h"
+#include "core/turn/schema.h"
 #include "exec/cell.h"
 
 int hf_op_envelope(const struct hf_op *op, uint8_t ret_digest[32])

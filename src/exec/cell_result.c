@@ -4,8 +4,8 @@
 #include <holdfast/limits.h>
 
 #include "base/err.h"
-#include "core/turn_given.h"
-#include "core/turn_schema.h"
+#include "core/turn/given.h"
+#include "core/turn/schema.h"
 #include "exec/bindings.h"
 #include "exec/cell.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/turn_schema.h"
+#include "core/turn/schema.h"
 
 #define MESSAGE_MAX 4000
 

@@ -9,7 +9,7 @@
 #include <holdfast/limits.h>
 
 #include "base/text.h"
-#include "core/turn_schema.h"
+#include "core/turn/schema.h"
 
 int hf_lua_suspend(lua_State *L, enum hf_op_kind kind, const char *name, lua_KFunction k)
 {

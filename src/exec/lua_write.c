@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/json_get.h"
-#include "core/turn_schema.h"
+#include "core/turn/schema.h"
 #include "exec/bindings.h"
 
 #define FEW_KEYS 8

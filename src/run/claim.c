@@ -3,7 +3,7 @@
  * A waiter is woken by the bell of its queue, by the clock when something falls due, and by
  * the death of a process that holds a lease. */
 #include "base/err.h"
-#include "core/step.h"
+#include "core/ledger/step.h"
 #include "run/watch.h"
 #include "store/api.h"
 #include "store/ops.h"

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
-#include "core/step.h"
+#include "core/ledger/step.h"
 #include "store/api.h"
 
 #define OPERATION "reply:"

@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/sized.h"
 #include "base/text.h"
-#include "core/step.h"
+#include "core/ledger/step.h"
 #include "run/spool.h"
 #include "run/spool_line.h"
 

@@ -7,7 +7,7 @@
 #include "base/ident.h"
 #include "base/sized.h"
 #include "base/text.h"
-#include "core/step.h"
+#include "core/ledger/step.h"
 #include "run/pool.h"
 
 /* A job that stands in the way of another of its dedup key: put off, if its time has not

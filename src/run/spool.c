@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/sized.h"
-#include "core/step.h"
+#include "core/ledger/step.h"
 #include "os/fileio.h"
 #include "run/spool_line.h"
 

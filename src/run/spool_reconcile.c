@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "core/step.h"
+#include "core/ledger/step.h"
 #include "os/fileio.h"
 #include "run/spool.h"
 #include "run/spool_line.h"

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/sized.h"
 #include "base/text.h"
-#include "core/step.h"
+#include "core/ledger/step.h"
 #include "store/api.h"
 
 #define THREADS_DEFAULT 1

@@ -12,9 +12,9 @@
 #include "base/ident.h"
 #include "base/sized.h"
 #include "base/text.h"
-#include "core/policy.h"
-#include "core/quota.h"
-#include "core/step.h"
+#include "core/ledger/policy.h"
+#include "core/ledger/quota.h"
+#include "core/ledger/step.h"
 #include "store/api.h"
 
 int hf_caller_complete(const struct hf_caller *given, const char *actor_kind,

@@ -2,8 +2,8 @@
 #include "base/err.h"
 #include "base/sized.h"
 #include "base/text.h"
-#include "core/schedule.h"
-#include "core/schedule_file.h"
+#include "core/schedule/file.h"
+#include "core/schedule/schedule.h"
 #include "store/api.h"
 #include "store/schedules.h"
 

@@ -1,8 +1,8 @@
-/* Rows that are tables of fields (core/fields.h), between C, SQL and answers. */
+/* Rows that are tables of fields (core/ledger/fields.h), between C, SQL and answers. */
 #ifndef HF_STORE_FIELDIO_H
 #define HF_STORE_FIELDIO_H
 
-#include "core/fields.h"
+#include "core/ledger/fields.h"
 #include "store/ops.h"
 
 struct hf_field_table {

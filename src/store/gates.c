@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/quota.h"
+#include "core/ledger/quota.h"
 
 /* ---- limits -------------------------------------------------------------------------- */
 

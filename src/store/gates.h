@@ -5,7 +5,7 @@
 #ifndef HF_STORE_GATES_H
 #define HF_STORE_GATES_H
 
-#include "core/row.h"
+#include "core/ledger/row.h"
 #include "store/rowio.h"
 
 /* Note a write: `was` NULL for a new row. */

@@ -11,7 +11,7 @@
 #include "base/json_get.h"
 #include "base/sized.h"
 #include "base/text.h"
-#include "core/step.h"
+#include "core/ledger/step.h"
 #include "store/api.h"
 #include "store/processes.h"
 

@@ -2,7 +2,7 @@
 #ifndef HF_STORE_PROCESSES_H
 #define HF_STORE_PROCESSES_H
 
-#include "core/process.h"
+#include "core/process/process.h"
 #include "store/fieldio.h"
 #include "store/sqlstore.h"
 

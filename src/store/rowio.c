@@ -6,9 +6,9 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "core/fields.h"
+#include "core/ledger/fields.h"
+#include "core/ledger/retry.h"
 #include "core/plant.h"
-#include "core/retry.h"
 #include "store/gates.h"
 
 /* ---- reading ----------------------------------------------------------------------- */

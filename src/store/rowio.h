@@ -5,7 +5,7 @@
 
 #include <holdfast/sys/store.h>
 
-#include "core/row.h"
+#include "core/ledger/row.h"
 #include "store/ops.h"
 
 /* Read one row of a result; texts stay in the result's memory. Unknown words are

@@ -2,7 +2,7 @@
 #ifndef HF_STORE_SCHEDULES_H
 #define HF_STORE_SCHEDULES_H
 
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 #include "store/fieldio.h"
 #include "store/sqlstore.h"
 #include "store/zonefile.h"

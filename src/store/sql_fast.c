@@ -14,8 +14,8 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
+#include "core/ledger/policy.h"
 #include "core/plant.h"
-#include "core/policy.h"
 #include "core/rare.h"
 #include "store/sql_change.h"
 

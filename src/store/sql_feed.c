@@ -4,7 +4,7 @@
  * (or looked past), and the last pruned one that it was told of. */
 #include "base/err.h"
 #include "base/text.h"
-#include "core/fields.h"
+#include "core/ledger/fields.h"
 #include "store/sqlstore.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Limits: setting them, and showing how they stand. The counting is in gates.c. */
 #include "base/err.h"
-#include "core/quota.h"
+#include "core/ledger/quota.h"
 #include "store/gates.h"
 #include "store/sqlstore.h"
 

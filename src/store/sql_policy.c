@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "core/policy.h"
+#include "core/ledger/policy.h"
 #include "store/sqlstore.h"
 
 #define KEEP_MS 1000

@@ -7,7 +7,7 @@
 #include "base/ident.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "core/fields.h"
+#include "core/ledger/fields.h"
 #include "store/sqlstore.h"
 
 #define PART_MIN 4

@@ -8,10 +8,10 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
+#include "core/ledger/step.h"
 #include "core/plant.h"
 #include "core/rare.h"
-#include "core/step.h"
-#include "core/template.h"
+#include "core/trigger/template.h"
 #include "store/processes.h"
 #include "store/triggers.h"
 

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/step.h"
+#include "core/ledger/step.h"
 #include "store/ops.h"
 #include "store/rowio.h"
 #include "store/sql_front.h"

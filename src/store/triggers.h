@@ -2,7 +2,7 @@
 #ifndef HF_STORE_TRIGGERS_H
 #define HF_STORE_TRIGGERS_H
 
-#include "core/trigger.h"
+#include "core/trigger/trigger.h"
 #include "store/fieldio.h"
 #include "store/sqlstore.h"
 

@@ -2,7 +2,7 @@
 #ifndef HF_STORE_ZONEFILE_H
 #define HF_STORE_ZONEFILE_H
 
-#include "core/zone.h"
+#include "core/schedule/zone.h"
 
 struct hf_zones {
     struct hf_arena arena;

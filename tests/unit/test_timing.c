@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/civil.h"
-#include "core/timing.h"
+#include "core/schedule/timing.h"
 #include "store/zonefile.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

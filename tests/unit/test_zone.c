@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/civil.h"
-#include "core/zone.h"
+#include "core/schedule/zone.h"
 #include "store/zonefile.h"
 
 static struct hf_zones zones;
