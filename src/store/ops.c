@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/ident.h"
+#include "db/batch.h"
 #include "store/gates.h"
 
 /* Of one unit, in one process. */
@@ -165,27 +166,13 @@ void hf_ops_null(struct hf_ops *ops)
 
 uint32_t hf_topic_of_queue(const char *queue)
 {
-    return hf_crc32c(0, queue, strlen(queue));
+    return hf_topic_of_name(queue);
 }
 
 uint32_t hf_topic_of_end(const char *work_id)
 {
     static const char prefix[] = "ended:";
     return hf_crc32c(hf_crc32c(0, prefix, sizeof prefix - 1), work_id, strlen(work_id));
-}
-
-void hf_batch_ring(struct hf_batch *batch, uint32_t topic, uint32_t count)
-{
-    for (size_t i = 0; i < batch->ring_count; i++) {
-        if (batch->rings[i].topic == topic) {
-            batch->rings[i].count += count;
-            return;
-        }
-    }
-    /* More topics than fit: their waiters find out at their next look. */
-    if (batch->ring_count < HF_BATCH_RINGS)
-        batch->rings[batch->ring_count++] = (struct hf_ring){ .topic = topic,
-                                                              .count = count };
 }
 
 void hf_ops_ring_queue(struct hf_ops *ops, const char *queue, uint32_t count)

@@ -8,7 +8,7 @@
 #include <holdfast/sys/driver.h>
 
 #include "base/arena.h"
-#include "store/sql_gen.h"
+#include "db/sql_gen.h"
 
 /* What a batch changes about the rows of one limit; see gates.h. */
 struct hf_gate_note {
@@ -68,7 +68,6 @@ uint32_t hf_topic_of_queue(const char *queue);
 /* Wake all who await the end of a unit. */
 void hf_ops_ring_ended(struct hf_ops *ops, const char *work_id);
 uint32_t hf_topic_of_end(const char *work_id);
-void hf_batch_ring(struct hf_batch *batch, uint32_t topic, uint32_t count);
 
 /* Run: as one write transaction, or on a snapshot. */
 int hf_ops_write(struct hf_ops *ops, struct hf_err *err);

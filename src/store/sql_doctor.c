@@ -6,8 +6,8 @@
 #include "base/ident.h"
 #include "base/json_get.h"
 #include "base/text.h"
+#include "db/sql_gen.h"
 #include "store/doctor.h"
-#include "store/sql_gen.h"
 
 #define DRIFT_MS 3600000 /* wall and lease clock further apart: one of them was moved */
 #define AHEAD_MS 1000    /* events of others, while we look */

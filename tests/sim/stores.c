@@ -11,11 +11,11 @@
 
 #include "base/err.h"
 #include "core/plant.h"
+#include "db/lite/lite.h"
 #include "model/model.h"
 #include "run/monitor.h"
 #include "sim/disk.h"
 #include "store/api.h"
-#include "store/lite.h"
 #include "store/sqlstore.h"
 
 /* ---- the reference model --------------------------------------------------------- */

@@ -22,8 +22,8 @@
 #include <holdfast/sys/store.h>
 
 #include "base/err.h"
+#include "db/lite/lite.h"
 #include "sim/disk.h"
-#include "store/lite.h"
 #include "store/sqlstore.h"
 #include "support/fail_alloc.h"
 #include "support/mortal.h"

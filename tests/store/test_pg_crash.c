@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "store/pg.h"
+#include "db/pg/pg.h"
 #include "store/sqlstore.h"
 #include "support/mortal.h"
 #include "support/pg.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/pg.h"
+#include "db/pg/pg.h"
 #include "store/sql_front.h"
 #include "store/sqlstore.h"
 #include "support/pg.h"

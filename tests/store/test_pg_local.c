@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "db/pg/pg.h"
 #include "run/watch.h"
-#include "store/pg.h"
 #include "store/sqlstore.h"
 #include "support/pg.h"
 #include "support/unit.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/pg.h"
+#include "db/pg/pg.h"
 #include "store/sqlstore.h"
 #include "support/pg.h"
 #include "support/unit.h"

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "db/pg/pg.h"
 #include "store/ops.h"
-#include "store/pg.h"
 #include "store/sqlstore.h"
 #include "support/pg.h"
 #include "support/unit.h"

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store/pg.h"
+#include "db/pg/pg.h"
 #include "store/sqlstore.h"
 #include "support/unit.h"
 
