@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "core/ledger/step.h"
 #include "run/watch.h"
-#include "store/api.h"
-#include "store/ops.h"
+#include "store/api/work.h"
+#include "store/batch/ops.h"
 
 /* Nobody is sure to be told of what another process does, so look once in a while. */
 #define LOOK_MS 1000

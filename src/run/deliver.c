@@ -12,7 +12,7 @@
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/ledger/step.h"
-#include "store/api.h"
+#include "store/api/work.h"
 
 #define OPERATION "reply:"
 #define OPERATION_TEXT (sizeof OPERATION + 2 * HF_DIGEST_BYTES)

@@ -1,11 +1,11 @@
 /* The feed with waiting: by the bell of all that is committed, and by a look four times a second
  * for what nobody rings: other programs' writes, and a bell that was lost. */
-#include "store/feed.h"
+#include "store/api/feed.h"
 #include "base/err.h"
 #include "base/sized.h"
 #include "base/text.h"
-#include "store/api.h"
-#include "store/ops.h"
+#include "store/api/work.h"
+#include "store/batch/ops.h"
 
 #include <holdfast/limits.h>
 

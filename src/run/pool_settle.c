@@ -5,7 +5,7 @@
  * lapses and the job runs again. */
 #include "base/err.h"
 #include "run/pool.h"
-#include "store/api.h"
+#include "store/api/work.h"
 
 #define BACK_OFF_MS 100
 #define LAST_TRIES 3

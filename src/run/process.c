@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "base/sized.h"
 #include "base/text.h"
-#include "store/api.h"
-#include "store/ops.h"
+#include "store/api/work.h"
+#include "store/batch/ops.h"
 
 #define LOOK_MS 250 /* a bell may be lost */
 #define REST_MS 20  /* between looks where every commit rings */

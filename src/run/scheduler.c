@@ -1,6 +1,6 @@
 /* Passes over the schedules: one transaction after another until nothing is due. */
 #include "base/err.h"
-#include "store/api.h"
+#include "store/api/work.h"
 
 #define BATCHES_MAX 1000 /* of one pass; then others get their turn */
 

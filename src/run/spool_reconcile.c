@@ -19,7 +19,7 @@
 #include "os/fileio.h"
 #include "run/spool.h"
 #include "run/spool_line.h"
-#include "store/api.h"
+#include "store/api/work.h"
 
 #define BATCH 100
 #define BATCH_BYTES (4u << 20)

@@ -16,7 +16,7 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "core/ledger/step.h"
-#include "store/api.h"
+#include "store/api/work.h"
 
 #define THREADS_DEFAULT 1
 #define THREADS_MAX 16

@@ -15,8 +15,8 @@
 #include "model/model.h"
 #include "run/monitor.h"
 #include "sim/disk.h"
-#include "store/api.h"
-#include "store/sqlstore.h"
+#include "store/api/work.h"
+#include "store/store.h"
 
 /* ---- the reference model --------------------------------------------------------- */
 

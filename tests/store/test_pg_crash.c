@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "db/pg/pg.h"
-#include "store/sqlstore.h"
+#include "store/store.h"
 #include "support/mortal.h"
 #include "support/pg.h"
 #include "support/scenario.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "db/pg/pg.h"
-#include "store/sql_front.h"
-#include "store/sqlstore.h"
+#include "store/store.h"
+#include "store/work/front.h"
 #include "support/pg.h"
 #include "support/unit.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "db/pg/pg.h"
-#include "store/sqlstore.h"
+#include "store/store.h"
 #include "support/pg.h"
 #include "support/unit.h"
 

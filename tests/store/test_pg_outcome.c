@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "db/pg/pg.h"
-#include "store/sqlstore.h"
+#include "store/store.h"
 #include "support/pg.h"
 #include "support/unit.h"
 #include "support/units.h"

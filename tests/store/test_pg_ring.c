@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "db/pg/pg.h"
-#include "store/ops.h"
-#include "store/sqlstore.h"
+#include "store/batch/ops.h"
+#include "store/store.h"
 #include "support/pg.h"
 #include "support/unit.h"
 #include "support/units.h"

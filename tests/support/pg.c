@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "db/pg/pg.h"
-#include "store/sqlstore.h"
+#include "store/store.h"
 #include "support/unit.h"
 
 static struct pg_server *running; /* what exit must stop */

@@ -7,7 +7,7 @@
 
 #include "base/civil.h"
 #include "core/schedule/timing.h"
-#include "store/zonefile.h"
+#include "store/schedule/zonefile.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -8,7 +8,7 @@
 
 #include "base/civil.h"
 #include "core/schedule/zone.h"
-#include "store/zonefile.h"
+#include "store/schedule/zonefile.h"
 
 static struct hf_zones zones;
 
