@@ -15,7 +15,7 @@
 #include <holdfast/run.h>
 
 #include "os/tree.h"
-#include "run/capture.h"
+#include "run/command/capture.h"
 
 static const char *const plain_env[] = { "PATH=/usr/bin:/bin", "A=b", NULL };
 

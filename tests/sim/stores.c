@@ -13,7 +13,7 @@
 #include "core/plant.h"
 #include "db/lite/lite.h"
 #include "model/model.h"
-#include "run/monitor.h"
+#include "run/monitor/monitor.h"
 #include "sim/disk.h"
 #include "store/api/work.h"
 #include "store/store.h"

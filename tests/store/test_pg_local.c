@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "db/pg/pg.h"
-#include "run/watch.h"
+#include "run/wait/watch.h"
 #include "store/store.h"
 #include "support/pg.h"
 #include "support/unit.h"
