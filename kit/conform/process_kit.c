@@ -1,4 +1,4 @@
-/* See process_kit.h. */
+/* See conform/process_kit.h. */
 
 #include "conform/process_kit.h"
 
