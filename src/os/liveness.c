@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "core/plant.h"
 
 #define HOLDER_MAX 8192 /* bytes of a description */
 
@@ -258,11 +257,6 @@ static bool ours_to_judge(const char *text, struct holder *ret_holder)
 static const char *how_dead(const struct holder *holder)
 {
     int fd = open_pidfd(holder->pid);
-    if (HF_PLANT(DEAD_IS_ALIVE)) {
-        if (fd >= 0)
-            (void)close(fd);
-        return NULL;
-    }
     if (fd < 0)
         return errno == ESRCH ? "pidfd_open: no such process" : NULL;
     const char *how = NULL;
@@ -277,7 +271,7 @@ static const char *how_dead(const struct holder *holder)
             how = "start time differs: the pid was reused";
     }
     (void)close(fd);
-    return HF_PLANT(PAUSED_IS_DEAD) ? "planted" : how;
+    return how;
 }
 
 /* Rule 6: the death of a wrapper is not the death of its work. The lock is asked for after

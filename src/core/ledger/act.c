@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "core/ledger/lifecycle.h"
-#include "core/plant.h"
 
 hf_ms hf_later(hf_ms a, hf_ms b)
 {
@@ -38,7 +37,7 @@ bool hf_row_waiting(const struct hf_row *row)
 
 hf_ms hf_row_act_at(const struct hf_row *row)
 {
-    bool graced = row->disposition == HF_EXPIRE && !HF_PLANT(GRACE_IGNORED);
+    bool graced = row->disposition == HF_EXPIRE;
     hf_ms grace_ms = graced ? row->grace_ms : 0;
     return hf_later(row->w.lease_expires_at, grace_ms);
 }
@@ -192,7 +191,7 @@ int hf_act_acquire(struct hf_act *act, const struct hf_claimant *who, const char
     enum hf_lease_outcome outcome;
     int rc = hf_lease_claim(&free_row, &with, env->lease_now, false, &lease, &outcome,
                             act->err);
-    if (rc == 0 && !HF_PLANT(ATTEMPT_UNCOUNTED))
+    if (rc == 0)
         rc = hf_act_count(act, &row->w.attempt_count, "attempt_count");
     if (rc)
         return rc;

@@ -8,7 +8,6 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "core/plant.h"
 
 #define RENEW_MIN_MS 250
 #define RENEWALS_PER_TERM 3
@@ -82,7 +81,7 @@ bool hf_lease_live(const struct hf_lease *row, hf_ms now)
 bool hf_lease_mine(const struct hf_lease *row, const struct hf_claimant *who)
 {
     return row->nonce && row->store == who->store && hf_same(row->owner, who->owner) &&
-           (HF_PLANT(REENTRY_BY_OWNER) || hf_same(row->incarnation, who->incarnation));
+           hf_same(row->incarnation, who->incarnation);
 }
 
 struct hf_lease hf_lease_reentered(const struct hf_lease *row,
@@ -107,7 +106,7 @@ static int acquire(const struct hf_lease *row, const struct hf_claimant *who, hf
         .incarnation = who->incarnation,
         .nonce = who->nonce,
         .holder = who->holder,
-        .fence = row->fence + (HF_PLANT(FENCE_KEPT) && row->fence > 0 ? 0 : 1),
+        .fence = row->fence + 1,
         .store = who->store,
         .ttl_ms = who->ttl_ms,
         .claimed_at = now,
@@ -151,17 +150,15 @@ static int lost(struct hf_err *err, const char *why)
 int hf_lease_check(const struct hf_lease *row, const struct hf_token *token, hf_ms now,
                    int64_t store, bool must_be_live, struct hf_err *err)
 {
-    if (token->store != store && !HF_PLANT(OLD_STORE))
+    if (token->store != store)
         return lost(err, "the store was restored or bumped since this token was given");
     if (!row->nonce)
         return lost(err, "the lease was released");
-    if (HF_PLANT(FENCE_IGNORED))
-        return 0;
     if (token->fence != row->fence)
         return lost(err, "somebody claimed since (the fence moved)");
     if (!hf_same(row->nonce, token->nonce))
         return lost(err, "the token was rotated by a later claim");
-    if (row->store != store && !HF_PLANT(OLD_STORE))
+    if (row->store != store)
         return lost(err, "the lease is of another store incarnation");
     if (must_be_live && !hf_lease_live(row, now))
         return lost(err, "the term has lapsed");

@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "core/ledger/act.h"
-#include "core/plant.h"
 
 /* Verbs that end what a token was given for. */
 static bool settles(enum hf_verb verb)
@@ -50,7 +49,7 @@ static int check_settled(struct hf_act *act, bool *ret_repeat)
     const struct hf_row *old = act->old;
     enum hf_verb verb = act->change->verb;
     const char *as = old->settled_verb ? old->settled_verb : "settled";
-    *ret_repeat = is_repeat(old, act->change) && !HF_PLANT(REPEAT_REFUSED);
+    *ret_repeat = is_repeat(old, act->change);
     if (*ret_repeat)
         return 0;
     if (verb == HF_VERB_ABANDON && hf_row_waiting(old) && hf_row_bound(old))

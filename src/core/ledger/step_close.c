@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "core/ledger/act.h"
 #include "core/ledger/lifecycle.h"
-#include "core/plant.h"
 
 static const char *first_of(const char *a, const char *b, const char *c)
 {
@@ -156,7 +155,7 @@ int hf_act_cancel(struct hf_act *act)
         return hf_act_refuse(act, HF_CANCELLED, "cancel", NULL);
     /* Its own holder needs nobody's leave. */
     if (row->status == HF_RUNNING && row->disposition == HF_OWNER_BOUND &&
-        !act->change->token && !HF_PLANT(CANCEL_BOUND))
+        !act->change->token)
         return record(act, &row->w.cancel_request, "cancel_requested");
 
     hf_act_enter(act, HF_CANCELLED, "cancel");
@@ -185,8 +184,7 @@ int hf_act_requeue(struct hf_act *act)
     hf_act_enter(act, HF_QUEUED, "requeue");
     row->w.status_reason = first_of(act->change->reason, "requeued", NULL);
     row->message = act->change->reason;
-    if (!HF_PLANT(FAILURES_KEPT))
-        row->w.failures = 0;
+    row->w.failures = 0;
     row->w.result = NULL;
     row->w.error_class = NULL;
     row->w.resume_payload = NULL;

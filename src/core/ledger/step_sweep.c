@@ -8,8 +8,6 @@
 
 #include "base/text.h"
 #include "core/ledger/act.h"
-#include "core/plant.h"
-#include "core/rare.h"
 
 static int nothing(struct hf_act *act)
 {
@@ -68,11 +66,10 @@ static int rerun(struct hf_act *act, const char *reason, const char *proof)
     int rc = hf_act_count(act, &row->w.failures, "failures");
     if (rc)
         return rc;
-    bool left = row->w.failures < row->w.max_attempts || HF_PLANT(TRIES_UNBOUNDED);
+    bool left = row->w.failures < row->w.max_attempts;
     bool held = poisonous(act) && left;
     hf_act_enter(act, left ? HF_QUEUED : HF_FAILED, "sweep");
     if (held) {
-        HF_RARE(POISON_HELD);
         row->w.gate = "held";
         row->w.deadline_at = 0; /* an operator has all the time there is */
     }
@@ -164,21 +161,18 @@ static int sweep_running(struct hf_act *act, const char *proof)
     const struct hf_row *old = act->old;
     hf_ms now = act->env->lease_now;
     hf_ms act_at = hf_row_act_at(old);
-    bool lapsed = now >= act_at - (HF_PLANT(EARLY_LAPSE) ? old->w.lease_ttl_ms / 2 : 0);
-    bool expire = old->disposition == HF_EXPIRE && !HF_PLANT(EXPIRE_RERUN);
+    bool lapsed = now >= act_at;
+    bool expire = old->disposition == HF_EXPIRE;
     bool overran = old->disposition != HF_OWNER_BOUND &&
                    passed(old->w.deadline_at, act->env->now);
 
-    HF_RARE_IF(!lapsed && !proof && !overran && old->lease_check_at <= now, LEASE_PUSHED);
     if (!lapsed && !proof && !overran)
         return old->lease_check_at <= now ? push(act, act_at, HF_SWEPT_PUSHED)
                                           : nothing(act);
-    if (hf_row_bound(old) && !HF_PLANT(BOUND_BY_TIME))
+    if (hf_row_bound(old))
         return sweep_bound(act, proof);
     if (act->env->busy)
         return leave_to_orphan(act);
-    if (HF_PLANT(LAPSE_FORGOTTEN) && old->disposition == HF_RERUNNABLE && !proof)
-        return push(act, hf_later(now, old->w.lease_ttl_ms), HF_SWEPT_PUSHED);
     if (proof)
         return expire ? time_out_running(act, "holder_dead", proof)
                       : rerun(act, "holder_dead", proof);
@@ -228,7 +222,6 @@ static int escalate(struct hf_act *act)
 static int overdue(struct hf_act *act)
 {
     struct hf_row *row = &act->out.row;
-    HF_RARE(WAIT_OVERDUE);
     row->w.deadline_at = 0;
     row->w.status_reason = "wait_overdue";
     row->w.updated_at = act->env->now;
@@ -258,7 +251,7 @@ static int sweep_waiting(struct hf_act *act, const char *proof)
 static int sweep_retry(struct hf_act *act)
 {
     struct hf_row *row = &act->out.row;
-    if (row->w.next_retry_at > act->env->now && !HF_PLANT(RETRY_EARLY))
+    if (row->w.next_retry_at > act->env->now)
         return nothing(act);
     hf_act_enter(act, HF_QUEUED, "sweep");
     row->w.status_reason = "retry_due";

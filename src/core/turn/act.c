@@ -21,11 +21,12 @@ uint64_t hf_move_record_count(const struct hf_move *move)
     return move->turn->base.count + move->next.own_count;
 }
 
-const struct hf_record *hf_move_record(const struct hf_move *move, uint64_t i)
+const struct hf_record *hf_move_record(struct hf_move *move, uint64_t i)
 {
     uint64_t base = move->turn->base.count;
+    hf_pin_drop(&move->seen);
     if (i < base)
-        return hf_turn_record(move->turn, i);
+        return hf_pin_take(&move->seen, &move->turn->base, i);
     return i - base < move->next.own_count ? move->next.own[i - base] : NULL;
 }
 

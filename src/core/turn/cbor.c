@@ -216,7 +216,7 @@ static int get_ref(struct hf_cbor *cbor, const struct hf_member *member,
     void *to = hf_arena_take(arena, member->of->size);
     if (!to)
         return hf_fail_plain(err, HF_ENOMEM);
-    inner.keep = inner.step = arena;
+    inner.stay = inner.keep = inner.step = arena;
     int rc = hf_cbor_read(&inner, member->of, to, err);
     cbor->at = inner.at;
     if (rc == 0)
@@ -240,7 +240,7 @@ static int get_list(struct hf_cbor *cbor, const struct hf_member *member,
     char *items = hf_arena_array(arena, (size_t)count, each);
     struct hf_cbor inner = *cbor;
     int rc = items ? 0 : hf_fail_plain(err, HF_ENOMEM);
-    inner.keep = inner.step = arena;
+    inner.stay = inner.keep = inner.step = arena;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const void *item = NULL;
         inner.owed = cbor->owed + (size_t)count - 1 - i;
@@ -280,7 +280,9 @@ static int get_numbers(struct hf_cbor *cbor, const struct hf_member *member,
 static int get_member(struct hf_cbor *cbor, const struct hf_member *member, void *to,
                       struct hf_err *err)
 {
-    struct hf_arena *arena = (member->flags & HF_M_KEEP) != 0 ? cbor->keep : cbor->step;
+    struct hf_arena *arena = (member->flags & HF_M_STAY) != 0   ? cbor->stay
+                             : (member->flags & HF_M_KEEP) != 0 ? cbor->keep
+                                                                : cbor->step;
     const void *ref = NULL;
     int rc = 0;
     switch ((enum hf_member_type)member->type) {

@@ -10,10 +10,12 @@
 /* Appends the value; the buffer keeps any error. */
 void hf_cbor_write(struct hf_buf *out, const struct hf_schema *schema, const void *from);
 
-/* Where decoded values go: members marked HF_M_KEEP into `keep`, all else into `step`. */
+/* Where decoded values go: members marked HF_M_STAY into `stay`, those marked HF_M_KEEP
+ * into `keep`, all others into `step`. */
 struct hf_cbor {
     const uint8_t *at;
     const uint8_t *end;
+    struct hf_arena *stay;
     struct hf_arena *keep;
     struct hf_arena *step;
     size_t owed; /* items that lists around this one still have to bring; begin with 0 */

@@ -146,7 +146,7 @@ int hf_turn_describe(const struct hf_alloc *alloc, struct hf_span save,
         alloc = hf_alloc_system();
     hf_arena_init(&arena, alloc);
     hf_buf_init(&out, alloc, 4 * (size_t)HF_MAX_TURN_SAVE_BYTES);
-    rc = hf_image_read(&frame, &arena, &arena, &head, &image, err);
+    rc = hf_image_read(&frame, &arena, &arena, &arena, &head, &image, err);
     if (rc == 0) {
         hf_buf_text(&out, "save: ");
         hf_buf_hex(&out, (const char *)save.at + save.len - 32, 32);

@@ -11,9 +11,11 @@
 #include <holdfast/limits.h>
 
 #include "base/err.h"
+#include "base/ident.h"
 
 /* clang-format off */
 #define KEEP .flags = HF_M_KEEP
+#define STAY .flags = HF_M_STAY
 #define U64 .type = HF_M_U64
 #define BOOL .type = HF_M_BOOL
 #define HASH .type = HF_M_HASH
@@ -69,10 +71,10 @@ static const struct hf_member wait[] = {
 HF_SCHEMA(hf_s_wait, hf_wait, wait);
 
 static const struct hf_member given[] = {
-    { .key = 1, .type = HF_M_JSON, .max = 8388608, HF_AT(hf_given, values), KEEP },
-    { .key = 2, .type = HF_M_JSON, .max = 8388608, HF_AT(hf_given, refs), KEEP },
+    { .key = 1, .type = HF_M_JSON, .max = 8388608, HF_AT(hf_given, values), STAY },
+    { .key = 2, .type = HF_M_JSON, .max = 8388608, HF_AT(hf_given, refs), STAY },
 };
-HF_SCHEMA(hf_s_given, hf_given, given);
+static HF_SCHEMA(s_given, hf_given, given);
 
 static const struct hf_member body[] = {
     { .key = 1, .type = HF_M_ENUM, .words = &hf_w_states, HF_AT(hf_turn_body, state), .flags = HF_M_REQUIRED },
@@ -86,14 +88,14 @@ static const struct hf_member body[] = {
     { .key = 9, U64, HF_AT(hf_turn_body, stalled) },
     { .key = 10, PLACE(hf_s_usage), HF_AT(hf_turn_body, usage) },
     { .key = 11, PLACE(s_face), HF_AT(hf_turn_body, face) },
-    { .key = 12, REF(hf_s_evidence), HF_AT(hf_turn_body, cancel), KEEP },
-    { .key = 13, REF(hf_s_outcome), HF_AT(hf_turn_body, outcome), KEEP },
+    { .key = 12, REF(hf_s_evidence), HF_AT(hf_turn_body, cancel), STAY },
+    { .key = 13, REF(hf_s_outcome), HF_AT(hf_turn_body, outcome), STAY },
     { .key = 14, PLACE(hf_s_wait), HF_AT(hf_turn_body, wait) },
-    { .key = 15, REFS(hf_s_cause), HF_AT_LIST(hf_turn_body, causes, cause_count), KEEP },
+    { .key = 15, REFS(hf_s_cause), HF_AT_LIST(hf_turn_body, causes, cause_count), STAY },
     { .key = 16, REFS(hf_s_record), HF_AT_LIST(hf_turn_body, own, own_count), KEEP },
     { .key = 17, REFS(s_queued), HF_AT_LIST(hf_turn_body, queue, queue_count) },
     { .key = 18, .type = HF_M_U64S, .max = UINT32_MAX, HF_AT_LIST(hf_turn_body, call_ids, call_id_count) },
-    { .key = 19, PLACE(hf_s_given), HF_AT(hf_turn_body, given) },
+    { .key = 19, PLACE(s_given), HF_AT(hf_turn_body, given) },
 };
 static HF_SCHEMA(s_body, hf_turn_body, body);
 
@@ -103,12 +105,10 @@ static const struct hf_member blob[] = {
 };
 static HF_SCHEMA(s_blob, hf_blob, blob);
 
-/* `base` and `blobs` are marked as short-lived here; a turn that is restored from them
- * moves them to an arena of their own. */
 static const struct hf_member image[] = {
     { .key = 1, PLACE(s_body), HF_AT(hf_image, body) },
-    { .key = 2, REFS(hf_s_record), HF_AT_LIST(hf_image, base, base_count) },
-    { .key = 3, .type = HF_M_LIST, .of = &s_blob, .max = 16, HF_AT_LIST(hf_image, blobs, blob_count) },
+    { .key = 2, REFS(hf_s_record), HF_AT_LIST(hf_image, base, base_count), STAY },
+    { .key = 3, .type = HF_M_LIST, .of = &s_blob, .max = 16, HF_AT_LIST(hf_image, blobs, blob_count), STAY },
 };
 HF_SCHEMA(hf_s_image, hf_image, image);
 /* clang-format on */
@@ -198,6 +198,29 @@ static int check_driver(const struct hf_save_head *top, const struct hf_turn_bod
     return 0;
 }
 
+/* What an export brings: each blob is the one its hash names, used or not, and the records
+ * are those of the digest. */
+static int check_embedded(const struct hf_save_head *top, const struct hf_image *whole,
+                          const struct hf_alloc *alloc, struct hf_err *err)
+{
+    uint8_t digest[32] = { 0 };
+    for (size_t i = 0; i < whole->base_count; i++) {
+        int rc = hf_record_chain_on(alloc, digest, whole->base[i], digest, err);
+        if (rc)
+            return rc;
+    }
+    if (memcmp(digest, top->base_digest, sizeof(digest)) != 0)
+        return corrupt(err, "base", "the base is not the one of its digest");
+    for (size_t i = 0; i < whole->blob_count; i++) {
+        const struct hf_blob *one = &whole->blobs[i];
+        if (hf_sha256(one->bytes.at, one->bytes.len, digest))
+            return hf_fail_plain(err, HF_ENOMEM);
+        if (memcmp(digest, one->hash, sizeof(digest)) != 0)
+            return corrupt(err, "blobs", "a blob is not the one of its hash");
+    }
+    return 0;
+}
+
 int hf_image_check(const struct hf_save_head *top, const struct hf_image *whole,
                    struct hf_err *err)
 {
@@ -235,13 +258,14 @@ int hf_image_check(const struct hf_save_head *top, const struct hf_image *whole,
     return rc ? rc : check_driver(top, now, err);
 }
 
-int hf_image_read(const struct hf_frame *frame, struct hf_arena *keep,
-                  struct hf_arena *step, struct hf_save_head *ret_head,
-                  struct hf_image *ret_image, struct hf_err *err)
+int hf_image_read(const struct hf_frame *frame, struct hf_arena *stay,
+                  struct hf_arena *keep, struct hf_arena *step,
+                  struct hf_save_head *ret_head, struct hf_image *ret_image,
+                  struct hf_err *err)
 {
     struct hf_save_head top = { 0 };
     struct hf_image whole = { .base = NULL };
-    struct hf_cbor cbor = { .keep = step, .step = step };
+    struct hf_cbor cbor = { .stay = step, .keep = step, .step = step };
     cbor.at = frame->head.at;
     cbor.end = cbor.at + frame->head.len;
     int rc = hf_cbor_read(&cbor, &hf_s_head, &top, err);
@@ -249,6 +273,7 @@ int hf_image_read(const struct hf_frame *frame, struct hf_arena *keep,
         rc = corrupt(err, "head", "bytes after the head");
     if (rc)
         return rc;
+    cbor.stay = stay;
     cbor.keep = keep;
     cbor.at = frame->body.at;
     cbor.end = cbor.at + frame->body.len;
@@ -262,6 +287,8 @@ int hf_image_read(const struct hf_frame *frame, struct hf_arena *keep,
         rc = corrupt(err, "blobs", "only an export holds blobs");
     if (rc == 0)
         rc = hf_image_check(&top, &whole, err);
+    if (rc == 0 && export)
+        rc = check_embedded(&top, &whole, keep->alloc, err);
     if (rc)
         return rc;
     *ret_head = top;

@@ -43,11 +43,17 @@ struct hf_frame {
 
 HF_MUST_USE int hf_frame_open(struct hf_span save, struct hf_frame *ret_frame,
                               struct hf_err *err);
-/* Reads head and image; long-lived parts into keep, short-lived ones into step. Both are
- * well formed afterwards and fit together. */
-HF_MUST_USE int hf_image_read(const struct hf_frame *frame, struct hf_arena *keep,
-                              struct hf_arena *step, struct hf_save_head *ret_head,
-                              struct hf_image *ret_image, struct hf_err *err);
+/* Reads head and image, each part into the arena of its lifetime (core/turn/machine.h). Both
+ * are well formed afterwards and fit together. */
+HF_MUST_USE int hf_image_read(const struct hf_frame *frame, struct hf_arena *stay,
+                              struct hf_arena *keep, struct hf_arena *step,
+                              struct hf_save_head *ret_head, struct hf_image *ret_image,
+                              struct hf_err *err);
+/* hf_record_chain of a record that is well formed. */
+HF_MUST_USE int hf_record_chain_on(const struct hf_alloc *alloc,
+                                   const uint8_t previous[32],
+                                   const struct hf_record *record, uint8_t ret_digest[32],
+                                   struct hf_err *err);
 /* Whether the body is one that the machine can be in. HF_ECORRUPT. */
 HF_MUST_USE int hf_image_check(const struct hf_save_head *head,
                                const struct hf_image *image, struct hf_err *err);

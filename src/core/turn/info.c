@@ -7,6 +7,7 @@
 #include "base/ident.h"
 #include "base/json.h"
 #include "base/json_walk.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/turn/machine.h"
 
@@ -120,8 +121,9 @@ static const char limit_text[] =
 
 static int check_config(const struct hf_turn_config *config, struct hf_err *err)
 {
-    if (config->size < sizeof(*config))
-        return hf_fail(err, HF_EINVAL, "size", "the struct is of another version");
+    int rc = hf_sized_check(config->size, sizeof(*config), sizeof(*config), err);
+    if (rc)
+        return rc;
     if (!config->protocol)
         return hf_fail(err, HF_EINVAL, "protocol", "a turn has a protocol");
     if (!config->surface)
@@ -137,7 +139,7 @@ static int check_config(const struct hf_turn_config *config, struct hf_err *err)
         retry->cap_ms < 0 || retry->retry_after_max_ms < 0 ||
         retry->cap_ms > HF_MAX_DURATION_MAX_MS)
         return hf_fail(err, HF_EINVAL, "retry", "the retry policy is out of range");
-    int rc = hf_check_key(config->model, (size_t)HF_MAX_KEY_BYTES, "model", err);
+    rc = hf_check_key(config->model, (size_t)HF_MAX_KEY_BYTES, "model", err);
     if (rc == 0)
         rc = hf_check_key_opt(config->route, (size_t)HF_MAX_REASON_BYTES, "route", err);
     if (rc == 0)
@@ -251,14 +253,6 @@ int hf_record_check(const struct hf_record *record, struct hf_err *err)
     return hf_fail(err, HF_EINVAL, "kind", "no such kind of record");
 }
 
-const struct hf_record *hf_turn_record(const struct hf_turn *turn, uint64_t i)
-{
-    if (i < turn->base.count)
-        return turn->base.get(turn->base.user, i);
-    i -= turn->base.count;
-    return i < turn->now.own_count ? turn->now.own[i] : NULL;
-}
-
 uint64_t hf_turn_record_count(const struct hf_turn *turn)
 {
     return turn->base.count + turn->now.own_count;
@@ -321,8 +315,8 @@ size_t hf_turn_bytes(const struct hf_turn *turn, size_t *ret_record_bytes)
         *ret_record_bytes = turn->keep.taken + array;
     if (turn->now.call_ids != turn->few_ids)
         array += turn->id_room * sizeof(*turn->now.call_ids);
-    return sizeof(*turn) + array + turn->keep.held + turn->step[0].held +
-           turn->step[1].held + turn->extra.held + turn->json.room;
+    return sizeof(*turn) + array + turn->stay.held + turn->keep.held +
+           turn->step[0].held + turn->step[1].held + turn->json.room;
 }
 
 size_t hf_part_weight(const struct hf_part *part)

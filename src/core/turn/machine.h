@@ -1,10 +1,11 @@
 /* Inside the turn machine.
  *
- * A handle holds a body (what a save holds) and three arenas: `keep` for what lives as long
- * as the turn (records, causes, outcome), and two for what lives until the next accepted
- * response. A change is a move: it works on a copy of the body and in the arena that is not
- * in use, and counts only when it is committed. So a failed call has changed nothing, and
- * pointers in an effect stay good until the effect is answered.
+ * A handle holds a body (what a save holds) and four arenas: `stay` for what lives as long
+ * as the handle (ids, causes, outcome), `keep` for own records, which live until they move
+ * to the base, and two for what lives until the next accepted response. A change is a move:
+ * it works on a copy of the body and in the arena that is not in use, and counts only when
+ * it is committed. So a failed call has changed nothing, and pointers in an effect stay good
+ * until the effect is answered.
  */
 #ifndef HF_CORE_TURN_MACHINE_H
 #define HF_CORE_TURN_MACHINE_H
@@ -13,6 +14,7 @@
 
 #include "base/buf.h"
 #include "core/turn/given.h"
+#include "core/turn/pin.h"
 #include "core/turn/schema.h"
 
 #define HF_RENDER_VERSION 1
@@ -68,7 +70,6 @@ struct hf_wait {
 };
 
 extern const struct hf_schema hf_s_wait; /* core/turn/image.c */
-extern const struct hf_schema hf_s_given;
 
 struct hf_turn_body {
     enum hf_turn_state state;
@@ -109,14 +110,17 @@ struct hf_turn {
     uint64_t few_ids[HF_FEW_IDS];
     bool delivered; /* the outstanding effect, or DONE, was polled from this handle */
     uint8_t live;   /* which of `step` holds the body's short-lived parts */
+    struct hf_arena stay;
     struct hf_arena keep;
     struct hf_arena step[2];
-    struct hf_arena extra; /* of a restored turn: what an export brought, tool names */
+    struct hf_share *share; /* of `keep`; NULL until a render was made */
+    struct hf_pin shown;    /* what hf_turn_record returned last */
     struct hf_buf json;
 };
 
 struct hf_move {
     struct hf_turn *turn;
+    struct hf_pin seen; /* what hf_move_record returned last */
     struct hf_turn_body next;
     struct hf_arena *arena;
     bool flipped;

@@ -30,6 +30,7 @@ void hf_move_begin(struct hf_move *move, struct hf_turn *turn)
 void hf_move_begin_in_place(struct hf_move *move, struct hf_turn *turn)
 {
     move->turn = turn;
+    move->seen = (struct hf_pin){ 0 };
     move->next = turn->now;
     move->arena = &turn->step[turn->live];
     move->flipped = move->ended = move->dirty = move->settle = false;
@@ -45,6 +46,7 @@ void hf_move_commit(struct hf_move *move)
                 move->next.wait.id == turn->now.wait.id;
     if (move->next.call_id_count > turn->now.call_id_count)
         hf_move_sort_calls(move);
+    hf_pin_drop(&move->seen);
     turn->now = move->next;
     turn->delivered = same && turn->delivered;
     if (move->flipped) {
@@ -56,6 +58,7 @@ void hf_move_commit(struct hf_move *move)
 
 void hf_move_drop(struct hf_move *move)
 {
+    hf_pin_drop(&move->seen);
     if (move->flipped)
         hf_arena_trim(move->arena, STEP_KEPT);
 }
@@ -236,13 +239,13 @@ int hf_move_add_cause(struct hf_move *move, const struct hf_cause *cause,
         if (hf_span_same(hf_span_of(next->causes[i]->id), hf_span_of(cause->id)))
             return 0;
 
-    struct hf_arena *keep = &move->turn->keep;
-    struct hf_cause **causes = hf_arena_array(keep, next->cause_count + 1,
+    struct hf_arena *stay = &move->turn->stay;
+    struct hf_cause **causes = hf_arena_array(stay, next->cause_count + 1,
                                               sizeof(*causes));
     const void *copy = NULL;
     if (!causes)
         return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_copy_ref(keep, &hf_s_cause, HF_COPY_STRICT, cause, &copy, err);
+    int rc = hf_copy_ref(stay, &hf_s_cause, HF_COPY_STRICT, cause, &copy, err);
     if (rc)
         return rc;
     if (next->cause_count > 0)
@@ -269,7 +272,7 @@ int hf_move_end(struct hf_move *move, const struct hf_outcome *outcome,
                 struct hf_err *err)
 {
     const void *copy = NULL;
-    int rc = hf_copy_ref(&move->turn->keep, &hf_s_outcome, HF_COPY_TRUST, outcome, &copy,
+    int rc = hf_copy_ref(&move->turn->stay, &hf_s_outcome, HF_COPY_TRUST, outcome, &copy,
                          err);
     if (rc == 0)
         rc = hf_move_flush(move, err);

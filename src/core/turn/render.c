@@ -19,14 +19,18 @@ static const char pruned_text[] = "[removed to save space]";
 struct hf_render {
     const struct hf_alloc *alloc;
     struct hf_arena arena;
-    const struct hf_turn *turn;
-    const struct hf_request *request;
+    const struct hf_turn *turn;       /* only while it is made */
+    const struct hf_request *request; /* likewise */
     struct hf_rendered *messages;
     size_t count;
     size_t room;
     const struct hf_attachment **attachments;
     size_t attachment_count;
     size_t attachment_room;
+    struct hf_share *share; /* own records that it shows */
+    struct hf_pin *pins;    /* records of the base that it shows */
+    size_t pin_count;
+    size_t pin_room;
 };
 
 /* Room for one more pointer-sized or larger item; the arrays double. */
@@ -70,6 +74,22 @@ static int add_attachment(struct hf_render *render,
     }
     *ret_number = render->attachment_count;
     render->attachments[render->attachment_count++] = attachment;
+    return 0;
+}
+
+/* A record that is shown stays where it is until the render is freed. */
+static int keep_pin(struct hf_render *render, const struct hf_pin *pin)
+{
+    if (!pin->put)
+        return 0;
+    if (render->pin_count == render->pin_room) {
+        struct hf_pin *grown = grow(render, render->pins, &render->pin_room,
+                                    sizeof(*render->pins));
+        if (!grown)
+            return HF_ENOMEM;
+        render->pins = grown;
+    }
+    render->pins[render->pin_count++] = *pin;
     return 0;
 }
 
@@ -189,10 +209,12 @@ static bool is_active_cause(const struct hf_render *render,
 
 static int render_prompt(struct hf_render *render)
 {
+    struct hf_span prompt = render->request->prompt;
     struct hf_block *block = hf_arena_new(&render->arena, struct hf_block);
-    if (!block)
+    const char *copy = hf_arena_copy(&render->arena, prompt.at, prompt.len);
+    if (!block || !copy)
         return HF_ENOMEM;
-    *block = (struct hf_block){ .kind = HF_BLOCK_TEXT, .text = render->request->prompt };
+    *block = (struct hf_block){ .kind = HF_BLOCK_TEXT, .text = { copy, prompt.len } };
     return add_message(render, HF_ROLE_SYSTEM, block, !hf_span_blank(block->text));
 }
 
@@ -322,8 +344,28 @@ static int render_driver(struct hf_render *render, const struct hf_code_view *vi
         rc = tail_given(render, blocks, &count);
     if (rc)
         return rc;
-    blocks[count++] = (struct hf_block){ .kind = HF_BLOCK_TEXT, .text = driver->data };
+    const char *copy = hf_arena_copy(&render->arena, driver->data.at, driver->data.len);
+    if (!copy)
+        return HF_ENOMEM;
+    blocks[count++] = (struct hf_block){ .kind = HF_BLOCK_TEXT,
+                                         .text = { copy, driver->data.len } };
     return add_message(render, HF_ROLE_USER, blocks, count);
+}
+
+static int render_pinned(struct hf_render *render, uint64_t i, struct hf_err *err)
+{
+    struct hf_pin pin;
+    size_t before = render->count;
+    const struct hf_record *record = hf_turn_pin(render->turn, i, &pin);
+    if (!record)
+        return HF_EBASE;
+    int rc = render_record(render, record, err);
+    bool shown = record->kind == HF_RECORD_MESSAGE && render->count > before;
+    if (rc == 0 && shown)
+        rc = keep_pin(render, &pin);
+    if (rc || !shown)
+        hf_pin_drop(&pin); /* of a step the render has copies */
+    return rc;
 }
 
 static int render_records(struct hf_render *render, const struct hf_code_view *view,
@@ -332,11 +374,8 @@ static int render_records(struct hf_render *render, const struct hf_code_view *v
     size_t stable = render->count; /* messages that later requests begin with too */
     int rc = 0;
     for (uint64_t i = 0; rc == 0 && i < view->count; i++) {
-        const struct hf_record *record = hf_turn_record(render->turn, i);
-        if (!record)
-            return HF_EBASE;
         if (!hf_code_hides(view, i))
-            rc = render_record(render, record, err);
+            rc = render_pinned(render, i, err);
         if (i < view->stable)
             stable = render->count;
     }
@@ -360,7 +399,7 @@ static int render_all(struct hf_render *render, struct hf_err *err)
     return rc ? rc : render_driver(render, &view);
 }
 
-int hf_render_new(const struct hf_turn *turn, const struct hf_request *request,
+int hf_render_new(struct hf_turn *turn, const struct hf_request *request,
                   struct hf_render **ret_render, struct hf_err *err)
 {
     if (request->causes > turn->now.cause_count ||
@@ -370,11 +409,13 @@ int hf_render_new(const struct hf_turn *turn, const struct hf_request *request,
                                                     sizeof(*render));
     if (!render)
         return hf_fail_plain(err, HF_ENOMEM);
-    *render =
-        (struct hf_render){ .alloc = turn->alloc, .turn = turn, .request = request };
+    *render = (struct hf_render){ .alloc = turn->alloc,
+                                  .turn = turn,
+                                  .request = request,
+                                  .share = hf_share_take(turn) };
     hf_arena_init(&render->arena, turn->alloc);
     struct hf_err why = { 0 };
-    int rc = render_all(render, &why);
+    int rc = render->share ? render_all(render, &why) : HF_ENOMEM;
     if (rc) {
         hf_render_free(render);
         return why.code ? hf_fail_as(err, rc, &why) : hf_fail_plain(err, rc);
@@ -387,6 +428,9 @@ void hf_render_free(struct hf_render *render)
 {
     if (!render)
         return;
+    for (size_t i = 0; i < render->pin_count; i++)
+        hf_pin_drop(&render->pins[i]);
+    hf_share_drop(render->share);
     hf_arena_fini(&render->arena);
     render->alloc->free(render->alloc->user, render);
 }
@@ -404,14 +448,16 @@ const struct hf_attachment *hf_render_attachment(const struct hf_render *render,
 /* Whether a history can be sent */
 
 struct call_slot {
-    const char *id;
-    const struct hf_message *result; /* the message that answers it */
+    const char *id;  /* in the arena: the record may be gone by then */
+    uint64_t result; /* number of the record that answers it, from 1; 0: none yet */
 };
 
 struct pairing {
+    struct hf_arena *arena;
     struct call_slot *slots; /* open addressing; at least half are free */
     size_t mask;
     size_t open;
+    bool safe;
 };
 
 static struct call_slot *slot_of(const struct pairing *pairing, const char *id)
@@ -426,56 +472,67 @@ static struct call_slot *slot_of(const struct pairing *pairing, const char *id)
     return &pairing->slots[i];
 }
 
-static bool pair_part(struct pairing *pairing, const struct hf_message *message,
-                      const struct hf_part *part)
+/* Sets pairing->safe to false at the first fault. HF_ENOMEM. */
+static int pair_part(struct pairing *pairing, enum hf_role role, uint64_t number,
+                     const struct hf_part *part)
 {
     bool call = part->kind == HF_PART_TOOL_CALL;
     if (!call && part->kind != HF_PART_TOOL_RESULT)
-        return true;
-    if (!part->call_id || !part->call_id[0] ||
-        message->role != (call ? HF_ROLE_ASSISTANT : HF_ROLE_USER))
-        return false;
+        return 0;
+    pairing->safe = part->call_id && part->call_id[0] &&
+                    role == (call ? HF_ROLE_ASSISTANT : HF_ROLE_USER);
+    if (!pairing->safe)
+        return 0;
     struct call_slot *slot = slot_of(pairing, part->call_id);
     if (call) {
-        if (slot->id)
-            return false;
-        slot->id = part->call_id;
+        pairing->safe = !slot->id;
         pairing->open++;
-        return true;
+        slot->id = hf_arena_text(pairing->arena, part->call_id);
+        return slot->id ? 0 : HF_ENOMEM;
     }
-    if (!slot->id || (slot->result && slot->result != message))
-        return false;
+    pairing->safe = slot->id && (!slot->result || slot->result == number);
     pairing->open -= slot->result ? 0 : 1; /* further parts of the same answer are fine */
-    slot->result = message;
-    return true;
-}
-
-static int count_calls(const struct hf_turn *turn, size_t *ret_count)
-{
-    size_t count = 0;
-    for (uint64_t i = 0; i < hf_turn_record_count(turn); i++) {
-        const struct hf_record *record = hf_turn_record(turn, i);
-        if (!record)
-            return HF_EBASE;
-        if (record->kind == HF_RECORD_MESSAGE && record->message)
-            for (size_t p = 0; p < record->message->part_count; p++)
-                count += record->message->parts[p].kind == HF_PART_TOOL_CALL;
-    }
-    *ret_count = count;
+    slot->result = number;
     return 0;
 }
 
-static bool pair_all(const struct hf_turn *turn, struct pairing *pairing)
+static int pair_record(struct pairing *pairing, uint64_t number,
+                       const struct hf_record *record)
 {
-    for (uint64_t i = 0; i < hf_turn_record_count(turn); i++) {
-        const struct hf_record *record = hf_turn_record(turn, i);
-        if (record->kind != HF_RECORD_MESSAGE || !record->message)
-            continue;
+    const struct hf_message *message = record->message;
+    int rc = 0;
+    if (record->kind != HF_RECORD_MESSAGE || !message)
+        return 0;
+    for (size_t p = 0; rc == 0 && pairing->safe && p < message->part_count; p++)
+        rc = pair_part(pairing, message->role, number, &message->parts[p]);
+    return rc;
+}
+
+static size_t calls_of(const struct hf_record *record)
+{
+    size_t count = 0;
+    if (record->kind == HF_RECORD_MESSAGE && record->message)
         for (size_t p = 0; p < record->message->part_count; p++)
-            if (!pair_part(pairing, record->message, &record->message->parts[p]))
-                return false;
+            count += record->message->parts[p].kind == HF_PART_TOOL_CALL;
+    return count;
+}
+
+/* One pass over all records; without `pairing` it only counts calls. */
+static int pass(const struct hf_turn *turn, struct pairing *pairing, size_t *ret_calls)
+{
+    int rc = 0;
+    for (uint64_t i = 0; rc == 0 && i < hf_turn_record_count(turn); i++) {
+        struct hf_pin pin;
+        const struct hf_record *record = hf_turn_pin(turn, i, &pin);
+        if (!record)
+            return HF_EBASE;
+        if (pairing)
+            rc = pair_record(pairing, i + 1, record);
+        else
+            *ret_calls += calls_of(record);
+        hf_pin_drop(&pin);
     }
-    return pairing->open == 0;
+    return rc;
 }
 
 int hf_turn_resumable(const struct hf_turn *turn, bool *ret_safe, struct hf_err *err)
@@ -483,18 +540,17 @@ int hf_turn_resumable(const struct hf_turn *turn, bool *ret_safe, struct hf_err 
     size_t count = 0;
     size_t room = 2;
     struct hf_arena arena;
-    int rc = count_calls(turn, &count);
+    int rc = pass(turn, NULL, &count);
     if (rc)
         return hf_fail_plain(err, rc);
     while (room < 2 * count + 1)
         room *= 2;
     hf_arena_init(&arena, turn->alloc);
-    struct pairing pairing = { .mask = room - 1 };
+    struct pairing pairing = { .arena = &arena, .mask = room - 1, .safe = true };
     pairing.slots = hf_arena_array(&arena, room, sizeof(*pairing.slots));
-    if (pairing.slots)
-        *ret_safe = pair_all(turn, &pairing);
-    else
-        rc = hf_fail_plain(err, HF_ENOMEM);
+    rc = pairing.slots ? pass(turn, &pairing, NULL) : HF_ENOMEM;
+    if (rc == 0)
+        *ret_safe = pairing.safe && pairing.open == 0;
     hf_arena_fini(&arena);
-    return rc;
+    return rc ? hf_fail_plain(err, rc) : 0;
 }

@@ -126,10 +126,14 @@ static int fill_head(struct hf_arena *arena, const struct hf_setup *setup,
     if (!records)
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; i < count; i++) {
-        const struct hf_record *record = start->base->get(start->base->user, i);
+        struct hf_pin pin;
+        const struct hf_record *record = hf_pin_take(&pin, start->base, i);
         if (!record)
             return hf_fail_plain(err, HF_EBASE);
-        records[i] = *record;
+        int rc = hf_copy(arena, &hf_s_record, HF_COPY_STRICT, record, &records[i], err);
+        hf_pin_drop(&pin);
+        if (rc)
+            return rc;
     }
     if (start->base) {
         head.base_id = start->base->id;

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/json.h"
-#include "core/plant.h"
+#include "base/sized.h"
 #include "core/turn/image.h"
 
 static void fill_text(char to[192], const char *text)
@@ -29,7 +29,7 @@ int hf_turn_peek(struct hf_span save, struct hf_save_info *ret_info, struct hf_e
     if (rc)
         return rc;
     hf_arena_init(&arena, hf_alloc_system());
-    struct hf_cbor cbor = { .keep = &arena, .step = &arena };
+    struct hf_cbor cbor = { .stay = &arena, .keep = &arena, .step = &arena };
     cbor.at = frame.head.at;
     cbor.end = cbor.at + frame.head.len;
     rc = hf_cbor_read(&cbor, &hf_s_head, &head, err);
@@ -54,7 +54,7 @@ struct sources {
     const struct hf_setup *setup;
     const struct hf_image *image;
     const struct hf_restore *restore;
-    struct hf_arena *extra;
+    struct hf_arena *stay;
 };
 
 static bool same_hash(const uint8_t a[32], const uint8_t b[32])
@@ -83,7 +83,6 @@ static int find_blob(const struct sources *from, const uint8_t hash[32], const c
     uint8_t digest[32];
     struct hf_span blob = { 0 };
     bool found = false;
-    bool lent = false;
     if (find_in_setup(from, hash, ret_blob))
         return 0;
     for (size_t i = 0; !found && i < from->image->blob_count; i++) {
@@ -95,7 +94,7 @@ static int find_blob(const struct sources *from, const uint8_t hash[32], const c
         int rc = from->restore->resolve(from->restore->user, hash, &blob);
         if (rc && rc != HF_EBLOB)
             return hf_fail_plain(err, rc);
-        found = lent = rc == 0;
+        found = rc == 0;
     }
     if (!found)
         return hf_fail(err, HF_EBLOB, what, "the turn's %s cannot be found", what);
@@ -103,14 +102,7 @@ static int find_blob(const struct sources *from, const uint8_t hash[32], const c
         return hf_fail_plain(err, HF_ENOMEM);
     if (!same_hash(hash, digest))
         return hf_fail(err, HF_EBLOB, what, "the turn's %s was changed", what);
-    if (lent) {
-        *ret_blob = blob;
-        return 0;
-    }
-    char *copy = hf_arena_copy(from->extra, blob.at, blob.len);
-    if (!copy)
-        return hf_fail_plain(err, HF_ENOMEM);
-    *ret_blob = (struct hf_span){ copy, blob.len };
+    *ret_blob = blob;
     return 0;
 }
 
@@ -136,7 +128,7 @@ static int resolve_face(const struct sources *from, struct hf_face *face,
     if (rc)
         return rc;
     if (!same_hash(face->tools_hash, known->tools_hash))
-        return hf_tool_names(from->extra, face->tools, &face->names, err);
+        return hf_tool_names(from->stay, face->tools, &face->names, err);
     face->names = known->names;
     return 0;
 }
@@ -196,28 +188,15 @@ static const struct hf_record *get_embedded(void *user, uint64_t i)
     return records[i];
 }
 
-static int embed_base(struct hf_turn *turn, const struct hf_save_head *head,
-                      const struct hf_image *image, struct hf_base *ret_base,
-                      struct hf_err *err)
+/* The base that an export brought; its records live as long as the handle. */
+static void embed_base(const struct hf_save_head *head, const struct hf_image *image,
+                       struct hf_base *ret_base)
 {
-    const struct hf_record **records = hf_arena_array(&turn->extra, image->base_count,
-                                                      sizeof(*records));
-    if (!records)
-        return hf_fail_plain(err, HF_ENOMEM);
-    for (size_t i = 0; i < image->base_count; i++) {
-        const void *copy = NULL;
-        int rc = hf_copy_ref(&turn->extra, &hf_s_record, HF_COPY_TRUST, image->base[i],
-                             &copy, err);
-        if (rc)
-            return rc;
-        records[i] = copy;
-    }
     *ret_base = (struct hf_base){ .id = head->base_id,
                                   .count = head->base_count,
-                                  .user = (void *)records,
+                                  .user = (void *)image->base,
                                   .get = get_embedded };
     memcpy(ret_base->digest, head->base_digest, 32);
-    return 0;
 }
 
 /* The body into the handle; own records and ids move to arrays that can grow. */
@@ -238,8 +217,6 @@ static int adopt(struct hf_turn *turn, const struct hf_image *image, struct hf_e
     turn->now.own = array;
     turn->now.call_ids = ids;
     turn->now.queue_room = turn->now.queue_count;
-    if (HF_PLANT(TURN_RENUMBERED))
-        turn->now.next_id++;
     return 0;
 }
 
@@ -249,21 +226,24 @@ static int load(struct hf_turn *turn, const struct hf_frame *frame,
     struct hf_save_head head;
     struct hf_image image;
     struct hf_base base = { 0 };
-    int rc = hf_image_read(frame, &turn->keep, &turn->step[0], &head, &image, err);
+    int rc = hf_image_read(frame, &turn->stay, &turn->keep, &turn->step[0], &head, &image,
+                           err);
     if (rc == 0)
         rc = check_identity(turn->setup, &head, restore, err);
     if (rc)
         return rc;
-    turn->session_id = hf_arena_text(&turn->keep, head.session_id);
-    turn->turn_id = hf_arena_text(&turn->keep, head.turn_id);
+    turn->session_id = hf_arena_text(&turn->stay, head.session_id);
+    turn->turn_id = hf_arena_text(&turn->stay, head.turn_id);
     if (!turn->session_id || !turn->turn_id)
         return hf_fail_plain(err, HF_ENOMEM);
 
     bool export = (frame->flags & HF_SAVE_EXPORT) != 0;
     if (restore && restore->base)
         base = *restore->base;
-    rc = export ? embed_base(turn, &head, &image, &base, err)
-                : check_base(&head, restore ? restore->base : NULL, err);
+    if (export)
+        embed_base(&head, &image, &base);
+    else
+        rc = check_base(&head, restore ? restore->base : NULL, err);
     if (rc == 0)
         rc = hf_turn_set_base(turn, &base, err);
     if (rc == 0)
@@ -271,7 +251,7 @@ static int load(struct hf_turn *turn, const struct hf_frame *frame,
     if (rc)
         return rc;
 
-    struct sources from = { turn->setup, &image, restore, &turn->extra };
+    struct sources from = { turn->setup, &image, restore, &turn->stay };
     struct hf_request *request = NULL; /* ours, in the arena: it may be completed */
     memcpy(&request, &turn->now.wait.request, sizeof(request));
     if (turn->now.state != HF_TURN_FINISHED)
@@ -287,9 +267,11 @@ int hf_turn_restore(const struct hf_setup *setup, struct hf_span save,
 {
     struct hf_frame frame;
     struct hf_turn *turn = NULL;
-    if (restore && restore->size < sizeof(*restore))
-        return hf_fail(err, HF_EINVAL, "size", "the struct is of another version");
-    int rc = hf_frame_open(save, &frame, err);
+    int rc = restore
+                 ? hf_sized_check(restore->size, sizeof(*restore), sizeof(*restore), err)
+                 : 0;
+    if (rc == 0)
+        rc = hf_frame_open(save, &frame, err);
     if (rc == 0)
         rc = hf_turn_alloc(setup, NULL, NULL, &turn, err);
     if (rc)

@@ -351,7 +351,7 @@ static int remember_cancel(struct hf_move *move, const struct hf_input *input,
                            struct hf_err *err)
 {
     const void *copy = NULL;
-    int rc = hf_copy_ref(&move->turn->keep, &hf_s_evidence, HF_COPY_TRUST, input->data,
+    int rc = hf_copy_ref(&move->turn->stay, &hf_s_evidence, HF_COPY_TRUST, input->data,
                          &copy, err);
     move->next.cancel = copy;
     return rc;

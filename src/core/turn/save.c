@@ -128,11 +128,41 @@ static void add_blob(struct hf_blob *blobs, size_t *count, const uint8_t hash[32
     ++*count;
 }
 
+/* All records of the base at once, since the bytes hold them all. *ret_image counts those
+ * that were pinned, also after a failure. */
+static int pin_base(const struct hf_turn *turn, struct hf_arena *arena,
+                    struct hf_image *ret_image, struct hf_pin **ret_pins,
+                    struct hf_err *err)
+{
+    uint8_t digest[32] = { 0 };
+    size_t count = (size_t)turn->base.count;
+    struct hf_pin *pins = hf_arena_array(arena, count, sizeof(*pins));
+    ret_image->base = hf_arena_array(arena, count, sizeof(*ret_image->base));
+    if (!pins || !ret_image->base)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *ret_pins = pins;
+    for (size_t i = 0; i < count; i++) {
+        ret_image->base[i] = hf_pin_take(&pins[i], &turn->base, i);
+        if (!ret_image->base[i])
+            return hf_fail(err, HF_EBASE, "base", "the base cannot lend record %zu", i);
+        ret_image->base_count++;
+        int rc = hf_record_check(ret_image->base[i], err);
+        if (rc == 0)
+            rc = hf_record_chain_on(turn->alloc, digest, ret_image->base[i], digest, err);
+        if (rc)
+            return rc;
+    }
+    if (memcmp(digest, turn->base.digest, sizeof(digest)) != 0)
+        return hf_fail(err, HF_EBASE, "digest", "the base lends other records");
+    return 0;
+}
+
 int hf_turn_export(const struct hf_turn *turn, struct hf_bytes *ret_save,
                    struct hf_err *err)
 {
     struct hf_blob blobs[5];
     struct hf_arena arena;
+    struct hf_pin *pins = NULL;
     struct hf_image image = { .body = turn->now, .blobs = blobs };
     const struct hf_request *request = turn->now.wait.request;
     if (turn->now.state != HF_TURN_FINISHED) {
@@ -146,32 +176,28 @@ int hf_turn_export(const struct hf_turn *turn, struct hf_bytes *ret_save,
         add_blob(blobs, &image.blob_count, request->options_hash, request->options);
     }
     hf_arena_init(&arena, turn->alloc);
-    int rc = 0;
-    image.base_count = (size_t)turn->base.count;
-    image.base = hf_arena_array(&arena, image.base_count, sizeof(*image.base));
-    if (!image.base)
-        rc = hf_fail_plain(err, HF_ENOMEM);
-    for (size_t i = 0; rc == 0 && i < image.base_count; i++) {
-        image.base[i] = hf_turn_record(turn, i);
-        if (!image.base[i])
-            rc = hf_fail(err, HF_EBASE, "base", "the base cannot lend record %zu", i);
-        else
-            rc = hf_record_check(image.base[i], err);
-    }
+    int rc = pin_base(turn, &arena, &image, &pins, err);
     if (rc == 0)
         rc = write_frame(turn, &image, HF_SAVE_EXPORT, ret_save, err);
+    for (size_t i = 0; i < image.base_count; i++)
+        hf_pin_drop(&pins[i]);
     hf_arena_fini(&arena);
     return rc;
 }
 
 /* Chain digests */
 
-static int chain(const struct hf_alloc *alloc, const uint8_t previous[32],
-                 const struct hf_record *record, uint8_t ret_digest[32],
-                 struct hf_err *err)
+int hf_record_chain_on(const struct hf_alloc *alloc, const uint8_t previous[32],
+                       const struct hf_record *record, uint8_t ret_digest[32],
+                       struct hf_err *err)
 {
     struct hf_buf out;
     struct hf_digest digest;
+    if (record->kind == HF_RECORD_MESSAGE && record->message->origin &&
+        record->message->origin->transient) {
+        memmove(ret_digest, previous, 32); /* the same place, mostly */
+        return 0;
+    }
     hf_buf_init(&out, alloc, (size_t)HF_MAX_TURN_SAVE_BYTES);
     hf_cbor_write(&out, &hf_s_record, record);
     int rc = hf_buf_state(&out);
@@ -195,7 +221,7 @@ int hf_record_chain(const uint8_t previous[32], const struct hf_record *record,
     if (rc == 0)
         rc = hf_copy(&arena, &hf_s_record, HF_COPY_STRICT, record, &copy, err);
     if (rc == 0)
-        rc = chain(hf_alloc_system(), previous, &copy, ret_digest, err);
+        rc = hf_record_chain_on(hf_alloc_system(), previous, &copy, ret_digest, err);
     hf_arena_fini(&arena);
     return rc;
 }
@@ -213,8 +239,8 @@ static int check_rebase(const struct hf_turn *turn, const struct hf_base *base,
                        "the new base has records not yet reported");
     memcpy(digest, turn->base.digest, sizeof(digest));
     for (uint64_t i = turn->base.count; i < base->count; i++) {
-        int rc = chain(turn->alloc, digest, turn->now.own[i - turn->base.count], digest,
-                       err);
+        int rc = hf_record_chain_on(turn->alloc, digest,
+                                    turn->now.own[i - turn->base.count], digest, err);
         if (rc)
             return rc;
     }
@@ -223,56 +249,20 @@ static int check_rebase(const struct hf_turn *turn, const struct hf_base *base,
     return 0;
 }
 
-static int copy_refs(struct hf_arena *keep, const struct hf_schema *schema, void **items,
-                     size_t count, struct hf_err *err)
+/* Own records [moved, own_count), copied into a fresh arena, so that those before them are
+ * freed; `own` is where the pointers to the copies go. */
+static int copy_left(struct hf_turn *to, size_t moved, const struct hf_record **own,
+                     struct hf_err *err)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = moved; i < to->now.own_count; i++) {
         const void *copy = NULL;
-        int rc = hf_copy_ref(keep, schema, HF_COPY_TRUST, items[i], &copy, err);
+        int rc = hf_copy_ref(&to->keep, &hf_s_record, HF_COPY_TRUST, to->now.own[i],
+                             &copy, err);
         if (rc)
             return rc;
-        memcpy(&items[i], &copy, sizeof(copy));
+        own[i - moved] = copy;
     }
     return 0;
-}
-
-/* All that stays, copied into a fresh arena, so that what moved to the base is freed. */
-static int copy_kept(struct hf_turn *to, const struct hf_base *base, size_t moved,
-                     void **own, struct hf_err *err)
-{
-    struct hf_arena *keep = &to->keep;
-    const void *cancel = NULL;
-    const void *outcome = NULL;
-    struct hf_given given = { 0 };
-    size_t left = to->now.own_count - moved;
-    void **causes = hf_arena_array(keep, to->now.cause_count, sizeof(*causes));
-    to->session_id = hf_arena_text(keep, to->session_id);
-    to->turn_id = hf_arena_text(keep, to->turn_id);
-    if (!causes || !to->session_id || !to->turn_id)
-        return hf_fail_plain(err, HF_ENOMEM);
-    int rc = hf_turn_set_base(to, base, err);
-    if (to->now.cause_count > 0)
-        memcpy(causes, to->now.causes, to->now.cause_count * sizeof(*causes));
-    if (left > 0)
-        memcpy(own, to->now.own + moved, left * sizeof(*own));
-    if (rc == 0)
-        rc = copy_refs(keep, &hf_s_cause, causes, to->now.cause_count, err);
-    if (rc == 0)
-        rc = copy_refs(keep, &hf_s_record, own, left, err);
-    if (rc == 0)
-        rc = hf_copy_ref(keep, &hf_s_evidence, HF_COPY_TRUST, to->now.cancel, &cancel,
-                         err);
-    if (rc == 0)
-        rc = hf_copy_ref(keep, &hf_s_outcome, HF_COPY_TRUST, to->now.outcome, &outcome,
-                         err);
-    if (rc == 0)
-        rc = hf_copy(keep, &hf_s_given, HF_COPY_TRUST, &to->now.given, &given, err);
-    to->now.given = given;
-    to->now.causes = (struct hf_cause **)causes;
-    to->now.cancel = cancel;
-    to->now.outcome = outcome;
-    to->now.own_count = left;
-    return rc;
 }
 
 int hf_turn_rebase(struct hf_turn *turn, const struct hf_base *base, struct hf_err *err)
@@ -286,13 +276,18 @@ int hf_turn_rebase(struct hf_turn *turn, const struct hf_base *base, struct hf_e
     struct hf_arena scratch; /* for the pointers until all is copied */
     hf_arena_init_small(&scratch, turn->alloc, 512, 4096);
     hf_arena_init_small(&next.keep, turn->alloc, turn->keep.first, turn->keep.largest);
-    void **own = hf_arena_array(&scratch, left, sizeof(*own));
-    rc = own ? copy_kept(&next, base, moved, own, err) : hf_fail_plain(err, HF_ENOMEM);
+    const struct hf_record **own = hf_arena_array(&scratch, left, sizeof(*own));
+    rc = own ? hf_turn_set_base(&next, base, err) : hf_fail_plain(err, HF_ENOMEM);
+    if (rc == 0)
+        rc = copy_left(&next, moved, own, err);
     if (rc == 0) {
         if (left > 0)
             memcpy(turn->now.own, own, left * sizeof(*own));
-        hf_arena_fini(&turn->keep);
-        *turn = next;
+        hf_pin_drop(&turn->shown);
+        hf_turn_leave_records(turn);
+        turn->keep = next.keep;
+        turn->base = next.base;
+        turn->now.own_count = left;
     } else {
         hf_arena_fini(&next.keep);
     }

@@ -30,7 +30,8 @@ enum hf_member_type {
 
 enum {
     HF_M_REQUIRED = 1,
-    HF_M_KEEP = 2 /* lives as long as the turn; else until the next response */
+    HF_M_KEEP = 2, /* own records: live until they move to the base */
+    HF_M_STAY = 4, /* lives as long as the handle; all others until the next response */
 };
 
 struct hf_words {

@@ -105,21 +105,23 @@ static bool has_kind(const struct hf_llm_response *response, enum hf_part_kind k
     return false;
 }
 
-static bool after_tool_result(const struct hf_move *move)
+/* Whether the last message answers a tool call. A base that cannot lend it now is not an
+ * answer to that: HF_EBASE, and the host gives the reply again. */
+static int after_tool_result(struct hf_move *move, bool *ret_after, struct hf_err *err)
 {
+    *ret_after = false;
     for (uint64_t i = hf_move_record_count(move); i > 0; i--) {
         const struct hf_record *record = hf_move_record(move, i - 1);
         if (!record)
-            return false;
+            return hf_fail_plain(err, HF_EBASE);
         if (record->kind != HF_RECORD_MESSAGE)
             continue;
         const struct hf_message *message = record->message;
         for (size_t p = 0; p < message->part_count; p++)
-            if (message->parts[p].kind == HF_PART_TOOL_RESULT)
-                return true;
-        return false;
+            *ret_after = *ret_after || message->parts[p].kind == HF_PART_TOOL_RESULT;
+        return 0;
     }
-    return false;
+    return 0;
 }
 
 static int append_clean(struct hf_move *move, const struct hf_message *message,
@@ -194,9 +196,11 @@ static int llm_done(const struct hf_protocol *protocol, struct hf_move *move,
         return rc;
     if (has_kind(response, HF_PART_TOOL_CALL))
         return start_calls(move, response, err);
-    if (text.len == 0 && !has_kind(response, HF_PART_REASONING) &&
-        !after_tool_result(move))
-        return hf_turn_end_empty(move, err);
+    bool fine = text.len > 0 || has_kind(response, HF_PART_REASONING);
+    if (!fine)
+        rc = after_tool_result(move, &fine, err);
+    if (rc || !fine)
+        return rc ? rc : hf_turn_end_empty(move, err);
     struct hf_outcome outcome = { .kind = HF_OUTCOME_ASSISTANT_MESSAGE, .text = text };
     return hf_act_checkpoint(move, HF_CHECKPOINT_BEFORE_COMPLETION, &outcome, err);
 }

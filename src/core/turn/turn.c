@@ -6,11 +6,13 @@
 #include <holdfast/limits.h>
 
 #include "base/err.h"
-#include "base/ident.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/turn/machine.h"
 
 /* Small enough that a waiting turn holds little it does not use. */
+#define STAY_FIRST ((size_t)192)
+#define STAY_LARGEST ((size_t)1024)
 #define KEEP_FIRST ((size_t)1024)
 #define KEEP_LARGEST ((size_t)1024)
 #define STEP_FIRST ((size_t)1024)
@@ -28,10 +30,10 @@ int hf_turn_alloc(const struct hf_setup *setup, const char *session_id,
     hf_arena_init_small(&turn->keep, alloc, KEEP_FIRST, KEEP_LARGEST);
     for (size_t i = 0; i < 2; i++)
         hf_arena_init_small(&turn->step[i], alloc, STEP_FIRST, STEP_LARGEST);
-    hf_arena_init_small(&turn->extra, alloc, STEP_FIRST, STEP_LARGEST);
+    hf_arena_init_small(&turn->stay, alloc, STAY_FIRST, STAY_LARGEST);
     hf_buf_init(&turn->json, alloc, (size_t)HF_MAX_TURN_SAVE_BYTES);
-    turn->session_id = hf_arena_text(&turn->keep, session_id);
-    turn->turn_id = hf_arena_text(&turn->keep, turn_id);
+    turn->session_id = hf_arena_text(&turn->stay, session_id);
+    turn->turn_id = hf_arena_text(&turn->stay, turn_id);
     turn->now.next_id = 1;
     turn->now.call_ids = turn->few_ids;
     turn->id_room = HF_FEW_IDS;
@@ -47,10 +49,11 @@ void hf_turn_free(struct hf_turn *turn)
 {
     if (!turn)
         return;
-    hf_arena_fini(&turn->keep);
+    hf_pin_drop(&turn->shown);
+    hf_turn_leave_records(turn);
+    hf_arena_fini(&turn->stay);
     hf_arena_fini(&turn->step[0]);
     hf_arena_fini(&turn->step[1]);
-    hf_arena_fini(&turn->extra);
     hf_buf_fini(&turn->json);
     turn->alloc->free(turn->alloc->user, turn->now.own);
     if (turn->now.call_ids != turn->few_ids)
@@ -77,9 +80,9 @@ int hf_turn_set_base(struct hf_turn *turn, const struct hf_base *base, struct hf
 
 static int check_start(const struct hf_turn_start *start, struct hf_err *err)
 {
-    if (start->size < sizeof(*start))
-        return hf_fail(err, HF_EINVAL, "size", "the struct is of another version");
-    int rc = hf_check_key(start->session_id, (size_t)HF_MAX_KEY_BYTES, "session_id", err);
+    int rc = hf_sized_check(start->size, sizeof(*start), sizeof(*start), err);
+    if (rc == 0)
+        rc = hf_check_key(start->session_id, (size_t)HF_MAX_KEY_BYTES, "session_id", err);
     if (rc == 0)
         rc = hf_check_key(start->turn_id, (size_t)HF_MAX_KEY_BYTES, "turn_id", err);
     if (rc == 0 && start->run_offset > (uint64_t)INT64_MAX)
@@ -96,7 +99,7 @@ static int take_start(struct hf_turn *turn, const struct hf_turn_start *start,
     struct hf_move move;
     hf_move_begin_in_place(&move, turn);
     const struct hf_given given = { start->given, start->given_refs };
-    int rc = hf_given_copy(&turn->keep, &given, (size_t)HF_MAX_TURN_GIVEN_BYTES,
+    int rc = hf_given_copy(&turn->stay, &given, (size_t)HF_MAX_TURN_GIVEN_BYTES,
                            &move.next.given, err);
     for (size_t i = 0; rc == 0 && i < start->input_count; i++)
         rc = hf_move_append(&move, HF_COPY_STRICT, &start->inputs[i], err);
@@ -104,6 +107,8 @@ static int take_start(struct hf_turn *turn, const struct hf_turn_start *start,
         rc = hf_move_add_cause(&move, &start->causes[i], err);
     if (rc == 0)
         hf_move_commit(&move);
+    else
+        hf_move_drop(&move);
     return rc;
 }
 
@@ -279,9 +284,13 @@ int hf_turn_sync_failed(struct hf_turn *turn, uint64_t id, const char *message,
     return run(&move, &input, 0, err);
 }
 
-static int wrong_size(struct hf_err *err)
+/* A response that is a struct with its size first; NULL has none. */
+static int check_size(const void *response, size_t ours, struct hf_err *err)
 {
-    return hf_fail(err, HF_EINVAL, "size", "the struct is of another version");
+    size_t size = 0;
+    if (response)
+        memcpy(&size, response, sizeof(size));
+    return hf_sized_check(size, ours, ours, err);
 }
 
 int hf_turn_llm_done(struct hf_turn *turn, uint64_t id,
@@ -293,9 +302,11 @@ int hf_turn_llm_done(struct hf_turn *turn, uint64_t id,
     int rc = hf_turn_expect(turn, input.event, id, err);
     if (rc)
         return rc;
-    if (!response || response->size < sizeof(*response) ||
-        (response->part_count > 0 && !response->parts))
-        return wrong_size(err);
+    rc = check_size(response, sizeof(*response), err);
+    if (rc == 0 && response->part_count > 0 && !response->parts)
+        rc = hf_fail(err, HF_EINVAL, "parts", "parts are missing");
+    if (rc)
+        return rc;
     hf_move_begin(&move, turn);
     rc = hf_turn_take_response(&move, response, &taken, err);
     input.data = taken;
@@ -323,8 +334,9 @@ int hf_turn_llm_failed(struct hf_turn *turn, uint64_t id,
     int rc = hf_turn_expect(turn, input.event, id, err);
     if (rc)
         return rc;
-    if (!error || error->size < sizeof(*error))
-        return wrong_size(err);
+    rc = check_size(error, sizeof(*error), err);
+    if (rc)
+        return rc;
     if (error->retry_after_ms < 0)
         return hf_fail(err, HF_EINVAL, "retry_after_ms", "a wait cannot be negative");
     hf_move_begin(&move, turn);
@@ -337,8 +349,9 @@ int hf_turn_exec_done(struct hf_turn *turn, uint64_t id,
                       const struct hf_exec_result *result, struct hf_err *err)
 {
     struct hf_input input = { .event = HF_ON_EXEC_DONE, .id = id };
-    if (!result || result->size < sizeof(*result))
-        return wrong_size(err);
+    int rc = check_size(result, sizeof(*result), err);
+    if (rc)
+        return rc;
     if (result->unknown)
         return hf_fail(err, HF_EINVAL, "unknown",
                        "only a forced end leaves this unknown");
@@ -349,9 +362,8 @@ int hf_turn_checkpoint_done(struct hf_turn *turn, uint64_t id,
                             const struct hf_turn_delivery *delivery, struct hf_err *err)
 {
     struct hf_input input = { .event = HF_ON_CHECKPOINT, .id = id };
-    if (delivery && delivery->size < sizeof(*delivery))
-        return wrong_size(err);
-    return respond(turn, &input, &hf_s_delivery, delivery, err);
+    int rc = delivery ? check_size(delivery, sizeof(*delivery), err) : 0;
+    return rc ? rc : respond(turn, &input, &hf_s_delivery, delivery, err);
 }
 
 int hf_turn_sleep_noted(struct hf_turn *turn, uint64_t id, hf_ms due_ms,

@@ -63,7 +63,7 @@ static void put_rendered(struct hf_json_out *out, const struct hf_render *render
     hf_json_end(&out->json);
 }
 
-static int put_request(struct hf_json_out *out, const struct hf_turn *turn,
+static int put_request(struct hf_json_out *out, struct hf_turn *turn,
                        const struct hf_request *request, struct hf_err *err)
 {
     struct hf_render *render = NULL;
@@ -82,7 +82,7 @@ static int put_request(struct hf_json_out *out, const struct hf_turn *turn,
     return 0;
 }
 
-static int put_records(struct hf_json_out *out, const struct hf_turn *turn,
+static int put_records(struct hf_json_out *out, struct hf_turn *turn,
                        const struct hf_effect *effect, struct hf_err *err)
 {
     hf_json_put_i64(&out->json, "from", (int64_t)effect->from);
@@ -90,12 +90,14 @@ static int put_records(struct hf_json_out *out, const struct hf_turn *turn,
     hf_json_key(&out->json, "records");
     hf_json_array(&out->json);
     for (uint64_t i = effect->from; i < effect->to; i++) {
-        const struct hf_record *record = hf_turn_record(turn, i);
+        struct hf_pin pin;
+        const struct hf_record *record = hf_turn_pin(turn, i, &pin);
         if (!record)
             return hf_fail_plain(err, HF_EBASE);
         hf_json_object(&out->json);
         hf_json_members(out, &hf_s_record, record);
         hf_json_end(&out->json);
+        hf_pin_drop(&pin);
     }
     hf_json_end(&out->json);
     return 0;
@@ -113,7 +115,7 @@ static void put_calls(struct hf_json_out *out, const struct hf_effect *effect)
     hf_json_end(&out->json);
 }
 
-static int put_effect(struct hf_json_out *out, const struct hf_turn *turn,
+static int put_effect(struct hf_json_out *out, struct hf_turn *turn,
                       const struct hf_effect *effect, struct hf_err *err)
 {
     switch (effect->kind) {
@@ -293,10 +295,9 @@ static int respond_synced(struct hf_turn *turn, const struct said *said,
                 memcmp(face.tools_hash, now->tools_hash, 32) == 0;
     struct hf_surface kept = { .face = face };
     if (!same) {
-        kept.face.prompt.at = hf_arena_copy(&turn->extra, face.prompt.at,
-                                            face.prompt.len);
-        kept.face.tools.at = hf_arena_copy(&turn->extra, face.tools.at, face.tools.len);
-        kept.face.names.at = hf_arena_copy(&turn->extra, face.names.at, face.names.len);
+        kept.face.prompt.at = hf_arena_copy(&turn->stay, face.prompt.at, face.prompt.len);
+        kept.face.tools.at = hf_arena_copy(&turn->stay, face.tools.at, face.tools.len);
+        kept.face.names.at = hf_arena_copy(&turn->stay, face.names.at, face.names.len);
         if (!kept.face.prompt.at || !kept.face.tools.at || !kept.face.names.at)
             rc = hf_fail_plain(err, HF_ENOMEM);
     }

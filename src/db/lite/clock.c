@@ -13,7 +13,6 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "core/plant.h"
 #include "db/lite/lite.h"
 
 static void sql_now(sqlite3_context *context, int argc, sqlite3_value **argv)
@@ -188,8 +187,7 @@ hf_ms lite_lease_now(const struct lite *lite)
 void lite_sample(struct lite_conn *conn, int64_t incarnation, hf_ms high_water)
 {
     const struct lite *lite = conn->lite;
-    hf_ms lease_now = HF_PLANT(WALL_LEASES) ? lite->clock->wall_ms(lite->clock->user)
-                                            : lite_lease_now(lite);
+    hf_ms lease_now = lite_lease_now(lite);
     conn->instant.now = lite->clock->wall_ms(lite->clock->user);
     conn->instant.lease_now = lease_now > high_water ? lease_now : high_water;
     conn->instant.incarnation = incarnation;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/plant.h"
 #include "db/lite/lite.h"
 
 #define WRITER_CACHE "PRAGMA cache_size = -8192;"
@@ -84,8 +83,6 @@ static int set_up(struct lite_conn *conn, enum lite_use use, struct hf_err *err)
                          err);
     if (ours == 0)
         ours = lite_exec(conn, use == LITE_WRITES ? WRITER_CACHE : READER_CACHE, err);
-    if (ours == 0 && HF_PLANT(ACK_BEFORE_SYNC))
-        ours = lite_exec(conn, "PRAGMA synchronous = OFF;", err);
     if (ours == 0)
         ours = prepare_control(conn, err);
     if (ours == 0)
@@ -213,9 +210,8 @@ static int map_parameters(struct lite_conn *conn, struct lite_stmt *stmt,
 static int prepare(struct lite_conn *conn, struct lite_stmt *stmt,
                    const struct hf_sql_text *text, struct hf_err *err)
 {
-    const char *sql = HF_PLANT_SQL(text->name, text->text);
-    int rc = sqlite3_prepare_v3(conn->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt->st,
-                                NULL);
+    int rc = sqlite3_prepare_v3(conn->db, text->text, -1, SQLITE_PREPARE_PERSISTENT,
+                                &stmt->st, NULL);
     if (rc == SQLITE_ERROR) /* of the text itself: SQLite's words name what it misses */
         return hf_fail(err, HF_EINTERNAL, NULL, "statement %s: %s", text->name,
                        sqlite3_errmsg(conn->db));

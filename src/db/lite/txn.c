@@ -18,8 +18,6 @@
  */
 #include <string.h>
 
-#include "core/plant.h"
-#include "core/rare.h"
 #include "db/lite/lite.h"
 
 enum outcome { ANSWERED, SPOILT, GONE };
@@ -207,14 +205,12 @@ static void resolve(struct attempt *at, int sqlite_rc, const struct hf_err *why)
         rc = lite_txn_end(lite, &now, &err);
     else
         lite_roll_back(&lite->writer);
-    if ((rc == 0 && there && at->in_row) || HF_PLANT(COMMIT_MADE_UP))
+    if (rc == 0 && there && at->in_row)
         return; /* the members' answers stand */
     if ((rc == 0 && !there) || certain) {
-        HF_RARE(COMMIT_NOT_THERE);
         answer_all(at->members, at->count, why->code, why);
         return;
     }
-    HF_RARE(COMMIT_UNKNOWN);
     hf_fail(&err, HF_EUNCERTAIN, NULL, "the commit failed and %s: %s",
             rc == 0 ? "another writer may have been there since"
                     : "so did the look at its outcome",
@@ -385,8 +381,7 @@ static void run_attempt(struct attempt *at)
 {
     enum outcome outcome = try(at);
     at->late = NULL;
-    if (outcome == SPOILT && at->count > 1 && !HF_PLANT(GROUP_LOST)) {
-        HF_RARE(GROUP_SPOILT);
+    if (outcome == SPOILT && at->count > 1) {
         count_replay(at->lite);
         at->mode = GUARDED;
         outcome = try(at);

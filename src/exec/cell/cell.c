@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/json.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/turn/given.h"
 #include "core/turn/schema.h"
@@ -67,10 +68,9 @@ static int check_limits(const struct hf_cell_limits *given, struct hf_cell_limit
 
 static int check_start(const struct hf_cell_start *start, struct hf_err *err)
 {
-    if (!start || start->size < sizeof(*start))
-        return hf_fail(err, HF_EINVAL, "size",
-                       "the size of the struct is not one of its");
-    int rc = hf_check_key(start->id, (size_t)HF_MAX_KEY_BYTES, "id", err);
+    int rc = hf_sized_check(start ? start->size : 0, sizeof(*start), sizeof(*start), err);
+    if (rc == 0)
+        rc = hf_check_key(start->id, (size_t)HF_MAX_KEY_BYTES, "id", err);
     if (rc == 0 && start->code.len > (size_t)HF_MAX_CELL_BYTES)
         rc = hf_fail(err, HF_ETOOBIG, "code", "a cell is at most %lld bytes",
                      (long long)HF_MAX_CELL_BYTES);

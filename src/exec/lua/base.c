@@ -271,8 +271,7 @@ static int base_next(lua_State *L)
         struct hf_lua_key key;
         hf_lua_key_of(L, -2, &key);
         if (key.kind == HF_LUA_KEY_OTHER)
-            luaL_error(L, "a %s as a key has no order; use texts or numbers as keys",
-                       luaL_typename(L, -2));
+            hf_lua_refuse_key(L);
         bool later = first || hf_lua_key_compare(&key, &after) > 0;
         if (later && (!found || hf_lua_key_compare(&key, &best) < 0)) {
             best = key;

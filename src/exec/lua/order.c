@@ -137,12 +137,12 @@ static void sort_keys(struct hf_lua_key *keys, size_t count)
     }
 }
 
-static _Noreturn void refuse_key(lua_State *L, int index)
+/* One text for all of them: which such key is met first follows addresses, and pcall can
+ * read what an error says. */
+void hf_lua_refuse_key(lua_State *L)
 {
-    luaL_error(L,
-               "a %s as a key has no order, so it cannot be walked through; use texts or "
-               "numbers as keys",
-               luaL_typename(L, index));
+    luaL_error(L, "a table or a function as a key has no order, so the table cannot be "
+                  "walked through; use texts or numbers as keys");
     __builtin_unreachable();
 }
 
@@ -158,7 +158,7 @@ const struct hf_lua_key *hf_lua_keys(lua_State *L, int index, bool any, size_t *
     while (lua_next(L, index)) {
         hf_lua_key_of(L, -2, &keys[i]);
         if (keys[i].kind == HF_LUA_KEY_OTHER && !any)
-            refuse_key(L, -2);
+            hf_lua_refuse_key(L);
         keys[i].at = (uint32_t)i + 1;
         i++;
         lua_pop(L, 1);

@@ -134,6 +134,8 @@ void hf_lua_push_key(lua_State *L, const struct hf_lua_key *key);
  * `any`, keys without an order come last; else they are an error of the cell. */
 const struct hf_lua_key *hf_lua_keys(lua_State *L, int index, bool any,
                                      size_t *ret_count);
+/* Raises for a table with a key that has no order. */
+_Noreturn void hf_lua_refuse_key(lua_State *L);
 /* Puts the keys of the table at `index` into the table at `list`, both absolute, as Lua
  * gives them, and pushes a userdata with their order as uint32_t. How many. */
 size_t hf_lua_key_order(lua_State *L, int index, int list);

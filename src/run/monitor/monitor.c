@@ -2,8 +2,6 @@
 #include "run/monitor/monitor.h"
 
 #include "base/err.h"
-#include "core/plant.h"
-#include "core/rare.h"
 
 #include <holdfast/limits.h>
 #include <holdfast/sys/store.h>
@@ -53,11 +51,10 @@ static int look_back(struct hf_store *store, struct hf_witness *witness, hf_ms b
         witness->since = hf_err_class(rc) == HF_CLASS_TERMINAL ? 0 : since;
         return rc;
     }
-    HF_RARE_IF(witness->since && mono(store) > since, STALL_OF_FAILURES);
     witness->since = 0;
-    hf_ms stalled = mono(store) - since + (HF_PLANT(AMNESTY_ALWAYS) ? 60000 : 0);
+    hf_ms stalled = mono(store) - since;
     int64_t spared = 0;
-    if (3 * stalled <= HF_MAX_TTL_MIN_MS || HF_PLANT(AMNESTY_NONE))
+    if (3 * stalled <= HF_MAX_TTL_MIN_MS)
         return 0; /* no lease is so short */
     rc = store->methods->amnesty(store, stalled, &spared, err);
     if (rc) {
@@ -66,7 +63,6 @@ static int look_back(struct hf_store *store, struct hf_witness *witness, hf_ms b
     }
     report->stalled_ms = stalled > report->stalled_ms ? stalled : report->stalled_ms;
     report->spared += spared;
-    HF_RARE_IF(spared > 0, AMNESTY);
     return 0;
 }
 

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "core/ledger/fields.h"
 #include "core/ledger/retry.h"
-#include "core/plant.h"
 #include "store/batch/gates.h"
 
 /* ---- reading ----------------------------------------------------------------------- */
@@ -689,8 +688,7 @@ void hf_row_write(struct hf_ops *ops, const struct hf_row *was, const struct hf_
     if (coming)
         hf_fair_tag(ops, coming, 1);
     hf_gates_note(ops, was, row);
-    if (!HF_PLANT(LANE_STUCK))
-        settle_lane(ops, &was->w);
+    settle_lane(ops, &was->w);
 }
 
 void hf_event_append(struct hf_ops *ops, const struct hf_row *row, const char *type)

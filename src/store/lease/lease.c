@@ -6,8 +6,6 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
-#include "core/plant.h"
-#include "core/rare.h"
 #include "os/liveness.h"
 #include "store/store.h"
 
@@ -200,10 +198,8 @@ int sql_lease_take(struct hf_store *base, const struct hf_lease_claim *claim,
         rc = hf_holder_describe(&arena, claim->pid, NULL, &who.holder, err);
     if (rc == 0)
         rc = HF_EGUARD;
-    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
-        HF_RARE_IF(i > 1, LEASE_AGAIN); /* a key's first lease makes its row first */
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
         rc = take_once(base, claim, &who, &arena, ret_info, err);
-    }
     hf_arena_fini(&arena);
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
@@ -221,14 +217,11 @@ static int holder_verb(struct hf_store *base, enum hf_lane lane, const char *key
     rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
         struct look look;
-        HF_RARE_IF(i > 0, LEASE_AGAIN);
         rc = read_lease(base, lane, key, &look, err);
         if (rc == HF_ENOTFOUND)
             rc = hf_fail(err, HF_ELEASELOST, "token", "%s was never leased", key);
         hf_ms now = look.ops.batch.lease_now;
-        bool unchecked = release ? HF_PLANT(SESSION_RELEASED)
-                                 : HF_PLANT(SESSION_UNCHECKED);
-        if (rc == 0 && !unchecked)
+        if (rc == 0)
             rc = hf_lease_check(&look.lease, &token, now, look.ops.batch.incarnation,
                                 lanes[lane].must_be_live && !release, err);
         if (rc == 0) {

@@ -3,7 +3,6 @@
 
 #include "base/err.h"
 #include "base/ident.h"
-#include "core/plant.h"
 #include "store/process/process.h"
 
 #define KIND "process"
@@ -60,7 +59,7 @@ static int add_facts(void *user, struct hf_ops *ops, const char *work_id,
                      struct hf_err *err)
 {
     const struct enrolling *e = user;
-    const struct hf_claim *claim = HF_PLANT(PROCESS_UNCLAIMED) ? NULL : e->request->claim;
+    const struct hf_claim *claim = e->request->claim;
     sql_process_add(ops, e->who, work_id, &e->facts);
     return claim ? sql_claim_add(e->store, e->who, claim, work_id, ops, err) : 0;
 }

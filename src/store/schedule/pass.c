@@ -8,8 +8,6 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
-#include "core/plant.h"
-#include "core/rare.h"
 #include "store/schedule/schedule.h"
 
 #define BATCH 500 /* schedules of one transaction */
@@ -77,7 +75,7 @@ static int plan_one(struct pass *pass, struct due *due, struct hf_err *err)
                                   sizeof *due->records);
     if (!due->records)
         return hf_fail_plain(err, HF_ENOMEM);
-    for (size_t i = 0; i < due->plan.skip_count && !HF_PLANT(SLOT_LOST); i++) {
+    for (size_t i = 0; i < due->plan.skip_count; i++) {
         bool missed = hf_same(due->plan.skips[i].reason, "missed");
         record(due, due->plan.skips[i], missed ? NULL : due->in_the_way);
     }
@@ -158,11 +156,7 @@ static int make_units(struct pass *pass, struct due *due, struct hf_env *env,
         struct hf_err why = { 0 };
         struct hf_row *row = hf_arena_new(arena, struct hf_row);
         uint8_t *hash = hf_arena_take(arena, 32);
-        char nonce[HF_NONCE_TEXT];
         const char *run_id = slot_id(arena, due->plan.made[i]);
-        if (HF_PLANT(SLOT_TWICE) &&
-            hf_nonce(pass->call.store->base.random, nonce, err) == 0)
-            run_id = hf_arena_text(arena, nonce);
         if (!row || !hash || !run_id)
             return hf_fail_plain(err, HF_ENOMEM);
         int rc = hf_schedule_unit(arena, &due->row.s, run_id, &unit, &why);
@@ -279,7 +273,6 @@ static int one_batch(struct pass *pass, struct hf_err *err)
     int rc = HF_EGUARD;
     for (int i = 0; i < HF_TRIES && (rc == HF_EGUARD || rc == HF_ECONFLICT); i++) {
         if (i > 0) {
-            HF_RARE(PASS_RACED);
             pass->report.races++;
             pass->careful = true;
             limit = limit > 1 ? limit / 2 : 1;

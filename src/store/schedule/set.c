@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/text.h"
-#include "core/rare.h"
 #include "store/schedule/schedule.h"
 
 static int not_there(struct hf_err *err, const char *name)
@@ -42,10 +41,8 @@ static int run_change(struct hf_store *base, const struct hf_caller *who, attemp
     struct schedule_call call;
     schedule_begin(&call, base, who);
     int rc = HF_EGUARD;
-    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
-        HF_RARE_IF(i > 0, SCHEDULE_AGAIN);
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
         rc = try(&call, request, schedules, err);
-    }
     if (rc == HF_EGUARD)
         rc = hf_fail_plain(err, HF_EBUSY);
     schedule_end(&call);

@@ -9,8 +9,6 @@
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/ledger/step.h"
-#include "core/plant.h"
-#include "core/rare.h"
 #include "core/trigger/template.h"
 #include "store/process/process.h"
 #include "store/trigger/trigger.h"
@@ -268,8 +266,7 @@ static void append_units(struct emit *e)
     }
     for (size_t i = 0; i < e->count; i++)
         makings[count++] = e->targets[i].work;
-    hf_rows_insert(ops, makings,
-                   HF_PLANT(DELIVERY_LOST) && count > 1 ? count - 1 : count);
+    hf_rows_insert(ops, makings, count);
     for (size_t i = 0; i < e->count; i++)
         if (e->targets[i].wake.row)
             makings[count++] = e->targets[i].wake;
@@ -363,12 +360,7 @@ int sql_trigger_emit(struct hf_store *base, const struct hf_caller *who,
                      struct hf_emission *emission, struct hf_err *err)
 {
     struct emit e = { .store = sql_store_of(base), .who = who, .occurrence = occurrence };
-    struct hf_occurrence_new again = *occurrence;
-    char nonce[HF_NONCE_TEXT] = "";
-    if (HF_PLANT(OCCURRENCE_TWICE) && hf_nonce(base->random, nonce, err) == 0)
-        again.source_key = nonce;
-    int rc = hf_occurrence_id(who->tenant,
-                              HF_PLANT(OCCURRENCE_TWICE) ? &again : occurrence, e.id);
+    int rc = hf_occurrence_id(who->tenant, occurrence, e.id);
     if (rc == 0)
         rc = hf_occurrence_hash(occurrence, e.hash);
     if (rc)
@@ -377,10 +369,8 @@ int sql_trigger_emit(struct hf_store *base, const struct hf_caller *who,
     hf_ops_init(&e.look, e.store->sql, base->alloc);
     hf_ops_init(&e.write, e.store->sql, base->alloc);
     rc = HF_EGUARD;
-    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
-        HF_RARE_IF(i > 0, EMIT_RACED);
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
         rc = attempt(&e, emission, err);
-    }
     if (rc == HF_EGUARD)
         rc = hf_fail_plain(err, HF_EBUSY);
     hf_ops_fini(&e.write);

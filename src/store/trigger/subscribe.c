@@ -7,7 +7,6 @@
 #include "base/ident.h"
 #include "base/json_get.h"
 #include "base/text.h"
-#include "core/rare.h"
 #include "store/trigger/trigger.h"
 
 /* One change at work. */
@@ -366,10 +365,8 @@ static int run(struct mutation *m, struct hf_store *base,
     if (rc == 0)
         rc = request_hash(m, hash);
     rc = rc || !scope ? hf_fail_plain(err, HF_ENOMEM) : HF_EGUARD;
-    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
-        HF_RARE_IF(i > 0, TRIGGER_AGAIN);
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
         rc = attempt(m, scope, hash, err);
-    }
     if (rc == HF_EGUARD)
         rc = hf_fail_plain(err, HF_EBUSY);
     if (rc == 0 && m->changed)

@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
-#include "core/rare.h"
 #include "os/liveness.h"
 #include "store/batch/gates.h"
 
@@ -392,7 +391,6 @@ int change_slowly(struct changing *c, struct hf_err *err)
     hf_ops_init(&write, c->store->sql, c->store->base.alloc);
     int rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
-        HF_RARE_IF(i > 0, CHANGE_AGAIN);
         rc = change_repeat(c, err);
         if (rc == 0 && !c->answered)
             rc = attempt(c, &reads, &write, err);

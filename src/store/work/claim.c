@@ -4,8 +4,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "core/ledger/policy.h"
-#include "core/plant.h"
-#include "core/rare.h"
 #include "os/liveness.h"
 #include "store/work/change.h"
 
@@ -165,7 +163,7 @@ static int show_taken(struct hf_ops *ops, size_t call, bool repeated,
 /* A nonce that was given may be that of a repeated claim; the two may even run at once. */
 static void add_guard(struct hf_ops *ops, const struct taker *taker)
 {
-    if (!taker->claim->nonce || HF_PLANT(NONCE_IGNORED) || HF_PLANT(NONCE_RACED))
+    if (!taker->claim->nonce)
         return;
     hf_ops_call(ops, HF_SQL_CLAIM_LOCK, HF_ANY_COUNT);
     hf_ops_text(ops, taker->claim->owner);
@@ -265,15 +263,6 @@ static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march
     hf_ops_reset(ops);
     struct take_calls calls = add_take(taker, ops, march);
     int rc = hf_ops_write(ops, err);
-    if (rc == HF_EUNCERTAIN && HF_PLANT(BLIND_RETRY)) {
-        const struct hf_claim *given = taker->claim;
-        struct hf_claim as_new = *given;
-        as_new.nonce = NULL; /* so that nobody looks whether it is a repeat */
-        taker->claim = &as_new;
-        rc = take(taker, ops, march, answer, ret_attention, err);
-        taker->claim = given;
-        return rc;
-    }
     if (rc)
         return rc;
     *ret_attention = found_attention(ops, calls);
@@ -336,9 +325,7 @@ static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
     bool attention = false;
     struct hf_ops ops;
     hf_ops_init(&ops, taker->store->sql, taker->store->base.alloc);
-    int rc = HF_PLANT(NONCE_RACED) ? repeat_of(taker, &ops, answer, err) : 0;
-    if (rc == 0 && hf_answer_count(answer) == 0)
-        rc = take_some(taker, &ops, answer, &attention, err);
+    int rc = take_some(taker, &ops, answer, &attention, err);
     if (rc == 0 && attention) {
         /* Due rows and lapsed leases do not wait for a monitor. */
         struct hf_sweep_report report;
@@ -347,10 +334,8 @@ static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
             report.promoted + report.requeued > 0)
             rc = take_some(taker, &ops, answer, &attention, err);
     }
-    if (rc == HF_EGUARD) {
-        HF_RARE(CLAIM_REPEATED);
+    if (rc == HF_EGUARD)
         rc = repeat_of(taker, &ops, answer, err);
-    }
     hf_ops_fini(&ops);
     return rc;
 }
@@ -492,7 +477,6 @@ static int claim_by_id(struct taker *taker, struct hf_arena *arena,
     hf_ops_init(&ops, taker->store->sql, taker->store->base.alloc);
     int rc = HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
-        HF_RARE_IF(i > 0, CLAIM_AGAIN);
         hf_ops_reset(&ops);
         rc = claim_once(taker, &ops, arena, answer, err);
     }

@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
-#include "core/rare.h"
 #include "store/batch/gates.h"
 #include "store/store.h"
 
@@ -428,10 +427,8 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
         c->unplaced = true;
         return 0;
     }
-    if (rc == HF_EGUARD || (rc == HF_ECONFLICT && whole)) {
-        HF_RARE(CREATE_SORTED);
+    if (rc == HF_EGUARD || (rc == HF_ECONFLICT && whole))
         return sort_out(c, err);
-    }
     if (rc == HF_ECONFLICT && open > 1 && !c->one_by_one) {
         c->one_by_one = true;
         return 0;

@@ -15,8 +15,6 @@
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/ledger/policy.h"
-#include "core/plant.h"
-#include "core/rare.h"
 #include "store/work/change.h"
 
 static bool all_verbs(const struct changing *c, enum hf_verb verb)
@@ -203,7 +201,7 @@ static void add_gates(struct changing *c, struct hf_ops *ops, unsigned gates)
         hf_ops_call(ops, HF_SQL_LIMIT_FOLLOW, HF_ANY_COUNT);
         hf_ops_call(ops, HF_SQL_LIMIT_FOLLOWED, HF_ANY_COUNT);
     }
-    if (gates & BY_LANES && !HF_PLANT(LANE_STUCK))
+    if (gates & BY_LANES)
         for_each_id(c, ops, HF_SQL_LANE_PASS);
 }
 
@@ -271,7 +269,6 @@ static int settle_fast(struct changing *c, struct hf_err *err)
                      (atomic_load(&store->laned) > 0 ? BY_LANES : 0);
     int rc = settle_by(c, guess, err);
     if (rc == HF_EGUARD && guess != all) {
-        HF_RARE(LIMIT_GUESSED);
         rc = settle_by(c, all, err);
         /* Where it was not the limits it was a lane. */
         if (rc == 0 && all & BY_LANES &&

@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "core/rare.h"
 #include "os/liveness.h"
 #include "store/batch/gates.h"
 #include "store/store.h"
@@ -180,7 +179,6 @@ static int judge_now(struct sweeping *s, const char *id, const char *holder,
                      struct candidate *one, struct hf_err *err)
 {
     struct hf_ops ops;
-    HF_RARE(SWEEP_MOVED);
     hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
     int rc = sql_find(&ops, id, &one->was, err);
     bool may = !one->proof || (one->was.w.owner && hf_same(one->was.w.holder, holder));
@@ -209,7 +207,6 @@ static int write_chunk(struct sweeping *s, struct candidate *some, size_t n,
     int rc = write_some(s, some, n, err);
     if (!moved(rc))
         return rc;
-    HF_RARE(SWEEP_APART);
     /* One row has moved on: the others are still ours to judge, and so may it be. */
     for (size_t i = 0; i < n; i++) {
         rc = write_some(s, &some[i], 1, err);

@@ -17,6 +17,7 @@
 struct found {
     struct hf_code_step step;
     const struct hf_message *cell; /* NULL: it cannot be had */
+    struct hf_pin pin;             /* of the record with the cell */
 };
 
 static bool is_message(const struct hf_record *record, const char *id)
@@ -31,12 +32,14 @@ static int find_step(const struct hf_turn *turn, struct hf_arena *arena, int64_t
     struct hf_code_peek peek = { 0 };
     bool found = false;
     for (uint64_t i = hf_turn_record_count(turn); i > 0; i--) {
-        const struct hf_record *record = hf_turn_record(turn, i - 1);
+        struct hf_pin pin;
+        const struct hf_record *record = hf_turn_pin(turn, i - 1, &pin);
         bool is_step = false;
         if (!record)
             return hf_fail_plain(err, HF_EBASE);
         if (found && is_message(record, ret_found->step.cell)) {
             ret_found->cell = record->message;
+            ret_found->pin = pin;
             return 0;
         }
         int rc = found ? 0 : hf_code_peek_step(arena, record, &peek, &is_step, err);
@@ -44,6 +47,7 @@ static int find_step(const struct hf_turn *turn, struct hf_arena *arena, int64_t
             rc = hf_code_read_step(arena, record, &ret_found->step, &is_step, err);
             found = true;
         }
+        hf_pin_drop(&pin);
         if (rc)
             return rc;
     }
@@ -168,6 +172,7 @@ int hf_code_history(const struct hf_turn *turn, struct hf_span args,
         rc = take_text(&out, &text, ret_value, err);
     else
         hf_buf_fini(&text);
+    hf_pin_drop(&found.pin);
     hf_arena_fini(&arena);
     return rc;
 }
@@ -246,7 +251,7 @@ int hf_code_trajectory(const struct hf_alloc *alloc, struct hf_span save,
     hf_buf_init(&text, alloc, 4 * (size_t)HF_MAX_TURN_SAVE_BYTES);
     struct hf_json_out out = { .scratch = &arena };
     hf_json_begin(&out.json, &text);
-    rc = hf_image_read(&frame, &arena, &arena, &head, &image, err);
+    rc = hf_image_read(&frame, &arena, &arena, &arena, &head, &image, err);
     if (rc == 0)
         rc = write_steps(&out, &image, err);
     if (rc == HF_EBASE) /* here the history is a part of the save */

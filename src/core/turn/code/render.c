@@ -99,15 +99,12 @@ struct looks {
 };
 
 static int view_record(struct hf_code_view *view, struct looks *looks, uint64_t i,
-                       struct hf_err *err)
+                       const struct hf_record *record, struct hf_err *err)
 {
-    const struct hf_record *record = hf_turn_record(view->turn, i);
     struct hf_code_peek step;
     bool is_step = false;
     bool hidden = false;
     bool gone_later = false;
-    if (!record)
-        return hf_fail_plain(err, HF_EBASE);
     int rc = hf_code_peek_step(view->arena, record, &step, &is_step, err);
     if (rc)
         return rc;
@@ -117,6 +114,10 @@ static int view_record(struct hf_code_view *view, struct looks *looks, uint64_t 
         if (!looks->told && (step.variables.len > 0 || (step.good && step.changed))) {
             looks->told = true; /* none at all, too */
             view->variables = step.variables;
+            view->variables.at = hf_arena_copy(view->arena, step.variables.at,
+                                               step.variables.len);
+            if (!view->variables.at)
+                return hf_fail_plain(err, HF_ENOMEM);
         }
     } else if (record->kind == HF_RECORD_MESSAGE && record->message) {
         hidden = hides_message(view, &looks->now, record->message);
@@ -132,8 +133,13 @@ int hf_code_view(struct hf_code_view *view, struct hf_err *err)
     struct looks looks = { .later.repaired = hf_span_of(view->turn->turn_id) };
     int rc = 0;
     view->stable = view->count;
-    for (uint64_t i = view->count; i > 0 && rc == 0; i--)
-        rc = view_record(view, &looks, i - 1, err);
+    for (uint64_t i = view->count; i > 0 && rc == 0; i--) {
+        struct hf_pin pin;
+        const struct hf_record *record = hf_turn_pin(view->turn, i - 1, &pin);
+        rc = record ? view_record(view, &looks, i - 1, record, err)
+                    : hf_fail_plain(err, HF_EBASE);
+        hf_pin_drop(&pin);
+    }
     return rc;
 }
 
