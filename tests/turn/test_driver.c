@@ -1,7 +1,9 @@
 /* What a driver relies on: one that stores each step, calls models asynchronously, cancels,
  * and restores turns in other processes. */
+#include <stdio.h>
 #include <string.h>
 
+#include <holdfast/code.h>
 #include <holdfast/exec.h>
 
 #include "base/ident.h"
@@ -201,6 +203,168 @@ static void an_export_whose_base_or_blobs_are_not_those_it_names_is_refused(void
     kit_fini(&kit);
 }
 
+static void respond(struct kit *kit, const char *json)
+{
+    int rc = hf_turn_respond_json(kit->turn, kit_span(json), &kit->err);
+    if (rc)
+        print_error("%s: %s\n", json, kit->err.message);
+    assert_int_equal(rc, 0);
+}
+
+/* The next effect with an id, or DONE, as JSON. */
+static const char *next_json(struct kit *kit)
+{
+    const char *json = NULL;
+    do
+        assert_int_equal(hf_turn_poll_json(kit->turn, &json, &kit->err), 0);
+    while (json && (strstr(json, "{\"effect\":\"emit\"") == json ||
+                    strstr(json, "{\"effect\":\"progress\"") == json));
+    return json;
+}
+
+static void a_cell_that_finishes_with_null_ends_the_turn(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_init(&kit);
+    kit.config.protocol = hf_protocol_code();
+    kit_start(&kit);
+    (void)next_json(&kit);
+    respond(&kit, "{\"response\":\"llm_done\",\"id\":1,\"reply\":{\"reason\":\"stop\","
+                  "\"parts\":[{\"kind\":\"text\",\"content\":\"<lua>\\nfinish(null)\\n"
+                  "</lua>\"}]}}");
+    (void)next_json(&kit);
+    respond(&kit, "{\"response\":\"exec_done\",\"id\":2,\"result\":{\"finish\":null}}");
+    assert_non_null(strstr(next_json(&kit), "before_completion"));
+    /* New input: the model is shown what the step finished with. */
+    respond(&kit,
+            "{\"response\":\"checkpoint_done\",\"id\":3,\"delivery\":{\"messages\":["
+            "{\"role\":\"user\",\"parts\":[{\"kind\":\"text\",\"content\":\"more\"}"
+            "]}]}}");
+    const char *request = next_json(&kit);
+    assert_null(strstr(request, "printed nothing"));
+    assert_non_null(strstr(request, "null"));
+    respond(&kit, "{\"response\":\"llm_done\",\"id\":4,\"reply\":{\"reason\":\"stop\","
+                  "\"parts\":[{\"kind\":\"text\",\"content\":\"<lua>\\nfinish(null)\\n"
+                  "</lua>\"}]}}");
+    (void)next_json(&kit);
+    respond(&kit, "{\"response\":\"exec_done\",\"id\":5,\"result\":{\"finish\":null}}");
+    (void)next_json(&kit);
+    respond(&kit, "{\"response\":\"checkpoint_done\",\"id\":6}");
+    assert_non_null(strstr(next_json(&kit), "\"effect\":\"done\""));
+    assert_int_equal(hf_turn_outcome(kit.turn)->kind, HF_OUTCOME_FINAL_VALUE);
+    assert_string_equal(hf_turn_outcome(kit.turn)->value.at, "null");
+    kit_fini(&kit);
+}
+
+static void a_tool_value_of_null_is_shown_as_null(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_reply_calls(&kit, "c1", NULL);
+    kit_next(&kit);
+    char json[256];
+    snprintf(json, sizeof(json),
+             "{\"response\":\"tool_results\",\"id\":2,\"results\":[{\"call_id\":\"%s\","
+             "\"failure\":null,\"value\":null}]}",
+             kit.effect.calls[0].call_id);
+    respond(&kit, json);
+    assert_string_equal(kit_part(&kit, 2, 0), "null");
+    kit_fini(&kit);
+}
+
+/* Arguments and values are kept as they were written, so no number is too large for them. */
+static void numbers_of_any_size_pass_in_arguments_and_values(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {
+        "9223372036854775808", "-1e400",
+        "{\"a\":1e400,\"\\u0061b\":[18446744073709551616]}"
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct kit kit;
+        struct hf_part call = { .kind = HF_PART_TOOL_CALL,
+                                .call_id = "c1",
+                                .tool = "add",
+                                .content = kit_span(numbers[i]) };
+        kit_init(&kit);
+        kit_start(&kit);
+        kit_next(&kit);
+        kit_reply_parts(&kit, &call, 1);
+        kit_next(&kit);
+        assert_int_equal(kit.effect.kind, HF_EFFECT_TOOL_CALLS);
+        assert_string_equal(kit.effect.calls[0].args.at, numbers[i]);
+        struct hf_tool_result result = { .call_id = kit.effect.calls[0].call_id,
+                                         .value = kit_span(numbers[i]),
+                                         .control = HF_CONTROL_FINISH,
+                                         .control_value = kit_span(numbers[i]) };
+        assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 1, &kit.err), 0);
+        assert_string_equal(kit_part(&kit, 2, 0), numbers[i]);
+        kit_cut(&kit);
+        assert_string_equal(hf_turn_outcome(kit.turn)->value.at, numbers[i]);
+        kit_fini(&kit);
+    }
+}
+
+static void what_a_model_wrote_is_repaired_in_the_json_form_too(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    respond(
+        &kit,
+        "{\"response\":\"llm_done\",\"id\":1,\"reply\":{\"reason\":\"stop\",\"parts\":[{"
+        "\"kind\":\"text\",\"content\":\"a\\u0000b\\ud800c\\udc00\\ud83d\\ude00\"}]}}");
+    kit_next(&kit);
+    /* A host's own text is not repaired behind its back. */
+    assert_int_equal(
+        hf_turn_respond_json(
+            kit.turn,
+            kit_span("{\"response\":\"checkpoint_done\",\"id\":2,\"delivery\":{"
+                     "\"messages\":[{\"role\":\"user\",\"parts\":[{\"kind\":\"text\","
+                     "\"content\":\"\\u0000\"}]}]}}"),
+            &kit.err),
+        HF_EINVAL);
+    respond(&kit, "{\"response\":\"checkpoint_done\",\"id\":2}");
+    kit_next(&kit);
+    assert_string_equal(kit.effect.outcome->text.at, "a\xef\xbf\xbd"
+                                                     "b\xef\xbf\xbd"
+                                                     "c\xef\xbf\xbd\xf0\x9f\x98\x80");
+    kit_fini(&kit);
+}
+
+static void a_tool_value_too_large_for_a_number_is_an_error_of_the_cell(void **state)
+{
+    (void)state;
+    struct hf_cell *cell = NULL;
+    const struct hf_op *op = NULL;
+    struct hf_err err = { 0 };
+    struct hf_cell_start start = {
+        .size = sizeof(start),
+        .id = "1",
+        .code = kit_span("print(select(2, pcall(call, 'big'))) finish(call('big'))")
+    };
+    struct hf_tool_result result = { .value = kit_span("[1e400]") };
+    assert_int_equal(hf_cell_new(hf_engine_lua(), &start, &cell, &err), 0);
+    assert_int_equal(hf_cell_poll(cell, &op, &err), 0);
+    result.call_id = op->calls[0].id;
+    assert_int_equal(hf_cell_results(cell, 1, &result, 1, &err), 0);
+    assert_int_equal(hf_cell_poll(cell, &op, &err), 0);
+    assert_non_null(strstr(op->args.at, "out of range"));
+    assert_int_equal(hf_cell_poll(cell, &op, &err), 0);
+    result.value = kit_span("9223372036854775808");
+    result.call_id = op->calls[0].id;
+    assert_int_equal(hf_cell_results(cell, 3, &result, 1, &err), 0);
+    assert_int_equal(hf_cell_poll(cell, &op, &err), 0);
+    assert_int_equal(hf_cell_end(cell, NULL), HF_CELL_ERROR);
+    hf_cell_free(cell);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +372,11 @@ int main(void)
         cmocka_unit_test(a_transient_record_leaves_the_chain_as_it_was),
         cmocka_unit_test(an_empty_reply_while_the_base_is_gone_is_refused_and_not_an_end),
         cmocka_unit_test(an_export_whose_base_or_blobs_are_not_those_it_names_is_refused),
+        cmocka_unit_test(a_cell_that_finishes_with_null_ends_the_turn),
+        cmocka_unit_test(a_tool_value_of_null_is_shown_as_null),
+        cmocka_unit_test(numbers_of_any_size_pass_in_arguments_and_values),
+        cmocka_unit_test(what_a_model_wrote_is_repaired_in_the_json_form_too),
+        cmocka_unit_test(a_tool_value_too_large_for_a_number_is_an_error_of_the_cell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

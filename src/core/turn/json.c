@@ -272,8 +272,9 @@ int hf_json_take(struct hf_arena *arena, const struct hf_schema *schema,
             return hf_fail(err, HF_EINVAL, schema->name, "%s has no member %.*s",
                            schema->name, key.len < 60 ? (int)key.len : 60,
                            (const char *)key.at);
-        int rc = raw.len == 4 && *(const char *)raw.at == 'n'
-                     ? 0 /* null: as if it were not there */
+        bool null = raw.len == 4 && *(const char *)raw.at == 'n';
+        int rc = null && member->type != HF_M_JSON
+                     ? 0 /* as if it were not there; of JSON it is the value null */
                      : read_member(arena, member, raw, ret_to, err);
         if (rc)
             return rc;

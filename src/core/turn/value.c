@@ -104,7 +104,7 @@ int hf_text_repair(struct hf_arena *arena, struct hf_span text, size_t max,
 
 int hf_text_json(struct hf_span text, size_t max, const char *field, struct hf_err *err)
 {
-    return hf_json_check(text, max, field, err);
+    return hf_json_check_raw(text, max, field, err);
 }
 
 struct hf_span hf_member_span(const struct hf_member *member, const void *from)

@@ -375,7 +375,7 @@ static int keep_plain(struct hf_cell *cell, const struct hf_tool_result *result,
                       struct hf_tool_result *to, struct hf_err *err)
 {
     struct hf_span value = result->value;
-    int rc = hf_json_check(value, (size_t)HF_MAX_CELL_VALUE_BYTES, "value", err);
+    int rc = hf_json_check_raw(value, (size_t)HF_MAX_CELL_VALUE_BYTES, "value", err);
     if (rc)
         return rc;
     *to = (struct hf_tool_result){
@@ -450,7 +450,7 @@ int hf_cell_take_results(struct hf_cell *cell, const struct hf_tool_result *resu
 int hf_cell_take_value(struct hf_cell *cell, struct hf_span json, struct hf_err *err)
 {
     struct hf_span value = json.len ? json : hf_text_of("null");
-    int rc = hf_json_check(value, (size_t)HF_MAX_CELL_VALUE_BYTES, "value", err);
+    int rc = hf_json_check_raw(value, (size_t)HF_MAX_CELL_VALUE_BYTES, "value", err);
     if (rc)
         return rc;
     const char *at = value.at;

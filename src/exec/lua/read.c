@@ -3,6 +3,7 @@
  */
 #include "exec/lua/run.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,6 +87,9 @@ static void push_number(struct reader *r)
         luaL_pushresultsize(&many, 0);
         lua_pop(r->L, 1);
     }
+    if (!scan->token_real || value > DBL_MAX || value < -DBL_MAX)
+        luaL_error(r->L,
+                   "the value has a number that is out of range"); /* never rounded */
     lua_pushnumber(r->L, value);
 }
 

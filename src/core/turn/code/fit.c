@@ -407,9 +407,14 @@ int hf_fit(const struct hf_alloc *alloc, const struct json_t *schema,
     struct json_t *parsed = NULL;
     const struct place top = { 0 };
     struct fitting fitting = { .alloc = alloc, .why = ret_why };
-    int rc = hf_json_parse(value, (size_t)HF_MAX_TURN_TEXT_BYTES, "finish", &parsed, err);
+    struct hf_err why = { 0 };
+    int rc = hf_json_parse(value, (size_t)HF_MAX_TURN_TEXT_BYTES, "value", &parsed, &why);
+    if (rc == HF_EINVAL) { /* it is JSON: a number of it is too large to compare */
+        hf_buf_text(ret_why, why.message);
+        return hf_buf_state(ret_why) ? hf_fail_plain(err, hf_buf_state(ret_why)) : 0;
+    }
     if (rc)
-        return rc;
+        return hf_fail_as(err, rc, &why);
     bool fit = fits(&fitting, &top, schema, parsed);
     hf_json_free(parsed);
     if (fitting.rc == 0)
