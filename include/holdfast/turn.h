@@ -88,21 +88,29 @@ HF_API HF_MUST_USE int hf_setup_new(const struct hf_turn_config *config,
 HF_API void hf_setup_free(struct hf_setup *setup);
 
 /* The history that a turn stands on: records that are stored already. The machine refers
- * to them and never copies them.
+ * to them and never copies them. They need not all be in memory: each is pinned while the
+ * machine looks at it.
  *   id      opaque, up to 191 bytes; NULL only with a count of 0
  *   digest  hf_record_chain over all of them
- *   get     lends record i < count; it must not change while the turn lives. NULL means
- *           that it cannot be had: the call then fails with HF_EBASE                     */
+ *   get     pins record i < count and returns it; it stays where it is, unchanged, until it
+ *           is put. NULL means that it cannot be had now: the call that needed it then
+ *           fails with HF_EBASE, nothing has changed, and it can be made again
+ *   put     ends one pin of record i; called once for each record that get returned. NULL:
+ *           records live as long as the turn and its renders
+ * A record may be pinned more than once at a time. Both run on the thread of the call that
+ * caused them; hf_render_free and hf_turn_free call put too. */
 struct hf_base {
     const char *id;
     uint64_t count;
     uint8_t digest[32];
     void *user;
     const struct hf_record *(*get)(void *user, uint64_t i);
+    void (*put)(void *user, uint64_t i, const struct hf_record *record);
 };
 
 /* digest of the history with `record` after the one that `previous` stands for; 32 zero
- * bytes stand for the empty history. HF_EINVAL for a record that is not well formed. */
+ * bytes stand for the empty history. A transient record leaves the digest as it was: hosts
+ * drop it when they commit the turn. HF_EINVAL for a record that is not well formed. */
 HF_API HF_MUST_USE int hf_record_chain(const uint8_t previous[32],
                                        const struct hf_record *record,
                                        uint8_t ret_digest[32], struct hf_err *err);
@@ -204,7 +212,10 @@ HF_API HF_MUST_USE int hf_turn_finish(struct hf_turn *turn,
 
 /* Puts the turn onto a base that now also holds records the turn made, so that later saves
  * refer to them. Only records that a PROGRESS reported can move; the machine checks the
- * digest over those. Record pointers handed out before are invalid afterwards. HF_EBASE. */
+ * digest over those. What hf_turn_record returned before is invalid afterwards; all else
+ * that was handed out stays: effects that are out, renders, texts, causes, the outcome. The
+ * old base must last until the renders that were made over it are freed. HF_EBASE,
+ * HF_EINVAL, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_turn_rebase(struct hf_turn *turn, const struct hf_base *base,
                                       struct hf_err *err);
 
@@ -220,9 +231,11 @@ HF_API const struct hf_outcome *hf_turn_outcome(const struct hf_turn *turn);
 HF_API uint64_t hf_turn_base_count(const struct hf_turn *turn);
 HF_API uint64_t hf_turn_record_count(const struct hf_turn *turn);
 
-/* Record i of base and own records, or NULL past the end or when the base cannot lend it.
- * Valid while the turn lives or until it is rebased. Causes likewise. */
-HF_API const struct hf_record *hf_turn_record(const struct hf_turn *turn, uint64_t i);
+/* Record i of base and own records; NULL past the end, and when the base cannot lend it
+ * now. The pointer lives until the next hf_turn_record or hf_turn_rebase of the handle, or
+ * its end: one of the base is pinned for so long. */
+HF_API const struct hf_record *hf_turn_record(struct hf_turn *turn, uint64_t i);
+/* Cause i, NULL past the end. It lives as long as the handle. */
 HF_API uint64_t hf_turn_cause_count(const struct hf_turn *turn);
 HF_API const struct hf_cause *hf_turn_cause(const struct hf_turn *turn, uint64_t i);
 
@@ -354,9 +367,11 @@ struct hf_rendered {
 
 struct hf_render;
 
-/* Renders a request of this turn. The result borrows from the turn and lives until it is
- * freed; the effect must still be out. HF_EBASE, HF_ENOMEM. */
-HF_API HF_MUST_USE int hf_render_new(const struct hf_turn *turn,
+/* Renders a request of this turn, whose effect must still be out. The result lives until
+ * it is freed, whatever becomes of the effect and the turn: it holds what it shows, and pins
+ * the records of the base that it shows. It is made and freed by the thread that uses the
+ * turn; other threads may read it in between. HF_EBASE, HF_ENOMEM. */
+HF_API HF_MUST_USE int hf_render_new(struct hf_turn *turn,
                                      const struct hf_request *request,
                                      struct hf_render **ret_render, struct hf_err *err);
 HF_API void hf_render_free(struct hf_render *render);

@@ -19,7 +19,17 @@ struct json_t; /* jansson's; only the functions below and code that needs values
 HF_MUST_USE int hf_json_check(struct hf_span text, size_t max, const char *field,
                               struct hf_err *err);
 
-/* As hf_json_check, and gives the value. Free with json_decref. */
+/* As hf_json_check for text that is kept as it is written: numbers of any size. */
+HF_MUST_USE int hf_json_check_raw(struct hf_span text, size_t max, const char *field,
+                                  struct hf_err *err);
+
+/* As hf_json_check_raw for text around what a model said: \u0000 and lone surrogates are
+ * accepted too, and *ret_foul says that there are some. hf_walk_text reads them as
+ * U+FFFD. */
+HF_MUST_USE int hf_json_check_said(struct hf_span text, size_t max, const char *field,
+                                   bool *ret_foul, struct hf_err *err);
+
+/* As hf_json_check, and returns the value. Free with json_decref. */
 HF_MUST_USE int hf_json_parse(struct hf_span text, size_t max, const char *field,
                               struct json_t **ret_value, struct hf_err *err);
 

@@ -161,7 +161,7 @@ static bool surely_in_range(const struct hf_json_scan *scan)
 
 /* 0 for a text that hf_json_read accepts too. Else the scan may have found the fault, or
  * only met something for which keys and numbers must be kept: *ret_unsure. */
-static int look(struct hf_json_scan *scan, bool *ret_unsure)
+static int look(struct hf_json_scan *scan, bool any_number, bool *ret_unsure)
 {
     struct seen seen;
     seen.count = 0;
@@ -179,7 +179,7 @@ static int look(struct hf_json_scan *scan, bool *ret_unsure)
         else if (event == HF_JSON_EV_KEY)
             sure = surely_new_key(&seen, scan);
         else if (event == HF_JSON_EV_NUMBER)
-            sure = surely_in_range(scan);
+            sure = any_number || surely_in_range(scan);
         if (!sure) {
             *ret_unsure = true;
             return 0;
@@ -189,6 +189,7 @@ static int look(struct hf_json_scan *scan, bool *ret_unsure)
 
 struct reader {
     struct hf_json_scan scan;
+    bool any_number; /* one that is out of range is null here: only a check asks */
     const struct hf_alloc *alloc;
     char *scratch; /* as long as the text, made when first needed */
     json_t *root;
@@ -222,13 +223,21 @@ static int read_string(struct reader *reader, json_t **ret_value)
     return *ret_value ? 0 : HF_ENOMEM;
 }
 
+static int out_of_bounds(struct reader *reader, json_t **ret_value)
+{
+    if (!reader->any_number)
+        return refuse_token(&reader->scan, out_of_range);
+    *ret_value = json_null();
+    return 0;
+}
+
 static int read_number(struct reader *reader, json_t **ret_value)
 {
     struct hf_json_scan *scan = &reader->scan;
     if (!scan->token_real) {
         int64_t value = 0;
         if (!i64_of(scan->token, scan->token_len, &value))
-            return refuse_token(scan, out_of_range);
+            return out_of_bounds(reader, ret_value);
         *ret_value = json_integer(value);
         return *ret_value ? 0 : HF_ENOMEM;
     }
@@ -238,7 +247,7 @@ static int read_number(struct reader *reader, json_t **ret_value)
     int64_t exponent = split_real(scan->token, scan->token_len, scratch);
     double value = hf_json_real(scratch, exponent);
     if (value > DBL_MAX || value < -DBL_MAX)
-        return refuse_token(scan, out_of_range);
+        return out_of_bounds(reader, ret_value);
     *ret_value = json_real(value);
     return *ret_value ? 0 : HF_ENOMEM;
 }
@@ -317,29 +326,42 @@ static int read_event(struct reader *reader, enum hf_json_event event)
     return rc;
 }
 
+static int read_all(struct reader *reader, const char *field, struct json_t **ret_value,
+                    struct hf_err *err)
+{
+    int rc = 0;
+    enum hf_json_event event = hf_json_scan_next(&reader->scan);
+    while (rc == 0 && event != HF_JSON_EV_DONE) {
+        rc = event == HF_JSON_EV_BAD ? reader->scan.code : read_event(reader, event);
+        if (rc == 0)
+            event = hf_json_scan_next(&reader->scan);
+    }
+    if (reader->scratch)
+        reader->alloc->free(reader->alloc->user, reader->scratch);
+    if (rc) {
+        json_decref(reader->root);
+        return report(&reader->scan, rc, field, err);
+    }
+    *ret_value = reader->root;
+    return 0;
+}
+
+static void begin_reading(struct reader *reader, struct hf_span text,
+                          const struct hf_alloc *alloc)
+{
+    reader->any_number = false;
+    reader->alloc = alloc;
+    reader->scratch = NULL;
+    reader->root = NULL;
+    hf_json_scan_begin(&reader->scan, text);
+}
+
 int hf_json_read(struct hf_span text, const struct hf_alloc *alloc, const char *field,
                  struct json_t **ret_value, struct hf_err *err)
 {
     struct reader reader;
-    reader.alloc = alloc;
-    reader.scratch = NULL;
-    reader.root = NULL;
-    hf_json_scan_begin(&reader.scan, text);
-    int rc = 0;
-    enum hf_json_event event = hf_json_scan_next(&reader.scan);
-    while (rc == 0 && event != HF_JSON_EV_DONE) {
-        rc = event == HF_JSON_EV_BAD ? reader.scan.code : read_event(&reader, event);
-        if (rc == 0)
-            event = hf_json_scan_next(&reader.scan);
-    }
-    if (reader.scratch)
-        alloc->free(alloc->user, reader.scratch);
-    if (rc) {
-        json_decref(reader.root);
-        return report(&reader.scan, rc, field, err);
-    }
-    *ret_value = reader.root;
-    return 0;
+    begin_reading(&reader, text, alloc);
+    return read_all(&reader, field, ret_value, err);
 }
 
 static int check_size(struct hf_span text, size_t max, const char *field,
@@ -358,22 +380,51 @@ int hf_json_parse(struct hf_span text, size_t max, const char *field,
     return rc ? rc : hf_json_read(text, hf_alloc_system(), field, ret_value, err);
 }
 
-int hf_json_check(struct hf_span text, size_t max, const char *field, struct hf_err *err)
+/* A look first, which mostly settles it; the reader knows about keys for sure. */
+static int check(struct hf_span text, const char *field, bool any_number, bool *foul,
+                 struct hf_err *err)
 {
-    int rc = check_size(text, max, field, err);
-    if (rc)
-        return rc;
+    struct reader reader;
     struct hf_json_scan scan;
     hf_json_scan_begin(&scan, text);
+    scan.any_text = foul != NULL;
     bool unsure = false;
-    rc = look(&scan, &unsure);
+    int rc = look(&scan, any_number, &unsure);
     if (rc)
         return report(&scan, rc, field, err);
+    if (foul)
+        *foul = scan.foul;
     if (!unsure)
         return 0;
     json_t *value = NULL;
-    rc = hf_json_read(text, hf_alloc_system(), field, &value, err);
-    if (rc == 0)
-        json_decref(value);
-    return rc;
+    begin_reading(&reader, text, hf_alloc_system());
+    reader.scan.any_text = foul != NULL;
+    reader.any_number = any_number;
+    rc = read_all(&reader, field, &value, err);
+    if (rc)
+        return rc;
+    json_decref(value);
+    if (foul)
+        *foul = reader.scan.foul;
+    return 0;
+}
+
+int hf_json_check(struct hf_span text, size_t max, const char *field, struct hf_err *err)
+{
+    int rc = check_size(text, max, field, err);
+    return rc ? rc : check(text, field, false, NULL, err);
+}
+
+int hf_json_check_raw(struct hf_span text, size_t max, const char *field,
+                      struct hf_err *err)
+{
+    int rc = check_size(text, max, field, err);
+    return rc ? rc : check(text, field, true, NULL, err);
+}
+
+int hf_json_check_said(struct hf_span text, size_t max, const char *field, bool *ret_foul,
+                       struct hf_err *err)
+{
+    int rc = check_size(text, max, field, err);
+    return rc ? rc : check(text, field, true, ret_foul, err);
 }

@@ -112,7 +112,9 @@ static int32_t code_unit(const char *at, const char *end)
     return code;
 }
 
-/* After "\u": the character, -1 where there is none. Surrogates come in pairs. */
+/* After "\u": the character, -1 where there is none, LONE for a surrogate without the other
+ * one of its pair, which alone is taken. */
+#define LONE (-2)
 static int32_t take_code_point(const char **at, const char *end)
 {
     int32_t first = code_unit(*at, end);
@@ -122,10 +124,10 @@ static int32_t take_code_point(const char **at, const char *end)
     if (first < 0xd800 || first > 0xdfff)
         return first;
     if (first > 0xdbff || end - *at < 2 || (*at)[0] != '\\' || (*at)[1] != 'u')
-        return -1;
+        return LONE;
     int32_t second = code_unit(*at + 2, end);
     if (second < 0xdc00 || second > 0xdfff)
-        return -1;
+        return LONE;
     *at += 6;
     return 0x10000 + (first - 0xd800) * 0x400 + (second - 0xdc00);
 }
@@ -152,6 +154,10 @@ static bool take_escape(struct hf_json_scan *scan)
         return false;
     }
     int32_t point = take_code_point(&scan->at, scan->end);
+    if (scan->any_text && (point == 0 || point == LONE)) {
+        scan->foul = true;
+        return true;
+    }
     if (point < 0)
         (void)unexpected(scan);
     else if (point == 0)
@@ -340,7 +346,8 @@ size_t hf_json_unescape(const char *token, size_t len, char *out)
             token += 2;
         } else {
             token += 2;
-            to += put_utf8(take_code_point(&token, end), to);
+            int32_t point = take_code_point(&token, end);
+            to += put_utf8(point > 0 ? point : 0xfffd, to);
         }
     }
     return (size_t)(to - out);

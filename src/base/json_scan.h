@@ -1,6 +1,7 @@
 /* JSON text as a row of events: strict, iterative, without memory. What it accepts is JSON
  * (RFC 8259) in UTF-8, nested at most HF_MAX_JSON_DEPTH deep, without NUL in strings; that
- * keys are not repeated and numbers not too large is for its callers to see.
+ * keys are not repeated and numbers not too large is for its callers to see. With
+ * `any_text` strings may have \u0000 and lone surrogates as escapes.
  */
 #ifndef HF_BASE_JSON_SCAN_H
 #define HF_BASE_JSON_SCAN_H
@@ -21,8 +22,10 @@ enum hf_json_event {
     HF_JSON_EV_NULL
 };
 
-/* Read-only to callers. */
+/* Read-only to callers, except any_text, which is set after hf_json_scan_begin. */
 struct hf_json_scan {
+    bool any_text;
+    bool foul; /* such an escape was seen */
     const char *start;
     const char *at;
     const char *end;
@@ -44,7 +47,8 @@ void hf_json_scan_begin(struct hf_json_scan *scan, struct hf_span text);
 enum hf_json_event hf_json_scan_next(struct hf_json_scan *scan);
 
 /* The text of a string token without its escapes, which is never longer: `out` has room
- * for token_len bytes. Gives the length; there is no NUL. */
+ * for token_len bytes. Returns the length; there is no NUL. \u0000 and a lone surrogate
+ * become U+FFFD. */
 size_t hf_json_unescape(const char *token, size_t len, char *out);
 
 #endif

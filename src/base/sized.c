@@ -5,12 +5,12 @@
 
 #include "base/err.h"
 
-int hf_sized_check(uint32_t size, size_t first, size_t ours, struct hf_err *err)
+int hf_sized_check(size_t size, size_t first, size_t ours, struct hf_err *err)
 {
     if (size < first || size > ours)
         return hf_fail(err, HF_EINVAL, "size",
-                       "size is %lu, the struct has %zu bytes: set it to its sizeof",
-                       (unsigned long)size, ours);
+                       "size is %zu, the struct has %zu bytes: set it to its sizeof",
+                       size, ours);
     return 0;
 }
 

@@ -815,18 +815,23 @@ class DeadWrapper(RunCase):
 
     def test_an_owner_bound_command_writes_on_when_its_runner_is_killed(self):
         """Twenty runners, each killed at a moment of its own, while a monitor watches."""
-        script = ("echo $$ > begun; i=0; while [ $i -lt 60 ]; do echo out $1 $i; "
-                  "echo err $1 $i > /dev/stderr; i=$((i + 1)); sleep 0.01; done")
+        script = """
+import os, select, sys
+print(os.getpid(), file=open("begun", "w"))
+for i in range(60):
+    os.system(f"echo out {sys.argv[1]} {i}; echo err {sys.argv[1]} {i} > /dev/stderr")
+    select.select([], [], [], 0.01)
+"""
         self.ok("policy", "set", "kind:run", "--ttl", "30s")  # makes the store
         monitor = self.start("monitor", "--interval", "100ms")
-        runners = [self.start("--json", "run", "--", "sh", "-c", script, "sh", str(n))
+        runners = [self.start("--json", "run", "--", sys.executable, "-c", script, str(n))
                    for n in range(20)]
         begun = 0
         while begun < len(runners):
             self.assertTrue(select.select([self.news], [], [], PATIENCE)[0], "none began")
             begun += os.read(self.news, 1000).count(b"\n")
         for runner in runners:
-            time.sleep(0.02)  # between two kills, so that each meets another moment
+            select.select([], [], [], 0.02)  # so that each is killed at another moment
             runner.kill()
             runner.wait(PATIENCE)
         for work in self.over(len(runners)):
@@ -849,7 +854,6 @@ class DeadWrapper(RunCase):
             if all(work["status"] != "running" for work in items):
                 return items
             self.assertLess(time.monotonic(), end)
-            time.sleep(0.05)
 
     def test_what_a_command_writes_without_its_runner_is_bounded(self):
         child = self.kill_wrapper(script=(

@@ -27,6 +27,16 @@ const struct escape escape_order[] = {
       "local t = {b = 1, a = 1, [2] = 1, [1] = 1} local k, r = next(t), {} "
       "while k ~= nil do r[#r + 1] = tostring(k) k = next(t, k) end r[#r + 1] = 'nil' "
       "print(table.concat(r, ' '))" },
+    { "next_and_pairs_say_the_same_of_keys_without_an_order", HF_CELL_DONE,
+      "1 print a table or a function as a key has no order, so the table cannot be "
+      "walked "
+      "through; use texts or numbers as keys\n2 print true true\n",
+      "local t = {} for i = 1, 8 do t[{}] = i t[function() return i end] = i end "
+      "t[print] "
+      "= 1 "
+      "local _, e = pcall(next, t) local _, f = pcall(pairs, t) local _, g = pcall(next, "
+      "t, "
+      "{}) print(e) print(tostring(e == f) .. ' ' .. tostring(e == g))" },
     { "sort_keeps_equals_in_order", HF_CELL_DONE, "1 print a1 b1 c1 a2 b2 c2\n",
       "local t = {{'a', 2}, {'a', 1}, {'b', 1}, {'b', 2}, {'c', 2}, {'c', 1}} "
       "table.sort(t, function(x, y) return x[2] < y[2] end) local r = {} for i, v in "

@@ -114,7 +114,7 @@ static void put_list_change(struct gen *gen)
 static void put_map_change(struct gen *gen)
 {
     unsigned m = name(gen);
-    switch (pick(gen, 6)) {
+    switch (pick(gen, 7)) {
     case 0:
         put(gen, "m%u['%s'] = ", m, word(gen));
         put_number(gen);
@@ -132,6 +132,12 @@ static void put_map_change(struct gen *gen)
             pick(gen, 60) + 1, m, pick(gen, 60), m);
         break;
     case 4: put(gen, "s%u = tostring(next(m%u))\n", name(gen), m); break;
+    case 5:
+        put(gen,
+            "do local t = {[{}] = 1, [print] = 2, [m%u] = 3, [function() end] = 4} "
+            "s%u = tostring(select(2, pcall(%s, t))) end\n",
+            m, name(gen), pick(gen, 2) ? "next" : "pairs");
+        break;
     default: put(gen, "for k in pairs(m%u) do m%u[k] = nil break end\n", m, m); break;
     }
 }

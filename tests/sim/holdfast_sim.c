@@ -3,9 +3,9 @@
  *   holdfast-sim --seed N --schedules M [--store model|sqlite]
  *                [--without NAME]… [--only WORKLOAD] [--steps N] [--workers N]
  *                [--trace] [--go-on] [--quiet] [--coverage] [--no-shrink]
- *   holdfast-sim --plant BUG …    with one of the planted bugs (in holdfast-sim-planted)
- *   holdfast-sim --plants         what can be planted, and on which store it shows
- *   holdfast-sim --rare …         also: were the library's rare paths (core/rare.h) taken?
+ *   holdfast-sim-planted --plant BUG …   with one of the planted bugs (kit/sim/plants)
+ *   holdfast-sim-planted --plants        what can be planted, and on which store it shows
+ *   holdfast-sim-planted --rare …        fail when a rare path (kit/sim/rare) is not taken
  *
  * The last line is `schedules=… steps=… faults=… violations=… hash=…`. Exit code 0, or 1 when
  * there was a violation or a floor of coverage was not reached. A failing schedule is made
@@ -18,8 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/plant.h"
-#include "core/rare.h"
+#include "sim/plants.h"
 #include "sim/stores.h"
 
 struct told {
@@ -89,8 +88,9 @@ static int help(void)
         "                  disk that fails\n"
         "  --only W        one workload; --without W or F: not that workload or fault\n"
         "  --steps N, --workers N   of each schedule, where the seed is not to decide\n"
-        "  --plant BUG     with a planted bug, which is to be found; --plants lists "
-        "them\n"
+        "  --plant BUG     (holdfast-sim-planted) with a planted bug, which is to be "
+        "found;\n"
+        "                  --plants lists them\n"
         "  --trace         every call; --no-shrink: a failing schedule as it is\n"
         "  --go-on         after a violation; --quiet: no progress\n"
         "  --coverage      in how many schedules each fault and path was met; --rare: "
@@ -249,13 +249,6 @@ static int run(struct asked *asked)
         fprintf(stderr, "holdfast-sim: no store: %s\n", err.message);
         return 2;
     }
-#ifdef HF_PLANTS
-    if (hf_plant_in_sql() && hf_plant_edits == 0) {
-        fprintf(stderr,
-                "holdfast-sim: the statement has changed: the bug was not planted\n");
-        return 2;
-    }
-#endif
     double took = now_s() - asked->told.began;
     if (asked->coverage)
         show_coverage(&report);
@@ -275,28 +268,14 @@ static int run(struct asked *asked)
 
 /* ---- rare paths --------------------------------------------------------------- */
 
-static const struct {
-    const char *word;
-    const char *store;
-} rares[] = {
-#define X(name, word, store, what) { word, store },
-    HF_RARE_LIST(X)
-#undef X
-};
-
-/* How often the library was where it seldom is. 1 when it never was in one of the places
- * that this store leads to. */
+/* How often each mark was reached. 1 when one that this store leads to never was. */
 static int show_rare(const struct asked *asked)
 {
     int rc = 0;
-    for (size_t i = 0; i < sizeof(rares) / sizeof(rares[0]); i++) {
-#ifdef HF_PLANTS
+    for (size_t i = 0; i < sim_rare_count; i++) {
         unsigned long long hits = hf_rare_hits[i];
-#else
-        unsigned long long hits = 0;
-#endif
-        bool missed = hits == 0 && strcmp(rares[i].store, asked->store) == 0;
-        printf("rare  %-18s %llu times%s\n", rares[i].word, hits,
+        bool missed = hits == 0 && strcmp(sim_rares[i].store, asked->store) == 0;
+        printf("rare  %-18s %llu times%s\n", sim_rares[i].name, hits,
                missed ? ": NEVER" : "");
         rc |= missed;
     }
@@ -305,55 +284,36 @@ static int show_rare(const struct asked *asked)
 
 /* ---- planted bugs ------------------------------------------------------------- */
 
-static const struct {
-    const char *word;
-    const char *store;
-    const char *what;
-} plants[] = {
-#define X(name, word, store, what) { word, store, what },
-    HF_PLANT_LIST(X)
-#undef X
-};
+static int not_planted(void)
+{
+    fprintf(stderr, "holdfast-sim: no planted bugs and marks are in this program; "
+                    "holdfast-sim-planted has them\n");
+    return 2;
+}
 
 static int list_plants(void)
 {
-    for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++)
-        printf("%-20s %-8s %s\n", plants[i].word, plants[i].store, plants[i].what);
+    if (sim_plant_count == 0)
+        return not_planted();
+    for (size_t i = 0; i < sim_plant_count; i++)
+        printf("%-20s %-8s %s\n", sim_plants[i].name, sim_plants[i].store,
+               sim_plants[i].what);
     return 0;
 }
 
-/* Become the program whose library has plants and marks. 0 where this is that. */
-static int marked(char **argv)
+/* 0, or the exit code of a usage error. */
+static int plant(const char *name)
 {
-#ifdef HF_PLANTS
-    (void)argv;
-    return 0;
-#else
-    char other[4096];
-    (void)snprintf(other, sizeof(other), "%s-planted", argv[0]);
-    (void)execv(other, argv);
-    fprintf(stderr, "holdfast-sim: %s: %s (ninja -C build holdfast-sim-planted)\n", other,
-            strerror(errno));
-    return 2;
-#endif
-}
-
-/* 0, or the exit code: of a usage error, or of nothing at all when the other program ran. */
-static int plant(struct asked *asked, char **argv)
-{
-    size_t count = sizeof(plants) / sizeof(plants[0]);
-    size_t i = 0;
-    while (i < count && strcmp(plants[i].word, asked->plant) != 0)
-        i++;
-    if (i == count) {
-        fprintf(stderr, "holdfast-sim: there is no bug %s; --plants lists them\n",
-                asked->plant);
-        return 2;
+    if (sim_plant_count == 0)
+        return not_planted();
+    for (size_t i = 0; i < sim_plant_count; i++) {
+        if (strcmp(sim_plants[i].name, name) == 0) {
+            hf_planted = (int)i + 1;
+            return 0;
+        }
     }
-#ifdef HF_PLANTS
-    hf_planted = (int)i + 1;
-#endif
-    return marked(argv);
+    fprintf(stderr, "holdfast-sim: there is no bug %s; --plants lists them\n", name);
+    return 2;
 }
 
 int main(int argc, char **argv)
@@ -375,9 +335,11 @@ int main(int argc, char **argv)
             return usage(argv[i]);
         i++;
     }
-    int rc = asked.plant ? plant(&asked, argv) : asked.rare ? marked(argv) : 0;
+    int rc = asked.plant ? plant(asked.plant) : 0;
     if (rc)
         return rc;
+    if (asked.rare && sim_rare_count == 0)
+        return not_planted();
     asked.factory = sim_store(asked.store);
     if (!asked.factory)
         return usage("--store");

@@ -6,19 +6,21 @@
     tests/sim/plants.py --sample         some, as in the test command
     --seed N, --most N (schedules), --json FILE
 
-HOLDFAST_SIM names the program (default build/holdfast-sim); beside it stands the one with
-the bugs: ninja -C build holdfast-sim-planted. Prints a table; exit 1 if one was not found."""
+HOLDFAST_SIM names the program with the bugs (default build/holdfast-sim-planted). Prints a
+table. Exit 1 if one was not found: the simulator ran to its end without a violation, or it did
+not run. A process that the bug ended by a signal (a failed assertion, a bad address) is found."""
 
 import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SIM = os.environ.get("HOLDFAST_SIM", os.path.join(ROOT, "build", "holdfast-sim"))
+SIM = os.environ.get("HOLDFAST_SIM", os.path.join(ROOT, "build", "holdfast-sim-planted"))
 SAMPLE = ["fence_ignored", "old_store", "early_lapse", "bound_by_time", "group_lost",
           "event_lost", "ack_before_sync", "nonce_ignored", "paused_is_dead", "retry_early"]
 
@@ -34,13 +36,15 @@ def find(name, store, seed, most):
     done = subprocess.run([SIM, "--plant", name, "--store", store, "--seed", str(seed),
                            "--schedules", str(most), "--quiet", "--no-shrink"], check=False,
                           capture_output=True, text=True)
+    took = time.monotonic() - began
+    said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    if done.returncode < 0:
+        return 1, f"ended by {signal.Signals(-done.returncode).name}: {said}", took
     seen = re.search(r"violation, seed (\d+), step \d+: (.*)", done.stdout)
     last = re.search(r"schedules=(\d+) .*violations=(\d+)", done.stdout)
-    if done.returncode < 0 or not last:
-        seen_what = done.stderr.strip().splitlines()[-1:] or ["it crashed"]
-        return 1, f"crash: {seen_what[0]}", time.monotonic() - began
-    found = int(last.group(1)) if int(last.group(2)) else 0
-    return found, seen.group(2) if seen else "", time.monotonic() - began
+    if done.returncode == 1 and seen and last:
+        return int(last.group(1)), seen.group(2), took
+    return 0, "no violation" if done.returncode == 0 else f"exit {done.returncode}: {said}", took
 
 
 def main():

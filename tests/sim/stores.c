@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "core/plant.h"
+#include "db/lite/lite.h"
 #include "model/model.h"
-#include "run/monitor.h"
+#include "run/monitor/monitor.h"
 #include "sim/disk.h"
-#include "store/api.h"
-#include "store/lite.h"
-#include "store/sqlstore.h"
+#include "sim/plants.h"
+#include "store/api/work.h"
+#include "store/store.h"
 
 /* ---- the reference model --------------------------------------------------------- */
 
@@ -152,26 +152,34 @@ static const struct hf_sql_methods between_methods = {
     .close = between_close,
 };
 
-/* Bugs that would stand in the schema. */
+const struct sim_plant *sim_planted(void)
+{
+    return hf_planted ? &sim_plants[hf_planted - 1] : NULL;
+}
+
 static void plant_in_schema(struct lite *lite)
 {
-    const char *sql = NULL;
-    if (HF_PLANT(EVENT_LOST))
-        sql = "DROP TRIGGER IF EXISTS work_moved";
-    if (HF_PLANT(DEDUP_IGNORED))
-        sql = "DROP INDEX IF EXISTS work_dedup";
-    if (HF_PLANT(EVENT_TWICE))
-        sql = "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF status ON work_state "
-              "WHEN NEW.status = 'done' BEGIN "
-              "INSERT INTO work_event (event_id, seq, event_type, from_status, to_status,"
-              " generation, attempt, fence, actor_kind, actor, created_at) "
-              "SELECT 1 + max((SELECT max(event_id) FROM work_event),"
-              " (SELECT max(seq) FROM work_spec)), NEW.seq, 'close_out', OLD.status, "
-              "'done',"
-              " NEW.generation, NEW.attempt_count, NEW.lease_fence, 'system', 'planted',"
-              " NEW.updated_at; END";
-    if (sql && sqlite3_exec(lite->writer.db, sql, NULL, NULL, NULL) != SQLITE_OK)
+    const struct sim_plant *plant = sim_planted();
+    if (plant && plant->schema &&
+        sqlite3_exec(lite->writer.db, plant->schema, NULL, NULL, NULL) != SQLITE_OK)
         abort();
+}
+
+/* The statements of SQLite, those of the plant with the mistake in them. */
+static const struct hf_sql_text *planted_statements(void)
+{
+    static struct hf_sql_text texts[HF_SQL_COUNT];
+    const struct sim_plant *plant = sim_planted();
+    if (!plant)
+        return hf_sql_lite;
+    memcpy(texts, hf_sql_lite, sizeof(texts));
+    for (const struct sim_statement *s = plant->statements; s->name; s++) {
+        for (size_t i = 0; i < HF_SQL_COUNT; i++) {
+            if (strcmp(texts[i].name, s->name) == 0)
+                texts[i].text = s->text;
+        }
+    }
+    return texts;
 }
 
 static int open_path(const char *path, const char *vfs,
@@ -179,7 +187,7 @@ static int open_path(const char *path, const char *vfs,
                      const struct hf_sim_hooks *hooks, struct hf_store **ret_store,
                      struct hf_err *err)
 {
-    const struct lite_tables tables = { hf_sql_lite, HF_SQL_COUNT, hf_migrations,
+    const struct lite_tables tables = { planted_statements(), HF_SQL_COUNT, hf_migrations,
                                         hf_migration_count };
     const struct lite_inner inner = { &tables, vfs };
     struct hf_sql_options driver = {

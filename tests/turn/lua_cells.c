@@ -6,7 +6,7 @@
 
 #include <holdfast/exec.h>
 
-#include "core/turn_code.h"
+#include "core/turn/code/code.h"
 #include "support/unit.h"
 
 #define OPS 64
@@ -62,7 +62,7 @@ static void must(int rc, const struct hf_err *err)
 }
 
 /* The bindings of that hash, by the deltas of the steps so far. */
-static struct hf_bytes bindings_of(const struct hf_turn *turn, const char *hash)
+static struct hf_bytes bindings_of(struct hf_turn *turn, const char *hash)
 {
     struct hf_bytes now = { 0 };
     struct hf_err err = { 0 };

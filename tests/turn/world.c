@@ -6,7 +6,7 @@
 
 #include <holdfast/code.h>
 
-#include "core/turn_wire.h"
+#include "core/turn/wire.h"
 #include "support/unit.h"
 #include "turn/cells.h"
 #include "turn/lua_cells.h"
@@ -38,34 +38,6 @@ static void must(int rc, const struct hf_err *err)
     if (rc)
         print_error("%s: %s (%s)\n", hf_err_wire(rc), err->message, err->field);
     assert_int_equal(rc, 0);
-}
-
-/* The store: records and the digest after each. */
-
-static const struct hf_record *lend(void *user, uint64_t i)
-{
-    struct world *world = user;
-    return &world->records[i];
-}
-
-static void store(struct world *world, const struct hf_record *record)
-{
-    struct hf_err err = { 0 };
-    assert_true(world->stored < 512);
-    must(hf_copy(&world->arena, &hf_s_record, HF_COPY_STRICT, record,
-                 &world->records[world->stored], &err),
-         &err);
-    must(hf_record_chain(world->digests[world->stored], record,
-                         world->digests[world->stored + 1], &err),
-         &err);
-    world->stored++;
-}
-
-static struct hf_base base_of(struct world *world, uint64_t count)
-{
-    struct hf_base base = { .id = "history", .count = count, .user = world, .get = lend };
-    memcpy(base.digest, world->digests[count], 32);
-    return base;
 }
 
 static int resolve(void *user, const uint8_t hash[32], struct hf_span *ret_blob)
@@ -109,7 +81,7 @@ void world_open(struct world *world, uint64_t seed, const struct hf_alloc *alloc
     memset(world, 0, sizeof(*world));
     world->seed = seed;
     world->alloc = alloc;
-    hf_arena_init(&world->arena, hf_alloc_system());
+    pages_open(&world->pages);
     hf_buf_init(&world->log, hf_alloc_system(), 1 << 26);
     must(hf_surface_new(NULL, span("Be brief."), span("[{\"name\":\"add\"}]"),
                         &world->surfaces[0], &err),
@@ -144,7 +116,7 @@ void world_open(struct world *world, uint64_t seed, const struct hf_alloc *alloc
                                       .parts = &part,
                                       .part_count = 1 };
         struct hf_record record = { .message = &message };
-        store(world, &record);
+        pages_store(&world->pages, &record);
     }
 }
 
@@ -157,13 +129,13 @@ void world_close(struct world *world)
     hf_surface_free(world->surfaces[1]);
     hf_bytes_free(&world->end);
     hf_buf_fini(&world->log);
-    hf_arena_fini(&world->arena);
+    pages_close(&world->pages);
 }
 
 int world_begin(struct world *world)
 {
     struct hf_err err = { 0 };
-    struct hf_base base = base_of(world, BASE_RECORDS);
+    struct hf_base base = pages_base(&world->pages, BASE_RECORDS);
     struct hf_part part = { .content = span("do it") };
     struct hf_message message = { .id = "in", .parts = &part, .part_count = 1 };
     struct hf_record input = { .message = &message };
@@ -399,8 +371,8 @@ static int lever(struct world *world, uint64_t id, bool *ret_pulled, struct hf_e
 static int progress(struct world *world, const struct hf_effect *effect,
                     struct hf_err *err)
 {
-    for (uint64_t i = world->stored; i < effect->to; i++)
-        store(world, hf_turn_record(world->turn, i));
+    for (uint64_t i = world->pages.stored; i < effect->to; i++)
+        pages_store(&world->pages, hf_turn_record(world->turn, i));
     bool now = world->rebase == WORLD_REBASE_ALWAYS ||
                (world->rebase == WORLD_REBASE_SEED &&
                 pick(world, effect->to, 95, 2) == 1) ||
@@ -408,7 +380,7 @@ static int progress(struct world *world, const struct hf_effect *effect,
                 pick(world, effect->to, 100 + world->salt, 2) == 1);
     if (!now)
         return 0;
-    struct hf_base base = base_of(world, effect->to);
+    struct hf_base base = pages_base(&world->pages, effect->to);
     int rc = hf_turn_rebase(world->turn, &base, err);
     world->rebased += rc == 0;
     return rc;
@@ -418,9 +390,9 @@ void world_save_bare(struct world *world, struct hf_bytes *ret_save)
 {
     struct hf_err err = { 0 };
     uint64_t count = world->turn->now.reported; /* the tail went out with DONE */
-    for (uint64_t i = world->stored; i < count; i++)
-        store(world, hf_turn_record(world->turn, i));
-    struct hf_base base = base_of(world, count);
+    for (uint64_t i = world->pages.stored; i < count; i++)
+        pages_store(&world->pages, hf_turn_record(world->turn, i));
+    struct hf_base base = pages_base(&world->pages, count);
     must(hf_turn_rebase(world->turn, &base, &err), &err);
     must(hf_turn_save(world->turn, ret_save, &err), &err);
 }
@@ -469,7 +441,7 @@ static int restore(struct world *world, struct hf_span save, struct hf_turn **re
     int rc = hf_turn_peek(save, &info, err);
     if (rc)
         return rc;
-    struct hf_base base = base_of(world, info.base_count);
+    struct hf_base base = pages_base(&world->pages, info.base_count);
     struct hf_restore with = {
         .size = sizeof(with), .base = &base, .user = world, .resolve = resolve
     };
@@ -640,7 +612,7 @@ void world_resume(struct world *world, struct hf_span save)
 {
     struct hf_err err = { 0 };
     must(hf_turn_restore(world->setup, save, NULL, &world->turn, &err), &err);
-    world->stored = 0;
+    world->pages.stored = 0;
     for (uint64_t i = 0; i < hf_turn_base_count(world->turn); i++)
-        store(world, hf_turn_record(world->turn, i));
+        pages_store(&world->pages, hf_turn_record(world->turn, i));
 }

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "turn/pages.h"
 
 enum world_cut {
     WORLD_WHOLE,
@@ -30,17 +31,14 @@ struct world {
     uint64_t salt;
     size_t rebased; /* how often it was */
     const struct hf_alloc
-        *alloc; /* of the turn; the world's own memory is the system's */
-    struct hf_arena arena;
+        *alloc;               /* of the turn; the world's own memory is the system's */
     struct hf_protocol *code; /* of some seeds: with options */
     bool writes_code;         /* the model writes cells */
     bool runs_lua;            /* and they are run */
     bool cut_cells;           /* each is dropped at every operation, and run again */
     struct hf_surface *surfaces[2];
     struct hf_setup *setup;
-    struct hf_record records[512]; /* what is stored */
-    uint8_t digests[513][32];
-    uint64_t stored;
+    struct pages pages; /* what is stored */
     struct hf_turn *turn;
     struct hf_buf log;
     size_t effects;

@@ -57,11 +57,15 @@ struct hf_protocol {
     const struct hf_protocol_ops *ops;
 };
 
-/* Looking in. The turn is as it was before the move, but records include what the move
+/* A record, those that the move appended included. NULL past the end, and when the base
+ * cannot lend it: pass on HF_EBASE then. The pointer lives until the next hf_move_record of
+ * this move. */
+HF_API const struct hf_record *hf_move_record(struct hf_move *move, uint64_t i);
+
+/* Looking in. The turn is as it was before the move; the count includes what the move
  * appended. */
 HF_API const struct hf_turn *hf_move_turn(const struct hf_move *move);
 HF_API uint64_t hf_move_record_count(const struct hf_move *move);
-HF_API const struct hf_record *hf_move_record(const struct hf_move *move, uint64_t i);
 HF_API uint64_t hf_move_iteration(const struct hf_move *move);
 HF_API int64_t hf_move_turn_budget(const struct hf_move *move);
 HF_API bool hf_move_grace_used(const struct hf_move *move);

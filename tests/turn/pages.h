@@ -1,0 +1,30 @@
+/* A stored history that is never in memory as a whole: each record that is pinned is a fresh
+ * copy, freed when it is put. So a pointer that is used past its pin is found by ASan, and
+ * a pin that is never put is found by the count.
+ */
+#ifndef TESTS_TURN_PAGES_H
+#define TESTS_TURN_PAGES_H
+
+#include <holdfast/turn.h>
+
+#include "base/arena.h"
+
+#define PAGES_MAX 512
+
+struct pages {
+    struct hf_arena arena;
+    struct hf_record records[PAGES_MAX]; /* what is stored */
+    uint8_t digests[PAGES_MAX + 1][32];  /* of the first n records */
+    uint64_t stored;
+    size_t pinned;    /* records that are pinned now */
+    uint64_t gets;    /* how often one was, all in all */
+    uint64_t gone_at; /* the get of that number finds nothing, once; 0: all find theirs */
+};
+
+void pages_open(struct pages *pages);
+void pages_close(struct pages *pages); /* fails the test when a record is pinned */
+void pages_store(struct pages *pages, const struct hf_record *record);
+/* The first `count` records as a base "history". */
+struct hf_base pages_base(struct pages *pages, uint64_t count);
+
+#endif

@@ -1,0 +1,382 @@
+/* What a driver relies on: one that stores each step, calls models asynchronously, cancels,
+ * and restores turns in other processes. */
+#include <stdio.h>
+#include <string.h>
+
+#include <holdfast/code.h>
+#include <holdfast/exec.h>
+
+#include "base/ident.h"
+#include "turn/kit.h"
+
+/* A base of text messages that can be out of reach. */
+struct pile {
+    struct hf_part parts[8];
+    struct hf_message messages[8];
+    struct hf_record records[8];
+    bool gone;
+    struct hf_base base;
+};
+
+static const struct hf_record *pile_get(void *user, uint64_t i)
+{
+    const struct pile *pile = user;
+    return pile->gone ? NULL : &pile->records[i];
+}
+
+static void pile_fill(struct pile *pile, uint64_t count)
+{
+    static const char *const ids[] = { "b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7" };
+    memset(pile, 0, sizeof(*pile));
+    pile->base =
+        (struct hf_base){ .id = "base-1", .count = count, .user = pile, .get = pile_get };
+    for (uint64_t i = 0; i < count; i++) {
+        pile->parts[i] = (struct hf_part){ .content = kit_span("stored words") };
+        pile->messages[i] = kit_message(ids[i], HF_ROLE_USER, &pile->parts[i]);
+        pile->records[i] = (struct hf_record){ .message = &pile->messages[i] };
+        assert_int_equal(hf_record_chain(pile->base.digest, &pile->records[i],
+                                         pile->base.digest, NULL),
+                         0);
+    }
+}
+
+static void start_on(struct kit *kit, const struct hf_base *base)
+{
+    struct hf_turn_start start = {
+        .size = sizeof(start), .session_id = "s1", .turn_id = "t1", .base = base
+    };
+    kit_start_with(kit, &start);
+}
+
+/* The call must be refused for its struct's size, and the turn must stay as it is. */
+static void refused(struct kit *kit, int rc)
+{
+    assert_int_equal(rc, HF_EINVAL);
+    assert_string_equal(kit->err.field, "size");
+}
+
+static void a_struct_of_a_size_above_the_librarys_is_refused(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct hf_turn *turn = NULL;
+    struct hf_setup *setup = NULL;
+    struct hf_cell *cell = NULL;
+    struct hf_bytes before = { 0 };
+    struct hf_bytes after = { 0 };
+    struct hf_llm_response response = { .size = sizeof(response) + 8 };
+    struct hf_llm_error error = { .size = sizeof(error) + 1 };
+    struct hf_turn_start start = { .size = sizeof(start) + 8,
+                                   .session_id = "s1",
+                                   .turn_id = "t1" };
+    struct hf_restore restore = { .size = sizeof(restore) + 8 };
+    struct hf_exec_result result = { .size = sizeof(result) + 8 };
+    struct hf_turn_delivery delivery = { .size = sizeof(delivery) + 8 };
+    struct hf_cell_start cell_start = { .size = sizeof(cell_start) + 8, .id = "1" };
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_save(&kit, &before);
+    struct hf_turn_config config = kit.config;
+    config.size = sizeof(config) + ((size_t)1 << 32);
+    refused(&kit, hf_setup_new(&config, &setup, &kit.err));
+    refused(&kit, hf_turn_new(kit.setup, &start, &turn, &kit.err));
+    refused(&kit, hf_turn_restore(kit.setup, (struct hf_span){ before.at, before.len },
+                                  &restore, &turn, &kit.err));
+    refused(&kit, hf_turn_llm_done(kit.turn, 1, &response, &kit.err));
+    refused(&kit, hf_turn_llm_failed(kit.turn, 1, &error, &kit.err));
+    refused(&kit, hf_turn_exec_done(kit.turn, 1, &result, &kit.err));
+    refused(&kit, hf_turn_checkpoint_done(kit.turn, 1, &delivery, &kit.err));
+    refused(&kit, hf_cell_new(hf_engine_lua(), &cell_start, &cell, &kit.err));
+    kit_save(&kit, &after);
+    assert_int_equal(before.len, after.len);
+    assert_memory_equal(before.at, after.at, before.len);
+    hf_bytes_free(&before);
+    hf_bytes_free(&after);
+    kit_fini(&kit);
+}
+
+static void a_transient_record_leaves_the_chain_as_it_was(void **state)
+{
+    (void)state;
+    struct hf_origin origin = { .id = "checkpoint", .transient = true };
+    struct hf_part part = { .content = kit_span("for this turn") };
+    struct hf_message message = kit_message("m1", HF_ROLE_SYSTEM, &part);
+    struct hf_record record = { .message = &message };
+    struct hf_err err = { 0 };
+    uint8_t kept[32];
+    uint8_t previous[32] = { 7 };
+    uint8_t digest[32];
+    message.origin = &origin;
+    memcpy(kept, previous, sizeof(kept));
+    assert_int_equal(hf_record_chain(previous, &record, digest, &err), 0);
+    assert_memory_equal(digest, kept, sizeof(digest));
+    assert_int_equal(hf_record_chain(previous, &record, previous, &err), 0);
+    assert_memory_equal(previous, kept, sizeof(digest));
+    origin.transient = false;
+    assert_int_equal(hf_record_chain(previous, &record, digest, &err), 0);
+    assert_memory_not_equal(digest, kept, sizeof(digest));
+    record.message = NULL; /* it must be well formed all the same */
+    assert_int_equal(hf_record_chain(previous, &record, digest, &err), HF_EINVAL);
+}
+
+static void an_empty_reply_while_the_base_is_gone_is_refused_and_not_an_end(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct pile pile;
+    struct hf_bytes before = { 0 };
+    struct hf_bytes after = { 0 };
+    pile_fill(&pile, 2);
+    struct hf_part answer = { .kind = HF_PART_TOOL_RESULT,
+                              .call_id = "c1",
+                              .content = kit_span("3") };
+    pile.parts[1] = answer; /* the last message answers a tool: a silent end is fine */
+    memset(pile.base.digest, 0, 32);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(
+            hf_record_chain(pile.base.digest, &pile.records[i], pile.base.digest, NULL),
+            0);
+    kit_init(&kit);
+    start_on(&kit, &pile.base);
+    kit_next(&kit);
+    kit_save(&kit, &before);
+    struct hf_llm_response reply = { .size = sizeof(reply), .reason = HF_REASON_STOP };
+    pile.gone = true;
+    assert_int_equal(hf_turn_llm_done(kit.turn, 1, &reply, &kit.err), HF_EBASE);
+    assert_int_equal(hf_turn_state(kit.turn), HF_TURN_WAITING_LLM);
+    kit_save(&kit, &after);
+    assert_int_equal(before.len, after.len);
+    assert_memory_equal(before.at, after.at, before.len);
+    pile.gone = false;
+    assert_int_equal(hf_turn_llm_done(kit.turn, 1, &reply, &kit.err), 0);
+    assert_int_equal(hf_turn_state(kit.turn), HF_TURN_WAITING_CHECKPOINT);
+    hf_bytes_free(&before);
+    hf_bytes_free(&after);
+    kit_fini(&kit);
+}
+
+/* The export with one word changed into another of the same length, and sealed again. */
+static int restore_changed(struct kit *kit, const struct hf_bytes *save, const char *word,
+                           const char *other)
+{
+    struct hf_turn *turn = NULL;
+    uint8_t *bytes = save->at;
+    size_t len = strlen(word);
+    uint8_t *at = memmem(bytes, save->len, word, len);
+    assert_non_null(at);
+    memcpy(at, other, len);
+    assert_int_equal(hf_sha256(bytes, save->len - 32, bytes + save->len - 32), 0);
+    int rc = hf_turn_restore(kit->setup, (struct hf_span){ bytes, save->len }, NULL,
+                             &turn, &kit->err);
+    memcpy(at, word, len);
+    assert_int_equal(hf_sha256(bytes, save->len - 32, bytes + save->len - 32), 0);
+    return rc;
+}
+
+static void an_export_whose_base_or_blobs_are_not_those_it_names_is_refused(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct pile pile;
+    struct hf_bytes save = { 0 };
+    struct hf_turn *turn = NULL;
+    pile_fill(&pile, 3);
+    kit_init(&kit);
+    start_on(&kit, &pile.base);
+    kit_next(&kit);
+    assert_int_equal(hf_turn_export(kit.turn, &save, &kit.err), 0);
+    assert_int_equal(restore_changed(&kit, &save, "stored words", "stored wordz"),
+                     HF_ECORRUPT);
+    assert_string_equal(kit.err.field, "base");
+    /* The setup has this prompt, so the blob would not be used. */
+    assert_int_equal(restore_changed(&kit, &save, "You help.", "You harm."), HF_ECORRUPT);
+    assert_string_equal(kit.err.field, "blobs");
+    assert_int_equal(hf_turn_restore(kit.setup, (struct hf_span){ save.at, save.len },
+                                     NULL, &turn, &kit.err),
+                     0);
+    hf_turn_free(turn);
+    hf_bytes_free(&save);
+
+    pile.parts[2].content = kit_span("other words"); /* the host lends something else */
+    assert_int_equal(hf_turn_export(kit.turn, &save, &kit.err), HF_EBASE);
+    kit_fini(&kit);
+}
+
+static void respond(struct kit *kit, const char *json)
+{
+    int rc = hf_turn_respond_json(kit->turn, kit_span(json), &kit->err);
+    if (rc)
+        print_error("%s: %s\n", json, kit->err.message);
+    assert_int_equal(rc, 0);
+}
+
+/* The next effect with an id, or DONE, as JSON. */
+static const char *next_json(struct kit *kit)
+{
+    const char *json = NULL;
+    do
+        assert_int_equal(hf_turn_poll_json(kit->turn, &json, &kit->err), 0);
+    while (json && (strstr(json, "{\"effect\":\"emit\"") == json ||
+                    strstr(json, "{\"effect\":\"progress\"") == json));
+    return json;
+}
+
+static void a_cell_that_finishes_with_null_ends_the_turn(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_init(&kit);
+    kit.config.protocol = hf_protocol_code();
+    kit_start(&kit);
+    (void)next_json(&kit);
+    respond(&kit, "{\"response\":\"llm_done\",\"id\":1,\"reply\":{\"reason\":\"stop\","
+                  "\"parts\":[{\"kind\":\"text\",\"content\":\"<lua>\\nfinish(null)\\n"
+                  "</lua>\"}]}}");
+    (void)next_json(&kit);
+    respond(&kit, "{\"response\":\"exec_done\",\"id\":2,\"result\":{\"finish\":null}}");
+    assert_non_null(strstr(next_json(&kit), "before_completion"));
+    /* New input: the model is shown what the step finished with. */
+    respond(&kit,
+            "{\"response\":\"checkpoint_done\",\"id\":3,\"delivery\":{\"messages\":["
+            "{\"role\":\"user\",\"parts\":[{\"kind\":\"text\",\"content\":\"more\"}"
+            "]}]}}");
+    const char *request = next_json(&kit);
+    assert_null(strstr(request, "printed nothing"));
+    assert_non_null(strstr(request, "null"));
+    respond(&kit, "{\"response\":\"llm_done\",\"id\":4,\"reply\":{\"reason\":\"stop\","
+                  "\"parts\":[{\"kind\":\"text\",\"content\":\"<lua>\\nfinish(null)\\n"
+                  "</lua>\"}]}}");
+    (void)next_json(&kit);
+    respond(&kit, "{\"response\":\"exec_done\",\"id\":5,\"result\":{\"finish\":null}}");
+    (void)next_json(&kit);
+    respond(&kit, "{\"response\":\"checkpoint_done\",\"id\":6}");
+    assert_non_null(strstr(next_json(&kit), "\"effect\":\"done\""));
+    assert_int_equal(hf_turn_outcome(kit.turn)->kind, HF_OUTCOME_FINAL_VALUE);
+    assert_string_equal(hf_turn_outcome(kit.turn)->value.at, "null");
+    kit_fini(&kit);
+}
+
+static void a_tool_value_of_null_is_shown_as_null(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_reply_calls(&kit, "c1", NULL);
+    kit_next(&kit);
+    char json[256];
+    snprintf(json, sizeof(json),
+             "{\"response\":\"tool_results\",\"id\":2,\"results\":[{\"call_id\":\"%s\","
+             "\"failure\":null,\"value\":null}]}",
+             kit.effect.calls[0].call_id);
+    respond(&kit, json);
+    assert_string_equal(kit_part(&kit, 2, 0), "null");
+    kit_fini(&kit);
+}
+
+/* Arguments and values are kept as they were written, so no number is too large for them. */
+static void numbers_of_any_size_pass_in_arguments_and_values(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {
+        "9223372036854775808", "-1e400",
+        "{\"a\":1e400,\"\\u0061b\":[18446744073709551616]}"
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct kit kit;
+        struct hf_part call = { .kind = HF_PART_TOOL_CALL,
+                                .call_id = "c1",
+                                .tool = "add",
+                                .content = kit_span(numbers[i]) };
+        kit_init(&kit);
+        kit_start(&kit);
+        kit_next(&kit);
+        kit_reply_parts(&kit, &call, 1);
+        kit_next(&kit);
+        assert_int_equal(kit.effect.kind, HF_EFFECT_TOOL_CALLS);
+        assert_string_equal(kit.effect.calls[0].args.at, numbers[i]);
+        struct hf_tool_result result = { .call_id = kit.effect.calls[0].call_id,
+                                         .value = kit_span(numbers[i]),
+                                         .control = HF_CONTROL_FINISH,
+                                         .control_value = kit_span(numbers[i]) };
+        assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 1, &kit.err), 0);
+        assert_string_equal(kit_part(&kit, 2, 0), numbers[i]);
+        kit_cut(&kit);
+        assert_string_equal(hf_turn_outcome(kit.turn)->value.at, numbers[i]);
+        kit_fini(&kit);
+    }
+}
+
+static void what_a_model_wrote_is_repaired_in_the_json_form_too(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    respond(
+        &kit,
+        "{\"response\":\"llm_done\",\"id\":1,\"reply\":{\"reason\":\"stop\",\"parts\":[{"
+        "\"kind\":\"text\",\"content\":\"a\\u0000b\\ud800c\\udc00\\ud83d\\ude00\"}]}}");
+    kit_next(&kit);
+    /* A host's own text is not repaired behind its back. */
+    assert_int_equal(
+        hf_turn_respond_json(
+            kit.turn,
+            kit_span("{\"response\":\"checkpoint_done\",\"id\":2,\"delivery\":{"
+                     "\"messages\":[{\"role\":\"user\",\"parts\":[{\"kind\":\"text\","
+                     "\"content\":\"\\u0000\"}]}]}}"),
+            &kit.err),
+        HF_EINVAL);
+    respond(&kit, "{\"response\":\"checkpoint_done\",\"id\":2}");
+    kit_next(&kit);
+    assert_string_equal(kit.effect.outcome->text.at, "a\xef\xbf\xbd"
+                                                     "b\xef\xbf\xbd"
+                                                     "c\xef\xbf\xbd\xf0\x9f\x98\x80");
+    kit_fini(&kit);
+}
+
+static void a_tool_value_too_large_for_a_number_is_an_error_of_the_cell(void **state)
+{
+    (void)state;
+    struct hf_cell *cell = NULL;
+    const struct hf_op *op = NULL;
+    struct hf_err err = { 0 };
+    struct hf_cell_start start = {
+        .size = sizeof(start),
+        .id = "1",
+        .code = kit_span("print(select(2, pcall(call, 'big'))) finish(call('big'))")
+    };
+    struct hf_tool_result result = { .value = kit_span("[1e400]") };
+    assert_int_equal(hf_cell_new(hf_engine_lua(), &start, &cell, &err), 0);
+    assert_int_equal(hf_cell_poll(cell, &op, &err), 0);
+    result.call_id = op->calls[0].id;
+    assert_int_equal(hf_cell_results(cell, 1, &result, 1, &err), 0);
+    assert_int_equal(hf_cell_poll(cell, &op, &err), 0);
+    assert_non_null(strstr(op->args.at, "out of range"));
+    assert_int_equal(hf_cell_poll(cell, &op, &err), 0);
+    result.value = kit_span("9223372036854775808");
+    result.call_id = op->calls[0].id;
+    assert_int_equal(hf_cell_results(cell, 3, &result, 1, &err), 0);
+    assert_int_equal(hf_cell_poll(cell, &op, &err), 0);
+    assert_int_equal(hf_cell_end(cell, NULL), HF_CELL_ERROR);
+    hf_cell_free(cell);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_struct_of_a_size_above_the_librarys_is_refused),
+        cmocka_unit_test(a_transient_record_leaves_the_chain_as_it_was),
+        cmocka_unit_test(an_empty_reply_while_the_base_is_gone_is_refused_and_not_an_end),
+        cmocka_unit_test(an_export_whose_base_or_blobs_are_not_those_it_names_is_refused),
+        cmocka_unit_test(a_cell_that_finishes_with_null_ends_the_turn),
+        cmocka_unit_test(a_tool_value_of_null_is_shown_as_null),
+        cmocka_unit_test(numbers_of_any_size_pass_in_arguments_and_values),
+        cmocka_unit_test(what_a_model_wrote_is_repaired_in_the_json_form_too),
+        cmocka_unit_test(a_tool_value_too_large_for_a_number_is_an_error_of_the_cell),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
