@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "store/lite_open.h"
+#include "db/lite/open.h"
 
 #define SCHEMA                                                                           \
     "CREATE TABLE hf_schema (version INTEGER PRIMARY KEY, name TEXT NOT NULL,"           \

@@ -3,7 +3,7 @@
  * commits the turn under fence and head; the input is settled in the same commit. Who comes
  * after a lapse claims the same input again under its own fence.
  *
- * The session's lease is src/core/lease.c as today; pinned claims and the commit are those of
+ * The session's lease is src/core/ledger/lease.c as today; pinned claims and the commit are those of
  * the durable-state contract (G1, G2), which the ledger keeps columns for. Expiry may come at any
  * moment. Mutants: NOFENCE, NOHEAD, UNPINNED. */
 #ifndef NW

@@ -62,7 +62,7 @@ SELECT CASE WHEN {timeline_here} = $3::bigint
 
 -- Every hot statement finds its rows by an index, and is planned once for all arguments. A plan
 -- made while a table was small would read it whole for ever, so joins that read tables whole are
--- switched off; and as a table grows plans are made anew (pg_conn.c, pg_conn_replan).
+-- switched off; and as a table grows plans are made anew (db/pg/conn.c, pg_conn_replan).
 -- fragment: pg_plans
 set_config('plan_cache_mode', 'force_generic_plan', false),
 set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false),

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/lifecycle.h"
+#include "core/ledger/lifecycle.h"
 
 static const char *const gates[] = { "due", "lane", "limit", "rate", "held", NULL };
 static const char *const waits[] = { "user", "external", NULL };

@@ -11,7 +11,7 @@ begin with # are comments:
     what:  tokens of an old store incarnation are accepted
     store: sqlite                     the store of the simulator on which it shows
 
-    file:  src/core/lease.c           one or more of these three
+    file:  src/core/ledger/lease.c           one or more of these three
     old:   if (token->store != store)
     new:   if (token->store != store && !PLANTED)
 

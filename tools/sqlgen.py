@@ -161,8 +161,8 @@ def c_string(text, indent="        "):
 def header(statements):
     ids = "\n".join(f"    HF_SQL_{one.name.upper()}," for one in statements)
     return f"""/* Made by tools/sqlgen.py from sql/. */
-#ifndef HF_STORE_SQL_GEN_H
-#define HF_STORE_SQL_GEN_H
+#ifndef HF_DB_SQL_GEN_H
+#define HF_DB_SQL_GEN_H
 
 #include <holdfast/sys/driver.h>
 
@@ -238,7 +238,7 @@ def pg_table(statements):
 
 
 def source(statements, migrations):
-    out = ["/* Made by tools/sqlgen.py from sql/. */", '#include "store/sql_gen.h"', ""]
+    out = ["/* Made by tools/sqlgen.py from sql/. */", '#include "db/sql_gen.h"', ""]
     out += lite_table(statements)
     out += pg_table(statements)
     out.append("const struct hf_migration hf_migrations[] = {")

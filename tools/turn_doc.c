@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/turn_machine.h"
+#include "core/turn/machine.h"
 
 static const char begin_mark[] = "<!-- made by tools/turn_doc.c: begin -->\n";
 static const char end_mark[] = "<!-- made by tools/turn_doc.c: end -->\n";

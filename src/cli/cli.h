@@ -295,7 +295,7 @@ HF_MUST_USE int cli_print_detail(struct cli *cli, const struct hf_item *item);
 HF_MUST_USE int cli_print_events(struct cli *cli, const struct hf_events *events,
                                  size_t limit, size_t asked);
 
-/* ---- cmd_output.c -------------------------------------------------------------------- */
+/* ---- cli/cmd/output.c -------------------------------------------------------------------- */
 
 /* "output":{"stdout":{…},"stderr":{…}}, into the object that cli->writer has open. */
 struct hf_output;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/step.h"
+#include "core/ledger/step.h"
 
 /* A descriptor that is closed at the start would be given to the first file that is opened:
  * messages would go into the database. Open for reading, so that a write to it fails. */

@@ -8,7 +8,7 @@
 
 #include "base/ident.h"
 #include "base/text.h"
-#include "core/fields.h"
+#include "core/ledger/fields.h"
 
 #define TOKEN_FIELD "lease_token"
 #define SHOWN_ID 12 /* characters at the end of an id, in lists */

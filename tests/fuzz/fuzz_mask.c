@@ -5,7 +5,7 @@
 
 #include <holdfast/code.h>
 
-#include "core/turn_code.h"
+#include "core/turn/code/code.h"
 #include "fuzz/fuzz.h"
 
 static struct hf_mask whole(const void *text, size_t len)

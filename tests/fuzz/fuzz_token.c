@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lease.h"
+#include "core/ledger/lease.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

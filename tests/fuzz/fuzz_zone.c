@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/timing.h"
+#include "core/schedule/timing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

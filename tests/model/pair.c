@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fields.h"
+#include "core/ledger/fields.h"
 
 #define WALL_MS 1800000000000
 #define MONO_MS 7000000

@@ -14,8 +14,8 @@
 #include <holdfast/child.h>
 #include <holdfast/run.h>
 
-#include "run/capture.h"
-#include "run/tree.h"
+#include "os/tree.h"
+#include "run/command/capture.h"
 
 static const char *const plain_env[] = { "PATH=/usr/bin:/bin", "A=b", NULL };
 

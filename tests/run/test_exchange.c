@@ -9,7 +9,7 @@
 
 #include <holdfast/job.h>
 
-#include "store/api.h"
+#include "store/api/work.h"
 #include "support/units.h"
 
 #define MANY 600

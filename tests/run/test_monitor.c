@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "run/monitor.h"
+#include "run/monitor/monitor.h"
 
 #define TERM 45000
 

@@ -16,7 +16,7 @@
 #include <holdfast/store.h>
 
 #include "base/json_get.h"
-#include "run/pointer_file.h"
+#include "run/monitor/pointer_file.h"
 
 struct rig {
     char folder[64];

@@ -16,8 +16,8 @@
 #include <holdfast/limits.h>
 
 #include "base/text.h"
-#include "run/spool.h"
-#include "run/spool_line.h"
+#include "run/ingress/spool.h"
+#include "run/ingress/spool_line.h"
 
 struct rig {
     char folder[64];

@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "db/lite/lite.h"
 #include "model/model.h"
-#include "run/monitor.h"
+#include "run/monitor/monitor.h"
 #include "sim/disk.h"
 #include "sim/plants.h"
-#include "store/api.h"
-#include "store/lite.h"
-#include "store/sqlstore.h"
+#include "store/api/work.h"
+#include "store/store.h"
 
 /* ---- the reference model --------------------------------------------------------- */
 

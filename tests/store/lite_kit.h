@@ -19,8 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/lite.h"
-#include "store/lite_open.h"
+#include "db/lite/lite.h"
+#include "db/lite/open.h"
 
 enum {
     KIT_PUT,     /* $1 id, $2 owner, $3 n: the parameters stand out of order on purpose */

@@ -22,9 +22,9 @@
 #include <holdfast/sys/store.h>
 
 #include "base/err.h"
+#include "db/lite/lite.h"
 #include "sim/disk.h"
-#include "store/lite.h"
-#include "store/sqlstore.h"
+#include "store/store.h"
 #include "support/fail_alloc.h"
 #include "support/mortal.h"
 #include "support/scenario.h"

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "lite_kit.h"
-#include "store/ops.h"
+#include "store/batch/ops.h"
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, kit_setup_closed, kit_teardown)
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/lease.h"
+#include "core/ledger/lease.h"
 #include "support/unit.h"
 #include "support/units.h"
 

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "store/pg.h"
-#include "store/sqlstore.h"
+#include "db/pg/pg.h"
+#include "store/store.h"
 #include "support/mortal.h"
 #include "support/pg.h"
 #include "support/scenario.h"

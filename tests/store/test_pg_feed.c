@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/pg.h"
-#include "store/sqlstore.h"
+#include "db/pg/pg.h"
+#include "store/store.h"
 #include "support/pg.h"
 #include "support/unit.h"
 #include "support/units.h"

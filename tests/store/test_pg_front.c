@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/pg.h"
-#include "store/sql_front.h"
-#include "store/sqlstore.h"
+#include "db/pg/pg.h"
+#include "store/store.h"
+#include "store/work/front.h"
 #include "support/pg.h"
 #include "support/unit.h"
 

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store/pg.h"
-#include "store/sqlstore.h"
+#include "db/pg/pg.h"
+#include "store/store.h"
 #include "support/pg.h"
 #include "support/unit.h"
 

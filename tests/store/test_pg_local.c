@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run/watch.h"
-#include "store/pg.h"
-#include "store/sqlstore.h"
+#include "db/pg/pg.h"
+#include "run/wait/watch.h"
+#include "store/store.h"
 #include "support/pg.h"
 #include "support/unit.h"
 #include "support/units.h"

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/ops.h"
-#include "store/pg.h"
-#include "store/sqlstore.h"
+#include "db/pg/pg.h"
+#include "store/batch/ops.h"
+#include "store/store.h"
 #include "support/pg.h"
 #include "support/unit.h"
 #include "support/units.h"

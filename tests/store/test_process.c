@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/ops.h"
+#include "store/batch/ops.h"
 #include "support/fail_alloc.h"
 #include "support/pg.h"
 #include "support/unit.h"

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/lite.h"
-#include "store/pg.h"
-#include "store/sql_gen.h"
+#include "db/lite/lite.h"
+#include "db/pg/pg.h"
+#include "db/sql_gen.h"
 #include "support/pg.h"
 
 static struct hf_sql *open_memory(void)

@@ -8,7 +8,7 @@
 #include <holdfast/sys/store.h>
 #include <holdfast/work.h>
 
-#include "store/sqlstore.h"
+#include "store/store.h"
 #include "support/mortal.h"
 #include "support/unit.h"
 #include "support/units.h"

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store/pg.h"
-#include "store/sqlstore.h"
+#include "db/pg/pg.h"
+#include "store/store.h"
 #include "support/unit.h"
 
 static struct pg_server *running; /* what exit must stop */

@@ -3,8 +3,8 @@
 #ifndef TESTS_SUPPORT_RIG_H
 #define TESTS_SUPPORT_RIG_H
 
-#include "core/policy.h"
-#include "core/step.h"
+#include "core/ledger/policy.h"
+#include "core/ledger/step.h"
 
 #define RIG_NOW ((hf_ms)1700000000000)   /* wall */
 #define RIG_LEASE_NOW ((hf_ms)900000000) /* lease clock */

@@ -6,7 +6,7 @@
 
 #include <holdfast/exec.h>
 
-#include "core/turn_code.h"
+#include "core/turn/code/code.h"
 #include "support/unit.h"
 
 #define OPS 64

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/turn_schema.h"
+#include "core/turn/schema.h"
 #include "support/unit.h"
 
 struct page {

@@ -5,7 +5,7 @@
 
 #include <holdfast/limits.h>
 
-#include "core/turn_code.h"
+#include "core/turn/code/code.h"
 #include "turn/code_kit.h"
 
 #define REQUIRED "{\"finish\": \"required\"}"

@@ -8,7 +8,7 @@
 #include "base/ident.h"
 #include "base/json.h"
 #include "base/json_get.h"
-#include "core/turn_code.h"
+#include "core/turn/code/code.h"
 #include "turn/code_kit.h"
 
 static void assert_told(struct code_kit *code, const char *text)

@@ -5,7 +5,7 @@
 
 #include <holdfast/code.h>
 
-#include "core/turn_code.h"
+#include "core/turn/code/code.h"
 #include "support/unit.h"
 
 static struct hf_mask whole(const char *text, size_t len)

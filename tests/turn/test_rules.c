@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/turn_machine.h"
+#include "core/turn/machine.h"
 #include "support/unit.h"
 
 /* What each state takes, by hand: the seed's table and the levers. */

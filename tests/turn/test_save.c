@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/ident.h"
-#include "core/turn_machine.h"
+#include "core/turn/machine.h"
 #include "turn/kit.h"
 
 static void checkpoint_before_llm_completion_reissues_same_logical_llm_call(void **state)

@@ -1,7 +1,7 @@
 /* Messages and values: what a provider is shown of a history, and tool values. */
 #include <string.h>
 
-#include "core/turn_cbor.h"
+#include "core/turn/cbor.h"
 #include "turn/kit.h"
 
 /* A turn over the given records, and its first request rendered. */

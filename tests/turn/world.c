@@ -6,7 +6,7 @@
 
 #include <holdfast/code.h>
 
-#include "core/turn_wire.h"
+#include "core/turn/wire.h"
 #include "support/unit.h"
 #include "turn/cells.h"
 #include "turn/lua_cells.h"

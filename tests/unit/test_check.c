@@ -6,7 +6,7 @@
 
 #include <holdfast/limits.h>
 
-#include "core/lifecycle.h"
+#include "core/ledger/lifecycle.h"
 #include "support/rig.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/civil.h"
-#include "core/cron.h"
+#include "core/schedule/cron.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -6,7 +6,7 @@
 
 #include <holdfast/store.h>
 
-#include "core/fields.h"
+#include "core/ledger/fields.h"
 
 /* The columns of a view of the shipped schema, in order. Gives their count. */
 static size_t columns_of(sqlite3 *db, const char *pragma, char names[][40], size_t room)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/lease.h"
+#include "core/ledger/lease.h"
 
 #define NOW ((hf_ms)1000000)
 #define TTL ((hf_ms)30000)

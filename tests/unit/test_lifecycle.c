@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/lifecycle.h"
+#include "core/ledger/lifecycle.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/policy.h"
+#include "core/ledger/policy.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/retry.h"
+#include "core/ledger/retry.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

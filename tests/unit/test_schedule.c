@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 
 #define NOW ((hf_ms)1800000000000)
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/template.h"
+#include "core/trigger/template.h"
 
 static struct hf_arena arena;
 

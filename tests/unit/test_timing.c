@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "base/civil.h"
-#include "core/timing.h"
-#include "store/zonefile.h"
+#include "core/schedule/timing.h"
+#include "store/schedule/zonefile.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

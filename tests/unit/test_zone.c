@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "base/civil.h"
-#include "core/zone.h"
-#include "store/zonefile.h"
+#include "core/schedule/zone.h"
+#include "store/schedule/zonefile.h"
 
 static struct hf_zones zones;
 

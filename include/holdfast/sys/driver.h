@@ -10,7 +10,7 @@
  *   hf_now()          wall time, ms        hf_lease_now()    lease clock, ms
  *   hf_incarnation()  of this store        hf_expect(n, m)   fails the batch unless n = m
  *   hf_next_id()      a number for a new row of work_spec or work_event, never used before
- * SQLite has a few more, for statements of its own (store/lite_tally.c).
+ * SQLite has a few more, for statements of its own (db/lite/tally.c).
  * They are for statements only: never in views, triggers, CHECKs or indexes, which plain
  * tools read too.
  */

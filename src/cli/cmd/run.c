@@ -1,0 +1,635 @@
+/* holdfast run: one command as leased work. */
+#include "cli/cmd/runner.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/ident.h"
+#include "base/text.h"
+
+extern char **environ;
+
+#define RETRY_LOOK_MS 100
+
+/* ---- before anything is opened ------------------------------------------------------ */
+
+const char *const *run_environment(void)
+{
+    return (const char *const *)(void *)environ;
+}
+
+static int full_folder(struct cli *cli, const char **ret_cwd)
+{
+    char whole[PATH_MAX];
+    struct stat at;
+    const char *cwd = cli_text(cli, "cwd");
+    if (!realpath(cwd ? cwd : ".", whole))
+        return hf_fail(&cli->err, HF_EINVAL, "--cwd", "--cwd: %.120s: %s",
+                       cwd ? cwd : ".", strerror(errno));
+    if (stat(whole, &at) != 0 || !S_ISDIR(at.st_mode))
+        return hf_fail(&cli->err, HF_EINVAL, "--cwd", "--cwd: %.120s is not a folder",
+                       whole);
+    *ret_cwd = hf_arena_text(&cli->arena, whole);
+    return *ret_cwd ? 0 : hf_fail_plain(&cli->err, HF_ENOMEM);
+}
+
+/* A list of the option's texts that ends in NULL. */
+static int list_of(struct cli *cli, const char *name, const char *const **ret_list)
+{
+    size_t n = 0;
+    const char *const *texts = cli_texts(cli, name, &n);
+    const char **list = hf_arena_array(&cli->arena, n + 1, sizeof(*list));
+    if (!list)
+        return hf_fail_plain(&cli->err, HF_ENOMEM);
+    if (n)
+        memcpy(list, texts, n * sizeof(*list));
+    *ret_list = list;
+    return 0;
+}
+
+/* "NAME" becomes "NAME=value" from our own environment. */
+static int complete_env(struct cli *cli, const char *const **ret_env)
+{
+    size_t n = 0;
+    const char *const *texts = cli_texts(cli, "env", &n);
+    const char **list = hf_arena_array(&cli->arena, n + 1, sizeof(*list));
+    if (!list)
+        return hf_fail_plain(&cli->err, HF_ENOMEM);
+    for (size_t i = 0; i < n; i++) {
+        const char *value = strchr(texts[i], '=') ? NULL : getenv(texts[i]);
+        struct hf_buf whole;
+        list[i] = texts[i];
+        if (strchr(texts[i], '='))
+            continue;
+        if (!value)
+            return hf_fail(&cli->err, HF_EINVAL, "--env",
+                           "--env: there is no variable %.80s; give NAME=VALUE",
+                           texts[i]);
+        hf_buf_init(&whole, hf_alloc_system(), (size_t)1 << 20);
+        hf_buf_text(&whole, texts[i]);
+        hf_buf_char(&whole, '=');
+        hf_buf_text(&whole, value);
+        list[i] = hf_buf_keep(&whole, &cli->arena);
+        if (!list[i])
+            return hf_fail_plain(&cli->err, HF_ENOMEM);
+    }
+    *ret_env = list;
+    return 0;
+}
+
+static int check_secrets(struct cli *cli)
+{
+    size_t n = 0;
+    const char *const *names = cli_texts(cli, "secret", &n);
+    for (size_t i = 0; i < n; i++)
+        if (!getenv(names[i]))
+            return hf_fail(&cli->err, HF_EINVAL, "--secret",
+                           "--secret: there is no variable %.80s", names[i]);
+    return 0;
+}
+
+int run_command(struct cli *cli, struct hf_command *ret_command)
+{
+    struct hf_command command = {
+        .size = sizeof(command),
+        .timeout_ms = cli_number(cli, "timeout", 0),
+        .kill_after_ms = cli_number(cli, "kill-after", 0),
+        .require_close_out = cli_given(cli, "require-close-out"),
+    };
+    int rc = full_folder(cli, &command.cwd);
+    if (rc == 0)
+        rc = list_of(cli, "command", &command.argv);
+    if (rc == 0)
+        rc = list_of(cli, "secret", &command.secrets);
+    if (rc == 0)
+        rc = complete_env(cli, &command.env);
+    if (rc == 0)
+        *ret_command = command;
+    return rc;
+}
+
+static int check_worker(struct cli *cli)
+{
+    if (cli_given(cli, "command") || cli_given(cli, "id") || cli_given(cli, "detach"))
+        return hf_fail(&cli->err, HF_EINVAL, "--worker",
+                       "--worker takes its commands from the queue: give none");
+    return 0;
+}
+
+/* What only a runner could do. */
+static int check_detach(struct cli *cli)
+{
+    static const char *const needs_runner[] = { "disposition",       "max-attempts",
+                                                "retry-policy",      "timeout",
+                                                "kill-after",        "ttl",
+                                                "require-close-out", "lane" };
+    size_t n = sizeof(needs_runner) / sizeof(needs_runner[0]);
+    for (size_t i = 0; cli_given(cli, "detach") && i < n; i++)
+        if (cli_given(cli, needs_runner[i]))
+            return hf_fail(&cli->err, HF_EINVAL, "--detach",
+                           "--%s needs a runner, and with --detach there is none: the "
+                           "command is externally owned",
+                           needs_runner[i]);
+    return 0;
+}
+
+int check_run(struct cli *cli)
+{
+    struct hf_command command;
+    char path[PATH_MAX], *payload = NULL;
+    const char *disposition = cli_text(cli, "disposition");
+    bool rerunnable = disposition && strcmp(disposition, "rerunnable") == 0;
+    if (cli_given(cli, "worker"))
+        return check_worker(cli);
+    if (cli_given(cli, "jobs") || cli_given(cli, "until-idle"))
+        return hf_fail(&cli->err, HF_EINVAL, "--worker",
+                       "--jobs and --until-idle need --worker");
+    if (!cli_given(cli, "command"))
+        return cli_given(cli, "id") && !cli_given(cli, "detach")
+                   ? 0
+                   : hf_fail(&cli->err, HF_EINVAL, "command",
+                             "a command is needed: holdfast run [options] -- CMD ARGS");
+    if (cli_number(cli, "max-attempts", 1) > 1 && !rerunnable)
+        return hf_fail(&cli->err, HF_EINVAL, "--max-attempts",
+                       "--max-attempts above 1 needs --disposition rerunnable: what is "
+                       "owner_bound is never run again");
+    int rc = check_detach(cli);
+    if (rc == 0)
+        rc = check_secrets(cli);
+    if (rc == 0)
+        rc = run_command(cli, &command);
+    if (rc == 0)
+        rc = hf_command_write(&command, &payload, &cli->err);
+    free(payload);
+    return rc ? rc
+              : hf_command_find(command.argv[0], run_environment(), command.cwd,
+                                sizeof(path), path, &cli->err);
+}
+
+/* ---- signals ----------------------------------------------------------------------- */
+
+/* Before the store starts its threads, so that all of them leave the signals to us. The
+ * command gets a clean mask of its own. */
+static int take_signals(struct runner *runner)
+{
+    sigset_t set;
+    struct sigaction hangup;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN)
+        sigaddset(&set, SIGHUP); /* one that is ignored, by nohup, stays so */
+    if (sigprocmask(SIG_BLOCK, &set, NULL) == 0)
+        runner->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (runner->signals < 0)
+        return hf_fail(&runner->cli->err, HF_EINTERNAL, NULL, "signals: %s",
+                       strerror(errno));
+    return 0;
+}
+
+void runner_wait(struct runner *runner, struct pollfd *fds, size_t count, hf_ms ms)
+{
+    struct signalfd_siginfo info;
+    fds[count] = (struct pollfd){ .fd = runner->signals, .events = POLLIN };
+    (void)poll(fds, count + 1, (int)(ms < 60000 ? ms : 60000));
+    while (read(runner->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        runner->told = (int)info.ssi_signo;
+}
+
+enum hf_run_stop runner_why(int signal)
+{
+    return signal == SIGINT ? HF_RUN_INTERRUPT : HF_RUN_DRAIN;
+}
+
+const char *run_owner(struct cli *cli)
+{
+    char host[128] = "";
+    const char *given = cli_text(cli, "owner");
+    if (given)
+        return given;
+    (void)gethostname(host, sizeof(host) - 1); /* without one it is run::PID */
+    char *name = hf_arena_take(&cli->arena, 192);
+    if (name)
+        (void)snprintf(name, 192, "run:%s:%d", host, (int)getpid());
+    return name;
+}
+
+int runner_begin(struct runner *runner, struct cli *cli)
+{
+    *runner = (struct runner){ .cli = cli, .signals = -1, .owner = run_owner(cli) };
+    if (!runner->owner)
+        return hf_fail_plain(&cli->err, HF_ENOMEM);
+    if (!cli_text(cli, "actor") && !getenv("HOLDFAST_ACTOR"))
+        cli->who.actor = runner->owner;
+    int rc = take_signals(runner);
+    if (rc == 0)
+        rc = cli_open_store(cli);
+    return rc ? rc : cli_store_place(cli, &runner->place);
+}
+
+void runner_end(struct runner *runner)
+{
+    if (runner->signals >= 0)
+        (void)close(runner->signals); /* a descriptor of the kernel's */
+}
+
+struct hf_run_plan runner_plan(const struct runner *runner, const struct hf_item *item,
+                               const struct hf_command *command)
+{
+    return (struct hf_run_plan){
+        .size = sizeof(struct hf_run_plan),
+        .who = &runner->cli->who,
+        .item = item,
+        .command = command,
+        .db = runner->place.url,
+        .base_env = run_environment(),
+        .stdin_fd = -1,
+        .show = { -1, -1 },
+    };
+}
+
+/* ---- one unit ---------------------------------------------------------------------- */
+
+struct job {
+    struct runner runner;
+    struct hf_command command;
+    struct hf_command_text *stored; /* of a unit that was claimed by its id */
+    const char *work_id;
+    struct hf_run *run;
+    struct hf_answer *answer; /* as claimed */
+    struct hf_run_result result;
+    int64_t attempts;
+    int told;          /* a signal that came while a command was followed */
+    bool first_exists; /* the idempotency key was used before: nothing was run */
+};
+
+static struct hf_claim claim_of(struct job *job)
+{
+    return (struct hf_claim){ .size = sizeof(struct hf_claim),
+                              .owner = job->runner.owner,
+                              .pid = getpid(),
+                              .id = job->work_id,
+                              .ttl_ms = cli_number(job->runner.cli, "ttl", 0),
+                              .lock = hf_run_lock(job->run),
+                              .ttl_default_ms = HF_RUN_TTL_MS };
+}
+
+struct hf_new run_unit(struct cli *cli, const char *source_id, const char *payload)
+{
+    const char *disposition = cli_text(cli, "disposition");
+    const char *queue = cli_text(cli, "queue");
+    const char *parent = getenv("HOLDFAST_WORK_ID");
+    return (struct hf_new){
+        .size = sizeof(struct hf_new),
+        .source = HF_SOURCE_MANUAL,
+        .source_id = source_id,
+        .kind = HF_RUN_KIND,
+        .queue = queue ? queue : RUN_QUEUE,
+        .lane_key = cli_text(cli, "lane"),
+        .idempotency_key = cli_text(cli, "idempotency-key"),
+        .parent_work_id = parent && *parent ? parent : NULL,
+        .payload = payload,
+        .disposition = disposition ? hf_disposition_of(disposition) : HF_OWNER_BOUND,
+        .priority = -1,
+        .max_attempts = (int)cli_number(cli, "max-attempts", 1),
+        .retry_policy = cli_text(cli, "retry-policy"),
+    };
+}
+
+/* Made and claimed in one transaction: nobody else can come between. */
+static int make_unit(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    char *payload = NULL, nonce[HF_NONCE_TEXT];
+    const char *key = cli_text(cli, "idempotency-key");
+    int rc = hf_nonce(hf_random_system(), nonce, &cli->err);
+    if (rc == 0)
+        rc = hf_command_write(&job->command, &payload, &cli->err);
+    if (rc)
+        return rc;
+    struct hf_claim claim = claim_of(job);
+    struct hf_new work = run_unit(cli, key ? key : nonce, payload);
+    struct hf_process_new process = { .size = sizeof(process),
+                                      .work = &work,
+                                      .identity_kind = HF_RUN_KIND,
+                                      .identity_label = NULL,
+                                      .claim = &claim };
+    rc = hf_process_register(cli->store, &cli->who, &process, &job->answer, &cli->err);
+    free(payload);
+    return rc;
+}
+
+static int claim_unit(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    struct hf_claim claim = claim_of(job);
+    int rc = hf_work_claim(cli->store, &cli->who, &claim, &job->answer, &cli->err);
+    if (rc == 0 && hf_answer_count(job->answer) == 0)
+        rc = hf_fail(&cli->err, HF_EHELD, "--id", "unit %s cannot be claimed now",
+                     job->work_id);
+    const struct hf_item *item = rc ? NULL : hf_answer_at(job->answer, 0);
+    if (rc || job->command.argv)
+        return rc;
+    rc = hf_command_read(item->work.payload, &job->stored, &cli->err);
+    if (rc == 0) {
+        job->command = *hf_command_of(job->stored);
+        return 0;
+    }
+    struct hf_change back = { .size = sizeof(back), /* it is not ours to run */
+                              .verb = HF_VERB_HAND_BACK,
+                              .id = item->work.work_id,
+                              .token = item->token,
+                              .reason = "not a command" };
+    struct hf_answer *done = NULL;
+    struct hf_err ignored;
+    if (hf_work_change(cli->store, &cli->who, &back, 1, 0, &done, &ignored) == 0)
+        hf_answer_free(done);
+    return rc;
+}
+
+/* Does the unit wait for its next run, in nobody's hands? */
+static bool waits(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    struct hf_answer *found = NULL;
+    struct hf_err ignored;
+    if (hf_work_get(cli->store, &cli->who, job->work_id, &found, &ignored))
+        return false;
+    enum hf_status status = hf_status_of(hf_answer_at(found, 0)->work.status);
+    hf_answer_free(found);
+    return status == HF_RETRY_SCHEDULED || status == HF_QUEUED;
+}
+
+/* Interrupted while nothing of the unit runs: it is cancelled, as if its command had been. Where
+ * somebody runs it by now, it is theirs. */
+static int cancel_unit(struct job *job, const char *reason)
+{
+    struct cli *cli = job->runner.cli;
+    struct hf_answer *done = NULL;
+    struct hf_change cancel = { .size = sizeof(cancel),
+                                .verb = HF_VERB_CANCEL,
+                                .id = job->work_id,
+                                .reason = reason };
+    if (!waits(job))
+        return 0;
+    int rc = hf_work_change(cli->store, &cli->who, &cancel, 1, HF_ALL_OR_NONE, &done,
+                            &cli->err);
+    if (rc == 0)
+        job->result.status = hf_status_word(HF_CANCELLED);
+    hf_answer_free(done);
+    return rc;
+}
+
+static int stop_in_lane(struct job *job)
+{
+    bool interrupted = job->runner.told == SIGINT;
+    int rc = interrupted ? cancel_unit(job, "interrupted before it ran") : 0;
+    return rc ? rc
+              : hf_fail(&job->runner.cli->err, HF_EHELD, "--lane",
+                        "stopped while unit %s waited for its lane: it %s", job->work_id,
+                        interrupted ? "was cancelled" : "stays in the queue");
+}
+
+/* Its lane is taken: wait for it, until a signal says to stop. */
+static int wait_for_lane(struct job *job)
+{
+    struct pollfd fds[1];
+    int rc = HF_EHELD;
+    while (rc == HF_EHELD || rc == HF_ETRANSITION) {
+        hf_answer_free(job->answer);
+        job->answer = NULL;
+        if (job->runner.told)
+            return stop_in_lane(job);
+        runner_wait(&job->runner, fds, 0, RETRY_LOOK_MS);
+        rc = claim_unit(job);
+    }
+    return rc;
+}
+
+static int take_unit(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    int rc = hf_run_new(cli->store, job->runner.place.locks, &job->run, &cli->err);
+    if (rc)
+        return rc;
+    rc = job->work_id ? claim_unit(job) : make_unit(job);
+    if (hf_err_class(rc) == HF_CLASS_UNKNOWN) {
+        hf_run_leave(job->run); /* it may have been made all the same */
+        job->run = NULL;
+    }
+    if (rc)
+        return rc;
+    const struct hf_item *item = hf_answer_at(job->answer, 0);
+    bool created = item->created;
+    job->first_exists = !item->token && !created;
+    job->work_id = hf_arena_text(&cli->arena, item->work.work_id);
+    if (!job->work_id)
+        return hf_fail_plain(&cli->err, HF_ENOMEM);
+    return created && !item->token ? wait_for_lane(job) : 0;
+}
+
+static bool has_terminal(void)
+{
+    return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+/* With --json standard output is for the envelope. */
+static void follow(struct job *job)
+{
+    struct pollfd fds[HF_RUN_FDS + 1];
+    for (;;) {
+        hf_ms wait = 0;
+        int before = job->runner.told;
+        job->runner.told = 0;
+        if (before) {
+            job->told = before;
+            hf_run_stop(job->run, runner_why(before));
+        }
+        if (hf_run_step(job->run))
+            return;
+        size_t n = hf_run_poll(job->run, fds, &wait);
+        runner_wait(&job->runner, fds, n, wait);
+    }
+}
+
+static int execute(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    bool terminal = has_terminal();
+    struct hf_run_plan plan = runner_plan(&job->runner, hf_answer_at(job->answer, 0),
+                                          &job->command);
+    plan.stdin_fd = cli->stdin_closed ? -1 : STDIN_FILENO;
+    plan.terminal = terminal;
+    plan.show[HF_STDOUT] = cli->json ? STDERR_FILENO : STDOUT_FILENO;
+    plan.show[HF_STDERR] = STDERR_FILENO;
+    if (terminal) /* or showing output, and taking the terminal back, could stop us */
+        (void)signal(SIGTTOU, SIG_IGN);
+    int rc = hf_run_begin(job->run, &plan, &cli->err);
+    if (rc == 0)
+        follow(job);
+    if (terminal)
+        (void)tcsetpgrp(STDIN_FILENO, getpgrp());
+    job->result = *hf_run_result(job->run);
+    job->attempts++;
+    hf_answer_free(job->answer);
+    job->answer = NULL;
+    hf_run_free(job->run);
+    job->run = NULL;
+    return rc;
+}
+
+/* Until the unit's retry is due. False when a signal says to stop. */
+static bool wait_for_retry(struct job *job)
+{
+    struct pollfd fds[1];
+    while (!job->runner.told && !job->told) {
+        hf_ms left = job->result.next_retry_at - cli_store_now(job->runner.cli);
+        if (left <= 0)
+            return true;
+        runner_wait(&job->runner, fds, 0, left < RETRY_LOOK_MS ? left : RETRY_LOOK_MS);
+    }
+    return false;
+}
+
+/* The server's clock may be behind ours, and the lane may be taken: then it is waited for. */
+static int take_again(struct job *job)
+{
+    struct pollfd fds[1];
+    int rc = take_unit(job);
+    while ((rc == HF_EHELD || rc == HF_ETRANSITION) && !job->runner.told && waits(job)) {
+        hf_run_free(job->run);
+        job->run = NULL;
+        runner_wait(&job->runner, fds, 0, RETRY_LOOK_MS);
+        rc = take_unit(job);
+    }
+    return rc;
+}
+
+/* Somebody else may have taken it up meanwhile: then it is theirs. */
+static int run_again(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    int rc = take_again(job);
+    if (rc != HF_EHELD && rc != HF_ETRANSITION)
+        return rc ? rc : execute(job);
+    if (!job->runner.told)
+        cli_note(cli, "unit %s was taken over by another runner", job->work_id);
+    return 0;
+}
+
+static bool wants_retry(const struct job *job)
+{
+    const struct hf_run_result *result = &job->result;
+    return result->end == HF_RUN_SETTLED && result->next_retry_at &&
+           hf_status_of(result->status) == HF_RETRY_SCHEDULED;
+}
+
+static int run_all(struct job *job)
+{
+    int rc = take_unit(job);
+    if (rc == 0 && job->first_exists)
+        return 0;
+    if (rc == 0)
+        rc = execute(job);
+    while (rc == 0 && wants_retry(job) && wait_for_retry(job)) {
+        int64_t before = job->attempts;
+        rc = run_again(job);
+        if (job->attempts == before)
+            break;
+    }
+    if (rc == 0 && wants_retry(job) &&
+        (job->runner.told == SIGINT || job->told == SIGINT))
+        rc = cancel_unit(job, "interrupted before its retry");
+    return rc;
+}
+
+/* ---- the answer -------------------------------------------------------------------- */
+
+static int print_json(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    const struct hf_child_exit *how = &job->result.exit;
+    cli_ok_begin(cli);
+    hf_json_put_str(&cli->writer, "work_id", job->work_id);
+    hf_json_put_bool(&cli->writer, "ran", !job->first_exists);
+    hf_json_put_str(&cli->writer, "status", job->result.status);
+    if (!job->first_exists) {
+        hf_json_put_i64(&cli->writer, "attempts", job->attempts);
+        hf_json_key(&cli->writer, "exit_code");
+        if (how->known && !how->signal)
+            hf_json_i64(&cli->writer, how->exit_code);
+        else
+            hf_json_null(&cli->writer);
+        hf_json_key(&cli->writer, "signal");
+        if (how->known && how->signal)
+            hf_json_i64(&cli->writer, how->signal);
+        else
+            hf_json_null(&cli->writer);
+    }
+    cli_ok_end(cli);
+    return 0;
+}
+
+/* What the caller learns: the command's own code, unless something of ours went wrong. */
+static int answer(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    struct hf_run_result *result = &job->result;
+    if (job->first_exists) {
+        result->status = "exists";
+        cli_note(cli, "unit %s exists already: nothing was run", job->work_id);
+        return cli->json ? print_json(job) : 0;
+    }
+    if (result->end == HF_RUN_UNRECORDED)
+        return hf_fail(&cli->err, result->err.code, result->err.field,
+                       "the command ended (exit code %d), but that could not be "
+                       "recorded: %.120s",
+                       result->exit_code, result->err.message);
+    if (result->end == HF_RUN_TAKEN)
+        return hf_fail(&cli->err, HF_ELEASELOST, NULL,
+                       "the lease of unit %s was lost, so the command was ended",
+                       job->work_id);
+    cli->exit_code = result->exit_code;
+    if (job->command.require_close_out && result->exit_code == 0 &&
+        result->end == HF_RUN_SETTLED) {
+        cli_note(cli, "the command ended without closing unit %s out", job->work_id);
+        cli->exit_code = 125;
+    }
+    return cli->json ? print_json(job) : 0;
+}
+
+static int run_one(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    int rc = cli_full_id(cli, cli_text(cli, "id"), &job->work_id);
+    if (rc == 0 && cli_given(cli, "command"))
+        rc = run_command(cli, &job->command);
+    if (rc == 0)
+        rc = run_all(job);
+    hf_answer_free(job->answer);
+    hf_run_free(job->run);
+    if (rc == 0)
+        rc = answer(job);
+    hf_command_free(job->stored);
+    return rc;
+}
+
+int cmd_run(struct cli *cli)
+{
+    struct job job = { 0 };
+    if (cli_given(cli, "detach"))
+        return run_detached(cli);
+    int rc = runner_begin(&job.runner, cli);
+    if (rc == 0)
+        rc = cli_given(cli, "worker") ? run_worker(&job.runner) : run_one(&job);
+    runner_end(&job.runner);
+    return rc;
+}

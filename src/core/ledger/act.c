@@ -1,0 +1,230 @@
+/* What all steps share: entering a status, acquiring a lease, refusing. */
+
+#include "core/ledger/act.h"
+
+#include "base/err.h"
+#include "base/text.h"
+#include "core/ledger/lifecycle.h"
+
+hf_ms hf_later(hf_ms a, hf_ms b)
+{
+    return b > 0 && a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+bool hf_row_bound(const struct hf_row *row)
+{
+    return row->disposition == HF_OWNER_BOUND && row->w.first_started_at != 0;
+}
+
+bool hf_row_gated(const struct hf_row *row, const char *gate)
+{
+    return row->w.gate && hf_same(row->w.gate, gate);
+}
+
+const char *hf_row_first_gate(const struct hf_row *row)
+{
+    if (row->w.lane_key)
+        return "lane";
+    if (!row->w.limit_name)
+        return NULL;
+    return hf_starts_with(row->w.limit_name, "rate:") ? "rate" : "limit";
+}
+
+bool hf_row_waiting(const struct hf_row *row)
+{
+    return row->status == HF_WAITING_USER || row->status == HF_WAITING_EXTERNAL;
+}
+
+hf_ms hf_row_act_at(const struct hf_row *row)
+{
+    bool graced = row->disposition == HF_EXPIRE;
+    hf_ms grace_ms = graced ? row->grace_ms : 0;
+    return hf_later(row->w.lease_expires_at, grace_ms);
+}
+
+struct hf_lease hf_row_lease(const struct hf_row *row)
+{
+    return (struct hf_lease){
+        .owner = row->w.owner,
+        .incarnation = row->w.owner_incarnation,
+        .nonce = row->claim_group,
+        .holder = row->w.holder,
+        .fence = row->w.lease_fence,
+        .store = row->lease_store,
+        .ttl_ms = row->w.lease_ttl_ms,
+        .claimed_at = row->w.started_at,
+        .expires_at = row->w.lease_expires_at,
+    };
+}
+
+struct hf_act hf_act_begin(struct hf_arena *arena, const struct hf_row *row,
+                           const struct hf_env *env, struct hf_err *err)
+{
+    struct hf_act act = { .arena = arena, .old = row, .env = env, .err = err };
+    act.out.row = *row;
+    act.out.row.event_type = NULL;
+    act.out.row.message = NULL;
+    act.out.row.note = NULL;
+    act.out.row.actor_kind = env->actor_kind ? env->actor_kind : "system";
+    act.out.row.actor = env->actor ? env->actor : "holdfast";
+    act.out.row.event_correlation_id = env->correlation_id;
+    return act;
+}
+
+/* The fence stays for ever. A bound row that waits keeps its owner and its holder: only
+ * they may go on with it, and only their death is a proof. */
+static void release(struct hf_row *row)
+{
+    if (!hf_row_waiting(row) || !hf_row_bound(row)) {
+        row->w.owner = NULL;
+        row->w.owner_incarnation = NULL;
+        row->w.holder = NULL;
+    }
+    row->claim_group = NULL;
+    row->lease_store = 0;
+    row->grace_ms = 0;
+    row->lease_check_at = 0;
+    row->w.lease_ttl_ms = 0;
+    row->w.lease_expires_at = 0;
+    row->w.lease_remaining_ms = 0;
+}
+
+static void enter_queued(struct hf_row *row, hf_ms now)
+{
+    /* The start deadline counts from here, not from the first time it was due. */
+    row->w.due_at = now;
+    row->w.gate = hf_row_first_gate(row);
+    row->w.deadline_at = row->w.start_timeout_ms ? hf_later(now, row->w.start_timeout_ms)
+                                                 : 0;
+}
+
+void hf_act_enter(struct hf_act *act, enum hf_status to, const char *verb)
+{
+    struct hf_row *row = &act->out.row;
+    hf_assert(hf_edge_legal(act->old->status, to, verb));
+    act->out.kind = HF_STEP_WRITE;
+    row->status = to;
+    row->w.status = hf_status_word(to);
+    row->w.status_reason = NULL;
+    row->w.updated_at = act->env->now;
+    row->event_type = hf_edge_event(act->old->status, to, verb);
+    row->w.gate = NULL;
+    row->w.deadline_at = 0;
+    row->w.next_retry_at = 0;
+    row->w.waiting_kind = NULL;
+    row->w.waiting_ref = NULL;
+    row->w.escalate = NULL;
+    row->w.escalate_at = 0;
+    release(row);
+    if (act->old->status == HF_RUNNING && !hf_same(verb, "sweep")) {
+        row->crashes = 0; /* this execution ended in order */
+        row->crashed_at = 0;
+    }
+    if (to == HF_QUEUED)
+        enter_queued(row, act->env->now);
+    if (hf_status_terminal(to))
+        row->w.finished_at = act->env->now;
+}
+
+void hf_act_quiet(struct hf_act *act, const char *event)
+{
+    act->out.kind = HF_STEP_QUIET;
+    act->out.extra_event = event;
+}
+
+int hf_act_repeat(struct hf_act *act)
+{
+    act->out = (struct hf_step){ .kind = HF_STEP_REPEAT, .row = *act->old };
+    return 0;
+}
+
+int64_t hf_act_released(const struct hf_act *act)
+{
+    return act->old->claim_group ? act->old->w.lease_fence : 0;
+}
+
+int hf_act_refuse(struct hf_act *act, enum hf_status to, const char *verb,
+                  const char *why)
+{
+    const char *from = hf_status_word(act->old->status);
+    const char *into = hf_status_word(to);
+    return hf_fail(act->err, HF_ETRANSITION, "status",
+                   "%s cannot take a row from %s%s%s%s%s", verb, from ? from : "nothing",
+                   into ? " to " : "", into ? into : "", why ? ": " : "", why ? why : "");
+}
+
+int hf_act_count(struct hf_act *act, int64_t *counter, const char *field)
+{
+    if (*counter < 0)
+        return hf_fail(act->err, HF_ECORRUPT, field, "%s is negative", field);
+    if (*counter == INT64_MAX)
+        return hf_fail(act->err, HF_EOVERFLOW, field, "%s is at its ceiling", field);
+    (*counter)++;
+    return 0;
+}
+
+void hf_act_put_lease(struct hf_act *act, const struct hf_lease *lease)
+{
+    struct hf_row *row = &act->out.row;
+    row->w.owner = lease->owner;
+    row->w.owner_incarnation = lease->incarnation;
+    row->w.holder = lease->holder;
+    row->w.lease_fence = lease->fence;
+    row->w.lease_ttl_ms = lease->ttl_ms;
+    row->w.lease_expires_at = lease->expires_at;
+    row->w.lease_remaining_ms = lease->expires_at - act->env->lease_now;
+    row->claim_group = lease->nonce;
+    row->lease_store = lease->store;
+}
+
+int hf_act_acquire(struct hf_act *act, const struct hf_claimant *who, const char *verb)
+{
+    const struct hf_env *env = act->env;
+    struct hf_row *row = &act->out.row;
+    struct hf_claimant with = *who;
+    if (with.ttl_ms == 0)
+        with.ttl_ms = env->policy->ttl_ms;
+
+    struct hf_lease before = hf_row_lease(act->old);
+    struct hf_lease free_row = hf_lease_released(&before);
+    struct hf_lease lease;
+    enum hf_lease_outcome outcome;
+    int rc = hf_lease_claim(&free_row, &with, env->lease_now, false, &lease, &outcome,
+                            act->err);
+    if (rc == 0)
+        rc = hf_act_count(act, &row->w.attempt_count, "attempt_count");
+    if (rc)
+        return rc;
+
+    hf_act_enter(act, HF_RUNNING, verb);
+    hf_act_put_lease(act, &lease);
+    row->grace_ms = env->policy->grace_ms;
+    row->lease_check_at = hf_row_act_at(row);
+    row->w.started_at = env->now;
+    row->w.active_at = env->now;
+    if (row->w.first_started_at == 0)
+        row->w.first_started_at = env->now;
+    /* Time alone never ends a bound row, so it gets no execution deadline. */
+    if (row->w.exec_timeout_ms != 0 && !hf_row_bound(row))
+        row->w.deadline_at = hf_later(env->now, row->w.exec_timeout_ms);
+    return 0;
+}
+
+int hf_act_policy(struct hf_act *act, struct hf_retry *ret_retry)
+{
+    int rc = hf_retry_read(act->old->w.retry_policy, ret_retry, act->err);
+    if (rc == HF_EINVAL || rc == HF_ETOOBIG)
+        return hf_fail(act->err, HF_ECORRUPT, "retry_policy",
+                       "the row's retry policy cannot be read");
+    return rc;
+}
+
+void hf_act_retry(struct hf_act *act, const struct hf_retry *retry, const char *verb,
+                  struct hf_note *note)
+{
+    struct hf_row *row = &act->out.row;
+    hf_act_enter(act, HF_RETRY_SCHEDULED, verb);
+    note->delay_ms = hf_retry_delay(retry, row->w.failures, act->env->random);
+    row->w.next_retry_at = hf_later(act->env->now, note->delay_ms);
+    note->next_retry_at = row->w.next_retry_at;
+}

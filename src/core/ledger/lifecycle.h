@@ -1,0 +1,41 @@
+/* The lifecycle as data: which change of status is legal, by which verb, for whom.
+ *
+ * SQL guards, the tables of docs/internals/lifecycle.md and the edge-matrix test are made
+ * from HF_EDGES; nothing else decides legality.
+ */
+#ifndef HF_CORE_LEDGER_LIFECYCLE_H
+#define HF_CORE_LEDGER_LIFECYCLE_H
+
+#include <holdfast/work.h>
+
+/* by whom a change may be made */
+enum hf_by {
+    HF_BY_CREATE,
+    HF_BY_CLAIM,
+    HF_BY_HOLDER,    /* a valid token */
+    HF_BY_ANYBODY,   /* resume, cancel, requeue: an operator or another program */
+    HF_BY_AUTHORITY, /* names itself, for externally owned rows */
+    HF_BY_SWEEP
+};
+
+/* One edge by one verb. */
+struct hf_edge {
+    enum hf_status from; /* HF_STATUS_NONE: creation */
+    enum hf_status to;
+    const char *verb; /* create claim wait close_out fail hand_back sweep cancel resume
+                         complete requeue drain reconcile */
+    enum hf_by by;
+    const char *condition; /* for people */
+};
+
+extern const struct hf_edge hf_edges[];
+extern const size_t hf_edge_count;
+
+/* Is there any edge from -> to (by this verb; NULL: by any)? */
+bool hf_edge_legal(enum hf_status from, enum hf_status to, const char *verb);
+
+/* The event type that carries this transition: work_created, claimed, waiting_set, resumed,
+ * retry_scheduled, retry_promoted, timeout_marked, close_out, requeued, else "transition". */
+const char *hf_edge_event(enum hf_status from, enum hf_status to, const char *verb);
+
+#endif

@@ -1,0 +1,235 @@
+/* The verbs that end an execution or a row: close-out, fail, hand-back, cancel, requeue,
+ * abandon. A token, where given, has been checked. */
+
+#include "base/err.h"
+#include "base/text.h"
+#include "core/ledger/act.h"
+#include "core/ledger/lifecycle.h"
+
+static const char *first_of(const char *a, const char *b, const char *c)
+{
+    return a ? a : b ? b : c;
+}
+
+/* What the row asks of whoever calls it done. */
+static int check_rule(struct hf_act *act, const char *closer)
+{
+    const struct hf_change *change = act->change;
+    const char *rule = act->old->w.close_rule;
+    if (!rule || change->status != HF_DONE)
+        return 0;
+    if (hf_same(rule, "evidence") && change->evidence_count == 0)
+        return hf_fail(
+            act->err, HF_EPOLICY, "evidence",
+            "this row closes as done only with evidence: a hash or a reference");
+    if (!hf_same(rule, "reviewer"))
+        return 0;
+    if (!change->reviewer)
+        return hf_fail(act->err, HF_EPOLICY, "reviewer",
+                       "this row closes as done only with a reviewer");
+    if (hf_same(change->reviewer, closer))
+        return hf_fail(act->err, HF_EPOLICY, "reviewer",
+                       "the reviewer must be somebody other than the owner");
+    return 0;
+}
+
+static int close_row(struct hf_act *act, const char *verb)
+{
+    const struct hf_change *change = act->change;
+    struct hf_row *row = &act->out.row;
+    struct hf_note result = {
+        .evidence = change->evidence,
+        .evidence_count = change->evidence_count,
+        .outputs = change->outputs,
+        .output_count = change->output_count,
+        .reviewer = change->reviewer,
+        .summary = change->summary,
+    };
+    bool has_result = change->evidence_count > 0 || change->output_count > 0 ||
+                      change->reviewer || change->summary;
+    const char *text = NULL;
+    int rc = has_result ? hf_note_text(act, &result, &text) : 0;
+    if (rc)
+        return rc;
+
+    hf_act_enter(act, change->status, verb);
+    row->w.result = text;
+    row->w.error_class = change->error_class;
+    row->w.status_reason = change->reason;
+    if (change->status != HF_DONE)
+        row->w.status_reason = first_of(change->reason, change->error_class,
+                                        row->w.status);
+    row->message = change->reason;
+
+    struct hf_note note = result;
+    note.authority = change->authority;
+    note.error_class = change->error_class;
+    note.released_fence = hf_act_released(act);
+    note.reason = row->w.status_reason;
+    note.status = row->w.status;
+    return hf_act_note(act, &note);
+}
+
+int hf_act_close_out(struct hf_act *act)
+{
+    const struct hf_change *change = act->change;
+    const struct hf_row *old = act->old;
+    const char *verb = change->token ? "close_out" : "complete";
+    if (!change->token && !change->authority)
+        return hf_fail(act->err, HF_EINVAL, "token",
+                       "a close-out needs the holder's token, or an authority");
+    if (!change->token && old->disposition != HF_EXTERNALLY_OWNED)
+        return hf_act_refuse(act, change->status, "an authority",
+                             "only externally_owned rows are completed from outside");
+    if (!hf_edge_legal(old->status, change->status, verb))
+        return hf_act_refuse(act, change->status, verb, NULL);
+    int rc = check_rule(act, change->token ? old->w.owner : change->authority);
+    return rc ? rc : close_row(act, verb);
+}
+
+int hf_act_fail(struct hf_act *act)
+{
+    const struct hf_change *change = act->change;
+    struct hf_row *row = &act->out.row;
+    struct hf_retry retry;
+    int rc = hf_act_policy(act, &retry);
+    if (rc == 0)
+        rc = hf_act_count(act, &row->w.failures, "failures");
+    if (rc)
+        return rc;
+
+    struct hf_note note = {
+        .error_class = change->error_class,
+        .failures = row->w.failures,
+        .released_fence = hf_act_released(act),
+        .max_attempts = row->w.max_attempts,
+    };
+    bool retryable = !hf_row_bound(row) &&
+                     hf_retry_allows(&retry, change->error_class, false);
+    if (retryable && row->w.failures < row->w.max_attempts)
+        hf_act_retry(act, &retry, "fail", &note);
+    else
+        hf_act_enter(act, HF_FAILED, "fail");
+    row->w.error_class = change->error_class;
+    row->w.status_reason = retryable && row->status == HF_FAILED
+                               ? "attempts_exhausted"
+                               : first_of(change->reason, change->error_class, NULL);
+    row->message = change->reason;
+    note.reason = row->w.status_reason;
+    return hf_act_note(act, &note);
+}
+
+int hf_act_hand_back(struct hf_act *act)
+{
+    struct hf_row *row = &act->out.row;
+    if (hf_row_bound(row))
+        return hf_act_refuse(act, HF_QUEUED, "hand_back",
+                             "a started owner_bound row is its owner's to end");
+    hf_act_enter(act, HF_QUEUED, "hand_back");
+    row->w.status_reason = first_of(act->change->reason, "handed_back", NULL);
+    row->message = act->change->reason;
+    return hf_act_note(act, &(struct hf_note){ .deadline_at = row->w.deadline_at,
+                                               .released_fence = hf_act_released(act),
+                                               .reason = row->w.status_reason });
+}
+
+/* First writer wins: a later request is answered as the first was. */
+static int record(struct hf_act *act, const char **column, const char *event)
+{
+    if (*column)
+        return hf_act_repeat(act);
+    int rc = hf_act_request(act, column);
+    if (rc)
+        return rc;
+    act->out.row.w.updated_at = act->env->now;
+    act->out.row.message = act->change->reason;
+    act->out.row.note = *column;
+    hf_act_quiet(act, event);
+    return 0;
+}
+
+int hf_act_cancel(struct hf_act *act)
+{
+    struct hf_row *row = &act->out.row;
+    if (!hf_edge_legal(row->status, HF_CANCELLED, "cancel"))
+        return hf_act_refuse(act, HF_CANCELLED, "cancel", NULL);
+    /* Its own holder needs nobody's leave. */
+    if (row->status == HF_RUNNING && row->disposition == HF_OWNER_BOUND &&
+        !act->change->token)
+        return record(act, &row->w.cancel_request, "cancel_requested");
+
+    hf_act_enter(act, HF_CANCELLED, "cancel");
+    row->w.status_reason = first_of(act->change->reason, row->w.status, NULL);
+    row->message = act->change->reason;
+    struct hf_note note = { .reason = row->w.status_reason };
+    if (act->change->token)
+        note.released_fence = hf_act_released(act);
+    else
+        note.lease_lost = act->old;
+    return hf_act_note(act, &note);
+}
+
+int hf_act_requeue(struct hf_act *act)
+{
+    struct hf_row *row = &act->out.row;
+    if (!hf_edge_legal(row->status, HF_QUEUED, "requeue"))
+        return hf_act_refuse(act, HF_QUEUED, "requeue", NULL);
+    /* Nobody here could run it; whoever owns it outside starts a new unit. */
+    if (row->disposition == HF_EXTERNALLY_OWNED)
+        return hf_act_refuse(act, HF_QUEUED, "requeue",
+                             "an externally_owned row is never run here");
+    int rc = hf_act_count(act, &row->w.generation, "generation");
+    if (rc)
+        return rc;
+    hf_act_enter(act, HF_QUEUED, "requeue");
+    row->w.status_reason = first_of(act->change->reason, "requeued", NULL);
+    row->message = act->change->reason;
+    row->w.failures = 0;
+    row->w.result = NULL;
+    row->w.error_class = NULL;
+    row->w.resume_payload = NULL;
+    row->w.cancel_request = NULL;
+    row->w.abandon_request = NULL;
+    row->w.active_at = 0;
+    row->w.first_started_at = 0;
+    row->w.started_at = 0;
+    row->w.finished_at = 0;
+    row->crashes = 0;
+    row->crashed_at = 0;
+    row->settled_token = NULL;
+    row->settled_verb = NULL;
+    return hf_act_note(act, &(struct hf_note){ .deadline_at = row->w.deadline_at,
+                                               .generation = row->w.generation,
+                                               .reason = row->w.status_reason });
+}
+
+int hf_act_request_abandon(struct hf_act *act)
+{
+    struct hf_row *row = &act->out.row;
+    bool external = row->disposition == HF_EXTERNALLY_OWNED;
+    if (hf_status_terminal(row->status) || (!external && !hf_row_bound(row)))
+        return hf_act_refuse(act, HF_ABANDONED, "request_abandon",
+                             "only a started owner_bound or an externally_owned row that "
+                             "has not ended can be abandoned");
+    int rc = record(act, &row->w.abandon_request, "abandon_requested");
+    if (rc || act->out.kind != HF_STEP_QUIET)
+        return rc;
+    /* Let the next sweep look at the lease; a row without one is found by its request. */
+    if (row->status == HF_RUNNING)
+        row->lease_check_at = act->env->lease_now;
+    return 0;
+}
+
+int hf_act_abandon(struct hf_act *act)
+{
+    struct hf_row *row = &act->out.row;
+    if (!hf_row_bound(row) || !hf_edge_legal(row->status, HF_ABANDONED, "drain"))
+        return hf_act_refuse(act, HF_ABANDONED, "abandon",
+                             "only the owner of a started owner_bound row drains it");
+    hf_act_enter(act, HF_ABANDONED, "drain");
+    row->w.status_reason = "owner_drain";
+    row->message = act->change->reason;
+    return hf_act_note(act, &(struct hf_note){ .released_fence = hf_act_released(act),
+                                               .reason = act->change->reason,
+                                               .writer = "owner_drain" });
+}

@@ -1,0 +1,159 @@
+/* See process.h. */
+#include "core/process/process.h"
+
+#include <holdfast/limits.h>
+
+#include "base/err.h"
+#include "base/json.h"
+
+/* clang-format off */
+#define TEXT(type, name) { #name, HF_FIELD_TEXT, offsetof(struct type, name), false }
+#define JSON(type, name) { #name, HF_FIELD_JSON, offsetof(struct type, name), false }
+#define I64(type, name) { #name, HF_FIELD_I64, offsetof(struct type, name), false }
+
+const struct hf_field hf_process_fields[] = {
+    TEXT(hf_process, identity_kind), TEXT(hf_process, identity_label),
+    JSON(hf_process, definition), JSON(hf_process, labels), TEXT(hf_process, originator),
+    TEXT(hf_process, wake_session), TEXT(hf_process, cause_occurrence),
+    TEXT(hf_process, cause_subscription), TEXT(hf_process, env_ref),
+    TEXT(hf_process, external_ref), JSON(hf_process, event_types),
+    JSON(hf_process, observers),
+};
+
+/* What of the unit is told by events, and so belongs to the record. */
+static const struct hf_field told_fields[] = {
+    TEXT(hf_work, work_id), TEXT(hf_work, status), TEXT(hf_work, disposition),
+    I64(hf_work, generation), I64(hf_work, attempt_count), I64(hf_work, lease_fence),
+    TEXT(hf_work, owner), TEXT(hf_work, owner_incarnation), TEXT(hf_work, waiting_kind),
+    TEXT(hf_work, waiting_ref), TEXT(hf_work, error_class), JSON(hf_work, cancel_request),
+    JSON(hf_work, abandon_request), I64(hf_work, first_started_at),
+    I64(hf_work, finished_at),
+};
+/* clang-format on */
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+const size_t hf_process_field_count = COUNT(hf_process_fields);
+
+/* As much as all facts can be, with escapes. */
+#define FACTS_BYTES (8 * (size_t)HF_MAX_EVENT_BYTES)
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+static void put_field(struct hf_json *json, const struct hf_field *field, const void *row)
+{
+    hf_json_key(json, field->name);
+    if (hf_field_null(field, row))
+        hf_json_null(json);
+    else if (field->kind == HF_FIELD_I64)
+        hf_json_i64(json, hf_field_i64(field, row));
+    else if (field->kind == HF_FIELD_JSON)
+        hf_json_raw(json, hf_field_text(field, row));
+    else
+        hf_json_str(json, hf_field_text(field, row));
+}
+
+/* Keys in order, as of every note. */
+static const char *sorted(struct hf_buf *text, struct hf_arena *arena)
+{
+    struct hf_buf out;
+    hf_buf_init(&out, arena->alloc, FACTS_BYTES);
+    int rc = hf_buf_state(text);
+    if (rc == 0)
+        rc = hf_json_canonical_text(&out,
+                                    (struct hf_span){ hf_buf_str(text), text->len });
+    hf_buf_fini(text);
+    if (rc)
+        out.state = rc;
+    return hf_buf_keep(&out, arena);
+}
+
+const char *hf_process_facts(struct hf_arena *arena, const struct hf_process *process)
+{
+    struct hf_buf text;
+    struct hf_json json;
+    hf_buf_init(&text, arena->alloc, FACTS_BYTES);
+    hf_json_begin(&json, &text);
+    hf_json_object(&json);
+    for (size_t i = 0; i < hf_process_field_count; i++)
+        if (!hf_field_null(&hf_process_fields[i], process))
+            put_field(&json, &hf_process_fields[i], process);
+    hf_json_end(&json);
+    return sorted(&text, arena);
+}
+
+const char *hf_texts_json(struct hf_arena *arena, const char *const *texts, size_t count)
+{
+    struct hf_buf text;
+    struct hf_json json;
+    hf_buf_init(&text, arena->alloc, FACTS_BYTES);
+    hf_json_begin(&json, &text);
+    hf_json_array(&json);
+    for (size_t i = 0; i < count; i++)
+        hf_json_str(&json, texts[i]);
+    hf_json_end(&json);
+    return hf_buf_keep(&text, arena);
+}
+
+const char *hf_process_record(struct hf_arena *arena, const struct hf_process *process)
+{
+    struct hf_buf text;
+    struct hf_json json;
+    hf_buf_init(&text, arena->alloc, 2 * FACTS_BYTES);
+    hf_json_begin(&json, &text);
+    hf_json_object(&json);
+    for (size_t i = 0; i < COUNT(told_fields); i++)
+        put_field(&json, &told_fields[i], &process->work);
+    for (size_t i = 0; i < hf_process_field_count; i++)
+        put_field(&json, &hf_process_fields[i], process);
+    hf_json_end(&json);
+    return hf_buf_keep(&text, arena);
+}
+
+/* ---- waking ------------------------------------------------------------------------ */
+
+int hf_wake_unit(struct hf_arena *arena, const struct hf_waking *waking,
+                 struct hf_new *ret_new, struct hf_err *err)
+{
+    const char *queue = hf_arena_join(arena, "session:", waking->session_id);
+    if (!queue || !waking->run_id || !waking->payload)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *ret_new = (struct hf_new){
+        .size = sizeof(*ret_new),
+        .source = HF_SOURCE_CONTROL,
+        .source_id = waking->source_id,
+        .source_run_id = waking->run_id,
+        .kind = "wake",
+        .queue = queue,
+        .lane_key = queue,
+        .parent_work_id = waking->work_id,
+        .payload = waking->payload,
+        .priority = -1,
+        .disposition = HF_RERUNNABLE,
+    };
+    return 0;
+}
+
+int hf_row_wake(struct hf_arena *arena, const struct hf_row *row,
+                const struct hf_wake_cause *cause, struct hf_new *ret_new,
+                struct hf_err *err)
+{
+    struct hf_buf text;
+    struct hf_json json;
+    hf_buf_init(&text, arena->alloc, FACTS_BYTES);
+    hf_json_begin(&json, &text);
+    hf_json_object(&json);
+    hf_json_put_str(&json, "event", cause->event);
+    if (cause->payload)
+        hf_json_put_raw(&json, "payload", cause->payload);
+    hf_json_put_str(&json, "status", cause->status);
+    hf_json_put_str(&json, "work_id", row->w.work_id);
+    hf_json_end(&json);
+    struct hf_waking waking = {
+        .session_id = row->wake_session,
+        .source_id = row->w.work_id,
+        .run_id = hf_arena_join(arena, "wake:", cause->run_id),
+        .work_id = row->w.work_id,
+        .payload = hf_buf_keep(&text, arena),
+    };
+    return hf_wake_unit(arena, &waking, ret_new, err);
+}

@@ -1,0 +1,257 @@
+/* Schedules: their fields, and building one from a request. See schedule.h. */
+#include "core/schedule/schedule.h"
+
+#include <string.h>
+
+#include "base/civil.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "core/ledger/step.h"
+
+#define MISS_THRESHOLD_MS 60000
+#define PRIORITY_DEFAULT 3
+
+/* clang-format off */
+#define TEXT(name) { #name, HF_FIELD_TEXT, offsetof(struct hf_schedule, name), false }
+#define JSON(name) { #name, HF_FIELD_JSON, offsetof(struct hf_schedule, name), false }
+#define I64(name)  { #name, HF_FIELD_I64,  offsetof(struct hf_schedule, name), false }
+#define MS(name)   { #name, HF_FIELD_I64,  offsetof(struct hf_schedule, name), true  }
+
+const struct hf_field hf_schedule_fields[] = {
+    TEXT(name), TEXT(tenant), TEXT(state), TEXT(state_reason),
+    /* what defines it */
+    TEXT(timing), TEXT(cron), MS(every_ms), MS(start_at), TEXT(zone), TEXT(days),
+    TEXT(overlap), TEXT(catch_up), MS(miss_threshold_ms), TEXT(kind), TEXT(queue),
+    TEXT(lane_key), JSON(payload), I64(priority), I64(max_attempts), JSON(retry_policy),
+    TEXT(disposition), MS(start_timeout_ms), MS(exec_timeout_ms),
+    /* what became of it */
+    TEXT(origin), I64(revision), MS(next_at), MS(last_slot_at), TEXT(last_work_id),
+    I64(made), I64(skipped), I64(failures), TEXT(last_error), MS(created_at),
+    MS(updated_at),
+};
+/* clang-format on */
+const size_t hf_schedule_field_count = sizeof(hf_schedule_fields) /
+                                       sizeof(hf_schedule_fields[0]);
+
+#define FIRST_DEFINING 4
+#define TIMING_FIELDS 6 /* the first of the defining ones */
+#define DEFINING_FIELDS 19
+
+bool hf_schedule_same(const struct hf_schedule *a, const struct hf_schedule *b)
+{
+    return hf_fields_same(&hf_schedule_fields[FIRST_DEFINING], DEFINING_FIELDS, a, b);
+}
+
+bool hf_schedule_same_timing(const struct hf_schedule *a, const struct hf_schedule *b)
+{
+    return hf_fields_same(&hf_schedule_fields[FIRST_DEFINING], TIMING_FIELDS, a, b);
+}
+
+/* ---- checks ------------------------------------------------------------------------ */
+
+static struct hf_new unit_of(const struct hf_schedule_new *wanted, const char *name)
+{
+    return (struct hf_new){
+        .size = sizeof(struct hf_new),
+        .source = HF_SOURCE_SCHEDULER,
+        .source_id = name,
+        .source_run_id = "slot",
+        .payload = wanted->payload,
+        HF_NEW_WISHES(wanted),
+    };
+}
+
+static int check_timing(const struct hf_schedule_new *wanted, struct hf_err *err)
+{
+    int given = (wanted->cron != NULL) + (wanted->every_ms != 0) + (wanted->at != NULL);
+    if (given != 1)
+        return hf_fail(err, HF_EINVAL, "cron",
+                       "a schedule needs one of cron, every and at, and no more");
+    if (wanted->start && !wanted->every_ms)
+        return hf_fail(err, HF_EINVAL, "start", "start is for a schedule with every");
+    if (wanted->both_days && !wanted->cron)
+        return hf_fail(err, HF_EINVAL, "days", "days is for a schedule with cron");
+    if (wanted->every_ms && (wanted->every_ms < HF_MAX_EVERY_MIN_MS ||
+                             wanted->every_ms > HF_MAX_DURATION_MAX_MS))
+        return hf_fail(err, HF_EINVAL, "every", "every must be 1s to 36525d");
+    struct hf_cron cron;
+    return wanted->cron ? hf_cron_parse(wanted->cron, wanted->both_days, &cron, err) : 0;
+}
+
+static int check_rules(const struct hf_schedule_new *wanted, struct hf_err *err)
+{
+    if (wanted->overlap && !hf_overlap_word(wanted->overlap))
+        return hf_fail(err, HF_EINVAL, "overlap",
+                       "overlap must be skip, one_waiting or allow");
+    if (wanted->catch_up && !hf_catch_up_word(wanted->catch_up))
+        return hf_fail(err, HF_EINVAL, "catch_up",
+                       "catch_up must be latest, all or none");
+    if (wanted->miss_threshold_ms < 0 ||
+        wanted->miss_threshold_ms > HF_MAX_DURATION_MAX_MS)
+        return hf_fail(err, HF_EINVAL, "miss_threshold",
+                       "miss_threshold must not be negative or beyond 100 years");
+    if (wanted->overlap == HF_OVERLAP_ONE_WAITING &&
+        wanted->disposition == HF_EXTERNALLY_OWNED)
+        return hf_fail(err, HF_EINVAL, "overlap",
+                       "one_waiting means nothing for externally_owned work: it never "
+                       "waits here");
+    return 0;
+}
+
+int hf_schedule_check(const struct hf_schedule_new *wanted, bool named,
+                      struct hf_err *err)
+{
+    int rc = check_timing(wanted, err);
+    if (rc || !named)
+        return rc;
+    rc = hf_check_key(wanted->name, (size_t)HF_MAX_SCHEDULE_NAME_BYTES, "name", err);
+    if (rc == 0)
+        rc = check_rules(wanted, err);
+    if (rc == 0) {
+        struct hf_new unit = unit_of(wanted, wanted->name);
+        rc = hf_new_check(&unit, err);
+    }
+    return rc;
+}
+
+/* ---- building ---------------------------------------------------------------------- */
+
+/* A time as typed: an instant, or a local time of the zone. */
+static int read_time(const char *text, const char *field, const struct hf_zone *zone,
+                     hf_ms *ret_ms, struct hf_err *err)
+{
+    struct hf_typed_time typed;
+    int rc = hf_parse_time(text, field, &typed, err);
+    if (rc)
+        return rc;
+    hf_ms ms = typed.local_ms - (hf_ms)typed.offset_minutes * 60000;
+    if (!typed.has_offset)
+        ms = hf_zone_instant(zone, typed.local_ms / 1000) * 1000 + typed.local_ms % 1000;
+    if (ms <= 0 || ms >= HF_TIME_END_MS)
+        return hf_fail(err, HF_EINVAL, field, "%s must be in the years 1970 to 9999",
+                       field);
+    *ret_ms = ms;
+    return 0;
+}
+
+static int build_timing(const struct hf_schedule_new *wanted, const struct hf_zone *zone,
+                        hf_ms now, struct hf_schedule *schedule, struct hf_err *err)
+{
+    schedule->timing = wanted->cron ? "cron" : wanted->every_ms ? "interval" : "once";
+    schedule->cron = wanted->cron;
+    schedule->every_ms = wanted->every_ms;
+    schedule->zone = wanted->zone ? wanted->zone : "UTC";
+    schedule->days = wanted->both_days ? "and" : "or";
+    if (wanted->at)
+        return read_time(wanted->at, "at", zone, &schedule->start_at, err);
+    if (wanted->start)
+        return read_time(wanted->start, "start", zone, &schedule->start_at, err);
+    schedule->start_at = wanted->every_ms ? now : 0;
+    return 0;
+}
+
+int hf_schedule_build(const struct hf_schedule_new *wanted, const struct hf_zone *zone,
+                      hf_ms now, struct hf_schedule *ret_schedule, struct hf_err *err)
+{
+    struct hf_new unit = unit_of(wanted, wanted->name);
+    struct hf_schedule schedule = {
+        .name = wanted->name,
+        .tenant = "",
+        .state = wanted->paused ? "paused" : "active",
+        .overlap = hf_overlap_word(wanted->overlap ? wanted->overlap : HF_OVERLAP_SKIP),
+        .catch_up = hf_catch_up_word(wanted->catch_up ? wanted->catch_up
+                                                      : HF_CATCH_UP_LATEST),
+        .miss_threshold_ms = wanted->miss_threshold_ms ? wanted->miss_threshold_ms
+                                                       : MISS_THRESHOLD_MS,
+        .kind = unit.kind ? unit.kind : "work",
+        .queue = unit.queue ? unit.queue : "default",
+        .lane_key = unit.lane_key,
+        .payload = unit.payload,
+        .priority = unit.priority < 0 ? PRIORITY_DEFAULT : unit.priority,
+        .max_attempts = unit.max_attempts,
+        .retry_policy = unit.retry_policy,
+        .disposition = hf_disposition_word(unit.disposition),
+        .start_timeout_ms = unit.start_timeout_ms,
+        .exec_timeout_ms = unit.exec_timeout_ms,
+        .revision = 1,
+        .created_at = now,
+        .updated_at = now,
+    };
+    int rc = build_timing(wanted, zone, now, &schedule, err);
+    if (rc == 0)
+        *ret_schedule = schedule;
+    return rc;
+}
+
+int hf_schedule_timing(const struct hf_schedule *schedule, const struct hf_zone *zone,
+                       struct hf_timing *ret_timing, struct hf_err *err)
+{
+    struct hf_timing timing = { .kind = HF_TIMING_ONCE,
+                                .zone = zone,
+                                .every_ms = schedule->every_ms,
+                                .anchor_at = schedule->start_at };
+    int rc = 0;
+    if (schedule->cron) {
+        timing.kind = HF_TIMING_CRON;
+        rc = hf_cron_parse(schedule->cron, hf_same(schedule->days, "and"), &timing.cron,
+                           err);
+    } else if (schedule->every_ms) {
+        timing.kind = HF_TIMING_INTERVAL;
+    }
+    if (rc == 0)
+        *ret_timing = timing;
+    return rc;
+}
+
+hf_ms hf_schedule_first(const struct hf_schedule *schedule,
+                        const struct hf_timing *timing, hf_ms now)
+{
+    hf_ms after = schedule->last_slot_at;
+    if (timing->kind != HF_TIMING_ONCE && now > after)
+        after = now; /* once: its slot may lie in the past and is still to be made */
+    return hf_timing_next(timing, after);
+}
+
+/* "schedule:NAME": a dedup key, or a lane of its own. */
+static const char *own_key(struct hf_arena *arena, const char *name)
+{
+    static const char prefix[] = "schedule:";
+    size_t len = strlen(name);
+    char *key = hf_arena_take(arena, sizeof(prefix) + len);
+    if (key) {
+        memcpy(key, prefix, sizeof(prefix) - 1);
+        memcpy(key + sizeof(prefix) - 1, name, len + 1);
+    }
+    return key;
+}
+
+int hf_schedule_unit(struct hf_arena *arena, const struct hf_schedule *schedule,
+                     const char *run_id, struct hf_new *ret_new, struct hf_err *err)
+{
+    enum hf_overlap overlap = hf_overlap_of(schedule->overlap);
+    struct hf_new unit = {
+        .size = sizeof(unit),
+        .source = HF_SOURCE_SCHEDULER,
+        .source_id = schedule->name,
+        .source_run_id = run_id,
+        .kind = schedule->kind,
+        .queue = schedule->queue,
+        .lane_key = schedule->lane_key,
+        .payload = schedule->payload,
+        .priority = (int)schedule->priority,
+        .max_attempts = (int)schedule->max_attempts,
+        .retry_policy = schedule->retry_policy,
+        .disposition = hf_disposition_of(schedule->disposition),
+        .start_timeout_ms = schedule->start_timeout_ms,
+        .exec_timeout_ms = schedule->exec_timeout_ms,
+    };
+    const char *key = overlap == HF_OVERLAP_ALLOW ? NULL : own_key(arena, schedule->name);
+    if (overlap != HF_OVERLAP_ALLOW && !key)
+        return hf_fail_plain(err, HF_ENOMEM);
+    if (overlap == HF_OVERLAP_SKIP)
+        unit.dedup_key = key;
+    else if (overlap == HF_OVERLAP_ONE_WAITING && !unit.lane_key)
+        unit.lane_key = key;
+    *ret_new = unit;
+    return 0;
+}

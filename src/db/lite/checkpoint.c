@@ -1,0 +1,246 @@
+/* Moving the WAL's pages into the file, off the commit path.
+ *
+ * Commits only note how long the WAL is. A thread, started when it first passes a
+ * threshold, copies what no reader needs (PASSIVE: it waits for nobody). Under steady
+ * writing that never catches up with the end, and a WAL starts over only when all of it was
+ * copied; so the thread then copies the rest in the store's turn, when there is little left.
+ * A reader that stays pins the WAL: it then grows, and commits go on.
+ *
+ * A WAL that starts over is written in place, and that syncs about twice as fast as one that
+ * grows: so the threshold is low, and the rest is worth a turn.
+ *
+ * When writing has stopped for a while, the thread gives the page cache's memory back, so
+ * that a store that is only open costs little.
+ *
+ * A handle without threads, or one that lives for one command, copies inline: at a larger
+ * threshold after a commit, and at close.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <time.h>
+
+#include "db/lite/lite.h"
+
+#define DUE_PAGES 4000    /* 8 MB */
+#define INLINE_PAGES 8000 /* 16 MB */
+#define CLOSE_PAGES 250   /* half a MB, which the next opener would have to read again */
+#define CLOSE_WAIT_MS 100
+#define IDLE_MS 2000
+
+static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
+{
+    (void)db;
+    (void)name;
+    struct lite *lite = arg;
+    atomic_store_explicit(&lite->checkpoint.wal_pages, pages, memory_order_relaxed);
+    return SQLITE_OK;
+}
+
+void lite_checkpoint_init(struct lite *lite)
+{
+    lite_sync_init(&lite->checkpoint.lock, &lite->checkpoint.wake);
+    atomic_init(&lite->checkpoint.due_pages, DUE_PAGES);
+}
+
+void lite_checkpoint_watch(struct lite *lite)
+{
+    (void)sqlite3_wal_hook(lite->writer.db, on_commit, lite); /* gives the hook before */
+}
+
+/* Frames in the WAL, and how many of them are in the file now. A failure leaves all in the
+ * WAL, where they are as safe as before; the next attempt tries again. */
+static void copy_pages(struct lite *lite, sqlite3 *db, int *ret_log, int *ret_copied)
+{
+    int log = -1;
+    int copied = -1;
+    if (sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, &log, &copied) !=
+        SQLITE_OK)
+        copied = -1;
+    (void)atomic_fetch_add_explicit(&lite->counts.checkpoints, 1, memory_order_relaxed);
+    *ret_log = log;
+    *ret_copied = copied;
+}
+
+static void copy_in_turn(struct lite *lite, sqlite3 *db, int *ret_log, int *ret_copied)
+{
+    if (lite_group_enter(lite, NULL) != 0)
+        return; /* busy: later */
+    copy_pages(lite, db, ret_log, ret_copied);
+    lite_group_leave(lite);
+    (void)atomic_fetch_add_explicit(&lite->counts.checkpoints_in_turn, 1,
+                                    memory_order_relaxed);
+}
+
+static void set_due(struct lite *lite, int log, int copied)
+{
+    /* Somebody pins the rest: ask again when there is more to gain. */
+    int64_t due = copied < log ? (int64_t)log + DUE_PAGES : DUE_PAGES;
+    atomic_store_explicit(&lite->checkpoint.due_pages, due, memory_order_relaxed);
+}
+
+static void run_once(struct lite *lite, sqlite3 *db)
+{
+    int log = 0;
+    int copied = 0;
+    copy_pages(lite, db, &log, &copied);
+    copy_in_turn(lite, db, &log, &copied);
+    set_due(lite, log, copied);
+}
+
+/* By the leader, between transactions. */
+static void run_inline(struct lite *lite)
+{
+    int log = 0;
+    int copied = 0;
+    copy_pages(lite, lite->writer.db, &log, &copied);
+    set_due(lite, log, copied);
+}
+
+static void lock(struct lite_checkpoint *checkpoint)
+{
+    int rc = pthread_mutex_lock(&checkpoint->lock);
+    hf_assert(rc == 0);
+}
+
+static void unlock(struct lite_checkpoint *checkpoint)
+{
+    int rc = pthread_mutex_unlock(&checkpoint->lock);
+    hf_assert(rc == 0);
+}
+
+/* Nobody wrote for IDLE_MS. What SQLite frees stays in the heap in small pieces, so the
+ * heap is asked to let go of them too. */
+static void give_memory_back(struct lite *lite)
+{
+    if (lite_group_enter(lite, NULL) != 0)
+        return;                                       /* busy, so not idle */
+    (void)sqlite3_db_release_memory(lite->writer.db); /* what it can */
+    lite_group_leave(lite);
+    (void)malloc_trim(0); /* tells whether anything was given back */
+}
+
+/* Waits for IDLE_MS at most. True when that passed and nothing was wanted. */
+static bool wait_a_while(struct lite_checkpoint *checkpoint)
+{
+    const struct hf_clock *clock = hf_clock_system();
+    hf_ms until = clock->mono_ms(clock->user) + IDLE_MS;
+    struct timespec at = { .tv_sec = (time_t)(until / 1000),
+                           .tv_nsec = (long)(until % 1000) * 1000000 };
+    int rc = 0;
+    while (rc == 0 && !checkpoint->wanted && !checkpoint->stopping)
+        rc = pthread_cond_clockwait(&checkpoint->wake, &checkpoint->lock, CLOCK_MONOTONIC,
+                                    &at);
+    hf_assert(rc == 0 || rc == ETIMEDOUT);
+    return !checkpoint->wanted && !checkpoint->stopping;
+}
+
+/* Under the lock, after work: returns when there is more to do, or when the store has
+ * fallen idle and was told so. */
+static void watch_for_idleness(struct lite *lite)
+{
+    struct lite_checkpoint *checkpoint = &lite->checkpoint;
+    int64_t before = -1;
+    while (wait_a_while(checkpoint)) {
+        int64_t groups = atomic_load_explicit(&lite->counts.groups, memory_order_relaxed);
+        if (groups == before) {
+            unlock(checkpoint);
+            give_memory_back(lite);
+            lock(checkpoint);
+            return;
+        }
+        before = groups;
+    }
+}
+
+static bool wait_until_wanted(struct lite *lite)
+{
+    struct lite_checkpoint *checkpoint = &lite->checkpoint;
+    lock(checkpoint);
+    watch_for_idleness(lite);
+    while (!checkpoint->wanted && !checkpoint->stopping) {
+        int rc = pthread_cond_wait(&checkpoint->wake, &checkpoint->lock);
+        hf_assert(rc == 0);
+    }
+    checkpoint->wanted = false;
+    bool go_on = !checkpoint->stopping;
+    unlock(checkpoint);
+    return go_on;
+}
+
+static void *checkpoint_main(void *arg)
+{
+    struct lite *lite = arg;
+    struct lite_conn *conn = NULL;
+    while (wait_until_wanted(lite)) {
+        /* Without memory or descriptors the WAL just stays longer. */
+        if (conn || lite_conn_new(lite, LITE_WRITES, &conn, NULL) == 0)
+            run_once(lite, conn->db);
+    }
+    lite_conn_free(conn);
+    return NULL;
+}
+
+static void ask_thread(struct lite *lite)
+{
+    struct lite_checkpoint *checkpoint = &lite->checkpoint;
+    lock(checkpoint);
+    if (!checkpoint->started)
+        checkpoint->started = pthread_create(&checkpoint->thread, NULL, checkpoint_main,
+                                             lite) == 0;
+    if (checkpoint->started && !checkpoint->wanted) {
+        checkpoint->wanted = true;
+        (void)pthread_cond_signal(
+            &checkpoint->wake); /* cannot fail on a good condition */
+    }
+    unlock(checkpoint);
+}
+
+void lite_checkpoint_look(struct lite *lite)
+{
+    struct lite_checkpoint *checkpoint = &lite->checkpoint;
+    int64_t pages = atomic_load_explicit(&checkpoint->wal_pages, memory_order_relaxed);
+    int64_t due = atomic_load_explicit(&checkpoint->due_pages, memory_order_relaxed);
+    if (pages < due)
+        return;
+    if (!lite->inline_mode) {
+        /* Not again until the thread has said when. */
+        atomic_store_explicit(&checkpoint->due_pages, INT64_MAX, memory_order_relaxed);
+        ask_thread(lite);
+    } else if (pages >= INLINE_PAGES) {
+        run_inline(lite);
+    }
+}
+
+/* At close. Who opens a file that nobody has open reads its whole WAL again, and forgets
+ * how much of it was copied: so short-lived processes must cut it, or it grows for ever.
+ * In the store's turn, and without waiting for readers; another closer will come. */
+static void empty_wal(struct lite *lite)
+{
+    sqlite3 *db = lite->writer.db;
+    if (lite->busy_ms > CLOSE_WAIT_MS)
+        lite->busy_ms = CLOSE_WAIT_MS; /* nobody else is in a call any more */
+    if (lite_turn_take(lite, NULL) != 0)
+        return;
+    (void)sqlite3_busy_timeout(db, 0); /* fails for no open handle */
+    /* On failure the WAL stays, complete. */
+    (void)sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    lite_turn_release(lite);
+}
+
+void lite_checkpoint_fini(struct lite *lite)
+{
+    struct lite_checkpoint *checkpoint = &lite->checkpoint;
+    lock(checkpoint);
+    checkpoint->stopping = true;
+    (void)pthread_cond_signal(&checkpoint->wake); /* cannot fail on a good condition */
+    bool started = checkpoint->started;
+    unlock(checkpoint);
+    if (started) {
+        int rc = pthread_join(checkpoint->thread, NULL);
+        hf_assert(rc == 0);
+    }
+    if (lite->writer.db && !lite->read_only &&
+        atomic_load_explicit(&checkpoint->wal_pages, memory_order_relaxed) >= CLOSE_PAGES)
+        empty_wal(lite);
+    lite_sync_fini(&checkpoint->lock, &checkpoint->wake);
+}

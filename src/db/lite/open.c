@@ -1,0 +1,513 @@
+/* Opening and closing a handle.
+ *
+ * Nothing is written before the file is known to be ours or empty. All that changes the
+ * store at open (journal mode, migrations, clock, incarnation) happens in the store's turn.
+ */
+#include "db/lite/open.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/ident.h"
+#include "base/sized.h"
+#include "base/text.h"
+#include "db/lite/lite.h"
+
+/* A WAL that grew past this is cut when it starts over. Well above the size at which it
+ * should start over, since cutting it makes it grow again, which syncs slowly. */
+/* Of a new file. A commit writes whole pages, and a lone create's are five. */
+#define PAGE_SIZE "PRAGMA page_size = 2048"
+#define WAL_KEPT "PRAGMA journal_size_limit = 67108864"
+
+/* With default attributes neither can fail. */
+void lite_sync_init(pthread_mutex_t *lock, pthread_cond_t *cond)
+{
+    int rc = pthread_mutex_init(lock, NULL);
+    if (rc == 0 && cond)
+        rc = pthread_cond_init(cond, NULL);
+    hf_assert(rc == 0);
+}
+
+void lite_sync_fini(pthread_mutex_t *lock, pthread_cond_t *cond)
+{
+    int rc = cond ? pthread_cond_destroy(cond) : 0;
+    if (rc == 0)
+        rc = pthread_mutex_destroy(lock);
+    hf_assert(rc == 0); /* nobody may be in a call */
+}
+
+int lite_usable(const struct lite *lite, struct hf_err *err)
+{
+    if (getpid() != lite->pid)
+        return hf_fail(err, HF_EINVAL, NULL,
+                       "the store was opened before a fork: open it again");
+    int now = atomic_load_explicit(&lite->side.page->schema_version,
+                                   memory_order_relaxed);
+    if (now != lite->schema_version)
+        return hf_fail(err, HF_ESCHEMA, "db",
+                       "another program has since brought the store from schema version "
+                       "%d to %d",
+                       lite->schema_version, now);
+    return 0;
+}
+
+static int run(struct hf_sql *sql, struct hf_batch *batch, struct hf_err *err)
+{
+    struct lite *lite = lite_of(sql);
+    if (batch->read_only && !lite->memory)
+        return lite_read_run(lite, batch, err);
+    if (lite->read_only)
+        return hf_fail_plain(err, HF_EREADONLY);
+    return lite_group_run(lite, batch, err);
+}
+
+static void close_handle(struct hf_sql *sql)
+{
+    struct lite *lite = lite_of(sql);
+    const struct hf_alloc *alloc = lite->alloc;
+    lite_group_stop(lite);
+    lite_checkpoint_fini(lite);
+    lite_group_fini(lite);
+    lite_readers_fini(lite);
+    lite_conn_free(lite->watch.conn);
+    lite_sync_fini(&lite->watch.lock, NULL);
+    lite_conn_close(&lite->writer);
+    lite_wal_fini(lite);
+    lite_side_close(lite);
+    alloc->free(alloc->user, lite->path);
+    alloc->free(alloc->user, lite->vfs);
+    alloc->free(alloc->user, lite);
+}
+
+static const struct hf_sql_methods methods = {
+    .name = "sqlite",
+    .run = run,
+    .submit = lite_submit,
+    .forget = lite_forget,
+    .bell_seen = lite_bell_seen,
+    .bell_wait = lite_bell_wait,
+    .bell_ring = lite_bell_ring,
+    .facts = lite_facts,
+    .close = close_handle,
+};
+
+static int find_own(struct lite *lite, struct hf_err *err)
+{
+    static const char *const names[LITE_OWN_COUNT] = {
+#define X(name, text) [LITE_##name] = text,
+        LITE_OWN(X)
+#undef X
+    };
+    const struct lite_tables *tables = &lite->tables;
+    for (size_t i = 0; i < LITE_OWN_COUNT; i++) {
+        size_t at = 0;
+        while (at < tables->text_count && !hf_same(tables->texts[at].name, names[i]))
+            at++;
+        if (at == tables->text_count)
+            return hf_fail(err, HF_EINTERNAL, NULL, "statement %s is missing", names[i]);
+        lite->own[i] = (int)at;
+    }
+    return 0;
+}
+
+static char *copy_text(const struct hf_alloc *alloc, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = alloc->realloc(alloc->user, NULL, bytes);
+    if (copy)
+        memcpy(copy, text, bytes);
+    return copy;
+}
+
+static struct lite *new_handle(const char *path, const struct hf_sql_options *options,
+                               const struct lite_inner *inner)
+{
+    const struct hf_alloc *alloc = options->alloc ? options->alloc : hf_alloc_system();
+    struct lite *lite = alloc->realloc(alloc->user, NULL, sizeof(*lite));
+    if (!lite)
+        return NULL;
+    *lite = (struct lite){
+        .sql.methods = &methods,
+        .alloc = alloc,
+        .clock = options->clock ? options->clock : hf_clock_system(),
+        .random = options->random ? options->random : hf_random_system(),
+        .tables = *inner->tables,
+        .memory = hf_same(path, ":memory:"),
+        .inline_mode = options->inline_mode,
+        .busy_ms = options->busy_ms > 0 ? options->busy_ms : HF_MAX_STORE_WAIT_MS,
+        .pid = getpid(),
+        .side.fd = -1,
+    };
+    lite->read_only = options->read_only && !lite->memory;
+    lite->system_clock = lite->clock == hf_clock_system();
+    lite_group_init(lite);
+    lite_readers_init(lite);
+    lite_checkpoint_init(lite);
+    lite_sync_init(&lite->watch.lock, NULL);
+    lite->path = copy_text(alloc, path);
+    if (inner->vfs)
+        lite->vfs = copy_text(alloc, inner->vfs);
+    if (!lite->path || (inner->vfs && !lite->vfs)) {
+        close_handle(&lite->sql);
+        return NULL;
+    }
+    return lite;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat at;
+    return stat(path, &at) == 0 && S_ISDIR(at.st_mode);
+}
+
+static bool folder_is_there(struct lite *lite)
+{
+    char *slash = strrchr(lite->path, '/');
+    if (!slash || slash == lite->path)
+        return true;
+    *slash = '\0';
+    bool there = is_folder(lite->path);
+    *slash = '/';
+    return there;
+}
+
+static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
+{
+    struct stat at;
+    if (stat(lite->path, &at) == 0) {
+        if (!S_ISREG(at.st_mode))
+            return hf_fail(err, HF_ENOTSTORE, "db", "%s is not a regular file",
+                           lite->path);
+        return 0;
+    }
+    int error = errno;
+    if (error == EACCES)
+        return hf_fail(err, HF_EREADONLY, "db", "%s: no permission to look", lite->path);
+    if (error == ENOENT && !folder_is_there(lite))
+        return hf_fail(err, HF_ENOTSTORE, "db", "the folder of %s does not exist",
+                       lite->path);
+    if (error != ENOENT || must_exist)
+        return hf_fail(err, HF_ENOTSTORE, "db", "there is no store at %s", lite->path);
+    /* For its owner alone: SQLite and the sidecar give their files the same mode. Made
+     * without a descriptor, since to close one would drop locks of this process. Whatever
+     * else stands in the way shows when SQLite opens it. */
+    if (mknod(lite->path, S_IFREG | 0600, 0) != 0 && (errno == EACCES || errno == EROFS))
+        return hf_fail(err, HF_EREADONLY, "db", "%s cannot be made: no permission",
+                       lite->path);
+    return 0;
+}
+
+/* Later connections and the sidecar must be of the same file whatever the working directory
+ * is by then, and whichever symbolic link led here. */
+static int use_full_path(struct lite *lite, struct hf_err *err)
+{
+    const char *full = sqlite3_db_filename(lite->writer.db, "main");
+    char *path = full ? copy_text(lite->alloc, full) : NULL;
+    if (!path)
+        return hf_fail_plain(err, HF_ENOMEM);
+    lite->alloc->free(lite->alloc->user, lite->path);
+    lite->path = path;
+    return 0;
+}
+
+static int open_writer(struct lite *lite, struct hf_err *err)
+{
+    int rc = lite_conn_open(lite, LITE_WRITES, &lite->writer, err);
+    if (rc == HF_ENOTSTORE)
+        return hf_fail(err, rc, "db", "%s is not a SQLite database", lite->path);
+    if (rc == 0 && !lite->read_only && sqlite3_db_readonly(lite->writer.db, "main") == 1)
+        rc = HF_EREADONLY;
+    if (rc == HF_EREADONLY)
+        return hf_fail(err, rc, "db", "%s cannot be written", lite->path);
+    return rc == 0 && !lite->memory ? use_full_path(lite, err) : rc;
+}
+
+/* Needs the database for itself for a moment, once in its life. */
+static int use_wal(struct lite *lite, struct hf_err *err)
+{
+    sqlite3_stmt *st = NULL;
+    sqlite3 *db = lite->writer.db;
+    int ours = lite_exec(&lite->writer, PAGE_SIZE, err);
+    if (ours != 0)
+        return ours;
+    int rc = sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    const unsigned char *mode = rc == SQLITE_ROW ? sqlite3_column_text(st, 0) : NULL;
+    bool wal = mode && hf_same((const char *)mode, "wal");
+    (void)sqlite3_finalize(st); /* repeats the step's code */
+    if (rc != SQLITE_ROW)
+        return lite_fail(db, rc, "switching to WAL", err);
+    if (!wal)
+        return hf_fail(err, HF_ESTOREIO, "db",
+                       "the file system of %s cannot hold a write-ahead log", lite->path);
+    return lite_exec(&lite->writer, WAL_KEPT, err);
+}
+
+/* The incarnation is raised when history may have been taken back: the sidecar saw commits
+ * that the file does not have, or there is no sidecar to tell. (Others whose sidecar was
+ * deleted under them cannot be seen; it is raised then too, which refuses holders and loses
+ * nothing.) While others are known to have the store open it is never raised. */
+static int judge(struct lite *lite, struct lite_store_facts *facts, bool writes,
+                 bool *ret_changed, struct hf_err *err)
+{
+    const struct lite_side *side = &lite->side;
+    if (facts->incarnation <= 0)
+        return hf_fail(err, HF_ENOTSTORE, "db",
+                       "%.120s is an unfinished copy: remove it, and copy again",
+                       lite->path);
+    if (side->fd < 0)
+        return 0;
+    const struct lite_page *page = side->page;
+    bool same = side->known &&
+                memcmp(page->store_id, lite->store_id, sizeof(page->store_id)) == 0;
+    int64_t seen_id = same ? atomic_load(&page->last_id) : 0;
+    int rc = seen_id ? lite_last_id(&lite->writer, &facts->last_id, err) : 0;
+    if (rc != 0)
+        return rc;
+    bool behind = same && (atomic_load(&page->commit_seq) > facts->commit_seq ||
+                           seen_id > facts->last_id ||
+                           atomic_load(&page->incarnation) > facts->incarnation);
+    if (!behind && same)
+        return 0;
+    if (!side->alone && (behind || side->known))
+        return hf_fail(err, HF_EBUSY, "db",
+                       "the file was replaced while other processes have the store open: "
+                       "stop them first");
+    if (!side->alone)
+        return 0;
+    *ret_changed = true;
+    if (!writes)
+        return 0;
+    int64_t seen = same ? atomic_load(&page->incarnation) : 0;
+    facts->incarnation = (seen > facts->incarnation ? seen : facts->incarnation) + 1;
+    const struct hf_val args[] = { lite_i64(facts->incarnation) };
+    struct lite_own_run own;
+    rc = lite_run_own(&lite->writer, LITE_STORE_RAISE, args, &own, err);
+    lite_forget(NULL, &own.batch);
+    return rc;
+}
+
+static int create_row(struct lite *lite, struct hf_err *err)
+{
+    const struct hf_clock *clock = lite->clock;
+    hf_ms wall = clock->wall_ms(clock->user);
+    uint64_t seq = 0;
+    char id[HF_UUID_TEXT];
+    int rc = hf_uuid7(wall, &seq, lite->random, id, err);
+    if (rc != 0)
+        return rc;
+    memcpy(lite->store_id, id, sizeof(id));
+    lite->lease.offset_ms = wall - clock->mono_ms(clock->user);
+    const struct hf_val args[] = {
+        lite_text(id),
+        lite_text(lite->lease.boot_id),
+        lite_text(lite->lease.time_ns),
+        lite_i64(lite->lease.offset_ms),
+        lite_i64(wall),
+        lite_i64(wall),
+    };
+    struct lite_own_run own;
+    rc = lite_run_own(&lite->writer, LITE_STORE_CREATE, args, &own, err);
+    lite_forget(NULL, &own.batch);
+    return rc;
+}
+
+static int write_clock(struct lite *lite, hf_ms high_water, struct hf_err *err)
+{
+    const struct hf_val args[] = {
+        lite_text(lite->lease.boot_id),
+        lite_text(lite->lease.time_ns),
+        lite_i64(lite->lease.offset_ms),
+        lite_i64(high_water),
+    };
+    struct lite_own_run own;
+    int rc = lite_run_own(&lite->writer, LITE_STORE_CLOCK, args, &own, err);
+    lite_forget(NULL, &own.batch);
+    return rc;
+}
+
+/* store_row: store_id, incarnation, commit_seq, boot_id, time_ns, lease_offset_ms,
+ * lease_high_water */
+static int read_row(struct lite *lite, const struct hf_val *row,
+                    struct lite_store_facts *ret_facts, bool *ret_changed,
+                    struct hf_err *err)
+{
+    if (row[0].len >= sizeof(lite->store_id) || row[3].type != HF_VAL_TEXT ||
+        row[4].type != HF_VAL_TEXT)
+        return hf_fail(err, HF_ECORRUPT, "db", "the store's own row is damaged");
+    memcpy(lite->store_id, row[0].at, row[0].len);
+    ret_facts->incarnation = row[1].i;
+    ret_facts->commit_seq = row[2].i;
+    ret_facts->high_water = row[6].i;
+    const struct lite_clock_row clock = { .boot_id = row[3].at,
+                                          .time_ns = row[4].at,
+                                          .offset_ms = row[5].i,
+                                          .high_water = row[6].i };
+    return lite_clock_settle(lite, &clock, ret_changed, err);
+}
+
+/* In a transaction: reads the store's row, or makes it; brings clock and incarnation up to
+ * date where the handle may write. One that does not write only tells what there is to do. */
+static int settle_row(struct lite *lite, struct lite_store_facts *facts, bool writes,
+                      bool *ret_changed, struct hf_err *err)
+{
+    struct lite_own_run own;
+    bool clock_changed = false;
+    int rc = lite_run_own(&lite->writer, LITE_STORE_ROW, NULL, &own, err);
+    bool found = rc == 0 && own.call.out_count == 1;
+    if (found)
+        rc = read_row(lite, own.call.out, facts, &clock_changed, err);
+    lite_forget(NULL, &own.batch);
+    if (rc != 0 || lite->read_only)
+        return rc;
+    *ret_changed = clock_changed || !found;
+    if (!found) {
+        *facts = (struct lite_store_facts){ .incarnation = 1 };
+        return writes ? create_row(lite, err) : 0;
+    }
+    if (clock_changed && writes)
+        rc = write_clock(lite, facts->high_water, err);
+    return rc == 0 ? judge(lite, facts, writes, ret_changed, err) : rc;
+}
+
+/* `ret_changed`: something was written, or is to be. */
+static int settle_once(struct lite *lite, bool writes, bool *ret_changed,
+                       struct hf_err *err)
+{
+    struct lite_conn *conn = &lite->writer;
+    struct lite_store_facts facts = { 0 };
+    int rc = lite_begin(conn, writes ? LITE_BEGIN_WRITE : LITE_BEGIN_READ, err);
+    if (rc != 0)
+        return rc;
+    rc = settle_row(lite, &facts, writes, ret_changed, err);
+    lite_sample(conn, facts.incarnation, facts.high_water);
+    if (rc == 0 && writes && *ret_changed)
+        rc = lite_txn_end(lite, &facts, err);
+    lite_roll_back(conn); /* read only, or failed: nothing to keep */
+    bool settled = writes || lite->read_only || !*ret_changed;
+    if (rc == 0 && settled && (!lite->read_only || lite->side.fd < 0))
+        lite_side_adopt(lite, &facts);
+    return rc;
+}
+
+/* Mostly there is nothing to write. Then no lock of SQLite's is asked for: whoever only looks can
+ * do so while another program than ours sits on it. Our own writers are kept out by the turn. */
+static int settle(struct lite *lite, struct hf_err *err)
+{
+    bool changed = false;
+    int rc = settle_once(lite, false, &changed, err);
+    if (rc == 0 && changed && !lite->read_only)
+        rc = settle_once(lite, true, &changed, err);
+    return rc;
+}
+
+static int open_in_turn(struct lite *lite, const struct hf_sql_options *options,
+                        struct hf_err *err)
+{
+    bool empty = false;
+    int rc = lite_check_kind(&lite->writer, &empty, err);
+    if (rc == 0 && empty && (options->must_exist || lite->read_only))
+        rc = hf_fail(err, HF_ENOTSTORE, "db", "there is no store at %s", lite->path);
+    if (rc == 0 && !lite->read_only && !lite->memory)
+        rc = use_wal(lite, err);
+    if (rc == 0 && !lite->read_only)
+        rc = lite_side_enter(lite, err);
+    if (rc == 0)
+        rc = lite_migrate(lite, !lite->read_only && !options->no_migrate, err);
+    if (rc == 0)
+        rc = settle(lite, err);
+    return rc;
+}
+
+/* Before anything is written or waited for. One snapshot, since another process may be
+ * making the store just now. */
+static int check_first(struct lite *lite, struct hf_err *err)
+{
+    bool empty;
+    struct lite_conn *conn = &lite->writer;
+    int rc = lite_begin(conn, LITE_BEGIN_READ, err);
+    if (rc != 0)
+        return rc;
+    rc = lite_check_kind(conn, &empty, err);
+    lite_roll_back(conn);
+    return rc;
+}
+
+static int open_store(struct lite *lite, const struct hf_sql_options *options,
+                      struct hf_err *err)
+{
+    int rc = find_own(lite, err);
+    if (rc == 0)
+        rc = lite_clock_identify(lite, err);
+    if (rc == 0 && !lite->memory)
+        rc = check_path(lite, options->must_exist || lite->read_only, err);
+    if (rc == 0)
+        rc = lite_wal_init(lite, err);
+    if (rc == 0)
+        rc = open_writer(lite, err);
+    if (rc == 0)
+        rc = check_first(lite, err);
+    if (rc == 0)
+        rc = lite_side_open(lite, err);
+    if (rc == 0 && !lite->read_only)
+        rc = lite_turn_take(lite, err);
+    if (rc != 0)
+        return rc;
+    rc = open_in_turn(lite, options, err);
+    if (!lite->read_only)
+        lite_turn_release(lite);
+    if (rc == 0)
+        lite_checkpoint_watch(lite);
+    return rc;
+}
+
+static int read_options(const struct hf_sql_options *given, struct hf_sql_options *out,
+                        struct hf_err *err)
+{
+    *out = (struct hf_sql_options){ .size = sizeof(*out) };
+    if (!given)
+        return 0;
+    int rc = hf_sized_copy(given, sizeof(*out), sizeof(*out), out, err);
+    if (rc)
+        return rc;
+    if (out->busy_ms < 0 || out->busy_ms > HF_MAX_DURATION_MAX_MS)
+        return hf_fail(err, HF_EINVAL, "busy_ms", "it must be 0 or more milliseconds");
+    return 0;
+}
+
+int lite_open_with(const char *path, const struct hf_sql_options *options,
+                   const struct lite_inner *inner, struct hf_sql **ret_sql,
+                   struct hf_err *err)
+{
+    struct hf_sql_options known;
+    int rc = read_options(options, &known, err);
+    if (rc != 0)
+        return rc;
+    if (!sqlite3_threadsafe())
+        return hf_fail(err, HF_EINTERNAL, NULL, "this SQLite was built without threads");
+    if (!path || !path[0])
+        return hf_fail(err, HF_EINVAL, "db", "a path is needed");
+    struct lite *lite = new_handle(path, &known, inner);
+    if (!lite)
+        return hf_fail_plain(err, HF_ENOMEM);
+    rc = open_store(lite, &known, err);
+    if (rc != 0)
+        close_handle(&lite->sql);
+    else
+        *ret_sql = &lite->sql;
+    return rc;
+}
+
+int hf_sqlite_open(const char *path, const struct hf_sql_options *options,
+                   struct hf_sql **ret_sql, struct hf_err *err)
+{
+    const struct lite_tables tables = { .texts = hf_sql_lite,
+                                        .text_count = HF_SQL_COUNT,
+                                        .migrations = hf_migrations,
+                                        .migration_count = hf_migration_count };
+    const struct lite_inner inner = { .tables = &tables };
+    return lite_open_with(path, options, &inner, ret_sql, err);
+}

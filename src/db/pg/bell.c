@@ -1,0 +1,482 @@
+/* Wake-ups: words in this process, LISTEN and NOTIFY between processes.
+ *
+ * A ring bumps its topic's word, wakes as many waiters of this process as it can feed, and is
+ * told to the others: at once, then at most every 5 ms, all topics of that time in one message.
+ * The first one goes behind the commit that it is about (db/pg/ring.c), the later ones are sent by
+ * the bell's thread. It is never part of a transaction that does work, since a commit with a
+ * NOTIFY waits for every other such commit of the server.
+ *
+ * Others are listened to from the first wait on, on a connection of its own (db/pg/listen.c), which
+ * must first hear itself. Where it cannot (behind a transaction pooler, in inline mode) waiters
+ * look by themselves. Hints only: whoever waits looks again after each slice.
+ */
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/ident.h"
+#include "base/text.h"
+#include "db/pg/pg.h"
+
+#define POLL_SLICE_MS 250
+#define HEARD_SLICE_MS 1000
+#define RING_EVERY_MS 5
+#define AGAIN_MS 5000 /* between attempts to listen */
+#define APART_MS 5000
+#define FOLLOW_TEXT "60000" /* for how long a follower says that it is one, ms; */
+#define FOLLOW_AGAIN_MS 20000
+
+int pg_bell_init(struct pg *pg)
+{
+    struct pg_bell *bell = &pg->bell;
+    pthread_condattr_t attr;
+    int rc = pthread_mutex_init(&bell->lock, NULL);
+    if (rc == 0)
+        rc = pthread_condattr_init(&attr);
+    if (rc == 0)
+        rc = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    for (size_t i = 0; rc == 0 && i <= PG_ANY_BELL; i++)
+        rc = pthread_cond_init(&bell->rung[i], &attr);
+    (void)pthread_condattr_destroy(&attr); /* nothing of it is kept */
+    /* Of the system whatever was injected: two processes may be given the same numbers. */
+    char nonce[HF_NONCE_TEXT];
+    if (rc == 0)
+        rc = hf_nonce(hf_random_system(), nonce, NULL);
+    if (rc == 0)
+        memcpy(bell->tag, nonce, PG_TAG_TEXT - 1);
+    bell->told_at = pg_mono_ms() - RING_EVERY_MS;
+    bell->nudge = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (rc == 0)
+        rc = pg_listen_init(&bell->ear);
+    return rc || bell->nudge < 0 ? HF_ENOMEM : 0;
+}
+
+void pg_bell_fini(struct pg *pg)
+{
+    for (size_t i = 0; i <= PG_ANY_BELL; i++)
+        (void)pthread_cond_destroy(&pg->bell.rung[i]);
+    pg_listen_fini(&pg->bell.ear);
+    (void)pthread_mutex_destroy(&pg->bell.lock);
+    (void)close(pg->bell.nudge); /* an eventfd has nothing to lose */
+}
+
+void pg_bell_nudge(struct pg_bell *bell)
+{
+    uint64_t one = 1;
+    ssize_t done = write(bell->nudge, &one, sizeof one);
+    (void)done; /* full: the thread has been nudged before */
+}
+
+/* ---- ringing ----------------------------------------------------------------------- */
+
+/* Whoever waits for HF_TOPIC_ANY hears of all of them. */
+static size_t bell_of(uint32_t topic)
+{
+    return topic != HF_TOPIC_ANY ? topic % PG_BELLS : PG_ANY_BELL;
+}
+
+/* Under the lock. The reader does not wait for a condition; true: one less has to be woken. */
+static bool ring_reader(struct pg_bell *bell, uint32_t topic)
+{
+    size_t at = bell_of(bell->ear.topic);
+    return (at == PG_ANY_BELL || at == bell_of(topic)) && pg_listen_rouse(&bell->ear) &&
+           bell->ear.topic == topic;
+}
+
+/* Under the lock. */
+static void ring_here(struct pg_bell *bell, uint32_t topic, uint32_t count)
+{
+    size_t at = bell_of(topic);
+    bell->words[at]++;
+    for (uint32_t i = ring_reader(bell, topic); i < count && i < 64; i++)
+        (void)pthread_cond_signal(&bell->rung[at]); /* cannot fail */
+    bell->words[PG_ANY_BELL]++;
+    (void)pthread_cond_broadcast(&bell->rung[PG_ANY_BELL]); /* cannot fail */
+}
+
+/* Under the lock: everybody is to look. */
+static void ring_all(struct pg_bell *bell)
+{
+    for (size_t i = 0; i <= PG_ANY_BELL; i++) {
+        bell->words[i]++;
+        (void)pthread_cond_broadcast(&bell->rung[i]); /* cannot fail */
+    }
+    (void)pg_listen_rouse(&bell->ear); /* whoever it is */
+}
+
+static void owe(struct pg_due *due, const struct hf_ring *ring)
+{
+    size_t i = 0;
+    while (i < due->count && due->rings[i].topic != ring->topic)
+        i++;
+    if (i == sizeof due->rings / sizeof due->rings[0]) {
+        due->all = true;
+        return;
+    }
+    if (i == due->count)
+        due->rings[due->count++] = (struct hf_ring){ .topic = ring->topic };
+    due->rings[i].count += ring->count < 64 ? ring->count : 64;
+}
+
+static bool is_due(const struct pg_due *due)
+{
+    return due->count > 0 || due->all;
+}
+
+/* "tag topic:count,topic:count", or "tag *". */
+static void write_message(const struct pg_bell *bell, const struct pg_due *due,
+                          struct hf_buf *out)
+{
+    hf_buf_text(out, bell->tag);
+    hf_buf_char(out, ' ');
+    for (size_t i = 0; !due->all && i < due->count; i++) {
+        if (i)
+            hf_buf_char(out, ',');
+        hf_buf_i64(out, due->rings[i].topic);
+        hf_buf_char(out, ':');
+        hf_buf_i64(out, due->rings[i].count);
+    }
+    if (due->all)
+        hf_buf_char(out, '*');
+}
+
+/* Empties the list; false: it was empty. */
+static bool take_due(struct pg_bell *bell, struct hf_buf *out)
+{
+    pg_bell_lock(bell);
+    bool due = is_due(&bell->due);
+    if (due)
+        write_message(bell, &bell->due, out);
+    bell->due = (struct pg_due){ 0 };
+    bell->told_at = pg_mono_ms();
+    pg_bell_unlock(bell);
+    return due;
+}
+
+bool pg_bell_channel(const struct pg *pg, struct hf_buf *out)
+{
+    hf_buf_text(out, "hf_");
+    hf_buf_text(out, pg->url.schema);
+    return hf_buf_state(out) == 0;
+}
+
+/* Tells the other processes, on the listening connection or on any of the pool. A hint that cannot
+ * be given is lost, and made good by the waiters' own looks. */
+static void tell(struct pg *pg, bool listens)
+{
+    struct hf_buf due, channel;
+    hf_buf_init(&due, pg->alloc, 2048);
+    hf_buf_init(&channel, pg->alloc, 64);
+    if (take_due(&pg->bell, &due) && pg_bell_channel(pg, &channel)) {
+        const char *const args[] = { hf_buf_str(&channel), hf_buf_str(&due) };
+        int rc = listens ? pg_listen_ask(pg, HF_SQL_PG_RING, args)
+                         : pg_ring_alone(pg, args[0], args[1]);
+        if (rc == 0)
+            pg_count(&pg->counts.rings);
+    }
+    hf_buf_fini(&due);
+    hf_buf_fini(&channel);
+}
+
+/* Our own messages come back too: whoever waits here was woken already. */
+void pg_bell_hear(struct pg_bell *bell, const char *text)
+{
+    const char *space = strchr(text, ' ');
+    if (!space || (space - text == PG_TAG_TEXT - 1 &&
+                   memcmp(text, bell->tag, PG_TAG_TEXT - 1) == 0))
+        return;
+    text = space + 1;
+    if (text[0] == '*') {
+        ring_all(bell);
+        return;
+    }
+    while (*text) {
+        uint64_t numbers[2] = { 0, 0 };
+        for (size_t i = 0; i < 2; i++) {
+            for (; *text >= '0' && *text <= '9'; text++)
+                numbers[i] = (numbers[i] * 10 + (uint64_t)(*text - '0')) & UINT32_MAX;
+            if (*text)
+                text++;
+        }
+        ring_here(bell, (uint32_t)numbers[0], (uint32_t)numbers[1]);
+    }
+}
+
+/* ---- the thread -------------------------------------------------------------------- */
+
+struct turn {
+    struct pg *pg;
+    bool listens; /* there is a connection for it, */
+    bool lost;    /* but nothing more is heard on it */
+    hf_ms tried_at;
+};
+
+/* Begins to listen, or goes on without; after a gap everybody looks. */
+static void keep_listening(struct turn *turn, bool wanted)
+{
+    struct pg_bell *bell = &turn->pg->bell;
+    hf_ms now = pg_mono_ms();
+    if (turn->lost) {
+        pg_listen_close(turn->pg);
+        turn->tried_at = 0;
+    } else if (turn->listens || !wanted ||
+               (turn->tried_at && now - turn->tried_at < AGAIN_MS)) {
+        return;
+    }
+    turn->tried_at = now;
+    struct pg_conn *conn = pg_listen_open(turn->pg);
+    turn->listens = conn != NULL;
+    pg_bell_lock(bell);
+    bell->ear.conn = conn;
+    bell->heard = turn->listens;
+    bell->failed = !turn->listens;
+    ring_all(bell);
+    pg_bell_unlock(bell);
+}
+
+/* Says in the store that every commit is waited for, so that writers ring. What was committed
+ * before they knew is looked for once more. A standby cannot: its followers look by themselves. */
+static void follow(struct turn *turn)
+{
+    struct pg_bell *bell = &turn->pg->bell;
+    const char *const args[] = { FOLLOW_TEXT };
+    pg_bell_lock(bell);
+    bool due = bell->follow && turn->listens;
+    if (due)
+        bell->follow = false;
+    pg_bell_unlock(bell);
+    if (!due || pg_listen_ask(turn->pg, HF_SQL_PG_FOLLOW, args))
+        return;
+    pg_bell_lock(bell);
+    ring_here(bell, HF_TOPIC_ANY, 1);
+    pg_bell_unlock(bell);
+}
+
+/* How long to sleep: until the next message may go out, or somebody nudges. */
+static int pause_of(const struct turn *turn, bool due, hf_ms left, bool wanted)
+{
+    if (due)
+        return left > 0 ? (int)left : 0;
+    return wanted && !turn->listens ? AGAIN_MS : -1;
+}
+
+static void sleep_until_nudged(struct turn *turn, int pause)
+{
+    struct pollfd at[] = { { .fd = turn->pg->bell.nudge, .events = POLLIN },
+                           { .fd = pg_listen_watch(turn->pg, &pause),
+                             .events = POLLIN } };
+    int count = poll(at, 2, pause);
+    if (count > 0 && at[0].revents) {
+        uint64_t ignored;
+        ssize_t got = read(turn->pg->bell.nudge, &ignored, sizeof ignored);
+        (void)got; /* nothing to read: somebody else was faster */
+    }
+    turn->lost = pg_listen_watched(turn->pg, count > 0 && at[1].revents);
+}
+
+static void *thread_main(void *arg)
+{
+    struct turn turn = { .pg = arg };
+    struct pg_bell *bell = &turn.pg->bell;
+    for (bool stopping = false; !stopping;) {
+        pg_bell_lock(bell);
+        bool due = is_due(&bell->due);
+        hf_ms left = bell->told_at + RING_EVERY_MS - pg_mono_ms();
+        bool wanted = bell->wanted;
+        stopping = bell->stopping;
+        pg_bell_unlock(bell);
+        if (!stopping) {
+            keep_listening(&turn, wanted);
+            follow(&turn);
+        }
+        if (due && (stopping || left <= 0)) {
+            tell(turn.pg, turn.listens);
+            due = false;
+        }
+        if (!stopping)
+            sleep_until_nudged(&turn, pause_of(&turn, due, left, wanted));
+    }
+    if (turn.listens)
+        pg_listen_close(turn.pg);
+    return NULL;
+}
+
+/* Under the lock. A thread that cannot be had is made good by looking. */
+static void start(struct pg *pg)
+{
+    if (!pg->bell.started && !pg->inline_mode && !pg->bell.stopping)
+        pg->bell.started = pthread_create(&pg->bell.thread, NULL, thread_main, pg) == 0;
+}
+
+void pg_bell_stop(struct pg *pg)
+{
+    pg_bell_lock(&pg->bell);
+    bool started = pg->bell.started;
+    pg->bell.started = false;
+    pg->bell.stopping = true;
+    ring_all(&pg->bell); /* whoever still waits is to leave */
+    pg_bell_unlock(&pg->bell);
+    pg_bell_nudge(&pg->bell);
+    if (started)
+        (void)pthread_join(pg->bell.thread,
+                           NULL); /* it is ours, and nobody else joins it */
+}
+
+/* ---- the seam ---------------------------------------------------------------------- */
+
+/* Under the lock. */
+static void ring_batch(struct pg_bell *bell, const struct hf_ring *rings, size_t count,
+                       bool told)
+{
+    for (size_t i = 0; i < count; i++) {
+        ring_here(bell, rings[i].topic, rings[i].count);
+        if (!told)
+            owe(&bell->due, &rings[i]);
+    }
+}
+
+/* Lets the lock go, and sees that others are told. One nudge is enough for all that is owed. */
+static void end_ringing(struct pg *pg, bool owed_before)
+{
+    struct pg_bell *bell = &pg->bell;
+    bool owed = is_due(&bell->due);
+    if (owed)
+        start(pg);
+    bool threaded = bell->started;
+    pg_bell_unlock(bell);
+    if (!owed || (threaded && owed_before))
+        return;
+    if (threaded)
+        pg_bell_nudge(bell);
+    else if (pg->system_clock) /* a virtual time has no other processes */
+        tell(pg, false);
+}
+
+/* Takes the lock; true: something is owed already. */
+static bool begin_ringing(struct pg_bell *bell)
+{
+    pg_bell_lock(bell);
+    return is_due(&bell->due);
+}
+
+void pg_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
+{
+    struct pg *pg = pg_of(sql);
+    const struct hf_ring ring = { .topic = topic, .count = count };
+    bool owed = begin_ringing(&pg->bell);
+    ring_batch(&pg->bell, &ring, 1, false);
+    end_ringing(pg, owed);
+}
+
+void pg_bell_ring_members(struct pg *pg, struct pg_member *const *members, size_t count)
+{
+    static const struct hf_ring any = { .topic = HF_TOPIC_ANY, .count = 1 };
+    bool followed = atomic_load_explicit(&pg->bell.followed, memory_order_relaxed);
+    bool owed = begin_ringing(&pg->bell);
+    for (size_t i = 0; i < count; i++) {
+        const struct hf_batch *batch = members[i]->batch;
+        if (members[i]->rc == 0)
+            ring_batch(&pg->bell, batch->rings, batch->ring_count, members[i]->told);
+        /* Whatever else was told wakes followers too. */
+        bool heard = members[i]->told && batch->ring_count > 0;
+        if (members[i]->rc == 0 && !batch->read_only && followed && !heard)
+            ring_batch(&pg->bell, &any, 1, false);
+    }
+    end_ringing(pg, owed);
+}
+
+static void owe_all(struct pg_due *due, struct pg_member *const *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < members[i]->batch->ring_count; k++)
+            owe(due, &members[i]->batch->rings[k]);
+}
+
+bool pg_bell_carry(struct pg *pg, struct pg_member *const *members, size_t count,
+                   struct hf_buf *message)
+{
+    struct pg_bell *bell = &pg->bell;
+    struct pg_due due = { 0 };
+    for (size_t i = 0; i < count; i++)
+        owe_all(&due, members[i]->parts ? members[i]->parts : &members[i],
+                members[i]->parts ? members[i]->part_count : 1);
+    if (!is_due(&due) || !pg->system_clock) /* a virtual time has no other processes */
+        return false;
+    hf_ms now = pg_mono_ms();
+    pg_bell_lock(bell);
+    bool may = !is_due(&bell->due) && now - bell->told_at >= RING_EVERY_MS &&
+               now >= bell->apart_until;
+    if (may)
+        bell->told_at = now;
+    pg_bell_unlock(bell);
+    if (may)
+        write_message(bell, &due, message);
+    return may && hf_buf_state(message) == 0;
+}
+
+void pg_bell_apart(struct pg *pg)
+{
+    pg_bell_lock(&pg->bell);
+    pg->bell.apart_until = pg_mono_ms() + APART_MS;
+    pg_bell_unlock(&pg->bell);
+}
+
+uint32_t pg_bell_seen(struct hf_sql *sql, uint32_t topic)
+{
+    struct pg *pg = pg_of(sql);
+    struct pg_bell *bell = &pg->bell;
+    pg_bell_lock(bell);
+    pg_listen_drain(pg); /* what was told before the caller looks is no news to it */
+    uint32_t word = bell->words[bell_of(topic)];
+    pg_bell_unlock(bell);
+    return word;
+}
+
+/* Under the lock: waits for a ring, a slice or the end, whichever comes first. */
+static void wait_slice(struct pg *pg, uint32_t topic, hf_ms slice)
+{
+    struct pg_bell *bell = &pg->bell;
+    if (!pg->system_clock) {
+        pg_bell_unlock(bell);
+        pg->clock->wait_ms(pg->clock->user, slice);
+        pg_bell_lock(bell);
+        return;
+    }
+    hf_ms until = pg_mono_ms() + slice;
+    if (pg_listen_wait(pg, topic, until))
+        return;
+    pg_listen_begin(bell);
+    struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
+    (void)pthread_cond_timedwait(&bell->rung[bell_of(topic)], &bell->lock, &at);
+    pg_listen_end(bell);
+}
+
+bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
+{
+    struct pg *pg = pg_of(sql);
+    struct pg_bell *bell = &pg->bell;
+    hf_ms began = pg->clock->mono_ms(pg->clock->user);
+    pg_bell_lock(bell);
+    if (!bell->wanted && pg->system_clock) {
+        bell->wanted = true;
+        start(pg);
+        pg_bell_nudge(bell);
+    }
+    if (topic == HF_TOPIC_ANY && pg->system_clock && began >= bell->follow_due) {
+        bell->follow = true;
+        bell->follow_due = began + FOLLOW_AGAIN_MS;
+        pg_bell_nudge(bell);
+    }
+    bool rung = bell->words[bell_of(topic)] != seen;
+    hf_ms look = bell->heard ? HEARD_SLICE_MS : POLL_SLICE_MS;
+    if (!rung && ms > 0) {
+        wait_slice(pg, topic, ms < look ? ms : look);
+        hf_ms passed = pg->clock->mono_ms(pg->clock->user) - began;
+        /* After a whole slice something may have changed that nobody told. */
+        rung = bell->words[bell_of(topic)] != seen || passed < ms;
+    }
+    pg_bell_unlock(bell);
+    return rung;
+}

@@ -1,0 +1,138 @@
+/* Opening and closing a handle on PostgreSQL. */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/sized.h"
+#include "db/batch.h"
+#include "db/pg/pg.h"
+
+static int run(struct hf_sql *sql, struct hf_batch *batch, struct hf_err *err)
+{
+    struct pg *pg = pg_of(sql);
+    if (pg->pid != getpid())
+        return hf_fail(err, HF_EINVAL, "db",
+                       "the store was opened before a fork: the child opens its own");
+    if (batch->read_only)
+        return pg_run_read(pg, batch, err);
+    if (pg->read_only)
+        return hf_fail_plain(err, HF_EREADONLY);
+    return pg_group_run(pg, batch, err);
+}
+
+static void close_handle(struct hf_sql *sql)
+{
+    struct pg *pg = pg_of(sql);
+    const struct hf_alloc *alloc = pg->alloc;
+    pg_group_stop(pg);
+    pg_bell_stop(pg);
+    pg_pool_fini(pg);
+    pg_bell_fini(pg);
+    pg_group_fini(pg);
+    pg_local_close(pg);
+    pg_url_free(alloc, &pg->url);
+    alloc->free(alloc->user, pg);
+}
+
+static hf_ms pg_ahead_ms(struct hf_sql *sql)
+{
+    return atomic_load_explicit(&pg_of(sql)->ahead_ms, memory_order_relaxed);
+}
+
+static const struct hf_sql_methods methods = {
+    .name = "postgres",
+    .run = run,
+    .submit = pg_submit,
+    .forget = hf_results_forget,
+    .ahead_ms = pg_ahead_ms,
+    .bell_seen = pg_bell_seen,
+    .bell_wait = pg_bell_wait,
+    .bell_ring = pg_bell_ring,
+    .taken_here = pg_local_taken,
+    .facts = pg_facts,
+    .close = close_handle,
+};
+
+static int read_options(const struct hf_sql_options *given, struct hf_sql_options *out,
+                        struct hf_err *err)
+{
+    *out = (struct hf_sql_options){ .size = sizeof(*out) };
+    int rc = given ? hf_sized_copy(given, sizeof(*out), sizeof(*out), out, err) : 0;
+    if (rc == 0 && (out->busy_ms < 0 || out->busy_ms > HF_MAX_DURATION_MAX_MS))
+        rc = hf_fail(err, HF_EINVAL, "busy_ms", "it must be 0 or more milliseconds");
+    return rc;
+}
+
+static struct pg *new_handle(const struct hf_sql_options *options)
+{
+    const struct hf_alloc *alloc = options->alloc ? options->alloc : hf_alloc_system();
+    struct pg *pg = alloc->realloc(alloc->user, NULL, sizeof(*pg));
+    if (!pg)
+        return NULL;
+    memset(pg, 0, sizeof(*pg));
+    pg->sql.methods = &methods;
+    pg->alloc = alloc;
+    pg->clock = options->clock ? options->clock : hf_clock_system();
+    pg->random = options->random ? options->random : hf_random_system();
+    pg->system_clock = pg->clock == hf_clock_system();
+    pg->inline_mode = options->inline_mode;
+    pg->read_only = options->read_only;
+    pg->busy_ms = options->busy_ms > 0 ? options->busy_ms : HF_MAX_STORE_WAIT_MS;
+    pg->pid = getpid();
+    hf_assert(pg_pool_init(pg) == 0 && pg_group_init(pg) == 0 && pg_bell_init(pg) == 0);
+    return pg;
+}
+
+/* A pooler that takes its connection back after every statement keeps no transaction together. */
+static int check_pooling(struct pg_conn *conn, struct hf_err *err)
+{
+    if (conn->pg->url.pooler == PG_POOLER_NONE)
+        return 0;
+    int rc = pg_conn_exec(conn, "BEGIN", "BEGIN", NULL, NULL);
+    if (rc == 0)
+        rc = pg_conn_exec(conn, "COMMIT", "COMMIT", NULL, NULL);
+    if (rc)
+        return hf_fail(err, HF_EUNREACHABLE, "db",
+                       "the pooler keeps no transaction together: its pool_mode must be "
+                       "transaction or session");
+    return conn->pg->url.pooler == PG_POOLER_SESSION ? pg_check_session(conn, err) : 0;
+}
+
+/* The first connection fails at once and says why: an address that is wrong stays wrong. */
+static int open_store(struct pg *pg, const struct hf_sql_options *options,
+                      struct hf_err *err)
+{
+    struct pg_conn *conn = NULL;
+    int rc = pg_conn_open(pg, pg->url.conninfo, &conn, err);
+    if (rc)
+        return rc;
+    rc = check_pooling(conn, err);
+    if (rc == 0)
+        rc = pg_migrate(pg, conn, options, err);
+    pg->pool.open++;
+    pg_pool_give(conn);
+    return rc;
+}
+
+int hf_postgres_open(const char *url, const struct hf_sql_options *options,
+                     struct hf_sql **ret_sql, struct hf_err *err)
+{
+    struct hf_sql_options known;
+    int rc = read_options(options, &known, err);
+    if (rc)
+        return rc;
+    if (!url || !url[0])
+        return hf_fail(err, HF_EINVAL, "db", "an address is needed");
+    struct pg *pg = new_handle(&known);
+    if (!pg)
+        return hf_fail_plain(err, HF_ENOMEM);
+    rc = pg_url_read(pg->alloc, url, &pg->url, err);
+    if (rc == 0)
+        rc = open_store(pg, &known, err);
+    if (rc) {
+        close_handle(&pg->sql);
+        return rc;
+    }
+    pg_local_open(pg);
+    *ret_sql = &pg->sql;
+    return 0;
+}

@@ -1,0 +1,487 @@
+/* The PostgreSQL driver, as its parts see it.
+ *
+ *   db/pg/open.c      open and close a handle
+ *   db/pg/url.c       the address: what is ours and what is libpq's
+ *   db/pg/conn.c      a connection: settings, identity, prepared statements
+ *   db/pg/session.c   whether a pooler that is to keep sessions does
+ *   db/pg/pool.c      the connections of a handle
+ *   db/pg/code.c      PostgreSQL's error codes as ours
+ *   db/pg/value.c     arguments and results
+ *   db/pg/pipe.c      messages on their way: send many, then take the answers in order
+ *   db/pg/run.c       batches as one transaction
+ *   db/pg/gather.c    small batches of many callers as one
+ *   db/pg/group.c     who runs the batches that are waiting; submitted batches and their thread
+ *   db/pg/outcome.c   the answer to a commit was lost
+ *   db/pg/migrate.c   the schema's versions, the store's row, its history
+ *   db/pg/bell.c      wake-ups by LISTEN and NOTIFY
+ *   db/pg/listen.c    the connection that listens, and who reads it
+ *   db/pg/ring.c      a NOTIFY behind a commit, on its connection
+ *   db/pg/local.c     how often processes of this machine have taken leases
+ *   db/pg/facts.c     what doctor and people want to know
+ *
+ * Threads. A connection belongs to whoever took it from the pool. Everything else is fixed
+ * after open, atomic, or under the lock named beside it.
+ */
+#ifndef HF_DB_PG_PG_H
+#define HF_DB_PG_PG_H
+
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include <holdfast/limits.h>
+#include <holdfast/sys/driver.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "db/sql_gen.h"
+
+#define PG_POOL_MAX 8      /* connections of one handle */
+#define PG_LEADERS_MAX 2   /* of which this many write */
+#define PG_SLOW_MS 100     /* after which the first one is slow */
+#define PG_GROUP_WORTH 8   /* batches that are worth a transaction beside another */
+#define PG_GROUP_MAX 64    /* batches of one transaction */
+#define PG_GROUP_ROWS 4096 /* argument sets, so that nobody waits too long */
+#define PG_SCHEMA_MAX 48   /* bytes of a schema's name */
+/* A statement that takes longer is a fault of ours or of the server's; whoever waits for a
+ * lock keeps others waiting, so it is not for long. In ms. */
+#define PG_STATEMENT_TIMEOUT "60000"
+#define PG_LOCK_TIMEOUT "2000"
+/* So a server that says nothing for so long is gone. */
+#define PG_SILENCE_MS 90000
+
+/* Behind a pooler a connection is another server session in every transaction. */
+enum pg_pooler { PG_POOLER_NONE, PG_POOLER_SESSION, PG_POOLER_TRANSACTION };
+
+struct pg_url {
+    char *conninfo; /* what libpq gets */
+    char *listen;   /* the same for the bell; NULL: conninfo */
+    char *schema;   /* a plain name: it needs no quotes but for reserved words */
+    char *quoted;
+    enum pg_pooler pooler;
+};
+
+struct pg;
+
+/* One thread at a time. */
+struct pg_conn {
+    struct pg *pg;
+    PGconn *db;
+    struct pg_conn *next;
+    bool ready;   /* it is set up */
+    bool lost;    /* nothing more can be said on it */
+    bool ringing; /* a NOTIFY is on its way, its answers are still to be read */
+    bool ring_prepared;
+    bool spoiled;            /* half of one is queued: it ends with its transaction */
+    hf_ms freed_at;          /* monotonic: when it went back to the pool */
+    hf_ms headed_at;         /* monotonic: the last whole pg_begin; 0: none yet */
+    int64_t timeline;        /* as of then */
+    int64_t bytes;           /* of all states, as last seen, */
+    int64_t planned_bytes;   /* and when the oldest plan may have been made; 0: none is */
+    int64_t backend;         /* its server process, as the server says, */
+    int64_t backend_began;   /* and when it began, in µs of the server's */
+    unsigned char *prepared; /* by 2 * statement, + 1 for its guarded form */
+};
+
+/* Who the server is, asked at each connection. */
+struct pg_identity {
+    char system_id[32];
+    bool standby;
+    int64_t version;
+    bool schema_exists;
+    int64_t objects;
+    bool ours;
+    bool may_create;
+    bool may_create_schema;
+    int64_t max_connections;
+};
+
+struct pg_pool {
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t freed;
+    struct pg_conn *free;
+    uint32_t open;
+    uint32_t most;
+};
+
+/* One batch on its way. Of a blocking caller: on its stack. Submitted: allocated. */
+struct pg_member {
+    struct pg_member *next;
+    struct hf_batch *batch;
+    hf_batch_done *done; /* NULL: a caller waits on `state` */
+    void *user;
+    _Atomic uint32_t state; /* of db/pg/group.c */
+    int rc;
+    struct hf_err err;
+    struct pg_member *const *parts; /* those of whom it was gathered; NULL: itself */
+    size_t part_count;
+    bool told; /* its rings went out behind its commit */
+};
+
+struct pg_group {
+    pthread_mutex_t lock; /* of all below */
+    struct pg_member *head;
+    struct pg_member **tail;
+    uint32_t queued; /* how many */
+    uint32_t leaders;
+    hf_ms led_at;        /* when the last one began */
+    pthread_cond_t wake; /* of the thread */
+    pthread_t thread;
+    bool started;
+    bool stopping;
+};
+
+#define PG_BELLS 64
+#define PG_TAG_TEXT 17
+#define PG_ANY_BELL PG_BELLS /* rung with each of the others */
+
+/* To be told to other processes. */
+struct pg_due {
+    struct hf_ring rings[HF_BATCH_RINGS * 4];
+    size_t count;
+    bool all; /* more topics than fit: everybody is to look */
+};
+
+/* The connection that listens. Under the bell's lock. */
+struct pg_ear {
+    struct pg_conn *conn; /* the thread's; NULL: there is none, or it is being closed */
+    bool busy;            /* the thread waits for an answer on it: hands off */
+    bool watched;         /* the thread sleeps on its socket */
+    bool reading;         /* a waiter does, or is about to: the reader, */
+    bool asleep;          /* outside the lock, */
+    bool kicked;          /* although `kick` has been written to, */
+    bool rung;            /* and whether it need not any more */
+    uint32_t topic;       /* for which it waits */
+    uint32_t waiters;     /* that wait for a condition */
+    hf_ms left_at;        /* monotonic: when there was a reader last */
+    hf_ms shared_until;   /* until then there is none: several wait */
+    hf_ms read_at;        /* when notices were taken last */
+    int kick;             /* an eventfd that wakes the reader */
+    pthread_cond_t woken; /* it has, and the connection may be closed */
+};
+
+struct pg_bell {
+    char tag[PG_TAG_TEXT]; /* fixed: begins our messages, since they come back to us */
+    pthread_mutex_t lock;  /* of all below */
+    pthread_cond_t rung[PG_BELLS + 1];
+    uint32_t words[PG_BELLS + 1]; /* bumped at each ring of their topics */
+    struct pg_due due;
+    hf_ms told_at;     /* monotonic: the last message */
+    hf_ms apart_until; /* until then no message goes behind a commit */
+    pthread_t thread;
+    int nudge; /* an eventfd that wakes the thread */
+    bool started;
+    bool stopping;
+    bool wanted;      /* somebody waits, so others are to be heard */
+    bool heard;       /* the listening connection heard itself */
+    bool failed;      /* it did not: waiters look by themselves */
+    bool follow;      /* somebody here waits for whatever is committed: to be said */
+    hf_ms follow_due; /* when it is to be said again */
+    struct pg_ear ear;
+    _Atomic bool
+        followed; /* somebody does, here or elsewhere, as of the last transaction */
+};
+
+struct pg_counts {
+    _Atomic int64_t groups;
+    _Atomic int64_t members;
+    _Atomic int64_t largest_group;
+    _Atomic int64_t replays;
+    _Atomic int64_t two_trips;
+    _Atomic int64_t connects;
+    _Atomic int64_t lost;
+    _Atomic int64_t resolved;
+    _Atomic int64_t uncertain;
+    _Atomic int64_t rings;
+    _Atomic int64_t notices;         /* heard, */
+    _Atomic int64_t notices_waiting; /* and of these by threads that wait themselves */
+};
+
+struct pg {
+    struct hf_sql sql; /* first: what callers hold */
+    const struct hf_alloc *alloc;
+    const struct hf_clock *clock;
+    const struct hf_random *random;
+    bool system_clock;
+    bool inline_mode;
+    bool read_only;
+    hf_ms busy_ms;
+    pid_t pid;
+    struct pg_url url;
+    char store_id[40];
+    char system_id[32];
+    hf_ms lease_offset_ms; /* of an injected clock */
+    int schema_version;
+    int64_t server_version;
+    int64_t max_connections;
+
+    struct pg_pool pool;
+    struct pg_group group;
+    _Atomic hf_ms ahead_ms; /* of our wall clock, by which the server's is */
+    struct pg_bell bell;
+    struct pg_counts counts;
+    _Atomic uint32_t *local_page; /* NULL: none could be had */
+    size_t local_word;            /* this store's in it */
+};
+
+static inline struct pg *pg_of(struct hf_sql *sql)
+{
+    return (struct pg *)(void *)sql;
+}
+
+static inline void pg_count(_Atomic int64_t *counter)
+{
+    (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+/* Real time, whatever clock was injected: servers live in it. */
+static inline hf_ms pg_mono_ms(void)
+{
+    const struct hf_clock *clock = hf_clock_system();
+    return clock->mono_ms(clock->user);
+}
+
+/* db/pg/url.c */
+HF_MUST_USE int pg_url_read(const struct hf_alloc *alloc, const char *url,
+                            struct pg_url *ret_url, struct hf_err *err);
+void pg_url_free(const struct hf_alloc *alloc, struct pg_url *url);
+
+/* db/pg/code.c. `what` names a statement or a deed; no argument's value is ever shown. */
+#define PG_NEW_HISTORY (-1000) /* not an answer: the incarnation must rise first */
+int pg_fail(const PGresult *result, const char *what, struct hf_err *err);
+/* Of a connection that could not be made. */
+int pg_fail_connect(PGconn *db, struct hf_err *err);
+/* Of one that broke. */
+int pg_fail_lost(const char *what, struct hf_err *err);
+/* May the same batch succeed if it is run again at once? */
+bool pg_is_transient(const PGresult *result);
+
+/* db/pg/conn.c */
+HF_MUST_USE int pg_conn_open(struct pg *pg, const char *conninfo,
+                             struct pg_conn **ret_conn, struct hf_err *err);
+void pg_conn_close(struct pg_conn *conn);
+/* Has the server hung up, or said something unasked, while nobody used it? */
+bool pg_conn_stale(struct pg_conn *conn);
+HF_MUST_USE int pg_conn_identity(struct pg_conn *conn, struct pg_identity *ret_identity,
+                                 struct hf_err *err);
+/* db/pg/session.c: refuses a pooler that does not keep the connection's session to itself. */
+HF_MUST_USE int pg_check_session(struct pg_conn *conn, struct hf_err *err);
+/* Until PQgetResult will not block; false: not by then (monotonic), or the connection is gone. */
+bool pg_await_answer(PGconn *db, hf_ms until);
+/* One statement or script by itself, outside a pipeline. The caller clears the result. */
+HF_MUST_USE int pg_conn_exec(struct pg_conn *conn, const char *sql, const char *what,
+                             PGresult **ret_result, struct hf_err *err);
+HF_MUST_USE int pg_conn_ask(struct pg_conn *conn, enum hf_sql_id id,
+                            const char *const *args, PGresult **ret_result,
+                            struct hf_err *err);
+/* The states take so many bytes now. */
+void pg_conn_note_size(struct pg_conn *conn, int64_t bytes);
+/* Has statements planned anew if the table has grown much since; false: the connection is of no
+ * use any more. */
+bool pg_conn_replan(struct pg_conn *conn);
+/* The text with @schema@ in its place; NULL when out of memory. The caller frees it. */
+char *pg_schema_text(const struct pg *pg, const char *text);
+
+/* db/pg/pool.c */
+HF_MUST_USE int pg_pool_take(struct pg *pg, struct pg_conn **ret_conn,
+                             struct hf_err *err);
+void pg_pool_give(struct pg_conn *conn); /* a lost one is closed */
+int pg_pool_init(struct pg *pg);
+void pg_pool_fini(struct pg *pg);
+
+/* db/pg/value.c */
+struct pg_args {
+    const char **values;
+    int *lengths;
+    int *formats;
+    int count;
+};
+const char *pg_i64_text(struct hf_arena *arena, int64_t value); /* NULL: no memory */
+/* Arguments of one set, or of all sets as arrays; with room for one more. */
+HF_MUST_USE int pg_args_set(struct hf_arena *arena, const struct hf_call *call,
+                            uint32_t set, struct pg_args *ret_args);
+HF_MUST_USE int pg_args_sets(struct hf_arena *arena, const struct hf_call *call,
+                             const char *types, struct pg_args *ret_args);
+HF_MUST_USE int pg_args_expect(struct hf_arena *arena, int64_t expect,
+                               struct pg_args *args);
+/* Append a result's rows to the call. */
+HF_MUST_USE int pg_rows_add(struct hf_batch *batch, struct hf_call *call,
+                            const PGresult *result);
+/* Of a packed statement, which gives arrays. */
+HF_MUST_USE int pg_rows_add_packed(struct hf_batch *batch, struct hf_call *call,
+                                   const PGresult *result);
+int64_t pg_cell_i64(const PGresult *result, int row, int column);
+
+/* db/pg/pipe.c */
+struct pg_sent {
+    struct pg_sent *next;
+    enum {
+        PG_SENT_PREPARE,
+        PG_SENT_HEAD,
+        PG_SENT_CALL,
+        PG_SENT_OTHER,
+        PG_SENT_SYNC
+    } kind;
+    int statement; /* 2 * id + guarded */
+    size_t member;
+    size_t call;
+};
+
+struct pg_pipe {
+    struct pg_conn *conn;
+    struct hf_arena *arena; /* of what is sent */
+    struct pg_sent *first;
+    struct pg_sent **last;
+    bool
+        failed; /* libpq could not take a message: no memory, or the connection is gone */
+    bool flushed; /* the server may have all of it */
+};
+
+void pg_pipe_begin(struct pg_pipe *pipe, struct pg_conn *conn, struct hf_arena *arena);
+void pg_pipe_send(struct pg_pipe *pipe, enum hf_sql_id id, bool guarded,
+                  const struct pg_args *args, struct pg_sent note);
+void pg_pipe_plain(struct pg_pipe *pipe, const char *sql);
+void pg_pipe_flush_request(struct pg_pipe *pipe);
+void pg_pipe_sync(struct pg_pipe *pipe);
+/* Hands everything to the kernel; false when the connection is gone. */
+bool pg_pipe_flush(struct pg_pipe *pipe);
+/* The answer to the next thing sent; NULL: the connection is gone. */
+PGresult *pg_pipe_answer(struct pg_pipe *pipe, const struct pg_sent *sent);
+void pg_pipe_end(struct pg_pipe *pipe);
+
+/* db/pg/run.c */
+/* Runs the members' batches, in one transaction if that can be, and sets rc and err of each.
+ * At most PG_GROUP_MAX. */
+void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count);
+HF_MUST_USE int pg_run_read(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
+/* The results of a batch that is known to be committed. */
+HF_MUST_USE int pg_read_lost(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
+/* Can every expectation of the batch be checked in SQL? */
+bool pg_checked_in_sql(const struct hf_batch *batch);
+
+/* db/pg/gather.c */
+#define PG_GATHER_CALLS 4
+
+struct pg_gathered {
+    struct pg_member member;
+    struct hf_batch batch;
+    struct hf_call calls[PG_GATHER_CALLS];
+};
+
+bool pg_gather_fits(const struct hf_batch *batch, const struct hf_batch *first);
+HF_MUST_USE int pg_gather(struct pg_gathered *all, struct pg_member *const *members,
+                          size_t count, struct hf_arena *arena);
+/* Gives each member what became of them all. */
+void pg_gather_answer(const struct pg_gathered *all, struct pg_member *const *members,
+                      size_t count);
+
+/* db/pg/outcome.c */
+enum pg_outcome { PG_COMMITTED, PG_ABORTED, PG_UNKNOWN };
+/* What is known of a transaction whose end is not. */
+struct pg_past {
+    int64_t xid;
+    int64_t timeline;
+    hf_ms began_at; /* monotonic, and no later than it did */
+};
+enum pg_outcome pg_outcome_of(struct pg *pg, const struct pg_past *past);
+/* The same without an id, of a batch whose reads give what its one write has written. A committed
+ * one's results are read. */
+struct pg_gone {
+    int64_t backend, backend_began; /* of the connection that is gone */
+    int64_t timeline;
+};
+enum pg_outcome pg_outcome_seen(struct pg *pg, const struct pg_gone *gone,
+                                struct hf_batch *batch);
+
+/* db/pg/group.c */
+int pg_group_init(struct pg *pg);
+void pg_group_stop(struct pg *pg);
+void pg_group_fini(struct pg *pg);
+HF_MUST_USE int pg_group_run(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
+int pg_submit(struct hf_sql *sql, struct hf_batch *batch, hf_batch_done *done, void *user,
+              struct hf_err *err);
+
+/* db/pg/migrate.c */
+HF_MUST_USE int pg_migrate(struct pg *pg, struct pg_conn *conn,
+                           const struct hf_sql_options *options, struct hf_err *err);
+/* Raises the incarnation if the server's history is not the store's. */
+HF_MUST_USE int pg_raise_history(struct pg_conn *conn, struct hf_err *err);
+
+/* db/pg/bell.c */
+int pg_bell_init(struct pg *pg);
+void pg_bell_stop(struct pg *pg);
+void pg_bell_fini(struct pg *pg);
+void pg_bell_ring_members(struct pg *pg, struct pg_member *const *members, size_t count);
+uint32_t pg_bell_seen(struct hf_sql *sql, uint32_t topic);
+bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms);
+void pg_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count);
+/* The members' rings as a message, if one may go out now; then they count as told. */
+bool pg_bell_carry(struct pg *pg, struct pg_member *const *members, size_t count,
+                   struct hf_buf *message);
+bool pg_bell_channel(const struct pg *pg, struct hf_buf *out);
+/* Messages take long: for a while they go on a connection of their own. */
+void pg_bell_apart(struct pg *pg);
+void pg_bell_nudge(struct pg_bell *bell); /* the thread has something to do */
+/* Under the lock: rings what another process has told. */
+void pg_bell_hear(struct pg_bell *bell, const char *text);
+
+static inline void pg_bell_lock(struct pg_bell *bell)
+{
+    int rc = pthread_mutex_lock(&bell->lock);
+    hf_assert(rc == 0);
+}
+
+static inline void pg_bell_unlock(struct pg_bell *bell)
+{
+    int rc = pthread_mutex_unlock(&bell->lock);
+    hf_assert(rc == 0);
+}
+
+/* db/pg/listen.c */
+int pg_listen_init(struct pg_ear *ear);
+void pg_listen_fini(struct pg_ear *ear);
+/* From here to pg_listen_watched: only by the bell's thread, without the lock.
+ * A connection that listens and has heard itself; NULL: none can be had. */
+struct pg_conn *pg_listen_open(struct pg *pg);
+void pg_listen_close(struct pg *pg);
+/* One statement on it, whose answer is waited for. */
+HF_MUST_USE int pg_listen_ask(struct pg *pg, enum hf_sql_id id, const char *const *args);
+/* The socket to sleep on, or -1: somebody else reads. Then, or where the connection is lost, the
+ * pause is made shorter. */
+int pg_listen_watch(struct pg *pg, int *pause_ms);
+/* After the sleep; `stirred`: the socket has something to say. True: the connection is lost. */
+bool pg_listen_watched(struct pg *pg, bool stirred);
+
+/* From here on: by anybody, under the lock.
+ * Reads for as long as it may, until its topic is rung or `until` (monotonic); false: neither has
+ * come, so it is to wait for its condition. */
+bool pg_listen_wait(struct pg *pg, uint32_t topic, hf_ms until);
+/* Around the wait for a condition. */
+void pg_listen_begin(struct pg_bell *bell);
+void pg_listen_end(struct pg_bell *bell);
+/* Ends the reader's wait; false: nobody reads, or it was ended before. */
+bool pg_listen_rouse(struct pg_ear *ear);
+/* Takes in what came while nobody read. */
+void pg_listen_drain(struct pg *pg);
+
+/* db/pg/ring.c */
+/* Queues a NOTIFY behind the transaction that this connection has just been sent. */
+void pg_ring_behind(struct pg_conn *conn, struct pg_member *const *members, size_t count);
+void pg_ring_mark(struct pg_member *const *members, size_t count, bool told);
+/* Takes in what is left of it; false: the connection is of no use any more. */
+bool pg_ring_done(struct pg_conn *conn);
+/* A NOTIFY by itself, on a connection of the pool. */
+HF_MUST_USE int pg_ring_alone(struct pg *pg, const char *channel, const char *message);
+
+/* db/pg/local.c */
+void pg_local_open(struct pg *pg);
+void pg_local_close(struct pg *pg);
+void pg_local_count(struct pg *pg, struct pg_member *const *members, size_t count);
+bool pg_local_taken(struct hf_sql *sql, uint32_t *ret_count);
+
+/* db/pg/facts.c */
+int pg_facts(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err);
+
+#endif

@@ -1,0 +1,63 @@
+/* See fileio.h. */
+#include "os/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+int hf_file_write(int fd, const void *bytes, size_t len)
+{
+    const char *at = bytes;
+    while (len) {
+        ssize_t sent = write(fd, at, len);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return errno;
+        at += sent;
+        len -= (size_t)sent;
+    }
+    return 0;
+}
+
+int hf_file_sync_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    if (len >= sizeof(folder))
+        return ENAMETOOLONG;
+    memcpy(folder, path, len);
+    folder[len] = '\0';
+    const char *name = slash ? (len ? folder : "/") : ".";
+    int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    int failed = fsync(fd) == 0 ? 0 : errno;
+    (void)close(fd); /* a folder holds no unwritten bytes of ours */
+    return failed;
+}
+
+bool hf_file_same(int fd, const char *path)
+{
+    struct stat held, named;
+    return fstat(fd, &held) == 0 && lstat(path, &named) == 0 &&
+           held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+int hf_folder_remove(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    for (struct dirent *at; dir && (at = readdir(dir));)
+        if (!hf_same(at->d_name, ".") && !hf_same(at->d_name, ".."))
+            (void)unlinkat(dirfd(dir), at->d_name, 0); /* what stays is seen below */
+    if (dir)
+        (void)closedir(dir); /* nothing of ours was written */
+    return rmdir(folder) == 0 ? 0 : errno;
+}

@@ -1,0 +1,21 @@
+/* What files that must survive a crash have in common. */
+#ifndef HF_OS_FILEIO_H
+#define HF_OS_FILEIO_H
+
+#include <holdfast/types.h>
+
+/* Writes all of it. 0, or an errno with a part of it written. */
+HF_MUST_USE int hf_file_write(int fd, const void *bytes, size_t len);
+
+/* Makes what was created, renamed or removed in the folder of the path durable. 0 or an
+ * errno. */
+HF_MUST_USE int hf_file_sync_folder(const char *path);
+
+/* Removes a folder of files. 0, or the errno of the folder itself: what stays is seen by it. */
+int hf_folder_remove(const char *folder);
+
+/* Whether the path still names the file that is open, and not a link to it: whoever removes or
+ * replaces it by that name would take the link. */
+bool hf_file_same(int fd, const char *path);
+
+#endif

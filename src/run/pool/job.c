@@ -1,0 +1,255 @@
+/* Jobs: enqueueing, and what the code that runs one may ask and say. */
+#include <string.h>
+
+#include <holdfast/limits.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/sized.h"
+#include "base/text.h"
+#include "core/ledger/step.h"
+#include "run/pool/pool.h"
+
+/* A job that stands in the way of another of its dedup key: put off, if its time has not
+ * come. HF_ETRANSITION: it has. */
+static int put_off(struct hf_store *store, const struct hf_caller *who, const char *id,
+                   const struct hf_job_new *job, struct hf_answer **ret_answer)
+{
+    struct hf_change later = { .size = sizeof later,
+                               .verb = HF_VERB_RESCHEDULE,
+                               .id = id,
+                               .timeout_ms = job->debounce_ms,
+                               .reason = "debounced" };
+    return hf_work_change(store, who, &later, 1, HF_ALL_OR_NONE, ret_answer, NULL);
+}
+
+static struct hf_new request_of(const struct hf_job_new *job, const char *source_id)
+{
+    return (struct hf_new){
+        .size = sizeof(struct hf_new),
+        .source = HF_SOURCE_MANUAL,
+        .source_id = source_id,
+        .kind = job->kind,
+        .queue = job->queue,
+        .lane_key = job->lane_key,
+        .dedup_key = job->dedup_key,
+        .idempotency_key = job->idempotency_key,
+        .ref = job->ref,
+        .parent_work_id = job->parent_work_id,
+        .payload = job->payload,
+        .disposition = HF_RERUNNABLE,
+        .priority = job->priority,
+        .max_attempts = job->max_attempts,
+        .retry_policy = job->retry_policy,
+        .delay_ms = job->debounce_ms ? job->debounce_ms : job->delay_ms,
+        .due_at = job->at,
+        .start_timeout_ms = job->start_timeout_ms,
+        .exec_timeout_ms = job->exec_timeout_ms,
+        .limit_key = job->limit_key,
+        .rate_key = job->rate_key,
+        .fair_key = job->fair_key,
+        .fair_weight = job->fair_weight,
+    };
+}
+
+static int check_job(const struct hf_job_new *job, struct hf_err *err)
+{
+    size_t max = (size_t)HF_MAX_KEY_BYTES;
+    int rc = hf_check_key(job->kind, max, "kind", err);
+    if (rc == 0) /* it is the source id too, which is not a job's field */
+        rc = hf_check_key_opt(job->idempotency_key, max, "idempotency_key", err);
+    if (rc == 0 && (job->at < 0 || job->at > HF_TIME_MAX_MS))
+        rc = hf_fail(err, HF_EINVAL, "at", "at must lie in 1970 to 9999");
+    if (rc == 0 && job->at != 0 && job->delay_ms != 0)
+        rc = hf_fail(err, HF_EINVAL, "at", "at and delay_ms exclude each other");
+    if (rc || job->debounce_ms == 0)
+        return rc;
+    if (!job->dedup_key)
+        return hf_fail(err, HF_EINVAL, "debounce_ms", "a debounce needs a dedup_key");
+    if (job->idempotency_key)
+        return hf_fail(err, HF_EINVAL, "idempotency_key",
+                       "a debounced job is never the same request again");
+    if (job->at != 0 || job->delay_ms != 0)
+        return hf_fail(err, HF_EINVAL, job->at ? "at" : "delay_ms",
+                       "the debounce says when the job is due");
+    return 0;
+}
+
+int hf_job_check(const struct hf_job_new *given, struct hf_err *err)
+{
+    struct hf_job_new job;
+    int rc = hf_sized_copy(given, sizeof job, sizeof job, &job, err);
+    if (rc == 0)
+        rc = check_job(&job, err);
+    if (rc)
+        return rc;
+    struct hf_new request = request_of(&job,
+                                       job.idempotency_key ? job.idempotency_key : "any");
+    return hf_new_check(&request, err);
+}
+
+int hf_job_enqueue(struct hf_store *store, const struct hf_caller *who,
+                   const struct hf_job_new *given, struct hf_answer **ret_answer,
+                   struct hf_err *err)
+{
+    struct hf_job_new job;
+    char nonce[HF_NONCE_TEXT];
+    int rc = hf_sized_copy(given, sizeof job, sizeof job, &job, err);
+    if (rc == 0)
+        rc = check_job(&job, err);
+    if (rc == 0 && !job.idempotency_key)
+        rc = hf_nonce(store->random, nonce, err);
+    if (rc)
+        return rc;
+    struct hf_new request = request_of(&job,
+                                       job.idempotency_key ? job.idempotency_key : nonce);
+    struct hf_answer *answer = NULL, *moved = NULL;
+    rc = hf_work_create(store, who, &request, 1, HF_ALL_OR_NONE, &answer, err);
+    if (rc)
+        return rc;
+    const struct hf_item *item = hf_answer_at(answer, 0);
+    bool unstarted = !item->created && item->work.attempt_count == 0;
+    if (job.debounce_ms && unstarted && /* a retry keeps its own time */
+        put_off(store, who, item->work.work_id, &job, &moved) == 0) {
+        hf_answer_free(answer);
+        answer = moved;
+    }
+    *ret_answer = answer;
+    return 0;
+}
+
+/* ---- what a job's code may ask ------------------------------------------------------- */
+
+const struct hf_work *hf_job_work(const struct hf_job *job)
+{
+    return &job->item->work;
+}
+
+const char *hf_job_token(const struct hf_job *job)
+{
+    return job->item->token;
+}
+
+enum hf_job_stop hf_job_stop(const struct hf_job *job)
+{
+    return (enum hf_job_stop)atomic_load(&job->stop);
+}
+
+enum hf_job_stop hf_job_sleep(struct hf_job *job, hf_ms ms)
+{
+    struct hf_pool *pool = job->pool;
+    hf_ms end = pool_now(pool) + ms;
+    (void)pthread_mutex_lock(&pool->lock);
+    for (hf_ms left = ms; left > 0 && hf_job_stop(job) == HF_JOB_GO_ON;
+         left = end - pool_now(pool))
+        (void)pool_wait(pool, &pool->for_stop, left);
+    (void)pthread_mutex_unlock(&pool->lock);
+    return hf_job_stop(job);
+}
+
+/* ---- what it may say ----------------------------------------------------------------- */
+
+/* NULL for NULL, and when there is no memory. */
+static char *copy_text(const struct hf_job *job, const char *text)
+{
+    const struct hf_alloc *alloc = job->pool->store->alloc;
+    if (!text)
+        return NULL;
+    size_t bytes = strlen(text) + 1;
+    char *copy = alloc->realloc(alloc->user, NULL, bytes);
+    if (copy)
+        memcpy(copy, text, bytes);
+    return copy;
+}
+
+static void put_text(struct hf_job *job, char **at, const char *text)
+{
+    const struct hf_alloc *alloc = job->pool->store->alloc;
+    char *copy = copy_text(job, text);
+    alloc->free(alloc->user, *at);
+    *at = copy;
+}
+
+int hf_job_fail(struct hf_job *job, const char *error_class, const char *reason)
+{
+    put_text(job, &job->end.error_class, error_class);
+    put_text(job, &job->end.reason, reason);
+    return HF_JOB_FAILED;
+}
+
+int hf_job_summary(struct hf_job *job, const char *summary, struct hf_err *err)
+{
+    int rc = hf_check_text(summary, (size_t)HF_MAX_SUMMARY_BYTES, "summary", err);
+    if (rc)
+        return rc;
+    put_text(job, &job->end.summary, summary);
+    return job->end.summary ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
+void job_fini(struct hf_job *job)
+{
+    put_text(job, &job->end.error_class, NULL);
+    put_text(job, &job->end.reason, NULL);
+    put_text(job, &job->end.summary, NULL);
+}
+
+/* ---- how it ended -------------------------------------------------------------------- */
+
+/* The class by which the retry policy decides on a code that a function returned. */
+static const char *class_of(int code)
+{
+    switch (code) {
+    case HF_EINVAL:
+    case HF_ETOOBIG: return "validation";
+    case HF_EPOLICY: return "policy_denied";
+    default: return hf_err_wire(code);
+    }
+}
+
+static struct hf_change settling(const struct hf_job *job, enum hf_verb verb)
+{
+    return (struct hf_change){ .size = sizeof(struct hf_change),
+                               .verb = verb,
+                               .id = job->item->work.work_id,
+                               .token = job->item->token,
+                               .reason = job->end.reason };
+}
+
+struct hf_change job_change(const struct hf_job *job)
+{
+    struct hf_change change;
+    int verdict = job->end.verdict;
+    bool cancelled = hf_job_stop(job) == HF_JOB_CANCELLED;
+    if (verdict == HF_JOB_DONE || (verdict == HF_JOB_STOPPED && cancelled)) {
+        change = settling(job, HF_VERB_CLOSE_OUT);
+        change.status = verdict == HF_JOB_DONE ? HF_DONE : HF_CANCELLED;
+        change.summary = job->end.summary;
+    } else if (verdict == HF_JOB_STOPPED || verdict == HF_JOB_HAND_BACK) {
+        change = settling(job, HF_VERB_HAND_BACK);
+    } else {
+        change = settling(job, HF_VERB_FAIL);
+        change.error_class = verdict < 0 ? class_of(verdict) : job->end.error_class;
+        if (!change.error_class)
+            change.error_class = "failed";
+    }
+    return change;
+}
+
+void job_set_end(struct hf_job *job, const struct hf_job_end *end)
+{
+    struct hf_err why = { 0 };
+    job->end.verdict = end->verdict;
+    if (end->error_class)
+        put_text(job, &job->end.error_class, end->error_class);
+    if (end->reason)
+        put_text(job, &job->end.reason, end->reason);
+    if (end->summary)
+        put_text(job, &job->end.summary, end->summary);
+    struct hf_change change = job_change(job);
+    if (hf_change_check(&change, &why) == 0)
+        return;
+    put_text(job, &job->end.summary, NULL);
+    put_text(job, &job->end.error_class, "invalid_result");
+    put_text(job, &job->end.reason, why.message);
+    job->end.verdict = HF_JOB_FAILED;
+}

@@ -1,0 +1,172 @@
+/* The inside of a pool. One lock for all of it; nothing that blocks is called under it.
+ *
+ * Threads: one claims, `threads` run, one settles, one renews. Where a store writes one by one
+ * (`one_writer`) the settling thread claims too, in the transaction that settles: then one
+ * thread is at the store while the other sleeps, and is there when nothing ends. A job belongs
+ * to exactly one list or thread at a time, said by its state; it is freed by the settling
+ * thread, and what it was claimed with when the last job of its batch is. */
+#ifndef HF_RUN_POOL_POOL_H
+#define HF_RUN_POOL_POOL_H
+
+#include <holdfast/job.h>
+#include <holdfast/sys/store.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/ident.h"
+
+#define POOL_KINDS 32 /* as many as one claim can name */
+
+enum job_state {
+    JOB_READY,   /* claimed; in the list `ready` */
+    JOB_RUNNING, /* on a thread */
+    JOB_LATER,   /* left its thread; somebody will complete it */
+    JOB_ENDED    /* in the list `ended`, or being settled */
+};
+
+/* How a job ended. Texts are the job's own. */
+struct job_end {
+    int verdict;
+    char *error_class;
+    char *reason;
+    char *summary;
+};
+
+struct pool_kind {
+    struct hf_job_kind given;
+    char *name;
+    size_t busy; /* on threads or to be completed later */
+    size_t ready;
+};
+
+struct job_batch {
+    struct hf_answer *answer;
+    size_t left;
+    size_t unstarted;
+    hf_ms claimed_at; /* monotonic */
+};
+
+struct hf_job {
+    struct hf_pool *pool;
+    struct job_batch *batch;
+    const struct hf_item *item;
+    struct pool_kind *kind;
+    struct hf_job *next; /* of `ready` or `ended` */
+    struct hf_job *all_next, *all_prev;
+    enum job_state state;
+    atomic_int stop;  /* enum hf_job_stop */
+    hf_ms good_until; /* monotonic: when the lease lapses if it is not renewed */
+    uint64_t asked;   /* the last renewal that should have met it */
+    bool ended_early; /* completed before its function returned HF_JOB_LATER */
+    struct job_end end;
+};
+
+struct job_list {
+    struct hf_job *first, *last;
+    size_t count;
+};
+
+struct settling;
+
+/* The claim that is made next or is under way; of the thread that has `out` set. */
+struct claiming {
+    const char *kinds[POOL_KINDS];
+    size_t kind_count;
+    size_t want;
+    size_t got; /* by the last one that was answered */
+    char nonce[HF_NONCE_TEXT];
+    bool asked; /* this nonce was used; its answer is not known */
+    bool out;   /* somebody claims */
+};
+
+struct hf_pool {
+    struct hf_store *store;
+    struct hf_caller who;
+    char *owner, *queue, *tenant;
+    size_t thread_max, batch_max, in_flight_max;
+    hf_ms ttl_ms; /* 0: by policy */
+    hf_pool_listener *listener;
+    void *listener_user;
+    struct pool_kind *kinds;
+    size_t kind_count;
+    struct pool_kind *any; /* the entry "*", or NULL */
+
+    pthread_mutex_t lock;    /* of all that follows */
+    pthread_cond_t for_room; /* the claimer: there is room, or an end */
+    pthread_cond_t for_work; /* workers */
+    pthread_cond_t for_end;  /* the settler */
+    pthread_cond_t for_beat; /* the renewer */
+    pthread_cond_t for_idle; /* whoever drains */
+    pthread_cond_t for_stop; /* jobs that sleep */
+    bool started, draining;
+    bool quit_workers, quit_settler, quit_beat;
+    bool claiming;       /* the claimer is there */
+    bool settler_claims; /* the settler will claim by and by; the claimer need not */
+    bool dry;            /* the last claim brought less than it asked for */
+    struct claiming claim;
+    size_t idle, waking; /* workers that wait, and of these who have been called */
+    size_t ahead;     /* how many jobs to keep ready beyond what the threads can start */
+    hf_ms beat_every; /* a third of the least term among the jobs held */
+    uint64_t beats;
+    struct job_list ready, ended;
+    struct hf_job *all;
+    size_t in_flight; /* every job from claim to settled */
+    size_t running, later;
+    struct hf_pool_stats stats;
+    pthread_t claimer, settler, beat, *workers;
+    size_t worker_count;
+    struct settling *settling; /* the settler's */
+};
+
+/* The main functions of the threads; `arg` is the pool. */
+void *pool_claim_main(void *arg);
+void *pool_worker_main(void *arg);
+void *pool_settle_main(void *arg);
+void *pool_beat_main(void *arg);
+
+/* What the settler works with; freed by the store's allocator. NULL: no memory. */
+struct settling *pool_settling_new(struct hf_pool *pool);
+
+hf_ms pool_now(const struct hf_pool *pool); /* monotonic */
+
+/* Wait under the lock up to `ms`; false when the time is up. */
+bool pool_wait(struct hf_pool *pool, pthread_cond_t *cond, hf_ms ms);
+
+/* Without the lock. */
+void pool_tell(struct hf_pool *pool, struct hf_pool_event event);
+void pool_tell_error(struct hf_pool *pool, const struct hf_err *err);
+
+/* With the lock: lists, and the end of a job's execution. The job's own end must be set. */
+void pool_push(struct job_list *list, struct hf_job *job);
+struct hf_job *pool_pop(struct job_list *list);
+void pool_ended(struct hf_pool *pool, struct hf_job *job);
+/* How many jobs to claim now. With the lock. */
+size_t pool_room(const struct hf_pool *pool);
+/* The settler's claim, if there is room and nobody claims; the lock is given up meanwhile. */
+void pool_claim_more(struct hf_pool *pool);
+/* The settler's claim beside close-outs: what to ask for, and then what came of it. False:
+ * there is no room, or somebody else claims. HF_EGUARD: it was not asked. The answer may be
+ * NULL where it failed. Without the lock. */
+bool pool_claim_begin(struct hf_pool *pool, struct hf_claim *ret_claim);
+void pool_claim_end(struct hf_pool *pool, int rc, struct hf_answer *answer);
+/* Wakes the claimer where it would find something to do. With the lock. */
+void pool_tell_room(struct hf_pool *pool);
+/* Calls a worker to a ready job, if one waits; whoever comes calls the next. With the lock. */
+void pool_call_worker(struct hf_pool *pool);
+/* So many ends are settled without waiting for more. */
+#define POOL_GATHERED 100
+#define POOL_LINGER_MS 1 /* how long the settler waits for more of them, or for a first */
+/* Take a ready job off its list, which is anywhere in it. */
+void pool_unready(struct hf_pool *pool, struct hf_job *before, struct hf_job *job);
+
+/* Why a job should stop: the first reason stands. With the lock. */
+void pool_stop_job(struct hf_pool *pool, struct hf_job *job, enum hf_job_stop why);
+
+/* Set how a job ended, with copies of the texts; what cannot be stored becomes a failure that
+ * says so. With the lock, or before anybody else knows of the job's end. */
+void job_set_end(struct hf_job *job, const struct hf_job_end *end);
+void job_fini(struct hf_job *job);
+/* The change that settles the job as it ended; texts are the job's. */
+struct hf_change job_change(const struct hf_job *job);
+
+#endif

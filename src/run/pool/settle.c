@@ -1,0 +1,254 @@
+/* The thread that settles jobs that have ended, many in one transaction.
+ *
+ * A settle that failed is done again until it is answered: the token makes a repeat
+ * harmless. Only when the pool is freed, an outcome may stay unrecorded; then the lease
+ * lapses and the job runs again. */
+#include "base/err.h"
+#include "run/pool/pool.h"
+#include "store/api/work.h"
+
+#define BACK_OFF_MS 100
+#define LAST_TRIES 3
+#define SETTLE_MAX 256
+
+struct settling {
+    struct hf_pool *pool;
+    struct hf_job *jobs[SETTLE_MAX];
+    struct hf_change changes[SETTLE_MAX];
+    size_t count;
+};
+
+struct settling *pool_settling_new(struct hf_pool *pool)
+{
+    const struct hf_alloc *alloc = pool->store->alloc;
+    struct settling *s = alloc->realloc(alloc->user, NULL, sizeof *s);
+    if (s)
+        s->pool = pool;
+    return s;
+}
+
+static void count_status(struct hf_pool_stats *stats, enum hf_status status)
+{
+    if (status == HF_DONE)
+        stats->done++;
+    else if (status == HF_FAILED || status == HF_TIMEOUT)
+        stats->failed++;
+    else if (status == HF_RETRY_SCHEDULED)
+        stats->retried++;
+    else if (status == HF_QUEUED)
+        stats->handed_back++;
+    else if (status == HF_CANCELLED)
+        stats->cancelled++;
+}
+
+static void tell_item(struct hf_pool *pool, const struct hf_job *job,
+                      const struct hf_item *item)
+{
+    struct hf_pool_event event = { .type = HF_POOL_ENDED,
+                                   .work = &job->item->work,
+                                   .status = item->work.status };
+    struct hf_err why = { 0 };
+    if (item->code) {
+        (void)hf_fail(&why, item->code, item->field, "%s", item->message);
+        event.type = HF_POOL_LOST;
+        event.status = NULL;
+        event.err = &why;
+    }
+    pool_tell(pool, event);
+}
+
+/* First counted, then told: who is told may look at the counts. */
+static void tell_items(struct hf_pool *pool, struct hf_job *const *jobs,
+                       const struct hf_answer *answer, size_t n)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    for (size_t i = 0; i < n; i++) {
+        const struct hf_item *item = hf_answer_at(answer, i);
+        if (item->code)
+            pool->stats.lost++;
+        else
+            count_status(&pool->stats, hf_status_of(item->work.status));
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    for (size_t i = 0; pool->listener && i < n; i++)
+        tell_item(pool, jobs[i], hf_answer_at(answer, i));
+}
+
+/* Bad input is told at once and would fail for ever. Everything else may get better. */
+static bool hopeless(int rc)
+{
+    return rc == HF_EINVAL || rc == HF_ETOOBIG;
+}
+
+/* Settle some jobs by one call. Gives the store's answer. */
+static int settle_once(struct hf_pool *pool, struct hf_job *const *jobs,
+                       const struct hf_change *changes, size_t n)
+{
+    struct hf_err err = { 0 };
+    struct hf_answer *answer = NULL;
+    int rc = hf_work_change(pool->store, &pool->who, changes, n, HF_BRIEF, &answer, &err);
+    if (rc) {
+        pool_tell_error(pool, &err);
+        return rc;
+    }
+    tell_items(pool, jobs, answer, n);
+    hf_answer_free(answer);
+    return 0;
+}
+
+static void settle(struct hf_pool *pool, struct hf_job *const *jobs,
+                   const struct hf_change *changes, size_t n)
+{
+    int last = 0;
+    while (n > 0) {
+        int rc = settle_once(pool, jobs, changes, n);
+        if (rc == 0)
+            return;
+        if (hopeless(rc)) {
+            for (size_t i = 0; n > 1 && i < n; i++)
+                (void)settle_once(pool, &jobs[i], &changes[i], 1); /* it told why */
+            return;
+        }
+        (void)pthread_mutex_lock(&pool->lock);
+        bool quit = pool->quit_settler;
+        pool->settler_claims = false; /* who knows when it comes to that */
+        pool_tell_room(pool);
+        if (!quit)
+            (void)pool_wait(pool, &pool->for_end, BACK_OFF_MS);
+        (void)pthread_mutex_unlock(&pool->lock);
+        if (quit && ++last == LAST_TRIES)
+            return;
+    }
+}
+
+/* Close-outs and the next claim as one transaction. False: they are still to be settled. */
+static bool exchange(struct settling *s, size_t n)
+{
+    struct hf_pool *pool = s->pool;
+    struct hf_claim claim;
+    struct hf_err err = { 0 };
+    struct hf_exchange both = { .changes = s->changes, .n = n, .claim = &claim };
+    if (!pool_claim_begin(pool, &claim))
+        return false;
+    int rc = hf_work_exchange(pool->store, &pool->who, &both, &err);
+    if (rc && rc != HF_EGUARD)
+        pool_tell_error(pool, &err);
+    pool_claim_end(pool, rc, both.claimed); /* first, so that workers go on */
+    if (rc)
+        return false;
+    tell_items(pool, s->jobs, both.settled, n);
+    hf_answer_free(both.settled);
+    return true;
+}
+
+/* Before the settlement, so that workers go on meanwhile. */
+static void claim_apart(struct hf_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool_claim_more(pool);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+static bool closes(const struct hf_change *change)
+{
+    return change->verb == HF_VERB_CLOSE_OUT;
+}
+
+/* Close-outs first, in a call of their own: the ledger has a shorter way for them. */
+static void settle_all(struct settling *s)
+{
+    size_t firsts = 0;
+    for (size_t i = 0; i < s->count; i++)
+        s->changes[i] = job_change(s->jobs[i]);
+    for (size_t i = 0; i < s->count; i++) {
+        if (!closes(&s->changes[i]))
+            continue;
+        struct hf_change change = s->changes[i];
+        struct hf_job *job = s->jobs[i];
+        s->changes[i] = s->changes[firsts];
+        s->jobs[i] = s->jobs[firsts];
+        s->changes[firsts] = change;
+        s->jobs[firsts++] = job;
+    }
+    if (firsts == 0 || !exchange(s, firsts)) {
+        claim_apart(s->pool);
+        settle(s->pool, s->jobs, s->changes, firsts);
+    }
+    settle(s->pool, s->jobs + firsts, s->changes + firsts, s->count - firsts);
+}
+
+/* With the lock. */
+static void leave(struct hf_pool *pool, struct hf_job *job)
+{
+    const struct hf_alloc *alloc = pool->store->alloc;
+    struct job_batch *batch = job->batch;
+    if (job->all_prev)
+        job->all_prev->all_next = job->all_next;
+    else
+        pool->all = job->all_next;
+    if (job->all_next)
+        job->all_next->all_prev = job->all_prev;
+    pool->in_flight--;
+    job_fini(job);
+    if (--batch->left > 0)
+        return;
+    hf_answer_free(batch->answer);
+    alloc->free(alloc->user, batch);
+}
+
+/* Where jobs are quick another one ends in a moment; if none does, or none runs, claiming is
+ * the claimer's. False: there is nothing more and there will be nothing. With the lock. */
+static bool await_ends(struct hf_pool *pool)
+{
+    bool lingers = pool->ahead > 0 && pool->running + pool->ready.count > 0;
+    while (pool->ended.count == 0 && !pool->quit_settler) {
+        if (lingers) {
+            lingers = pool_wait(pool, &pool->for_end, POOL_LINGER_MS);
+            continue;
+        }
+        pool->settler_claims = false;
+        pool_tell_room(pool);
+        (void)pthread_cond_wait(&pool->for_end, &pool->lock);
+    }
+    return pool->ended.count > 0;
+}
+
+/* Whether to wait for more ends: while some are near, and workers have something to do or there
+ * is nothing for them to do. With the lock. */
+static bool gathers(const struct hf_pool *pool)
+{
+    bool claims = pool->store->one_writer && !pool->dry;
+    return pool->ended.count < POOL_GATHERED && !pool->quit_settler &&
+           (pool->ready.count > 0 || (pool->running > 0 && !claims));
+}
+
+/* A few more may end while the first wait. With the lock. */
+static void gather(struct hf_pool *pool)
+{
+    hf_ms end = pool_now(pool) + POOL_LINGER_MS;
+    while (gathers(pool) && pool_now(pool) < end)
+        if (!pool_wait(pool, &pool->for_end, POOL_LINGER_MS))
+            break;
+}
+
+void *pool_settle_main(void *arg)
+{
+    struct hf_pool *pool = arg;
+    struct settling *s = pool->settling;
+    (void)pthread_mutex_lock(&pool->lock);
+    while (await_ends(pool)) {
+        gather(pool);
+        s->count = 0;
+        while (s->count < SETTLE_MAX && pool->ended.first)
+            s->jobs[s->count++] = pool_pop(&pool->ended);
+        (void)pthread_mutex_unlock(&pool->lock);
+        settle_all(s);
+        (void)pthread_mutex_lock(&pool->lock);
+        for (size_t i = 0; i < s->count; i++)
+            leave(pool, s->jobs[i]);
+        pool_tell_room(pool);
+        (void)pthread_cond_broadcast(&pool->for_idle);
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}

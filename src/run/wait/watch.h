@@ -1,0 +1,39 @@
+/* Watching the processes that hold leases, so that a death is noticed when it happens and
+ * not when the lease lapses. A pidfd a holder; one thread at a time. */
+#ifndef HF_RUN_WAIT_WATCH_H
+#define HF_RUN_WAIT_WATCH_H
+
+#include <holdfast/sys/store.h>
+
+#define HF_WATCH_MAX 256
+/* How long a death may go unnoticed while somebody waits. */
+#define HF_WATCH_MS 20
+
+struct hf_watched {
+    int fd;
+    bool seen; /* in the last look at the store */
+    char *holder;
+};
+
+struct hf_watch {
+    struct hf_store *store;
+    struct hf_watched watched[HF_WATCH_MAX];
+    size_t count;
+    bool gone;      /* a holder was dead before it could be watched */
+    hf_ms look_at;  /* monotonic: when the store may be asked again, */
+    hf_ms sure_to;  /* and when it must be, although */
+    uint32_t taken; /* nobody here has taken a lease since */
+};
+
+void hf_watch_init(struct hf_watch *watch, struct hf_store *store);
+void hf_watch_fini(struct hf_watch *watch);
+
+/* Look which holders there are now, if it is time to: a look costs a row of the store each,
+ * so with many rows running it is taken more seldom (a fiftieth of the time at most), and where
+ * the store counts who takes leases here, once a second and when that has changed. */
+int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err);
+
+/* Has one of them died? Does not block. */
+bool hf_watch_death(struct hf_watch *watch);
+
+#endif

@@ -1,0 +1,527 @@
+/* The public verbs of process.h: check the input, complete the caller, hand over. */
+#include <holdfast/limits.h>
+#include <holdfast/process.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/json_get.h"
+#include "base/sized.h"
+#include "base/text.h"
+#include "core/ledger/step.h"
+#include "store/api/work.h"
+#include "store/process/process.h"
+
+#define KEY_MAX ((size_t)HF_MAX_KEY_BYTES)
+
+static int methods_of(struct hf_store *store, const struct hf_process_methods **ret,
+                      struct hf_err *err)
+{
+    *ret = store->methods->process;
+    return *ret ? 0 : hf_fail(err, HF_EINVAL, "store", "this store has no processes");
+}
+
+/* One call: what it hands over to, for whom, and the memory of its checked request. */
+struct call {
+    const struct hf_process_methods *methods;
+    struct hf_caller who;
+    struct hf_arena arena;
+};
+
+/* hf_arena_fini comes after it, whatever it says. */
+static int begin(struct call *call, struct hf_store *store, const struct hf_caller *given,
+                 struct hf_err *err)
+{
+    hf_arena_init(&call->arena, store->alloc);
+    int rc = methods_of(store, &call->methods, err);
+    return rc ? rc : hf_caller_complete(given, "system", "holdfast", &call->who, err);
+}
+
+#define SESSION_MAX (KEY_MAX - (sizeof "session:" - 1)) /* its queue has a name too */
+
+/* ---- register ---------------------------------------------------------------------- */
+
+/* Canonical, so that the same facts are the same bytes. */
+static int canonical(struct hf_arena *arena, const char **json, const char *field,
+                     struct hf_err *err)
+{
+    if (!*json)
+        return 0;
+    struct hf_span text = { *json, strlen(*json) };
+    int rc = hf_json_check(text, (size_t)HF_MAX_EVENT_BYTES, field, err);
+    if (rc)
+        return rc;
+    struct hf_buf buf;
+    hf_buf_init(&buf, arena->alloc, 2 * (size_t)HF_MAX_EVENT_BYTES);
+    rc = hf_json_canonical_text(&buf, text);
+    const char *kept = rc ? NULL : hf_buf_keep(&buf, arena);
+    if (rc)
+        hf_buf_fini(&buf);
+    if (!kept)
+        return hf_fail(err, rc ? rc : HF_ENOMEM, field, "%s cannot be kept", field);
+    *json = kept;
+    return 0;
+}
+
+static int check_disposition(const struct hf_new *work, struct hf_err *err)
+{
+    if (work->disposition == HF_DISPOSITION_NONE || work->disposition == HF_EXPIRE)
+        return hf_fail(err, HF_EINVAL, "disposition",
+                       "a process declares its disposition: rerunnable, owner_bound or "
+                       "externally_owned; there is no default");
+    return 0;
+}
+
+static int check_facts(const struct hf_process_new *request, struct hf_err *err)
+{
+    const struct {
+        const char *value, *field;
+    } keys[] = { { request->identity_label, "identity_label" },
+                 { request->originator, "originator" },
+                 { request->cause_occurrence, "cause_occurrence" },
+                 { request->cause_subscription, "cause_subscription" },
+                 { request->env_ref, "env_ref" } };
+    int rc = hf_check_key(request->identity_kind, KEY_MAX, "identity_kind", err);
+    for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof keys[0]; i++)
+        rc = hf_check_key_opt(keys[i].value, KEY_MAX, keys[i].field, err);
+    if (rc == 0)
+        rc = hf_check_key_opt(request->wake_session, SESSION_MAX, "wake_session", err);
+    if (rc == 0 && request->event_type_count > (size_t)HF_MAX_REFS)
+        rc = hf_fail(err, HF_ETOOBIG, "event_types",
+                     "a process declares at most %lld types of events",
+                     (long long)HF_MAX_REFS);
+    if (rc == 0 && request->event_type_count && !request->event_types)
+        rc = hf_fail(err, HF_EINVAL, "event_types",
+                     "event_types are counted, and none are given");
+    for (size_t i = 0; rc == 0 && i < request->event_type_count; i++)
+        rc = hf_check_key(request->event_types[i], KEY_MAX, "event_types", err);
+    return rc;
+}
+
+/* A flat object of texts: so a list can look for one of them. */
+static int check_labels(const char *labels, struct hf_err *err)
+{
+    struct json_t *value = NULL;
+    const struct json_t *one;
+    const char *key;
+    void *at = NULL;
+    if (!labels)
+        return 0;
+    struct hf_span text = { labels, strlen(labels) };
+    int rc = hf_json_parse(text, SIZE_MAX, "labels", &value, err);
+    bool flat = rc == 0 && hf_json_type_of(value) == HF_JSON_OBJECT;
+    while (flat && hf_json_next(value, &at, &key, &one))
+        flat = hf_json_type_of(one) == HF_JSON_TEXT;
+    hf_json_free(value);
+    return rc || flat ? rc
+                      : hf_fail(err, HF_EINVAL, "labels",
+                                "labels must be a JSON object of texts");
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return hf_text_order(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* In order, each once: so the same observers are the same request. */
+static int sort_observers(struct hf_arena *arena, struct hf_process_new *request,
+                          struct hf_err *err)
+{
+    size_t count = request->observer_count, kept = 0;
+    if (count > (size_t)HF_MAX_REFS)
+        return hf_fail(err, HF_ETOOBIG, "observers",
+                       "a process begins with at most %lld observers",
+                       (long long)HF_MAX_REFS);
+    if (count && !request->observers)
+        return hf_fail(err, HF_EINVAL, "observers",
+                       "observers are counted, and none are given");
+    const char **sorted = hf_arena_array(arena, count, sizeof *sorted);
+    if (!sorted)
+        return hf_fail_plain(err, HF_ENOMEM);
+    for (size_t i = 0; i < count; i++) {
+        int rc = hf_check_key(request->observers[i], KEY_MAX, "observers", err);
+        if (rc)
+            return rc;
+        sorted[i] = request->observers[i];
+    }
+    if (count > 0)
+        qsort(sorted, count, sizeof *sorted, by_text);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || !hf_same(sorted[kept - 1], sorted[i]))
+            sorted[kept++] = sorted[i];
+    request->observers = sorted;
+    request->observer_count = kept;
+    return 0;
+}
+
+static int check_request(struct hf_arena *arena, struct hf_process_new *request,
+                         struct hf_err *err)
+{
+    if (!request->work)
+        return hf_fail(err, HF_EINVAL, "work", "a process is a unit of work: give it");
+    int rc = hf_create_check(request->work, 1, err);
+    if (rc == 0)
+        rc = check_disposition(request->work, err);
+    if (rc == 0)
+        rc = check_facts(request, err);
+    if (rc == 0)
+        rc = canonical(arena, &request->definition, "definition", err);
+    if (rc == 0)
+        rc = canonical(arena, &request->labels, "labels", err);
+    if (rc == 0)
+        rc = check_labels(request->labels, err);
+    if (rc == 0)
+        rc = sort_observers(arena, request, err);
+    if (rc == 0 && request->claim)
+        rc = hf_claim_check(request->claim, err);
+    if (rc == 0 && request->claim &&
+        (request->work->delay_ms || request->work->due_at || request->work->detached ||
+         request->work->disposition == HF_EXTERNALLY_OWNED))
+        rc = hf_fail(err, HF_EINVAL, "claim",
+                     "only a process that can run now is claimed as it is made");
+    if (!request->originator)
+        request->originator = "host";
+    return rc;
+}
+
+int hf_process_register(struct hf_store *store, const struct hf_caller *given,
+                        const struct hf_process_new *wanted,
+                        struct hf_answer **ret_answer, struct hf_err *err)
+{
+    struct call call;
+    struct hf_process_new request;
+    int rc = begin(&call, store, given, err);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof request, sizeof request, &request, err);
+    if (rc == 0)
+        rc = check_request(&call.arena, &request, err);
+    struct hf_answer *answer = rc ? NULL : hf_answer_new(store->alloc);
+    if (rc == 0 && !answer)
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    if (rc == 0) {
+        struct hf_err why = { 0 };
+        rc = call.methods->enroll(store, &call.who, &request, answer, &why);
+        (void)hf_fail_as(err, rc, &why);
+    }
+    hf_arena_fini(&call.arena);
+    if (rc)
+        hf_answer_free(answer);
+    else
+        *ret_answer = answer;
+    return rc;
+}
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+/* "KEY=VALUE" as it stands in the labels: "KEY":"VALUE". */
+static int label_member(struct hf_arena *arena, const char **label, struct hf_err *err)
+{
+    const char *equals = *label ? strchr(*label, '=') : NULL;
+    if (!*label)
+        return 0;
+    if (!equals || equals == *label)
+        return hf_fail(err, HF_EINVAL, "label", "a label is asked for as KEY=VALUE");
+    struct hf_buf text;
+    struct hf_json json;
+    hf_buf_init(&text, arena->alloc, 8 * (size_t)HF_MAX_EVENT_BYTES);
+    hf_json_begin(&json, &text);
+    hf_json_strn(&json, *label, (size_t)(equals - *label));
+    hf_buf_char(&text, ':');
+    hf_json_begin(&json, &text);
+    hf_json_str(&json, equals + 1);
+    *label = hf_buf_keep(&text, arena);
+    return *label ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
+static int check_filter(struct hf_arena *arena, struct hf_process_filter *filter,
+                        struct hf_err *err)
+{
+    const struct {
+        const char *value, *field;
+    } keys[] = { { filter->id, "id" },
+                 { filter->originator, "originator" },
+                 { filter->identity_kind, "identity_kind" },
+                 { filter->identity_label, "identity_label" },
+                 { filter->cause_occurrence, "cause_occurrence" },
+                 { filter->cause_subscription, "cause_subscription" },
+                 { filter->env_ref, "env_ref" },
+                 { filter->observer, "observer" } };
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof keys[0]; i++)
+        rc = hf_check_key_opt(keys[i].value, KEY_MAX, keys[i].field, err);
+    if (rc == 0 && filter->status && !hf_status_word(filter->status))
+        rc = hf_fail(err, HF_EINVAL, "status", "the status of the filter is unknown");
+    if (rc == 0 && filter->limit > (size_t)HF_MAX_PAGE)
+        rc = hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld rows",
+                     (long long)HF_MAX_PAGE);
+    if (!filter->limit)
+        filter->limit = 100;
+    if (rc == 0)
+        rc = label_member(arena, &filter->label, err);
+    return rc ? rc : canonical(arena, &filter->definition, "definition", err);
+}
+
+int hf_process_list(struct hf_store *store, const struct hf_caller *given,
+                    const struct hf_process_filter *wanted,
+                    struct hf_processes **ret_processes, struct hf_err *err)
+{
+    struct call call;
+    struct hf_process_filter filter;
+    int rc = begin(&call, store, given, err);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof filter, sizeof filter, &filter, err);
+    if (rc == 0)
+        rc = check_filter(&call.arena, &filter, err);
+    struct hf_processes *processes = rc ? NULL : hf_processes_new(store->alloc);
+    if (rc == 0 && !processes)
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    if (rc == 0) {
+        struct hf_err why = { 0 };
+        rc = call.methods->list(store, &call.who, &filter, processes, &why);
+        (void)hf_fail_as(err, rc, &why);
+    }
+    hf_arena_fini(&call.arena);
+    if (rc)
+        hf_processes_free(processes);
+    else
+        *ret_processes = processes;
+    return rc;
+}
+
+/* ---- telling ----------------------------------------------------------------------- */
+
+static int check_signal(const char *name, struct hf_err *err)
+{
+    for (const char *at = name; *at; at++) {
+        bool plain = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+                     (*at >= '0' && *at <= '9') || *at == '_' || *at == '-';
+        if (!plain || at - name > 100)
+            return hf_fail(err, HF_EINVAL, "name",
+                           "a signal's name is up to 100 letters, digits, _ and -");
+    }
+    return 0;
+}
+
+static int check_tell(struct hf_arena *arena, struct hf_process_tell *tell,
+                      struct hf_err *err)
+{
+    int rc = hf_check_key(tell->id, KEY_MAX, "id", err);
+    if (rc == 0 && (unsigned)tell->what >= HF_TELL_COUNT)
+        rc = hf_fail(err, HF_EINVAL, "what", "there is nothing of that sort to tell");
+    bool retarget = rc == 0 && tell->what == HF_TELL_RETARGET;
+    if (rc == 0 && (!retarget || tell->name))
+        rc = hf_check_key(tell->name, retarget ? SESSION_MAX : KEY_MAX, "name", err);
+    if (rc == 0 && tell->wake && tell->what != HF_TELL_APPEND)
+        rc = hf_fail(err, HF_EINVAL, "wake", "only an appended event wakes");
+    if (rc == 0)
+        rc = hf_check_key_opt(tell->key, KEY_MAX, "key", err);
+    if (rc == 0 && tell->what == HF_TELL_SIGNAL)
+        rc = check_signal(tell->name, err);
+    if (rc == 0 && tell->what == HF_TELL_APPEND && hf_event_reserved(tell->name))
+        rc = hf_fail(err, HF_EINVAL, "type", "this event type is the ledger's own");
+    return rc ? rc : canonical(arena, &tell->payload, "payload", err);
+}
+
+int hf_process_tell(struct hf_store *store, const struct hf_caller *given,
+                    const struct hf_process_tell *wanted, bool *ret_repeated,
+                    struct hf_err *err)
+{
+    struct call call;
+    struct hf_process_tell tell;
+    int rc = begin(&call, store, given, err);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof tell, sizeof tell, &tell, err);
+    if (rc == 0)
+        rc = check_tell(&call.arena, &tell, err);
+    if (rc == 0) {
+        struct hf_err why = { 0 };
+        rc = call.methods->tell(store, &call.who, &tell, ret_repeated, &why);
+        (void)hf_fail_as(err, rc, &why);
+    }
+    hf_arena_fini(&call.arena);
+    return rc;
+}
+
+int hf_process_prune(struct hf_store *store, const struct hf_caller *given,
+                     hf_ms older_than_ms, struct hf_prune_report *ret_report,
+                     struct hf_err *err)
+{
+    const struct hf_process_methods *methods;
+    struct hf_caller who;
+    int rc = methods_of(store, &methods, err);
+    if (rc == 0)
+        rc = hf_caller_complete(given, "system", "holdfast", &who, err);
+    if (rc == 0 && (older_than_ms < 0 || older_than_ms > HF_MAX_DURATION_MAX_MS))
+        rc = hf_fail(err, HF_EINVAL, "older_than_ms",
+                     "older_than_ms must not be negative or beyond 100 years");
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = methods->prune(store, older_than_ms, ret_report, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_process_records(struct hf_store *store, const struct hf_caller *given,
+                       const char *id, char **ret_stored, char **ret_folded,
+                       struct hf_err *err)
+{
+    const struct hf_process_methods *methods;
+    struct hf_caller who;
+    int rc = methods_of(store, &methods, err);
+    if (rc == 0)
+        rc = hf_caller_complete(given, "system", "holdfast", &who, err);
+    if (rc == 0)
+        rc = hf_check_key(id, KEY_MAX, "id", err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = methods->records(store, id, ret_stored, ret_folded, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+/* ---- output ------------------------------------------------------------------------ */
+
+const char *hf_stream_word(enum hf_stream stream)
+{
+    switch (stream) {
+    case HF_STDOUT: return "stdout";
+    case HF_STDERR: return "stderr";
+    case HF_STREAM_COUNT: break;
+    }
+    return NULL;
+}
+
+static int check_chunks(const struct hf_output_add *add, struct hf_err *err)
+{
+    for (size_t i = 0; i < add->chunk_count; i++) {
+        const struct hf_output_chunk *one = &add->chunks[i];
+        if (!hf_stream_word(one->stream) || one->chunk < 0 || one->data.len == 0 ||
+            one->data.len > HF_OUTPUT_CHUNK)
+            return hf_fail(err, HF_EINVAL, "chunks",
+                           "chunk %zu must name a stream, and hold 1 to %d bytes", i,
+                           HF_OUTPUT_CHUNK);
+    }
+    return 0;
+}
+
+int hf_output_add(struct hf_store *store, const struct hf_caller *given,
+                  const struct hf_output_add *wanted, struct hf_err *err)
+{
+    const struct hf_process_methods *methods;
+    struct hf_output_add add;
+    struct hf_caller who;
+    int rc = methods_of(store, &methods, err);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof add, sizeof add, &add, err);
+    if (rc == 0)
+        rc = hf_caller_complete(given, "system", "holdfast", &who, err);
+    if (rc == 0)
+        rc = hf_check_key(add.id, KEY_MAX, "id", err);
+    if (rc == 0 && add.attempt < 1)
+        rc = hf_fail(err, HF_EINVAL, "attempt", "attempts count from 1");
+    if (rc == 0)
+        rc = hf_check_key_opt(add.event, KEY_MAX, "event", err);
+    if (rc == 0)
+        rc = check_chunks(&add, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = methods->output_add(store, &who, &add, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+/* Runs of chunks without a gap: the first is the head, the last the tail. */
+struct run {
+    int64_t at;
+    struct hf_buf bytes;
+};
+
+struct hf_output {
+    const struct hf_alloc *alloc;
+    int64_t attempt;
+    struct run head[HF_STREAM_COUNT];
+    struct run tail[HF_STREAM_COUNT];
+};
+
+#define RUN_BYTES_MAX ((size_t)64 << 20)
+
+static struct hf_output *output_new(const struct hf_alloc *alloc)
+{
+    struct hf_output *output = alloc->realloc(alloc->user, NULL, sizeof *output);
+    if (!output)
+        return NULL;
+    *output = (struct hf_output){ .alloc = alloc };
+    for (int s = 0; s < HF_STREAM_COUNT; s++) {
+        hf_buf_init(&output->head[s].bytes, alloc, RUN_BYTES_MAX);
+        hf_buf_init(&output->tail[s].bytes, alloc, RUN_BYTES_MAX);
+    }
+    return output;
+}
+
+void hf_output_free(struct hf_output *output)
+{
+    if (!output)
+        return;
+    for (int s = 0; s < HF_STREAM_COUNT; s++) {
+        hf_buf_fini(&output->head[s].bytes);
+        hf_buf_fini(&output->tail[s].bytes);
+    }
+    output->alloc->free(output->alloc->user, output);
+}
+
+int hf_output_put(struct hf_output *output, enum hf_stream stream, int64_t attempt,
+                  int64_t chunk, struct hf_span data)
+{
+    struct run *head = &output->head[stream], *tail = &output->tail[stream];
+    int64_t at = chunk * HF_OUTPUT_CHUNK;
+    struct run *run = at == (int64_t)head->bytes.len ? head : tail;
+    output->attempt = attempt;
+    if (run == tail && at != tail->at + (int64_t)tail->bytes.len) {
+        hf_buf_reset(&tail->bytes); /* a run in the middle is not shown */
+        tail->at = at;
+    }
+    hf_buf_bytes(&run->bytes, data.at, data.len);
+    return hf_buf_state(&run->bytes);
+}
+
+struct hf_output_view hf_output_view(const struct hf_output *output,
+                                     enum hf_stream stream)
+{
+    const struct run *head = &output->head[stream], *tail = &output->tail[stream];
+    struct hf_output_view view = {
+        .attempt = output->attempt,
+        .head = { hf_buf_str(&head->bytes), head->bytes.len },
+        .tail = { hf_buf_str(&tail->bytes), tail->bytes.len },
+        .bytes = (int64_t)head->bytes.len,
+    };
+    if (tail->bytes.len > 0) {
+        view.bytes = tail->at + (int64_t)tail->bytes.len;
+        view.lost = tail->at - (int64_t)head->bytes.len;
+    }
+    return view;
+}
+
+int hf_output_read(struct hf_store *store, const char *id, int64_t attempt,
+                   struct hf_output **ret_output, struct hf_err *err)
+{
+    const struct hf_process_methods *methods;
+    int rc = methods_of(store, &methods, err);
+    if (rc == 0)
+        rc = hf_check_key(id, KEY_MAX, "id", err);
+    struct hf_output *output = rc ? NULL : output_new(store->alloc);
+    if (rc == 0 && !output)
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    if (rc == 0) {
+        struct hf_err why = { 0 };
+        rc = methods->output_read(store, id, attempt, output, &why);
+        (void)hf_fail_as(err, rc, &why);
+    }
+    if (rc)
+        hf_output_free(output);
+    else
+        *ret_output = output;
+    return rc;
+}

@@ -1,0 +1,641 @@
+/* The public verbs: check the input, complete the caller, hand over to the store.
+ *
+ * Nothing here decides anything about the ledger. hf_work_claim, which may wait, stands in
+ * run/.
+ *
+ * A store may try, fail and do it another way before it answers: so a method gets a record
+ * of its own, and the caller's is written only when the call fails. */
+#include <holdfast/limits.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/sized.h"
+#include "base/text.h"
+#include "core/ledger/policy.h"
+#include "core/ledger/quota.h"
+#include "core/ledger/step.h"
+#include "store/api/work.h"
+
+int hf_caller_complete(const struct hf_caller *given, const char *actor_kind,
+                       const char *actor, struct hf_caller *ret_who, struct hf_err *err)
+{
+    struct hf_caller who = { .size = sizeof who };
+    int rc = given ? hf_sized_copy(given, sizeof who, sizeof who, &who, err) : 0;
+    if (rc == 0)
+        rc = hf_caller_check(&who, err);
+    if (rc)
+        return rc;
+    if (!who.actor_kind)
+        who.actor_kind = who.actor ? "system" : actor_kind;
+    if (!who.actor)
+        who.actor = actor;
+    if (!who.tenant)
+        who.tenant = "";
+    *ret_who = who;
+    return 0;
+}
+
+static int complete(const struct hf_caller *given, struct hf_caller *ret_who,
+                    struct hf_err *err)
+{
+    return hf_caller_complete(given, "system", "holdfast", ret_who, err);
+}
+
+static int check_batch(size_t n, struct hf_err *err)
+{
+    if (n == 0)
+        return hf_fail(err, HF_EINVAL, "n", "a batch must hold at least one item");
+    if (n > (size_t)HF_MAX_BATCH)
+        return hf_fail(err, HF_ETOOBIG, "n", "a batch must hold at most %lld items",
+                       (long long)HF_MAX_BATCH);
+    return 0;
+}
+
+/* An answer to fill, given to the caller only if the call succeeds. */
+static int begin(struct hf_store *store, struct hf_answer **ret_answer,
+                 struct hf_err *err)
+{
+    *ret_answer = hf_answer_new(store->alloc);
+    return *ret_answer ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
+static int finish(int rc, struct hf_answer *answer, struct hf_answer **ret_answer)
+{
+    if (rc)
+        hf_answer_free(answer);
+    else
+        *ret_answer = answer;
+    return rc;
+}
+
+/* A flag that this version does not know would be a wish that is passed over. */
+int hf_flags_check(unsigned flags, struct hf_err *err)
+{
+    return flags & ~(HF_ALL_OR_NONE | HF_BRIEF)
+               ? hf_fail(err, HF_EINVAL, "flags", "flags %#x are not known here", flags)
+               : 0;
+}
+
+int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err)
+{
+    int rc = check_batch(n, err);
+    if (rc == 0 && !news)
+        rc = hf_fail(err, HF_EINVAL, "news", "requests are counted, and none are given");
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = hf_new_check(&news[i], err);
+        if (rc == 0 && news[i].reply_ref)
+            rc = hf_fail(err, HF_EINVAL, "reply_ref",
+                         "a reply is delivered, not created: hf_work_deliver");
+    }
+    return rc;
+}
+
+int hf_work_known(struct hf_store *store, const struct hf_caller *given,
+                  const struct hf_new *request, bool *ret_known, struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_err why = { 0 };
+    *ret_known = false;
+    int rc = complete(given, &who, err);
+    if (rc || !store->methods->known)
+        return rc;
+    rc = store->methods->known(store, who.tenant, request, ret_known, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_work_create(struct hf_store *store, const struct hf_caller *given,
+                   const struct hf_new *news, size_t n, unsigned flags,
+                   struct hf_answer **ret_answer, struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_answer *answer;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = hf_create_check(news, n, err);
+    if (rc == 0)
+        rc = hf_flags_check(flags, err);
+    if (rc == 0)
+        rc = begin(store, &answer, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->create(store, &who, news, n, flags, answer, &why);
+    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
+}
+
+int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
+                       const struct hf_claim *claim, struct hf_answer **ret_answer,
+                       struct hf_err *err)
+{
+    struct hf_answer *answer;
+    int rc = begin(store, &answer, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->claim(store, who, claim, answer, &why);
+    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
+}
+
+#define NAMED_SLOTS 2048 /* half of them stay empty */
+
+/* A batch may name a row only once: two changes of one row would be decided on the same
+ * reading of it. The store looks for rows that are named in different ways. */
+static int check_distinct(const struct hf_change *changes, size_t n, struct hf_err *err)
+{
+    uint16_t named[NAMED_SLOTS] = { 0 }; /* a change's number plus one, by its id's sum */
+    hf_assert(2 * n <= NAMED_SLOTS);
+    for (size_t i = 0; n > 1 && i < n; i++) {
+        const char *id = changes[i].id;
+        if (!id)
+            continue;
+        size_t slot = hf_crc32c(0, id, strlen(id)) % NAMED_SLOTS;
+        for (; named[slot]; slot = (slot + 1) % NAMED_SLOTS)
+            if (hf_same(id, changes[named[slot] - 1].id))
+                return hf_fail(err, HF_EINVAL, "id", "a batch may name unit %s only once",
+                               id);
+        named[slot] = (uint16_t)(i + 1);
+    }
+    return 0;
+}
+
+int hf_changes_check(const struct hf_change *changes, size_t n, struct hf_err *err)
+{
+    int rc = check_batch(n, err);
+    if (rc == 0 && !changes)
+        rc = hf_fail(err, HF_EINVAL, "changes",
+                     "changes are counted, and none are given");
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = hf_change_check(&changes[i], err);
+    return rc ? rc : check_distinct(changes, n, err);
+}
+
+int hf_work_change(struct hf_store *store, const struct hf_caller *given,
+                   const struct hf_change *changes, size_t n, unsigned flags,
+                   struct hf_answer **ret_answer, struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_answer *answer;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = hf_changes_check(changes, n, err);
+    if (rc == 0)
+        rc = hf_flags_check(flags, err);
+    if (rc == 0)
+        rc = begin(store, &answer, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->change(store, &who, changes, n, flags, answer, &why);
+    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
+}
+
+static int exchange_some(struct hf_store *store, const struct hf_caller *who,
+                         struct hf_exchange *exchange, struct hf_err *err)
+{
+    int rc = begin(store, &exchange->settled, err);
+    if (rc == 0)
+        rc = begin(store, &exchange->claimed, err);
+    struct hf_err why = { 0 };
+    if (rc == 0)
+        rc = hf_fail_as(err, store->methods->exchange(store, who, exchange, &why), &why);
+    if (rc == 0)
+        return 0;
+    hf_answer_free(exchange->settled);
+    hf_answer_free(exchange->claimed);
+    exchange->settled = NULL;
+    exchange->claimed = NULL;
+    return rc;
+}
+
+int hf_work_exchange(struct hf_store *store, const struct hf_caller *given,
+                     struct hf_exchange *exchange, struct hf_err *err)
+{
+    struct hf_caller who;
+    exchange->settled = NULL;
+    exchange->claimed = NULL;
+    if (!store->methods->exchange)
+        return HF_EGUARD;
+    int rc = hf_caller_complete(given, "worker", exchange->claim->owner, &who, err);
+    if (rc == 0)
+        rc = hf_changes_check(exchange->changes, exchange->n, err);
+    if (rc == 0)
+        rc = hf_claim_check(exchange->claim, err);
+    return rc ? rc : exchange_some(store, &who, exchange, err);
+}
+
+static int check_renew_all(const struct hf_renew_all *renew, struct hf_err *err)
+{
+    size_t max = (size_t)HF_MAX_KEY_BYTES;
+    int rc = hf_check_key(renew->owner, max, "owner", err);
+    if (rc == 0)
+        rc = hf_check_key_opt(renew->incarnation, max, "incarnation", err);
+    if (rc == 0 &&
+        (renew->fresh_within_ms < 0 || renew->fresh_within_ms > HF_MAX_DURATION_MAX_MS))
+        rc = hf_fail(err, HF_EINVAL, "fresh_within_ms",
+                     "fresh_within_ms must not be negative or beyond 100 years");
+    return rc;
+}
+
+int hf_renew_all_check(const struct hf_renew_all *wanted, struct hf_renew_all *ret_renew,
+                       struct hf_err *err)
+{
+    int rc = hf_sized_copy(wanted, sizeof *ret_renew, sizeof *ret_renew, ret_renew, err);
+    return rc ? rc : check_renew_all(ret_renew, err);
+}
+
+int hf_work_renew_all(struct hf_store *store, const struct hf_caller *given,
+                      const struct hf_renew_all *wanted, struct hf_answer **ret_answer,
+                      struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_renew_all renew;
+    struct hf_answer *answer;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = hf_renew_all_check(wanted, &renew, err);
+    if (rc == 0)
+        rc = begin(store, &answer, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->renew_all(store, &who, &renew, answer, &why);
+    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
+}
+
+static enum hf_verb verb_towards(enum hf_status to)
+{
+    switch (to) {
+    case HF_DONE:
+    case HF_FAILED:
+    case HF_TIMEOUT:
+    case HF_CANCELLED: return HF_VERB_CLOSE_OUT;
+    case HF_WAITING_USER:
+    case HF_WAITING_EXTERNAL: return HF_VERB_WAIT;
+    case HF_QUEUED: return HF_VERB_HAND_BACK;
+    case HF_RETRY_SCHEDULED: return HF_VERB_FAIL;
+    case HF_STATUS_NONE:
+    case HF_RUNNING:
+    case HF_ABANDONED:
+    case HF_STATUS_COUNT: break;
+    }
+    return HF_VERB_NONE;
+}
+
+int hf_work_transition(struct hf_store *store, const struct hf_caller *who,
+                       const struct hf_change *change, struct hf_answer **ret_answer,
+                       struct hf_err *err)
+{
+    struct hf_change typed;
+    int rc = hf_sized_copy(change, sizeof typed, sizeof typed, &typed, err);
+    if (rc)
+        return rc;
+    typed.verb = verb_towards(typed.status);
+    if (typed.verb == HF_VERB_NONE)
+        return hf_fail(err, HF_ETRANSITION, "status",
+                       "a holder cannot bring a unit to %s",
+                       typed.status ? hf_status_word(typed.status) : "no status");
+    return hf_work_change(store, who, &typed, 1, 0, ret_answer, err);
+}
+
+static int check_id(const char *id, struct hf_err *err)
+{
+    return hf_check_key(id, (size_t)HF_MAX_KEY_BYTES, "id", err);
+}
+
+int hf_work_get(struct hf_store *store, const struct hf_caller *given, const char *id,
+                struct hf_answer **ret_answer, struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_answer *answer;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = check_id(id, err);
+    if (rc == 0)
+        rc = begin(store, &answer, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->get(store, id, answer, &why);
+    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
+}
+
+static int check_filter(const struct hf_filter *filter, struct hf_err *err)
+{
+    const struct {
+        const char *value, *field;
+    } keys[] = { { filter->queue, "queue" },
+                 { filter->kind, "kind" },
+                 { filter->owner, "owner" },
+                 { filter->ref, "ref" },
+                 { filter->gate, "gate" } };
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof keys[0]; i++)
+        rc = hf_check_key_opt(keys[i].value, (size_t)HF_MAX_KEY_BYTES, keys[i].field,
+                              err);
+    if (rc == 0 && filter->status_count && !filter->statuses)
+        rc = hf_fail(err, HF_EINVAL, "statuses",
+                     "statuses are counted, and none are given");
+    for (size_t i = 0; rc == 0 && i < filter->status_count; i++)
+        if (!hf_status_word(filter->statuses[i]))
+            rc = hf_fail(err, HF_EINVAL, "status", "status %zu of the filter is unknown",
+                         i);
+    if (rc == 0 && filter->limit > (size_t)HF_MAX_PAGE)
+        rc = hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld rows",
+                     (long long)HF_MAX_PAGE);
+    if (rc == 0 &&
+        (filter->older_than_ms < 0 || filter->older_than_ms > HF_MAX_DURATION_MAX_MS))
+        rc = hf_fail(err, HF_EINVAL, "older_than_ms",
+                     "older_than_ms must not be negative or beyond 100 years");
+    return rc;
+}
+
+int hf_work_list(struct hf_store *store, const struct hf_caller *given,
+                 const struct hf_filter *wanted, struct hf_answer **ret_answer,
+                 struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_filter filter;
+    struct hf_answer *answer;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof filter, sizeof filter, &filter, err);
+    if (rc == 0)
+        rc = check_filter(&filter, err);
+    if (rc == 0)
+        rc = begin(store, &answer, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->list(store, &who, &filter, answer, &why);
+    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
+}
+
+int hf_work_events(struct hf_store *store, const struct hf_caller *given, const char *id,
+                   int64_t after, size_t limit, struct hf_events **ret_events,
+                   struct hf_err *err)
+{
+    struct hf_caller who;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = check_id(id, err);
+    if (rc == 0 && limit > (size_t)HF_MAX_PAGE)
+        rc = hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld events",
+                     (long long)HF_MAX_PAGE);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->events(store, id, after, limit ? limit : (size_t)HF_MAX_PAGE,
+                                ret_events, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_work_stats(struct hf_store *store, const struct hf_caller *given,
+                  struct hf_stats *ret_stats, struct hf_err *err)
+{
+    struct hf_caller who;
+    int rc = complete(given, &who, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->stats(store, &who, ret_stats, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_work_sweep(struct hf_store *store, const struct hf_caller *given, size_t limit,
+                  struct hf_sweep_report *ret_report, struct hf_err *err)
+{
+    struct hf_caller who;
+    int rc = hf_caller_complete(given, "system", "sweep", &who, err);
+    if (rc == 0 && limit > (size_t)HF_MAX_SWEEP)
+        rc = hf_fail(err, HF_ETOOBIG, "limit", "a sweep acts on at most %lld rows",
+                     (long long)HF_MAX_SWEEP);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->sweep(store, &who, limit ? limit : (size_t)HF_MAX_SWEEP,
+                               ret_report, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_work_prune(struct hf_store *store, const struct hf_caller *given,
+                  hf_ms older_than_ms, size_t limit, int64_t *ret_rows,
+                  struct hf_err *err)
+{
+    struct hf_caller who;
+    int rc = complete(given, &who, err);
+    if (rc == 0 && (older_than_ms < 0 || older_than_ms > HF_MAX_DURATION_MAX_MS))
+        rc = hf_fail(err, HF_EINVAL, "older_than_ms",
+                     "older_than_ms must not be negative or beyond 100 years");
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->prune(store, older_than_ms, limit, ret_rows, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_policy_set(struct hf_store *store, const struct hf_caller *given,
+                  const char *scope, const struct hf_policy *wanted, struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_policy policy;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof policy, sizeof policy, &policy, err);
+    if (rc == 0)
+        rc = hf_policy_scope_check(scope, err);
+    if (rc == 0)
+        rc = hf_policy_check(&policy, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->policy_set(store, scope, &policy, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
+                  struct hf_policy_answer **ret_answer, struct hf_err *err)
+{
+    int rc = hf_check_key_opt(kind, (size_t)HF_MAX_KEY_BYTES, "kind", err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->policy_get(store, source, kind, ret_answer, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+/* ---- limits ------------------------------------------------------------------------ */
+
+int hf_quota_set(struct hf_store *store, const struct hf_caller *given,
+                 const struct hf_quota *wanted, struct hf_err *err)
+{
+    struct hf_caller who;
+    struct hf_quota limit;
+    struct hf_arena arena;
+    const char *name = NULL;
+    int rc = complete(given, &who, err);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof limit, sizeof limit, &limit, err);
+    if (rc == 0)
+        rc = hf_quota_check(&limit, err);
+    if (rc)
+        return rc;
+    if (limit.burst == 0)
+        limit.burst = limit.rate_count;
+    hf_arena_init(&arena, store->alloc);
+    struct hf_err why = { 0 };
+    rc = hf_quota_name_of(&arena, limit.name, who.tenant, &name, &why);
+    if (rc == 0)
+        rc = store->methods->limit_set(store, name, &limit, &why);
+    hf_arena_fini(&arena);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_quota_list(struct hf_store *store, const struct hf_caller *given,
+                  hf_each_quota *each, void *user, struct hf_err *err)
+{
+    struct hf_caller who;
+    int rc = complete(given, &who, err);
+    if (rc == 0 && !each)
+        rc = hf_fail(err, HF_EINVAL, "each", "who is to be told of the limits?");
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->limit_list(store, each, user, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+/* ---- leases ------------------------------------------------------------------------ */
+
+static int check_lane(enum hf_lane lane, const char *key, struct hf_err *err)
+{
+    if ((unsigned)lane >= HF_LANE_COUNT)
+        return hf_fail(err, HF_EINVAL, "lane", "there is no such lease lane");
+    return hf_check_key(key, (size_t)HF_MAX_KEY_BYTES, "key", err);
+}
+
+static int check_lease_claim(const struct hf_lease_claim *claim, struct hf_err *err)
+{
+    size_t max = (size_t)HF_MAX_KEY_BYTES;
+    int rc = check_lane(claim->lane, claim->key, err);
+    if (rc == 0)
+        rc = hf_check_key(claim->owner, max, "owner", err);
+    if (rc == 0)
+        rc = hf_check_key_opt(claim->incarnation, max, "incarnation", err);
+    if (rc == 0)
+        rc = hf_check_key_opt(claim->nonce, max, "nonce", err);
+    if (rc == 0 && claim->ttl_ms)
+        rc = hf_lease_timing(claim->ttl_ms, 0, err);
+    return rc;
+}
+
+int hf_lease_take(struct hf_store *store, const struct hf_lease_claim *wanted,
+                  struct hf_lease_info *ret_info, struct hf_err *err)
+{
+    struct hf_lease_claim claim;
+    int rc = hf_sized_copy(wanted, sizeof claim, sizeof claim, &claim, err);
+    if (rc == 0)
+        rc = check_lease_claim(&claim, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->lease_take(store, &claim, ret_info, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,
+                   const char *token, struct hf_lease_info *ret_info, struct hf_err *err)
+{
+    int rc = check_lane(lane, key, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->lease_renew(store, lane, key, token, ret_info, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_lease_release(struct hf_store *store, enum hf_lane lane, const char *key,
+                     const char *token, struct hf_err *err)
+{
+    int rc = check_lane(lane, key, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->lease_release(store, lane, key, token, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
+                  struct hf_lease_info *ret_info, struct hf_err *err)
+{
+    int rc = check_lane(lane, key, err);
+    if (rc)
+        return rc;
+    struct hf_err why = { 0 };
+    rc = store->methods->lease_look(store, lane, key, ret_info, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+/* ---- the store as a whole ---------------------------------------------------------- */
+
+void hf_store_close(struct hf_store *store)
+{
+    if (store)
+        store->methods->close(store);
+}
+
+const char *hf_store_incarnation(const struct hf_store *store)
+{
+    return store->incarnation;
+}
+
+hf_ms hf_store_now(const struct hf_store *store)
+{
+    return store->methods->now ? store->methods->now(store)
+                               : store->clock->wall_ms(store->clock->user);
+}
+
+int hf_store_facts(struct hf_store *store, char **ret_json, struct hf_err *err)
+{
+    struct hf_err why = { 0 };
+    int rc = store->methods->facts(store, ret_json, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+void hf_text_free(struct hf_store *store, char *text)
+{
+    store->alloc->free(store->alloc->user, text);
+}
+
+int hf_store_bump(struct hf_store *store, int64_t *ret_incarnation, struct hf_err *err)
+{
+    struct hf_err why = { 0 };
+    int rc = store->methods->bump(store, ret_incarnation, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_store_log(struct hf_store *store, int64_t before, size_t limit, hf_logged *each,
+                 void *user, struct hf_err *err)
+{
+    if (!each)
+        return hf_fail(err, HF_EINVAL, "each", "who is to be told of the entries?");
+    if (before < 0)
+        return hf_fail(err, HF_EINVAL, "before", "before must not be negative");
+    if (limit > (size_t)HF_MAX_PAGE)
+        return hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld entries",
+                       (long long)HF_MAX_PAGE);
+    struct hf_err why = { 0 };
+    int rc = store->methods->log(store, before ? before : INT64_MAX, limit ? limit : 100,
+                                 each, user, &why);
+    return hf_fail_as(err, rc, &why);
+}
+
+int hf_store_check(struct hf_store *store, hf_found *found, void *user,
+                   struct hf_err *err)
+{
+    if (!found)
+        return hf_fail(err, HF_EINVAL, "found", "who is to be told of what is found?");
+    struct hf_err why = { 0 };
+    int rc = store->methods->check(store, found, user, &why);
+    return hf_fail_as(err, rc, &why);
+}

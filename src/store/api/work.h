@@ -1,0 +1,32 @@
+/* What run/ needs of the public verbs' workings. */
+#ifndef HF_STORE_API_WORK_H
+#define HF_STORE_API_WORK_H
+
+#include <holdfast/sys/store.h>
+
+/* Check a caller and fill in who acts when it does not say. `given` may be NULL. */
+int hf_caller_complete(const struct hf_caller *given, const char *actor_kind,
+                       const char *actor, struct hf_caller *ret_who, struct hf_err *err);
+
+/* The input checks of the public verbs, and the verbs for what has passed them. */
+int hf_flags_check(unsigned flags, struct hf_err *err);
+int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err);
+int hf_changes_check(const struct hf_change *changes, size_t n, struct hf_err *err);
+int hf_renew_all_check(const struct hf_renew_all *wanted, struct hf_renew_all *ret_renew,
+                       struct hf_err *err);
+
+/* Whether this very message, by its source, made a unit that is still kept. */
+int hf_work_known(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_new *request, bool *ret_known, struct hf_err *err);
+
+/* One try of a claim that has been checked, by a complete caller. */
+int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
+                       const struct hf_claim *claim, struct hf_answer **ret_answer,
+                       struct hf_err *err);
+
+/* Close-outs and a claim as one transaction, see struct hf_exchange; both answers are made
+ * here, and NULL unless it succeeded. HF_EGUARD: nothing was written, do them one by one. */
+int hf_work_exchange(struct hf_store *store, const struct hf_caller *given,
+                     struct hf_exchange *exchange, struct hf_err *err);
+
+#endif

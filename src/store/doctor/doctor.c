@@ -1,0 +1,376 @@
+/* hf_store_check: the engine's own check, schema, clocks, disk, leases, and every trail
+ * folded again. Nothing is changed; what a check cannot read is a finding, not a failure. */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/json_get.h"
+#include "base/text.h"
+#include "db/sql_gen.h"
+#include "store/doctor/doctor.h"
+
+#define DRIFT_MS 3600000 /* wall and lease clock further apart: one of them was moved */
+#define AHEAD_MS 1000    /* events of others, while we look */
+#define DISK_LEAST 67108864LL
+#define FACTS_BYTES 65536
+#define UNITS_AT_A_TIME 5000
+#define CHAINS_TOLD 100
+
+#define RESTORE "restore it from a backup, then run `holdfast store bump`"
+
+void doctor_say(struct finder *finder, const char *text)
+{
+    hf_buf_text(&finder->detail, text);
+}
+
+void doctor_say_i64(struct finder *finder, int64_t number, const char *text)
+{
+    hf_buf_i64(&finder->detail, number);
+    hf_buf_text(&finder->detail, text);
+}
+
+/* What was said since the last finding. */
+void doctor_tell(struct finder *finder, bool bad, const char *what, const char *advice)
+{
+    struct hf_finding finding = { what, hf_buf_str(&finder->detail), advice, bad };
+    finder->faults += bad;
+    finder->found(finder->user, &finding);
+    hf_buf_reset(&finder->detail);
+}
+
+int doctor_ask(struct finder *finder, struct hf_ops *ops, enum hf_sql_id statement,
+               struct hf_err *err)
+{
+    hf_ops_init(ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+    hf_ops_call(ops, statement, HF_ANY_COUNT);
+    return hf_ops_read(ops, err);
+}
+
+/* ---- the engine and the schema ------------------------------------------------------ */
+
+static int check_engine(struct finder *finder, struct hf_err *err)
+{
+    struct hf_ops ops;
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_INTEGRITY, err);
+    const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
+    for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
+        doctor_say(finder, hf_cell_text(rows, i, 0));
+        doctor_tell(finder, true, "store", "the file is damaged: " RESTORE);
+    }
+    if (rc == 0 && rows->out_count == 0) {
+        doctor_say(finder, "the engine finds nothing wrong");
+        doctor_tell(finder, false, "store", "");
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static bool has_checksum(const char *text, const char *checksum)
+{
+    uint8_t digest[HF_DIGEST_BYTES];
+    char hex[2 * HF_DIGEST_BYTES + 1];
+    if (hf_sha256(text, strlen(text), digest))
+        return false;
+    hf_hex(digest, sizeof digest, hex);
+    return hf_same(hex, checksum);
+}
+
+static bool as_applied(const struct hf_migration *step, const char *checksum)
+{
+    return has_checksum(step->lite, checksum) || has_checksum(step->pg, checksum);
+}
+
+/* What could be opened is not older. One version ahead is what a fleet has while its programs
+ * are exchanged: no fault. */
+static void tell_version(struct finder *finder, int64_t newest)
+{
+    bool ahead = newest > hf_store_schema_version();
+    doctor_say(finder, "version ");
+    doctor_say_i64(finder, newest,
+                   ahead ? ", of the next program: this one has "
+                         : ", as this program has it");
+    if (ahead)
+        doctor_say_i64(finder, hf_store_schema_version(), "");
+    doctor_tell(finder, false, "schema",
+                ahead ? "both work side by side; put a newer holdfast in this one's place"
+                      : "");
+}
+
+static int check_schema(struct finder *finder, struct hf_err *err)
+{
+    struct hf_ops ops;
+    size_t before = finder->faults;
+    int64_t newest = 0;
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_SCHEMA, err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
+        const struct hf_call *rows = hf_ops_result(&ops, 0);
+        int64_t version = hf_cell_i64(rows, i, 0);
+        newest = version > newest ? version : newest;
+        if (version < 1 || version > (int64_t)hf_migration_count ||
+            as_applied(&hf_migrations[version - 1], hf_cell_text(rows, i, 1)))
+            continue;
+        doctor_say(finder, "schema ");
+        doctor_say_i64(finder, version,
+                       " was made by another text than this program has");
+        doctor_tell(
+            finder, true, "schema",
+            "another build made it, or its row was changed: use the program that made "
+            "it, or " RESTORE);
+    }
+    if (rc == 0 && finder->faults == before)
+        tell_version(finder, newest);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* ---- clocks and disk ------------------------------------------------------------------ */
+
+static int check_clock(struct finder *finder, struct hf_err *err)
+{
+    struct hf_ops ops;
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_NEWEST_EVENT, err);
+    if (rc == 0) {
+        const struct hf_call *row = hf_ops_result(&ops, 0);
+        hf_ms newest = row->out_count ? hf_cell_i64(row, 0, 0) : 0;
+        hf_ms now = ops.batch.now, drift = ops.batch.lease_now - now;
+        bool behind = newest > now + AHEAD_MS;
+        bool apart = drift > DRIFT_MS || drift < -DRIFT_MS;
+        if (behind) {
+            doctor_say(finder, "the wall clock is ");
+            doctor_say_i64(finder, newest - now, " ms before the newest event");
+            doctor_tell(
+                finder, false, "clock",
+                "set the machine's clock; until then due times and deadlines come late");
+        }
+        if (apart) {
+            doctor_say(finder, "the lease clock is ");
+            doctor_say_i64(finder, drift < 0 ? -drift : drift,
+                           drift < 0 ? " ms behind the wall clock"
+                                     : " ms ahead of the wall clock");
+            doctor_tell(
+                finder, false, "clock",
+                "leases are right all the same; check the machine's clock if it was not "
+                "set or suspended on purpose");
+        }
+        if (!behind && !apart) {
+            doctor_say(finder, "wall clock and lease clock agree");
+            doctor_tell(finder, false, "clock", "");
+        }
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static void judge_disk(struct finder *finder, int64_t free_bytes, int64_t used)
+{
+    bool full = free_bytes < DISK_LEAST, tight = free_bytes < 2 * used;
+    doctor_say_i64(finder, free_bytes >> 20, " MB are left");
+    if (tight) {
+        doctor_say(finder, ", less than twice the store's ");
+        doctor_say_i64(finder, used >> 20, " MB");
+    }
+    doctor_tell(finder, full, "disk",
+                full || tight ? "free disk space, or move the store to a larger disk"
+                              : "");
+}
+
+/* What the driver knows of its files; a store in memory has none. */
+static int check_disk(struct finder *finder, struct hf_err *err)
+{
+    char *facts = NULL;
+    struct json_t *json = NULL;
+    const struct hf_alloc *alloc = finder->base->alloc;
+    int rc = finder->base->methods->facts(finder->base, &facts, err);
+    if (rc == 0)
+        rc = hf_json_parse((struct hf_span){ facts, strlen(facts) }, FACTS_BYTES, "facts",
+                           &json, err);
+    const struct json_t *left = rc == 0 ? hf_json_member(json, "disk_free_bytes") : NULL;
+    if (left)
+        judge_disk(finder, hf_json_as_i64(left),
+                   hf_json_as_i64(hf_json_member(json, "db_bytes")));
+    hf_json_free(json);
+    alloc->free(alloc->user, facts);
+    return rc;
+}
+
+/* ---- rows and trails ------------------------------------------------------------------- */
+
+/* Units after the first seq, up to the second; `units` of them. */
+struct stretch {
+    int64_t after;
+    int64_t last;
+    int64_t units;
+};
+
+/* The next of them; the last one goes on to the end, for events whose unit is gone. */
+static int next_stretch(struct finder *finder, struct stretch *stretch,
+                        struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+    hf_ops_call(&ops, HF_SQL_DOCTOR_PAGE, 1);
+    hf_ops_i64(&ops, stretch->last);
+    hf_ops_i64(&ops, UNITS_AT_A_TIME);
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0) {
+        const struct hf_call *row = hf_ops_result(&ops, 0);
+        stretch->after = stretch->last;
+        stretch->units = hf_cell_i64(row, 0, 1);
+        stretch->last = stretch->units < UNITS_AT_A_TIME ? INT64_MAX
+                                                         : hf_cell_i64(row, 0, 0);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static void tell_chains(struct finder *finder, const struct hf_call *rows)
+{
+    for (size_t i = 0; i < rows->out_count; i++) {
+        doctor_say(finder, hf_cell_text(rows, i, 0));
+        doctor_say(finder, ": ");
+        doctor_say(finder, hf_cell_text(rows, i, 1));
+        doctor_tell(finder, true, "chains",
+                    "the file was changed around the guards: " RESTORE);
+    }
+}
+
+static int fold_stretch(struct finder *finder, const struct stretch *stretch,
+                        struct hf_err *err)
+{
+    static const enum hf_sql_id asked[] = { HF_SQL_DOCTOR_CHAINS, HF_SQL_DOCTOR_EVENTS };
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(finder->base)->sql, finder->base->alloc);
+    for (size_t i = 0; i < 2; i++) {
+        hf_ops_call(&ops, asked[i], HF_ANY_COUNT);
+        hf_ops_i64(&ops, stretch->after);
+        hf_ops_i64(&ops, stretch->last);
+    }
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0) {
+        tell_chains(finder, hf_ops_result(&ops, 0));
+        finder->units += stretch->units;
+        finder->events += stretch->units + hf_cell_i64(hf_ops_result(&ops, 1), 0, 0);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int check_chains(struct finder *finder, struct hf_err *err)
+{
+    struct stretch stretch = { 0 };
+    size_t before = finder->faults;
+    int rc = 0;
+    while (rc == 0 && stretch.last < INT64_MAX && finder->faults - before < CHAINS_TOLD) {
+        rc = next_stretch(finder, &stretch, err);
+        if (rc == 0)
+            rc = fold_stretch(finder, &stretch, err);
+    }
+    return rc;
+}
+
+/* The record of a process is what its events alone give. One that is pruned while we look
+ * has no record to compare. */
+static int check_record(struct finder *finder, const char *id, struct hf_err *err)
+{
+    char *stored = NULL, *folded = NULL;
+    int rc = sql_process_records(finder->base, id, &stored, &folded, err);
+    if (rc == 0 && !hf_same(stored, folded)) {
+        doctor_say(finder, id);
+        doctor_say(finder, ": the process is not what its events say");
+        doctor_tell(finder, true, "processes",
+                    "the file was changed around the guards: " RESTORE);
+    }
+    if (rc == 0) {
+        hf_text_free(finder->base, stored);
+        hf_text_free(finder->base, folded);
+    }
+    return rc == HF_ENOTFOUND ? 0 : rc;
+}
+
+static int check_processes(struct finder *finder, struct hf_err *err)
+{
+    struct hf_ops ops;
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PROCESSES, err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
+        rc = check_record(finder, hf_cell_text(hf_ops_result(&ops, 0), i, 0), err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int check_limits(struct finder *finder, struct hf_err *err)
+{
+    struct hf_ops ops;
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_LIMITS, err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
+        const struct hf_call *rows = hf_ops_result(&ops, 0);
+        doctor_say(finder, hf_cell_text(rows, i, 0));
+        doctor_say(finder, ": ");
+        doctor_say(finder, hf_cell_text(rows, i, 1));
+        doctor_tell(finder, true, "limits", "set the limit again: that counts anew");
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static void tell_leases(struct finder *finder, int64_t lapsed, int64_t silent)
+{
+    if (lapsed) {
+        doctor_say_i64(finder, lapsed,
+                       " running with a lapsed lease that a sweep acts on");
+        doctor_tell(finder, false, "leases",
+                    "run `holdfast monitor`, or `holdfast work sweep` once");
+    }
+    if (silent) {
+        doctor_say_i64(finder, silent,
+                       " owner_bound and silent: time alone never ends them");
+        doctor_tell(
+            finder, false, "leases",
+            "see `holdfast work list --silent`; if the owner is gone for good, run "
+            "`holdfast work request-abandon`");
+    }
+    if (!lapsed && !silent) {
+        doctor_say(finder, "none has lapsed");
+        doctor_tell(finder, false, "leases", "");
+    }
+}
+
+static int check_counts(struct finder *finder, struct hf_err *err)
+{
+    struct hf_ops ops;
+    int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_COUNTS, err);
+    if (rc == 0) {
+        const struct hf_call *row = hf_ops_result(&ops, 0);
+        if (finder->faults == 0) {
+            doctor_say_i64(finder, finder->units, " units, ");
+            doctor_say_i64(finder, finder->events,
+                           " events, every trail folds to its row's status");
+            doctor_tell(finder, false, "chains", "");
+        }
+        tell_leases(finder, hf_cell_i64(row, 0, 0), hf_cell_i64(row, 0, 1));
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err *err)
+{
+    static int (*const checks[])(struct finder *, struct hf_err *) = {
+        check_engine,    check_schema, check_clock,  check_disk,      check_chains,
+        check_processes, check_limits, check_counts, doctor_postgres,
+    };
+    struct finder finder = { .base = base, .found = found, .user = user };
+    int rc = 0;
+    hf_buf_init(&finder.detail, base->alloc, 1024);
+    for (size_t i = 0; rc == 0 && i < sizeof checks / sizeof checks[0]; i++) {
+        struct hf_err why = { 0 };
+        rc = checks[i](&finder, &why);
+        if (rc == HF_ECORRUPT) {
+            doctor_say(&finder, why.message);
+            doctor_tell(&finder, true, "store", "the file is damaged: " RESTORE);
+            rc = 0;
+        }
+        (void)hf_fail_as(err, rc, &why); /* its code is the loop's */
+    }
+    hf_buf_fini(&finder.detail);
+    return rc;
+}

@@ -1,0 +1,29 @@
+/* What the files of hf_store_check share: putting findings together. */
+#ifndef HF_STORE_DOCTOR_DOCTOR_H
+#define HF_STORE_DOCTOR_DOCTOR_H
+
+#include "store/store.h"
+
+struct finder {
+    struct hf_store *base;
+    hf_found *found;
+    void *user;
+    struct hf_buf detail; /* of the finding that is being put together */
+    size_t faults;
+    int64_t units; /* whose trails were folded */
+    int64_t events;
+};
+
+void doctor_say(struct finder *finder, const char *text);
+void doctor_say_i64(struct finder *finder, int64_t number, const char *text);
+/* What was said since the last finding. */
+void doctor_tell(struct finder *finder, bool bad, const char *what, const char *advice);
+
+/* Reads with one statement without arguments; `ops` is the caller's to end in any case. */
+HF_MUST_USE int doctor_ask(struct finder *finder, struct hf_ops *ops,
+                           enum hf_sql_id statement, struct hf_err *err);
+
+/* store/doctor/pg.c: what only a server has; nothing on other engines. */
+HF_MUST_USE int doctor_postgres(struct finder *finder, struct hf_err *err);
+
+#endif

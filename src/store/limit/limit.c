@@ -1,0 +1,67 @@
+/* Limits: setting them, and showing how they stand. The counting is in gates.c. */
+#include "base/err.h"
+#include "core/ledger/quota.h"
+#include "store/batch/gates.h"
+#include "store/store.h"
+
+int sql_limit_set(struct hf_store *base, const char *name, const struct hf_quota *limit,
+                  struct hf_err *err)
+{
+    struct sql_store *store = sql_store_of(base);
+    struct hf_ops ops;
+    hf_ops_init(&ops, store->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_LIMIT_WRITE, 1);
+    hf_ops_text(&ops, name);
+    hf_ops_i64_opt(&ops, limit->max_running);
+    hf_ops_i64_opt(&ops, limit->rate_count);
+    hf_ops_i64_opt(&ops, limit->rate_ms);
+    hf_ops_i64_opt(&ops, limit->burst);
+    hf_gates_note_name(&ops, name);
+    int rc = hf_ops_write(&ops, err);
+    hf_ops_fini(&ops);
+    sql_policies_forget(store);
+    return rc;
+}
+
+/* The name as people give it, and the tenant behind it. */
+static void split(char *name, struct hf_quota_state *state)
+{
+    char *at = name;
+    while (*at && *at != HF_QUOTA_TENANT)
+        at++;
+    state->tenant = *at ? at + 1 : "";
+    *at = 0;
+    state->limit.name = name;
+}
+
+int sql_limit_list(struct hf_store *base, hf_each_quota *each, void *user,
+                   struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_LIMIT_LIST, HF_ANY_COUNT);
+    int rc = hf_ops_read(&ops, err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
+        const struct hf_call *rows = hf_ops_result(&ops, 0);
+        char *name = hf_arena_text(&ops.arena, hf_cell_text(rows, i, 0));
+        if (!name) {
+            rc = hf_fail_plain(err, HF_ENOMEM);
+            break;
+        }
+        struct hf_quota_state state = {
+            .limit = { .size = sizeof state.limit,
+                       .max_running = hf_cell_i64(rows, i, 1),
+                       .rate_count = hf_cell_i64(rows, i, 2),
+                       .rate_ms = hf_cell_i64(rows, i, 3),
+                       .burst = hf_cell_i64(rows, i, 4) },
+            .used = hf_cell_i64(rows, i, 5),
+            .open = hf_cell_i64(rows, i, 6),
+            .next_at = hf_cell_i64(rows, i, 7),
+            .waiting = hf_cell_i64(rows, i, 8),
+        };
+        split(name, &state);
+        each(user, &state);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}

@@ -1,0 +1,50 @@
+/* Waking a session: a unit in its queue, in the transaction of what it is woken for. */
+#include "base/err.h"
+#include "store/process/process.h"
+
+int sql_wake_add(struct sql_store *store, const struct hf_caller *given,
+                 struct hf_ops *ops, const struct hf_row *row,
+                 const struct hf_wake_cause *cause, struct hf_err *err)
+{
+    struct hf_env env;
+    struct hf_new unit;
+    struct hf_caller who = *given;
+    struct hf_batch moment = { .now = sql_wall(store) };
+    struct hf_row *wake = hf_arena_new(&ops->arena, struct hf_row);
+    uint8_t *hash = hf_arena_take(&ops->arena, 32);
+    who.tenant = row->w.tenant; /* not the caller's */
+    if (!wake || !hash)
+        return hf_fail_plain(err, HF_ENOMEM);
+    int rc = sql_env(store, &who, &moment, &env, err);
+    if (rc == 0)
+        rc = hf_row_wake(&ops->arena, row, cause, &unit, err);
+    if (rc == 0)
+        rc = sql_make_row(store, &ops->arena, &who, &env, &unit, wake, hash, err);
+    if (rc == 0) {
+        hf_rows_insert(ops, &(struct hf_making){ .row = wake, .hash = hash }, 1);
+        hf_ops_ring_queue(ops, wake->w.queue, 1);
+    }
+    return rc;
+}
+
+int sql_wake_ended(struct sql_store *store, const struct hf_caller *who,
+                   struct hf_ops *ops, const struct hf_row *was, const struct hf_row *row,
+                   struct hf_err *err)
+{
+    if (!was->wake_session || hf_status_terminal(was->status) ||
+        !hf_status_terminal(row->status))
+        return 0;
+    hf_ops_ring_ended(ops, was->w.work_id);
+    if (!*was->wake_session)
+        return 0;
+    struct hf_buf life;
+    hf_buf_init(&life, ops->arena.alloc, 64);
+    hf_buf_text(&life, "end:");
+    hf_buf_i64(&life, row->w.generation);
+    struct hf_wake_cause cause = { .event = row->event_type,
+                                   .status = row->w.status,
+                                   .run_id = hf_buf_keep(&life, &ops->arena),
+                                   .payload = row->w.result };
+    return cause.run_id ? sql_wake_add(store, who, ops, was, &cause, err)
+                        : hf_fail_plain(err, HF_ENOMEM);
+}

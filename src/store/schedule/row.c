@@ -1,0 +1,240 @@
+/* Schedules between C and SQL, and what a change makes of one. */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "store/schedule/schedule.h"
+
+#define COLUMNS 36
+const size_t schedule_width = COLUMNS;
+
+void schedule_read(const struct hf_call *call, size_t i, struct hf_schedule_row *ret_row)
+{
+    size_t count = hf_schedule_field_count;
+    struct hf_schedule_row row = { .look_at = hf_cell_i64(call, i, count),
+                                   .tick = hf_cell_i64(call, i, count + 1) };
+    hf_assert(count + 2 == COLUMNS);
+    hf_fields_read(call, i, hf_schedule_table, &row.s);
+    *ret_row = row;
+}
+
+static void add_columns(struct hf_ops *ops, const struct hf_schedule_row *row)
+{
+    hf_fields_append(ops, hf_schedule_table, &row->s);
+    hf_ops_i64_opt(ops, row->look_at);
+    hf_ops_i64(ops, row->tick);
+}
+
+void schedule_insert(struct hf_ops *ops, const struct hf_schedule_row *row)
+{
+    hf_ops_call(ops, HF_SQL_SCHEDULE_INSERT, 1);
+    add_columns(ops, row);
+}
+
+void schedule_write(struct hf_ops *ops, const struct hf_schedule_row *row)
+{
+    hf_ops_call(ops, HF_SQL_SCHEDULE_WRITE, 1);
+    add_columns(ops, row);
+}
+
+void schedule_skip(struct hf_ops *ops, const struct hf_schedule *schedule,
+                   const struct hf_slot_skips *skips, const char *work_id)
+{
+    hf_ops_call(ops, HF_SQL_SCHEDULE_SKIP_ADD, HF_ANY_COUNT);
+    hf_ops_text(ops, schedule->name);
+    hf_ops_text(ops, schedule->tenant);
+    hf_ops_i64(ops, skips->first_at);
+    hf_ops_text(ops, skips->reason);
+    hf_ops_i64(ops, skips->last_at);
+    hf_ops_i64(ops, skips->slots);
+    hf_ops_i64(ops, skips->more);
+    hf_ops_text(ops, work_id);
+}
+
+/* ---- a verb at work ---------------------------------------------------------------- */
+
+void schedule_begin(struct schedule_call *call, struct hf_store *store,
+                    const struct hf_caller *who)
+{
+    *call = (struct schedule_call){ .store = sql_store_of(store), .who = who };
+    hf_zones_init(&call->zones, store->alloc);
+    hf_arena_init(&call->arena, store->alloc);
+    hf_ops_init(&call->look, call->store->sql, store->alloc);
+    hf_ops_init(&call->write, call->store->sql, store->alloc);
+}
+
+void schedule_end(struct schedule_call *call)
+{
+    hf_ops_fini(&call->write);
+    hf_ops_fini(&call->look);
+    hf_arena_fini(&call->arena);
+    hf_zones_fini(&call->zones);
+}
+
+int schedule_find(struct schedule_call *call, const char *name,
+                  struct hf_schedule_row *ret_row, struct hf_err *err)
+{
+    hf_ops_reset(&call->look);
+    hf_ops_reset(&call->write);
+    hf_ops_call(&call->look, HF_SQL_SCHEDULE_GET, HF_ANY_COUNT);
+    hf_ops_text(&call->look, name);
+    hf_ops_text(&call->look, call->who->tenant);
+    int rc = hf_ops_read(&call->look, err);
+    if (rc || hf_ops_result(&call->look, 0)->out_count == 0)
+        return rc;
+    schedule_read(hf_ops_result(&call->look, 0), 0, ret_row);
+    return 1;
+}
+
+int schedule_timing(struct schedule_call *call, const struct hf_schedule *schedule,
+                    struct hf_timing *ret_timing, struct hf_err *err)
+{
+    const struct hf_zone *zone = NULL;
+    int rc = hf_zones_get(&call->zones, schedule->zone, &zone, err);
+    return rc ? rc : hf_schedule_timing(schedule, zone, ret_timing, err);
+}
+
+/* ---- changes ----------------------------------------------------------------------- */
+
+/* The slot from now on, and what follows from there being one or none. */
+static void set_next(struct hf_schedule_row *row, hf_ms next_at)
+{
+    bool paused = hf_same(row->s.state, "paused");
+    row->s.next_at = next_at;
+    if (next_at == 0)
+        row->s.state = "finished";
+    else if (!paused)
+        row->s.state = "active";
+    row->look_at = next_at != 0 && !paused ? next_at : 0;
+    row->s.failures = 0;
+    row->s.last_error = NULL;
+}
+
+static void note_change(struct hf_schedule_row *row, hf_ms now)
+{
+    row->s.revision++;
+    row->s.updated_at = now;
+}
+
+/* Slots that were due and will never be made. A zone that cannot be read any more keeps
+ * nobody from leaving it. */
+static void drop_due(struct schedule_call *call, struct hf_schedule_row *row,
+                     const char *reason, hf_ms now)
+{
+    struct hf_timing timing;
+    struct hf_slot_skips skips;
+    struct hf_err ignored;
+    if (row->s.next_at == 0 || row->s.next_at > now ||
+        schedule_timing(call, &row->s, &timing, &ignored) ||
+        !hf_slots_skip(&timing, row->s.next_at, now, reason, &skips))
+        return;
+    schedule_skip(&call->write, &row->s, &skips, NULL);
+    row->s.skipped += skips.slots;
+}
+
+int schedule_unit(struct schedule_call *call, const struct hf_schedule *schedule,
+                  const char *run_id, struct hf_row *ret_row, uint8_t *ret_hash,
+                  struct hf_err *err)
+{
+    struct hf_env env;
+    struct hf_new unit;
+    int rc = hf_schedule_unit(&call->arena, schedule, run_id, &unit, err);
+    if (rc == 0)
+        rc = sql_env(call->store, call->who, &call->look.batch, &env, err);
+    if (rc == 0)
+        rc = sql_make_row(call->store, &call->arena, call->who, &env, &unit, ret_row,
+                          ret_hash, err);
+    return rc;
+}
+
+/* What stays when the definition is replaced. */
+static void keep_facts(struct hf_schedule_row *row, const struct hf_schedule_row *was)
+{
+    const struct hf_schedule *old = &was->s;
+    row->tick = was->tick;
+    row->look_at = was->look_at;
+    row->s.state = old->state;
+    row->s.state_reason = old->state_reason;
+    row->s.origin = old->origin;
+    row->s.revision = old->revision;
+    row->s.next_at = old->next_at;
+    row->s.last_slot_at = old->last_slot_at;
+    row->s.last_work_id = old->last_work_id;
+    row->s.made = old->made;
+    row->s.skipped = old->skipped;
+    row->s.created_at = old->created_at;
+}
+
+int schedule_define(struct schedule_call *call, const struct hf_schedule_new *wanted,
+                    const struct hf_schedule_row *was, struct hf_schedule_row *ret_row,
+                    struct hf_err *err)
+{
+    struct hf_schedule_row row = { .tick = 1 };
+    struct hf_timing timing;
+    const struct hf_zone *zone = NULL;
+    struct hf_row unit;
+    uint8_t hash[32];
+    hf_ms now = call->look.batch.now;
+    int rc = hf_zones_get(&call->zones, wanted->zone ? wanted->zone : "UTC", &zone, err);
+    if (rc == 0)
+        rc = hf_schedule_build(wanted, zone, now, &row.s, err);
+    row.s.tenant = call->who->tenant;
+    if (rc == 0) /* does the policy in force let a slot become a unit at all? */
+        rc = schedule_unit(call, &row.s, "slot", &unit, hash, err);
+    if (rc == 0 && was && wanted->every_ms && !wanted->start &&
+        was->s.every_ms == wanted->every_ms)
+        row.s.start_at = was->s.start_at; /* as it was: nobody asked for another */
+    if (rc == 0)
+        rc = hf_schedule_timing(&row.s, zone, &timing, err);
+    if (rc)
+        return rc;
+    bool retimed = !was || !hf_schedule_same_timing(&row.s, &was->s);
+    if (was) {
+        keep_facts(&row, was);
+        if (!hf_schedule_same(&row.s, &was->s))
+            note_change(&row, now);
+        else
+            row.s.updated_at = was->s.updated_at;
+        if (retimed) {
+            struct hf_schedule_row old = *was;
+            drop_due(call, &old, "updated", now);
+            row.s.skipped = old.s.skipped;
+        }
+    }
+    if (retimed)
+        set_next(&row, hf_schedule_first(&row.s, &timing, now));
+    *ret_row = row;
+    return 0;
+}
+
+void schedule_pause(const struct hf_schedule_row *was, const char *reason, hf_ms now,
+                    struct hf_schedule_row *ret_row)
+{
+    *ret_row = *was;
+    ret_row->s.state = "paused";
+    ret_row->s.state_reason = reason;
+    ret_row->look_at = 0;
+    note_change(ret_row, now);
+}
+
+int schedule_resume(struct schedule_call *call, const struct hf_schedule_row *was,
+                    struct hf_schedule_row *ret_row, struct hf_err *err)
+{
+    struct hf_timing timing;
+    hf_ms now = call->look.batch.now;
+    struct hf_schedule_row row = *was;
+    int rc = schedule_timing(call, &row.s, &timing, err);
+    if (rc)
+        return rc;
+    row.s.state = "active";
+    row.s.state_reason = NULL;
+    if (timing.kind == HF_TIMING_ONCE) {
+        set_next(&row, row.s.next_at); /* the catch-up rule decides about it */
+    } else {
+        drop_due(call, &row, "paused", now);
+        set_next(&row, hf_schedule_first(&row.s, &timing, now));
+    }
+    note_change(&row, now);
+    *ret_row = row;
+    return 0;
+}

@@ -1,0 +1,123 @@
+/* A unit beside the slots: on request, under the schedule's overlap rule. */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/text.h"
+#include "store/schedule/schedule.h"
+
+static int in_the_way(struct hf_err *err, const struct hf_schedule *schedule,
+                      const char *work_id)
+{
+    return hf_fail(err, HF_ECONFLICT, "overlap",
+                   "schedule %s has unit %s under way, and its overlap rule is %s",
+                   schedule->name, work_id, schedule->overlap);
+}
+
+static int manual_id(struct schedule_call *call, hf_ms now, const char **ret_id,
+                     struct hf_err *err)
+{
+    static const char prefix[] = "manual:";
+    char fresh[HF_UUID_TEXT];
+    const char *id = call->who->operation_id;
+    int rc = id ? hf_check_key(id, (size_t)HF_MAX_KEY_BYTES - sizeof prefix + 1,
+                               "operation_id", err)
+                : sql_new_id(call->store, now, fresh, err);
+    if (rc)
+        return rc;
+    id = id ? id : fresh;
+    char *text = hf_arena_take(&call->arena, sizeof prefix + strlen(id));
+    if (!text)
+        return hf_fail_plain(err, HF_ENOMEM);
+    memcpy(text, prefix, sizeof prefix - 1);
+    memcpy(text + sizeof prefix - 1, id, strlen(id) + 1);
+    *ret_id = text;
+    return 0;
+}
+
+static int look(struct schedule_call *call, const char *name, const char *run_id,
+                struct hf_err *err)
+{
+    hf_ops_reset(&call->look);
+    hf_ops_reset(&call->write);
+    hf_ops_call(&call->look, HF_SQL_SCHEDULE_LOOK, HF_ANY_COUNT);
+    hf_ops_text(&call->look, name);
+    hf_ops_text(&call->look, call->who->tenant);
+    hf_ops_call(&call->look, HF_SQL_WORK_BY_SOURCE, HF_ANY_COUNT);
+    hf_ops_text(&call->look, call->who->tenant);
+    hf_ops_text(&call->look, hf_source_word(HF_SOURCE_SCHEDULER));
+    hf_ops_text(&call->look, name);
+    hf_ops_text(&call->look, run_id);
+    int rc = hf_ops_read(&call->look, err);
+    if (rc == 0 && hf_ops_result(&call->look, 0)->out_count == 0)
+        rc = hf_fail(err, HF_ENOTFOUND, "name", "there is no schedule %s", name);
+    return rc;
+}
+
+static int show(const struct hf_call *found, bool created, struct hf_answer *answer,
+                struct hf_err *err)
+{
+    struct hf_row row;
+    int rc = hf_row_read(found, 0, &row, err);
+    struct hf_item *item = rc == 0 ? hf_answer_add(answer) : NULL;
+    if (rc == 0 && (!item || hf_item_show(answer, item, &row, false)))
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    if (rc == 0) {
+        item->created = created;
+        item->repeated = !created;
+    }
+    return rc;
+}
+
+static int trigger_once(struct schedule_call *call, const char *run_id, const char *name,
+                        struct hf_answer *answer, struct hf_err *err)
+{
+    struct hf_schedule_row row;
+    struct hf_row work;
+    uint8_t hash[32];
+    int rc = look(call, name, run_id, err);
+    if (rc)
+        return rc;
+    if (hf_ops_result(&call->look, 1)->out_count > 0)
+        return show(hf_ops_result(&call->look, 1), false, answer, err);
+    const struct hf_call *found = hf_ops_result(&call->look, 0);
+    schedule_read(found, 0, &row);
+    if (hf_cell_text(found, 0, schedule_width))
+        return in_the_way(err, &row.s, hf_cell_text(found, 0, schedule_width));
+    rc = schedule_unit(call, &row.s, run_id, &work, hash, err);
+    if (rc)
+        return rc;
+    struct hf_ops *ops = &call->write;
+    struct hf_making making = { .row = &work, .hash = hash };
+    hf_ops_call(ops, HF_SQL_SCHEDULE_TOUCH, 1);
+    hf_ops_text(ops, row.s.name);
+    hf_ops_text(ops, row.s.tenant);
+    hf_ops_i64(ops, row.tick);
+    hf_ops_text(ops, work.w.work_id);
+    hf_rows_insert(ops, &making, 1);
+    hf_rows_expect_all(ops);
+    hf_ops_ring_queue(ops, work.w.queue, 1);
+    size_t read_back = hf_ops_call(ops, HF_SQL_WORK_BY_ID, 1);
+    hf_ops_text(ops, work.w.work_id);
+    rc = hf_ops_write(ops, err);
+    return rc ? rc : show(hf_ops_result(ops, read_back), true, answer, err);
+}
+
+int sql_schedule_trigger(struct hf_store *base, const struct hf_caller *who,
+                         const char *name, struct hf_answer *answer, struct hf_err *err)
+{
+    struct schedule_call call;
+    schedule_begin(&call, base, who);
+    const char *run_id = NULL;
+    int rc = manual_id(&call, base->clock->wall_ms(base->clock->user), &run_id, err);
+    rc = rc ? rc : HF_EGUARD;
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
+        rc = trigger_once(&call, run_id, name, answer, err);
+        if (rc == HF_ECONFLICT && !hf_same(err->field, "overlap"))
+            rc = HF_EGUARD; /* a unit of it came meanwhile: look again */
+    }
+    if (rc == HF_EGUARD)
+        rc = hf_fail_plain(err, HF_EBUSY);
+    schedule_end(&call);
+    return rc;
+}

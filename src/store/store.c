@@ -1,0 +1,346 @@
+/* The SQL store as a whole: opening, closing, the table of its verbs. */
+#include <holdfast/limits.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/sized.h"
+#include "base/text.h"
+#include "store/schedule/schedule.h"
+#include "store/trigger/trigger.h"
+
+int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_err *err)
+{
+    (void)pthread_mutex_lock(&store->lock);
+    int rc = hf_uuid7(now, &store->uuid_seq, store->base.random, ret_id, err);
+    (void)pthread_mutex_unlock(&store->lock);
+    return rc;
+}
+
+int sql_answered(int rc, struct hf_err *err)
+{
+    if (rc != HF_ENOMEM)
+        return rc;
+    return hf_fail(
+        err, HF_EUNCERTAIN, NULL,
+        "it was written, but there is no memory for the answer: look before it is "
+        "repeated");
+}
+
+int sql_env(struct sql_store *store, const struct hf_caller *who,
+            const struct hf_batch *seen, struct hf_env *ret_env, struct hf_err *err)
+{
+    struct hf_env env = {
+        .now = seen->now,
+        .lease_now = seen->lease_now,
+        .store = seen->incarnation,
+        .actor_kind = who->actor_kind,
+        .actor = who->actor,
+        .correlation_id = who->correlation_id,
+    };
+    const struct hf_random *random = store->base.random;
+    if (random->fill(random->user, &env.random, sizeof env.random))
+        return hf_fail(err, HF_EINTERNAL, NULL, "no random bytes could be had");
+    *ret_env = env;
+    return 0;
+}
+
+hf_ms sql_wall(const struct sql_store *store)
+{
+    const struct hf_clock *clock = store->base.clock;
+    hf_ms (*ahead)(struct hf_sql *) = store->sql->methods->ahead_ms;
+    return clock->wall_ms(clock->user) + (ahead ? ahead(store->sql) : 0);
+}
+
+static hf_ms sql_now(const struct hf_store *base)
+{
+    return sql_wall((const struct sql_store *)base);
+}
+
+hf_ms sql_by_caller(const struct hf_store *base, hf_ms at, hf_ms now)
+{
+    const struct hf_clock *clock = base->clock;
+    return at && !base->one_writer ? at + (clock->wall_ms(clock->user) - now) : at;
+}
+
+int sql_item_token(struct hf_answer *answer, struct hf_item *item,
+                   const struct hf_row *row)
+{
+    struct hf_buf buf;
+    hf_buf_init(&buf, hf_alloc_system(), 512);
+    int rc = hf_token_write(&buf, row->lease_store, row->w.lease_fence, row->claim_group);
+    item->token = rc ? NULL : hf_answer_text(answer, hf_buf_str(&buf));
+    hf_buf_fini(&buf);
+    return item->token ? 0 : HF_ENOMEM;
+}
+
+static int sql_bump(struct hf_store *base, int64_t *ret_incarnation, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_STORE_LOCK, HF_ANY_COUNT);
+    size_t bump = hf_ops_call(&ops, HF_SQL_STORE_BUMP, 1);
+    hf_ops_call(&ops, HF_SQL_STORE_LOG, 1);
+    hf_ops_text(&ops, "bump");
+    hf_ops_null(&ops);
+    int rc = hf_ops_write(&ops, err);
+    if (rc == 0)
+        *ret_incarnation = hf_cell_i64(hf_ops_result(&ops, bump), 0, 0);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int sql_facts(struct hf_store *base, char **ret_json, struct hf_err *err)
+{
+    struct hf_sql *sql = sql_store_of(base)->sql;
+    struct hf_span json;
+    int rc = sql->methods->facts(sql, &json, err);
+    if (rc)
+        return rc;
+    char *text = base->alloc->realloc(base->alloc->user, NULL, json.len + 1);
+    if (text) {
+        memcpy(text, json.at, json.len);
+        text[json.len] = '\0';
+        *ret_json = text;
+    }
+    base->alloc->free(base->alloc->user, (void *)(uintptr_t)json.at);
+    return text ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
+static uint32_t sql_bell_seen(struct hf_store *base, uint32_t topic)
+{
+    struct hf_sql *sql = sql_store_of(base)->sql;
+    return sql->methods->bell_seen(sql, topic);
+}
+
+static bool sql_bell_wait(struct hf_store *base, uint32_t topic, uint32_t seen, hf_ms ms)
+{
+    struct hf_sql *sql = sql_store_of(base)->sql;
+    return sql->methods->bell_wait(sql, topic, seen, ms);
+}
+
+static bool sql_taken_here(struct hf_store *base, uint32_t *ret_count)
+{
+    struct hf_sql *sql = sql_store_of(base)->sql;
+    return sql->methods->taken_here && sql->methods->taken_here(sql, ret_count);
+}
+
+static void sql_close(struct hf_store *base)
+{
+    struct sql_store *store = sql_store_of(base);
+    const struct hf_alloc *alloc = base->alloc;
+    store->sql->methods->close(store->sql);
+    sql_policies_forget(store);
+    (void)pthread_mutex_destroy(&store->random.lock);
+    (void)pthread_mutex_destroy(&store->lock);
+    alloc->free(alloc->user, store);
+}
+
+static const struct hf_process_methods process_methods = {
+    .enroll = sql_process_register,
+    .output_add = sql_output_add,
+    .output_read = sql_output_read,
+    .list = sql_process_list,
+    .tell = sql_process_tell,
+    .records = sql_process_records,
+    .prune = sql_process_prune,
+};
+
+static const struct hf_store_methods methods = {
+    .name = "sql",
+    .create = sql_create,
+    .claim = sql_claim,
+    .change = sql_change,
+    .exchange = sql_exchange,
+    .renew_all = sql_renew_all,
+    .get = sql_get,
+    .list = sql_list,
+    .events = sql_events,
+    .feed = sql_feed,
+    .stats = sql_stats,
+    .sweep = sql_sweep,
+    .prune = sql_prune,
+    .pulse = sql_pulse,
+    .amnesty = sql_amnesty,
+    .log = sql_log,
+    .policy_set = sql_policy_set,
+    .policy_get = sql_policy_get,
+    .limit_set = sql_limit_set,
+    .limit_list = sql_limit_list,
+    .lease_take = sql_lease_take,
+    .lease_renew = sql_lease_renew,
+    .lease_release = sql_lease_release,
+    .lease_look = sql_lease_look,
+    .bump = sql_bump,
+    .check = sql_check,
+    .facts = sql_facts,
+    .dump = sql_dump,
+    .bell_seen = sql_bell_seen,
+    .bell_wait = sql_bell_wait,
+    .next_due = sql_next_due,
+    .holders = sql_holders,
+    .taken_here = sql_taken_here,
+    .process = &process_methods,
+    .close = sql_close,
+    .schedules = &sql_schedule_methods,
+    .triggers = &sql_trigger_methods,
+    .known = sql_known,
+    .now = sql_now,
+};
+
+static int draw(void *user, void *out, size_t len)
+{
+    struct sql_random *pool = user;
+    const struct hf_random *source = hf_random_system();
+    if (len > sizeof pool->bytes / 4)
+        return source->fill(source->user, out, len);
+    (void)pthread_mutex_lock(&pool->lock);
+    int rc = 0;
+    if (pool->left < len) {
+        rc = source->fill(source->user, pool->bytes, sizeof pool->bytes);
+        pool->left = rc == 0 ? sizeof pool->bytes : 0;
+    }
+    if (rc == 0) {
+        pool->left -= len;
+        memcpy(out, pool->bytes + pool->left, len);
+        memset(pool->bytes + pool->left, 0, len); /* nonces are in it */
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return rc;
+}
+
+static bool init_locks(struct sql_store *store)
+{
+    if (pthread_mutex_init(&store->lock, NULL))
+        return false;
+    if (pthread_mutex_init(&store->random.lock, NULL) == 0)
+        return true;
+    (void)pthread_mutex_destroy(&store->lock);
+    return false;
+}
+
+int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
+                     struct hf_store **ret_store, struct hf_err *err)
+{
+    const struct hf_alloc *alloc = options->alloc;
+    bool lite = hf_same(sql->methods->name, "sqlite");
+    struct sql_store *store = alloc->realloc(alloc->user, NULL, sizeof *store);
+    if (!store)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *store = (struct sql_store){
+        .base = { &methods, alloc, options->clock, options->random, { 0 }, lite },
+        .sql = sql,
+        .wears = !lite,
+        .any_size = lite,
+    };
+    char id[HF_UUID_TEXT];
+    uint64_t seq = 0;
+    int rc = hf_uuid7(options->clock->wall_ms(options->clock->user), &seq,
+                      options->random, id, err);
+    if (rc == 0 && !init_locks(store))
+        rc = hf_fail(err, HF_ENOMEM, NULL, "no mutex could be had");
+    if (rc) {
+        alloc->free(alloc->user, store);
+        return rc;
+    }
+    memcpy(store->base.incarnation, id, sizeof id);
+    store->random.base = (struct hf_random){ &store->random, draw };
+    if (options->random == hf_random_system())
+        store->base.random = &store->random.base;
+    *ret_store = &store->base;
+    return 0;
+}
+
+/* ---- opening by address ------------------------------------------------------------ */
+
+static bool is_postgres(const char *url)
+{
+    return url &&
+           (hf_starts_with(url, "postgres://") || hf_starts_with(url, "postgresql://"));
+}
+
+/* "PATH", "sqlite:PATH", "sqlite::memory:". */
+static int path_of(const char *url, const char **ret_path, struct hf_err *err)
+{
+    static const char scheme[] = "sqlite:";
+    const char *path = url;
+    if (!url || !url[0])
+        return hf_fail(err, HF_EINVAL, "db", "db must name a file");
+    if (strlen(url) > 3000)
+        return hf_fail(err, HF_ETOOBIG, "db", "db must be at most 3000 bytes");
+    if (!hf_utf8_valid(url, strlen(url)))
+        return hf_fail(err, HF_EINVAL, "db", "db must be UTF-8");
+    bool named = hf_starts_with(url, scheme);
+    if (named)
+        path += sizeof scheme - 1;
+    if (!*path)
+        return hf_fail(err, HF_EINVAL, "db", "db must name a file");
+    /* SQLite would read it as an address of its own, which may switch its locks off. */
+    if (hf_starts_with(path, "file:"))
+        return hf_fail(err, HF_EINVAL, "db",
+                       "db must be a path: SQLite's file: addresses are not taken");
+    /* Not shown: it may hold a password. */
+    if (!named && (strstr(url, "://") || hf_starts_with(url, "postgres:") ||
+                   hf_starts_with(url, "postgresql:")))
+        return hf_fail(err, HF_EINVAL, "db",
+                       "db must be a path, sqlite:PATH, sqlite::memory: or postgres://");
+    *ret_path = path;
+    return 0;
+}
+
+int hf_sql_open(const char *url, const struct hf_sql_options *options,
+                struct hf_sql **ret_sql, struct hf_err *err)
+{
+    const char *path = NULL;
+    if (is_postgres(url))
+        return hf_postgres_open(url, options, ret_sql, err);
+    int rc = path_of(url, &path, err);
+    return rc ? rc : hf_sqlite_open(path, options, ret_sql, err);
+}
+
+int hf_store_open(const char *url, const struct hf_store_options *options,
+                  struct hf_store **ret_store, struct hf_err *err)
+{
+    struct hf_store_options use = { .size = sizeof use };
+    struct hf_err why = { 0 };
+    if (!url)
+        return hf_fail(err, HF_EINVAL, "url", "the address of a store is needed");
+    int rc = options ? hf_sized_copy(options, sizeof use, sizeof use, &use, &why) : 0;
+    if (rc)
+        return hf_fail_as(err, rc, &why);
+    if (!use.alloc)
+        use.alloc = hf_alloc_system();
+    if (!use.clock)
+        use.clock = hf_clock_system();
+    if (!use.random)
+        use.random = hf_random_system();
+    struct hf_sql_options driver = {
+        .size = sizeof driver,
+        .alloc = use.alloc,
+        .clock = use.clock,
+        .random = use.random,
+        .inline_mode = use.inline_mode,
+        .must_exist = use.must_exist,
+        .no_migrate = use.no_migrate,
+        .busy_ms = use.busy_ms,
+        .migrate = use.migrate,
+    };
+    struct hf_sql *sql = NULL;
+    rc = hf_sql_open(url, &driver, &sql, &why);
+    if (rc == 0) {
+        rc = hf_sql_store_new(sql, &use, ret_store, &why);
+        if (rc)
+            sql->methods->close(sql);
+    }
+    return hf_fail_as(err, rc, &why);
+}
+
+const char *hf_store_schema_sql(const char *url)
+{
+    return is_postgres(url) ? hf_schema_pg : hf_schema_lite;
+}
+
+int hf_store_schema_version(void)
+{
+    return hf_migrations[hf_migration_count - 1].version;
+}

@@ -1,0 +1,499 @@
+/* Changing rows: every verb of hf_work_change.
+ *
+ * The common path is read, decide (core), write if the row is still as it was read; a batch
+ * is one read and one write. Two verbs of a holder are so frequent that they first try one
+ * guarded statement without reading (store/work/fast.c); what that does not settle comes here.
+ */
+#include "store/work/change.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/text.h"
+#include "os/liveness.h"
+#include "store/batch/gates.h"
+
+static bool whole(const struct changing *c)
+{
+    return (c->flags & HF_ALL_OR_NONE) != 0;
+}
+
+int change_refuse(struct changing *c, struct slot *slot, const struct hf_err *why)
+{
+    slot->settled = true;
+    slot->refused = true;
+    return hf_item_fail(c->answer, slot->item, why);
+}
+
+/* ---- find -------------------------------------------------------------------------- */
+
+static int refuse_not_found(struct changing *c, struct slot *slot)
+{
+    struct hf_err why;
+    (void)hf_fail(&why, HF_ENOTFOUND, slot->change->id ? "id" : "ref", "%s %s",
+                  slot->change->id ? "there is no unit" : "nothing waits for",
+                  slot->change->id ? slot->change->id : slot->change->ref);
+    return change_refuse(c, slot, &why);
+}
+
+/* Ids are read together in one statement. */
+static int read_together(struct changing *c, struct hf_ops *ops, struct hf_err *err)
+{
+    size_t call = 0, wanted = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        struct slot *slot = &c->slots[i];
+        if (slot->settled || !slot->change->id)
+            continue;
+        if (wanted++ == 0)
+            call = hf_ops_call(ops, HF_SQL_WORK_BY_ID, HF_ANY_COUNT);
+        else
+            hf_ops_again(ops);
+        hf_ops_text(ops, slot->change->id);
+    }
+    if (wanted == 0)
+        return 0;
+    int rc = hf_ops_read(ops, err);
+    if (rc)
+        return rc;
+    const struct hf_call *rows = hf_ops_result(ops, call);
+    for (size_t i = 0, at = 0; i < c->n && at < rows->out_count; i++) {
+        struct slot *slot = &c->slots[i];
+        if (slot->settled || !hf_same(slot->change->id, hf_row_id(rows, at)))
+            continue;
+        rc = hf_row_read(rows, at++, &slot->was, err);
+        if (rc)
+            return rc;
+        slot->seen = &ops->batch;
+    }
+    return 0;
+}
+
+/* The kind of wait that a resume asks for, NULL for either. */
+static const char *wanted_kind(const struct hf_change *change)
+{
+    if (change->status == HF_STATUS_NONE)
+        return NULL;
+    return change->status == HF_WAITING_USER ? "user" : "external";
+}
+
+/* A reference that is waited for: a read of its own, whose memory lives as long as the
+ * slot needs it. */
+static int read_by_ref(struct changing *c, struct slot *slot, struct hf_err *err)
+{
+    slot->ops = hf_arena_new(&c->arena, struct hf_ops);
+    if (!slot->ops)
+        return hf_fail_plain(err, HF_ENOMEM);
+    hf_ops_init(slot->ops, c->store->sql, c->store->base.alloc);
+    size_t call = hf_ops_call(slot->ops, HF_SQL_WORK_BY_WAITING_REF, HF_ANY_COUNT);
+    hf_ops_text(slot->ops, c->who->tenant);
+    hf_ops_text(slot->ops, slot->change->ref);
+    hf_ops_text(slot->ops, wanted_kind(slot->change));
+    int rc = hf_ops_read(slot->ops, err);
+    if (rc)
+        return rc;
+    const struct hf_call *rows = hf_ops_result(slot->ops, call);
+    if (rows->out_count == 0)
+        return refuse_not_found(c, slot);
+    if (rows->out_count > 1) {
+        struct hf_err why;
+        (void)hf_fail(&why, HF_EAMBIGUOUS, "ref", "several units wait for %s",
+                      slot->change->ref);
+        return change_refuse(c, slot, &why);
+    }
+    slot->seen = &slot->ops->batch;
+    return hf_row_read(rows, 0, &slot->was, err);
+}
+
+/* A row may be named only once, by whatever way: two changes of it would be decided on the
+ * same reading. Equal texts have been refused before; this is for rows that were found. */
+static int check_named_once(const struct changing *c, const char *id, size_t at,
+                            struct hf_err *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct slot *other = &c->slots[i];
+        const char *named = other->change->id;
+        if (!named && other->seen)
+            named = other->was.w.work_id;
+        if (i != at && !other->refused && hf_same(named, id))
+            return hf_fail(err, HF_EINVAL, "id", "a batch may name unit %s only once",
+                           id);
+    }
+    return 0;
+}
+
+static int read_rows(struct changing *c, struct hf_ops *ops, struct hf_err *err)
+{
+    int rc = read_together(c, ops, err);
+    for (size_t i = 0; rc == 0 && i < c->n; i++) {
+        struct slot *slot = &c->slots[i];
+        if (!slot->settled && !slot->seen)
+            rc = slot->change->id ? refuse_not_found(c, slot) : read_by_ref(c, slot, err);
+        if (rc == 0 && slot->seen && !slot->change->id)
+            rc = check_named_once(c, slot->was.w.work_id, i, err);
+    }
+    return rc;
+}
+
+/* ---- decide ------------------------------------------------------------------------ */
+
+/* A resume straight into running brings a lease: its owner's defaults. */
+static int complete_change(struct changing *c, struct slot *slot,
+                           struct hf_change *change, const char **ret_holder,
+                           struct hf_err *err)
+{
+    *change = *slot->change;
+    *ret_holder = NULL;
+    if (!change->owner)
+        return 0;
+    if (!change->incarnation)
+        change->incarnation = c->store->base.incarnation;
+    if (!change->nonce) {
+        char *nonce = hf_arena_take(&c->arena, HF_NONCE_TEXT);
+        if (!nonce)
+            return hf_fail_plain(err, HF_ENOMEM);
+        int rc = hf_nonce(c->store->base.random, nonce, err);
+        if (rc)
+            return rc;
+        change->nonce = nonce;
+    }
+    return change->pid ? hf_holder_describe(&c->arena, change->pid, NULL, ret_holder, err)
+                       : 0;
+}
+
+static int decide(struct changing *c, struct slot *slot, struct hf_err *err)
+{
+    struct hf_env env;
+    struct hf_policy policy;
+    struct hf_change change;
+    const char *holder;
+    int rc = sql_env(c->store, c->who, slot->seen, &env, err);
+    if (rc == 0)
+        rc = sql_policy(c->store, &c->arena, slot->was.source, slot->was.w.kind, &policy,
+                        err);
+    if (rc)
+        return rc;
+    struct hf_err why;
+    rc = complete_change(c, slot, &change, &holder, &why);
+    env.policy = &policy;
+    env.holder = holder;
+    if (rc == 0)
+        rc = hf_step_change(&c->arena, &slot->was, &change, &env, &slot->step, &why);
+    if (rc == HF_ENOMEM)
+        return hf_fail_plain(err, rc);
+    return rc ? change_refuse(c, slot, &why) : 0;
+}
+
+static int decide_all(struct changing *c, struct hf_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < c->n; i++)
+        if (!c->slots[i].settled)
+            rc = decide(c, &c->slots[i], err);
+    return rc;
+}
+
+/* ---- write ------------------------------------------------------------------------- */
+
+static bool writes(const struct slot *slot)
+{
+    return !slot->settled &&
+           (slot->step.kind == HF_STEP_WRITE || slot->step.kind == HF_STEP_QUIET);
+}
+
+/* A row that may now be claimed, or a lane that has become free. */
+static void ring_for(struct hf_ops *ops, const struct slot *slot)
+{
+    const struct hf_row *row = &slot->step.row;
+    bool opened = slot->was.w.gate && !row->w.gate;
+    if ((slot->step.kind == HF_STEP_WRITE || opened) &&
+        (row->status == HF_QUEUED || row->w.lane_key))
+        hf_ops_ring_queue(ops, row->w.queue, 1);
+}
+
+/* A lane may have its say on a row that comes back to it: read what came of it. */
+static void add_read_back(struct changing *c, struct hf_ops *ops, struct slot *slot)
+{
+    slot->read_back = 0;
+    bool gated = slot->was.w.lane_key || slot->was.w.limit_name;
+    if (!writes(slot) || !gated || (c->flags & HF_BRIEF))
+        return;
+    slot->read_back = hf_ops_call(ops, HF_SQL_WORK_BY_ID, 1);
+    hf_ops_text(ops, slot->change->id ? slot->change->id : slot->was.w.work_id);
+}
+
+/* Waiting statuses and such change through one statement; an appended event or a touch
+ * writes no transition. */
+static int add_writes(struct changing *c, struct hf_ops *ops, struct hf_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < c->n; i++) {
+        struct slot *slot = &c->slots[i];
+        slot->first_call = ops->batch.call_count;
+        if (!writes(slot))
+            continue;
+        if (slot->change->verb == HF_VERB_RENEW)
+            change_add_renewal(c, ops, slot);
+        else if (slot->change->verb != HF_VERB_APPEND)
+            hf_row_write(ops, &slot->was, &slot->step.row);
+        if (slot->step.extra_event)
+            hf_event_append(ops, &slot->step.row, slot->step.extra_event);
+        ring_for(ops, slot);
+        rc = sql_wake_ended(c->store, c->who, ops, &slot->was, &slot->step.row, err);
+    }
+    hf_gates_settle(ops);
+    for (size_t i = 0; i < c->n; i++) /* after all: a lane may have changed hands twice */
+        add_read_back(c, ops, &c->slots[i]);
+    change_add_receipt(c, ops);
+    return rc;
+}
+
+static struct slot *slot_of_call(struct changing *c, size_t call)
+{
+    for (size_t i = c->n; i > 0; i--)
+        if (writes(&c->slots[i - 1]) && c->slots[i - 1].first_call <= call)
+            return &c->slots[i - 1];
+    return NULL;
+}
+
+/* A unique key stood in the way of one item: the lane's slot, or a dedup key that a requeue
+ * would use twice. The driver says which; any other is no answer to give to a caller. */
+static int refuse_key(struct changing *c, size_t call, const struct hf_err *met,
+                      struct hf_err *err)
+{
+    struct slot *slot = slot_of_call(c, call);
+    bool lane = strstr(met->field, "lane_key") != NULL;
+    bool dedup = strstr(met->field, "dedup_key") != NULL;
+    if (!slot || (!lane && !dedup))
+        return hf_fail(err, HF_EINTERNAL, met->field, "%s", met->message);
+    struct hf_err why;
+    if (lane)
+        (void)hf_fail(&why, HF_EHELD, "lane_key", "another unit of lane %s is running",
+                      slot->was.w.lane_key ? slot->was.w.lane_key : "?");
+    else
+        (void)hf_fail(&why, HF_ECONFLICT, "dedup_key",
+                      "another unit with this dedup key is not finished");
+    return change_refuse(c, slot, &why);
+}
+
+static bool any_write(const struct changing *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (writes(&c->slots[i]))
+            return true;
+    return false;
+}
+
+static bool any_refused(const struct changing *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->slots[i].refused)
+            return true;
+    return false;
+}
+
+/* ---- answer ------------------------------------------------------------------------ */
+
+/* A token is for whoever took the lease by this call, or by the one that it repeats: a resume
+ * repeats only under the nonce that holds the row. */
+static bool took_lease(const struct slot *slot, const struct hf_row *row)
+{
+    if (row->status != HF_RUNNING)
+        return false;
+    return slot->step.kind == HF_STEP_REPEAT
+               ? slot->change->verb == HF_VERB_RESUME
+               : writes(slot) && slot->step.kind == HF_STEP_WRITE;
+}
+
+static int show(struct changing *c, const struct hf_ops *write, struct slot *slot)
+{
+    bool wrote = writes(slot);
+    struct hf_row now;
+    const struct hf_row *row = wrote ? &slot->step.row : &slot->was;
+    slot->item->repeated = slot->step.kind == HF_STEP_REPEAT;
+    int rc = 0;
+    if (wrote && slot->read_back) {
+        rc = hf_row_read(hf_ops_result(write, slot->read_back), 0, &now, NULL);
+        row = &now;
+    }
+    if (rc == 0)
+        rc = hf_item_show(c->answer, slot->item, row, (c->flags & HF_BRIEF) != 0);
+    if (rc == 0 && took_lease(slot, row))
+        rc = sql_item_token(c->answer, slot->item, row);
+    return rc;
+}
+
+static int show_all(struct changing *c, const struct hf_ops *write, struct hf_err *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        struct slot *slot = &c->slots[i];
+        if (slot->settled)
+            continue;
+        int rc = show(c, write, slot);
+        if (rc)
+            return hf_fail_plain(err, rc);
+        slot->settled = true;
+    }
+    return 0;
+}
+
+/* ---- together ---------------------------------------------------------------------- */
+
+static void forget_reads(struct changing *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        struct slot *slot = &c->slots[i];
+        if (slot->ops)
+            hf_ops_fini(slot->ops);
+        slot->ops = NULL;
+        slot->seen = NULL;
+    }
+}
+
+/* HF_EGUARD: somebody changed a row meanwhile; try again. */
+static int attempt(struct changing *c, struct hf_ops *reads, struct hf_ops *write,
+                   struct hf_err *err)
+{
+    hf_ops_reset(reads);
+    int rc = read_rows(c, reads, err);
+    if (rc == 0)
+        rc = decide_all(c, err);
+    /* The same operation may have been applied since it was looked for, by a call whose
+     * answer was lost: then what refuses it now is what it did. */
+    if (rc == 0 && any_refused(c))
+        rc = change_repeat(c, err);
+    if (rc || c->answered || (whole(c) && any_refused(c)))
+        return rc;
+    if (any_write(c)) {
+        hf_ops_reset(write);
+        struct hf_err met = { 0 };
+        rc = add_writes(c, write, &met);
+        if (rc == 0)
+            rc = hf_ops_write(write, &met);
+        if (rc == HF_ECONFLICT && change_is_receipt(c, write))
+            return HF_EGUARD; /* the same operation was applied at the same moment */
+        if (rc == HF_ECONFLICT) {
+            rc = refuse_key(c, write->batch.failed_call, &met, err);
+            return rc ? rc : HF_EGUARD;
+        }
+        (void)hf_fail_as(err, rc, &met); /* `rc` goes on below */
+    }
+    if (rc)
+        return rc;
+    rc = show_all(c, write, err);
+    return any_write(c) ? sql_answered(rc, err) : rc;
+}
+
+int change_slowly(struct changing *c, struct hf_err *err)
+{
+    struct hf_ops reads, write;
+    hf_ops_init(&reads, c->store->sql, c->store->base.alloc);
+    hf_ops_init(&write, c->store->sql, c->store->base.alloc);
+    int rc = HF_EGUARD;
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
+        rc = change_repeat(c, err);
+        if (rc == 0 && !c->answered)
+            rc = attempt(c, &reads, &write, err);
+        forget_reads(c);
+    }
+    hf_ops_fini(&write);
+    hf_ops_fini(&reads);
+    return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
+}
+
+/* The first refusal speaks for a batch that is refused whole. */
+static int refuse_whole(struct changing *c, struct hf_err *err)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->slots[i].refused)
+            return hf_fail(err, c->slots[i].item->code, c->slots[i].item->field, "%s",
+                           c->slots[i].item->message);
+    return 0;
+}
+
+/* A prefix or suffix becomes the full id once, here. */
+static int full_id(struct changing *c, struct slot *slot, struct hf_err *err)
+{
+    struct hf_err why;
+    struct hf_row row;
+    struct hf_ops ops;
+    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    int rc = sql_find(&ops, slot->own.id, &row, &why);
+    if (rc == 0) {
+        slot->own.id = hf_arena_text(&c->arena, row.w.work_id);
+        rc = slot->own.id ? 0 : hf_fail_plain(err, HF_ENOMEM);
+    } else if (rc == HF_ENOTFOUND || rc == HF_EAMBIGUOUS) {
+        rc = change_refuse(c, slot, &why);
+    } else if (err) {
+        *err = why;
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int make_slots(struct changing *c, const struct hf_change *changes,
+                      struct hf_err *err)
+{
+    c->slots = hf_arena_array(&c->arena, c->n, sizeof *c->slots);
+    int rc = c->slots ? 0 : hf_fail_plain(err, HF_ENOMEM);
+    for (size_t i = 0; rc == 0 && i < c->n; i++) {
+        struct slot *slot = &c->slots[i];
+        slot->own = changes[i];
+        slot->change = &slot->own;
+        slot->item = hf_answer_add(c->answer);
+        if (!slot->item)
+            rc = hf_fail_plain(err, HF_ENOMEM);
+    }
+    for (size_t i = 0; rc == 0 && i < c->n; i++) {
+        struct slot *slot = &c->slots[i];
+        if (!slot->own.id || hf_uuid_valid(slot->own.id))
+            continue;
+        rc = full_id(c, slot, err);
+        if (rc == 0 && !slot->refused)
+            rc = check_named_once(c, slot->own.id, i, err);
+    }
+    return rc;
+}
+
+int sql_change(struct hf_store *base, const struct hf_caller *who,
+               const struct hf_change *changes, size_t n, unsigned flags,
+               struct hf_answer *ret_answer, struct hf_err *err)
+{
+    struct changing c = { .store = sql_store_of(base),
+                          .who = who,
+                          .n = n,
+                          .flags = flags,
+                          .answer = ret_answer };
+    hf_arena_init(&c.arena, base->alloc);
+    int rc = make_slots(&c, changes, err);
+    if (rc == 0)
+        rc = change_fast(&c, err);
+    if (rc == 0 && !c.answered)
+        rc = change_slowly(&c, err);
+    if (rc == 0)
+        change_note_refusals(&c);
+    if (rc == 0 && whole(&c))
+        rc = refuse_whole(&c, err);
+    hf_arena_fini(&c.arena);
+    return rc;
+}
+
+int change_with(struct sql_store *store, const struct hf_caller *who,
+                const struct hf_exchange *exchange, const struct change_beside *beside,
+                struct hf_err *err)
+{
+    struct changing c = { .store = store,
+                          .who = who,
+                          .n = exchange->n,
+                          .flags = HF_BRIEF,
+                          .answer = exchange->settled,
+                          .beside = beside };
+    hf_arena_init(&c.arena, store->base.alloc);
+    int rc = make_slots(&c, exchange->changes, err);
+    if (rc == 0)
+        rc = change_fast(&c, err);
+    if (rc == 0 && !c.answered)
+        rc = HF_EGUARD;
+    hf_arena_fini(&c.arena);
+    return rc;
+}

@@ -1,0 +1,64 @@
+/* The parts of hf_work_change, shared by its files. */
+#ifndef HF_STORE_WORK_CHANGE_H
+#define HF_STORE_WORK_CHANGE_H
+
+#include "store/store.h"
+
+/* One change on its way. */
+struct slot {
+    struct hf_change own;           /* the request, its id made full */
+    const struct hf_change *change; /* &own */
+    struct hf_item *item;
+    struct hf_row was;           /* as read; texts live in `seen` */
+    const struct hf_batch *seen; /* the read it came from; NULL: not read */
+    struct hf_ops *ops;          /* of a read of its own */
+    struct hf_step step;
+    size_t first_call; /* of its writes */
+    size_t read_back;  /* call that reads the row after them; 0: the decided row is it */
+    bool settled;      /* its item is answered */
+    bool refused;
+};
+
+/* What goes into the transaction of close-outs beside them, where they take the short way. */
+struct change_beside {
+    void (*add)(void *user, struct hf_ops *ops);
+    int (*end)(void *user, struct hf_ops *ops, struct hf_err *err); /* it is written */
+    void *user;
+};
+
+struct changing {
+    struct sql_store *store;
+    const struct hf_caller *who;
+    struct slot *slots;
+    size_t n;
+    unsigned flags;
+    struct hf_answer *answer;
+    struct hf_arena arena;
+    const struct change_beside *beside; /* may be NULL */
+    bool answered;                      /* every slot is */
+};
+
+/* store/work/change.c: close-outs the short way or not at all. HF_EGUARD: nothing was written. */
+int change_with(struct sql_store *store, const struct hf_caller *who,
+                const struct hf_exchange *exchange, const struct change_beside *beside,
+                struct hf_err *err);
+
+/* store/work/change.c: read, decide, write. */
+int change_slowly(struct changing *c, struct hf_err *err);
+int change_refuse(struct changing *c, struct slot *slot, const struct hf_err *why);
+
+/* store/work/fast.c: close-outs and renewals of holders, without reading first. Leaves what it did
+ * not settle to the slow path. */
+int change_fast(struct changing *c, struct hf_err *err);
+/* A renewal in a batch that is not all renewals: the same two statements. */
+void change_add_renewal(struct changing *c, struct hf_ops *ops, const struct slot *slot);
+
+/* store/work/receipt.c: operation ids. change_repeat answers a repeated operation. */
+int change_repeat(struct changing *c, struct hf_err *err);
+void change_add_receipt(struct changing *c, struct hf_ops *ops);
+bool change_is_receipt(const struct changing *c, const struct hf_ops *ops);
+
+/* store/work/receipt.c: one rate-limited event for what was refused (rule 14). */
+void change_note_refusals(struct changing *c);
+
+#endif

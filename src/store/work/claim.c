@@ -1,0 +1,517 @@
+/* Claiming by queue, set-based; and claiming one given row. */
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "core/ledger/policy.h"
+#include "os/liveness.h"
+#include "store/work/change.h"
+
+/* Batch sizes are literals in PostgreSQL's statements: a parameter would make it plan for a
+ * tenth of the table. SQLite plans alike for all, so there any number is one statement. */
+static const struct size_of {
+    size_t rows;
+    enum hf_sql_id any_kind;
+    enum hf_sql_id some_kinds;
+    enum hf_sql_id from_key;
+} sizes[] = {
+    { 100, HF_SQL_WORK_CLAIM_100, HF_SQL_WORK_CLAIM_KINDS_100, HF_SQL_WORK_CLAIM_ON_100 },
+    { 10, HF_SQL_WORK_CLAIM_10, HF_SQL_WORK_CLAIM_KINDS_10, HF_SQL_WORK_CLAIM_ON_10 },
+    { 1, HF_SQL_WORK_CLAIM_1, HF_SQL_WORK_CLAIM_KINDS_1, HF_SQL_WORK_CLAIM_ON_1 },
+};
+
+/* A claim with all its defaults filled in. */
+struct taker {
+    struct sql_store *store;
+    const struct hf_caller *who;
+    const struct hf_claim *claim;
+    const char *queue;
+    const char *incarnation;
+    const char *nonce;
+    const char *holder;
+    const char *note;
+    const char *kinds; /* JSON array, or the only one where `one_kind`; NULL for any */
+    bool one_kind;
+    char fresh_nonce[HF_NONCE_TEXT];
+};
+
+static const char *kinds_json(struct hf_arena *arena, const struct hf_claim *claim)
+{
+    struct hf_buf buf;
+    struct hf_json json;
+    hf_buf_init(&buf, arena->alloc, 16384);
+    hf_json_begin(&json, &buf);
+    hf_json_array(&json);
+    for (size_t i = 0; i < claim->kind_count; i++)
+        hf_json_str(&json, claim->kinds[i]);
+    hf_json_end(&json);
+    return hf_buf_keep(&buf, arena);
+}
+
+/* The note of a claim is core's: {"lease":{…}} with sorted keys. The statement writes the
+ * numbers, which differ from row to row; this is what stands between them. */
+static const char *claim_note(struct hf_arena *arena, const struct taker *taker)
+{
+    struct hf_buf buf;
+    struct hf_json json;
+    hf_buf_init(&buf, arena->alloc, 16384);
+    if (taker->holder) {
+        hf_buf_text(&buf, ",\"holder\":");
+        hf_buf_text(&buf, taker->holder);
+    }
+    hf_buf_text(&buf, ",\"incarnation\":");
+    hf_json_begin(&json, &buf);
+    hf_json_str(&json, taker->incarnation);
+    hf_buf_text(&buf, ",\"owner\":");
+    hf_json_begin(&json, &buf);
+    hf_json_str(&json, taker->claim->owner);
+    hf_buf_text(&buf, ",\"ttl_ms\":");
+    return hf_buf_keep(&buf, arena);
+}
+
+static int fill_in(struct taker *taker, struct hf_arena *arena, struct hf_err *err)
+{
+    const struct hf_claim *claim = taker->claim;
+    taker->queue = claim->queue ? claim->queue : "default";
+    taker->incarnation = claim->incarnation ? claim->incarnation
+                                            : taker->store->base.incarnation;
+    taker->nonce = claim->nonce;
+    int rc = 0;
+    if (!taker->nonce) {
+        rc = hf_nonce(taker->store->base.random, taker->fresh_nonce, err);
+        taker->nonce = taker->fresh_nonce;
+    }
+    if (rc == 0 && claim->pid)
+        rc = hf_holder_describe(arena, claim->pid, claim->lock, &taker->holder, err);
+    if (rc)
+        return rc;
+    taker->note = claim_note(arena, taker);
+    taker->one_kind = claim->kind_count == 1 && taker->store->any_size;
+    if (taker->one_kind)
+        taker->kinds = claim->kinds[0];
+    else if (claim->kind_count)
+        taker->kinds = kinds_json(arena, claim);
+    if (!taker->note || (claim->kind_count && !taker->kinds))
+        return hf_fail_plain(err, HF_ENOMEM);
+    return 0;
+}
+
+static hf_ms term_without_policy(const struct hf_claim *claim)
+{
+    return claim->ttl_default_ms ? claim->ttl_default_ms : hf_policy_builtin.ttl_ms;
+}
+
+static void add_claim(struct hf_ops *ops, const struct taker *taker, enum hf_sql_id id)
+{
+    hf_ops_call(ops, id, HF_ANY_COUNT);
+    hf_ops_text(ops, taker->queue);
+    hf_ops_text(ops, taker->claim->owner);
+    hf_ops_text(ops, taker->incarnation);
+    hf_ops_text(ops, taker->nonce);
+    hf_ops_i64_opt(ops, taker->claim->ttl_ms);
+    hf_ops_text(ops, taker->holder);
+    ops->batch.holds |= taker->holder != NULL;
+    hf_ops_text(ops, taker->who->actor_kind);
+    hf_ops_text(ops, taker->who->actor);
+    hf_ops_text(ops, taker->note);
+    hf_ops_text(ops, taker->who->correlation_id);
+    hf_ops_i64(ops, term_without_policy(taker->claim));
+    hf_ops_i64(ops, hf_policy_builtin.grace_ms);
+    if (taker->kinds)
+        hf_ops_text(ops, taker->kinds);
+}
+
+/* What marks the rows that a claim took. */
+static void add_claim_key(struct hf_ops *ops, const struct taker *taker)
+{
+    hf_ops_text(ops, taker->claim->owner);
+    hf_ops_text(ops, taker->nonce);
+    hf_ops_text(ops, taker->incarnation);
+}
+
+static size_t add_read_back(struct hf_ops *ops, const struct taker *taker)
+{
+    size_t call = hf_ops_call(ops, HF_SQL_WORK_CLAIMED, HF_ANY_COUNT);
+    add_claim_key(ops, taker);
+    return call;
+}
+
+/* Show what a claim took, in claim order, with a token each. */
+static int show_taken(struct hf_ops *ops, size_t call, bool repeated,
+                      struct hf_answer *answer, struct hf_err *err)
+{
+    const struct hf_call *rows = hf_ops_result(ops, call);
+    struct hf_place *places = hf_arena_array(&ops->arena, rows->out_count,
+                                             sizeof *places);
+    if (!places)
+        return hf_fail_plain(err, HF_ENOMEM);
+    hf_rows_in_order(rows, places);
+    for (size_t i = 0; i < rows->out_count; i++) {
+        struct hf_row row;
+        int rc = hf_row_read(rows, places[i].row, &row, err);
+        struct hf_item *item = rc == 0 ? hf_answer_add(answer) : NULL;
+        if (rc)
+            return rc;
+        if (!item || hf_item_show(answer, item, &row, false) ||
+            sql_item_token(answer, item, &row))
+            return hf_fail_plain(err, HF_ENOMEM);
+        item->repeated = repeated;
+    }
+    return 0;
+}
+
+/* A nonce that was given may be that of a repeated claim; the two may even run at once. */
+static void add_guard(struct hf_ops *ops, const struct taker *taker)
+{
+    if (!taker->claim->nonce)
+        return;
+    hf_ops_call(ops, HF_SQL_CLAIM_LOCK, HF_ANY_COUNT);
+    hf_ops_text(ops, taker->claim->owner);
+    hf_ops_text(ops, taker->nonce);
+    hf_ops_call(ops, HF_SQL_CLAIM_FRESH, HF_ANY_COUNT);
+    add_claim_key(ops, taker);
+}
+
+/* The rows that the claim took before are its answer. */
+static int repeat_of(struct taker *taker, struct hf_ops *ops, struct hf_answer *answer,
+                     struct hf_err *err)
+{
+    hf_ops_reset(ops);
+    size_t call = add_read_back(ops, taker);
+    int rc = hf_ops_read(ops, err);
+    if (rc == 0)
+        rc = show_taken(ops, call, true, answer, err);
+    return rc;
+}
+
+static void add_some(struct hf_ops *ops, const struct taker *taker, size_t want)
+{
+    add_claim(ops, taker,
+              taker->one_kind ? HF_SQL_WORK_CLAIM_SOME_KIND
+              : taker->kinds  ? HF_SQL_WORK_CLAIM_SOME_KINDS
+                              : HF_SQL_WORK_CLAIM_SOME);
+    hf_ops_i64(ops, (int64_t)want);
+}
+
+/* From the front of the queue, or from where the last claim came to. */
+static void add_sizes(struct hf_ops *ops, const struct taker *taker,
+                      const struct sql_front *from, size_t want)
+{
+    if (taker->store->any_size) {
+        add_some(ops, taker, want);
+        return;
+    }
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (; want >= sizes[s].rows; want -= sizes[s].rows) {
+            add_claim(ops, taker,
+                      taker->kinds ? sizes[s].some_kinds
+                      : from->worn ? sizes[s].from_key
+                                   : sizes[s].any_kind);
+            if (taker->kinds || !from->worn)
+                continue;
+            hf_ops_i64(ops, from->priority);
+            hf_ops_i64(ops, from->fair_tag);
+            hf_ops_i64(ops, from->seq);
+        }
+}
+
+static void add_tokens(struct hf_ops *ops, const struct taker *taker)
+{
+    bool lite = taker->store->any_size;
+    size_t rate = lite ? hf_ops_call(ops, HF_SQL_LIMIT_RATE, HF_ANY_COUNT) : 0;
+    hf_ops_call(ops, HF_SQL_LIMIT_CLAIMED, HF_ANY_COUNT);
+    if (lite)
+        hf_ops_only_if(ops, rate);
+    add_claim_key(ops, taker);
+}
+
+struct take_calls {
+    size_t rows;
+    size_t attention;
+};
+
+/* Take up to as many rows as wanted, read them back, and ask whether a sweep would find
+ * something that could become claimable. HF_EGUARD: the same claim took rows before. */
+static struct take_calls add_take(struct taker *taker, struct hf_ops *ops,
+                                  struct sql_march *march)
+{
+    const struct sql_front *from = &march->from;
+    struct take_calls calls;
+    add_guard(ops, taker);
+    if (march->looks)
+        march->reads_before = hf_ops_call(ops, HF_SQL_CLAIM_READS, HF_ANY_COUNT);
+    add_sizes(ops, taker, from, taker->claim->limit ? taker->claim->limit : 1);
+    add_tokens(ops, taker);
+    calls.rows = add_read_back(ops, taker);
+    calls.attention = hf_ops_call(ops, HF_SQL_WORK_ATTENTION, HF_ANY_COUNT);
+    hf_ops_i64(ops, from->leases_worn ? from->wakes_seen : 0);
+    hf_ops_i64(ops, from->leases_worn ? from->leases_seen : 0);
+    if (march->looks)
+        march->reads_after = hf_ops_call(ops, HF_SQL_CLAIM_READS, HF_ANY_COUNT);
+    return calls;
+}
+
+static bool found_attention(const struct hf_ops *ops, struct take_calls calls)
+{
+    return hf_cell_i64(hf_ops_result(ops, calls.attention), 0, 0) != 0;
+}
+
+/* One transaction. */
+static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march,
+                struct hf_answer *answer, bool *ret_attention, struct hf_err *err)
+{
+    hf_ops_reset(ops);
+    struct take_calls calls = add_take(taker, ops, march);
+    int rc = hf_ops_write(ops, err);
+    if (rc)
+        return rc;
+    *ret_attention = found_attention(ops, calls);
+    sql_march_end(taker->store, march, ops, hf_ops_result(ops, calls.rows),
+                  *ret_attention);
+    return sql_answered(show_taken(ops, calls.rows, false, answer, err), err);
+}
+
+/* One statement, for one row of a queue that is as most are. Looks go the long way, so that once
+ * in a while somebody asks whether there is something to sweep. */
+static bool may_be_short(const struct taker *taker, const struct sql_march *march)
+{
+    return taker->store->wears && taker->claim->limit <= 1 && !taker->kinds &&
+           !taker->claim->nonce && !march->looks && !march->from.worn &&
+           !march->from.long_way;
+}
+
+static int take_short(struct taker *taker, struct hf_ops *ops,
+                      const struct sql_march *march, struct hf_answer *answer,
+                      struct hf_err *err)
+{
+    hf_ops_reset(ops);
+    ops->batch.unstamped = true;
+    size_t rows = ops->batch.call_count;
+    add_claim(ops, taker, HF_SQL_WORK_CLAIM_LONE);
+    size_t again = add_read_back(ops, taker);
+    hf_ops_if_lost(ops);
+    int rc = hf_ops_write(ops, err);
+    if (rc)
+        return rc;
+    if (hf_ops_result(ops, rows)->out_count == 0)
+        rows = again; /* nothing, or what was lost */
+    sql_march_end(taker->store, march, ops, hf_ops_result(ops, rows), true);
+    return sql_answered(show_taken(ops, rows, false, answer, err), err);
+}
+
+/* Goes on where the last claim came to, and looks from the start where that finds nothing. */
+static int take_some(struct taker *taker, struct hf_ops *ops, struct hf_answer *answer,
+                     bool *ret_attention, struct hf_err *err)
+{
+    struct sql_march march;
+    int rc = 0;
+    sql_march_begin(taker->store, taker->kinds ? "" : taker->queue, false, &march);
+    if (may_be_short(taker, &march)) {
+        rc = take_short(taker, ops, &march, answer, err);
+        march.missed = true;
+    }
+    if (rc || hf_answer_count(answer))
+        return rc;
+    rc = take(taker, ops, &march, answer, ret_attention, err);
+    if (rc || hf_answer_count(answer) || !march.from.worn)
+        return rc;
+    sql_march_begin(taker->store, taker->queue, true, &march);
+    return take(taker, ops, &march, answer, ret_attention, err);
+}
+
+static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
+                          struct hf_err *err)
+{
+    bool attention = false;
+    struct hf_ops ops;
+    hf_ops_init(&ops, taker->store->sql, taker->store->base.alloc);
+    int rc = take_some(taker, &ops, answer, &attention, err);
+    if (rc == 0 && attention) {
+        /* Due rows and lapsed leases do not wait for a monitor. */
+        struct hf_sweep_report report;
+        rc = sql_sweep(&taker->store->base, taker->who, 64, &report, err);
+        if (rc == 0 && hf_answer_count(answer) == 0 &&
+            report.promoted + report.requeued > 0)
+            rc = take_some(taker, &ops, answer, &attention, err);
+    }
+    if (rc == HF_EGUARD)
+        rc = repeat_of(taker, &ops, answer, err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* ---- beside close-outs --------------------------------------------------------------- */
+
+struct part {
+    struct taker taker;
+    struct take_calls calls;
+    struct hf_answer *answer;
+    bool attention;
+};
+
+/* After the close-outs: what they let go on may be taken at once. */
+static void part_add(void *user, struct hf_ops *ops)
+{
+    struct part *part = user;
+    struct sql_march march = { 0 };
+    part->calls = add_take(&part->taker, ops, &march);
+    ops->batch.patient = true;
+}
+
+static int part_end(void *user, struct hf_ops *ops, struct hf_err *err)
+{
+    struct part *part = user;
+    part->attention = found_attention(ops, part->calls);
+    return show_taken(ops, part->calls.rows, false, part->answer, err);
+}
+
+int sql_exchange(struct hf_store *base, const struct hf_caller *who,
+                 const struct hf_exchange *exchange, struct hf_err *err)
+{
+    struct sql_store *store = sql_store_of(base);
+    struct part part = {
+        .taker = { .store = store, .who = who, .claim = exchange->claim },
+        .answer = exchange->claimed,
+    };
+    const struct change_beside beside = { part_add, part_end, &part };
+    struct hf_arena arena;
+    if (!store->any_size || exchange->claim->id)
+        return HF_EGUARD;
+    hf_arena_init(&arena, base->alloc);
+    int rc = fill_in(&part.taker, &arena, err);
+    if (rc == 0)
+        rc = change_with(store, who, exchange, &beside, err);
+    if (rc == 0 && part.attention) {
+        /* Both are done and answered whatever comes of it; the next claim asks again. */
+        struct hf_sweep_report report;
+        struct hf_err why;
+        (void)sql_sweep(base, who, 64, &report, &why);
+    }
+    hf_arena_fini(&arena);
+    return rc;
+}
+
+/* ---- one given row ------------------------------------------------------------------- */
+
+static int write_step(struct taker *taker, const struct hf_row *was,
+                      const struct hf_step *step, struct hf_err *err)
+{
+    struct hf_ops write;
+    hf_ops_init(&write, taker->store->sql, taker->store->base.alloc);
+    hf_row_write(&write, was, &step->row);
+    if (step->extra_event)
+        hf_event_append(&write, &step->row, step->extra_event);
+    int rc = hf_ops_write(&write, err);
+    hf_ops_fini(&write);
+    return rc;
+}
+
+/* What a sweep would do to this row now, if that is what keeps it from being claimed: its
+ * time has come, or its lease has lapsed and it may run again. */
+static int make_claimable(struct taker *taker, struct hf_arena *arena,
+                          const struct hf_row *was, const struct hf_env *env,
+                          struct hf_err *err)
+{
+    struct hf_step step;
+    struct hf_env with = *env;
+    with.busy = hf_holder_busy(was->w.holder);
+    int rc = hf_step_sweep(arena, was, NULL, &with, &step, err);
+    if (rc || step.kind == HF_STEP_NOTHING || step.row.status != HF_QUEUED)
+        return rc;
+    rc = write_step(taker, was, &step, err);
+    return rc ? rc : HF_EGUARD; /* read again: a lane may have its say */
+}
+
+/* One given row: read, decide, write if it is still as it was read. */
+static int claim_once(struct taker *taker, struct hf_ops *ops, struct hf_arena *arena,
+                      struct hf_answer *answer, struct hf_err *err)
+{
+    struct hf_row was;
+    struct hf_env env;
+    struct hf_policy policy, last = hf_policy_builtin;
+    struct hf_step step;
+    last.ttl_ms = term_without_policy(taker->claim);
+    last.renew_ms = hf_lease_renew_every(last.ttl_ms);
+    int rc = sql_find(ops, taker->claim->id, &was, err);
+    if (rc == 0)
+        rc = sql_env(taker->store, taker->who, &ops->batch, &env, err);
+    if (rc == 0)
+        rc = sql_policy_over(taker->store, arena, &last, was.source, was.w.kind, &policy,
+                             err);
+    if (rc)
+        return rc;
+    env.policy = &policy;
+    env.holder = taker->holder;
+    struct hf_claimant claimant = { taker->claim->owner,  taker->incarnation,
+                                    taker->nonce,         taker->holder,
+                                    taker->claim->ttl_ms, env.store };
+    rc = hf_step_claim(arena, &was, &claimant, &env, &step, err);
+    if (rc == HF_EHELD || rc == HF_ETRANSITION) {
+        int swept = make_claimable(taker, arena, &was, &env, err);
+        return swept ? swept : rc;
+    }
+    if (rc)
+        return rc;
+    const struct hf_row *now = step.kind == HF_STEP_REPEAT ? &was : &step.row;
+    if (step.kind != HF_STEP_REPEAT) {
+        rc = write_step(taker, &was, &step, err);
+        if (rc == HF_ECONFLICT)
+            return hf_fail(err, HF_EHELD, "lane_key",
+                           "another unit of this lane is running");
+    }
+    if (rc)
+        return rc;
+    struct hf_item *item = hf_answer_add(answer);
+    if (!item || hf_item_show(answer, item, now, false) ||
+        sql_item_token(answer, item, now))
+        return step.kind == HF_STEP_REPEAT ? hf_fail_plain(err, HF_ENOMEM)
+                                           : sql_answered(HF_ENOMEM, err);
+    item->repeated = step.kind == HF_STEP_REPEAT;
+    return 0;
+}
+
+static int claim_by_id(struct taker *taker, struct hf_arena *arena,
+                       struct hf_answer *answer, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, taker->store->sql, taker->store->base.alloc);
+    int rc = HF_EGUARD;
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++) {
+        hf_ops_reset(&ops);
+        rc = claim_once(taker, &ops, arena, answer, err);
+    }
+    hf_ops_fini(&ops);
+    return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
+}
+
+int sql_claim(struct hf_store *base, const struct hf_caller *who,
+              const struct hf_claim *claim, struct hf_answer *answer, struct hf_err *err)
+{
+    struct taker taker = { .store = sql_store_of(base), .who = who, .claim = claim };
+    struct hf_arena arena;
+    hf_arena_init(&arena, base->alloc);
+    int rc = fill_in(&taker, &arena, err);
+    if (rc == 0)
+        rc = claim->id ? claim_by_id(&taker, &arena, answer, err)
+                       : claim_by_queue(&taker, answer, err);
+    hf_arena_fini(&arena);
+    return rc;
+}
+
+/* The memory of the batch is the claim's too. */
+int sql_claim_add(struct sql_store *store, const struct hf_caller *who,
+                  const struct hf_claim *claim, const char *work_id, struct hf_ops *ops,
+                  struct hf_err *err)
+{
+    struct taker *taker = hf_arena_new(&ops->arena, struct taker);
+    if (!taker)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *taker = (struct taker){ .store = store, .who = who, .claim = claim };
+    int rc = fill_in(taker, &ops->arena, err);
+    taker->queue = work_id;
+    if (rc == 0) {
+        add_claim(ops, taker, HF_SQL_WORK_TAKE);
+        add_tokens(ops, taker);
+    }
+    return rc;
+}

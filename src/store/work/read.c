@@ -1,0 +1,426 @@
+/* Reading: one row, pages of rows, trails, counts. */
+#include <holdfast/limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "core/ledger/fields.h"
+#include "store/store.h"
+
+#define PART_MIN 4
+
+/* ---- one row ----------------------------------------------------------------------- */
+
+/* Ids that begin or end with the given part: at most two rows of each kind are read, enough
+ * to tell "one" from "several". */
+static int find_by_part(struct hf_ops *ops, const char *part, struct hf_row *ret_row,
+                        struct hf_err *err)
+{
+    size_t len = strlen(part);
+    if (len < PART_MIN)
+        return hf_fail(err, HF_EINVAL, "id", "give at least %d characters of an id",
+                       PART_MIN);
+    char *past = hf_arena_copy(&ops->arena, part, len + 1);
+    if (!past)
+        return hf_fail_plain(err, HF_ENOMEM);
+    past[len] = '\x7f'; /* past every character of an id */
+    past[len + 1] = '\0';
+    size_t first = hf_ops_call(ops, HF_SQL_WORK_BY_PREFIX, HF_ANY_COUNT);
+    hf_ops_text(ops, part);
+    hf_ops_text(ops, past);
+    size_t last = hf_ops_call(ops, HF_SQL_WORK_BY_SUFFIX, HF_ANY_COUNT);
+    hf_ops_text(ops, part);
+    hf_ops_i64(ops, (int64_t)len);
+    int rc = hf_ops_read(ops, err);
+    if (rc)
+        return rc;
+    const struct hf_call *begin = hf_ops_result(ops, first);
+    const struct hf_call *end = hf_ops_result(ops, last);
+    if (begin->out_count + end->out_count == 0)
+        return hf_fail(err, HF_ENOTFOUND, "id", "no unit's id begins or ends with %s",
+                       part);
+    if (begin->out_count + end->out_count > 1)
+        return hf_fail(err, HF_EAMBIGUOUS, "id",
+                       "several units' ids begin or end with %s", part);
+    return hf_row_read(begin->out_count ? begin : end, 0, ret_row, err);
+}
+
+int sql_find(struct hf_ops *ops, const char *id, struct hf_row *ret_row,
+             struct hf_err *err)
+{
+    if (!hf_uuid_valid(id))
+        return find_by_part(ops, id, ret_row, err);
+    size_t call = hf_ops_call(ops, HF_SQL_WORK_BY_ID, HF_ANY_COUNT);
+    hf_ops_text(ops, id);
+    int rc = hf_ops_read(ops, err);
+    if (rc)
+        return rc;
+    if (hf_ops_result(ops, call)->out_count == 0)
+        return hf_fail(err, HF_ENOTFOUND, "id", "there is no unit %s", id);
+    return hf_row_read(hf_ops_result(ops, call), 0, ret_row, err);
+}
+
+static int add_item(struct hf_answer *answer, const struct hf_row *row,
+                    struct hf_err *err)
+{
+    struct hf_item *item = hf_answer_add(answer);
+    if (!item || hf_item_show(answer, item, row, false))
+        return hf_fail_plain(err, HF_ENOMEM);
+    return 0;
+}
+
+int sql_get(struct hf_store *base, const char *id, struct hf_answer *answer,
+            struct hf_err *err)
+{
+    struct hf_ops ops;
+    struct hf_row row;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    int rc = sql_find(&ops, id, &row, err);
+    if (rc == 0)
+        rc = add_item(answer, &row, err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+int sql_known(struct hf_store *base, const char *tenant, const struct hf_new *request,
+              bool *ret_known, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    size_t call = hf_ops_call(&ops, HF_SQL_WORK_BY_SOURCE, HF_ANY_COUNT);
+    hf_ops_text(&ops, tenant);
+    hf_ops_text(&ops, hf_source_word(request->source));
+    hf_ops_text(&ops, request->source_id);
+    hf_ops_text(&ops, request->source_run_id ? request->source_run_id : "");
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0)
+        *ret_known = hf_ops_result(&ops, call)->out_count > 0;
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* ---- pages ------------------------------------------------------------------------- */
+
+/* Which of the three list statements serves a filter, and its status argument. */
+struct plan {
+    enum hf_sql_id statement;
+    const char *statuses; /* JSON array, one word, or NULL */
+};
+
+static int plan_list(struct hf_arena *arena, const struct hf_filter *filter,
+                     struct plan *ret_plan)
+{
+    bool finished = false, open = false;
+    for (size_t i = 0; i < filter->status_count; i++) {
+        finished |= hf_status_terminal(filter->statuses[i]);
+        open |= !hf_status_terminal(filter->statuses[i]);
+    }
+    if (filter->status_count == 1 && finished) {
+        *ret_plan = (struct plan){ HF_SQL_WORK_LIST_FINISHED,
+                                   hf_status_word(filter->statuses[0]) };
+        return 0;
+    }
+    *ret_plan = (struct plan){ finished ? HF_SQL_WORK_LIST_ANY : HF_SQL_WORK_LIST_OPEN,
+                               NULL };
+    if (!finished && !open)
+        return 0;
+    struct hf_buf buf;
+    struct hf_json json;
+    hf_buf_init(&buf, arena->alloc, 1024);
+    hf_json_begin(&json, &buf);
+    hf_json_array(&json);
+    for (size_t i = 0; i < filter->status_count; i++)
+        hf_json_str(&json, hf_status_word(filter->statuses[i]));
+    hf_json_end(&json);
+    ret_plan->statuses = hf_buf_keep(&buf, arena);
+    return ret_plan->statuses ? 0 : HF_ENOMEM;
+}
+
+static int add_list(struct hf_ops *ops, const struct hf_caller *who,
+                    const struct hf_filter *filter, size_t limit, struct hf_err *err)
+{
+    struct plan plan;
+    int64_t after = 0;
+    int rc = filter->after
+                 ? hf_parse_i64(filter->after, 0, INT64_MAX, "after", &after, err)
+                 : 0;
+    if (rc == 0 && plan_list(&ops->arena, filter, &plan))
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    if (rc)
+        return rc;
+    hf_ops_call(ops, plan.statement, HF_ANY_COUNT);
+    hf_ops_i64(ops, after);
+    hf_ops_text(ops, hf_source_word(filter->source));
+    hf_ops_text(ops, filter->queue);
+    hf_ops_text(ops, filter->kind);
+    hf_ops_text(ops, filter->owner);
+    hf_ops_text(ops, filter->ref);
+    hf_ops_i64_opt(ops, filter->older_than_ms);
+    hf_ops_i64(ops, filter->silent);
+    hf_ops_text(ops, who->tenant[0] ? who->tenant : NULL);
+    hf_ops_i64(ops, (int64_t)limit + 1); /* one more tells whether there is a next page */
+    hf_ops_text(ops, plan.statuses);
+    hf_ops_text(ops, filter->gate);
+    return 0;
+}
+
+static int set_cursor(struct hf_answer *answer, int64_t seq)
+{
+    struct hf_buf buf;
+    hf_buf_init(&buf, hf_alloc_system(), 32);
+    hf_buf_i64(&buf, seq);
+    const char *cursor = hf_answer_text(answer, hf_buf_str(&buf));
+    hf_buf_fini(&buf);
+    hf_answer_set_next(answer, cursor);
+    return cursor ? 0 : HF_ENOMEM;
+}
+
+int sql_list(struct hf_store *base, const struct hf_caller *who,
+             const struct hf_filter *filter, struct hf_answer *answer, struct hf_err *err)
+{
+    size_t limit = filter->limit ? filter->limit : 100;
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    int rc = add_list(&ops, who, filter, limit, err);
+    if (rc == 0)
+        rc = hf_ops_read(&ops, err);
+    const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
+    for (size_t i = 0; rc == 0 && i < rows->out_count && i < limit; i++) {
+        struct hf_row row;
+        rc = hf_row_read(rows, i, &row, err);
+        if (rc == 0)
+            rc = add_item(answer, &row, err);
+        if (rc == 0 && i + 1 == limit && rows->out_count > limit &&
+            set_cursor(answer, row.seq))
+            rc = hf_fail_plain(err, HF_ENOMEM);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* ---- trails ------------------------------------------------------------------------ */
+
+static int read_event(struct hf_events *events, const struct hf_call *rows, size_t i)
+{
+    struct hf_event *event = hf_events_add(events);
+    if (!event)
+        return HF_ENOMEM;
+    for (size_t f = 0; f < hf_event_field_count; f++) {
+        const struct hf_field *field = &hf_event_fields[f];
+        void *at = (char *)event + field->offset;
+        if (field->kind == HF_FIELD_I64) {
+            *(int64_t *)at = hf_cell_i64(rows, i, f);
+            continue;
+        }
+        const char *text = hf_cell_text(rows, i, f);
+        *(const char **)at = hf_events_text(events, text);
+        if (text && !*(const char **)at)
+            return HF_ENOMEM;
+    }
+    return 0;
+}
+
+static int read_trail(struct hf_store *base, const char *work_id, int64_t after,
+                      size_t limit, struct hf_events *events, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_EVENT_TRAIL, HF_ANY_COUNT);
+    hf_ops_text(&ops, work_id);
+    hf_ops_i64(&ops, after);
+    hf_ops_i64(&ops, (int64_t)limit);
+    int rc = hf_ops_read(&ops, err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
+        if (read_event(events, hf_ops_result(&ops, 0), i))
+            rc = hf_fail_plain(err, HF_ENOMEM);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+int sql_events(struct hf_store *base, const char *id, int64_t after, size_t limit,
+               struct hf_events **ret_events, struct hf_err *err)
+{
+    struct hf_ops ops;
+    struct hf_row row;
+    struct hf_events *events = hf_events_new(base->alloc);
+    if (!events)
+        return hf_fail_plain(err, HF_ENOMEM);
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    int rc = sql_find(&ops, id, &row, err);
+    if (rc == 0)
+        rc = read_trail(base, row.w.work_id, after, limit, events, err);
+    hf_ops_fini(&ops);
+    if (rc)
+        hf_events_free(events);
+    else
+        *ret_events = events;
+    return rc;
+}
+
+/* ---- counts ------------------------------------------------------------------------ */
+
+static void add_counts(struct hf_stats *stats, const struct hf_call *counts)
+{
+    for (size_t i = 0; i < counts->out_count; i++) {
+        enum hf_status status = hf_status_of(hf_cell_text(counts, i, 0));
+        enum hf_source source = hf_source_of(hf_cell_text(counts, i, 1));
+        stats->by_status[status] += hf_cell_i64(counts, i, 2);
+        stats->by_source[source] += hf_cell_i64(counts, i, 2);
+        stats->gated += hf_cell_i64(counts, i, 3);
+        stats->silent += hf_cell_i64(counts, i, 4);
+        stats->lapsing += hf_cell_i64(counts, i, 5);
+    }
+}
+
+static hf_ms age(hf_ms now, hf_ms since)
+{
+    return since && now > since ? now - since : 0;
+}
+
+int sql_stats(struct hf_store *base, const struct hf_caller *who,
+              struct hf_stats *ret_stats, struct hf_err *err)
+{
+    const char *tenant = who->tenant[0] ? who->tenant : NULL;
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    size_t counts = hf_ops_call(&ops, HF_SQL_WORK_COUNTS, HF_ANY_COUNT);
+    hf_ops_text(&ops, tenant);
+    size_t ages = hf_ops_call(&ops, HF_SQL_WORK_AGES, 1);
+    hf_ops_text(&ops, tenant);
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0) {
+        struct hf_stats stats = { 0 };
+        const struct hf_call *at = hf_ops_result(&ops, ages);
+        add_counts(&stats, hf_ops_result(&ops, counts));
+        stats.oldest_queued_ms = age(ops.batch.now, hf_cell_i64(at, 0, 0));
+        stats.oldest_running_ms = age(ops.batch.now, hf_cell_i64(at, 0, 1));
+        stats.next_wait_deadline_at = hf_cell_i64(at, 0, 2);
+        stats.next_retry_at = hf_cell_i64(at, 0, 3);
+        *ret_stats = stats;
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* ---- everything, for comparing stores ---------------------------------------------- */
+
+static int dump_rows(const struct hf_call *rows, const struct hf_dump *dump,
+                     struct hf_err *err)
+{
+    for (size_t i = 0; i < rows->out_count; i++) {
+        struct hf_row row;
+        int rc = hf_row_read(rows, i, &row, err);
+        if (rc)
+            return rc;
+        dump->row(dump->user, &row.w, row.settled_verb, row.lease_check_at,
+                  row.lease_store);
+    }
+    return 0;
+}
+
+/* Texts are borrowed from the results. */
+static void dump_events(const struct hf_call *rows, const struct hf_dump *dump)
+{
+    for (size_t i = 0; i < rows->out_count; i++) {
+        struct hf_event event = { 0 };
+        for (size_t f = 0; f < hf_event_field_count; f++) {
+            const struct hf_field *field = &hf_event_fields[f];
+            void *at = (char *)&event + field->offset;
+            if (field->kind == HF_FIELD_I64)
+                *(int64_t *)at = hf_cell_i64(rows, i, f);
+            else
+                *(const char **)at = hf_cell_text(rows, i, f);
+        }
+        dump->event(dump->user, &event);
+    }
+}
+
+int sql_dump(struct hf_store *base, const struct hf_dump *dump, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    size_t rows = hf_ops_call(&ops, HF_SQL_WORK_DUMP, HF_ANY_COUNT);
+    size_t events = hf_ops_call(&ops, HF_SQL_EVENT_DUMP, HF_ANY_COUNT);
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0)
+        rc = dump_rows(hf_ops_result(&ops, rows), dump, err);
+    if (rc == 0)
+        dump_events(hf_ops_result(&ops, events), dump);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* ---- an owner's rows --------------------------------------------------------------- */
+
+static void add_owner(struct hf_ops *ops, const struct hf_renew_all *renew)
+{
+    hf_ops_text(ops, renew->owner);
+    hf_ops_text(ops, renew->incarnation);
+    hf_ops_i64_opt(ops, renew->fresh_within_ms);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The keys of the rows that were renewed, in order; NULL when out of memory. */
+static const int64_t *renewed_seqs(struct hf_ops *ops, const struct hf_call *renewed)
+{
+    int64_t *seqs = hf_arena_array(&ops->arena, renewed->out_count + 1, sizeof *seqs);
+    for (size_t i = 0; seqs && i < renewed->out_count; i++)
+        seqs[i] = hf_cell_i64(renewed, i, 0);
+    if (seqs)
+        qsort(seqs, renewed->out_count, sizeof *seqs, by_number);
+    return seqs;
+}
+
+/* Rows that somebody else had locked just then were left out, and that is told: their leases
+ * are not lost, and not renewed either. */
+static int show_renewed(struct hf_answer *answer, struct hf_ops *ops,
+                        const struct hf_call *renewed, const struct hf_call *owned,
+                        struct hf_err *err)
+{
+    const int64_t *seqs = renewed_seqs(ops, renewed);
+    int rc = seqs ? 0 : hf_fail_plain(err, HF_ENOMEM);
+    for (size_t i = 0; rc == 0 && i < owned->out_count; i++) {
+        struct hf_row row;
+        struct hf_err why;
+        struct hf_item *item = hf_answer_add(answer);
+        rc = hf_row_read(owned, i, &row, err);
+        if (rc == 0 && (!item || hf_item_show(answer, item, &row, false)))
+            rc = hf_fail_plain(err, HF_ENOMEM);
+        if (rc || bsearch(&row.seq, seqs, renewed->out_count, sizeof *seqs, by_number))
+            continue;
+        (void)hf_fail(&why, HF_EBUSY, "id", "skipped: somebody else has the row locked");
+        rc = hf_item_fail(answer, item, &why) ? hf_fail_plain(err, HF_ENOMEM) : 0;
+    }
+    return rc;
+}
+
+int sql_renew_all(struct hf_store *base, const struct hf_caller *who,
+                  const struct hf_renew_all *renew, struct hf_answer *answer,
+                  struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_WORK_RENEW_ALL, HF_ANY_COUNT);
+    add_owner(&ops, renew);
+    hf_ops_call(&ops, HF_SQL_EVENT_RENEWED_ALL, HF_ANY_COUNT);
+    add_owner(&ops, renew);
+    hf_ops_text(&ops, who->actor_kind);
+    hf_ops_text(&ops, who->actor);
+    hf_ops_text(&ops, who->correlation_id);
+    size_t owned = hf_ops_call(&ops, HF_SQL_WORK_OWNED, HF_ANY_COUNT);
+    add_owner(&ops, renew);
+    int rc = hf_ops_write(&ops, err);
+    if (rc == 0)
+        rc = show_renewed(answer, &ops, hf_ops_result(&ops, 0),
+                          hf_ops_result(&ops, owned), err);
+    hf_ops_fini(&ops);
+    return rc;
+}
