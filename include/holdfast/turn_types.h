@@ -347,8 +347,9 @@ struct hf_tool_result {
     hf_ms duration_ms;
 };
 
-/* One call of a batch. `call_id` is "c" and 24 characters of [a-z0-9], unlike that of any
- * other call. `args` is the raw text, valid JSON unless the call was born answered. An answered call must not be run again: `result` is what stands. */
+/* One call of a batch. `call_id` is "c" and 24 characters of [a-z0-9]; no other call has the
+ * same. `args` is the raw text, valid JSON unless the call was born answered. An answered
+ * call must not be run again: `result` is what stands. */
 struct hf_tool_call {
     const char *call_id;
     const char *tool;
