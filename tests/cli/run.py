@@ -631,7 +631,8 @@ class Inside(RunCase):
         with open(self.path("never"), "w", encoding="ascii") as never:
             never.write("go\n")
         with open(self.path("id"), encoding="ascii") as process:
-            done = self.ok("process", "await", process.read().strip(), "--wait", "20s")["work"]
+            done = self.cli("--json", "process", "await", process.read().strip(), "--wait",
+                            "20s", code=11).json["work"]
         self.gone(child)
         self.assertEqual((done["status"], done["error_class"]), ("failed", "exit_3"))
 
