@@ -15,13 +15,19 @@ CREATE SEQUENCE hf_ids;
 CREATE FUNCTION hf_next_id() RETURNS bigint LANGUAGE sql VOLATILE AS $$
 SELECT nextval('@schema@.hf_ids') $$;
 
--- The clocks are the server's. They stand still in a transaction; a test's handle sets them.
-CREATE FUNCTION hf_now() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
-SELECT coalesce(nullif(current_setting('holdfast.now', true), '')::bigint,
-                floor(date_part('epoch', transaction_timestamp()) * 1000)::bigint) $$;
-CREATE FUNCTION hf_lease_now() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
-SELECT coalesce(nullif(current_setting('holdfast.lease_now', true), '')::bigint,
-                floor(date_part('epoch', transaction_timestamp()) * 1000)::bigint) $$;
+-- The clocks are the server's and go on within a transaction: a statement that had to wait for a
+-- lock reads the time after the wait. A test's handle sets them. (In plpgsql, which keeps what it
+-- has parsed: a stable function in SQL over a volatile one is parsed anew at every use.)
+CREATE FUNCTION hf_now() RETURNS bigint LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+BEGIN
+    RETURN coalesce(nullif(current_setting('holdfast.now', true), '')::bigint,
+                    floor(date_part('epoch', clock_timestamp()) * 1000)::bigint);
+END $$;
+CREATE FUNCTION hf_lease_now() RETURNS bigint LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+BEGIN
+    RETURN coalesce(nullif(current_setting('holdfast.lease_now', true), '')::bigint,
+                    floor(date_part('epoch', clock_timestamp()) * 1000)::bigint);
+END $$;
 
 -- Which branch of its history this server writes; an error on a standby. (Volatile as what it
 -- calls, or it would be parsed anew at every use.)
@@ -66,9 +72,21 @@ CREATE TABLE hf_store (
     lease_offset_ms  INTEGER NOT NULL,
     followed_until   bigint NOT NULL DEFAULT 0, -- until then each commit rings
     policies         boolean NOT NULL DEFAULT false, -- whether there is any
+    commit_epoch     bigint NOT NULL DEFAULT 1, -- see hf_commit
 */
     created_at       INTEGER NOT NULL
 ) STRICT;
+
+/*pg
+-- One row per transaction that wrote: whether it was committed is looked up here if its answer was
+-- lost. Rows of earlier epochs are deleted from time to time. A caller that knew epoch e before its
+-- transaction began finds its row as long as commit_epoch is at most e + 1. There is no index:
+-- many rows are written and hardly any is ever looked for.
+CREATE TABLE hf_commit (
+    nonce uuid NOT NULL,
+    epoch bigint NOT NULL
+);
+*/
 
 -- What happened to the store as a whole: bumps, and later amnesties and failovers.
 CREATE TABLE hf_store_log (
