@@ -130,7 +130,7 @@ enum hf_pool_event_type {
     HF_POOL_STARTED,
     HF_POOL_ENDED, /* settled, or it waits: `status` is the row's. A job waits because its
                       code let it wait (HF_VERB_WAIT with hf_job_token), or because it is
-                      done and its close rule asks for what it did not give. */
+                      done and its close rule asks for what it lacks. */
     HF_POOL_LOST,  /* the lease was lost, or its outcome refused */
     HF_POOL_ERROR  /* a call to the store failed; it is tried again */
 };

@@ -255,7 +255,7 @@ class Outcome(RunCase):
 
 
 class CloseRules(RunCase):
-    """What a unit asks of whoever closes it as done, and a run may not have."""
+    """What a unit asks for when it is closed as done."""
 
     def test_a_rule_that_a_run_cannot_meet_ends_as_a_wait_for_a_person(self):
         self.ok("policy", "set", "default", "--close-rule", "reviewer")

@@ -71,7 +71,7 @@ for i in range(60):
         self.assertEqual(os.listdir(self.db + "-run"), [])
 
     def over(self, most):
-        """Waits until no unit runs; gives all of them."""
+        """Waits until no unit runs; returns all of them."""
         end = time.monotonic() + 3 * PATIENCE
         while True:
             items = self.ok("work", "list", "--all")["items"]

@@ -48,7 +48,7 @@ static void count_status(struct hf_pool_stats *stats, enum hf_status status)
         stats->waiting++;
 }
 
-/* The row's close rule asks for what the job did not give. A person can: the row waits for
+/* The row's close rule asks for what the job lacks. A person can add it: the row waits for
  * one, and says for what. */
 static enum hf_status wait_for_person(struct hf_pool *pool, const struct hf_job *job,
                                       const struct hf_err *rule)
