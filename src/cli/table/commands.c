@@ -31,6 +31,10 @@ const struct cli_fact cli_exit_codes[] = {
     { "8", "the outcome is not known: read the row before doing anything again" },
     { "9", "the store is unusable: not a store, corrupt, newer schema, full, read-only" },
     { "10", "attention: something needs a human" },
+    { "11", "`process await`: it ended as failed" },
+    { "12", "`process await`: it ended as timeout" },
+    { "13", "`process await`: it was cancelled" },
+    { "14", "`process await`: it was abandoned" },
     { "125", "`holdfast run` itself failed; any other code of it is the command's, and "
              "128 + n where signal n ended it" },
     { NULL, NULL },
@@ -155,7 +159,7 @@ const struct cli_command cli_policy_commands[] = {
       policy_set_options, policy_set_examples, CLI_STORE, "human", "6 8 9",
       cmd_policy_set, NULL },
     { "policy show", "show the policy in force", NULL, policy_show_options,
-      policy_show_examples, CLI_MUST_EXIST, "human", "6 9", cmd_policy_show, NULL },
+      policy_show_examples, CLI_READS, "human", "6 9", cmd_policy_show, NULL },
     { .path = NULL },
 };
 
@@ -211,7 +215,7 @@ const struct cli_command cli_store_commands[] = {
     { "store log", "show what happened to the store as a whole",
       "Bumps of its history, and amnesties: when a monitor saw the store stall and gave "
       "leases one more term for it.",
-      log_options, log_examples, CLI_MUST_EXIST, "human", "6 9", cmd_store_log, NULL },
+      log_options, log_examples, CLI_READS, "human", "6 9", cmd_store_log, NULL },
     { .path = NULL },
 };
 
@@ -296,11 +300,19 @@ static const struct cli_option monitor_options[] = {
       .help = "how recent the last activity must be for a renewal (default: 120s)",
       .min = 1 },
     { "once", NULL, CLI_FLAG, 0, .help = "one pass, then end" },
+    { "run", NULL, CLI_FLAG, 0,
+      .help =
+          "also run queued commands, as `holdfast run --worker` does: rerunnable ones "
+          "whose runner died, and those that were left to a worker" },
+    { "jobs", "N", CLI_INT, 0, .help = "with --run: commands at a time (default: 1)",
+      .min = 1, .max = 64 },
+    { "queue", "Q", CLI_TEXT, 0, .help = "with --run: the queue (default: run)" },
     END_OPTIONS,
 };
 
 static const struct cli_example monitor_examples[] = {
     { "look after a ledger", "holdfast --db work.db monitor" },
+    { "and run again what lost its runner", "holdfast --db work.db monitor --run" },
     { "also renew what the agent \"main\" runs, and keep its pointer",
       "holdfast --db work.db monitor --owner main --pointer active-work.json" },
     END_EXAMPLES,
@@ -413,20 +425,19 @@ const struct cli_command cli_top_commands[] = {
       "A live view of the terminal; q, SIGTERM and SIGINT end it. Without a terminal, "
       "and "
       "with --once or --json, it is printed once.",
-      top_options, top_examples, CLI_MUST_EXIST, "human", "6 9", cmd_top, NULL },
+      top_options, top_examples, CLI_READS, "human", "6 9", cmd_top, NULL },
     { "attention",
       "list what needs a human now, each with the command that deals with it",
       "Silent holders, waits past half of their time, held work, schedules that fail or "
       "were missed. Exits with 0 when there is nothing, with 10 when there is something.",
-      no_options, attention_examples, CLI_MUST_EXIST, "human", "6 9 10", cmd_attention,
-      NULL },
+      no_options, attention_examples, CLI_READS, "human", "6 9 10", cmd_attention, NULL },
     { "migrate", "bring the store to this version's schema",
       "Every command does so when it opens a store; this one does nothing else.",
       migrate_options, migrate_examples, 0, NULL, "6 8 9", cmd_migrate, NULL },
     { "doctor", "check store, schema, clock, disk, leases and trails",
       "Folds every trail of events again and compares it with its row. Says what to do "
       "about each finding; exits with 9 when something is wrong.",
-      no_options, doctor_examples, CLI_MUST_EXIST, NULL, "6 9", cmd_doctor, NULL },
+      no_options, doctor_examples, CLI_READS, NULL, "6 9", cmd_doctor, NULL },
     { "demo", "show what a ledger does when a worker is killed",
       "Makes a ledger in a fresh folder and starts a submitter, two workers and a "
       "monitor "
