@@ -129,7 +129,7 @@ static void make_answer(enum kind kind, struct hf_span payload, struct answer *r
 {
     *ret_answer = (struct answer){
         .part = { .content = payload },
-        .result = { .call_id = "c1", .value = payload },
+        .result = { .value = payload },
         .response = { .size = sizeof(ret_answer->response),
                       .parts = &ret_answer->part,
                       .part_count = 1,
@@ -164,7 +164,11 @@ __attribute__((noinline)) static int round_trip(struct hf_turn *turn, enum kind 
     case CODE_TEXT:
     case CODE_CELL:
     case CODE_FIX: return hf_turn_llm_done(turn, effect.id, &answer->response, err);
-    case RESULT: return hf_turn_tool_results(turn, effect.id, &answer->result, 1, err);
+    case RESULT: {
+        struct hf_tool_result result = answer->result;
+        result.call_id = effect.calls[0].call_id;
+        return hf_turn_tool_results(turn, effect.id, &result, 1, err);
+    }
     case CHECKPOINT: return hf_turn_checkpoint_done(turn, effect.id, NULL, err);
     case SYNC: return hf_turn_synced(turn, effect.id, NULL, err);
     case SLEEP: return hf_turn_llm_failed(turn, effect.id, &answer->error, err);

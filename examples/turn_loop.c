@@ -6,6 +6,9 @@
  * Kill it where you like and start it again: it goes on with the effect that was out, under
  * the same id, and no tool that has answered runs a second time.
  *
+ * FILE holds the save, FILE.0, FILE.1, … the records of the history, one JSON text per file.
+ * A record is in memory only while the turn looks at it; a save only refers to them.
+ *
  *   cc turn_loop.c $(pkg-config --cflags --libs holdfast)
  */
 #include <stdio.h>
@@ -13,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <holdfast/turn.h>
+#include <holdfast/turn_json.h>
 
 #define TEXT(s) ((struct hf_span){ (s), strlen(s) })
 #define CALL(i, t, a)                                                                    \
@@ -42,18 +45,84 @@ static void call_model(struct hf_turn *turn, const struct hf_effect *effect)
     must(hf_turn_llm_done(turn, effect->id, &reply, &err));
 }
 
-/* Whole or not at all: a kill leaves the old save or the new one. */
-static void save(const struct hf_turn *turn)
+/* Whole or not at all: a kill leaves the old file or the new one. */
+static void write_file(const char *name, const struct hf_bytes *bytes)
 {
     char next[4096];
+    snprintf(next, sizeof(next), "%s.next", name);
+    FILE *file = fopen(next, "wb");
+    if (!file || fwrite(bytes->at, 1, bytes->len, file) != bytes->len || fflush(NULL) ||
+        fsync(fileno(file)) || fclose(file) || rename(next, name))
+        die("a file cannot be written");
+}
+
+static void save(const struct hf_turn *turn)
+{
     struct hf_bytes bytes = { 0 };
     must(hf_turn_save(turn, &bytes, &err));
-    snprintf(next, sizeof(next), "%s.next", path);
-    FILE *file = fopen(next, "wb");
-    if (!file || fwrite(bytes.at, 1, bytes.len, file) != bytes.len || fflush(NULL) ||
-        fsync(fileno(file)) || fclose(file) || rename(next, path))
-        die("the save cannot be written");
+    write_file(path, &bytes);
     hf_bytes_free(&bytes);
+}
+
+static struct hf_span read_file(const char *name)
+{
+    static char bytes[1 << 20];
+    FILE *file = fopen(name, "rb");
+    struct hf_span text = { bytes, file ? fread(bytes, 1, sizeof(bytes), file) : 0 };
+    if (file)
+        fclose(file);
+    return text;
+}
+
+/* The history: a page is one record, read when it is pinned and freed when it is put. */
+static struct page {
+    struct hf_decoded *owner;
+    const struct hf_record *record;
+    int pins;
+} pages[64];
+
+static const char *page_name(uint64_t i)
+{
+    static char name[4096];
+    snprintf(name, sizeof(name), "%s.%d", path, (int)i);
+    return name;
+}
+
+static const struct hf_record *get_page(void *user, uint64_t i)
+{
+    struct page *page = &pages[i];
+    (void)user;
+    if (page->pins == 0 && hf_record_decode(NULL, read_file(page_name(i)), &page->owner,
+                                            &page->record, &err))
+        return NULL; /* the call that needed it fails with HF_EBASE */
+    page->pins++;
+    return page->record;
+}
+
+static void put_page(void *user, uint64_t i, const struct hf_record *record)
+{
+    (void)user;
+    (void)record;
+    if (--pages[i].pins == 0)
+        hf_decoded_free(pages[i].owner);
+}
+
+static struct hf_base base = { .id = "demo", .get = get_page, .put = put_page };
+
+/* Stores the records of a PROGRESS and moves them to the base. Storing them again after a
+ * kill writes the same bytes. */
+static void store_records(struct hf_turn *turn, const struct hf_effect *effect)
+{
+    for (; base.count < effect->to; base.count++) {
+        struct hf_bytes json = { 0 };
+        const struct hf_record *record = hf_turn_record(turn, base.count);
+        must(hf_record_encode(NULL, record, &json, &err));
+        must(hf_record_chain(base.digest, record, base.digest, &err));
+        write_file(page_name(base.count), &json);
+        hf_bytes_free(&json);
+    }
+    must(hf_turn_rebase(turn, &base, &err));
+    printf("stored records %d to %d\n", (int)effect->from, (int)effect->to);
 }
 
 /* The tools that are not answered, one at a time, each followed by a save. The printed line
@@ -74,18 +143,23 @@ static void run_tools(struct hf_turn *turn, const struct hf_effect *effect)
 
 static void open_turn(const struct hf_setup *setup, struct hf_turn **ret_turn)
 {
-    static char bytes[1 << 20];
     struct hf_part part = { .content = TEXT("What is 2 + 3, and what time is it?") };
     struct hf_message question = { .id = "q", .parts = &part, .part_count = 1 };
     struct hf_turn_start start = { sizeof(start), .session_id = "demo", .turn_id = "t1" };
+    struct hf_restore restore = { sizeof(restore), .base = &base };
+    struct hf_save_info info;
+    struct hf_span old = read_file(path);
+    start.base = &base;
     start.inputs = &(struct hf_record){ .message = &question };
     start.input_count = 1;
-    FILE *file = fopen(path, "rb");
-    struct hf_span old = { bytes, file ? fread(bytes, 1, sizeof(bytes), file) : 0 };
-    must(file ? hf_turn_restore(setup, old, NULL, ret_turn, &err)
-              : hf_turn_new(setup, &start, ret_turn, &err));
-    if (file)
-        fclose(file);
+    if (old.len == 0) {
+        must(hf_turn_new(setup, &start, ret_turn, &err));
+        return;
+    }
+    must(hf_turn_peek(old, &info, &err));
+    base.count = info.base_count;
+    memcpy(base.digest, info.base_digest, sizeof(base.digest));
+    must(hf_turn_restore(setup, old, &restore, ret_turn, &err));
 }
 
 int main(int argc, char **argv)
@@ -113,7 +187,7 @@ int main(int argc, char **argv)
         if (effect.kind == HF_EFFECT_CHECKPOINT)
             must(hf_turn_checkpoint_done(turn, effect.id, NULL, &err));
         if (effect.kind == HF_EFFECT_PROGRESS)
-            printf("store records %d to %d\n", (int)effect.from, (int)effect.to);
+            store_records(turn, &effect);
         save(turn);
     }
     printf("done: %s\n", (const char *)hf_turn_outcome(turn)->text.at);

@@ -47,6 +47,12 @@ UPDATE hf_store
 -- in: $1 incarnation
 UPDATE hf_store SET incarnation = $1 WHERE id = 1
 
+-- name: store_raised
+-- engine: lite
+-- in: $1 at, $2 incarnation before, $3 incarnation, $4 why
+INSERT INTO hf_store_log (at, what, detail)
+VALUES ($1, 'raised', json_object('from', $2, 'to', $3, 'why', $4))
+
 -- name: schema_objects
 -- engine: lite
 -- What stands in the file, whoever made it. SQLite's own tables do not count.

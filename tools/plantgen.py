@@ -9,7 +9,8 @@ An edit is a text file. Lines that begin with a blank continue the line before t
 begin with # are comments:
 
     what:  tokens of an old store incarnation are accepted
-    store: sqlite                     the store of the simulator on which it shows
+    store: sqlite                     the store of the simulator on which it shows, or `turns`:
+                                      the random turns of tests/turn (tests/turn/plants.py)
 
     file:  src/core/ledger/lease.c           one or more of these three
     old:   if (token->store != store)
@@ -32,7 +33,7 @@ import sqlgen
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KEYS = ("what", "store", "file", "old", "new", "schema")
-STORES = ("model", "sqlite", "disk")
+STORES = ("model", "sqlite", "disk", "turns")
 
 
 def fail(edit, message):
@@ -223,7 +224,7 @@ def tables(plants, marks, paths):
     right = sqlite_texts(paths, {})
     out = ["/* Made by tools/plantgen.py from kit/sim/plants and kit/sim/rare. */",
            '#include "sim/plants.h"', "", "int hf_planted;",
-           f"unsigned long long hf_rare_hits[{len(marks)}];", "",
+           f"unsigned long long hf_rare_hits[{len(marks) or 1}];", "",
            "bool hf_plant_is_on(int number)\n{\n    return hf_planted == number;\n}", "",
            "void hf_rare_reached(int number)\n{\n    hf_rare_hits[number]++;\n}", ""]
     for edit in plants:

@@ -4,6 +4,8 @@
     tools/tidy.py               check the tree; one line a problem, exit 1 if there is any
     tools/tidy.py --selftest    feed every rule a sample that breaks it
     tools/tidy.py --list        name the rules
+    tools/tidy.py --words       lower the recorded counts of words (tools/words.json) to what the
+                                tree has, and follow files that moved
 
 A rule is a function over the whole tree that yields (file, line, message). It sees C through
 the views of class Source, where comments and literals are blanked but every line is where it
@@ -12,6 +14,7 @@ was. What a rule must let through by name stands in EXCEPTIONS, with the reason.
 
 import bisect
 import fnmatch
+import json
 import os
 import re
 import subprocess
@@ -39,6 +42,7 @@ EXCEPTIONS = [
     ("sql", "src/db/lite/tally.c", r"SQL in a string literal.*", "as above"),
     ("banned", "src/os/child.c", r"_exit\(\).*",
      "a forked child that could not execute its command ends itself, not its host"),
+    ("banned", "src/run/command/keeper.c", r"_exit\(\).*", "as above"),
     ("banned", "kit/conform/kit.c", r"(vsnprintf|snprintf|strcmp)\(\).*",
      "the suite links with the public library only: base/ is out of its reach"),
     ("banned", "kit/sim/say.c", r"(vsnprintf|snprintf)\(\).*", "as above, of the simulator"),
@@ -123,6 +127,27 @@ SQL_TEXT = re.compile(
 )
 UNFINISHED = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X)\b")
 TEXT_SUFFIXES = (".c", ".h", ".py", ".sh", ".sql", ".md", ".build", ".txt", ".yml", ".bash")
+
+
+# The rule for words (docs/STYLE.md): what is counted, and what to write instead. Each file has a
+# recorded count per entry (tools/words.json) that may only fall; a new file has none.
+WORDS_FILE = "tools/words.json"
+WORDS = [
+    ("somebody", r"some(?:body|one)|any(?:body|one)|every(?:body|one)|nobody|no one|who(?:so)?ever|whom",
+     "the thing in the code: thread, batch, row, caller"),
+    ("gives", r"gives?|gave|given back", "\"returns\", or what the code does: stores, passes, assigns"),
+    ("stands", r"stands?|stood", "\"is stored\", \"is in\", \"is written\""),
+    ("else", r"else", "\"otherwise\""),
+    ("but for", r"but for", "\"except\""),
+    ("beside", r"besides?", "\"in addition to\" or \"next to\""),
+    ("a for per", r"(?:one|once|twice|times|\d[\d,.]*)"
+     r"(?: (?!(?:after|and|as|at|by|for|from|in|is|of|on|or|than|that|to|under|when|with) )\w+)? an? (?:batch|byte|call|caller|case|claim|column|commit"
+     r"|connection|core|day|engine|event|file|fleet|function|group|handle|hour|key|line|message|minute|name|page"
+     r"|program|queue|row|schedule|second|set|size|statement|step|store|table|thread|transaction|unit|word|worker)",
+     "\"per\""),
+]
+PROSE = (".c", ".h", ".py", ".sh", ".sql", ".md", ".build", ".edit")
+NOT_PROSE = ("docs/VERIFICATION.md", "docs/man/*", "tools/tidy.py", "tests/turn/golden/*", "tests/fuzz/*")
 
 
 def blank(text):
@@ -589,6 +614,80 @@ def rule_format(tree):
         yield paths[0], 1, "clang-format failed: " + done.stderr.strip()
 
 
+def prose(f):
+    """What a file says to people: comments and literals of C, comments of other languages, and
+    Markdown without its code."""
+    if f.is_c:
+        return [text for _, _, text in f.comments] + [text for _, text in f.strings]
+    if f.path.endswith(".md"):
+        return re.split(r"(?s)```.*?```|`[^`\n]*`", f.text)
+    if f.path.endswith(".sql"):
+        return re.findall(r"--(.*)", f.text)
+    return re.findall(r"(?s)\"\"\".*?\"\"\"|(?<=#)[^\n]*", f.text)
+
+
+def word_counts(f):
+    """entry: how often the file has it; nothing where it has none."""
+    if f.generated or not f.path.endswith(PROSE) or matches_any(f.path, NOT_PROSE):
+        return {}
+    text = re.sub(r"\s+[*#-]*\s*", " ", "\n".join(prose(f)))
+    counts = {name: len(re.findall(rf"(?i)\b(?:{words})\b", text)) for name, words, _ in WORDS}
+    return {name: count for name, count in counts.items() if count}
+
+
+def read_words(tree):
+    """The recorded counts by path. A file that moved has those of its old path: of the recorded
+    files with its name that are not in the tree any more, the most of each word."""
+    recorded = json.loads(next((f.text for f in tree if f.path == WORDS_FILE), "{}"))
+    there = {f.path for f in tree}
+    gone = {}
+    for path in recorded.keys() - there:
+        counts = gone.setdefault(os.path.basename(path), {})
+        for name, count in recorded[path].items():
+            counts[name] = max(count, counts.get(name, 0))
+    for f in tree:
+        if f.path not in recorded:
+            recorded[f.path] = gone.get(os.path.basename(f.path), {})
+    return recorded
+
+
+def rule_words(tree):
+    """of the words that docs/STYLE.md rules out a file has no more than its recorded count"""
+    recorded = read_words(tree)
+    for f in tree:
+        had = recorded.get(f.path, {})
+        for name, count in word_counts(f).items():
+            if count > had.get(name, 0):
+                words, instead = next((words, instead) for n, words, instead in WORDS if n == name)
+                yield (f, word_line(f, words), f'"{name}" is here {count} times, and {had.get(name, 0)} are recorded: write '
+                       f"{instead} (moved or split a file: tools/tidy.py --words)")
+
+
+def word_line(f, words):
+    """The last line with such a word, as far as lines go: new text is the more often below."""
+    lines = [number for number, line in enumerate(f.lines, 1) if re.search(rf"(?i)\b(?:{words})\b", line)]
+    return lines[-1] if lines else 1
+
+
+def lower_words():
+    """Record what the tree has. Files may be moved, split and joined, but of no word may there be
+    more than was recorded in all."""
+    tree = read_tree()
+    before = json.loads(next((f.text for f in tree if f.path == WORDS_FILE), "null"))
+    now = {f.path: counts for f in tree if (counts := word_counts(f))}
+    for name, _, instead in WORDS:
+        was = sum(counts.get(name, 0) for counts in (before or {}).values())
+        is_now = sum(counts.get(name, 0) for counts in now.values())
+        print(f"{name:10} {was:6} -> {is_now:6}")
+        if before is not None and is_now > was:
+            print(f'tidy: there is more of "{name}" than was recorded: write {instead}')
+            return 1
+    lines = ",\n".join(f"{json.dumps(path)}: {json.dumps(now[path], sort_keys=True)}" for path in sorted(now))
+    with open(os.path.join(ROOT, WORDS_FILE), "w", encoding="utf-8") as out:
+        out.write("{\n" + lines + "\n}\n")
+    return 0
+
+
 RULES = {name[5:]: rule for name, rule in list(globals().items()) if name.startswith("rule_")}
 
 
@@ -620,7 +719,7 @@ def read_tree():
             if "." not in name.lstrip("."):
                 with open(os.path.join(folder, name), "rb") as f:
                     first = f.read(2)
-            if name.endswith(TEXT_SUFFIXES) or first == b"#!":
+            if name.endswith(TEXT_SUFFIXES) or first == b"#!" or path == WORDS_FILE:
                 with open(os.path.join(folder, name), encoding="utf-8", newline="") as f:
                     tree.append(Source(path, f.read()))
     return tree
@@ -706,6 +805,16 @@ BAD = [
     ("clones", {"src/base/a.c": body(TWELVE), "src/base/b.c": body("    x--;\n" + TWELVE)}),
     ("clones", {"src/base/a.c": body(TWELVE) + body("    x--;\n" + TWELVE)}),
     ("format", {"src/base/a.c": "int  a;\n"}),
+    *[("words", {"src/base/a.c": f"/* {text} */\n"}) for text in (
+        "Somebody waits.", "It gives the row back.", "It stands there.", "Or else it fails.",
+        "All but for one.", "The row beside it.", "One row a claim.", "Twice a second.")],
+    ("words", {"docs/a.md": "Nobody waits.\n"}),
+    ("words", {"sql/a.sql": "-- whoever claims\n"}),
+    ("words", {"tools/a.py": "x = 1  # stands alone\n"}),
+    ("words", {"src/base/a.c": "/* Nobody, nobody. */\n",
+               WORDS_FILE: '{"src/base/a.c": {"somebody": 1}}\n'}),
+    ("words", {"src/b/a.c": "/* Nobody, nobody. */\n",
+               WORDS_FILE: '{"src/base/a.c": {"somebody": 1}}\n'}),
 ]
 
 GOOD = [
@@ -740,6 +849,10 @@ GOOD = [
     {"src/base/a.c": body(TWELVE), "src/base/b.c": body(TWELVE.replace("y = call_6", "z = f"))},
     {"src/base/a.h": "int f(int a, int b, int c, int d, int e, int *ret_x, struct hf_err *err);\n"},
     {"src/base/a.c": body("    x = 0;\n" * 3 * CLONE_LINES)},
+    {"src/base/a.c": body("    if (x)\n        x = 1;\n    else\n        x = 2;\n")},
+    {"src/base/a.c": "/* One row per claim. */\n", "docs/a.md": "A `nobody` in code.\n"},
+    {"src/base/a.c": "/* Nobody. */\n", WORDS_FILE: '{"src/base/a.c": {"somebody": 1}}\n'},
+    {"src/base/a.c": "/* Nobody. */\n", WORDS_FILE: '{"src/a.c": {"somebody": 1}}\n'},
 ]
 
 
@@ -778,8 +891,10 @@ def main(arguments):
         for name, rule in RULES.items():
             print(f"{name:16} {rule.__doc__}")
         return 0
+    if arguments == ["--words"]:
+        return lower_words()
     if arguments:
-        print("usage: tools/tidy.py [--selftest | --list]", file=sys.stderr)
+        print("usage: tools/tidy.py [--selftest | --list | --words]", file=sys.stderr)
         return 2
     tree = read_tree()
     problems, unused = check(tree, EXCEPTIONS)

@@ -7,11 +7,11 @@
     tools/verify.py write            write docs/VERIFICATION.md, and the figures in docs/GUARANTEES.md
     tools/verify.py page --check     exit 1 if they are not as written
     --seed N, --schedules N, --kills N, --most SECONDS, --commit ID (of a run made elsewhere);
-    of a fuzzer --seconds N
+    of a fuzzer --seconds N, of an outside soak --transitions N --restarts N
 
 Parts: sim-model sim-sqlite sim-disk sim-turns fuzz-cell fuzz-bindings fuzz-mask plants rare model
-crash crash-calls crash-messages wire soak-sqlite soak-postgres. `run` takes minutes to hours; it
-shows the tool's own progress. All figures are taken from what the parts print."""
+crash crash-calls crash-messages wire soak-sqlite soak-postgres outside-sqlite outside-postgres. `run`
+takes minutes to hours; it shows the tool's own progress. All figures are taken from what the parts print."""
 
 import argparse
 import datetime
@@ -59,6 +59,10 @@ PARTS = {
                     "soak/soak.py --kills {kills} --every 30 --most {most}"),
     "soak-postgres": ("kill soak on PostgreSQL", "G1 G2 G3 G4 G7",
                       "soak/soak.py --store postgres --kills {kills} --most {most}"),
+    "outside-sqlite": ("outside soak on SQLite", "G1 G2 G3 G4 G5",
+                       "soak/outside.py --transitions {transitions} --seed {seed}"),
+    "outside-postgres": ("outside soak on PostgreSQL, with restarts of the server", "G1 G2 G3 G4 G5",
+                         "soak/outside.py --store postgres --transitions {transitions} --restarts {restarts} --seed {seed}"),
 }
 
 BUGS = [
@@ -185,6 +189,11 @@ def figures(part, text):
         failed = len(re.findall(r"^\[  FAILED  \] \w+$|^not ok", text, re.M))
         passed = len(re.findall(r"^\[       OK \]|^ok ", text, re.M))
         return f"{passed} cases", "; ".join(notes), failed, ""
+    if part.startswith("outside-"):
+        told = re.findall(r"^\d+ transitions, \d+ units.*$", text, re.M)
+        did = re.findall(r"^backends ended .*$", text, re.M)
+        found = [int(n) for n in re.findall(r"^(\d+) violations$", text, re.M)]
+        return added(told), added(did), sum(found) if found else -1, f"{len(found)} runs" if len(found) > 1 else ""
     told = re.findall(r"^\d+ acknowledged.*$", text, re.M)
     did = re.findall(r"^fleets .*$", text, re.M)
     found = [int(n) for n in re.findall(r"^(\d+) faults$", text, re.M)]
@@ -226,7 +235,8 @@ def read_notes():
 
 def command_of(part, given):
     return PARTS[part][2].format(seed=given.seed, schedules=given.schedules, kills=given.kills,
-                                 most=given.most, part=given.part, seconds=given.seconds)
+                                 most=given.most, part=given.part, seconds=given.seconds,
+                                 transitions=given.transitions, restarts=given.restarts)
 
 
 def run(parts, given):
@@ -297,6 +307,8 @@ def main():
     parser.add_argument("--kills", type=int, default=10000)
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--most", type=int, default=7200)
+    parser.add_argument("--transitions", type=int, default=20000)
+    parser.add_argument("--restarts", type=int, default=40)
     given = parser.parse_args()
     if given.act == "run":
         run(given.parts, given)

@@ -24,6 +24,9 @@ struct hf_child_plan {
     int stdin_fd;            /* the child's standard input; -1: /dev/null */
     int inherit_fd;          /* stays open in the child, for a lock; -1: none */
     bool terminal; /* give it the terminal behind stdin_fd; ^Z is ignored there */
+    /* Two descriptors that it writes to (HF_STREAM_COUNT, the caller's to close), whose other
+     * ends the caller reads itself. NULL: pipes are made, for hf_child_read. */
+    const int *output_fds;
 };
 
 struct hf_child;

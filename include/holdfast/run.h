@@ -75,7 +75,9 @@ struct hf_run_plan {
  * are ended first where it is rerunnable; where it is not, they refuse the start. On
  * failure the unit has been settled as failed (class "spawn_failed"), as far as possible. While
  * the command runs a thread of the run's own asks the store, so that one that hangs holds up
- * neither hf_run_step nor what it does; hf_run_free waits for its last question. */
+ * neither hf_run_step nor what it does; hf_run_free waits for its last question. For an
+ * owner_bound unit a process is forked that keeps the command's output when this one dies. It
+ * stays as long as something of the command can write, and is not this process's child. */
 HF_API HF_MUST_USE int hf_run_begin(struct hf_run *run, const struct hf_run_plan *plan,
                                     struct hf_err *err);
 

@@ -20,6 +20,7 @@ struct hf_store_options {
     bool no_migrate;  /* refuse to change the schema */
     hf_ms busy_ms;    /* wait for a turn to write; 0: the limit's value */
     bool migrate;     /* bring an older schema up to date where opening alone does not */
+    bool read_only;   /* only read: waits for no writer, and works on a read-only mount */
 };
 
 /* Open "PATH", "sqlite:PATH", "sqlite::memory:" or "postgres://…" (what libpq takes, and

@@ -354,8 +354,9 @@ struct hf_block {
     struct hf_span text; /* text; raw arguments; result; "" for reasoning */
     const char *call_id;
     const char *tool;
-    struct hf_span replay; /* only if it was made on the request's route */
-    size_t attachment;     /* number in the list of attachments */
+    struct hf_span replay;   /* only if it was made on the request's route */
+    const char *provider_id; /* likewise; of a call */
+    size_t attachment;       /* number in the list of attachments */
 };
 
 struct hf_rendered {

@@ -236,8 +236,11 @@ struct hf_attachment {
 /* One piece of a message or of a model's reply. Its public id is "<message>.p<number>",
  * so it is not stored.
  *   content  text; for a tool call the raw argument text as the model wrote it
- *   replay   opaque data of a provider (a signature, an item id), valid only on `route`;
- *            with another route, or none, it is not shown to a provider again           */
+ *   call_id  of a call and its result: the machine's own, whatever the provider said
+ *   replay, provider_id
+ *            opaque data of a provider (a signature, an item id), and its own id of a call,
+ *            valid only on `route`; with another route, or none, they are not shown to a
+ *            provider again                                                             */
 struct hf_part {
     enum hf_part_kind kind;
     enum hf_phase phase;
@@ -247,6 +250,7 @@ struct hf_part {
     const char *tool;
     const char *route;
     struct hf_span replay;
+    const char *provider_id;
     const struct hf_attachment *attachment;
 };
 
@@ -343,8 +347,9 @@ struct hf_tool_result {
     hf_ms duration_ms;
 };
 
-/* One call of a batch. `args` is the raw text, valid JSON unless the call was born
- * answered. An answered call must not be run again: `result` is what stands. */
+/* One call of a batch. `call_id` is "c" and 24 characters of [a-z0-9]; no other call has the
+ * same. `args` is the raw text, valid JSON unless the call was born answered. An answered
+ * call must not be run again: `result` is what stands. */
 struct hf_tool_call {
     const char *call_id;
     const char *tool;

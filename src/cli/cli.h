@@ -58,6 +58,7 @@ struct cli_example {
 #define CLI_ROWS 4u       /* prints rows: takes --field */
 #define CLI_ROW 8u        /* prints one row: takes --field and --shell */
 #define CLI_HIDDEN 16u    /* for the build, not for people */
+#define CLI_READS 128u    /* needs a store, and only reads it */
 #define CLI_OPENS 64u     /* opens its store itself, where it needs one */
 #define CLI_WRAPS 32u /* its exit code is another command's: its own failures are 125 */
 

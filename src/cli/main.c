@@ -85,7 +85,8 @@ static int run(struct cli *cli, int argc, char **argv)
     if (rc == 0)
         rc = hf_caller_check(&cli->who, &cli->err); /* before a store is made */
     unsigned flags = cli->command->flags;
-    if (rc == 0 && flags & (CLI_STORE | CLI_MUST_EXIST) && !(flags & CLI_OPENS))
+    if (rc == 0 && flags & (CLI_STORE | CLI_MUST_EXIST | CLI_READS) &&
+        !(flags & CLI_OPENS))
         rc = cli_open_store(cli);
     return rc ? rc : cli->command->run(cli);
 }

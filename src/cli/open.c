@@ -133,7 +133,7 @@ const char *cli_store_named(const struct cli *cli)
 
 static bool never_makes(const struct cli *cli)
 {
-    return (cli->command->flags & CLI_MUST_EXIST) != 0;
+    return (cli->command->flags & (CLI_MUST_EXIST | CLI_READS)) != 0;
 }
 
 static int choose_store(struct cli *cli, bool make, const char **ret_url)
@@ -204,6 +204,23 @@ static int open_server(struct cli *cli, const char *url, struct hf_store_options
     return rc;
 }
 
+/* A command that reads waits for no writer. A file of an older schema is brought up to date
+ * first, as by any other command, unless it cannot be written. */
+static int open_file(struct cli *cli, const char *url, struct hf_store_options *options)
+{
+    options->read_only = (cli->command->flags & CLI_READS) && file_of(url);
+    int rc = hf_store_open(url, options, &cli->store, &cli->err);
+    if (rc != HF_ESCHEMAOLD || !options->read_only)
+        return rc;
+    struct hf_err old = cli->err;
+    options->read_only = false;
+    rc = hf_store_open(url, options, &cli->store, &cli->err);
+    if (rc != HF_EREADONLY)
+        return rc;
+    cli->err = old;
+    return old.code;
+}
+
 int cli_open_store(struct cli *cli)
 {
     const char *url = NULL;
@@ -221,7 +238,7 @@ int cli_open_store(struct cli *cli)
                                         .migrate = cli->command->run == cmd_migrate };
     if (is_postgres(url))
         return open_server(cli, url, &options);
-    rc = hf_store_open(url, &options, &cli->store, &cli->err);
+    rc = open_file(cli, url, &options);
     if (rc == 0 && absent && stat(path, &at) == 0)
         cli_note(cli, "made the store %s", path);
     return rc;

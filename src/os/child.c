@@ -197,12 +197,21 @@ static void birth_fini(struct birth *birth)
     close_fd(&birth->null);
 }
 
+static bool make_output(struct birth *birth, int stream)
+{
+    int *ends = birth->out[stream];
+    if (birth->plan->output_fds) {
+        ends[1] = fcntl(birth->plan->output_fds[stream], F_DUPFD_CLOEXEC, 0);
+        return ends[1] >= 0;
+    }
+    return pipe2(ends, O_CLOEXEC) == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+}
+
 static int birth_init(struct birth *birth, struct hf_err *err)
 {
     bool good = pipe2(birth->failure, O_CLOEXEC) == 0;
     for (int s = 0; s < HF_STREAM_COUNT; s++)
-        good = good && pipe2(birth->out[s], O_CLOEXEC) == 0 &&
-               fcntl(birth->out[s][0], F_SETFL, O_NONBLOCK) == 0;
+        good = good && make_output(birth, s);
     birth->null = good ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
     if (birth->null >= 0)
         return 0;

@@ -157,6 +157,30 @@ static enum lock_state lock_state(const struct lock_name *lock)
     return state;
 }
 
+bool hf_lock_output(const char *lock, enum hf_stream stream, char ret_path[HF_LOCK_PATH])
+{
+    const char *suffix = stream == HF_STDOUT ? ".stdout" : ".stderr";
+    size_t len = strlen(lock), more = strlen(suffix) + 1;
+    if (len + more > HF_LOCK_PATH)
+        return false;
+    memcpy(ret_path, lock, len);
+    memcpy(ret_path + len, suffix, more);
+    return true;
+}
+
+bool hf_lock_output_busy(const char *lock)
+{
+    char path[HF_LOCK_PATH];
+    struct flock ask = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    if (!hf_lock_output(lock, HF_STDOUT, path))
+        return false;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool busy = fd >= 0 && fcntl(fd, F_OFD_GETLK, &ask) == 0 && ask.l_type != F_UNLCK;
+    if (fd >= 0)
+        (void)close(fd);
+    return busy;
+}
+
 static int describe_lock(struct hf_json *json, const char *path, struct hf_err *err)
 {
     struct stat at;
@@ -275,10 +299,12 @@ static const char *how_dead(const struct holder *holder)
 }
 
 /* Rule 6: the death of a wrapper is not the death of its work. The lock is asked for after
- * the death was seen: the dead start nothing more. */
+ * the death was seen: the dead start nothing more. Output is asked for last: what has gone
+ * writes nothing more. */
 static bool work_is_gone(const struct holder *holder)
 {
-    return !holder->lock.path[0] || lock_state(&holder->lock) == LOCK_FREE;
+    return !holder->lock.path[0] || (lock_state(&holder->lock) == LOCK_FREE &&
+                                     !hf_lock_output_busy(holder->lock.path));
 }
 
 bool hf_holder_dead(const char *holder_text)

@@ -6,15 +6,25 @@
  * or state Z proves nothing, and neither does anything about another boot or namespace.
  *
  * A holder that starts processes names a lock file, whose lock they inherit (rule 6). Then
- * its death is proven only when the lock is free too: a dead wrapper is not dead work.
+ * its death is proven only when the lock is free too: a dead wrapper is not dead work. The
+ * same holds while the work's output is still being written to files beside the lock.
  */
 #ifndef HF_OS_LIVENESS_H
 #define HF_OS_LIVENESS_H
+
+#include <holdfast/process.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 
 #define HF_LOCK_PATH 1024 /* bytes of the longest path of a lock, with its NUL */
+
+/* The file beside a lock that keeps a stream of the work's output, where there is one. False
+ * when the path is too long. */
+bool hf_lock_output(const char *lock, enum hf_stream stream, char ret_path[HF_LOCK_PATH]);
+
+/* May a runner or a keeper (run/keeper.h) still write to these files? */
+bool hf_lock_output_busy(const char *lock);
 
 /* Describe process `pid` of this machine, and the lock file of its work (NULL: none).
  * HF_EINVAL naming "pid" or "lock" when there is none. */

@@ -324,6 +324,7 @@ int hf_store_open(const char *url, const struct hf_store_options *options,
         .no_migrate = use.no_migrate,
         .busy_ms = use.busy_ms,
         .migrate = use.migrate,
+        .read_only = use.read_only,
     };
     struct hf_sql *sql = NULL;
     rc = hf_sql_open(url, &driver, &sql, &why);

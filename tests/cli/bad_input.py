@@ -6,8 +6,19 @@ import resource
 import shutil
 import sqlite3
 import subprocess
+import sys
 
 from harness import HOLDFAST, Case, main
+
+# Takes the turn to write as Holdfast does, and SQLite's write lock; then it is stopped.
+STOPS_IN_ITS_TURN = """
+import fcntl, os, signal, sqlite3, struct, sys
+side = os.open(sys.argv[1] + "-hf", os.O_RDWR)
+write_byte = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, (1 << 30) + 1, 1, 0)
+fcntl.fcntl(side, fcntl.F_OFD_SETLK, write_byte)
+sqlite3.connect(sys.argv[1], isolation_level=None).execute("BEGIN IMMEDIATE")
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
 
 CREATE = ["work", "create", "--source", "manual", "--source-id"]
 GOOD_ID = "00000000-0000-7000-8000-000000000000"
@@ -402,6 +413,59 @@ class Store(Case):
                               check=False)
         self.assertEqual((done.returncode, "store_read_only" in done.stdout), (9, True),
                          done.stdout + done.stderr)
+
+    def on_read_only_mount(self, *args):
+        """Root in a mount namespace of its own; another user by the modes of the files."""
+        if os.getuid() == 0:
+            mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+            return subprocess.run(["unshare", "-m", "sh", "-c", mount, self.folder, HOLDFAST, *args],
+                                  env=self.env, capture_output=True, text=True, check=False)
+        for name in os.listdir(self.folder):
+            os.chmod(self.path(name), 0o444)
+        os.chmod(self.folder, 0o555)
+        try:
+            return subprocess.run([HOLDFAST, *args], env=self.env, capture_output=True,
+                                  text=True, check=False)
+        finally:
+            os.chmod(self.folder, 0o755)
+
+    def test_a_read_only_mount_can_be_read(self):
+        self.create()
+        for args in (["work", "list"], ["work", "stats"], ["attention"], ["doctor"],
+                     ["store", "log"]):
+            done = self.on_read_only_mount(*args)
+            self.assertEqual(done.returncode, 0, (args, done.stderr))
+        done = self.on_read_only_mount("--json", *CREATE, "b")
+        self.assertEqual((done.returncode, "store_read_only" in done.stdout), (9, True),
+                         done.stdout + done.stderr)
+        shutil.copy(self.db, self.path("bare.db"))
+        done = self.on_read_only_mount("--db", self.path("bare.db"), "work", "list")
+        self.assertEqual(done.returncode, 9)
+        self.assertIn("Copy it to a folder that can be written", done.stderr)
+
+    def test_a_stopped_writer_blocks_no_command_that_reads(self):
+        self.create()
+        stopped = subprocess.Popen([sys.executable, "-c", STOPS_IN_ITS_TURN, self.db])
+        try:
+            os.waitid(os.P_PID, stopped.pid, os.WSTOPPED | os.WNOWAIT)
+            for args in (["work", "list"], ["work", "stats"], ["attention"], ["doctor"],
+                         ["store", "log"], ["top", "--once"]):
+                self.cli(*args)
+        finally:
+            stopped.kill()
+            stopped.wait()
+
+    def test_a_hard_link_and_a_vanished_wal(self):
+        self.create()
+        os.link(self.db, self.path("second.db"))
+        for db in (self.db, self.path("second.db")):
+            self.assertIn("has 2 hard links", self.refused(
+                9, "not_a_store", "--db", db, "work", "list"))
+        os.unlink(self.path("second.db"))
+        os.truncate(self.db, 0)
+        self.assertIn("its sidecar (-hf) knows a store",
+                      self.refused(9, "corrupt", *CREATE, "b"))
+        self.assertEqual(os.path.getsize(self.db), 0)
 
     def test_a_full_disk(self):
         self.create()

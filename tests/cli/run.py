@@ -813,6 +813,68 @@ class DeadWrapper(RunCase):
         self.assertIn("lock", proof["holder"])
         self.assertTrue(proof["lock"].startswith("free"))
 
+    def test_an_owner_bound_command_writes_on_when_its_runner_is_killed(self):
+        """Twenty runners, each killed at a moment of its own, while a monitor watches."""
+        script = """
+import os, select, sys
+print(os.getpid(), file=open("begun", "w"))
+for i in range(60):
+    os.system(f"echo out {sys.argv[1]} {i}; echo err {sys.argv[1]} {i} > /dev/stderr")
+    select.select([], [], [], 0.01)
+"""
+        self.ok("policy", "set", "kind:run", "--ttl", "30s")  # makes the store
+        monitor = self.start("monitor", "--interval", "100ms")
+        runners = [self.start("--json", "run", "--", sys.executable, "-c", script, str(n))
+                   for n in range(20)]
+        begun = 0
+        while begun < len(runners):
+            self.assertTrue(select.select([self.news], [], [], PATIENCE)[0], "none began")
+            begun += os.read(self.news, 1000).count(b"\n")
+        for runner in runners:
+            select.select([], [], [], 0.02)  # so that each is killed at another moment
+            runner.kill()
+            runner.wait(PATIENCE)
+        for work in self.over(len(runners)):
+            self.assertEqual((work["status"], work["status_reason"]), ("abandoned", "sweep"))
+            n = work["payload"]["argv"][-1]
+            for stream in "stdout", "stderr":
+                text = self.ok("work", "output", work["work_id"])["output"][stream]["head"]
+                self.assertEqual(text.splitlines(), [f"{stream[3:]} {n} {i}" for i in range(60)])
+        monitor.terminate()
+        self.assertEqual(monitor.wait(PATIENCE), 0)
+        self.ok("work", "sweep")
+        self.assertEqual(os.listdir(self.db + "-run"), [])
+
+    def over(self, most):
+        """Waits until no unit runs; gives all of them."""
+        end = time.monotonic() + 3 * PATIENCE
+        while True:
+            items = self.ok("work", "list", "--all")["items"]
+            self.assertLessEqual(len(items), most)
+            if all(work["status"] != "running" for work in items):
+                return items
+            self.assertLess(time.monotonic(), end)
+
+    def test_what_a_command_writes_without_its_runner_is_bounded(self):
+        child = self.kill_wrapper(script=(
+            "echo head; echo $$ > begun; read go < never; yes | head -c 50000000; echo; echo tail"))
+        with open(self.path("never"), "w") as go:
+            go.write("go\n")
+        most = 0
+        while self.alive(child):
+            held = [os.stat(os.path.join(self.db + "-run", name)).st_blocks * 512
+                    for name in os.listdir(self.db + "-run")]
+            most = max(most, *held)
+        self.gone(child)
+        self.assertLess(most, 8 << 20)
+        self.ok("work", "sweep")
+        work = self.unit()
+        self.assertEqual(work["status"], "abandoned")
+        stdout = self.ok("work", "output", work["work_id"])["output"]["stdout"]
+        self.assertEqual(stdout["bytes"], 5 + 50000000 + 1 + 5)
+        self.assertTrue(stdout["head"].startswith("head\ny\n"))
+        self.assertTrue(stdout["tail"].endswith("y\n\ntail\n"))
+
     def test_a_rerunnable_tree_is_gone_before_a_second_copy_starts(self):
         script = ("exec 9>alone; flock -n 9 || echo two at once > twice; "
                   "echo $$ > begun; [ $HOLDFAST_ATTEMPT = 2 ] || exec sleep 1000")

@@ -114,16 +114,18 @@ class Loop(Case):
         return subprocess.run([TURN_LOOP, *args], capture_output=True, text=True, timeout=50,
                               check=False, env=self.env)
 
-    def test_its_source_has_at_most_100_lines_of_code(self):
+    def test_its_source_has_at_most_160_lines_of_code(self):
         here = os.path.dirname(os.path.abspath(__file__))
         with open(os.path.join(here, "../../examples/turn_loop.c"), encoding="utf-8") as f:
             code = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.DOTALL)
-        self.assertLessEqual(len([line for line in code.split("\n") if line.strip()]), 100)
+        self.assertLessEqual(len([line for line in code.split("\n") if line.strip()]), 160)
 
     def test_killed_after_any_number_of_effects_it_goes_on(self):
         whole = self.loop(self.path("whole"))
         self.assertEqual(whole.returncode, 0, whole.stderr)
         self.assertEqual(whole.stdout.split("\n")[-2], "done: 2 + 3 is 5, and it is noon.")
+        with open(self.path("whole.0"), encoding="utf-8") as f:
+            self.assertEqual(json.load(f)["message"]["id"], "q")
         for steps in range(1, 25):
             path, lines, runs = self.path(f"save-{steps}"), [], 0
             while True:

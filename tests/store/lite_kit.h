@@ -78,6 +78,8 @@ static const struct hf_sql_text kit_texts[KIT_OWN] = {
     "NULL,"                                                                              \
     " boot_id TEXT NOT NULL, time_ns TEXT NOT NULL, lease_offset_ms INTEGER NOT NULL,"   \
     " lease_high_water INTEGER NOT NULL, created_at INTEGER NOT NULL) STRICT;"           \
+    "CREATE TABLE hf_store_log (log_id INTEGER PRIMARY KEY, at INTEGER NOT NULL,"        \
+    " what TEXT NOT NULL, detail TEXT) STRICT;"                                          \
     "CREATE TABLE item (id INTEGER PRIMARY KEY, owner TEXT NOT NULL, n INTEGER NOT "     \
     "NULL,"                                                                              \
     " CHECK (n < 1000000)) STRICT;"                                                      \

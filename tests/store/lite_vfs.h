@@ -18,6 +18,7 @@ struct fault {
     _Atomic int times[FAULT_KINDS]; /* failures then; -1: for ever */
     int code[FAULT_KINDS];
     _Atomic int failed;
+    void (*on_read)(void); /* called before a read of such a file; NULL: nothing is */
 };
 
 struct fault_file {
@@ -68,6 +69,9 @@ static inline int fault_close(sqlite3_file *file)
 
 static inline int fault_read(sqlite3_file *file, void *to, int n, sqlite3_int64 at)
 {
+    const struct fault_file *mine = (struct fault_file *)file;
+    if (mine->fault->on_read && (mine->flags & mine->fault->files))
+        mine->fault->on_read();
     return FAULT_PASS(file, xRead, to, n, at);
 }
 

@@ -95,12 +95,18 @@ static int open_store(struct hf_store **ret_store)
 
 /* ---- fixture ------------------------------------------------------------------------- */
 
-static void remove_files(void)
+static void remove_sidecar(void)
 {
     char side[96];
     (void)snprintf(side, sizeof(side), "%s-hf", path);
-    (void)unlink(path);
     (void)unlink(side);
+}
+
+static void remove_files(void)
+{
+    char side[96];
+    remove_sidecar();
+    (void)unlink(path);
     (void)snprintf(side, sizeof(side), "%s-wal", path);
     (void)unlink(side);
     (void)snprintf(side, sizeof(side), "%s-shm", path);
@@ -320,6 +326,8 @@ static bool fork_here(void)
     *world = was;
     if (len)
         (void)sidecar(true, bytes, len);
+    else
+        remove_sidecar(); /* the child's */
     forks++;
     if (status != 0) {
         bad_forks++;

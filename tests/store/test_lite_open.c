@@ -255,10 +255,109 @@ static void a_store_opens_while_another_program_writes(void **state)
     kit_begin(&b);
     kit_put(&b, 1, "ann", 1);
     assert_int_equal(kit_run(kit->sql, &b, &err), HF_EBUSY);
-    assert_non_null(strstr(err.message, "another program than Holdfast is writing to"));
+    assert_non_null(strstr(err.message, "SQLite's write lock without taking its turn"));
     assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(kit_run(kit->sql, &b, NULL), 0);
     assert_int_equal(sqlite3_close(other), SQLITE_OK);
+}
+
+/* ---- links and files that went missing ------------------------------------------------- */
+
+static void a_second_hard_link_is_refused_with_the_reason(void **state)
+{
+    struct kit *kit = *state;
+    struct hf_sql *sql = NULL;
+    struct hf_sql_options reads = { .size = sizeof(reads), .read_only = true };
+    char other[160];
+    kit_name(other, sizeof(other), kit->folder, "other.db");
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    kit_close(kit);
+    assert_int_equal(link(kit->path, other), 0);
+    assert_int_equal(kit_try(kit, other, NULL, &sql), HF_ENOTSTORE);
+    assert_non_null(strstr(kit->err.message, "has 2 hard links"));
+    assert_int_equal(kit_try(kit, other, &reads, &sql), HF_ENOTSTORE);
+    assert_int_equal(open_rc(kit, NULL), HF_ENOTSTORE); /* nor under its first name */
+    kit_name(other, sizeof(other), kit->folder, "other.db-hf");
+    assert_int_not_equal(access(other, F_OK), 0);
+    kit_name(other, sizeof(other), kit->folder, "other.db");
+    assert_int_equal(unlink(other), 0);
+    kit_open(kit);
+    assert_int_equal(kit_rows(kit->sql), 1);
+}
+
+/* Ends without a close: what was committed is in the WAL alone. */
+static void make_and_die(struct kit *kit)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct hf_sql *sql = NULL;
+        if (kit_try(kit, kit->path, NULL, &sql) != 0 ||
+            kit_put_one(sql, 1, "ann", 1) != 0)
+            _exit(1);
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void a_store_whose_wal_was_deleted_is_not_made_anew(void **state)
+{
+    struct kit *kit = *state;
+    char path[160];
+    struct stat before;
+    struct stat after;
+    make_and_die(kit);
+    assert_int_equal(unlink(side_path(kit, "-wal", path)), 0);
+    assert_int_equal(stat(kit->path, &before), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(open_rc(kit, NULL), HF_ECORRUPT);
+        assert_non_null(strstr(kit->err.message, "its sidecar (-hf) knows a store"));
+    }
+    assert_int_equal(stat(kit->path, &after), 0);
+    assert_int_equal(after.st_size, before.st_size);
+    assert_int_equal(unlink(side_path(kit, "-hf", path)), 0); /* as the error says */
+    kit_open(kit);
+    assert_int_equal(kit_rows(kit->sql), 0);
+}
+
+static void a_store_whose_file_was_deleted_is_not_made_anew(void **state)
+{
+    struct kit *kit = *state;
+    char path[160];
+    struct stat wal;
+    make_and_die(kit);
+    assert_int_equal(unlink(kit->path), 0);
+    assert_int_equal(open_rc(kit, NULL), HF_ECORRUPT);
+    assert_false(there(kit, ""));
+    assert_int_equal(stat(side_path(kit, "-wal", path), &wal), 0);
+    assert_true(wal.st_size > 0); /* SQLite deletes the WAL of a file that it makes */
+    write_file(kit->path, "");
+    assert_int_equal(open_rc(kit, NULL), HF_ECORRUPT);
+    assert_true(there(kit, "-wal"));
+}
+
+static void the_last_to_close_leaves_the_whole_store_in_its_file(void **state)
+{
+    struct kit *kit = *state;
+    char path[160];
+    struct stat wal;
+    struct hf_sql *other = NULL;
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    assert_int_equal(kit_try(kit, kit->path, NULL, &other), 0);
+    other->methods->close(other); /* not the last */
+    assert_int_equal(stat(side_path(kit, "-wal", path), &wal), 0);
+    assert_true(wal.st_size > 0);
+    kit_close(kit);
+    assert_int_equal(stat(side_path(kit, "-wal", path), &wal), 0);
+    assert_int_equal(wal.st_size, 0);
+    assert_int_equal(unlink(side_path(kit, "-wal", path)), 0);
+    kit_open(kit);
+    assert_int_equal(kit_rows(kit->sql), 1);
+    assert_int_equal(incarnation(kit), 1);
 }
 
 static void reopening_keeps_the_incarnation(void **state)
@@ -309,6 +408,12 @@ static void a_restored_older_copy_raises_the_incarnation(void **state)
     kit_open(kit);
     assert_int_equal(kit_rows(kit->sql), 1);
     assert_int_equal(incarnation(kit), 2);
+    assert_int_equal(
+        kit_sql_int(
+            kit->path,
+            "SELECT what = 'raised' AND detail = "
+            "'{\"from\":1,\"to\":2,\"why\":\"sidecar_ahead\"}' FROM hf_store_log"),
+        1);
     kit_close(kit);
     kit_open(kit); /* once is enough */
     assert_int_equal(incarnation(kit), 2);
@@ -539,6 +644,10 @@ int main(void)
         CASE(a_write_protected_folder_is_refused),
         CASE(a_read_only_handle_reads_and_refuses_to_write),
         CASE(a_store_opens_while_another_program_writes),
+        CASE(a_second_hard_link_is_refused_with_the_reason),
+        CASE(a_store_whose_wal_was_deleted_is_not_made_anew),
+        CASE(a_store_whose_file_was_deleted_is_not_made_anew),
+        CASE(the_last_to_close_leaves_the_whole_store_in_its_file),
         CASE(reopening_keeps_the_incarnation),
         CASE(a_restored_older_copy_raises_the_incarnation),
         CASE(each_restore_raises_past_every_incarnation_seen),

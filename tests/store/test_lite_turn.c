@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "lite_kit.h"
+#include "lite_vfs.h"
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, kit_setup_closed, kit_teardown)
 
@@ -238,6 +239,128 @@ static void what_a_killed_writer_was_told_is_kept(void **state)
     assert_int_equal(munmap(board, sizeof(*board)), 0);
 }
 
+/* ---- processes that are stopped -------------------------------------------------------- */
+
+static int stop_in_commit(void *user)
+{
+    (void)user;
+    (void)raise(SIGSTOP);
+    return 0;
+}
+
+static void stop_in_its_turn(struct kit *kit, struct board *board, int number)
+{
+    struct hf_sql *sql = NULL;
+    if (kit_try(kit, kit->path, NULL, &sql) != 0)
+        _exit(1);
+    (void)sqlite3_commit_hook(lite_of(sql)->writer.db, stop_in_commit, NULL);
+    if (kit_put_one(sql, number, "stopped", 1) != 0)
+        _exit(1);
+    (void)atomic_fetch_add(&board->by[0], 1);
+    sql->methods->close(sql);
+}
+
+static void wait_until_stopped(pid_t child)
+{
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+}
+
+/* The error names the process, says that it is stopped, and how to let it go on. */
+static void assert_names(const struct hf_err *err, pid_t child)
+{
+    char text[80];
+    int n = snprintf(text, sizeof(text), "process %d (test_store_lite) is stopped",
+                     (int)child);
+    assert_true(n > 0 && (size_t)n < sizeof(text));
+    print_message("# %s\n", err->message);
+    assert_non_null(strstr(err->message, text));
+    n = snprintf(text, sizeof(text), "kill -CONT %d", (int)child);
+    assert_true(n > 0 && (size_t)n < sizeof(text));
+    assert_non_null(strstr(err->message, text));
+}
+
+static void a_writer_that_is_stopped_blocks_no_reader_and_is_named(void **state)
+{
+    struct kit *kit = *state;
+    struct board *board = new_board();
+    struct hf_sql *reader = NULL;
+    struct hf_sql_options reads = { .size = sizeof(reads),
+                                    .busy_ms = 100,
+                                    .read_only = true };
+    struct hf_sql_options writes = { .size = sizeof(writes), .busy_ms = 100 };
+    kit_open(kit);
+    assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
+    kit_close(kit);
+    pid_t child = start(stop_in_its_turn, kit, board, 2);
+    wait_until_stopped(child);
+    assert_int_equal(kit_try(kit, kit->path, &reads, &reader), 0);
+    assert_int_equal(kit_rows(reader), 1);
+    assert_int_equal(kit_try(kit, kit->path, &writes, &kit->sql), HF_EBUSY);
+    assert_names(&kit->err, child);
+    assert_int_equal(kill(child, SIGCONT), 0);
+    wait_for(child, false);
+    assert_int_equal(kit_rows(reader), 2);
+    reader->methods->close(reader);
+    assert_int_equal(munmap(board, sizeof(*board)), 0);
+}
+
+/* The first to read the WAL is the one that recovers it. */
+static void stop_once(void)
+{
+    static bool stopped;
+    if (!stopped) {
+        stopped = true;
+        (void)raise(SIGSTOP);
+    }
+}
+
+static void stop_in_recovery(struct kit *kit, struct board *board, int number)
+{
+    (void)board;
+    (void)number;
+    static struct fault fault;
+    struct hf_sql *sql = NULL;
+    if (fault_register(&fault, "stops", SQLITE_OPEN_WAL) != SQLITE_OK)
+        _exit(1);
+    fault.on_read = stop_once;
+    kit->inner.vfs = "stops";
+    if (kit_try(kit, kit->path, NULL, &sql) != 0)
+        _exit(1);
+    sql->methods->close(sql);
+}
+
+static void put_and_die(struct kit *kit, struct board *board, int number)
+{
+    (void)board;
+    struct hf_sql *sql = NULL;
+    if (kit_try(kit, kit->path, NULL, &sql) != 0 ||
+        kit_put_one(sql, number, "ann", 1) != 0)
+        _exit(1);
+    (void)raise(SIGKILL); /* its WAL is left for the next one to recover */
+}
+
+static void a_process_that_is_stopped_while_it_recovers_the_wal_is_named(void **state)
+{
+    struct kit *kit = *state;
+    struct board *board = new_board();
+    struct hf_sql_options reads = { .size = sizeof(reads),
+                                    .busy_ms = 100,
+                                    .read_only = true };
+    wait_for(start(put_and_die, kit, board, 1), true);
+    pid_t child = start(stop_in_recovery, kit, board, 0);
+    wait_until_stopped(child);
+    assert_int_equal(kit_try(kit, kit->path, &reads, &kit->sql), HF_EBUSY);
+    assert_names(&kit->err, child);
+    assert_non_null(strstr(kit->err.message, "recovering the write-ahead log"));
+    assert_int_equal(kill(child, SIGCONT), 0);
+    wait_for(child, false);
+    assert_int_equal(kit_try(kit, kit->path, &reads, &kit->sql), 0);
+    assert_int_equal(kit_rows(kit->sql), 1);
+    assert_int_equal(munmap(board, sizeof(*board)), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -246,6 +369,8 @@ int main(void)
         CASE(a_killed_holder_of_the_turn_blocks_nobody),
         CASE(one_who_died_waiting_is_counted_until_the_store_is_opened_alone),
         CASE(what_a_killed_writer_was_told_is_kept),
+        CASE(a_writer_that_is_stopped_blocks_no_reader_and_is_named),
+        CASE(a_process_that_is_stopped_while_it_recovers_the_wal_is_named),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

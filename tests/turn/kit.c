@@ -80,6 +80,36 @@ static void put_span(struct kit *kit, struct hf_span text)
     free(copy);
 }
 
+/* The call that has this id, or this provider's id; the last one of those. */
+static const struct hf_part *find_call(const struct kit *kit, const char *id)
+{
+    for (uint64_t i = hf_turn_record_count(kit->turn); i > 0; i--) {
+        const struct hf_record *record = hf_turn_record(kit->turn, i - 1);
+        if (!record || record->kind != HF_RECORD_MESSAGE)
+            continue;
+        for (size_t p = 0; p < record->message->part_count; p++) {
+            const struct hf_part *part = &record->message->parts[p];
+            if (part->kind == HF_PART_TOOL_CALL &&
+                (strcmp(part->call_id, id) == 0 ||
+                 (part->provider_id && strcmp(part->provider_id, id) == 0)))
+                return part;
+        }
+    }
+    return NULL;
+}
+
+const char *kit_id(const struct kit *kit, const char *provider_id)
+{
+    const struct hf_part *part = find_call(kit, provider_id);
+    return part ? part->call_id : provider_id;
+}
+
+static const char *short_id(const struct kit *kit, const char *id)
+{
+    const struct hf_part *part = find_call(kit, id);
+    return part && part->provider_id ? part->provider_id : id;
+}
+
 static void put_emit(struct kit *kit, const struct hf_emit *emit)
 {
     static const char *const words[] = {
@@ -93,7 +123,7 @@ static void put_emit(struct kit *kit, const struct hf_emit *emit)
     put(kit, words[emit->kind]);
     if (emit->kind == HF_EMIT_TOOL_CALL) {
         put(kit, " ");
-        put(kit, emit->call_id);
+        put(kit, short_id(kit, emit->call_id));
         put(kit, " ");
         put(kit, outcomes[emit->outcome]);
     } else if (emit->kind == HF_EMIT_ERROR) {
@@ -118,7 +148,7 @@ static void put_calls(struct kit *kit, const struct hf_effect *effect)
     put_n(kit, "tools ", effect->id);
     for (size_t i = 0; i < effect->call_count; i++) {
         put(kit, " ");
-        put(kit, effect->calls[i].call_id);
+        put(kit, short_id(kit, effect->calls[i].call_id));
         put(kit, ":");
         put(kit, effect->calls[i].tool);
         put(kit, effect->calls[i].answered ? "*" : "");
@@ -231,11 +261,22 @@ void kit_reply_calls(struct kit *kit, const char *id1, const char *id2)
     kit_reply_parts(kit, parts, id2 ? 2 : 1);
 }
 
+int kit_results(struct kit *kit, uint64_t id, const struct hf_tool_result *results,
+                size_t count)
+{
+    struct hf_tool_result named[16];
+    assert_in_range(count, 0, 16);
+    for (size_t i = 0; i < count; i++) {
+        named[i] = results[i];
+        named[i].call_id = kit_id(kit, results[i].call_id);
+    }
+    return hf_turn_tool_results(kit->turn, id, named, count, &kit->err);
+}
+
 void kit_success(struct kit *kit, const char *call_id, const char *json)
 {
     struct hf_tool_result result = { .call_id = call_id, .value = kit_span(json) };
-    assert_int_equal(
-        hf_turn_tool_results(kit->turn, kit->effect.id, &result, 1, &kit->err), 0);
+    assert_int_equal(kit_results(kit, kit->effect.id, &result, 1), 0);
 }
 
 void kit_nothing(struct kit *kit)

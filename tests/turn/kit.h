@@ -5,7 +5,7 @@
  *   checkpoint 4 after_work | cancel_llm 2 | emit text_delta hello | progress 0-2
  *   done assistant_message 2-2 hello
  *
- * A star marks a call that is answered.
+ * A star marks a call that is answered. Calls are named by their provider's id.
  */
 #ifndef TESTS_TURN_KIT_H
 #define TESTS_TURN_KIT_H
@@ -56,7 +56,13 @@ void kit_reply_text(struct kit *kit, const char *text);
 void kit_reply_calls(struct kit *kit, const char *id1, const char *id2);
 void kit_reply_parts(struct kit *kit, const struct hf_part *parts, size_t count);
 void kit_success(struct kit *kit, const char *call_id, const char *json);
+/* hf_turn_tool_results with calls named by their provider's ids. */
+int kit_results(struct kit *kit, uint64_t id, const struct hf_tool_result *results,
+                size_t count);
 void kit_nothing(struct kit *kit); /* an empty checkpoint */
+
+/* The machine's id of the call that has this provider's id; else what was given. */
+const char *kit_id(const struct kit *kit, const char *provider_id);
 
 /* Saves, frees the turn, restores it from the bytes; the same turn goes on. */
 void kit_cut(struct kit *kit);

@@ -175,7 +175,7 @@ static void answer_op(struct hf_cell *cell, struct journal *journal,
 
 static struct hf_cell *start_cell(const struct hf_effect *effect,
                                   const struct hf_bytes *bindings,
-                                  const struct journal *journal)
+                                  const struct hf_op_record *ops, size_t count)
 {
     static const char *const tools[] = { "add", "sub", "history" };
     struct hf_cell *cell = NULL;
@@ -191,23 +191,44 @@ static struct hf_cell *start_cell(const struct hf_effect *effect,
                                    .tools = tools,
                                    .tool_count = 3,
                                    .limits = { .steps = 200000 },
-                                   .journal = journal->records,
-                                   .journal_count = journal->count };
+                                   .journal = ops,
+                                   .journal_count = count };
     must(hf_cell_new(hf_engine_lua(), &start, &cell, &err), &err);
     return cell;
 }
 
-int lua_cell_run(struct hf_turn *turn, const struct hf_effect *effect, uint64_t seed,
-                 bool cut, struct hf_err *err)
+/* From the journal as a store would have kept it. */
+static struct hf_cell *start_stored(const struct hf_effect *effect,
+                                    const struct hf_bytes *bindings,
+                                    const struct journal *journal)
 {
+    struct hf_err err = { 0 };
+    struct hf_bytes json = { 0 };
+    struct hf_decoded *owner = NULL;
+    const struct hf_op_record *ops = NULL;
+    size_t count = 0;
+    must(hf_journal_encode(NULL, journal->records, journal->count, &json, &err), &err);
+    must(hf_journal_decode(NULL, (struct hf_span){ json.at, json.len }, &owner, &ops,
+                           &count, &err),
+         &err);
+    struct hf_cell *cell = start_cell(effect, bindings, ops, count);
+    hf_decoded_free(owner);
+    hf_bytes_free(&json);
+    return cell;
+}
+
+struct hf_cell *lua_cell_run(struct hf_turn *turn, const struct hf_effect *effect,
+                             uint64_t seed, bool cut)
+{
+    struct hf_err err = { 0 };
     static struct journal journal;
     struct hf_bytes bindings = bindings_of(turn, effect->bindings);
     const struct hf_op *op = NULL;
     memset(&journal, 0, sizeof(journal));
     hf_arena_init(&journal.arena, hf_alloc_system());
-    struct hf_cell *cell = start_cell(effect, &bindings, &journal);
+    struct hf_cell *cell = start_cell(effect, &bindings, NULL, 0);
     for (;;) {
-        must(hf_cell_poll(cell, &op, err), err);
+        must(hf_cell_poll(cell, &op, &err), &err);
         if (!op)
             break;
         if (op->kind == HF_OP_PRINT)
@@ -215,12 +236,10 @@ int lua_cell_run(struct hf_turn *turn, const struct hf_effect *effect, uint64_t 
         answer_op(cell, &journal, op, seed);
         if (cut) {
             hf_cell_free(cell);
-            cell = start_cell(effect, &bindings, &journal);
+            cell = start_stored(effect, &bindings, &journal);
         }
     }
-    int rc = hf_turn_exec_done(turn, effect->id, hf_cell_result(cell), err);
-    hf_cell_free(cell);
     hf_bytes_free(&bindings);
     hf_arena_fini(&journal.arena);
-    return rc;
+    return cell;
 }

@@ -301,7 +301,7 @@ static void numbers_of_any_size_pass_in_arguments_and_values(void **state)
                                          .value = kit_span(numbers[i]),
                                          .control = HF_CONTROL_FINISH,
                                          .control_value = kit_span(numbers[i]) };
-        assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 1, &kit.err), 0);
+        assert_int_equal(kit_results(&kit, 2, &result, 1), 0);
         assert_string_equal(kit_part(&kit, 2, 0), numbers[i]);
         kit_cut(&kit);
         assert_string_equal(hf_turn_outcome(kit.turn)->value.at, numbers[i]);

@@ -369,8 +369,7 @@ static void a_response_that_does_not_match_is_refused_and_changes_nothing(void *
     kit_save(&kit, &before);
     assert_int_equal(hf_turn_llm_done(kit.turn, 2, &response, &kit.err), HF_ESTALE);
     assert_int_equal(hf_turn_llm_done(kit.turn, 0, &response, &kit.err), HF_ESTALE);
-    assert_int_equal(hf_turn_tool_results(kit.turn, 1, &result, 1, &kit.err),
-                     HF_ERESPONSE);
+    assert_int_equal(kit_results(&kit, 1, &result, 1), HF_ERESPONSE);
     assert_int_equal(hf_turn_checkpoint_done(kit.turn, 1, NULL, &kit.err), HF_ERESPONSE);
     assert_int_equal(hf_turn_synced(kit.turn, 1, NULL, &kit.err), HF_ERESPONSE);
     assert_int_equal(hf_turn_sleep_over(kit.turn, 1, &kit.err), HF_ERESPONSE);
@@ -423,7 +422,7 @@ static void an_effect_need_not_be_polled_to_be_answered(void **state)
     kit_next(&kit);
     kit_reply_calls(&kit, "c1", NULL);
     struct hf_tool_result result = { .call_id = "c1", .value = kit_span("1") };
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 1, &kit.err), 0);
+    assert_int_equal(kit_results(&kit, 2, &result, 1), 0);
     kit_forget(&kit);
     kit_expect(&kit,
                "emit token_usage 10 of 10\nemit llm_response\nprogress 0-2\n"

@@ -1,5 +1,11 @@
 /* Whole turns with random models, tools, failures, cancels and levers, cut at every effect:
- * effects, ids, messages, events and the final bytes are those of the uncut turn. */
+ * effects, ids, messages, events and the final bytes are those of the uncut turn, and of a
+ * twin that is driven through JSON.
+ *
+ *   test_turn_property                    a sample, as cases of the test command
+ *   test_turn_property --turns N [SEED]   the same checks over N turns, from that seed on
+ *   … --plant NAME N                      with a planted mutant of the library (plants.py)
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +18,26 @@
 #include "support/unit.h"
 #include "turn/world.h"
 
-#define SEEDS 300
-#define PROCESS_SEEDS 7
-#define MEMORY_SEEDS 24
+#ifdef WITH_PLANTS
+#    include "sim/plants.h"
+#endif
+
+#define SEEDS 200
+#define SEEN_SEEDS 300 /* until each kind of thing has happened */
+#define PROCESS_SEEDS 4
+#define MEMORY_SEEDS 16
+
+/* What the long run does with each turn, and how often it did it. */
+static struct {
+    uint64_t first;
+    uint64_t turns;
+    uint64_t process_each; /* of every so many turns, the cuts are other processes */
+    uint64_t effects;
+    uint64_t restores;
+    uint64_t processes;
+    uint64_t rebases;
+} run = { .first = 1, .turns = SEEDS, .process_each = 0 };
+static uint64_t at_seed; /* for the report of a failure */
 
 struct whole {
     char *log;
@@ -41,7 +64,9 @@ static void drop_whole(struct whole *whole)
 static void run_whole(uint64_t seed, struct whole *ret_whole)
 {
     static struct world world;
+    at_seed = seed;
     world_open(&world, seed, hf_alloc_system());
+    world.twinned = true;
     assert_int_equal(world_begin(&world), 0);
     assert_int_equal(world_run(&world, WORLD_WHOLE, 0, 1), 0);
     keep_whole(&world, ret_whole);
@@ -60,41 +85,36 @@ static void run_cut(uint64_t seed, enum world_cut cut, size_t at,
 {
     static struct world world;
     world_open(&world, seed, hf_alloc_system());
+    world.twinned = at == SIZE_MAX;
     assert_int_equal(world_begin(&world), 0);
     assert_int_equal(world_run(&world, cut, at, 1), 0);
     check_against(&world, whole);
+    run.restores += world.restores;
     world_close(&world);
 }
 
-static void a_turn_cut_at_any_effect_comes_out_the_same(void **state)
+static void cut_everywhere(uint64_t seed)
 {
-    (void)state;
-    size_t effects = 0;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct whole whole;
-        run_whole(seed, &whole);
-        effects += whole.effects;
-        for (size_t at = 1; at <= whole.effects; at++) {
-            run_cut(seed, WORLD_CUT_POLLED, at, &whole);
-            run_cut(seed, WORLD_CUT_ANSWERED, at, &whole);
-            run_cut(seed, WORLD_CUT_PARTLY, at, &whole);
-        }
-        drop_whole(&whole);
+    struct whole whole;
+    run_whole(seed, &whole);
+    run.effects += whole.effects;
+    for (size_t at = 1; at <= whole.effects; at++) {
+        run_cut(seed, WORLD_CUT_POLLED, at, &whole);
+        run_cut(seed, WORLD_CUT_ANSWERED, at, &whole);
+        run_cut(seed, WORLD_CUT_PARTLY, at, &whole);
     }
-    assert_true(effects > SEEDS * 10); /* they were turns and not just ends */
+    run_cut(seed, WORLD_CUT_POLLED, SIZE_MAX, &whole);
+    run_cut(seed, WORLD_CUT_ANSWERED, SIZE_MAX, &whole);
+    run_cut(seed, WORLD_CUT_PARTLY, SIZE_MAX, &whole);
+    drop_whole(&whole);
 }
 
-static void a_turn_cut_at_every_effect_comes_out_the_same(void **state)
+static void a_turn_cut_at_any_and_at_every_effect_comes_out_the_same(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct whole whole;
-        run_whole(seed, &whole);
-        run_cut(seed, WORLD_CUT_POLLED, SIZE_MAX, &whole);
-        run_cut(seed, WORLD_CUT_ANSWERED, SIZE_MAX, &whole);
-        run_cut(seed, WORLD_CUT_PARTLY, SIZE_MAX, &whole);
-        drop_whole(&whole);
-    }
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        cut_everywhere(seed);
+    assert_true(run.effects > (uint64_t)SEEDS * 10); /* they were turns, not just ends */
 }
 
 /* The log, and the final state with one and the same base; how often it was rebased. */
@@ -119,30 +139,29 @@ static size_t run_rebased(uint64_t seed, enum world_rebase rebase, uint64_t salt
 
 /* The final bytes are compared with all reported records moved to the base: its digest then
  * stands for them, and nothing else depends on where the base began. */
+static void rebase_variously(uint64_t seed)
+{
+    struct whole plain;
+    assert_int_equal(run_rebased(seed, WORLD_REBASE_NEVER, 0, WORLD_WHOLE, &plain), 0);
+    for (uint64_t salt = 0; salt < 4; salt++) {
+        struct whole other;
+        run.rebases += run_rebased(seed, salt ? WORLD_REBASE_SALT : WORLD_REBASE_ALWAYS,
+                                   salt, salt % 2 ? WORLD_CUT_ANSWERED : WORLD_WHOLE,
+                                   &other);
+        assert_string_equal(other.log, plain.log);
+        assert_int_equal(other.end_len, plain.end_len);
+        assert_memory_equal(other.end, plain.end, plain.end_len);
+        drop_whole(&other);
+    }
+    drop_whole(&plain);
+}
+
 static void a_rebase_changes_neither_effects_nor_ids_nor_the_end(void **state)
 {
     (void)state;
-    size_t rebased = 0;
-    size_t replaced = 0;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct whole plain;
-        assert_int_equal(run_rebased(seed, WORLD_REBASE_NEVER, 0, WORLD_WHOLE, &plain),
-                         0);
-        replaced += strstr(plain.log, "\"turn.1.call.") != NULL;
-        for (uint64_t salt = 0; salt < 4; salt++) {
-            struct whole other;
-            rebased += run_rebased(seed, salt ? WORLD_REBASE_SALT : WORLD_REBASE_ALWAYS,
-                                   salt, salt % 2 ? WORLD_CUT_ANSWERED : WORLD_WHOLE,
-                                   &other);
-            assert_string_equal(other.log, plain.log);
-            assert_int_equal(other.end_len, plain.end_len);
-            assert_memory_equal(other.end, plain.end, plain.end_len);
-            drop_whole(&other);
-        }
-        drop_whole(&plain);
-    }
-    assert_true(rebased > SEEDS);
-    assert_true(replaced > SEEDS / 20); /* ids were repeated in later iterations */
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        rebase_variously(seed);
+    assert_true(run.rebases > SEEDS);
 }
 
 /* The next line of a log that is a model call; NULL when there is none. */
@@ -247,7 +266,7 @@ static void the_random_turns_show_these_effects_and_outcomes(void **state)
         "\"bindings\":\"hash-2\"",
     };
     bool seen[sizeof(wanted) / sizeof(wanted[0])] = { 0 };
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= SEEN_SEEDS; seed++) {
         struct whole whole;
         run_whole(seed, &whole);
         for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
@@ -320,41 +339,51 @@ static void run_elsewhere(uint64_t seed, const int fds[3])
     assert_int_equal(status, 0);
 }
 
+/* The whole log is what both processes saw. */
+static void go_on_elsewhere(uint64_t seed, size_t at, const struct whole *whole)
+{
+    static struct world world;
+    int fds[3];
+    struct hf_bytes save = { 0 };
+    size_t log_len = 0;
+    size_t end_len = 0;
+    for (int i = 0; i < 3; i++)
+        fds[i] = memfd_create("turn", 0);
+    world_open(&world, seed, hf_alloc_system());
+    assert_int_equal(world_begin(&world), 0);
+    world_export_at(&world, at, &save);
+    write_all(fds[0], save.at, save.len);
+    run_elsewhere(seed, fds);
+    char *log = read_all(fds[1], &log_len);
+    char *end = read_all(fds[2], &end_len);
+    assert_memory_equal(hf_buf_str(&world.log), whole->log, world.log.len);
+    if (log_len > 0)
+        assert_string_equal(log, whole->log + world.log.len);
+    assert_int_equal(end_len, whole->end_len);
+    assert_memory_equal(end, whole->end, end_len);
+    run.processes++;
+    free(log);
+    free(end);
+    hf_bytes_free(&save);
+    world_close(&world);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+}
+
+static void cut_into_processes(uint64_t seed)
+{
+    struct whole whole;
+    run_whole(seed, &whole);
+    for (size_t at = 1; at < whole.effects; at++)
+        go_on_elsewhere(seed, at, &whole);
+    drop_whole(&whole);
+}
+
 static void a_turn_cut_at_any_effect_goes_on_in_another_process(void **state)
 {
     (void)state;
-    static struct world world;
-    for (uint64_t seed = 1; seed <= PROCESS_SEEDS; seed++) {
-        struct whole whole;
-        run_whole(seed, &whole);
-        for (size_t at = 1; at < whole.effects; at++) {
-            int fds[3];
-            struct hf_bytes save = { 0 };
-            size_t log_len = 0;
-            size_t end_len = 0;
-            for (int i = 0; i < 3; i++)
-                fds[i] = memfd_create("turn", 0);
-            world_open(&world, seed, hf_alloc_system());
-            assert_int_equal(world_begin(&world), 0);
-            world_export_at(&world, at, &save);
-            write_all(fds[0], save.at, save.len);
-            run_elsewhere(seed, fds);
-            char *log = read_all(fds[1], &log_len);
-            char *end = read_all(fds[2], &end_len);
-            assert_memory_equal(hf_buf_str(&world.log), whole.log, world.log.len);
-            if (log_len > 0) /* the whole log is what both processes saw */
-                assert_string_equal(log, whole.log + world.log.len);
-            assert_int_equal(end_len, whole.end_len);
-            assert_memory_equal(end, whole.end, end_len);
-            free(log);
-            free(end);
-            hf_bytes_free(&save);
-            world_close(&world);
-            for (int i = 0; i < 3; i++)
-                close(fds[i]);
-        }
-        drop_whole(&whole);
-    }
+    for (uint64_t seed = 1; seed <= PROCESS_SEEDS; seed++)
+        cut_into_processes(seed);
 }
 
 /* Memory */
@@ -443,13 +472,62 @@ static void memory_that_stays_away_is_reported_and_nothing_leaks(void **state)
     assert_true(refused > 0);
 }
 
+/* The long run */
+
+static void no_turn_differs_from_its_uncut_run(void **state)
+{
+    (void)state;
+    for (uint64_t seed = run.first; seed < run.first + run.turns; seed++) {
+        cut_everywhere(seed);
+        rebase_variously(seed);
+        if (run.process_each > 0 && seed % run.process_each == 0)
+            cut_into_processes(seed);
+    }
+}
+
+static int long_run(uint64_t turns, uint64_t first)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_turn_differs_from_its_uncut_run),
+    };
+    run.turns = turns;
+    run.first = first;
+    run.process_each = 40;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (failed)
+        printf("differs at seed %llu\n", (unsigned long long)at_seed);
+    printf("turns=%llu effects=%llu restores=%llu rebases=%llu processes=%llu\n",
+           (unsigned long long)run.turns, (unsigned long long)run.effects,
+           (unsigned long long)run.restores, (unsigned long long)run.rebases,
+           (unsigned long long)run.processes);
+    return failed;
+}
+
+/* Switches the mutant on; false when there is none of that name. */
+static bool plant(const char *name)
+{
+#ifdef WITH_PLANTS
+    for (size_t i = 0; i < sim_plant_count; i++)
+        if (strcmp(sim_plants[i].name, name) == 0)
+            hf_planted = (int)i + 1;
+    return hf_planted != 0;
+#else
+    (void)name;
+    return false;
+#endif
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--resume") == 0)
         return resume_here(strtoull(argv[2], NULL, 10));
+    if (argc == 4 && strcmp(argv[1], "--plant") == 0)
+        return plant(argv[2]) ? long_run(strtoull(argv[3], NULL, 10), 1) : 2;
+    if (argc >= 3 && strcmp(argv[1], "--turns") == 0)
+        return long_run(strtoull(argv[2], NULL, 10),
+                        argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_turn_cut_at_any_effect_comes_out_the_same),
-        cmocka_unit_test(a_turn_cut_at_every_effect_comes_out_the_same),
+        cmocka_unit_test(a_turn_cut_at_any_and_at_every_effect_comes_out_the_same),
         cmocka_unit_test(a_rebase_changes_neither_effects_nor_ids_nor_the_end),
         cmocka_unit_test(what_a_request_caches_begins_the_next_one),
         cmocka_unit_test(the_random_turns_show_these_effects_and_outcomes),

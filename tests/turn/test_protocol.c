@@ -1,5 +1,6 @@
 /* The protocol seam: code cells, driver states, budgets, and protocols that break the
  * rules. */
+#include <stdio.h>
 #include <string.h>
 
 #include "turn/cells.h"
@@ -370,12 +371,68 @@ static void a_lever_works_even_when_the_protocol_does_not(void **state)
     kit_reply_calls(&kit, "c1", NULL);
     kit_next(&kit);
     struct hf_tool_result result = { .call_id = "c1", .value = kit_span("1") };
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 1, &kit.err),
-                     HF_EPROTOCOL);
+    assert_int_equal(kit_results(&kit, 2, &result, 1), HF_EPROTOCOL);
     assert_false(kit.effect.calls[0].answered);
     assert_int_equal(hf_turn_fail(kit.turn, "x", "y", &kit.err), 0);
     kit_next(&kit);
     assert_int_equal(kit.effect.kind, HF_EFFECT_DONE);
+    kit_fini(&kit);
+}
+
+static int start_doubled(const struct hf_protocol *protocol, struct hf_move *move,
+                         const struct hf_llm_response *response,
+                         const struct hf_driver_state *driver, struct hf_err *err)
+{
+    (void)protocol;
+    (void)driver;
+    (void)response;
+    static const struct hf_tool_result known = { .call_id = "x", .value = { "1", 1 } };
+    struct hf_tool_call calls[6] = {
+        { .call_id = "same", .tool = "add", .args = kit_span("{}") },
+        { .call_id = "same", .tool = "add", .args = kit_span("{}") },
+        { .tool = "sub", .args = kit_span("{broken") },
+        { .call_id = hf_move_call_id(move), .args = kit_span("{}") },
+        { .call_id = hf_move_call_id(move), .tool = "sub", .args = kit_span("1e400") },
+        { .call_id = "x", .tool = "add", .answered = true, .result = &known },
+    };
+    return hf_act_start_tools(move, calls, 6, err);
+}
+
+static void calls_that_a_protocol_made_are_repaired_too(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct hf_protocol_ops ops = *hf_protocol_standard()->ops;
+    struct hf_protocol protocol = { .ops = &ops };
+    ops.llm_done = start_doubled;
+    kit_init(&kit);
+    kit.config.protocol = &protocol;
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_reply_text(&kit, "go");
+    kit_next(&kit);
+    const struct hf_tool_call *calls = kit.effect.calls;
+    assert_int_equal(kit.effect.call_count, 6);
+    for (size_t i = 0; i < 6; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(calls[i].call_id, calls[j].call_id);
+    assert_false(calls[0].answered || calls[1].answered || calls[4].answered);
+    assert_string_equal(calls[2].result->failure->code, "invalid_arguments");
+    assert_string_equal(calls[3].result->failure->code, "tool_name_missing");
+    /* Two were asked for by the protocol, and stay: the first ids of the turn. */
+    assert_string_equal(calls[3].call_id, "cbcmafulck4s2hn6qv48lue2c");
+    assert_string_equal(calls[4].call_id, "c6ohxgqgpjie16tbsudy2rdcq");
+    assert_string_equal(calls[0].call_id, "c8chmi2r5icclrj38d9m1mgwf");
+    assert_string_equal(calls[5].result->call_id, calls[5].call_id);
+    char ids[3][32];
+    for (size_t i = 0; i < 3; i++)
+        snprintf(ids[i], sizeof(ids[i]), "%s", calls[i < 2 ? i : 4].call_id);
+    kit_cut(&kit);
+    kit_next(&kit);
+    for (size_t i = 0; i < 3; i++)
+        kit_success(&kit, ids[i], "1");
+    kit_next(&kit);
+    assert_int_equal(kit.effect.kind, HF_EFFECT_CHECKPOINT);
     kit_fini(&kit);
 }
 
@@ -395,6 +452,7 @@ int main(void)
         cmocka_unit_test(the_grace_turn_is_given_once_also_across_a_restore),
         cmocka_unit_test(input_after_the_grace_turn_ends_at_the_limit),
         cmocka_unit_test(a_protocol_that_breaks_the_rules_is_refused_and_harms_nothing),
+        cmocka_unit_test(calls_that_a_protocol_made_are_repaired_too),
         cmocka_unit_test(a_lever_works_even_when_the_protocol_does_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,11 +112,9 @@ static void a_partial_batch_comes_back_with_its_answers_marked(void **state)
     struct hf_tool_result stranger = { .call_id = "c9", .value = kit_span("9") };
     struct hf_tool_result both[2] = { { .call_id = "c1", .value = kit_span("1") },
                                       again };
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, &again, 1, &kit.err),
-                     HF_EANSWERED);
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, &stranger, 1, &kit.err),
-                     HF_ENOCALL);
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, both, 2, &kit.err), HF_EANSWERED);
+    assert_int_equal(kit_results(&kit, 2, &again, 1), HF_EANSWERED);
+    assert_int_equal(kit_results(&kit, 2, &stranger, 1), HF_ENOCALL);
+    assert_int_equal(kit_results(&kit, 2, both, 2), HF_EANSWERED);
     assert_false(kit.effect.calls[0].answered); /* none of that call counted */
     kit_success(&kit, "c1", "1");
     kit_expect(&kit, "emit tool_call c1 success\nemit tool_call c2 success\n"
@@ -152,7 +150,7 @@ static void checkpoint_after_mixed_tool_batch_results_replays_model_feedback_onc
         { .call_id = "b", .outcome = HF_TOOL_FAILURE, .failure = &failure },
         { .call_id = "c", .outcome = HF_TOOL_CANCELLED, .reason = kit_span("by user") },
     };
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, results, 3, &kit.err), 0);
+    assert_int_equal(kit_results(&kit, 2, results, 3), 0);
     kit_next(&kit);
     kit_cut(&kit);
     kit_forget(&kit);
@@ -206,7 +204,7 @@ static void standard_checkpoint_after_tool_control_finish_preserves_terminal_out
                                      .value = kit_span("1"),
                                      .control = HF_CONTROL_FINISH,
                                      .control_value = kit_span("{\"answer\":42}") };
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 1, &kit.err), 0);
+    assert_int_equal(kit_results(&kit, 2, &result, 1), 0);
     kit_cut(&kit);
     kit_forget(&kit);
     kit_expect(&kit, "emit tool_call c1 success\nprogress 2-3\n"
@@ -402,7 +400,8 @@ static void rebase_moves_reported_records_to_the_base(void **state)
     /* What the host stored is its own copy, as after a commit. */
     struct hf_part kept[2] = { { .content = kit_span("hi") },
                                { .kind = HF_PART_TOOL_CALL,
-                                 .call_id = "c1",
+                                 .call_id = "cbcmafulck4s2hn6qv48lue2c",
+                                 .provider_id = "c1",
                                  .tool = "add",
                                  .content = kit_span("{\"a\":1}") } };
     shelf.messages[1] = kit_message("m1", HF_ROLE_USER, &kept[0]);
@@ -422,43 +421,43 @@ static void rebase_moves_reported_records_to_the_base(void **state)
                "emit tool_call c1 success\nprogress 3-4\ncheckpoint 3 after_work\n");
     kit_nothing(&kit);
     kit_next(&kit);
-    kit_reply_calls(&kit, "c1", "c2"); /* c1 is the base's now, but was this turn's */
+    kit_reply_calls(&kit, "c1", "c2"); /* its ids do not depend on where the base ends */
     kit_next(&kit);
-    assert_string_equal(kit.effect.calls[0].call_id, "t1.1.call.0");
-    assert_string_equal(kit.effect.calls[1].call_id, "c2");
+    assert_string_equal(kit.effect.calls[0].call_id, "chdg27harm7xa5jqilpkh7n9x");
+    assert_string_equal(kit.effect.calls[1].call_id, "c9lytdx2wgcdoa2p8bo5knkld");
     kit_fini(&kit);
 }
 
-/* Last in the save of a batch that is out: FNV-1a of c2, then of c1. */
-static void call_ids_that_are_out_of_order_or_doubled_are_refused(void **state)
+/* Nothing of a call stays in the save once its records are the base's. */
+static void a_save_after_5000_rebased_iterations_is_small(void **state)
 {
     (void)state;
-    static const uint8_t marks[16] = { 0x08, 0xa2, 0x7c, 0x07, 0xb5, 0x4a, 0x63, 0x40,
-                                       0x08, 0xa2, 0x7f, 0x07, 0xb5, 0x4a, 0x68, 0x59 };
     struct kit kit;
     struct hf_bytes save = { 0 };
-    struct hf_turn *turn = NULL;
+    struct hf_base base = { .id = "all", .get = lend };
     kit_init(&kit);
+    kit.config.turn_budget = HF_UNBOUNDED;
     kit_start(&kit);
-    kit_next(&kit);
-    kit_reply_calls(&kit, "c1", "c2");
-    kit_next(&kit);
+    for (int i = 0; i < 5000; i++) {
+        kit_next(&kit);
+        kit_reply_calls(&kit, "call_0", NULL);
+        kit_next(&kit);
+        struct hf_tool_result result = { .call_id = kit.effect.calls[0].call_id,
+                                         .value = kit_span("1") };
+        assert_int_equal(
+            hf_turn_tool_results(kit.turn, kit.effect.id, &result, 1, &kit.err), 0);
+        kit_next(&kit);
+        for (; base.count < hf_turn_record_count(kit.turn); base.count++)
+            assert_int_equal(hf_record_chain(base.digest,
+                                             hf_turn_record(kit.turn, base.count),
+                                             base.digest, NULL),
+                             0);
+        assert_int_equal(hf_turn_rebase(kit.turn, &base, &kit.err), 0);
+        kit_nothing(&kit);
+        kit_forget(&kit);
+    }
     kit_save(&kit, &save);
-    uint8_t *bytes = save.at;
-    uint8_t *digest = bytes + save.len - 32;
-    assert_memory_equal(digest - 16, marks, 16);
-    memcpy(digest - 16, marks + 8, 8); /* c1 twice */
-    assert_int_equal(hf_sha256(bytes, save.len - 32, digest), 0);
-    assert_int_equal(restore(&kit, &save, NULL, &turn), HF_ECORRUPT);
-    assert_string_equal(kit.err.field, "call_ids");
-    memcpy(digest - 8, marks, 8); /* c1 before c2 */
-    assert_int_equal(hf_sha256(bytes, save.len - 32, digest), 0);
-    assert_int_equal(restore(&kit, &save, NULL, &turn), HF_ECORRUPT);
-    assert_string_equal(kit.err.field, "call_ids");
-    memcpy(digest - 16, marks, 16);
-    assert_int_equal(hf_sha256(bytes, save.len - 32, digest), 0);
-    assert_int_equal(restore(&kit, &save, NULL, &turn), 0);
-    hf_turn_free(turn);
+    assert_in_range(save.len, 1, 4095);
     hf_bytes_free(&save);
     kit_fini(&kit);
 }
@@ -714,10 +713,10 @@ static void a_description_names_state_effect_messages_and_usage(void **state)
     assert_non_null(
         strstr(text.at, "\nsession_id: s1\nturn_id: t1\nprotocol: standard\n"));
     assert_non_null(strstr(text.at, "\nbody.state: waiting_tools\n"));
-    assert_non_null(
-        strstr(text.at, "\nbody.wait.id: 2\nbody.wait.calls[0].call_id: c1\n"));
+    assert_non_null(strstr(text.at, "\nbody.wait.id: 2\nbody.wait.calls[0].call_id: "
+                                    "cbcmafulck4s2hn6qv48lue2c\n"));
     assert_non_null(strstr(text.at, "\nbody.usage.input: 10\n"));
-    assert_non_null(strstr(text.at, "\nbody.call_ids: 08a27f07b54a6859\n"));
+    assert_non_null(strstr(text.at, "\nbody.next_call: 1\n"));
     assert_non_null(strstr(text.at, "\nbody.own[0].message.parts[0].content: hi\n"));
     hf_bytes_free(&save);
     hf_bytes_free(&text);
@@ -743,7 +742,7 @@ int main(void)
         cmocka_unit_test(a_base_that_is_gone_or_another_is_refused),
         cmocka_unit_test(committed_history_is_referred_to_and_not_copied),
         cmocka_unit_test(rebase_moves_reported_records_to_the_base),
-        cmocka_unit_test(call_ids_that_are_out_of_order_or_doubled_are_refused),
+        cmocka_unit_test(a_save_after_5000_rebased_iterations_is_small),
         cmocka_unit_test(a_changed_prompt_is_resolved_by_hash_or_refused),
         cmocka_unit_test(an_export_needs_neither_base_nor_blobs),
         cmocka_unit_test(any_flipped_bit_and_any_cut_is_refused),

@@ -261,7 +261,7 @@ static void control(enum hf_control kind, const char *task, enum hf_outcome_kind
           .frame_key = "coder",
           .task = kit_span(task) },
     };
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, results, 2, &kit.err), 0);
+    assert_int_equal(kit_results(&kit, 2, results, 2), 0);
     if (ends) {
         const struct hf_outcome *end = hf_turn_outcome(kit.turn);
         assert_non_null(end);
@@ -296,13 +296,13 @@ static void a_control_without_a_success_is_the_hosts_mistake(void **state)
     struct hf_tool_result result = { .call_id = "c1",
                                      .outcome = HF_TOOL_CANCELLED,
                                      .control = HF_CONTROL_FINISH };
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 1, &kit.err), HF_EINVAL);
+    assert_int_equal(kit_results(&kit, 2, &result, 1), HF_EINVAL);
     result = (struct hf_tool_result){ .call_id = "c1", .outcome = HF_TOOL_FAILURE };
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 1, &kit.err), HF_EINVAL);
+    assert_int_equal(kit_results(&kit, 2, &result, 1), HF_EINVAL);
     result = (struct hf_tool_result){ .call_id = "c1", .value = kit_span("{broken") };
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 1, &kit.err), HF_EINVAL);
+    assert_int_equal(kit_results(&kit, 2, &result, 1), HF_EINVAL);
     assert_string_equal(kit.err.field, "value");
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 0, &kit.err), HF_EINVAL);
+    assert_int_equal(kit_results(&kit, 2, &result, 0), HF_EINVAL);
     kit_success(&kit, "c1", "1");
     kit_fini(&kit);
 }
@@ -359,38 +359,63 @@ static void a_batch_that_is_born_answered_takes_no_effect_and_no_id(void **state
     kit_fini(&kit);
 }
 
-static void call_ids_that_are_empty_or_taken_are_replaced(void **state)
+/* A server that numbers per reply says call_0 each time; some say nothing. */
+static void every_call_has_an_id_of_its_own_that_providers_accept(void **state)
 {
     (void)state;
     struct kit kit;
     struct hf_part parts[4];
-    static const char *const given[] = { "a", "a", "", NULL };
+    static const char *const given[] = { "call_0", "call_0", "", NULL };
+    static const char *const ids[] = { "cbcmafulck4s2hn6qv48lue2c",
+                                       "c6ohxgqgpjie16tbsudy2rdcq",
+                                       "c8chmi2r5icclrj38d9m1mgwf",
+                                       "c8yd6pcj7z49plasj1q3up14i" };
     for (size_t i = 0; i < 4; i++)
         parts[i] = (struct hf_part){ .kind = HF_PART_TOOL_CALL,
                                      .call_id = given[i],
+                                     .route = "prov/model-1",
                                      .tool = "add",
                                      .content = kit_span("{}") };
     kit_init(&kit);
     kit_start(&kit);
     kit_next(&kit);
     kit_reply_parts(&kit, parts, 4);
-    kit_forget(&kit);
     kit_next(&kit);
-    assert_non_null(strstr(
-        kit.log, "tools 2 a:add t1.0.call.1:add t1.0.call.2:add t1.0.call.3:add\n"));
+    const struct hf_message *message = hf_turn_record(kit.turn, 1)->message;
     for (size_t i = 0; i < 4; i++) {
-        char id[32];
-        snprintf(id, sizeof(id), "%s", kit.effect.calls[i].call_id);
-        kit_success(&kit, id, "1");
+        assert_string_equal(kit.effect.calls[i].call_id, ids[i]);
+        assert_string_equal(message->parts[i].call_id, ids[i]);
     }
+    /* The provider's own is replay data. */
+    assert_string_equal(message->parts[1].provider_id, "call_0");
+    assert_null(message->parts[2].provider_id);
+    for (size_t i = 0; i < 4; i++)
+        kit_success(&kit, ids[i], "1");
     kit_next(&kit);
     kit_nothing(&kit);
     kit_next(&kit);
     kit_cut(&kit);
     kit_next(&kit);
-    kit_reply_parts(&kit, parts, 1); /* the same id again in a later iteration */
+    struct hf_render *render = NULL;
+    assert_int_equal(hf_render_new(kit.turn, kit.effect.request, &render, &kit.err), 0);
+    const struct hf_block *block = &hf_render_message(render, 2)->blocks[0];
+    assert_string_equal(block->call_id, ids[0]);
+    assert_string_equal(block->provider_id, "call_0");
+    hf_render_free(render);
+    kit_reply_parts(&kit, parts, 1); /* the same again in a later iteration */
     kit_next(&kit);
-    assert_string_equal(kit.effect.calls[0].call_id, "t1.1.call.0");
+    assert_string_equal(kit.effect.calls[0].call_id, "coiynveujooynqvcxahuw7q8r");
+    kit_fini(&kit);
+
+    kit_init(&kit);
+    struct hf_turn_start start = { .size = sizeof(start),
+                                   .session_id = "s1",
+                                   .turn_id = "t2" };
+    kit_start_with(&kit, &start);
+    kit_next(&kit);
+    kit_reply_parts(&kit, parts, 1); /* and in the next turn of the session */
+    kit_next(&kit);
+    assert_string_equal(kit.effect.calls[0].call_id, "ckokl8hu440u8ocodijnnocla");
     kit_fini(&kit);
 }
 
@@ -558,7 +583,7 @@ static void intents_are_all_shown_to_the_model(void **state)
     struct hf_tool_result result = {
         .call_id = "c1", .value = kit_span("1"), .intents = intents, .intent_count = 2
     };
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 1, &kit.err), 0);
+    assert_int_equal(kit_results(&kit, 2, &result, 1), 0);
     assert_string_equal(kit_part(&kit, 2, 0), "1");
     assert_string_equal(kit_part(&kit, 2, 1), "done.1.start_process: p1");
     assert_string_equal(kit_part(&kit, 2, 2), "failed.2.emit_event: no such event");
@@ -584,7 +609,7 @@ int main(void)
         cmocka_unit_test(a_control_without_a_success_is_the_hosts_mistake),
         cmocka_unit_test(malformed_arguments_are_answered_and_never_an_empty_object),
         cmocka_unit_test(a_batch_that_is_born_answered_takes_no_effect_and_no_id),
-        cmocka_unit_test(call_ids_that_are_empty_or_taken_are_replaced),
+        cmocka_unit_test(every_call_has_an_id_of_its_own_that_providers_accept),
         cmocka_unit_test(bad_utf8_and_nul_in_a_reply_are_repaired),
         cmocka_unit_test(half_an_attachment_in_a_reply_is_not_kept),
         cmocka_unit_test(oversize_text_is_cut_at_the_limit),

@@ -280,7 +280,7 @@ static size_t view(struct kit *kit, const char *json, int *ret_rc)
     kit_reply_calls(kit, "c1", NULL);
     kit_next(kit);
     struct hf_tool_result result = { .call_id = "c1", .value = kit_span(json) };
-    *ret_rc = hf_turn_tool_results(kit->turn, 2, &result, 1, &kit->err);
+    *ret_rc = kit_results(kit, 2, &result, 1);
     return *ret_rc ? 0 : hf_turn_record(kit->turn, 2)->message->part_count;
 }
 
@@ -361,9 +361,9 @@ static void a_hosts_own_view_is_kept_in_order(void **state)
     kit_reply_calls(&kit, "c1", NULL);
     kit_next(&kit);
     struct hf_tool_result result = { .call_id = "c1", .parts = parts, .part_count = 3 };
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 1, &kit.err), HF_EINVAL);
+    assert_int_equal(kit_results(&kit, 2, &result, 1), HF_EINVAL);
     result.part_count = 2;
-    assert_int_equal(hf_turn_tool_results(kit.turn, 2, &result, 1, &kit.err), 0);
+    assert_int_equal(kit_results(&kit, 2, &result, 1), 0);
     const struct hf_message *message = hf_turn_record(kit.turn, 2)->message;
     assert_int_equal(message->part_count, 3);
     assert_int_equal(message->parts[0].kind, HF_PART_TOOL_RESULT);

@@ -10,6 +10,7 @@
 #include "support/unit.h"
 #include "turn/cells.h"
 #include "turn/lua_cells.h"
+#include "turn/twin.h"
 
 #define BASE_RECORDS 3
 
@@ -123,6 +124,7 @@ void world_open(struct world *world, uint64_t seed, const struct hf_alloc *alloc
 void world_close(struct world *world)
 {
     hf_turn_free(world->turn);
+    hf_turn_free(world->twin);
     hf_setup_free(world->setup);
     hf_code_free(world->code);
     hf_surface_free(world->surfaces[0]);
@@ -158,6 +160,8 @@ int world_begin(struct world *world)
     int rc = hf_turn_new(world->setup, &start, &world->turn, &err);
     if (rc != HF_ENOMEM)
         must(rc, &err);
+    if (rc == 0)
+        twin_begin(world, &start);
     return rc;
 }
 
@@ -225,7 +229,7 @@ static int reply(struct world *world, uint64_t id, struct hf_err *err)
     };
     if (world->writes_code && pick(world, id, 18, 5) == 0)
         response.reason = HF_REASON_OUTPUT_LIMIT;
-    return hf_turn_llm_done(world->turn, id, &response, err);
+    return twin_llm_done(world, id, &response, err);
 }
 
 static int model(struct world *world, uint64_t id, struct hf_err *err)
@@ -240,13 +244,13 @@ static int model(struct world *world, uint64_t id, struct hf_err *err)
                                   .text_streamed = id % 2 == 0,
                                   .message = span("no answer"),
                                   .usage = { .input = 3 } };
-    return hf_turn_llm_failed(world->turn, id, &error, err);
+    return twin_llm_failed(world, id, &error, err);
 }
 
 static int answer_call(struct world *world, uint64_t id, const struct hf_tool_call *call,
                        struct hf_err *err)
 {
-    uint64_t what = mix(world->seed + id * 7 + (uint64_t)call->call_id[0]) % 8;
+    uint64_t what = mix(world->seed + id * 7 + (uint64_t)call->call_id[5]) % 8;
     struct hf_failure failure = { .class_ = HF_FAILURE_IO,
                                   .code = "disk",
                                   .message = span("no space"),
@@ -274,7 +278,7 @@ static int answer_call(struct world *world, uint64_t id, const struct hf_tool_ca
             result.control_value = span("true");
         }
     }
-    return hf_turn_tool_results(world->turn, id, &result, 1, err);
+    return twin_tool_result(world, id, &result, err);
 }
 
 /* The next open call, in an order of its own; the last one of a batch ends it. */
@@ -293,8 +297,13 @@ static int tools(struct world *world, const struct hf_effect *effect, struct hf_
 static int cell(struct world *world, const struct hf_effect *effect, struct hf_err *err)
 {
     uint64_t id = effect->id;
-    if (world->runs_lua)
-        return lua_cell_run(world->turn, effect, world->seed, world->cut_cells, err);
+    if (world->runs_lua) {
+        struct hf_cell *run = lua_cell_run(world->turn, effect, world->seed,
+                                           world->cut_cells);
+        int rc = twin_exec_done(world, id, hf_cell_result(run), err);
+        hf_cell_free(run);
+        return rc;
+    }
     struct hf_failure failure = { .code = "disk" };
     struct hf_tool_result calls[2] = {
         { .call_id = "1", .tool = "add", .value = span("1") },
@@ -325,7 +334,7 @@ static int cell(struct world *world, const struct hf_effect *effect, struct hf_e
         calls[0].control = HF_CONTROL_FINISH;
         calls[0].control_value = span("true");
     }
-    return hf_turn_exec_done(world->turn, id, &result, err);
+    return twin_exec_done(world, id, &result, err);
 }
 
 static int checkpoint(struct world *world, uint64_t id, struct hf_err *err)
@@ -347,24 +356,21 @@ static int checkpoint(struct world *world, uint64_t id, struct hf_err *err)
                                          .causes = &cause,
                                          .cause_count = pick(world, id, 83, 2) };
     bool any = pick(world, id, 84, 3) == 0;
-    return hf_turn_checkpoint_done(world->turn, id, any ? &delivery : NULL, err);
+    return twin_checkpoint_done(world, id, any ? &delivery : NULL, err);
 }
 
 static int lever(struct world *world, uint64_t id, bool *ret_pulled, struct hf_err *err)
 {
-    static const struct hf_evidence evidence = { .request_id = "req",
-                                                 .reason = "enough" };
-    static const struct hf_outcome outcome = { .kind = HF_OUTCOME_PLUGIN_ABORT };
     uint64_t which = world->seed % 2 ? pick(world, id, 90, 30) : 99;
     *ret_pulled = which < 3;
     if (which == 0) {
-        int rc = hf_turn_cancel(world->turn, &evidence, err);
+        int rc = twin_cancel(world, err);
         *ret_pulled = rc != HF_EANSWERED; /* cancelled before: go on answering */
         return rc == HF_EANSWERED ? 0 : rc;
     }
     if (which == 1)
-        return hf_turn_fail(world->turn, "host", "told to", err);
-    return which == 2 ? hf_turn_finish(world->turn, &outcome, err) : 0;
+        return twin_fail(world, err);
+    return which == 2 ? twin_finish(world, err) : 0;
 }
 
 /* A stored PROGRESS may become the base; the records are kept in any case. */
@@ -382,7 +388,10 @@ static int progress(struct world *world, const struct hf_effect *effect,
         return 0;
     struct hf_base base = pages_base(&world->pages, effect->to);
     int rc = hf_turn_rebase(world->turn, &base, err);
-    world->rebased += rc == 0;
+    if (rc == 0) {
+        twin_rebase(world, &base);
+        world->rebased++;
+    }
     return rc;
 }
 
@@ -411,17 +420,16 @@ static int answer(struct world *world, const struct hf_effect *effect, struct hf
     switch (effect->kind) {
     case HF_EFFECT_SYNC:
         return pick(world, id, 96, 12)
-                   ? hf_turn_synced(world->turn, id,
-                                    pick(world, id, 97, 2) ? world->surfaces[1] : NULL,
-                                    err)
-                   : hf_turn_sync_failed(world->turn, id, "gone", err);
+                   ? twin_synced(world, id,
+                                 pick(world, id, 97, 2) ? world->surfaces[1] : NULL, err)
+                   : twin_sync_failed(world, id, "gone", err);
     case HF_EFFECT_LLM_CALL: return model(world, id, err);
     case HF_EFFECT_TOOL_CALLS: return tools(world, effect, err);
     case HF_EFFECT_EXEC_CODE: return cell(world, effect, err);
     case HF_EFFECT_CHECKPOINT: return checkpoint(world, id, err);
     case HF_EFFECT_SLEEP:
-        rc = hf_turn_sleep_noted(world->turn, id, 1000 + (hf_ms)id, err);
-        return rc ? rc : hf_turn_sleep_over(world->turn, id, err);
+        return effect->due_ms == 0 ? twin_sleep_noted(world, id, 1000 + (hf_ms)id, err)
+                                   : twin_sleep_over(world, id, err);
     case HF_EFFECT_NONE:
     case HF_EFFECT_CANCEL_LLM:
     case HF_EFFECT_LOG:
@@ -443,9 +451,27 @@ static int restore(struct world *world, struct hf_span save, struct hf_turn **re
         return rc;
     struct hf_base base = pages_base(&world->pages, info.base_count);
     struct hf_restore with = {
-        .size = sizeof(with), .base = &base, .user = world, .resolve = resolve
+        .size = sizeof(with), .session_id = "session", .turn_id = "turn", .base = &base
     };
-    return hf_turn_restore(world->setup, save, &with, ret_turn, err);
+    struct hf_bytes json = { 0 };
+    struct hf_decoded *owner = NULL;
+    const struct hf_restore *said = NULL;
+    must(hf_restore_encode(NULL, &with, &json, err), err);
+    must(hf_restore_decode(NULL, (struct hf_span){ json.at, json.len }, &owner, &said,
+                           err),
+         err);
+    struct hf_base stored = *said->base;
+    stored.user = base.user;
+    stored.get = base.get;
+    stored.put = base.put;
+    with = *said;
+    with.base = &stored;
+    with.user = world;
+    with.resolve = resolve;
+    rc = hf_turn_restore(world->setup, save, &with, ret_turn, err);
+    hf_decoded_free(owner);
+    hf_bytes_free(&json);
+    return rc;
 }
 
 /* The turn is replaced by what its save gives; on failure it is as it was. */
@@ -464,6 +490,7 @@ static int cut_turn(struct world *world, struct hf_err *err)
         assert_memory_equal(save.at, again.at, save.len);
         hf_turn_free(world->turn);
         world->turn = turn;
+        world->restores++;
     } else {
         hf_turn_free(turn);
     }
@@ -519,6 +546,7 @@ static int write_line(struct world *world, const struct hf_effect *effect,
     PATIENTLY(hf_turn_write_effect(world->turn, effect, &err));
     hf_buf_text(&world->log, hf_buf_str(&world->turn->json));
     hf_buf_char(&world->log, '\n');
+    twin_poll(world, hf_buf_str(&world->turn->json));
     return 0;
 }
 
@@ -543,14 +571,21 @@ static int handle(struct world *world, struct hf_effect *effect, bool partly,
     int rc = 0;
     uint64_t id = effect->id;
     bool batch = effect->kind == HF_EFFECT_TOOL_CALLS;
+    bool sleeps = effect->kind == HF_EFFECT_SLEEP;
     PATIENTLY(answer(world, effect, &err));
-    while (batch && hf_turn_outstanding(world->turn) == id) {
+    while ((batch || sleeps) && hf_turn_outstanding(world->turn) == id) {
         if (partly) {
             rc = cut_and_poll(world, effect, patience);
             if (rc)
                 return rc;
         }
-        PATIENTLY(tools(world, effect, &err));
+        if (sleeps && partly)
+            assert_int_equal(effect->due_ms, 1000 + (hf_ms)id);
+        if (sleeps) {
+            PATIENTLY(twin_sleep_over(world, id, &err));
+        } else {
+            PATIENTLY(tools(world, effect, &err));
+        }
     }
     return 0;
 }
@@ -590,6 +625,7 @@ int world_run(struct world *world, enum world_cut cut, size_t at, int64_t patien
         }
     }
     PATIENTLY(hf_turn_save(world->turn, &world->end, &err));
+    twin_end(world);
     return 0;
 }
 

@@ -40,10 +40,13 @@ struct world {
     struct hf_setup *setup;
     struct pages pages; /* what is stored */
     struct hf_turn *turn;
+    struct hf_turn *twin; /* driven through JSON; NULL without one */
+    bool twinned;         /* to be set before world_begin */
     struct hf_buf log;
     size_t effects;
     struct hf_bytes end; /* the save of the finished turn */
     int64_t refused;     /* calls that ran out of memory and were made again */
+    uint64_t restores;   /* how often the turn was cut and restored */
 };
 
 void world_open(struct world *world, uint64_t seed, const struct hf_alloc *alloc);

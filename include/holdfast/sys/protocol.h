@@ -107,8 +107,10 @@ struct hf_exec_start {
 };
 
 /* Acts that come last. `driver` may be NULL.
- *   start_tools   calls with bad ids or arguments are repaired or born answered; if all are
- *                 answered, tools_done follows at once and no effect goes out
+ *   start_tools   a call whose id is not of hf_move_call_id or hf_move_calls, or is in the
+ *                 batch already, gets another; one without a tool or with arguments that
+ *                 are not JSON is born answered. If all are answered, tools_done follows at
+ *                 once and no effect goes out
  *   checkpoint    on_empty NULL: then another iteration; else the turn ends with it        */
 HF_API HF_MUST_USE int hf_act_start_llm(struct hf_move *move, bool use_tools,
                                         const struct hf_driver_state *driver,
@@ -127,10 +129,13 @@ HF_API HF_MUST_USE int hf_act_finish(struct hf_move *move,
                                      const struct hf_outcome *outcome,
                                      struct hf_err *err);
 
-/* The calls of a reply, with ids that are unique in the turn and not empty: what
- * start_tools will use, for the message that records them. The array is the move's; given to
- * start_tools as it is, it is not copied again, so it is only to be read. To be asked for
- * once a reply: an id that was given out is taken. */
+/* An id for a call that the protocol makes itself, for the message that records it and for
+ * start_tools. NULL when out of memory. */
+HF_API const char *hf_move_call_id(struct hf_move *move);
+
+/* The calls of a reply, with ids of our own: what start_tools will use, for the message that
+ * records them. The array is the move's; given to start_tools as it is, it is not copied
+ * again, so it is only to be read. To be asked for once a reply: each time the ids are new. */
 HF_API HF_MUST_USE int hf_move_calls(struct hf_move *move,
                                      const struct hf_llm_response *response,
                                      const struct hf_tool_call **ret_calls,

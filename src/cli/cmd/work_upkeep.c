@@ -57,7 +57,8 @@ void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room
     }
 }
 
-/* Orphans go first: their units can be swept only when they have gone. */
+/* Orphans go first: their units can be swept only when they have gone. What they wrote is
+ * stored. */
 static int end_orphans(struct cli *cli)
 {
     struct hf_reaper *reaper = NULL;
@@ -85,6 +86,8 @@ int cmd_work_sweep(struct cli *cli)
         return rc;
     rc = limit ? hf_work_sweep(cli->store, &cli->who, limit, &report, &cli->err)
                : hf_sweep_all(cli->store, &cli->who, &report, &cli->err);
+    if (rc == 0 && report.abandoned)
+        rc = end_orphans(cli); /* their last output */
     if (rc)
         return rc;
     if (cli->json) {

@@ -155,7 +155,7 @@ const struct cli_command cli_policy_commands[] = {
       policy_set_options, policy_set_examples, CLI_STORE, "human", "6 8 9",
       cmd_policy_set, NULL },
     { "policy show", "show the policy in force", NULL, policy_show_options,
-      policy_show_examples, CLI_MUST_EXIST, "human", "6 9", cmd_policy_show, NULL },
+      policy_show_examples, CLI_READS, "human", "6 9", cmd_policy_show, NULL },
     { .path = NULL },
 };
 
@@ -211,7 +211,7 @@ const struct cli_command cli_store_commands[] = {
     { "store log", "show what happened to the store as a whole",
       "Bumps of its history, and amnesties: when a monitor saw the store stall and gave "
       "leases one more term for it.",
-      log_options, log_examples, CLI_MUST_EXIST, "human", "6 9", cmd_store_log, NULL },
+      log_options, log_examples, CLI_READS, "human", "6 9", cmd_store_log, NULL },
     { .path = NULL },
 };
 
@@ -413,20 +413,19 @@ const struct cli_command cli_top_commands[] = {
       "A live view of the terminal; q, SIGTERM and SIGINT end it. Without a terminal, "
       "and "
       "with --once or --json, it is printed once.",
-      top_options, top_examples, CLI_MUST_EXIST, "human", "6 9", cmd_top, NULL },
+      top_options, top_examples, CLI_READS, "human", "6 9", cmd_top, NULL },
     { "attention",
       "list what needs a human now, each with the command that deals with it",
       "Silent holders, waits past half of their time, held work, schedules that fail or "
       "were missed. Exits with 0 when there is nothing, with 10 when there is something.",
-      no_options, attention_examples, CLI_MUST_EXIST, "human", "6 9 10", cmd_attention,
-      NULL },
+      no_options, attention_examples, CLI_READS, "human", "6 9 10", cmd_attention, NULL },
     { "migrate", "bring the store to this version's schema",
       "Every command does so when it opens a store; this one does nothing else.",
       migrate_options, migrate_examples, 0, NULL, "6 8 9", cmd_migrate, NULL },
     { "doctor", "check store, schema, clock, disk, leases and trails",
       "Folds every trail of events again and compares it with its row. Says what to do "
       "about each finding; exits with 9 when something is wrong.",
-      no_options, doctor_examples, CLI_MUST_EXIST, NULL, "6 9", cmd_doctor, NULL },
+      no_options, doctor_examples, CLI_READS, NULL, "6 9", cmd_doctor, NULL },
     { "demo", "show what a ledger does when a worker is killed",
       "Makes a ledger in a fresh folder and starts a submitter, two workers and a "
       "monitor "

@@ -129,10 +129,10 @@ const struct cli_command cli_job_commands[] = {
       "instead of making a second one.",
       enqueue_options, enqueue_examples, CLI_STORE | CLI_ROW, "human", "6 7 8 9",
       cmd_job_enqueue, check_enqueue },
-    { "job list", "list jobs", NULL, list_options, list_examples,
-      CLI_MUST_EXIST | CLI_ROWS, "human", "6 9", cmd_work_list, check_list },
-    { "job show", "show all of one job", NULL, show_options, show_examples, CHANGE,
-      "human", "3 6 9", cmd_work_show, NULL },
+    { "job list", "list jobs", NULL, list_options, list_examples, CLI_READS | CLI_ROWS,
+      "human", "6 9", cmd_work_list, check_list },
+    { "job show", "show all of one job", NULL, show_options, show_examples,
+      CLI_READS | CLI_ROW, "human", "3 6 9", cmd_work_show, NULL },
     { "job cancel", "end a job that has not ended",
       "One that runs is told at its next renewal; what it does after that counts for "
       "nothing.",
@@ -181,6 +181,6 @@ const struct cli_command cli_limit_commands[] = {
       set_options, set_examples, CLI_STORE, "human", "6 8 9", cmd_limit_set,
       check_limit },
     { "limit list", "show limits and how they stand", NULL, no_options, limits_examples,
-      CLI_MUST_EXIST, "human", "6 9", cmd_limit_list, NULL },
+      CLI_READS, "human", "6 9", cmd_limit_list, NULL },
     { .path = NULL },
 };

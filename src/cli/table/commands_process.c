@@ -244,12 +244,11 @@ const struct cli_command cli_process_commands[] = {
       "list processes, with the raw facts for whoever asks if one is stuck",
       "Nothing is called stuck: compare disposition, start, holder and lease with a "
       "budget of your own.",
-      list_options, list_examples, CLI_MUST_EXIST, "human", "6 9", cmd_process_list,
-      NULL },
+      list_options, list_examples, CLI_READS, "human", "6 9", cmd_process_list, NULL },
     { "process show", "show one process and what it wrote", NULL, show_options,
-      show_examples, CLI_MUST_EXIST, "human", "3 6 9", cmd_process_show, NULL },
+      show_examples, CLI_READS, "human", "3 6 9", cmd_process_show, NULL },
     { "process events", "show everything that happened to it", NULL, events_options,
-      events_examples, CLI_MUST_EXIST, "human", "3 6 9", cmd_process_events, NULL },
+      events_examples, CLI_READS, "human", "3 6 9", cmd_process_events, NULL },
     { "process signal", "tell it something, and end a wait for it",
       "Appends the event signal.NAME. A process that waits for the reference signal.NAME "
       "is resumed in the same transaction; one that is owner_bound and started finds the "
@@ -263,7 +262,7 @@ const struct cli_command cli_process_commands[] = {
       cmd_process_observe, NULL },
     { "process granted", "list what a session may see",
       "Units that it was granted by a trigger, and processes that it observes.",
-      granted_options, granted_examples, CLI_MUST_EXIST | CLI_ROWS, "human", "6 9",
+      granted_options, granted_examples, CLI_READS | CLI_ROWS, "human", "6 9",
       cmd_trigger_granted, NULL },
     { "process retarget", "change the session that its end wakes",
       "Wakes that nobody has taken yet are cancelled as retargeted.", retarget_options,

@@ -175,10 +175,10 @@ const struct cli_command cli_trigger_commands[] = {
       cmd_trigger_remove, NULL },
     { "trigger revive", "begin a removed subscription anew", NULL, change_options,
       revive_examples, CLI_MUST_EXIST, "human", "3 4 6 7 8 9", cmd_trigger_revive, NULL },
-    { "trigger list", "list subscriptions", NULL, list_options, list_examples,
-      CLI_MUST_EXIST, "human", "6 9", cmd_trigger_list, NULL },
-    { "trigger show", "show a subscription", NULL, show_options, show_examples,
-      CLI_MUST_EXIST, "human", "3 6 9", cmd_trigger_show, NULL },
+    { "trigger list", "list subscriptions", NULL, list_options, list_examples, CLI_READS,
+      "human", "6 9", cmd_trigger_list, NULL },
+    { "trigger show", "show a subscription", NULL, show_options, show_examples, CLI_READS,
+      "human", "3 6 9", cmd_trigger_show, NULL },
     { "trigger emit", "say that something happened",
       "One transaction stores the occurrence and starts the target of every enabled "
       "subscription that matches. The same key again starts nothing and shows what the "
@@ -187,10 +187,8 @@ const struct cli_command cli_trigger_commands[] = {
       emit_options, emit_examples, CLI_STORE, "webhook", "6 7 8 9", cmd_trigger_emit,
       check_emit },
     { "trigger deliveries", "what an occurrence started", NULL, deliveries_options,
-      deliveries_examples, CLI_MUST_EXIST, "human", "3 6 9", cmd_trigger_deliveries,
-      NULL },
+      deliveries_examples, CLI_READS, "human", "3 6 9", cmd_trigger_deliveries, NULL },
     { "trigger granted", "the units that a session was granted", NULL, granted_options,
-      granted_examples, CLI_MUST_EXIST | CLI_ROWS, "human", "6 9", cmd_trigger_granted,
-      NULL },
+      granted_examples, CLI_READS | CLI_ROWS, "human", "6 9", cmd_trigger_granted, NULL },
     { .path = NULL },
 };

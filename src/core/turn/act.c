@@ -284,6 +284,44 @@ int hf_act_finish(struct hf_move *move, const struct hf_outcome *outcome,
     return hf_move_end(move, copy, err);
 }
 
+/* The id of a call that a protocol made: kept if it is one of ours and not in the batch
+ * yet. Two calls of one id would make a batch that can never be completed. */
+static const char *batch_id(struct hf_move *move, const struct hf_tool_call *before,
+                            size_t count, const char *given)
+{
+    bool fine = hf_is_call_id(given);
+    for (size_t i = 0; fine && i < count; i++)
+        fine = !hf_span_same(hf_span_of(before[i].call_id), hf_span_of(given));
+    return fine ? given : hf_move_call_id(move);
+}
+
+/* One call that a protocol made, made fit to run as those of a reply are. */
+static int own_call(struct hf_move *move, struct hf_tool_call *own, size_t i,
+                    const struct hf_tool_call *given, struct hf_err *err)
+{
+    struct hf_tool_call call = *given;
+    struct hf_tool_result result = { 0 };
+    if (call.answered != (call.result != NULL))
+        return hf_fail(err, HF_EPROTOCOL, NULL, "an answered call has a result");
+    call.call_id = batch_id(move, own, i, call.call_id);
+    if (!call.call_id)
+        return hf_fail_plain(err, HF_ENOMEM);
+    if (!call.tool)
+        call.tool = ""; /* the judge sees to that */
+    if (call.result) {
+        result = *call.result;
+        result.call_id = call.call_id;
+        result.tool = call.tool;
+        call.result = &result;
+    }
+    int rc = hf_copy(move->arena, &hf_s_tool_call, HF_COPY_STRICT, &call, &own[i], err);
+    if (rc == 0 && call.answered)
+        rc = hf_result_check(own[i].result, err);
+    if (rc == 0 && !call.answered)
+        rc = hf_turn_judge_call(move, &own[i], i, err);
+    return rc;
+}
+
 /* The calls as the move's own, so that answers can be put into them. */
 static int own_calls(struct hf_move *move, const struct hf_tool_call *calls, size_t count,
                      struct hf_tool_call **ret_own, struct hf_err *err)
@@ -292,18 +330,16 @@ static int own_calls(struct hf_move *move, const struct hf_tool_call *calls, siz
         *ret_own = move->made;
         return 0;
     }
+    if (count > HF_BATCH_MAX)
+        return hf_fail(err, HF_EPROTOCOL, NULL, "a batch has at most %d calls",
+                       HF_BATCH_MAX);
     struct hf_tool_call *own = hf_arena_array(move->arena, count, sizeof(*own));
     if (!own)
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; i < count; i++) {
-        int rc = hf_copy(move->arena, &hf_s_tool_call, HF_COPY_STRICT, &calls[i], &own[i],
-                         err);
+        int rc = own_call(move, own, i, &calls[i], err);
         if (rc)
             return rc;
-        if (own[i].answered != (own[i].result != NULL))
-            return hf_fail(err, HF_EPROTOCOL, NULL, "an answered call has a result");
-        if (hf_move_note_call(move, own[i].call_id) < 0)
-            return hf_fail_plain(err, HF_ENOMEM);
     }
     *ret_own = own;
     return 0;
@@ -319,12 +355,13 @@ int hf_act_start_tools(struct hf_move *move, const struct hf_tool_call *calls,
     struct hf_tool_call *own = NULL;
     if (count == 0)
         return hf_fail(err, HF_EPROTOCOL, NULL, "a batch without calls");
-    for (size_t i = 0; i < count; i++)
-        open = open || !calls[i].answered;
-    int rc = open ? begin_last(move, "start_tools", &over, err)
-                  : check_open(move, "start_tools", err);
-    if (rc == 0 && !over)
+    int rc = check_open(move, "start_tools", err);
+    if (rc == 0)
         rc = own_calls(move, calls, count, &own, err);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        open = open || !own[i].answered;
+    if (rc == 0 && open)
+        rc = begin_last(move, "start_tools", &over, err);
     if (rc || over)
         return rc;
     hf_move_enter(move, HF_TURN_WAITING_TOOLS, open);

@@ -56,23 +56,6 @@ static void put_list(struct hf_buf *out, const struct hf_member *member, const v
         hf_cbor_write(out, member->of, hf_member_item(member, from, i));
 }
 
-/* One byte string, eight bytes a number. */
-static void put_numbers(struct hf_buf *out, const struct hf_member *member,
-                        const void *from)
-{
-    const char *items = hf_member_ptr(member, from);
-    size_t count = hf_member_count(member, from);
-    put_head(out, BYTES, 8 * (uint64_t)count);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t value = 0;
-        uint8_t bytes[8];
-        memcpy(&value, items + i * sizeof(value), sizeof(value));
-        for (size_t b = 0; b < sizeof(bytes); b++)
-            bytes[b] = (uint8_t)(value >> (56 - 8 * b));
-        hf_buf_bytes(out, bytes, sizeof(bytes));
-    }
-}
-
 static void put_member(struct hf_buf *out, const struct hf_member *member,
                        const void *from)
 {
@@ -94,7 +77,6 @@ static void put_member(struct hf_buf *out, const struct hf_member *member,
     case HF_M_REF: hf_cbor_write(out, member->of, hf_member_ptr(member, from)); break;
     case HF_M_LIST:
     case HF_M_REFS: put_list(out, member, from); break;
-    case HF_M_U64S: put_numbers(out, member, from); break;
     }
 }
 
@@ -258,25 +240,6 @@ static int get_list(struct hf_cbor *cbor, const struct hf_member *member,
     return 0;
 }
 
-static int get_numbers(struct hf_cbor *cbor, const struct hf_member *member,
-                       struct hf_arena *arena, void *to, struct hf_err *err)
-{
-    uint64_t len = 0;
-    if (!get_head(cbor, BYTES, &len) || len > (size_t)(cbor->end - cbor->at) ||
-        len % 8 != 0 || len / 8 > member->max)
-        return corrupt(err, member->name);
-    size_t count = (size_t)len / 8;
-    uint64_t *items = hf_arena_array(arena, count, sizeof(*items));
-    if (!items)
-        return hf_fail_plain(err, HF_ENOMEM);
-    for (size_t i = 0; i < count; i++)
-        for (size_t b = 0; b < 8; b++)
-            items[i] = items[i] << 8 | *cbor->at++;
-    memcpy((char *)to + member->offset, &items, sizeof(items));
-    memcpy((char *)to + member->count_offset, &count, sizeof(count));
-    return 0;
-}
-
 static int get_member(struct hf_cbor *cbor, const struct hf_member *member, void *to,
                       struct hf_err *err)
 {
@@ -308,7 +271,6 @@ static int get_member(struct hf_cbor *cbor, const struct hf_member *member, void
         return rc;
     case HF_M_LIST:
     case HF_M_REFS: return get_list(cbor, member, arena, to, err);
-    case HF_M_U64S: return get_numbers(cbor, member, arena, to, err);
     }
     return corrupt(err, member->name);
 }

@@ -61,22 +61,6 @@ static void put_list(struct hf_buf *out, const struct path *path,
     }
 }
 
-static void put_numbers(struct hf_buf *out, const struct hf_member *member,
-                        const void *from)
-{
-    const char *items = hf_member_ptr(member, from);
-    for (size_t i = 0; i < hf_member_count(member, from); i++) {
-        uint64_t value = 0;
-        uint8_t bytes[8];
-        memcpy(&value, items + i * sizeof(value), sizeof(value));
-        for (size_t b = 0; b < sizeof(bytes); b++)
-            bytes[b] = (uint8_t)(value >> (56 - 8 * b));
-        if (i > 0)
-            hf_buf_char(out, ' ');
-        hf_buf_hex(out, bytes, sizeof(bytes));
-    }
-}
-
 static void put_leaf(struct hf_buf *out, const struct hf_member *member, const void *from)
 {
     switch ((enum hf_member_type)member->type) {
@@ -94,7 +78,6 @@ static void put_leaf(struct hf_buf *out, const struct hf_member *member, const v
     case HF_M_SPAN:
     case HF_M_JSON: put_text(out, hf_member_span(member, from)); break;
     case HF_M_HASH: hf_buf_hex(out, (const char *)from + member->offset, 32); break;
-    case HF_M_U64S: put_numbers(out, member, from); break;
     case HF_M_STRUCT:
     case HF_M_REF:
     case HF_M_LIST:

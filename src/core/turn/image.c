@@ -57,7 +57,7 @@ static const struct hf_member wait[] = {
     { .key = 1, U64, HF_AT(hf_wait, id) },
     { .key = 2, BOOL, HF_AT(hf_wait, update) },
     { .key = 3, REF(hf_s_request), HF_AT(hf_wait, request) },
-    { .key = 4, .type = HF_M_LIST, .of = &hf_s_tool_call, .max = 1024,
+    { .key = 4, .type = HF_M_LIST, .of = &hf_s_tool_call, .max = HF_BATCH_MAX,
       HF_AT_LIST(hf_wait, calls, call_count) },
     { .key = 5, KEY, HF_AT(hf_wait, language) },
     { .key = 6, LONG, HF_AT(hf_wait, code) },
@@ -94,7 +94,7 @@ static const struct hf_member body[] = {
     { .key = 15, REFS(hf_s_cause), HF_AT_LIST(hf_turn_body, causes, cause_count), STAY },
     { .key = 16, REFS(hf_s_record), HF_AT_LIST(hf_turn_body, own, own_count), KEEP },
     { .key = 17, REFS(s_queued), HF_AT_LIST(hf_turn_body, queue, queue_count) },
-    { .key = 18, .type = HF_M_U64S, .max = UINT32_MAX, HF_AT_LIST(hf_turn_body, call_ids, call_id_count) },
+    { .key = 18, U64, HF_AT(hf_turn_body, next_call) },
     { .key = 19, PLACE(s_given), HF_AT(hf_turn_body, given) },
 };
 static HF_SCHEMA(s_body, hf_turn_body, body);
@@ -234,12 +234,9 @@ int hf_image_check(const struct hf_save_head *top, const struct hf_image *whole,
         return corrupt(err, "reported", "progress over records that are not there");
     if (now->iteration < now->run_offset || now->next_id == 0)
         return corrupt(err, "iteration", "a turn before its start");
-    if ((now->iteration | now->next_id | now->next_message | now->stalled) >
-        (uint64_t)INT64_MAX)
+    if ((now->iteration | now->next_id | now->next_message | now->next_call |
+         now->stalled) > (uint64_t)INT64_MAX)
         return corrupt(err, "next_id", "a counter that no turn has reached");
-    for (size_t i = 1; i < now->call_id_count; i++)
-        if (now->call_ids[i - 1] >= now->call_ids[i])
-            return corrupt(err, "call_ids", "ids that are out of order");
     if (hf_usage_total(&now->usage, &tokens, NULL))
         return corrupt(err, "usage", "usage that does not fit");
     if ((top->base_count > 0) && !top->base_id)

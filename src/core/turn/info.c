@@ -313,8 +313,6 @@ size_t hf_turn_bytes(const struct hf_turn *turn, size_t *ret_record_bytes)
     size_t array = turn->own_room * sizeof(*turn->now.own);
     if (ret_record_bytes)
         *ret_record_bytes = turn->keep.taken + array;
-    if (turn->now.call_ids != turn->few_ids)
-        array += turn->id_room * sizeof(*turn->now.call_ids);
     return sizeof(*turn) + array + turn->stay.held + turn->keep.held +
            turn->step[0].held + turn->step[1].held + turn->json.room;
 }

@@ -58,6 +58,8 @@ static void put_member(struct hf_json_out *out, const struct hf_member *member,
     case HF_M_U32:
     case HF_M_U64:
     case HF_M_I64:
+        if (member->type != HF_M_I64 && hf_member_number(member, from) > INT64_MAX)
+            out->unfit = member;
         hf_json_put_i64(&out->json, member->name,
                         (int64_t)hf_member_number(member, from));
         break;
@@ -77,7 +79,6 @@ static void put_member(struct hf_json_out *out, const struct hf_member *member,
         break;
     case HF_M_LIST:
     case HF_M_REFS: put_list(out, member, from); break;
-    case HF_M_U64S: break;
     }
 }
 
@@ -248,10 +249,20 @@ static int read_member(struct hf_arena *arena, const struct hf_member *member,
         return hf_json_take(arena, member->of, raw, (char *)to + member->offset, err);
     case HF_M_REF: return read_ref(arena, member, raw, to, err);
     case HF_M_LIST: return read_list(arena, member, raw, to, err);
-    case HF_M_REFS:
-    case HF_M_U64S: break;
+    case HF_M_REFS: break;
     }
     return wrong(err, member);
+}
+
+/* Names the member without its quotes. */
+static int unknown_member(struct hf_err *err, const struct hf_schema *schema,
+                          struct hf_span key)
+{
+    char name[40];
+    size_t len = key.len - 2 < sizeof(name) ? key.len - 2 : sizeof(name) - 1;
+    memcpy(name, (const char *)key.at + 1, len);
+    name[len] = '\0';
+    return hf_fail(err, HF_EINVAL, name, "%s has no member %s", schema->name, name);
 }
 
 int hf_json_take(struct hf_arena *arena, const struct hf_schema *schema,
@@ -269,9 +280,7 @@ int hf_json_take(struct hf_arena *arena, const struct hf_schema *schema,
             if (hf_walk_is(key, schema->members[i].name))
                 member = &schema->members[i];
         if (!member)
-            return hf_fail(err, HF_EINVAL, schema->name, "%s has no member %.*s",
-                           schema->name, key.len < 60 ? (int)key.len : 60,
-                           (const char *)key.at);
+            return unknown_member(err, schema, key);
         bool null = raw.len == 4 && *(const char *)raw.at == 'n';
         int rc = null && member->type != HF_M_JSON
                      ? 0 /* as if it were not there; of JSON it is the value null */

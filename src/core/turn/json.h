@@ -11,6 +11,7 @@ struct hf_json_out {
     struct hf_json json;
     struct hf_arena *scratch;
     bool out_of_memory;
+    const struct hf_member *unfit; /* a number that no JSON reader of ours takes */
 };
 
 /* The members of a struct, into an object that is open. */

@@ -18,7 +18,7 @@
 #include "core/turn/schema.h"
 
 #define HF_RENDER_VERSION 1
-#define HF_FEW_IDS 8 /* calls of most turns: these take no memory of their own */
+#define HF_BATCH_MAX 1024 /* calls; also of a save */
 
 /* Prompt and tools as a turn uses them; borrowed from a surface or from a resolver. */
 struct hf_face {
@@ -76,6 +76,7 @@ struct hf_turn_body {
     bool grace;
     uint64_t next_id;
     uint64_t next_message;
+    uint64_t next_call; /* of the turn: part of what call ids are made of */
     uint64_t iteration;
     uint64_t run_offset;
     uint64_t reported; /* records that a PROGRESS carried */
@@ -90,8 +91,6 @@ struct hf_turn_body {
     size_t cause_count;
     struct hf_record **own;
     size_t own_count;
-    uint64_t *call_ids; /* of all calls so far, as marks: core/turn/ids.c */
-    size_t call_id_count;
     struct hf_queued **queue;
     size_t queue_count;
     size_t queue_room; /* of the array after its first item */
@@ -106,8 +105,6 @@ struct hf_turn {
     struct hf_base base;
     struct hf_turn_body now;
     size_t own_room;
-    size_t id_room; /* of call_ids: those below at first, then memory of their own */
-    uint64_t few_ids[HF_FEW_IDS];
     bool delivered; /* the outstanding effect, or DONE, was polled from this handle */
     uint8_t live;   /* which of `step` holds the body's short-lived parts */
     struct hf_arena stay;
@@ -225,13 +222,8 @@ HF_MUST_USE int hf_move_exec_done(struct hf_move *move,
 /* "<a>.<number>.<b>" in the arena, parts left out where NULL; NULL when out of memory. */
 const char *hf_join_id(struct hf_arena *arena, const char *a, uint64_t number,
                        const char *b);
-/* Ids of calls: core/turn/ids.c. Noting one gives 1, or 0 when the turn has had it already, or
- * HF_ENOMEM; a commit sorts the new ones in. */
-HF_MUST_USE int hf_move_note_call(struct hf_move *move, const char *id);
-HF_MUST_USE int hf_move_note_calls(struct hf_move *move, const struct hf_message *message,
-                                   struct hf_err *err);
-void hf_move_sort_calls(struct hf_move *move);
-HF_MUST_USE int hf_turn_room_for_ids(struct hf_turn *turn, size_t count);
+/* Whether it has the form of hf_move_call_id. */
+bool hf_is_call_id(const char *id);
 /* Grace: core/turn/move.c. */
 HF_MUST_USE int hf_move_give_grace(struct hf_move *move, struct hf_err *err);
 bool hf_limit_reached(const struct hf_turn *turn, uint64_t iteration);
@@ -259,6 +251,10 @@ HF_MUST_USE int hf_turn_end_empty(struct hf_move *move, struct hf_err *err);
 HF_MUST_USE int hf_turn_answer(struct hf_move *move, const struct hf_tool_result *results,
                                size_t count, struct hf_err *err);
 bool hf_turn_all_answered(const struct hf_wait *wait);
+/* A call that cannot be run is answered: one past the limit, without a tool, or with
+ * arguments that are not JSON. Its texts lie in the move's arena. */
+HF_MUST_USE int hf_turn_judge_call(struct hf_move *move, struct hf_tool_call *call,
+                                   size_t number, struct hf_err *err);
 HF_MUST_USE int hf_turn_mark_unknown(struct hf_move *move, struct hf_err *err);
 HF_MUST_USE int hf_turn_deliver(struct hf_move *move,
                                 const struct hf_turn_delivery *delivery,

@@ -44,8 +44,6 @@ void hf_move_commit(struct hf_move *move)
     struct hf_turn *turn = move->turn;
     bool same = move->next.state == turn->now.state &&
                 move->next.wait.id == turn->now.wait.id;
-    if (move->next.call_id_count > turn->now.call_id_count)
-        hf_move_sort_calls(move);
     hf_pin_drop(&move->seen);
     turn->now = move->next;
     turn->delivered = same && turn->delivered;
@@ -212,9 +210,6 @@ int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
     if (!copy)
         return hf_fail_plain(err, HF_ENOMEM);
     rc = hf_copy(&turn->keep, &hf_s_record, mode, copy, copy, err);
-    if (rc == 0 && record->kind == HF_RECORD_MESSAGE &&
-        record->message->role == HF_ROLE_ASSISTANT)
-        rc = hf_move_note_calls(move, record->message, err);
     return rc ? rc : hf_move_adopt(move, copy, err);
 }
 

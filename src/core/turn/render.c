@@ -107,13 +107,17 @@ static int prefixed(struct hf_render *render, const char *prefix, struct hf_span
     return 0;
 }
 
+static bool same_route(const struct hf_render *render, const struct hf_part *part)
+{
+    return part->route && render->request->route &&
+           hf_span_same(hf_span_of(part->route), hf_span_of(render->request->route));
+}
+
 /* Replay data is shown only on the route it came from. */
 static struct hf_span usable_replay(const struct hf_render *render,
                                     const struct hf_part *part)
 {
-    bool same = part->route && render->request->route &&
-                hf_span_same(hf_span_of(part->route), hf_span_of(render->request->route));
-    return same ? part->replay : (struct hf_span){ "", 0 };
+    return same_route(render, part) ? part->replay : (struct hf_span){ "", 0 };
 }
 
 static int text_block(struct hf_render *render, enum hf_role role, struct hf_span text,
@@ -151,6 +155,8 @@ static int block_of(struct hf_render *render, enum hf_role role,
                                         .call_id = part->call_id,
                                         .tool = part->tool,
                                         .replay = usable_replay(render, part) };
+        if (same_route(render, part))
+            ret_block->provider_id = part->provider_id;
         return 0;
     case HF_PART_TOOL_RESULT:
         *ret_block = (struct hf_block){ .kind = HF_BLOCK_TOOL_RESULT,

@@ -199,23 +199,18 @@ static void embed_base(const struct hf_save_head *head, const struct hf_image *i
     memcpy(ret_base->digest, head->base_digest, 32);
 }
 
-/* The body into the handle; own records and ids move to arrays that can grow. */
+/* The body into the handle; own records move to an array that can grow. */
 static int adopt(struct hf_turn *turn, const struct hf_image *image, struct hf_err *err)
 {
     size_t count = image->body.own_count;
     struct hf_record **own = image->body.own;
-    size_t id_count = image->body.call_id_count;
-    if (hf_turn_room_for_own(turn, count) || hf_turn_room_for_ids(turn, id_count))
+    if (hf_turn_room_for_own(turn, count))
         return hf_fail_plain(err, HF_ENOMEM);
     struct hf_record **array = turn->now.own;
-    uint64_t *ids = turn->now.call_ids;
     if (count > 0)
         memcpy(array, own, count * sizeof(*array));
-    if (id_count > 0)
-        memcpy(ids, image->body.call_ids, id_count * sizeof(*ids));
     turn->now = image->body;
     turn->now.own = array;
-    turn->now.call_ids = ids;
     turn->now.queue_room = turn->now.queue_count;
     return 0;
 }

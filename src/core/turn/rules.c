@@ -422,7 +422,6 @@ static int finish_after(struct hf_move *move, const struct hf_input *input, bool
         return hf_fail_plain(err, HF_ENOMEM);
     move->next = before;
     move->next.own = move->turn->now.own;
-    move->next.call_ids = move->turn->now.call_ids;
     move->ended = move->dirty = move->settle = false;
     return finish_now(move, input, err);
 }

@@ -81,6 +81,7 @@ static const struct hf_member part[] = {
     { .key = 7, NOTE, HF_AT(hf_part, route) },
     { .key = 8, LONG, HF_AT(hf_part, replay) },
     { .key = 9, REF(hf_s_attachment), HF_AT(hf_part, attachment) },
+    { .key = 10, NOTE, HF_AT(hf_part, provider_id) },
 };
 HF_SCHEMA(hf_s_part, hf_part, part);
 

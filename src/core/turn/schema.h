@@ -24,8 +24,7 @@ enum hf_member_type {
     HF_M_STRUCT, /* a struct in place */
     HF_M_REF,    /* const pointer to a struct, or NULL */
     HF_M_LIST,   /* const pointer to an array of structs, and a count */
-    HF_M_REFS,   /* pointer to an array of pointers to structs, and a count */
-    HF_M_U64S    /* pointer to an array of uint64_t, and a count; only in saves */
+    HF_M_REFS    /* pointer to an array of pointers to structs, and a count */
 };
 
 enum {

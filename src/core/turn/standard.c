@@ -160,6 +160,8 @@ static int append_calls(struct hf_move *move, const struct hf_llm_response *resp
             continue;
         parts[count] = response->parts[i];
         if (parts[count].kind == HF_PART_TOOL_CALL) {
+            const char *given = parts[count].call_id;
+            parts[count].provider_id = given && given[0] ? given : NULL;
             parts[count].call_id = calls[call].call_id;
             parts[count].tool = calls[call++].tool;
         }

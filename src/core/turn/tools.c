@@ -172,23 +172,6 @@ int hf_turn_mark_unknown(struct hf_move *move, struct hf_err *err)
 
 /* Making a reply's calls fit */
 
-/* The model's own id where it can be used; else one made from turn, iteration and place. */
-static const char *usable_id(struct hf_move *move, size_t place, const char *given)
-{
-    bool blank = !given || hf_span_blank(hf_span_of(given));
-    int noted = blank ? 0 : hf_move_note_call(move, given);
-    if (noted)
-        return noted > 0 ? given : NULL;
-    const char *stem = hf_move_id(move, "call");
-    for (uint64_t n = place; stem; n++) {
-        const char *id = hf_join_id(move->arena, stem, n, NULL);
-        noted = id ? hf_move_note_call(move, id) : HF_ENOMEM;
-        if (noted)
-            return noted > 0 ? id : NULL;
-    }
-    return NULL;
-}
-
 static int answer_at_birth(struct hf_move *move, struct hf_tool_call *call,
                            const struct hf_failure *failure, struct hf_err *err)
 {
@@ -207,8 +190,8 @@ static int answer_at_birth(struct hf_move *move, struct hf_tool_call *call,
     return 0;
 }
 
-static int judge_call(struct hf_move *move, struct hf_tool_call *call, size_t number,
-                      struct hf_err *err)
+int hf_turn_judge_call(struct hf_move *move, struct hf_tool_call *call, size_t number,
+                       struct hf_err *err)
 {
     struct hf_failure failure = { .class_ = HF_FAILURE_INVALID_REQUEST };
     struct hf_err why = { 0 };
@@ -254,10 +237,10 @@ int hf_move_calls(struct hf_move *move, const struct hf_llm_response *response,
                                      .args = part->content,
                                      .route = part->route,
                                      .replay = part->replay };
-        call.call_id = usable_id(move, count, part->call_id);
+        call.call_id = hf_move_call_id(move);
         if (!call.call_id)
             return hf_fail_plain(err, HF_ENOMEM);
-        int rc = judge_call(move, &call, count, err);
+        int rc = hf_turn_judge_call(move, &call, count, err);
         if (rc)
             return rc;
         calls[count++] = call;

@@ -35,8 +35,6 @@ int hf_turn_alloc(const struct hf_setup *setup, const char *session_id,
     turn->session_id = hf_arena_text(&turn->stay, session_id);
     turn->turn_id = hf_arena_text(&turn->stay, turn_id);
     turn->now.next_id = 1;
-    turn->now.call_ids = turn->few_ids;
-    turn->id_room = HF_FEW_IDS;
     if ((session_id && !turn->session_id) || (turn_id && !turn->turn_id)) {
         hf_turn_free(turn);
         return hf_fail_plain(err, HF_ENOMEM);
@@ -56,8 +54,6 @@ void hf_turn_free(struct hf_turn *turn)
     hf_arena_fini(&turn->step[1]);
     hf_buf_fini(&turn->json);
     turn->alloc->free(turn->alloc->user, turn->now.own);
-    if (turn->now.call_ids != turn->few_ids)
-        turn->alloc->free(turn->alloc->user, turn->now.call_ids);
     turn->alloc->free(turn->alloc->user, turn);
 }
 

@@ -164,8 +164,7 @@ uint64_t hf_member_number(const struct hf_member *member, const void *from)
     case HF_M_STRUCT:
     case HF_M_REF:
     case HF_M_LIST:
-    case HF_M_REFS:
-    case HF_M_U64S: break;
+    case HF_M_REFS: break;
     }
     hf_assert(member->type <= HF_M_ENUM); /* only numbers are asked for */
     return 0;
@@ -209,8 +208,7 @@ bool hf_member_absent(const struct hf_member *member, const void *from)
     case HF_M_STRUCT: return struct_absent(member->of, at);
     case HF_M_REF: return hf_member_ptr(member, from) == NULL;
     case HF_M_LIST:
-    case HF_M_REFS:
-    case HF_M_U64S: return hf_member_count(member, from) == 0;
+    case HF_M_REFS: return hf_member_count(member, from) == 0;
     }
     return true;
 }
@@ -325,8 +323,7 @@ static int copy_member(struct hf_arena *arena, const struct hf_member *member,
         return rc;
     }
     case HF_M_LIST: return copy_list_member(arena, member, mode, to, err);
-    case HF_M_REFS:
-    case HF_M_U64S: break;
+    case HF_M_REFS: break;
     }
     return hf_fail_plain(err, HF_EINTERNAL);
 }
@@ -349,7 +346,6 @@ static const uint8_t probe[] = {
     [HF_M_REF] = 0,
     [HF_M_LIST] = SLOW,
     [HF_M_REFS] = SLOW,
-    [HF_M_U64S] = SLOW,
 };
 
 /* A member that says nothing: an empty text is handed out as "". */

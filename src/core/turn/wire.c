@@ -29,6 +29,7 @@ static void put_block(struct hf_json_out *out, const struct hf_block *block)
         hf_json_put_span(out, "text", block->text);
     hf_json_opt_str(&out->json, "call_id", block->call_id);
     hf_json_opt_str(&out->json, "tool", block->tool);
+    hf_json_opt_str(&out->json, "provider_id", block->provider_id);
     if (block->replay.len > 0)
         hf_json_put_span(out, "replay", block->replay);
     hf_json_end(&out->json);

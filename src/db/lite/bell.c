@@ -86,7 +86,7 @@ static void look(struct lite *lite)
 uint32_t lite_bell_seen(struct hf_sql *sql, uint32_t topic)
 {
     struct lite *lite = lite_of(sql);
-    if (topic == HF_TOPIC_ANY && !lite->read_only)
+    if (topic == HF_TOPIC_ANY)
         atomic_store(&lite->side.page->followed, 1);
     if (!atomic_load_explicit(&lite->watch.ready, memory_order_acquire))
         look(lite);

@@ -18,12 +18,13 @@
 #include <errno.h>
 #include <malloc.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "db/lite/lite.h"
 
 #define DUE_PAGES 4000    /* 8 MB */
 #define INLINE_PAGES 8000 /* 16 MB */
-#define CLOSE_PAGES 250   /* half a MB, which the next opener would have to read again */
+#define CLOSE_PAGES 250   /* half a MB */
 #define CLOSE_WAIT_MS 100
 #define IDLE_MS 2000
 
@@ -211,19 +212,30 @@ void lite_checkpoint_look(struct lite *lite)
     }
 }
 
-/* At close. Who opens a file that nobody has open reads its whole WAL again, and forgets
- * how much of it was copied: so short-lived processes must cut it, or it grows for ever.
- * In the store's turn, and without waiting for readers; another closer will come. */
-static void empty_wal(struct lite *lite)
+static void empty_wal(sqlite3 *db)
 {
-    sqlite3 *db = lite->writer.db;
-    if (lite->busy_ms > CLOSE_WAIT_MS)
-        lite->busy_ms = CLOSE_WAIT_MS; /* nobody else is in a call any more */
-    if (lite_turn_take(lite, NULL) != 0)
-        return;
     (void)sqlite3_busy_timeout(db, 0); /* fails for no open handle */
     /* On failure the WAL stays, complete. */
     (void)sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+}
+
+/* At close. The last process that leaves the store moves the WAL into the file, so that the
+ * file alone is the whole store while nothing runs. A long WAL is moved by any process that
+ * leaves: who opens a file that no process has open reads its whole WAL again.
+ *
+ * Processes leave in the store's turn, so one of them is the last. It waits for the turn for
+ * CLOSE_WAIT_MS and for readers not at all: otherwise the next one to leave does it. */
+static void leave(struct lite *lite)
+{
+    int64_t pages = atomic_load_explicit(&lite->checkpoint.wal_pages,
+                                         memory_order_relaxed);
+    if (lite->busy_ms > CLOSE_WAIT_MS)
+        lite->busy_ms = CLOSE_WAIT_MS; /* no other thread is in a call any more */
+    if (lite_turn_take(lite, NULL) != 0)
+        return;
+    bool last = lite_side_leave(lite);
+    if (last || pages >= CLOSE_PAGES)
+        empty_wal(lite->writer.db);
     lite_turn_release(lite);
 }
 
@@ -239,8 +251,7 @@ void lite_checkpoint_fini(struct lite *lite)
         int rc = pthread_join(checkpoint->thread, NULL);
         hf_assert(rc == 0);
     }
-    if (lite->writer.db && !lite->read_only &&
-        atomic_load_explicit(&checkpoint->wal_pages, memory_order_relaxed) >= CLOSE_PAGES)
-        empty_wal(lite);
+    if (lite->opened && !lite->memory && getpid() == lite->pid)
+        leave(lite);
     lite_sync_fini(&checkpoint->lock, &checkpoint->wake);
 }

@@ -116,6 +116,8 @@ int lite_conn_open(struct lite *lite, enum lite_use use, struct lite_conn *conn,
     } else {
         ours = lite_fail(conn->db, rc, "opening the store", err);
     }
+    if (ours == HF_EBUSY)
+        ours = lite_fail_locked(lite, LITE_WAL_LOCK, err);
     if (ours != 0)
         lite_conn_close(conn);
     return ours;
@@ -258,12 +260,9 @@ int lite_begin(struct lite_conn *conn, enum lite_control how, struct hf_err *err
 {
     const struct lite *lite = conn->lite;
     int rc = lite_control(conn, how);
-    /* Of ours nobody writes out of turn. */
+    /* The turn keeps our own processes out: this is another program. */
     if (rc == SQLITE_BUSY && how == LITE_BEGIN_WRITE && lite->side.fd >= 0)
-        return hf_fail(err, HF_EBUSY, "db",
-                       "another program than Holdfast is writing to %.200s, and does not "
-                       "end (`fuser` names those that have it open)",
-                       lite->path);
+        return lite_fail_locked(lite, "SQLite's write lock without taking its turn", err);
     return rc == SQLITE_OK ? 0 : lite_fail(conn->db, rc, "BEGIN", err);
 }
 

@@ -6,6 +6,7 @@
  *   db/lite/migrate.c     the schema's versions
  *   db/lite/clock.c       the two clocks and the SQL functions
  *   db/lite/side.c        the sidecar file and its locks: who else is there, whose turn is it
+ *   db/lite/holder.c      which process holds a lock, for errors
  *   db/lite/bell.c        wake-ups through the sidecar
  *   db/lite/run.c         the calls of one batch inside an open transaction
  *   db/lite/txn.c         one write transaction for many batches
@@ -50,6 +51,7 @@
     X(STORE_CREATE, "store_create")                                                      \
     X(STORE_CLOCK, "store_clock")                                                        \
     X(STORE_RAISE, "store_raise")                                                        \
+    X(STORE_RAISED, "store_raised")                                                      \
     X(SCHEMA_OBJECTS, "schema_objects")                                                  \
     X(SCHEMA_VERSION, "schema_version")                                                  \
     X(SCHEMA_APPLIED, "schema_applied")
@@ -156,11 +158,15 @@ struct lite_page {
      * waiting is counted until somebody opens the store alone. */
     _Atomic uint32_t turn_waiters;
     _Atomic uint32_t bell_waiters[LITE_BELLS];
+    _Atomic int32_t
+        turn_pid; /* the process whose turn it is; 0: none, or not yet known */
+    _Atomic int64_t turn_pid_ns; /* the pid namespace (inode) in which turn_pid counts */
 };
 
 struct lite_side {
     int fd; /* -1: no file, a page of our own (":memory:", or nothing to share) */
     struct lite_page *page;
+    int64_t pid_ns; /* of this process; 0: not known */
     bool mapped;
     bool alone; /* at open: no other handle had the store open */
     bool known; /* at open: the file had been a sidecar before */
@@ -229,6 +235,7 @@ struct lite {
     bool read_only;
     bool inline_mode;
     bool system_clock;
+    bool opened; /* to write, and with success */
     hf_ms busy_ms;
     pid_t pid; /* that opened it: a handle does not survive a fork */
     int schema_version;
@@ -357,11 +364,18 @@ HF_MUST_USE int lite_check_kind(struct lite_conn *conn, bool *ret_empty,
                                 struct hf_err *err);
 
 /* db/lite/side.c */
+/* Whether there is a sidecar beside the path that knows a store. Opens nothing to write. */
+bool lite_side_knows(struct lite *lite);
 HF_MUST_USE int lite_side_open(struct lite *lite, struct hf_err *err);
 void lite_side_close(struct lite *lite);
+/* Of a handle that only reads, once the schema's version is known: a page that is not this
+ * store's is replaced by one of the handle's own, which brings no wake-ups. */
+HF_MUST_USE int lite_side_for_reader(struct lite *lite, struct hf_err *err);
 /* In the store's turn: marks the store as open in this process, and finds out whether it is
  * so in others (side.alone) and whether the sidecar knew it (side.known). */
 HF_MUST_USE int lite_side_enter(struct lite *lite, struct hf_err *err);
+/* In the store's turn: the opposite. True when no other process has the store open to write. */
+bool lite_side_leave(struct lite *lite);
 /* In the store's turn: makes the sidecar this store's. */
 void lite_side_adopt(struct lite *lite, const struct lite_store_facts *facts);
 /* Whose turn it is to write. Bounded by busy_ms: then HF_EBUSY. */
@@ -371,6 +385,13 @@ void lite_turn_release(struct lite *lite);
  * one who counts itself later looks at the word once more, in the kernel, before it sleeps. */
 void lite_wait_begins(_Atomic uint32_t *waiters);
 void lite_wait_ends(_Atomic uint32_t *waiters);
+
+/* db/lite/holder.c. HF_EBUSY that names the process which holds the turn, or one of SQLite's
+ * locks (`what` says which), and what to do about it. */
+int lite_fail_turn(const struct lite *lite, struct hf_err *err);
+int lite_fail_locked(const struct lite *lite, const char *what, struct hf_err *err);
+int64_t lite_pid_namespace(void);
+#define LITE_WAL_LOCK "SQLite's lock for recovering the write-ahead log"
 
 /* db/lite/bell.c */
 uint32_t lite_bell_seen(struct hf_sql *sql, uint32_t topic);

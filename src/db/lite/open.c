@@ -171,6 +171,36 @@ static bool folder_is_there(struct lite *lite)
     return there;
 }
 
+/* SQLite names the WAL by the path: two names of one file have two WALs over the same pages,
+ * and each loses what was committed under the other. */
+static int fail_linked(const struct lite *lite, nlink_t links, struct hf_err *err)
+{
+    return hf_fail(err, HF_ENOTSTORE, "db",
+                   "%.100s has %lld hard links, and under each name commits of the other "
+                   "would be lost: remove the other names (`find -samefile` lists them), "
+                   "or use `holdfast store copy`",
+                   lite->path, (long long)links);
+}
+
+static int fail_emptied(const struct lite *lite, struct hf_err *err)
+{
+    return hf_fail(err, HF_ECORRUPT, "db",
+                   "%.60s is empty, but its sidecar (-hf) knows a store: the file or its "
+                   "-wal was removed. Put both or a backup back; to begin a new store, "
+                   "remove the file that ends in -hf",
+                   lite->path);
+}
+
+/* Of a file that is absent or has no bytes, before SQLite opens it: SQLite deletes the WAL of
+ * such a file. Who makes a store writes to the file first and to the sidecar last. */
+static int check_never_was(struct lite *lite, struct hf_err *err)
+{
+    struct stat at;
+    bool known = !lite->vfs && lite_side_knows(lite); /* a test's VFS has its own files */
+    bool empty = stat(lite->path, &at) != 0 || at.st_size == 0;
+    return known && empty ? fail_emptied(lite, err) : 0;
+}
+
 static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
 {
     struct stat at;
@@ -178,7 +208,9 @@ static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
         if (!S_ISREG(at.st_mode))
             return hf_fail(err, HF_ENOTSTORE, "db", "%s is not a regular file",
                            lite->path);
-        return 0;
+        if (at.st_nlink > 1)
+            return fail_linked(lite, at.st_nlink, err);
+        return at.st_size == 0 ? check_never_was(lite, err) : 0;
     }
     int error = errno;
     if (error == EACCES)
@@ -188,6 +220,9 @@ static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
                        lite->path);
     if (error != ENOENT || must_exist)
         return hf_fail(err, HF_ENOTSTORE, "db", "there is no store at %s", lite->path);
+    int rc = check_never_was(lite, err);
+    if (rc != 0)
+        return rc;
     /* For its owner alone: SQLite and the sidecar give their files the same mode. Made
      * without a descriptor, since to close one would drop locks of this process. Whatever
      * else stands in the way shows when SQLite opens it. */
@@ -217,6 +252,12 @@ static int open_writer(struct lite *lite, struct hf_err *err)
         return hf_fail(err, rc, "db", "%s is not a SQLite database", lite->path);
     if (rc == 0 && !lite->read_only && sqlite3_db_readonly(lite->writer.db, "main") == 1)
         rc = HF_EREADONLY;
+    if (lite->read_only && (rc == HF_ESTOREIO || rc == HF_EREADONLY))
+        return hf_fail(err, HF_EREADONLY, "db",
+                       "SQLite cannot read %.80s here: its folder cannot be written, and "
+                       "its -wal and -shm are missing. Copy it to a folder that can be "
+                       "written",
+                       lite->path);
     if (rc == HF_EREADONLY)
         return hf_fail(err, rc, "db", "%s cannot be written", lite->path);
     return rc == 0 && !lite->memory ? use_full_path(lite, err) : rc;
@@ -244,6 +285,26 @@ static int use_wal(struct lite *lite, struct hf_err *err)
     return lite_exec(&lite->writer, WAL_KEPT, err);
 }
 
+/* A new history begins, later than every one that was seen; `store log` says why. */
+static int raise_incarnation(struct lite *lite, struct lite_store_facts *facts,
+                             int64_t seen, const char *why, struct hf_err *err)
+{
+    int64_t before = facts->incarnation;
+    facts->incarnation = (seen > before ? seen : before) + 1;
+    const struct hf_clock *clock = lite->clock;
+    const struct hf_val args[] = { lite_i64(facts->incarnation) };
+    const struct hf_val log[] = { lite_i64(clock->wall_ms(clock->user)), lite_i64(before),
+                                  lite_i64(facts->incarnation), lite_text(why) };
+    struct lite_own_run own;
+    int rc = lite_run_own(&lite->writer, LITE_STORE_RAISE, args, &own, err);
+    lite_forget(NULL, &own.batch);
+    if (rc != 0)
+        return rc;
+    rc = lite_run_own(&lite->writer, LITE_STORE_RAISED, log, &own, err);
+    lite_forget(NULL, &own.batch);
+    return rc;
+}
+
 /* The incarnation is raised when history may have been taken back: the sidecar saw commits
  * that the file does not have, or there is no sidecar to tell. (Others whose sidecar was
  * deleted under them cannot be seen; it is raised then too, which refuses holders and loses
@@ -252,10 +313,6 @@ static int judge(struct lite *lite, struct lite_store_facts *facts, bool writes,
                  bool *ret_changed, struct hf_err *err)
 {
     const struct lite_side *side = &lite->side;
-    if (facts->incarnation <= 0)
-        return hf_fail(err, HF_ENOTSTORE, "db",
-                       "%.120s is an unfinished copy: remove it, and copy again",
-                       lite->path);
     if (side->fd < 0)
         return 0;
     const struct lite_page *page = side->page;
@@ -280,12 +337,10 @@ static int judge(struct lite *lite, struct lite_store_facts *facts, bool writes,
     if (!writes)
         return 0;
     int64_t seen = same ? atomic_load(&page->incarnation) : 0;
-    facts->incarnation = (seen > facts->incarnation ? seen : facts->incarnation) + 1;
-    const struct hf_val args[] = { lite_i64(facts->incarnation) };
-    struct lite_own_run own;
-    rc = lite_run_own(&lite->writer, LITE_STORE_RAISE, args, &own, err);
-    lite_forget(NULL, &own.batch);
-    return rc;
+    const char *why = behind        ? "sidecar_ahead"
+                      : side->known ? "other_store"
+                                    : "no_sidecar";
+    return raise_incarnation(lite, facts, seen, why, err);
 }
 
 static int create_row(struct lite *lite, struct hf_err *err)
@@ -336,6 +391,10 @@ static int read_row(struct lite *lite, const struct hf_val *row,
     if (row[0].len >= sizeof(lite->store_id) || row[3].type != HF_VAL_TEXT ||
         row[4].type != HF_VAL_TEXT)
         return hf_fail(err, HF_ECORRUPT, "db", "the store's own row is damaged");
+    if (row[1].i <= 0)
+        return hf_fail(err, HF_ENOTSTORE, "db",
+                       "%.120s is an unfinished copy: remove it, and copy again",
+                       lite->path);
     memcpy(lite->store_id, row[0].at, row[0].len);
     ret_facts->incarnation = row[1].i;
     ret_facts->commit_seq = row[2].i;
@@ -385,14 +444,12 @@ static int settle_once(struct lite *lite, bool writes, bool *ret_changed,
     if (rc == 0 && writes && *ret_changed)
         rc = lite_txn_end(lite, &facts, err);
     lite_roll_back(conn); /* read only, or failed: nothing to keep */
-    bool settled = writes || lite->read_only || !*ret_changed;
-    if (rc == 0 && settled && (!lite->read_only || lite->side.fd < 0))
+    if (rc == 0 && !lite->read_only && (writes || !*ret_changed))
         lite_side_adopt(lite, &facts);
     return rc;
 }
 
-/* Mostly there is nothing to write. Then no lock of SQLite's is asked for: whoever only looks can
- * do so while another program than ours sits on it. Our own writers are kept out by the turn. */
+/* Mostly there is nothing to write, and then SQLite's write lock is not asked for. */
 static int settle(struct lite *lite, struct hf_err *err)
 {
     bool changed = false;
@@ -402,22 +459,55 @@ static int settle(struct lite *lite, struct hf_err *err)
     return rc;
 }
 
+static int fail_absent(const struct lite *lite, struct hf_err *err)
+{
+    return hf_fail(err, HF_ENOTSTORE, "db", "there is no store at %s", lite->path);
+}
+
 static int open_in_turn(struct lite *lite, const struct hf_sql_options *options,
                         struct hf_err *err)
 {
     bool empty = false;
     int rc = lite_check_kind(&lite->writer, &empty, err);
-    if (rc == 0 && empty && (options->must_exist || lite->read_only))
-        rc = hf_fail(err, HF_ENOTSTORE, "db", "there is no store at %s", lite->path);
-    if (rc == 0 && !lite->read_only && !lite->memory)
-        rc = use_wal(lite, err);
-    if (rc == 0 && !lite->read_only)
+    if (rc == 0 && empty && options->must_exist)
+        rc = fail_absent(lite, err);
+    if (rc == 0)
         rc = lite_side_enter(lite, err);
+    if (rc == 0 && empty && lite->side.known)
+        rc = fail_emptied(lite, err);
+    if (rc == 0 && !lite->memory)
+        rc = use_wal(lite, err);
     if (rc == 0)
-        rc = lite_migrate(lite, !lite->read_only && !options->no_migrate, err);
+        rc = lite_migrate(lite, !options->no_migrate, err);
+    return rc == 0 ? settle(lite, err) : rc;
+}
+
+static int open_to_write(struct lite *lite, const struct hf_sql_options *options,
+                         struct hf_err *err)
+{
+    int rc = lite_turn_take(lite, err);
+    if (rc != 0)
+        return rc;
+    rc = open_in_turn(lite, options, err);
+    lite_turn_release(lite);
     if (rc == 0)
-        rc = settle(lite, err);
+        lite_checkpoint_watch(lite);
+    lite->opened = rc == 0;
     return rc;
+}
+
+/* Takes no turn: a store can be read whatever became of the process that has it. */
+static int open_to_read(struct lite *lite, struct hf_err *err)
+{
+    bool empty = false;
+    int rc = lite_check_kind(&lite->writer, &empty, err);
+    if (rc == 0 && empty)
+        rc = fail_absent(lite, err);
+    if (rc == 0)
+        rc = lite_migrate(lite, false, err);
+    if (rc == 0)
+        rc = lite_side_for_reader(lite, err);
+    return rc == 0 ? settle(lite, err) : rc;
 }
 
 /* Before anything is written or waited for. One snapshot, since another process may be
@@ -431,7 +521,7 @@ static int check_first(struct lite *lite, struct hf_err *err)
         return rc;
     rc = lite_check_kind(conn, &empty, err);
     lite_roll_back(conn);
-    return rc;
+    return rc == HF_EBUSY ? lite_fail_locked(lite, LITE_WAL_LOCK, err) : rc;
 }
 
 static int open_store(struct lite *lite, const struct hf_sql_options *options,
@@ -450,16 +540,9 @@ static int open_store(struct lite *lite, const struct hf_sql_options *options,
         rc = check_first(lite, err);
     if (rc == 0)
         rc = lite_side_open(lite, err);
-    if (rc == 0 && !lite->read_only)
-        rc = lite_turn_take(lite, err);
     if (rc != 0)
         return rc;
-    rc = open_in_turn(lite, options, err);
-    if (!lite->read_only)
-        lite_turn_release(lite);
-    if (rc == 0)
-        lite_checkpoint_watch(lite);
-    return rc;
+    return lite->read_only ? open_to_read(lite, err) : open_to_write(lite, options, err);
 }
 
 static int read_options(const struct hf_sql_options *given, struct hf_sql_options *out,

@@ -75,6 +75,8 @@ static int run_on(struct lite_conn *conn, struct hf_batch *batch, struct hf_err 
     if (rc != 0)
         return rc;
     rc = lite_store_read(conn, &facts, err); /* the snapshot is taken here */
+    if (rc == HF_EBUSY)
+        rc = lite_fail_locked(conn->lite, LITE_WAL_LOCK, err);
     if (rc == 0) {
         lite_sample(conn, facts.incarnation, facts.high_water);
         rc = lite_run_calls(conn, batch, err);

@@ -94,9 +94,7 @@ static int take_lock(struct lite *lite, off_t byte, _Atomic uint32_t *word, hf_m
                                             memory_order_relaxed);
         hf_ms left = until - real_ms();
         if (left <= 0)
-            return hf_fail(err, HF_EBUSY, NULL,
-                           "other processes kept the store busy for %lld ms",
-                           (long long)lite->busy_ms);
+            return lite_fail_turn(lite, err);
         futex_wait_shared(word, seen, ALL_BITS, left < SLICE_MS ? left : SLICE_MS);
     }
 }
@@ -140,6 +138,12 @@ int lite_turn_take(struct lite *lite, struct hf_err *err)
         return 0;
     hf_ms start = real_ms();
     int rc = take_turn(lite, start + lite->busy_ms, err);
+    if (rc == 0) {
+        struct lite_page *page = lite->side.page;
+        atomic_store_explicit(&page->turn_pid_ns, lite->side.pid_ns,
+                              memory_order_relaxed);
+        atomic_store_explicit(&page->turn_pid, (int32_t)lite->pid, memory_order_relaxed);
+    }
     (void)atomic_fetch_add_explicit(&lite->counts.turn_wait_ms, real_ms() - start,
                                     memory_order_relaxed);
     return rc;
@@ -147,8 +151,10 @@ int lite_turn_take(struct lite *lite, struct hf_err *err)
 
 void lite_turn_release(struct lite *lite)
 {
-    if (lite->side.fd >= 0)
-        give_lock(lite, LITE_WRITE_BYTE, &lite->side.page->write_word);
+    if (lite->side.fd < 0)
+        return;
+    atomic_store_explicit(&lite->side.page->turn_pid, 0, memory_order_relaxed);
+    give_lock(lite, LITE_WRITE_BYTE, &lite->side.page->write_word);
 }
 
 static int own_page(struct lite *lite, struct hf_err *err)
@@ -205,8 +211,32 @@ static int map_page(struct lite *lite, int fd, struct hf_err *err)
     void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (page == MAP_FAILED)
         return fail_file("cannot map", errno, err);
-    lite->side = (struct lite_side){ .fd = fd, .page = page, .mapped = true };
+    lite->side = (struct lite_side){
+        .fd = fd, .page = page, .mapped = true, .pid_ns = lite_pid_namespace()
+    };
     return 0;
+}
+
+static void name_side(struct lite *lite, struct hf_buf *path)
+{
+    hf_buf_init(path, lite->alloc, strlen(lite->path) + sizeof("-hf"));
+    hf_buf_text(path, lite->path);
+    hf_buf_text(path, "-hf");
+}
+
+bool lite_side_knows(struct lite *lite)
+{
+    struct hf_buf path;
+    struct lite_page page = { 0 };
+    name_side(lite, &path);
+    int fd = hf_buf_state(&path) == 0 ? open(hf_buf_str(&path), O_RDONLY | O_CLOEXEC)
+                                      : -1;
+    hf_buf_fini(&path);
+    if (fd < 0)
+        return false;
+    ssize_t got = pread(fd, &page, sizeof page, 0);
+    (void)close(fd); /* it was only read */
+    return got == (ssize_t)sizeof page && page.magic == PAGE_MAGIC && page.store_id[0];
 }
 
 int lite_side_open(struct lite *lite, struct hf_err *err)
@@ -214,9 +244,7 @@ int lite_side_open(struct lite *lite, struct hf_err *err)
     if (lite->memory)
         return own_page(lite, err);
     struct hf_buf path;
-    hf_buf_init(&path, lite->alloc, strlen(lite->path) + sizeof("-hf"));
-    hf_buf_text(&path, lite->path);
-    hf_buf_text(&path, "-hf");
+    name_side(lite, &path);
     int fd = -1;
     int rc = hf_buf_state(&path);
     if (rc == 0)
@@ -246,6 +274,21 @@ void lite_side_close(struct lite *lite)
     *side = (struct lite_side){ .fd = -1 };
 }
 
+int lite_side_for_reader(struct lite *lite, struct hf_err *err)
+{
+    const struct lite_page *page = lite->side.page;
+    bool ours = lite->side.fd >= 0 && page->magic == PAGE_MAGIC &&
+                page->version == PAGE_VERSION &&
+                atomic_load(&page->schema_version) == lite->schema_version;
+    if (ours)
+        return 0;
+    lite_side_close(lite);
+    int rc = own_page(lite, err);
+    if (rc == 0)
+        atomic_store(&lite->side.page->schema_version, lite->schema_version);
+    return rc;
+}
+
 int lite_side_enter(struct lite *lite, struct hf_err *err)
 {
     struct lite_side *side = &lite->side;
@@ -263,6 +306,20 @@ int lite_side_enter(struct lite *lite, struct hf_err *err)
         return hf_fail(err, HF_EBUSY, "db",
                        "another version of holdfast has this store open");
     return 0;
+}
+
+bool lite_side_leave(struct lite *lite)
+{
+    int fd = lite->side.fd;
+    if (fd < 0)
+        return false; /* in memory: nothing outlives the handle */
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LITE_OPEN_BYTE, .l_len = 1
+    };
+    bool last = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+    int error = set_lock(fd, F_UNLCK, LITE_OPEN_BYTE);
+    hf_assert(error == 0); /* one byte of our own lock: nothing to allocate or wait for */
+    return last;
 }
 
 void lite_side_adopt(struct lite *lite, const struct lite_store_facts *facts)

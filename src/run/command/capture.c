@@ -54,8 +54,7 @@ bool hf_capture_dirty(const struct hf_capture *capture)
     return dirty;
 }
 
-/* The first chunk of the tail that is kept: whole chunks behind the last byte. */
-static int64_t tail_from(int64_t bytes)
+int64_t hf_capture_tail(int64_t bytes)
 {
     int64_t last = (bytes - 1) / HF_OUTPUT_CHUNK;
     int64_t from = last - HF_CAPTURE_TAIL;
@@ -81,7 +80,7 @@ size_t hf_capture_collect(const struct hf_capture *capture, enum hf_stream strea
         };
     }
     add->drop_from[stream] = capture->dropped;
-    add->drop_before[stream] = tail_from(capture->bytes);
+    add->drop_before[stream] = hf_capture_tail(capture->bytes);
     return n;
 }
 
@@ -91,5 +90,5 @@ void hf_capture_stored(struct hf_capture *capture, int64_t bytes)
         capture->dirty[i] &= capture->bytes > bytes &&
                              capture->chunk_of[i] >= bytes / HF_OUTPUT_CHUNK;
     if (bytes > 0)
-        capture->dropped = tail_from(bytes);
+        capture->dropped = hf_capture_tail(bytes);
 }

@@ -24,6 +24,8 @@ HF_MUST_USE int hf_capture_init(struct hf_capture *capture, const struct hf_allo
                                 struct hf_err *err);
 void hf_capture_fini(struct hf_capture *capture, const struct hf_alloc *alloc);
 void hf_capture_add(struct hf_capture *capture, const char *bytes, size_t len);
+/* The first chunk of the tail that is kept of a stream of `bytes` bytes. */
+int64_t hf_capture_tail(int64_t bytes);
 bool hf_capture_dirty(const struct hf_capture *capture);
 
 /* Adds what the store has not got yet: at most HF_CAPTURE_SLOTS chunks from `chunks` on,

@@ -61,7 +61,13 @@ void hf_run_free(struct hf_run *run)
         return;
     bool open = run->child && !run->over;
     bool waits = run->grip == HF_GRIP_WAITS && run->disposition == HF_OWNER_BOUND;
-    if (open || waits || run->left || run->result.end == HF_RUN_UNRECORDED)
+    bool unstored = hf_capture_dirty(&run->capture[HF_STDOUT]) ||
+                    hf_capture_dirty(&run->capture[HF_STDERR]);
+    bool kept = run->keeper.started && (open || unstored);
+    hf_keeper_end(&run->keeper);
+    if (!kept)
+        hf_keeper_remove(run->lock.path);
+    if (open || waits || kept || run->left || run->result.end == HF_RUN_UNRECORDED)
         hf_lock_close(&run->lock); /* the row names it: a proof of death will need it */
     else
         hf_lock_remove(&run->lock);
@@ -255,6 +261,23 @@ static int write_lock(struct hf_run *run, struct hf_err *err)
         run->alloc, err);
 }
 
+/* A command that is never run again must survive its runner, so its output does too. */
+static int start_child(struct hf_run *run, struct hf_child_plan *child,
+                       struct hf_err *err)
+{
+    int write_ends[HF_STREAM_COUNT];
+    if (run->disposition != HF_OWNER_BOUND)
+        return hf_child_start(run->alloc, child, &run->child, err);
+    int rc = hf_keeper_start(&run->keeper, &run->lock, write_ends, err);
+    if (rc)
+        return rc;
+    child->output_fds = write_ends;
+    rc = hf_child_start(run->alloc, child, &run->child, err);
+    for (int s = 0; s < HF_STREAM_COUNT; s++)
+        (void)close(write_ends[s]); /* the command has them, or there is none */
+    return rc;
+}
+
 static int start(struct hf_run *run, const struct hf_run_plan *plan, struct hf_err *err)
 {
     const char *const *env = NULL;
@@ -270,9 +293,7 @@ static int start(struct hf_run *run, const struct hf_run_plan *plan, struct hf_e
                                    .stdin_fd = plan->stdin_fd,
                                    .inherit_fd = run->lock.fd,
                                    .terminal = plan->terminal };
-    if (rc == 0)
-        rc = hf_child_start(run->alloc, &child, &run->child, err);
-    return rc;
+    return rc ? rc : start_child(run, &child, err);
 }
 
 /* From here on the lock is the command's alone, so that it tells whether anything runs. */
@@ -414,6 +435,19 @@ static void relay_write(struct hf_relay *relay)
     }
 }
 
+static int output_fd(const struct hf_run *run, enum hf_stream stream)
+{
+    return run->keeper.started ? run->keeper.kept[stream].pipe
+                               : hf_child_output_fd(run->child, stream);
+}
+
+static size_t read_output(struct hf_run *run, enum hf_stream stream, char *bytes,
+                          size_t room)
+{
+    return run->keeper.started ? hf_keeper_read(&run->keeper, stream, bytes, room)
+                               : hf_child_read(run->child, stream, bytes, room);
+}
+
 /* Reads what stands in the pipe, as long as the relay holds less than `most`. False when that
  * was not all. */
 static bool pump(struct hf_run *run, enum hf_stream stream, size_t most, int rounds)
@@ -425,8 +459,8 @@ static bool pump(struct hf_run *run, enum hf_stream stream, size_t most, int rou
         if (relay->fd >= 0 && relay->to >= most)
             return false;
         size_t room = relay->fd >= 0 ? most - relay->to : sizeof bytes;
-        size_t got = hf_child_read(run->child, stream, bytes,
-                                   room < sizeof bytes ? room : sizeof bytes);
+        size_t got = read_output(run, stream, bytes,
+                                 room < sizeof bytes ? room : sizeof bytes);
         if (got == 0)
             break;
         hf_capture_add(&run->capture[stream], bytes, got);
@@ -466,7 +500,7 @@ size_t hf_run_poll(struct hf_run *run, struct pollfd fds[HF_RUN_FDS], hf_ms *ret
         fds[n++] = (struct pollfd){ .fd = hf_child_pidfd(run->child), .events = POLLIN };
     for (int s = 0; s < HF_STREAM_COUNT; s++) {
         const struct hf_relay *relay = &run->relay[s];
-        int fd = hf_child_output_fd(run->child, (enum hf_stream)s);
+        int fd = output_fd(run, (enum hf_stream)s);
         if (fd >= 0 && !relay_full(relay))
             fds[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
         if (relay->fd >= 0 && relay->to > relay->from)

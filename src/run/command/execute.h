@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "os/tree.h"
 #include "run/command/capture.h"
+#include "run/command/keeper.h"
 
 #define HF_RUN_LOOK_MS 500  /* how long a request to cancel may go unseen */
 #define HF_RUN_FLUSH_MS 500 /* how long output may be missing in the store */
@@ -81,6 +82,7 @@ struct hf_run {
 
     struct hf_child *child;
     struct hf_tree tree;
+    struct hf_keeper keeper; /* of an owner_bound unit's output */
     struct hf_capture capture[HF_STREAM_COUNT];
     struct hf_relay relay[HF_STREAM_COUNT];
     enum hf_grip grip;

@@ -21,9 +21,18 @@ struct ending {
     bool seen;
 };
 
+/* Output of a dead runner's command: how much of it is in the store. */
+struct followed {
+    char path[HF_LOCK_PATH];
+    int64_t bytes[HF_STREAM_COUNT];
+    bool seen;
+};
+
 struct hf_reaper {
     struct hf_store *store;
     char folder[HF_LOCK_PATH];
+    struct followed followed[TREES_MAX];
+    size_t followed_count;
     struct ending endings[TREES_MAX];
     size_t count;
 };
@@ -199,6 +208,43 @@ static int forget_unclaimed(const struct pass *pass, const struct hf_tree *tree)
     return rc;
 }
 
+/* ---- output that nobody reads ------------------------------------------------------ */
+
+/* Without room for one more a fresh one is given: then all of its output is stored again. */
+static struct followed *follow(struct hf_reaper *reaper, const char *path,
+                               struct followed *fresh)
+{
+    size_t n = reaper->followed_count;
+    for (size_t i = 0; i < n; i++)
+        if (hf_same(reaper->followed[i].path, path))
+            return &reaper->followed[i];
+    struct followed *one = n < TREES_MAX ? &reaper->followed[reaper->followed_count++]
+                                         : fresh;
+    *one = (struct followed){ 0 };
+    memcpy(one->path, path, strlen(path) + 1);
+    return one;
+}
+
+/* This process watches what the dead runner watched: the output goes on into the store. The
+ * files are removed when nothing writes to them any more. A store that does not answer, or
+ * a file that changes too fast, is tried again at the next pass. */
+static void collect_output(struct pass *pass, const char *path,
+                           const struct hf_lock_facts *facts, bool gone)
+{
+    struct followed fresh;
+    struct hf_err ignored;
+    bool last = gone && !hf_lock_output_busy(path);
+    if (!last && !hf_holder_dead(facts->holder))
+        return;
+    pass->ending += gone && !last; /* its keeper ends in a moment */
+    struct followed *one = follow(pass->reaper, path, &fresh);
+    one->seen = true;
+    int rc = hf_keeper_collect(pass->reaper->store, pass->who, path, facts, one->bytes,
+                               &ignored);
+    if (last && (rc == 0 || rc == HF_ENOTFOUND))
+        hf_keeper_remove(path);
+}
+
 /* Nothing runs under it. The row may still name it for a proof of death. */
 static void forget_file(const struct pass *pass, const struct hf_lock_facts *facts,
                         const struct hf_tree *tree, const struct hf_work *work)
@@ -228,6 +274,12 @@ static void look_at(void *user, const char *path)
     if (pass->rc || !facts.work_id)
         return;
     const struct hf_work *work = answer ? &hf_answer_at(answer, 0)->work : NULL;
+    if (hf_keeper_left(path))
+        collect_output(pass, path, &facts, look == HF_LOCK_FREE);
+    if (look == HF_LOCK_FREE && hf_keeper_left(path)) {
+        hf_answer_free(answer); /* its output is not in the store yet */
+        return;
+    }
     if (look == HF_LOCK_FREE) {
         forget_file(pass, &facts, &tree, work);
         hf_answer_free(answer);
@@ -266,10 +318,15 @@ int hf_reaper_pass(struct hf_reaper *reaper, const struct hf_caller *who,
     hf_arena_init(&pass.arena, reaper->store->alloc);
     for (size_t i = 0; i < reaper->count; i++)
         reaper->endings[i].seen = false;
+    for (size_t i = 0; i < reaper->followed_count; i++)
+        reaper->followed[i].seen = false;
     hf_lock_each(reaper->folder, look_at, &pass);
     for (size_t i = reaper->count; i > 0; i--)
         if (!reaper->endings[i - 1].seen)
             reaper->endings[i - 1] = reaper->endings[--reaper->count];
+    for (size_t i = reaper->followed_count; i > 0; i--)
+        if (!reaper->followed[i - 1].seen)
+            reaper->followed[i - 1] = reaper->followed[--reaper->followed_count];
     hf_arena_fini(&pass.arena);
     if (pass.rc == 0)
         *ret_ending = pass.ending;

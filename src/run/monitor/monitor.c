@@ -202,6 +202,9 @@ int hf_monitor_pass(struct hf_store *store, const struct hf_caller *who,
                             plan->user, &report.ending, err);
     if (rc == 0)
         rc = sweep_all(store, who, plan->witness, &report, err);
+    if (rc == 0 && plan->reaper && report.sweep.abandoned) /* its last output */
+        rc = hf_reaper_pass(plan->reaper, who, HF_MONITOR_KILL_MS, plan->orphan,
+                            plan->user, &report.ending, err);
     if (rc == 0)
         rc = hf_schedule_pass(store, who, &report.schedules, err);
     if (rc == 0 && plan->pointer) {
