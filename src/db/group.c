@@ -84,7 +84,7 @@ static size_t take(struct db_group *group, struct db_member **members, size_t co
     return count;
 }
 
-/* Whether the first in the queue may begin now. One without a batch leads alone. */
+/* Whether the first in the queue may begin now. A member without batch leads alone. */
 static bool may_lead(const struct db_group *group)
 {
     const struct db_group_rules *rules = group->rules;
@@ -152,7 +152,7 @@ static void lead(struct db_group *group, const struct db_member *self)
     end_to_lead(group);
 }
 
-/* Until the member is answered, nudged, or it is time to see whether a leader is slow. Returns
+/* Until the member is answered, nudged, or it is time to see whether the leader is slow. Returns
  * whether it is answered. */
 static bool wait_for_word(const struct db_group *group, struct db_member *self)
 {

@@ -67,7 +67,7 @@ HF_MUST_USE int db_group_run(struct db_group *group, struct hf_batch *batch,
  * members that it has. Returns how many there are then. */
 size_t db_group_more(struct db_group *group, struct db_member **members, size_t count);
 
-/* Waits for the lead without a batch, and gives it back: for work on the store that no
+/* Waits for the lead without a batch, and releases it: for work on the store that no
  * batch may see half done. */
 void db_group_enter(struct db_group *group);
 void db_group_leave(struct db_group *group);
