@@ -191,7 +191,7 @@ picked CROSS JOIN LATERAL (SELECT picked.*, coalesce($5::bigint, $11) AS ttl_ms,
                                   $12::bigint AS grace_ms) AS c
 
 -- name: work_claim_lone
--- marks: lone packed
+-- marks: packed
 -- The short way of a claim of one gives the row that it took, and takes none where a policy is
 -- set, or where the first row is under a limit or too late. Joins and no subqueries: PostgreSQL
 -- walks a statement with one from end to end each time; and two arrays, since each column that is

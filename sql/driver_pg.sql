@@ -1,64 +1,83 @@
 -- The PostgreSQL driver's own statements.
 
--- name: pg_begin
--- The first statement of every transaction that writes. The transaction's id comes back at
--- once, so that the outcome can be asked for when the last answer is lost.
--- engine: pg
--- out: xid, now, lease_now, incarnation, timeline, followed_until, bytes of states
-SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
-       CASE WHEN s.timeline = hf_timeline() THEN s.timeline ELSE hf_new_history() END,
-       s.followed_until, pg_relation_size('work_state')
-  FROM hf_store s WHERE s.id = 1
+-- The first statement of every transaction that writes leaves a row of hf_commit, by which its
+-- outcome can be established if the answer is lost (db/pg/outcome.c).
 
--- name: pg_begin_light
--- The same for whoever asks for nothing else, on a connection that was answered pg_begin a moment
--- ago: a server's history does not change while it runs and writes, and the rest can wait so long.
+-- fragment: leave_proof
+WITH proof AS (INSERT INTO hf_commit (nonce, epoch) VALUES ($1::uuid, $2::bigint))
+
+-- name: pg_begin
 -- engine: pg
--- out: xid
-SELECT pg_current_xact_id()::text
+-- in: $1 nonce, $2 the last known epoch
+-- out: now, lease_now, incarnation, epoch, followed_until, timeline, bytes of work_state
+{leave_proof}
+SELECT hf_now(), hf_lease_now(), s.incarnation, s.commit_epoch, s.followed_until,
+       CASE WHEN s.timeline = hf_timeline() THEN s.timeline ELSE hf_new_history() END,
+       pg_relation_size('work_state')
+  FROM hf_store s WHERE s.id = 1
 
 -- name: pg_begin_pooled
--- Behind a pooler another server may answer from one transaction to the next.
+-- Behind a pooler each transaction may run on another process, and even on another server.
 -- engine: pg
--- out: as pg_begin
-SELECT pg_current_xact_id()::text, hf_now(), hf_lease_now(), s.incarnation,
-       CASE WHEN s.timeline = hf_timeline()
-             AND s.system_id = (SELECT c.system_identifier::text FROM pg_control_system() c)
+-- in: as pg_begin    out: as pg_begin, but 0 bytes; then process, when it began, system id
+{leave_proof}
+SELECT hf_now(), hf_lease_now(), s.incarnation, s.commit_epoch, s.followed_until,
+       CASE WHEN s.timeline = hf_timeline() AND s.system_id = c.system_identifier::text
             THEN s.timeline ELSE hf_new_history() END,
-       s.followed_until, 0
-  FROM hf_store s WHERE s.id = 1
+       0, pg_backend_pid(), {began_us}, c.system_identifier
+  FROM hf_store s, pg_control_system() AS c, pg_stat_get_activity(pg_backend_pid()) AS a
+ WHERE s.id = 1
 
 -- name: pg_look
 -- The first statement of every transaction that reads.
 -- engine: pg
--- out: now, lease_now, incarnation, bytes of states
-SELECT hf_now(), hf_lease_now(), s.incarnation, pg_relation_size('work_state')
+-- out: now, lease_now, incarnation, epoch, bytes of work_state
+SELECT hf_now(), hf_lease_now(), s.incarnation, s.commit_epoch, pg_relation_size('work_state')
   FROM hf_store s WHERE s.id = 1
 
 -- name: pg_backend
 -- engine: pg
--- out: the process that answers, the database's encoding, how its transactions see each other,
--- when the process began
+-- out: the process that answers, the database's encoding, the isolation of its transactions,
+-- when the process began, timeline (0 on a standby), system id
 SELECT pg_backend_pid(), current_setting('server_encoding'),
        current_setting('default_transaction_isolation'),
-       (SELECT {began_us} FROM pg_stat_get_activity(pg_backend_pid()) AS a)
+       (SELECT {began_us} FROM pg_stat_get_activity(pg_backend_pid()) AS a),
+       CASE WHEN pg_is_in_recovery() THEN 0 ELSE {timeline_here} END,
+       (SELECT c.system_identifier FROM pg_control_system() AS c)
 
--- The same number may be another process's by now.
+-- A process id is used again; with this number it is one process.
 -- fragment: began_us
 (extract(epoch FROM a.backend_start) * 1000000)::bigint
 
--- As hf_timeline(), which a pooled connection does not see.
+-- As hf_timeline(), for connections that have no search_path yet.
 -- fragment: timeline_here
 ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint
 
 -- name: pg_ended
--- A process leaves this list when its transaction is over.
+-- A process leaves this list after its last transaction has ended. Its start is hidden from other
+-- roles: then it counts as alive. An error on a standby.
 -- engine: pg
--- in: $1 process, $2 when it began, $3 the timeline that it saw
--- out: whether it has ended; null in another history
-SELECT CASE WHEN {timeline_here} = $3::bigint
+-- in: $1 process, $2 when it began, $3 timeline, $4 system id
+-- out: whether the process has ended; null if this server is another one, or in another history
+SELECT CASE WHEN {timeline_here} = $3::bigint AND c.system_identifier = $4::bigint
             THEN NOT EXISTS (SELECT 1 FROM pg_stat_get_activity($1::int) AS a
                               WHERE a.backend_start IS NULL OR {began_us} = $2::bigint) END
+  FROM pg_control_system() AS c
+
+-- name: pg_committed
+-- engine: pg
+-- in: $1 nonce, $2 the epoch that was known before the transaction began
+-- out: whether it was committed; whether its row would still be here
+SELECT EXISTS (SELECT 1 FROM hf_commit k WHERE k.nonce = $1::uuid),
+       s.commit_epoch <= $2::bigint + 1
+  FROM hf_store s WHERE s.id = 1
+
+-- name: pg_forget_commits
+-- Begins a new epoch and keeps the rows of the one before it.
+-- engine: pg
+WITH next AS (UPDATE hf_store SET commit_epoch = commit_epoch + 1 WHERE id = 1
+              RETURNING commit_epoch)
+DELETE FROM hf_commit WHERE epoch < (SELECT commit_epoch FROM next) - 1
 
 -- Every hot statement finds its rows by an index, and is planned once for all arguments. A plan
 -- made while a table was small would read it whole for ever, so joins that read tables whole are
@@ -97,24 +116,6 @@ SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2,
 -- engine: pg
 -- in: $1 now, $2 lease_now
 SELECT set_config('holdfast.now', $1, true), set_config('holdfast.lease_now', $2, true)
-
--- name: pg_outcome
--- In another history the same id is somebody else's transaction. So it may be after a crash,
--- which forgets the ids of all that was not in the log by then; a crash ends with a checkpoint.
--- An id that was committed is never given again, so only "committed" can be another's; and one
--- that is still to come was lost by a crash (pg_xact_status would raise). (The time of a
--- checkpoint is in whole seconds.)
--- engine: pg
--- in: $1 xid, $2 the timeline that it saw, $3 how long ago it began, ms
--- out: committed, aborted, in progress, or null when it is too long ago, or may have been
--- another's
-SELECT CASE WHEN {timeline_here} = $2::bigint
-             AND (x.status <> 'committed'
-                  OR (SELECT c.checkpoint_time FROM pg_control_checkpoint() c)
-                     <= clock_timestamp() - ($3::bigint + 1000) * interval '1 millisecond')
-            THEN x.status END
-  FROM (SELECT CASE WHEN $1::xid8 > pg_current_xact_id() THEN 'aborted'
-                    ELSE pg_xact_status($1::xid8) END AS status OFFSET 0) AS x
 
 -- name: pg_identity
 -- Who this server is, what we may do, and what stands in the schema. Asked before the
@@ -164,15 +165,16 @@ LIMIT 3
 -- name: pg_store_row
 -- engine: pg
 -- in: $1 system_id
--- out: store_id, incarnation, lease_offset_ms, a new history has begun
-SELECT store_id, incarnation, lease_offset_ms, system_id <> $1 OR timeline <> hf_timeline()
+-- out: store_id, incarnation, lease_offset_ms, epoch, a new history has begun
+SELECT store_id, incarnation, lease_offset_ms, commit_epoch,
+       system_id <> $1 OR timeline <> hf_timeline()
   FROM hf_store WHERE id = 1
 
 -- name: pg_store_read
 -- As pg_store_row, on a standby too.
 -- engine: pg
--- out: store_id, incarnation, lease_offset_ms
-SELECT store_id, incarnation, lease_offset_ms FROM hf_store WHERE id = 1
+-- out: store_id, incarnation, lease_offset_ms, epoch
+SELECT store_id, incarnation, lease_offset_ms, commit_epoch FROM hf_store WHERE id = 1
 
 -- name: pg_store_create
 -- The offset is an injected clock's; the server's own has none.

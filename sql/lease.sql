@@ -31,3 +31,11 @@ UPDATE /*lite OR ROLLBACK*/ session
        lease_expires_at = $13
  WHERE session_id = $1 AND lease_fence = $2
    AND claim_group IS NOT DISTINCT FROM $3 AND lease_expires_at IS NOT DISTINCT FROM $4
+
+-- name: lease_begin_session
+-- After lease_write_session, which may have waited for a lock: the term begins now.
+-- in: $1 key, $2 fence, $3 nonce
+UPDATE /*lite OR ROLLBACK*/ session
+   SET lease_expires_at = /*lite max*//*pg greatest*/(lease_expires_at,
+                                                      hf_lease_now() + lease_ttl_ms)
+ WHERE session_id = $1 AND lease_fence = $2 AND claim_group = $3

@@ -170,7 +170,6 @@ VALUES (coalesce(:made, $1), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 -- name: work_insert_unit
 -- many: work_insert_units_apart
--- marks: lone
 -- Both rows of one plain unit; none where a key stands.
 -- engine: pg
 -- in: as work_insert_spec, $19 kind, $20 queue, $21 priority, $22 disposition,

@@ -65,46 +65,55 @@ static void print_checks(void)
 
 /* ---- the law ----------------------------------------------------------------------- */
 
-/* Targets of one status, or "" when it has none. A requeue also counts a generation. */
-static void print_targets(enum hf_status from, const char *indent)
+/* The condition on a row's disposition for some of enum hf_of; "" for all. */
+static const char *of_condition(unsigned of)
 {
-    const char *between = "";
-    printf("%s(OLD.status = '%s' AND (", indent, hf_status_word(from));
+    switch (of) {
+    case HF_OF_FREE:
+        return " AND coalesce(NEW.disposition, '') <> 'owner_bound'"
+               " AND coalesce(NEW.disposition, '') <> 'externally_owned'";
+    case HF_OF_BOUND: return " AND coalesce(NEW.disposition, '') = 'owner_bound'";
+    case HF_OF_EXTERNAL: return " AND coalesce(NEW.disposition, '') = 'externally_owned'";
+    case HF_OF_HERE: return " AND coalesce(NEW.disposition, '') <> 'externally_owned'";
+    case HF_OF_KEPT:
+        return " AND (coalesce(NEW.disposition, '') = 'owner_bound'"
+               " OR coalesce(NEW.disposition, '') = 'externally_owned')";
+    default: return "";
+    }
+}
+
+/* "(NEW.status = ... OR ...)" of the statuses that can follow. */
+static void print_targets(enum hf_status from)
+{
+    const char *between = "(";
     for (int to = 1; to < HF_STATUS_COUNT; to++) {
-        if (!hf_edge_legal(from, (enum hf_status)to, NULL))
+        unsigned of = hf_edge_of(from, (enum hf_status)to);
+        if (!of)
             continue;
-        printf("%sNEW.status = '%s'", between, hf_status_word((enum hf_status)to));
+        bool all = of == HF_OF_ANY;
+        printf("%s%sNEW.status = '%s'%s%s", between, all ? "" : "(",
+               hf_status_word((enum hf_status)to), of_condition(of), all ? "" : ")");
         between = " OR ";
     }
     printf(")");
-    if (hf_status_terminal(from))
-        printf(" AND NEW.generation = OLD.generation + 1");
-    printf(")");
 }
 
+/* A requeue sets the failures to 0. */
 static void print_law(void)
 {
     for (int from = 1; from < HF_STATUS_COUNT; from++) {
-        print_targets((enum hf_status)from, from > 1 ? "        OR " : "        ");
-        printf("\n");
+        printf("        %s(OLD.status = '%s' AND ", from > 1 ? "OR " : "",
+               hf_status_word((enum hf_status)from));
+        print_targets((enum hf_status)from);
+        printf("%s)\n",
+               hf_status_terminal((enum hf_status)from) ? " AND NEW.failures = 0" : "");
     }
 }
 
 static void print_birth(void)
 {
-    const char *between = "        ";
-    for (int to = 1; to < HF_STATUS_COUNT; to++) {
-        if (!hf_edge_legal(HF_STATUS_NONE, (enum hf_status)to, NULL))
-            continue;
-        /* The only row that is born waiting is nobody's here. */
-        if (to == HF_WAITING_EXTERNAL)
-            printf("%s(NEW.status = '%s' AND coalesce(NEW.disposition, '') = "
-                   "'externally_owned')",
-                   between, hf_status_word((enum hf_status)to));
-        else
-            printf("%sNEW.status = '%s'", between, hf_status_word((enum hf_status)to));
-        between = " OR ";
-    }
+    printf("        ");
+    print_targets(HF_STATUS_NONE);
     printf("\n");
 }
 
@@ -169,32 +178,47 @@ static void print_checks_pg(void)
     printf(")\n");
 }
 
-/* ",from>to," for each edge; of what is finished, with a + for the next generation. */
+static const char of_letters[] = "fbe"; /* of the bits of enum hf_of */
+
+/* ",from>to/f" for each edge and each kind of unit that may take it, in one literal; a birth
+ * comes from nothing. */
+static void print_edge_words(int first)
+{
+    printf("'");
+    for (int from = first; from < HF_STATUS_COUNT; from++)
+        for (int to = 1; to < HF_STATUS_COUNT; to++)
+            for (unsigned i = 0; i < 3; i++)
+                if (hf_edge_of((enum hf_status)from, (enum hf_status)to) & (1U << i))
+                    printf(",%s>%s/%c", from ? status_at(from) : "", status_at(to),
+                           of_letters[i]);
+    printf(",'");
+}
+
+/* Which letter a row has. */
+static void print_kind(const char *row)
+{
+    printf(
+        "CASE %s.disposition WHEN 'owner_bound' THEN '/b,' WHEN 'externally_owned' THEN "
+        "'/e,' ELSE '/f,' END",
+        row);
+}
+
 static void print_law_pg(void)
 {
-    printf("    strpos('");
-    for (int from = 1; from < HF_STATUS_COUNT; from++)
-        for (int to = 1; to < HF_STATUS_COUNT; to++)
-            if (hf_edge_legal((enum hf_status)from, (enum hf_status)to, NULL))
-                printf(",%s>%s%s", status_at(from), status_at(to),
-                       hf_status_terminal((enum hf_status)from) ? "+" : "");
-    printf(",', ',' || OLD.status || '>' || NEW.status || CASE WHEN OLD.finished_at IS "
-           "NULL\n"
-           "        THEN ',' WHEN NEW.generation = OLD.generation + 1 THEN '+,' ELSE '?' "
-           "END)"
-           " > 0\n");
+    printf("    strpos(");
+    print_edge_words(1);
+    printf(", ',' || OLD.status || '>' || NEW.status\n        || ");
+    print_kind("NEW");
+    printf(") > 0\n    AND (OLD.finished_at IS NULL OR NEW.failures = 0)\n");
 }
 
 static void print_birth_pg(void)
 {
-    printf("    strpos('");
-    for (int to = 1; to < HF_STATUS_COUNT; to++)
-        if (hf_edge_legal(HF_STATUS_NONE, (enum hf_status)to, NULL))
-            printf(",%s%s", status_at(to),
-                   to == HF_WAITING_EXTERNAL ? "+externally_owned" : "");
-    printf(
-        ",', ',' || NEW.status || CASE WHEN NEW.status = 'waiting_external'\n"
-        "        THEN coalesce('+' || NEW.disposition, '?') ELSE '' END || ',') > 0\n");
+    printf("    strpos(");
+    print_edge_words(0);
+    printf(", ',>' || NEW.status\n        || ");
+    print_kind("NEW");
+    printf(") > 0\n");
 }
 
 /* ---- documentation ----------------------------------------------------------------- */
@@ -277,28 +301,22 @@ static void print_mermaid(void)
 
 int main(int argc, char **argv)
 {
+    static const struct {
+        const char *name;
+        void (*print)(void);
+    } pieces[] = {
+        { "checks", print_checks },     { "law", print_law },
+        { "birth", print_birth },       { "checks_pg", print_checks_pg },
+        { "law_pg", print_law_pg },     { "birth_pg", print_birth_pg },
+        { "markdown", print_markdown }, { "mermaid", print_mermaid },
+    };
     const char *what = argc == 2 ? argv[1] : "";
-    if (strcmp(what, "checks") == 0)
-        print_checks();
-    else if (strcmp(what, "law") == 0)
-        print_law();
-    else if (strcmp(what, "birth") == 0)
-        print_birth();
-    else if (strcmp(what, "checks_pg") == 0)
-        print_checks_pg();
-    else if (strcmp(what, "law_pg") == 0)
-        print_law_pg();
-    else if (strcmp(what, "birth_pg") == 0)
-        print_birth_pg();
-    else if (strcmp(what, "markdown") == 0)
-        print_markdown();
-    else if (strcmp(what, "mermaid") == 0)
-        print_mermaid();
-    else {
-        fprintf(stderr, "usage: gen_lifecycle "
-                        "checks|law|birth|checks_pg|law_pg|birth_pg|"
-                        "markdown|mermaid\n");
-        return 2;
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+        if (strcmp(what, pieces[i].name) != 0)
+            continue;
+        pieces[i].print();
+        return fflush(stdout) == 0 ? 0 : 1;
     }
-    return fflush(stdout) == 0 ? 0 : 1;
+    fprintf(stderr, "usage: gen_lifecycle PIECE, as its source says\n");
+    return 2;
 }

@@ -11,10 +11,8 @@ A statement file holds, for each statement:
     -- engine: pg                        (optional: only this engine has it)
     -- many: work_claims [unless $3]     (optional: the form that takes such sets of many
                                           callers at once, each changing one row, if $3 is null)
-    -- marks: lone packed                (optional. lone: it makes or changes one unit or nothing, and
-                                          what it did can be looked for, so a transaction in which
-                                          nothing else writes needs no id; packed: what it gives are
-                                          arrays of numbers and of texts, one value a column)
+    -- marks: packed                     (optional: it returns arrays of numbers and of texts, one
+                                          value per column)
     <one statement>
 
 `-- fragment: NAME` begins a text that others splice in as {NAME}. A comment of the form
@@ -182,10 +180,9 @@ struct hf_pg_text {{
     const char *sets;
     int params;
     bool reads;
-    bool asserts; /* it reads and raises, and holds only before what its batch writes */
+    bool before; /* it reads in order to assert or to lock, for what its batch writes after it */
     int many;
     int unless;
-    bool lone;   /* one unit or nothing, and it can be looked for: its transaction needs no id */
     bool packed; /* it gives arrays of numbers and of texts, in binary */
 }};
 
@@ -228,12 +225,12 @@ def pg_table(statements):
         sets = f'"{sets}"' if sets else "NULL"
         many = f"HF_SQL_{one.many[0].upper()}" if one.many else "-1"
         unless = int(one.many[2][1:]) - 1 if one.many and len(one.many) > 1 else -1
-        marks = ", ".join("true" if mark in one.marks else "false" for mark in ("lone", "packed"))
+        packed = "true" if "packed" in one.marks else "false"
         reads = "true" if body is not None and sqlpg.reads(body) else "false"
-        asserts = "true" if reads == "true" and "hf_expect(" in body else "false"
+        before = "true" if reads == "true" and sqlpg.before(body) else "false"
         out.append(f"    [HF_SQL_{one.name.upper()}] = {{\n        \"{one.name}\",\n"
                    f"{c_string(body)},\n{c_string(guarded)},\n"
-                   f"        {sets}, {count}, {reads}, {asserts}, {many}, {unless},\n        {marks}}},")
+                   f"        {sets}, {count}, {reads}, {before}, {many}, {unless},\n        {packed}}},")
     return out + ["};", ""]
 
 

@@ -108,6 +108,12 @@ def reads(text):
     return main_verb(text)[1] == "SELECT" and not changes
 
 
+def before(text):
+    """Of one that reads: whether it asserts or locks, for what is written after it."""
+    return re.search(r"\bhf_expect\(|\bFOR\s+(?:NO\s+KEY\s+)?UPDATE\b|_advisory_", blanked(text),
+                     re.I) is not None
+
+
 def guarded(text, count):
     """What changes rows may not stand in a WITH of a WITH, so all goes into one."""
     at, verb = main_verb(text)

@@ -19,12 +19,13 @@ int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_er
 
 int sql_answered(int rc, struct hf_err *err)
 {
-    if (rc != HF_ENOMEM)
+    if (rc == 0 || rc == HF_ECONFLICT || rc == HF_EINTERNAL || rc == HF_EUNCERTAIN)
         return rc;
     return hf_fail(
         err, HF_EUNCERTAIN, NULL,
-        "it was written, but there is no memory for the answer: look before it is "
-        "repeated");
+        "it was written, but the answer could not be made (%s): look before it "
+        "is repeated",
+        hf_err_wire(rc));
 }
 
 int sql_env(struct sql_store *store, const struct hf_caller *who,
@@ -84,6 +85,8 @@ static int sql_bump(struct hf_store *base, int64_t *ret_incarnation, struct hf_e
     hf_ops_text(&ops, "bump");
     hf_ops_null(&ops);
     int rc = hf_ops_write(&ops, err);
+    if (rc == 0)
+        rc = hf_ops_counted(&ops, err);
     if (rc == 0)
         *ret_incarnation = hf_cell_i64(hf_ops_result(&ops, bump), 0, 0);
     hf_ops_fini(&ops);

@@ -207,11 +207,34 @@ static void claimed(struct world *world, const char *id, char ret_token[300])
     hf_answer_free(answer);
 }
 
-static void in_status(struct world *world, enum hf_status status, char ret_id[64])
+static void external_in_status(struct world *world, enum hf_status status, const char *id)
 {
-    char token[300];
-    made(world, hf_status_word(status),
-         status == HF_ABANDONED ? HF_OWNER_BOUND : HF_RERUNNABLE, ret_id);
+    struct hf_change request = { .id = id, .status = status };
+    if (status == HF_ABANDONED) {
+        request.verb = HF_VERB_REQUEST_ABANDON;
+        request.reason = "gone";
+        request.status = HF_STATUS_NONE;
+        change(world, request);
+        struct hf_sweep_report report;
+        assert_int_equal(hf_work_sweep(world->store, NULL, 0, &report, NULL), 0);
+    } else if (status != HF_WAITING_EXTERNAL) {
+        request.verb = HF_VERB_CLOSE_OUT;
+        request.authority = "engine";
+        change(world, request);
+    }
+}
+
+static void in_status_of(struct world *world, enum hf_disposition disposition,
+                         enum hf_status status, char ret_id[64])
+{
+    char token[300], name[100];
+    (void)snprintf(name, sizeof(name), "%s %s", hf_disposition_word(disposition),
+                   hf_status_word(status));
+    made(world, name, disposition, ret_id);
+    if (disposition == HF_EXTERNALLY_OWNED) {
+        external_in_status(world, status, ret_id);
+        return;
+    }
     if (status == HF_QUEUED)
         return;
     claimed(world, ret_id, token);
@@ -232,11 +255,18 @@ static void in_status(struct world *world, enum hf_status status, char ret_id[64
     change(world, request);
 }
 
+static void in_status(struct world *world, enum hf_status status, char ret_id[64])
+{
+    in_status_of(world, status == HF_ABANDONED ? HF_OWNER_BOUND : HF_RERUNNABLE, status,
+                 ret_id);
+}
+
 /* The columns that go with a status, so that only the transition itself can be at fault. */
 static const char *const belonging[HF_STATUS_COUNT] = {
     [HF_QUEUED] = "",
     [HF_RUNNING] =
-        ", claim_group = 'n', owner = 'x', lease_expires_at = 9, lease_store = 1",
+        ", claim_group = 'n', owner = 'x', lease_expires_at = 9, lease_store = 1, "
+        "attempt_count = attempt_count + 1, lease_fence = lease_fence + 1",
     [HF_WAITING_USER] = ", waiting_kind = 'user', waiting_ref = 'r'",
     [HF_WAITING_EXTERNAL] = ", waiting_kind = 'external', waiting_ref = 'r'",
     [HF_RETRY_SCHEDULED] = ", next_retry_at = 9",
@@ -247,17 +277,32 @@ static const char *const belonging[HF_STATUS_COUNT] = {
     [HF_ABANDONED] = ", finished_at = 9",
 };
 
-/* The design's table: rows from, columns to (q r wu we rs d f t c a). */
-static const char *const legal[HF_STATUS_COUNT] = {
-    [HF_QUEUED] = "-r-----tc-",          [HF_RUNNING] = "q-WXsdftca",
-    [HF_WAITING_USER] = "qr-----tca",    [HF_WAITING_EXTERNAL] = "qr---dftca",
-    [HF_RETRY_SCHEDULED] = "q-------c-", [HF_DONE] = "q---------",
-    [HF_FAILED] = "q---------",          [HF_TIMEOUT] = "q---------",
-    [HF_CANCELLED] = "q---------",       [HF_ABANDONED] = "q---------",
+/* The design's table: rows from, columns to (q r wu we rs d f t c a). No line: units of this
+ * disposition never have the status. */
+static const char *const legal[HF_DISPOSITION_COUNT][HF_STATUS_COUNT] = {
+    [HF_RERUNNABLE] = {
+        [HF_QUEUED] = "-r-----tc-",          [HF_RUNNING] = "q-WXsdftc-",
+        [HF_WAITING_USER] = "qr-----tc-",    [HF_WAITING_EXTERNAL] = "qr-----tc-",
+        [HF_RETRY_SCHEDULED] = "q-------c-", [HF_DONE] = "q---------",
+        [HF_FAILED] = "q---------",          [HF_TIMEOUT] = "q---------",
+        [HF_CANCELLED] = "q---------",
+    },
+    [HF_OWNER_BOUND] = {
+        [HF_QUEUED] = "-r-----tc-",          [HF_RUNNING] = "--WX-dftca",
+        [HF_WAITING_USER] = "-r------ca",    [HF_WAITING_EXTERNAL] = "-r------ca",
+        [HF_DONE] = "q---------",            [HF_FAILED] = "q---------",
+        [HF_TIMEOUT] = "q---------",         [HF_CANCELLED] = "q---------",
+        [HF_ABANDONED] = "q---------",
+    },
+    [HF_EXTERNALLY_OWNED] = {
+        [HF_WAITING_EXTERNAL] = "-----df-ca", [HF_DONE] = "----------",
+        [HF_FAILED] = "----------",           [HF_CANCELLED] = "----------",
+        [HF_ABANDONED] = "----------",
+    },
 };
 
-static void try_move(struct world *world, const char *id, enum hf_status from,
-                     enum hf_status to, const char *more)
+static void try_move(struct world *world, const char *id, bool may, enum hf_status to,
+                     const char *more)
 {
     char sql[1000];
     (void)snprintf(sql, sizeof(sql),
@@ -272,25 +317,162 @@ static void try_move(struct world *world, const char *id, enum hf_status from,
                        : ", waiting_kind = NULL, waiting_ref = NULL",
                    to == HF_RETRY_SCHEDULED ? "" : ", next_retry_at = NULL",
                    hf_status_terminal(to) ? "" : ", finished_at = NULL", id);
-    if (legal[from][to - 1] != '-')
+    if (may)
         allowed(world, sql);
     else
         refused(world, sql);
 }
 
+static void try_moves(struct world *world, enum hf_disposition disposition,
+                      enum hf_status from)
+{
+    const char *line = legal[disposition][from];
+    bool requeue = hf_status_terminal(from);
+    char id[64];
+    if (!line)
+        return;
+    in_status_of(world, disposition, from, id);
+    for (int to = HF_QUEUED; to < HF_STATUS_COUNT; to++)
+        if ((int)from != to)
+            try_move(world, id, line[to - 1] != '-', (enum hf_status)to,
+                     requeue ? ", generation = generation + 1, failures = 0" : "");
+}
+
 static void r20_plain_sql_makes_no_illegal_transition(void **state)
 {
     struct world *world = *state;
+    for (int from = HF_QUEUED; from < HF_STATUS_COUNT; from++)
+        try_moves(world, HF_RERUNNABLE, (enum hf_status)from);
+}
+
+static void r22_plain_sql_makes_no_transition_that_the_disposition_forbids(void **state)
+{
+    struct world *world = *state;
     for (int from = HF_QUEUED; from < HF_STATUS_COUNT; from++) {
-        char id[64];
-        in_status(world, (enum hf_status)from, id);
-        for (int to = HF_QUEUED; to < HF_STATUS_COUNT; to++) {
-            bool requeue = hf_status_terminal((enum hf_status)from);
-            if (from != to)
-                try_move(world, id, (enum hf_status)from, (enum hf_status)to,
-                         requeue ? ", generation = generation + 1" : "");
+        try_moves(world, HF_OWNER_BOUND, (enum hf_status)from);
+        try_moves(world, HF_EXTERNALLY_OWNED, (enum hf_status)from);
+    }
+    refused(world, "INSERT INTO work_state (seq, due_at, max_attempts, kind, queue, "
+                   "updated_at, status, source_system, priority, disposition) VALUES "
+                   "(999999, 1, 1, 'k', 'q', 1, 'queued', 'manual', 5, "
+                   "'externally_owned')");
+}
+
+/* What a row counts goes with its changes of status, by one, and only there. */
+static void plain_sql_sets_no_count_of_an_unfinished_row(void **state)
+{
+    static const char *const counts[] = { "lease_fence", "attempt_count", "generation",
+                                          "failures" };
+    static const char *const by[] = { "+ 2", "- 1", "+ 2147483640", "+ 1" };
+    struct world *world = *state;
+    for (int status = HF_QUEUED; status <= HF_RETRY_SCHEDULED; status++) {
+        char id[64], sql[300];
+        in_status(world, (enum hf_status)status, id);
+        for (size_t i = 0; i < 16; i++) {
+            const char *count = counts[i / 4];
+            (void)snprintf(sql, sizeof(sql),
+                           "UPDATE work_state SET %s = %s %s WHERE status = '%s'", count,
+                           count, by[i % 4], hf_status_word((enum hf_status)status));
+            /* A holder that comes again gets the next fence. */
+            if (i == 3 && status == HF_RUNNING)
+                allowed(world, sql);
+            else
+                refused(world, sql);
         }
     }
+}
+
+static void a_start_counts_one_attempt_and_one_fence(void **state)
+{
+    struct world *world = *state;
+    static const char start[] =
+        "UPDATE work_state SET status = 'running', claim_group = 'n', owner = 'x', "
+        "lease_expires_at = 9, lease_store = 1";
+    static const struct {
+        const char *counts;
+        bool may;
+    } tries[] = {
+        { ", attempt_count = attempt_count + 1, lease_fence = lease_fence + 1", true },
+        { ", attempt_count = attempt_count + 1", false },
+        { ", lease_fence = lease_fence + 1", false },
+        { ", attempt_count = attempt_count + 2, lease_fence = lease_fence + 1", false },
+        { ", attempt_count = attempt_count + 1, lease_fence = lease_fence + 2", false },
+        { ", attempt_count = attempt_count + 1, lease_fence = lease_fence + 1, "
+          "generation = 1",
+          false },
+        { ", attempt_count = attempt_count + 1, lease_fence = lease_fence + 1, "
+          "failures = 2",
+          false },
+    };
+    char id[64], sql[400];
+    in_status(world, HF_QUEUED, id);
+    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+        (void)snprintf(sql, sizeof(sql), "%s%s", start, tries[i].counts);
+        if (tries[i].may)
+            allowed(world, sql);
+        else
+            refused(world, sql);
+    }
+}
+
+/* SQLite: two units would change bodies, or states. */
+static void no_other_name_of_the_key_changes_it(void **state)
+{
+    struct world *world = *state;
+    static const char *const names[] = { "rowid", "_rowid_", "oid", "ROWID", "\"OID\"" };
+    char one[64], two[64], sql[100];
+    made(world, "one", HF_RERUNNABLE, one);
+    made(world, "two", HF_RERUNNABLE, two);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        static const char *const tables[] = { "work_state", "work_spec" };
+        for (size_t t = 0; t < 2; t++) {
+            (void)snprintf(sql, sizeof(sql), "UPDATE %s SET %s = 5 - %s", tables[t],
+                           names[i], names[i]);
+            refused(world, sql);
+        }
+    }
+}
+
+/* SQLite: the id of an event comes with the update of its row. */
+static void an_event_id_is_the_next_one_and_used_once(void **state)
+{
+    struct world *world = *state;
+    static const char *const ways[] = { "", "OR IGNORE", "OR REPLACE", "OR FAIL",
+                                        "OR ABORT" };
+    static const char *const ids[] = {
+        "(SELECT min(event_id) FROM work_event)",
+        "(SELECT max(event_id) FROM work_event)",
+        "9223372036854775807",
+        "9223372036854775806",
+        "1125899906842625",
+    };
+    char id[64], sql[300];
+    in_status(world, HF_DONE, id);
+    in_status(world, HF_QUEUED, id);
+    for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++) {
+        for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+            (void)snprintf(sql, sizeof(sql),
+                           "UPDATE %s work_state SET status = 'cancelled', finished_at = "
+                           "9, event_id = %s WHERE status = 'queued'",
+                           ways[w], ids[i]);
+            refused(world, sql);
+        }
+    }
+    allowed(world, "UPDATE work_state SET status = 'cancelled', finished_at = 9, "
+                   "event_id = 2 + (SELECT max(seq) FROM work_spec) "
+                   "WHERE status = 'queued'");
+}
+
+static void postgres_truncates_nothing(void **state)
+{
+    struct world *world = *state;
+    char id[64];
+    in_status(world, HF_DONE, id);
+    refused(world, "TRUNCATE work_event");
+    refused(world, "TRUNCATE work_pack");
+    refused(world, "TRUNCATE work_state");
+    refused(world, "TRUNCATE work_spec");
+    refused(world, "TRUNCATE work_spec, work_state, work_event, work_pack CASCADE");
 }
 
 static void a03_a_requeue_begins_a_generation_or_is_refused(void **state)
@@ -301,6 +483,8 @@ static void a03_a_requeue_begins_a_generation_or_is_refused(void **state)
     refused(world, "UPDATE work_state SET status = 'queued', finished_at = NULL");
     refused(world, "UPDATE work_state SET status = 'queued', finished_at = NULL, "
                    "generation = generation + 2");
+    refused(world, "UPDATE work_state SET status = 'queued', finished_at = NULL, "
+                   "generation = generation + 1, failures = 1");
     allowed(world, "UPDATE work_state SET status = 'queued', finished_at = NULL, "
                    "generation = generation + 1");
 }
@@ -502,7 +686,7 @@ static void only_finished_work_is_deleted_and_only_whole(void **state)
     refused(world, "DELETE FROM work_spec");
     in_status(world, HF_DONE, id);
     refused(world, "DELETE FROM work_state WHERE status = 'done'");
-    refused(world, "DELETE FROM work_spec WHERE source_id = 'done'");
+    refused(world, "DELETE FROM work_spec WHERE source_id = 'rerunnable done'");
 }
 
 static void r13_a_finished_row_keeps_its_outcome(void **state)
@@ -601,6 +785,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         GUARD(a_key_that_is_no_lane_and_no_dedup_key_is_not_taken_for_one),
         GUARD(r20_plain_sql_makes_no_illegal_transition),
+        GUARD(r22_plain_sql_makes_no_transition_that_the_disposition_forbids),
+        GUARD(plain_sql_sets_no_count_of_an_unfinished_row),
+        GUARD(a_start_counts_one_attempt_and_one_fence),
+        cmocka_unit_test_setup_teardown(no_other_name_of_the_key_changes_it, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_event_id_is_the_next_one_and_used_once, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(postgres_truncates_nothing, set_up_postgres,
+                                        tear_down_postgres),
         GUARD(r20_a_unit_is_born_only_as_the_law_says),
         GUARD(a03_a_requeue_begins_a_generation_or_is_refused),
         GUARD(r05_a_row_is_whole_in_every_status),

@@ -135,8 +135,8 @@ static void a_guard_answers_with_its_text(void **state)
     struct kit_batch b;
     kit_begin(&b);
     kit_add(&b, 1, -5);
-    assert_int_equal(kit_run(kit->sql, &b, &err), HF_ETRANSITION);
-    assert_string_equal(err.message, "n must not be negative");
+    assert_int_equal(kit_run(kit->sql, &b, &err), HF_EINTERNAL);
+    assert_string_equal(err.message, "a guard refused it: n must not be negative");
 }
 
 static void clocks_are_fixed_within_a_batch(void **state)

@@ -106,39 +106,6 @@ static void a_history_that_changes_under_an_open_handle_is_noticed(void **state)
     hf_store_close(store);
 }
 
-static void make_two_units(struct hf_store *store)
-{
-    struct hf_new units[] = { plain_unit("d"), plain_unit("e") };
-    struct hf_answer *answer = NULL;
-    assert_int_equal(hf_work_create(store, NULL, units, 2, 0, &answer, NULL), 0);
-    hf_answer_free(answer);
-}
-
-/* A create stands alone on a connection whose server has said a moment ago which history it
- * writes; several begin lightly; and after a second it is asked again. */
-static void a_connection_is_asked_for_its_history_once_a_second(void **state)
-{
-    (void)state;
-    struct hf_store *store = opened(server.url, "asked", true);
-    struct hf_new unit = plain_unit("c");
-    struct hf_answer *answer = NULL;
-    make_unit(store, "a");
-    struct pg_conn *conn = pg_of(sql_store_of(store)->sql)->pool.free;
-    hf_ms asked = conn->headed_at;
-    make_unit(store, "b");
-    assert_int_equal(conn->headed_at, asked);
-    assert_false(conn->prepared[2 * HF_SQL_PG_BEGIN_LIGHT]);
-    make_two_units(store);
-    assert_true(conn->prepared[2 * HF_SQL_PG_BEGIN_LIGHT]);
-    (void)pg_server_sql(&server, "UPDATE asked.hf_store SET timeline = timeline - 1");
-    conn->headed_at -= 1000;
-    assert_int_equal(hf_work_create(store, NULL, &unit, 1, 0, &answer, NULL), HF_EBUSY);
-    make_unit(store, "c");
-    assert_string_equal(pg_server_sql(&server, "SELECT incarnation FROM asked.hf_store"),
-                        "2");
-    hf_store_close(store);
-}
-
 /* ---- wake-ups ------------------------------------------------------------------------------- */
 
 static bool facts_say(struct hf_store *store, const char *what)
@@ -359,6 +326,109 @@ static void renew_all_skips_what_is_locked(void **state)
     }
     hf_answer_free(answer);
     PQfinish(other);
+    hf_store_close(store);
+}
+
+/* ---- leases that had to wait --------------------------------------------------------------- */
+
+#define SHORT_MS 1000
+
+struct taking {
+    struct hf_store *store;
+    const char *id; /* NULL: by queue */
+    hf_ms expires_at;
+    int rc;
+};
+
+static void *take_unit(void *arg)
+{
+    struct taking *taking = arg;
+    struct hf_answer *answer = NULL;
+    struct hf_claim claim = {
+        .size = sizeof(claim), .owner = "w", .id = taking->id, .ttl_ms = SHORT_MS
+    };
+    taking->rc = hf_work_claim(taking->store, NULL, &claim, &answer, NULL);
+    if (taking->rc == 0 && hf_answer_count(answer) == 1)
+        taking->expires_at = hf_answer_at(answer, 0)->work.lease_expires_at;
+    if (taking->rc == 0)
+        hf_answer_free(answer);
+    return NULL;
+}
+
+static void *take_session(void *arg)
+{
+    struct taking *taking = arg;
+    struct hf_lease_info info = { 0 };
+    struct hf_lease_claim claim = { .size = sizeof(claim),
+                                    .lane = HF_LANE_SESSION,
+                                    .key = taking->id,
+                                    .owner = "w",
+                                    .ttl_ms = SHORT_MS };
+    taking->rc = hf_lease_take(taking->store, &claim, &info, NULL);
+    taking->expires_at = info.expires_at;
+    if (taking->rc == 0)
+        assert_int_equal(info.remaining_ms, SHORT_MS);
+    return NULL;
+}
+
+/* Runs `take` while another session has locked what it writes, for longer than the term: the
+ * lease has its whole term left after the lock was released. */
+static void take_locked(const char *lock, void *(*take)(void *), struct taking *taking)
+{
+    pthread_t thread;
+    PGconn *other = PQconnectdb(server.url);
+    PQclear(PQexec(other, "BEGIN"));
+    PGresult *locked = PQexec(other, lock);
+    assert_true(PQresultStatus(locked) == PGRES_COMMAND_OK ||
+                PQresultStatus(locked) == PGRES_TUPLES_OK);
+    PQclear(locked);
+    assert_int_equal(pthread_create(&thread, NULL, take, taking), 0);
+    pg_server_await(
+        &server, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
+        "1");
+    PGresult *now = PQexec(other, "SELECT pg_sleep(1.2), "
+                                  "floor(extract(epoch FROM clock_timestamp()) * 1000)");
+    hf_ms released = strtoll(PQgetvalue(now, 0, 1), NULL, 10);
+    PQclear(now);
+    PQclear(PQexec(other, "COMMIT"));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    PQfinish(other);
+    assert_int_equal(taking->rc, 0);
+    if (taking->expires_at < released + SHORT_MS)
+        fail_msg("the lease ends %lld ms after the lock was released",
+                 (long long)(taking->expires_at - released));
+}
+
+static void a_claim_that_waited_has_its_whole_term_left(void **state)
+{
+    (void)state;
+    char id[64];
+    struct hf_store *store = opened(server.url, "waited", true);
+    make_unit(store, "by queue");
+    struct taking by_queue = { .store = store };
+    take_locked("LOCK TABLE waited.work_state IN SHARE MODE", take_unit, &by_queue);
+    make_unit(store, "by id");
+    (void)snprintf(id, sizeof(id), "%s",
+                   pg_server_sql(&server, "SELECT work_id FROM waited.work_spec WHERE "
+                                          "source_id = 'by id'"));
+    struct taking by_id = { .store = store, .id = id };
+    take_locked("SELECT 1 FROM waited.work_state WHERE status = 'queued' FOR UPDATE",
+                take_unit, &by_id);
+    hf_store_close(store);
+}
+
+static void a_session_that_waited_has_its_whole_term_left(void **state)
+{
+    (void)state;
+    struct hf_store *store = opened(server.url, "waited_s", true);
+    struct hf_lease_info info = { 0 };
+    struct hf_lease_claim first = {
+        .size = sizeof(first), .lane = HF_LANE_SESSION, .key = "s", .owner = "w"
+    };
+    assert_int_equal(hf_lease_take(store, &first, &info, NULL), 0);
+    assert_int_equal(hf_lease_release(store, HF_LANE_SESSION, "s", info.token, NULL), 0);
+    struct taking taking = { .store = store, .id = "s" };
+    take_locked("SELECT 1 FROM waited_s.session FOR UPDATE", take_session, &taking);
     hf_store_close(store);
 }
 
@@ -605,7 +675,6 @@ static void a_plan_for_a_few_rows_is_made_anew_for_many(void **state)
         (void)snprintf(name, sizeof(name), "more %d", i);
         make_unit(store, name);
     }
-    conn->headed_at = 0; /* a second later */
     made_and_claimed(store, "last");
     assert_ptr_equal(pg_of(sql_store_of(store)->sql)->pool.free, conn);
     assert_string_equal(whole_read_of_claims(conn->db), "");
@@ -616,13 +685,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_history_that_changes_under_an_open_handle_is_noticed),
-        cmocka_unit_test(a_connection_is_asked_for_its_history_once_a_second),
         cmocka_unit_test(a_waiting_claim_is_woken_by_another_handle),
         cmocka_unit_test(a_feed_of_all_queues_is_woken),
         cmocka_unit_test(renewals_are_hot),
         cmocka_unit_test(a_holders_verbs_take_one_trip),
         cmocka_unit_test(a_sessions_renewal_is_one_statement),
         cmocka_unit_test(renew_all_skips_what_is_locked),
+        cmocka_unit_test(a_claim_that_waited_has_its_whole_term_left),
+        cmocka_unit_test(a_session_that_waited_has_its_whole_term_left),
         cmocka_unit_test(a_lane_that_many_crowd_has_one_slot),
         cmocka_unit_test(t11_a_dedup_key_that_sixteen_want_at_once_is_one_unit),
         cmocka_unit_test(hot_statements_never_read_a_table_whole),

@@ -150,7 +150,7 @@ static int backend_of(struct pair *pair)
 {
     pg_bell_lock(&pair->pg->bell);
     const struct pg_conn *conn = pair->pg->bell.ear.conn;
-    int backend = conn ? (int)conn->backend : 0;
+    int backend = conn ? (int)conn->process.pid : 0;
     pg_bell_unlock(&pair->pg->bell);
     return backend;
 }

@@ -5,11 +5,12 @@
  * what group commit and lost answers need. Statements are named by number; their texts stand
  * once in sql/ and are generated into a table an engine.
  *
- * Five functions are known to every statement; the first three are constant within one
- * transaction:
+ * Five functions are known to every statement:
  *   hf_now()          wall time, ms        hf_lease_now()    lease clock, ms
  *   hf_incarnation()  of this store        hf_expect(n, m)   fails the batch unless n = m
  *   hf_next_id()      a number for a new row of work_spec or work_event, never used before
+ * The clocks may go on from one statement of a transaction to the next: a statement that waited
+ * for a lock reads the time after the wait. The incarnation is constant within a transaction.
  * SQLite has a few more, for statements of its own (db/lite/tally.c).
  * They are for statements only: never in views, triggers, CHECKs or indexes, which plain
  * tools read too.
@@ -44,11 +45,8 @@ struct hf_call {
     uint32_t rows;
     const struct hf_val *args; /* once, then rows * width, row by row */
     int64_t expect;            /* total rows changed (or returned, for a SELECT) */
-    uint32_t
-        only_if;  /* above 0: nothing to do, and may be left out, where the call of this
-                         number less one, before it, returned no rows */
-    bool if_lost; /* left out, unless the answers to a commit were lost: it reads what
-                     another call gave, which wrote */
+    uint32_t only_if; /* above 0: nothing to do, and may be left out, where the call of
+                         this number less one, before it, returned no rows */
     /* filled by the driver */
     int64_t changed;
     size_t out_count; /* rows returned, over all argument sets, in order */
@@ -74,15 +72,17 @@ struct hf_batch {
     struct hf_call *calls;
     size_t call_count;
     bool read_only; /* runs on a snapshot, takes no lock, is never grouped */
-    bool unstamped; /* its caller asks for no clock and no incarnation: they may stay 0 */
     bool holds;     /* it may give leases that name a process of this machine */
     struct hf_ring rings[HF_BATCH_RINGS];
     size_t ring_count;
     /* filled by the driver */
     size_t failed_call; /* index, when the answer is HF_EGUARD or a constraint's code */
-    hf_ms now;          /* what hf_now() and hf_lease_now() gave */
+    hf_ms now;          /* hf_now() and hf_lease_now() as the transaction began */
     hf_ms lease_now;
     int64_t incarnation;
+    bool
+        lost; /* it was committed, but the answers were lost and its reads were run again: rows
+                  that its writes returned, and counts that no call expected, are missing */
     void *results; /* the driver's memory of `out`; freed by the driver's forget() */
 };
 

@@ -5,68 +5,71 @@
 
 #include "base/text.h"
 
-/* "bound": a started owner_bound row. "external": an externally_owned row. */
-#define E(from, to, verb, by, when)                                                      \
+/* Only units that are not external are ever queued or running: edges out of those two statuses
+ * need not say so.
+ *
+ * "bound": a started owner_bound row. "external": an externally_owned row. */
+#define E(from, to, verb, by, of, when)                                                  \
     {                                                                                    \
-        HF_##from, HF_##to, verb, HF_BY_##by, when                                       \
+        HF_##from, HF_##to, verb, HF_BY_##by, HF_OF_##of, when                           \
     }
 
 /* clang-format off */
 const struct hf_edge hf_edges[] = {
-    E(STATUS_NONE,      QUEUED,           "create",    CREATE,    ""),
-    E(STATUS_NONE,      WAITING_EXTERNAL, "create",    CREATE,    "external; reference optional, no deadline"),
-    E(STATUS_NONE,      DONE,             "create",    CREATE,    "detached: its hand-off is what was done"),
+    E(STATUS_NONE, QUEUED,           "create", CREATE,     HERE,     ""),
+    E(STATUS_NONE, WAITING_EXTERNAL, "create", CREATE,     EXTERNAL, "external; reference optional, no deadline"),
+    E(STATUS_NONE, DONE,             "create", CREATE,     ANY,      "detached: its hand-off is what was done"),
 
-    E(QUEUED,           RUNNING,          "claim",     CLAIM,     "gate null, lane free"),
-    E(QUEUED,           CANCELLED,        "cancel",    ANYBODY,   "any time"),
-    E(QUEUED,           TIMEOUT,          "sweep",     SWEEP,     "start deadline (start_timeout)"),
+    E(QUEUED, RUNNING,          "claim", CLAIM,       ANY,      "gate null, lane free"),
+    E(QUEUED, CANCELLED,        "cancel", ANYBODY,    ANY,      "any time"),
+    E(QUEUED, TIMEOUT,          "sweep", SWEEP,       ANY,      "start deadline (start_timeout)"),
 
-    E(RUNNING,          WAITING_USER,     "wait",      HOLDER,    ""),
-    E(RUNNING,          WAITING_EXTERNAL, "wait",      HOLDER,    ""),
-    E(RUNNING,          DONE,             "close_out", HOLDER,    "evidence or reviewer where asked for"),
-    E(RUNNING,          FAILED,           "close_out", HOLDER,    ""),
-    E(RUNNING,          TIMEOUT,          "close_out", HOLDER,    ""),
-    E(RUNNING,          CANCELLED,        "close_out", HOLDER,    ""),
-    E(RUNNING,          RETRY_SCHEDULED,  "fail",      HOLDER,    "class may be retried, failures left; not bound"),
-    E(RUNNING,          FAILED,           "fail",      HOLDER,    "otherwise"),
-    E(RUNNING,          QUEUED,           "hand_back", HOLDER,    "not a bound row"),
-    E(RUNNING,          QUEUED,           "sweep",     SWEEP,     "lapsed or proven dead; rerunnable, failures left"),
-    E(RUNNING,          FAILED,           "sweep",     SWEEP,     "the same, failures used up (attempts_exhausted)"),
-    E(RUNNING,          TIMEOUT,          "sweep",     SWEEP,     "expire: lapse + grace or proof; execution deadline"),
-    E(RUNNING,          RETRY_SCHEDULED,  "sweep",     SWEEP,     "timeout reason in retry_on, failures left"),
-    E(RUNNING,          CANCELLED,        "cancel",    ANYBODY,   "owner_bound: the holder; others record a request"),
-    E(RUNNING,          ABANDONED,        "drain",     HOLDER,    "a bound row: its own drain"),
-    E(RUNNING,          ABANDONED,        "sweep",     SWEEP,     "a bound row: holder proven dead"),
-    E(RUNNING,          ABANDONED,        "reconcile", SWEEP,     "a bound row: abandon request, after the lapse"),
+    E(RUNNING, WAITING_USER,     "wait", HOLDER,       ANY,      ""),
+    E(RUNNING, WAITING_EXTERNAL, "wait", HOLDER,       ANY,      ""),
+    E(RUNNING, DONE,             "close_out", HOLDER,  ANY,      "evidence or reviewer where asked for"),
+    E(RUNNING, FAILED,           "close_out", HOLDER,  ANY,      ""),
+    E(RUNNING, TIMEOUT,          "close_out", HOLDER,  ANY,      ""),
+    E(RUNNING, CANCELLED,        "close_out", HOLDER,  ANY,      ""),
+    E(RUNNING, RETRY_SCHEDULED,  "fail", HOLDER,       FREE,     "class may be retried, failures left; not bound"),
+    E(RUNNING, FAILED,           "fail", HOLDER,       ANY,      "otherwise"),
+    E(RUNNING, QUEUED,           "hand_back", HOLDER,  FREE,     "not a bound row"),
+    E(RUNNING, QUEUED,           "sweep", SWEEP,       FREE,     "lapsed or proven dead; rerunnable, failures left"),
+    E(RUNNING, FAILED,           "sweep", SWEEP,       ANY,      "the same, failures used up (attempts_exhausted)"),
+    E(RUNNING, TIMEOUT,          "sweep", SWEEP,       ANY,      "expire: lapse + grace or proof; execution deadline"),
+    E(RUNNING, RETRY_SCHEDULED,  "sweep", SWEEP,       FREE,     "timeout reason in retry_on, failures left"),
+    E(RUNNING, CANCELLED,        "cancel", ANYBODY,    ANY,      "owner_bound: the holder; others record a request"),
+    E(RUNNING, ABANDONED,        "drain", HOLDER,      BOUND,    "a bound row: its own drain"),
+    E(RUNNING, ABANDONED,        "sweep", SWEEP,       BOUND,    "a bound row: holder proven dead"),
+    E(RUNNING, ABANDONED,        "reconcile", SWEEP,   BOUND,    "a bound row: abandon request, after the lapse"),
 
-    E(WAITING_USER,     QUEUED,           "resume",    ANYBODY,   "not a bound row"),
-    E(WAITING_USER,     RUNNING,          "resume",    CLAIM,     "lane free; bound: its own owner"),
-    E(WAITING_USER,     TIMEOUT,          "sweep",     SWEEP,     "deadline (wait_timeout); bound: only reported"),
-    E(WAITING_USER,     CANCELLED,        "cancel",    ANYBODY,   "any time"),
-    E(WAITING_USER,     ABANDONED,        "drain",     HOLDER,    "a bound row: its own drain"),
-    E(WAITING_USER,     ABANDONED,        "sweep",     SWEEP,     "a bound row: owner proven dead"),
-    E(WAITING_USER,     ABANDONED,        "reconcile", SWEEP,     "a bound row: abandon request"),
+    E(WAITING_USER, QUEUED,           "resume", ANYBODY,    FREE,     "not a bound row"),
+    E(WAITING_USER, RUNNING,          "resume", CLAIM,      ANY,      "lane free; bound: its own owner"),
+    E(WAITING_USER, TIMEOUT,          "sweep", SWEEP,       FREE,     "deadline (wait_timeout); bound: only reported"),
+    E(WAITING_USER, CANCELLED,        "cancel", ANYBODY,    ANY,      "any time"),
+    E(WAITING_USER, ABANDONED,        "drain", HOLDER,      BOUND,    "a bound row: its own drain"),
+    E(WAITING_USER, ABANDONED,        "sweep", SWEEP,       BOUND,    "a bound row: owner proven dead"),
+    E(WAITING_USER, ABANDONED,        "reconcile", SWEEP,   BOUND,    "a bound row: abandon request"),
 
-    E(WAITING_EXTERNAL, QUEUED,           "resume",    ANYBODY,   "not a bound row, never external"),
-    E(WAITING_EXTERNAL, RUNNING,          "resume",    CLAIM,     "lane free; bound: its own owner; never external"),
-    E(WAITING_EXTERNAL, TIMEOUT,          "sweep",     SWEEP,     "deadline (wait_timeout); bound: only reported"),
-    E(WAITING_EXTERNAL, CANCELLED,        "cancel",    ANYBODY,   "any time"),
-    E(WAITING_EXTERNAL, ABANDONED,        "drain",     HOLDER,    "a bound row: its own drain"),
-    E(WAITING_EXTERNAL, ABANDONED,        "sweep",     SWEEP,     "a bound row: owner proven dead"),
-    E(WAITING_EXTERNAL, ABANDONED,        "reconcile", SWEEP,     "an external or bound row: abandon request"),
-    E(WAITING_EXTERNAL, DONE,             "complete",  AUTHORITY, "external"),
-    E(WAITING_EXTERNAL, FAILED,           "complete",  AUTHORITY, "external"),
-    E(WAITING_EXTERNAL, CANCELLED,        "complete",  AUTHORITY, "external"),
+    E(WAITING_EXTERNAL, QUEUED,           "resume", ANYBODY, FREE,     "not a bound row, never external"),
+    E(WAITING_EXTERNAL, RUNNING,          "resume", CLAIM, HERE,     "lane free; bound: its own owner; never external"),
+    E(WAITING_EXTERNAL, TIMEOUT,          "sweep", SWEEP,  FREE,     "deadline (wait_timeout); bound: only reported"),
+    E(WAITING_EXTERNAL, CANCELLED,        "cancel", ANYBODY, ANY,      "any time"),
+    E(WAITING_EXTERNAL, ABANDONED,        "drain", HOLDER, BOUND,    "a bound row: its own drain"),
+    E(WAITING_EXTERNAL, ABANDONED,        "sweep", SWEEP,  BOUND,    "a bound row: owner proven dead"),
+    E(WAITING_EXTERNAL, ABANDONED,        "reconcile", SWEEP, KEPT,     "an external or bound row: abandon request"),
+    E(WAITING_EXTERNAL, DONE,             "complete", AUTHORITY, EXTERNAL, "external"),
+    E(WAITING_EXTERNAL, FAILED,           "complete", AUTHORITY, EXTERNAL, "external"),
+    E(WAITING_EXTERNAL, CANCELLED,        "complete", AUTHORITY, EXTERNAL, "external"),
 
-    E(RETRY_SCHEDULED,  QUEUED,           "sweep",     SWEEP,     "retry time reached"),
-    E(RETRY_SCHEDULED,  QUEUED,           "reschedule", ANYBODY,  "now"),
-    E(RETRY_SCHEDULED,  CANCELLED,        "cancel",    ANYBODY,   "any time"),
+    E(RETRY_SCHEDULED, QUEUED,           "sweep", SWEEP,       ANY,      "retry time reached"),
+    E(RETRY_SCHEDULED, QUEUED,           "reschedule", ANYBODY, ANY,      "now"),
+    E(RETRY_SCHEDULED, CANCELLED,        "cancel", ANYBODY,    ANY,      "any time"),
 
-    E(DONE,             QUEUED,           "requeue",   ANYBODY,   "generation + 1, failures 0; never external"),
-    E(FAILED,           QUEUED,           "requeue",   ANYBODY,   "generation + 1, failures 0; never external"),
-    E(TIMEOUT,          QUEUED,           "requeue",   ANYBODY,   "generation + 1, failures 0; never external"),
-    E(CANCELLED,        QUEUED,           "requeue",   ANYBODY,   "generation + 1, failures 0; never external"),
-    E(ABANDONED,        QUEUED,           "requeue",   ANYBODY,   "generation + 1, failures 0; never external"),
+    E(DONE, QUEUED,           "requeue", ANYBODY,   HERE,     "generation + 1, failures 0; never external"),
+    E(FAILED, QUEUED,           "requeue", ANYBODY,   HERE,     "generation + 1, failures 0; never external"),
+    E(TIMEOUT, QUEUED,           "requeue", ANYBODY,   HERE,     "generation + 1, failures 0; never external"),
+    E(CANCELLED, QUEUED,           "requeue", ANYBODY,   HERE,     "generation + 1, failures 0; never external"),
+    E(ABANDONED, QUEUED,           "requeue", ANYBODY,   HERE,     "generation + 1, failures 0; never external"),
 };
 /* clang-format on */
 
@@ -80,6 +83,15 @@ bool hf_edge_legal(enum hf_status from, enum hf_status to, const char *verb)
             return true;
     }
     return false;
+}
+
+unsigned hf_edge_of(enum hf_status from, enum hf_status to)
+{
+    unsigned of = 0;
+    for (size_t i = 0; i < hf_edge_count; i++)
+        if (hf_edges[i].from == from && hf_edges[i].to == to)
+            of |= hf_edges[i].of;
+    return of;
 }
 
 /* First match wins; NULL and NONE match anything. */

@@ -18,6 +18,16 @@ enum hf_by {
     HF_BY_SWEEP
 };
 
+/* Of which units, by their disposition; sets of bits. */
+enum hf_of {
+    HF_OF_FREE = 1,  /* any other disposition, or none */
+    HF_OF_BOUND = 2, /* owner_bound */
+    HF_OF_EXTERNAL = 4,
+    HF_OF_HERE = HF_OF_FREE | HF_OF_BOUND,
+    HF_OF_KEPT = HF_OF_BOUND | HF_OF_EXTERNAL,
+    HF_OF_ANY = HF_OF_FREE | HF_OF_BOUND | HF_OF_EXTERNAL
+};
+
 /* One edge by one verb. */
 struct hf_edge {
     enum hf_status from; /* HF_STATUS_NONE: creation */
@@ -25,6 +35,7 @@ struct hf_edge {
     const char *verb; /* create claim wait close_out fail hand_back sweep cancel resume
                          complete requeue drain reconcile */
     enum hf_by by;
+    enum hf_of of;
     const char *condition; /* for people */
 };
 
@@ -33,6 +44,9 @@ extern const size_t hf_edge_count;
 
 /* Is there any edge from -> to (by this verb; NULL: by any)? */
 bool hf_edge_legal(enum hf_status from, enum hf_status to, const char *verb);
+
+/* Of which units there is an edge from -> to, by any verb: bits of enum hf_of, 0 for none. */
+unsigned hf_edge_of(enum hf_status from, enum hf_status to);
 
 /* The event type that carries this transition: work_created, claimed, waiting_set, resumed,
  * retry_scheduled, retry_promoted, timeout_marked, close_out, requeued, else "transition". */

@@ -97,8 +97,8 @@ int lite_fail_system(sqlite3 *db, int sqlite_rc, int system_errno, const char *w
     const char *message = db ? sqlite3_errmsg(db) : "";
     if (sqlite_rc == SQLITE_CONSTRAINT_TRIGGER) {
         const char *reason = after(message, "holdfast: ");
-        if (reason)
-            return hf_fail(err, HF_ETRANSITION, NULL, "%s", reason);
+        if (reason) /* the steps decide before they write: no caller can be at fault */
+            return hf_fail(err, HF_EINTERNAL, NULL, "a guard refused it: %s", reason);
     }
     if ((sqlite_rc & 0xff) == SQLITE_CONSTRAINT)
         return fail_constraint(code, message, what, err);

@@ -209,8 +209,7 @@ int lite_run_calls(struct lite_conn *conn, struct hf_batch *batch, struct hf_err
         call->out = NULL;
         call->out_count = 0;
         call->out_width = 0;
-        if (call->if_lost ||
-            (call->only_if > 0 && batch->calls[call->only_if - 1].out_count == 0))
+        if (call->only_if > 0 && batch->calls[call->only_if - 1].out_count == 0)
             continue;
         int rc = run_call(conn, batch, call, err);
         if (rc != 0) {

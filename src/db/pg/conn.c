@@ -168,7 +168,7 @@ static PGconn *connect_to(const char *conninfo)
 static int check_pooler(struct pg_conn *conn, struct hf_err *err)
 {
     const struct pg *pg = conn->pg;
-    if (pg->url.pooler != PG_POOLER_NONE || conn->backend == PQbackendPID(conn->db))
+    if (pg->url.pooler != PG_POOLER_NONE || conn->process.pid == PQbackendPID(conn->db))
         return 0;
     return hf_fail(err, HF_EUNREACHABLE, "db",
                    "a pooler stands before the server: add pooler=transaction (or "
@@ -202,8 +202,10 @@ static int set_up(struct pg_conn *conn, struct hf_err *err)
     int rc = pg_conn_ask(conn, HF_SQL_PG_BACKEND, NULL, &result, err);
     if (rc)
         return rc;
-    conn->backend = pg_cell_i64(result, 0, 0);
-    conn->backend_began = pg_cell_i64(result, 0, 3);
+    conn->process = (struct pg_process){ .pid = pg_cell_i64(result, 0, 0),
+                                         .began = pg_cell_i64(result, 0, 3),
+                                         .timeline = pg_cell_i64(result, 0, 4),
+                                         .system_id = pg_cell_i64(result, 0, 5) };
     rc = check_database(pg, result, err);
     PQclear(result);
     if (rc == 0)

@@ -16,19 +16,10 @@ static bool call_fits(const struct hf_call *call)
                                 call->args[one->unless].type == HF_VAL_NULL));
 }
 
-/* Without those at the end that are for a lost answer to it alone. */
-static size_t calls_of(const struct hf_batch *batch)
-{
-    size_t count = batch->call_count;
-    while (count > 0 && batch->calls[count - 1].if_lost)
-        count--;
-    return count;
-}
-
 bool pg_gather_fits(const struct hf_batch *batch, const struct hf_batch *first)
 {
-    size_t count = calls_of(batch);
-    bool fits = count > 0 && count <= PG_GATHER_CALLS && count == calls_of(first);
+    size_t count = batch->call_count;
+    bool fits = count > 0 && count <= PG_GATHER_CALLS && count == first->call_count;
     for (size_t i = 0; fits && i < count; i++)
         fits = call_fits(&batch->calls[i]) &&
                batch->calls[i].statement == first->calls[i].statement;
@@ -41,7 +32,7 @@ int pg_gather(struct pg_gathered *all, struct pg_member *const *members, size_t 
     const struct hf_batch *first = members[0]->batch;
     all->batch = (struct hf_batch){ .alloc = arena->alloc,
                                     .calls = all->calls,
-                                    .call_count = calls_of(first) };
+                                    .call_count = first->call_count };
     all->member =
         (struct pg_member){ .batch = &all->batch, .parts = members, .part_count = count };
     for (size_t i = 0; i < all->batch.call_count; i++) {

@@ -171,6 +171,7 @@ static void keep_row(struct pg *pg, const PGresult *result)
     if (len < sizeof pg->store_id)
         memcpy(pg->store_id, PQgetvalue(result, 0, 0), len + 1);
     pg->lease_offset_ms = pg_cell_i64(result, 0, 2);
+    atomic_store_explicit(&pg->epoch, pg_cell_i64(result, 0, 3), memory_order_relaxed);
 }
 
 static int settle_row(struct pg_conn *conn, const struct pg_identity *identity,
@@ -194,7 +195,7 @@ static int settle_row(struct pg_conn *conn, const struct pg_identity *identity,
                      conn->pg->url.schema);
     if (rc == 0) {
         keep_row(conn->pg, result);
-        moved = !identity->standby && pg_cell_i64(result, 0, 3) != 0;
+        moved = !identity->standby && pg_cell_i64(result, 0, 4) != 0;
     }
     PQclear(result);
     rc = finish(conn, rc, err);

@@ -36,6 +36,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/ident.h"
 #include "db/group.h"
 #include "db/sql_gen.h"
 
@@ -66,6 +67,21 @@ struct pg_url {
 
 struct pg;
 
+/* A process of a server, so that no other one can be taken for it. */
+struct pg_process {
+    int64_t pid;   /* 0: not known */
+    int64_t began; /* in us of the server's clock */
+    int64_t timeline;
+    int64_t system_id;
+};
+
+/* By what a transaction can be found if its answer is lost. */
+struct pg_trace {
+    char nonce[HF_NONCE_TEXT]; /* in its row of hf_commit */
+    int64_t epoch;             /* of hf_commit, known before the transaction began */
+    struct pg_process process; /* that runs it */
+};
+
 /* One thread at a time. */
 struct pg_conn {
     struct pg *pg;
@@ -75,15 +91,12 @@ struct pg_conn {
     bool lost;    /* nothing more can be said on it */
     bool ringing; /* a NOTIFY is on its way, its answers are still to be read */
     bool ring_prepared;
-    bool spoiled;            /* half of one is queued: it ends with its transaction */
-    hf_ms freed_at;          /* monotonic: when it went back to the pool */
-    hf_ms headed_at;         /* monotonic: the last whole pg_begin; 0: none yet */
-    int64_t timeline;        /* as of then */
-    int64_t bytes;           /* of all states, as last seen, */
-    int64_t planned_bytes;   /* and when the oldest plan may have been made; 0: none is */
-    int64_t backend;         /* its server process, as the server says, */
-    int64_t backend_began;   /* and when it began, in µs of the server's */
-    unsigned char *prepared; /* by 2 * statement, + 1 for its guarded form */
+    bool spoiled;          /* half of one is queued: it ends with its transaction */
+    hf_ms freed_at;        /* monotonic: when it went back to the pool */
+    int64_t bytes;         /* of all states, as last seen, */
+    int64_t planned_bytes; /* and when the oldest plan may have been made; 0: none is */
+    struct pg_process process; /* behind a pooler: the one that answered first */
+    unsigned char *prepared;   /* by 2 * statement, + 1 for its guarded form */
 };
 
 /* Who the server is, asked at each connection. */
@@ -201,6 +214,7 @@ struct pg {
     struct pg_pool pool;
     struct db_group group;
     _Atomic hf_ms ahead_ms; /* of our wall clock, by which the server's is */
+    _Atomic int64_t epoch;  /* of hf_commit, as last seen */
     struct pg_bell bell;
     struct pg_counts counts;
     _Atomic uint32_t *local_page; /* NULL: none could be had */
@@ -337,8 +351,6 @@ void pg_pipe_end(struct pg_pipe *pipe);
  * At most PG_GROUP_MAX. */
 void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count);
 HF_MUST_USE int pg_run_read(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
-/* The results of a batch that is known to be committed. */
-HF_MUST_USE int pg_read_lost(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
 /* Can every expectation of the batch be checked in SQL? */
 bool pg_checked_in_sql(const struct hf_batch *batch);
 
@@ -359,22 +371,16 @@ void pg_gather_answer(const struct pg_gathered *all, struct pg_member *const *me
                       size_t count);
 
 /* db/pg/outcome.c */
-enum pg_outcome { PG_COMMITTED, PG_ABORTED, PG_UNKNOWN };
-/* What is known of a transaction whose end is not. */
-struct pg_past {
-    int64_t xid;
-    int64_t timeline;
-    hf_ms began_at; /* monotonic, and no later than it did */
-};
-enum pg_outcome pg_outcome_of(struct pg *pg, const struct pg_past *past);
-/* The same without an id, of a batch whose reads give what its one write has written. A committed
- * one's results are read. */
-struct pg_gone {
-    int64_t backend, backend_began; /* of the connection that is gone */
-    int64_t timeline;
-};
-enum pg_outcome pg_outcome_seen(struct pg *pg, const struct pg_gone *gone,
-                                struct hf_batch *batch);
+enum pg_outcome { PG_COMMITTED, PG_NOTHING, PG_UNKNOWN };
+/* A trace for a new transaction on this connection. */
+HF_MUST_USE int pg_trace_begin(struct pg *pg, const struct pg_conn *conn,
+                               struct pg_trace *ret_trace, struct hf_err *err);
+/* Rarely true: the thread that ran this transaction is to delete old rows of hf_commit. */
+bool pg_trace_forgets(const struct pg_trace *trace);
+void pg_forget_commits(struct pg_conn *conn);
+/* What became of a transaction whose answer was lost. Its connection must be closed by then.
+ * PG_NOTHING: it wrote nothing and never will. */
+enum pg_outcome pg_outcome_of(struct pg *pg, const struct pg_trace *trace);
 
 /* db/pg/group.c */
 void pg_group_init(struct pg *pg);

@@ -1,12 +1,9 @@
 /* Batches as one transaction.
  *
  * One trip: the pipeline up to its Sync is an implicit transaction. Expectations are checked
- * in SQL, where they raise, so no lock outlives a round trip. The first statement gives the
- * transaction's id, the clocks and the incarnation; its answer is asked for at once, so that
- * a commit whose answer is lost can be asked about (db/pg/outcome.c).
- *
- * Lone: one statement that writes one unit, with nothing before it; if its answer is lost, what
- * it wrote is looked for.
+ * in SQL, where they raise, so no lock outlives a round trip. The first statement returns the
+ * clocks and the incarnation, and leaves the row by which the transaction is found if its answer
+ * is lost (db/pg/outcome.c).
  *
  * Two trips: a batch whose expectations SQL cannot check (of a SELECT, of RETURNING, of many
  * runs of one statement) runs alone between BEGIN and COMMIT.
@@ -20,8 +17,7 @@
 #include "db/batch.h"
 #include "db/pg/pg.h"
 
-#define REPEATS_MAX 8     /* of one batch, after deadlocks and lost connections */
-#define HEAD_KEPT_MS 1000 /* as long as waiters wait before they look by themselves */
+#define REPEATS_MAX 8 /* of one batch, after deadlocks and lost connections */
 
 /* One transaction on its way. */
 struct running {
@@ -31,20 +27,17 @@ struct running {
     struct hf_arena arena;
     struct pg_member *const *members;
     size_t count;
-    int64_t xid; /* of the transaction, once it came */
     hf_ms now;
     hf_ms lease_now;
     int64_t incarnation;
-    int64_t timeline;    /* of the server's history */
-    hf_ms began_at;      /* monotonic */
-    struct pg_gone gone; /* who runs it, for when it is lost without an id */
-    bool light;          /* it began with pg_begin_light, */
-    bool lone;           /* or with its one call that writes, */
-    bool answered;       /* whose answer has come */
-    bool idle;           /* and says that it wrote nothing */
-    bool commits;        /* what ends it has gone out: it may be committed */
-    bool fatal;          /* the server itself ended the connection, and said so */
-    int rc;              /* of the first that failed */
+    hf_ms began_at; /* monotonic */
+    struct pg_trace trace;
+    bool reads; /* it is a transaction that only reads */
+    bool two_trips;
+    bool ends;    /* what commits it was handed over to libpq: it may be committed */
+    bool unkept;  /* a result could not be stored */
+    bool settled; /* its answer was lost, and it was found committed */
+    int rc;       /* of the first that failed */
     struct hf_err err;
     bool transient;
     size_t culprit; /* a member, or `count`: the transaction as a whole */
@@ -94,12 +87,12 @@ static void send_settings(struct pg *pg, struct pg_pipe *pipe)
     }
 }
 
-static int send_call(struct running *run, size_t member, size_t at, bool two_trips)
+static int send_call(struct running *run, size_t member, size_t at)
 {
     struct hf_batch *batch = run->members[member]->batch;
     struct hf_call *call = &batch->calls[at];
     const struct hf_pg_text *one = &hf_sql_pg[call->statement];
-    bool guarded = !two_trips && !run->lone && call->expect != HF_ANY_COUNT;
+    bool guarded = !run->two_trips && !run->reads && call->expect != HF_ANY_COUNT;
     struct pg_sent note = { .kind = PG_SENT_CALL, .member = member, .call = at };
     uint32_t runs = one->sets ? 1 : call->rows;
     int given = (int)(call->once + (one->sets ? strlen(one->sets) : call->width));
@@ -121,19 +114,25 @@ static int send_call(struct running *run, size_t member, size_t at, bool two_tri
     return rc ? hf_fail_plain(&run->err, rc) : 0;
 }
 
-static int send_member(struct running *run, size_t member, bool two_trips)
+static void forget_results(struct pg *pg, struct hf_batch *batch)
 {
-    struct hf_batch *batch = run->members[member]->batch;
-    int rc = 0;
-    hf_results_forget(&run->pg->sql, batch);
-    for (size_t i = 0; rc == 0 && i < batch->call_count; i++) {
+    hf_results_forget(&pg->sql, batch);
+    batch->lost = false;
+    for (size_t i = 0; i < batch->call_count; i++) {
         batch->calls[i].changed = 0;
         batch->calls[i].out = NULL;
         batch->calls[i].out_count = 0;
         batch->calls[i].out_width = 0;
-        if (!batch->calls[i].if_lost)
-            rc = send_call(run, member, i, two_trips);
     }
+}
+
+static int send_member(struct running *run, size_t member)
+{
+    struct hf_batch *batch = run->members[member]->batch;
+    int rc = 0;
+    forget_results(run->pg, batch);
+    for (size_t i = 0; rc == 0 && i < batch->call_count; i++)
+        rc = send_call(run, member, i);
     if (rc) {
         run->rc = rc;
         run->culprit = member;
@@ -141,54 +140,32 @@ static int send_member(struct running *run, size_t member, bool two_trips)
     return rc;
 }
 
-/* Followers of the feed, and how far the clocks are apart, are known as of the last whole one. */
-static enum hf_sql_id head_of(struct running *run)
+/* Behind a pooler only the answer to the head tells which process runs the transaction: it is
+ * asked for at once. */
+static void send_head(struct running *run)
 {
-    if (run->pg->url.pooler == PG_POOLER_TRANSACTION)
-        return HF_SQL_PG_BEGIN_POOLED;
-    run->light = run->conn->headed_at &&
-                 run->began_at - run->conn->headed_at < HEAD_KEPT_MS;
-    for (size_t i = 0; i < run->count; i++)
-        run->light = run->light && run->members[i]->batch->unstamped;
-    return run->light ? HF_SQL_PG_BEGIN_LIGHT : HF_SQL_PG_BEGIN;
+    bool pooled = run->pg->url.pooler == PG_POOLER_TRANSACTION;
+    enum hf_sql_id head = pooled ? HF_SQL_PG_BEGIN_POOLED : HF_SQL_PG_BEGIN;
+    const char *texts[] = { run->trace.nonce,
+                            pg_i64_text(&run->arena, run->trace.epoch) };
+    struct pg_args args = { .count = 2, .values = texts };
+    run->pipe.failed |= !texts[1];
+    pg_pipe_send(&run->pipe, head, false, &args,
+                 (struct pg_sent){ .kind = PG_SENT_HEAD, .member = NOBODY });
+    if (pooled)
+        pg_pipe_flush_request(&run->pipe);
 }
 
-/* One call that writes, and others that read what it has written: if the answers are lost, they
- * tell what became of it. So it needs no id, and nothing goes before it. (That is 30 to 40 us; and
- * an early answer for the id would be sent, and wake us, in the middle.) Whether it did what is
- * expected we see ourselves: if not it wrote nothing. A pooler's server process lives on without
- * us. */
-static bool goes_lone(const struct running *run)
-{
-    const struct hf_batch *batch = run->members[0]->batch;
-    const struct hf_call *first = batch->calls;
-    bool lone = run->light && run->pg->url.pooler == PG_POOLER_NONE && run->count == 1 &&
-                batch->call_count > 1 && hf_sql_pg[first->statement].lone &&
-                first->rows == 1 && (first->expect == HF_ANY_COUNT || first->expect == 1);
-    for (size_t i = 1; lone && i < batch->call_count; i++)
-        lone = hf_sql_pg[batch->calls[i].statement].reads;
-    return lone;
-}
-
-static int send_all(struct running *run, bool two_trips)
+static int send_all(struct running *run)
 {
     struct pg_pipe *pipe = &run->pipe;
-    if (two_trips)
+    int rc = 0;
+    if (run->two_trips)
         pg_pipe_plain(pipe, "BEGIN");
     send_settings(run->pg, pipe);
-    enum hf_sql_id head = head_of(run);
-    run->lone = !two_trips && goes_lone(run);
-    if (run->lone) {
-        run->gone = (struct pg_gone){ run->conn->backend, run->conn->backend_began,
-                                      run->conn->timeline };
-    } else {
-        pg_pipe_send(pipe, head, false, &(struct pg_args){ 0 },
-                     (struct pg_sent){ .kind = PG_SENT_HEAD, .member = NOBODY });
-        pg_pipe_flush_request(pipe);
-    }
-    int rc = 0;
+    send_head(run);
     for (size_t i = 0; rc == 0 && i < run->count; i++)
-        rc = send_member(run, i, two_trips);
+        rc = send_member(run, i);
     pg_pipe_sync(pipe);
     return rc;
 }
@@ -220,21 +197,25 @@ static void read_head(struct running *run, const PGresult *result)
                           "the store's own row is missing");
         return;
     }
-    run->xid = pg_cell_i64(result, 0, 0);
-    if (run->light) {
-        run->timeline = run->conn->timeline;
+    run->now = pg_cell_i64(result, 0, 0);
+    run->lease_now = pg_cell_i64(result, 0, 1);
+    run->incarnation = pg_cell_i64(result, 0, 2);
+    atomic_store_explicit(&run->pg->epoch, pg_cell_i64(result, 0, 3),
+                          memory_order_relaxed);
+    note_clock(run);
+    if (run->reads) {
+        pg_conn_note_size(run->conn, pg_cell_i64(result, 0, 4));
         return;
     }
-    run->now = pg_cell_i64(result, 0, 1);
-    run->lease_now = pg_cell_i64(result, 0, 2);
-    run->incarnation = pg_cell_i64(result, 0, 3);
-    run->timeline = pg_cell_i64(result, 0, 4);
-    run->conn->timeline = run->timeline;
-    run->conn->headed_at = run->began_at;
-    note_clock(run);
-    pg_conn_note_size(run->conn, pg_cell_i64(result, 0, 6));
-    atomic_store_explicit(&run->pg->bell.followed, pg_cell_i64(result, 0, 5) > run->now,
+    atomic_store_explicit(&run->pg->bell.followed, pg_cell_i64(result, 0, 4) > run->now,
                           memory_order_relaxed);
+    run->conn->process.timeline = pg_cell_i64(result, 0, 5);
+    pg_conn_note_size(run->conn, pg_cell_i64(result, 0, 6));
+    if (run->pg->url.pooler == PG_POOLER_TRANSACTION)
+        run->trace.process = (struct pg_process){ pg_cell_i64(result, 0, 7),
+                                                  pg_cell_i64(result, 0, 8),
+                                                  pg_cell_i64(result, 0, 5),
+                                                  pg_cell_i64(result, 0, 9) };
 }
 
 static int read_call(struct running *run, const struct pg_sent *sent,
@@ -252,10 +233,6 @@ static int read_call(struct running *run, const struct pg_sent *sent,
         int64_t changed = 0;
         if (tuples[0] && hf_parse_i64(tuples, 0, INT64_MAX, NULL, &changed, NULL) == 0)
             call->changed += changed;
-    }
-    if (run->lone && sent->call == 0) {
-        run->answered = true;
-        run->idle = call->changed == 0;
     }
     if (PQresultStatus(result) != PGRES_TUPLES_OK)
         return 0;
@@ -276,10 +253,8 @@ static void note_error(struct running *run, const struct pg_sent *sent,
         run->conn->lost = true;
         return;
     }
-    if (hf_same(severity, "FATAL") || hf_same(severity, "PANIC")) {
-        run->fatal = true; /* what became of the transaction is to be asked */
-        return;
-    }
+    if (hf_same(severity, "FATAL") || hf_same(severity, "PANIC"))
+        return; /* the connection ends: evidence tells what became of the transaction */
     run->rc = pg_fail(result, hf_sql_pg[sent->statement / 2].name, &run->err);
     run->transient = pg_is_transient(result);
     run->culprit = of_call && sent->member < run->count ? sent->member : run->count;
@@ -297,12 +272,11 @@ static void take_answer(struct running *run, const struct pg_sent *sent,
         return;
     if (sent->kind == PG_SENT_HEAD)
         read_head(run, result);
-    else if (sent->kind == PG_SENT_CALL) {
-        int rc = read_call(run, sent, result);
-        if (rc) {
-            run->rc = hf_fail(&run->err, rc, NULL, "results cannot be kept");
-            run->culprit = sent->member;
-        }
+    else if (sent->kind == PG_SENT_CALL && read_call(run, sent, result)) {
+        run->unkept = true;
+        if (run->reads || run->two_trips) /* otherwise it may be committed */
+            run->rc = hf_fail(&run->err, HF_ENOMEM, NULL, "results cannot be stored");
+        run->culprit = sent->member;
     }
 }
 
@@ -355,25 +329,26 @@ static bool end_two_trips(struct running *run)
     pg_pipe_plain(&run->pipe, run->rc ? "ROLLBACK" : "COMMIT");
     pg_pipe_sync(&run->pipe);
     pg_count(&run->pg->counts.two_trips);
-    bool out = pg_pipe_flush(&run->pipe);
-    run->commits = out && run->rc == 0;
-    return out && take_answers(run, *before);
+    run->ends = run->rc == 0;
+    return pg_pipe_flush(&run->pipe) && take_answers(run, *before);
 }
 
 /* ---- one transaction --------------------------------------------------------------- */
 
-/* What was not ended ends with the connection; and what ended with the server's last words before
- * the first answer was not begun. */
-static enum pg_outcome outcome_of(struct running *run)
+/* What a committed batch would have returned: its reads, as they are now; its counts, where SQL
+ * has vouched for them. */
+static int read_again(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
+
+static void settle_committed(struct running *run)
 {
-    if (!run->commits || run->idle || (run->fatal && !run->xid && !run->answered))
-        return PG_ABORTED;
-    if (run->lone)
-        return pg_outcome_seen(run->pg, &run->gone, run->members[0]->batch);
-    if (!run->xid)
-        return PG_UNKNOWN;
-    return pg_outcome_of(run->pg,
-                         &(struct pg_past){ run->xid, run->timeline, run->began_at });
+    pg_count(&run->pg->counts.resolved);
+    run->settled = true;
+    run->rc = 0;
+    for (size_t i = 0; run->rc == 0 && i < run->count; i++)
+        run->rc = read_again(run->pg, run->members[i]->batch, &run->err);
+    if (run->rc)
+        run->rc = hf_fail(&run->err, HF_EUNCERTAIN, NULL,
+                          "it was committed, but what it returned cannot be read");
 }
 
 /* The answer did not come. Was it committed? */
@@ -382,46 +357,33 @@ static void settle_lost(struct running *run)
     pg_count(&run->pg->counts.lost);
     run->culprit = run->count;
     pg_ring_mark(run->members, run->count, false); /* it may not have got through */
-    enum pg_outcome outcome = outcome_of(run);
-    if (outcome == PG_COMMITTED) {
-        pg_count(&run->pg->counts.resolved);
-        run->rc = 0;
-        if (run->lone) /* it was found by its results */
-            run->members[0]->batch->calls[0].changed = 1;
-        for (size_t i = 0; !run->lone && run->rc == 0 && i < run->count; i++)
-            run->rc = pg_read_lost(run->pg, run->members[i]->batch, &run->err);
-        if (run->rc)
-            run->rc = hf_fail(&run->err, HF_EUNCERTAIN, NULL,
-                              "it was committed, but what it gave cannot be read");
-        return;
-    }
-    if (outcome == PG_ABORTED) {
+    switch (run->ends ? pg_outcome_of(run->pg, &run->trace) : PG_NOTHING) {
+    case PG_COMMITTED: settle_committed(run); break;
+    case PG_NOTHING:
         run->rc = pg_fail_lost("nothing was written", &run->err);
         run->transient = true;
-        return;
+        break;
+    case PG_UNKNOWN:
+        pg_count(&run->pg->counts.uncertain);
+        run->rc = hf_fail(&run->err, HF_EUNCERTAIN, NULL,
+                          "the connection broke while it was being committed");
+        break;
     }
-    pg_count(&run->pg->counts.uncertain);
-    run->rc = hf_fail(&run->err, HF_EUNCERTAIN, NULL,
-                      "the connection broke while it was being committed");
 }
 
 /* Sends it and takes the answers; false when the connection broke. */
-static bool converse(struct running *run, bool two_trips)
+static bool converse(struct running *run)
 {
-    if (send_all(run, two_trips))
+    if (send_all(run))
         return false;
+    run->ends = !run->two_trips;
     bool out = pg_pipe_flush(&run->pipe);
-    run->commits = out && !two_trips;
-    /* Only now: if not all of a transaction has left, it must be sure not to be committed. */
-    if (run->commits)
+    /* Only now: the ring is for a transaction of which all has left. */
+    if (out && !run->two_trips)
         pg_ring_behind(run->conn, run->members, run->count);
     if (!out || !take_answers(run, run->pipe.first))
         return false;
-    if (run->lone && run->rc == 0) {
-        run->rc = check_expectations(run->members[0]->batch, &run->err);
-        run->culprit = 0;
-    }
-    return !two_trips || end_two_trips(run);
+    return !run->two_trips || end_two_trips(run);
 }
 
 static void raise_history(struct running *run)
@@ -444,27 +406,48 @@ static void lose(struct running *run)
     run->culprit = run->count;
 }
 
+/* Of a transaction that ended on this connection. */
+static void finish_whole(struct running *run)
+{
+    pg_pipe_end(&run->pipe);
+    if (run->rc == 0 && run->unkept) {
+        run->rc = hf_fail(
+            &run->err, HF_EUNCERTAIN, NULL,
+            "it was committed, but there is no memory for what it returned");
+        run->culprit = run->count;
+    }
+    if (run->rc == PG_NEW_HISTORY && pg_ring_done(run->conn))
+        raise_history(run);
+    else if (run->rc == PG_NEW_HISTORY)
+        lose(run);
+    else if (run->rc == 0 && pg_trace_forgets(&run->trace) && pg_ring_done(run->conn))
+        pg_forget_commits(run->conn);
+}
+
 static void run_once(struct running *run)
 {
-    bool two_trips = run->count == 1 && !pg_checked_in_sql(run->members[0]->batch);
+    run->two_trips = run->count == 1 && !pg_checked_in_sql(run->members[0]->batch);
     run->culprit = run->count;
     pg_ring_mark(run->members, run->count, false);
     run->rc = pg_pool_take(run->pg, &run->conn, &run->err);
     if (run->rc)
         return;
     run->began_at = pg_mono_ms();
+    run->rc = pg_trace_begin(run->pg, run->conn, &run->trace, &run->err);
+    if (run->rc) {
+        pg_pool_give(run->conn);
+        return;
+    }
     hf_arena_init(&run->arena, run->pg->alloc);
     pg_pipe_begin(&run->pipe, run->conn, &run->arena);
-    bool whole = converse(run, two_trips);
+    bool whole = converse(run);
     if (whole)
-        pg_pipe_end(&run->pipe);
+        finish_whole(run);
     else
         run->conn->lost = true; /* what was queued and not sent must never go out */
-    hf_arena_fini(&run->arena);
-    if (run->rc == PG_NEW_HISTORY && whole && pg_ring_done(run->conn))
-        raise_history(run);
-    else if (run->rc == PG_NEW_HISTORY)
+    if (!whole && run->rc == PG_NEW_HISTORY)
         lose(run);
+    hf_arena_fini(&run->arena);
     pg_pool_give(run->conn);
     if (!whole && run->rc == 0)
         settle_lost(run);
@@ -494,7 +477,7 @@ static enum verdict run_some(struct pg *pg, struct pg_member *const *members,
     run_once(&run);
     for (size_t i = 0; i < count; i++) {
         answer(members[i], run.rc, &run.err);
-        if (run.rc == 0)
+        if (run.rc == 0 && !run.settled) /* otherwise stamped by what was read again */
             stamp(&run, members[i]->batch);
     }
     *ret_culprit = run.culprit;
@@ -592,9 +575,9 @@ void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count)
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-/* `lost`: of a batch that is committed. What it wrote is not written again, and what it asked
- * for before it wrote no longer holds. */
-static void send_read(struct running *run, bool lost)
+/* `again`: of a batch that is committed. What it wrote is not written again, and what it asserted
+ * or locked before it wrote no longer matters. */
+static void send_read(struct running *run, bool again)
 {
     struct hf_batch *batch = run->members[0]->batch;
     bool snapshot = batch->call_count > 1;
@@ -605,14 +588,10 @@ static void send_read(struct running *run, bool lost)
                  (struct pg_sent){ .kind = PG_SENT_HEAD, .member = NOBODY });
     for (size_t i = 0; run->rc == 0 && i < batch->call_count; i++) {
         const struct hf_pg_text *one = &hf_sql_pg[batch->calls[i].statement];
-        batch->calls[i].changed = 0;
-        batch->calls[i].out = NULL;
-        batch->calls[i].out_count = 0;
-        batch->calls[i].out_width = 0;
-        if (lost ? !one->reads || one->asserts : batch->calls[i].if_lost)
+        if (again && (!one->reads || one->before))
             continue;
         if (one->reads)
-            run->rc = send_call(run, 0, i, true);
+            run->rc = send_call(run, 0, i);
         else
             run->rc = hf_fail(&run->err, HF_EREADONLY, NULL,
                               "statement %s writes, in a batch to read", one->name);
@@ -622,64 +601,33 @@ static void send_read(struct running *run, bool lost)
     pg_pipe_sync(&run->pipe);
 }
 
-static void take_read(struct running *run, const PGresult *result)
-{
-    if (PQntuples(result) != 1) {
-        run->rc = hf_fail(&run->err, HF_ENOTSTORE, "db",
-                          "the store's own row is missing");
-        return;
-    }
-    run->now = pg_cell_i64(result, 0, 0);
-    run->lease_now = pg_cell_i64(result, 0, 1);
-    run->incarnation = pg_cell_i64(result, 0, 2);
-    note_clock(run);
-    pg_conn_note_size(run->conn, pg_cell_i64(result, 0, 3));
-}
-
-static bool take_reads(struct running *run)
-{
-    for (const struct pg_sent *sent = run->pipe.first; sent; sent = sent->next) {
-        PGresult *result = pg_pipe_answer(&run->pipe, sent);
-        if (!result)
-            return false;
-        if (sent->kind == PG_SENT_HEAD && PQresultStatus(result) == PGRES_TUPLES_OK)
-            take_read(run, result);
-        else
-            take_answer(run, sent, result);
-        PQclear(result);
-        if (run->conn->lost)
-            return false;
-    }
-    return true;
-}
-
-static int read_once(struct pg *pg, struct hf_batch *batch, bool lost, bool *ret_again,
+static int read_once(struct pg *pg, struct hf_batch *batch, bool again, bool *ret_repeat,
                      struct hf_err *err)
 {
     struct pg_member member = { .batch = batch };
     struct pg_member *members[] = { &member };
-    struct running run = { .pg = pg, .members = members, .count = 1 };
-    *ret_again = false;
+    struct running run = { .pg = pg, .members = members, .count = 1, .reads = true };
+    *ret_repeat = false;
     int rc = pg_pool_take(pg, &run.conn, err);
     if (rc)
         return rc;
-    hf_results_forget(&pg->sql, batch);
+    forget_results(pg, batch);
     hf_arena_init(&run.arena, pg->alloc);
     run.began_at = pg_mono_ms();
     pg_pipe_begin(&run.pipe, run.conn, &run.arena);
-    send_read(&run, lost);
-    if (run.rc || !pg_pipe_flush(&run.pipe) || !take_reads(&run)) {
+    send_read(&run, again);
+    if (run.rc || !pg_pipe_flush(&run.pipe) || !take_answers(&run, run.pipe.first)) {
         run.conn->lost = true;
         if (!run.rc) {
             run.rc = pg_fail_lost("reading", &run.err);
-            *ret_again = true;
+            *ret_repeat = true;
         }
     } else {
         pg_pipe_end(&run.pipe);
     }
     hf_arena_fini(&run.arena);
     pg_pool_give(run.conn);
-    if (run.rc == 0 && !lost)
+    if (run.rc == 0 && !again)
         run.rc = check_expectations(batch, &run.err);
     stamp(&run, batch);
     return hf_fail_as(err, run.rc, &run.err);
@@ -687,24 +635,23 @@ static int read_once(struct pg *pg, struct hf_batch *batch, bool lost, bool *ret
 
 int pg_run_read(struct pg *pg, struct hf_batch *batch, struct hf_err *err)
 {
-    bool again = true;
+    bool repeat = true;
     int rc = HF_EUNREACHABLE;
-    for (int i = 0; again && i < REPEATS_MAX; i++)
-        rc = read_once(pg, batch, false, &again, err);
+    for (int i = 0; repeat && i < REPEATS_MAX; i++)
+        rc = read_once(pg, batch, false, &repeat, err);
     return rc;
 }
 
-/* What a committed batch would have given: its reads, as they are now; its counts, where
- * they were vouched for, and 0 where nobody can know. */
-int pg_read_lost(struct pg *pg, struct hf_batch *batch, struct hf_err *err)
+static int read_again(struct pg *pg, struct hf_batch *batch, struct hf_err *err)
 {
-    bool again = true;
+    bool repeat = true;
     int rc = HF_EUNREACHABLE;
-    for (int i = 0; again && i < REPEATS_MAX; i++)
-        rc = read_once(pg, batch, true, &again, err);
+    for (int i = 0; repeat && i < REPEATS_MAX; i++)
+        rc = read_once(pg, batch, true, &repeat, err);
     for (size_t i = 0; rc == 0 && i < batch->call_count; i++)
         if (!hf_sql_pg[batch->calls[i].statement].reads &&
             batch->calls[i].expect != HF_ANY_COUNT)
             batch->calls[i].changed = batch->calls[i].expect;
+    batch->lost = true;
     return rc;
 }

@@ -49,7 +49,7 @@ static int compare(struct pg_conn *conn, PGconn *other, bool *ret_own, struct hf
             return rc;
         int64_t ours = pg_cell_i64(result, 0, 0);
         PQclear(result);
-        *ret_own = ours == conn->backend && theirs != ours &&
+        *ret_own = ours == conn->process.pid && theirs != ours &&
                    (before == 0 || theirs == before);
     }
     return 0;

@@ -173,13 +173,15 @@ void hf_gates_ring(struct hf_ops *ops)
     }
 }
 
-int64_t hf_gates_promoted(const struct hf_ops *ops)
+int hf_gates_promoted(const struct hf_ops *ops, int64_t *promoted, struct hf_err *err)
 {
-    int64_t promoted = 0;
-    for (size_t i = 0; i < ops->batch.call_count; i++)
-        if (promotes(&ops->batch.calls[i]))
-            promoted += (int64_t)ops->batch.calls[i].out_count;
-    return promoted;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < ops->batch.call_count; i++)
+        if (promotes(&ops->batch.calls[i])) {
+            rc = hf_ops_counted(ops, err);
+            *promoted += (int64_t)ops->batch.calls[i].out_count;
+        }
+    return rc;
 }
 
 /* ---- fair shares --------------------------------------------------------------------- */

@@ -27,7 +27,8 @@ void hf_gates_settle(struct hf_ops *ops);
  * this, and settles, by itself. */
 void hf_gates_ring(struct hf_ops *ops);
 /* How many there were. */
-int64_t hf_gates_promoted(const struct hf_ops *ops);
+HF_MUST_USE int hf_gates_promoted(const struct hf_ops *ops, int64_t *promoted,
+                                  struct hf_err *err);
 
 /* Tags for rows with a fair key that come to their queue. `take` goes before the rows are
  * written, `tag` after. */

@@ -104,10 +104,13 @@ void hf_ops_only_if(struct hf_ops *ops, size_t call)
         last_call(ops)->only_if = (uint32_t)call + 1;
 }
 
-void hf_ops_if_lost(struct hf_ops *ops)
+int hf_ops_counted(const struct hf_ops *ops, struct hf_err *err)
 {
-    if (!ops->state)
-        last_call(ops)->if_lost = true;
+    return ops->batch.lost
+               ? hf_fail(err, HF_EUNCERTAIN, NULL,
+                         "it was done, but the answer was lost: how many rows "
+                         "it changed is not known")
+               : 0;
 }
 
 void hf_ops_again(struct hf_ops *ops)

@@ -51,8 +51,9 @@ size_t hf_ops_call(struct hf_ops *ops, enum hf_sql_id statement, int64_t expect)
 void hf_ops_sets(struct hf_ops *ops);
 /* The call begun last has nothing to do where that earlier one returned no rows. */
 void hf_ops_only_if(struct hf_ops *ops, size_t call);
-/* The call begun last reads again what another one gave, where that was lost. */
-void hf_ops_if_lost(struct hf_ops *ops);
+/* After a write whose counts, or whose rows returned by a write, are the answer: HF_EUNCERTAIN
+ * where they were lost. */
+HF_MUST_USE int hf_ops_counted(const struct hf_ops *ops, struct hf_err *err);
 /* Begin the next set of arguments of the same call. */
 void hf_ops_again(struct hf_ops *ops);
 

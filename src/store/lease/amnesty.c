@@ -31,6 +31,8 @@ int sql_amnesty(struct hf_store *base, hf_ms stalled_ms, int64_t *ret_rows,
     int rc = hf_buf_state(&note) ? hf_fail_plain(err, hf_buf_state(&note))
                                  : hf_ops_write(&ops, err);
     if (rc == 0)
+        rc = hf_ops_counted(&ops, err);
+    if (rc == 0)
         *ret_rows = hf_ops_result(&ops, give)->changed;
     hf_buf_fini(&note);
     hf_ops_fini(&ops);

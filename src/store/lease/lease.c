@@ -15,11 +15,13 @@ static const struct lane {
     enum hf_sql_id read;
     enum hf_sql_id make; /* the row, when a claim finds none */
     enum hf_sql_id write;
+    enum hf_sql_id begin;
     enum hf_sql_id renew;
     bool must_be_live; /* rule 1: are holder verbs refused after the lapse? */
 } lanes[HF_LANE_COUNT] = {
     [HF_LANE_SESSION] = { HF_SQL_LEASE_READ_SESSION, HF_SQL_LEASE_MAKE_SESSION,
-                          HF_SQL_LEASE_WRITE_SESSION, HF_SQL_LEASE_RENEW_SESSION, true },
+                          HF_SQL_LEASE_WRITE_SESSION, HF_SQL_LEASE_BEGIN_SESSION,
+                          HF_SQL_LEASE_RENEW_SESSION, true },
 };
 
 /* One look at a leased row. `lease` points into `ops`. */
@@ -58,10 +60,12 @@ static int read_lease(struct hf_store *base, enum hf_lane lane, const char *key,
     return 0;
 }
 
+/* A term begins when the row is written, which may have waited: the expiry, and the moment of the
+ * look by which it was decided, are moved on by that. */
 static int write_lease(struct hf_store *base, enum hf_lane lane, const char *key,
-                       const struct hf_lease *was, const struct hf_lease *lease,
-                       struct hf_err *err)
+                       struct look *look, struct hf_lease *lease, struct hf_err *err)
 {
+    const struct hf_lease *was = &look->lease;
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     hf_ops_call(&ops, lanes[lane].write, 1);
@@ -78,7 +82,21 @@ static int write_lease(struct hf_store *base, enum hf_lane lane, const char *key
     hf_ops_i64_opt(&ops, lease->ttl_ms);
     hf_ops_i64_opt(&ops, lease->claimed_at);
     hf_ops_i64_opt(&ops, lease->expires_at);
+    if (lease->nonce) {
+        hf_ops_call(&ops, lanes[lane].begin, 1);
+        hf_ops_text(&ops, key);
+        hf_ops_i64(&ops, lease->fence);
+        hf_ops_text(&ops, lease->nonce);
+    }
+    size_t again = hf_ops_call(&ops, lanes[lane].read, HF_ANY_COUNT);
+    hf_ops_text(&ops, key);
     int rc = hf_ops_write(&ops, err);
+    const struct hf_call *row = rc == 0 ? hf_ops_result(&ops, again) : NULL;
+    struct hf_lease written = row && row->out_count ? first_lease(row) : *lease;
+    if (row && hf_same(written.nonce, lease->nonce)) {
+        look->ops.batch.lease_now += written.expires_at - lease->expires_at;
+        lease->expires_at = written.expires_at;
+    } /* otherwise the answer was lost, and others changed the row since */
     hf_ops_fini(&ops);
     return rc;
 }
@@ -170,10 +188,10 @@ static int take_once(struct hf_store *base, const struct hf_lease_claim *claim,
         show(&look.lease, now, info);
     }
     if (rc == 0 && outcome != HF_LEASE_REPEATED)
-        rc = write_lease(base, claim->lane, claim->key, &look.lease, &lease, err);
+        rc = write_lease(base, claim->lane, claim->key, &look, &lease, err);
     if (rc == 0) {
         *info = (struct hf_lease_info){ 0 };
-        show(&lease, now, info);
+        show(&lease, look.ops.batch.lease_now, info);
         show_displaced(&look.lease, outcome, info);
         rc = show_token(base->alloc, &lease, info);
     }
@@ -227,10 +245,10 @@ static int holder_verb(struct hf_store *base, enum hf_lane lane, const char *key
         if (rc == 0) {
             struct hf_lease next = release ? hf_lease_released(&look.lease)
                                            : hf_lease_renewed(&look.lease, now, 0);
-            rc = write_lease(base, lane, key, &look.lease, &next, err);
+            rc = write_lease(base, lane, key, &look, &next, err);
             if (rc == 0 && ret_info) {
                 struct hf_lease_info info = { 0 };
-                show(&next, now, &info);
+                show(&next, look.ops.batch.lease_now, &info);
                 copy(info.token, sizeof info.token, token_text);
                 *ret_info = info; /* the token may have come from there */
             }

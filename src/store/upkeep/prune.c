@@ -99,6 +99,8 @@ static int prune_chunk(struct pruning *p, size_t limit, struct hf_err *err)
         size_t events = drop_rows(p, &drop, picked);
         rc = hf_ops_write(&drop, err);
         if (rc == 0)
+            rc = hf_ops_counted(&drop, err);
+        if (rc == 0)
             add_report(p, &drop, events);
         p->after = hf_cell_i64(picked, picked->out_count - 1, 0);
     }

@@ -211,15 +211,30 @@ static void ring_for(struct hf_ops *ops, const struct slot *slot)
         hf_ops_ring_queue(ops, row->w.queue, 1);
 }
 
+/* A token is for whoever took the lease by this call, or by the one that it repeats: a resume
+ * repeats only under the nonce that holds the row. */
+static bool took_lease(const struct slot *slot, const struct hf_row *row)
+{
+    if (row->status != HF_RUNNING)
+        return false;
+    return slot->step.kind == HF_STEP_REPEAT
+               ? slot->change->verb == HF_VERB_RESUME
+               : writes(slot) && slot->step.kind == HF_STEP_WRITE;
+}
+
 /* A lane may have its say on a row that comes back to it: read what came of it. */
 static void add_read_back(struct changing *c, struct hf_ops *ops, struct slot *slot)
 {
     slot->read_back = 0;
     bool gated = slot->was.w.lane_key || slot->was.w.limit_name;
-    if (!writes(slot) || !gated || (c->flags & HF_BRIEF))
+    if (!writes(slot))
         return;
-    slot->read_back = hf_ops_call(ops, HF_SQL_WORK_BY_ID, 1);
-    hf_ops_text(ops, slot->change->id ? slot->change->id : slot->was.w.work_id);
+    if (took_lease(slot, &slot->step.row)) {
+        slot->read_back = change_begin_lease(ops, &slot->step.row);
+    } else if (gated && !(c->flags & HF_BRIEF)) {
+        slot->read_back = hf_ops_call(ops, HF_SQL_WORK_BY_ID, 1);
+        hf_ops_text(ops, slot->change->id ? slot->change->id : slot->was.w.work_id);
+    }
 }
 
 /* Waiting statuses and such change through one statement; an appended event or a touch
@@ -294,18 +309,44 @@ static bool any_refused(const struct changing *c)
 
 /* ---- answer ------------------------------------------------------------------------ */
 
-/* A token is for whoever took the lease by this call, or by the one that it repeats: a resume
- * repeats only under the nonce that holds the row. */
-static bool took_lease(const struct slot *slot, const struct hf_row *row)
+int change_read_written(const struct hf_ops *ops, size_t call, size_t at,
+                        const struct hf_row *written, struct hf_row *ret_now,
+                        struct hf_err *err)
 {
-    if (row->status != HF_RUNNING)
-        return false;
-    return slot->step.kind == HF_STEP_REPEAT
-               ? slot->change->verb == HF_VERB_RESUME
-               : writes(slot) && slot->step.kind == HF_STEP_WRITE;
+    const struct hf_call *rows = hf_ops_result(ops, call);
+    if (rows->out_count <= at)
+        return hf_fail(err, ops->batch.lost ? HF_EUNCERTAIN : HF_EINTERNAL, NULL,
+                       "it was done, and its unit was not found again");
+    int rc = hf_row_read(rows, at, ret_now, err);
+    if (rc || (ret_now->status == written->status &&
+               (written->status != HF_RUNNING ||
+                hf_same(ret_now->claim_group, written->claim_group))))
+        return rc;
+    if (ops->batch.lost)
+        return hf_fail(
+            err, HF_EUNCERTAIN, NULL,
+            "it was done, but the answer was lost, and unit %s was changed since",
+            ret_now->w.work_id);
+    return hf_fail(err, HF_EINTERNAL, NULL,
+                   "unit %s was written as %s and read back as %s", ret_now->w.work_id,
+                   hf_status_word(written->status), hf_status_word(ret_now->status));
 }
 
-static int show(struct changing *c, const struct hf_ops *write, struct slot *slot)
+size_t change_begin_lease(struct hf_ops *ops, const struct hf_row *row)
+{
+    hf_ops_call(ops, HF_SQL_WORK_RENEW, 1);
+    hf_ops_text(ops, row->w.work_id);
+    hf_ops_i64(ops, row->lease_store);
+    hf_ops_i64(ops, row->w.lease_fence);
+    hf_ops_text(ops, row->claim_group);
+    hf_ops_null(ops);
+    size_t call = hf_ops_call(ops, HF_SQL_WORK_BY_ID, HF_ANY_COUNT);
+    hf_ops_text(ops, row->w.work_id);
+    return call;
+}
+
+static int show(struct changing *c, const struct hf_ops *write, struct slot *slot,
+                struct hf_err *err)
 {
     bool wrote = writes(slot);
     struct hf_row now;
@@ -313,14 +354,15 @@ static int show(struct changing *c, const struct hf_ops *write, struct slot *slo
     slot->item->repeated = slot->step.kind == HF_STEP_REPEAT;
     int rc = 0;
     if (wrote && slot->read_back) {
-        rc = hf_row_read(hf_ops_result(write, slot->read_back), 0, &now, NULL);
+        rc = change_read_written(write, slot->read_back, 0, row, &now, err);
         row = &now;
     }
-    if (rc == 0)
-        rc = hf_item_show(c->answer, slot->item, row, (c->flags & HF_BRIEF) != 0);
+    if (rc)
+        return rc;
+    rc = hf_item_show(c->answer, slot->item, row, (c->flags & HF_BRIEF) != 0);
     if (rc == 0 && took_lease(slot, row))
         rc = sql_item_token(c->answer, slot->item, row);
-    return rc;
+    return rc ? hf_fail_plain(err, rc) : 0;
 }
 
 static int show_all(struct changing *c, const struct hf_ops *write, struct hf_err *err)
@@ -329,9 +371,9 @@ static int show_all(struct changing *c, const struct hf_ops *write, struct hf_er
         struct slot *slot = &c->slots[i];
         if (slot->settled)
             continue;
-        int rc = show(c, write, slot);
+        int rc = show(c, write, slot, err);
         if (rc)
-            return hf_fail_plain(err, rc);
+            return rc;
         slot->settled = true;
     }
     return 0;

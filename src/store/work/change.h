@@ -61,4 +61,14 @@ bool change_is_receipt(const struct changing *c, const struct hf_ops *ops);
 /* store/work/receipt.c: one rate-limited event for what was refused (rule 14). */
 void change_note_refusals(struct changing *c);
 
+/* store/work/change.c: the row that a call of this batch read back, which must be as written.
+ * HF_EINTERNAL: it is not, so the answer must not say so. HF_EUNCERTAIN: the answer was lost, and
+ * others changed the row before it was read again. */
+HF_MUST_USE int change_read_written(const struct hf_ops *ops, size_t call, size_t at,
+                                    const struct hf_row *written, struct hf_row *ret_now,
+                                    struct hf_err *err);
+/* store/work/change.c: after a row that takes a lease was written: its term begins once all locks
+ * were waited for. Returns the call that reads the row back. */
+size_t change_begin_lease(struct hf_ops *ops, const struct hf_row *row);
+
 #endif

@@ -285,16 +285,16 @@ static int take_short(struct taker *taker, struct hf_ops *ops,
                       struct hf_err *err)
 {
     hf_ops_reset(ops);
-    ops->batch.unstamped = true;
     size_t rows = ops->batch.call_count;
     add_claim(ops, taker, HF_SQL_WORK_CLAIM_LONE);
-    size_t again = add_read_back(ops, taker);
-    hf_ops_if_lost(ops);
     int rc = hf_ops_write(ops, err);
+    if (rc == 0 && ops->batch.lost) { /* what it took is found by its nonce */
+        hf_ops_reset(ops);
+        rows = add_read_back(ops, taker);
+        rc = sql_answered(hf_ops_read(ops, err), err);
+    }
     if (rc)
         return rc;
-    if (hf_ops_result(ops, rows)->out_count == 0)
-        rows = again; /* nothing, or what was lost */
     sql_march_end(taker->store, march, ops, hf_ops_result(ops, rows), true);
     return sql_answered(show_taken(ops, rows, false, answer, err), err);
 }
@@ -329,9 +329,12 @@ static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
     if (rc == 0 && attention) {
         /* Due rows and lapsed leases do not wait for a monitor. */
         struct hf_sweep_report report;
-        rc = sql_sweep(&taker->store->base, taker->who, 64, &report, err);
-        if (rc == 0 && hf_answer_count(answer) == 0 &&
-            report.promoted + report.requeued > 0)
+        struct hf_err why = { 0 };
+        bool taken = hf_answer_count(answer) > 0;
+        int swept = sql_sweep(&taker->store->base, taker->who, 64, &report, &why);
+        if (!taken) /* otherwise what was taken is answered, and the next claim asks again */
+            rc = hf_fail_as(err, swept, &why);
+        if (rc == 0 && !taken && report.promoted + report.requeued > 0)
             rc = take_some(taker, &ops, answer, &attention, err);
     }
     if (rc == HF_EGUARD)
@@ -392,17 +395,16 @@ int sql_exchange(struct hf_store *base, const struct hf_caller *who,
 
 /* ---- one given row ------------------------------------------------------------------- */
 
-static int write_step(struct taker *taker, const struct hf_row *was,
-                      const struct hf_step *step, struct hf_err *err)
+/* `ret_row`: the call that reads a row that is running now. */
+static int write_step(struct hf_ops *write, const struct hf_row *was,
+                      const struct hf_step *step, size_t *ret_row, struct hf_err *err)
 {
-    struct hf_ops write;
-    hf_ops_init(&write, taker->store->sql, taker->store->base.alloc);
-    hf_row_write(&write, was, &step->row);
+    hf_row_write(write, was, &step->row);
     if (step->extra_event)
-        hf_event_append(&write, &step->row, step->extra_event);
-    int rc = hf_ops_write(&write, err);
-    hf_ops_fini(&write);
-    return rc;
+        hf_event_append(write, &step->row, step->extra_event);
+    if (step->row.status == HF_RUNNING)
+        *ret_row = change_begin_lease(write, &step->row);
+    return hf_ops_write(write, err);
 }
 
 /* What a sweep would do to this row now, if that is what keeps it from being claimed: its
@@ -417,8 +419,31 @@ static int make_claimable(struct taker *taker, struct hf_arena *arena,
     int rc = hf_step_sweep(arena, was, NULL, &with, &step, err);
     if (rc || step.kind == HF_STEP_NOTHING || step.row.status != HF_QUEUED)
         return rc;
-    rc = write_step(taker, was, &step, err);
+    struct hf_ops write;
+    hf_ops_init(&write, taker->store->sql, taker->store->base.alloc);
+    rc = write_step(&write, was, &step, NULL, err); /* into its queue */
+    hf_ops_fini(&write);
     return rc ? rc : HF_EGUARD; /* read again: a lane may have its say */
+}
+
+static int show_one(struct hf_answer *answer, const struct hf_row *row, bool repeated,
+                    struct hf_err *err)
+{
+    struct hf_item *item = hf_answer_add(answer);
+    if (!item || hf_item_show(answer, item, row, false) ||
+        sql_item_token(answer, item, row))
+        return hf_fail_plain(err, HF_ENOMEM);
+    item->repeated = repeated;
+    return 0;
+}
+
+static int show_begun(const struct hf_ops *write, size_t read_back,
+                      const struct hf_row *written, struct hf_answer *answer,
+                      struct hf_err *err)
+{
+    struct hf_row now;
+    int rc = change_read_written(write, read_back, 0, written, &now, err);
+    return rc ? rc : show_one(answer, &now, false, err);
 }
 
 /* One given row: read, decide, write if it is still as it was read. */
@@ -451,22 +476,18 @@ static int claim_once(struct taker *taker, struct hf_ops *ops, struct hf_arena *
     }
     if (rc)
         return rc;
-    const struct hf_row *now = step.kind == HF_STEP_REPEAT ? &was : &step.row;
-    if (step.kind != HF_STEP_REPEAT) {
-        rc = write_step(taker, &was, &step, err);
-        if (rc == HF_ECONFLICT)
-            return hf_fail(err, HF_EHELD, "lane_key",
-                           "another unit of this lane is running");
-    }
-    if (rc)
-        return rc;
-    struct hf_item *item = hf_answer_add(answer);
-    if (!item || hf_item_show(answer, item, now, false) ||
-        sql_item_token(answer, item, now))
-        return step.kind == HF_STEP_REPEAT ? hf_fail_plain(err, HF_ENOMEM)
-                                           : sql_answered(HF_ENOMEM, err);
-    item->repeated = step.kind == HF_STEP_REPEAT;
-    return 0;
+    if (step.kind == HF_STEP_REPEAT)
+        return show_one(answer, &was, true, err);
+    struct hf_ops write;
+    hf_ops_init(&write, taker->store->sql, taker->store->base.alloc);
+    size_t read_back = 0;
+    rc = write_step(&write, &was, &step, &read_back, err);
+    if (rc == HF_ECONFLICT)
+        rc = hf_fail(err, HF_EHELD, "lane_key", "another unit of this lane is running");
+    else if (rc == 0)
+        rc = sql_answered(show_begun(&write, read_back, &step.row, answer, err), err);
+    hf_ops_fini(&write);
+    return rc;
 }
 
 static int claim_by_id(struct taker *taker, struct hf_arena *arena,

@@ -405,7 +405,6 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
         open += goes_now(&c->makers[i]);
     bool whole = (c->flags & HF_ALL_OR_NONE) != 0;
     hf_ops_reset(ops);
-    ops->batch.unstamped = true;
     add_calls(c, ops);
     int rc = 0;
     for (size_t i = 0; c->beside && rc == 0 && i < c->n; i++)
@@ -416,10 +415,6 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
     size_t receipt = ops->batch.call_count;
     add_receipt(c, ops);
     size_t read_back = brief(c) ? SIZE_MAX : add_read_back(ops, c->makers, c->n);
-    if (brief(c) && open == 1 && c->store->wears) {
-        (void)add_read_back(ops, c->makers, c->n); /* tells whether it was made */
-        hf_ops_if_lost(ops);
-    }
     rc = hf_ops_write(ops, err);
     if (rc == HF_ECONFLICT && c->who->operation_id && ops->batch.failed_call == receipt)
         return 0; /* the same operation at the same moment: look again */

@@ -40,20 +40,25 @@ static size_t add_read_back(struct changing *c, struct hf_ops *ops)
     return call;
 }
 
-/* `rows` NULL: brief answers, from what was decided. */
-static int show_written(struct changing *c, const struct hf_call *rows,
+/* `read_back` 0: brief answers, from what was decided. */
+static int show_written(struct changing *c, const struct hf_ops *ops, size_t read_back,
                         struct hf_err *err)
 {
-    if (rows && rows->out_count != c->n) /* after a lost answer, and a prune since */
+    if (read_back && hf_ops_result(ops, read_back)->out_count != c->n)
+        /* after a lost answer, and a prune since */
         return hf_fail(err, HF_EUNCERTAIN, NULL,
                        "it was written, but what it gave cannot be read");
     for (size_t i = 0; i < c->n; i++) {
         struct slot *slot = &c->slots[i];
         struct hf_row now;
-        int rc = rows ? hf_row_read(rows, i, &now, err) : 0;
+        int rc = 0;
+        if (read_back && slot->change->verb == HF_VERB_CLOSE_OUT)
+            rc = change_read_written(ops, read_back, i, &slot->step.row, &now, err);
+        else if (read_back)
+            rc = hf_row_read(hf_ops_result(ops, read_back), i, &now, err);
         if (rc)
             return rc;
-        if (hf_item_show(c->answer, slot->item, rows ? &now : &slot->step.row,
+        if (hf_item_show(c->answer, slot->item, read_back ? &now : &slot->step.row,
                          (c->flags & HF_BRIEF) != 0))
             return hf_fail_plain(err, HF_ENOMEM);
         slot->settled = true;
@@ -254,8 +259,7 @@ static int settle_by(struct changing *c, unsigned gates, struct hf_err *err)
     if (rc == 0 && c->beside)
         rc = sql_answered(c->beside->end(c->beside->user, &ops, err), err);
     if (rc == 0)
-        rc = sql_answered(show_written(c, brief ? NULL : hf_ops_result(&ops, rows), err),
-                          err);
+        rc = sql_answered(show_written(c, &ops, rows, err), err);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -348,7 +352,7 @@ static int renew_fast(struct changing *c, struct hf_ops *ops, struct hf_err *err
     int rc = hf_ops_write(ops, err);
     if (rc == HF_EGUARD)
         return 0;
-    return rc ? rc : sql_answered(show_written(c, hf_ops_result(ops, rows), err), err);
+    return rc ? rc : sql_answered(show_written(c, ops, rows, err), err);
 }
 
 int change_fast(struct changing *c, struct hf_err *err)

@@ -419,6 +419,8 @@ int sql_renew_all(struct hf_store *base, const struct hf_caller *who,
     add_owner(&ops, renew);
     int rc = hf_ops_write(&ops, err);
     if (rc == 0)
+        rc = hf_ops_counted(&ops, err);
+    if (rc == 0)
         rc = show_renewed(answer, &ops, hf_ops_result(&ops, 0),
                           hf_ops_result(&ops, owned), err);
     hf_ops_fini(&ops);

@@ -159,7 +159,7 @@ static int write_some(struct sweeping *s, struct candidate *some, size_t n,
     if (rc == 0 && ops.batch.call_count > 0)
         rc = hf_ops_write(&ops, err);
     if (rc == 0)
-        s->report.promoted += hf_gates_promoted(&ops);
+        rc = hf_gates_promoted(&ops, &s->report.promoted, err);
     hf_ops_fini(&ops);
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (some[i].step.kind != HF_STEP_NOTHING ||
@@ -271,10 +271,9 @@ static int sweep_limits(struct sweeping *s, size_t limit, struct hf_err *err)
         hf_gates_note_name(&write, hf_cell_text(hf_ops_result(&due, 0), i, 0));
     if (rc == 0 && names > 0)
         rc = hf_ops_write(&write, err);
-    if (rc == 0) {
-        s->report.promoted += hf_gates_promoted(&write);
-        s->report.more |= names >= limit;
-    }
+    if (rc == 0)
+        rc = hf_gates_promoted(&write, &s->report.promoted, err);
+    s->report.more |= names >= limit;
     hf_ops_fini(&write);
     hf_ops_fini(&due);
     return rc;
