@@ -102,6 +102,11 @@ HF_API int hf_job_fail(struct hf_job *job, const char *error_class, const char *
 HF_API HF_MUST_USE int hf_job_summary(struct hf_job *job, const char *summary,
                                       struct hf_err *err);
 
+/* Add a piece of evidence for the row's close rule: a hash or a reference, at most
+ * HF_MAX_REFS of them. Copied. */
+HF_API HF_MUST_USE int hf_job_evidence(struct hf_job *job, const char *evidence,
+                                       struct hf_err *err);
+
 /* ---- a pool ------------------------------------------------------------------------ */
 
 /* A kind of job and the code that runs it. */
@@ -123,15 +128,17 @@ struct hf_job_kind {
 enum hf_pool_event_type {
     HF_POOL_CLAIMED,
     HF_POOL_STARTED,
-    HF_POOL_ENDED, /* settled: `status` is the row's */
+    HF_POOL_ENDED, /* settled, or it waits: `status` is the row's. A job waits because its
+                      code let it wait (HF_VERB_WAIT with hf_job_token), or because it is
+                      done and its close rule asks for what it lacks. */
     HF_POOL_LOST,  /* the lease was lost, or its outcome refused */
     HF_POOL_ERROR  /* a call to the store failed; it is tried again */
 };
 struct hf_pool_event {
     enum hf_pool_event_type type;
     const struct hf_work *work; /* NULL for ERROR */
-    const char *status;         /* ENDED: done, failed, retry_scheduled, … */
-    const struct hf_err *err;   /* LOST and ERROR */
+    const char *status; /* ENDED: done, failed, retry_scheduled, waiting_user, … */
+    const struct hf_err *err; /* LOST and ERROR */
 };
 typedef void hf_pool_listener(void *user, const struct hf_pool_event *event);
 
@@ -167,7 +174,8 @@ struct hf_pool_stats {
     int64_t errors;   /* failed calls to the store */
     int64_t ready;    /* claimed, not started */
     int64_t running;
-    int64_t later; /* to be completed by hf_pool_complete */
+    int64_t later;   /* to be completed by hf_pool_complete */
+    int64_t waiting; /* ended so: their units wait for a person or an event */
 };
 
 struct hf_pool;
@@ -194,6 +202,8 @@ struct hf_job_end {
     const char *error_class;
     const char *reason;
     const char *summary;
+    const char *const *evidence; /* added to what the job has */
+    size_t evidence_count;
 };
 HF_API HF_MUST_USE int hf_pool_complete(struct hf_pool *pool, const char *work_id,
                                         const char *token, const struct hf_job_end *end,

@@ -35,6 +35,10 @@ struct hf_command {
     hf_ms timeout_ms;       /* 0: none; then TERM, and KILL after kill_after_ms */
     hf_ms kill_after_ms;    /* 0: 5 s */
     bool require_close_out; /* its exit says nothing: it must close out itself */
+    /* Files, NULL ends: when the command has ended with 0 the unit is closed with their
+     * SHA-256 as evidence. A path that is not absolute begins in `cwd`. One that cannot be
+     * read then is a failure of class "evidence_missing". */
+    const char *const *evidence;
 };
 
 /* The payload of a command; free it with hf_text_free of any store, or hf_alloc_system.
@@ -106,11 +110,13 @@ enum hf_run_stop {
 HF_API void hf_run_stop(struct hf_run *run, enum hf_run_stop why);
 
 enum hf_run_end {
-    HF_RUN_OPEN,      /* not over yet */
-    HF_RUN_SETTLED,   /* by this run */
-    HF_RUN_ITSELF,    /* the command settled the unit, or left it waiting */
-    HF_RUN_TAKEN,     /* the lease was lost */
-    HF_RUN_UNRECORDED /* the store could not be told; `err` says why */
+    HF_RUN_OPEN,       /* not over yet */
+    HF_RUN_SETTLED,    /* by this run */
+    HF_RUN_ITSELF,     /* the command settled the unit, or left it waiting */
+    HF_RUN_TAKEN,      /* the lease was lost */
+    HF_RUN_UNRECORDED, /* the store could not be told; `err` says why */
+    HF_RUN_UNMET /* the command ended with 0, but the unit's close rule asks for what a run
+                    does not have: the unit waits for a person; `err` says for what */
 };
 
 struct hf_run_result {

@@ -188,11 +188,22 @@ int hf_digest_end(struct hf_digest *digest, uint8_t ret_bytes[HF_DIGEST_BYTES])
     return 0;
 }
 
+void hf_sha256_begin(struct hf_digest *digest)
+{
+    *digest = (struct hf_digest){ .failed = false };
+    digest->failed = SHA256_Init(state_of(digest)) != 1;
+}
+
+void hf_sha256_more(struct hf_digest *digest, const void *bytes, size_t len)
+{
+    hash(digest, bytes, len);
+}
+
 int hf_sha256(const void *bytes, size_t len, uint8_t ret_bytes[HF_DIGEST_BYTES])
 {
-    struct hf_digest digest = { .failed = false };
-    digest.failed = SHA256_Init(state_of(&digest)) != 1;
-    hash(&digest, bytes, len);
+    struct hf_digest digest;
+    hf_sha256_begin(&digest);
+    hf_sha256_more(&digest, bytes, len);
     return hf_digest_end(&digest, ret_bytes);
 }
 

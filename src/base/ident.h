@@ -43,7 +43,10 @@ void hf_digest_i64(struct hf_digest *digest, int64_t value);
 HF_MUST_USE int hf_digest_end(struct hf_digest *digest,
                               uint8_t ret_bytes[HF_DIGEST_BYTES]);
 
-/* Plain SHA-256 of some bytes, for evidence files and golden tests. */
+/* Plain SHA-256 of bytes that come in pieces; hf_digest_end ends it. */
+void hf_sha256_begin(struct hf_digest *digest);
+void hf_sha256_more(struct hf_digest *digest, const void *bytes, size_t len);
+/* The same of some bytes, for golden tests. */
 HF_MUST_USE int hf_sha256(const void *bytes, size_t len,
                           uint8_t ret_bytes[HF_DIGEST_BYTES]);
 

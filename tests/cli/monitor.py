@@ -4,6 +4,7 @@ for a line of its log or for the end of a process."""
 
 import json
 import os
+import select
 import signal
 import stat
 import subprocess
@@ -43,6 +44,28 @@ class Monitor(Case):
 
     def status(self, work_id):
         return self.ok("work", "show", work_id)["work"]["status"]
+
+    def test_a_monitor_that_runs_commands_takes_up_what_lost_its_runner(self):
+        os.mkfifo(self.path("begun"))
+        process = self.ok("process", "start", "--disposition", "rerunnable", "--", "sh", "-c",
+                          "echo $PPID > begun; [ $HOLDFAST_ATTEMPT = 2 ] || exec sleep 1000"
+                          )["work"]["work_id"]
+        with open(self.path("begun")) as begun:
+            runner = int(begun.read())
+        os.kill(runner, signal.SIGKILL)
+        monitor = self.start("--run")
+        with open(self.path("begun")) as begun:
+            worker = os.pidfd_open(int(begun.read()))
+        self.addCleanup(os.close, worker)
+        self.ok("process", "await", process, "--wait", "30s")
+        self.assertEqual(self.ok("work", "show", process)["work"]["attempt_count"], 2)
+        self.end(monitor)
+        self.assertTrue(select.select([worker], [], [], 0)[0], "the worker outlived its monitor")
+
+    def test_a_monitor_runs_commands_only_when_it_goes_on(self):
+        self.assertIn("--until-idle", self.refused(2, "invalid_argument", "monitor", "--run",
+                                                   "--once"))
+        self.assertIn("--run", self.refused(2, "invalid_argument", "monitor", "--jobs", "2"))
 
     def test_one_pass(self):
         work_id = self.create("a", "--start-timeout", "1ms")["work_id"]

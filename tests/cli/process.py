@@ -54,7 +54,8 @@ class Process(Case):
     def test_a_command_runs_in_the_background_and_is_awaited(self):
         process = self.start("owner_bound", "--name", "n", "--label", "a=b", "--wake", "s1",
                              "--observer", "o", "--", "sh", "-c", "echo out; echo err >&2; exit 3")
-        done = self.ok("process", "await", process, "--wait", "30s")["work"]
+        done = self.cli("--json", "process", "await", process, "--wait", "30s",
+                        code=11).json["work"]
         self.assertEqual((done["status"], done["error_class"]), ("failed", "exit_3"))
         shown = self.ok("process", "show", process)
         self.assertEqual(shown["output"]["stdout"]["head"], "out\n")
@@ -189,6 +190,20 @@ class Process(Case):
         self.ok("process", "complete", process, "--authority", "ci", "--status", "done")
         out, _ = waiter.communicate(timeout=40)
         self.assertEqual(json.loads(out)["work"]["status"], "done")
+
+    def test_an_await_exits_with_the_outcome(self):
+        for status, code in (("done", 0), ("failed", 11), ("cancelled", 13)):
+            process = self.start("externally_owned")
+            self.ok("process", "complete", process, "--authority", "ci", "--status", status)
+            answer = self.cli("--json", "process", "await", process, code=code).json
+            self.assertEqual((answer["ok"], answer["work"]["status"]), (True, status))
+
+    def test_a_start_says_what_runs_it(self):
+        start = ("process", "start", "--disposition")
+        for words in (("rerunnable", "--", "true"), ("rerunnable", "--no-run", "--", "true")):
+            self.assertIn("`holdfast monitor --run` or `holdfast run --worker`",
+                          self.cli(*start, *words).err)
+        self.assertNotIn("monitor", self.cli(*start, "owner_bound", "--", "true").err)
 
 
 if __name__ == "__main__":

@@ -268,7 +268,7 @@ class Verdicts(harness.Case):
         self.signal(runner, signal.SIGTERM)
         self.gone(command)
         self.gone(runner)
-        self.assertEqual(self.ok("process", "await", process)["work"]["status"], "abandoned")
+        self.cli("process", "await", process, code=14)
         self.assertEqual(self.verdict(process), ("abandoned", "owner_drain"))
 
     def test_a_cancelled_command_ends(self):
@@ -276,7 +276,7 @@ class Verdicts(harness.Case):
         self.ok("process", "cancel", process, "--reason", "enough")
         self.gone(command)
         self.gone(runner)
-        self.assertEqual(self.ok("process", "await", process)["work"]["status"], "cancelled")
+        self.cli("process", "await", process, code=13)
 
 
 class VerdictsOnPostgres(Verdicts):

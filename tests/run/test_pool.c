@@ -1,197 +1,7 @@
 /* A pool of real threads over a real store. Nothing here sleeps to be in time: tests wait for
  * what a job, the listener or the ledger says, and a patience that is never used up in a run
  * that passes bounds each wait. Names of the job checklist (T…) stand beside the cases. */
-#include "support/unit.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <holdfast/job.h>
-#include <holdfast/store.h>
-#include <holdfast/sys/store.h>
-
-#include "support/pg.h"
-
-#define PATIENCE_MS 20000
-#define SHORT_TTL 750
-
-struct stage {
-    struct hf_store *store;
-    struct hf_pool *pool;
-    struct pg_place *place; /* NULL: on SQLite */
-    struct hf_err err;
-    pthread_mutex_t lock;
-    pthread_cond_t moved;
-    /* of the jobs and the listener, under the lock */
-    int started, returned, open; /* open: jobs that wait may go on */
-    int told[5];
-    int stop_seen;
-    int left_of_failures;
-    int inside, most_inside;
-    char token[200];
-    char id[64];
-};
-
-/* ---- stage -------------------------------------------------------------------------- */
-
-static int setup(void **state)
-{
-    struct stage *s = calloc(1, sizeof *s);
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_mutex_init(&s->lock, NULL);
-    (void)pthread_cond_init(&s->moved, &attr);
-    (void)pthread_condattr_destroy(&attr);
-    *state = s;
-    return 0;
-}
-
-static int on_sqlite(void **state)
-{
-    (void)setup(state);
-    struct stage *s = *state;
-    return hf_store_open(":memory:", NULL, &s->store, &s->err);
-}
-
-static int on_postgres(void **state)
-{
-    struct pg_place *place = *state;
-    struct hf_store_options options = { .size = sizeof options };
-    (void)setup(state);
-    struct stage *s = *state;
-    s->place = place;
-    return pg_place_open(place, &options, &s->store, &s->err);
-}
-
-static int teardown(void **state)
-{
-    struct stage *s = *state;
-    hf_pool_free(s->pool);
-    hf_store_close(s->store);
-    if (s->place)
-        pg_place_discard(s->place);
-    (void)pthread_cond_destroy(&s->moved);
-    (void)pthread_mutex_destroy(&s->lock);
-    free(s);
-    return 0;
-}
-
-static void on_event(void *user, const struct hf_pool_event *event)
-{
-    struct stage *s = user;
-    (void)pthread_mutex_lock(&s->lock);
-    s->told[event->type]++;
-    (void)pthread_cond_broadcast(&s->moved);
-    (void)pthread_mutex_unlock(&s->lock);
-}
-
-static void make_pool(struct stage *s, struct hf_pool_options options)
-{
-    options.size = sizeof options;
-    options.listener = on_event;
-    options.listener_user = s;
-    assert_int_equal(hf_pool_new(s->store, &options, &s->pool, &s->err), 0);
-}
-
-static void add_kind(struct stage *s, const char *name,
-                     int (*run)(void *, struct hf_job *))
-{
-    struct hf_job_kind kind = {
-        .size = sizeof kind, .name = name, .run = run, .user = s
-    };
-    assert_int_equal(hf_pool_add(s->pool, &kind, &s->err), 0);
-}
-
-static void start(struct stage *s)
-{
-    assert_int_equal(hf_pool_start(s->pool, &s->err), 0);
-}
-
-static void enqueue(struct stage *s, const char *kind, struct hf_job_new job,
-                    char ret_id[64])
-{
-    struct hf_answer *answer;
-    job.size = sizeof job;
-    job.kind = kind;
-    if (job.priority == 0)
-        job.priority = -1;
-    assert_int_equal(hf_job_enqueue(s->store, NULL, &job, &answer, &s->err), 0);
-    if (ret_id)
-        (void)snprintf(ret_id, 64, "%s", hf_answer_at(answer, 0)->work.work_id);
-    hf_answer_free(answer);
-}
-
-/* Wait until *at is at least `least`. */
-static void await_count(struct stage *s, const int *at, int least)
-{
-    struct timespec end;
-    (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += PATIENCE_MS / 1000;
-    (void)pthread_mutex_lock(&s->lock);
-    while (*at < least)
-        assert_int_equal(pthread_cond_timedwait(&s->moved, &s->lock, &end), 0);
-    (void)pthread_mutex_unlock(&s->lock);
-}
-
-static void bump(struct stage *s, int *at, int by)
-{
-    (void)pthread_mutex_lock(&s->lock);
-    *at += by;
-    (void)pthread_cond_broadcast(&s->moved);
-    (void)pthread_mutex_unlock(&s->lock);
-}
-
-struct seen {
-    char status[24];
-    char reason[64];
-    char error_class[64];
-    char owner[64];
-    int64_t attempts, failures, fence;
-    hf_ms next_retry_at, updated_at, lease_expires_at;
-};
-
-static struct seen look(struct stage *s, const char *id)
-{
-    struct hf_answer *answer;
-    struct seen seen = { 0 };
-    assert_int_equal(hf_work_get(s->store, NULL, id, &answer, &s->err), 0);
-    const struct hf_work *work = &hf_answer_at(answer, 0)->work;
-    (void)snprintf(seen.status, sizeof seen.status, "%s", work->status);
-    (void)snprintf(seen.reason, sizeof seen.reason, "%s",
-                   work->status_reason ? work->status_reason : "");
-    (void)snprintf(seen.error_class, sizeof seen.error_class, "%s",
-                   work->error_class ? work->error_class : "");
-    (void)snprintf(seen.owner, sizeof seen.owner, "%s", work->owner ? work->owner : "");
-    seen.attempts = work->attempt_count;
-    seen.failures = work->failures;
-    seen.fence = work->lease_fence;
-    seen.next_retry_at = work->next_retry_at;
-    seen.updated_at = work->updated_at;
-    seen.lease_expires_at = work->lease_expires_at;
-    hf_answer_free(answer);
-    return seen;
-}
-
-static struct hf_pool_stats stats(struct stage *s)
-{
-    struct hf_pool_stats stats;
-    hf_pool_stats(s->pool, &stats);
-    return stats;
-}
-
-/* A change by an operator. */
-static void change(struct stage *s, struct hf_change wanted)
-{
-    struct hf_answer *answer;
-    wanted.size = sizeof wanted;
-    assert_int_equal(
-        hf_work_change(s->store, NULL, &wanted, 1, HF_ALL_OR_NONE, &answer, &s->err), 0);
-    hf_answer_free(answer);
-}
+#include "run/pool_stage.h"
 
 /* ---- jobs ---------------------------------------------------------------------------- */
 
@@ -269,6 +79,26 @@ static int counting(void *user, struct hf_job *job)
     return HF_JOB_DONE;
 }
 
+static int proven(void *user, struct hf_job *job)
+{
+    struct stage *s = user;
+    bump(s, &s->returned, 1);
+    return hf_job_evidence(job, "report:4711", NULL) ? HF_EINVAL : HF_JOB_DONE;
+}
+
+/* Lets its unit wait itself, and returns as if it had ended. */
+static int waiting(void *user, struct hf_job *job)
+{
+    struct stage *s = user;
+    change(s, (struct hf_change){ .verb = HF_VERB_WAIT,
+                                  .id = hf_job_work(job)->work_id,
+                                  .token = hf_job_token(job),
+                                  .status = HF_WAITING_EXTERNAL,
+                                  .ref = "invoice-1" });
+    bump(s, &s->returned, 1);
+    return HF_JOB_DONE;
+}
+
 /* ---- cases --------------------------------------------------------------------------- */
 
 /* T15 */
@@ -295,6 +125,63 @@ static void a_job_runs_once_and_is_done(void **state)
     for (size_t i = 0; i < 5; i++)
         assert_string_equal(hf_events_at(trail, i)->event_type, wanted[i]);
     hf_events_free(trail);
+}
+
+static void a_job_that_lets_its_unit_wait_is_not_lost(void **state)
+{
+    struct stage *s = *state;
+    char id[64];
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "bill", waiting);
+    start(s);
+    enqueue(s, "bill", (struct hf_job_new){ 0 }, id);
+    await_count(s, &s->told[HF_POOL_ENDED], 1);
+    assert_string_equal(look(s, id).status, "waiting_external");
+    assert_int_equal(stats(s).waiting, 1);
+    assert_int_equal(stats(s).lost, 0);
+    assert_int_equal(s->told[HF_POOL_LOST], 0);
+}
+
+static void a_job_whose_close_rule_is_not_met_waits_for_a_person(void **state)
+{
+    struct stage *s = *state;
+    char bare[64], proof[64];
+    struct hf_policy policy = { .size = sizeof policy, .close_rule = "evidence" };
+    assert_int_equal(hf_policy_set(s->store, NULL, "default", &policy, &s->err), 0);
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "bare", plain);
+    add_kind(s, "proof", proven);
+    start(s);
+    enqueue(s, "bare", (struct hf_job_new){ 0 }, bare);
+    enqueue(s, "proof", (struct hf_job_new){ 0 }, proof);
+    await_count(s, &s->told[HF_POOL_ENDED], 2);
+    struct seen seen = look(s, bare);
+    assert_string_equal(seen.status, "waiting_user");
+    assert_string_equal(
+        seen.reason, "this row closes as done only with evidence: a hash or a referen");
+    assert_int_equal(seen.attempts, 1);
+    assert_string_equal(look(s, proof).status, "done");
+    assert_int_equal(s->returned, 2);
+    assert_int_equal(stats(s).waiting, 1);
+    assert_int_equal(stats(s).done, 1);
+    assert_int_equal(stats(s).lost, 0);
+}
+
+static void evidence_of_a_job_that_ends_later_counts(void **state)
+{
+    struct stage *s = *state;
+    static const char *const good[] = { "report:4711" };
+    struct hf_policy policy = { .size = sizeof policy, .close_rule = "evidence" };
+    assert_int_equal(hf_policy_set(s->store, NULL, "default", &policy, &s->err), 0);
+    make_pool(s, (struct hf_pool_options){ 0 });
+    add_kind(s, "later", lasting);
+    start(s);
+    enqueue(s, "later", (struct hf_job_new){ 0 }, NULL);
+    await_count(s, &s->started, 1);
+    struct hf_job_end end = { .size = sizeof end, .evidence = good, .evidence_count = 1 };
+    assert_int_equal(hf_pool_complete(s->pool, s->id, s->token, &end, &s->err), 0);
+    await_count(s, &s->told[HF_POOL_ENDED], 1);
+    assert_string_equal(look(s, s->id).status, "done");
 }
 
 /* T16 */
@@ -963,6 +850,9 @@ static void a_result_that_cannot_be_stored_is_a_failure_that_says_so(void **stat
     X(a_debounce_leaves_a_retry_its_time)                                                \
     X(a_debounced_job_is_due_after_the_last_call)                                        \
     X(a_limit_holds_over_all_pools)                                                      \
+    X(a_job_that_lets_its_unit_wait_is_not_lost)                                         \
+    X(a_job_whose_close_rule_is_not_met_waits_for_a_person)                              \
+    X(evidence_of_a_job_that_ends_later_counts)                                          \
     X(the_code_of_a_kind_sets_its_policy)                                                \
     X(bad_kinds_and_options_are_refused)                                                 \
     X(a_result_that_cannot_be_stored_is_a_failure_that_says_so)

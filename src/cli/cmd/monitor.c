@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/cmd/monitor_worker.h"
 #include "cli/cmd/upkeep.h"
 
 #define INTERVAL_MS 1000
@@ -16,6 +17,7 @@ struct watch {
     struct cli *cli;
     struct hf_monitor_plan plan;
     struct hf_witness witness; /* of this monitor's own calls */
+    struct monitor_worker worker;
     hf_ms interval_ms;
     struct cli_stop stop;
     int64_t passes;
@@ -164,6 +166,8 @@ static int loop(struct watch *watch)
     for (;;) {
         hf_ms wait_ms = 0;
         int rc = pass(watch, &wait_ms);
+        if (rc == 0 && cli_given(watch->cli, "run"))
+            rc = monitor_worker_tend(&watch->worker);
         if (rc || once || cli_stop_told(&watch->stop, 0))
             return rc;
         rest(watch, wait_ms);
@@ -179,6 +183,12 @@ static int check_options(struct watch *watch)
         (watch->plan.pointer || watch->plan.incarnation || cli_given(cli, "fresh")))
         return hf_fail(&cli->err, HF_EINVAL, "--owner",
                        "--pointer, --incarnation and --fresh need --owner");
+    if (cli_given(cli, "once") && cli_given(cli, "run"))
+        return hf_fail(&cli->err, HF_EINVAL, "--run",
+                       "--run needs a monitor that goes on: leave --once out, or use "
+                       "`holdfast run --worker --until-idle`");
+    if (!cli_given(cli, "run") && (cli_given(cli, "jobs") || cli_given(cli, "queue")))
+        return hf_fail(&cli->err, HF_EINVAL, "--run", "--jobs and --queue need --run");
     if (watch->interval_ms < REST_MS)
         return hf_fail(&cli->err, HF_EINVAL, "--interval",
                        "--interval must be at least %dms", REST_MS);
@@ -193,6 +203,7 @@ int cmd_monitor(struct cli *cli)
                   .incarnation = cli_text(cli, "incarnation"),
                   .fresh_ms = cli_number(cli, "fresh", 0),
                   .pointer = cli_text(cli, "pointer") },
+        .worker = { .cli = cli },
         .interval_ms = cli_number(cli, "interval", INTERVAL_MS),
         .stop = { .fd = -1 },
     };
@@ -209,6 +220,7 @@ int cmd_monitor(struct cli *cli)
     watch.plan.user = &watch;
     if (rc == 0)
         rc = loop(&watch);
+    monitor_worker_end(&watch.worker);
     hf_reaper_free(watch.plan.reaper);
     cli_stop_end(&watch.stop);
     if (rc == 0 && watch.stop.by)

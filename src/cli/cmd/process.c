@@ -191,6 +191,19 @@ static int start_runner(struct cli *cli, const char *id)
                                  id, strerror(failed));
 }
 
+/* What happens next, and what does not happen by itself. */
+static void say_what_follows(struct cli *cli, const struct starting *s, bool runs)
+{
+    const char *who = "`holdfast monitor --run` or `holdfast run --worker`";
+    if (!s->command.argv)
+        return;
+    if (!runs)
+        cli_note(cli, "nothing runs it yet: it waits for %s", who);
+    else if (s->work.disposition == HF_RERUNNABLE)
+        cli_note(cli, "it runs in the background; if its runner dies, %s runs it again",
+                 who);
+}
+
 int cmd_process_start(struct cli *cli)
 {
     struct starting s;
@@ -208,6 +221,8 @@ int cmd_process_start(struct cli *cli)
         rc = start_runner(cli, item->work.work_id);
     if (rc == 0)
         rc = cli_print_row(cli, item, item->created ? "started" : "exists already:");
+    if (rc == 0 && item->created)
+        say_what_follows(cli, &s, runs);
     hf_answer_free(answer);
     return rc;
 }
@@ -477,6 +492,15 @@ int cmd_process_request_abandon(struct cli *cli)
     return or_pruned(cli, cmd_work_request_abandon(cli));
 }
 
+/* As the table of exit codes has it: a script need not read the row to know that it is done. */
+static int outcome_code(enum hf_status status)
+{
+    static const int codes[HF_STATUS_COUNT] = {
+        [HF_FAILED] = 11, [HF_TIMEOUT] = 12, [HF_CANCELLED] = 13, [HF_ABANDONED] = 14
+    };
+    return codes[status];
+}
+
 int cmd_process_await(struct cli *cli)
 {
     struct hf_answer *answer = NULL;
@@ -484,6 +508,8 @@ int cmd_process_await(struct cli *cli)
                               cli_number(cli, "wait", 30000), &answer, &cli->err);
     if (rc == 0)
         rc = cli_print_row(cli, hf_answer_at(answer, 0), "ended:");
+    if (rc == 0)
+        cli->exit_code = outcome_code(hf_status_of(hf_answer_at(answer, 0)->work.status));
     hf_answer_free(answer);
     return rc;
 }

@@ -110,6 +110,8 @@ int run_command(struct cli *cli, struct hf_command *ret_command)
     if (rc == 0)
         rc = list_of(cli, "secret", &command.secrets);
     if (rc == 0)
+        rc = list_of(cli, "evidence", &command.evidence);
+    if (rc == 0)
         rc = complete_env(cli, &command.env);
     if (rc == 0)
         *ret_command = command;
@@ -127,10 +129,10 @@ static int check_worker(struct cli *cli)
 /* What only a runner could do. */
 static int check_detach(struct cli *cli)
 {
-    static const char *const needs_runner[] = { "disposition",       "max-attempts",
-                                                "retry-policy",      "timeout",
-                                                "kill-after",        "ttl",
-                                                "require-close-out", "lane" };
+    static const char *const needs_runner[] = {
+        "disposition", "max-attempts",      "retry-policy", "timeout", "kill-after",
+        "ttl",         "require-close-out", "lane",         "evidence"
+    };
     size_t n = sizeof(needs_runner) / sizeof(needs_runner[0]);
     for (size_t i = 0; cli_given(cli, "detach") && i < n; i++)
         if (cli_given(cli, needs_runner[i]))
@@ -578,6 +580,20 @@ static int print_json(struct job *job)
     return 0;
 }
 
+/* The command ended with 0, and the unit waits for a person all the same. */
+static void tell_unmet(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    cli_note(cli,
+             "the command ended with exit code 0, but unit %s waits for a person: %s",
+             job->work_id, job->result.err.message);
+    cli_note(cli,
+             "to go on: holdfast work resume %s --owner %s --incarnation %s, then "
+             "holdfast work close-out",
+             job->work_id, job->runner.owner, hf_store_incarnation(cli->store));
+    cli->exit_code = 125;
+}
+
 /* What the caller learns: the command's own code, unless something of ours went wrong. */
 static int answer(struct job *job)
 {
@@ -597,10 +613,20 @@ static int answer(struct job *job)
         return hf_fail(&cli->err, HF_ELEASELOST, NULL,
                        "the lease of unit %s was lost, so the command was ended",
                        job->work_id);
+    enum hf_status status = hf_status_of(result->status);
     cli->exit_code = result->exit_code;
+    if (result->end == HF_RUN_UNMET)
+        tell_unmet(job);
     if (job->command.require_close_out && result->exit_code == 0 &&
         result->end == HF_RUN_SETTLED) {
         cli_note(cli, "the command ended without closing unit %s out", job->work_id);
+        cli->exit_code = 125;
+    } else if (result->exit_code == 0 && result->end == HF_RUN_SETTLED &&
+               (status == HF_FAILED || status == HF_RETRY_SCHEDULED)) {
+        cli_note(cli,
+                 "the command ended with exit code 0, but not all of its evidence "
+                 "is there: unit %s is %s",
+                 job->work_id, result->status);
         cli->exit_code = 125;
     }
     return cli->json ? print_json(job) : 0;

@@ -31,6 +31,10 @@ const struct cli_fact cli_exit_codes[] = {
     { "8", "the outcome is not known: read the row before doing anything again" },
     { "9", "the store is unusable: not a store, corrupt, newer schema, full, read-only" },
     { "10", "attention: something needs a human" },
+    { "11", "`process await`: it ended as failed" },
+    { "12", "`process await`: it ended as timeout" },
+    { "13", "`process await`: it was cancelled" },
+    { "14", "`process await`: it was abandoned" },
     { "125", "`holdfast run` itself failed; any other code of it is the command's, and "
              "128 + n where signal n ended it" },
     { NULL, NULL },
@@ -296,11 +300,19 @@ static const struct cli_option monitor_options[] = {
       .help = "how recent the last activity must be for a renewal (default: 120s)",
       .min = 1 },
     { "once", NULL, CLI_FLAG, 0, .help = "one pass, then end" },
+    { "run", NULL, CLI_FLAG, 0,
+      .help =
+          "also run queued commands, as `holdfast run --worker` does: rerunnable ones "
+          "whose runner died, and those that were left to a worker" },
+    { "jobs", "N", CLI_INT, 0, .help = "with --run: commands at a time (default: 1)",
+      .min = 1, .max = 64 },
+    { "queue", "Q", CLI_TEXT, 0, .help = "with --run: the queue (default: run)" },
     END_OPTIONS,
 };
 
 static const struct cli_example monitor_examples[] = {
     { "look after a ledger", "holdfast --db work.db monitor" },
+    { "and run again what lost its runner", "holdfast --db work.db monitor --run" },
     { "also renew what the agent \"main\" runs, and keep its pointer",
       "holdfast --db work.db monitor --owner main --pointer active-work.json" },
     END_EXAMPLES,

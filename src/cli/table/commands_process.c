@@ -51,7 +51,7 @@ static const struct cli_option start_options[] = {
     { "idempotency-key", "K", CLI_TEXT, 0, .help = "start it once" },
     { "detached", NULL, CLI_FLAG, 0, .help = "born done: its hand-off is what was done" },
     { "no-run", NULL, CLI_FLAG, 0,
-      .help = "leave the command to a `holdfast run --worker`" },
+      .help = "leave the command to a `holdfast run --worker` or `monitor --run`" },
     END_OPTIONS,
 };
 static const struct cli_example start_examples[] = {
@@ -280,8 +280,9 @@ const struct cli_command cli_process_commands[] = {
     { "process complete", "say how an externally_owned process ended", NULL,
       complete_options, complete_examples, CHANGE, "human", "3 4 6 7 8 9",
       cmd_process_complete, NULL },
-    { "process await", "wait until it has ended", NULL, await_options, await_examples,
-      CHANGE, "human", "3 6 9", cmd_process_await, NULL },
+    { "process await", "wait until it has ended, and exit with its outcome",
+      "Exits with 0 only when it is done.", await_options, await_examples, CHANGE,
+      "human", "3 6 9 11 12 13 14", cmd_process_await, NULL },
     { "process prune", "delete processes that ended long ago, and say what went", NULL,
       prune_options, prune_examples, CLI_MUST_EXIST, "human", "6 8 9", cmd_process_prune,
       check_prune },

@@ -25,6 +25,9 @@ const struct cli_option cli_run_options[] = {
       .min = 1 },
     { "require-close-out", NULL, CLI_FLAG, 0,
       .help = "infer nothing from exit code 0: the command must close the unit out" },
+    { "evidence", "FILE", CLI_TEXT, CLI_MANY,
+      .help = "when the command ended with 0, close the unit with the SHA-256 of this "
+              "file as evidence; a file that is missing then is a failure" },
     { "env", "NAME[=VALUE]", CLI_TEXT, CLI_MANY,
       .help = "store this variable with the unit, so that a peer's run has it too" },
     { "secret", "NAME", CLI_TEXT, CLI_MANY,

@@ -86,6 +86,11 @@ static int check(const struct hf_command *command, struct hf_err *err)
         rc = check_list(command->env, "env", err);
     if (rc == 0)
         rc = check_list(command->secrets, "secrets", err);
+    if (rc == 0)
+        rc = check_list(command->evidence, "evidence", err);
+    if (rc == 0 && count_of(command->evidence) > (size_t)HF_MAX_REFS)
+        rc = hf_fail(err, HF_ETOOBIG, "evidence", "evidence: more than %lld files",
+                     (long long)HF_MAX_REFS);
     return rc ? rc : check_names(command, err);
 }
 
@@ -116,6 +121,8 @@ int hf_command_write(const struct hf_command *wanted, char **ret_payload,
     hf_json_put_str(&json, "cwd", command.cwd);
     if (count_of(command.env))
         put_list(&json, "env", command.env);
+    if (count_of(command.evidence))
+        put_list(&json, "evidence", command.evidence);
     hf_json_opt_i64(&json, "kill_after_ms", command.kill_after_ms);
     if (command.require_close_out)
         hf_json_put_bool(&json, "require_close_out", true);
@@ -140,9 +147,9 @@ struct hf_command_text {
     struct hf_command command;
 };
 
-static const char *const known[] = {
-    "argv", "cwd", "env", "kill_after_ms", "require_close_out", "secrets", "timeout_ms"
-};
+static const char *const known[] = { "argv",     "cwd",           "env",
+                                     "evidence", "kill_after_ms", "require_close_out",
+                                     "secrets",  "timeout_ms" };
 
 static int read_list(struct hf_arena *arena, const struct json_t *all, const char *key,
                      const char *const **ret_list, struct hf_err *err)
@@ -199,6 +206,8 @@ static int read_command(struct hf_command_text *text, const struct json_t *all,
         rc = read_list(&text->arena, all, "env", &command->env, err);
     if (rc == 0)
         rc = read_list(&text->arena, all, "secrets", &command->secrets, err);
+    if (rc == 0)
+        rc = read_list(&text->arena, all, "evidence", &command->evidence, err);
     if (rc == 0)
         rc = read_ms(all, "timeout_ms", &command->timeout_ms, err);
     if (rc == 0)

@@ -91,6 +91,8 @@ struct hf_run {
     hf_ms started, ended;
     hf_ms renew_at, look_at, flush_at, timeout_at, kill_at, end_by;
     struct hf_run_result result;
+    const char *const *evidence; /* hashes of the command's files; NULL: none yet */
+    size_t evidence_count;
     struct hf_hand hand;
 };
 
@@ -110,6 +112,9 @@ void hf_hand_end(struct hf_run *run);
 void hf_hand_hear(struct hf_run *run);
 /* Asks what is due. Nothing while a question is out. */
 void hf_hand_ask(struct hf_run *run, hf_ms now);
+
+/* evidence.c: reads the files that the command names, once. HF_EINVAL: one cannot be read. */
+HF_MUST_USE int hf_run_evidence(struct hf_run *run, struct hf_err *err);
 
 /* settle.c */
 int hf_run_flush(struct hf_run *run, const char *event, const char *payload);

@@ -133,6 +133,21 @@ static void close_as(struct hf_change *change, enum hf_status status, const char
     change->reason = reason;
 }
 
+/* The evidence of files that are there; without one of them it is a failure. */
+static void close_done(struct hf_run *run, struct hf_change *change, struct words *words)
+{
+    struct hf_err why = { 0 };
+    if (hf_run_evidence(run, &why)) {
+        fail_as(change, words, "evidence_missing", -1, why.message);
+        return;
+    }
+    close_as(change, HF_DONE, NULL, "the command ended with exit code 0");
+    change->evidence = run->evidence;
+    change->evidence_count = run->evidence_count;
+    change->outputs = run->command->evidence;
+    change->output_count = run->evidence_count;
+}
+
 static bool clean_exit(const struct hf_run *run)
 {
     const struct hf_child_exit *how = &run->result.exit;
@@ -157,7 +172,7 @@ static void timed_out(const struct hf_run *run, struct hf_change *change,
 }
 
 /* How it ended by itself. */
-static void ended(const struct hf_run *run, struct hf_change *change, struct words *words)
+static void ended(struct hf_run *run, struct hf_change *change, struct words *words)
 {
     const struct hf_child_exit *how = &run->result.exit;
     if (!how->known)
@@ -172,10 +187,10 @@ static void ended(const struct hf_run *run, struct hf_change *change, struct wor
         fail_as(change, words, "close_out_missing", -1,
                 "the command ended without closing its unit out");
     else
-        close_as(change, HF_DONE, NULL, "the command ended with exit code 0");
+        close_done(run, change, words);
 }
 
-static struct hf_change outcome(const struct hf_run *run, struct words *words)
+static struct hf_change outcome(struct hf_run *run, struct words *words)
 {
     struct hf_change change = { .size = sizeof change,
                                 .id = run->work_id,
@@ -241,6 +256,38 @@ static bool done(struct hf_run *run, enum hf_run_end end)
     return true;
 }
 
+/* The unit's close rule asks for evidence, or for a reviewer, that this run does not have. A
+ * person does: the unit waits for one, and says for what. */
+static int wait_for_person(struct hf_run *run)
+{
+    const struct hf_err rule = run->result.err;
+    struct hf_change wait = { .size = sizeof wait,
+                              .verb = HF_VERB_WAIT,
+                              .id = run->work_id,
+                              .token = run->token,
+                              .status = HF_WAITING_USER,
+                              .ref = run->work_id,
+                              .reason = rule.message };
+    int rc = apply(run, &wait);
+    if (rc == 0)
+        run->result.err = rule;
+    return rc;
+}
+
+/* Records how the command ended. HF_RUN_OPEN: the store did not take it; `*ret_rc` says why. */
+static enum hf_run_end settle_once(struct hf_run *run, int *ret_rc)
+{
+    struct words words;
+    struct hf_change change = outcome(run, &words);
+    *ret_rc = apply(run, &change);
+    if (*ret_rc == 0)
+        return HF_RUN_SETTLED;
+    if (*ret_rc != HF_EPOLICY)
+        return HF_RUN_OPEN;
+    *ret_rc = wait_for_person(run);
+    return *ret_rc == 0 ? HF_RUN_UNMET : HF_RUN_OPEN;
+}
+
 /* Refused, though the lease was not known to be lost: find out what it is now. */
 static bool settle_again(struct hf_run *run)
 {
@@ -251,11 +298,14 @@ static bool settle_again(struct hf_run *run)
     case HF_GRIP_LOST: return done(run, HF_RUN_TAKEN);
     case HF_GRIP_HOLDS: break;
     }
-    struct words words;
-    if (reenter(run))
+    int rc = reenter(run);
+    if (rc)
         return false;
-    struct hf_change change = outcome(run, &words);
-    return apply(run, &change) == 0 && done(run, HF_RUN_SETTLED);
+    enum hf_run_end end = settle_once(run, &rc);
+    if (end != HF_RUN_OPEN)
+        return done(run, end);
+    /* Refused under a token that is known to hold: it would be refused for ever. */
+    return hf_err_class(rc) == HF_CLASS_TERMINAL && done(run, HF_RUN_UNRECORDED);
 }
 
 /* The exit and the last output go before the outcome: behind it nobody would store them. A unit
@@ -270,7 +320,7 @@ static bool note_end(struct hf_run *run, hf_ms now)
 
 bool hf_run_settle(struct hf_run *run, hf_ms now)
 {
-    struct words words;
+    int rc = 0;
     if (!run->end_by)
         run->end_by = now + SETTLE_FOR_MS;
     if (!run->noted) {
@@ -283,10 +333,9 @@ bool hf_run_settle(struct hf_run *run, hf_ms now)
         return done(run, HF_RUN_ITSELF);
     if (run->grip == HF_GRIP_LOST)
         return done(run, HF_RUN_TAKEN);
-    struct hf_change change = outcome(run, &words);
-    int rc = apply(run, &change);
-    if (rc == 0)
-        return done(run, HF_RUN_SETTLED);
+    enum hf_run_end end = settle_once(run, &rc);
+    if (end != HF_RUN_OPEN)
+        return done(run, end);
     bool settled = hf_err_class(rc) == HF_CLASS_TERMINAL && settle_again(run);
     if (!settled && now >= run->end_by)
         return done(run, HF_RUN_UNRECORDED);

@@ -186,8 +186,50 @@ int hf_job_summary(struct hf_job *job, const char *summary, struct hf_err *err)
     return job->end.summary ? 0 : hf_fail_plain(err, HF_ENOMEM);
 }
 
+/* Room for all of them at once: few jobs have any. */
+static int keep_evidence(struct hf_job *job, const char *evidence, struct hf_err *err)
+{
+    const struct hf_alloc *alloc = job->pool->store->alloc;
+    struct job_end *end = &job->end;
+    if (!end->evidence)
+        end->evidence = alloc->realloc(alloc->user, NULL,
+                                       (size_t)HF_MAX_REFS * sizeof *end->evidence);
+    char *copy = end->evidence ? copy_text(job, evidence) : NULL;
+    if (!copy)
+        return hf_fail_plain(err, HF_ENOMEM);
+    end->evidence[end->evidence_count++] = copy;
+    return 0;
+}
+
+static void drop_evidence(struct hf_job *job)
+{
+    const struct hf_alloc *alloc = job->pool->store->alloc;
+    for (size_t i = 0; i < job->end.evidence_count; i++)
+        alloc->free(alloc->user, job->end.evidence[i]);
+    alloc->free(alloc->user, job->end.evidence);
+    job->end.evidence = NULL;
+    job->end.evidence_count = 0;
+}
+
+int hf_job_evidence(struct hf_job *job, const char *evidence, struct hf_err *err)
+{
+    struct hf_change closing = { .size = sizeof closing,
+                                 .verb = HF_VERB_CLOSE_OUT,
+                                 .id = job->item->work.work_id,
+                                 .token = job->item->token,
+                                 .status = HF_DONE,
+                                 .evidence = &evidence,
+                                 .evidence_count = 1 };
+    if (job->end.evidence_count == (size_t)HF_MAX_REFS)
+        return hf_fail(err, HF_ETOOBIG, "evidence", "evidence: more than %lld",
+                       (long long)HF_MAX_REFS);
+    int rc = hf_change_check(&closing, err);
+    return rc ? rc : keep_evidence(job, evidence, err);
+}
+
 void job_fini(struct hf_job *job)
 {
+    drop_evidence(job);
     put_text(job, &job->end.error_class, NULL);
     put_text(job, &job->end.reason, NULL);
     put_text(job, &job->end.summary, NULL);
@@ -224,6 +266,8 @@ struct hf_change job_change(const struct hf_job *job)
         change = settling(job, HF_VERB_CLOSE_OUT);
         change.status = verdict == HF_JOB_DONE ? HF_DONE : HF_CANCELLED;
         change.summary = job->end.summary;
+        change.evidence = (const char *const *)job->end.evidence;
+        change.evidence_count = job->end.evidence_count;
     } else if (verdict == HF_JOB_STOPPED || verdict == HF_JOB_HAND_BACK) {
         change = settling(job, HF_VERB_HAND_BACK);
     } else {
@@ -245,9 +289,13 @@ void job_set_end(struct hf_job *job, const struct hf_job_end *end)
         put_text(job, &job->end.reason, end->reason);
     if (end->summary)
         put_text(job, &job->end.summary, end->summary);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < end->evidence_count; i++)
+        rc = hf_job_evidence(job, end->evidence[i], &why);
     struct hf_change change = job_change(job);
-    if (hf_change_check(&change, &why) == 0)
+    if (rc == 0 && hf_change_check(&change, &why) == 0)
         return;
+    drop_evidence(job);
     put_text(job, &job->end.summary, NULL);
     put_text(job, &job->end.error_class, "invalid_result");
     put_text(job, &job->end.reason, why.message);

@@ -30,6 +30,8 @@ struct job_end {
     char *error_class;
     char *reason;
     char *summary;
+    char **evidence; /* HF_MAX_REFS places, or NULL */
+    size_t evidence_count;
 };
 
 struct pool_kind {

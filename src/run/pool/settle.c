@@ -27,6 +27,11 @@ struct settling *pool_settling_new(struct hf_pool *pool)
     return s;
 }
 
+static bool waits(enum hf_status status)
+{
+    return status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL;
+}
+
 static void count_status(struct hf_pool_stats *stats, enum hf_status status)
 {
     if (status == HF_DONE)
@@ -39,22 +44,65 @@ static void count_status(struct hf_pool_stats *stats, enum hf_status status)
         stats->handed_back++;
     else if (status == HF_CANCELLED)
         stats->cancelled++;
+    else if (waits(status))
+        stats->waiting++;
 }
 
-static void tell_item(struct hf_pool *pool, const struct hf_job *job,
-                      const struct hf_item *item)
+/* The row's close rule asks for what the job lacks. A person can add it: the row waits for
+ * one, and says for what. */
+static enum hf_status wait_for_person(struct hf_pool *pool, const struct hf_job *job,
+                                      const struct hf_err *rule)
 {
-    struct hf_pool_event event = { .type = HF_POOL_ENDED,
-                                   .work = &job->item->work,
-                                   .status = item->work.status };
+    struct hf_change wait = { .size = sizeof wait,
+                              .verb = HF_VERB_WAIT,
+                              .id = job->item->work.work_id,
+                              .token = job->item->token,
+                              .status = HF_WAITING_USER,
+                              .ref = job->item->work.work_id,
+                              .reason = rule->message };
+    struct hf_answer *answer = NULL;
+    struct hf_err err = { 0 };
+    int rc = hf_work_change(pool->store, &pool->who, &wait, 1, HF_ALL_OR_NONE, &answer,
+                            &err);
+    if (rc)
+        pool_tell_error(pool, &err); /* the lease lapses, and it is done again */
+    hf_answer_free(answer);
+    return rc ? HF_STATUS_NONE : HF_WAITING_USER;
+}
+
+/* Refused, since the job's own code let its row wait? */
+static enum hf_status waits_already(struct hf_pool *pool, const struct hf_job *job)
+{
+    struct hf_answer *answer = NULL;
+    enum hf_status status = HF_STATUS_NONE;
+    if (hf_work_get(pool->store, &pool->who, job->item->work.work_id, &answer, NULL))
+        return HF_STATUS_NONE;
+    const struct hf_work *now = &hf_answer_at(answer, 0)->work;
+    if (now->attempt_count == job->item->work.attempt_count &&
+        waits(hf_status_of(now->status)))
+        status = hf_status_of(now->status);
+    hf_answer_free(answer);
+    return status;
+}
+
+/* An outcome that the store refused. Counted before it is told. */
+static void tell_refused(struct hf_pool *pool, const struct hf_job *job,
+                         const struct hf_item *item)
+{
     struct hf_err why = { 0 };
-    if (item->code) {
-        (void)hf_fail(&why, item->code, item->field, "%s", item->message);
-        event.type = HF_POOL_LOST;
-        event.status = NULL;
-        event.err = &why;
-    }
-    pool_tell(pool, event);
+    (void)hf_fail(&why, item->code, item->field, "%s", item->message);
+    enum hf_status status = item->code == HF_EPOLICY ? wait_for_person(pool, job, &why)
+                                                     : waits_already(pool, job);
+    bool lost = status == HF_STATUS_NONE;
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->stats.lost += lost;
+    count_status(&pool->stats, status);
+    (void)pthread_mutex_unlock(&pool->lock);
+    pool_tell(pool,
+              (struct hf_pool_event){ .type = lost ? HF_POOL_LOST : HF_POOL_ENDED,
+                                      .work = &job->item->work,
+                                      .status = lost ? NULL : hf_status_word(status),
+                                      .err = lost ? &why : NULL });
 }
 
 /* First counted, then told: who is told may look at the counts. */
@@ -62,16 +110,20 @@ static void tell_items(struct hf_pool *pool, struct hf_job *const *jobs,
                        const struct hf_answer *answer, size_t n)
 {
     (void)pthread_mutex_lock(&pool->lock);
+    for (size_t i = 0; i < n; i++)
+        if (!hf_answer_at(answer, i)->code)
+            count_status(&pool->stats,
+                         hf_status_of(hf_answer_at(answer, i)->work.status));
+    (void)pthread_mutex_unlock(&pool->lock);
     for (size_t i = 0; i < n; i++) {
         const struct hf_item *item = hf_answer_at(answer, i);
         if (item->code)
-            pool->stats.lost++;
+            tell_refused(pool, jobs[i], item);
         else
-            count_status(&pool->stats, hf_status_of(item->work.status));
+            pool_tell(pool, (struct hf_pool_event){ .type = HF_POOL_ENDED,
+                                                    .work = &jobs[i]->item->work,
+                                                    .status = item->work.status });
     }
-    (void)pthread_mutex_unlock(&pool->lock);
-    for (size_t i = 0; pool->listener && i < n; i++)
-        tell_item(pool, jobs[i], hf_answer_at(answer, i));
 }
 
 /* Bad input is told at once and would fail for ever. Everything else may get better. */
