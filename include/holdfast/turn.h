@@ -117,8 +117,8 @@ HF_API HF_MUST_USE int hf_record_chain(const uint8_t previous[32],
                                        uint8_t ret_digest[32], struct hf_err *err);
 
 /* One turn to begin. Inputs are new records, not in the base; they are copied, and come
- * with a PROGRESS before the first model call or with DONE. Causes are shown to the model and kept as messages
- * of role event. run_offset is the iteration to count from.
+ * with a PROGRESS before the first model call or with DONE. Causes are shown to the model
+ * and kept as messages of role event. run_offset is the iteration to count from.
  *   given       JSON object of values that cells can read by name and not change; names
  *               are words
  *   given_refs  JSON object of references, by name: the cell that first reads such a name
@@ -204,7 +204,7 @@ HF_API HF_MUST_USE int hf_turn_cancel(struct hf_turn *turn,
                                       const struct hf_evidence *evidence,
                                       struct hf_err *err);
 
-/* The request that stands, also in a restored turn; NULL: there is none. A host that is
+/* The cancellation that was asked for, also in a restored turn; NULL: none was. A host that is
  * yielded tools or a cell of such a turn again answers what it does not run as cancelled.
  * Lives as long as the handle. */
 HF_API const struct hf_evidence *hf_turn_cancelling(const struct hf_turn *turn);
