@@ -400,7 +400,8 @@ SELECT CASE WHEN left(s.note, 1) = '~'
 */
 
 -- Of births only the law is asked: their event is the request itself. One trigger for changes
--- holds the log and the law together: each that fires costs a frame, and a BEFORE trigger makes
+-- holds the log and the law together, and spells out the event of a plain claim or close-out, so
+-- that the row does not carry its text: each that fires costs a frame, and a BEFORE trigger makes
 -- SQLite read the row twice (measured). Guards roll back the whole transaction, so that no
 -- statement needs a journal of its own; a group commit runs the innocent again.
 /*lite
@@ -444,7 +445,16 @@ BEGIN
     SELECT NEW.event_id, NEW.seq, coalesce(NEW.event_type, 'transition'), OLD.status,
            NEW.status, NEW.generation, NEW.attempt_count, NEW.lease_fence,
            coalesce(NEW.actor_kind, 'system'), coalesce(NEW.actor, 'sql'), NEW.message,
-           NEW.note, NEW.correlation_id, NEW.updated_at
+           CASE WHEN NEW.note IS NOT NULL THEN NEW.note
+                WHEN NEW.lease_expires_at IS NOT NULL
+                THEN format('{"lease":{"expires_at":%d,"fence":%d,"grace_ms":%d,'
+                            || '"incarnation":"%s","owner":"%s","ttl_ms":%d}}',
+                            NEW.lease_expires_at, NEW.lease_fence, NEW.grace_ms,
+                            NEW.owner_incarnation, NEW.owner, NEW.lease_ttl_ms)
+                WHEN OLD.status = 'running' AND NEW.finished_at IS NOT NULL
+                THEN format('{"lease_released":{"fence":%d},"status":"%s"}', NEW.lease_fence,
+                            NEW.status) END,
+           NEW.correlation_id, NEW.updated_at
      WHERE NEW.status <> OLD.status AND NEW.event_id > OLD.event_id
         ON CONFLICT (event_id) DO UPDATE SET message = message;
 END;
