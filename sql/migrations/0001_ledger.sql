@@ -424,11 +424,8 @@ BEGIN
         THEN CASE WHEN OLD.finished_at IS NOT NULL
              THEN RAISE(ROLLBACK, 'holdfast: a finished row changes only by a requeue')
              WHEN NEW.attempt_count <> OLD.attempt_count OR NEW.failures <> OLD.failures
-                  OR NEW.generation <> OLD.generation
-             THEN RAISE(ROLLBACK, 'holdfast: a row counts only what changes its status')
-             WHEN NEW.lease_fence <> OLD.lease_fence + (NEW.status = 'running')
-                  AND NEW.lease_fence <> OLD.lease_fence
-             THEN RAISE(ROLLBACK, 'holdfast: a fence never falls and never jumps') END
+                  OR NEW.generation <> OLD.generation OR NEW.lease_fence <> OLD.lease_fence
+             THEN RAISE(ROLLBACK, 'holdfast: a row counts only what changes its status') END
         WHEN NEW.lease_fence <> OLD.lease_fence + (NEW.status = 'running')
              OR NEW.attempt_count <> OLD.attempt_count + (NEW.status = 'running')
              OR NEW.generation <> OLD.generation + (OLD.finished_at IS NOT NULL)
@@ -538,13 +535,10 @@ BEGIN
                 OLD.attempt_count, OLD.generation, OLD.lease_fence) THEN
             RAISE EXCEPTION USING ERRCODE = 'HF002',
                 MESSAGE = 'holdfast: a finished row changes only by a requeue';
-        ELSIF (NEW.attempt_count, NEW.failures, NEW.generation)
-              <> (OLD.attempt_count, OLD.failures, OLD.generation) THEN
+        ELSIF (NEW.attempt_count, NEW.failures, NEW.generation, NEW.lease_fence)
+              <> (OLD.attempt_count, OLD.failures, OLD.generation, OLD.lease_fence) THEN
             RAISE EXCEPTION USING ERRCODE = 'HF002',
                 MESSAGE = 'holdfast: a row counts only what changes its status';
-        ELSIF NEW.lease_fence - OLD.lease_fence NOT IN (0, (NEW.status = 'running')::int) THEN
-            RAISE EXCEPTION USING ERRCODE = 'HF002',
-                MESSAGE = 'holdfast: a fence never falls and never jumps';
         END IF;
         RETURN NULL;
     ELSIF NEW.lease_fence <> OLD.lease_fence + (NEW.status = 'running')::int
