@@ -63,6 +63,7 @@ void hf_json_i64(struct hf_json *json, int64_t value);
 void hf_json_bool(struct hf_json *json, bool value);
 void hf_json_null(struct hf_json *json);
 void hf_json_raw(struct hf_json *json, const char *text);
+void hf_json_rawn(struct hf_json *json, const char *text, size_t len); /* not empty */
 
 /* key + value in one call; the _opt forms leave the pair out for NULL or 0. */
 void hf_json_put_str(struct hf_json *json, const char *key, const char *text);

@@ -10,6 +10,7 @@
 #include <holdfast/turn.h>
 
 #include "base/arena.h"
+#include "base/repair.h"
 
 enum hf_member_type {
     HF_M_BOOL,
@@ -122,13 +123,6 @@ HF_MUST_USE int hf_copy(struct hf_arena *arena, const struct hf_schema *schema,
 HF_MUST_USE int hf_copy_ref(struct hf_arena *arena, const struct hf_schema *schema,
                             enum hf_copy_mode mode, const void *from, const void **ret_to,
                             struct hf_err *err);
-
-/* UTF-8 without NUL bytes; much faster than character by character on plain text. */
-bool hf_text_clean(const void *bytes, size_t len);
-
-/* Text with every byte that is not clean replaced by U+FFFD, cut to max bytes. */
-HF_MUST_USE int hf_text_repair(struct hf_arena *arena, struct hf_span text, size_t max,
-                               struct hf_span *ret_text);
 
 /* 0 when the text is one JSON value within bounds. */
 HF_MUST_USE int hf_text_json(struct hf_span text, size_t max, const char *field,
