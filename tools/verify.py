@@ -166,7 +166,7 @@ def figures(part, text):
                 f"{int(seen[-1][0]):,} edges, {int(seen[-1][2]):,} inputs that add" if seen else "")
     if part == "plants":
         found = re.search(r"(\d+) of (\d+) found", text)
-        most = max((int(n) for n in re.findall(r"(?:sqlite|disk|model)\s+(\d+)\s", text)), default=0)
+        most = max((int(n) for n in re.findall(r"(?:sqlite|disk|model|run/\w+)\s+(\d+)\s", text)), default=0)
         return (f"{found.group(2)} bugs", found.group(2), int(found.group(2)) - int(found.group(1)),
                 f"{found.group(1)} found, the slowest after {most:,} schedules")
     if part == "model":
@@ -222,7 +222,7 @@ def note(part, text, command, at=None):
                    "date": datetime.date.today().isoformat()}
     if part == "plants":
         notes["plants"]["table"] = [line for line in text.splitlines()
-                                    if re.match(r"\w+\s+(sqlite|disk|model)\s", line)]
+                                    if re.match(r"\w+\s+(sqlite|disk|model|run/\w+)\s", line)]
     with open(NOTES, "w", encoding="utf-8") as file:
         json.dump(notes, file, indent=1, sort_keys=True)
         file.write("\n")

@@ -247,7 +247,7 @@ static bool in_object(const struct hf_json_scan *scan)
 
 static enum hf_json_event take_open(struct hf_json_scan *scan, bool object)
 {
-    if (scan->depth == HF_MAX_JSON_DEPTH)
+    if (scan->depth == scan->most)
         return bad(scan, HF_ETOOBIG, "is nested too deep");
     scan->at++;
     uint64_t bit = UINT64_C(1) << scan->depth;
@@ -296,6 +296,7 @@ void hf_json_scan_begin(struct hf_json_scan *scan, struct hf_span text)
     hf_assert(HF_MAX_JSON_DEPTH <= 64); /* bits of in_object */
     const char *start = text.len > 0 ? text.at : "";
     *scan = (struct hf_json_scan){
+        .most = HF_MAX_JSON_DEPTH,
         .start = start,
         .at = start,
         .end = start + text.len,

@@ -676,7 +676,8 @@ void world_resume(struct world *world, struct hf_span save)
 {
     struct hf_err err = { 0 };
     must(hf_turn_restore(world->setup, save, NULL, &world->turn, &err), &err);
-    world->pages.stored = 0;
+    pages_close(&world->pages);
+    pages_open(&world->pages);
     for (uint64_t i = 0; i < hf_turn_base_count(world->turn); i++)
         pages_store(&world->pages, hf_turn_record(world->turn, i));
 }

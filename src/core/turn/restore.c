@@ -112,7 +112,7 @@ static int find_json(const struct sources *from, const uint8_t hash[32], const c
     int rc = find_blob(from, hash, what, ret_blob, err);
     if (rc || ret_blob->len == 0)
         return rc;
-    rc = hf_text_json(*ret_blob, (size_t)HF_MAX_TURN_TEXT_BYTES, what, err);
+    rc = hf_json_check_raw(*ret_blob, (size_t)HF_MAX_TURN_TEXT_BYTES, what, err);
     return rc == HF_EINVAL
                ? hf_fail(err, HF_EBLOB, what, "the turn's %s is not JSON", what)
                : rc;

@@ -113,7 +113,7 @@ static const struct hf_member record[] = {
     { .key = 1, ENUM(w_records), HF_AT(hf_record, kind), NEED },
     { .key = 2, REF(hf_s_message), HF_AT(hf_record, message) },
     { .key = 3, KEY, HF_AT(hf_record, name) },
-    { .key = 4, RAW, HF_AT(hf_record, data) },
+    { .key = 4, RAW, HF_AT(hf_record, data), .flags = HF_M_DEEP },
 };
 HF_SCHEMA(hf_s_record, hf_record, record);
 

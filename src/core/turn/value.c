@@ -35,7 +35,15 @@ bool hf_span_same(struct hf_span a, struct hf_span b)
 
 int hf_text_json(struct hf_span text, size_t max, const char *field, struct hf_err *err)
 {
-    return hf_json_check_raw(text, max, field, err);
+    return hf_json_check_inner(text, max, HF_VALUE_LEVELS, field, err);
+}
+
+int hf_member_json(const struct hf_member *member, struct hf_span text,
+                   struct hf_err *err)
+{
+    bool deep = (member->flags & HF_M_DEEP) != 0;
+    return hf_json_check_inner(text, member->max, deep ? HF_DATA_LEVELS : HF_VALUE_LEVELS,
+                               member->name, err);
 }
 
 struct hf_span hf_member_span(const struct hf_member *member, const void *from)
@@ -157,8 +165,7 @@ static int copy_text(struct hf_arena *arena, const struct hf_member *member,
     if (mode == HF_COPY_STRICT) {
         if (from.len > member->max)
             return complain(err, HF_ETOOBIG, member);
-        int rc = member->type == HF_M_JSON
-                     ? hf_text_json(from, member->max, member->name, err)
+        int rc = member->type == HF_M_JSON          ? hf_member_json(member, from, err)
                  : hf_text_clean(from.at, from.len) ? 0
                                                     : complain(err, HF_EINVAL, member);
         if (rc)
