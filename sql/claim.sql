@@ -60,9 +60,10 @@ UPDATE /*lite OR ROLLBACK*/ work_state AS w
        revision = w.revision + 1
 /*lite , event_id = hf_next_id(), event_type = 'claimed', actor_kind = $7, actor = $8,
        message = NULL,
-       note = format('{"lease":{"expires_at":%d,"fence":%d,"grace_ms":%d%s%d}}',
-                     hf_lease_now() + {claim_ttl}, w.lease_fence + 1, {claim_grace}, $9,
-                     {claim_ttl}),
+       note = CASE WHEN instr($9, '\') > 0 -- a name that JSON escapes: the guard does not
+                   THEN format('{"lease":{"expires_at":%d,"fence":%d,"grace_ms":%d%s%d}}',
+                               hf_lease_now() + {claim_ttl}, w.lease_fence + 1,
+                               {claim_grace}, $9, {claim_ttl}) END,
        correlation_id = $10
 *//*pg , logged = {logged_here}
 */

@@ -283,7 +283,8 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        cancel_request = $30, abandon_request = $31, active_at = $32,
        first_started_at = $33, started_at = $34, finished_at = $35, settled_token = $36,
        settled_verb = $37, updated_at = $38,
-       /*lite event_id = hf_next_id(),*//*pg logged = {logged_by_guard},*/
+       /*lite event_id = CASE WHEN status = $4 THEN event_id ELSE hf_next_id() END,*/
+       /*pg logged = {logged_by_guard},*/
        event_type = $39, actor_kind = $40,
        actor = $41, message = $42, note = $43, correlation_id = $44,
        wake_at = $45, crashes = $46, crashed_at = $47, revision = revision + 1
@@ -318,13 +319,18 @@ AND work_state.dedup_key IS NULL AND work_state.wake_session IS NULL
        AND (work_state.lane_key IS NULL OR a.a16 = 1)*/
 /*pg AND work_state.limit_name IS NULL*/
 
+-- What the guard work_moved writes by itself. A row does not keep it.
+-- fragment: note_of_plain_end
+format('{"lease_released":{"fence":%d},"status":"%s"}', lease_fence, a.a5)
+
 -- fragment: settle_set
 /*pg WITH settled AS (*/
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = a.a5, status_reason = a.a6, error_class = a.a7, result = a.a8,
        settled_token = a.a9, {settle_always}
 /*lite , event_id = hf_next_id(), event_type = hf_tally(limit_name, 1, 'close_out'),
-       actor_kind = a.a10, actor = a.a11, message = a.a12, note = a.a13, correlation_id = a.a14
+       actor_kind = a.a10, actor = a.a11, message = a.a12,
+       note = nullif(a.a13, {note_of_plain_end}), correlation_id = a.a14
 *//*pg , logged = {logged_here}
 */
 
@@ -427,7 +433,7 @@ CASE WHEN {log_place} = txid_current() THEN txid_current() END
        actor_kind = (SELECT f.a10 FROM hf_args f LIMIT 1),
        actor = (SELECT f.a11 FROM hf_args f LIMIT 1),
        message = (SELECT f.a12 FROM hf_args f LIMIT 1),
-       note = (SELECT f.a13 FROM hf_args f LIMIT 1),
+       note = (SELECT nullif(a.a13, {note_of_plain_end}) FROM hf_args a LIMIT 1),
        correlation_id = (SELECT f.a14 FROM hf_args f LIMIT 1)
  WHERE seq IN (SELECT work_state.seq
                  FROM hf_args a JOIN work_spec s ON s.work_id = a.a1 JOIN work_state

@@ -10,7 +10,8 @@ begin with # are comments:
 
     what:  tokens of an old store incarnation are accepted
     store: sqlite                     the store of the simulator on which it shows, or `turns`:
-                                      the random turns of tests/turn (tests/turn/plants.py)
+                                      the random turns of tests/turn (tests/turn/plants.py), or
+                                      the test that finds it: run/spool
 
     file:  src/core/ledger/lease.c           one or more of these three
     old:   if (token->store != store)
@@ -33,7 +34,7 @@ import sqlgen
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KEYS = ("what", "store", "file", "old", "new", "schema")
-STORES = ("model", "sqlite", "disk", "turns")
+STORES = ("model", "sqlite", "disk", "turns", "run/spool")
 
 
 def fail(edit, message):
@@ -223,8 +224,14 @@ def quoted(text):
 def tables(plants, marks, paths):
     right = sqlite_texts(paths, {})
     out = ["/* Made by tools/plantgen.py from kit/sim/plants and kit/sim/rare. */",
-           '#include "sim/plants.h"', "", "int hf_planted;",
+           '#include "sim/plants.h"', "", "#include <stdlib.h>", "#include <string.h>", "", "int hf_planted;",
            f"unsigned long long hf_rare_hits[{len(marks) or 1}];", "",
+           "/* A test has no option for it. */",
+           "__attribute__((constructor)) static void plant_by_variable(void)\n{",
+           '    const char *name = getenv("HF_PLANT");',
+           "    for (size_t i = 0; name && i < sim_plant_count; i++)",
+           "        if (strcmp(sim_plants[i].name, name) == 0)",
+           "            hf_planted = (int)i + 1;\n}", "",
            "bool hf_plant_is_on(int number)\n{\n    return hf_planted == number;\n}", "",
            "void hf_rare_reached(int number)\n{\n    hf_rare_hits[number]++;\n}", ""]
     for edit in plants:

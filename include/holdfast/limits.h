@@ -75,7 +75,14 @@ extern "C" {
     X(CELL_STEPS, cell_steps, 10000000000, "steps", "what a cell can be allowed")        \
     X(CELL_MEMORY_BYTES, cell_memory_bytes, 1073741824, "bytes",                         \
       "what a cell can be allowed")                                                      \
-    X(CELL_OPS, cell_ops, 65536, "items", "operations that a cell can be allowed")
+    X(CELL_OPS, cell_ops, 65536, "items", "operations that a cell can be allowed")       \
+    X(MODEL_REQUEST_BYTES, model_request_bytes, 67108864, "bytes",                       \
+      "a request to a model, as it is sent")                                             \
+    X(MODEL_RESPONSE_BYTES, model_response_bytes, 67108864, "bytes",                     \
+      "a response of a model, as it is received")                                        \
+    X(MODEL_EVENT_BYTES, model_event_bytes, 8388608, "bytes",                            \
+      "one event of a streamed response")                                                \
+    X(MODEL_STOPS, model_stops, 16, "items", "texts at which a model is to stop")
 
 #define X(name, lower, value, unit, what) HF_LIMIT_##name,
 enum hf_limit { HF_LIMITS(X) HF_LIMIT_COUNT };

@@ -352,8 +352,8 @@ static void call_store(struct hf_sim *sim, const struct sim_op *op,
     case SIM_OP_SCHEDULE: code = sim_cron_call(sim, store, op); break;
     case SIM_OP_LIMIT: code = sim_limits_call(store, op); break;
     case SIM_OP_JOB: code = sim_job_call(store, op, names.owner, &given); break;
-    case SIM_OP_EMIT: code = sim_emit_call(store, op, ret_answer); break;
-    case SIM_OP_SUBSCRIPTION: code = sim_subscription_call(store, op); break;
+    case SIM_OP_EMIT: code = sim_emit_call(sim, store, op, ret_answer); break;
+    case SIM_OP_SUBSCRIPTION: code = sim_subscription_call(sim, store, op); break;
     case SIM_OP_REGISTER: code = call_register(sim, store, op, &given); break;
     case SIM_OP_MONITOR: code = sim_monitor_call(sim, store, op, &stalled_ms); break;
     case SIM_OP_EXCHANGE: call_exchange(sim, store, op, ret_answer); return;

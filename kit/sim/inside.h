@@ -391,10 +391,11 @@ struct hf_sim {
     struct sim_limits limits;
     struct sim_occurrence occurrences[SIM_OCCURRENCES];
     size_t occurrence_count;
-    bool turning;            /* subscriptions are switched on and off */
-    bool autumn;             /* the night of the schedules */
-    bool resumed;            /* a schedule was, perhaps */
-    struct sim_turns *turns; /* turns.c */
+    bool turning;                         /* subscriptions are switched on and off */
+    int64_t revisions[SIM_SUBSCRIPTIONS]; /* of each, the latest that a change returned */
+    bool autumn;                          /* the night of the schedules */
+    bool resumed;                         /* a schedule was, perhaps */
+    struct sim_turns *turns;              /* turns.c */
     char violation[600];
 };
 
@@ -481,9 +482,11 @@ void sim_limits_look(struct hf_sim *sim); /* after each look */
 /* triggers.c: where the schedule and the store have them. */
 bool sim_has_triggers(const struct hf_sim *sim);
 int sim_triggers_start(struct hf_sim *sim, struct hf_err *err);
-int sim_emit_call(struct hf_store *store, const struct sim_op *op,
+int sim_emit_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op,
                   struct sim_answer *ret_answer);
-int sim_subscription_call(struct hf_store *store, const struct sim_op *op);
+int sim_subscription_call(struct hf_sim *sim, struct hf_store *store,
+                          const struct sim_op *op);
+void sim_turn_subscription(struct hf_sim *sim);
 void sim_emit_answer(struct hf_sim *sim, const struct sim_op *op,
                      const struct sim_answer *answer);
 void sim_triggers_judge(struct hf_sim *sim);

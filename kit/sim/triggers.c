@@ -45,7 +45,26 @@ int sim_triggers_start(struct hf_sim *sim, struct hf_err *err)
 
 /* ---- calls ----------------------------------------------------------------------- */
 
-int sim_emit_call(struct hf_store *store, const struct sim_op *op,
+/* An emission delivers by each subscription as it is when the emission is written: a change
+ * that was made before, also while the emission was under way, is in force. A repeat tells of
+ * the past. */
+static void judge_revisions(struct hf_sim *sim, const struct sim_op *op,
+                            const struct hf_emission *emission)
+{
+    for (size_t i = 0; i < hf_emission_count(emission); i++) {
+        const struct hf_delivery *d = hf_emission_at(emission, i);
+        for (int k = 0; k < SIM_SUBSCRIPTIONS; k++) {
+            if (sim_same(d->subscription_key, keys[k]) && d->revision < sim->revisions[k])
+                sim_violate(sim,
+                            "occurrence o%d was delivered by revision %lld of %s, after "
+                            "revision %lld",
+                            op->key, (long long)d->revision, keys[k],
+                            (long long)sim->revisions[k]);
+        }
+    }
+}
+
+int sim_emit_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op,
                   struct sim_answer *ret_answer)
 {
     struct hf_occurrence_new new = { .size = sizeof(new),
@@ -61,6 +80,8 @@ int sim_emit_call(struct hf_store *store, const struct sim_op *op,
     int rc = hf_trigger_emit(store, NULL, &new, &emission, NULL);
     if (rc)
         return rc;
+    if (hf_emission_created(emission))
+        judge_revisions(sim, op, emission);
     size_t count = hf_emission_count(emission);
     ret_answer->count = count < 4 ? count : 4;
     ret_answer->occurrence = sim_text_hash(hf_emission_occurrence(emission), NULL);
@@ -74,7 +95,8 @@ int sim_emit_call(struct hf_store *store, const struct sim_op *op,
     return 0;
 }
 
-int sim_subscription_call(struct hf_store *store, const struct sim_op *op)
+int sim_subscription_call(struct hf_sim *sim, struct hf_store *store,
+                          const struct sim_op *op)
 {
     struct hf_subscriptions *changed = NULL;
     struct hf_trigger_change change = { .size = sizeof(change) };
@@ -84,9 +106,25 @@ int sim_subscription_call(struct hf_store *store, const struct sim_op *op)
     who.actor = "operator";
     who.operation_id = op->name;
     int rc = hf_trigger_change(store, &who, &change, &changed, NULL);
-    if (rc == 0)
-        hf_subscriptions_free(changed);
-    return rc;
+    if (rc)
+        return rc;
+    int64_t revision = hf_subscriptions_at(changed, 0)->revision;
+    if (revision > sim->revisions[op->key])
+        sim->revisions[op->key] = revision;
+    hf_subscriptions_free(changed);
+    return 0;
+}
+
+/* An operator switches a subscription while an emission is under way. */
+void sim_turn_subscription(struct hf_sim *sim)
+{
+    struct sim_op op = sim_request(sim, sim->current, SIM_OP_SUBSCRIPTION);
+    struct sim_answer answer;
+    op.key = (int)sim_roll(&sim->dice, SIM_SUBSCRIPTIONS);
+    op.limit = (int)sim_roll(&sim->dice, 2);
+    sim_format(op.name, sizeof(op.name), "turn-%d-%d", sim->current,
+               sim->actors[sim->current].nonces++);
+    sim_execute(sim, &op, &answer);
 }
 
 /* ---- judging --------------------------------------------------------------------- */

@@ -438,12 +438,16 @@ void sim_meanwhile(struct hf_sim *sim)
     }
     bool twin = sim->executing && sim_can_race_itself(sim->executing->kind) &&
                 sim_one_in(&sim->dice, sim->executing->kind < SIM_OP_PASS ? 4 : 2);
-    if (other < 0 && !twin)
+    bool turns = sim->executing && sim->executing->kind == SIM_OP_EMIT && sim->turning &&
+                 !sim->healing && sim_one_in(&sim->dice, 2);
+    if (other < 0 && !twin && !turns)
         return;
     sim_trace(sim, "  meanwhile:");
     sim->nesting++;
     sim->fail_alloc = 0;
-    if (twin)
+    if (turns)
+        sim_turn_subscription(sim);
+    else if (twin)
         act_twice(sim);
     else
         sim_actor_step(sim, other);

@@ -236,11 +236,17 @@ void hf_json_null(struct hf_json *json)
     hf_json_raw(json, "null");
 }
 
-void hf_json_raw(struct hf_json *json, const char *text)
+void hf_json_rawn(struct hf_json *json, const char *text, size_t len)
 {
     before_value(json);
-    hf_buf_text(json->out, text && text[0] ? text : "null");
+    hf_buf_bytes(json->out, text, len);
     after_value(json);
+}
+
+void hf_json_raw(struct hf_json *json, const char *text)
+{
+    const char *value = text && text[0] ? text : "null";
+    hf_json_rawn(json, value, strlen(value));
 }
 
 void hf_json_put_str(struct hf_json *json, const char *key, const char *text)

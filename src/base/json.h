@@ -23,6 +23,11 @@ HF_MUST_USE int hf_json_check(struct hf_span text, size_t max, const char *field
 HF_MUST_USE int hf_json_check_raw(struct hf_span text, size_t max, const char *field,
                                   struct hf_err *err);
 
+/* As hf_json_check_raw for a value that will be a part of other JSON: at most `levels` of
+ * nesting, so that the whole stays within HF_MAX_JSON_DEPTH. */
+HF_MUST_USE int hf_json_check_inner(struct hf_span text, size_t max, int levels,
+                                    const char *field, struct hf_err *err);
+
 /* As hf_json_check_raw for text around what a model said: \u0000 and lone surrogates are
  * accepted too, and *ret_foul says that there are some. hf_walk_text reads them as
  * U+FFFD. */
@@ -63,6 +68,7 @@ void hf_json_i64(struct hf_json *json, int64_t value);
 void hf_json_bool(struct hf_json *json, bool value);
 void hf_json_null(struct hf_json *json);
 void hf_json_raw(struct hf_json *json, const char *text);
+void hf_json_rawn(struct hf_json *json, const char *text, size_t len); /* not empty */
 
 /* key + value in one call; the _opt forms leave the pair out for NULL or 0. */
 void hf_json_put_str(struct hf_json *json, const char *key, const char *text);

@@ -51,8 +51,7 @@ static int report(const struct hf_json_scan *scan, int rc, const char *field,
         return hf_fail(err, rc, field, "out of memory reading %s", name_of(field));
     if (rc == HF_ETOOBIG)
         return hf_fail(err, rc, field, "%s is nested deeper than %lld levels (byte %td)",
-                       name_of(field), (long long)HF_MAX_JSON_DEPTH,
-                       scan->at - scan->start);
+                       name_of(field), (long long)scan->most, scan->at - scan->start);
     return hf_fail(err, rc, field, "%s %s (byte %td)", name_of(field), scan->fault,
                    scan->at - scan->start);
 }
@@ -381,13 +380,14 @@ int hf_json_parse(struct hf_span text, size_t max, const char *field,
 }
 
 /* A look first, which mostly settles it; the reader knows about keys for sure. */
-static int check(struct hf_span text, const char *field, bool any_number, bool *foul,
-                 struct hf_err *err)
+static int check(struct hf_span text, int most, bool any_number, const char *field,
+                 bool *foul, struct hf_err *err)
 {
     struct reader reader;
     struct hf_json_scan scan;
     hf_json_scan_begin(&scan, text);
     scan.any_text = foul != NULL;
+    scan.most = most;
     bool unsure = false;
     int rc = look(&scan, any_number, &unsure);
     if (rc)
@@ -399,6 +399,7 @@ static int check(struct hf_span text, const char *field, bool any_number, bool *
     json_t *value = NULL;
     begin_reading(&reader, text, hf_alloc_system());
     reader.scan.any_text = foul != NULL;
+    reader.scan.most = most;
     reader.any_number = any_number;
     rc = read_all(&reader, field, &value, err);
     if (rc)
@@ -412,19 +413,26 @@ static int check(struct hf_span text, const char *field, bool any_number, bool *
 int hf_json_check(struct hf_span text, size_t max, const char *field, struct hf_err *err)
 {
     int rc = check_size(text, max, field, err);
-    return rc ? rc : check(text, field, false, NULL, err);
+    return rc ? rc : check(text, (int)HF_MAX_JSON_DEPTH, false, field, NULL, err);
 }
 
 int hf_json_check_raw(struct hf_span text, size_t max, const char *field,
                       struct hf_err *err)
 {
     int rc = check_size(text, max, field, err);
-    return rc ? rc : check(text, field, true, NULL, err);
+    return rc ? rc : check(text, (int)HF_MAX_JSON_DEPTH, true, field, NULL, err);
+}
+
+int hf_json_check_inner(struct hf_span text, size_t max, int levels, const char *field,
+                        struct hf_err *err)
+{
+    int rc = check_size(text, max, field, err);
+    return rc ? rc : check(text, levels, true, field, NULL, err);
 }
 
 int hf_json_check_said(struct hf_span text, size_t max, const char *field, bool *ret_foul,
                        struct hf_err *err)
 {
     int rc = check_size(text, max, field, err);
-    return rc ? rc : check(text, field, true, ret_foul, err);
+    return rc ? rc : check(text, (int)HF_MAX_JSON_DEPTH, true, field, ret_foul, err);
 }

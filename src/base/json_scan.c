@@ -1,6 +1,7 @@
 /* The grammar of JSON, once. See json_scan.h. */
 #include "base/json_scan.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include <holdfast/limits.h>
@@ -59,29 +60,34 @@ static bool is_plain(unsigned char byte)
     return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
 
-/* Whether a byte of the word is zero, exactly. */
-static bool has_zero(uint64_t word)
+/* A bit in each byte of the word that is zero. Above the lowest one there may be more. */
+static uint64_t zeros(uint64_t word)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
-    return ((word - ones) & ~word & (0x80 * ones)) != 0;
+    return (word - ones) & ~word & (0x80 * ones);
 }
 
-/* Whether all eight bytes are is_plain. */
-static bool plain_word(const char *at)
+/* How many of the eight bytes are is_plain, from the first on. */
+static size_t plain_prefix(const char *at)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     uint64_t word = 0;
     memcpy(&word, at, sizeof(word));
-    bool high = (word & (0x80 * ones)) != 0;
-    bool control = ((word - 0x20 * ones) & ~word & (0x80 * ones)) != 0;
-    return !high && !control && !has_zero(word ^ '"' * ones) &&
-           !has_zero(word ^ '\\' * ones);
+    word = le64toh(word); /* the first byte is the lowest */
+    uint64_t high = word & (0x80 * ones);
+    uint64_t control = (word - 0x20 * ones) & ~word & (0x80 * ones);
+    uint64_t odd = high | control | zeros(word ^ '"' * ones) | zeros(word ^ '\\' * ones);
+    return odd ? (size_t)__builtin_ctzll(odd) / 8 : sizeof(word);
 }
 
 static void skip_plain(struct hf_json_scan *scan)
 {
-    while (scan->end - scan->at >= 8 && plain_word(scan->at))
-        scan->at += 8;
+    while (scan->end - scan->at >= 8) {
+        size_t plain = plain_prefix(scan->at);
+        scan->at += plain;
+        if (plain < 8)
+            return;
+    }
     while (!at_end(scan) && is_plain((unsigned char)*scan->at))
         scan->at++;
 }
@@ -241,7 +247,7 @@ static bool in_object(const struct hf_json_scan *scan)
 
 static enum hf_json_event take_open(struct hf_json_scan *scan, bool object)
 {
-    if (scan->depth == HF_MAX_JSON_DEPTH)
+    if (scan->depth == scan->most)
         return bad(scan, HF_ETOOBIG, "is nested too deep");
     scan->at++;
     uint64_t bit = UINT64_C(1) << scan->depth;
@@ -290,6 +296,7 @@ void hf_json_scan_begin(struct hf_json_scan *scan, struct hf_span text)
     hf_assert(HF_MAX_JSON_DEPTH <= 64); /* bits of in_object */
     const char *start = text.len > 0 ? text.at : "";
     *scan = (struct hf_json_scan){
+        .most = HF_MAX_JSON_DEPTH,
         .start = start,
         .at = start,
         .end = start + text.len,

@@ -1,7 +1,8 @@
 /* JSON text as a row of events: strict, iterative, without memory. What it accepts is JSON
  * (RFC 8259) in UTF-8, nested at most HF_MAX_JSON_DEPTH deep, without NUL in strings; that
  * keys are not repeated and numbers not too large is for its callers to see. With
- * `any_text` strings may have \u0000 and lone surrogates as escapes.
+ * `any_text` strings may have \u0000 and lone surrogates as escapes. `most` is set to allow
+ * less nesting.
  */
 #ifndef HF_BASE_JSON_SCAN_H
 #define HF_BASE_JSON_SCAN_H
@@ -22,9 +23,10 @@ enum hf_json_event {
     HF_JSON_EV_NULL
 };
 
-/* Read-only to callers, except any_text, which is set after hf_json_scan_begin. */
+/* Read-only to callers, except any_text and most, which are set after hf_json_scan_begin. */
 struct hf_json_scan {
     bool any_text;
+    int most;  /* levels of nesting */
     bool foul; /* such an escape was seen */
     const char *start;
     const char *at;

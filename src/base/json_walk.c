@@ -48,13 +48,25 @@ bool hf_walk_more(struct hf_walk *walk)
     return false;
 }
 
+/* Past the quote that no backslash precedes, or that an even number of them does. */
 static void skip_string(struct hf_walk *walk)
 {
-    for (walk->at++; walk->at < walk->end && *walk->at != '"'; walk->at++)
-        if (*walk->at == '\\' && walk->end - walk->at > 1)
-            walk->at++;
-    if (walk->at < walk->end)
-        walk->at++;
+    const char *start = walk->at + 1;
+    const char *at = start;
+    while (at < walk->end) {
+        const char *quote = memchr(at, '"', (size_t)(walk->end - at));
+        if (!quote)
+            break;
+        const char *before = quote;
+        while (before > start && before[-1] == '\\')
+            before--;
+        at = quote + 1;
+        if ((quote - before) % 2 == 0) {
+            walk->at = at;
+            return;
+        }
+    }
+    walk->at = walk->end;
 }
 
 struct hf_span hf_walk_value(struct hf_walk *walk)
@@ -62,6 +74,10 @@ struct hf_span hf_walk_value(struct hf_walk *walk)
     skip_blank(walk);
     const char *start = walk->at;
     size_t depth = 0;
+    if (start < walk->end && *start == '"') { /* as every key and most values are */
+        skip_string(walk);
+        return (struct hf_span){ start, (size_t)(walk->at - start) };
+    }
     while (walk->at < walk->end) {
         char c = *walk->at;
         if (c == '"') {
@@ -121,7 +137,8 @@ bool hf_walk_i64(struct hf_span raw, int64_t *ret_value)
 
 bool hf_walk_is(struct hf_span raw, const char *word)
 {
-    size_t len = strlen(word);
     const char *at = raw.at;
-    return raw.len == len + 2 && at[0] == '"' && memcmp(at + 1, word, len) == 0;
+    if (raw.len < 2 || at[0] != '"' || (raw.len > 2 && at[1] != word[0]))
+        return false; /* most are told apart by their first letter */
+    return strlen(word) == raw.len - 2 && memcmp(at + 1, word, raw.len - 2) == 0;
 }

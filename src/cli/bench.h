@@ -22,6 +22,8 @@ struct bench {
     double cpu_us;     /* of the last measurement of jobs: processor time a job */
     double wal_create; /* of the last bench_process on PostgreSQL: bytes of log a job */
     double wal_drain;
+    double
+        kept; /* of the last bench_process on SQLite: bytes of the file per finished job */
 };
 
 double bench_seconds(void);                       /* monotonic */

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -183,6 +184,14 @@ int bench_enqueue(struct bench *bench, size_t callers, size_t a_call, double *re
     return rc;
 }
 
+static double file_bytes(const struct bench *bench, const char *name)
+{
+    char path[320];
+    struct stat at;
+    bench_path(bench, name, path);
+    return stat(path, &at) == 0 ? (double)at.st_size : 0;
+}
+
 int bench_process(struct bench *bench, double *ret_rate)
 {
     struct hf_store *store;
@@ -207,7 +216,8 @@ int bench_process(struct bench *bench, double *ret_rate)
         run.rc = bench_pg_wal(bench, &wal[2]);
     bench->wal_create = (wal[1] - wal[0]) / (double)bench->jobs;
     bench->wal_drain = (wal[2] - wal[1]) / (double)bench->jobs;
-    hf_store_close(store);
+    hf_store_close(store); /* a file has all of it now */
+    bench->kept = file_bytes(bench, "ledger.db") / (double)bench->jobs;
     *bench->err = run.err;
     if (run.rc == 0 && done != bench->jobs / A_CLAIM * A_CLAIM)
         return hf_fail(bench->err, HF_EINTERNAL, NULL, "%zu of %zu jobs were processed",

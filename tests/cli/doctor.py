@@ -5,6 +5,7 @@ import os
 import sqlite3
 import time
 
+import doctor_edits
 from harness import Case, main
 
 
@@ -61,6 +62,36 @@ class Doctor(Case):
                  guards=False)
         self.assertIn(work_id, self.bad("chains")[0]["detail"])
         self.assertIn("store bump", self.bad("chains")[0]["advice"])
+
+    def test_every_edit_that_no_guard_refuses_is_found(self):
+        edits = {**doctor_edits.BOTH, **doctor_edits.SQLITE}
+        doctor_edits.prepare(self)
+        self.assertEqual([f for f in self.findings("chains") if f["bad"]], [])
+        sound = self.db
+        for number, (name, (guarded, edit, said)) in enumerate(edits.items()):
+            with self.subTest(name):
+                copy = self.path(f"edited-{number}.db")
+                self.db = sound
+                self.sql(f"VACUUM INTO '{copy}'")
+                self.db = self.env["HOLDFAST_DB"] = copy
+                self.sql(*edit.split(";"), guards=guarded)
+                self.assertIn(said, str([f["detail"] for f in self.bad("chains")]))
+
+    def test_a_check_that_was_not_reached_is_named(self):
+        for number in range(3):
+            self.create(f"u{number}")
+        self.sql("DROP TABLE work_limit", guards=False)
+        error = self.cli("--json", "doctor", code=1).json["error"]
+        self.assertIn("not checked: limits, leases, server", error["message"])
+
+    def test_what_lies_after_a_hundred_faults_is_said_to_be_unseen(self):
+        self.file("units.jsonl", "".join(f'{{"source_system":"manual","source_id":"u{i}"}}\n'
+                                         for i in range(120)))
+        self.ok("work", "reconcile", "--from", "units.jsonl")
+        self.sql("UPDATE work_state SET lease_fence = 9", guards=False)
+        found = self.bad("chains")
+        self.assertEqual(len(found), 101)
+        self.assertIn("100 faults are enough", found[-1]["detail"])
 
     def test_an_event_that_was_rewritten_around_the_guards(self):
         work = self.create()

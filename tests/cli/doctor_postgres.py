@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import urllib.parse
 
+import doctor_edits
 from harness import HOLDFAST, Case, main
 
 PG = os.environ["PG_SCRIPT"]
@@ -229,6 +230,24 @@ class DoctorOfAServer(Case):
         del self.env["PGOPTIONS"]
         answer = self.cli("--json", "doctor", code=9).json
         self.assertEqual(len([f for f in answer["findings"] if f["what"] == "chains"]), 3)
+
+    def test_every_edit_that_no_guard_refuses_is_found(self):
+        self.sql("CREATE DATABASE sound")
+        sound = self.url.replace("///hf?", "///sound?")
+        self.env["HOLDFAST_DB"] = sound
+        self.ok("migrate")
+        doctor_edits.prepare(self)
+        self.the("chains")
+        for name, (guarded, edit, said) in {**doctor_edits.BOTH, **doctor_edits.POSTGRES}.items():
+            with self.subTest(name):
+                self.sql("DROP DATABASE IF EXISTS edited", "CREATE DATABASE edited TEMPLATE sound")
+                self.env["HOLDFAST_DB"] = self.url.replace("///hf?", "///edited?")
+                role = "origin" if guarded else "replica"
+                subprocess.run(["psql", self.env["HOLDFAST_DB"], "-qAt", "-v", "ON_ERROR_STOP=1", "-c",
+                                "SET search_path = holdfast", "-c",
+                                f"SET session_replication_role = {role}", "-c", edit], check=True)
+                answer = self.cli("--json", "doctor", code=9).json
+                self.assertIn(said, str([f["detail"] for f in answer["findings"] if f["bad"]]))
 
     def test_clocks_that_are_apart(self):
         self.create("skew")

@@ -121,6 +121,14 @@ class Claim(Case):
                 self.assertNotIn(token, out.out + out.err)
                 self.assertNotIn(secret, out.out + out.err, reader)
 
+    def test_an_owner_whose_name_json_escapes_is_in_the_event_as_it_is(self):
+        self.create()
+        owner = 'a "b" \\ c'
+        token = self.cli("work", "claim", "--owner", owner, "--json").json["items"][0]
+        events = self.cli("work", "events", token["work_id"], "--json").json["items"]
+        claimed = [event for event in events if event["event_type"] == "claimed"]
+        self.assertEqual(claimed[0]["payload"]["lease"]["owner"], owner)
+
     def test_nothing_to_claim_is_no_failure(self):
         answer = self.ok("work", "claim", "--owner", "w1")
         self.assertEqual(answer, {"ok": True, "items": [], "next": None})

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <holdfast/ingress.h>
@@ -378,6 +379,58 @@ static void what_stays_in_a_spool_stays_its_writers(void **state)
     assert_int_equal(at.st_uid, owner);
 }
 
+/* What the library syncs and renames while a case watches. The functions below are called in
+ * place of the C library's, since the library is linked into this program. */
+static struct {
+    bool watching;
+    ino_t synced_file;
+    off_t synced_size;
+    bool whole;  /* the file that was renamed had been synced with all that it has */
+    bool folder; /* a folder was synced after the rename */
+} disk;
+
+int fsync(int fd)
+{
+    struct stat at;
+    if (disk.watching && fstat(fd, &at) == 0) {
+        if (S_ISDIR(at.st_mode)) {
+            disk.folder = true;
+        } else {
+            disk.synced_file = at.st_ino;
+            disk.synced_size = at.st_size;
+        }
+    }
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int rename(const char *from, const char *to)
+{
+    struct stat at;
+    if (disk.watching && stat(from, &at) == 0) {
+        disk.whole = at.st_ino == disk.synced_file && at.st_size == disk.synced_size;
+        disk.folder = false;
+    }
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+/* A power failure after the rename must not leave an empty file where requests were. */
+static void what_stays_is_synced_before_it_replaces_the_spool(void **state)
+{
+    struct rig *rig = *state;
+    open_store(rig);
+    spool_one(rig, "m1");
+    write_file(rig->spool, "no request\n", 11, O_APPEND);
+    memset(&disk, 0, sizeof(disk));
+    disk.watching = true;
+    int rc = reconcile(rig, rig->spool);
+    disk.watching = false;
+    assert_int_equal(rc, 0);
+    assert_true(rig->report.trimmed);
+    assert_int_equal(rig->report.left, 1);
+    assert_true(disk.whole);
+    assert_true(disk.folder);
+}
+
 static void an_export_is_judged_line_by_line_and_never_touched(void **state)
 {
     static const char export[] =
@@ -709,6 +762,7 @@ int main(void)
         CASE(a_request_that_is_refused_keeps_no_other_back),
         CASE(a_spool_that_a_link_names_is_read_and_left),
         CASE(what_stays_in_a_spool_stays_its_writers),
+        CASE(what_stays_is_synced_before_it_replaces_the_spool),
         CASE(an_export_is_judged_line_by_line_and_never_touched),
         CASE(a_line_over_its_limit_is_named_and_the_next_one_read),
         CASE(a_ledger_that_fails_leaves_the_spool_whole),

@@ -98,15 +98,6 @@ static int between_run(struct hf_sql *sql, struct hf_batch *batch, struct hf_err
     return lie ? hf_fail_plain(err, lie) : rc;
 }
 
-static int between_submit(struct hf_sql *sql, struct hf_batch *batch, hf_batch_done *done,
-                          void *user, struct hf_err *err)
-{
-    struct hf_err why = { 0 };
-    (void)err;
-    done(user, batch, between_run(sql, batch, &why), &why);
-    return 0;
-}
-
 static void between_forget(struct hf_sql *sql, struct hf_batch *batch)
 {
     real_of(sql)->methods->forget(real_of(sql), batch);
@@ -143,7 +134,6 @@ static void between_close(struct hf_sql *sql)
 static const struct hf_sql_methods between_methods = {
     .name = "sqlite", /* as what is under it: the store asks what it can */
     .run = between_run,
-    .submit = between_submit,
     .forget = between_forget,
     .bell_seen = between_seen,
     .bell_wait = between_wait,
@@ -268,7 +258,7 @@ struct group {
     struct hf_batch batches[MEMBERS];
     struct hf_call calls[MEMBERS][2];
     struct hf_val args[MEMBERS][2];
-    struct lite_member members[MEMBERS];
+    struct db_member members[MEMBERS];
     char keys[MEMBERS][24];
 };
 
@@ -293,7 +283,7 @@ static void fill_member(struct group *g, int i, bool refused)
     g->batches[i] = (struct hf_batch){ .alloc = hf_alloc_system(),
                                        .calls = g->calls[i],
                                        .call_count = refused ? 2 : 1 };
-    g->members[i] = (struct lite_member){ .batch = &g->batches[i] };
+    g->members[i] = (struct db_member){ .batch = &g->batches[i] };
 }
 
 static bool is_there(const char *key)
@@ -330,7 +320,7 @@ static const char *judge_group(struct group *g, int count)
 static const char *act_in_group(uint64_t chance)
 {
     struct group g;
-    struct lite_member *members[MEMBERS];
+    struct db_member *members[MEMBERS];
     int count = 2 + (int)(chance % 3);
     int refused = (int)(chance / 3 % 5); /* none where it is not below count */
     if (!driver_in_use)

@@ -12,6 +12,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -341,6 +343,41 @@ static inline int kit_teardown(void **state)
     kit_drop(*state);
     free(*state);
     return 0;
+}
+
+/* A batch that a thread of its own runs. */
+struct sent {
+    struct kit_batch b;
+    struct hf_sql *sql;
+    int rc;
+    struct hf_err err;
+    pthread_t thread;
+};
+
+static inline void *kit_run_sent(void *arg)
+{
+    struct sent *sent = arg;
+    sent->rc = sent->sql->methods->run(sent->sql, &sent->b.batch, &sent->err);
+    return NULL;
+}
+
+/* Starts it, and waits until the group has it and the `before` that came before it. */
+static inline void kit_send(struct kit *kit, struct sent *sent, size_t before)
+{
+    struct db_group *group = &lite_of(kit->sql)->group;
+    sent->sql = kit->sql;
+    assert_int_equal(pthread_create(&sent->thread, NULL, kit_run_sent, sent), 0);
+    for (size_t there = 0; there <= before; (void)sched_yield()) {
+        assert_int_equal(pthread_mutex_lock(&group->lock), 0);
+        there = group->queued + group->leaders; /* a leader has taken its own batch */
+        assert_int_equal(pthread_mutex_unlock(&group->lock), 0);
+    }
+}
+
+static inline void kit_sent_end(struct kit *kit, struct sent *sent)
+{
+    assert_int_equal(pthread_join(sent->thread, NULL), 0);
+    kit->sql->methods->forget(kit->sql, &sent->b.batch);
 }
 
 #endif

@@ -170,39 +170,27 @@ static void every_write_of_a_large_commit_can_fail(void **state)
     free(text);
 }
 
-struct told {
-    struct kit_batch b;
-    int rc;
-};
-
-static void note(void *user, struct hf_batch *batch, int rc, const struct hf_err *err)
-{
-    (void)batch;
-    (void)err;
-    ((struct told *)user)->rc = rc;
-}
-
 /* A refusal that rested on what another member wrote falls with it. */
 static void a_failed_commit_is_the_answer_of_the_whole_group(void **state)
 {
     struct faulty *faulty = *state;
     struct kit *kit = &faulty->kit;
-    struct told *told = calloc(3, sizeof(*told));
+    struct sent *told = calloc(3, sizeof(*told));
     assert_non_null(told);
     int held = kit_hold_turn(kit);
     for (int i = 0; i < 3; i++) {
         kit_begin(&told[i].b);
         kit_put(&told[i].b, i == 2 ? 1 : i + 1, "ann",
                 1); /* the third repeats the first */
-        assert_int_equal(
-            kit->sql->methods->submit(kit->sql, &told[i].b.batch, note, &told[i], NULL),
-            0);
+        kit_send(kit, &told[i], (size_t)i);
     }
     fault_set(&faulty->fault, FAULT_SYNC, SQLITE_IOERR_FSYNC, 1);
     assert_int_equal(close(held), 0);
-    kit_close(kit);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
+        kit_sent_end(kit, &told[i]);
         assert_int_equal(told[i].rc, HF_ESTOREIO);
+    }
+    kit_close(kit);
     kit_open(kit);
     check_rows(faulty, 1);
     free(told);

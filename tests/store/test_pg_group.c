@@ -80,7 +80,7 @@ static int ended(struct caller *caller)
 
 static void await_group(struct hf_store *store, uint32_t leaders, uint32_t queued)
 {
-    struct pg_group *group = &pg_of(sql_store_of(store)->sql)->group;
+    struct db_group *group = &pg_of(sql_store_of(store)->sql)->group;
     for (bool there = false; !there; (void)sched_yield()) {
         (void)pthread_mutex_lock(&group->lock);
         there = group->leaders == leaders && group->queued == queued;

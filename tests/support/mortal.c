@@ -37,15 +37,6 @@ static int run(struct hf_sql *sql, struct hf_batch *batch, struct hf_err *err)
     return rc;
 }
 
-static int submit(struct hf_sql *sql, struct hf_batch *batch, hf_batch_done *done,
-                  void *user, struct hf_err *err)
-{
-    struct hf_err why = { 0 };
-    (void)err;
-    done(user, batch, run(sql, batch, &why), &why);
-    return 0;
-}
-
 static void forget(struct hf_sql *sql, struct hf_batch *batch)
 {
     real_of(sql)->methods->forget(real_of(sql), batch);
@@ -80,7 +71,6 @@ static void close_driver(struct hf_sql *sql)
 static const struct hf_sql_methods methods = {
     .name = "mortal",
     .run = run,
-    .submit = submit,
     .forget = forget,
     .bell_seen = bell_seen,
     .bell_wait = bell_wait,

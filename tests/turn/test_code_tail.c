@@ -323,6 +323,27 @@ static void a_request_without_history_keeps_its_prompt(void **state)
     code_fini(&code);
 }
 
+/* A step wraps the value; its record must still be one that a save can be restored with. */
+static void a_deep_final_value_survives_the_cut(void **state)
+{
+    (void)state;
+    struct code_kit code;
+    char json[256] = { 0 };
+    code_start(&code, NULL);
+    code_reply(&code, "<lua>\nx()\n</lua>");
+    memset(json, '[', 57);
+    memset(json + 57, ']', 57);
+    struct hf_exec_result result = { .size = sizeof(result), .finish = { json, 114 } };
+    assert_int_equal(
+        hf_turn_exec_done(code.kit.turn, code.kit.effect.id, &result, &code.kit.err),
+        HF_ETOOBIG);
+    assert_string_equal(code.kit.err.field, "finish");
+    result.finish = (struct hf_span){ json + 1, 112 };
+    code_result(&code, &result);
+    kit_cut(&code.kit);
+    code_fini(&code);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +358,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_given_is_refused_before_the_turn_begins),
         cmocka_unit_test(the_breakpoint_stands_before_what_a_later_cell_may_repair),
         cmocka_unit_test(a_request_without_history_keeps_its_prompt),
+        cmocka_unit_test(a_deep_final_value_survives_the_cut),
     };
     return cmocka_run_group_tests_name("turn/code_tail", tests, NULL, NULL);
 }

@@ -376,6 +376,51 @@ static void limits_hold_at_their_edge(void **state)
     free(text);
 }
 
+/* "[[…]]", `levels` deep. */
+static struct hf_span nested(char *text, size_t levels)
+{
+    memset(text, '[', levels);
+    memset(text + levels, ']', levels);
+    return (struct hf_span){ text, 2 * levels };
+}
+
+/* What the machine takes, a store can keep: values of 56 levels, events of 60. */
+static void nesting_that_is_accepted_can_be_read_again(void **state)
+{
+    (void)state;
+    char text[256];
+    struct hf_err err = { 0 };
+    struct hf_bytes json = { 0 };
+    struct hf_bytes again = { 0 };
+    struct hf_record record = { .kind = HF_RECORD_EVENT, .name = "n" };
+    struct hf_turn_start start = { .size = sizeof(start),
+                                   .session_id = "s",
+                                   .turn_id = "t",
+                                   .inputs = &record,
+                                   .input_count = 1 };
+    record.data = nested(text, 60);
+    assert_int_equal(hf_turn_start_encode(NULL, &start, &json, &err), 0);
+    assert_int_equal(
+        turn_start_again(NULL, (struct hf_span){ json.at, json.len }, &again, &err), 0);
+    assert_int_equal(json.len, again.len);
+    hf_bytes_free(&json);
+    hf_bytes_free(&again);
+    record.data = nested(text, 61);
+    assert_int_equal(hf_record_encode(NULL, &record, &json, &err), HF_ETOOBIG);
+    assert_string_equal(err.field, "data");
+
+    struct hf_tool_result result = { .call_id = "1:1", .value = nested(text, 56) };
+    struct hf_op_record op = { .ordinal = 1, .results = &result, .result_count = 1 };
+    assert_int_equal(hf_journal_encode(NULL, &op, 1, &json, &err), 0);
+    assert_int_equal(
+        journal_again(NULL, (struct hf_span){ json.at, json.len }, &again, &err), 0);
+    hf_bytes_free(&json);
+    hf_bytes_free(&again);
+    result.value = nested(text, 57);
+    assert_int_equal(hf_journal_encode(NULL, &op, 1, &json, &err), HF_ETOOBIG);
+    assert_string_equal(err.field, "value");
+}
+
 static void every_allocation_fails_once(void **state)
 {
     (void)state;
@@ -406,6 +451,7 @@ int main(void)
         cmocka_unit_test(a_value_that_the_machine_would_refuse_is_not_encoded),
         cmocka_unit_test(a_models_faults_are_repaired_as_the_machine_does),
         cmocka_unit_test(limits_hold_at_their_edge),
+        cmocka_unit_test(nesting_that_is_accepted_can_be_read_again),
         cmocka_unit_test(every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

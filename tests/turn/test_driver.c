@@ -365,6 +365,317 @@ static void a_tool_value_too_large_for_a_number_is_an_error_of_the_cell(void **s
     hf_cell_free(cell);
 }
 
+/* Cancelling */
+
+static const struct hf_evidence by_user = { .request_id = "r1", .origin = "user" };
+
+static void a_call_that_was_never_yielded_is_not_told_to_stop(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct hf_effect effect;
+    for (int cut = 0; cut < 2; cut++) {
+        kit_init(&kit);
+        kit_start(&kit);
+        assert_int_equal(hf_turn_poll(kit.turn, &effect, &kit.err), 0); /* progress */
+        assert_int_equal(hf_turn_state(kit.turn), HF_TURN_WAITING_LLM);
+        if (cut)
+            kit_cut(&kit);
+        assert_int_equal(hf_turn_cancel(kit.turn, &by_user, &kit.err), 0);
+        kit_expect(&kit, "emit llm_request\nemit turn_outcome cancelled\nemit done\n"
+                         "done cancelled 1-1\n");
+        struct hf_usage usage = { .input = 1 };
+        assert_int_equal(hf_turn_account(kit.turn, 1, &usage, &kit.err), HF_ESTALE);
+        kit_fini(&kit);
+    }
+}
+
+static void what_was_yielded_before_a_restore_is_told_to_stop(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_cut(&kit);
+    kit_forget(&kit);
+    assert_int_equal(hf_turn_cancel(kit.turn, &by_user, &kit.err), 0);
+    kit_expect(&kit, "cancel_llm 1\nemit turn_outcome cancelled\nemit done\n"
+                     "done cancelled 1-1\n");
+    kit_fini(&kit);
+}
+
+static void a_standing_request_is_seen_after_a_restore(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_reply_calls(&kit, "c1", "c2");
+    kit_next(&kit);
+    kit_success(&kit, "c1", "1");
+    assert_null(hf_turn_cancelling(kit.turn));
+    assert_int_equal(hf_turn_cancel(kit.turn, &by_user, &kit.err), 0);
+    kit_forget(&kit);
+    kit_expect(&kit, "emit tool_call c1 success\ncancel_tools 2\nnone\n");
+    kit_cut(&kit);
+    assert_string_equal(hf_turn_cancelling(kit.turn)->request_id, "r1");
+    kit_expect(&kit, "tools 2 c1:add* c2:sub\n");
+    struct hf_tool_result stopped = { .call_id = "c2",
+                                      .outcome = HF_TOOL_CANCELLED,
+                                      .reason = kit_span("told to") };
+    assert_int_equal(kit_results(&kit, 2, &stopped, 1), 0);
+    kit_expect(&kit, "emit tool_call c2 cancelled\nprogress 2-3\n"
+                     "emit turn_outcome cancelled\nemit done\ndone cancelled 3-3\n");
+    assert_string_equal(hf_turn_outcome(kit.turn)->evidence->origin, "user");
+    kit_fini(&kit);
+}
+
+/* Usage */
+
+static void a_cancelled_call_is_accounted_for(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct hf_llm_error error = { .size = sizeof(error),
+                                  .cancelled = true,
+                                  .usage = { .input = 7, .output = 3 } };
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_forget(&kit);
+    assert_int_equal(hf_turn_llm_failed(kit.turn, 1, &error, &kit.err), 0);
+    kit_expect(&kit, "emit token_usage 7 of 7\nemit turn_outcome cancelled\nemit done\n"
+                     "done cancelled 1-1\n");
+    assert_int_equal(hf_turn_usage(kit.turn)->output, 3);
+    kit_fini(&kit);
+}
+
+static void the_usage_of_a_call_that_was_given_up_is_accepted_once_after_the_end(
+    void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct hf_usage usage = { .input = 5, .output = 2 };
+    struct hf_usage huge = { .input = INT64_MAX };
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_reply_calls(&kit, "c1", NULL);
+    kit_next(&kit);
+    kit_success(&kit, "c1", "1");
+    kit_next(&kit);
+    kit_nothing(&kit);
+    kit_next(&kit); /* llm 4 */
+    assert_int_equal(hf_turn_account(kit.turn, 4, &usage, &kit.err), HF_ESTALE);
+    assert_int_equal(hf_turn_cancel(kit.turn, &by_user, &kit.err), 0);
+    kit_next(&kit);
+    assert_true(hf_turn_is_done(kit.turn));
+    kit_cut(&kit);
+    assert_int_equal(hf_turn_account(kit.turn, 0, &usage, &kit.err), HF_ESTALE);
+    assert_int_equal(hf_turn_account(kit.turn, 1, &usage, &kit.err), HF_ESTALE);
+    assert_int_equal(hf_turn_account(kit.turn, 4, NULL, &kit.err), HF_EINVAL);
+    assert_int_equal(hf_turn_account(kit.turn, 4, &huge, &kit.err), HF_EOVERFLOW);
+    assert_string_equal(kit.err.field, "input");
+    assert_int_equal(hf_turn_usage(kit.turn)->input, 10); /* of the first reply */
+    respond(&kit, "{\"response\":\"account\",\"id\":4,\"usage\":{\"input\":5,"
+                  "\"output\":2}}");
+    assert_int_equal(hf_turn_usage(kit.turn)->input, 15);
+    kit_cut(&kit);
+    assert_int_equal(hf_turn_account(kit.turn, 4, &usage, &kit.err), HF_EANSWERED);
+    assert_int_equal(hf_turn_usage(kit.turn)->input, 15);
+    kit_fini(&kit);
+}
+
+/* Answers and checkpoints */
+
+static void a_checkpoint_shows_the_answer_that_is_about_to_be_final(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct hf_part parts[] = {
+        { .kind = HF_PART_REASONING, .route = "prov/model-1", .replay = kit_span("sig") },
+        { .content = kit_span("It is 4.") },
+    };
+    struct hf_llm_response reply = { .size = sizeof(reply),
+                                     .parts = parts,
+                                     .part_count = 2,
+                                     .reason = HF_REASON_STOP,
+                                     .response_id = "resp-1",
+                                     .model = "model-1-0613" };
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    assert_int_equal(hf_turn_llm_done(kit.turn, 1, &reply, &kit.err), 0);
+    for (int cut = 0; cut < 2; cut++) {
+        kit_next(&kit);
+        assert_int_equal(kit.effect.kind, HF_EFFECT_CHECKPOINT);
+        const struct hf_outcome *plan = kit.effect.outcome;
+        assert_string_equal(plan->text.at, "It is 4.");
+        assert_string_equal(plan->message->id, "t1.0.answer");
+        assert_int_equal(plan->message->role, HF_ROLE_ASSISTANT);
+        assert_int_equal(plan->message->part_count, 2);
+        assert_string_equal(plan->message->parts[0].replay.at, "sig");
+        assert_int_equal(plan->message->parts[1].kind, HF_PART_PROSE);
+        assert_string_equal(plan->message->response_id, "resp-1");
+        assert_string_equal(plan->message->model, "model-1-0613");
+        kit_cut(&kit);
+    }
+    assert_non_null(
+        strstr(next_json(&kit), "\"outcome\":{\"kind\":\"assistant_message\""));
+
+    /* A guard refuses it: the answer is history, once, and the model is asked again. */
+    struct hf_part no = { .content = kit_span("Show your work.") };
+    struct hf_message guard = kit_message(NULL, HF_ROLE_SYSTEM, &no);
+    struct hf_turn_delivery delivery = { .size = sizeof(delivery),
+                                         .messages = &guard,
+                                         .message_count = 1 };
+    assert_int_equal(hf_turn_checkpoint_done(kit.turn, 2, &delivery, &kit.err), 0);
+    const struct hf_message *said = hf_turn_record(kit.turn, 1)->message;
+    assert_string_equal(said->id, "t1.0.answer");
+    assert_int_equal(said->part_count, 2);
+    assert_string_equal(said->response_id, "resp-1");
+    kit_next(&kit);
+    kit_reply_text(&kit, "2 + 2 = 4.");
+    kit_next(&kit);
+    kit_nothing(&kit);
+    kit_next(&kit);
+    kit_cut(&kit);
+    const struct hf_outcome *end = hf_turn_outcome(kit.turn);
+    assert_string_equal(end->message->id, "t1.1.answer");
+    assert_string_equal(end->message->parts[0].content.at, "2 + 2 = 4.");
+    /* No record holds it: the host's commit appends it. */
+    assert_int_equal(hf_turn_record_count(kit.turn), 3);
+    kit_fini(&kit);
+}
+
+static void an_after_work_checkpoint_plans_nothing(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    kit_reply_calls(&kit, "c1", NULL);
+    kit_next(&kit);
+    kit_success(&kit, "c1", "1");
+    kit_next(&kit);
+    assert_int_equal(kit.effect.kind, HF_EFFECT_CHECKPOINT);
+    assert_null(kit.effect.outcome);
+    struct hf_part part = { .content = kit_span("x") };
+    struct hf_message user = kit_message("u", HF_ROLE_USER, &part);
+    struct hf_outcome outcome = { .message = &user };
+    assert_int_equal(hf_turn_finish(kit.turn, &outcome, &kit.err), HF_EINVAL);
+    assert_string_equal(kit.err.field, "message");
+    assert_int_equal(hf_turn_state(kit.turn), HF_TURN_WAITING_CHECKPOINT);
+    kit_fini(&kit);
+}
+
+static void a_lever_with_an_answer_in_words_has_its_message_too(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct hf_outcome outcome = { .text = kit_span("Enough.") };
+    kit_init(&kit);
+    kit_start(&kit);
+    assert_int_equal(hf_turn_finish(kit.turn, &outcome, &kit.err), 0);
+    assert_string_equal(hf_turn_outcome(kit.turn)->message->parts[0].content.at,
+                        "Enough.");
+    kit_fini(&kit);
+}
+
+/* Streams */
+
+static void a_failed_call_keeps_what_came_of_its_reply(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct hf_part parts[] = {
+        { .kind = HF_PART_REASONING, .replay = kit_span("half a signature") },
+        { .content = kit_span("The answer is\xff") },
+        { .kind = HF_PART_TOOL_CALL, .call_id = "c1", .tool = "add" },
+    };
+    struct hf_llm_error error = { .size = sizeof(error),
+                                  .kind = HF_LLM_STREAM,
+                                  .message = kit_span("cut"),
+                                  .parts = parts,
+                                  .part_count = 3,
+                                  .position = HF_LLM_AT_OUTPUT_STARTED,
+                                  .request_id = "req-9" };
+    for (int streamed = 0; streamed < 2; streamed++) {
+        kit_init(&kit);
+        kit_start(&kit);
+        kit_next(&kit);
+        kit_forget(&kit);
+        error.text_streamed = streamed;
+        assert_int_equal(hf_turn_llm_failed(kit.turn, 1, &error, &kit.err), 0);
+        kit_cut(&kit);
+        struct hf_effect effect;
+        do
+            assert_int_equal(hf_turn_poll(kit.turn, &effect, &kit.err), 0);
+        while (effect.emit->kind != HF_EMIT_ERROR && streamed);
+        if (!streamed)
+            assert_string_equal(effect.emit->text.at, "The answer is\xef\xbf\xbd");
+        else
+            assert_string_equal(effect.emit->request_id, "req-9");
+        kit_next(&kit);
+        const struct hf_message *said = kit.effect.outcome->message;
+        assert_int_equal(said->part_count, 1); /* neither its call nor its reasoning */
+        assert_string_equal(said->parts[0].content.at, "The answer is\xef\xbf\xbd");
+        kit_fini(&kit);
+    }
+    error.parts = NULL;
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    assert_int_equal(hf_turn_llm_failed(kit.turn, 1, &error, &kit.err), HF_EINVAL);
+    assert_string_equal(kit.err.field, "parts");
+    kit_fini(&kit);
+}
+
+static void a_restored_model_call_is_preceded_by_one_reset(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_init(&kit);
+    kit_start(&kit);
+    kit_next(&kit);
+    for (int i = 0; i < 2; i++) {
+        kit_cut(&kit);
+        kit_forget(&kit);
+        kit_expect(&kit, "emit attempt_reset the turn was restored\nllm 1 records=1\n");
+        kit_expect(&kit, "none\n");
+    }
+    kit_cut(&kit); /* answered without being polled: there is nothing to retract */
+    kit.effect.id = 1;
+    kit_reply_calls(&kit, "c1", NULL);
+    kit_forget(&kit);
+    kit_expect(&kit, "emit token_usage 10 of 10\nemit llm_response\nprogress 1-2\n"
+                     "tools 2 c1:add\n");
+    kit_cut(&kit); /* tools have shown nothing */
+    kit_expect(&kit, "tools 2 c1:add\n");
+    kit_fini(&kit);
+}
+
+static void a_retry_policy_is_of_its_own_size(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct hf_setup *setup = NULL;
+    struct hf_llm_retry retry = { .size = sizeof(retry) + 8 };
+    kit_init(&kit);
+    kit_start(&kit);
+    kit.config.retry = &retry;
+    refused(&kit, hf_setup_new(&kit.config, &setup, &kit.err));
+    retry.size = 0;
+    refused(&kit, hf_setup_new(&kit.config, &setup, &kit.err));
+    retry = (struct hf_llm_retry){ .size = sizeof(retry), .attempts = -1 };
+    assert_int_equal(hf_setup_new(&kit.config, &setup, &kit.err), HF_EINVAL);
+    assert_string_equal(kit.err.field, "retry");
+    kit_fini(&kit);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +688,18 @@ int main(void)
         cmocka_unit_test(numbers_of_any_size_pass_in_arguments_and_values),
         cmocka_unit_test(what_a_model_wrote_is_repaired_in_the_json_form_too),
         cmocka_unit_test(a_tool_value_too_large_for_a_number_is_an_error_of_the_cell),
+        cmocka_unit_test(a_call_that_was_never_yielded_is_not_told_to_stop),
+        cmocka_unit_test(what_was_yielded_before_a_restore_is_told_to_stop),
+        cmocka_unit_test(a_standing_request_is_seen_after_a_restore),
+        cmocka_unit_test(a_cancelled_call_is_accounted_for),
+        cmocka_unit_test(
+            the_usage_of_a_call_that_was_given_up_is_accepted_once_after_the_end),
+        cmocka_unit_test(a_checkpoint_shows_the_answer_that_is_about_to_be_final),
+        cmocka_unit_test(an_after_work_checkpoint_plans_nothing),
+        cmocka_unit_test(a_lever_with_an_answer_in_words_has_its_message_too),
+        cmocka_unit_test(a_failed_call_keeps_what_came_of_its_reply),
+        cmocka_unit_test(a_restored_model_call_is_preceded_by_one_reset),
+        cmocka_unit_test(a_retry_policy_is_of_its_own_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

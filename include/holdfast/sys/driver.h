@@ -72,7 +72,6 @@ struct hf_batch {
     struct hf_call *calls;
     size_t call_count;
     bool read_only; /* runs on a snapshot, takes no lock, is never grouped */
-    bool patient;   /* may wait a moment for batches of others, where they come anyway */
     bool holds;     /* it may give leases that name a process of this machine */
     struct hf_ring rings[HF_BATCH_RINGS];
     size_t ring_count;
@@ -88,9 +87,6 @@ struct hf_batch {
 };
 
 struct hf_sql;
-
-typedef void hf_batch_done(void *user, struct hf_batch *batch, int rc,
-                           const struct hf_err *err);
 
 /* Methods. Threads: all may be called from any thread at the same time, except close. */
 struct hf_sql_methods {
@@ -109,13 +105,6 @@ struct hf_sql_methods {
      *   HF_EUNCERTAIN  the commit's outcome is not known: read before doing it again
      * The batch may be run again after any answer.                                     */
     int (*run)(struct hf_sql *sql, struct hf_batch *batch, struct hf_err *err);
-
-    /* As run, but returns at once; `done` is called exactly once, from a thread of the
-     * driver's (in inline mode: from this call, before it returns). A non-zero answer means
-     * that it was not taken and `done` will not be called. `done` should be quick: the next
-     * answers wait for it. It may submit and run. */
-    int (*submit)(struct hf_sql *sql, struct hf_batch *batch, hf_batch_done *done,
-                  void *user, struct hf_err *err);
 
     /* Release the results of a batch that ran. Safe on one that did not. */
     void (*forget)(struct hf_sql *sql, struct hf_batch *batch);
@@ -155,7 +144,7 @@ struct hf_sql_options {
     const struct hf_alloc *alloc; /* NULL: the system's, for each of the three */
     const struct hf_clock *clock;
     const struct hf_random *random;
-    bool inline_mode; /* no threads of the driver's own; submit runs at once */
+    bool inline_mode; /* no threads of the driver's own */
     bool read_only;
     bool must_exist; /* refuse to create the store */
     bool no_migrate; /* refuse to change the schema */

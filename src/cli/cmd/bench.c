@@ -151,6 +151,12 @@ static int bench_rates(struct bench *bench)
     return rc;
 }
 
+static int show_kept(struct bench *bench)
+{
+    return show(bench, (struct figure){ "kept per finished job", bench->kept, "B", 0,
+                                        "of the file, with indexes and free space" });
+}
+
 static int bench_latencies(struct bench *bench)
 {
     double sync = 0;
@@ -332,6 +338,8 @@ static int cmd_bench_ledger(struct cli *cli)
     if (rc)
         return rc;
     rc = bench.url ? bench_postgres(&bench) : bench_rates(&bench);
+    if (rc == 0 && !bench.url)
+        rc = show_kept(&bench);
     if (rc == 0 && !bench.url)
         rc = bench_latencies(&bench);
     if (rc == 0 && growth)

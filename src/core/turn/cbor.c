@@ -155,9 +155,8 @@ static int get_text(struct hf_cbor *cbor, const struct hf_member *member,
         return corrupt(err, member->name);
     struct hf_span text = { cbor->at, (size_t)len };
     cbor->at += len;
-    if (member->type == HF_M_JSON
-            ? hf_text_json(text, member->max, member->name, NULL) != 0
-            : !hf_text_clean(text.at, text.len))
+    if (member->type == HF_M_JSON ? hf_member_json(member, text, NULL) != 0
+                                  : !hf_text_clean(text.at, text.len))
         return corrupt(err, member->name);
     char *copy = hf_arena_copy(arena, text.at, text.len);
     if (!copy)

@@ -55,13 +55,21 @@ static int check_names(struct hf_span object, struct hf_span other, const char *
     return 0;
 }
 
+/* A cell can read it, and a save can hold it. */
+static int check_object(struct hf_span json, size_t max, const char *field,
+                        struct hf_err *err)
+{
+    int rc = hf_json_check(json, max, field, err);
+    return rc ? rc : hf_json_check_inner(json, max, HF_VALUE_LEVELS, field, err);
+}
+
 int hf_given_check(const struct hf_given *given, size_t max, struct hf_err *err)
 {
     int rc = 0;
     if (given->values.len > 0)
-        rc = hf_json_check(given->values, max, "given", err);
+        rc = check_object(given->values, max, "given", err);
     if (rc == 0 && given->refs.len > 0)
-        rc = hf_json_check(given->refs, max, "given_refs", err);
+        rc = check_object(given->refs, max, "given_refs", err);
     if (rc == 0 && given->values.len + given->refs.len > max)
         rc = hf_fail(err, HF_ETOOBIG, "given",
                      "what is given is over %zu bytes; give references instead", max);

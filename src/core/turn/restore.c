@@ -112,7 +112,7 @@ static int find_json(const struct sources *from, const uint8_t hash[32], const c
     int rc = find_blob(from, hash, what, ret_blob, err);
     if (rc || ret_blob->len == 0)
         return rc;
-    rc = hf_text_json(*ret_blob, (size_t)HF_MAX_TURN_TEXT_BYTES, what, err);
+    rc = hf_json_check_raw(*ret_blob, (size_t)HF_MAX_TURN_TEXT_BYTES, what, err);
     return rc == HF_EINVAL
                ? hf_fail(err, HF_EBLOB, what, "the turn's %s is not JSON", what)
                : rc;
@@ -212,6 +212,7 @@ static int adopt(struct hf_turn *turn, const struct hf_image *image, struct hf_e
     turn->now = image->body;
     turn->now.own = array;
     turn->now.queue_room = turn->now.queue_count;
+    turn->reset_due = turn->now.state == HF_TURN_WAITING_LLM;
     return 0;
 }
 

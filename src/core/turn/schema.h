@@ -10,6 +10,7 @@
 #include <holdfast/turn.h>
 
 #include "base/arena.h"
+#include "base/repair.h"
 
 enum hf_member_type {
     HF_M_BOOL,
@@ -30,6 +31,7 @@ enum hf_member_type {
 enum {
     HF_M_REQUIRED = 1,
     HF_M_KEEP = 2, /* own records: live until they move to the base */
+    HF_M_DEEP = 8, /* JSON that the machine may have put around a value */
     HF_M_STAY = 4, /* lives as long as the handle; all others until the next response */
 };
 
@@ -123,16 +125,17 @@ HF_MUST_USE int hf_copy_ref(struct hf_arena *arena, const struct hf_schema *sche
                             enum hf_copy_mode mode, const void *from, const void **ret_to,
                             struct hf_err *err);
 
-/* UTF-8 without NUL bytes; much faster than character by character on plain text. */
-bool hf_text_clean(const void *bytes, size_t len);
-
-/* Text with every byte that is not clean replaced by U+FFFD, cut to max bytes. */
-HF_MUST_USE int hf_text_repair(struct hf_arena *arena, struct hf_span text, size_t max,
-                               struct hf_span *ret_text);
-
-/* 0 when the text is one JSON value within bounds. */
+/* 0 when the text is one JSON value within bounds. Values become parts of records, and
+ * records parts of documents; each may nest a little deeper than what it holds, so that
+ * whatever the machine accepts can be stored and read again. */
+#define HF_VALUE_LEVELS 56
+#define HF_DATA_LEVELS 60 /* of members marked HF_M_DEEP: the data of an event */
 HF_MUST_USE int hf_text_json(struct hf_span text, size_t max, const char *field,
                              struct hf_err *err);
+
+/* The same with the bounds of a member of type JSON. */
+HF_MUST_USE int hf_member_json(const struct hf_member *member, struct hf_span text,
+                               struct hf_err *err);
 
 /* Member access for the walkers. */
 struct hf_span hf_member_span(const struct hf_member *member, const void *from);

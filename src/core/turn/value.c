@@ -9,8 +9,6 @@
 #include "base/text.h"
 #include "core/turn/schema.h"
 
-static const char replacement[] = "\xef\xbf\xbd";
-
 const char *hf_word(const struct hf_words *words, uint32_t value)
 {
     return value < words->count ? words->words[value] : "?";
@@ -35,76 +33,17 @@ bool hf_span_same(struct hf_span a, struct hf_span b)
     return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
-/* The first byte that is not clean, or len. Eight plain bytes are seen at once. */
-static size_t dirty_at(const unsigned char *at, size_t len)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    size_t i = 0;
-    while (i < len) {
-        uint64_t word = 0;
-        while (len - i >= sizeof(word)) {
-            memcpy(&word, at + i, sizeof(word));
-            if (((word | ((word - ones) & ~word)) & (0x80 * ones)) != 0)
-                break;
-            i += sizeof(word);
-        }
-        while (i < len && at[i] - 1u < 0x7fu)
-            i++;
-        if (i == len || at[i] == 0)
-            break;
-        size_t step = hf_utf8_next(at + i, len - i);
-        if (step == 0)
-            break;
-        i += step;
-    }
-    return i;
-}
-
-bool hf_text_clean(const void *bytes, size_t len)
-{
-    return len == 0 || dirty_at(bytes, len) == len;
-}
-
-int hf_text_repair(struct hf_arena *arena, struct hf_span text, size_t max,
-                   struct hf_span *ret_text)
-{
-    const unsigned char *at = text.at;
-    size_t dirty = 0;
-    for (size_t i = text.len ? dirty_at(at, text.len) : 0; i < text.len;) {
-        dirty++;
-        i++;
-        i += i < text.len ? dirty_at(at + i, text.len - i) : 0;
-    }
-    size_t grown = 0;
-    if (__builtin_mul_overflow(dirty, sizeof(replacement) - 1, &grown) ||
-        __builtin_add_overflow(grown, text.len, &grown))
-        return HF_ENOMEM;
-    char *out = hf_arena_take(arena, grown + 1);
-    if (!out)
-        return HF_ENOMEM;
-
-    size_t used = 0;
-    for (size_t i = 0; i < text.len;) {
-        size_t clean = dirty_at(at + i, text.len - i);
-        memcpy(out + used, at + i, clean);
-        used += clean;
-        i += clean;
-        if (i < text.len) {
-            memcpy(out + used, replacement, sizeof(replacement) - 1);
-            used += sizeof(replacement) - 1;
-            i++;
-        }
-    }
-    if (used > max)
-        used = hf_utf8_cut(out, max);
-    out[used] = '\0';
-    *ret_text = (struct hf_span){ out, used };
-    return 0;
-}
-
 int hf_text_json(struct hf_span text, size_t max, const char *field, struct hf_err *err)
 {
-    return hf_json_check_raw(text, max, field, err);
+    return hf_json_check_inner(text, max, HF_VALUE_LEVELS, field, err);
+}
+
+int hf_member_json(const struct hf_member *member, struct hf_span text,
+                   struct hf_err *err)
+{
+    bool deep = (member->flags & HF_M_DEEP) != 0;
+    return hf_json_check_inner(text, member->max, deep ? HF_DATA_LEVELS : HF_VALUE_LEVELS,
+                               member->name, err);
 }
 
 struct hf_span hf_member_span(const struct hf_member *member, const void *from)
@@ -226,8 +165,7 @@ static int copy_text(struct hf_arena *arena, const struct hf_member *member,
     if (mode == HF_COPY_STRICT) {
         if (from.len > member->max)
             return complain(err, HF_ETOOBIG, member);
-        int rc = member->type == HF_M_JSON
-                     ? hf_text_json(from, member->max, member->name, err)
+        int rc = member->type == HF_M_JSON          ? hf_member_json(member, from, err)
                  : hf_text_clean(from.at, from.len) ? 0
                                                     : complain(err, HF_EINVAL, member);
         if (rc)

@@ -124,7 +124,7 @@ bool lite_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
     return rung;
 }
 
-static void ring_followers(struct lite *lite, struct lite_member *const *members,
+static void ring_followers(struct lite *lite, struct db_member *const *members,
                            size_t count)
 {
     _Atomic uint32_t *followed = &lite->side.page->followed;
@@ -136,8 +136,7 @@ static void ring_followers(struct lite *lite, struct lite_member *const *members
 }
 
 /* One call for each topic of a group, whatever the number of members that ring it. */
-void lite_ring_members(struct lite *lite, struct lite_member *const *members,
-                       size_t count)
+void lite_ring_members(struct lite *lite, struct db_member *const *members, size_t count)
 {
     struct hf_ring rings[32];
     size_t used = 0;

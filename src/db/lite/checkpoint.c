@@ -142,7 +142,7 @@ static void watch_for_idleness(struct lite *lite)
     struct lite_checkpoint *checkpoint = &lite->checkpoint;
     int64_t before = -1;
     while (wait_a_while(checkpoint)) {
-        int64_t groups = atomic_load_explicit(&lite->counts.groups, memory_order_relaxed);
+        int64_t groups = atomic_load_explicit(&lite->group.groups, memory_order_relaxed);
         if (groups == before) {
             unlock(checkpoint);
             give_memory_back(lite);

@@ -49,17 +49,17 @@ static void put_clock(struct hf_json *json, const struct lite *lite)
     hf_json_put_i64(json, "lease_now", lite_lease_now(lite));
 }
 
-static void put_counts(struct hf_json *json, const struct lite_counts *counts)
+static void put_counts(struct hf_json *json, const struct lite *lite)
 {
+    const struct lite_counts *counts = &lite->counts;
     const struct {
         const char *name;
         const _Atomic int64_t *value;
     } rows[] = {
-        { "groups", &counts->groups },
-        { "batches", &counts->members },
-        { "largest_group", &counts->largest_group },
-        { "carried", &counts->carried },
-        { "late", &counts->late },
+        { "groups", &lite->group.groups },
+        { "batches", &lite->group.members },
+        { "largest_group", &lite->group.largest },
+        { "late", &lite->group.late },
         { "replays", &counts->replays },
         { "failed_commits", &counts->failed_commits },
         { "turns_waited", &counts->turns_waited },
@@ -149,7 +149,7 @@ int lite_facts(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err)
     put_asked(&json, lite, &asked);
     put_files(&json, lite);
     put_clock(&json, lite);
-    put_counts(&json, &lite->counts);
+    put_counts(&json, lite);
     hf_json_end(&json);
     rc = hf_buf_state(&out);
     if (rc != 0) {

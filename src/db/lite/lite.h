@@ -10,7 +10,7 @@
  *   db/lite/bell.c        wake-ups through the sidecar
  *   db/lite/run.c         the calls of one batch inside an open transaction
  *   db/lite/txn.c         one write transaction for many batches
- *   db/lite/group.c       who leads it; submitted batches and their thread
+ *   db/lite/group.c       its leader: the store's turn, rings, checkpoints
  *   db/lite/read.c        batches that only read
  *   db/lite/checkpoint.c  moving the WAL into the file, off the commit path
  *   db/lite/facts.c       what doctor and people want to know
@@ -33,11 +33,10 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "db/group.h"
 #include "db/lite/open.h"
 
 #define LITE_APPLICATION_ID 0x48464c44 /* "HFLD" */
-#define LITE_GROUP_MAX 128             /* batches of one transaction */
-#define LITE_GROUP_ROWS 16384          /* argument sets, so that nobody waits too long */
 #define LITE_READERS_MAX 4
 #define LITE_BELLS 64
 #define LITE_BELL_SLICE_MS 250
@@ -179,35 +178,6 @@ struct lite_lease_clock {
     char time_ns[40];
 };
 
-/* One batch on its way. Of a blocking caller: on its stack. Submitted: allocated. */
-struct lite_member {
-    struct lite_member *next;
-    struct hf_batch *batch;
-    hf_batch_done *done; /* NULL: a caller waits on `state` */
-    void *user;
-    _Atomic uint32_t state;
-    int rc;
-    struct hf_err err;
-};
-
-struct lite_group {
-    pthread_mutex_t lock; /* of all below */
-    struct lite_member *head;
-    struct lite_member **tail;
-    struct lite_member *patient; /* goes with the next group that somebody else leads */
-    uint64_t joined;             /* batches so far */
-    uint64_t joined_then; /* the same when the last patient one came, and that one */
-    uint64_t moved;       /* joined, and transactions ended */
-    uint32_t skips, skips_next; /* patient batches that do not wait, after a vain wait */
-    bool leading;
-    pthread_cond_t wake; /* of the writer thread */
-    pthread_t thread;
-    bool started;
-    bool stopping;
-    struct lite_member *done_head; /* submitted and answered: `done` is to be called */
-    struct lite_member **done_tail;
-};
-
 struct lite_readers {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t freed;
@@ -236,11 +206,6 @@ struct lite_checkpoint {
 };
 
 struct lite_counts {
-    _Atomic int64_t groups;
-    _Atomic int64_t members;
-    _Atomic int64_t largest_group;
-    _Atomic int64_t carried; /* patient batches that went with others */
-    _Atomic int64_t late;    /* batches that came while their group ran */
     _Atomic int64_t replays;
     _Atomic int64_t failed_commits;
     _Atomic int64_t turns_waited;
@@ -278,7 +243,7 @@ struct lite {
 
     struct lite_wal wal;
     struct lite_conn writer;
-    struct lite_group group;
+    struct db_group group;
     struct lite_readers readers;
     struct lite_side side;
     struct lite_lease_clock lease;
@@ -432,15 +397,14 @@ int64_t lite_pid_namespace(void);
 uint32_t lite_bell_seen(struct hf_sql *sql, uint32_t topic);
 bool lite_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms);
 void lite_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count);
-void lite_ring_members(struct lite *lite, struct lite_member *const *members,
-                       size_t count);
+void lite_ring_members(struct lite *lite, struct db_member *const *members, size_t count);
 
 /* db/lite/txn.c. Runs the members' batches in one durable transaction, and sets rc and err of
  * each. By the leader, in its turn. */
-void lite_txn_run(struct lite *lite, struct lite_member *const *members, size_t count);
+void lite_txn_run(struct lite *lite, struct db_member *const *members, size_t count);
 /* The same for what is queued: who comes before the commit goes with them. `members` has room
- * for LITE_GROUP_MAX. Gives how many there are then. */
-size_t lite_txn_lead(struct lite *lite, struct lite_member **members, size_t count);
+ * for DB_GROUP_MAX. Gives how many there are then. */
+size_t lite_txn_lead(struct lite *lite, struct db_member **members, size_t count);
 /* Begins a write transaction, reads the store's row and samples the clocks. */
 HF_MUST_USE int lite_txn_begin(struct lite *lite, struct lite_store_facts *ret_facts,
                                struct hf_err *err);
@@ -454,18 +418,10 @@ HF_MUST_USE int lite_store_read(struct lite_conn *conn,
 
 /* db/lite/group.c */
 void lite_group_init(struct lite *lite);
-void lite_group_stop(struct lite *lite); /* answers all that was submitted */
-void lite_group_fini(struct lite *lite); /* when nobody can want the lead any more */
-int lite_group_run(struct lite *lite, struct hf_batch *batch, struct hf_err *err);
-/* By the leader, before its commit: takes what came meanwhile behind the `count` members that
- * it has. Gives how many it has then. */
-size_t lite_group_late(struct lite *lite, struct lite_member **members, size_t count);
 /* Waits for the lead and the store's turn without a batch: for work on the store that no
  * writer may see half done. */
 HF_MUST_USE int lite_group_enter(struct lite *lite, struct hf_err *err);
 void lite_group_leave(struct lite *lite);
-int lite_submit(struct hf_sql *sql, struct hf_batch *batch, hf_batch_done *done,
-                void *user, struct hf_err *err);
 
 /* db/lite/read.c */
 void lite_readers_init(struct lite *lite);

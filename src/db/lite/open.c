@@ -60,16 +60,15 @@ static int run(struct hf_sql *sql, struct hf_batch *batch, struct hf_err *err)
         return lite_read_run(lite, batch, err);
     if (lite->read_only)
         return hf_fail_plain(err, HF_EREADONLY);
-    return lite_group_run(lite, batch, err);
+    return db_group_run(&lite->group, batch, err);
 }
 
 static void close_handle(struct hf_sql *sql)
 {
     struct lite *lite = lite_of(sql);
     const struct hf_alloc *alloc = lite->alloc;
-    lite_group_stop(lite);
     lite_checkpoint_fini(lite);
-    lite_group_fini(lite);
+    db_group_fini(&lite->group);
     lite_readers_fini(lite);
     lite_conn_free(lite->watch.conn);
     lite_sync_fini(&lite->watch.lock, NULL);
@@ -84,7 +83,6 @@ static void close_handle(struct hf_sql *sql)
 static const struct hf_sql_methods methods = {
     .name = "sqlite",
     .run = run,
-    .submit = lite_submit,
     .forget = lite_forget,
     .bell_seen = lite_bell_seen,
     .bell_wait = lite_bell_wait,

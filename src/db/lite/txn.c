@@ -25,9 +25,9 @@ enum mode { PLAIN, GUARDED };
 
 struct attempt {
     struct lite *lite;
-    struct lite_member *const *members;
+    struct db_member *const *members;
     size_t count;
-    struct lite_member **late; /* the same array, where more may come; else NULL */
+    struct db_member **late; /* the same array, where more may come; else NULL */
     enum mode mode;
     struct lite_store_facts was; /* as the transaction found the store */
     int64_t last_id;             /* that it leaves */
@@ -36,7 +36,7 @@ struct attempt {
     size_t culprit;              /* of GONE */
 };
 
-static void answer_all(struct lite_member *const *members, size_t count, int rc,
+static void answer_all(struct db_member *const *members, size_t count, int rc,
                        const struct hf_err *err)
 {
     for (size_t i = 0; i < count; i++) {
@@ -218,7 +218,7 @@ static void resolve(struct attempt *at, int sqlite_rc, const struct hf_err *why)
     answer_all(at->members, at->count, HF_EUNCERTAIN, &err);
 }
 
-static void run_each(struct lite *lite, struct lite_member *const *members, size_t count);
+static void run_each(struct lite *lite, struct db_member *const *members, size_t count);
 
 static void commit(struct attempt *at)
 {
@@ -276,7 +276,7 @@ static bool half_done(int rc)
 }
 
 /* False: refused, after it had changed something that still stands. */
-static bool run_member(struct attempt *at, struct lite_member *member)
+static bool run_member(struct attempt *at, struct db_member *member)
 {
     struct lite_conn *conn = &at->lite->writer;
     int64_t before = sqlite3_total_changes64(conn->db);
@@ -295,7 +295,7 @@ static bool run_member(struct attempt *at, struct lite_member *member)
 }
 
 /* The answer of a member with which the transaction went. */
-static int gone_with(struct lite_member *member)
+static int gone_with(struct db_member *member)
 {
     if (member->rc == 0)
         member->rc = hf_fail(&member->err, HF_EINTERNAL, NULL,
@@ -307,7 +307,7 @@ static int gone_with(struct lite_member *member)
 static bool has_member(struct attempt *at, size_t i)
 {
     if (i == at->count && at->late)
-        at->count = lite_group_late(at->lite, at->late, at->count);
+        at->count = db_group_more(&at->lite->group, at->late, at->count);
     return i < at->count;
 }
 
@@ -344,12 +344,12 @@ static void count_replay(struct lite *lite)
     (void)atomic_fetch_add_explicit(&lite->counts.replays, 1, memory_order_relaxed);
 }
 
-static void run_alone(struct lite *lite, struct lite_member *const *member)
+static void run_alone(struct lite *lite, struct db_member *const *member)
 {
     lite_txn_run(lite, member, 1);
 }
 
-static void run_each(struct lite *lite, struct lite_member *const *members, size_t count)
+static void run_each(struct lite *lite, struct db_member *const *members, size_t count)
 {
     count_replay(lite);
     for (size_t i = 0; i < count; i++)
@@ -360,7 +360,7 @@ static void run_each(struct lite *lite, struct lite_member *const *members, size
  * they lose theirs too, the fault is hardly a member's: they get that answer. */
 static void run_apart(struct attempt *lost)
 {
-    struct lite_member *others[LITE_GROUP_MAX];
+    struct db_member *others[DB_GROUP_MAX];
     size_t count = 0;
     for (size_t i = 0; i < lost->count; i++)
         if (i != lost->culprit)
@@ -370,7 +370,7 @@ static void run_apart(struct attempt *lost)
     };
     count_replay(lost->lite);
     if (count > 0 && try(&at) == GONE) {
-        struct lite_member *second = others[at.culprit];
+        struct db_member *second = others[at.culprit];
         answer_all(others, count, gone_with(second), &second->err);
     }
     run_alone(lost->lite, &lost->members[lost->culprit]);
@@ -392,14 +392,14 @@ static void run_attempt(struct attempt *at)
         (void)gone_with(at->members[0]); /* the code is in the member */
 }
 
-void lite_txn_run(struct lite *lite, struct lite_member *const *members, size_t count)
+void lite_txn_run(struct lite *lite, struct db_member *const *members, size_t count)
 {
     struct attempt at = { .lite = lite, .members = members, .count = count };
     if (count > 0)
         run_attempt(&at);
 }
 
-size_t lite_txn_lead(struct lite *lite, struct lite_member **members, size_t count)
+size_t lite_txn_lead(struct lite *lite, struct db_member **members, size_t count)
 {
     struct attempt at = {
         .lite = lite, .members = members, .count = count, .late = members

@@ -4,15 +4,16 @@
 
 #define FACTS_BYTES_MAX 16384
 
-static void put_counts(struct hf_json *json, const struct pg_counts *counts)
+static void put_counts(struct hf_json *json, const struct pg *pg)
 {
+    const struct pg_counts *counts = &pg->counts;
     const struct {
         const char *name;
         const _Atomic int64_t *value;
     } rows[] = {
-        { "groups", &counts->groups },
-        { "batches", &counts->members },
-        { "largest_group", &counts->largest_group },
+        { "groups", &pg->group.groups },
+        { "batches", &pg->group.members },
+        { "largest_group", &pg->group.largest },
         { "replays", &counts->replays },
         { "two_trips", &counts->two_trips },
         { "connects", &counts->connects },
@@ -63,7 +64,7 @@ int pg_facts(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err)
     hf_json_put_i64(&json, "schema_version", pg->schema_version);
     hf_json_put_i64(&json, "incarnation", look.incarnation);
     hf_json_put_i64(&json, "lease_now", look.lease_now);
-    put_counts(&json, &pg->counts);
+    put_counts(&json, pg);
     hf_json_end(&json);
     rc = hf_buf_state(&out);
     if (rc != 0) {

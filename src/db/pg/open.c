@@ -16,18 +16,17 @@ static int run(struct hf_sql *sql, struct hf_batch *batch, struct hf_err *err)
         return pg_run_read(pg, batch, err);
     if (pg->read_only)
         return hf_fail_plain(err, HF_EREADONLY);
-    return pg_group_run(pg, batch, err);
+    return db_group_run(&pg->group, batch, err);
 }
 
 static void close_handle(struct hf_sql *sql)
 {
     struct pg *pg = pg_of(sql);
     const struct hf_alloc *alloc = pg->alloc;
-    pg_group_stop(pg);
     pg_bell_stop(pg);
     pg_pool_fini(pg);
     pg_bell_fini(pg);
-    pg_group_fini(pg);
+    db_group_fini(&pg->group);
     pg_local_close(pg);
     pg_url_free(alloc, &pg->url);
     alloc->free(alloc->user, pg);
@@ -41,7 +40,6 @@ static hf_ms pg_ahead_ms(struct hf_sql *sql)
 static const struct hf_sql_methods methods = {
     .name = "postgres",
     .run = run,
-    .submit = pg_submit,
     .forget = hf_results_forget,
     .ahead_ms = pg_ahead_ms,
     .bell_seen = pg_bell_seen,
@@ -78,7 +76,8 @@ static struct pg *new_handle(const struct hf_sql_options *options)
     pg->read_only = options->read_only;
     pg->busy_ms = options->busy_ms > 0 ? options->busy_ms : HF_MAX_STORE_WAIT_MS;
     pg->pid = getpid();
-    hf_assert(pg_pool_init(pg) == 0 && pg_group_init(pg) == 0 && pg_bell_init(pg) == 0);
+    hf_assert(pg_pool_init(pg) == 0 && pg_bell_init(pg) == 0);
+    pg_group_init(pg);
     return pg;
 }
 

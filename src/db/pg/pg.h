@@ -10,7 +10,7 @@
  *   db/pg/pipe.c      messages on their way: send many, then take the answers in order
  *   db/pg/run.c       batches as one transaction
  *   db/pg/gather.c    small batches of many callers as one
- *   db/pg/group.c     who runs the batches that are waiting; submitted batches and their thread
+ *   db/pg/group.c     its leaders: a transaction, then the rings
  *   db/pg/outcome.c   the answer to a commit was lost
  *   db/pg/migrate.c   the schema's versions, the store's row, its history
  *   db/pg/bell.c      wake-ups by LISTEN and NOTIFY
@@ -37,6 +37,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/ident.h"
+#include "db/group.h"
 #include "db/sql_gen.h"
 
 #define PG_POOL_MAX 8      /* connections of one handle */
@@ -119,31 +120,14 @@ struct pg_pool {
     uint32_t most;
 };
 
-/* One batch on its way. Of a blocking caller: on its stack. Submitted: allocated. */
+/* One batch of a transaction. */
 struct pg_member {
-    struct pg_member *next;
     struct hf_batch *batch;
-    hf_batch_done *done; /* NULL: a caller waits on `state` */
-    void *user;
-    _Atomic uint32_t state; /* of db/pg/group.c */
     int rc;
     struct hf_err err;
     struct pg_member *const *parts; /* those of whom it was gathered; NULL: itself */
     size_t part_count;
     bool told; /* its rings went out behind its commit */
-};
-
-struct pg_group {
-    pthread_mutex_t lock; /* of all below */
-    struct pg_member *head;
-    struct pg_member **tail;
-    uint32_t queued; /* how many */
-    uint32_t leaders;
-    hf_ms led_at;        /* when the last one began */
-    pthread_cond_t wake; /* of the thread */
-    pthread_t thread;
-    bool started;
-    bool stopping;
 };
 
 #define PG_BELLS 64
@@ -198,9 +182,6 @@ struct pg_bell {
 };
 
 struct pg_counts {
-    _Atomic int64_t groups;
-    _Atomic int64_t members;
-    _Atomic int64_t largest_group;
     _Atomic int64_t replays;
     _Atomic int64_t two_trips;
     _Atomic int64_t connects;
@@ -231,7 +212,7 @@ struct pg {
     int64_t max_connections;
 
     struct pg_pool pool;
-    struct pg_group group;
+    struct db_group group;
     _Atomic hf_ms ahead_ms; /* of our wall clock, by which the server's is */
     _Atomic int64_t epoch;  /* of hf_commit, as last seen */
     struct pg_bell bell;
@@ -402,12 +383,7 @@ void pg_forget_commits(struct pg_conn *conn);
 enum pg_outcome pg_outcome_of(struct pg *pg, const struct pg_trace *trace);
 
 /* db/pg/group.c */
-int pg_group_init(struct pg *pg);
-void pg_group_stop(struct pg *pg);
-void pg_group_fini(struct pg *pg);
-HF_MUST_USE int pg_group_run(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
-int pg_submit(struct hf_sql *sql, struct hf_batch *batch, hf_batch_done *done, void *user,
-              struct hf_err *err);
+void pg_group_init(struct pg *pg);
 
 /* db/pg/migrate.c */
 HF_MUST_USE int pg_migrate(struct pg *pg, struct pg_conn *conn,

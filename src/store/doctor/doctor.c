@@ -6,6 +6,7 @@
 #include "base/ident.h"
 #include "base/json_get.h"
 #include "base/text.h"
+#include "core/ledger/lifecycle.h"
 #include "db/sql_gen.h"
 #include "store/doctor/doctor.h"
 
@@ -234,8 +235,27 @@ static void tell_chains(struct finder *finder, const struct hf_call *rows)
     }
 }
 
+/* ",from>to/kind," of every edge and each kind of unit that may take it. */
+static void put_edges(struct hf_buf *text)
+{
+    static const char *const kinds[] = { "/f", "/b",
+                                         "/e" }; /* of the bits of enum hf_of */
+    for (int from = 0; from < HF_STATUS_COUNT; from++)
+        for (int to = 1; to < HF_STATUS_COUNT; to++)
+            for (unsigned i = 0; i < 3; i++) {
+                if (!(hf_edge_of((enum hf_status)from, (enum hf_status)to) & (1U << i)))
+                    continue;
+                hf_buf_text(text, ",");
+                hf_buf_text(text, from ? hf_status_word((enum hf_status)from) : "");
+                hf_buf_text(text, ">");
+                hf_buf_text(text, hf_status_word((enum hf_status)to));
+                hf_buf_text(text, kinds[i]);
+            }
+    hf_buf_text(text, ",");
+}
+
 static int fold_stretch(struct finder *finder, const struct stretch *stretch,
-                        struct hf_err *err)
+                        const char *edges, struct hf_err *err)
 {
     static const enum hf_sql_id asked[] = { HF_SQL_DOCTOR_CHAINS, HF_SQL_DOCTOR_EVENTS };
     struct hf_ops ops;
@@ -244,6 +264,8 @@ static int fold_stretch(struct finder *finder, const struct stretch *stretch,
         hf_ops_call(&ops, asked[i], HF_ANY_COUNT);
         hf_ops_i64(&ops, stretch->after);
         hf_ops_i64(&ops, stretch->last);
+        if (i == 0)
+            hf_ops_text(&ops, edges);
     }
     int rc = hf_ops_read(&ops, err);
     if (rc == 0) {
@@ -255,7 +277,7 @@ static int fold_stretch(struct finder *finder, const struct stretch *stretch,
     return rc;
 }
 
-static int check_chains(struct finder *finder, struct hf_err *err)
+static int fold_all(struct finder *finder, const char *edges, struct hf_err *err)
 {
     struct stretch stretch = { 0 };
     size_t before = finder->faults;
@@ -263,8 +285,25 @@ static int check_chains(struct finder *finder, struct hf_err *err)
     while (rc == 0 && stretch.last < INT64_MAX && finder->faults - before < CHAINS_TOLD) {
         rc = next_stretch(finder, &stretch, err);
         if (rc == 0)
-            rc = fold_stretch(finder, &stretch, err);
+            rc = fold_stretch(finder, &stretch, edges, err);
     }
+    if (rc == 0 && finder->faults - before >= CHAINS_TOLD) {
+        doctor_say_i64(finder, CHAINS_TOLD,
+                       " faults are enough: of these units and of those"
+                       " after them not all were looked at");
+        doctor_tell(finder, true, "chains", RESTORE);
+    }
+    return rc;
+}
+
+static int check_chains(struct finder *finder, struct hf_err *err)
+{
+    struct hf_buf edges;
+    hf_buf_init(&edges, finder->base->alloc, 16384);
+    put_edges(&edges);
+    int rc = hf_buf_state(&edges);
+    rc = rc ? hf_fail_plain(err, rc) : fold_all(finder, hf_buf_str(&edges), err);
+    hf_buf_fini(&edges);
     return rc;
 }
 
@@ -343,7 +382,7 @@ static int check_counts(struct finder *finder, struct hf_err *err)
         if (finder->faults == 0) {
             doctor_say_i64(finder, finder->units, " units, ");
             doctor_say_i64(finder, finder->events,
-                           " events, every trail folds to its row's status");
+                           " events, every trail folds to its row's status and counts");
             doctor_tell(finder, false, "chains", "");
         }
         tell_leases(finder, hf_cell_i64(row, 0, 0), hf_cell_i64(row, 0, 1));
@@ -352,24 +391,56 @@ static int check_counts(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
+static const struct {
+    const char *name;
+    int (*run)(struct finder *, struct hf_err *);
+} checks[] = {
+    { "engine", check_engine },    { "schema", check_schema },
+    { "clock", check_clock },      { "disk", check_disk },
+    { "chains", check_chains },    { "processes", check_processes },
+    { "limits", check_limits },    { "leases", check_counts },
+    { "server", doctor_postgres },
+};
+
+#define CHECKS (sizeof checks / sizeof checks[0])
+
+/* What cannot be read is a fault of the store, and the other checks go on. */
+static void tell_unread(struct finder *finder, const char *name, const struct hf_err *why)
+{
+    doctor_say(finder, why->message);
+    doctor_say(finder, "; the check of ");
+    doctor_say(finder, name);
+    doctor_say(finder, " did not come to its end");
+    doctor_tell(finder, true, "store", "the file is damaged: " RESTORE);
+}
+
+/* The error with the names of what was not looked at. */
+static int fail_unreached(struct finder *finder, size_t from, int rc,
+                          const struct hf_err *why, struct hf_err *err)
+{
+    hf_buf_reset(&finder->detail);
+    for (size_t i = from; i < CHECKS; i++) {
+        doctor_say(finder, i > from ? ", " : "");
+        doctor_say(finder, checks[i].name);
+    }
+    return hf_fail(err, rc, why->field, "%s; not checked: %s", why->message,
+                   hf_buf_str(&finder->detail));
+}
+
 int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err *err)
 {
-    static int (*const checks[])(struct finder *, struct hf_err *) = {
-        check_engine,    check_schema, check_clock,  check_disk,      check_chains,
-        check_processes, check_limits, check_counts, doctor_postgres,
-    };
     struct finder finder = { .base = base, .found = found, .user = user };
     int rc = 0;
     hf_buf_init(&finder.detail, base->alloc, 1024);
-    for (size_t i = 0; rc == 0 && i < sizeof checks / sizeof checks[0]; i++) {
+    for (size_t i = 0; rc == 0 && i < CHECKS; i++) {
         struct hf_err why = { 0 };
-        rc = checks[i](&finder, &why);
+        rc = checks[i].run(&finder, &why);
         if (rc == HF_ECORRUPT) {
-            doctor_say(&finder, why.message);
-            doctor_tell(&finder, true, "store", "the file is damaged: " RESTORE);
+            tell_unread(&finder, checks[i].name, &why);
             rc = 0;
+        } else if (rc) {
+            rc = fail_unreached(&finder, i, rc, &why, err);
         }
-        (void)hf_fail_as(err, rc, &why); /* its code is the loop's */
     }
     hf_buf_fini(&finder.detail);
     return rc;

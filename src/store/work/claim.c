@@ -358,7 +358,6 @@ static void part_add(void *user, struct hf_ops *ops)
     struct part *part = user;
     struct sql_march march = { 0 };
     part->calls = add_take(&part->taker, ops, &march);
-    ops->batch.patient = true;
 }
 
 static int part_end(void *user, struct hf_ops *ops, struct hf_err *err)

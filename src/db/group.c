@@ -1,0 +1,220 @@
+/* See group.h. */
+#include "db/group.h"
+
+#include "base/err.h"
+#include "os/futex.h"
+
+/* What a caller waits for. A nudged one looks whether it may lead. */
+enum { WAITING, NUDGED, ANSWERED };
+
+static void lock(struct db_group *group)
+{
+    int rc = pthread_mutex_lock(&group->lock);
+    hf_assert(rc == 0);
+}
+
+static void unlock(struct db_group *group)
+{
+    int rc = pthread_mutex_unlock(&group->lock);
+    hf_assert(rc == 0);
+}
+
+/* Real time, also where the store's clock is injected: threads wait in real time. */
+static hf_ms mono_ms(void)
+{
+    const struct hf_clock *clock = hf_clock_system();
+    return clock->mono_ms(clock->user);
+}
+
+void db_group_init(struct db_group *group, const struct db_group_rules *rules,
+                   void *driver)
+{
+    *group = (struct db_group){ .rules = rules, .driver = driver };
+    group->tail = &group->head;
+    int rc = pthread_mutex_init(&group->lock, NULL);
+    hf_assert(rc == 0); /* a plain one needs no memory */
+}
+
+void db_group_fini(struct db_group *group)
+{
+    int rc = pthread_mutex_destroy(&group->lock);
+    hf_assert(rc == 0);
+}
+
+/* ---- the queue, under the lock -------------------------------------------------------- */
+
+static void push(struct db_group *group, struct db_member *member)
+{
+    *group->tail = member;
+    group->tail = &member->next;
+    group->queued++;
+}
+
+static struct db_member *pop(struct db_group *group)
+{
+    struct db_member *member = group->head;
+    group->head = member->next;
+    if (!group->head)
+        group->tail = &group->head;
+    group->queued--;
+    return member;
+}
+
+static size_t rows_of(const struct hf_batch *batch)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < batch->call_count; i++)
+        rows += batch->calls[i].rows;
+    return rows;
+}
+
+/* Takes the first batches off the queue, behind the `count` that the transaction has: no more
+ * than it should hold, and at least one where it has none. */
+static size_t take(struct db_group *group, struct db_member **members, size_t count)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < count; i++)
+        rows += rows_of(members[i]->batch);
+    while (group->head && group->head->batch && count < group->rules->members_max) {
+        rows += rows_of(group->head->batch);
+        if (count > 0 && rows > group->rules->rows_max)
+            break;
+        members[count++] = pop(group);
+    }
+    return count;
+}
+
+/* Whether the first in the queue may begin now. A member without batch leads alone. */
+static bool may_lead(const struct db_group *group)
+{
+    const struct db_group_rules *rules = group->rules;
+    if (!group->head || group->leaders == 0)
+        return group->head != NULL;
+    return group->head->batch && group->leaders < rules->leaders_max &&
+           (group->queued >= rules->worth || mono_ms() - group->led_at >= rules->slow_ms);
+}
+
+static void nudge_first(struct db_group *group)
+{
+    if (!may_lead(group))
+        return;
+    atomic_store_explicit(&group->head->state, NUDGED, memory_order_relaxed);
+    futex_wake(&group->head->state);
+}
+
+static void begin_to_lead(struct db_group *group)
+{
+    group->leaders++;
+    group->led_at = mono_ms();
+}
+
+static void end_to_lead(struct db_group *group)
+{
+    group->leaders--;
+    nudge_first(group);
+}
+
+/* ---- leading -------------------------------------------------------------------------- */
+
+static void count_group(struct db_group *group, size_t count)
+{
+    int64_t largest = atomic_load_explicit(&group->largest, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&group->groups, 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&group->members, (int64_t)count,
+                                    memory_order_relaxed);
+    while (largest < (int64_t)count && !atomic_compare_exchange_weak_explicit(
+                                           &group->largest, &largest, (int64_t)count,
+                                           memory_order_relaxed, memory_order_relaxed))
+        continue;
+}
+
+/* The member is its caller's again from the store on: nothing of it is touched after. The
+ * leader's own member needs no wake-up. */
+static void answer(struct db_member *member, const struct db_member *self)
+{
+    atomic_store_explicit(&member->state, ANSWERED, memory_order_release);
+    if (member != self)
+        futex_wake(&member->state);
+}
+
+/* Under the lock, which is released meanwhile: one transaction of what is queued. */
+static void lead(struct db_group *group, const struct db_member *self)
+{
+    struct db_member *members[DB_GROUP_MAX];
+    size_t count = take(group, members, 0);
+    begin_to_lead(group);
+    unlock(group);
+    count = group->rules->lead(group->driver, members, count);
+    count_group(group, count);
+    for (size_t i = 0; i < count; i++)
+        answer(members[i], self);
+    lock(group);
+    end_to_lead(group);
+}
+
+/* Until the member is answered, nudged, or it is time to see whether the leader is slow. Returns
+ * whether it is answered. */
+static bool wait_for_word(const struct db_group *group, struct db_member *self)
+{
+    uint32_t nudged = NUDGED;
+    if (group->rules->slow_ms)
+        futex_wait_ms(&self->state, WAITING, group->rules->slow_ms);
+    else
+        futex_wait(&self->state, WAITING);
+    (void)atomic_compare_exchange_strong(&self->state, &nudged, WAITING);
+    return atomic_load_explicit(&self->state, memory_order_acquire) == ANSWERED;
+}
+
+static bool is_answered(struct db_member *self)
+{
+    return atomic_load_explicit(&self->state, memory_order_acquire) == ANSWERED;
+}
+
+int db_group_run(struct db_group *group, struct hf_batch *batch, struct hf_err *err)
+{
+    struct db_member self = { .batch = batch };
+    lock(group);
+    push(group, &self);
+    for (;;) {
+        if (may_lead(group) && group->head->batch)
+            lead(group, &self);
+        unlock(group);
+        if (is_answered(&self) || wait_for_word(group, &self))
+            break;
+        lock(group);
+    }
+    return hf_fail_as(err, self.rc, &self.err);
+}
+
+size_t db_group_more(struct db_group *group, struct db_member **members, size_t count)
+{
+    lock(group);
+    size_t all = take(group, members, count);
+    unlock(group);
+    (void)atomic_fetch_add_explicit(&group->late, (int64_t)(all - count),
+                                    memory_order_relaxed);
+    return all;
+}
+
+void db_group_enter(struct db_group *group)
+{
+    struct db_member self = { 0 };
+    lock(group);
+    push(group, &self);
+    while (group->head != &self || group->leaders > 0) {
+        nudge_first(group);
+        unlock(group);
+        (void)wait_for_word(group, &self); /* the condition above decides */
+        lock(group);
+    }
+    (void)pop(group); /* it is `self` */
+    begin_to_lead(group);
+    unlock(group);
+}
+
+void db_group_leave(struct db_group *group)
+{
+    lock(group);
+    end_to_lead(group);
+    unlock(group);
+}
