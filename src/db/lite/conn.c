@@ -107,8 +107,7 @@ int lite_conn_open(struct lite *lite, enum lite_use use, struct lite_conn *conn,
         flags |= SQLITE_OPEN_READONLY;
     else
         flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    const char *vfs = use == LITE_WRITES ? lite->wal.name : lite->vfs;
-    int rc = sqlite3_open_v2(lite->path, &conn->db, flags, vfs);
+    int rc = sqlite3_open_v2(lite->path, &conn->db, flags, lite->vfs);
     int ours;
     if (rc == SQLITE_OK) {
         (void)sqlite3_extended_result_codes(conn->db, 1); /* fails for no open handle */

@@ -214,14 +214,6 @@ struct lite_counts {
     _Atomic int64_t checkpoints_in_turn;
 };
 
-/* The writer's VFS, one a handle: its name is looked up by SQLite. */
-struct lite_wal {
-    sqlite3_vfs vfs; /* first */
-    sqlite3_vfs *real;
-    char name[40];
-    bool registered;
-};
-
 struct lite {
     struct hf_sql sql; /* first: what callers hold */
     const struct hf_alloc *alloc;
@@ -241,7 +233,6 @@ struct lite {
     int schema_version;
     char store_id[40];
 
-    struct lite_wal wal;
     struct lite_conn writer;
     struct db_group group;
     struct lite_readers readers;
@@ -257,10 +248,6 @@ int lite_code(int sqlite_rc, int system_errno);
 int lite_fail(sqlite3 *db, int sqlite_rc, const char *what, struct hf_err *err);
 int lite_fail_system(sqlite3 *db, int sqlite_rc, int system_errno, const char *what,
                      struct hf_err *err);
-
-/* db/lite/wal.c */
-HF_MUST_USE int lite_wal_init(struct lite *lite, struct hf_err *err);
-void lite_wal_fini(struct lite *lite); /* after the writer was closed */
 
 /* db/lite/conn.c */
 enum lite_use { LITE_WRITES, LITE_READS };
