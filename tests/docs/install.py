@@ -29,15 +29,19 @@ class Install(unittest.TestCase):
         self.assertEqual(done.returncode, 0, f"{words}: {done.stdout}{done.stderr}")
         return done.stdout
 
-    def pkg_config(self, *words):
+    def pkg_config(self, *words, package="holdfast"):
         """With no other package in sight."""
-        return self.run_in("pkg-config", "--define-variable=prefix=" + self.root, *words, "holdfast",
+        return self.run_in("pkg-config", "--define-variable=prefix=" + self.root, *words, package,
                            env={"PATH": os.environ["PATH"], "PKG_CONFIG_LIBDIR": self.pc}).split()
 
     def build(self, source):
+        """With the package that the source itself names."""
         out = os.path.join(self.folder, "program")
+        with open(source, encoding="utf-8") as text:
+            named = re.search(r"pkg-config --cflags --libs ([a-z-]+)\)", text.read())
         self.run_in("cc", "-std=c11", "-pedantic-errors", "-Wall", "-Werror", source,
-                    *self.pkg_config("--cflags", "--libs"), "-o", out)
+                    *self.pkg_config("--cflags", "--libs", package=named.group(1) if named else "holdfast"),
+                    "-o", out)
         return out
 
     def test_readmes_program_builds_and_runs(self):
@@ -54,9 +58,10 @@ class Install(unittest.TestCase):
             self.build(os.path.abspath(source))
 
     def test_a_header_needs_no_other_package(self):
-        with open(os.path.join(self.pc, "holdfast.pc"), encoding="utf-8") as pc:
-            text = pc.read()
-        self.assertNotIn("Requires", text)
+        for name, needs in (("holdfast.pc", []), ("holdfast-net.pc", ["Requires: holdfast"])):
+            with open(os.path.join(self.pc, name), encoding="utf-8") as pc:
+                lines = pc.read().split("\n")
+            self.assertEqual([line for line in lines if line.startswith("Requires")], needs)
         self.assertIn("-lsqlite3", self.pkg_config("--libs", "--static"))
 
 
