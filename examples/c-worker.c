@@ -6,6 +6,8 @@
  *
  *   cc c-worker.c $(pkg-config --cflags --libs holdfast) -pthread -o c-worker
  */
+#define _POSIX_C_SOURCE 200809L /* also under -std=c11 */
+
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 

@@ -10,6 +10,8 @@
  *
  *   cc cell_loop.c $(pkg-config --cflags --libs holdfast)
  */
+#define _POSIX_C_SOURCE 200809L /* also under -std=c11 */
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

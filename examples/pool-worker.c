@@ -12,6 +12,8 @@
  *
  *   cc pool-worker.c $(pkg-config --cflags --libs holdfast) -pthread -o pool-worker
  */
+#define _POSIX_C_SOURCE 200809L /* also under -std=c11 */
+
 #include <holdfast/job.h>
 #include <holdfast/store.h>
 

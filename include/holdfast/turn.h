@@ -48,6 +48,7 @@ HF_API void hf_surface_free(struct hf_surface *surface);
  * to a quarter of it (from a hash of turn and attempt), and at least what the provider
  * asked for; a provider that asks for more than retry_after_max_ms ends the turn. */
 struct hf_llm_retry {
+    size_t size;
     int64_t attempts;         /* all in all; 1: never repeat. 0: the default, 4 */
     hf_ms initial_ms;         /* 0: 2,000 */
     hf_ms cap_ms;             /* 0: 10,000 */
@@ -78,7 +79,7 @@ struct hf_turn_config {
     int64_t no_progress_budget;
     bool sync;
     bool trace;
-    struct hf_llm_retry retry;
+    const struct hf_llm_retry *retry; /* NULL: the defaults */
     const char *limit_text;
 };
 
@@ -116,8 +117,8 @@ HF_API HF_MUST_USE int hf_record_chain(const uint8_t previous[32],
                                        uint8_t ret_digest[32], struct hf_err *err);
 
 /* One turn to begin. Inputs are new records, not in the base; they are copied, and come
- * with the first PROGRESS or with DONE. Causes are shown to the model and kept as messages
- * of role event. run_offset is the iteration to count from.
+ * with a PROGRESS before the first model call or with DONE. Causes are shown to the model
+ * and kept as messages of role event. run_offset is the iteration to count from.
  *   given       JSON object of values that cells can read by name and not change; names
  *               are words
  *   given_refs  JSON object of references, by name: the cell that first reads such a name
@@ -196,12 +197,26 @@ HF_API HF_MUST_USE int hf_turn_sleep_over(struct hf_turn *turn, uint64_t id,
 
 /* Asks for the end of the turn; it is saved with the turn, and the first request stands. A
  * model call that is out is given up with CANCEL_LLM, a sleep and a checkpoint end at
- * once; tools and a cell are waited for. HF_EFINISHED, HF_EANSWERED on a repeat. */
+ * once. For tools and a cell CANCEL_TOOLS or CANCEL_EXEC tells the host to stop them; the
+ * turn ends when it has answered them, with whatever came of them. Only what was polled is
+ * told to stop. HF_EFINISHED, HF_EANSWERED on a repeat. */
 HF_API HF_MUST_USE int hf_turn_cancel(struct hf_turn *turn,
                                       const struct hf_evidence *evidence,
                                       struct hf_err *err);
 
-/* Ends the turn now. What is out is given up: CANCEL_LLM for a model call; open tool calls
+/* The cancellation that was asked for, also in a restored turn; NULL: none was. A host that is
+ * yielded tools or a cell of such a turn again answers what it does not run as cancelled.
+ * Lives as long as the handle. */
+HF_API const struct hf_evidence *hf_turn_cancelling(const struct hf_turn *turn);
+
+/* What a model call cost that was given up with CANCEL_LLM, once it is known. Accepted once,
+ * after the end of the turn; the host's commit should wait for it, or do without. It yields
+ * no effect: hf_turn_usage has it. HF_ESTALE for any other id, HF_EANSWERED on a repeat,
+ * HF_EOVERFLOW with the bucket in field. */
+HF_API HF_MUST_USE int hf_turn_account(struct hf_turn *turn, uint64_t id,
+                                       const struct hf_usage *usage, struct hf_err *err);
+
+/* Ends the turn now. What is out is told to stop, as by a cancellation; open tool calls
  * and a running cell are recorded as unknown. fail is the outcome runtime_error after an
  * EMIT of the error. HF_EFINISHED. */
 HF_API HF_MUST_USE int hf_turn_fail(struct hf_turn *turn, const char *code,
@@ -406,6 +421,9 @@ HF_API size_t hf_part_weight(const struct hf_part *part);
  * gets one more "$"); HF_EINVAL if it is not JSON. */
 HF_API HF_MUST_USE int hf_value_escape(const struct hf_alloc *alloc, struct hf_span json,
                                        struct hf_bytes *ret_value, struct hf_err *err);
+
+/* Whether an effect of this kind takes a response: those that have an id of their own. */
+HF_API bool hf_effect_takes_response(enum hf_effect_kind kind);
 
 /* Words of the enums; "?" for a value that is none. */
 HF_API const char *hf_turn_state_name(enum hf_turn_state state);

@@ -100,6 +100,14 @@ extern "C" {
     X(UNSUPPORTED, unsupported)                                                          \
     X(STREAM, stream)
 
+/* How far a model call came before it failed. */
+#define HF_LLM_POSITIONS(X)                                                              \
+    X(UNKNOWN, unknown)                                                                  \
+    X(NO_RESPONSE, no_response)                                                          \
+    X(RESPONSE_OBSERVED, response_observed)                                              \
+    X(OUTPUT_STARTED, output_started)                                                    \
+    X(TERMINAL_OBSERVED, terminal_observed)
+
 /* The first four end a turn well; the rest stop it. */
 #define HF_OUTCOMES(X)                                                                   \
     X(ASSISTANT_MESSAGE, assistant_message)                                              \
@@ -151,6 +159,8 @@ extern "C" {
     X(CHECKPOINT, checkpoint)                                                            \
     X(SLEEP, sleep)                                                                      \
     X(CANCEL_LLM, cancel_llm)                                                            \
+    X(CANCEL_TOOLS, cancel_tools)                                                        \
+    X(CANCEL_EXEC, cancel_exec)                                                          \
     X(LOG, log)                                                                          \
     X(EMIT, emit)                                                                        \
     X(PROGRESS, progress)                                                                \
@@ -202,6 +212,9 @@ enum hf_reason { HF_REASONS(X) };
 #undef X
 #define X(name, word) HF_LLM_##name,
 enum hf_llm_failure { HF_LLM_FAILURES(X) };
+#undef X
+#define X(name, word) HF_LLM_AT_##name,
+enum hf_llm_position { HF_LLM_POSITIONS(X) };
 #undef X
 #define X(name, word) HF_OUTCOME_##name,
 enum hf_outcome_kind { HF_OUTCOMES(X) };
@@ -270,6 +283,8 @@ struct hf_message {
     const struct hf_part *parts;
     size_t part_count;
     const struct hf_origin *origin;
+    const char *response_id; /* of a reply: what the provider called it, */
+    const char *model;       /* and the model that it says wrote it */
 };
 
 /* One line of the durable history: a message, or an event of a protocol. */
@@ -360,7 +375,11 @@ struct hf_tool_call {
     const struct hf_tool_result *result;
 };
 
-/* How a turn ended. */
+/* How a turn ended.
+ *   message  of assistant_message: the final answer as it belongs into the history, with the
+ *            reasoning that came with it. No record of the turn holds it: the host appends it
+ *            once, when it commits the turn. Of a turn that ended in a failed model call: what
+ *            the model had said, if the host passed it on; to append it is the host's choice */
 struct hf_outcome {
     enum hf_outcome_kind kind;
     struct hf_span text; /* assistant_message; else an explanation, if there is one */
@@ -370,6 +389,7 @@ struct hf_outcome {
     const char *frame_key;
     struct hf_span task;
     const struct hf_evidence *evidence; /* cancelled */
+    const struct hf_message *message;
 };
 
 /* A protocol's own state, carried through a wait. */
@@ -414,7 +434,10 @@ struct hf_llm_response {
 };
 
 /* Why there is no reply. Two separate facts decide a retry: would it likely help
- * (transient), and can it not buy a second generation (charge_safe). */
+ * (transient), and can it not buy a second generation (charge_safe).
+ *   parts       what had come of the reply, if anything. Its calls are never run
+ *   position    how far the call came
+ *   request_id  what the provider called the request, for its support                    */
 struct hf_llm_error {
     size_t size;
     enum hf_llm_failure kind;
@@ -427,6 +450,10 @@ struct hf_llm_error {
     struct hf_span message;
     struct hf_span raw; /* text, for the log */
     struct hf_usage usage;
+    const struct hf_part *parts;
+    size_t part_count;
+    enum hf_llm_position position;
+    const char *request_id;
 };
 
 /* One thing that a cell printed. */
@@ -436,12 +463,14 @@ struct hf_observation {
 };
 
 /* What became of a code cell. `failed` with a message: the host could not run it. `error`:
- * it ran and raised. `unknown`: a forced end; only the machine sets it. `variables`: what
+ * it ran and raised. `unknown`: a forced end; only the machine sets it. `cancelled`: the
+ * host stopped it; it has no final value. `variables`: what
  * the model is to be shown of the bindings after it (hf_code_variables makes it). */
 struct hf_exec_result {
     size_t size;
     bool failed;
     bool unknown;
+    bool cancelled;
     struct hf_span message;
     struct hf_span error;
     const struct hf_observation *observations;
@@ -492,6 +521,8 @@ struct hf_emit {
     const struct hf_usage *usage;          /* token_usage */
     const struct hf_usage *cumulative;     /* token_usage */
     const struct hf_outcome *turn_outcome; /* turn_outcome */
+    enum hf_llm_position position;         /* of an error: of the model call */
+    const char *request_id;                /* of an error: the provider's */
 };
 
 /* For the log, only with a trace asked for. */
@@ -504,8 +535,8 @@ struct hf_log {
 
 /* What the host must do next.
  *   id    of SYNC, LLM_CALL, TOOL_CALLS, EXEC_CODE, CHECKPOINT and SLEEP: the number that
- *         the response must carry, counted from 1 in each turn. Of CANCEL_LLM: the call's.
- *         Else 0.
+ *         the response must carry, counted from 1 in each turn. Of CANCEL_LLM, CANCEL_TOOLS
+ *         and CANCEL_EXEC: that of the effect to stop. Otherwise 0.
  * Everything it points to lives until the effect is answered, or for effects that take no
  * answer until the next call on the handle. Effects that take no answer must be handled
  * before the turn is saved: a save does not hold what was already polled. */
@@ -528,9 +559,10 @@ struct hf_effect {
     hf_ms due_ms;                         /* SLEEP: noted before, else 0 */
     uint64_t from;                        /* PROGRESS, DONE: records [from, to) are new */
     uint64_t to;
-    const struct hf_emit *emit;       /* EMIT */
-    const struct hf_log *log;         /* LOG */
-    const struct hf_outcome *outcome; /* DONE */
+    const struct hf_emit *emit; /* EMIT */
+    const struct hf_log *log;   /* LOG */
+    /* DONE; CHECKPOINT: how the turn ends if nothing is delivered, NULL: it goes on */
+    const struct hf_outcome *outcome;
 };
 
 #ifdef __cplusplus

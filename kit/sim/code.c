@@ -367,8 +367,7 @@ static int next_effect(struct code_live *live)
     while (rc == 0 && !live->has_effect) {
         rc = hf_turn_poll(live->turn, &live->effect, NULL);
         live->has_effect = live->effect.kind == HF_EFFECT_DONE ||
-                           (live->effect.id != 0 &&
-                            live->effect.kind != HF_EFFECT_CANCEL_LLM);
+                           hf_effect_takes_response(live->effect.kind);
         if (rc == 0 && live->effect.kind == HF_EFFECT_NONE)
             rc = wrong(live->durable, "a turn has nothing to do", "and is not done");
     }

@@ -37,14 +37,14 @@ struct bench_latency {
     double p99_ms;
 };
 
-/* bench_raw.c: hand-written prepared statements on one narrow row a job, full sync. */
+/* bench_raw.c: hand-written prepared statements on one narrow row per job, full sync. A
+ * transaction is of `batch` jobs, by one statement. */
 struct bench_raw {
     double enqueue; /* jobs a second */
     double process;
     double e2e;
 };
-int bench_raw(struct bench *bench, size_t batch, bool set_based,
-              struct bench_raw *ret_raw);
+int bench_raw(struct bench *bench, size_t batch, struct bench_raw *ret_raw);
 /* Median seconds of a 4 KiB write in place and its fdatasync. */
 int bench_fsync(struct bench *bench, double *ret_seconds);
 /* Two syncs, one after the other, each time after a pause, as a pick-up has them: so many,

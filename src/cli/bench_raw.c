@@ -1,7 +1,6 @@
 /* The engine's own limit: what a hand-written queue on SQLite reaches here and now. Prepared
- * statements, one narrow row a job, each job inserted, claimed and finished by a statement of
- * its own, one or 100 jobs a transaction. With `set_based` a whole batch is claimed by one
- * statement: what the best hand could do. */
+ * statements and one narrow row per job. A transaction inserts, claims or finishes one job, or
+ * 100 by one statement. */
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -17,13 +16,16 @@ static const char schema[] =
     "NULL,"
     " owner TEXT, fence INTEGER NOT NULL DEFAULT 0, payload TEXT);"
     "CREATE INDEX job_ready ON job (due, id) WHERE state = 0;";
-static const char insert_sql[] =
-    "INSERT INTO job (state, due, payload) VALUES (0, ?1, ?2)";
+/* Of so many rows: in each text "$" is one of the comma-separated parts of `row`. */
+static const char insert_sql[] = "INSERT INTO job (state, due, payload) VALUES $";
+static const char insert_row[] = "(0, ?, ?)";
 static const char claim_sql[] =
     "UPDATE job SET state = 1, owner = ?1, fence = fence + 1 WHERE id IN"
     " (SELECT id FROM job WHERE state = 0 ORDER BY due, id LIMIT ?2) RETURNING id, fence";
 static const char finish_sql[] =
-    "UPDATE job SET state = 2, owner = NULL WHERE id = ?1 AND fence = ?2 AND state = 1";
+    "UPDATE job SET state = 2, owner = NULL FROM (VALUES $) AS held"
+    " WHERE job.id = held.column1 AND job.fence = held.column2 AND job.state = 1";
+static const char finish_row[] = "(?, ?)";
 
 struct raw {
     sqlite3 *db;
@@ -51,7 +53,24 @@ static bool prepare(struct raw *raw, const char *sql, sqlite3_stmt **ret)
            SQLITE_OK;
 }
 
-static int raw_open(struct bench *bench, struct raw *raw)
+static bool prepare_rows(struct raw *raw, const char *sql, const char *row, size_t rows,
+                         sqlite3_stmt **ret)
+{
+    struct hf_buf text;
+    hf_buf_init(&text, hf_alloc_system(), 8192);
+    const char *mark = strchr(sql, '$');
+    hf_buf_bytes(&text, sql, (size_t)(mark - sql));
+    for (size_t i = 0; i < rows; i++) {
+        hf_buf_text(&text, i > 0 ? "," : "");
+        hf_buf_text(&text, row);
+    }
+    hf_buf_text(&text, mark + 1);
+    bool good = hf_buf_state(&text) == 0 && prepare(raw, hf_buf_str(&text), ret);
+    hf_buf_fini(&text);
+    return good;
+}
+
+static int raw_open(struct bench *bench, size_t batch, struct raw *raw)
 {
     char path[320];
     bench_path(bench, "raw.db", path);
@@ -59,9 +78,9 @@ static int raw_open(struct bench *bench, struct raw *raw)
     *raw = (struct raw){ 0 };
     if (sqlite3_open(path, &raw->db) != SQLITE_OK ||
         sqlite3_exec(raw->db, schema, NULL, NULL, NULL) != SQLITE_OK ||
-        !prepare(raw, insert_sql, &raw->insert) ||
+        !prepare_rows(raw, insert_sql, insert_row, batch, &raw->insert) ||
         !prepare(raw, claim_sql, &raw->claim) ||
-        !prepare(raw, finish_sql, &raw->finish) ||
+        !prepare_rows(raw, finish_sql, finish_row, batch, &raw->finish) ||
         !prepare(raw, "BEGIN IMMEDIATE", &raw->begin) ||
         !prepare(raw, "COMMIT", &raw->commit))
         return raw_fail(bench, raw);
@@ -90,50 +109,42 @@ static bool step(sqlite3_stmt *stmt)
 static bool enqueue(struct raw *raw, size_t batch)
 {
     bool good = step(raw->begin);
-    for (size_t i = 0; good && i < batch; i++) {
-        good = sqlite3_bind_int64(raw->insert, 1, 1000) == SQLITE_OK &&
-               sqlite3_bind_text(raw->insert, 2, "{\"n\":1}", -1, SQLITE_STATIC) ==
-                   SQLITE_OK &&
-               step(raw->insert);
-    }
-    return good && step(raw->commit);
+    for (int i = 0; good && i < (int)batch; i++)
+        good = sqlite3_bind_int64(raw->insert, 2 * i + 1, 1000) == SQLITE_OK &&
+               sqlite3_bind_text(raw->insert, 2 * i + 2, "{\"n\":1}", -1,
+                                 SQLITE_STATIC) == SQLITE_OK;
+    return good && step(raw->insert) && step(raw->commit);
 }
 
-static bool claim(struct raw *raw, size_t batch, size_t a_statement)
+static bool claim(struct raw *raw, size_t batch)
 {
     raw->claimed = 0;
     bool good = step(raw->begin) &&
                 sqlite3_bind_text(raw->claim, 1, "w1", -1, SQLITE_STATIC) == SQLITE_OK &&
-                sqlite3_bind_int64(raw->claim, 2, (sqlite3_int64)a_statement) ==
-                    SQLITE_OK;
-    for (size_t i = 0; good && i < batch; i += a_statement) {
-        while (sqlite3_step(raw->claim) == SQLITE_ROW) {
-            raw->ids[raw->claimed] = sqlite3_column_int64(raw->claim, 0);
-            raw->fences[raw->claimed++] = sqlite3_column_int64(raw->claim, 1);
-        }
-        good = sqlite3_reset(raw->claim) == SQLITE_OK;
+                sqlite3_bind_int64(raw->claim, 2, (sqlite3_int64)batch) == SQLITE_OK;
+    while (good && sqlite3_step(raw->claim) == SQLITE_ROW) {
+        raw->ids[raw->claimed] = sqlite3_column_int64(raw->claim, 0);
+        raw->fences[raw->claimed++] = sqlite3_column_int64(raw->claim, 1);
     }
-    return good && step(raw->commit);
+    return good && sqlite3_reset(raw->claim) == SQLITE_OK && step(raw->commit);
 }
 
 static bool finish(struct raw *raw)
 {
     bool good = step(raw->begin);
-    for (int i = 0; good && i < raw->claimed; i++) {
-        good = sqlite3_bind_int64(raw->finish, 1, raw->ids[i]) == SQLITE_OK &&
-               sqlite3_bind_int64(raw->finish, 2, raw->fences[i]) == SQLITE_OK &&
-               step(raw->finish);
-    }
-    return good && step(raw->commit);
+    for (int i = 0; good && i < raw->claimed; i++)
+        good = sqlite3_bind_int64(raw->finish, 2 * i + 1, raw->ids[i]) == SQLITE_OK &&
+               sqlite3_bind_int64(raw->finish, 2 * i + 2, raw->fences[i]) == SQLITE_OK;
+    return good && step(raw->finish) && sqlite3_changes(raw->db) == raw->claimed &&
+           step(raw->commit);
 }
 
-int bench_raw(struct bench *bench, size_t batch, bool set_based,
-              struct bench_raw *ret_raw)
+int bench_raw(struct bench *bench, size_t batch, struct bench_raw *ret_raw)
 {
     struct raw raw;
     size_t rounds = (batch == 1 ? bench->jobs / 5 : bench->jobs) / batch;
     double jobs = (double)(rounds * batch);
-    int rc = raw_open(bench, &raw);
+    int rc = raw_open(bench, batch, &raw);
     bool good = rc == 0;
     for (size_t i = 0; good && batch == 1 && i < BENCH_WARM_UP; i++)
         good = enqueue(&raw, 1);
@@ -142,7 +153,7 @@ int bench_raw(struct bench *bench, size_t batch, bool set_based,
         good = enqueue(&raw, batch);
     double enqueued = bench_seconds();
     for (size_t i = 0; good && i < rounds; i++)
-        good = claim(&raw, batch, set_based ? batch : 1) && finish(&raw);
+        good = claim(&raw, batch) && finish(&raw);
     double processed = bench_seconds();
     if (rc == 0 && !good)
         rc = raw_fail(bench, &raw);

@@ -396,6 +396,7 @@ int cmd_work_close_out(struct cli *cli);
 int cmd_work_fail(struct cli *cli);
 int cmd_work_cancel(struct cli *cli);
 int cmd_work_requeue(struct cli *cli);
+int cmd_work_redrive(struct cli *cli);
 int cmd_work_request_abandon(struct cli *cli);
 int cmd_work_abandon(struct cli *cli);
 int cmd_work_append_event(struct cli *cli);

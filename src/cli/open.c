@@ -12,6 +12,7 @@
 
 #include <holdfast/limits.h>
 
+#include "base/conninfo.h"
 #include "base/json_get.h"
 #include "base/text.h"
 
@@ -112,6 +113,12 @@ static int check_url(struct cli *cli, const char *url)
                        "--db: \"%.*s://...\" is no store; give a path, sqlite:PATH, "
                        "sqlite::memory: or postgres://...",
                        (int)(rest - url < 60 ? rest - url : 60), url);
+    char address[HF_CONNINFO_URL];
+    if (hf_conninfo_url(url, address))
+        return hf_fail(&cli->err, HF_EINVAL, "--db",
+                       "--db: that is a connection string of PostgreSQL: use %s "
+                       "(sqlite:PATH for a file of such a name)",
+                       address);
     const char *path = file_of(url);
     if (path && !*path)
         return hf_fail(&cli->err, HF_EINVAL, "--db", "--db: the path is empty");

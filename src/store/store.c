@@ -2,6 +2,7 @@
 #include <holdfast/limits.h>
 #include <string.h>
 
+#include "base/conninfo.h"
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/sized.h"
@@ -282,6 +283,13 @@ static int path_of(const char *url, const char **ret_path, struct hf_err *err)
     if (hf_starts_with(path, "file:"))
         return hf_fail(err, HF_EINVAL, "db",
                        "db must be a path: SQLite's file: addresses are not taken");
+    char address[HF_CONNINFO_URL];
+    if (!named && hf_conninfo_url(url, address))
+        return hf_fail(
+            err, HF_EINVAL, "db",
+            "db is a connection string of PostgreSQL: use %s (sqlite:PATH for a "
+            "file of such a name)",
+            address);
     /* Not shown: it may hold a password. */
     if (!named && (strstr(url, "://") || hf_starts_with(url, "postgres:") ||
                    hf_starts_with(url, "postgresql:")))

@@ -217,6 +217,10 @@ class Usage(Case):
                       "file:work.db?mode=memory"):
             for args in (["work", "list"], [*CREATE, "a"]):
                 self.assertNotIn("secret", self.usage("--db", other, *args))
+        for args in (["work", "list"], [*CREATE, "a"]):
+            message = self.usage("--db", "host=h dbname=d password=secret", *args)
+            self.assertIn("postgres://h/d", message)
+            self.assertNotIn("secret", message)
         self.assertEqual(os.listdir(self.folder), [])
         self.usage("--db", "", "work", "list")
         self.assertIn("folder", self.usage("--db", self.folder, "work", "list"))

@@ -278,6 +278,35 @@ class Worker(Case):
         work = self.ok("work", "show", work_id)["work"]
         self.assertEqual((work["status"], work["failures"]), ("queued", 0))
 
+    def test_what_a_claim_takes_after_the_signal_is_handed_back_and_not_run(self):
+        self.ok("policy", "set", "default")  # makes the store
+        worker = self.start("echo ran >said")
+        self.claims(worker)
+        worker.terminate()
+        work_id = self.create("a", "--queue", "q")["work_id"]
+        self.assertEqual(worker.wait(), 0)
+        work = self.ok("work", "show", work_id)["work"]
+        self.assertEqual((work["status"], work["status_reason"], work["attempt_count"]),
+                         ("queued", "the worker was told to end", 1))
+
+    def claims(self, worker):
+        """Waits until the worker's `holdfast work claim` waits for a unit."""
+        while True:
+            found = subprocess.run(["ps", "-o", "args=", "-s", str(worker.pid)], check=False,
+                                   capture_output=True, text=True).stdout
+            if "work claim" in found:
+                return
+
+    def test_its_command_knows_its_unit(self):
+        work_id = self.create("a", "--queue", "q")["work_id"]
+        worker = self.start("holdfast work append-event --type progress --payload 1 --quiet && "
+                            "echo $HOLDFAST_WORK_ID >said")
+        self.assertEqual(self.said(), work_id + "\n")
+        self.assertEqual(self.settled(work_id)["status"], "done")
+        self.assertIn("progress", [event["event_type"] for event in
+                                   self.ok("work", "events", work_id)["items"]])
+        self.end(worker)
+
     def test_a_lost_lease_ends_the_command(self):
         work_id = self.create("a", "--queue", "q")["work_id"]
         self.ok("policy", "set", "kind:work", "--ttl", "3s")

@@ -210,6 +210,27 @@ class Outcome(RunCase):
         self.assertEqual([(row["status"], row["error_class"]) for row in rows],
                          [("timeout", "exec_timeout")] * 2)
 
+    def test_a_repeated_key_has_the_outcome_of_the_first_run(self):
+        for key, script, code in (
+                ("a", "exit 3", 3), ("b", "kill -TERM $$", 143), ("c", "exit 0", 0)):
+            for _ in range(2):
+                self.cli("run", "--idempotency-key", key, "--", "sh", "-c", script, code=code)
+        again = self.cli("--json", "run", "--idempotency-key", "a", "--", "sh", "-c", "exit 3",
+                         code=3).json
+        self.assertEqual((again["ran"], again["status"], again["exit_code"]), (False, "failed", 3))
+
+    def test_a_repeated_key_waits_for_a_run_that_goes_on(self):
+        words = ("run", "--idempotency-key", "k", "--", "sh", "-c",
+                 "echo $$ > begun; read go < never; exit 7")
+        first = self.start(*words)
+        self.begun()
+        second = self.start(*words)
+        self.assertIn(b"its end is waited for", second.stderr.readline())
+        with open(self.path("never"), "w", encoding="ascii") as never:
+            never.write("go\n")
+        self.assertEqual((first.wait(PATIENCE), second.wait(PATIENCE)), (7, 7))
+        self.assertEqual(self.unit()["attempt_count"], 1)
+
     def test_an_idempotency_key_runs_a_command_once(self):
         for _ in range(2):
             self.cli("run", "--idempotency-key", "k", "--", "sh", "-c", "echo x >> ran")

@@ -346,6 +346,26 @@ class Wait(Case):
 
 
 class Operate(Case):
+    def test_redrive_requeues_what_matches_and_says_so_first(self):
+        units = {}
+        for name, kind, error in (("a", "x", "rate_limit"), ("b", "x", "validation"),
+                                  ("c", "y", "rate_limit")):
+            work_id, token = self.held(name, "--kind", kind, "--max-attempts", "1")
+            self.ok("work", "fail", "--id", work_id, "--token", token, "--class", error)
+            units[name] = work_id
+        redrive = ("work", "redrive", "--reason", "r", "--kind", "x", "--class", "rate_limit")
+        self.assertEqual(self.ok(*redrive, "--dry-run"), {
+            "ok": True, "dry_run": True, "matched": 1, "requeued": 0, "refused": 0})
+        self.assertIn("would requeue " + units["a"], self.cli(*redrive, "--dry-run").out)
+        self.assertEqual(self.ok(*redrive), {
+            "ok": True, "dry_run": False, "matched": 1, "requeued": 1, "refused": 0})
+        self.assertEqual([self.ok("work", "show", units[name])["work"]["status"] for name in "abc"],
+                         ["queued", "failed", "failed"])
+        self.assertEqual(self.ok("work", "redrive", "--reason", "r", "--status", "timeout")
+                         ["matched"], 0)
+        self.assertEqual(self.ok("work", "redrive", "--reason", "r", "--limit", "1")["requeued"], 1)
+        self.refused(2, "invalid_argument", "work", "redrive", "--reason", "r", "--status", "done")
+
     def test_cancel_and_requeue(self):
         work_id = self.create()["work_id"]
         work = self.ok("work", "cancel", work_id, "--reason", "not wanted")["work"]

@@ -185,6 +185,8 @@ static void put_effect(struct kit *kit, const struct hf_effect *effect)
             put_n(kit, " due=", (uint64_t)effect->due_ms);
         break;
     case HF_EFFECT_CANCEL_LLM: put_n(kit, "cancel_llm ", effect->id); break;
+    case HF_EFFECT_CANCEL_TOOLS: put_n(kit, "cancel_tools ", effect->id); break;
+    case HF_EFFECT_CANCEL_EXEC: put_n(kit, "cancel_exec ", effect->id); break;
     case HF_EFFECT_LOG: put(kit, "log"); break;
     case HF_EFFECT_EMIT: put_emit(kit, effect->emit); break;
     case HF_EFFECT_PROGRESS:
@@ -212,7 +214,7 @@ uint64_t kit_next(struct kit *kit)
         put_effect(kit, &kit->effect);
         bool ends = kit->effect.kind == HF_EFFECT_NONE ||
                     kit->effect.kind == HF_EFFECT_DONE ||
-                    (kit->effect.id > 0 && kit->effect.kind != HF_EFFECT_CANCEL_LLM);
+                    hf_effect_takes_response(kit->effect.kind);
         if (ends)
             return kit->effect.id;
     }

@@ -104,7 +104,7 @@ static void prose_ends_a_natural_turn(void **state)
     code_nothing(&code);
     assert_string_equal(code.kit.log,
                         "emit turn_outcome assistant_message\nemit done\ndone "
-                        "assistant_message 0-1 It is 4.\n");
+                        "assistant_message 1-1 It is 4.\n");
     code_fini(&code);
 }
 
@@ -117,7 +117,7 @@ static void prose_is_asked_for_finish_where_that_is_required(void **state)
     code_reply(&code, "It is 4.");
     assert_string_equal(code.kit.log,
                         "emit token_usage 0 of 0\nemit text_delta It is 4.\nemit "
-                        "llm_response It is 4.\nprogress 0-3\ncheckpoint 2 after_work\n");
+                        "llm_response It is 4.\nprogress 1-3\ncheckpoint 2 after_work\n");
     assert_string_equal(code_fix(&code, 0), "no_finish fac85ff168cc876e 8");
     code_nothing(&code);
     assert_true(told(&code,
@@ -250,7 +250,7 @@ static void a_cell_is_run_and_the_turn_goes_on(void **state)
     assert_string_equal(code.kit.log,
                         "emit token_usage 0 of 0\nemit text_delta Let me see.\n\nemit "
                         "llm_response Let me see.\n\nemit custom print(2 + 2)\nprogress "
-                        "0-2\nexec 2 lua\n");
+                        "1-2\nexec 2 lua\n");
     assert_string_equal(code.kit.effect.code.at, "print(2 + 2)");
     assert_string_equal(code.kit.effect.driver->owner, "code");
     assert_null(code.kit.effect.bindings);
@@ -524,7 +524,7 @@ static void a_native_tool_call_ends_the_turn_with_its_reply_shown(void **state)
                         "emit token_usage 0 of 0\nemit text_delta Calling.\nemit "
                         "llm_response Calling.\nemit error protocol native_tool_call\n"
                         "emit turn_outcome runtime_error\nemit done\ndone "
-                        "runtime_error 0-1 the model made a native tool call, which the "
+                        "runtime_error 1-1 the model made a native tool call, which the "
                         "code protocol does not offer\n");
     code_fini(&code);
 }
@@ -556,8 +556,12 @@ static void streamed_text_is_not_shown_twice(void **state)
     };
     code_start(&code, NULL);
     assert_int_equal(hf_turn_llm_done(code.kit.turn, 1, &response, &code.kit.err), 0);
-    kit_expect(&code.kit, "emit token_usage 0 of 0\nemit llm_response Hm.\n\nemit custom "
-                          "x\nprogress 0-2\nexec 2 lua\n");
+    kit_expect(&code.kit, "emit token_usage 0 of 0\n"
+                          "emit llm_response Hm.\n"
+                          "\n"
+                          "emit custom x\n"
+                          "progress 1-2\n"
+                          "exec 2 lua\n");
     code_fini(&code);
 }
 

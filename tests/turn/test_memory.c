@@ -217,7 +217,7 @@ static int run_divergence(struct job *job)
                             &job->err);
     if (rc != HF_ECONFLICT)
         return rc;
-    assert_non_null(strstr(job->bytes.at, "\"llm_request\""));
+    assert_non_null(strstr(job->bytes.at, "\"progress\""));
     return 0;
 }
 

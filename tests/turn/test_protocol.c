@@ -32,7 +32,8 @@ static void exec_driver_state_reaches_the_protocol_again(void **state)
     assert_string_equal(kit.effect.code.at, "print(1)");
     assert_string_equal(kit.effect.driver->data.at, "ask 0");
     answer_cell(&kit, &(struct hf_exec_result){ 0 });
-    kit_expect(&kit, "progress 0-2\ncheckpoint 3 after_work\n");
+    kit_expect(&kit, "progress 1-2\n"
+                     "checkpoint 3 after_work\n");
     assert_string_equal(hf_turn_record(kit.turn, 1)->data.at,
                         "{\"asked\":\"ask 0\",\"calls\":0,\"is\":\"ok\"}");
     kit_fini(&kit);
@@ -76,7 +77,8 @@ static void an_exec_result_keeps_the_structure_of_its_tool_outcomes(void **state
     };
     answer_cell(&kit, &(struct hf_exec_result){ .calls = calls, .call_count = 3 });
     kit_forget(&kit);
-    kit_expect(&kit, "progress 0-2\ncheckpoint 3 after_work\n"); /* no tool events leak */
+    kit_expect(&kit, "progress 1-2\n"
+                     "checkpoint 3 after_work\n"); /* no tool events leak */
     kit_cut(&kit);
     assert_string_equal(hf_turn_record(kit.turn, 1)->data.at,
                         "{\"asked\":\"ask 0\",\"calls\":3,\"is\":\"ok\"}");
@@ -275,7 +277,9 @@ static void input_after_the_grace_turn_ends_at_the_limit(void **state)
     kit_next(&kit);
     assert_int_equal(hf_turn_checkpoint_done(kit.turn, 2, &delivery, &kit.err), 0);
     kit_forget(&kit);
-    kit_expect(&kit, "progress 0-4\nemit llm_request\nllm 3 records=4\n"); /* grace */
+    kit_expect(&kit, "progress 1-4\n"
+                     "emit llm_request\n"
+                     "llm 3 records=4\n"); /* grace */
     kit_reply_text(&kit, "two");
     kit_next(&kit);
     assert_int_equal(hf_turn_checkpoint_done(kit.turn, 4, &delivery, &kit.err), 0);

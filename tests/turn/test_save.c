@@ -18,7 +18,8 @@ static void checkpoint_before_llm_completion_reissues_same_logical_llm_call(void
     kit_forget(&kit);
     for (int i = 0; i < 3; i++) {
         kit_cut(&kit);
-        kit_expect(&kit, "llm 1 records=1\n");
+        kit_expect(&kit, "emit attempt_reset the turn was restored\n"
+                         "llm 1 records=1\n");
         assert_string_equal(kit.effect.request->model, "model-1");
         assert_string_equal(kit.effect.request->route, "prov/model-1");
         assert_string_equal(kit.effect.request->prompt.at, "You help.");
@@ -42,8 +43,9 @@ static void checkpoint_after_llm_result_replays_checkpoint_without_second_llm(
     kit_forget(&kit);
     kit_expect(&kit, "checkpoint 2 before_completion\n");
     kit_nothing(&kit);
-    kit_expect(&kit, "emit turn_outcome assistant_message\nemit done\n"
-                     "done assistant_message 0-1 hello\n");
+    kit_expect(&kit, "emit turn_outcome assistant_message\n"
+                     "emit done\n"
+                     "done assistant_message 1-1 hello\n");
     kit_fini(&kit);
 }
 
@@ -106,7 +108,8 @@ static void a_partial_batch_comes_back_with_its_answers_marked(void **state)
     kit_success(&kit, "c2", "\"two\"");
     kit_cut(&kit);
     kit_forget(&kit);
-    kit_expect(&kit, "tools 2 c1:add c2:sub*\n");
+    kit_expect(&kit, "emit tool_call c2 success\n"
+                     "tools 2 c1:add c2:sub*\n");
     assert_string_equal(kit.effect.calls[1].result->value.at, "\"two\"");
     struct hf_tool_result again = { .call_id = "c2", .value = kit_span("9") };
     struct hf_tool_result stranger = { .call_id = "c9", .value = kit_span("9") };
@@ -117,8 +120,9 @@ static void a_partial_batch_comes_back_with_its_answers_marked(void **state)
     assert_int_equal(kit_results(&kit, 2, both, 2), HF_EANSWERED);
     assert_false(kit.effect.calls[0].answered); /* none of that call counted */
     kit_success(&kit, "c1", "1");
-    kit_expect(&kit, "emit tool_call c1 success\nemit tool_call c2 success\n"
-                     "progress 2-3\ncheckpoint 3 after_work\n");
+    kit_expect(&kit, "emit tool_call c1 success\n"
+                     "progress 2-3\n"
+                     "checkpoint 3 after_work\n");
     assert_string_equal(kit_part(&kit, 2, 0), "1");
     assert_string_equal(kit_part(&kit, 2, 1), "two");
     kit_fini(&kit);
@@ -247,7 +251,8 @@ static void sync_and_sleep_come_back_as_they_were(void **state)
     assert_int_equal(hf_turn_sleep_over(kit.turn, 3, &kit.err), 0);
     kit_cut(&kit);
     kit_forget(&kit);
-    kit_expect(&kit, "llm 4 records=1\n");
+    kit_expect(&kit, "emit attempt_reset the turn was restored\n"
+                     "llm 4 records=1\n");
     kit_fini(&kit);
 }
 
@@ -314,7 +319,9 @@ static void a_base_that_is_gone_or_another_is_refused(void **state)
     fill_shelf(&shelf, 4);
     kit_init(&kit);
     start_on(&kit, &shelf.base);
-    kit_expect(&kit, "emit llm_request\nllm 1 records=5\n");
+    kit_expect(&kit, "progress 4-5\n"
+                     "emit llm_request\n"
+                     "llm 1 records=5\n");
     kit_save(&kit, &save);
     assert_int_equal(hf_turn_peek((struct hf_span){ save.at, save.len }, &info, &kit.err),
                      0);
@@ -556,7 +563,8 @@ static void an_export_needs_neither_base_nor_blobs(void **state)
     hf_turn_free(kit.turn);
     kit.turn = turn;
     kit_forget(&kit);
-    kit_expect(&kit, "llm 1 records=5\n");
+    kit_expect(&kit, "emit attempt_reset the turn was restored\n"
+                     "llm 1 records=5\n");
     assert_string_equal(kit.effect.request->prompt.at, "You help.");
     assert_string_equal(kit.effect.request->tools.at, KIT_TOOLS);
     assert_string_equal(kit_part(&kit, 3, 0), "b3");

@@ -236,7 +236,13 @@ static int model(struct world *world, uint64_t id, struct hf_err *err)
 {
     if (pick(world, id, 6, 4) != 0)
         return reply(world, id, err);
+    struct hf_part begun[] = { { .kind = HF_PART_REASONING, .replay = span("half") },
+                               { .content = span("It may be") } };
     struct hf_llm_error error = { .size = sizeof(error),
+                                  .parts = begun,
+                                  .part_count = pick(world, id, 10, 2) ? 2 : 0,
+                                  .position = HF_LLM_AT_OUTPUT_STARTED,
+                                  .request_id = "req",
                                   .kind = HF_LLM_TIMEOUT,
                                   .transient = pick(world, id, 7, 5) != 0,
                                   .charge_safe = pick(world, id, 8, 5) != 0,
@@ -412,7 +418,7 @@ static int answer(struct world *world, const struct hf_effect *effect, struct hf
     uint64_t id = effect->id;
     if (effect->kind == HF_EFFECT_PROGRESS)
         return progress(world, effect, err);
-    if (id == 0 || effect->kind == HF_EFFECT_CANCEL_LLM)
+    if (!hf_effect_takes_response(effect->kind))
         return 0;
     int rc = lever(world, id, &pulled, err);
     if (rc || (pulled && hf_turn_outstanding(world->turn) != id))
@@ -432,6 +438,8 @@ static int answer(struct world *world, const struct hf_effect *effect, struct hf
                                    : twin_sleep_over(world, id, err);
     case HF_EFFECT_NONE:
     case HF_EFFECT_CANCEL_LLM:
+    case HF_EFFECT_CANCEL_TOOLS:
+    case HF_EFFECT_CANCEL_EXEC:
     case HF_EFFECT_LOG:
     case HF_EFFECT_EMIT:
     case HF_EFFECT_PROGRESS:
@@ -501,8 +509,7 @@ static int cut_turn(struct world *world, struct hf_err *err)
 
 static bool comes_again(const struct hf_effect *effect)
 {
-    return effect->kind == HF_EFFECT_DONE ||
-           (effect->id > 0 && effect->kind != HF_EFFECT_CANCEL_LLM);
+    return effect->kind == HF_EFFECT_DONE || hf_effect_takes_response(effect->kind);
 }
 
 /* Whether to do it again. */
@@ -524,20 +531,6 @@ static bool again(struct world *world, int rc, const struct hf_err *err,
     if (rc)                                                                              \
     return rc
 
-static int cut_and_poll(struct world *world, struct hf_effect *effect, int64_t patience)
-{
-    struct hf_err err = { 0 };
-    int rc = 0;
-    bool same = comes_again(effect);
-    uint64_t id = effect->id;
-    PATIENTLY(cut_turn(world, &err));
-    if (!same)
-        return 0;
-    PATIENTLY(hf_turn_poll(world->turn, effect, &err));
-    assert_int_equal(effect->id, id);
-    return 0;
-}
-
 static int write_line(struct world *world, const struct hf_effect *effect,
                       int64_t patience)
 {
@@ -547,6 +540,41 @@ static int write_line(struct world *world, const struct hf_effect *effect,
     hf_buf_text(&world->log, hf_buf_str(&world->turn->json));
     hf_buf_char(&world->log, '\n');
     twin_poll(world, hf_buf_str(&world->turn->json));
+    return 0;
+}
+
+/* The next effect, without what only a restored turn says: that what was shown of the model
+ * call that is out is retracted. */
+static int poll_effect(struct world *world, struct hf_effect *effect, struct hf_err *err)
+{
+    static const char why[] = "the turn was restored";
+    int rc = hf_turn_poll(world->turn, effect, err);
+    if (rc == 0 && effect->kind == HF_EFFECT_EMIT &&
+        effect->emit->kind == HF_EMIT_ATTEMPT_RESET &&
+        effect->emit->text.len == sizeof(why) - 1 &&
+        memcmp(effect->emit->text.at, why, sizeof(why) - 1) == 0)
+        rc = hf_turn_poll(world->turn, effect, err);
+    return rc;
+}
+
+/* An effect that takes a response comes again, after what was not polled yet. */
+static int cut_and_poll(struct world *world, struct hf_effect *effect, int64_t patience)
+{
+    struct hf_err err = { 0 };
+    int rc = 0;
+    bool same = comes_again(effect);
+    uint64_t id = effect->id;
+    PATIENTLY(cut_turn(world, &err));
+    for (bool found = !same; !found; found = comes_again(effect)) {
+        PATIENTLY(poll_effect(world, effect, &err));
+        if (comes_again(effect))
+            continue;
+        world->effects++;
+        rc = write_line(world, effect, patience);
+        if (rc)
+            return rc;
+    }
+    assert_int_equal(effect->id, id);
     return 0;
 }
 
@@ -597,7 +625,7 @@ int world_run(struct world *world, enum world_cut cut, size_t at, int64_t patien
     int rc = 0;
     while (!hf_turn_is_done(world->turn)) {
         assert_true(world->effects < 2000); /* every such turn ends */
-        PATIENTLY(hf_turn_poll(world->turn, &effect, &err));
+        PATIENTLY(poll_effect(world, &effect, &err));
         assert_int_not_equal(effect.kind, HF_EFFECT_NONE);
         bool here = ++world->effects == at || at == SIZE_MAX;
         rc = write_line(world, &effect, patience);

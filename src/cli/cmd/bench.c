@@ -91,34 +91,29 @@ static int e2e_16_callers(struct bench *bench, double *ret_rate)
     return bench_e2e(bench, 16, ret_rate);
 }
 
-enum raw_limit { RAW_ONE, RAW_MANY, RAW_BEST, RAW_LIMITS };
-
-static const struct {
-    size_t batch;
-    bool set_based;
-} raw_limits[RAW_LIMITS] = { { 1, false }, { 100, false }, { 100, true } };
+/* Raw of one job per transaction, or of 100 by one statement. */
+#define RAW_ONE 1
+#define RAW_MANY 100
 
 static const struct rate {
     const char *work;
     int (*run)(struct bench *bench, double *ret_rate);
-    enum raw_limit limit;
+    size_t raw_batch;
     size_t part; /* of struct bench_raw */
     const char *of;
 } rates[] = {
     { "enqueue", enqueue_lone, RAW_ONE, offsetof(struct bench_raw, enqueue),
-      "raw, one a transaction" },
+      "raw, one per transaction" },
     { "enqueue, 64 callers", enqueue_64_callers, RAW_MANY,
-      offsetof(struct bench_raw, enqueue), "raw, 100 a transaction" },
+      offsetof(struct bench_raw, enqueue), "raw, 100 per statement" },
     { "enqueue, 64 threads", enqueue_64_threads, RAW_MANY,
-      offsetof(struct bench_raw, enqueue), "raw, 100 a transaction" },
+      offsetof(struct bench_raw, enqueue), "raw, 100 per statement" },
     { "enqueue bulk", enqueue_bulk, RAW_MANY, offsetof(struct bench_raw, enqueue),
-      "raw, 100 a transaction" },
+      "raw, 100 per statement" },
     { "process", bench_process, RAW_MANY, offsetof(struct bench_raw, process),
-      "raw, 100 a transaction" },
-    { "process, best raw", bench_process, RAW_BEST, offsetof(struct bench_raw, process),
-      "raw, 100 claimed by one statement" },
+      "raw, 100 per statement" },
     { "e2e", e2e_16_callers, RAW_MANY, offsetof(struct bench_raw, e2e),
-      "raw, 100 a transaction; 16 callers" },
+      "raw, 100 per statement; 16 callers" },
 };
 #define RATES (sizeof rates / sizeof rates[0])
 
@@ -126,8 +121,7 @@ static int measure(struct bench *bench, const struct rate *rate, double *ret_our
                    double *ret_raw)
 {
     struct bench_raw raw = { 0 };
-    int rc = bench_raw(bench, raw_limits[rate->limit].batch,
-                       raw_limits[rate->limit].set_based, &raw);
+    int rc = bench_raw(bench, rate->raw_batch, &raw);
     memcpy(ret_raw, (const char *)&raw + rate->part, sizeof *ret_raw);
     return rc ? rc : rate->run(bench, ret_ours);
 }
@@ -380,7 +374,7 @@ static int take_turn(struct bench *bench, bool e2e, int what, double *ret_rate)
     int rc = 0;
     switch (what) {
     case RAW:
-        rc = bench_raw(bench, 100, false, &raw);
+        rc = bench_raw(bench, 100, &raw);
         *ret_rate = e2e ? raw.e2e : raw.process;
         return rc;
     case LEDGER:

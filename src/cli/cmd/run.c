@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/ident.h"
+#include "base/json_get.h"
 #include "base/text.h"
 
 extern char **environ;
@@ -271,6 +272,7 @@ struct job {
     int64_t attempts;
     int told;          /* a signal that came while a command was followed */
     bool first_exists; /* the idempotency key was used before: nothing was run */
+    bool first_known;  /* how that run's command ended is in `result` */
 };
 
 static struct hf_claim claim_of(struct job *job)
@@ -527,6 +529,81 @@ static int run_again(struct job *job)
     return 0;
 }
 
+/* ---- the key was used before --------------------------------------------------------- */
+
+/* {"exit_code":3,…} or {"signal":15,…} */
+static bool parse_exit(const char *payload, struct hf_run_result *ret_result)
+{
+    struct json_t *all = NULL;
+    struct hf_span text = { payload ? payload : "", payload ? strlen(payload) : 0 };
+    if (hf_json_parse(text, (size_t)HF_MAX_EVENT_BYTES, "payload", &all, NULL))
+        return false;
+    const struct json_t *code = hf_json_member(all, "exit_code");
+    const struct json_t *signal = hf_json_member(all, "signal");
+    ret_result->exit = (struct hf_child_exit){
+        .known = code || signal,
+        .exit_code = code ? (int)hf_json_as_i64(code) : 0,
+        .signal = signal ? (int)hf_json_as_i64(signal) : 0,
+    };
+    ret_result->exit_code = signal ? 128 + ret_result->exit.signal
+                                   : ret_result->exit.exit_code;
+    hf_json_free(all);
+    return ret_result->exit.known;
+}
+
+/* How the command of a unit's last attempt ended, from the last such event of its trail. */
+static int read_exit(struct job *job)
+{
+    struct cli *cli = job->runner.cli;
+    struct hf_events *trail = NULL;
+    int rc = hf_work_events(cli->store, &cli->who, job->work_id, 0, 0, &trail, &cli->err);
+    for (size_t i = rc ? 0 : hf_events_count(trail); i > 0 && !job->first_known; i--) {
+        const struct hf_event *event = hf_events_at(trail, i - 1);
+        if (strcmp(event->event_type, "process_exited") == 0)
+            job->first_known = parse_exit(event->payload, &job->result);
+    }
+    hf_events_free(trail);
+    return rc;
+}
+
+/* Is it still to run, or running? */
+static int first_is_open(struct job *job, bool *ret_open)
+{
+    struct cli *cli = job->runner.cli;
+    struct hf_answer *found = NULL;
+    int rc = hf_work_get(cli->store, &cli->who, job->work_id, &found, &cli->err);
+    if (rc)
+        return rc;
+    enum hf_status status = hf_status_of(hf_answer_at(found, 0)->work.status);
+    job->result.status = hf_status_word(status);
+    hf_answer_free(found);
+    *ret_open = status == HF_QUEUED || status == HF_RUNNING ||
+                status == HF_RETRY_SCHEDULED;
+    return 0;
+}
+
+/* The outcome of a repeat is that of the first run: it is waited for. */
+static int follow_first(struct job *job)
+{
+    struct pollfd fds[1];
+    struct cli *cli = job->runner.cli;
+    bool open = true, told = false;
+    int rc = first_is_open(job, &open);
+    while (rc == 0 && open) {
+        if (!told)
+            cli_note(cli, "unit %s exists already, and is %s: its end is waited for",
+                     job->work_id, job->result.status);
+        told = true;
+        if (job->runner.told)
+            return hf_fail(&cli->err, HF_EHELD, NULL,
+                           "stopped while unit %s, which has the same key, is %s",
+                           job->work_id, job->result.status);
+        runner_wait(&job->runner, fds, 0, RETRY_LOOK_MS);
+        rc = first_is_open(job, &open);
+    }
+    return rc ? rc : read_exit(job);
+}
+
 static bool wants_retry(const struct job *job)
 {
     const struct hf_run_result *result = &job->result;
@@ -538,7 +615,7 @@ static int run_all(struct job *job)
 {
     int rc = take_unit(job);
     if (rc == 0 && job->first_exists)
-        return 0;
+        return follow_first(job);
     if (rc == 0)
         rc = execute(job);
     while (rc == 0 && wants_retry(job) && wait_for_retry(job)) {
@@ -563,8 +640,9 @@ static int print_json(struct job *job)
     hf_json_put_str(&cli->writer, "work_id", job->work_id);
     hf_json_put_bool(&cli->writer, "ran", !job->first_exists);
     hf_json_put_str(&cli->writer, "status", job->result.status);
-    if (!job->first_exists) {
+    if (!job->first_exists)
         hf_json_put_i64(&cli->writer, "attempts", job->attempts);
+    if (!job->first_exists || job->first_known) {
         hf_json_key(&cli->writer, "exit_code");
         if (how->known && !how->signal)
             hf_json_i64(&cli->writer, how->exit_code);
@@ -600,8 +678,12 @@ static int answer(struct job *job)
     struct cli *cli = job->runner.cli;
     struct hf_run_result *result = &job->result;
     if (job->first_exists) {
-        result->status = "exists";
-        cli_note(cli, "unit %s exists already: nothing was run", job->work_id);
+        bool done = hf_status_of(result->status) == HF_DONE;
+        cli_note(cli, "unit %s exists already: nothing was run, it is %s", job->work_id,
+                 result->status);
+        cli->exit_code = done                                         ? 0
+                         : job->first_known && result->exit_code != 0 ? result->exit_code
+                                                                      : 125;
         return cli->json ? print_json(job) : 0;
     }
     if (result->end == HF_RUN_UNRECORDED)

@@ -35,7 +35,8 @@ const struct cli_option cli_run_options[] = {
               "takes it from its own environment" },
     { "cwd", "DIR", CLI_PATH, 0, .help = "the folder to run in (default: this one)" },
     { "idempotency-key", "K", CLI_TEXT, 0,
-      .help = "run it once: the same key again starts nothing" },
+      .help = "run it once: the same key again starts nothing, waits for the end of the "
+              "first run and exits with its outcome" },
     { "detach", NULL, CLI_FLAG, 0,
       .help = "hand the command over to a process of its own and end: the unit is "
               "externally_owned and done, nothing is captured" },

@@ -342,6 +342,33 @@ static const struct cli_example requeue_examples[] = {
       "holdfast work requeue 3f2a9c01 --reason 'fixed the key'" },
     END_EXAMPLES,
 };
+static const char *const ended_words[] = { "failed", "timeout", "cancelled", "abandoned",
+                                           NULL };
+static const struct cli_option redrive_options[] = {
+    REASON_OPTION(CLI_NEEDED, "why"),
+    { "status", "STATUS", CLI_WORD, CLI_MANY,
+      .help = "what ended so; several may be named (default: failed, timeout)",
+      .words = ended_words },
+    { "class", "CLASS", CLI_TEXT, 0, .help = "only what failed with this class" },
+    { "kind", "K", CLI_TEXT, 0, .help = "only of this kind" },
+    { "queue", "Q", CLI_TEXT, 0, .help = "only of this queue" },
+    { "source", "SYSTEM", CLI_WORD, 0, .help = "only from there",
+      .words = cli_source_words },
+    { "older-than", "DURATION", CLI_DURATION, 0,
+      .help = "only what has not changed for so long" },
+    { "limit", "N", CLI_INT, 0, .help = "at most this many (default: all)", .min = 1,
+      .max = INT64_MAX },
+    { "dry-run", NULL, CLI_FLAG, 0,
+      .help = "say what would be requeued, and do nothing" },
+    END_OPTIONS,
+};
+static const struct cli_example redrive_examples[] = {
+    { "look first",
+      "holdfast work redrive --kind fetch --reason 'the proxy is back' --dry-run" },
+    { "then run again all fetches that failed",
+      "holdfast work redrive --kind fetch --reason 'the proxy is back'" },
+    END_EXAMPLES,
+};
 static const struct cli_example request_examples[] = {
     { "accept that nobody will ever know how it ended",
       "holdfast work request-abandon 3f2a9c01 --reason 'host was scrapped'" },
@@ -537,6 +564,10 @@ const struct cli_command cli_work_commands[] = {
       NULL },
     { "work requeue", "run a finished unit again", NULL, reason_options, requeue_examples,
       CHANGE, "human", OPERATOR_EXITS, cmd_work_requeue, NULL },
+    { "work redrive", "run again all finished units that match a filter",
+      "Each is requeued by itself: one that cannot be is named and left.",
+      redrive_options, redrive_examples, CLI_MUST_EXIST, "human", "6 8 9",
+      cmd_work_redrive, NULL },
     { "work request-abandon", "accept that a unit's outcome stays unknown",
       "A recorded request. It takes effect only once the lease has lapsed.",
       reason_options, request_examples, CHANGE, "human", OPERATOR_EXITS,

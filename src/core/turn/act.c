@@ -138,7 +138,7 @@ static int begin_last(struct hf_move *move, const char *act, bool *ret_over,
     }
     if (move->next.cancel) {
         *ret_over = true;
-        return hf_move_end_cancelled(move, err);
+        return hf_move_end_cancelled(move, NULL, err);
     }
     return hf_move_flush(move, err);
 }
@@ -254,15 +254,28 @@ int hf_act_start_exec(struct hf_move *move, const struct hf_exec_start *start,
     return 0;
 }
 
+/* A protocol's outcome as the move's own. */
+static int own_outcome(struct hf_move *move, const struct hf_outcome *outcome,
+                       struct hf_outcome **ret_own, struct hf_err *err)
+{
+    struct hf_outcome *own = hf_arena_new(move->arena, struct hf_outcome);
+    int rc = own ? hf_outcome_check(outcome, err) : hf_fail_plain(err, HF_ENOMEM);
+    if (rc == 0)
+        rc = hf_copy(move->arena, &hf_s_outcome, HF_COPY_STRICT, outcome, own, err);
+    *ret_own = own;
+    return rc;
+}
+
 int hf_act_checkpoint(struct hf_move *move, enum hf_checkpoint_kind kind,
                       const struct hf_outcome *on_empty, struct hf_err *err)
 {
     bool over = false;
-    const void *outcome = NULL;
+    struct hf_outcome *outcome = NULL;
     int rc = begin_last(move, "checkpoint", &over, err);
-    if (rc == 0 && !over)
-        rc = hf_copy_ref(move->arena, &hf_s_outcome, HF_COPY_STRICT, on_empty, &outcome,
-                         err);
+    if (rc == 0 && !over && on_empty)
+        rc = own_outcome(move, on_empty, &outcome, err);
+    if (rc == 0 && outcome)
+        rc = hf_move_complete(move, outcome, err);
     if (rc || over)
         return rc;
     hf_move_enter(move, HF_TURN_WAITING_CHECKPOINT, true);
@@ -275,10 +288,10 @@ int hf_act_finish(struct hf_move *move, const struct hf_outcome *outcome,
                   struct hf_err *err)
 {
     bool over = false;
-    const void *copy = NULL;
+    struct hf_outcome *copy = NULL;
     int rc = begin_last(move, "finish", &over, err);
     if (rc == 0 && !over)
-        rc = hf_copy_ref(move->arena, &hf_s_outcome, HF_COPY_STRICT, outcome, &copy, err);
+        rc = own_outcome(move, outcome, &copy, err);
     if (rc || over)
         return rc;
     return hf_move_end(move, copy, err);
@@ -358,8 +371,11 @@ int hf_act_start_tools(struct hf_move *move, const struct hf_tool_call *calls,
     int rc = check_open(move, "start_tools", err);
     if (rc == 0)
         rc = own_calls(move, calls, count, &own, err);
-    for (size_t i = 0; rc == 0 && i < count; i++)
+    for (size_t i = 0; rc == 0 && i < count; i++) {
         open = open || !own[i].answered;
+        if (own[i].answered) /* at birth */
+            rc = hf_move_emit_answer(move, &own[i], err);
+    }
     if (rc == 0 && open)
         rc = begin_last(move, "start_tools", &over, err);
     if (rc || over)

@@ -188,6 +188,11 @@ static int check_start(const void *value, struct hf_err *err)
     return rc;
 }
 
+static int check_outcome(const void *value, struct hf_err *err)
+{
+    return hf_outcome_check(value, err);
+}
+
 static int check_restore(const void *value, struct hf_err *err)
 {
     const struct hf_restore *restore = value;
@@ -220,7 +225,7 @@ static int check_restore(const void *value, struct hf_err *err)
 /* clang-format off */
 CODEC(record, hf_record, hf_s_record, HF_COPY_STRICT, false, check_record)
 CODEC(tool_result, hf_tool_result, hf_s_tool_result, HF_COPY_STRICT, false, check_result)
-CODEC(outcome, hf_outcome, hf_s_outcome, HF_COPY_STRICT, false, NULL)
+CODEC(outcome, hf_outcome, hf_s_outcome, HF_COPY_STRICT, false, check_outcome)
 CODEC(llm_response, hf_llm_response, hf_s_llm_response, HF_COPY_REPAIR, true, NULL)
 CODEC(llm_error, hf_llm_error, hf_s_llm_error, HF_COPY_REPAIR, true, NULL)
 CODEC(exec_result, hf_exec_result, hf_s_exec_result, HF_COPY_STRICT, true, NULL)

@@ -67,6 +67,7 @@ static const struct hf_member wait[] = {
     { .key = 10, REF(hf_s_outcome), HF_AT(hf_wait, on_empty) },
     { .key = 11, .type = HF_M_I64, HF_AT(hf_wait, duration_ms) },
     { .key = 12, .type = HF_M_I64, HF_AT(hf_wait, due_ms) },
+    { .key = 13, BOOL, HF_AT(hf_wait, yielded) },
 };
 HF_SCHEMA(hf_s_wait, hf_wait, wait);
 
@@ -96,6 +97,8 @@ static const struct hf_member body[] = {
     { .key = 17, REFS(s_queued), HF_AT_LIST(hf_turn_body, queue, queue_count) },
     { .key = 18, U64, HF_AT(hf_turn_body, next_call) },
     { .key = 19, PLACE(s_given), HF_AT(hf_turn_body, given) },
+    { .key = 20, U64, HF_AT(hf_turn_body, given_up) },
+    { .key = 21, BOOL, HF_AT(hf_turn_body, given_up_paid) },
 };
 static HF_SCHEMA(s_body, hf_turn_body, body);
 
@@ -155,6 +158,12 @@ static int check_wait(const struct hf_save_head *top, const struct hf_turn_body 
         return corrupt(err, "id", "the outstanding effect and the counter disagree");
     if ((now->state == HF_TURN_FINISHED) != (now->outcome != NULL))
         return corrupt(err, "outcome", "an outcome belongs to a finished turn");
+    if ((now->outcome && hf_outcome_check(now->outcome, NULL)) ||
+        (out->on_empty && hf_outcome_check(out->on_empty, NULL)))
+        return corrupt(err, "outcome", "an outcome that is not well formed");
+    if ((out->yielded && !waits) || now->given_up >= now->next_id ||
+        (now->given_up_paid && now->given_up == 0))
+        return corrupt(err, "given_up", "an effect that was never yielded");
     switch (now->state) {
     case HF_TURN_PREPARING:
     case HF_TURN_PREPARE_ITERATION:
@@ -180,7 +189,7 @@ static int check_queue(const struct hf_save_head *top, const struct hf_turn_body
         const struct hf_queued *item = now->queue[i];
         bool fine = (item->kind == HF_EFFECT_EMIT && item->emit) ||
                     (item->kind == HF_EFFECT_LOG && item->log) ||
-                    (item->kind == HF_EFFECT_CANCEL_LLM && item->id > 0) ||
+                    (hf_effect_stops(item->kind) && item->id > 0) ||
                     item->kind == HF_EFFECT_PROGRESS;
         if (!fine || item->from > item->to || item->to > top->base_count + now->own_count)
             return corrupt(err, "queue", "an effect that is never queued");

@@ -134,7 +134,11 @@ static int check_config(const struct hf_turn_config *config, struct hf_err *err)
     if (config->no_progress_budget < 0 && config->no_progress_budget != HF_UNBOUNDED)
         return hf_fail(err, HF_EINVAL, "no_progress_budget",
                        "the budget is positive, or HF_UNBOUNDED");
-    const struct hf_llm_retry *retry = &config->retry;
+    static const struct hf_llm_retry usual = { .size = sizeof(usual) };
+    const struct hf_llm_retry *retry = config->retry ? config->retry : &usual;
+    rc = hf_sized_check(retry->size, sizeof(*retry), sizeof(*retry), err);
+    if (rc)
+        return rc;
     if (retry->attempts < 0 || retry->attempts > 1000 || retry->initial_ms < 0 ||
         retry->cap_ms < 0 || retry->retry_after_max_ms < 0 ||
         retry->cap_ms > HF_MAX_DURATION_MAX_MS)
@@ -151,9 +155,13 @@ static int check_config(const struct hf_turn_config *config, struct hf_err *err)
     return rc;
 }
 
-static void fill_defaults(struct hf_turn_config *config)
+static void fill_defaults(struct hf_setup *setup)
 {
-    struct hf_llm_retry *retry = &config->retry;
+    struct hf_turn_config *config = &setup->config;
+    struct hf_llm_retry *retry = &setup->retry;
+    if (config->retry)
+        *retry = *config->retry;
+    config->retry = retry;
     if (config->no_progress_budget == 0)
         config->no_progress_budget = 12;
     if (retry->attempts == 0)
@@ -199,7 +207,7 @@ int hf_setup_new(const struct hf_turn_config *config, struct hf_setup **ret_setu
     *setup = (struct hf_setup){ .config = *config };
     setup->config.alloc = alloc;
     hf_arena_init(&setup->arena, alloc);
-    fill_defaults(&setup->config);
+    fill_defaults(setup);
     rc = fill_setup(setup, err);
     if (rc) {
         hf_setup_free(setup);
@@ -253,6 +261,17 @@ int hf_record_check(const struct hf_record *record, struct hf_err *err)
     return hf_fail(err, HF_EINVAL, "kind", "no such kind of record");
 }
 
+int hf_outcome_check(const struct hf_outcome *outcome, struct hf_err *err)
+{
+    if (!outcome->message)
+        return 0;
+    if (outcome->message->role != HF_ROLE_ASSISTANT)
+        return hf_fail(err, HF_EINVAL, "message",
+                       "the message of an outcome is the "
+                       "assistant's");
+    return check_message(outcome->message, err);
+}
+
 uint64_t hf_turn_record_count(const struct hf_turn *turn)
 {
     return turn->base.count + turn->now.own_count;
@@ -303,6 +322,11 @@ const struct hf_usage *hf_turn_usage(const struct hf_turn *turn)
     return &turn->now.usage;
 }
 
+const struct hf_evidence *hf_turn_cancelling(const struct hf_turn *turn)
+{
+    return turn->now.cancel;
+}
+
 const struct hf_outcome *hf_turn_outcome(const struct hf_turn *turn)
 {
     return turn->now.outcome;
@@ -332,6 +356,13 @@ void hf_bytes_free(struct hf_bytes *bytes)
 const char *hf_turn_state_name(enum hf_turn_state state)
 {
     return hf_word(&hf_w_states, state);
+}
+
+bool hf_effect_takes_response(enum hf_effect_kind kind)
+{
+    return kind == HF_EFFECT_SYNC || kind == HF_EFFECT_LLM_CALL ||
+           kind == HF_EFFECT_TOOL_CALLS || kind == HF_EFFECT_EXEC_CODE ||
+           kind == HF_EFFECT_CHECKPOINT || kind == HF_EFFECT_SLEEP;
 }
 
 const char *hf_effect_name(enum hf_effect_kind kind)

@@ -55,10 +55,10 @@ int hf_usage_total(const struct hf_usage *usage, int64_t *ret_tokens, struct hf_
     return 0;
 }
 
-static int try_usage(const struct hf_move *move, const struct hf_usage *usage,
+static int try_usage(const struct hf_usage *before, const struct hf_usage *usage,
                      struct hf_usage *ret_sum, struct hf_err *err)
 {
-    struct hf_usage sum = move->next.usage;
+    struct hf_usage sum = *before;
     int64_t tokens = 0;
     int rc = hf_usage_total(usage, &tokens, err);
     if (rc == 0)
@@ -73,7 +73,7 @@ static int try_usage(const struct hf_move *move, const struct hf_usage *usage,
 bool hf_turn_usage_fits(const struct hf_move *move, const struct hf_usage *usage)
 {
     struct hf_usage sum;
-    return try_usage(move, usage, &sum, NULL) == 0;
+    return try_usage(&move->next.usage, usage, &sum, NULL) == 0;
 }
 
 int hf_turn_overflowed(struct hf_move *move, const struct hf_usage *usage,
@@ -81,7 +81,7 @@ int hf_turn_overflowed(struct hf_move *move, const struct hf_usage *usage,
 {
     struct hf_usage sum;
     struct hf_err why = { 0 };
-    hf_assert(try_usage(move, usage, &sum, &why) == HF_EOVERFLOW);
+    hf_assert(try_usage(&move->next.usage, usage, &sum, &why) == HF_EOVERFLOW);
     struct hf_span text = hf_span_of(why.message);
     struct hf_emit emit = { .name = "token_usage_accounting",
                             .code = "token_usage_overflow",
@@ -90,7 +90,7 @@ int hf_turn_overflowed(struct hf_move *move, const struct hf_usage *usage,
     return rc ? rc : hf_move_end_kind(move, HF_OUTCOME_RUNTIME_ERROR, text, err);
 }
 
-int hf_turn_account(struct hf_move *move, const struct hf_usage *usage,
+int hf_move_account(struct hf_move *move, const struct hf_usage *usage,
                     struct hf_err *err)
 {
     struct hf_usage sum = move->next.usage;
@@ -107,6 +107,24 @@ int hf_turn_account(struct hf_move *move, const struct hf_usage *usage,
                             .usage = &both[0],
                             .cumulative = &both[1] };
     return hf_move_emit(move, &emit, err);
+}
+
+int hf_turn_account(struct hf_turn *turn, uint64_t id, const struct hf_usage *usage,
+                    struct hf_err *err)
+{
+    struct hf_turn_body *now = &turn->now;
+    if (id == 0 || now->given_up != id)
+        return hf_fail(err, HF_ESTALE, "id",
+                       "effect %llu is no model call that was given up",
+                       (unsigned long long)id);
+    if (now->given_up_paid)
+        return hf_fail(err, HF_EANSWERED, "id", "its usage is accounted for");
+    if (!usage)
+        return hf_fail(err, HF_EINVAL, "usage", "no usage");
+    int rc = try_usage(&now->usage, usage, &now->usage, err);
+    if (rc == 0)
+        now->given_up_paid = true;
+    return rc;
 }
 
 static bool any_usage(const struct hf_usage *usage)
@@ -131,6 +149,26 @@ static enum hf_reason true_reason(const struct hf_move *move,
     return response->reason;
 }
 
+/* A model sends no attachments; half a one must not be kept. The parts are the move's. */
+static void drop_attachments(const struct hf_part *made, size_t count)
+{
+    struct hf_part *parts = NULL;
+    memcpy(&parts, &made, sizeof(parts));
+    for (size_t i = 0; i < count; i++)
+        parts[i].attachment = NULL;
+}
+
+int hf_turn_take_error(struct hf_move *move, const struct hf_llm_error *error,
+                       const void **ret_error, struct hf_err *err)
+{
+    int rc = hf_copy_ref(move->arena, &hf_s_llm_error, HF_COPY_REPAIR, error, ret_error,
+                         err);
+    const struct hf_llm_error *copy = *ret_error;
+    if (rc == 0)
+        drop_attachments(copy->parts, copy->part_count);
+    return rc;
+}
+
 int hf_turn_take_response(struct hf_move *move, const struct hf_llm_response *response,
                           const struct hf_llm_response **ret_response, struct hf_err *err)
 {
@@ -141,32 +179,43 @@ int hf_turn_take_response(struct hf_move *move, const struct hf_llm_response *re
                      err);
     if (rc)
         return rc;
-    struct hf_part *parts = NULL; /* ours now, so they may be changed */
-    memcpy(&parts, &copy->parts, sizeof(parts));
-    for (size_t i = 0; i < copy->part_count; i++)
-        parts[i].attachment = NULL; /* a model sends none; half a one must not be kept */
+    drop_attachments(copy->parts, copy->part_count);
     copy->reason = true_reason(move, copy);
     *ret_response = copy;
+    return 0;
+}
+
+/* What people may see of a part of a reply. */
+static struct hf_span visible(const struct hf_move *move, const struct hf_part *part)
+{
+    const struct hf_protocol *protocol = move->turn->setup->config.protocol;
+    if (part->kind != HF_PART_TEXT)
+        return (struct hf_span){ "", 0 };
+    return protocol->ops->visible ? protocol->ops->visible(protocol, part->content)
+                                  : part->content;
+}
+
+static int show_parts(struct hf_move *move, const struct hf_part *parts, size_t count,
+                      struct hf_err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct hf_emit delta = { .kind = HF_EMIT_TEXT_DELTA,
+                                 .text = visible(move, &parts[i]) };
+        int rc = delta.text.len == 0 ? 0 : hf_act_emit(move, &delta, err);
+        if (rc)
+            return rc;
+    }
     return 0;
 }
 
 static int show_text(struct hf_move *move, const struct hf_llm_response *response,
                      struct hf_err *err)
 {
-    const struct hf_protocol *protocol = move->turn->setup->config.protocol;
-    for (size_t i = 0; i < response->part_count; i++) {
-        struct hf_span text = response->parts[i].content;
-        if (response->parts[i].kind != HF_PART_TEXT)
-            continue;
-        if (protocol->ops->visible)
-            text = protocol->ops->visible(protocol, text);
-        struct hf_emit delta = { .kind = HF_EMIT_TEXT_DELTA, .text = text };
-        int rc = response->text_streamed || text.len == 0
-                     ? 0
-                     : hf_act_emit(move, &delta, err);
-        if (rc)
-            return rc;
-    }
+    int rc = response->text_streamed
+                 ? 0
+                 : show_parts(move, response->parts, response->part_count, err);
+    if (rc)
+        return rc;
     struct hf_emit whole = { .kind = HF_EMIT_LLM_RESPONSE,
                              .code = response->response_id };
     return hf_act_emit(move, &whole, err);
@@ -176,7 +225,7 @@ int hf_turn_bad_end(struct hf_move *move, const struct hf_llm_response *response
                     enum hf_outcome_kind kind, struct hf_err *err)
 {
     const char *reason = hf_word(&hf_w_reasons, response->reason);
-    int rc = hf_turn_account(move, &response->usage, err);
+    int rc = hf_move_account(move, &response->usage, err);
     if (rc == 0)
         rc = hf_move_log(move, HF_LOG_LLM_DEBUG, response->raw, err);
     if (rc == 0)
@@ -184,7 +233,7 @@ int hf_turn_bad_end(struct hf_move *move, const struct hf_llm_response *response
     if (rc)
         return rc;
     if (kind == HF_OUTCOME_CANCELLED)
-        return hf_move_end_cancelled(move, err);
+        return hf_move_end_cancelled(move, NULL, err);
 
     struct hf_emit emit = { .name = "llm_provider",
                             .code = reason,
@@ -209,7 +258,7 @@ int hf_turn_end_empty(struct hf_move *move, struct hf_err *err)
 
 bool hf_turn_may_retry(const struct hf_move *move, const struct hf_llm_error *error)
 {
-    const struct hf_llm_retry *retry = &move->turn->setup->config.retry;
+    const struct hf_llm_retry *retry = move->turn->setup->config.retry;
     return error->transient && error->charge_safe &&
            move->next.wait.request->attempt < retry->attempts &&
            error->retry_after_ms <= retry->retry_after_max_ms;
@@ -229,7 +278,7 @@ static uint64_t jitter(const char *turn_id, uint32_t attempt)
 static hf_ms pause_before(const struct hf_move *move, uint32_t attempt,
                           hf_ms retry_after_ms)
 {
-    const struct hf_llm_retry *retry = &move->turn->setup->config.retry;
+    const struct hf_llm_retry *retry = move->turn->setup->config.retry;
     hf_ms pause = retry->initial_ms;
     for (uint32_t i = 1; i < attempt && pause < retry->cap_ms; i++)
         pause = pause <= retry->cap_ms / 2 ? pause * 2 : retry->cap_ms;
@@ -243,7 +292,7 @@ static hf_ms pause_before(const struct hf_move *move, uint32_t attempt,
 static int account_failure(struct hf_move *move, const struct hf_llm_error *error,
                            struct hf_err *err)
 {
-    int rc = any_usage(&error->usage) ? hf_turn_account(move, &error->usage, err) : 0;
+    int rc = any_usage(&error->usage) ? hf_move_account(move, &error->usage, err) : 0;
     if (rc)
         return rc;
     return hf_move_log(move, HF_LOG_LLM_ERROR,
@@ -272,18 +321,58 @@ int hf_turn_retry(struct hf_move *move, const struct hf_llm_error *error,
     return 0;
 }
 
+/* The words of a reply that was cut off, as a message. Its reasoning is not kept: a provider
+ * takes that back only whole. NULL when there are none. */
+static int keep_partial(struct hf_move *move, const struct hf_llm_error *error,
+                        const struct hf_message **ret_message, struct hf_err *err)
+{
+    size_t count = 0;
+    struct hf_part *parts = hf_arena_array(move->arena, error->part_count,
+                                           sizeof(*parts));
+    *ret_message = NULL;
+    if (!parts)
+        return hf_fail_plain(err, HF_ENOMEM);
+    for (size_t i = 0; i < error->part_count; i++) {
+        struct hf_span text = visible(move, &error->parts[i]);
+        if (!hf_span_blank(text))
+            parts[count++] = (struct hf_part){ .kind = HF_PART_PROSE, .content = text };
+    }
+    return count > 0 ? hf_move_answer(move, parts, count, NULL, ret_message, err) : 0;
+}
+
+/* A failure that ends the turn: accounted for, and what came of the reply shown. */
+static int close_failure(struct hf_move *move, const struct hf_llm_error *error,
+                         const struct hf_message **ret_message, struct hf_err *err)
+{
+    int rc = account_failure(move, error, err);
+    if (rc == 0 && !error->text_streamed)
+        rc = show_parts(move, error->parts, error->part_count, err);
+    return rc ? rc : keep_partial(move, error, ret_message, err);
+}
+
 int hf_turn_call_failed(struct hf_move *move, const struct hf_llm_error *error,
                         struct hf_err *err)
 {
+    struct hf_outcome outcome = { .kind = HF_OUTCOME_PROVIDER_ERROR,
+                                  .text = error->message };
     struct hf_emit emit = { .name = "llm_provider",
                             .code = error->code,
                             .retryable = error->transient,
-                            .text = error->message };
+                            .text = error->message,
+                            .position = error->position,
+                            .request_id = error->request_id };
     if (error->kind != HF_LLM_UNKNOWN)
         emit.failure = hf_word(&hf_w_llm_failures, error->kind);
-    int rc = account_failure(move, error, err);
+    int rc = close_failure(move, error, &outcome.message, err);
     if (rc == 0)
         rc = hf_move_error(move, &emit, err);
-    return rc ? rc
-              : hf_move_end_kind(move, HF_OUTCOME_PROVIDER_ERROR, error->message, err);
+    return rc ? rc : hf_move_end(move, &outcome, err);
+}
+
+int hf_turn_call_cancelled(struct hf_move *move, const struct hf_llm_error *error,
+                           struct hf_err *err)
+{
+    const struct hf_message *message = NULL;
+    int rc = close_failure(move, error, &message, err);
+    return rc ? rc : hf_move_end_cancelled(move, message, err);
 }

@@ -37,6 +37,7 @@ struct hf_surface {
 
 struct hf_setup {
     struct hf_turn_config config; /* defaults filled in; texts in the arena */
+    struct hf_llm_retry retry;    /* likewise; the config's is this one */
     struct hf_arena arena;
     uint8_t options_hash[32];
 };
@@ -54,7 +55,8 @@ struct hf_queued {
 
 /* What is needed to yield the outstanding effect again, and to go on after it. */
 struct hf_wait {
-    uint64_t id; /* 0: nothing is out */
+    uint64_t id;  /* 0: nothing is out */
+    bool yielded; /* it was polled, from this handle or from one before it */
     bool update;
     const struct hf_request *request;
     struct hf_tool_call *calls; /* ours: answers are put in */
@@ -82,6 +84,8 @@ struct hf_turn_body {
     uint64_t reported; /* records that a PROGRESS carried */
     uint64_t synced;   /* iteration + 1; 0: never */
     uint64_t stalled;
+    uint64_t given_up;  /* the model call that CANCEL_LLM named; 0: none */
+    bool given_up_paid; /* and its usage came */
     struct hf_usage usage;
     struct hf_face face;
     const struct hf_evidence *cancel;
@@ -106,7 +110,9 @@ struct hf_turn {
     struct hf_turn_body now;
     size_t own_room;
     bool delivered; /* the outstanding effect, or DONE, was polled from this handle */
-    uint8_t live;   /* which of `step` holds the body's short-lived parts */
+    bool reset_due; /* a restored model call: what was shown of it is to be retracted */
+    struct hf_emit reset;
+    uint8_t live; /* which of `step` holds the body's short-lived parts */
     struct hf_arena stay;
     struct hf_arena keep;
     struct hf_arena step[2];
@@ -206,7 +212,21 @@ HF_MUST_USE int hf_move_end(struct hf_move *move, const struct hf_outcome *outco
                             struct hf_err *err);
 HF_MUST_USE int hf_move_end_kind(struct hf_move *move, enum hf_outcome_kind kind,
                                  struct hf_span text, struct hf_err *err);
-HF_MUST_USE int hf_move_end_cancelled(struct hf_move *move, struct hf_err *err);
+/* message: what the model had said, or NULL. */
+HF_MUST_USE int hf_move_end_cancelled(struct hf_move *move,
+                                      const struct hf_message *message,
+                                      struct hf_err *err);
+/* The message of a final answer: "<turn>.<iteration>.answer" with these parts, which live in
+ * the move's arena as long as it does. `reply` NULL: of no reply. */
+HF_MUST_USE int hf_move_answer(struct hf_move *move, const struct hf_part *parts,
+                               size_t count, const struct hf_llm_response *reply,
+                               const struct hf_message **ret_message, struct hf_err *err);
+/* An answer in words gets its message, unless it has one. */
+HF_MUST_USE int hf_move_complete(struct hf_move *move, struct hf_outcome *outcome,
+                                 struct hf_err *err);
+/* The event of a call that is answered. */
+HF_MUST_USE int hf_move_emit_answer(struct hf_move *move, const struct hf_tool_call *call,
+                                    struct hf_err *err);
 uint64_t hf_move_next_id(struct hf_move *move);
 /* Leaves what was out and enters a state; wait data is fresh, with a new id if asked. */
 void hf_move_enter(struct hf_move *move, enum hf_turn_state state, bool with_id);
@@ -236,8 +256,13 @@ HF_MUST_USE int hf_turn_take_response(struct hf_move *move,
 bool hf_turn_usage_fits(const struct hf_move *move, const struct hf_usage *usage);
 HF_MUST_USE int hf_turn_overflowed(struct hf_move *move, const struct hf_usage *usage,
                                    struct hf_err *err);
-HF_MUST_USE int hf_turn_account(struct hf_move *move, const struct hf_usage *usage,
+HF_MUST_USE int hf_move_account(struct hf_move *move, const struct hf_usage *usage,
                                 struct hf_err *err);
+HF_MUST_USE int hf_turn_take_error(struct hf_move *move, const struct hf_llm_error *error,
+                                   const void **ret_error, struct hf_err *err);
+HF_MUST_USE int hf_turn_call_cancelled(struct hf_move *move,
+                                       const struct hf_llm_error *error,
+                                       struct hf_err *err);
 bool hf_turn_may_retry(const struct hf_move *move, const struct hf_llm_error *error);
 HF_MUST_USE int hf_turn_retry(struct hf_move *move, const struct hf_llm_error *error,
                               struct hf_err *err);
@@ -272,8 +297,17 @@ HF_MUST_USE int hf_turn_room_for_own(struct hf_turn *turn, size_t count);
 HF_MUST_USE int hf_tool_names(struct hf_arena *arena, struct hf_span tools,
                               struct hf_span *ret_names, struct hf_err *err);
 HF_MUST_USE int hf_record_check(const struct hf_record *record, struct hf_err *err);
+/* Likewise of an outcome: a message in it is an assistant's. */
+HF_MUST_USE int hf_outcome_check(const struct hf_outcome *outcome, struct hf_err *err);
 /* What the tables cannot say of a result; its value is not looked into. */
 HF_MUST_USE int hf_result_check(const struct hf_tool_result *result, struct hf_err *err);
+
+/* CANCEL_LLM and its like, which name another effect. */
+static inline bool hf_effect_stops(enum hf_effect_kind kind)
+{
+    return kind == HF_EFFECT_CANCEL_LLM || kind == HF_EFFECT_CANCEL_TOOLS ||
+           kind == HF_EFFECT_CANCEL_EXEC;
+}
 
 /* Whether a result's control ends the turn, and how. */
 bool hf_result_decides(const struct hf_tool_result *result,

@@ -47,6 +47,7 @@ void hf_move_commit(struct hf_move *move)
     hf_pin_drop(&move->seen);
     turn->now = move->next;
     turn->delivered = same && turn->delivered;
+    turn->reset_due = same && turn->reset_due;
     if (move->flipped) {
         bool lean = move->arena->held <= STEP_KEPT + 64;
         hf_arena_trim(&turn->step[turn->live], lean ? STEP_KEPT : 0);
@@ -263,11 +264,44 @@ int hf_move_add_cause(struct hf_move *move, const struct hf_cause *cause,
     return hf_move_append(move, HF_COPY_STRICT, &record, err);
 }
 
+int hf_move_answer(struct hf_move *move, const struct hf_part *parts, size_t count,
+                   const struct hf_llm_response *reply,
+                   const struct hf_message **ret_message, struct hf_err *err)
+{
+    struct hf_message *message = hf_arena_new(move->arena, struct hf_message);
+    const char *id = hf_move_id(move, "answer");
+    if (!message || !id)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *message = (struct hf_message){ .id = id,
+                                    .role = HF_ROLE_ASSISTANT,
+                                    .parts = parts,
+                                    .part_count = count,
+                                    .response_id = reply ? reply->response_id : NULL,
+                                    .model = reply ? reply->model : NULL };
+    *ret_message = message;
+    return 0;
+}
+
+int hf_move_complete(struct hf_move *move, struct hf_outcome *outcome, struct hf_err *err)
+{
+    if (outcome->kind != HF_OUTCOME_ASSISTANT_MESSAGE || outcome->message ||
+        outcome->text.len == 0)
+        return 0;
+    struct hf_part *part = hf_arena_new(move->arena, struct hf_part);
+    if (!part)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *part = (struct hf_part){ .kind = HF_PART_PROSE, .content = outcome->text };
+    return hf_move_answer(move, part, 1, NULL, &outcome->message, err);
+}
+
 int hf_move_end(struct hf_move *move, const struct hf_outcome *outcome,
                 struct hf_err *err)
 {
     const void *copy = NULL;
-    int rc = hf_copy_ref(&move->turn->stay, &hf_s_outcome, HF_COPY_TRUST, outcome, &copy,
+    struct hf_outcome whole = *outcome;
+    int rc = hf_move_complete(move, &whole, err);
+    if (rc == 0)
+        rc = hf_copy_ref(&move->turn->stay, &hf_s_outcome, HF_COPY_TRUST, &whole, &copy,
                          err);
     if (rc == 0)
         rc = hf_move_flush(move, err);
@@ -277,12 +311,10 @@ int hf_move_end(struct hf_move *move, const struct hf_outcome *outcome,
     move->next.outcome = copy;
     move->next.face = (struct hf_face){ 0 }; /* no request will need it */
 
+    /* The copy lives as long as the handle: the emit need not have its own. */
     struct hf_emit emit = { .kind = HF_EMIT_TURN_OUTCOME, .turn_outcome = copy };
-    rc = queue_emit(move, HF_COPY_TRUST, &emit, err);
-    if (rc == 0)
-        rc = queue_emit(move, HF_COPY_TRUST, &(struct hf_emit){ .kind = HF_EMIT_DONE },
-                        err);
-    return rc;
+    rc = hf_move_emit(move, &emit, err);
+    return rc ? rc : hf_move_emit(move, &(struct hf_emit){ .kind = HF_EMIT_DONE }, err);
 }
 
 int hf_move_end_kind(struct hf_move *move, enum hf_outcome_kind kind, struct hf_span text,
@@ -292,11 +324,13 @@ int hf_move_end_kind(struct hf_move *move, enum hf_outcome_kind kind, struct hf_
     return hf_move_end(move, &outcome, err);
 }
 
-int hf_move_end_cancelled(struct hf_move *move, struct hf_err *err)
+int hf_move_end_cancelled(struct hf_move *move, const struct hf_message *message,
+                          struct hf_err *err)
 {
     struct hf_evidence minted = { 0 };
     struct hf_outcome outcome = { .kind = HF_OUTCOME_CANCELLED,
-                                  .evidence = move->next.cancel };
+                                  .evidence = move->next.cancel,
+                                  .message = message };
     if (!outcome.evidence) {
         minted.request_id = hf_join_id(move->arena, "provider_cancelled",
                                        move->next.iteration, NULL);
@@ -344,33 +378,24 @@ static int check_ended(const struct hf_move *move, int rc, struct hf_err *err)
     return rc;
 }
 
-static int emit_results(struct hf_move *move, struct hf_err *err)
+int hf_move_emit_answer(struct hf_move *move, const struct hf_tool_call *call,
+                        struct hf_err *err)
 {
-    const struct hf_wait *wait = &move->next.wait;
-    for (size_t i = 0; i < wait->call_count; i++) {
-        const struct hf_tool_call *call = &wait->calls[i];
-        struct hf_emit emit = { .kind = HF_EMIT_TOOL_CALL,
-                                .call_id = hf_arena_text(move->arena, call->call_id),
-                                .tool = hf_arena_text(move->arena, call->tool),
-                                .outcome = call->result->outcome,
-                                .duration_ms = call->result->duration_ms };
-        int rc = emit.call_id && emit.tool ? hf_move_emit(move, &emit, err)
-                                           : hf_fail_plain(err, HF_ENOMEM);
-        if (rc)
-            return rc;
-    }
-    return 0;
+    struct hf_emit emit = { .kind = HF_EMIT_TOOL_CALL,
+                            .call_id = hf_arena_text(move->arena, call->call_id),
+                            .tool = hf_arena_text(move->arena, call->tool),
+                            .outcome = call->result->outcome,
+                            .duration_ms = call->result->duration_ms };
+    return emit.call_id && emit.tool ? hf_move_emit(move, &emit, err)
+                                     : hf_fail_plain(err, HF_ENOMEM);
 }
 
 static int tools_done_once(struct hf_move *move, struct hf_err *err)
 {
     const struct hf_protocol *protocol = move->turn->setup->config.protocol;
     struct hf_wait wait = move->next.wait;
-    int rc = emit_results(move, err);
-    if (rc)
-        return rc;
     move->ended = false;
-    rc = protocol->ops->tools_done(protocol, move, wait.calls, wait.call_count, err);
+    int rc = protocol->ops->tools_done(protocol, move, wait.calls, wait.call_count, err);
     return check_ended(move, rc, err);
 }
 
@@ -390,6 +415,9 @@ static int settle(struct hf_move *move, int rc, struct hf_err *err)
 int hf_move_prepare(struct hf_move *move, struct hf_err *err)
 {
     const struct hf_protocol *protocol = move->turn->setup->config.protocol;
+    /* What the turn was started with is stored before the first model call. */
+    if (move->next.reported < move->turn->base.count + move->next.own_count)
+        move->dirty = true;
     int rc = check_ended(move, protocol->ops->prepare(protocol, move, err), err);
     return settle(move, rc, err);
 }

@@ -105,10 +105,10 @@ static int fill_head(struct hf_arena *arena, const struct hf_setup *setup,
                          .no_progress_budget = config->no_progress_budget,
                          .sync = config->sync,
                          .trace = config->trace,
-                         .retry_attempts = config->retry.attempts,
-                         .retry_initial_ms = config->retry.initial_ms,
-                         .retry_cap_ms = config->retry.cap_ms,
-                         .retry_after_max_ms = config->retry.retry_after_max_ms,
+                         .retry_attempts = config->retry->attempts,
+                         .retry_initial_ms = config->retry->initial_ms,
+                         .retry_cap_ms = config->retry->cap_ms,
+                         .retry_after_max_ms = config->retry->retry_after_max_ms,
                          .limit_text = config->limit_text,
                          .session_id = start->session_id,
                          .turn_id = start->turn_id,
@@ -195,23 +195,25 @@ static int open_turn(struct hf_replay *replay, const struct hf_protocol *protoco
                      struct hf_err *err)
 {
     const struct head *head = &replay->head;
-    struct hf_turn_config config = {
-        .size = sizeof(config),
-        .alloc = replay->alloc,
-        .protocol = protocol,
-        .surface = replay->surface,
-        .model = head->model,
-        .route = head->route,
-        .options = head->options,
-        .max_context_tokens = head->max_context_tokens,
-        .turn_budget = head->turn_budget,
-        .no_progress_budget = head->no_progress_budget,
-        .sync = head->sync,
-        .trace = head->trace,
-        .retry = { head->retry_attempts, head->retry_initial_ms, head->retry_cap_ms,
-                   head->retry_after_max_ms },
-        .limit_text = head->limit_text
-    };
+    struct hf_llm_retry retry = { .size = sizeof(retry),
+                                  .attempts = head->retry_attempts,
+                                  .initial_ms = head->retry_initial_ms,
+                                  .cap_ms = head->retry_cap_ms,
+                                  .retry_after_max_ms = head->retry_after_max_ms };
+    struct hf_turn_config config = { .size = sizeof(config),
+                                     .alloc = replay->alloc,
+                                     .protocol = protocol,
+                                     .surface = replay->surface,
+                                     .model = head->model,
+                                     .route = head->route,
+                                     .options = head->options,
+                                     .max_context_tokens = head->max_context_tokens,
+                                     .turn_budget = head->turn_budget,
+                                     .no_progress_budget = head->no_progress_budget,
+                                     .sync = head->sync,
+                                     .trace = head->trace,
+                                     .retry = &retry,
+                                     .limit_text = head->limit_text };
     int rc = hf_setup_new(&config, &replay->setup, err);
     if (rc)
         return rc;

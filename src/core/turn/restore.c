@@ -212,6 +212,7 @@ static int adopt(struct hf_turn *turn, const struct hf_image *image, struct hf_e
     turn->now = image->body;
     turn->now.own = array;
     turn->now.queue_room = turn->now.queue_count;
+    turn->reset_due = turn->now.state == HF_TURN_WAITING_LLM;
     return 0;
 }
 

@@ -200,7 +200,7 @@ static int end_reply_cancelled(struct hf_move *move, const struct hf_input *inpu
 static int take_reply(struct hf_move *move, const struct hf_input *input,
                       struct hf_err *err)
 {
-    int rc = hf_turn_account(move, &response_of(input)->usage, err);
+    int rc = hf_move_account(move, &response_of(input)->usage, err);
     if (rc == 0)
         rc = hf_move_log(move, HF_LOG_LLM_DEBUG, response_of(input)->raw, err);
     return rc ? rc : hf_move_llm_done(move, response_of(input), err);
@@ -209,8 +209,7 @@ static int take_reply(struct hf_move *move, const struct hf_input *input,
 static int end_call_cancelled(struct hf_move *move, const struct hf_input *input,
                               struct hf_err *err)
 {
-    (void)input;
-    return hf_move_end_cancelled(move, err);
+    return hf_turn_call_cancelled(move, error_of(input), err);
 }
 
 static int repeat_call(struct hf_move *move, const struct hf_input *input,
@@ -275,16 +274,10 @@ static int deliver_after_answer(struct hf_move *move, const struct hf_input *inp
                                 struct hf_err *err)
 {
     const struct hf_outcome *planned = move->next.wait.on_empty;
-    if (planned && planned->kind == HF_OUTCOME_ASSISTANT_MESSAGE &&
-        planned->text.len > 0) {
-        struct hf_part part = { .kind = HF_PART_PROSE, .content = planned->text };
-        struct hf_message message = { .id = hf_move_id(move, "answer"),
-                                      .role = HF_ROLE_ASSISTANT,
-                                      .parts = &part,
-                                      .part_count = 1 };
-        struct hf_record record = { .kind = HF_RECORD_MESSAGE, .message = &message };
-        int rc = message.id ? hf_move_append(move, HF_COPY_TRUST, &record, err)
-                            : hf_fail_plain(err, HF_ENOMEM);
+    if (planned && planned->message) {
+        struct hf_record record = { .kind = HF_RECORD_MESSAGE,
+                                    .message = planned->message };
+        int rc = hf_move_append(move, HF_COPY_TRUST, &record, err);
         if (rc)
             return rc;
     }
@@ -361,13 +354,36 @@ static int cancel_now(struct hf_move *move, const struct hf_input *input,
                       struct hf_err *err)
 {
     int rc = remember_cancel(move, input, err);
-    return rc ? rc : hf_move_end_cancelled(move, err);
+    return rc ? rc : hf_move_end_cancelled(move, NULL, err);
 }
 
+/* Tells the host to stop what is out, unless it never saw it. */
+static int stop(struct hf_move *move, enum hf_effect_kind kind, struct hf_err *err)
+{
+    struct hf_queued stop = { .kind = kind, .id = move->next.wait.id };
+    return move->next.wait.yielded ? hf_move_queue(move, &stop, err) : 0;
+}
+
+/* A model call is not waited for; what it cost may be told later. */
 static int give_up_call(struct hf_move *move, struct hf_err *err)
 {
-    struct hf_queued give_up = { .kind = HF_EFFECT_CANCEL_LLM, .id = move->next.wait.id };
-    return hf_move_queue(move, &give_up, err);
+    if (move->next.wait.yielded)
+        move->next.given_up = move->next.wait.id;
+    return stop(move, HF_EFFECT_CANCEL_LLM, err);
+}
+
+static int cancel_tools(struct hf_move *move, const struct hf_input *input,
+                        struct hf_err *err)
+{
+    int rc = remember_cancel(move, input, err);
+    return rc ? rc : stop(move, HF_EFFECT_CANCEL_TOOLS, err);
+}
+
+static int cancel_exec(struct hf_move *move, const struct hf_input *input,
+                       struct hf_err *err)
+{
+    int rc = remember_cancel(move, input, err);
+    return rc ? rc : stop(move, HF_EFFECT_CANCEL_EXEC, err);
 }
 
 static int cancel_call(struct hf_move *move, const struct hf_input *input,
@@ -429,13 +445,15 @@ static int finish_after(struct hf_move *move, const struct hf_input *input, bool
 static int finish_tools(struct hf_move *move, const struct hf_input *input,
                         struct hf_err *err)
 {
-    return finish_after(move, input, true, err);
+    int rc = stop(move, HF_EFFECT_CANCEL_TOOLS, err);
+    return rc ? rc : finish_after(move, input, true, err);
 }
 
 static int finish_exec(struct hf_move *move, const struct hf_input *input,
                        struct hf_err *err)
 {
-    return finish_after(move, input, false, err);
+    int rc = stop(move, HF_EFFECT_CANCEL_EXEC, err);
+    return rc ? rc : finish_after(move, input, false, err);
 }
 
 /* clang-format off */
@@ -485,31 +503,31 @@ const struct hf_turn_rule hf_turn_rules[] = {
     { IN(WAITING_LLM, LLM_FAILED), error_overflows, error_overflowed, TO(FINISHED),
       "usage overflows", "emit the error, no usage; end runtime_error" },
     { IN(WAITING_LLM, LLM_FAILED), call_cancelled, end_call_cancelled, TO(FINISHED),
-      "cancelled", "end cancelled" },
+      "cancelled", "account; emit text; end cancelled" },
     { IN(WAITING_LLM, LLM_FAILED), call_repeatable, repeat_call, TO(WAITING_SLEEP),
       "transient, charge-safe, attempts left", "account; retract streamed text; sleep" },
     { IN(WAITING_LLM, LLM_FAILED), NULL, end_call_failed, TO(FINISHED),
-      "", "account; emit the error; end provider_error" },
+      "", "account; emit text and error; end provider_error" },
     { IN(WAITING_LLM, CANCEL), NULL, cancel_call, TO(FINISHED),
-      "", "cancel_llm; end cancelled" },
+      "", "cancel_llm if it was polled; end cancelled" },
     { IN(WAITING_LLM, FINISH), NULL, finish_call, TO(FINISHED),
-      "", "cancel_llm; end as told" },
+      "", "cancel_llm if it was polled; end as told" },
 
     { IN(WAITING_TOOLS, TOOL_RESULTS), calls_open, keep_waiting, TO(WAITING_TOOLS),
-      "some calls are still open", "keep the answers" },
+      "some calls are still open", "emit and keep the answers" },
     { IN(WAITING_TOOLS, TOOL_RESULTS), NULL, tools_done, TO_NEXT,
-      "", "emit each result; protocol: tools_done" },
-    { IN(WAITING_TOOLS, CANCEL), NULL, remember_cancel, TO(WAITING_TOOLS),
-      "", "remember it; the turn ends cancelled after the batch" },
+      "", "emit the answers; protocol: tools_done" },
+    { IN(WAITING_TOOLS, CANCEL), NULL, cancel_tools, TO(WAITING_TOOLS),
+      "", "remember it; cancel_tools; the turn ends cancelled after the batch" },
     { IN(WAITING_TOOLS, FINISH), NULL, finish_tools, TO(FINISHED),
-      "", "open calls become unknown; protocol: tools_done; end as told" },
+      "", "cancel_tools; open calls become unknown; protocol: tools_done; end as told" },
 
     { IN(WAITING_EXEC, EXEC_DONE), NULL, exec_done, TO_NEXT,
       "", "protocol: exec_done" },
-    { IN(WAITING_EXEC, CANCEL), NULL, remember_cancel, TO(WAITING_EXEC),
-      "", "remember it; the turn ends cancelled after the cell" },
+    { IN(WAITING_EXEC, CANCEL), NULL, cancel_exec, TO(WAITING_EXEC),
+      "", "remember it; cancel_exec; the turn ends cancelled after the cell" },
     { IN(WAITING_EXEC, FINISH), NULL, finish_exec, TO(FINISHED),
-      "", "the cell becomes unknown; protocol: exec_done; end as told" },
+      "", "cancel_exec; the cell becomes unknown; protocol: exec_done; end as told" },
 
     { IN(WAITING_CHECKPOINT, CHECKPOINT), nothing_and_go_on, go_on, TO(PREPARE_ITERATION),
       "nothing delivered, another iteration planned", "go on" },

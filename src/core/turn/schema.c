@@ -20,6 +20,7 @@ static const char *const sources[] = { HF_FAILURE_SOURCES(X) };
 static const char *const retries[] = { HF_FAILURE_RETRIES(X) };
 static const char *const reasons[] = { HF_REASONS(X) };
 static const char *const llm_failures[] = { HF_LLM_FAILURES(X) };
+static const char *const llm_positions[] = { HF_LLM_POSITIONS(X) };
 static const char *const outcomes[] = { HF_OUTCOMES(X) };
 static const char *const checkpoints[] = { HF_CHECKPOINTS(X) };
 static const char *const choices[] = { HF_TOOL_CHOICES(X) };
@@ -42,6 +43,7 @@ const struct hf_words hf_w_choices = WORDS(choices);
 const struct hf_words hf_w_failures = WORDS(classes);
 const struct hf_words hf_w_llm_failures = WORDS(llm_failures);
 const struct hf_words hf_w_reasons = WORDS(reasons);
+static const struct hf_words w_positions = WORDS(llm_positions);
 static const struct hf_words w_parts = WORDS(parts);
 static const struct hf_words w_phases = WORDS(phases);
 static const struct hf_words w_origins = WORDS(origins);
@@ -99,7 +101,9 @@ HF_SCHEMA(hf_s_origin, hf_origin, origin);
     { .key = 1, .type = HF_M_TEXT, .max = 1024, HF_AT(hf_message, id), .flags = id_flags }, \
     { .key = 2, ENUM(hf_w_roles), HF_AT(hf_message, role), NEED },                       \
     { .key = 3, LIST(hf_s_part, 262144), HF_AT_LIST(hf_message, parts, part_count) },    \
-    { .key = 4, REF(hf_s_origin), HF_AT(hf_message, origin) }
+    { .key = 4, REF(hf_s_origin), HF_AT(hf_message, origin) },                           \
+    { .key = 5, NOTE, HF_AT(hf_message, response_id) },                                  \
+    { .key = 6, NOTE, HF_AT(hf_message, model) }
 static const struct hf_member message[] = { MESSAGE(HF_M_REQUIRED) };
 HF_SCHEMA(hf_s_message, hf_message, message);
 static const struct hf_member draft[] = { MESSAGE(0) };
@@ -193,6 +197,7 @@ static const struct hf_member outcome[] = {
     { .key = 5, KEY, HF_AT(hf_outcome, frame_key) },
     { .key = 6, LONG, HF_AT(hf_outcome, task) },
     { .key = 7, REF(hf_s_evidence), HF_AT(hf_outcome, evidence) },
+    { .key = 8, REF(hf_s_message), HF_AT(hf_outcome, message) },
 };
 HF_SCHEMA(hf_s_outcome, hf_outcome, outcome);
 
@@ -241,6 +246,9 @@ static const struct hf_member llm_error[] = {
     { .key = 8, LONG, HF_AT(hf_llm_error, message) },
     { .key = 9, LONG, HF_AT(hf_llm_error, raw) },
     { .key = 10, .type = HF_M_STRUCT, .of = &hf_s_usage, HF_AT(hf_llm_error, usage) },
+    { .key = 11, LIST(hf_s_part, 1024), HF_AT_LIST(hf_llm_error, parts, part_count) },
+    { .key = 12, ENUM(w_positions), HF_AT(hf_llm_error, position) },
+    { .key = 13, NOTE, HF_AT(hf_llm_error, request_id) },
 };
 HF_SCHEMA(hf_s_llm_error, hf_llm_error, llm_error);
 
@@ -264,6 +272,7 @@ static const struct hf_member exec_result[] = {
     { .key = 11, KEY, HF_AT(hf_exec_result, bindings_after) },
     { .key = 12, I64, HF_AT(hf_exec_result, duration_ms) },
     { .key = 13, .type = HF_M_SPAN, .max = 4096, HF_AT(hf_exec_result, variables) },
+    { .key = 14, BOOL, HF_AT(hf_exec_result, cancelled) },
 };
 HF_SCHEMA(hf_s_exec_result, hf_exec_result, exec_result);
 
@@ -294,6 +303,8 @@ static const struct hf_member emit[] = {
     { .key = 16, REF(hf_s_usage), HF_AT(hf_emit, usage) },
     { .key = 17, REF(hf_s_usage), HF_AT(hf_emit, cumulative) },
     { .key = 18, REF(hf_s_outcome), HF_AT(hf_emit, turn_outcome) },
+    { .key = 19, ENUM(w_positions), HF_AT(hf_emit, position) },
+    { .key = 20, NOTE, HF_AT(hf_emit, request_id) },
 };
 HF_SCHEMA(hf_s_emit, hf_emit, emit);
 

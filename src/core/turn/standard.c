@@ -167,9 +167,12 @@ static int append_calls(struct hf_move *move, const struct hf_llm_response *resp
         }
         count++;
     }
-    struct hf_message message = {
-        .id = id, .role = HF_ROLE_ASSISTANT, .parts = parts, .part_count = count
-    };
+    struct hf_message message = { .id = id,
+                                  .role = HF_ROLE_ASSISTANT,
+                                  .parts = parts,
+                                  .part_count = count,
+                                  .response_id = response->response_id,
+                                  .model = response->model };
     return append_clean(move, &message, err);
 }
 
@@ -182,6 +185,32 @@ static int start_calls(struct hf_move *move, const struct hf_llm_response *respo
     if (rc == 0)
         rc = append_calls(move, response, calls, err);
     return rc ? rc : hf_act_start_tools(move, calls, count, err);
+}
+
+/* The answer with the reasoning that came with it, in the model's order. Without words there
+ * is no message: reasoning alone is none that a provider takes back. */
+static int plan_answer(struct hf_move *move, const struct hf_llm_response *response,
+                       struct hf_span text, struct hf_err *err)
+{
+    struct hf_outcome outcome = { .kind = HF_OUTCOME_ASSISTANT_MESSAGE, .text = text };
+    struct hf_part *parts = hf_move_take(move, response->part_count * sizeof(*parts));
+    size_t count = 0;
+    if (!parts)
+        return hf_fail_plain(err, HF_ENOMEM);
+    for (size_t i = 0; i < response->part_count; i++) {
+        bool words = shows(response, &response->parts[i]);
+        if (!words && response->parts[i].kind != HF_PART_REASONING)
+            continue;
+        parts[count] = response->parts[i];
+        if (words)
+            parts[count].kind = HF_PART_PROSE;
+        count++;
+    }
+    int rc = text.len == 0
+                 ? 0
+                 : hf_move_answer(move, parts, count, response, &outcome.message, err);
+    return rc ? rc
+              : hf_act_checkpoint(move, HF_CHECKPOINT_BEFORE_COMPLETION, &outcome, err);
 }
 
 static int llm_done(const struct hf_protocol *protocol, struct hf_move *move,
@@ -203,8 +232,7 @@ static int llm_done(const struct hf_protocol *protocol, struct hf_move *move,
         rc = after_tool_result(move, &fine, err);
     if (rc || !fine)
         return rc ? rc : hf_turn_end_empty(move, err);
-    struct hf_outcome outcome = { .kind = HF_OUTCOME_ASSISTANT_MESSAGE, .text = text };
-    return hf_act_checkpoint(move, HF_CHECKPOINT_BEFORE_COMPLETION, &outcome, err);
+    return plan_answer(move, response, text, err);
 }
 
 /* Results */

@@ -132,7 +132,11 @@ int hf_turn_tool_results(struct hf_turn *turn, uint64_t id,
         hf_move_begin(&move, turn);
     else
         hf_move_begin_in_place(&move, turn);
-    rc = hf_turn_apply(&move, &input, err);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = hf_move_emit_answer(&move, find_call(&turn->now.wait, results[i].call_id),
+                                 err);
+    if (rc == 0)
+        rc = hf_turn_apply(&move, &input, err);
     if (rc == 0) {
         hf_move_commit(&move);
     } else {
@@ -165,6 +169,9 @@ int hf_turn_mark_unknown(struct hf_move *move, struct hf_err *err)
                                            .reason = { reason, sizeof(reason) - 1 } };
         calls[i].answered = true;
         calls[i].result = result;
+        int rc = hf_move_emit_answer(move, &calls[i], err);
+        if (rc)
+            return rc;
     }
     wait->calls = calls;
     return 0;

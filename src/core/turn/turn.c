@@ -180,6 +180,8 @@ static void yield_outstanding(const struct hf_turn *turn, struct hf_effect *ret_
                                       .due_ms = wait->due_ms };
     if (now->state == HF_TURN_WAITING_LLM)
         ret_effect->request = wait->request;
+    if (now->state == HF_TURN_WAITING_CHECKPOINT)
+        ret_effect->outcome = wait->on_empty;
     if (now->state == HF_TURN_WAITING_EXEC) {
         ret_effect->given = now->given.values;
         ret_effect->given_refs = now->given.refs;
@@ -189,6 +191,21 @@ static void yield_outstanding(const struct hf_turn *turn, struct hf_effect *ret_
         ret_effect->to = hf_turn_record_count(turn);
         ret_effect->outcome = now->outcome;
     }
+}
+
+/* Once after a restore, before the model call comes again: what observers were shown of it
+ * is not part of what they will be shown. */
+static void yield_reset(struct hf_turn *turn, struct hf_effect *ret_effect)
+{
+    static const char why[] = "the turn was restored";
+    turn->reset = (struct hf_emit){ .kind = HF_EMIT_ATTEMPT_RESET,
+                                    .iteration = turn->now.iteration,
+                                    .attempt = turn->now.wait.request->attempt,
+                                    .text = { why, sizeof(why) - 1 } };
+    turn->reset_due = false;
+    *ret_effect = (struct hf_effect){ .kind = HF_EFFECT_EMIT,
+                                      .iteration = turn->now.iteration,
+                                      .emit = &turn->reset };
 }
 
 /* Runs a move over a cleaned input; what it fails with has changed nothing. */
@@ -236,8 +253,11 @@ int hf_turn_poll(struct hf_turn *turn, struct hf_effect *ret_effect, struct hf_e
     }
     if (turn->now.queue_count > 0) {
         pop(turn, ret_effect);
+    } else if (turn->reset_due) {
+        yield_reset(turn, ret_effect);
     } else if (!turn->delivered) {
         shed_scraps(turn);
+        turn->now.wait.yielded = turn->now.wait.id != 0;
         yield_outstanding(turn, ret_effect);
         turn->delivered = true;
     } else {
@@ -335,9 +355,10 @@ int hf_turn_llm_failed(struct hf_turn *turn, uint64_t id,
         return rc;
     if (error->retry_after_ms < 0)
         return hf_fail(err, HF_EINVAL, "retry_after_ms", "a wait cannot be negative");
+    if (error->part_count > 0 && !error->parts)
+        return hf_fail(err, HF_EINVAL, "parts", "parts are missing");
     hf_move_begin(&move, turn);
-    rc = hf_copy_ref(move.arena, &hf_s_llm_error, HF_COPY_REPAIR, error, &input.data,
-                     err);
+    rc = hf_turn_take_error(&move, error, &input.data, err);
     return run(&move, &input, rc, err);
 }
 
@@ -351,6 +372,9 @@ int hf_turn_exec_done(struct hf_turn *turn, uint64_t id,
     if (result->unknown)
         return hf_fail(err, HF_EINVAL, "unknown",
                        "only a forced end leaves this unknown");
+    if (result->cancelled && result->finish.len > 0)
+        return hf_fail(err, HF_EINVAL, "cancelled",
+                       "a cancelled cell has no final value");
     return respond(turn, &input, &hf_s_exec_result, result, err);
 }
 
@@ -417,6 +441,8 @@ static int finish(struct hf_turn *turn, const struct hf_outcome *outcome,
     struct hf_move move;
     struct hf_input input = { .event = HF_ON_FINISH, .code = code };
     int rc = hf_turn_expect(turn, input.event, 0, err);
+    if (rc == 0)
+        rc = hf_outcome_check(outcome, err);
     if (rc)
         return rc;
     hf_move_begin_in_place(&move, turn);

@@ -121,7 +121,9 @@ static int put_effect(struct hf_json_out *out, struct hf_turn *turn,
 {
     switch (effect->kind) {
     case HF_EFFECT_NONE:
-    case HF_EFFECT_CANCEL_LLM: return 0;
+    case HF_EFFECT_CANCEL_LLM:
+    case HF_EFFECT_CANCEL_TOOLS:
+    case HF_EFFECT_CANCEL_EXEC: return 0;
     case HF_EFFECT_SYNC: hf_json_put_bool(&out->json, "update", effect->update); return 0;
     case HF_EFFECT_LLM_CALL: return put_request(out, turn, effect->request, err);
     case HF_EFFECT_TOOL_CALLS: put_calls(out, effect); return 0;
@@ -138,6 +140,7 @@ static int put_effect(struct hf_json_out *out, struct hf_turn *turn,
     case HF_EFFECT_CHECKPOINT:
         hf_json_put_str(&out->json, "checkpoint",
                         hf_word(&hf_w_checkpoints, effect->checkpoint));
+        hf_json_put_struct(out, "outcome", &hf_s_outcome, effect->outcome);
         return 0;
     case HF_EFFECT_SLEEP:
         hf_json_put_i64(&out->json, "duration_ms", effect->duration_ms);
@@ -180,9 +183,12 @@ int hf_turn_write_effect(struct hf_turn *turn, const struct hf_effect *effect,
 /* An effect that could not be written was not yielded. */
 static void take_back(struct hf_turn *turn, const struct hf_effect *effect)
 {
-    if (effect->kind == HF_EFFECT_DONE ||
-        (effect->id != 0 && effect->kind != HF_EFFECT_CANCEL_LLM)) {
+    if (effect->kind == HF_EFFECT_DONE || hf_effect_takes_response(effect->kind)) {
         turn->delivered = false;
+        return;
+    }
+    if (effect->emit == &turn->reset) {
+        turn->reset_due = true;
         return;
     }
     turn->now.queue--;
@@ -223,7 +229,8 @@ int hf_turn_poll_json(struct hf_turn *turn, const char **ret_json, struct hf_err
     X(SLEEP_OVER, sleep_over)                                                            \
     X(CANCEL, cancel)                                                                    \
     X(FAIL, fail)                                                                        \
-    X(FINISH, finish)
+    X(FINISH, finish)                                                                    \
+    X(ACCOUNT, account)
 
 #define X(name, word) SAYS_##name,
 enum says { RESPONSES(X) };
@@ -249,6 +256,7 @@ struct said {
     const char *code;
     const char *message;
     const struct hf_outcome *outcome;
+    const struct hf_usage *usage;
 };
 
 /* clang-format off */
@@ -273,6 +281,7 @@ static const struct hf_member said_members[] = {
     { .key = 11, .type = HF_M_TEXT, .max = 191, HF_AT(said, code) },
     { .key = 12, .type = HF_M_TEXT, .max = 8192, HF_AT(said, message) },
     { .key = 13, REF(hf_s_outcome), HF_AT(said, outcome) },
+    { .key = 14, REF(hf_s_usage), HF_AT(said, usage) },
 };
 static HF_SCHEMA(s_said, said, said_members);
 /* clang-format on */
@@ -363,6 +372,7 @@ static int respond(struct hf_turn *turn, const struct said *said, struct hf_err 
     case SAYS_CANCEL: return hf_turn_cancel(turn, said->evidence, err);
     case SAYS_FAIL: return hf_turn_fail(turn, said->code, said->message, err);
     case SAYS_FINISH: return hf_turn_finish(turn, said->outcome, err);
+    case SAYS_ACCOUNT: return hf_turn_account(turn, id, said->usage, err);
     }
     return hf_fail_plain(err, HF_EINTERNAL);
 }

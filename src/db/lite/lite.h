@@ -41,6 +41,8 @@
 #define LITE_BELLS 64
 #define LITE_BELL_SLICE_MS 250
 #define LITE_CLOCK_SLACK_MS 1000
+#define LITE_LOCKED_MS                                                                   \
+    5000 /* wait for SQLite's locks; our own processes take turns first */
 
 /* The statements that the driver runs itself, by the names of sql/driver.sql. */
 #define LITE_OWN(X)                                                                      \
@@ -214,14 +216,6 @@ struct lite_counts {
     _Atomic int64_t checkpoints_in_turn;
 };
 
-/* The writer's VFS, one a handle: its name is looked up by SQLite. */
-struct lite_wal {
-    sqlite3_vfs vfs; /* first */
-    sqlite3_vfs *real;
-    char name[40];
-    bool registered;
-};
-
 struct lite {
     struct hf_sql sql; /* first: what callers hold */
     const struct hf_alloc *alloc;
@@ -241,7 +235,6 @@ struct lite {
     int schema_version;
     char store_id[40];
 
-    struct lite_wal wal;
     struct lite_conn writer;
     struct db_group group;
     struct lite_readers readers;
@@ -257,10 +250,6 @@ int lite_code(int sqlite_rc, int system_errno);
 int lite_fail(sqlite3 *db, int sqlite_rc, const char *what, struct hf_err *err);
 int lite_fail_system(sqlite3 *db, int sqlite_rc, int system_errno, const char *what,
                      struct hf_err *err);
-
-/* db/lite/wal.c */
-HF_MUST_USE int lite_wal_init(struct lite *lite, struct hf_err *err);
-void lite_wal_fini(struct lite *lite); /* after the writer was closed */
 
 /* db/lite/conn.c */
 enum lite_use { LITE_WRITES, LITE_READS };
@@ -443,6 +432,11 @@ void lite_sync_fini(pthread_mutex_t *lock, pthread_cond_t *cond);
 
 /* db/lite/facts.c */
 int lite_facts(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err);
+
+static inline hf_ms lite_locked_ms(const struct lite *lite)
+{
+    return lite->busy_ms < LITE_LOCKED_MS ? lite->busy_ms : LITE_LOCKED_MS;
+}
 
 static inline struct lite *lite_of(struct hf_sql *sql)
 {

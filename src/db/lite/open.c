@@ -73,7 +73,6 @@ static void close_handle(struct hf_sql *sql)
     lite_conn_free(lite->watch.conn);
     lite_sync_fini(&lite->watch.lock, NULL);
     lite_conn_close(&lite->writer);
-    lite_wal_fini(lite);
     lite_side_close(lite);
     alloc->free(alloc->user, lite->path);
     alloc->free(alloc->user, lite->vfs);
@@ -532,8 +531,6 @@ static int open_store(struct lite *lite, const struct hf_sql_options *options,
         rc = lite_clock_identify(lite, err);
     if (rc == 0 && !lite->memory)
         rc = check_path(lite, options->must_exist || lite->read_only, err);
-    if (rc == 0)
-        rc = lite_wal_init(lite, err);
     if (rc == 0)
         rc = open_writer(lite, err);
     if (rc == 0)

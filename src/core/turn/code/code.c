@@ -347,10 +347,26 @@ static int end_native(struct hf_move *move, struct hf_err *err)
     return rc ? rc : hf_act_finish(move, &outcome, err);
 }
 
+/* The reasoning first, then the words; see plan_answer of the standard protocol. */
 static int answer(struct hf_move *move, const struct reply *reply, struct hf_err *err)
 {
+    const struct hf_llm_response *response = reply->response;
     struct hf_outcome outcome = { .kind = HF_OUTCOME_ASSISTANT_MESSAGE,
                                   .text = reply->prose };
+    struct hf_part *parts = hf_arena_array(move->arena, reply->reasoning_parts + 1,
+                                           sizeof(*parts));
+    size_t count = 0;
+    if (!parts)
+        return hf_fail_plain(err, HF_ENOMEM);
+    for (size_t i = 0; i < response->part_count; i++)
+        if (response->parts[i].kind == HF_PART_REASONING)
+            parts[count++] = response->parts[i];
+    parts[count++] = (struct hf_part){ .kind = HF_PART_PROSE, .content = reply->prose };
+    int rc = hf_span_blank(reply->prose)
+                 ? 0
+                 : hf_move_answer(move, parts, count, response, &outcome.message, err);
+    if (rc)
+        return rc;
     return hf_act_checkpoint(move, HF_CHECKPOINT_BEFORE_COMPLETION, &outcome, err);
 }
 

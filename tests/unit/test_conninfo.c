@@ -1,0 +1,60 @@
+/* Which texts are connection strings of libpq, and the address to use instead. */
+#include "support/unit.h"
+
+#include <string.h>
+
+#include "base/conninfo.h"
+
+static void address_is(const char *text, const char *wanted)
+{
+    char url[HF_CONNINFO_URL];
+    assert_true(hf_conninfo_url(text, url));
+    assert_string_equal(url, wanted);
+}
+
+static void a_connection_string_names_the_address_to_use(void **state)
+{
+    (void)state;
+    address_is("host=db.example dbname=work", "postgres://db.example/work");
+    address_is(" user = 'ann' host=h port=6432 dbname='w' ", "postgres://ann@h:6432/w");
+    address_is("dbname=work", "postgres://localhost/work");
+    address_is("service=main", "postgres://localhost/DATABASE");
+}
+
+static void a_password_is_not_shown(void **state)
+{
+    (void)state;
+    address_is("host=h password='se\\'cret' dbname=d", "postgres://h/d");
+    address_is("password=secret", "postgres://localhost/DATABASE");
+}
+
+static void a_path_is_none(void **state)
+{
+    char url[HF_CONNINFO_URL];
+    (void)state;
+    static const char *const paths[] = { "work.db",       "./host=a", "a=b",  "hosts=a",
+                                         "/tmp/dbname=x", "",         "host", "=",
+                                         "host a=b" };
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        assert_false(hf_conninfo_url(paths[i], url));
+}
+
+static void a_long_value_is_left_out(void **state)
+{
+    char text[600] = "dbname=d host=";
+    (void)state;
+    size_t at = strlen(text);
+    memset(text + at, 'x', 500);
+    address_is(text, "postgres:///d");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_connection_string_names_the_address_to_use),
+        cmocka_unit_test(a_password_is_not_shown),
+        cmocka_unit_test(a_path_is_none),
+        cmocka_unit_test(a_long_value_is_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
