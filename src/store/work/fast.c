@@ -257,8 +257,8 @@ static int settle_fast(struct changing *c, struct hf_err *err)
 {
     struct sql_store *store = c->store;
     unsigned all = BY_LIMITS | BY_LANES;
-    if (!store->plan
-             ->settles_gated) { /* rows under limits and of lanes go the general way */
+    if (!store->plan->settles_gated) {
+        /* Rows with limits or lanes go the general way. */
         int plain = settle_by(c, 0, err);
         return plain == HF_EGUARD ? 0 : plain;
     }
