@@ -17,17 +17,20 @@
 
 #include "count.h"
 
-#define FIXED_MAX 6000.0
+#define MANY_CALLS 5
+#define FIXED_MAX 6000.0 /* an effect; of a batch, a call */
 #define PER_BYTE_MAX 20.0
 #define WAITING_MAX 4096
 #define RATIO_MAX 1.2
 #define LIVE 100000
 
-/* The last four are of the code protocol. */
+/* The last four are of the code protocol; those with MANY are of a batch of MANY_CALLS. */
 enum kind {
     TEXT,
     CALLS,
+    CALLS_MANY,
     RESULT,
+    RESULT_MANY,
     CHECKPOINT,
     SYNC,
     SLEEP,
@@ -37,10 +40,10 @@ enum kind {
     CODE_DONE,
     KINDS
 };
-static const char *const kind_names[] = { "llm_text",   "llm_calls", "tool_result",
-                                          "checkpoint", "sync",      "llm_failed",
-                                          "code_text",  "code_cell", "code_fix",
-                                          "code_done" };
+static const char *const kind_names[] = { "llm_text",    "llm_call",   "llm_5_calls",
+                                          "tool_result", "5_results",  "checkpoint",
+                                          "sync",        "llm_failed", "code_text",
+                                          "code_cell",   "code_fix",   "code_done" };
 
 static struct hf_surface *surface;
 static struct hf_setup *setup;
@@ -106,8 +109,9 @@ static uint64_t next(struct hf_turn *turn, struct hf_effect *effect)
 static void drain(struct hf_turn *turn, enum kind kind)
 {
     static const int before[] = {
-        [TEXT] = 1,  [CALLS] = 1,     [RESULT] = 3,    [CHECKPOINT] = 2, [SYNC] = 0,
-        [SLEEP] = 1, [CODE_TEXT] = 1, [CODE_CELL] = 1, [CODE_FIX] = 1,   [CODE_DONE] = 4
+        [TEXT] = 2,        [CALLS] = 2,      [CALLS_MANY] = 2, [RESULT] = 3,
+        [RESULT_MANY] = 3, [CHECKPOINT] = 2, [SYNC] = 0,       [SLEEP] = 2,
+        [CODE_TEXT] = 2,   [CODE_CELL] = 2,  [CODE_FIX] = 2,   [CODE_DONE] = 4
     };
     struct hf_effect effect;
     struct hf_err err = { 0 };
@@ -117,7 +121,8 @@ static void drain(struct hf_turn *turn, enum kind kind)
 
 /* What the host answers with; made before the count begins. */
 struct answer {
-    struct hf_part part;
+    struct hf_part part; /* of one call or text */
+    struct hf_part parts[MANY_CALLS];
     struct hf_tool_result result;
     struct hf_llm_response response;
     struct hf_llm_error error;
@@ -142,10 +147,16 @@ static void make_answer(enum kind kind, struct hf_span payload, struct answer *r
                   .observations = &ret_answer->output,
                   .observation_count = 1 },
     };
-    if (kind == CALLS) {
+    if (kind == CALLS || kind == CALLS_MANY) {
         ret_answer->part.kind = HF_PART_TOOL_CALL;
         ret_answer->part.call_id = "c1";
         ret_answer->part.tool = "add";
+    }
+    if (kind == CALLS_MANY) {
+        for (size_t i = 0; i < MANY_CALLS; i++)
+            ret_answer->parts[i] = ret_answer->part;
+        ret_answer->response.parts = ret_answer->parts;
+        ret_answer->response.part_count = MANY_CALLS;
     }
 }
 
@@ -161,13 +172,18 @@ __attribute__((noinline)) static int round_trip(struct hf_turn *turn, enum kind 
     switch (kind) {
     case TEXT:
     case CALLS:
+    case CALLS_MANY:
     case CODE_TEXT:
     case CODE_CELL:
     case CODE_FIX: return hf_turn_llm_done(turn, effect.id, &answer->response, err);
-    case RESULT: {
-        struct hf_tool_result result = answer->result;
-        result.call_id = effect.calls[0].call_id;
-        return hf_turn_tool_results(turn, effect.id, &result, 1, err);
+    case RESULT:
+    case RESULT_MANY: {
+        struct hf_tool_result results[MANY_CALLS];
+        for (size_t i = 0; i < effect.call_count; i++) {
+            results[i] = answer->result;
+            results[i].call_id = effect.calls[i].call_id;
+        }
+        return hf_turn_tool_results(turn, effect.id, results, effect.call_count, err);
     }
     case CHECKPOINT: return hf_turn_checkpoint_done(turn, effect.id, NULL, err);
     case SYNC: return hf_turn_synced(turn, effect.id, NULL, err);
@@ -192,6 +208,10 @@ static void lead_to(struct hf_turn *turn, enum kind kind)
     if (kind == RESULT || kind == CHECKPOINT) {
         drain(turn, CALLS);
         answer(turn, CALLS, span("{\"n\":1}"));
+    }
+    if (kind == RESULT_MANY) {
+        drain(turn, CALLS_MANY);
+        answer(turn, CALLS_MANY, span("{\"n\":1}"));
     }
     if (kind == CHECKPOINT) {
         drain(turn, RESULT);
@@ -220,7 +240,9 @@ static struct around around_of(enum kind kind)
     case CODE_DONE: return (struct around){ "", "", false };
     case TEXT:
     case CALLS:
+    case CALLS_MANY:
     case RESULT:
+    case RESULT_MANY:
     case CHECKPOINT:
     case SYNC:
     case SLEEP:
@@ -287,24 +309,25 @@ static void instructions(void)
         FIXED_MAX, PER_BYTE_MAX);
     for (enum kind kind = TEXT; kind < KINDS; kind++) {
         /* The path to a result or checkpoint runs round_trip too: it is taken away. */
-        double lead = kind == RESULT       ? counted(CALLS, 8, 20)
-                      : kind == CHECKPOINT ? counted(RESULT, 8, 20)
-                      : kind == CODE_DONE  ? counted(CODE_CELL, 3, 20)
-                                           : 0;
-        bool carries = kind == TEXT || kind == CALLS || kind == RESULT ||
-                       kind >= CODE_TEXT;
+        double lead = kind == RESULT        ? counted(CALLS, 8, 20)
+                      : kind == RESULT_MANY ? counted(CALLS_MANY, 8, 20)
+                      : kind == CHECKPOINT  ? counted(RESULT, 8, 20)
+                      : kind == CODE_DONE   ? counted(CODE_CELL, 3, 20)
+                                            : 0;
+        bool carries = kind <= RESULT_MANY || kind >= CODE_TEXT;
+        double calls = kind == CALLS_MANY || kind == RESULT_MANY ? MANY_CALLS : 1;
         double low = (counted(kind, small, 20) - lead) / 20;
         double per_byte = 0;
         if (carries)
             per_byte = ((counted(kind, large, 20) - lead) / 20 - low) /
-                       (double)(large - small);
-        double fixed = low - per_byte * (double)small;
+                       (double)(large - small) / calls;
+        double fixed = low - per_byte * (double)small * calls;
         printf("  %-12s %6.0f + %5.2f a byte", kind_names[kind], fixed, per_byte);
         bool fine = per_byte <= PER_BYTE_MAX;
         for (size_t bytes = 8; bytes <= small; bytes *= 8)
-            fine = fine &&
-                   (counted(kind, bytes, 20) - lead) / 20 <=
-                       FIXED_MAX + PER_BYTE_MAX * (double)payload_bytes(kind, bytes);
+            fine = fine && (counted(kind, bytes, 20) - lead) / 20 <=
+                               calls * (FIXED_MAX + PER_BYTE_MAX * (double)payload_bytes(
+                                                                       kind, bytes));
         bench_check(fine);
     }
 }

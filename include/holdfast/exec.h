@@ -58,7 +58,8 @@ struct hf_cell;
  *   syntax       its text does not parse; nothing ran
  *   unknown_tool its text names a tool that there is not; nothing ran
  *   unkeepable   a value cannot be kept; the message says which
- *   diverged     started from a journal it did something else than before                */
+ *   diverged     started from a journal it did something else than before
+ *   cancelled    the host called hf_cell_cancel                                          */
 #define HF_CELL_ENDS(X)                                                                  \
     X(RUNNING, running)                                                                  \
     X(DONE, done)                                                                        \
@@ -73,7 +74,8 @@ struct hf_cell;
     X(OVER_MEMORY, over_memory)                                                          \
     X(OVER_OPS, over_ops)                                                                \
     X(OVER_OUTPUT, over_output)                                                          \
-    X(DIVERGED, diverged)
+    X(DIVERGED, diverged)                                                                \
+    X(CANCELLED, cancelled)
 
 #define X(name, word) HF_OP_##name,
 enum hf_op_kind { HF_OPS(X) HF_OP_COUNT };
@@ -186,6 +188,19 @@ HF_API void hf_cell_free(struct hf_cell *cell);
  * started again from its journal. */
 HF_API HF_MUST_USE int hf_cell_poll(struct hf_cell *cell, const struct hf_op **ret_op,
                                     struct hf_err *err);
+
+/* As hf_cell_poll, but it returns after about `steps` steps (hf_cell_limits) if the host is
+ * not needed before: *ret_op is then NULL and hf_cell_end is running, and the host polls
+ * again when it likes. What a cell does and what it costs is the same however it is sliced. A
+ * library function that is at work is not interrupted. HF_EINVAL for steps under 1. */
+HF_API HF_MUST_USE int hf_cell_poll_steps(struct hf_cell *cell, int64_t steps,
+                                          const struct hf_op **ret_op,
+                                          struct hf_err *err);
+
+/* Ends the cell as cancelled, at any moment between two calls. Its result says so: calls that
+ * are not answered have the outcome unknown, and its bindings are those before it.
+ * HF_EFINISHED when it has ended; HF_ENOMEM as hf_cell_poll. */
+HF_API HF_MUST_USE int hf_cell_cancel(struct hf_cell *cell, struct hf_err *err);
 
 /* Answers to 1..n calls of the operation that is out, in any order, by call_id. The first
  * answer stands: HF_EANSWERED. HF_ENOCALL, HF_ESTALE (another operation is out, or none),

@@ -463,12 +463,14 @@ struct hf_observation {
 };
 
 /* What became of a code cell. `failed` with a message: the host could not run it. `error`:
- * it ran and raised. `unknown`: a forced end; only the machine sets it. `variables`: what
+ * it ran and raised. `unknown`: a forced end; only the machine sets it. `cancelled`: the
+ * host stopped it; it has no final value. `variables`: what
  * the model is to be shown of the bindings after it (hf_code_variables makes it). */
 struct hf_exec_result {
     size_t size;
     bool failed;
     bool unknown;
+    bool cancelled;
     struct hf_span message;
     struct hf_span error;
     const struct hf_observation *observations;

@@ -6,6 +6,7 @@
 #include <holdfast/code.h>
 #include <holdfast/exec.h>
 
+#include "base/buf.h"
 #include "base/ident.h"
 #include "turn/kit.h"
 
@@ -676,6 +677,184 @@ static void a_retry_policy_is_of_its_own_size(void **state)
     kit_fini(&kit);
 }
 
+/* Cells */
+
+static int new_cell(const struct hf_alloc *alloc, const char *code,
+                    struct hf_cell **ret_cell, struct hf_err *err)
+{
+    struct hf_cell_start start = { .size = sizeof(start),
+                                   .alloc = alloc,
+                                   .id = "7",
+                                   .code = kit_span(code),
+                                   .bindings = kit_span("{\"x\":1}") };
+    return hf_cell_new(hf_engine_lua(), &start, ret_cell, err);
+}
+
+static void a_cell_that_never_ends_can_be_polled_in_slices_and_cancelled(void **state)
+{
+    (void)state;
+    struct hf_cell *cell = NULL;
+    const struct hf_op *op = NULL;
+    struct hf_err err = { 0 };
+    struct hf_cell_cost cost;
+    assert_int_equal(new_cell(NULL, "x = 2 while true do end", &cell, &err), 0);
+    assert_int_equal(hf_cell_poll_steps(cell, 0, &op, &err), HF_EINVAL);
+    assert_string_equal(err.field, "steps");
+    for (int64_t i = 1; i <= 3; i++) {
+        assert_int_equal(hf_cell_poll_steps(cell, 5000, &op, &err), 0);
+        assert_null(op);
+        assert_int_equal(hf_cell_end(cell, NULL), HF_CELL_RUNNING);
+        assert_null(hf_cell_result(cell));
+        hf_cell_cost(cell, &cost);
+        assert_in_range(cost.steps, 5000 * i, 6000 * i);
+    }
+    assert_int_equal(hf_cell_cancel(cell, &err), 0);
+    assert_int_equal(hf_cell_end(cell, NULL), HF_CELL_CANCELLED);
+    assert_int_equal(hf_cell_cancel(cell, &err), HF_EFINISHED);
+    const struct hf_exec_result *result = hf_cell_result(cell);
+    assert_true(result->cancelled);
+    assert_string_equal(result->error.at,
+                        "the cell was cancelled. Nothing that this cell "
+                        "assigned was kept");
+    assert_string_equal(result->bindings_before, result->bindings_after);
+    assert_int_equal(hf_cell_poll_steps(cell, 5000, &op, &err), 0);
+    assert_null(op);
+    hf_cell_free(cell);
+}
+
+/* Everything that a cell does and costs, polled whole or in slices. */
+static void slices_change_neither_what_a_cell_does_nor_what_it_costs(void **state)
+{
+    (void)state;
+    static const char code[] =
+        "local t = {} for i = 1, 3000 do t[i] = (i * 7919) % 1009 end table.sort(t) "
+        "print(t[1], t[1500]) local n = 0 "
+        "for i = 1, 40 do local ok, e = pcall(function() for j = 1, 200 do n = n + j end "
+        "if i % 9 == 0 then error('e' .. i) end end) if not ok then print(e) end end "
+        "x = call('echo', {n = n}) for i = 1, 5000 do n = n + i % 3 end "
+        "y = (('a'):rep(2000):gsub('a', function(c) n = n + 1 return c end)):len() "
+        "finish({n = n, x = x, y = y})";
+    struct hf_buf seen[2];
+    int64_t steps[2];
+    size_t slices = 0;
+    for (size_t run = 0; run < 2; run++) {
+        struct hf_cell *cell = NULL;
+        const struct hf_op *op = NULL;
+        struct hf_err err = { 0 };
+        struct hf_cell_cost cost;
+        hf_buf_init(&seen[run], hf_alloc_system(), 4096);
+        assert_int_equal(new_cell(NULL, code, &cell, &err), 0);
+        while (hf_cell_end(cell, NULL) == HF_CELL_RUNNING) {
+            assert_int_equal(run ? hf_cell_poll_steps(cell, 1000, &op, &err)
+                                 : hf_cell_poll(cell, &op, &err),
+                             0);
+            slices += !op;
+            if (!op)
+                continue;
+            hf_buf_bytes(&seen[run], op->args.at, op->args.len);
+            struct hf_tool_result result = { .value = kit_span("[1,2]") };
+            if (op->kind != HF_OP_CALL)
+                continue;
+            result.call_id = op->calls[0].id;
+            assert_int_equal(hf_cell_results(cell, op->ordinal, &result, 1, &err), 0);
+        }
+        assert_int_equal(hf_cell_end(cell, NULL), HF_CELL_FINISHED);
+        hf_buf_text(&seen[run], hf_cell_result(cell)->finish.at);
+        hf_cell_cost(cell, &cost);
+        steps[run] = cost.steps;
+        hf_cell_free(cell);
+    }
+    assert_true(slices > 20);
+    assert_string_equal(hf_buf_str(&seen[0]), hf_buf_str(&seen[1]));
+    hf_buf_fini(&seen[0]);
+    hf_buf_fini(&seen[1]);
+    assert_int_equal(steps[0], steps[1]);
+}
+
+static int cancel_batch(const struct hf_alloc *alloc)
+{
+    struct hf_cell *cell = NULL;
+    const struct hf_op *op = NULL;
+    struct hf_err err = { 0 };
+    int rc = new_cell(alloc, "x = 5 call_batch{{'add', {n = 1}}, {'sub', {}}}", &cell,
+                      &err);
+    if (rc == 0)
+        rc = hf_cell_poll(cell, &op, &err);
+    if (rc == 0) {
+        struct hf_tool_result result = { .call_id = op->calls[0].id,
+                                         .value = kit_span("1") };
+        rc = hf_cell_results(cell, op->ordinal, &result, 1, &err);
+    }
+    if (rc == 0)
+        rc = hf_cell_cancel(cell, &err);
+    if (rc == 0) {
+        const struct hf_exec_result *result = hf_cell_result(cell);
+        assert_int_equal(result->call_count, 2);
+        assert_string_equal(result->calls[0].call_id, "7:1:1");
+        assert_int_equal(result->calls[0].outcome, HF_TOOL_SUCCESS);
+        assert_string_equal(result->calls[1].call_id, "7:1:2");
+        assert_string_equal(result->calls[1].tool, "sub");
+        assert_int_equal(result->calls[1].outcome, HF_TOOL_UNKNOWN);
+        struct hf_tool_result late = { .call_id = "7:1:2", .value = kit_span("1") };
+        assert_int_equal(hf_cell_results(cell, 1, &late, 1, &err), HF_ESTALE);
+    }
+    hf_cell_free(cell);
+    return rc;
+}
+
+static void a_cancelled_cell_says_which_calls_it_does_not_know_of(void **state)
+{
+    (void)state;
+    struct fail_alloc memory;
+    assert_int_equal(cancel_batch(NULL), 0);
+    fail_alloc_init(&memory, 0);
+    assert_int_equal(cancel_batch(&memory.alloc), 0);
+    int64_t all = memory.calls;
+    for (int64_t i = 1; i <= all; i++) {
+        fail_alloc_init(&memory, i);
+        int rc = cancel_batch(&memory.alloc);
+        assert_true(rc == 0 || rc == HF_ENOMEM);
+        assert_int_equal(memory.live, 0);
+    }
+}
+
+static void a_cancelled_cell_is_a_result_of_the_turn(void **state)
+{
+    (void)state;
+    for (int standing = 0; standing < 2; standing++) {
+        struct kit kit;
+        kit_init(&kit);
+        kit.config.protocol = hf_protocol_code();
+        kit_start(&kit);
+        kit_next(&kit);
+        kit_reply_text(&kit, "<lua>\nwhile true do end\n</lua>");
+        kit_next(&kit);
+        if (standing)
+            assert_int_equal(hf_turn_cancel(kit.turn, &by_user, &kit.err), 0);
+        kit_forget(&kit);
+        kit_expect(&kit, standing ? "cancel_exec 2\nnone\n" : "none\n");
+        assert_int_equal(
+            hf_turn_respond_json(kit.turn,
+                                 kit_span("{\"response\":\"exec_done\",\"id\":2,"
+                                          "\"result\":{\"cancelled\":true,"
+                                          "\"finish\":1}}"),
+                                 &kit.err),
+            HF_EINVAL);
+        assert_string_equal(kit.err.field, "cancelled");
+        respond(&kit, "{\"response\":\"exec_done\",\"id\":2,\"result\":{"
+                      "\"cancelled\":true}}");
+        const struct hf_record *step = hf_turn_record(kit.turn, 2);
+        assert_non_null(strstr(step->data.at, "\"cancelled\":true"));
+        assert_non_null(strstr(step->data.at, "\"error\":\"the cell was cancelled\""));
+        kit_next(&kit);
+        assert_int_equal(kit.effect.kind,
+                         standing ? HF_EFFECT_DONE : HF_EFFECT_CHECKPOINT);
+        if (standing)
+            assert_int_equal(kit.effect.outcome->kind, HF_OUTCOME_CANCELLED);
+        kit_fini(&kit);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -700,6 +879,10 @@ int main(void)
         cmocka_unit_test(a_failed_call_keeps_what_came_of_its_reply),
         cmocka_unit_test(a_restored_model_call_is_preceded_by_one_reset),
         cmocka_unit_test(a_retry_policy_is_of_its_own_size),
+        cmocka_unit_test(a_cell_that_never_ends_can_be_polled_in_slices_and_cancelled),
+        cmocka_unit_test(slices_change_neither_what_a_cell_does_nor_what_it_costs),
+        cmocka_unit_test(a_cancelled_cell_says_which_calls_it_does_not_know_of),
+        cmocka_unit_test(a_cancelled_cell_is_a_result_of_the_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,8 @@ struct hf_engine_stop {
     const struct hf_engine_call *calls;
     size_t call_count;
 
+    bool sliced; /* the bound of `slice` was reached: no operation, and no end */
+
     struct hf_span message;
     int64_t line;
     struct hf_span value;
@@ -91,6 +93,11 @@ struct hf_engine_ops {
      * error. */
     int (*step)(struct hf_engine_run *run, const struct hf_engine_answer *answer,
                 struct hf_engine_stop *ret_stop, struct hf_err *err);
+
+    /* Bounds the next step to about so many steps; it may stop with `sliced`, and the step
+     * after it goes on, with no answer. It must not change what the cell does. NULL: this
+     * engine does not stop early. */
+    void (*slice)(struct hf_engine_run *run, int64_t steps);
 
     /* steps, active_ms, memory_bytes and held_bytes; the rest is left alone. */
     void (*cost)(const struct hf_engine_run *run, struct hf_cell_cost *ret_cost);

@@ -272,6 +272,7 @@ static const struct hf_member exec_result[] = {
     { .key = 11, KEY, HF_AT(hf_exec_result, bindings_after) },
     { .key = 12, I64, HF_AT(hf_exec_result, duration_ms) },
     { .key = 13, .type = HF_M_SPAN, .max = 4096, HF_AT(hf_exec_result, variables) },
+    { .key = 14, BOOL, HF_AT(hf_exec_result, cancelled) },
 };
 HF_SCHEMA(hf_s_exec_result, hf_exec_result, exec_result);
 

@@ -372,6 +372,9 @@ int hf_turn_exec_done(struct hf_turn *turn, uint64_t id,
     if (result->unknown)
         return hf_fail(err, HF_EINVAL, "unknown",
                        "only a forced end leaves this unknown");
+    if (result->cancelled && result->finish.len > 0)
+        return hf_fail(err, HF_EINVAL, "cancelled",
+                       "a cancelled cell has no final value");
     return respond(turn, &input, &hf_s_exec_result, result, err);
 }
 

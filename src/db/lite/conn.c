@@ -13,9 +13,6 @@
 #define WRITER_CACHE "PRAGMA cache_size = -8192;"
 #define READER_CACHE "PRAGMA cache_size = -256;"
 
-/* Foreign writers only: our own take turns before they begin. */
-#define FOREIGN_BUSY_MS 5000
-
 static const char *const control_texts[LITE_CONTROL_COUNT] = {
     [LITE_BEGIN_READ] = "BEGIN",        [LITE_BEGIN_WRITE] = "BEGIN IMMEDIATE",
     [LITE_COMMIT] = "COMMIT",           [LITE_ROLLBACK] = "ROLLBACK",
@@ -72,8 +69,7 @@ static int prepare_control(struct lite_conn *conn, struct hf_err *err)
 static int set_up(struct lite_conn *conn, enum lite_use use, struct hf_err *err)
 {
     const struct lite *lite = conn->lite;
-    hf_ms busy = lite->busy_ms < FOREIGN_BUSY_MS ? lite->busy_ms : FOREIGN_BUSY_MS;
-    int rc = sqlite3_busy_timeout(conn->db, (int)busy);
+    int rc = sqlite3_busy_timeout(conn->db, (int)lite_locked_ms(lite));
     if (rc != SQLITE_OK)
         return lite_fail(conn->db, rc, "setting up the store", err);
     harden(conn->db);

@@ -134,7 +134,7 @@ static struct process look_at(const struct lite *lite, pid_t pid)
     return seen;
 }
 
-static int fail_held(const struct lite *lite, const char *what, pid_t owner,
+static int fail_held(const struct lite *lite, const char *what, hf_ms waited, pid_t owner,
                      struct hf_err *err)
 {
     struct process by = look_at(lite, owner);
@@ -143,7 +143,7 @@ static int fail_held(const struct lite *lite, const char *what, pid_t owner,
             err, HF_EBUSY, "db",
             "another process held %s for %lld ms (`fuser -v %.80s` lists those "
             "that have it open)",
-            what, (long long)lite->busy_ms, lite->path);
+            what, (long long)waited, lite->path);
     if (by.stopped)
         return hf_fail(err, HF_EBUSY, "db",
                        "process %d (%s) is stopped and holds %s: resume it (kill -CONT "
@@ -152,15 +152,17 @@ static int fail_held(const struct lite *lite, const char *what, pid_t owner,
     return hf_fail(err, HF_EBUSY, "db",
                    "process %d (%s) held %s for %lld ms: wait for it or end it, then "
                    "repeat",
-                   (int)by.pid, by.name, what, (long long)lite->busy_ms);
+                   (int)by.pid, by.name, what, (long long)waited);
 }
 
 int lite_fail_turn(const struct lite *lite, struct hf_err *err)
 {
-    return fail_held(lite, "the store's turn to write", turn_owner(lite), err);
+    return fail_held(lite, "the store's turn to write", lite->busy_ms, turn_owner(lite),
+                     err);
 }
 
 int lite_fail_locked(const struct lite *lite, const char *what, struct hf_err *err)
 {
-    return fail_held(lite, what, lite->memory ? 0 : shm_owner(lite), err);
+    pid_t owner = lite->memory ? 0 : shm_owner(lite);
+    return fail_held(lite, what, lite_locked_ms(lite), owner, err);
 }

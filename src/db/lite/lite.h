@@ -41,6 +41,8 @@
 #define LITE_BELLS 64
 #define LITE_BELL_SLICE_MS 250
 #define LITE_CLOCK_SLACK_MS 1000
+#define LITE_LOCKED_MS                                                                   \
+    5000 /* wait for SQLite's locks; our own processes take turns first */
 
 /* The statements that the driver runs itself, by the names of sql/driver.sql. */
 #define LITE_OWN(X)                                                                      \
@@ -430,6 +432,11 @@ void lite_sync_fini(pthread_mutex_t *lock, pthread_cond_t *cond);
 
 /* db/lite/facts.c */
 int lite_facts(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err);
+
+static inline hf_ms lite_locked_ms(const struct lite *lite)
+{
+    return lite->busy_ms < LITE_LOCKED_MS ? lite->busy_ms : LITE_LOCKED_MS;
+}
 
 static inline struct lite *lite_of(struct hf_sql *sql)
 {

@@ -296,6 +296,8 @@ static int step(struct hf_cell *cell, struct hf_err *err)
     cell->is_out = false;
     int rc = cell->engine->ops->step(cell->run, answered ? &answer : NULL, &cell->stop,
                                      err);
+    if (rc == 0 && cell->stop.sliced)
+        return 0;
     if (rc == 0 && cell->stop.end == HF_CELL_RUNNING)
         return begin_op(cell, err);
     if (rc == 0) {
@@ -315,7 +317,16 @@ static bool needs_host(const struct hf_cell *cell)
     return cell->open > 0;
 }
 
-int hf_cell_poll(struct hf_cell *cell, const struct hf_op **ret_op, struct hf_err *err)
+static int64_t steps_of(const struct hf_cell *cell)
+{
+    struct hf_cell_cost cost = { 0 };
+    cell->engine->ops->cost(cell->run, &cost);
+    return cost.steps;
+}
+
+/* slice 0: no bound. */
+static int poll_cell(struct hf_cell *cell, int64_t slice, const struct hf_op **ret_op,
+                     struct hf_err *err)
 {
     if (cell->broken)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -324,12 +335,21 @@ int hf_cell_poll(struct hf_cell *cell, const struct hf_op **ret_op, struct hf_er
         *ret_op = &cell->op;
         return 0;
     }
+    bool sliced = slice > 0 && cell->engine->ops->slice;
+    int64_t begun = sliced ? steps_of(cell) : 0;
     while (cell->end == HF_CELL_RUNNING) {
+        int64_t left = sliced ? slice - (steps_of(cell) - begun) : 1;
+        if (left <= 0)
+            break;
+        if (sliced)
+            cell->engine->ops->slice(cell->run, left);
         int rc = step(cell, err);
         if (rc) {
             cell->broken = true;
             return rc;
         }
+        if (cell->end == HF_CELL_RUNNING && cell->stop.sliced)
+            break;
         if (cell->end == HF_CELL_RUNNING && needs_host(cell)) {
             *ret_op = &cell->op;
             return 0;
@@ -337,6 +357,57 @@ int hf_cell_poll(struct hf_cell *cell, const struct hf_op **ret_op, struct hf_er
     }
     *ret_op = NULL;
     return 0;
+}
+
+int hf_cell_poll(struct hf_cell *cell, const struct hf_op **ret_op, struct hf_err *err)
+{
+    return poll_cell(cell, 0, ret_op, err);
+}
+
+int hf_cell_poll_steps(struct hf_cell *cell, int64_t steps, const struct hf_op **ret_op,
+                       struct hf_err *err)
+{
+    if (steps < 1)
+        return hf_fail(err, HF_EINVAL, "steps", "a slice is of one step at least");
+    return poll_cell(cell, steps, ret_op, err);
+}
+
+/* The calls of the operation that is out, answered or not: they are kept for the result when
+ * the last one is answered, which now does not come. */
+static int leave_calls(struct hf_cell *cell)
+{
+    static const char reason[] = "the cell was cancelled before the tool answered";
+    bool calls = cell->is_out && cell->open > 0 && cell->calls &&
+                 cell->op.kind != HF_OP_READ;
+    for (size_t i = 0; calls && i < cell->op.call_count; i++) {
+        struct hf_tool_result result = { .call_id = cell->calls[i].id,
+                                         .tool = cell->calls[i].tool,
+                                         .outcome = HF_TOOL_UNKNOWN,
+                                         .reason = { reason, sizeof(reason) - 1 } };
+        if (cell->calls[i].answered)
+            result = cell->results[i];
+        int rc = hf_cell_did(cell, &result, 0);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+int hf_cell_cancel(struct hf_cell *cell, struct hf_err *err)
+{
+    if (cell->broken)
+        return hf_fail_plain(err, HF_ENOMEM);
+    if (cell->end != HF_CELL_RUNNING)
+        return hf_fail(err, HF_EFINISHED, NULL, "the cell has ended (%s)",
+                       hf_cell_end_name(cell->end));
+    int rc = leave_calls(cell);
+    if (rc == 0)
+        rc = hf_cell_close(cell, HF_CELL_CANCELLED, hf_text_of("the cell was cancelled"));
+    if (rc) {
+        cell->broken = true;
+        cell->end = HF_CELL_RUNNING;
+    }
+    return rc ? hf_fail_plain(err, rc) : 0;
 }
 
 static int expect(const struct hf_cell *cell, uint64_t ordinal, bool calls,

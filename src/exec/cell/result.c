@@ -188,6 +188,7 @@ int hf_cell_close(struct hf_cell *cell, enum hf_cell_end end, struct hf_span mes
     cell->result = (struct hf_exec_result){
         .size = sizeof(cell->result),
         .failed = diverged,
+        .cancelled = end == HF_CELL_CANCELLED,
         .message = diverged ? said : (struct hf_span){ "", 0 },
         .error = diverged ? (struct hf_span){ "", 0 } : said,
         .observations = cell->seen,

@@ -112,6 +112,11 @@ static void on_count(lua_State *L, lua_Debug *at)
         if (lua_getstack(L, HF_LUA_CALLS_MAX, at))
             luaL_error(L, "stack overflow: functions call each other more than %d deep",
                        HF_LUA_CALLS_MAX);
+        /* Lua resumes at the same instruction and with the same count. */
+        if (run->steps >= run->slice_end && lua_isyieldable(L)) {
+            run->stop.sliced = true;
+            lua_yield(L, 0);
+        }
         return;
     }
     if (lua_isyieldable(L))
@@ -220,7 +225,8 @@ static int run_start(const struct hf_engine *engine, const struct hf_engine_star
         return hf_fail_plain(err, HF_ENOMEM);
     *run = (struct hf_engine_run){ .alloc = alloc,
                                    .clock = start->clock,
-                                   .limits = start->limits };
+                                   .limits = start->limits,
+                                   .slice_end = INT64_MAX };
     hf_pool_init(&run->pool, alloc);
     hf_buf_init(&run->out, alloc, HF_LUA_STRING_MAX);
     hf_buf_init(&run->message, alloc, 1 << 16);
@@ -468,6 +474,7 @@ static int run_step(struct hf_engine_run *run, const struct hf_engine_answer *an
     if (status == LUA_YIELD)
         lua_pop(run->cell, results);
     int rc = settle(run, status);
+    run->slice_end = INT64_MAX;
     run->answer = NULL;
     run->active_ms += run_now(run) - run->since_ms;
     uselocale(before);
@@ -475,6 +482,12 @@ static int run_step(struct hf_engine_run *run, const struct hf_engine_answer *an
         return hf_fail_plain(err, rc);
     show_stop(run, ret_stop);
     return 0;
+}
+
+static void run_slice(struct hf_engine_run *run, int64_t steps)
+{
+    if (__builtin_add_overflow(run->steps, steps, &run->slice_end))
+        run->slice_end = INT64_MAX;
 }
 
 static void run_cost(const struct hf_engine_run *run, struct hf_cell_cost *ret_cost)
@@ -493,6 +506,7 @@ const struct hf_engine *hf_engine_lua(void)
                                               .version = LUA_RELEASE ", cells 1",
                                               .start = run_start,
                                               .step = run_step,
+                                              .slice = run_slice,
                                               .cost = run_cost,
                                               .free = run_free };
     static const struct hf_engine engine = { .ops = &ops };

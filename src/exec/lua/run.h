@@ -36,6 +36,7 @@ struct hf_engine_run {
     lua_State *cell; /* the coroutine; anchored in the registry */
 
     int64_t steps;
+    int64_t slice_end; /* steps at which the step stops; INT64_MAX: never */
     hf_ms active_ms;
     hf_ms since_ms; /* when the step that runs began */
     size_t memory;

@@ -57,6 +57,7 @@ struct hf_code_step {
     uint64_t iteration;
     bool failed;  /* the host could not run it */
     bool unknown; /* nobody knows what became of it */
+    bool cancelled;
     struct hf_span error;
     const struct hf_observation *output;
     size_t output_count;

@@ -89,6 +89,7 @@ static int fill_step(struct hf_move *move, const struct hf_exec_result *result,
         .iteration = move->next.iteration,
         .failed = result->failed,
         .unknown = result->unknown,
+        .cancelled = result->cancelled,
         .error = result->failed ? result->message : result->error,
         .images = result->images,
         .image_count = result->image_count,
@@ -99,6 +100,8 @@ static int fill_step(struct hf_move *move, const struct hf_exec_result *result,
         .duration_ms = result->duration_ms,
         .variables = result->variables,
     };
+    if (result->cancelled && ret_step->error.len == 0)
+        ret_step->error = hf_text_of("the cell was cancelled");
     int rc = keep_output(move, result, ret_step, err);
     return rc ? rc : keep_calls(move, result, ret_step, err);
 }

@@ -34,6 +34,7 @@ static const struct hf_member step_members[] = {
     { .key = 3, NUMBER, HF_AT(hf_code_step, iteration) },
     { .key = 4, FLAG, HF_AT(hf_code_step, failed) },
     { .key = 5, FLAG, HF_AT(hf_code_step, unknown) },
+    { .key = 17, FLAG, HF_AT(hf_code_step, cancelled) },
     { .key = 6, KEY, HF_AT(hf_code_step, before) },
     { .key = 7, KEY, HF_AT(hf_code_step, after) },
     { .key = 8, LONG, HF_AT(hf_code_step, error) },
@@ -51,7 +52,7 @@ HF_SCHEMA(hf_s_code_step, hf_code_step, step_members);
 
 bool hf_code_step_good(const struct hf_code_step *step)
 {
-    return !step->failed && !step->unknown && step->error.len == 0;
+    return !step->failed && !step->unknown && !step->cancelled && step->error.len == 0;
 }
 
 static bool is_step(const struct hf_record *record)
@@ -98,7 +99,7 @@ int hf_code_peek_step(struct hf_arena *arena, const struct hf_record *record,
             (!hf_walk_i64(raw, &ret_peek->step) || ret_peek->step < 1))
             rc = HF_EBASE;
         if (hf_walk_is(key, "failed") || hf_walk_is(key, "unknown") ||
-            hf_walk_is(key, "error"))
+            hf_walk_is(key, "cancelled") || hf_walk_is(key, "error"))
             ret_peek->good = false;
         if (cell || after)
             rc = hf_walk_text(arena, raw, &text);
