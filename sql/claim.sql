@@ -65,78 +65,31 @@ UPDATE /*lite OR ROLLBACK*/ work_state AS w
                                hf_lease_now() + {claim_ttl}, w.lease_fence + 1,
                                {claim_grace}, $9, {claim_ttl}) END,
        correlation_id = $10
-*//*pg , logged = {logged_here}
+*//*pg , {vouched}
 */
 
--- On PostgreSQL the events of a claim are written by its own statement, with a payload that
--- hf_event_note spells out.
+-- On PostgreSQL the events of a claim are written by its own statement.
 -- fragment: claim_begin
 /*pg WITH c AS MATERIALIZED (*/
 
 -- fragment: claim_taken
 /*pg FOR UPDATE OF w SKIP LOCKED), taken AS (*/
 
--- What stands between the numbers, with a letter for each name.
--- fragment: claim_middle
-replace(replace(replace($9, ',"incarnation":', chr(1)), ',"owner":', chr(2)), ',"ttl_ms":', chr(3))
-
--- fragment: claim_short
-'~' || lease_expires_at - hf_now() || ' ' || grace_ms || (SELECT {claim_middle}) || lease_ttl_ms
+-- fragment: claim_payload
+'{"lease":{"expires_at":' || lease_expires_at || ',"fence":' || lease_fence || ',"grace_ms":'
+|| grace_ms || $9 || lease_ttl_ms || '}}'
 
 -- fragment: claim_event
 'claimed'::text, 'queued'::text, 'running'::text, $7::text, $8::text, NULL::text
 
 -- fragment: claim_log
 /*pg RETURNING w.seq, w.generation, w.attempt_count, w.lease_fence, w.lease_expires_at,
-               w.grace_ms, w.lease_ttl_ms, w.logged)
+               w.grace_ms, w.lease_ttl_ms, w.log_xid, w.started_at)
 INSERT INTO work_event ({event_columns})
-SELECT hf_next_id(), seq, hf_now(), logged / 4096, generation, attempt_count, lease_fence,
-       {claim_event}, {claim_short}, $10::text
+SELECT hf_next_id(), seq, started_at, log_xid, generation, attempt_count, lease_fence,
+       {claim_event}, {claim_payload}, $10::text
   FROM taken
 */
-
--- Of a claim of many one row: all but those that have a packed claim already, or another lease
--- than the first (0001_ledger, work_pack).
--- fragment: claim_log_packed
-/*pg RETURNING w.seq, w.generation, w.attempt_count, w.lease_fence, w.lease_expires_at,
-               w.grace_ms, w.lease_ttl_ms, w.logged, w.claim_pack = txid_current() AS fits),
-noted AS MATERIALIZED (
-SELECT hf_next_id() AS event_id, seq, generation, attempt_count, lease_fence, logged, fits,
-       {claim_short} AS payload
-  FROM taken),
-packed AS (
-INSERT INTO work_pack (event_type, from_status, to_status, actor_kind, actor, payload,
-                       correlation_id, {pack_columns})
-SELECT 'claimed', 'queued', 'running', $7, $8, min(payload), $10, {pack_values}
-  FROM noted WHERE fits AND payload = (SELECT n.payload FROM noted n LIMIT 1)
-HAVING count(*) > 0),
-plain AS (
-INSERT INTO work_event ({event_columns})
-SELECT event_id, seq, hf_now(), logged / 4096, generation, attempt_count, lease_fence,
-       {claim_event}, payload, $10::text
-  FROM noted
- WHERE fits IS NOT TRUE OR payload <> (SELECT n.payload FROM noted n LIMIT 1))
-SELECT 1 FROM taken
-*/
-
--- By the size of the statement: one unit's event stands alone.
--- fragment: claim_set_1
-{claim_set}
-
--- fragment: claim_set_10
-{claim_set} , claim_pack = coalesce(w.claim_pack, {pack_place})
-
--- fragment: claim_set_100
-{claim_set_10}
-
--- fragment: claim_log_1
-{claim_log}
-
--- fragment: claim_log_10
-{claim_log_packed}
-
--- fragment: claim_log_100
-{claim_log_packed}
 
 -- fragment: claim_queue
 FROM work_state w WHERE w.status = 'queued' AND w.gate IS NULL AND w.queue = $1
@@ -159,8 +112,8 @@ SELECT w.seq
 --     $7 actor_kind, $8 actor, $9 the middle of the note, $10 correlation_id, $11 ttl_ms and
 --     $12 grace_ms where no policy is set
 {claim_begin} {claim_pick} {claim_order} {size} {claim_taken}
-{claim_set_{size}} FROM c WHERE w.seq = c.seq
-{claim_log_{size}}
+{claim_set} FROM c WHERE w.seq = c.seq
+{claim_log}
 
 -- name: work_claim_some
 -- engine: lite
@@ -183,8 +136,8 @@ others AS MATERIALIZED (
 c AS MATERIALIZED (
     SELECT * FROM (SELECT * FROM urgent UNION ALL SELECT * FROM others) AS u LIMIT {size}),
 taken AS (
-{claim_set_{size}} FROM c WHERE w.seq = c.seq
-{claim_log_{size}}
+{claim_set} FROM c WHERE w.seq = c.seq
+{claim_log}
 
 -- What was picked, and what is alike for all: that is put in where it stands, and carried nowhere.
 -- fragment: claim_lone
@@ -192,13 +145,11 @@ picked CROSS JOIN LATERAL (SELECT picked.*, coalesce($5::bigint, $11) AS ttl_ms,
                                   $12::bigint AS grace_ms) AS c
 
 -- name: work_claim_lone
--- marks: packed
--- The short way of a claim of one gives the row that it took, and takes none where a policy is
+-- The short way of a claim of one returns the row that it took. It takes none where a policy is
 -- set, or where the first row is under a limit or too late. Joins and no subqueries: PostgreSQL
--- walks a statement with one from end to end each time; and two arrays, since each column that is
--- given costs it two look-ups in its catalogue.
+-- walks a statement with one from end to end each time.
 -- engine: pg
--- in: as work_claim    out: row, as an array of its numbers and one of its texts
+-- in: as work_claim    out: row
 WITH picked AS MATERIALIZED (
     SELECT k.*, st.incarnation AS store
       FROM (SELECT w.seq, w.generation, w.attempt_count + 1 AS attempt,
@@ -212,11 +163,11 @@ WITH picked AS MATERIALIZED (
 noted AS (
 INSERT INTO work_event ({event_columns})
 SELECT hf_next_id(), c.seq, c.now, c.place, c.generation, c.attempt, c.fence, {claim_event},
-       '~' || c.lease_now + c.ttl_ms - c.now || ' ' || c.grace_ms || {claim_middle} || c.ttl_ms,
-       $10::text
+       '{"lease":{"expires_at":' || c.lease_now + c.ttl_ms || ',"fence":' || c.fence
+       || ',"grace_ms":' || c.grace_ms || $9 || c.ttl_ms || '}}', $10::text
   FROM {claim_lone})
 {claim_set} FROM {claim_lone} JOIN work_spec s ON s.seq = c.seq WHERE w.seq = c.seq
-RETURNING ARRAY[{row_numbers} c.ttl_ms, {row_more_numbers}], ARRAY[{row_texts}]
+RETURNING {row_numbers} c.ttl_ms, {row_more_numbers}, {row_texts}
 
 -- name: claim_reads
 -- engine: pg
@@ -234,8 +185,8 @@ AND w.kind IN (SELECT /*lite value FROM json_each($13)*/
 -- sizes: 1 10 100
 -- in: as work_claim, $13 kinds as a JSON array
 {claim_begin} {claim_pick} {claim_kinds} {claim_order} {size} {claim_taken}
-{claim_set_{size}} FROM c WHERE w.seq = c.seq
-{claim_log_{size}}
+{claim_set} FROM c WHERE w.seq = c.seq
+{claim_log}
 
 -- name: work_claim_some_kinds
 -- engine: lite

@@ -84,8 +84,7 @@ SELECT pg_is_in_recovery()::int,
 -- Of a dump of another server places in the feed may lie behind this server's next transaction.
 -- engine: pg
 -- out: how many transactions are to come before the last event can be given; none: not positive
-SELECT greatest((SELECT max(xid) FROM work_event), (SELECT max(xid) FROM work_pack),
-                (SELECT max(xid) FROM work_spec), 0)
+SELECT greatest((SELECT max(xid) FROM work_event), (SELECT max(xid) FROM work_spec), 0)
        - pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 1
 
 -- name: doctor_pg_behind
@@ -99,4 +98,3 @@ SELECT t.what, t.name, t.who, t.age, t.ms, t.hidden
     ON true
  WHERE EXISTS (SELECT 1 FROM work_spec w WHERE w.xid >= s.safe)
     OR EXISTS (SELECT 1 FROM work_event e WHERE e.xid >= s.safe)
-    OR EXISTS (SELECT 1 FROM work_pack p WHERE p.xid >= s.safe)

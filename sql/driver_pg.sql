@@ -148,7 +148,7 @@ SELECT CASE c.relkind WHEN 'S' THEN 'USAGE on sequence ' || c.relname
                ('v', 'SELECT'), ('S', 'USAGE')) AS p(kind, privilege)
     ON p.kind = c.relkind::text
  WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = $1)
-   AND NOT (c.relname IN ('work_spec', 'work_event', 'work_pack') AND p.privilege = 'UPDATE')
+   AND NOT (c.relname IN ('work_spec', 'work_event') AND p.privilege = 'UPDATE')
    AND NOT (c.relname IN ('hf_store', 'hf_store_log') AND p.privilege = 'DELETE')
    AND NOT (c.relname LIKE 'hf\_schema%' AND p.privilege <> 'SELECT')
    AND NOT c.relname LIKE 'runtime\_%' -- for people

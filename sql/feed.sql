@@ -23,16 +23,6 @@ SELECT  hf_incarnation(),
        (SELECT began_id FROM hf_history WHERE incarnation > $1
          ORDER BY began_xid, began_id LIMIT 1)
 
--- The packs after the cursor, each with how many events stand in those before it. The first may
--- have been given in part. The ids of two packs of one transaction never mix.
--- fragment: feed_packs
-(SELECT t.*, first_value(t.n) OVER (ORDER BY t.xid, t.last_id) AS first_n,
-        coalesce(sum(t.n) OVER (ORDER BY t.xid, t.last_id
-                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
-   FROM (SELECT * FROM work_pack
-          WHERE (xid, last_id) > ($1::bigint, $2::bigint) AND xid < {feed_safe}
-          ORDER BY xid, last_id LIMIT $3) AS t)
-
 -- fragment: feed_window
 /*lite
 SELECT 0 AS xid, event_id, seq FROM
@@ -50,14 +40,7 @@ SELECT xid, event_id, seq FROM
     UNION ALL
     (SELECT xid, event_id, seq FROM work_event
       WHERE (xid, event_id) > ($1::bigint, $2::bigint) AND xid < {feed_safe} AND seq <> 0
-      ORDER BY xid, event_id LIMIT $3)
-    UNION ALL
-    (SELECT p.xid, coalesce(p.event_ids[u.i], p.last_id - p.n + u.i) AS event_id, u.seq
-       FROM {feed_packs} AS p CROSS JOIN LATERAL unnest(p.seqs) WITH ORDINALITY AS u(seq, i)
-      WHERE p.before - p.first_n < $3
-        AND (p.xid, coalesce(p.event_ids[u.i], p.last_id - p.n + u.i))
-          > ($1::bigint, $2::bigint)
-      ORDER BY 1, 2 LIMIT $3)) AS merged
+      ORDER BY xid, event_id LIMIT $3)) AS merged
  ORDER BY xid, event_id LIMIT $3
 */
 
@@ -75,15 +58,11 @@ SELECT f.event_id, s.work_id,
        e.from_status, CASE WHEN e.event_id IS NULL THEN s.first_status ELSE e.to_status END,
        coalesce(e.generation, 0), coalesce(e.attempt, 0), coalesce(e.fence, 0),
        coalesce(e.actor_kind, s.actor_kind), coalesce(e.actor, s.actor), e.message,
-       CASE WHEN e.event_id IS NULL THEN /*lite s.note*//*pg hf_birth_note(s)*/
-            ELSE e.payload END,
+       CASE WHEN e.event_id IS NULL THEN s.note ELSE e.payload END,
        CASE WHEN e.event_id IS NULL THEN s.correlation_id ELSE e.correlation_id END,
        coalesce(e.created_at, s.created_at), f.xid, s.tenant, w.queue, w.kind
   FROM ({feed_window}) AS f
-  LEFT JOIN /*lite work_event e ON e.event_id = f.event_id AND e.seq = f.seq*/
-            /*pg LATERAL (SELECT * FROM work_log l
-                           WHERE l.seq = f.seq AND l.event_id = f.event_id
-                          OFFSET 0) AS e ON true*/
+  LEFT JOIN work_event e ON e.event_id = f.event_id AND e.seq = f.seq /*pg AND e.xid = f.xid*/
   JOIN work_spec s ON s.seq = f.seq JOIN work_state w ON w.seq = f.seq
  WHERE ($4::text IS NULL OR s.tenant = $4) AND ($5::text IS NULL OR w.queue = $5)
    AND ($6::text IS NULL OR w.kind = $6)
@@ -105,7 +84,7 @@ ON CONFLICT (id) DO UPDATE SET pruned_id = excluded.pruned_id
  WHERE excluded.pruned_id > hf_feed.pruned_id
 *//*pg
 SELECT 1, t.xid, t.id
-  FROM (SELECT e.xid, e.event_id AS id FROM work_log e WHERE e.seq = $1::bigint
+  FROM (SELECT e.xid, e.event_id AS id FROM work_event e WHERE e.seq = $1::bigint
         UNION ALL
         SELECT s.xid, s.seq FROM work_spec s WHERE s.seq = $1) AS t
  WHERE EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1

@@ -30,15 +30,6 @@ CASE WHEN l.max_running IS NULL THEN 1000000000
 -- in: $1 name
 /*lite SELECT 1 WHERE $1 IS NULL*//*pg SELECT 1 FROM work_limit WHERE name = $1 FOR UPDATE*/
 
--- name: limit_lock_closed
--- engine: pg
--- in: a1 work_id
--- sets: text
-SELECT 1 FROM work_limit l
- WHERE l.name IN (SELECT c.limit_name FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
-                    JOIN work_state c ON c.seq = s.seq)
- ORDER BY l.name FOR UPDATE
-
 -- name: limit_count
 -- in: $1 name, $2 change of used, $3 change of reserved, $4 tokens that came back
 INSERT /*lite OR ROLLBACK*/ INTO work_limit (name, granted)
@@ -127,13 +118,6 @@ SELECT a.a1, a.a2, a.a2 FROM hf_args a WHERE true ORDER BY a.a1
 -- Where somebody waits behind each, no limit is written at all. How many left by name is in
 -- the tally of the batch (hf_tally): the close-outs add to it, and who goes on takes from it.
 
--- fragment: limit_closed
-(SELECT q.limit_name AS name, count(*) AS many
-   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
-   JOIN work_state q ON q.seq = s.seq
-  WHERE q.limit_name IS NOT NULL
-  GROUP BY q.limit_name)
-
 -- fragment: limit_first_up
 (SELECT n.seq FROM work_state n
   WHERE n.limit_name = l.name AND (n.gate = 'limit' OR n.gate = 'rate')
@@ -144,52 +128,6 @@ SELECT a.a1, a.a2, a.a2 FROM hf_args a WHERE true ORDER BY a.a1
   WHERE b.seq = u.seq AND n.limit_name = u.name AND (n.gate = 'limit' OR n.gate = 'rate')
     AND (n.priority, n.fair_tag, n.seq) > (b.priority, b.fair_tag, b.seq)
   ORDER BY n.priority, n.fair_tag, n.seq LIMIT 1)
-
--- Who waits, as far as that matters: a limit cannot depend on the row, so there are three.
-
--- fragment: limit_behind
-SELECT 1 FROM work_state n WHERE n.limit_name = g.name AND (n.gate = 'limit' OR n.gate = 'rate')
-
--- fragment: limit_waiting
-CASE WHEN g.many = 1 THEN CASE WHEN EXISTS ({limit_behind}) THEN 1 ELSE 0 END
-     WHEN g.many <= 10 THEN (SELECT count(*) FROM ({limit_behind} LIMIT 10) AS t)
-     ELSE (SELECT count(*) FROM ({limit_behind} LIMIT 10000) AS t) END
-
--- fragment: limit_left
-CASE WHEN l.max_running IS NULL OR l.used <= l.max_running THEN g.many
-     WHEN l.used - g.many < l.max_running THEN l.max_running - l.used + g.many
-     ELSE 0 END
-
--- name: limit_leave
--- engine: pg
--- in: a1 work_id
--- sets: text
-WITH c AS MATERIALIZED (
-    SELECT l.name, g.many, least({limit_left}, {limit_waiting}) AS followed
-      FROM {limit_closed} AS g
-      JOIN work_limit l ON l.name = g.name)
-UPDATE work_limit
-   SET used = used - c.many + c.followed, granted = c.followed
-  FROM c
- WHERE work_limit.name = c.name
-
--- name: limit_follow
--- engine: pg
--- out: queue of each row that may be claimed now
-UPDATE work_state
-   SET gate = NULL, revision = revision + 1
- WHERE seq IN (WITH RECURSIVE up (name, places, seq) AS (
-                   SELECT l.name, l.granted, {limit_first_up}
-                     FROM work_limit l WHERE l.granted > 0
-                   UNION ALL
-                   SELECT u.name, u.places - 1, {limit_next_up}
-                     FROM up u WHERE u.places > 1 AND u.seq IS NOT NULL)
-               SELECT seq FROM up)
-RETURNING queue
-
--- name: limit_followed
--- engine: pg
-UPDATE work_limit SET granted = 0 WHERE granted > 0
 
 -- name: limit_pass
 -- engine: lite

@@ -186,8 +186,7 @@ ON CONFLICT (work_id) DO UPDATE
 
 -- name: prune_pick_processes
 -- in: $1 finished longer ago than, $2 after seq, $3 limit    out: as prune_pick
-SELECT p.seq, {packs_of_row},
-       /*lite 0*//*pg (SELECT count(*) FROM work_packed e WHERE e.seq = w.seq)*/
+SELECT p.seq
   FROM process p JOIN work_state w ON w.seq = p.seq
  WHERE w.finished_at IS NOT NULL AND w.finished_at < hf_now() - $1 AND p.seq > $2
  ORDER BY p.seq LIMIT $3

@@ -2,13 +2,10 @@
 
 -- Pruning: a row, its events and its request go together, in chunks.
 
--- fragment: packs_of_row
-/*lite NULL, NULL*//*pg w.claim_pack, w.end_pack*/
-
 -- name: prune_pick
 -- in: $1 finished longer ago than, $2 after seq, $3 limit
--- out: seq, its packs or null, how many events it has in them where that is told
-SELECT w.seq, {packs_of_row}, 0 FROM work_state w
+-- out: seq
+SELECT w.seq FROM work_state w
  WHERE finished_at IS NOT NULL AND finished_at < hf_now() - $1 AND seq > $2
  ORDER BY seq LIMIT $3
 
@@ -29,15 +26,6 @@ DELETE FROM work_event
  WHERE seq = $1 AND EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1
                              AND w.finished_at IS NOT NULL AND w.finished_at < $2)
 
--- name: prune_packs
--- A pack goes after the last of its units.
--- engine: pg
--- in: a1 pack
--- sets: bigint
-DELETE FROM work_pack p
- WHERE p.xid IN (SELECT a.a1 FROM hf_args a)
-   AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = ANY (p.seqs))
-
 -- name: prune_state
 -- in: $1 seq, $2 finished before
 DELETE FROM work_state WHERE seq = $1 AND finished_at IS NOT NULL AND finished_at < $2
@@ -57,10 +45,7 @@ SELECT max(seq), count(*)
 
 -- fragment: doctor_log
 (SELECT seq, event_id, event_type, from_status, to_status, generation, attempt, fence, payload
-   FROM work_event WHERE seq > $1 AND seq <= $2
-/*pg UNION ALL
- SELECT seq, event_id, event_type, from_status, to_status, generation, attempt, fence, payload
-   FROM work_packed WHERE seq > $1 AND seq <= $2*/)
+   FROM work_event WHERE seq > $1 AND seq <= $2)
 
 -- How many failures a transition says its unit has; null where it says nothing. (A resume carries
 -- an answer with any members.)
@@ -72,7 +57,9 @@ CASE WHEN l.to_status <> 'running' AND l.event_type <> 'resumed'
 
 -- name: doctor_chains
 -- Two folds of each trail: of the status, over the transitions, and of what a unit counts, over all
--- of its events. The failures of one generation only rise.
+-- of its events. The failures of one generation only rise. On PostgreSQL an event that is no
+-- transition (a refused call, a sampled renewal) takes no lock of its unit: it may have counts from
+-- before a transition with a smaller id. So there the transitions alone are folded.
 -- in: $1, $2 of the units after the first seq, up to the second; $3 ",from>to/kind," of every edge
 -- out: work_id, what is wrong
 WITH log AS MATERIALIZED (SELECT * FROM {doctor_log} AS l),
@@ -100,7 +87,7 @@ SELECT l.seq, l.event_id, l.generation, l.attempt, l.fence,
        coalesce(lag(l.fence) OVER (PARTITION BY l.seq ORDER BY l.event_id), 0)
        + CASE WHEN l.to_status = 'running' THEN 1 ELSE 0 END AS fence_due,
        lead(l.event_id) OVER (PARTITION BY l.seq ORDER BY l.event_id) IS NULL AS is_last
-  FROM log l),
+  FROM log l /*pg WHERE l.to_status IS NOT NULL*/),
 failed AS (
 SELECT l.seq, l.generation,
        coalesce(max({doctor_failures}), 0)
@@ -194,7 +181,6 @@ SELECT max(created_at)
         SELECT created_at FROM work_spec WHERE seq = (SELECT max(seq) FROM work_spec)) AS t
 *//*pg
   FROM ((SELECT created_at FROM work_event ORDER BY xid DESC, event_id DESC LIMIT 1)
-        UNION ALL (SELECT created_at FROM work_pack ORDER BY xid DESC, last_id DESC LIMIT 1)
         UNION ALL (SELECT created_at FROM work_spec ORDER BY seq DESC LIMIT 1)) AS t
 */
 HAVING max(created_at) IS NOT NULL

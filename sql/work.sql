@@ -3,8 +3,7 @@
 -- fragment: row
 {row_numbers} w.lease_expires_at - hf_lease_now(), {row_more_numbers}, {row_texts}
 
--- Numbers first, so that they can be one array, and the texts another (work_claim_lone). What is
--- left of the lease comes between the two parts.
+-- What is left of the lease comes between the two parts of the numbers.
 -- fragment: row_numbers
 w.seq, w.priority, w.generation, w.attempt_count, w.failures, w.max_attempts, w.due_at,
 w.next_retry_at, w.deadline_at, w.start_timeout_ms, w.exec_timeout_ms, w.lease_fence,
@@ -123,10 +122,10 @@ SELECT /*lite a.new_id*//*pg hf_next_id()*/, a.a1, a.a2, a.a3, a.a4, a.a5, a.a6,
 -- name: work_insert_states
 -- in: sets as of work_insert_state
 -- sets: text text text text text bigint bigint text text text text text text text text bigint bigint bigint bigint bigint text text bigint bigint text bigint text text bigint
-INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns}/*pg , logged*/)
+INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns}/*pg , vouched*/)
 SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11, a.a12, a.a13,
        a.a14, a.a15, a.a16, a.a17, a.a18, a.a19, a.a20, a.a21, a.a22, a.a23, a.a24, a.a25,
-       a.a26, a.a27, a.a28, a.a29/*pg , {born_here}*/
+       a.a26, a.a27, a.a28, a.a29/*pg , 1*/
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
 -- Rows that come under a limit: each is the a30th of it in this batch, and has no gate if so
@@ -144,13 +143,13 @@ SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
 -- name: work_inserts_limited
 -- in: sets as of work_insert_limited; a30 is null for a gate as given
 -- sets: text text text text text bigint bigint text text text text text text text text bigint bigint bigint bigint bigint text text bigint bigint text bigint text text bigint bigint
-INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns}/*pg , logged*/)
+INSERT /*lite OR ROLLBACK*/ INTO work_state ({state_columns}/*pg , vouched*/)
 SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11, a.a12, a.a13,
        a.a14,
        CASE WHEN a.a30 <= (SELECT l.room FROM work_limit l WHERE l.name = a.a27) THEN NULL
             ELSE a.a15 END,
        a.a16, a.a17, a.a18, a.a19, a.a20, a.a21, a.a22, a.a23, a.a24, a.a25,
-       a.a26, a.a27, a.a28, a.a29/*pg , {born_here}*/
+       a.a26, a.a27, a.a28, a.a29/*pg , 1*/
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
 -- Most units have nothing but these, and fewer columns are a sixth less of a create. One of them
@@ -180,8 +179,8 @@ WITH made AS (
             $14::text, $15, $16, $17, $18)
     ON CONFLICT DO NOTHING
     RETURNING seq)
-INSERT INTO work_state ({plain_columns}, logged)
-SELECT made.seq, $2, $3, $19, $20, $21, $22, $14, $23, $24, $25, {born_here} FROM made
+INSERT INTO work_state ({plain_columns}, vouched)
+SELECT made.seq, $2, $3, $19, $20, $21, $22, $14, $23, $24, $25, 1 FROM made
 
 -- name: work_insert_units_apart
 -- Those of many callers; a key that stands refuses them all.
@@ -194,15 +193,15 @@ made AS (
     SELECT n.seq, n.a1, n.a2, n.a3, n.a4, n.a5, n.a6, n.a7, n.a8, n.a9, n.a10, n.a11, n.a12,
            n.a13, n.a14, n.a15, n.a16, n.a17, n.a18
       FROM n)
-INSERT INTO work_state ({plain_columns}, logged)
-SELECT n.seq, n.a2, n.a3, n.a19, n.a20, n.a21, n.a22, n.a14, n.a23, n.a24, n.a25, {born_here}
+INSERT INTO work_state ({plain_columns}, vouched)
+SELECT n.seq, n.a2, n.a3, n.a19, n.a20, n.a21, n.a22, n.a14, n.a23, n.a24, n.a25, 1
   FROM n
 
 -- name: work_insert_states_plain
 -- in: sets as of work_insert_state_plain
 -- sets: text text text text text bigint text text bigint bigint bigint
-INSERT /*lite OR ROLLBACK*/ INTO work_state ({plain_columns}/*pg , logged*/)
-SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11/*pg , {born_here}*/
+INSERT /*lite OR ROLLBACK*/ INTO work_state ({plain_columns}/*pg , vouched*/)
+SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11/*pg , 1*/
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
 -- The rows of many plain units that differ in nothing but their names and contents, on SQLite:
@@ -234,17 +233,11 @@ SELECT n.seq, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
 
 -- Where an event stands in the feed: not before the unit's last one (0001_ledger, work_guard).
 -- fragment: log_place
-greatest(txid_current(), abs(logged) / 4096)
+greatest(txid_current(), log_xid)
 
--- Who writes the event and vouches for the row: the statement itself, or the guard.
--- fragment: logged_here
-greatest(txid_current() * 4096, logged + 1, -logged)
-
--- fragment: logged_by_guard
-{log_place} * -4096
-
--- fragment: born_here
-txid_current() * 4096
+-- By a statement that vouches for its rows and writes their events itself.
+-- fragment: vouched
+log_xid = {log_place}, vouched = vouched + 1
 
 -- name: work_insert_units
 -- Both rows of many plain units, which differ in nothing but the names and contents of their
@@ -266,8 +259,8 @@ WITH made AS (
            a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11
       FROM hf_args a
     RETURNING seq)
-INSERT INTO work_state ({plain_columns}, logged)
-SELECT made.seq, $1, $2, $8, $9, $10, $11, $4, $12, $13, $14, {born_here} FROM made
+INSERT INTO work_state ({plain_columns}, vouched)
+SELECT made.seq, $1, $2, $8, $9, $10, $11, $4, $12, $13, $14, 1 FROM made
 
 -- name: work_write
 -- Writes a decided row if nobody has changed it since it was read: the revision covers all
@@ -284,7 +277,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        first_started_at = $33, started_at = $34, finished_at = $35, settled_token = $36,
        settled_verb = $37, updated_at = $38,
        /*lite event_id = CASE WHEN status = $4 THEN event_id ELSE hf_next_id() END,*/
-       /*pg logged = {logged_by_guard},*/
+       /*pg log_xid = {log_place},*/
        event_type = $39, actor_kind = $40,
        actor = $41, message = $42, note = $43, correlation_id = $44,
        wake_at = $45, crashes = $46, crashed_at = $47, revision = revision + 1
@@ -331,7 +324,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 /*lite , event_id = hf_next_id(), event_type = hf_tally(limit_name, 1, 'close_out'),
        actor_kind = a.a10, actor = a.a11, message = a.a12,
        note = nullif(a.a13, {note_of_plain_end}), correlation_id = a.a14
-*//*pg , logged = {logged_here}
+*//*pg , {vouched}
 */
 
 -- fragment: settle_from
@@ -348,62 +341,15 @@ FROM {sets_in_order} JOIN work_spec s ON s.work_id = a.a1
 event_id, seq, created_at, xid, generation, attempt, fence, event_type, from_status, to_status,
 actor_kind, actor, message, payload, correlation_id
 
--- On PostgreSQL the events of close-outs are written by their own statement; a payload that
--- says no more than the columns do is left out, and hf_event_note gives it.
+-- On PostgreSQL the events of close-outs are written by their own statement.
 -- fragment: settle_log
-/*pg RETURNING work_state.seq, status, generation, attempt_count, lease_fence, logged,
-               a.a10, a.a11, a.a12, a.a13, a.a14)
+/*pg RETURNING work_state.seq, status, generation, attempt_count, lease_fence, log_xid,
+               finished_at, a.a10, a.a11, a.a12, a.a13, a.a14)
 INSERT INTO work_event ({event_columns})
-SELECT hf_next_id(), seq, hf_now(), logged / 4096, generation, attempt_count, lease_fence,
-       'close_out'::text, 'running'::text, status, a10, a11, a12,
-       nullif(a13, '{"lease_released":{"fence":' || lease_fence || '},"status":"' || status
-                   || '"}'), a14
+SELECT hf_next_id(), seq, finished_at, log_xid, generation, attempt_count, lease_fence,
+       'close_out'::text, 'running'::text, status, a10, a11, a12, a13, a14
   FROM settled
 */
-
--- The same for many that end alike: those that say no more than their columns do, and whose
--- units have no packed end yet, are one row (0001_ledger, work_pack).
--- fragment: settle_log_packed
-/*pg RETURNING work_state.seq, status, generation, attempt_count, lease_fence, logged,
-               end_pack = txid_current() AS fits, a.a10, a.a11, a.a12, a.a13, a.a14),
-noted AS MATERIALIZED (
-SELECT hf_next_id() AS event_id, settled.*,
-       nullif(a13, '{"lease_released":{"fence":' || lease_fence || '},"status":"' || status
-                   || '"}') AS payload
-  FROM settled),
-packed AS (
-INSERT INTO work_pack (event_type, from_status, to_status, actor_kind, actor, message,
-                       correlation_id, {pack_columns})
-SELECT 'close_out', 'running', min(status), min(a10), min(a11), min(a12), min(a14),
-       {pack_values}
-  FROM noted WHERE fits AND payload IS NULL
-HAVING count(*) > 0),
-plain AS (
-INSERT INTO work_event ({event_columns})
-SELECT event_id, seq, hf_now(), logged / 4096, generation, attempt_count, lease_fence,
-       'close_out'::text, 'running'::text, status, a10, a11, a12, payload, a14
-  FROM noted WHERE fits IS NOT TRUE OR payload IS NOT NULL)
-SELECT 1 FROM settled
-*/
-
--- What every pack has, from rows with the names of work_state's columns.
--- fragment: pack_columns
-xid, created_at, last_id, n, seqs, event_ids, generations, attempts, fences
-
--- fragment: pack_values
-txid_current(), hf_now(), max(event_id), count(*), array_agg(seq),
-CASE WHEN max(event_id) - min(event_id) >= count(*) THEN array_agg(event_id) END,
-CASE WHEN min(generation) = max(generation) THEN ARRAY[min(generation)]
-     ELSE array_agg(generation) END,
-CASE WHEN min(attempt_count) = max(attempt_count) THEN ARRAY[min(attempt_count)]
-     ELSE array_agg(attempt_count) END,
-CASE WHEN min(lease_fence) = max(lease_fence) THEN ARRAY[min(lease_fence)]
-     ELSE array_agg(lease_fence) END
-
--- Where a unit's events are packed: its first ones that can be. Only where the event's place in the
--- feed is the transaction's own.
--- fragment: pack_place
-CASE WHEN {log_place} = txid_current() THEN txid_current() END
 
 -- name: work_settle
 -- Holders' close-outs without reading first, all sets in one statement. A row that does not
@@ -418,11 +364,12 @@ CASE WHEN {log_place} = txid_current() THEN txid_current() END
 {settle_log}
 
 -- name: work_settle_alike
+-- engine: lite
 -- The same for many that end alike, as most do. SQLite keeps all that an UPDATE ... FROM sets,
 -- row by row, before it writes the first; here only the keys of the rows.
 -- in: as work_settle; a5 to a8 and a10 to a14 are those of the first set
 -- sets: text bigint bigint text text text text text text text text text text text
-/*lite UPDATE OR ROLLBACK work_state
+UPDATE OR ROLLBACK work_state
    SET status = (SELECT f.a5 FROM hf_args f LIMIT 1),
        status_reason = (SELECT f.a6 FROM hf_args f LIMIT 1),
        error_class = (SELECT f.a7 FROM hf_args f LIMIT 1),
@@ -438,21 +385,6 @@ CASE WHEN {log_place} = txid_current() THEN txid_current() END
  WHERE seq IN (SELECT work_state.seq
                  FROM hf_args a JOIN work_spec s ON s.work_id = a.a1 JOIN work_state
                 WHERE {settle_guard} {settle_gates})
-*//*pg {settle_set} , end_pack = coalesce(end_pack, {pack_place})
-{settle_from}
-   {settle_gates}
-{settle_log_packed}
-*/
-
--- name: work_settle_limited
--- engine: pg
--- Under a limit without a rate, or none: limit_leave and limit_follow come after.
--- in: as work_settle
--- sets: text bigint bigint text text text text text text text text text text text
-{settle}
-   AND NOT EXISTS (SELECT 1 FROM work_limit l
-                    WHERE l.name = work_state.limit_name AND l.rate_ms IS NOT NULL)
-{settle_log}
 
 -- name: lane_pass
 -- engine: lite
@@ -610,7 +542,7 @@ SELECT event_id, work_id, event_type, from_status, to_status, generation, attemp
                                        WHERE f.work_id = $1 AND f.seq > $2
                                       UNION ALL
                                       SELECT e.event_id
-                                        FROM /*lite work_event*//*pg work_log*/ e
+                                        FROM work_event e
                                        WHERE e.seq = (SELECT s.seq FROM work_spec s
                                                        WHERE s.work_id = $1)
                                          AND e.event_id > $2) AS t

@@ -8,15 +8,9 @@ clock, which each store has of its own, and columns *xid are numbers of a server
 import re
 import sqlite3
 
-# On PostgreSQL events are in two places, and found by their units.
+# On PostgreSQL events are found by their units.
 KEYS = {"work_event": ["seq", "event_id"]}
-ALSO = {"work_event": "work_packed"}
 OWN = ("hf_schema", "hf_store")  # of each store alone
-READ = {  # as it reads
-    ("work_event", "payload"): "/*lite payload*//*pg hf_event_note(payload, event_type, "
-                               "from_status, to_status, created_at, fence) AS payload*/",
-    ("work_spec", "note"): "/*lite note*//*pg hf_birth_note(work_spec)*/",
-}
 
 
 class Table:
@@ -27,7 +21,6 @@ class Table:
         self.columns = [column for _, column, _, _, _, _ in facts if column in on_pg]
         keys = sorted((place, column) for _, column, _, _, _, place in facts if place)
         self.keys = [column for _, column in keys]
-        self.also = ALSO.get(name)
         self.stamped = "xid" in on_pg  # its rows carry the id of their transaction on PostgreSQL
         self.numbered = len(keys) == 1 and any(
             place and kind == "INTEGER" for _, _, kind, _, _, place in facts)
@@ -35,40 +28,19 @@ class Table:
         if not self.keys:
             raise SystemExit(f"sqlgen: table {name} has no primary key: it cannot be copied")
 
-    def page(self, reads, after, order):
-        """A page of the table; where it has rows in another place too, of both."""
-        one = f"SELECT {reads} FROM {self.name}\n {after} {order}"
-        if not self.also:
-            return one
-        columns = ", ".join(self.columns)
-        both = (f"SELECT {columns} FROM\n ((SELECT {reads} FROM {self.name}\n {after} {order})\n"
-                f"  UNION ALL\n  (SELECT {columns} FROM {self.also}\n {after} {order})) AS t\n"
-                f" {order}")
-        return f"/*lite {self.lite_of(one)}*//*pg {self.pg_of(both)}*/"
-
-    @staticmethod
-    def lite_of(text):
-        return re.sub(r"/\*pg .*?\*/", "", re.sub(r"/\*lite (.*?)\*/", r"\1", text))
-
-    @staticmethod
-    def pg_of(text):
-        return re.sub(r"/\*lite .*?\*/", "", re.sub(r"/\*pg (.*?)\*/", r"\1", text))
-
     def statements(self):
         columns, keys = ", ".join(self.columns), ", ".join(self.keys)
         after = ", ".join(f"${i + 1}" for i in range(len(self.keys)))
         limit = len(self.keys) + 1
         values = ", ".join(f"${i + 1}" for i in range(len(self.columns)))
-        reads = ", ".join(READ.get((self.name, column), column) for column in self.columns)
         stamp, zero = ("/*pg , xid*/", "/*pg , 0*/") if self.stamped else ("", "")
-        beside = f" /*pg + (SELECT count(*) FROM {self.also})*/" if self.also else ""
-        yield f"copy_count_{self.name}", f"SELECT count(*){beside} FROM {self.name}"
-        yield f"copy_first_{self.name}", self.page(reads, "", f"ORDER BY {keys} LIMIT $1")
+        yield f"copy_count_{self.name}", f"SELECT count(*) FROM {self.name}"
+        page = f"SELECT {columns} FROM {self.name}"
+        yield f"copy_first_{self.name}", f"{page}\n ORDER BY {keys} LIMIT $1"
         # The first key alone too: of more than one PostgreSQL would use no index of the first.
         start = f"{self.keys[0]} >= $1 AND " if len(self.keys) > 1 else ""
         yield (f"copy_next_{self.name}",
-               self.page(reads, f"WHERE {start}({keys}) > ({after})",
-                         f"ORDER BY {keys} LIMIT ${limit}"))
+               f"{page}\n WHERE {start}({keys}) > ({after}) ORDER BY {keys} LIMIT ${limit}")
         yield (f"copy_write_{self.name}",
                f"INSERT INTO {self.name} ({columns}{stamp})\nVALUES ({values}{zero})")
         number = self.keys[0]

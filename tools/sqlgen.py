@@ -11,8 +11,6 @@ A statement file holds, for each statement:
     -- engine: pg                        (optional: only this engine has it)
     -- many: work_claims [unless $3]     (optional: the form that takes such sets of many
                                           callers at once, each changing one row, if $3 is null)
-    -- marks: packed                     (optional: it returns arrays of numbers and of texts, one
-                                          value per column)
     <one statement>
 
 `-- fragment: NAME` begins a text that others splice in as {NAME}. A comment of the form
@@ -91,7 +89,7 @@ class Statement:
     def __init__(self, name, text, headers):
         self.name = name
         self.text = text
-        self.engine, self.sets, self.many, self.marks = headers
+        self.engine, self.sets, self.many = headers
         self.fragments = {}
 
     def opened(self, engine):
@@ -125,7 +123,6 @@ def read_statements(paths):
             sets = header_line(body, "sets", "[a-z ]+")
             engine = header_line(body, "engine", "lite|pg")
             many = header_line(body, "many", r"[a-z_]+( unless \$[0-9]+)?")
-            marks = header_line(body, "marks", "[a-z ]+")
             text = strip(body)
             if not text:
                 fail(f"{path.name}: {name} is empty")
@@ -136,8 +133,7 @@ def read_statements(paths):
                 statements.append(Statement(
                     f"{name}_{size}" if size else name,
                     text.replace("{size}", size) if size else text,
-                    (engine, sets.split() if sets else None, many.split() if many else None,
-                     marks.split() if marks else [])))
+                    (engine, sets.split() if sets else None, many.split() if many else None)))
     names = [one.name for one in statements]
     for one in statements:
         if names.count(one.name) > 1:
@@ -183,7 +179,6 @@ struct hf_pg_text {{
     bool before; /* it reads in order to assert or to lock, for what its batch writes after it */
     int many;
     int unless;
-    bool packed; /* it gives arrays of numbers and of texts, in binary */
 }};
 
 struct hf_migration {{
@@ -225,12 +220,11 @@ def pg_table(statements):
         sets = f'"{sets}"' if sets else "NULL"
         many = f"HF_SQL_{one.many[0].upper()}" if one.many else "-1"
         unless = int(one.many[2][1:]) - 1 if one.many and len(one.many) > 1 else -1
-        packed = "true" if "packed" in one.marks else "false"
         reads = "true" if body is not None and sqlpg.reads(body) else "false"
         before = "true" if reads == "true" and sqlpg.before(body) else "false"
         out.append(f"    [HF_SQL_{one.name.upper()}] = {{\n        \"{one.name}\",\n"
                    f"{c_string(body)},\n{c_string(guarded)},\n"
-                   f"        {sets}, {count}, {reads}, {before}, {many}, {unless},\n        {packed}}},")
+                   f"        {sets}, {count}, {reads}, {before}, {many}, {unless}}},")
     return out + ["};", ""]
 
 
@@ -292,7 +286,7 @@ def main():
     migrations = read_migrations(migrations, pieces)
     copied, guards = sqlcopy.read([lite for _, _, lite, _ in migrations],
                                   [pg for _, _, _, pg in migrations])
-    statements += [Statement(name, text, (None, None, None, []))
+    statements += [Statement(name, text, (None, None, None))
                    for name, text in sqlcopy.statements(copied, guards)]
     pathlib.Path(args.header).write_text(header(statements))
     pathlib.Path(args.source).write_text(source(statements, migrations)

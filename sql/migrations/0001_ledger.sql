@@ -173,16 +173,12 @@ CREATE TABLE work_state (
     wake_session      TEXT, -- who is told of its end: '' who awaits it, else this session too
     attempt_count     INT NOT NULL DEFAULT 0,
     lease_fence       INT NOT NULL DEFAULT 0,
-/*pg
-    claim_pack        bigint, -- see work_pack
-*/
     first_started_at  INTEGER,
     started_at        INTEGER,
     active_at         INTEGER,
     updated_at        INTEGER NOT NULL,
 /*pg
-    logged            bigint NOT NULL DEFAULT txid_current() * -4096, -- see work_guard
-    end_pack          bigint,
+    log_xid           bigint NOT NULL DEFAULT txid_current(), -- see work_guard
     finished_at       INTEGER,
 */
     deadline_at       INTEGER,
@@ -193,6 +189,7 @@ CREATE TABLE work_state (
     lease_ttl_ms      INT,
     lease_store       INT,
     revision          INT NOT NULL DEFAULT 1,
+    /*pg vouched           INT NOT NULL DEFAULT 0, -- see work_guard*/
     /*pg status            TEXT NOT NULL,*/
     status_reason     TEXT,
     gate              TEXT,
@@ -298,107 +295,6 @@ CREATE TABLE work_event (
 */
 ) STRICT;
 CREATE INDEX work_event_trail ON work_event (seq);
-/*pg
--- Events that many units had together, in one row: a claim of a hundred says a hundred times the
--- same but for the units, and each event of its own takes 320 bytes of log, with two index entries.
--- Here it takes 8. Of the arrays only seqs is always there: ids that follow each other are known by
--- the last, and numbers that are all alike stand once.
---
--- A unit knows its packs by two columns of its state, one for a claim and one for an end, each the
--- transaction that wrote the pack. Whatever does not fit (a second packed claim of a unit, an event
--- that must stand later in the feed than its own transaction, one with more to say) is a row of
--- work_event. Lone claims and close-outs are so too.
-CREATE TABLE work_pack (
-    xid            bigint NOT NULL, -- its place in the feed, with last_id
-    last_id        bigint NOT NULL,
-    created_at     bigint NOT NULL,
-    n              INT NOT NULL,
-    event_type     TEXT NOT NULL,
-    from_status    TEXT NOT NULL,
-    to_status      TEXT NOT NULL,
-    actor_kind     TEXT NOT NULL,
-    actor          TEXT NOT NULL,
-    message        TEXT,
-    payload        TEXT,
-    correlation_id TEXT,
-    seqs           bigint[] NOT NULL,
-    event_ids      bigint[],
-    generations    int[] NOT NULL,
-    attempts       int[] NOT NULL,
-    fences         int[] NOT NULL,
-    PRIMARY KEY (xid, last_id)
-);
-CREATE FUNCTION work_pack_frozen() RETURNS trigger LANGUAGE plpgsql AS $guard$
-BEGIN
-    IF TG_OP = 'UPDATE' OR EXISTS (SELECT 1 FROM @schema@.work_state w
-                                    WHERE w.seq = ANY (OLD.seqs)) THEN
-        RAISE EXCEPTION USING ERRCODE = 'HF002',
-            MESSAGE = 'holdfast: events never change, and go only with their units';
-    END IF;
-    RETURN OLD;
-END $guard$;
-CREATE TRIGGER work_pack_frozen BEFORE UPDATE OR DELETE ON work_pack FOR EACH ROW
-    EXECUTE FUNCTION work_pack_frozen();
-
--- The payload as readers see it. The log is the larger part of a fleet's writes, so claims and
--- close-outs store theirs short: a holder's plain close-out says no more than its columns, and
--- of a claim's only the values are kept, with control characters, which JSON has none of, for
--- the names between them.
-CREATE FUNCTION hf_event_note(payload text, event_type text, from_status text, to_status text,
-                              created_at bigint, fence int)
-RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-SELECT CASE
-    WHEN payload IS NULL AND event_type = 'close_out' AND from_status = 'running'
-    THEN '{"lease_released":{"fence":' || fence || '},"status":"' || to_status || '"}'
-    WHEN left(payload, 1) = '~'
-    THEN '{"lease":{"expires_at":' || created_at + substr(split_part(payload, ' ', 1), 2)::bigint
-         || ',"fence":' || fence || ',"grace_ms":'
-         || replace(replace(replace(substr(payload, 1 + strpos(payload, ' ')), chr(1),
-                                    ',"incarnation":'), chr(2), ',"owner":'), chr(3),
-                    ',"ttl_ms":') || '}}'
-    ELSE payload END $$;
-
--- The packed events of each unit. (Asked for one unit, or for a few in turn: the plan goes from
--- the unit to its packs.)
-CREATE VIEW work_packed AS
-SELECT coalesce(p.event_ids[k.i], p.last_id - p.n + k.i) AS event_id, w.seq, p.created_at, p.xid,
-       coalesce(p.generations[k.i], p.generations[1]) AS generation,
-       coalesce(p.attempts[k.i], p.attempts[1]) AS attempt,
-       coalesce(p.fences[k.i], p.fences[1]) AS fence, p.event_type, p.from_status, p.to_status,
-       p.actor_kind, p.actor, p.message,
-       hf_event_note(p.payload, p.event_type, p.from_status, p.to_status, p.created_at,
-                     coalesce(p.fences[k.i], p.fences[1])) AS payload, p.correlation_id
-  FROM work_state w
-  JOIN work_pack p ON p.xid = ANY (ARRAY[w.claim_pack, w.end_pack])
- CROSS JOIN LATERAL (SELECT array_position(p.seqs, w.seq) AS i) AS k
- WHERE k.i IS NOT NULL;
-
--- Every event but births. Joined by LATERAL and OFFSET 0 only: so the unit's seq reaches both
--- parts, where a plain join would make the second for all units and then compare.
-CREATE VIEW work_log AS
-SELECT e.event_id, e.seq, e.created_at, e.xid, e.generation, e.attempt, e.fence, e.event_type,
-       e.from_status, e.to_status, e.actor_kind, e.actor, e.message,
-       hf_event_note(e.payload, e.event_type, e.from_status, e.to_status, e.created_at,
-                     e.fence) AS payload, e.correlation_id
-  FROM work_event e
-UNION ALL
-SELECT event_id, seq, created_at, xid, generation, attempt, fence, event_type, from_status,
-       to_status, actor_kind, actor, message, payload, correlation_id
-  FROM work_packed;
-*/
-
-/*pg
--- The same of a unit's first event, whose note mostly says what stands in the rows: kept is where
--- its policy came from, r(equest) or p(olicy), and how often it may be tried.
-CREATE FUNCTION hf_birth_note(s work_spec) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
-SELECT CASE WHEN left(s.note, 1) = '~'
-    THEN '{"disposition":"'
-         || (SELECT w.disposition FROM @schema@.work_state w WHERE w.seq = s.seq)
-         || '","from":"' || CASE substr(s.note, 2, 1) WHEN 'r' THEN 'request' ELSE 'policy' END
-         || '","max_attempts":' || substr(s.note, 3) || '}'
-    ELSE s.note END $$;
-*/
-
 -- Of births only the law is asked: their event is the request itself. One trigger for changes
 -- holds the log and the law together, and spells out the event of a plain claim or close-out, so
 -- that the row does not carry its text: each that fires costs a frame, and a BEFORE trigger makes
@@ -483,10 +379,10 @@ END;
 /*pg
 -- The feed is ordered by transaction ids, and a transaction that began earlier may write later.
 -- So an event's place in it is its transaction's id, or that of the unit's last event if that is
--- higher. `logged` keeps it, times 4096, and says who vouches for the row and writes its event. A
--- statement of the ledger's that knows what it does raises it, by one if by nothing else: a claim
--- and a close-out name the status they come from, and what they set goes together. Whoever makes
--- it negative, and plain SQL, which leaves it alone, is looked at here.
+-- higher; `log_xid` keeps the last one. A statement that vouches for its rows, and writes their
+-- events itself, raises `vouched` by one: a claim and a close-out name the status they come from,
+-- and what they set goes together. Rows of all other statements are checked here, and their events
+-- are written here.
 --
 -- CHECKs would look at every row. But PostgreSQL reads them, and the conditions of triggers, from
 -- their text in every statement, at about 40 instructions a byte: that was half of a create and a
@@ -494,7 +390,7 @@ END;
 CREATE FUNCTION work_guard() RETURNS trigger LANGUAGE plpgsql AS $guard$
 DECLARE
     w ALIAS FOR NEW;
-    place bigint := abs(NEW.logged) / 4096;
+    place bigint := greatest(txid_current(), NEW.log_xid);
 BEGIN
     IF (
 {checks_pg}
@@ -553,9 +449,8 @@ BEGIN
     ) THEN
         RAISE EXCEPTION USING MESSAGE = 'holdfast: illegal transition', ERRCODE = 'HF002';
     END IF;
-    IF NEW.logged = OLD.logged THEN
-        place := greatest(txid_current(), place);
-        UPDATE @schema@.work_state SET logged = place * -4096 WHERE seq = NEW.seq;
+    IF NEW.log_xid <> place THEN
+        UPDATE @schema@.work_state SET log_xid = place WHERE seq = NEW.seq;
     END IF;
     INSERT INTO @schema@.work_event (xid, event_id, seq, event_type, from_status, to_status,
                                      generation, attempt, fence, actor_kind, actor, message,
@@ -567,13 +462,13 @@ BEGIN
     RETURN NULL;
 END $guard$;
 CREATE TRIGGER work_born AFTER INSERT ON work_state FOR EACH ROW
-    WHEN (NEW.logged < 0) EXECUTE FUNCTION work_guard();
+    WHEN (NEW.vouched = 0) EXECUTE FUNCTION work_guard();
 CREATE TRIGGER work_moved
     AFTER UPDATE OF status, status_reason, error_class, result, finished_at, failures,
                     attempt_count, generation, priority, lease_fence, owner, claim_group,
                     session_fence, lease_check_at, waiting_kind, next_retry_at
     ON work_state FOR EACH ROW
-    WHEN (NEW.logged <= OLD.logged) EXECUTE FUNCTION work_guard();
+    WHEN (NEW.vouched <= OLD.vouched) EXECUTE FUNCTION work_guard();
 -- Renewals change the one and lanes and limits the other, and vouch for nothing.
 CREATE TRIGGER work_leased AFTER UPDATE OF lease_expires_at ON work_state FOR EACH ROW
     WHEN ((NEW.lease_expires_at IS NULL) <> (NEW.lease_check_at IS NULL))
@@ -660,8 +555,6 @@ CREATE TRIGGER work_spec_truncated BEFORE TRUNCATE ON work_spec
 CREATE TRIGGER work_state_truncated BEFORE TRUNCATE ON work_state
     EXECUTE FUNCTION work_truncated();
 CREATE TRIGGER work_event_truncated BEFORE TRUNCATE ON work_event
-    EXECUTE FUNCTION work_truncated();
-CREATE TRIGGER work_pack_truncated BEFORE TRUNCATE ON work_pack
     EXECUTE FUNCTION work_truncated();
 */
 
@@ -752,26 +645,20 @@ CREATE VIEW runtime_work_event AS
 SELECT s.seq AS event_id, 0 AS part, s.work_id, 'work_created' AS event_type,
        NULL AS from_status, s.first_status AS to_status, 0 AS generation, 0 AS attempt,
        0 AS fence, s.actor_kind, s.actor, NULL AS message,
-       /*lite s.note*//*pg hf_birth_note(s)*/ AS payload, s.correlation_id, s.created_at
+       s.note AS payload, s.correlation_id, s.created_at
   FROM work_spec s
 UNION ALL
 SELECT e.event_id, 0 AS part, s.work_id, e.event_type, e.from_status, e.to_status,
        e.generation, e.attempt, e.fence, e.actor_kind, e.actor, e.message, e.payload,
        e.correlation_id, e.created_at
-  FROM /*lite work_event e JOIN work_spec s ON s.seq = e.seq*/
-       /*pg work_spec s
- CROSS JOIN LATERAL (SELECT * FROM work_log l WHERE l.seq = s.seq OFFSET 0) AS e*/
+  FROM work_event e JOIN work_spec s ON s.seq = e.seq
 UNION ALL
 SELECT e.event_id, 1, s.work_id, 'lease_acquired', NULL, NULL, e.generation, e.attempt,
        e.fence, e.actor_kind, e.actor, NULL, NULL, e.correlation_id, e.created_at
-  FROM /*lite work_event e JOIN work_spec s ON s.seq = e.seq*/
-       /*pg work_spec s
- CROSS JOIN LATERAL (SELECT * FROM work_log l WHERE l.seq = s.seq OFFSET 0) AS e*/
+  FROM work_event e JOIN work_spec s ON s.seq = e.seq
  WHERE e.to_status = 'running'
 UNION ALL
 SELECT e.event_id, 2, s.work_id, 'lease_released', NULL, NULL, e.generation, e.attempt,
        e.fence, e.actor_kind, e.actor, NULL, NULL, e.correlation_id, e.created_at
-  FROM /*lite work_event e JOIN work_spec s ON s.seq = e.seq*/
-       /*pg work_spec s
- CROSS JOIN LATERAL (SELECT * FROM work_log l WHERE l.seq = s.seq OFFSET 0) AS e*/
+  FROM work_event e JOIN work_spec s ON s.seq = e.seq
  WHERE e.from_status = 'running';

@@ -232,6 +232,62 @@ static void nothing_of_a_response_gets_into_an_error(void **state)
     assert_int_equal(error.raw.len, 0);
 }
 
+struct last_error {
+    struct hf_llm_error error;
+    char text[32];
+    char request_id[32];
+};
+
+static void keep_error(void *user, const struct hf_model_event *event)
+{
+    struct last_error *last = user;
+    if (!event->error)
+        return;
+    last->error = *event->error;
+    if (event->error->part_count > 0)
+        snprintf(last->text, sizeof(last->text), "%s",
+                 (const char *)event->error->parts[0].content.at);
+    if (event->error->request_id)
+        snprintf(last->request_id, sizeof(last->request_id), "%s",
+                 event->error->request_id);
+}
+
+/* Heads and bodies up to a cut: how far it came, and what had come. */
+static void cut_after(int steps, struct last_error *last)
+{
+    static const char body[] =
+        "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n";
+    struct hf_wire wire;
+    struct hf_model_sink sink = { last, keep_error };
+    struct hf_http_header headers[] = { { "content-type", "text/event-stream", NULL },
+                                        { "request-id", "req-7", NULL } };
+    memset(last, 0, sizeof(*last));
+    hf_wire_init(&wire, hf_alloc_system(), &hf_codec_chat, "r", &sink);
+    if (steps > 0)
+        hf_wire_head(&wire, 200, headers, 2, 0);
+    if (steps > 1)
+        hf_wire_body(&wire, body, strlen(body));
+    hf_wire_end(&wire, HF_HTTP_CUT);
+    hf_wire_fini(&wire);
+}
+
+static void an_error_says_how_far_the_call_came_and_what_had_come(void **state)
+{
+    (void)state;
+    struct last_error last;
+    cut_after(0, &last);
+    assert_int_equal(last.error.position, HF_LLM_AT_NO_RESPONSE);
+    assert_string_equal(last.request_id, "");
+    cut_after(1, &last);
+    assert_int_equal(last.error.position, HF_LLM_AT_RESPONSE_OBSERVED);
+    assert_string_equal(last.request_id, "req-7");
+    assert_int_equal(last.error.part_count, 0);
+    cut_after(2, &last);
+    assert_int_equal(last.error.position, HF_LLM_AT_OUTPUT_STARTED);
+    assert_true(last.error.text_streamed);
+    assert_string_equal(last.text, "x");
+}
+
 static void a_success_of_another_shape_is_bad_json(void **state)
 {
     (void)state;
@@ -255,6 +311,7 @@ int main(void)
         cmocka_unit_test(a_time_to_come_back_makes_a_refusal_safe),
         cmocka_unit_test(retry_after_is_seconds_or_a_date),
         cmocka_unit_test(nothing_of_a_response_gets_into_an_error),
+        cmocka_unit_test(an_error_says_how_far_the_call_came_and_what_had_come),
         cmocka_unit_test(a_success_of_another_shape_is_bad_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,10 +73,10 @@ SQLITE = {
 
 POSTGRES = {
     "a statement that says it knows":
-        (True, "UPDATE work_state SET lease_fence = 9, logged = logged + 100000000 WHERE queue = 'q'",
+        (True, "UPDATE work_state SET lease_fence = 9, vouched = vouched + 1 WHERE queue = 'q'",
          "the fence is not that of the last event"),
     "a close-out that says it knows":
-        (True, "UPDATE work_state SET status = 'cancelled', finished_at = 1, logged = logged + 100000000"
+        (True, "UPDATE work_state SET status = 'cancelled', finished_at = 1, vouched = vouched + 1"
          " WHERE queue = 'q'", "the status is not that of the last event"),
 }
 

@@ -36,8 +36,6 @@ def finds_a_lost_end(folder, postgres, **options):
         return False
     subprocess.run(["psql", url, "-qAt", "-c", f"SET search_path = {schema};"
                     " ALTER TABLE work_event DISABLE TRIGGER USER;"
-                    " UPDATE work_state SET end_pack = NULL WHERE seq ="
-                    " (SELECT min(seq) FROM work_state WHERE status = 'done');"
                     " DELETE FROM work_event WHERE to_status = 'done' AND seq ="
                     " (SELECT min(seq) FROM work_state WHERE status = 'done')"], check=True)
     return not hammer.check_hammer.judge(folder, postgres)

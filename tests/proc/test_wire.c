@@ -25,7 +25,7 @@
 #define PORT 5499
 #define MESSAGES_MAX 400 /* of one verb; none comes near */
 
-#define CROWD 8 /* the fewest whose ends are packed */
+#define CROWD 8
 
 static struct pg_server server;
 static struct wire_proxy *proxy;
@@ -210,7 +210,7 @@ static int do_claim(struct try *t)
     return claim(t, NULL, 1);
 }
 
-/* By the statement for ten, whose events are packed. */
+/* By the statement for ten. */
 static int do_claim_many(struct try *t)
 {
     return claim(t, NULL, 10);

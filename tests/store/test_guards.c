@@ -465,10 +465,9 @@ static void postgres_truncates_nothing(void **state)
     char id[64];
     in_status(world, HF_DONE, id);
     refused(world, "TRUNCATE work_event");
-    refused(world, "TRUNCATE work_pack");
     refused(world, "TRUNCATE work_state");
     refused(world, "TRUNCATE work_spec");
-    refused(world, "TRUNCATE work_spec, work_state, work_event, work_pack CASCADE");
+    refused(world, "TRUNCATE work_spec, work_state, work_event CASCADE");
 }
 
 static void a03_a_requeue_begins_a_generation_or_is_refused(void **state)

@@ -140,64 +140,6 @@ static void later_events_of_earlier_transactions_wait_their_turn(void **state)
     hf_store_close(store);
 }
 
-/* ---- notes of births ------------------------------------------------------------------------ */
-
-/* The payload of the feed's event of this number. */
-static const char *payload_at(struct hf_store *store, size_t at)
-{
-    static char text[400];
-    struct hf_feed *feed = NULL;
-    struct hf_feed_query query = { .size = sizeof(query) };
-    assert_int_equal(hf_work_feed(store, NULL, &query, &feed, NULL), 0);
-    assert_true(at < hf_feed_count(feed));
-    (void)snprintf(text, sizeof(text), "%s", hf_feed_at(feed, at)->event.payload);
-    hf_feed_free(feed);
-    return text;
-}
-
-/* What the rows say anyway is not kept, and shown all the same: of one unit alone, of many
- * alike, and not of one whose note says more. */
-static void a_birth_is_kept_short_and_shown_whole(void **state)
-{
-    (void)state;
-    struct hf_store *store = pg_server_store(&server, "short");
-    PGconn *db = connected();
-    struct hf_new asks = { .size = sizeof(asks),
-                           .source = HF_SOURCE_MANUAL,
-                           .priority = -1,
-                           .max_attempts = 12,
-                           .disposition = HF_OWNER_BOUND };
-    struct hf_new news[] = { asks, asks, asks };
-    struct hf_answer *answer = NULL;
-    news[0].source_id = "a", news[1].source_id = "b", news[2].source_id = "c";
-    make_unit(store, "alone");
-    assert_int_equal(hf_work_create(store, NULL, news, 2, HF_BRIEF, &answer, NULL), 0);
-    hf_answer_free(answer);
-    news[2].disposition = HF_RERUNNABLE;
-    news[2].exec_timeout_ms = 7000;
-    assert_int_equal(hf_work_create(store, NULL, &news[2], 1, 0, &answer, NULL), 0);
-    hf_answer_free(answer);
-    assert_string_equal(
-        payload_at(store, 0),
-        "{\"disposition\":\"rerunnable\",\"from\":\"request\",\"max_attempts\":3}");
-    assert_string_equal(
-        payload_at(store, 2),
-        "{\"disposition\":\"owner_bound\",\"from\":\"request\",\"max_attempts\":12}");
-    assert_string_equal(payload_at(store, 3),
-                        "{\"disposition\":\"rerunnable\",\"exec_timeout_ms\":7000,"
-                        "\"from\":\"request\",\"max_attempts\":12}");
-    assert_int_equal(said(db, "SELECT count(*) FROM short.work_spec WHERE note = '~r3'"),
-                     1);
-    assert_int_equal(said(db, "SELECT count(*) FROM short.work_spec WHERE note = '~r12'"),
-                     2);
-    assert_int_equal(said(db,
-                          "SELECT count(*) FROM short.runtime_work_event WHERE payload"
-                          " LIKE '{\"disposition\":\"owner_bound\",%12}'"),
-                     2);
-    PQfinish(db);
-    hf_store_close(store);
-}
-
 /* ---- followers ------------------------------------------------------------------------------ */
 
 /* How often it was rung here; waits would also end by looks. */
@@ -255,7 +197,6 @@ static void a_follower_hears_of_every_commit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_birth_is_kept_short_and_shown_whole),
         cmocka_unit_test(a_claim_comes_after_the_birth_that_it_saw),
         cmocka_unit_test(a_follower_hears_of_every_commit),
         cmocka_unit_test(later_events_of_earlier_transactions_wait_their_turn),

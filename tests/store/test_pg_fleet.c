@@ -621,8 +621,6 @@ static void hot_statements_never_read_a_table_whole(void **state)
         HF_SQL_WORK_CLAIM_LONE,
         HF_SQL_WORK_INSERT_UNIT,
         HF_SQL_WORK_INSERT_UNITS_APART,
-        HF_SQL_WORK_SETTLE_ALIKE,
-        HF_SQL_PRUNE_PACKS,
         HF_SQL_COPY_NEXT_WORK_EVENT,
     };
     char url[400];

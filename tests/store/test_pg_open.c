@@ -331,12 +331,12 @@ static void functions_views_and_the_database_are_named_too(void **state)
         &server, "CREATE ROLE closed LOGIN; GRANT USAGE ON SCHEMA closed TO closed;"
                  " GRANT ALL ON ALL TABLES IN SCHEMA closed TO closed;"
                  " GRANT ALL ON ALL SEQUENCES IN SCHEMA closed TO closed;"
-                 " REVOKE ALL ON closed.work_log, closed.runtime_work FROM closed");
+                 " REVOKE ALL ON closed.work_limit, closed.runtime_work FROM closed");
     (void)snprintf(url, sizeof(url),
                    "postgres:///hf?host=%s&user=closed&schema=closed&port=%d",
                    server.folder, server.port);
-    refused(url, HF_EREADONLY, "SELECT on table work_log");
-    (void)pg_server_sql(&server, "GRANT SELECT ON closed.work_log TO closed;"
+    refused(url, HF_EREADONLY, "SELECT on table work_limit");
+    (void)pg_server_sql(&server, "GRANT ALL ON closed.work_limit TO closed;"
                                  " REVOKE EXECUTE ON FUNCTION closed.hf_now FROM PUBLIC");
     refused(url, HF_EREADONLY, "EXECUTE on function hf_now");
     (void)pg_server_sql(&server, "GRANT EXECUTE ON FUNCTION closed.hf_now TO closed");

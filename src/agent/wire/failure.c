@@ -253,9 +253,9 @@ static const struct verdict *verdict_of(const struct hf_fault *fault)
  * that it did not begin, by a word or, for a transient refusal, by a time to come back. */
 static bool is_charge_safe(const struct hf_fault *fault, const struct verdict *verdict)
 {
-    if (fault->position == HF_POSITION_NO_RESPONSE)
+    if (fault->position == HF_LLM_AT_NO_RESPONSE)
         return true;
-    if (fault->position != HF_POSITION_RESPONSE)
+    if (fault->position != HF_LLM_AT_RESPONSE_OBSERVED)
         return false;
     bool come_back = fault->source == HF_FAULT_STATUS && fault->retry_after_ms > 0 &&
                      verdict->transient &&
@@ -273,6 +273,7 @@ void hf_fault_judge(const struct hf_fault *fault, struct hf_llm_error *ret_error
         .transient = verdict->transient,
         .charge_safe = is_charge_safe(fault, verdict),
         .retry_after_ms = fault->retry_after_ms,
+        .position = fault->position,
         .code = verdict->code,
         .message = { verdict->message, strlen(verdict->message) },
     };

@@ -7,14 +7,6 @@
 #include <holdfast/provider.h>
 #include <holdfast/sys/transport.h>
 
-/* How far the exchange came. It decides whether a second attempt could be charged again. */
-enum hf_position {
-    HF_POSITION_NO_RESPONSE,
-    HF_POSITION_RESPONSE, /* a head, but nothing of an answer */
-    HF_POSITION_OUTPUT,   /* something of the answer */
-    HF_POSITION_TERMINAL  /* its end */
-};
-
 /* Where the evidence comes from. */
 enum hf_fault_source {
     HF_FAULT_TRANSPORT, /* `http` says what */
@@ -29,12 +21,13 @@ enum hf_fault_source {
     HF_FAULT_MEMORY     /* ours ran out */
 };
 
-/* Texts are borrowed: the raw JSON strings of an error object, empty if there are none. */
+/* Texts are borrowed: the raw JSON strings of an error object, empty if there are none. The
+ * position decides whether a second attempt could be charged again. */
 struct hf_fault {
     enum hf_fault_source source;
     enum hf_http_fault http;
     int status;
-    enum hf_position position;
+    enum hf_llm_position position;
     struct hf_span type;
     struct hf_span code;
     struct hf_span text;
@@ -44,7 +37,8 @@ struct hf_fault {
 /* Reads an error object (or the text that some servers send instead) into the fault. */
 void hf_fault_read(struct hf_fault *fault, struct hf_span raw);
 
-/* The error for that fault: kind, transient, charge_safe, retry_after_ms, code, message.
+/* The error for that fault: kind, transient, charge_safe, retry_after_ms, code, message,
+ * position.
  * The texts are static. */
 void hf_fault_judge(const struct hf_fault *fault, struct hf_llm_error *ret_error);
 

@@ -39,14 +39,14 @@ void hf_wire_receipt(struct hf_wire *wire, const struct hf_encode *encode)
     wire->decode.reply.evidence.omitted = encode->omitted;
 }
 
-static enum hf_position position_of(const struct hf_wire *wire)
+static enum hf_llm_position position_of(const struct hf_wire *wire)
 {
     const struct hf_reply *reply = &wire->decode.reply;
     if (reply->terminal)
-        return HF_POSITION_TERMINAL;
+        return HF_LLM_AT_TERMINAL_OBSERVED;
     if (reply->output || reply->usage.output > 0)
-        return HF_POSITION_OUTPUT;
-    return wire->head ? HF_POSITION_RESPONSE : HF_POSITION_NO_RESPONSE;
+        return HF_LLM_AT_OUTPUT_STARTED;
+    return wire->head ? HF_LLM_AT_RESPONSE_OBSERVED : HF_LLM_AT_NO_RESPONSE;
 }
 
 /* Only the first fault counts. It is judged at once: what it points to is gone afterwards. */
@@ -251,10 +251,18 @@ static void tell(struct hf_wire *wire, const struct hf_model_event *event)
     wire->decode.reply.sink.event(wire->decode.reply.sink.user, event);
 }
 
+/* What had come of the reply goes with the error, where there is memory for it. */
 static void tell_error(struct hf_wire *wire)
 {
-    wire->error.text_streamed = wire->decode.reply.streamed;
-    wire->error.usage = wire->decode.reply.usage;
+    struct hf_reply *reply = &wire->decode.reply;
+    struct hf_llm_response partial = { 0 };
+    if (reply->output && hf_reply_response(reply, &partial) == 0) {
+        wire->error.parts = partial.parts;
+        wire->error.part_count = partial.part_count;
+    }
+    wire->error.text_streamed = reply->streamed;
+    wire->error.usage = reply->usage;
+    wire->error.request_id = reply->evidence.request_id;
     tell(wire, &(struct hf_model_event){ .kind = HF_MODEL_END, .error = &wire->error });
 }
 

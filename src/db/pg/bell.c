@@ -48,8 +48,6 @@ int pg_bell_init(struct pg *pg)
         memcpy(bell->tag, nonce, PG_TAG_TEXT - 1);
     bell->told_at = pg_mono_ms() - RING_EVERY_MS;
     bell->nudge = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (rc == 0)
-        rc = pg_listen_init(&bell->ear);
     return rc || bell->nudge < 0 ? HF_ENOMEM : 0;
 }
 
@@ -57,7 +55,6 @@ void pg_bell_fini(struct pg *pg)
 {
     for (size_t i = 0; i <= PG_ANY_BELL; i++)
         (void)pthread_cond_destroy(&pg->bell.rung[i]);
-    pg_listen_fini(&pg->bell.ear);
     (void)pthread_mutex_destroy(&pg->bell.lock);
     (void)close(pg->bell.nudge); /* an eventfd has nothing to lose */
 }
@@ -77,20 +74,12 @@ static size_t bell_of(uint32_t topic)
     return topic != HF_TOPIC_ANY ? topic % PG_BELLS : PG_ANY_BELL;
 }
 
-/* Under the lock. The reader does not wait for a condition; true: one less has to be woken. */
-static bool ring_reader(struct pg_bell *bell, uint32_t topic)
-{
-    size_t at = bell_of(bell->ear.topic);
-    return (at == PG_ANY_BELL || at == bell_of(topic)) && pg_listen_rouse(&bell->ear) &&
-           bell->ear.topic == topic;
-}
-
 /* Under the lock. */
 static void ring_here(struct pg_bell *bell, uint32_t topic, uint32_t count)
 {
     size_t at = bell_of(topic);
     bell->words[at]++;
-    for (uint32_t i = ring_reader(bell, topic); i < count && i < 64; i++)
+    for (uint32_t i = 0; i < count && i < 64; i++)
         (void)pthread_cond_signal(&bell->rung[at]); /* cannot fail */
     bell->words[PG_ANY_BELL]++;
     (void)pthread_cond_broadcast(&bell->rung[PG_ANY_BELL]); /* cannot fail */
@@ -103,7 +92,6 @@ static void ring_all(struct pg_bell *bell)
         bell->words[i]++;
         (void)pthread_cond_broadcast(&bell->rung[i]); /* cannot fail */
     }
-    (void)pg_listen_rouse(&bell->ear); /* whoever it is */
 }
 
 static void owe(struct pg_due *due, const struct hf_ring *ring)
@@ -164,15 +152,15 @@ bool pg_bell_channel(const struct pg *pg, struct hf_buf *out)
 
 /* Tells the other processes, on the listening connection or on any of the pool. A hint that cannot
  * be given is lost, and made good by the waiters' own looks. */
-static void tell(struct pg *pg, bool listens)
+static void tell(struct pg *pg, struct pg_conn *listener)
 {
     struct hf_buf due, channel;
     hf_buf_init(&due, pg->alloc, 2048);
     hf_buf_init(&channel, pg->alloc, 64);
     if (take_due(&pg->bell, &due) && pg_bell_channel(pg, &channel)) {
         const char *const args[] = { hf_buf_str(&channel), hf_buf_str(&due) };
-        int rc = listens ? pg_listen_ask(pg, HF_SQL_PG_RING, args)
-                         : pg_ring_alone(pg, args[0], args[1]);
+        int rc = listener ? pg_conn_ask(listener, HF_SQL_PG_RING, args, NULL, NULL)
+                          : pg_ring_alone(pg, args[0], args[1]);
         if (rc == 0)
             pg_count(&pg->counts.rings);
     }
@@ -208,8 +196,7 @@ void pg_bell_hear(struct pg_bell *bell, const char *text)
 
 struct turn {
     struct pg *pg;
-    bool listens; /* there is a connection for it, */
-    bool lost;    /* but nothing more is heard on it */
+    struct pg_conn *conn; /* it listens; NULL: none does */
     hf_ms tried_at;
 };
 
@@ -218,20 +205,18 @@ static void keep_listening(struct turn *turn, bool wanted)
 {
     struct pg_bell *bell = &turn->pg->bell;
     hf_ms now = pg_mono_ms();
-    if (turn->lost) {
-        pg_listen_close(turn->pg);
+    if (turn->conn && turn->conn->lost) {
+        pg_conn_close(turn->conn);
         turn->tried_at = 0;
-    } else if (turn->listens || !wanted ||
+    } else if (turn->conn || !wanted ||
                (turn->tried_at && now - turn->tried_at < AGAIN_MS)) {
         return;
     }
     turn->tried_at = now;
-    struct pg_conn *conn = pg_listen_open(turn->pg);
-    turn->listens = conn != NULL;
+    turn->conn = pg_listen_open(turn->pg);
     pg_bell_lock(bell);
-    bell->ear.conn = conn;
-    bell->heard = turn->listens;
-    bell->failed = !turn->listens;
+    bell->heard = turn->conn != NULL;
+    bell->failed = !turn->conn;
     ring_all(bell);
     pg_bell_unlock(bell);
 }
@@ -243,11 +228,11 @@ static void follow(struct turn *turn)
     struct pg_bell *bell = &turn->pg->bell;
     const char *const args[] = { FOLLOW_TEXT };
     pg_bell_lock(bell);
-    bool due = bell->follow && turn->listens;
+    bool due = bell->follow && turn->conn;
     if (due)
         bell->follow = false;
     pg_bell_unlock(bell);
-    if (!due || pg_listen_ask(turn->pg, HF_SQL_PG_FOLLOW, args))
+    if (!due || pg_conn_ask(turn->conn, HF_SQL_PG_FOLLOW, args, NULL, NULL))
         return;
     pg_bell_lock(bell);
     ring_here(bell, HF_TOPIC_ANY, 1);
@@ -259,21 +244,26 @@ static int pause_of(const struct turn *turn, bool due, hf_ms left, bool wanted)
 {
     if (due)
         return left > 0 ? (int)left : 0;
-    return wanted && !turn->listens ? AGAIN_MS : -1;
+    return wanted && !turn->conn ? AGAIN_MS : -1;
 }
 
 static void sleep_until_nudged(struct turn *turn, int pause)
 {
     struct pollfd at[] = { { .fd = turn->pg->bell.nudge, .events = POLLIN },
-                           { .fd = pg_listen_watch(turn->pg, &pause),
+                           { .fd = turn->conn ? PQsocket(turn->conn->db) : -1,
                              .events = POLLIN } };
+    if (turn->conn) /* notices that came with an answer */
+        (void)pg_listen_take(turn->pg, turn->conn, NULL);
+    if (turn->conn && turn->conn->lost)
+        return;
     int count = poll(at, 2, pause);
     if (count > 0 && at[0].revents) {
         uint64_t ignored;
         ssize_t got = read(turn->pg->bell.nudge, &ignored, sizeof ignored);
         (void)got; /* nothing to read: somebody else was faster */
     }
-    turn->lost = pg_listen_watched(turn->pg, count > 0 && at[1].revents);
+    if (count > 0 && at[1].revents)
+        (void)pg_listen_take(turn->pg, turn->conn, NULL); /* rung as they are read */
 }
 
 static void *thread_main(void *arg)
@@ -292,14 +282,14 @@ static void *thread_main(void *arg)
             follow(&turn);
         }
         if (due && (stopping || left <= 0)) {
-            tell(turn.pg, turn.listens);
+            tell(turn.pg, turn.conn);
             due = false;
         }
         if (!stopping)
             sleep_until_nudged(&turn, pause_of(&turn, due, left, wanted));
     }
-    if (turn.listens)
-        pg_listen_close(turn.pg);
+    if (turn.conn)
+        pg_conn_close(turn.conn);
     return NULL;
 }
 
@@ -351,7 +341,7 @@ static void end_ringing(struct pg *pg, bool owed_before)
     if (threaded)
         pg_bell_nudge(bell);
     else if (pg->system_clock) /* a virtual time has no other processes */
-        tell(pg, false);
+        tell(pg, NULL);
 }
 
 /* Takes the lock; true: something is owed already. */
@@ -428,7 +418,6 @@ uint32_t pg_bell_seen(struct hf_sql *sql, uint32_t topic)
     struct pg *pg = pg_of(sql);
     struct pg_bell *bell = &pg->bell;
     pg_bell_lock(bell);
-    pg_listen_drain(pg); /* what was told before the caller looks is no news to it */
     uint32_t word = bell->words[bell_of(topic)];
     pg_bell_unlock(bell);
     return word;
@@ -445,12 +434,8 @@ static void wait_slice(struct pg *pg, uint32_t topic, hf_ms slice)
         return;
     }
     hf_ms until = pg_mono_ms() + slice;
-    if (pg_listen_wait(pg, topic, until))
-        return;
-    pg_listen_begin(bell);
     struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
     (void)pthread_cond_timedwait(&bell->rung[bell_of(topic)], &bell->lock, &at);
-    pg_listen_end(bell);
 }
 
 bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)

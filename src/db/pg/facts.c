@@ -11,18 +11,12 @@ static void put_counts(struct hf_json *json, const struct pg *pg)
         const char *name;
         const _Atomic int64_t *value;
     } rows[] = {
-        { "groups", &pg->group.groups },
-        { "batches", &pg->group.members },
-        { "largest_group", &pg->group.largest },
-        { "replays", &counts->replays },
-        { "two_trips", &counts->two_trips },
-        { "connects", &counts->connects },
-        { "lost_answers", &counts->lost },
-        { "resolved", &counts->resolved },
-        { "uncertain", &counts->uncertain },
-        { "rings", &counts->rings },
+        { "groups", &pg->group.groups },         { "batches", &pg->group.members },
+        { "largest_group", &pg->group.largest }, { "replays", &counts->replays },
+        { "two_trips", &counts->two_trips },     { "connects", &counts->connects },
+        { "lost_answers", &counts->lost },       { "resolved", &counts->resolved },
+        { "uncertain", &counts->uncertain },     { "rings", &counts->rings },
         { "notices", &counts->notices },
-        { "notices_waiting", &counts->notices_waiting },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         hf_json_put_i64(json, rows[i].name,

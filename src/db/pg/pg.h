@@ -141,24 +141,6 @@ struct pg_due {
     bool all; /* more topics than fit: everybody is to look */
 };
 
-/* The connection that listens. Under the bell's lock. */
-struct pg_ear {
-    struct pg_conn *conn; /* the thread's; NULL: there is none, or it is being closed */
-    bool busy;            /* the thread waits for an answer on it: hands off */
-    bool watched;         /* the thread sleeps on its socket */
-    bool reading;         /* a waiter does, or is about to: the reader, */
-    bool asleep;          /* outside the lock, */
-    bool kicked;          /* although `kick` has been written to, */
-    bool rung;            /* and whether it need not any more */
-    uint32_t topic;       /* for which it waits */
-    uint32_t waiters;     /* that wait for a condition */
-    hf_ms left_at;        /* monotonic: when there was a reader last */
-    hf_ms shared_until;   /* until then there is none: several wait */
-    hf_ms read_at;        /* when notices were taken last */
-    int kick;             /* an eventfd that wakes the reader */
-    pthread_cond_t woken; /* it has, and the connection may be closed */
-};
-
 struct pg_bell {
     char tag[PG_TAG_TEXT]; /* fixed: begins our messages, since they come back to us */
     pthread_mutex_t lock;  /* of all below */
@@ -176,7 +158,6 @@ struct pg_bell {
     bool failed;      /* it did not: waiters look by themselves */
     bool follow;      /* somebody here waits for whatever is committed: to be said */
     hf_ms follow_due; /* when it is to be said again */
-    struct pg_ear ear;
     _Atomic bool
         followed; /* somebody does, here or elsewhere, as of the last transaction */
 };
@@ -189,8 +170,7 @@ struct pg_counts {
     _Atomic int64_t resolved;
     _Atomic int64_t uncertain;
     _Atomic int64_t rings;
-    _Atomic int64_t notices;         /* heard, */
-    _Atomic int64_t notices_waiting; /* and of these by threads that wait themselves */
+    _Atomic int64_t notices; /* heard */
 };
 
 struct pg {
@@ -304,9 +284,6 @@ HF_MUST_USE int pg_args_expect(struct hf_arena *arena, int64_t expect,
 /* Append a result's rows to the call. */
 HF_MUST_USE int pg_rows_add(struct hf_batch *batch, struct hf_call *call,
                             const PGresult *result);
-/* Of a packed statement, which gives arrays. */
-HF_MUST_USE int pg_rows_add_packed(struct hf_batch *batch, struct hf_call *call,
-                                   const PGresult *result);
 int64_t pg_cell_i64(const PGresult *result, int row, int column);
 
 /* db/pg/pipe.c */
@@ -422,31 +399,11 @@ static inline void pg_bell_unlock(struct pg_bell *bell)
 }
 
 /* db/pg/listen.c */
-int pg_listen_init(struct pg_ear *ear);
-void pg_listen_fini(struct pg_ear *ear);
-/* From here to pg_listen_watched: only by the bell's thread, without the lock.
+/* Only by the bell's thread, without its lock.
  * A connection that listens and has heard itself; NULL: none can be had. */
 struct pg_conn *pg_listen_open(struct pg *pg);
-void pg_listen_close(struct pg *pg);
-/* One statement on it, whose answer is waited for. */
-HF_MUST_USE int pg_listen_ask(struct pg *pg, enum hf_sql_id id, const char *const *args);
-/* The socket to sleep on, or -1: somebody else reads. Then, or where the connection is lost, the
- * pause is made shorter. */
-int pg_listen_watch(struct pg *pg, int *pause_ms);
-/* After the sleep; `stirred`: the socket has something to say. True: the connection is lost. */
-bool pg_listen_watched(struct pg *pg, bool stirred);
-
-/* From here on: by anybody, under the lock.
- * Reads for as long as it may, until its topic is rung or `until` (monotonic); false: neither has
- * come, so it is to wait for its condition. */
-bool pg_listen_wait(struct pg *pg, uint32_t topic, hf_ms until);
-/* Around the wait for a condition. */
-void pg_listen_begin(struct pg_bell *bell);
-void pg_listen_end(struct pg_bell *bell);
-/* Ends the reader's wait; false: nobody reads, or it was ended before. */
-bool pg_listen_rouse(struct pg_ear *ear);
-/* Takes in what came while nobody read. */
-void pg_listen_drain(struct pg *pg);
+/* Rings what has come in; true: one of the notices was `expected`, which may be NULL. */
+bool pg_listen_take(struct pg *pg, struct pg_conn *conn, const char *expected);
 
 /* db/pg/ring.c */
 /* Queues a NOTIFY behind the transaction that this connection has just been sent. */

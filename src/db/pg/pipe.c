@@ -54,14 +54,13 @@ void pg_pipe_send(struct pg_pipe *pipe, enum hf_sql_id id, bool guarded,
 {
     struct pg_conn *conn = pipe->conn;
     const char *text = guarded ? hf_sql_pg[id].guarded : hf_sql_pg[id].text;
-    int binary = hf_sql_pg[id].packed;
     what.statement = 2 * (int)id + guarded;
     if (pipe->failed)
         return;
     if (conn->pg->url.pooler == PG_POOLER_TRANSACTION) {
         sent_or_failed(pipe,
                        PQsendQueryParams(conn->db, text, args->count, NULL, args->values,
-                                         args->lengths, args->formats, binary),
+                                         args->lengths, args->formats, 0),
                        what);
         return;
     }
@@ -82,7 +81,7 @@ void pg_pipe_send(struct pg_pipe *pipe, enum hf_sql_id id, bool guarded,
     if (!pipe->failed)
         sent_or_failed(pipe,
                        PQsendQueryPrepared(conn->db, name, args->count, args->values,
-                                           args->lengths, args->formats, binary),
+                                           args->lengths, args->formats, 0),
                        what);
 }
 

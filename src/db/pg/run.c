@@ -236,8 +236,7 @@ static int read_call(struct running *run, const struct pg_sent *sent,
     }
     if (PQresultStatus(result) != PGRES_TUPLES_OK)
         return 0;
-    return one->packed ? pg_rows_add_packed(batch, call, result)
-                       : pg_rows_add(batch, call, result);
+    return pg_rows_add(batch, call, result);
 }
 
 static void note_error(struct running *run, const struct pg_sent *sent,

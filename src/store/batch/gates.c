@@ -160,7 +160,7 @@ void hf_gates_settle(struct hf_ops *ops)
 
 static bool promotes(const struct hf_call *call)
 {
-    return call->statement == HF_SQL_LIMIT_OPEN || call->statement == HF_SQL_LIMIT_FOLLOW;
+    return call->statement == HF_SQL_LIMIT_OPEN;
 }
 
 void hf_gates_ring(struct hf_ops *ops)

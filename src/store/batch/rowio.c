@@ -206,39 +206,6 @@ static bool on_server(const struct hf_ops *ops)
     return !hf_same(ops->sql->methods->name, "sqlite"); /* whatever stands before it */
 }
 
-static bool eat(const char **at, const char *text)
-{
-    bool there = hf_starts_with(*at, text);
-    *at += there ? strlen(text) : 0;
-    return there;
-}
-
-/* What the first event says is mostly told by the rows. A server's log is half of its work, so
- * there the rest alone is kept (hf_birth_note of 0001_ledger): "~r3" or "~p3". */
-static const char *short_note(struct hf_ops *ops, const struct hf_row *row)
-{
-    const char *at = row->note;
-    if (!at || !row->w.disposition || !on_server(ops) ||
-        !eat(&at, "{\"disposition\":\"") || !eat(&at, row->w.disposition) ||
-        !eat(&at, "\",\"from\":\""))
-        return row->note;
-    bool asked = eat(&at, "request");
-    if ((!asked && !eat(&at, "policy")) || !eat(&at, "\",\"max_attempts\":"))
-        return row->note;
-    size_t digits = strspn(at, "0123456789");
-    if (digits == 0 || !hf_same(at + digits, "}"))
-        return row->note;
-    char *kept = hf_arena_take(&ops->arena, digits + 3);
-    if (!kept) {
-        ops->state = HF_ENOMEM;
-        return NULL;
-    }
-    kept[0] = '~';
-    kept[1] = asked ? 'r' : 'p';
-    memcpy(kept + 2, at, digits);
-    return kept;
-}
-
 static void add_spec(struct hf_ops *ops, const struct hf_making *making)
 {
     const struct hf_work *w = &making->row->w;
@@ -258,7 +225,7 @@ static void add_spec(struct hf_ops *ops, const struct hf_making *making)
     hf_ops_text(ops, w->status);
     hf_ops_text(ops, making->row->actor_kind);
     hf_ops_text(ops, making->row->actor);
-    hf_ops_text(ops, short_note(ops, making->row));
+    hf_ops_text(ops, making->row->note);
     hf_ops_i64(ops, w->created_at);
 }
 
@@ -482,7 +449,7 @@ static void insert_units(struct hf_ops *ops, const struct hf_making *makings, si
         hf_ops_text(ops, w->correlation_id);
         hf_ops_text(ops, w->payload);
         hf_ops_text(ops, w->payload_ref);
-        hf_ops_text(ops, short_note(ops, makings[i].row));
+        hf_ops_text(ops, makings[i].row->note);
     }
 }
 

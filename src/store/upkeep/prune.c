@@ -29,25 +29,7 @@ struct pruning {
     int64_t after; /* the last row that was looked at */
     struct hf_prune_report report;
     int64_t rows;
-    int64_t packed; /* events of the chunk's rows that are not rows of their own */
 };
-
-/* Each pack of theirs goes if it has no other unit. */
-static void drop_packs(struct hf_ops *ops, const struct hf_call *picked)
-{
-    bool any = false;
-    for (size_t i = 0; i < picked->out_count; i++)
-        for (size_t k = 1; k <= 2; k++) {
-            if (hf_cell(picked, i, k)->type != HF_VAL_I64)
-                continue;
-            if (any)
-                hf_ops_again(ops);
-            else
-                hf_ops_call(ops, HF_SQL_PRUNE_PACKS, HF_ANY_COUNT);
-            hf_ops_i64(ops, hf_cell_i64(picked, i, k));
-            any = true;
-        }
-}
 
 static size_t drop_rows(struct pruning *p, struct hf_ops *drop,
                         const struct hf_call *picked)
@@ -64,16 +46,13 @@ static size_t drop_rows(struct pruning *p, struct hf_ops *drop,
     for_each_seq(drop, picked, HF_SQL_PRUNE_OUTPUT, 0);
     for_each_seq(drop, picked, HF_SQL_PRUNE_KEYS, 0);
     for_each_seq(drop, picked, HF_SQL_PRUNE_SPEC, 0);
-    drop_packs(drop, picked);
-    for (size_t i = 0; i < picked->out_count; i++)
-        p->packed += hf_cell_i64(picked, i, 3);
     return events;
 }
 
 static void add_report(struct pruning *p, const struct hf_ops *drop, size_t events)
 {
     p->rows = hf_ops_result(drop, events + 1)->changed;
-    p->report.events += hf_ops_result(drop, events)->changed + p->packed;
+    p->report.events += hf_ops_result(drop, events)->changed;
     p->report.grants += hf_ops_result(drop, events + 2)->changed;
     p->report.processes += hf_ops_result(drop, events + 3)->changed;
     p->report.chunks += hf_ops_result(drop, events + 4)->changed;
@@ -84,7 +63,6 @@ static int prune_chunk(struct pruning *p, size_t limit, struct hf_err *err)
 {
     struct hf_ops pick, drop;
     p->rows = 0;
-    p->packed = 0;
     hf_ops_init(&pick, sql_store_of(p->base)->sql, p->base->alloc);
     hf_ops_init(&drop, sql_store_of(p->base)->sql, p->base->alloc);
     hf_ops_call(&pick, p->pick, HF_ANY_COUNT);

@@ -124,7 +124,7 @@ static void add_settle(struct changing *c, struct hf_ops *ops, size_t i,
     hf_ops_text(ops, row->message);
     hf_ops_text(ops, row->note);
     hf_ops_text(ops, row->event_correlation_id);
-    if (gates && c->store->base.one_writer) {
+    if (gates) {
         hf_ops_i64(ops, (gates & BY_LIMITS) != 0);
         hf_ops_i64(ops, (gates & BY_LANES) != 0);
     }
@@ -140,8 +140,7 @@ static bool all_alike(const struct changing *c)
             !hf_same(row->w.status_reason, first->w.status_reason) ||
             !hf_same(row->w.error_class, first->w.error_class) ||
             !hf_same(row->w.result, first->w.result) ||
-            !hf_same(row->message, first->message) ||
-            (c->store->base.one_writer && !hf_same(row->note, first->note)))
+            !hf_same(row->message, first->message) || !hf_same(row->note, first->note))
             return false;
     }
     return true;
@@ -150,12 +149,10 @@ static bool all_alike(const struct changing *c)
 /* The actor and the correlation id are the caller's, so every set's. */
 #define ALIKE_MIN 8 /* under it the statement's own cost is more than it saves */
 
-static enum hf_sql_id settle_statement(const struct changing *c, unsigned gates)
+static enum hf_sql_id settle_statement(const struct changing *c)
 {
-    if (gates && !c->store->base.one_writer)
-        return HF_SQL_WORK_SETTLE_LIMITED;
-    return c->n >= ALIKE_MIN && all_alike(c) ? HF_SQL_WORK_SETTLE_ALIKE
-                                             : HF_SQL_WORK_SETTLE;
+    bool alike = c->store->base.one_writer && c->n >= ALIKE_MIN && all_alike(c);
+    return alike ? HF_SQL_WORK_SETTLE_ALIKE : HF_SQL_WORK_SETTLE;
 }
 
 static bool add_settles(struct changing *c, struct hf_ops *ops, unsigned gates,
@@ -173,7 +170,7 @@ static bool add_settles(struct changing *c, struct hf_ops *ops, unsigned gates,
             return false;
     for (size_t i = 0; i < c->n; i++) {
         if (i == 0)
-            hf_ops_call(ops, settle_statement(c, gates), (int64_t)c->n);
+            hf_ops_call(ops, settle_statement(c), (int64_t)c->n);
         else
             hf_ops_again(ops);
         add_settle(c, ops, i, &tokens[i], gates);
@@ -196,15 +193,9 @@ static void for_each_id(struct changing *c, struct hf_ops *ops, enum hf_sql_id s
  * close-outs counted by limit what they left. */
 static void add_gates(struct changing *c, struct hf_ops *ops, unsigned gates)
 {
-    bool lite = c->store->base.one_writer;
-    if (gates & BY_LIMITS && lite) {
+    if (gates & BY_LIMITS) {
         hf_ops_call(ops, HF_SQL_LIMIT_PASS, HF_ANY_COUNT);
         hf_ops_call(ops, HF_SQL_LIMIT_FREE, HF_ANY_COUNT);
-    } else if (gates & BY_LIMITS) {
-        for_each_id(c, ops, HF_SQL_LIMIT_LOCK_CLOSED);
-        for_each_id(c, ops, HF_SQL_LIMIT_LEAVE);
-        hf_ops_call(ops, HF_SQL_LIMIT_FOLLOW, HF_ANY_COUNT);
-        hf_ops_call(ops, HF_SQL_LIMIT_FOLLOWED, HF_ANY_COUNT);
     }
     if (gates & BY_LANES)
         for_each_id(c, ops, HF_SQL_LANE_PASS);
@@ -226,8 +217,7 @@ static bool changed_by(const struct hf_ops *ops, enum hf_sql_id statement)
 static void learn(struct sql_store *store, const struct hf_ops *ops, unsigned gates)
 {
     if (gates & BY_LIMITS)
-        atomic_store(&store->limited, changed_by(ops, HF_SQL_LIMIT_LEAVE) ||
-                                          changed_by(ops, HF_SQL_LIMIT_FREE) ||
+        atomic_store(&store->limited, changed_by(ops, HF_SQL_LIMIT_FREE) ||
                                           changed_by(ops, HF_SQL_LIMIT_PASS));
     if (!(gates & BY_LANES))
         return;
@@ -268,15 +258,18 @@ static int settle_by(struct changing *c, unsigned gates, struct hf_err *err)
 static int settle_fast(struct changing *c, struct hf_err *err)
 {
     struct sql_store *store = c->store;
-    unsigned all = BY_LIMITS | (store->base.one_writer ? BY_LANES : 0);
+    unsigned all = BY_LIMITS | BY_LANES;
+    if (!store->base.one_writer) { /* rows under limits and of lanes go the general way */
+        int plain = settle_by(c, 0, err);
+        return plain == HF_EGUARD ? 0 : plain;
+    }
     unsigned guess = (atomic_load(&store->limited) ? BY_LIMITS : 0) |
                      (atomic_load(&store->laned) > 0 ? BY_LANES : 0);
     int rc = settle_by(c, guess, err);
     if (rc == HF_EGUARD && guess != all) {
         rc = settle_by(c, all, err);
         /* Where it was not the limits it was a lane. */
-        if (rc == 0 && all & BY_LANES &&
-            (guess & BY_LIMITS || !atomic_load(&store->limited)))
+        if (rc == 0 && (guess & BY_LIMITS || !atomic_load(&store->limited)))
             atomic_store(&store->laned, LANES_LAST);
     }
     return rc == HF_EGUARD ? 0 : rc;
