@@ -57,7 +57,9 @@ CASE WHEN l.to_status <> 'running' AND l.event_type <> 'resumed'
 
 -- name: doctor_chains
 -- Two folds of each trail: of the status, over the transitions, and of what a unit counts, over all
--- of its events. The failures of one generation only rise.
+-- of its events. The failures of one generation only rise. On PostgreSQL an event that is no
+-- transition (a refused call, a sampled renewal) takes no lock of its unit: it may have counts from
+-- before a transition with a smaller id. So there the transitions alone are folded.
 -- in: $1, $2 of the units after the first seq, up to the second; $3 ",from>to/kind," of every edge
 -- out: work_id, what is wrong
 WITH log AS MATERIALIZED (SELECT * FROM {doctor_log} AS l),
@@ -85,7 +87,7 @@ SELECT l.seq, l.event_id, l.generation, l.attempt, l.fence,
        coalesce(lag(l.fence) OVER (PARTITION BY l.seq ORDER BY l.event_id), 0)
        + CASE WHEN l.to_status = 'running' THEN 1 ELSE 0 END AS fence_due,
        lead(l.event_id) OVER (PARTITION BY l.seq ORDER BY l.event_id) IS NULL AS is_last
-  FROM log l),
+  FROM log l /*pg WHERE l.to_status IS NOT NULL*/),
 failed AS (
 SELECT l.seq, l.generation,
        coalesce(max({doctor_failures}), 0)

@@ -25,7 +25,8 @@ struct recording {
     struct recording *next;
     uint64_t id;
     struct hf_http_sink sink;
-    struct hf_buf text;
+    struct hf_buf text; /* the lines so far */
+    struct hf_buf held; /* the end of the body so far: a secret may begin in it */
     hf_ms last;
     const struct hf_secret *secrets[SECRETS_MAX];
 };
@@ -51,6 +52,7 @@ static void drop(struct recording *recording)
         link = &(*link)->next;
     *link = recording->next;
     hf_buf_fini(&recording->text);
+    hf_buf_fini(&recording->held);
     alloc_of(recorder)->free(alloc_of(recorder)->user, recording);
 }
 
@@ -106,41 +108,77 @@ static void on_head(void *user, int status, const struct hf_http_header *headers
     recording->sink.head(recording->sink.user, status, headers, count);
 }
 
+/* Where the first secret of the request is in the text, or NULL. */
+static const char *find_secret(const struct recording *recording, struct hf_span text,
+                               const struct hf_secret **ret_secret)
+{
+    const char *first = NULL;
+    for (size_t i = 0; i < SECRETS_MAX && recording->secrets[i]; i++) {
+        struct hf_span secret = hf_secret_bytes(recording->secrets[i]);
+        const char *hit = memmem(text.at, text.len, secret.at, secret.len);
+        if (hit && (!first || hit < first)) {
+            first = hit;
+            *ret_secret = recording->secrets[i];
+        }
+    }
+    return first;
+}
+
+/* The text with its secrets replaced; returns what is behind the last of them, unwritten. */
+static struct hf_span put_hidden(const struct recording *recording, struct hf_span text,
+                                 struct hf_buf *out)
+{
+    const struct hf_secret *secret = NULL;
+    const char *hit = NULL;
+    while ((hit = find_secret(recording, text, &secret))) {
+        size_t before = (size_t)(hit - (const char *)text.at);
+        size_t taken = before + hf_secret_bytes(secret).len;
+        hf_buf_bytes(out, text.at, before);
+        hf_buf_text(out, hf_secret_text(secret));
+        text = (struct hf_span){ (const char *)text.at + taken, text.len - taken };
+    }
+    return text;
+}
+
+/* One byte less than the longest secret: no more of one can be at the end of a piece. */
+static size_t longest_begin(const struct recording *recording)
+{
+    size_t longest = 1;
+    for (size_t i = 0; i < SECRETS_MAX && recording->secrets[i]; i++) {
+        size_t len = hf_secret_bytes(recording->secrets[i]).len;
+        longest = len > longest ? len : longest;
+    }
+    return longest - 1;
+}
+
+/* A line with what was held and can be shown: pieces of a body may be cut inside a secret. */
+static void put_body(struct recording *recording, size_t keep)
+{
+    struct hf_buf out;
+    struct hf_span held = { hf_buf_str(&recording->held), recording->held.len };
+    hf_buf_init(&out, recording->held.alloc, recording->text.max);
+    struct hf_span rest = put_hidden(recording, held, &out);
+    size_t shown = rest.len > keep ? rest.len - keep : 0;
+    hf_buf_bytes(&out, rest.at, shown);
+    if (out.len > 0) {
+        struct hf_json json = begin_line(recording);
+        hf_json_key(&json, "body"); /* what is no UTF-8 is written as U+FFFD */
+        hf_json_strn(&json, hf_buf_str(&out), out.len);
+        end_line(recording, &json);
+    }
+    hf_buf_reset(&out);
+    hf_buf_bytes(&out, (const char *)rest.at + shown, rest.len - shown);
+    hf_buf_fini(&recording->held);
+    recording->held = out;
+}
+
 static void on_body(void *user, const void *bytes, size_t len)
 {
     struct recording *recording = user;
     put_wait(recording);
-    struct hf_json json = begin_line(recording);
-    hf_json_key(&json, "body"); /* what is no UTF-8 is written as U+FFFD */
-    hf_json_strn(&json, bytes, len);
-    end_line(recording, &json);
+    hf_buf_bytes(&recording->held, bytes, len);
+    put_body(recording, longest_begin(recording));
     recording->sink.body(recording->sink.user, bytes, len);
-}
-
-/* Bytes of the text that hold the secret, replaced; a secret in JSON is as it is, since it
- * has no control bytes, except for quotes and backslashes, which keys do not have. */
-static void put_hidden(const struct recording *recording, struct hf_buf *out)
-{
-    const char *at = hf_buf_str(&recording->text);
-    const char *end = at + recording->text.len;
-    while (at < end) {
-        const char *next = end;
-        const struct hf_secret *found = NULL;
-        for (size_t i = 0; i < SECRETS_MAX && recording->secrets[i]; i++) {
-            struct hf_span secret = hf_secret_bytes(recording->secrets[i]);
-            const char *hit = memmem(at, (size_t)(end - at), secret.at, secret.len);
-            if (hit && hit < next) {
-                next = hit;
-                found = recording->secrets[i];
-            }
-        }
-        hf_buf_bytes(out, at, (size_t)(next - at));
-        at = next;
-        if (found) {
-            hf_buf_text(out, hf_secret_text(found));
-            at += hf_secret_bytes(found).len;
-        }
-    }
 }
 
 /* A recording that cannot be written leaves the call as it is: the file is then short. */
@@ -149,7 +187,10 @@ static void write_out(struct recording *recording)
     struct recorder *recorder = recording->recorder;
     struct hf_buf out;
     hf_buf_init(&out, alloc_of(recorder), (size_t)HF_MAX_MODEL_RESPONSE_BYTES * 2);
-    put_hidden(recording, &out);
+    struct hf_span text = { hf_buf_str(&recording->text), recording->text.len };
+    struct hf_span rest = put_hidden(recording, text,
+                                     &out); /* a header may have it too */
+    hf_buf_bytes(&out, rest.at, rest.len);
     size_t done = 0;
     while (done < out.len) {
         ssize_t wrote = write(recorder->fd, out.at + done, out.len - done);
@@ -160,16 +201,22 @@ static void write_out(struct recording *recording)
     hf_buf_fini(&out);
 }
 
-static void on_end(void *user, enum hf_http_fault fault)
+static void finish(struct recording *recording, enum hf_http_fault fault)
 {
-    struct recording *recording = user;
-    struct hf_http_sink sink = recording->sink;
-    put_wait(recording);
+    put_body(recording, 0);
     struct hf_json json = begin_line(recording);
     hf_json_put_str(&json, "end", hf_http_fault_name(fault));
     end_line(recording, &json);
     write_out(recording);
     drop(recording);
+}
+
+static void on_end(void *user, enum hf_http_fault fault)
+{
+    struct recording *recording = user;
+    struct hf_http_sink sink = recording->sink;
+    put_wait(recording);
+    finish(recording, fault);
     sink.end(sink.user, fault);
 }
 
@@ -190,6 +237,7 @@ static int record_start(struct hf_transport *transport,
                                      .sink = *sink,
                                      .last = clock->mono_ms(clock->user) };
     hf_buf_init(&recording->text, alloc, (size_t)HF_MAX_MODEL_RESPONSE_BYTES * 2);
+    hf_buf_init(&recording->held, alloc, (size_t)HF_MAX_MODEL_RESPONSE_BYTES);
     for (size_t i = 0; i < request->header_count && secrets < SECRETS_MAX; i++)
         if (request->headers[i].secret)
             recording->secrets[secrets++] = request->headers[i].secret;
@@ -218,11 +266,7 @@ static int stop(struct recorder *recorder, uint64_t id, enum hf_http_fault fault
     struct recording *recording = find(recorder, id);
     if (!recording)
         return HF_ENOTFOUND;
-    struct hf_json json = begin_line(recording);
-    hf_json_put_str(&json, "end", hf_http_fault_name(fault));
-    end_line(recording, &json);
-    write_out(recording);
-    drop(recording);
+    finish(recording, fault);
     return 0;
 }
 

@@ -375,6 +375,71 @@ static void a_bad_script_is_named_by_its_line(void **state)
     hf_loop_free(loop);
 }
 
+static const char one_answer[] =
+    "{\"holdfast_script\":1}\n"
+    "{\"status\":200,\"headers\":{\"content-type\":\"text/event-stream\"}}\n"
+    "{\"body\":\"data: {\\\"choices\\\":[{\\\"delta\\\":{\\\"content\\\":\\\"x\\\"},"
+    "\\\"finish_reason\\\":\\\"stop\\\"}]}\\n\\ndata: [DONE]\\n\\n\"}\n"
+    "{\"end\":\"none\"}\n";
+
+/* One call, with everything that it needs, in memory that runs out at the `fail_at`-th
+ * allocation. Returns how many were asked for. */
+static int64_t call_in(int64_t fail_at, const struct server *server)
+{
+    struct fail_alloc memory;
+    struct hf_loop *loop = NULL;
+    struct hf_transport *transport = NULL;
+    struct hf_provider *provider = NULL;
+    struct asked asked;
+    struct hf_err err = { 0 };
+    struct hf_model_sink sink = { &heard, heard_event };
+    uint64_t id = 0;
+    char url[64];
+    memset(&heard, 0, sizeof(heard));
+    asked_simply(&asked, "", "");
+    struct hf_request request = *asked.effect.request;
+    request.model = "text";
+    asked.call.request = &request;
+    fail_alloc_init(&memory, fail_at);
+    struct hf_loop_config config = { .size = sizeof(config), .alloc = &memory.alloc };
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/v1", server ? server->port : 1);
+    struct hf_endpoint endpoint = {
+        .size = sizeof(endpoint), .name = "demo", .kind = "openai-chat", .base_url = url
+    };
+    int rc = hf_loop_new(&config, &loop, &err);
+    if (rc == 0 && server)
+        rc = hf_http_new(loop, NULL, &transport, &err);
+    else if (rc == 0)
+        rc = hf_script_new(loop, span(one_answer), &transport, &err);
+    if (rc == 0)
+        rc = hf_endpoint_new(loop, &endpoint, transport, &provider, &err);
+    if (rc == 0)
+        rc = hf_provider_start(provider, &asked.call, &sink, &id, &err);
+    while (rc == 0 && heard.ends == 0)
+        (void)hf_loop_step(loop, -1);
+    assert_true(rc == 0 || rc == HF_ENOMEM);
+    hf_provider_free(provider);
+    hf_loop_free(loop);
+    asked_fini(&asked);
+    assert_int_equal(memory.live, 0);
+    return memory.calls;
+}
+
+static void every_allocation_of_a_call_fails_once(void **state)
+{
+    (void)state;
+    struct server server;
+    server_start(&server, NULL);
+    for (int http = 0; http < 2; http++) {
+        int64_t calls = call_in(0, http ? &server : NULL);
+        assert_non_null(strstr(heard.text, "end stop 1\n"));
+        assert_true(calls > 8);
+        for (int64_t i = 1; i <= calls; i++)
+            (void)call_in(i, http ? &server : NULL);
+    }
+    server_stop(&server);
+}
+
 static void a_model_entry_is_checked_when_it_is_made(void **state)
 {
     (void)state;
@@ -428,6 +493,7 @@ int main(void)
         cmocka_unit_test(a_wrapped_provider_sees_every_attempt),
         cmocka_unit_test(a_script_plays_gaps_and_cuts_without_waiting),
         cmocka_unit_test(a_bad_script_is_named_by_its_line),
+        cmocka_unit_test(every_allocation_of_a_call_fails_once),
         cmocka_unit_test(a_model_entry_is_checked_when_it_is_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,6 +249,16 @@ class DoctorOfAServer(Case):
                 answer = self.cli("--json", "doctor", code=9).json
                 self.assertIn(said, str([f["detail"] for f in answer["findings"] if f["bad"]]))
 
+    def test_a_refused_call_that_was_written_late_is_no_fault(self):
+        """It reads its unit without a lock, so a claim may commit before its event has an id."""
+        self.create("late")
+        self.cli("work", "claim", "--owner", "w1")
+        self.sql("INSERT INTO holdfast.work_event (event_id, seq, event_type, generation, attempt, fence, actor_kind,"
+                 " actor, message, created_at) SELECT holdfast.hf_next_id(), seq, 'transition_rejected', 0, 0, 0,"
+                 " 'human', 'late', 'refused', holdfast.hf_now() FROM holdfast.work_state"
+                 " WHERE status = 'running' AND lease_fence = 1 LIMIT 1")
+        self.assertIn("every trail folds", self.the("chains")["detail"])
+
     def test_clocks_that_are_apart(self):
         self.create("skew")
         self.assertEqual(self.the("skew")["advice"], "")

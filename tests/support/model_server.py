@@ -13,6 +13,7 @@ What it does follows from the model that a request names:
     stall     a head and one piece, then nothing          500       that status
     once-429  429 with Retry-After: 1, once; then text    redirect  302
     echo      401, with all headers and the body in the error message
+    leak      200, the same as a stream that sends each byte by itself
     drop      a kept connection that closes after it has read the second request
 
 The journal has one JSON line for each request that arrived whole: connection, path, headers, body.
@@ -183,6 +184,8 @@ class Connection:
             self.reply(302, b"", Location="http://127.0.0.1:1/")
         elif model == "echo":
             self.reply(401, {"error": {"message": json.dumps(entry)}}, x_request_id="req-1")
+        elif model == "leak":
+            self.stream(text([json.dumps(entry)]), True)
         elif model == "badjson":
             self.begin()
             self.piece(b"data: {\n\n")
