@@ -2,7 +2,9 @@
  * a save and restore over a long history against a short one.
  *
  *   bench_turn              all of it; needs valgrind for the instructions
- *   bench_turn effect KIND BYTES COUNT      only that, to be counted by callgrind
+ *   bench_turn history      effects over a long history, and a long turn
+ *   bench_turn effect KIND BYTES COUNT BASE only that, to be counted by callgrind; over a
+ *                                           base of so many messages
  *
  * Instructions are counted by callgrind, inside round_trip() alone, so they are the same
  * every time on one machine. The cost of a byte is the slope between two payloads. Exits
@@ -269,15 +271,38 @@ static char *make_payload(enum kind kind, size_t bytes)
     return text;
 }
 
-static int run_effect(const char *name, size_t bytes, long count)
+/* A history of one message many times; only its count and digest differ. */
+static const struct hf_record *lend(void *user, uint64_t i)
 {
+    (void)user;
+    (void)i;
+    static const struct hf_part part = { .content = { "A message of the past.", 22 } };
+    static const struct hf_message message = { .id = "h",
+                                               .parts = &part,
+                                               .part_count = 1 };
+    static const struct hf_record record = { .message = &message };
+    return &record;
+}
+
+static struct hf_base base_of(uint64_t count)
+{
+    struct hf_base base = { .id = "h", .count = count, .get = lend };
+    for (uint64_t n = 0; n < count; n++)
+        must(hf_record_chain(base.digest, lend(NULL, n), base.digest, NULL),
+             &(struct hf_err){ 0 });
+    return base;
+}
+
+static int run_effect(const char *name, size_t bytes, long count, uint64_t messages)
+{
+    struct hf_base base = base_of(messages);
     enum kind kind = TEXT;
     while (kind < KINDS && strcmp(kind_names[kind], name) != 0)
         kind++;
     char *text = make_payload(kind, bytes);
     open_setup(kind);
     for (long i = 0; i < count; i++) {
-        struct hf_turn *turn = new_turn(NULL);
+        struct hf_turn *turn = new_turn(messages ? &base : NULL);
         lead_to(turn, kind);
         answer(turn, kind, (struct hf_span){ text, payload_bytes(kind, bytes) });
         hf_turn_free(turn);
@@ -288,16 +313,40 @@ static int run_effect(const char *name, size_t bytes, long count)
     return 0;
 }
 
-/* Instructions of `count` runs. */
-static double counted(enum kind kind, size_t bytes, long count)
+/* Instructions of `count` runs over a base of so many messages. */
+static double counted_over(enum kind kind, size_t bytes, long count, uint64_t messages)
 {
     char bytes_text[24];
     char count_text[24];
+    char base_text[24];
     snprintf(bytes_text, sizeof(bytes_text), "%zu", bytes);
     snprintf(count_text, sizeof(count_text), "%ld", count);
-    const char *const args[] = { "effect", kind_names[kind], bytes_text, count_text,
-                                 NULL };
+    snprintf(base_text, sizeof(base_text), "%llu", (unsigned long long)messages);
+    const char *const args[] = { "effect",   kind_names[kind], bytes_text,
+                                 count_text, base_text,        NULL };
     return bench_instructions("round_trip", args);
+}
+
+static double counted(enum kind kind, size_t bytes, long count)
+{
+    return counted_over(kind, bytes, count, 0);
+}
+
+/* The first cell of a turn looks for the last step, from the end of the base on: over a
+ * base without any its cost is linear, and is shown without a verdict. */
+static void effects_over_history(void)
+{
+    printf("effects, 10,000 against 10 messages of history (limit %.1f)\n", RATIO_MAX);
+    for (enum kind kind = TEXT; kind < KINDS; kind++) {
+        double few = counted_over(kind, 64, 20, 10);
+        double many = counted_over(kind, 64, 20, 10000);
+        printf("  %-12s %.3f", kind_names[kind], many / few);
+        bool looks = kind == CODE_CELL || kind == CODE_DONE;
+        if (looks)
+            printf("  no verdict: it looks for the last step\n");
+        else
+            bench_check(many / few <= RATIO_MAX);
+    }
 }
 
 static void instructions(void)
@@ -381,13 +430,6 @@ static void live(void)
     hf_surface_free(surface);
 }
 
-/* A history of one message many times; only its count and digest differ. */
-static const struct hf_record *lend(void *user, uint64_t i)
-{
-    (void)i;
-    return user;
-}
-
 static double now_s(void)
 {
     struct timespec at;
@@ -418,9 +460,6 @@ static double save_and_restore(struct hf_turn *turn, const struct hf_base *base,
 static void history(void)
 {
     static const uint64_t counts[] = { 10, 10000 };
-    struct hf_part part = { .content = span("A message of the past.") };
-    struct hf_message message = { .id = "h", .parts = &part, .part_count = 1 };
-    struct hf_record record = { .message = &message };
     double best[2] = { 1e9, 1e9 };
     size_t bytes[2] = { 0 };
     struct hf_turn *turns[2];
@@ -428,12 +467,7 @@ static void history(void)
     struct hf_effect effect;
     open_setup(TEXT);
     for (int i = 0; i < 2; i++) {
-        bases[i] = (struct hf_base){
-            .id = "h", .count = counts[i], .user = &record, .get = lend
-        };
-        for (uint64_t n = 0; n < counts[i]; n++)
-            must(hf_record_chain(bases[i].digest, &record, bases[i].digest, NULL),
-                 &(struct hf_err){ 0 });
+        bases[i] = base_of(counts[i]);
         turns[i] = new_turn(&bases[i]);
         lead_to(turns[i], RESULT);
         (void)next(turns[i], &effect);
@@ -458,13 +492,67 @@ static void history(void)
     hf_surface_free(surface);
 }
 
+#define REBASED 5000
+#define REBASED_MAX ((size_t)4096)
+
+/* Moves all that was reported to the base. */
+static void rebase(struct hf_turn *turn, struct hf_base *base)
+{
+    struct hf_err err = { 0 };
+    uint64_t count = hf_turn_record_count(turn);
+    for (; base->count < count; base->count++)
+        must(hf_record_chain(base->digest, hf_turn_record(turn, base->count),
+                             base->digest, &err),
+             &err);
+    must(hf_turn_rebase(turn, base, &err), &err);
+}
+
+static void long_turn(void)
+{
+    struct hf_err err = { 0 };
+    struct hf_effect effect;
+    struct hf_bytes save = { 0 };
+    struct hf_base base = base_of(10);
+    open_setup(TEXT);
+    struct hf_turn *turn = new_turn(&base);
+    for (int i = 0; i < REBASED; i++) {
+        struct answer made;
+        uint64_t id = next(turn, &effect);
+        make_answer(CALLS, span("{\"n\":1}"), &made);
+        must(hf_turn_llm_done(turn, id, &made.response, &err), &err);
+        id = next(turn, &effect);
+        make_answer(RESULT, span("1"), &made);
+        made.result.call_id = effect.calls[0].call_id;
+        must(hf_turn_tool_results(turn, id, &made.result, 1, &err), &err);
+        id = next(turn, &effect);
+        must(hf_turn_checkpoint_done(turn, id, NULL, &err), &err);
+        rebase(turn, &base);
+    }
+    must(hf_turn_save(turn, &save, &err), &err);
+    printf("a save after %d rebased iterations: %zu bytes (limit %zu)", REBASED, save.len,
+           REBASED_MAX);
+    bench_check(save.len <= REBASED_MAX);
+    hf_bytes_free(&save);
+    hf_turn_free(turn);
+    hf_setup_free(setup);
+    hf_surface_free(surface);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc == 5 && strcmp(argv[1], "effect") == 0)
-        return run_effect(argv[2], strtoul(argv[3], NULL, 10), strtol(argv[4], NULL, 10));
+    if (argc == 6 && strcmp(argv[1], "effect") == 0)
+        return run_effect(argv[2], strtoul(argv[3], NULL, 10), strtol(argv[4], NULL, 10),
+                          strtoull(argv[5], NULL, 10));
+    if (argc == 2 && strcmp(argv[1], "history") == 0) {
+        effects_over_history();
+        long_turn();
+        return bench_passed() ? 0 : 1;
+    }
     instructions();
     waiting_bytes();
     live();
     history();
+    effects_over_history();
+    long_turn();
     return bench_passed() ? 0 : 1;
 }

@@ -187,6 +187,16 @@ static void run_calls(struct hf_cell *cell, uint64_t effect, const struct hf_op 
     }
 }
 
+/* Bindings are kept under their hash; the text is freed once the cell has ended. */
+static int find_bindings(void *user, const char *hash, struct hf_span *ret_sealed)
+{
+    char suffix[80];
+    struct hf_span *stored = user;
+    snprintf(suffix, sizeof(suffix), ".%s", hash);
+    *stored = *ret_sealed = read_file(suffix);
+    return stored->len > 0 ? 0 : HF_EBLOB;
+}
+
 static void run_cell(struct hf_turn *turn, const struct hf_effect *effect)
 {
     static const char *const tools[] = { "tide", "boats" };
@@ -194,16 +204,17 @@ static void run_cell(struct hf_turn *turn, const struct hf_effect *effect)
     struct hf_cell *cell = NULL;
     const struct hf_op *op = NULL;
     char id[24];
-    char suffix[80] = ".none";
-    if (effect->bindings)
-        snprintf(suffix, sizeof(suffix), ".%s", effect->bindings);
-    struct hf_span bindings = read_file(suffix);
+    char suffix[80];
+    struct hf_span stored = { 0 };
+    struct hf_bytes sealed = { 0 };
     read_journal(&journal, effect->id);
     snprintf(id, sizeof(id), "%llu", (unsigned long long)effect->id);
     struct hf_cell_start start = { .size = sizeof(start),
                                    .id = id,
                                    .code = effect->code,
-                                   .bindings = bindings,
+                                   .bindings_hash = effect->bindings,
+                                   .user = &stored,
+                                   .resolve = find_bindings,
                                    .given = effect->given,
                                    .tools = tools,
                                    .tool_count = 2,
@@ -221,10 +232,12 @@ static void run_cell(struct hf_turn *turn, const struct hf_effect *effect)
     }
     const struct hf_exec_result *result = hf_cell_result(cell);
     snprintf(suffix, sizeof(suffix), ".%s", result->bindings_after);
-    write_file(suffix, hf_cell_bindings(cell));
+    must(hf_bindings_seal(NULL, hf_engine_lua(), hf_cell_bindings(cell), &sealed, &err));
+    write_file(suffix, (struct hf_span){ sealed.at, sealed.len });
+    hf_bytes_free(&sealed);
     must(hf_turn_exec_done(turn, effect->id, result, &err));
     hf_cell_free(cell);
-    free((void *)(uintptr_t)bindings.at);
+    free((void *)(uintptr_t)stored.at);
     free((void *)(uintptr_t)journal.bytes.at);
 }
 

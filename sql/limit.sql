@@ -18,6 +18,13 @@ n.limit_name = $1 AND (n.gate = 'limit' OR n.gate = 'rate')
         l.level + /*lite max*//*pg greatest*/(0, hf_now() - l.level_at) * l.rate_count)
     + $4 * l.rate_ms))
 
+-- On PostgreSQL a statement reads the clock before it waits for the limit's row, so what it read may be
+-- older than what is stored: time that was filled in already would be filled in again. (A clock that
+-- was set back by more than a minute begins anew.)
+-- fragment: limit_level_at
+/*lite hf_now()*//*pg CASE WHEN work_limit.level_at - hf_now() BETWEEN 1 AND 60000
+                           THEN work_limit.level_at ELSE hf_now() END*/
+
 -- fragment: limit_places
 CASE WHEN l.max_running IS NULL THEN 1000000000
      WHEN l.max_running > l.used + $2 THEN l.max_running - l.used - $2
@@ -45,7 +52,7 @@ ON CONFLICT (name) DO UPDATE
        level = CASE WHEN work_limit.rate_ms IS NULL THEN 0
                     ELSE (SELECT {limit_filled} FROM work_limit l WHERE l.name = $1) END,
        level_at = CASE WHEN work_limit.rate_ms IS NULL THEN work_limit.level_at
-                       ELSE hf_now() END,
+                       ELSE {limit_level_at} END,
        granted = (SELECT count(*)
                     FROM (SELECT 1 FROM work_state n WHERE {waiting_behind}
                            LIMIT (SELECT CASE WHEN l.rate_ms IS NULL
@@ -167,7 +174,7 @@ UPDATE /*lite OR ROLLBACK*/ work_limit
    SET level = /*lite max*//*pg greatest*/(0, /*lite min*//*pg least*/(
                    (rate_burst - reserved) * rate_ms,
                    level + /*lite max*//*pg greatest*/(0, hf_now() - level_at) * rate_count)),
-       level_at = hf_now(), reserved = reserved - c.started,
+       level_at = {limit_level_at}, reserved = reserved - c.started,
        wake_at = coalesce(wake_at, hf_now())
   FROM c
  WHERE work_limit.name = c.name AND work_limit.rate_ms IS NOT NULL

@@ -157,7 +157,11 @@ struct hf_op_record {
  *   tools      names of the tools there are; NULL: any name will do
  *   journal    in order of their ordinals; prints need not be in it. Prints before its last
  *              operation are not polled again
- *   clock      for limits.active_ms; NULL: no such limit                                  */
+ *   clock      for limits.active_ms; NULL: no such limit
+ *   bindings_hash, resolve
+ *              instead of bindings: the hash that EXEC_CODE names (NULL: none yet), and what
+ *              lends the sealed bindings of it until hf_cell_new returns. 0, or HF_EBLOB
+ *              when they are not known                                                    */
 struct hf_cell_start {
     size_t size;
     const struct hf_alloc *alloc; /* NULL: the system's */
@@ -172,11 +176,15 @@ struct hf_cell_start {
     const struct hf_clock *clock;
     const struct hf_op_record *journal;
     size_t journal_count;
+    const char *bindings_hash;
+    void *user;
+    int (*resolve)(void *user, const char *hash, struct hf_span *ret_sealed);
 };
 
 /* HF_EINVAL with the field at fault (bindings that are not canonical, a journal out of
- * order, memory_bytes that no cell can begin with), HF_ETOOBIG, HF_ENOMEM. Faults of the
- * code are no errors: poll tells them. */
+ * order, memory_bytes that no cell can begin with), HF_ETOOBIG, HF_ENOMEM; HF_EBLOB when
+ * the bindings cannot be resolved, have another hash, or are of another engine or version.
+ * Faults of the code are no errors: poll tells them. */
 HF_API HF_MUST_USE int hf_cell_new(const struct hf_engine *engine,
                                    const struct hf_cell_start *start,
                                    struct hf_cell **ret_cell, struct hf_err *err);
@@ -260,6 +268,18 @@ HF_API HF_MUST_USE int hf_bindings_apply(const struct hf_alloc *alloc,
                                          struct hf_span bindings, struct hf_span delta,
                                          struct hf_bytes *ret_bindings,
                                          struct hf_err *err);
+
+/* Bindings as they are stored: a JSON text that names the engine that wrote them and its
+ * version, since another one may not read them alike. open borrows from the text:
+ * HF_EBLOB with the member at fault when another engine or version wrote them,
+ * HF_EINVAL when it is no such text. HF_ETOOBIG, HF_ENOMEM. */
+HF_API HF_MUST_USE int hf_bindings_seal(const struct hf_alloc *alloc,
+                                        const struct hf_engine *engine,
+                                        struct hf_span bindings,
+                                        struct hf_bytes *ret_sealed, struct hf_err *err);
+HF_API HF_MUST_USE int hf_bindings_open(const struct hf_engine *engine,
+                                        struct hf_span sealed,
+                                        struct hf_span *ret_bindings, struct hf_err *err);
 
 /* Lua 5.4, the language "lua". The object is static. */
 HF_API const struct hf_engine *hf_engine_lua(void);

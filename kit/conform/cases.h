@@ -172,6 +172,7 @@
     X(r36_close_out_stores_what_was_said, 0)                                             \
     X(r38_a_repeated_close_out_answers_as_the_first, 0)                                  \
     X(repeated_settles_answer_as_the_first, 0)                                           \
+    X(a_repeated_completion_by_an_authority_answers_as_the_first, 0)                     \
     X(a_settled_token_repeats_until_somebody_else_settles, 0)                            \
     X(t09_fail_with_a_retry_clears_the_lease, 0)                                         \
     X(hand_back_queues_the_row_again_and_spends_nothing, 0)                              \

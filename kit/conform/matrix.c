@@ -74,9 +74,9 @@ static const struct line table[] = {
     { HF_OWNER_BOUND, HF_ABANDONED,      "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "q" "." "L" },
 
     { HF_EXTERNALLY_OWNED, HF_WAITING_EXTERNAL, "." "LLL" "LL" ".." "LLLL" "dfc" "L" "L" "c" "." "=" "L" },
-    { HF_EXTERNALLY_OWNED, HF_DONE,      "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "." "." "L" },
-    { HF_EXTERNALLY_OWNED, HF_FAILED,    "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "." "." "L" },
-    { HF_EXTERNALLY_OWNED, HF_CANCELLED, "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "." "." "L" },
+    { HF_EXTERNALLY_OWNED, HF_DONE,      "." "LLL" "LL" ".." "LLLL" "=.." "L" "L" "." "." "." "L" },
+    { HF_EXTERNALLY_OWNED, HF_FAILED,    "." "LLL" "LL" ".." "LLLL" ".=." "L" "L" "." "." "." "L" },
+    { HF_EXTERNALLY_OWNED, HF_CANCELLED, "." "LLL" "LL" ".." "LLLL" "..=" "L" "L" "." "." "." "L" },
     { HF_EXTERNALLY_OWNED, HF_ABANDONED, "." "LLL" "LL" ".." "LLLL" "..." "L" "L" "." "." "." "L" },
 };
 

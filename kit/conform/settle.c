@@ -63,6 +63,26 @@ test_case(repeated_settles_answer_as_the_first)
     UNCHANGED(before);
 }
 
+test_case(a_repeated_completion_by_an_authority_answers_as_the_first)
+{
+    const char *id = new_id(.disposition = HF_EXTERNALLY_OWNED);
+    struct hf_change done = { .verb = HF_VERB_CLOSE_OUT,
+                              .id = id,
+                              .authority = "engine",
+                              .status = HF_DONE,
+                              .summary = "shipped" };
+    TRUE(!kit_change(AT(t), done)->repeated);
+    const char *before = picture();
+    TRUE(kit_change(AT(t), done)->repeated);
+    IS("done", id);
+    done.summary = "lost";
+    CODE(HF_ETRANSITION, kit_change(AT(t), done)->code);
+    done.summary = "shipped";
+    done.status = HF_FAILED;
+    CODE(HF_ETRANSITION, kit_change(AT(t), done)->code);
+    UNCHANGED(before);
+}
+
 test_case(a_settled_token_repeats_until_somebody_else_settles)
 {
     struct held h = running();

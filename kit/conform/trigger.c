@@ -527,6 +527,8 @@ test_case(bad_subscriptions_and_occurrences_are_refused_by_field)
         { { .source_type = "" }, "source_type" },
         { { .source_key = "" }, "source_key" },
         { { .owner_scope = "" }, "owner_scope" },
+        { { .owner_scope = "anything" }, "owner_scope" },
+        { { .owner_scope = "session:" }, "owner_scope" },
         { { .payload_template = "{" }, "template" },
         { { .payload_template = "{\"$event\":1}" }, "template" },
         { { .payload_template = "[{\"a\":{\"$event\":\"x\",\"y\":1}}]" }, "template" },

@@ -638,27 +638,30 @@ SELECT s.work_id, s.tenant, s.source_system, s.source_id,
                 || '"jitter":"full","max_attempts":3,"max_backoff_ms":300000}')
            AS retry_policy,
        w.close_rule, w.cancel_request, w.abandon_request, w.active_at, w.first_started_at, w.started_at,
-       w.finished_at, s.created_at, w.updated_at
+       w.finished_at, s.created_at, w.updated_at,
+       coalesce(s.retry_policy, '{"backoff_multiplier":2,"initial_backoff_ms":5000,'
+                || '"jitter":"full","max_attempts":3,"max_backoff_ms":300000}')
+           AS retry_policy_json
   FROM work_state w JOIN work_spec s ON s.seq = w.seq;
 
 CREATE VIEW runtime_work_event AS
 SELECT s.seq AS event_id, 0 AS part, s.work_id, 'work_created' AS event_type,
        NULL AS from_status, s.first_status AS to_status, 0 AS generation, 0 AS attempt,
        0 AS fence, s.actor_kind, s.actor, NULL AS message,
-       s.note AS payload, s.correlation_id, s.created_at
+       s.note AS payload, s.correlation_id, s.created_at, s.note AS payload_json
   FROM work_spec s
 UNION ALL
 SELECT e.event_id, 0 AS part, s.work_id, e.event_type, e.from_status, e.to_status,
        e.generation, e.attempt, e.fence, e.actor_kind, e.actor, e.message, e.payload,
-       e.correlation_id, e.created_at
+       e.correlation_id, e.created_at, e.payload
   FROM work_event e JOIN work_spec s ON s.seq = e.seq
 UNION ALL
 SELECT e.event_id, 1, s.work_id, 'lease_acquired', NULL, NULL, e.generation, e.attempt,
-       e.fence, e.actor_kind, e.actor, NULL, NULL, e.correlation_id, e.created_at
+       e.fence, e.actor_kind, e.actor, NULL, NULL, e.correlation_id, e.created_at, NULL
   FROM work_event e JOIN work_spec s ON s.seq = e.seq
  WHERE e.to_status = 'running'
 UNION ALL
 SELECT e.event_id, 2, s.work_id, 'lease_released', NULL, NULL, e.generation, e.attempt,
-       e.fence, e.actor_kind, e.actor, NULL, NULL, e.correlation_id, e.created_at
+       e.fence, e.actor_kind, e.actor, NULL, NULL, e.correlation_id, e.created_at, NULL
   FROM work_event e JOIN work_spec s ON s.seq = e.seq
  WHERE e.from_status = 'running';

@@ -62,7 +62,8 @@ static hf_ms sql_now(const struct hf_store *base)
 hf_ms sql_by_caller(const struct hf_store *base, hf_ms at, hf_ms now)
 {
     const struct hf_clock *clock = base->clock;
-    return at && !base->one_writer ? at + (clock->wall_ms(clock->user) - now) : at;
+    bool converts = at && ((const struct sql_store *)base)->plan->own_clock;
+    return converts ? at + (clock->wall_ms(clock->user) - now) : at;
 }
 
 int sql_item_token(struct hf_answer *answer, struct hf_item *item,
@@ -234,8 +235,7 @@ int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
     *store = (struct sql_store){
         .base = { &methods, alloc, options->clock, options->random, { 0 }, lite },
         .sql = sql,
-        .wears = !lite,
-        .any_size = lite,
+        .plan = hf_plan_of(sql),
     };
     char id[HF_UUID_TEXT];
     uint64_t seq = 0;

@@ -9,6 +9,7 @@
 
 #include "core/ledger/step.h"
 #include "store/batch/ops.h"
+#include "store/batch/plan.h"
 #include "store/batch/rowio.h"
 #include "store/work/front.h"
 
@@ -27,9 +28,8 @@ struct sql_store {
     struct hf_store base;
     struct hf_sql *sql;
     struct sql_random random;
-    bool wears;           /* indexes keep what was claimed (store/work/front.h) */
-    bool any_size;        /* how many rows a statement takes may be a parameter */
-    pthread_mutex_t lock; /* of what follows */
+    const struct hf_plan *plan; /* of its engine */
+    pthread_mutex_t lock;       /* of what follows */
     struct sql_front fronts[FRONT_QUEUES];
     uint64_t uuid_seq;
     struct policy_set *policies; /* as last read; NULL: read again */

@@ -597,7 +597,11 @@ class Read(Case):
         with sqlite3.connect(f"file:{self.db}?mode=ro", uri=True) as db:
             db.row_factory = sqlite3.Row
             row = dict(db.execute("SELECT * FROM runtime_work").fetchone())
+            events = db.execute("SELECT payload, payload_json FROM runtime_work_event").fetchall()
         work.pop("lease_remaining_ms")
+        self.assertEqual(row["retry_policy"], row.pop("retry_policy_json"))
+        self.assertTrue(events[0][0])
+        self.assertEqual([event[0] for event in events], [event[1] for event in events])
         for key in ("payload", "retry_policy"):
             row[key] = json.loads(row[key])
         self.assertEqual(row, work)

@@ -199,6 +199,108 @@ static void the_hash_of_no_bindings_is_fixed(void **state)
         none, "face7c27c69dde318a4611e93f3c2f7adf3c322b9b7c4a52d906c08b73c89899");
 }
 
+/* Stored bindings, by their hash. */
+struct shelf {
+    const char *hash;
+    struct hf_span sealed;
+    int answer;
+};
+
+static int find(void *user, const char *hash, struct hf_span *ret_sealed)
+{
+    const struct shelf *shelf = user;
+    if (shelf->answer)
+        return shelf->answer;
+    if (strcmp(hash, shelf->hash) != 0)
+        return HF_EBLOB;
+    *ret_sealed = shelf->sealed;
+    return 0;
+}
+
+static int start_from(struct shelf *shelf, const char *hash, struct hf_err *err)
+{
+    struct hf_cell *cell = NULL;
+    const struct hf_op *op = NULL;
+    struct hf_cell_start start = { .size = sizeof(start),
+                                   .id = "1",
+                                   .code = span("y = x + 1"),
+                                   .bindings_hash = hash,
+                                   .user = shelf,
+                                   .resolve = find };
+    int rc = hf_cell_new(hf_engine_lua(), &start, &cell, err);
+    if (rc)
+        return rc;
+    assert_int_equal(hf_cell_poll(cell, &op, err), 0);
+    assert_string_equal(hf_cell_bindings(cell).at, "{\"x\":1,\"y\":2}");
+    hf_cell_free(cell);
+    return 0;
+}
+
+static void a_cell_starts_from_bindings_that_are_found_by_hash(void **state)
+{
+    (void)state;
+    struct hf_err err = { 0 };
+    struct hf_bytes sealed = { 0 };
+    char hash[65];
+    assert_int_equal(hf_bindings_hash(span("{\"x\":1}"), hash, &err), 0);
+    assert_int_equal(
+        hf_bindings_seal(NULL, hf_engine_lua(), span("{\"x\":1}"), &sealed, &err), 0);
+    assert_memory_equal(sealed.at, "{\"engine\":\"lua\",\"version\":\"", 27);
+    struct shelf shelf = { hash, { sealed.at, sealed.len }, 0 };
+    assert_int_equal(start_from(&shelf, hash, &err), 0);
+    hf_bytes_free(&sealed);
+}
+
+static void bindings_that_are_gone_or_of_another_engine_are_a_typed_error(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sealed;
+        int code;
+        const char *field;
+    } bad[] = {
+        { "{\"engine\":\"toy\",\"version\":\"1\",\"bindings\":{}}", HF_EBLOB, "engine" },
+        { "{\"engine\":\"lua\",\"version\":\"0\",\"bindings\":{}}", HF_EBLOB, "version" },
+        { "{\"engine\":\"lua\",\"version\":\"0\"}", HF_EINVAL, "bindings" },
+        { "{\"x\":1}", HF_EINVAL, "bindings" },
+        { "[]", HF_EINVAL, "bindings" },
+        { "{", HF_EINVAL, "bindings" },
+    };
+    struct hf_err err = { 0 };
+    struct hf_bytes sealed = { 0 };
+    char hash[65];
+    assert_int_equal(hf_bindings_hash(span("{\"x\":1}"), hash, &err), 0);
+    struct shelf shelf = { .hash = hash };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        shelf.sealed = span(bad[i].sealed);
+        assert_int_equal(start_from(&shelf, hash, &err), bad[i].code);
+        assert_string_equal(err.field, bad[i].field);
+    }
+    assert_int_equal(start_from(&shelf, "another", &err), HF_EBLOB);
+    assert_string_equal(err.field, "bindings_hash");
+    shelf.answer = HF_EBUSY; /* a store that is busy is not one that forgot */
+    assert_int_equal(start_from(&shelf, hash, &err), HF_EBUSY);
+    shelf.answer = 0;
+    assert_int_equal(
+        hf_bindings_seal(NULL, hf_engine_lua(), span("{\"x\":2}"), &sealed, &err), 0);
+    shelf.sealed = (struct hf_span){ sealed.at, sealed.len };
+    assert_int_equal(start_from(&shelf, hash, &err), HF_EBLOB);
+    assert_string_equal(err.field, "bindings_hash");
+    hf_bytes_free(&sealed);
+    assert_int_equal(hf_bindings_seal(NULL, hf_engine_lua(), span("[]"), &sealed, &err),
+                     HF_EINVAL);
+    struct hf_cell *cell = NULL;
+    struct hf_cell_start start = { .size = sizeof(start),
+                                   .id = "1",
+                                   .bindings_hash = hash };
+    assert_int_equal(hf_cell_new(hf_engine_lua(), &start, &cell, &err), HF_EINVAL);
+    assert_string_equal(err.field, "resolve");
+    start.resolve = find;
+    start.bindings = span("{}");
+    assert_int_equal(hf_cell_new(hf_engine_lua(), &start, &cell, &err), HF_EINVAL);
+    assert_string_equal(err.field, "bindings");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +312,8 @@ int main(void)
         cmocka_unit_test(plain_json_is_imported),
         cmocka_unit_test(a_delta_of_other_bindings_is_a_conflict),
         cmocka_unit_test(the_hash_of_no_bindings_is_fixed),
+        cmocka_unit_test(a_cell_starts_from_bindings_that_are_found_by_hash),
+        cmocka_unit_test(bindings_that_are_gone_or_of_another_engine_are_a_typed_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,6 +189,18 @@ static bool rule_met(const struct m_row *row, const struct hf_change *c)
     return c->reviewer && !m_same(c->reviewer, closer);
 }
 
+/* An authority's repeat: the row has ended as it says. */
+static bool ended_so(struct m_call *call, const struct m_row *row,
+                     const struct hf_change *c)
+{
+    const char *reason = c->reason;
+    if (c->status != HF_DONE && !reason)
+        reason = c->error_class ? c->error_class : hf_status_word(c->status);
+    return row->status == c->status && m_same(row->w.result, result_of(call, c)) &&
+           m_same(row->w.error_class, c->error_class) &&
+           m_same(row->w.status_reason, reason);
+}
+
 static int do_close_out(struct m_call *call, struct m_row *row, const struct hf_change *c)
 {
     bool external = row->disposition == HF_EXTERNALLY_OWNED;
@@ -196,6 +208,8 @@ static int do_close_out(struct m_call *call, struct m_row *row, const struct hf_
     bool by_authority = !c->token && external && row->status == HF_WAITING_EXTERNAL &&
                         (c->status == HF_DONE || c->status == HF_FAILED ||
                          c->status == HF_CANCELLED);
+    if (!c->token && external && ended_so(call, row, c))
+        return 1;
     if (!by_holder && !by_authority)
         return no(call, HF_ETRANSITION);
     if (!rule_met(row, c))

@@ -20,7 +20,7 @@ TURNS = "300"
 
 
 def run(*args):
-    done = subprocess.run([PROGRAM, *args], check=False, capture_output=True, text=True)
+    done = subprocess.run([PROGRAM, *args], check=False, capture_output=True, text=True, timeout=100)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -644,11 +644,16 @@ static void rlm_checkpoint_redrives_pending_exec_code_with_driver_state(void **s
     code_fini(&code);
 }
 
-static const struct hf_failure disk = { .code = "disk", .class_ = HF_FAILURE_IO };
+static const struct hf_failure disk = { .code = "disk",
+                                        .class_ = HF_FAILURE_IO,
+                                        .message = { "full", 4 } };
 static const struct hf_tool_result fan_out[3] = {
     { .call_id = "2:1:1", .tool = "add", .value = { "1", 1 }, .duration_ms = 7 },
     { .call_id = "2:1:2", .tool = "sub", .outcome = HF_TOOL_FAILURE, .failure = &disk },
-    { .call_id = "2:1:3", .tool = "add", .outcome = HF_TOOL_CANCELLED },
+    { .call_id = "2:1:3",
+      .tool = "add",
+      .outcome = HF_TOOL_CANCELLED,
+      .reason = { "not now", 7 } },
 };
 
 static void rlm_checkpoint_after_exec_parallel_tool_outputs_preserves_structured_outcomes(
@@ -658,9 +663,12 @@ static void rlm_checkpoint_after_exec_parallel_tool_outputs_preserves_structured
     static const char step[] =
         "{\"step\":1,\"cell\":\"t1.0.cell\",\"calls\":[{\"id\":\"2:1:1\",\"tool\":"
         "\"add\","
-        "\"outcome\":\"success\",\"duration_ms\":7},{\"id\":\"2:1:2\",\"tool\":\"sub\","
-        "\"outcome\":\"failure\",\"code\":\"disk\"},{\"id\":\"2:1:3\",\"tool\":\"add\","
-        "\"outcome\":\"cancelled\"}]}";
+        "\"outcome\":\"success\",\"duration_ms\":7,\"value\":1},{\"id\":\"2:1:2\","
+        "\"tool\":"
+        "\"sub\",\"outcome\":\"failure\",\"code\":\"disk\",\"class\":\"io\",\"message\":"
+        "\"full\"},{\"id\":\"2:1:3\",\"tool\":\"add\",\"outcome\":\"cancelled\","
+        "\"message\":"
+        "\"not now\"}]}";
     struct code_kit code;
     code_start(&code, NULL);
     code_reply(&code, "<lua>\ncall_batch(t)\n</lua>");

@@ -452,7 +452,8 @@ static void a_saves_trajectory_shows_cells_steps_and_what_is_running(void **stat
         "[{\"language\":\"lua\",\"code\":\"x = call('add', "
         "{})\",\"step\":1,\"cell\":\"t1.0."
         "cell\",\"after\":\"h1\",\"calls\":[{\"id\":\"2:1\",\"tool\":\"add\",\"outcome\":"
-        "\"success\"}],\"delta\":{\"x\":1},\"duration_ms\":3},{\"language\":\"lua\","
+        "\"success\",\"value\":1}],\"delta\":{\"x\":1},\"duration_ms\":3},{\"language\":"
+        "\"lua\","
         "\"code\":\"print(x)\",\"running\":true}]");
     hf_bytes_free(&json);
     bytes.len--;

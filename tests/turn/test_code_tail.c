@@ -344,6 +344,35 @@ static void a_deep_final_value_survives_the_cut(void **state)
     code_fini(&code);
 }
 
+/* 65,536 bytes of one value, eight times that of all: JSON is kept whole or not at all. */
+static void a_step_says_how_long_a_value_was_that_it_does_not_keep(void **state)
+{
+    (void)state;
+    struct code_kit code;
+    size_t most = 65536;
+    char *value = malloc(most + 2);
+    memset(value, '1', most + 1);
+    struct hf_tool_result calls[10];
+    for (int i = 0; i < 10; i++)
+        calls[i] = (struct hf_tool_result){ .call_id = "2:1",
+                                            .tool = "add",
+                                            .value = { value, most } };
+    calls[0].value.len = most + 1;
+    code_start(&code, NULL);
+    code_reply(&code, "<lua>\nx()\n</lua>");
+    code_result(&code, &(struct hf_exec_result){ .calls = calls, .call_count = 10 });
+    const char *step = code_event(&code, "hf.code.step", 0);
+    size_t kept = 0;
+    for (const char *at = step; (at = strstr(at, "\"value\":1")) != NULL; at++)
+        kept++;
+    assert_int_equal(kept, 8);
+    assert_non_null(strstr(step, "\"value_bytes\":65537"));
+    assert_non_null(strstr(step, "\"value_bytes\":65536"));
+    kit_cut(&code.kit);
+    code_fini(&code);
+    free(value);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +388,7 @@ int main(void)
         cmocka_unit_test(the_breakpoint_stands_before_what_a_later_cell_may_repair),
         cmocka_unit_test(a_request_without_history_keeps_its_prompt),
         cmocka_unit_test(a_deep_final_value_survives_the_cut),
+        cmocka_unit_test(a_step_says_how_long_a_value_was_that_it_does_not_keep),
     };
     return cmocka_run_group_tests_name("turn/code_tail", tests, NULL, NULL);
 }

@@ -567,6 +567,7 @@ static int cut_and_poll(struct world *world, struct hf_effect *effect, int64_t p
     PATIENTLY(cut_turn(world, &err));
     for (bool found = !same; !found; found = comes_again(effect)) {
         PATIENTLY(poll_effect(world, effect, &err));
+        assert_int_not_equal(effect->kind, HF_EFFECT_NONE); /* it must come again */
         if (comes_again(effect))
             continue;
         world->effects++;

@@ -59,6 +59,8 @@ static void every_column_of_runtime_work_is_a_field_in_the_same_order(void **sta
         assert_true(at < count);
         assert_string_equal(hf_work_fields[i].name, names[at++]);
     }
+    assert_string_equal(names[at++],
+                        "retry_policy_json"); /* another name of retry_policy */
     assert_int_equal(at, count);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
@@ -78,6 +80,7 @@ static void every_field_of_an_event_is_a_column_of_runtime_work_event(void **sta
         }
         assert_true(at++ < count);
     }
+    assert_string_equal(names[at++], "payload_json"); /* another name of payload */
     assert_int_equal(at, count);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }

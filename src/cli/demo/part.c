@@ -39,7 +39,8 @@ static int say(struct demo_stage *stage, enum demo_report report,
         (void)snprintf(message.work_id, sizeof(message.work_id), "%s", work->work_id);
         (void)snprintf(message.task, sizeof(message.task), "%s", work->kind);
     }
-    (void)snprintf(message.text, sizeof(message.text), "%s", text);
+    (void)snprintf(message.text, sizeof(message.text), "%.*s",
+                   (int)sizeof(message.text) - 1, text);
     ssize_t sent = 0;
     do
         sent = write(stage->say, &message, sizeof(message));

@@ -33,11 +33,9 @@ static int check_rule(struct hf_act *act, const char *closer)
     return 0;
 }
 
-static int close_row(struct hf_act *act, const char *verb)
+static struct hf_note result_of(const struct hf_change *change)
 {
-    const struct hf_change *change = act->change;
-    struct hf_row *row = &act->out.row;
-    struct hf_note result = {
+    return (struct hf_note){
         .evidence = change->evidence,
         .evidence_count = change->evidence_count,
         .outputs = change->outputs,
@@ -45,23 +43,57 @@ static int close_row(struct hf_act *act, const char *verb)
         .reviewer = change->reviewer,
         .summary = change->summary,
     };
+}
+
+/* The row's result as JSON in the arena; NULL where the change has none. */
+static int result_text(struct hf_act *act, const char **ret_text)
+{
+    const struct hf_change *change = act->change;
+    struct hf_note result = result_of(change);
+    *ret_text = NULL;
     bool has_result = change->evidence_count > 0 || change->output_count > 0 ||
                       change->reviewer || change->summary;
+    return has_result ? hf_note_text(act, &result, ret_text) : 0;
+}
+
+static const char *reason_of(const struct hf_change *change)
+{
+    if (change->status == HF_DONE)
+        return change->reason;
+    return first_of(change->reason, change->error_class, hf_status_word(change->status));
+}
+
+/* An authority has no token by which its repeat is known: it says the same of a row that has
+ * ended so. */
+static int completed_before(struct hf_act *act, bool *ret_before)
+{
+    const struct hf_change *change = act->change;
+    const struct hf_row *old = act->old;
     const char *text = NULL;
-    int rc = has_result ? hf_note_text(act, &result, &text) : 0;
+    int rc = old->status == change->status ? result_text(act, &text) : 0;
+    *ret_before = rc == 0 && old->status == change->status &&
+                  hf_same(old->w.result, text) &&
+                  hf_same(old->w.error_class, change->error_class) &&
+                  hf_same(old->w.status_reason, reason_of(change));
+    return rc;
+}
+
+static int close_row(struct hf_act *act, const char *verb)
+{
+    const struct hf_change *change = act->change;
+    struct hf_row *row = &act->out.row;
+    const char *text = NULL;
+    int rc = result_text(act, &text);
     if (rc)
         return rc;
 
     hf_act_enter(act, change->status, verb);
     row->w.result = text;
     row->w.error_class = change->error_class;
-    row->w.status_reason = change->reason;
-    if (change->status != HF_DONE)
-        row->w.status_reason = first_of(change->reason, change->error_class,
-                                        row->w.status);
+    row->w.status_reason = reason_of(change);
     row->message = change->reason;
 
-    struct hf_note note = result;
+    struct hf_note note = result_of(change);
     note.authority = change->authority;
     note.error_class = change->error_class;
     note.released_fence = hf_act_released(act);
@@ -81,9 +113,13 @@ int hf_act_close_out(struct hf_act *act)
     if (!change->token && old->disposition != HF_EXTERNALLY_OWNED)
         return hf_act_refuse(act, change->status, "an authority",
                              "only externally_owned rows are completed from outside");
+    bool before = false;
+    int rc = change->token ? 0 : completed_before(act, &before);
+    if (rc || before)
+        return rc ? rc : hf_act_repeat(act);
     if (!hf_edge_legal(old->status, change->status, verb))
         return hf_act_refuse(act, change->status, verb, NULL);
-    int rc = check_rule(act, change->token ? old->w.owner : change->authority);
+    rc = check_rule(act, change->token ? old->w.owner : change->authority);
     return rc ? rc : close_row(act, verb);
 }
 

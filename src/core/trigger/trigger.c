@@ -140,11 +140,24 @@ static int check_process(const struct hf_subscription_new *wanted, struct hf_err
     return rc;
 }
 
+int hf_owner_scope_check(const char *scope, struct hf_err *err)
+{
+    static const char *const owners[] = { "session:", "host:" };
+    int rc = hf_check_key_opt(scope, (size_t)HF_MAX_KEY_BYTES, "owner_scope", err);
+    if (rc || !scope || hf_same(scope, "host"))
+        return rc;
+    for (size_t i = 0; i < 2; i++)
+        if (hf_starts_with(scope, owners[i]) && scope[strlen(owners[i])])
+            return 0;
+    return hf_fail(err, HF_EINVAL, "owner_scope",
+                   "owner_scope must be host, host:BINDING or session:ID");
+}
+
 int hf_subscription_check(const struct hf_subscription_new *wanted, struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_KEY_BYTES;
     struct hf_new unit = unit_of(wanted);
-    int rc = hf_check_key_opt(wanted->owner_scope, max, "owner_scope", err);
+    int rc = hf_owner_scope_check(wanted->owner_scope, err);
     if (rc == 0)
         rc = hf_check_key(wanted->key, max, "key", err);
     if (rc == 0)

@@ -111,8 +111,8 @@ struct hf_turn {
     size_t own_room;
     bool delivered; /* the outstanding effect, or DONE, was polled from this handle */
     bool reset_due; /* a restored model call: what was shown of it is to be retracted */
-    struct hf_emit reset;
-    uint8_t live; /* which of `step` holds the body's short-lived parts */
+    const struct hf_emit *reset; /* once it was yielded */
+    uint8_t live;                /* which of `step` holds the body's short-lived parts */
     struct hf_arena stay;
     struct hf_arena keep;
     struct hf_arena step[2];

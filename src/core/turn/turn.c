@@ -195,17 +195,23 @@ static void yield_outstanding(const struct hf_turn *turn, struct hf_effect *ret_
 
 /* Once after a restore, before the model call comes again: what observers were shown of it
  * is not part of what they will be shown. */
-static void yield_reset(struct hf_turn *turn, struct hf_effect *ret_effect)
+static int yield_reset(struct hf_turn *turn, struct hf_effect *ret_effect,
+                       struct hf_err *err)
 {
     static const char why[] = "the turn was restored";
-    turn->reset = (struct hf_emit){ .kind = HF_EMIT_ATTEMPT_RESET,
-                                    .iteration = turn->now.iteration,
-                                    .attempt = turn->now.wait.request->attempt,
-                                    .text = { why, sizeof(why) - 1 } };
+    struct hf_emit *reset = hf_arena_new(&turn->stay, struct hf_emit);
+    if (!reset)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *reset = (struct hf_emit){ .kind = HF_EMIT_ATTEMPT_RESET,
+                               .iteration = turn->now.iteration,
+                               .attempt = turn->now.wait.request->attempt,
+                               .text = { why, sizeof(why) - 1 } };
+    turn->reset = reset;
     turn->reset_due = false;
     *ret_effect = (struct hf_effect){ .kind = HF_EFFECT_EMIT,
                                       .iteration = turn->now.iteration,
-                                      .emit = &turn->reset };
+                                      .emit = reset };
+    return 0;
 }
 
 /* Runs a move over a cleaned input; what it fails with has changed nothing. */
@@ -254,7 +260,7 @@ int hf_turn_poll(struct hf_turn *turn, struct hf_effect *ret_effect, struct hf_e
     if (turn->now.queue_count > 0) {
         pop(turn, ret_effect);
     } else if (turn->reset_due) {
-        yield_reset(turn, ret_effect);
+        return yield_reset(turn, ret_effect, err);
     } else if (!turn->delivered) {
         shed_scraps(turn);
         turn->now.wait.yielded = turn->now.wait.id != 0;

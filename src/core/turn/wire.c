@@ -187,7 +187,7 @@ static void take_back(struct hf_turn *turn, const struct hf_effect *effect)
         turn->delivered = false;
         return;
     }
-    if (effect->emit == &turn->reset) {
+    if (effect->emit && effect->emit == turn->reset) {
         turn->reset_due = true;
         return;
     }

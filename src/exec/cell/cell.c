@@ -96,7 +96,12 @@ void hf_cell_free(struct hf_cell *cell)
 static int fill(struct hf_cell *cell, const struct hf_cell_start *start,
                 struct hf_err *err)
 {
-    struct hf_span bindings = start->bindings.len ? start->bindings : hf_text_of("{}");
+    struct hf_span bindings = { 0 };
+    int rc = hf_cell_find_bindings(cell->engine, start, &bindings, err);
+    if (rc)
+        return rc;
+    if (bindings.len == 0)
+        bindings = hf_text_of("{}");
     cell->id = hf_arena_text(&cell->arena, start->id);
     char *copy = hf_arena_copy(&cell->arena, bindings.at, bindings.len);
     if (!cell->id || !copy)
@@ -105,8 +110,8 @@ static int fill(struct hf_cell *cell, const struct hf_cell_start *start,
     cell->before = (struct hf_span){ copy, bindings.len };
     cell->after = cell->before;
     struct hf_given given = { start->given, start->given_refs };
-    int rc = hf_given_copy(&cell->arena, &given, (size_t)HF_MAX_CELL_BINDINGS_BYTES,
-                           &given, err);
+    rc = hf_given_copy(&cell->arena, &given, (size_t)HF_MAX_CELL_BINDINGS_BYTES, &given,
+                       err);
     if (rc == 0)
         rc = hf_cell_keep_journal(cell, start, err);
     if (rc)

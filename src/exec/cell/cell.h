@@ -63,6 +63,11 @@ struct hf_cell {
     size_t seen_room;
 };
 
+/* exec/cell/seal.c: what the cell starts from; borrowed. */
+HF_MUST_USE int hf_cell_find_bindings(const struct hf_engine *engine,
+                                      const struct hf_cell_start *start,
+                                      struct hf_span *ret_bindings, struct hf_err *err);
+
 /* exec/cell/journal.c */
 HF_MUST_USE int hf_cell_keep_journal(struct hf_cell *cell,
                                      const struct hf_cell_start *start,

@@ -77,7 +77,7 @@ int hf_trigger_update(struct hf_store *store, const struct hf_caller *who,
 static int check_name(const char *owner_scope, const char *key, struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_KEY_BYTES;
-    int rc = hf_check_key_opt(owner_scope, max, "owner_scope", err);
+    int rc = hf_owner_scope_check(owner_scope, err);
     return rc ? rc : hf_check_key(key, max, "key", err);
 }
 

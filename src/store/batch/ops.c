@@ -5,15 +5,23 @@
 
 #include "base/err.h"
 #include "base/ident.h"
+#include "base/text.h"
 #include "db/batch.h"
 #include "store/batch/gates.h"
+#include "store/batch/plan.h"
 
 /* Of one unit, in one process. */
 #define WAITERS_MOST 1024
 
+/* The one place that asks for the engine's name. A driver that wraps another has its name. */
+const struct hf_plan *hf_plan_of(const struct hf_sql *sql)
+{
+    return hf_same(sql->methods->name, "sqlite") ? &hf_plan_lite : &hf_plan_pg;
+}
+
 void hf_ops_init(struct hf_ops *ops, struct hf_sql *sql, const struct hf_alloc *alloc)
 {
-    *ops = (struct hf_ops){ .sql = sql };
+    *ops = (struct hf_ops){ .sql = sql, .plan = hf_plan_of(sql) };
     hf_arena_init(&ops->arena, alloc);
     ops->batch.alloc = alloc;
 }

@@ -18,8 +18,11 @@ struct hf_gate_note {
     int64_t back;
 };
 
+struct hf_plan;
+
 struct hf_ops {
     struct hf_sql *sql;
+    const struct hf_plan *plan; /* of its engine */
     struct hf_arena arena;
     struct hf_batch batch;
     size_t call_room;

@@ -7,19 +7,6 @@
 #include "os/liveness.h"
 #include "store/work/change.h"
 
-/* Batch sizes are literals in PostgreSQL's statements: a parameter would make it plan for a
- * tenth of the table. SQLite plans alike for all, so there any number is one statement. */
-static const struct size_of {
-    size_t rows;
-    enum hf_sql_id any_kind;
-    enum hf_sql_id some_kinds;
-    enum hf_sql_id from_key;
-} sizes[] = {
-    { 100, HF_SQL_WORK_CLAIM_100, HF_SQL_WORK_CLAIM_KINDS_100, HF_SQL_WORK_CLAIM_ON_100 },
-    { 10, HF_SQL_WORK_CLAIM_10, HF_SQL_WORK_CLAIM_KINDS_10, HF_SQL_WORK_CLAIM_ON_10 },
-    { 1, HF_SQL_WORK_CLAIM_1, HF_SQL_WORK_CLAIM_KINDS_1, HF_SQL_WORK_CLAIM_ON_1 },
-};
-
 /* A claim with all its defaults filled in. */
 struct taker {
     struct sql_store *store;
@@ -86,7 +73,8 @@ static int fill_in(struct taker *taker, struct hf_arena *arena, struct hf_err *e
     if (rc)
         return rc;
     taker->note = claim_note(arena, taker);
-    taker->one_kind = claim->kind_count == 1 && taker->store->any_size;
+    taker->one_kind = claim->kind_count == 1 &&
+                      taker->store->plan->claims[0].one_kind != HF_SQL_NONE;
     if (taker->one_kind)
         taker->kinds = claim->kinds[0];
     else if (claim->kind_count)
@@ -184,43 +172,46 @@ static int repeat_of(struct taker *taker, struct hf_ops *ops, struct hf_answer *
     return rc;
 }
 
-static void add_some(struct hf_ops *ops, const struct taker *taker, size_t want)
+static enum hf_sql_id statement_of(const struct hf_claim_size *size,
+                                   const struct taker *taker,
+                                   const struct sql_front *from)
 {
-    add_claim(ops, taker,
-              taker->one_kind ? HF_SQL_WORK_CLAIM_SOME_KIND
-              : taker->kinds  ? HF_SQL_WORK_CLAIM_SOME_KINDS
-                              : HF_SQL_WORK_CLAIM_SOME);
-    hf_ops_i64(ops, (int64_t)want);
+    if (taker->one_kind)
+        return size->one_kind;
+    if (taker->kinds)
+        return size->some_kinds;
+    return from->worn ? size->from_key : size->any_kind;
 }
 
 /* From the front of the queue, or from where the last claim came to. */
 static void add_sizes(struct hf_ops *ops, const struct taker *taker,
                       const struct sql_front *from, size_t want)
 {
-    if (taker->store->any_size) {
-        add_some(ops, taker, want);
-        return;
-    }
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
-        for (; want >= sizes[s].rows; want -= sizes[s].rows) {
-            add_claim(ops, taker,
-                      taker->kinds ? sizes[s].some_kinds
-                      : from->worn ? sizes[s].from_key
-                                   : sizes[s].any_kind);
-            if (taker->kinds || !from->worn)
-                continue;
-            hf_ops_i64(ops, from->priority);
-            hf_ops_i64(ops, from->fair_tag);
-            hf_ops_i64(ops, from->seq);
+    const struct hf_plan *plan = taker->store->plan;
+    for (size_t s = 0; s < plan->claim_count; s++) {
+        const struct hf_claim_size *size = &plan->claims[s];
+        while (want > 0 && want >= size->rows) {
+            add_claim(ops, taker, statement_of(size, taker, from));
+            if (!taker->kinds && from->worn) {
+                hf_ops_i64(ops, from->priority);
+                hf_ops_i64(ops, from->fair_tag);
+                hf_ops_i64(ops, from->seq);
+            }
+            if (size->rows == 0)
+                hf_ops_i64(ops, (int64_t)want);
+            want -= size->rows ? size->rows : want;
         }
+    }
 }
 
 static void add_tokens(struct hf_ops *ops, const struct taker *taker)
 {
-    bool lite = taker->store->any_size;
-    size_t rate = lite ? hf_ops_call(ops, HF_SQL_LIMIT_RATE, HF_ANY_COUNT) : 0;
+    enum hf_sql_id limit_rate = taker->store->plan->limit_rate;
+    size_t rate = 0;
+    if (limit_rate != HF_SQL_NONE)
+        rate = hf_ops_call(ops, limit_rate, HF_ANY_COUNT);
     hf_ops_call(ops, HF_SQL_LIMIT_CLAIMED, HF_ANY_COUNT);
-    if (lite)
+    if (limit_rate != HF_SQL_NONE)
         hf_ops_only_if(ops, rate);
     add_claim_key(ops, taker);
 }
@@ -275,8 +266,8 @@ static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march
  * in a while somebody asks whether there is something to sweep. */
 static bool may_be_short(const struct taker *taker, const struct sql_march *march)
 {
-    return taker->store->wears && taker->claim->limit <= 1 && !taker->kinds &&
-           !taker->claim->nonce && !march->looks && !march->from.worn &&
+    return taker->store->plan->claim_lone != HF_SQL_NONE && taker->claim->limit <= 1 &&
+           !taker->kinds && !taker->claim->nonce && !march->looks && !march->from.worn &&
            !march->from.long_way;
 }
 
@@ -286,7 +277,7 @@ static int take_short(struct taker *taker, struct hf_ops *ops,
 {
     hf_ops_reset(ops);
     size_t rows = ops->batch.call_count;
-    add_claim(ops, taker, HF_SQL_WORK_CLAIM_LONE);
+    add_claim(ops, taker, taker->store->plan->claim_lone);
     int rc = hf_ops_write(ops, err);
     if (rc == 0 && ops->batch.lost) { /* what it took is found by its nonce */
         hf_ops_reset(ops);
@@ -377,7 +368,7 @@ int sql_exchange(struct hf_store *base, const struct hf_caller *who,
     };
     const struct change_beside beside = { part_add, part_end, &part };
     struct hf_arena arena;
-    if (!store->any_size || exchange->claim->id)
+    if (!base->one_writer || exchange->claim->id)
         return HF_EGUARD;
     hf_arena_init(&arena, base->alloc);
     int rc = fill_in(&part.taker, &arena, err);

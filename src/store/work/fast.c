@@ -146,12 +146,10 @@ static bool all_alike(const struct changing *c)
     return true;
 }
 
-/* The actor and the correlation id are the caller's, so every set's. */
-#define ALIKE_MIN 8 /* under it the statement's own cost is more than it saves */
-
 static enum hf_sql_id settle_statement(const struct changing *c)
 {
-    bool alike = c->store->base.one_writer && c->n >= ALIKE_MIN && all_alike(c);
+    size_t least = c->store->plan->settle_alike_min;
+    bool alike = least > 0 && c->n >= least && all_alike(c);
     return alike ? HF_SQL_WORK_SETTLE_ALIKE : HF_SQL_WORK_SETTLE;
 }
 
@@ -259,7 +257,8 @@ static int settle_fast(struct changing *c, struct hf_err *err)
 {
     struct sql_store *store = c->store;
     unsigned all = BY_LIMITS | BY_LANES;
-    if (!store->base.one_writer) { /* rows under limits and of lanes go the general way */
+    if (!store->plan->settles_gated) {
+        /* Rows with limits or lanes go the general way. */
         int plain = settle_by(c, 0, err);
         return plain == HF_EGUARD ? 0 : plain;
     }

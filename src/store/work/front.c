@@ -28,7 +28,8 @@ void sql_march_begin(struct sql_store *store, const char *queue, bool from_start
                      struct sql_march *ret_march)
 {
     struct sql_march march = { .began_at = mono_ms(store) };
-    if (!store->wears || !queue[0] || strlen(queue) >= sizeof(march.from.queue)) {
+    if (store->plan->claims[0].from_key == HF_SQL_NONE || !queue[0] ||
+        strlen(queue) >= sizeof(march.from.queue)) {
         *ret_march = march;
         return;
     }

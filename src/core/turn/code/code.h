@@ -49,6 +49,10 @@ struct hf_code_call {
     enum hf_control control;
     const char *code; /* of a failure */
     hf_ms duration_ms;
+    enum hf_failure_class class_; /* of a failure */
+    struct hf_span message;       /* of a failure; the reason of what was cancelled */
+    struct hf_span value;         /* JSON of a success, unless there was no room for it */
+    uint64_t value_bytes;         /* of a value that is left out */
 };
 
 struct hf_code_step {

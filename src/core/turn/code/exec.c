@@ -50,12 +50,38 @@ static int keep_output(struct hf_move *move, const struct hf_exec_result *result
     return 0;
 }
 
+/* Of the value or the message of one call; all of them have as much room as the output. */
+#define CALL_BYTES ((size_t)HF_MAX_CELL_OUTPUT_BYTES / 8)
+
+/* The value and the message of one call, as far as there is room. JSON cannot be cut, so a
+ * value that does not fit is left out, and the step says how long it was. */
+static void keep_outcome(const struct hf_tool_result *result, size_t *left,
+                         struct hf_code_call *call)
+{
+    const struct hf_failure *failure = result->failure;
+    struct hf_span message = failure ? failure->message : result->reason;
+    size_t room = CALL_BYTES < *left ? CALL_BYTES : *left;
+    if (failure) {
+        call->class_ = failure->class_;
+        call->code = failure->code;
+    }
+    if (message.len > room)
+        message.len = hf_utf8_cut(message.at, room);
+    call->message = message;
+    if (result->value.len <= room)
+        call->value = result->value;
+    else
+        call->value_bytes = result->value.len;
+    *left -= call->message.len + call->value.len;
+}
+
 static int keep_calls(struct hf_move *move, const struct hf_exec_result *result,
                       struct hf_code_step *step, struct hf_err *err)
 {
     size_t count = result->call_count < HF_CODE_CALLS ? result->call_count
                                                       : HF_CODE_CALLS;
     struct hf_code_call *calls = hf_arena_array(move->arena, count, sizeof(*calls));
+    size_t left = (size_t)HF_MAX_CELL_OUTPUT_BYTES;
     if (!calls)
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; i < count; i++) {
@@ -66,9 +92,8 @@ static int keep_calls(struct hf_move *move, const struct hf_exec_result *result,
                                           .tool = call->tool,
                                           .outcome = call->outcome,
                                           .control = call->control,
-                                          .code = call->failure ? call->failure->code
-                                                                : NULL,
                                           .duration_ms = call->duration_ms };
+        keep_outcome(call, &left, &calls[i]);
     }
     step->calls = calls;
     step->call_count = count;

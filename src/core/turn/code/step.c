@@ -1,6 +1,7 @@
 /* Steps: what became of a cell, as an event of the history. The table below is how they are
  * written, read, and shown by inspection.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include <holdfast/limits.h>
@@ -25,6 +26,11 @@ static const struct hf_member call_members[] = {
     { .key = 4, .type = HF_M_ENUM, .words = &hf_w_controls, HF_AT(hf_code_call, control) },
     { .key = 5, KEY, HF_AT(hf_code_call, code) },
     { .key = 6, .type = HF_M_I64, HF_AT(hf_code_call, duration_ms) },
+    { .key = 7, .type = HF_M_ENUM, .words = &hf_w_failures,
+      .offset = offsetof(struct hf_code_call, class_), .name = "class" },
+    { .key = 8, LONG, HF_AT(hf_code_call, message) },
+    { .key = 9, RAW, HF_AT(hf_code_call, value) },
+    { .key = 10, NUMBER, HF_AT(hf_code_call, value_bytes) },
 };
 static HF_SCHEMA(s_call, hf_code_call, call_members);
 
