@@ -352,3 +352,71 @@ test_case(a_requeued_row_queues_up_in_its_lane)
     close_as(two, HF_DONE);
     SAME(NULL, row(one.id)->gate);
 }
+
+/* ---- the same lane key of two tenants ------------------------------------------------------ */
+
+static const char *new_in_lane(struct hf_conform *t, const char *tenant, int priority)
+{
+    t->who.tenant = tenant;
+    const char *id = new_id(.lane_key = "L", .priority = priority);
+    t->who.tenant = NULL;
+    return id;
+}
+
+/* Of each tenant the first row is urgent, so that it keeps the slot until it is claimed. */
+test_case(lane_slots_of_tenants_are_their_own)
+{
+    const char *ours = new_in_lane(t, NULL, 1);
+    const char *theirs = new_in_lane(t, "acme", 1);
+    SAME(NULL, row(ours)->gate);
+    SAME(NULL, row(theirs)->gate);
+    const struct hf_answer *both = claim_many(.limit = 10);
+    EQ(2, count_of(both));
+    SAME(ours, item_of(both, 0)->work.work_id);
+    SAME(theirs, item_of(both, 1)->work.work_id);
+    IS("running", ours);
+    IS("running", theirs);
+    SAME("lane", row(new_in_lane(t, NULL, 1))->gate);
+    SAME("lane", row(new_in_lane(t, "acme", 1))->gate);
+}
+
+/* The other tenant's row has waited for longer and is more urgent. */
+test_case(lane_place_goes_to_the_next_of_the_same_tenant)
+{
+    new_in_lane(t, NULL, 3);
+    new_in_lane(t, "acme", 3);
+    const struct hf_answer *both = claim_many(.limit = 10);
+    struct held ours = { item_of(both, 0)->work.work_id, item_of(both, 0)->token };
+    const char *their_next = new_in_lane(t, "acme", 1);
+    const char *our_next = new_in_lane(t, NULL, 2);
+    const char *our_last = new_in_lane(t, NULL, 3);
+    CODE(0, close_as(ours, HF_DONE)->code); /* by what a holder says */
+    SAME(NULL, row(our_next)->gate);
+    SAME("lane", row(their_next)->gate);
+    cancel(our_next); /* by what is read first */
+    SAME(NULL, row(our_last)->gate);
+    SAME("lane", row(their_next)->gate);
+}
+
+test_case(lane_urgency_displaces_only_rows_of_the_same_tenant)
+{
+    const char *ours = new_in_lane(t, NULL, 5);
+    const char *theirs = new_in_lane(t, "acme", 5);
+    const char *urgent = new_in_lane(t, "acme", 1);
+    SAME(NULL, row(ours)->gate);
+    SAME("lane", row(theirs)->gate);
+    SAME(NULL, row(urgent)->gate);
+}
+
+test_case(lane_of_another_tenant_neither_stops_nor_yields_to_a_resume)
+{
+    struct held ours = { new_in_lane(t, NULL, 1), NULL };
+    ours.token = claim(.id = ours.id)->token;
+    wait_for(ours, HF_WAITING_USER, "r");
+    const char *theirs = new_in_lane(t, "acme", 1);
+    CODE(0, change(.verb = HF_VERB_RESUME, .id = ours.id, .owner = "alice")->code);
+    IS("running", ours.id);
+    SAME(NULL, row(theirs)->gate);
+    CODE(0, claim(.id = theirs)->code);
+    IS("running", theirs);
+}
