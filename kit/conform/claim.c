@@ -363,7 +363,6 @@ static const char *new_in_lane(struct hf_conform *t, const char *tenant, int pri
     return id;
 }
 
-/* Of each tenant the first row is urgent, so that it keeps the slot until it is claimed. */
 test_case(lane_slots_of_tenants_are_their_own)
 {
     const char *ours = new_in_lane(t, NULL, 1);
@@ -390,10 +389,10 @@ test_case(lane_place_goes_to_the_next_of_the_same_tenant)
     const char *their_next = new_in_lane(t, "acme", 1);
     const char *our_next = new_in_lane(t, NULL, 2);
     const char *our_last = new_in_lane(t, NULL, 3);
-    CODE(0, close_as(ours, HF_DONE)->code); /* by what a holder says */
+    CODE(0, close_as(ours, HF_DONE)->code);
     SAME(NULL, row(our_next)->gate);
     SAME("lane", row(their_next)->gate);
-    cancel(our_next); /* by what is read first */
+    cancel(our_next);
     SAME(NULL, row(our_last)->gate);
     SAME("lane", row(their_next)->gate);
 }
@@ -408,15 +407,24 @@ test_case(lane_urgency_displaces_only_rows_of_the_same_tenant)
     SAME(NULL, row(urgent)->gate);
 }
 
+static struct held resumed_by_alice(struct hf_conform *t, struct held h)
+{
+    CODE(0, wait_for(h, HF_WAITING_USER, "r")->code);
+    const struct hf_item *item = change(.verb = HF_VERB_RESUME, .id = h.id,
+                                        .owner = "alice");
+    CODE(0, item->code);
+    IS("running", h.id);
+    return (struct held){ h.id, item->token };
+}
+
 test_case(lane_of_another_tenant_neither_stops_nor_yields_to_a_resume)
 {
     struct held ours = { new_in_lane(t, NULL, 1), NULL };
     ours.token = claim(.id = ours.id)->token;
-    wait_for(ours, HF_WAITING_USER, "r");
     const char *theirs = new_in_lane(t, "acme", 1);
-    CODE(0, change(.verb = HF_VERB_RESUME, .id = ours.id, .owner = "alice")->code);
-    IS("running", ours.id);
+    ours = resumed_by_alice(t, ours);
     SAME(NULL, row(theirs)->gate);
     CODE(0, claim(.id = theirs)->code);
+    (void)resumed_by_alice(t, ours);
     IS("running", theirs);
 }
