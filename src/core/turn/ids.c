@@ -1,10 +1,11 @@
-/* Ids of tool calls: "c" and 24 characters of [a-z0-5], 120 bits of a hash of session, turn, iteration
- * and the number of the call in its turn. Providers accept them (^[a-zA-Z0-9_-]+$, at most
- * 40 characters), and no other call of any session has the same one, so histories can be
- * joined and sent. They follow from what a save holds: a restored turn makes the same ids.
+/* Ids of tool calls: "c" and 24 characters of [a-z0-5], which are 120 bits of a hash of
+ * session, turn, iteration and the number of the call in its turn. Providers accept them
+ * (^[a-zA-Z0-9_-]+$, at most 40 characters), and no other call of any session has the same
+ * one, so histories can be joined and sent. They follow from what a save holds: a restored
+ * turn makes the same ids.
  *
  * The hash tells calls apart and protects nothing; SHA-256 would cost more than all the
- * rest of a call. It is stored in histories, so it may never change.
+ * rest of a call. It is stored in histories, so it may never change once released.
  */
 #include <string.h>
 
