@@ -73,7 +73,7 @@ bool hf_is_call_id(const char *id)
     if (!id || id[0] != 'c' || strlen(id) != ID_CHARS)
         return false;
     for (const char *at = id; *at; at++)
-        if (!((*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9')))
+        if (!((*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '5')))
             return false;
     return true;
 }
