@@ -40,10 +40,13 @@ class DeadWrapper(RunCase):
 
     def test_an_owner_bound_command_writes_on_when_its_runner_is_killed(self):
         """Twenty runners, each killed at a moment of its own, while a monitor watches."""
-        script = """
+        go = os.path.abspath(self.db) + ".go"  # made when all are killed; no command ends before
+        script = f"go = {go!r}" + """
 import os, select, sys
 print(os.getpid(), file=open("begun", "w"))
 for i in range(60):
+    while i == 30 and not os.path.exists(go):
+        select.select([], [], [], 0.01)
     os.system(f"echo out {sys.argv[1]} {i}; echo err {sys.argv[1]} {i} > /dev/stderr")
     select.select([], [], [], 0.01)
 """
@@ -59,6 +62,8 @@ for i in range(60):
             select.select([], [], [], 0.02)  # so that each is killed at another moment
             runner.kill()
             runner.wait(PATIENCE)
+        with open(go, "w", encoding="utf-8"):
+            pass
         for work in self.over(len(runners)):
             self.assertEqual((work["status"], work["status_reason"]), ("abandoned", "sweep"))
             n = work["payload"]["argv"][-1]
