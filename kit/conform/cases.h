@@ -52,6 +52,8 @@
     X(a_sweep_says_when_the_rate_lets_the_next_go, 0)                                    \
     X(a_limit_may_have_both_a_most_and_a_rate, 0)                                        \
     X(fair_keys_take_turns, 0)                                                           \
+    X(claims_of_one_kind_go_by_fair_tag, 0)                                              \
+    X(claims_of_several_kinds_go_by_fair_tag, 0)                                         \
     X(fair_keys_share_by_weight, 0)                                                      \
     X(fair_shares_stay_within_a_unit_of_each_over_random_arrivals, 0)                    \
     X(a_key_that_was_idle_saved_nothing_up, 0)                                           \
@@ -90,7 +92,11 @@
     X(a_due_row_does_not_keep_the_lane, 0)                                               \
     X(a_promoted_row_takes_its_place_in_the_lane_by_urgency, 0)                          \
     X(resume_into_running_needs_a_free_lane, 0)                                          \
-    X(a_requeued_row_queues_up_in_its_lane, 0)
+    X(a_requeued_row_queues_up_in_its_lane, 0)                                           \
+    X(lane_slots_of_tenants_are_their_own, 0)                                            \
+    X(lane_place_goes_to_the_next_of_the_same_tenant, 0)                                 \
+    X(lane_urgency_displaces_only_rows_of_the_same_tenant, 0)                            \
+    X(lane_of_another_tenant_neither_stops_nor_yields_to_a_resume, 0)
 
 #define CASES_OF_LEASE(X)                                                                \
     X(peers_act_only_at_expiry, 0)                                                       \
@@ -115,6 +121,9 @@
     X(r21_rejections_may_be_noted_but_never_as_transitions, 0)                           \
     X(incarnation_refuses_holders_not_patience, 0)                                       \
     X(incarnation_refuses_holders_not_patience_even_by_the_same_nonce, 0)                \
+    X(incarnation_of_a_token_counts_though_nonce_and_fence_match, 0)                     \
+    X(incarnation_of_a_lease_counts_though_nonce_and_fence_match, 0)                     \
+    X(incarnation_counts_for_close_outs_under_a_close_rule, 0)                           \
     X(a_store_bump_rises_by_one, 0)                                                      \
     X(t04_a_lapsed_lease_goes_to_another_owner, 0)                                       \
     X(t05_a_zombie_cannot_settle, 0)                                                     \
@@ -154,6 +163,7 @@
     X(lease_look_shows_lapsed_leases_and_changes_nothing, 0)                             \
     X(lease_terms_have_bounds, 0)                                                        \
     X(lease_tokens_are_refused_after_a_bump_but_peers_wait, 0)                           \
+    X(lease_incarnation_counts_though_nonce_and_fence_match, 0)                          \
     X(lease_survives_a_reopened_store, HF_CONFORM_AGAIN)                                 \
     X(lease_has_one_winner_between_two_handles, HF_CONFORM_AGAIN)                        \
     X(a_handle_has_an_incarnation_of_its_own, HF_CONFORM_AGAIN)
@@ -243,6 +253,11 @@
     X(a_started_owner_bound_row_is_never_retried, 0)                                     \
     X(r51_start_timeout, 0)                                                              \
     X(r51_a_started_row_has_no_start_timeout, 0)                                         \
+    X(r51_a_promoted_retry_has_its_whole_start_timeout, 0)                               \
+    X(r52_a_promoted_retry_that_starts_has_its_whole_execution_timeout, 0)               \
+    X(r52_a_retry_that_a_claim_promotes_has_its_whole_execution_timeout, 0)              \
+    X(r52_a_retry_that_is_claimed_by_id_has_its_whole_execution_timeout, 0)              \
+    X(r51_a_retry_that_is_brought_forward_has_its_whole_start_timeout, 0)                \
     X(r52_execution_timeout, 0)                                                          \
     X(r55_execution_timeout_fires_though_the_lease_is_renewed, 0)                        \
     X(r52_each_execution_has_its_own_time, 0)                                            \

@@ -352,3 +352,79 @@ test_case(a_requeued_row_queues_up_in_its_lane)
     close_as(two, HF_DONE);
     SAME(NULL, row(one.id)->gate);
 }
+
+/* ---- the same lane key of two tenants ------------------------------------------------------ */
+
+static const char *new_in_lane(struct hf_conform *t, const char *tenant, int priority)
+{
+    t->who.tenant = tenant;
+    const char *id = new_id(.lane_key = "L", .priority = priority);
+    t->who.tenant = NULL;
+    return id;
+}
+
+test_case(lane_slots_of_tenants_are_their_own)
+{
+    const char *ours = new_in_lane(t, NULL, 1);
+    const char *theirs = new_in_lane(t, "acme", 1);
+    SAME(NULL, row(ours)->gate);
+    SAME(NULL, row(theirs)->gate);
+    const struct hf_answer *both = claim_many(.limit = 10);
+    EQ(2, count_of(both));
+    SAME(ours, item_of(both, 0)->work.work_id);
+    SAME(theirs, item_of(both, 1)->work.work_id);
+    IS("running", ours);
+    IS("running", theirs);
+    SAME("lane", row(new_in_lane(t, NULL, 1))->gate);
+    SAME("lane", row(new_in_lane(t, "acme", 1))->gate);
+}
+
+/* The other tenant's row has waited for longer and is more urgent. */
+test_case(lane_place_goes_to_the_next_of_the_same_tenant)
+{
+    new_in_lane(t, NULL, 3);
+    new_in_lane(t, "acme", 3);
+    const struct hf_answer *both = claim_many(.limit = 10);
+    struct held ours = { item_of(both, 0)->work.work_id, item_of(both, 0)->token };
+    const char *their_next = new_in_lane(t, "acme", 1);
+    const char *our_next = new_in_lane(t, NULL, 2);
+    const char *our_last = new_in_lane(t, NULL, 3);
+    CODE(0, close_as(ours, HF_DONE)->code);
+    SAME(NULL, row(our_next)->gate);
+    SAME("lane", row(their_next)->gate);
+    cancel(our_next);
+    SAME(NULL, row(our_last)->gate);
+    SAME("lane", row(their_next)->gate);
+}
+
+test_case(lane_urgency_displaces_only_rows_of_the_same_tenant)
+{
+    const char *ours = new_in_lane(t, NULL, 5);
+    const char *theirs = new_in_lane(t, "acme", 5);
+    const char *urgent = new_in_lane(t, "acme", 1);
+    SAME(NULL, row(ours)->gate);
+    SAME("lane", row(theirs)->gate);
+    SAME(NULL, row(urgent)->gate);
+}
+
+static struct held resumed_by_alice(struct hf_conform *t, struct held h)
+{
+    CODE(0, wait_for(h, HF_WAITING_USER, "r")->code);
+    const struct hf_item *item = change(.verb = HF_VERB_RESUME, .id = h.id,
+                                        .owner = "alice");
+    CODE(0, item->code);
+    IS("running", h.id);
+    return (struct held){ h.id, item->token };
+}
+
+test_case(lane_of_another_tenant_neither_stops_nor_yields_to_a_resume)
+{
+    struct held ours = { new_in_lane(t, NULL, 1), NULL };
+    ours.token = claim(.id = ours.id)->token;
+    const char *theirs = new_in_lane(t, "acme", 1);
+    ours = resumed_by_alice(t, ours);
+    SAME(NULL, row(theirs)->gate);
+    CODE(0, claim(.id = theirs)->code);
+    (void)resumed_by_alice(t, ours);
+    IS("running", theirs);
+}

@@ -364,6 +364,74 @@ test_case(incarnation_refuses_holders_not_patience_even_by_the_same_nonce)
     EQ(0, count_of(renew_all(.incarnation = "boot-1")));
 }
 
+/* Two first claims by the same nonce, one before and one after a bump. Their tokens differ in
+ * the store incarnation only, as after a restore the token of a lost claim differs from that
+ * of the claim in its place. */
+struct eras {
+    struct held before;
+    struct held after;
+};
+
+static struct eras claims_around_a_bump(struct hf_conform *t, const char *close_rule)
+{
+    struct eras two;
+    two.before.id = new_id(.disposition = HF_RERUNNABLE, .close_rule = close_rule);
+    two.after.id = new_id(.disposition = HF_RERUNNABLE, .close_rule = close_rule);
+    two.before.token = claim(.id = two.before.id, .nonce = "n")->token;
+    bump();
+    const struct hf_item *later = claim(.id = two.after.id, .nonce = "n");
+    CODE(0, later->code);
+    two.after.token = later->token;
+    EQ(1, row(two.before.id)->lease_fence);
+    EQ(1, row(two.after.id)->lease_fence);
+    TRUE(!same(two.before.token, two.after.token));
+    return two;
+}
+
+static void refuses_every_verb(struct hf_conform *t, struct held h)
+{
+    CODE(HF_ELEASELOST, renew(h)->code);
+    CODE(HF_ELEASELOST, touch(h)->code);
+    CODE(HF_ELEASELOST, close_as(h, HF_DONE)->code);
+    CODE(HF_ELEASELOST, fail_as(h, "rate_limit")->code);
+    CODE(HF_ELEASELOST, hand_back(h)->code);
+    CODE(HF_ELEASELOST, wait_for(h, HF_WAITING_USER, "r")->code);
+}
+
+test_case(incarnation_of_a_token_counts_though_nonce_and_fence_match)
+{
+    struct eras two = claims_around_a_bump(t, NULL);
+    const char *before = picture();
+    refuses_every_verb(t, (struct held){ two.after.id, two.before.token });
+    UNCHANGED(before);
+    CODE(0, renew(two.after)->code);
+    CODE(0, close_as(two.after, HF_DONE)->code);
+}
+
+test_case(incarnation_of_a_lease_counts_though_nonce_and_fence_match)
+{
+    struct eras two = claims_around_a_bump(t, NULL);
+    const char *before = picture();
+    refuses_every_verb(t, (struct held){ two.before.id, two.after.token });
+    UNCHANGED(before);
+}
+
+/* A close rule has to be read, so such a close-out is decided by another way. */
+test_case(incarnation_counts_for_close_outs_under_a_close_rule)
+{
+    const char *const evidence[] = { "file:log" };
+    struct eras two = claims_around_a_bump(t, "evidence");
+    const struct held crossed[] = { { two.after.id, two.before.token },
+                                    { two.before.id, two.after.token } };
+    const char *before = picture();
+    for (int i = 0; i < 2; i++)
+        CODE(HF_ELEASELOST, change(.verb = HF_VERB_CLOSE_OUT, .id = crossed[i].id,
+                                   .token = crossed[i].token, .status = HF_DONE,
+                                   .evidence = evidence, .evidence_count = 1)
+                                ->code);
+    UNCHANGED(before);
+}
+
 test_case(a_store_bump_rises_by_one)
 {
     int64_t one = bump();

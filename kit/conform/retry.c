@@ -230,6 +230,76 @@ test_case(r51_a_started_row_has_no_start_timeout)
     IS("running", h.id);
 }
 
+/* The retry is due 5 s after the failure, and the promotion comes 7 s later still. The first
+ * start deadline has passed by then. */
+static struct held late_retry(struct hf_conform *t)
+{
+    struct held h = running(.start_timeout_ms = SEC(10), .exec_timeout_ms = SEC(20),
+                            .retry_policy = EXACT);
+    EQ(1800000020000, row(h.id)->deadline_at);
+    fail_as(h, "rate_limit");
+    IS("retry_scheduled", h.id);
+    EQ(1800000005000, row(h.id)->next_retry_at);
+    EQ(0, row(h.id)->deadline_at);
+    advance(SEC(12));
+    return h;
+}
+
+test_case(r51_a_promoted_retry_has_its_whole_start_timeout)
+{
+    struct held h = late_retry(t);
+    struct hf_sweep_report swept = sweep();
+    EQ(1, swept.promoted);
+    EQ(0, swept.timed_out);
+    IS("queued", h.id);
+    EQ(1800000012000, row(h.id)->due_at);
+    EQ(1800000022000, row(h.id)->deadline_at);
+    advance(SEC(10) - 1);
+    EQ(0, sweep().timed_out);
+    IS("queued", h.id);
+    advance(1);
+    CODE(HF_ETRANSITION, claim(.id = h.id)->code);
+    EQ(1, sweep().timed_out);
+    SAME("start_timeout", row(h.id)->status_reason);
+    IS("timeout", h.id);
+}
+
+test_case(r52_a_promoted_retry_that_starts_has_its_whole_execution_timeout)
+{
+    struct held h = late_retry(t);
+    EQ(1, sweep().promoted);
+    advance(SEC(10) - 1);
+    CODE(0, claim()->code);
+    IS("running", h.id);
+    EQ(1800000041999, row(h.id)->deadline_at);
+}
+
+test_case(r52_a_retry_that_a_claim_promotes_has_its_whole_execution_timeout)
+{
+    struct held h = late_retry(t);
+    CODE(0, claim()->code);
+    IS("running", h.id);
+    EQ(1800000032000, row(h.id)->deadline_at);
+}
+
+test_case(r52_a_retry_that_is_claimed_by_id_has_its_whole_execution_timeout)
+{
+    struct held h = late_retry(t);
+    CODE(0, claim(.id = h.id)->code);
+    IS("running", h.id);
+    EQ(1800000032000, row(h.id)->deadline_at);
+}
+
+test_case(r51_a_retry_that_is_brought_forward_has_its_whole_start_timeout)
+{
+    struct held h = running(.start_timeout_ms = SEC(10), .retry_policy = EXACT);
+    fail_as(h, "rate_limit");
+    advance(SEC(2));
+    CODE(0, change(.verb = HF_VERB_RESCHEDULE, .id = h.id)->code);
+    IS("queued", h.id);
+    EQ(1800000012000, row(h.id)->deadline_at);
+}
+
 test_case(r52_execution_timeout)
 {
     struct held h = running(.exec_timeout_ms = SEC(20));

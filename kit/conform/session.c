@@ -293,6 +293,23 @@ test_case(lease_tokens_are_refused_after_a_bump_but_peers_wait)
     EQ(2, next.fence);
 }
 
+test_case(lease_incarnation_counts_though_nonce_and_fence_match)
+{
+    struct hf_lease_info old = take(.key = "s1", .nonce = "n");
+    bump();
+    struct hf_lease_info now = take(.key = "s2", .nonce = "n");
+    EQ(1, old.fence);
+    EQ(1, now.fence);
+    renew_lease(AT(t), "s2", old.token);
+    CODE(HF_ELEASELOST, t->code);
+    CODE(HF_ELEASELOST, release_lease(AT(t), "s2", old.token));
+    renew_lease(AT(t), "s1", now.token);
+    CODE(HF_ELEASELOST, t->code);
+    CODE(HF_ELEASELOST, release_lease(AT(t), "s1", now.token));
+    renew_lease(AT(t), "s2", now.token);
+    CODE(0, t->code);
+}
+
 test_case(lease_survives_a_reopened_store)
 {
     struct hf_lease_info info = take();

@@ -222,6 +222,40 @@ test_case(fair_keys_take_turns)
         SAME(wanted[i], claim(.owner = "w")->work.fair_key);
 }
 
+/* The kinds lie across the fair keys, so the order of creation, of the kinds and of the fair
+ * tags differ. */
+test_case(claims_of_one_kind_go_by_fair_tag)
+{
+    static const char *const k[] = { "k" };
+    for (int i = 0; i < 4; i++)
+        create(.kind = "k", .fair_key = "loud");
+    create(.kind = "other", .fair_key = "other");
+    create(.kind = "k", .fair_key = "quiet");
+    create(.kind = "k", .fair_key = "quiet");
+    SAME("loud", claim(.kinds = k, .kind_count = 1)->work.fair_key);
+    SAME("quiet", claim(.kinds = k, .kind_count = 1)->work.fair_key);
+    const struct hf_answer *two = claim_many(.kinds = k, .kind_count = 1, .limit = 2);
+    EQ(2, count_of(two));
+    SAME("loud", item_of(two, 0)->work.fair_key);
+    SAME("quiet", item_of(two, 1)->work.fair_key);
+    EQ(2, count_of(claim_many(.kinds = k, .kind_count = 1, .limit = 10)));
+}
+
+test_case(claims_of_several_kinds_go_by_fair_tag)
+{
+    static const char *const kinds[] = { "k", "m" };
+    for (int i = 0; i < 2; i++) {
+        create(.kind = "k", .fair_key = "loud");
+        create(.kind = "m", .fair_key = "loud");
+    }
+    create(.kind = "other", .fair_key = "other");
+    create(.kind = "m", .fair_key = "quiet");
+    create(.kind = "k", .fair_key = "quiet");
+    static const char *const wanted[] = { "loud", "quiet", "loud", "quiet", "loud" };
+    for (int i = 0; i < 5; i++)
+        SAME(wanted[i], claim(.kinds = kinds, .kind_count = 2)->work.fair_key);
+}
+
 test_case(fair_keys_share_by_weight)
 {
     for (int i = 0; i < 9; i++)

@@ -269,22 +269,6 @@ static void take_answer(struct hf_sim *sim, int code, struct hf_answer *given,
     hf_answer_free(given);
 }
 
-static void call_exchange(struct hf_sim *sim, struct hf_store *store,
-                          const struct sim_op *op, struct sim_answer *ret_answer)
-{
-    struct hf_exchange both = { 0 };
-    struct sim_answer settled = { 0 };
-    int code = sim_exchange_call(sim, store, op, &both);
-    take_answer(sim, code, both.settled, &settled);
-    take_answer(sim, code, both.claimed, ret_answer);
-    if (code)
-        return;
-    for (size_t i = ret_answer->count; i > 0; i--)
-        ret_answer->items[i] = ret_answer->items[i - 1];
-    ret_answer->items[0] = settled.items[0];
-    ret_answer->count++;
-}
-
 static void call_lease(struct hf_sim *sim, struct hf_store *store,
                        const struct sim_op *op, const struct names *names,
                        struct sim_answer *ret_answer)
@@ -356,7 +340,6 @@ static void call_store(struct hf_sim *sim, const struct sim_op *op,
     case SIM_OP_SUBSCRIPTION: code = sim_subscription_call(sim, store, op); break;
     case SIM_OP_REGISTER: code = call_register(sim, store, op, &given); break;
     case SIM_OP_MONITOR: code = sim_monitor_call(sim, store, op, &stalled_ms); break;
-    case SIM_OP_EXCHANGE: call_exchange(sim, store, op, ret_answer); return;
     case SIM_OP_TAKE:
     case SIM_OP_KEEP:
     case SIM_OP_RELEASE: call_lease(sim, store, op, &names, ret_answer); return;
@@ -377,30 +360,16 @@ static bool store_fault_instead(struct hf_sim *sim, struct sim_answer *ret_answe
     return true;
 }
 
-/* A call, or both halves of one: they may do something from now on. */
-struct deeds {
-    struct sim_did *first, *second; /* the latter may be NULL */
-};
-
-static struct sim_did *remember_one(struct hf_sim *sim, const struct sim_op *op)
+/* The call may do something from now on. */
+static struct sim_did *remember(struct hf_sim *sim, const struct sim_op *op)
 {
+    if (sim->window_count >= SIM_WINDOW - 5 && sim->nesting == 0)
+        sim_look(sim);
     if (sim->window_count == SIM_WINDOW)
         sim->window_count--;
     struct sim_did *did = &sim->window[sim->window_count++];
     *did = (struct sim_did){ .op = *op };
     return did;
-}
-
-static struct deeds remember(struct hf_sim *sim, const struct sim_op *op)
-{
-    if (sim->window_count >= SIM_WINDOW - 5 && sim->nesting == 0)
-        sim_look(sim);
-    if (op->kind != SIM_OP_EXCHANGE)
-        return (struct deeds){ remember_one(sim, op), NULL };
-    struct sim_op settles = sim_exchange_settles(op);
-    struct sim_op claims = sim_exchange_claims(op);
-    struct sim_did *first = remember_one(sim, &settles);
-    return (struct deeds){ first, remember_one(sim, &claims) };
 }
 
 static void note_answer(struct hf_sim *sim, struct sim_did *did,
@@ -450,7 +419,7 @@ void sim_execute(struct hf_sim *sim, const struct sim_op *op,
     if (!store_fault_instead(sim, ret_answer)) {
         bool lies = !sim->factory->hooked && sim->armed == HF_SIM_UNCERTAIN_DONE;
         bool may_fail = sim->fail_alloc > 0;
-        struct deeds deeds = remember(sim, op);
+        struct sim_did *did = remember(sim, op);
         if (sim->nesting == 0)
             sim->executing = op;
         call_store(sim, op, ret_answer);
@@ -465,9 +434,7 @@ void sim_execute(struct hf_sim *sim, const struct sim_op *op,
         known = ret_answer->code != HF_EUNCERTAIN && ret_answer->code != HF_ENOMEM &&
                 !sim->struck && !sim->power_out;
         sim_judge_answer(sim, op, ret_answer, known);
-        note_answer(sim, deeds.first, ret_answer, known);
-        if (deeds.second)
-            note_answer(sim, deeds.second, ret_answer, known);
+        note_answer(sim, did, ret_answer, known);
         if (lies)
             *ret_answer = (struct sim_answer){ .code = strike(sim) };
     }

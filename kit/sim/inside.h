@@ -117,7 +117,6 @@ enum sim_kind {
     SIM_OP_SUBSCRIPTION, /* enable or disable one */
     SIM_OP_REGISTER,
     SIM_OP_MONITOR,
-    SIM_OP_EXCHANGE, /* close-out and claim */
 };
 
 /* A request. Texts are copies: a request may outlive its caller. */
@@ -497,16 +496,6 @@ int sim_register_call(struct hf_sim *sim, struct hf_store *store, const struct s
                       const struct hf_new *work, struct hf_answer **ret_answer);
 /* What a sweep that is over must not have left as it is, by the row's disposition. */
 void sim_judge_verdict(struct hf_sim *sim, const struct sim_shadow *s);
-
-/* exchange.c: where the store has it. What each half of it is to the checker. */
-struct sim_op sim_exchange_settles(const struct sim_op *op);
-struct sim_op sim_exchange_claims(const struct sim_op *op);
-struct sim_answer sim_exchange_part(const struct sim_answer *answer, bool claimed);
-void sim_exchange_judge(struct hf_sim *sim, const struct sim_op *op,
-                        const struct sim_answer *answer, bool known);
-/* The answers are to be freed where it gives 0. */
-int sim_exchange_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op,
-                      struct hf_exchange *io_exchange);
 
 /* monitor.c */
 int sim_monitor_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op,

@@ -536,10 +536,6 @@ static void judge_lease(struct hf_sim *sim, const struct sim_op *op,
 void sim_judge_answer(struct hf_sim *sim, const struct sim_op *op,
                       const struct sim_answer *answer, bool known)
 {
-    if (op->kind == SIM_OP_EXCHANGE) {
-        sim_exchange_judge(sim, op, answer, known);
-        return;
-    }
     if (op->kind == SIM_OP_TAKE || op->kind == SIM_OP_KEEP || op->kind == SIM_OP_RELEASE)
         judge_lease(sim, op, answer, known);
     sim_limits_answer(sim, op, answer, known);

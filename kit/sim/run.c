@@ -38,8 +38,6 @@ static bool out_of_reach(const struct hf_sim_factory *factory, enum hf_sim_mark 
 {
     if (mark == HF_SIM_MARK_SPARED)
         return !factory->monitor;
-    if (mark == HF_SIM_MARK_EXCHANGED || mark == HF_SIM_MARK_EXCHANGE_SPLIT)
-        return !factory->exchange;
     return mark >= HF_SIM_MARK_SLOT_MADE && mark < HF_SIM_MARK_SPARED && !factory->whole;
 }
 

@@ -92,7 +92,6 @@ const char *sim_op_word(const struct sim_op *op)
     case SIM_OP_SUBSCRIPTION: return op->limit ? "enable" : "disable";
     case SIM_OP_REGISTER: return "register";
     case SIM_OP_MONITOR: return "monitor";
-    case SIM_OP_EXCHANGE: return "exchange";
     }
     return "?";
 }

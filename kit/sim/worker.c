@@ -26,42 +26,11 @@ static void settle(struct hf_sim *sim, int actor, int hold, const struct sim_op 
     sim_send(sim, op);
 }
 
-/* As many as it has room for, under a nonce of its own. */
-static void fill_claim(struct hf_sim *sim, int room, struct sim_op *op)
-{
-    static const hf_ms terms[] = { 750, 1500, 3000, 3000 };
-    op->limit = 1 + (int)sim_roll(&sim->dice, (unsigned)room);
-    op->ttl_ms = terms[sim_roll(&sim->dice, 4)];
-    sim_format(op->name, sizeof(op->name), "n-%d-%d", op->actor,
-               sim->actors[op->actor].nonces++);
-}
-
-/* The close-out and the next claim at once. Without a certain answer each is repeated by
- * itself. False: the close-out is still to be sent. */
-static bool exchange(struct hf_sim *sim, const struct sim_op *close)
-{
-    struct sim_actor *a = &sim->actors[close->actor];
-    int room = 1; /* its own */
-    if (!sim->factory->exchange || !sim_one_in(&sim->dice, 3))
-        return false;
-    for (int i = 0; i < SIM_HOLDS; i++)
-        room += !a->holds[i].used;
-    struct sim_op op = *close;
-    op.kind = SIM_OP_EXCHANGE;
-    fill_claim(sim, room, &op);
-    a->claim = sim_exchange_claims(&op);
-    a->holds[close->hold].settling = true;
-    a->holds[close->hold].last = *close;
-    sim_send(sim, &op);
-    return true;
-}
-
 static void close_out(struct hf_sim *sim, int actor, int hold, enum hf_status status)
 {
     struct sim_op op = change_of(sim, actor, hold, HF_VERB_CLOSE_OUT);
     op.status = status;
-    if (!exchange(sim, &op))
-        settle(sim, actor, hold, &op);
+    settle(sim, actor, hold, &op);
 }
 
 static void plain_verb(struct hf_sim *sim, int actor, int hold, enum hf_verb verb)
@@ -269,11 +238,15 @@ static bool enrol(struct hf_sim *sim, struct sim_op *op)
     return false;
 }
 
+/* At most as many as it has room for, under a nonce of its own. */
 static void claim(struct hf_sim *sim, int actor, int room)
 {
+    static const hf_ms terms[] = { 750, 1500, 3000, 3000 };
     struct sim_actor *a = &sim->actors[actor];
     struct sim_op op = sim_request(sim, actor, SIM_OP_CLAIM);
-    fill_claim(sim, room, &op);
+    op.limit = 1 + (int)sim_roll(&sim->dice, (unsigned)room);
+    op.ttl_ms = terms[sim_roll(&sim->dice, 4)];
+    sim_format(op.name, sizeof(op.name), "n-%d-%d", actor, a->nonces++);
     if (enrol(sim, &op)) {
         a->claim = op;
         a->has_claim = true;
@@ -423,22 +396,6 @@ static void hear_change(struct hf_sim *sim, int actor, const struct sim_op *op,
         forget(h); /* settled, lost, or refused for good */
 }
 
-static void hear_exchange(struct hf_sim *sim, int actor, const struct sim_op *op,
-                          const struct sim_answer *answer)
-{
-    struct sim_actor *a = &sim->actors[actor];
-    struct sim_op settles = sim_exchange_settles(op);
-    struct sim_answer settled = sim_exchange_part(answer, false);
-    struct sim_answer claimed = sim_exchange_part(answer, true);
-    if (answer->code) {
-        a->has_claim = sim_retryable(answer->code);
-        a->wake_at = sim->mono + 1;
-        return;
-    }
-    hear_change(sim, actor, &settles, &settled);
-    hear_claim(sim, actor, &claimed);
-}
-
 void sim_worker_hear(struct hf_sim *sim, int actor, const struct sim_op *op,
                      const struct sim_answer *answer)
 {
@@ -447,8 +404,6 @@ void sim_worker_hear(struct hf_sim *sim, int actor, const struct sim_op *op,
         hear_claim(sim, actor, answer);
     else if (op->kind == SIM_OP_CHANGE)
         hear_change(sim, actor, op, answer);
-    else if (op->kind == SIM_OP_EXCHANGE)
-        hear_exchange(sim, actor, op, answer);
     else if (op->kind == SIM_OP_CREATE && answer->code == 0 && a->holds[op->hold].used)
         a->holds[op->hold].progress++;
 }

@@ -156,7 +156,6 @@ static const struct hf_store_methods methods = {
     .create = sql_create,
     .claim = sql_claim,
     .change = sql_change,
-    .exchange = sql_exchange,
     .renew_all = sql_renew_all,
     .get = sql_get,
     .list = sql_list,
@@ -228,12 +227,11 @@ int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
                      struct hf_store **ret_store, struct hf_err *err)
 {
     const struct hf_alloc *alloc = options->alloc;
-    bool lite = hf_same(sql->methods->name, "sqlite");
     struct sql_store *store = alloc->realloc(alloc->user, NULL, sizeof *store);
     if (!store)
         return hf_fail_plain(err, HF_ENOMEM);
     *store = (struct sql_store){
-        .base = { &methods, alloc, options->clock, options->random, { 0 }, lite },
+        .base = { &methods, alloc, options->clock, options->random, { 0 } },
         .sql = sql,
         .plan = hf_plan_of(sql),
     };

@@ -159,8 +159,6 @@ int sql_claim(struct hf_store *store, const struct hf_caller *who,
 int sql_change(struct hf_store *store, const struct hf_caller *who,
                const struct hf_change *changes, size_t n, unsigned flags,
                struct hf_answer *ret_answer, struct hf_err *err);
-int sql_exchange(struct hf_store *store, const struct hf_caller *who,
-                 const struct hf_exchange *exchange, struct hf_err *err);
 int sql_renew_all(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_renew_all *renew, struct hf_answer *answer,
                   struct hf_err *err);

@@ -251,7 +251,7 @@ class DoctorOfAServer(Case):
 
     def test_a_refused_call_that_was_written_late_is_no_fault(self):
         """It reads its unit without a lock, so a claim may commit before its event has an id."""
-        self.create("late")
+        self.create("overtaken")
         self.cli("work", "claim", "--owner", "w1")
         self.sql("INSERT INTO holdfast.work_event (event_id, seq, event_type, generation, attempt, fence, actor_kind,"
                  " actor, message, created_at) SELECT holdfast.hf_next_id(), seq, 'transition_rejected', 0, 0, 0,"

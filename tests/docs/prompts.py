@@ -22,8 +22,8 @@ def prompts():
 class Prompts(unittest.TestCase):
     def test_each_is_built_and_used(self):
         built = read("src/core/meson.build")
-        source = "".join(read("src/core", name) for name in os.listdir(os.path.join(ROOT, "src/core"))
-                         if name.endswith(".c"))
+        source = "".join(read(folder, name) for folder, _, names in os.walk(os.path.join(ROOT, "src/core"))
+                         for name in names if name.endswith(".c"))
         seen = 0
         for folder, name in prompts():
             stem = os.path.splitext(name)[0]

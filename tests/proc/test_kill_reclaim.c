@@ -215,9 +215,11 @@ static void hold_own(const struct scene *scene, enum bystander which, int pid)
     struct hf_answer *got = claim(store, bystander_names[which], pid, 0);
     if (!got)
         give_up("a bystander's claim", NULL);
-    tell(scene, news_of(&hf_answer_at(got, 0)->work));
+    struct news news = news_of(&hf_answer_at(got, 0)->work);
     hf_answer_free(got);
-    hf_store_close(store);
+    hf_store_close(
+        store); /* takes the turn: a process stopped in it would block the others */
+    tell(scene, news);
 }
 
 static bool leader_is_zombie(void)

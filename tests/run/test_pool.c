@@ -538,42 +538,68 @@ static void a_job_that_stays_keeps_no_other_from_being_claimed(void **state)
     await_count(s, &s->told[HF_POOL_ENDED], 221);
 }
 
-static atomic_int claims_to_fail;
+static atomic_int answers_to_lose;
+
+static bool lose_answer(void)
+{
+    return atomic_fetch_sub(&answers_to_lose, 1) > 0;
+}
 
 static int failing_claim(struct hf_store *store, const struct hf_caller *who,
                          const struct hf_claim *claim, struct hf_answer *answer,
                          struct hf_err *err)
 {
     int rc = real_methods->claim(store, who, claim, answer, err);
-    if (rc || hf_answer_count(answer) == 0 || atomic_fetch_sub(&claims_to_fail, 1) <= 0)
-        return rc;
-    return HF_EUNCERTAIN;
+    return rc == 0 && hf_answer_count(answer) > 0 && lose_answer() ? HF_EUNCERTAIN : rc;
 }
 
-/* The claim took its jobs; whichever thread asks again gets these and no others. */
-static void jobs_of_a_claim_whose_answer_was_lost_run_once(void **state)
+static int failing_change(struct hf_store *store, const struct hf_caller *who,
+                          const struct hf_change *changes, size_t n, unsigned flags,
+                          struct hf_answer *answer, struct hf_err *err)
 {
-    struct stage *s = *state;
-    struct hf_store_methods faulty = *s->store->methods;
+    int rc = real_methods->change(store, who, changes, n, flags, answer, err);
+    return rc == 0 && lose_answer() ? HF_EUNCERTAIN : rc;
+}
+
+static void run_sixty_with(struct stage *s, const struct hf_store_methods *faulty)
+{
     make_pool(s, (struct hf_pool_options){ .threads = 2 });
     add_kind(s, "quick", plain);
     real_methods = s->store->methods;
-    faulty.claim = failing_claim;
-    s->store->methods = &faulty;
-    atomic_store(&claims_to_fail, 3);
+    s->store->methods = faulty;
+    atomic_store(&answers_to_lose, 3);
     for (int i = 0; i < 60; i++)
         enqueue(s, "quick", (struct hf_job_new){ 0 }, NULL);
     start(s);
     await_count(s, &s->told[HF_POOL_ENDED], 60);
     assert_int_equal(s->returned, 60);
+    assert_int_equal(stats(s).done, 60);
     assert_int_equal(stats(s).lost, 0);
-    assert_true(atomic_load(&claims_to_fail) <= 0);
+    assert_true(atomic_load(&answers_to_lose) <= 0);
     size_t left = 1;
     assert_int_equal(hf_pool_drain(s->pool, 0, 0, &left, &s->err), 0);
     assert_int_equal(left, 0);
     hf_pool_free(s->pool);
     s->pool = NULL;
     s->store->methods = real_methods;
+}
+
+/* The claim took its jobs: asked again it returns these and no others. */
+static void jobs_of_a_claim_whose_answer_was_lost_run_once(void **state)
+{
+    struct stage *s = *state;
+    struct hf_store_methods faulty = *s->store->methods;
+    faulty.claim = failing_claim;
+    run_sixty_with(s, &faulty);
+}
+
+/* The outcomes are written: the same close-outs again are answered as done. */
+static void outcomes_whose_answer_was_lost_are_settled_again(void **state)
+{
+    struct stage *s = *state;
+    struct hf_store_methods faulty = *s->store->methods;
+    faulty.change = failing_change;
+    run_sixty_with(s, &faulty);
 }
 
 static void a_job_may_be_completed_later_from_another_thread(void **state)
@@ -841,6 +867,7 @@ static void a_result_that_cannot_be_stored_is_a_failure_that_says_so(void **stat
     X(a_burst_gets_every_thread)                                                         \
     X(a_job_that_stays_keeps_no_other_from_being_claimed)                                \
     X(jobs_of_a_claim_whose_answer_was_lost_run_once)                                    \
+    X(outcomes_whose_answer_was_lost_are_settled_again)                                  \
     X(a_job_may_be_completed_later_from_another_thread)                                  \
     X(completing_later_can_fail_and_retry_too)                                           \
     X(a_renewal_that_fails_for_a_moment_costs_nothing)                                   \

@@ -15,7 +15,6 @@
 #include "run/monitor/monitor.h"
 #include "sim/disk.h"
 #include "sim/plants.h"
-#include "store/api/work.h"
 #include "store/store.h"
 
 /* ---- the reference model --------------------------------------------------------- */
@@ -242,13 +241,6 @@ static int monitor(void *user, struct hf_store *store, hf_ms *io_since,
     return rc;
 }
 
-static int exchange(void *user, struct hf_store *store, const struct hf_caller *who,
-                    struct hf_exchange *io_exchange)
-{
-    (void)user;
-    return hf_work_exchange(store, who, io_exchange, NULL);
-}
-
 /* ---- groups: several batches in one transaction, one of them perhaps refused ----- */
 
 #define MEMBERS 4
@@ -374,7 +366,6 @@ static const struct hf_sim_factory over_sqlite = {
     .look_every = 6,
     .open = memory_first,
     .monitor = monitor,
-    .exchange = exchange,
     .extra = sqlite_extra,
     .spawn = spawn,
     .kill = end,
@@ -485,7 +476,6 @@ static const struct hf_sim_factory over_disk = {
     .discard = disk_discard,
     .power = disk_power,
     .monitor = monitor,
-    .exchange = exchange,
     .extra = disk_extra,
 };
 

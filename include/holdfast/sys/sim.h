@@ -117,10 +117,8 @@ enum hf_sim_workload { HF_SIM_WORKLOADS(X) HF_SIM_WORKLOAD_COUNT };
     X(LIMIT_WAITED, "limit_waited")                                                      \
     X(RATE_WAITED, "rate_waited")                                                        \
     X(JOB_PUT_OFF, "job_put_off")                                                        \
-    X(TURN_RESUMED, "turn_resumed")     /* by another holder */                          \
-    X(TURN_CUT, "turn_cut")             /* before its last step was saved */             \
-    X(EXCHANGED, "exchanged")           /* these two where the store has it */           \
-    X(EXCHANGE_SPLIT, "exchange_split") /* nothing was written: one by one */
+    X(TURN_RESUMED, "turn_resumed") /* by another holder */                              \
+    X(TURN_CUT, "turn_cut")         /* before its last step was saved */
 
 #define X(name, word) HF_SIM_MARK_##name,
 enum hf_sim_mark { HF_SIM_MARKS(X) HF_SIM_MARK_COUNT };
@@ -156,7 +154,6 @@ struct hf_sim_hooks {
  *   kill     ends it, and returns when it is gone. Both or neither may be NULL.
  *   monitor  one pass of a monitor that keeps running; `io_since` is its own memory of calls
  *            that failed, 0 at first. May be NULL.
- *   exchange hf_store_methods.exchange, with answers made for it; may be NULL
  *   extra    an act of the store's own, drawn from `chance`; gives NULL, or what is wrong */
 struct hf_sim_factory {
     uint32_t size;
@@ -178,8 +175,6 @@ struct hf_sim_factory {
     void (*kill)(void *user, int pid);
     int (*monitor)(void *user, struct hf_store *store, hf_ms *io_since,
                    struct hf_err *err);
-    int (*exchange)(void *user, struct hf_store *store, const struct hf_caller *who,
-                    struct hf_exchange *io_exchange);
     const char *(*extra)(void *user, uint64_t chance);
 };
 

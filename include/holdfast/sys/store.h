@@ -131,15 +131,6 @@ struct hf_process_methods {
                  struct hf_prune_report *ret_report, struct hf_err *err);
 };
 
-/* Close-outs by holders and a claim by queue, as one transaction. */
-struct hf_exchange {
-    const struct hf_change *changes; /* HF_VERB_CLOSE_OUT with id and token, each */
-    size_t n;
-    const struct hf_claim *claim; /* with a nonce of its own */
-    struct hf_answer *settled;    /* brief: an item each */
-    struct hf_answer *claimed;
-};
-
 struct hf_store_methods {
     const char *name;
     int (*create)(struct hf_store *store, const struct hf_caller *who,
@@ -152,10 +143,6 @@ struct hf_store_methods {
     int (*change)(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_change *changes, size_t n, unsigned flags,
                   struct hf_answer *answer, struct hf_err *err);
-    /* May be NULL, and may say HF_EGUARD: nothing was written, and the two are to be done one
-     * after the other. So it never refuses one close-out: that is left to `change`. */
-    int (*exchange)(struct hf_store *store, const struct hf_caller *who,
-                    const struct hf_exchange *exchange, struct hf_err *err);
     int (*renew_all)(struct hf_store *store, const struct hf_caller *who,
                      const struct hf_renew_all *renew, struct hf_answer *answer,
                      struct hf_err *err);
@@ -240,7 +227,6 @@ struct hf_store {
     const struct hf_clock *clock;
     const struct hf_random *random;
     char incarnation[64]; /* of this handle */
-    bool one_writer;      /* writes go one by one: two threads gain nothing over one */
 };
 
 /* For implementers: filling an answer. Memory comes from the answer and lives as long. */

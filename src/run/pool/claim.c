@@ -31,7 +31,7 @@ static void choose_kinds(struct hf_pool *pool)
 
 /* Large batches cost less a job: where jobs are claimed ahead, wait until half of them are
  * gone. */
-size_t pool_room(const struct hf_pool *pool)
+static size_t room(const struct hf_pool *pool)
 {
     size_t target = pool->thread_max + pool->ahead;
     size_t have = pool->running + pool->ready.count;
@@ -46,14 +46,14 @@ size_t pool_room(const struct hf_pool *pool)
 /* Whether there is something to claim for, and what. With the lock. */
 static bool wants_more(struct hf_pool *pool)
 {
-    pool->claim.want = pool_room(pool);
+    pool->claim.want = room(pool);
     choose_kinds(pool);
     return pool->claim.want > 0 && (pool->any || pool->claim.kind_count > 0);
 }
 
 void pool_tell_room(struct hf_pool *pool)
 {
-    if (!pool->settler_claims && !pool->claim.out && pool_room(pool) > 0)
+    if (room(pool) > 0)
         (void)pthread_cond_signal(&pool->for_room);
 }
 
@@ -130,7 +130,7 @@ static int take_in(struct hf_pool *pool, struct hf_answer *answer, struct hf_err
     return 0;
 }
 
-/* Of the thread that has `out` set. */
+/* The claim that is made next. */
 static struct hf_claim request(const struct hf_pool *pool)
 {
     const struct claiming *c = &pool->claim;
@@ -153,7 +153,6 @@ static int take_answer(struct hf_pool *pool, struct hf_answer *answer, struct hf
 {
     int rc = 0;
     bool some = hf_answer_count(answer) > 0;
-    pool->claim.got = hf_answer_count(answer);
     if (some)
         rc = take_in(pool, answer, err); /* which may be freed by now */
     if (rc || !some)
@@ -176,87 +175,17 @@ static int claim_some(struct hf_pool *pool, hf_ms wait_ms, struct hf_err *err)
     return rc ? rc : take_answer(pool, answer, err);
 }
 
-/* The claim is over. With the lock. */
-static void come_back(struct hf_pool *pool, int rc)
-{
-    pool->claim.out = false;
-    if (rc == 0)
-        pool->dry = pool->claim.got < pool->claim.want;
-}
-
 /* With the lock, which is given up meanwhile. */
 static int claim_out(struct hf_pool *pool, hf_ms wait_ms)
 {
     struct hf_err err = { 0 };
-    pool->claim.out = true;
     pool->stats.claims++;
     (void)pthread_mutex_unlock(&pool->lock);
     int rc = claim_some(pool, wait_ms, &err);
     if (rc)
         pool_tell_error(pool, &err);
     (void)pthread_mutex_lock(&pool->lock);
-    come_back(pool, rc);
     return rc;
-}
-
-static bool settler_may(struct hf_pool *pool)
-{
-    return pool->store->one_writer && !pool->draining && !pool->claim.out &&
-           !pool->claim.asked && wants_more(pool);
-}
-
-bool pool_claim_begin(struct hf_pool *pool, struct hf_claim *ret_claim)
-{
-    struct claiming *c = &pool->claim;
-    struct hf_err err;
-    (void)pthread_mutex_lock(&pool->lock);
-    bool may = settler_may(pool) && hf_nonce(pool->store->random, c->nonce, &err) == 0;
-    if (may) {
-        c->out = true;
-        c->asked = true;
-        pool->stats.claims++;
-        *ret_claim = request(pool);
-    }
-    (void)pthread_mutex_unlock(&pool->lock);
-    return may;
-}
-
-/* A claim that failed is asked again by the claimer, which knows how to wait. */
-void pool_claim_end(struct hf_pool *pool, int rc, struct hf_answer *answer)
-{
-    struct hf_err err = { 0 };
-    if (rc == 0) {
-        rc = take_answer(pool, answer, &err);
-        if (rc)
-            pool_tell_error(pool, &err);
-    }
-    (void)pthread_mutex_lock(&pool->lock);
-    if (rc == HF_EGUARD)
-        pool->claim.asked = false;
-    come_back(pool, rc);
-    if (rc || pool->draining)
-        (void)pthread_cond_signal(&pool->for_room);
-    (void)pthread_mutex_unlock(&pool->lock);
-}
-
-void pool_claim_more(struct hf_pool *pool)
-{
-    if (!settler_may(pool))
-        return;
-    int rc = claim_out(pool, 0);
-    if (rc || pool->draining)
-        (void)pthread_cond_signal(&pool->for_room);
-}
-
-/* Where jobs are quick the settler will be at the store in a moment and claims there. If
- * nothing ends, the claimer goes on. With the lock. */
-static void leave_to_settler(struct hf_pool *pool)
-{
-    pool->settler_claims = pool->store->one_writer && pool->ahead > 0 &&
-                           pool->in_flight > 0;
-    if (pool->settler_claims && !pool_wait(pool, &pool->for_room, POOL_LINGER_MS) &&
-        pool->in_flight == pool->ready.count + pool->running + pool->later)
-        pool->settler_claims = false; /* nothing has ended and is to be settled */
 }
 
 void *pool_claim_main(void *arg)
@@ -264,8 +193,8 @@ void *pool_claim_main(void *arg)
     struct hf_pool *pool = arg;
     const struct claiming *c = &pool->claim;
     (void)pthread_mutex_lock(&pool->lock);
-    while (!pool->draining || c->out || c->asked) {
-        if (c->out || (!c->asked && (pool->settler_claims || !wants_more(pool)))) {
+    while (!pool->draining || c->asked) {
+        if (!c->asked && !wants_more(pool)) {
             (void)pthread_cond_wait(&pool->for_room, &pool->lock);
             continue;
         }
@@ -274,8 +203,6 @@ void *pool_claim_main(void *arg)
             break; /* what it may have taken lapses */
         if (rc)
             (void)pool_wait(pool, &pool->for_room, BACK_OFF_MS);
-        else
-            leave_to_settler(pool);
     }
     hand_back_ready(pool);
     pool->claiming = false;

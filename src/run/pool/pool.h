@@ -1,10 +1,8 @@
 /* The inside of a pool. One lock for all of it; nothing that blocks is called under it.
  *
- * Threads: one claims, `threads` run, one settles, one renews. Where a store writes one by one
- * (`one_writer`) the settling thread claims too, in the transaction that settles: then one
- * thread is at the store while the other sleeps, and is there when nothing ends. A job belongs
- * to exactly one list or thread at a time, said by its state; it is freed by the settling
- * thread, and what it was claimed with when the last job of its batch is. */
+ * Threads: one claims, `threads` run, one settles, one renews. A job belongs to exactly one
+ * list or thread at a time, as its state says. The settling thread frees it, and with the last
+ * job of a batch the claim's answer. */
 #ifndef HF_RUN_POOL_POOL_H
 #define HF_RUN_POOL_POOL_H
 
@@ -70,15 +68,13 @@ struct job_list {
 
 struct settling;
 
-/* The claim that is made next or is under way; of the thread that has `out` set. */
+/* The claim that is made next or is under way. Only the claiming thread uses it. */
 struct claiming {
     const char *kinds[POOL_KINDS];
     size_t kind_count;
     size_t want;
-    size_t got; /* by the last one that was answered */
     char nonce[HF_NONCE_TEXT];
     bool asked; /* this nonce was used; its answer is not known */
-    bool out;   /* somebody claims */
 };
 
 struct hf_pool {
@@ -102,9 +98,7 @@ struct hf_pool {
     pthread_cond_t for_stop; /* jobs that sleep */
     bool started, draining;
     bool quit_workers, quit_settler, quit_beat;
-    bool claiming;       /* the claimer is there */
-    bool settler_claims; /* the settler will claim by and by; the claimer need not */
-    bool dry;            /* the last claim brought less than it asked for */
+    bool claiming; /* the claimer is there */
     struct claiming claim;
     size_t idle, waking; /* workers that wait, and of these who have been called */
     size_t ahead;     /* how many jobs to keep ready beyond what the threads can start */
@@ -142,22 +136,13 @@ void pool_tell_error(struct hf_pool *pool, const struct hf_err *err);
 void pool_push(struct job_list *list, struct hf_job *job);
 struct hf_job *pool_pop(struct job_list *list);
 void pool_ended(struct hf_pool *pool, struct hf_job *job);
-/* How many jobs to claim now. With the lock. */
-size_t pool_room(const struct hf_pool *pool);
-/* The settler's claim, if there is room and nobody claims; the lock is given up meanwhile. */
-void pool_claim_more(struct hf_pool *pool);
-/* The settler's claim beside close-outs: what to ask for, and then what came of it. False:
- * there is no room, or somebody else claims. HF_EGUARD: it was not asked. The answer may be
- * NULL where it failed. Without the lock. */
-bool pool_claim_begin(struct hf_pool *pool, struct hf_claim *ret_claim);
-void pool_claim_end(struct hf_pool *pool, int rc, struct hf_answer *answer);
 /* Wakes the claimer where it would find something to do. With the lock. */
 void pool_tell_room(struct hf_pool *pool);
 /* Calls a worker to a ready job, if one waits; whoever comes calls the next. With the lock. */
 void pool_call_worker(struct hf_pool *pool);
 /* So many ends are settled without waiting for more. */
 #define POOL_GATHERED 100
-#define POOL_LINGER_MS 1 /* how long the settler waits for more of them, or for a first */
+#define POOL_LINGER_MS 1 /* how long the settler waits for more of them */
 /* Take a ready job off its list, which is anywhere in it. */
 void pool_unready(struct hf_pool *pool, struct hf_job *before, struct hf_job *job);
 

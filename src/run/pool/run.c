@@ -130,7 +130,6 @@ void pool_ended(struct hf_pool *pool, struct hf_job *job)
     job->kind->busy--;
     job->state = JOB_ENDED;
     pool_push(&pool->ended, job);
-    pool->settler_claims = pool->store->one_writer;
     tell_end(pool);
     if (blocked)
         (void)pthread_cond_broadcast(&pool->for_work);

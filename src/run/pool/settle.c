@@ -5,7 +5,6 @@
  * lapses and the job runs again. */
 #include "base/err.h"
 #include "run/pool/pool.h"
-#include "store/api/work.h"
 
 #define BACK_OFF_MS 100
 #define LAST_TRIES 3
@@ -163,42 +162,12 @@ static void settle(struct hf_pool *pool, struct hf_job *const *jobs,
         }
         (void)pthread_mutex_lock(&pool->lock);
         bool quit = pool->quit_settler;
-        pool->settler_claims = false; /* who knows when it comes to that */
-        pool_tell_room(pool);
         if (!quit)
             (void)pool_wait(pool, &pool->for_end, BACK_OFF_MS);
         (void)pthread_mutex_unlock(&pool->lock);
         if (quit && ++last == LAST_TRIES)
             return;
     }
-}
-
-/* Close-outs and the next claim as one transaction. False: they are still to be settled. */
-static bool exchange(struct settling *s, size_t n)
-{
-    struct hf_pool *pool = s->pool;
-    struct hf_claim claim;
-    struct hf_err err = { 0 };
-    struct hf_exchange both = { .changes = s->changes, .n = n, .claim = &claim };
-    if (!pool_claim_begin(pool, &claim))
-        return false;
-    int rc = hf_work_exchange(pool->store, &pool->who, &both, &err);
-    if (rc && rc != HF_EGUARD)
-        pool_tell_error(pool, &err);
-    pool_claim_end(pool, rc, both.claimed); /* first, so that workers go on */
-    if (rc)
-        return false;
-    tell_items(pool, s->jobs, both.settled, n);
-    hf_answer_free(both.settled);
-    return true;
-}
-
-/* Before the settlement, so that workers go on meanwhile. */
-static void claim_apart(struct hf_pool *pool)
-{
-    (void)pthread_mutex_lock(&pool->lock);
-    pool_claim_more(pool);
-    (void)pthread_mutex_unlock(&pool->lock);
 }
 
 static bool closes(const struct hf_change *change)
@@ -222,10 +191,7 @@ static void settle_all(struct settling *s)
         s->changes[firsts] = change;
         s->jobs[firsts++] = job;
     }
-    if (firsts == 0 || !exchange(s, firsts)) {
-        claim_apart(s->pool);
-        settle(s->pool, s->jobs, s->changes, firsts);
-    }
+    settle(s->pool, s->jobs, s->changes, firsts);
     settle(s->pool, s->jobs + firsts, s->changes + firsts, s->count - firsts);
 }
 
@@ -248,30 +214,20 @@ static void leave(struct hf_pool *pool, struct hf_job *job)
     alloc->free(alloc->user, batch);
 }
 
-/* Where jobs are quick another one ends in a moment; if none does, or none runs, claiming is
- * the claimer's. False: there is nothing more and there will be nothing. With the lock. */
+/* Returns false when nothing has ended and nothing will. With the lock. */
 static bool await_ends(struct hf_pool *pool)
 {
-    bool lingers = pool->ahead > 0 && pool->running + pool->ready.count > 0;
-    while (pool->ended.count == 0 && !pool->quit_settler) {
-        if (lingers) {
-            lingers = pool_wait(pool, &pool->for_end, POOL_LINGER_MS);
-            continue;
-        }
-        pool->settler_claims = false;
-        pool_tell_room(pool);
+    while (pool->ended.count == 0 && !pool->quit_settler)
         (void)pthread_cond_wait(&pool->for_end, &pool->lock);
-    }
     return pool->ended.count > 0;
 }
 
-/* Whether to wait for more ends: while some are near, and workers have something to do or there
- * is nothing for them to do. With the lock. */
+/* Whether to wait for more ends: while there are few, and some jobs run or are about to. With
+ * the lock. */
 static bool gathers(const struct hf_pool *pool)
 {
-    bool claims = pool->store->one_writer && !pool->dry;
     return pool->ended.count < POOL_GATHERED && !pool->quit_settler &&
-           (pool->ready.count > 0 || (pool->running > 0 && !claims));
+           (pool->ready.count > 0 || pool->running > 0);
 }
 
 /* A few more may end while the first wait. With the lock. */

@@ -190,40 +190,6 @@ int hf_work_change(struct hf_store *store, const struct hf_caller *given,
     return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
 }
 
-static int exchange_some(struct hf_store *store, const struct hf_caller *who,
-                         struct hf_exchange *exchange, struct hf_err *err)
-{
-    int rc = begin(store, &exchange->settled, err);
-    if (rc == 0)
-        rc = begin(store, &exchange->claimed, err);
-    struct hf_err why = { 0 };
-    if (rc == 0)
-        rc = hf_fail_as(err, store->methods->exchange(store, who, exchange, &why), &why);
-    if (rc == 0)
-        return 0;
-    hf_answer_free(exchange->settled);
-    hf_answer_free(exchange->claimed);
-    exchange->settled = NULL;
-    exchange->claimed = NULL;
-    return rc;
-}
-
-int hf_work_exchange(struct hf_store *store, const struct hf_caller *given,
-                     struct hf_exchange *exchange, struct hf_err *err)
-{
-    struct hf_caller who;
-    exchange->settled = NULL;
-    exchange->claimed = NULL;
-    if (!store->methods->exchange)
-        return HF_EGUARD;
-    int rc = hf_caller_complete(given, "worker", exchange->claim->owner, &who, err);
-    if (rc == 0)
-        rc = hf_changes_check(exchange->changes, exchange->n, err);
-    if (rc == 0)
-        rc = hf_claim_check(exchange->claim, err);
-    return rc ? rc : exchange_some(store, &who, exchange, err);
-}
-
 static int check_renew_all(const struct hf_renew_all *renew, struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_KEY_BYTES;

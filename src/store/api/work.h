@@ -24,9 +24,4 @@ int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_claim *claim, struct hf_answer **ret_answer,
                        struct hf_err *err);
 
-/* Close-outs and a claim as one transaction, see struct hf_exchange; both answers are made
- * here, and NULL unless it succeeded. HF_EGUARD: nothing was written, do them one by one. */
-int hf_work_exchange(struct hf_store *store, const struct hf_caller *given,
-                     struct hf_exchange *exchange, struct hf_err *err);
-
 #endif

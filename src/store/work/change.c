@@ -519,23 +519,3 @@ int sql_change(struct hf_store *base, const struct hf_caller *who,
     hf_arena_fini(&c.arena);
     return rc;
 }
-
-int change_with(struct sql_store *store, const struct hf_caller *who,
-                const struct hf_exchange *exchange, const struct change_beside *beside,
-                struct hf_err *err)
-{
-    struct changing c = { .store = store,
-                          .who = who,
-                          .n = exchange->n,
-                          .flags = HF_BRIEF,
-                          .answer = exchange->settled,
-                          .beside = beside };
-    hf_arena_init(&c.arena, store->base.alloc);
-    int rc = make_slots(&c, exchange->changes, err);
-    if (rc == 0)
-        rc = change_fast(&c, err);
-    if (rc == 0 && !c.answered)
-        rc = HF_EGUARD;
-    hf_arena_fini(&c.arena);
-    return rc;
-}

@@ -19,13 +19,6 @@ struct slot {
     bool refused;
 };
 
-/* What goes into the transaction of close-outs beside them, where they take the short way. */
-struct change_beside {
-    void (*add)(void *user, struct hf_ops *ops);
-    int (*end)(void *user, struct hf_ops *ops, struct hf_err *err); /* it is written */
-    void *user;
-};
-
 struct changing {
     struct sql_store *store;
     const struct hf_caller *who;
@@ -34,14 +27,8 @@ struct changing {
     unsigned flags;
     struct hf_answer *answer;
     struct hf_arena arena;
-    const struct change_beside *beside; /* may be NULL */
-    bool answered;                      /* every slot is */
+    bool answered; /* every slot is */
 };
-
-/* store/work/change.c: close-outs the short way or not at all. HF_EGUARD: nothing was written. */
-int change_with(struct sql_store *store, const struct hf_caller *who,
-                const struct hf_exchange *exchange, const struct change_beside *beside,
-                struct hf_err *err);
 
 /* store/work/change.c: read, decide, write. */
 int change_slowly(struct changing *c, struct hf_err *err);

@@ -242,11 +242,6 @@ static struct take_calls add_take(struct taker *taker, struct hf_ops *ops,
     return calls;
 }
 
-static bool found_attention(const struct hf_ops *ops, struct take_calls calls)
-{
-    return hf_cell_i64(hf_ops_result(ops, calls.attention), 0, 0) != 0;
-}
-
 /* One transaction. */
 static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march,
                 struct hf_answer *answer, bool *ret_attention, struct hf_err *err)
@@ -256,7 +251,7 @@ static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march
     int rc = hf_ops_write(ops, err);
     if (rc)
         return rc;
-    *ret_attention = found_attention(ops, calls);
+    *ret_attention = hf_cell_i64(hf_ops_result(ops, calls.attention), 0, 0) != 0;
     sql_march_end(taker->store, march, ops, hf_ops_result(ops, calls.rows),
                   *ret_attention);
     return sql_answered(show_taken(ops, calls.rows, false, answer, err), err);
@@ -331,56 +326,6 @@ static int claim_by_queue(struct taker *taker, struct hf_answer *answer,
     if (rc == HF_EGUARD)
         rc = repeat_of(taker, &ops, answer, err);
     hf_ops_fini(&ops);
-    return rc;
-}
-
-/* ---- beside close-outs --------------------------------------------------------------- */
-
-struct part {
-    struct taker taker;
-    struct take_calls calls;
-    struct hf_answer *answer;
-    bool attention;
-};
-
-/* After the close-outs: what they let go on may be taken at once. */
-static void part_add(void *user, struct hf_ops *ops)
-{
-    struct part *part = user;
-    struct sql_march march = { 0 };
-    part->calls = add_take(&part->taker, ops, &march);
-}
-
-static int part_end(void *user, struct hf_ops *ops, struct hf_err *err)
-{
-    struct part *part = user;
-    part->attention = found_attention(ops, part->calls);
-    return show_taken(ops, part->calls.rows, false, part->answer, err);
-}
-
-int sql_exchange(struct hf_store *base, const struct hf_caller *who,
-                 const struct hf_exchange *exchange, struct hf_err *err)
-{
-    struct sql_store *store = sql_store_of(base);
-    struct part part = {
-        .taker = { .store = store, .who = who, .claim = exchange->claim },
-        .answer = exchange->claimed,
-    };
-    const struct change_beside beside = { part_add, part_end, &part };
-    struct hf_arena arena;
-    if (!base->one_writer || exchange->claim->id)
-        return HF_EGUARD;
-    hf_arena_init(&arena, base->alloc);
-    int rc = fill_in(&part.taker, &arena, err);
-    if (rc == 0)
-        rc = change_with(store, who, exchange, &beside, err);
-    if (rc == 0 && part.attention) {
-        /* Both are done and answered whatever comes of it; the next claim asks again. */
-        struct hf_sweep_report report;
-        struct hf_err why;
-        (void)sql_sweep(base, who, 64, &report, &why);
-    }
-    hf_arena_fini(&arena);
     return rc;
 }
 

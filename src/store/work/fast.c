@@ -238,14 +238,10 @@ static int settle_by(struct changing *c, unsigned gates, struct hf_err *err)
         add_gates(c, &ops, gates);
     if (rc == 0 && !brief)
         rows = add_read_back(c, &ops);
-    if (rc == 0 && c->beside)
-        c->beside->add(c->beside->user, &ops);
     if (rc == 0)
         rc = hf_ops_write(&ops, err);
     if (rc == 0)
         learn(c->store, &ops, gates);
-    if (rc == 0 && c->beside)
-        rc = sql_answered(c->beside->end(c->beside->user, &ops, err), err);
     if (rc == 0)
         rc = sql_answered(show_written(c, &ops, rows, err), err);
     hf_ops_fini(&ops);
