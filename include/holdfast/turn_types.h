@@ -362,7 +362,7 @@ struct hf_tool_result {
     hf_ms duration_ms;
 };
 
-/* One call of a batch. `call_id` is "c" and 24 characters of [a-z0-9]; no other call has the
+/* One call of a batch. `call_id` is "c" and 24 characters of [a-z0-5]; no other call has the
  * same. `args` is the raw text, valid JSON unless the call was born answered. An answered
  * call must not be run again: `result` is what stands. */
 struct hf_tool_call {

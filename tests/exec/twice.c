@@ -1,6 +1,9 @@
 /* Runs random cells and prints a digest of all that each did.
  *
  *     cell_twice FIRST COUNT [--cells] [PADDING]
+ *     cell_twice --source TEXT PADDING
+ *
+ * The second form runs one cell and prints its transcript.
  *
  * One line for each hundred cells, or with --cells one for each. Each cell is run whole, at
  * addresses that depend on PADDING, and every tenth is cut after every operation, with the
@@ -74,16 +77,37 @@ static void print_digest(uint64_t seed, struct hf_digest *digest)
     printf("%llu %s\n", (unsigned long long)seed, hex);
 }
 
+static int print_transcript(struct work *work, const char *source)
+{
+    struct cellkit kit = { .code = source, .alloc = &work->alloc };
+    (void)cellkit_run(&kit, &work->whole); /* the transcript says how it ended */
+    fputs(hf_buf_str(&work->whole), stdout);
+    return 0;
+}
+
+static void print_digests(struct work *work, uint64_t first, uint64_t count, bool each)
+{
+    struct hf_digest digest;
+    for (uint64_t i = 0; i < count; i++) {
+        if (each || i % 100 == 0)
+            hf_digest_begin(&digest, "transcripts", 1);
+        run_one(work, first + i);
+        hf_digest_bytes(&digest, hf_buf_str(&work->whole), work->whole.len);
+        if (each || i % 100 == 99 || i + 1 == count)
+            print_digest(first + i, &digest);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static struct work work;
     bool each = argc > 3 && hf_same(argv[3], "--cells");
     if (argc < 3) {
-        fputs("usage: cell_twice FIRST COUNT [--cells] [PADDING]\n", stderr);
+        fputs("usage: cell_twice FIRST COUNT [--cells] [PADDING]\n"
+              "       cell_twice --source TEXT PADDING\n",
+              stderr);
         return 2;
     }
-    uint64_t first = strtoull(argv[1], NULL, 10);
-    uint64_t count = strtoull(argv[2], NULL, 10);
     work.padding = argc > 3 ? strtoull(argv[argc - 1], NULL, 10) : 0;
     work.alloc = (struct hf_alloc){ &work.padding, padded_realloc, padded_free };
     const char *given = getenv("LC_ALL");
@@ -94,14 +118,8 @@ int main(int argc, char **argv)
     hf_buf_init(&work.code, hf_alloc_system(), (size_t)1 << 20);
     hf_buf_init(&work.whole, hf_alloc_system(), (size_t)1 << 24);
     hf_buf_init(&work.cut, hf_alloc_system(), (size_t)1 << 24);
-    struct hf_digest digest;
-    for (uint64_t i = 0; i < count; i++) {
-        if (each || i % 100 == 0)
-            hf_digest_begin(&digest, "transcripts", 1);
-        run_one(&work, first + i);
-        hf_digest_bytes(&digest, hf_buf_str(&work.whole), work.whole.len);
-        if (each || i % 100 == 99 || i + 1 == count)
-            print_digest(first + i, &digest);
-    }
+    if (hf_same(argv[1], "--source"))
+        return print_transcript(&work, argv[2]);
+    print_digests(&work, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10), each);
     return 0;
 }

@@ -232,7 +232,7 @@ static void a_recorded_turn_comes_out_the_same(void **state)
         "\"tool_use\",\"usage\":{\"input\":7}}}");
     say(&kit, text, &used,
         "{\"response\":\"tool_results\",\"id\":4,\"results\":[{\"call_id\":"
-        "\"cbcmafulck4s2hn6qv48lue2c\","
+        "\"cjqysgh0iopgi1gvmrgcktefk\","
         "\"value\":"
         "{\"sum\":  1.50}}]}");
     say(&kit, text, &used,

@@ -424,9 +424,9 @@ static void calls_that_a_protocol_made_are_repaired_too(void **state)
     assert_string_equal(calls[2].result->failure->code, "invalid_arguments");
     assert_string_equal(calls[3].result->failure->code, "tool_name_missing");
     /* Two were asked for by the protocol, and stay: the first ids of the turn. */
-    assert_string_equal(calls[3].call_id, "cbcmafulck4s2hn6qv48lue2c");
-    assert_string_equal(calls[4].call_id, "c6ohxgqgpjie16tbsudy2rdcq");
-    assert_string_equal(calls[0].call_id, "c8chmi2r5icclrj38d9m1mgwf");
+    assert_string_equal(calls[3].call_id, "cjqysgh0iopgi1gvmrgcktefk");
+    assert_string_equal(calls[4].call_id, "ci0k1doencvsg2cwfpud2nzf4");
+    assert_string_equal(calls[0].call_id, "c0w3syn4vlumif3fhxy1zarqu");
     assert_string_equal(calls[5].result->call_id, calls[5].call_id);
     char ids[3][32];
     for (size_t i = 0; i < 3; i++)

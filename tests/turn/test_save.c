@@ -407,7 +407,7 @@ static void rebase_moves_reported_records_to_the_base(void **state)
     /* What the host stored is its own copy, as after a commit. */
     struct hf_part kept[2] = { { .content = kit_span("hi") },
                                { .kind = HF_PART_TOOL_CALL,
-                                 .call_id = "cbcmafulck4s2hn6qv48lue2c",
+                                 .call_id = "cjqysgh0iopgi1gvmrgcktefk",
                                  .provider_id = "c1",
                                  .tool = "add",
                                  .content = kit_span("{\"a\":1}") } };
@@ -430,8 +430,8 @@ static void rebase_moves_reported_records_to_the_base(void **state)
     kit_next(&kit);
     kit_reply_calls(&kit, "c1", "c2"); /* its ids do not depend on where the base ends */
     kit_next(&kit);
-    assert_string_equal(kit.effect.calls[0].call_id, "chdg27harm7xa5jqilpkh7n9x");
-    assert_string_equal(kit.effect.calls[1].call_id, "c9lytdx2wgcdoa2p8bo5knkld");
+    assert_string_equal(kit.effect.calls[0].call_id, "ctwc3hv1bjwncd103nbpw2ifc");
+    assert_string_equal(kit.effect.calls[1].call_id, "cphyzltwcrfa4ald1zculxldm");
     kit_fini(&kit);
 }
 
@@ -722,7 +722,7 @@ static void a_description_names_state_effect_messages_and_usage(void **state)
         strstr(text.at, "\nsession_id: s1\nturn_id: t1\nprotocol: standard\n"));
     assert_non_null(strstr(text.at, "\nbody.state: waiting_tools\n"));
     assert_non_null(strstr(text.at, "\nbody.wait.id: 2\nbody.wait.calls[0].call_id: "
-                                    "cbcmafulck4s2hn6qv48lue2c\n"));
+                                    "cjqysgh0iopgi1gvmrgcktefk\n"));
     assert_non_null(strstr(text.at, "\nbody.usage.input: 10\n"));
     assert_non_null(strstr(text.at, "\nbody.next_call: 1\n"));
     assert_non_null(strstr(text.at, "\nbody.own[0].message.parts[0].content: hi\n"));

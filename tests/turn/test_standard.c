@@ -382,10 +382,10 @@ static void every_call_has_an_id_of_its_own_that_providers_accept(void **state)
     struct kit kit;
     struct hf_part parts[4];
     static const char *const given[] = { "call_0", "call_0", "", NULL };
-    static const char *const ids[] = { "cbcmafulck4s2hn6qv48lue2c",
-                                       "c6ohxgqgpjie16tbsudy2rdcq",
-                                       "c8chmi2r5icclrj38d9m1mgwf",
-                                       "c8yd6pcj7z49plasj1q3up14i" };
+    static const char *const ids[] = { "cjqysgh0iopgi1gvmrgcktefk",
+                                       "ci0k1doencvsg2cwfpud2nzf4",
+                                       "c0w3syn4vlumif3fhxy1zarqu",
+                                       "csnyw05aufbpblttd4r35wfmh" };
     for (size_t i = 0; i < 4; i++)
         parts[i] = (struct hf_part){ .kind = HF_PART_TOOL_CALL,
                                      .call_id = given[i],
@@ -420,7 +420,7 @@ static void every_call_has_an_id_of_its_own_that_providers_accept(void **state)
     hf_render_free(render);
     kit_reply_parts(&kit, parts, 1); /* the same again in a later iteration */
     kit_next(&kit);
-    assert_string_equal(kit.effect.calls[0].call_id, "coiynveujooynqvcxahuw7q8r");
+    assert_string_equal(kit.effect.calls[0].call_id, "cohaejbkziqpvehkffl3fg2em");
     kit_fini(&kit);
 
     kit_init(&kit);
@@ -431,7 +431,7 @@ static void every_call_has_an_id_of_its_own_that_providers_accept(void **state)
     kit_next(&kit);
     kit_reply_parts(&kit, parts, 1); /* and in the next turn of the session */
     kit_next(&kit);
-    assert_string_equal(kit.effect.calls[0].call_id, "ckokl8hu440u8ocodijnnocla");
+    assert_string_equal(kit.effect.calls[0].call_id, "cc1jrkulrvelfwpremw2n53db");
     kit_fini(&kit);
 }
 

@@ -31,11 +31,16 @@ int hf_usage_add(struct hf_usage *sum, const struct hf_usage *more, struct hf_er
     return 0;
 }
 
+static bool prompt_fits(const struct hf_usage *usage, int64_t *ret_sum)
+{
+    return add_fits(usage->input, usage->cache_read, ret_sum) &&
+           add_fits(*ret_sum, usage->cache_write, ret_sum);
+}
+
 int hf_usage_prompt(const struct hf_usage *usage, int64_t *ret_tokens, struct hf_err *err)
 {
     int64_t sum = 0;
-    if (!add_fits(usage->input, usage->cache_read, &sum) ||
-        !add_fits(sum, usage->cache_write, &sum))
+    if (!prompt_fits(usage, &sum))
         return overflow("prompt", err);
     *ret_tokens = sum;
     return 0;
@@ -46,9 +51,8 @@ int hf_usage_prompt(const struct hf_usage *usage, int64_t *ret_tokens, struct hf
 int hf_usage_total(const struct hf_usage *usage, int64_t *ret_tokens, struct hf_err *err)
 {
     int64_t sum = 0;
-    int rc = hf_usage_prompt(usage, &sum, err);
-    if (rc)
-        return rc;
+    if (!prompt_fits(usage, &sum))
+        return overflow("prompt", err);
     if (!add_fits(sum, usage->output, &sum))
         return overflow("total", err);
     *ret_tokens = sum;

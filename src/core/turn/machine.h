@@ -207,6 +207,15 @@ HF_MUST_USE int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
 /* Appends a record all of which lies in the turn's `keep` already. A step is then the last. */
 HF_MUST_USE int hf_move_adopt(struct hf_move *move, struct hf_record *record,
                               struct hf_err *err);
+/* A message that is made in the turn's `keep`, to be given to hf_move_adopt. */
+struct hf_kept {
+    struct hf_record record;
+    struct hf_message message;
+    struct hf_part parts[];
+};
+/* Without parts yet and with room for so many; NULL when out of memory. */
+struct hf_kept *hf_move_keep(struct hf_move *move, const char *purpose, enum hf_role role,
+                             size_t room);
 HF_MUST_USE int hf_move_add_cause(struct hf_move *move, const struct hf_cause *cause,
                                   struct hf_err *err);
 /* The end of the turn, with everything that goes before DONE. */

@@ -89,16 +89,19 @@ const char *hf_join_id(struct hf_arena *arena, const char *a, uint64_t number,
 
     size_t a_len = strlen(a);
     size_t b_len = b ? strlen(b) : 0;
-    char *id = hf_arena_take(arena, a_len + digit_count + b_len + 3);
+    char *id = hf_arena_room(arena, a_len + digit_count + b_len + 3, 1);
     if (!id)
         return NULL;
     memcpy(id, a, a_len);
-    id[a_len] = '.';
-    memcpy(id + a_len + 1, at, digit_count);
+    char *end = id + a_len;
+    *end++ = '.';
+    memcpy(end, at, digit_count);
+    end += digit_count;
     if (b) {
-        id[a_len + 1 + digit_count] = '.';
-        memcpy(id + a_len + digit_count + 2, b, b_len);
+        *end++ = '.';
+        memcpy(end, b, b_len);
     }
+    end[b_len] = '\0';
     return id;
 }
 
@@ -221,12 +224,28 @@ int hf_move_adopt(struct hf_move *move, struct hf_record *record, struct hf_err 
         return hf_fail_plain(err, HF_ENOMEM);
     move->next.own = turn->now.own;
     move->next.own[move->next.own_count++] = record;
-    if (hf_record_is_step(record)) {
+    if (record->kind == HF_RECORD_EVENT && hf_record_is_step(record)) {
         move->next.last_step_known = true;
         move->next.last_step = turn->base.count + move->next.own_count;
     }
     move->dirty = true;
     return 0;
+}
+
+struct hf_kept *hf_move_keep(struct hf_move *move, const char *purpose, enum hf_role role,
+                             size_t room)
+{
+    struct hf_turn *turn = move->turn;
+    struct hf_kept *kept = hf_arena_take(&turn->keep,
+                                         sizeof(*kept) + room * sizeof(struct hf_part));
+    const char *id = hf_join_id(&turn->keep, turn->turn_id, move->next.iteration,
+                                purpose);
+    if (!kept || !id)
+        return NULL;
+    kept->record = (struct hf_record){ .kind = HF_RECORD_MESSAGE,
+                                       .message = &kept->message };
+    kept->message = (struct hf_message){ .id = id, .role = role, .parts = kept->parts };
+    return kept;
 }
 
 /* A cause that is known already is not new. Each new one is also a message, which is how

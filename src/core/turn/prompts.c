@@ -49,7 +49,7 @@ struct hf_span hf_prompt_text(struct hf_arena *arena, enum hf_prompt_id id,
     for (size_t i = 0; i < prompt->count; i++)
         if (prompt->pieces[i].fill != HF_FILL_COUNT)
             len += text_of(prompt->pieces[i].fill, fills, count, digits).len;
-    char *text = hf_arena_take(arena, len + 1);
+    char *text = hf_arena_room(arena, len + 1, 1);
     char *at = text;
     for (size_t i = 0; text && i < prompt->count; i++) {
         const struct hf_piece *piece = &prompt->pieces[i];
@@ -61,5 +61,7 @@ struct hf_span hf_prompt_text(struct hf_arena *arena, enum hf_prompt_id id,
         memcpy(at, fill.at, fill.len);
         at += fill.len;
     }
+    if (text)
+        *at = '\0';
     return (struct hf_span){ text, len };
 }

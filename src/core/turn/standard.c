@@ -86,10 +86,11 @@ static int show_reply(struct hf_move *move, const struct hf_llm_response *respon
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < response->part_count; i++) {
+        if (response->text_streamed || !shows(response, &response->parts[i]))
+            continue;
         struct hf_emit delta = { .kind = HF_EMIT_TEXT_DELTA,
                                  .text = response->parts[i].content };
-        if (!response->text_streamed && shows(response, &response->parts[i]))
-            rc = hf_move_emit(move, &delta, err);
+        rc = hf_move_emit(move, &delta, err);
     }
     struct hf_emit whole = { .kind = HF_EMIT_LLM_RESPONSE,
                              .text = text,
@@ -131,49 +132,66 @@ static int append_clean(struct hf_move *move, const struct hf_message *message,
     return hf_move_append(move, HF_COPY_TRUST, &record, err);
 }
 
-static size_t prose_parts(const struct hf_llm_response *response, struct hf_part *parts)
+static int keep_part(struct hf_move *move, struct hf_kept *kept,
+                     const struct hf_part *part, struct hf_err *err)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < response->part_count; i++) {
-        if (!shows(response, &response->parts[i]))
-            continue;
-        parts[count] = response->parts[i];
-        parts[count++].kind = HF_PART_PROSE;
-    }
-    return count;
+    return hf_copy(&move->turn->keep, &hf_s_part, HF_COPY_TRUST, part,
+                   &kept->parts[kept->message.part_count++], err);
 }
 
-/* Prose first, then calls in order, each with the reasoning that stood before it. */
+static int keep_prose(struct hf_move *move, struct hf_kept *kept,
+                      const struct hf_llm_response *response, struct hf_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < response->part_count; i++) {
+        if (!shows(response, &response->parts[i]))
+            continue;
+        struct hf_part part = response->parts[i];
+        part.kind = HF_PART_PROSE;
+        rc = keep_part(move, kept, &part, err);
+    }
+    return rc;
+}
+
+/* The calls in order under their ids here, each with the reasoning that stood before it. */
+static int keep_calls(struct hf_move *move, struct hf_kept *kept,
+                      const struct hf_llm_response *response,
+                      const struct hf_tool_call *calls, struct hf_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < response->part_count; i++) {
+        struct hf_part part = response->parts[i];
+        if (part.kind == HF_PART_TOOL_CALL) {
+            const char *given = part.call_id;
+            part.provider_id = given && given[0] ? given : NULL;
+            part.call_id = calls->call_id;
+            part.tool = calls++->tool;
+        }
+        if (part.kind == HF_PART_REASONING || part.kind == HF_PART_TOOL_CALL)
+            rc = keep_part(move, kept, &part, err);
+    }
+    return rc;
+}
+
+static bool keep_note(struct hf_move *move, const char *note, const char **ret_kept)
+{
+    *ret_kept = hf_arena_text(&move->turn->keep, note);
+    return !note || *ret_kept;
+}
+
+/* Prose first, then the calls. No part becomes two, so there is room for all. */
 static int append_calls(struct hf_move *move, const struct hf_llm_response *response,
                         const struct hf_tool_call *calls, struct hf_err *err)
 {
-    size_t bytes = response->part_count * sizeof(struct hf_part); /* bounded at intake */
-    struct hf_part *parts = hf_move_take(move, bytes);
-    const char *id = hf_move_id(move, "calls");
-    if (!parts || !id)
+    struct hf_kept *kept = hf_move_keep(move, "calls", HF_ROLE_ASSISTANT,
+                                        response->part_count);
+    if (!kept || !keep_note(move, response->response_id, &kept->message.response_id) ||
+        !keep_note(move, response->model, &kept->message.model))
         return hf_fail_plain(err, HF_ENOMEM);
-    size_t count = prose_parts(response, parts);
-    size_t call = 0;
-    for (size_t i = 0; i < response->part_count; i++) {
-        if (response->parts[i].kind != HF_PART_REASONING &&
-            response->parts[i].kind != HF_PART_TOOL_CALL)
-            continue;
-        parts[count] = response->parts[i];
-        if (parts[count].kind == HF_PART_TOOL_CALL) {
-            const char *given = parts[count].call_id;
-            parts[count].provider_id = given && given[0] ? given : NULL;
-            parts[count].call_id = calls[call].call_id;
-            parts[count].tool = calls[call++].tool;
-        }
-        count++;
-    }
-    struct hf_message message = { .id = id,
-                                  .role = HF_ROLE_ASSISTANT,
-                                  .parts = parts,
-                                  .part_count = count,
-                                  .response_id = response->response_id,
-                                  .model = response->model };
-    return append_clean(move, &message, err);
+    int rc = keep_prose(move, kept, response, err);
+    if (rc == 0)
+        rc = keep_calls(move, kept, response, calls, err);
+    return rc ? rc : hf_move_adopt(move, &kept->record, err);
 }
 
 static int start_calls(struct hf_move *move, const struct hf_llm_response *response,

@@ -197,11 +197,23 @@ static int answer_at_birth(struct hf_move *move, struct hf_tool_call *call,
     return 0;
 }
 
+static int check_args(const struct hf_tool_call *call, struct hf_err *err)
+{
+    return hf_text_json(call->args, (size_t)HF_MAX_TURN_TEXT_BYTES, "arguments", err);
+}
+
+/* What is wrong with arguments that did not pass; NULL when out of memory. */
+static const char *args_fault(struct hf_move *move, const struct hf_tool_call *call)
+{
+    struct hf_err why = { 0 };
+    int rc = check_args(call, &why);
+    return rc == HF_ENOMEM ? NULL : hf_arena_text(move->arena, why.message);
+}
+
 int hf_turn_judge_call(struct hf_move *move, struct hf_tool_call *call, size_t number,
                        struct hf_err *err)
 {
     struct hf_failure failure = { .class_ = HF_FAILURE_INVALID_REQUEST };
-    struct hf_err why = { 0 };
     if (number >= (size_t)HF_MAX_TURN_CALLS) {
         failure.class_ = HF_FAILURE_RESOURCE_LIMIT;
         failure.code = "too_many_calls";
@@ -212,14 +224,13 @@ int hf_turn_judge_call(struct hf_move *move, struct hf_tool_call *call, size_t n
         failure.code = "tool_name_missing";
         failure.message = hf_text_of("the call names no tool");
     } else {
-        int rc = hf_text_json(call->args, (size_t)HF_MAX_TURN_TEXT_BYTES, "arguments",
-                              &why);
+        int rc = check_args(call, NULL); /* most pass, and then no text is needed */
         if (rc == 0)
             return 0;
         if (rc == HF_ENOMEM)
             return hf_fail_plain(err, HF_ENOMEM);
         failure.code = "invalid_arguments";
-        const char *said = hf_arena_text(move->arena, why.message);
+        const char *said = args_fault(move, call);
         if (!said)
             return hf_fail_plain(err, HF_ENOMEM);
         failure.message = hf_span_of(said);

@@ -264,31 +264,8 @@ static struct hf_span trimmed(struct hf_span prose)
     return prose;
 }
 
-/* A message in the making, where it will stay. */
-struct kept {
-    struct hf_record record;
-    struct hf_message message;
-    struct hf_part parts[];
-};
-
-static struct kept *keep_message(struct hf_move *move, const char *purpose,
-                                 enum hf_role role, size_t parts)
-{
-    struct hf_turn *turn = move->turn;
-    struct kept *kept = hf_arena_take(&turn->keep,
-                                      sizeof(*kept) + parts * sizeof(struct hf_part));
-    const char *id = hf_join_id(&turn->keep, turn->turn_id, move->next.iteration,
-                                purpose);
-    if (!kept || !id)
-        return NULL;
-    kept->record = (struct hf_record){ .kind = HF_RECORD_MESSAGE,
-                                       .message = &kept->message };
-    kept->message = (struct hf_message){ .id = id, .role = role, .parts = kept->parts };
-    return kept;
-}
-
 /* One more part, of text that is clean; false when out of memory. */
-static bool keep_part(struct hf_move *move, struct kept *kept, enum hf_part_kind kind,
+static bool keep_part(struct hf_move *move, struct hf_kept *kept, enum hf_part_kind kind,
                       struct hf_span text)
 {
     const char *copy = hf_arena_copy(&move->turn->keep, text.at, text.len);
@@ -297,7 +274,7 @@ static bool keep_part(struct hf_move *move, struct kept *kept, enum hf_part_kind
     return copy != NULL;
 }
 
-static int keep_reasoning(struct hf_move *move, struct kept *kept,
+static int keep_reasoning(struct hf_move *move, struct hf_kept *kept,
                           const struct hf_llm_response *response, struct hf_err *err)
 {
     int rc = 0;
@@ -317,8 +294,8 @@ static int append_said(struct hf_move *move, const struct reply *reply, bool cel
     size_t count = reply->reasoning_parts + (prose.len > 0) + cell;
     if (count == 0)
         return 0;
-    struct kept *kept = keep_message(move, cell ? "cell" : "prose", HF_ROLE_ASSISTANT,
-                                     count);
+    struct hf_kept *kept = hf_move_keep(move, cell ? "cell" : "prose", HF_ROLE_ASSISTANT,
+                                        count);
     if (!kept)
         return hf_fail_plain(err, HF_ENOMEM);
     int rc = keep_reasoning(move, kept, reply->response, err);
@@ -434,7 +411,7 @@ static const struct hf_origin *keep_origin(struct hf_move *move,
                                            enum decision decision)
 {
     struct hf_origin *origin = hf_arena_new(&move->turn->keep, struct hf_origin);
-    char *hex = hf_arena_take(&move->turn->keep, 17);
+    char *hex = hf_arena_room(&move->turn->keep, 17, 1);
     if (!origin || !hex)
         return NULL;
     fingerprint(reply->text, hex);
@@ -450,7 +427,7 @@ static const struct hf_origin *keep_origin(struct hf_move *move,
 static int append_fix(struct hf_move *move, const struct reply *reply,
                       enum decision decision, struct hf_err *err)
 {
-    struct kept *kept = keep_message(move, "fix", HF_ROLE_SYSTEM, 1);
+    struct hf_kept *kept = hf_move_keep(move, "fix", HF_ROLE_SYSTEM, 1);
     struct hf_span text = keep_text(move, reply, fix_prompts[decision]);
     const struct hf_origin *origin = keep_origin(move, reply, decision);
     if (!kept || !text.at || !origin)
