@@ -299,18 +299,7 @@ AND work_state.claim_group = a.a4 AND work_state.lease_fence = a.a3
 AND work_state.lease_store = a.a2 AND work_state.lease_store = hf_incarnation()
 AND work_state.close_rule IS NULL AND work_state.session_id IS NULL
 AND work_state.dedup_key IS NULL AND work_state.wake_session IS NULL
-/*pg AND work_state.lane_key IS NULL*/
-
--- Rows under a limit, and on SQLite rows of a lane, only where what their end means to others
--- comes after: limits without a rate, and within their maximum, and the lane's next.
--- fragment: settle_gates
-/*lite AND (work_state.limit_name IS NULL
-            OR (a.a15 = 1 AND NOT EXISTS (SELECT 1 FROM work_limit l
-                                           WHERE l.name = work_state.limit_name
-                                             AND (l.rate_ms IS NOT NULL
-                                                  OR l.used > l.max_running))))
-       AND (work_state.lane_key IS NULL OR a.a16 = 1)*/
-/*pg AND work_state.limit_name IS NULL*/
+AND work_state.lane_key IS NULL AND work_state.limit_name IS NULL
 
 -- What the guard work_moved writes by itself. A row does not keep it.
 -- fragment: note_of_plain_end
@@ -321,7 +310,7 @@ format('{"lease_released":{"fence":%d},"status":"%s"}', lease_fence, a.a5)
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = a.a5, status_reason = a.a6, error_class = a.a7, result = a.a8,
        settled_token = a.a9, {settle_always}
-/*lite , event_id = hf_next_id(), event_type = hf_tally(limit_name, 1, 'close_out'),
+/*lite , event_id = hf_next_id(), event_type = 'close_out',
        actor_kind = a.a10, actor = a.a11, message = a.a12,
        note = nullif(a.a13, {note_of_plain_end}), correlation_id = a.a14
 *//*pg , {vouched}
@@ -353,14 +342,13 @@ SELECT hf_next_id(), seq, finished_at, log_xid, generation, attempt_count, lease
 
 -- name: work_settle
 -- Holders' close-outs without reading first, all sets in one statement. A row that does not
--- match is told apart by the slow path.
+-- match is told apart by the general way, and so are rows under a limit or of a lane: their end
+-- lets others go on.
 -- in: a1 work_id, a2 store, a3 fence, a4 nonce, a5 status, a6 status_reason, a7 error_class,
 --     a8 result, a9 settled_token, a10 actor_kind, a11 actor, a12 message, a13 note,
---     a14 correlation_id; on SQLite a15 and a16, which may be left out: 1 where rows may be
---     under limits, of lanes
+--     a14 correlation_id
 -- sets: text bigint bigint text text text text text text text text text text text
 {settle}
-   {settle_gates}
 {settle_log}
 
 -- name: work_settle_alike
@@ -376,7 +364,7 @@ UPDATE OR ROLLBACK work_state
        result = (SELECT f.a8 FROM hf_args f LIMIT 1),
        settled_token = format('hf1.%d.%d.%s', lease_store, lease_fence, claim_group),
        {settle_always}, event_id = hf_next_id(),
-       event_type = hf_tally(limit_name, 1, 'close_out'),
+       event_type = 'close_out',
        actor_kind = (SELECT f.a10 FROM hf_args f LIMIT 1),
        actor = (SELECT f.a11 FROM hf_args f LIMIT 1),
        message = (SELECT f.a12 FROM hf_args f LIMIT 1),
@@ -384,23 +372,7 @@ UPDATE OR ROLLBACK work_state
        correlation_id = (SELECT f.a14 FROM hf_args f LIMIT 1)
  WHERE seq IN (SELECT work_state.seq
                  FROM hf_args a JOIN work_spec s ON s.work_id = a.a1 JOIN work_state
-                WHERE {settle_guard} {settle_gates})
-
--- name: lane_pass
--- engine: lite
--- After close-outs without reading first: of each lane whose row they were the next may go on.
--- The row that ran had the slot, so nobody else has it.
--- in: a1 work_id
--- sets: text
-UPDATE OR ROLLBACK work_state
-   SET gate = hf_ring(queue)
- WHERE seq IN (SELECT (SELECT n.seq FROM work_state n
-                        WHERE n.lane_key = q.lane_key AND n.tenant = q.tenant
-                          AND n.gate = 'lane'
-                        ORDER BY n.priority, n.fair_tag, n.seq LIMIT 1)
-                 FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
-                 JOIN work_state q ON q.seq = s.seq
-                WHERE q.lane_key IS NOT NULL)
+                WHERE {settle_guard})
 
 -- Lanes. They follow every write of a row with a lane key, in its transaction. They raise no
 -- revision: a change of another row in the same batch must still find the row it read, and a

@@ -39,7 +39,6 @@ EXCEPTIONS = [
      "hf_assert: a broken promise says where, and ends the process"),
     ("sql", "src/db/lite/args.c", r"SQL in a string literal.*",
      "a virtual table tells SQLite its columns by a CREATE TABLE"),
-    ("sql", "src/db/lite/tally.c", r"SQL in a string literal.*", "as above"),
     ("banned", "src/os/child.c", r"_exit\(\).*",
      "a forked child that could not execute its command ends itself, not its host"),
     ("banned", "src/run/command/keeper.c", r"_exit\(\).*", "as above"),

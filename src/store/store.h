@@ -5,7 +5,6 @@
 #include <holdfast/sys/driver.h>
 #include <holdfast/sys/store.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "core/ledger/step.h"
 #include "store/batch/ops.h"
@@ -34,8 +33,6 @@ struct sql_store {
     uint64_t uuid_seq;
     struct policy_set *policies; /* as last read; NULL: read again */
     hf_ms policies_at;           /* monotonic */
-    atomic_bool limited;         /* a guess: the next close-outs are under a limit */
-    atomic_int laned;            /* for so many more: some are rows of lanes */
 };
 
 static inline struct sql_store *sql_store_of(struct hf_store *store)

@@ -37,9 +37,6 @@ enum {
     KIT_CHILD,   /* $1 id, $2 parent: a foreign key that waits for COMMIT */
     KIT_ENDS_TX, /* ends the transaction that runs it */
     KIT_REAL,    /* a real number, which no statement may give */
-    KIT_TALLY,   /* $1 name, $2 n -> 'kept' */
-    KIT_TALLIED, /* -> name, many, in order */
-    KIT_RING,    /* $1 name */
     KIT_PUTS,    /* $1 owner; a1 id, a2 n: all sets in one go */
     KIT_OWN
 };
@@ -59,11 +56,6 @@ static const struct hf_sql_text kit_texts[KIT_OWN] = {
     [KIT_CHILD] = { "child", "INSERT INTO child (id, parent) VALUES ($1, $2)", 2, -1 },
     [KIT_ENDS_TX] = { "ends_tx", "INSERT INTO bomb (id) VALUES ($1)", 1, -1 },
     [KIT_REAL] = { "real", "SELECT 0.5", 0, -1 },
-    [KIT_TALLY] = { "tally", "SELECT hf_tally($1, $2, 'kept')", 2, -1 },
-    [KIT_TALLIED] = { "tallied",
-                      "SELECT name, many FROM hf_tallied WHERE many > 0 ORDER BY 1", 0,
-                      -1 },
-    [KIT_RING] = { "ring", "SELECT hf_ring($1)", 1, -1 },
     [KIT_PUTS] = { "puts",
                    "INSERT OR ROLLBACK INTO item (id, owner, n)"
                    " SELECT a.a1, $1, a.a2 FROM hf_args a",

@@ -255,21 +255,6 @@ static void a_follower_is_rung_by_the_next_commit_and_asks_for_each(void **state
     other->methods->close(other);
 }
 
-static void a_statement_rings_when_its_batch_is_durable(void **state)
-{
-    struct kit *kit = *state;
-    kit_open(kit);
-    uint32_t topic = hf_topic_of_queue("quick");
-    uint32_t seen = kit->sql->methods->bell_seen(kit->sql, topic);
-    struct kit_batch b;
-    kit_begin(&b);
-    kit_put(&b, 1, "ann", 1);
-    kit_call(&b, KIT_RING, 1, (struct hf_val[]){ kit_t("quick") }, 1);
-    assert_int_equal(kit_run(kit->sql, &b, &kit->err), 0);
-    assert_true(kit->sql->methods->bell_wait(kit->sql, topic, seen, 0));
-    kit->sql->methods->forget(kit->sql, &b.batch);
-}
-
 static void a_memory_store_has_bells(void **state)
 {
     struct kit *kit = *state;
@@ -291,7 +276,6 @@ int main(void)
         CASE(threads_of_one_handle_are_woken_too),
         CASE(bell_outside_the_transaction),
         CASE(a_follower_is_rung_by_the_next_commit_and_asks_for_each),
-        CASE(a_statement_rings_when_its_batch_is_durable),
         CASE(a_memory_store_has_bells),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

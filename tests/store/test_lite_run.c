@@ -244,62 +244,6 @@ static void memory_store_reads_and_writes(void **state)
     sql->methods->close(sql);
 }
 
-static struct hf_call *tally(struct kit_batch *b, const char *name, int64_t n)
-{
-    struct hf_val null = { .type = HF_VAL_NULL };
-    return kit_call(b, KIT_TALLY, 2,
-                    (struct hf_val[]){ name ? kit_t(name) : null, kit_i(n) }, 1);
-}
-
-static void a_tally_is_kept_by_name_while_the_batch_runs(void **state)
-{
-    struct kit *kit = *state;
-    struct kit_batch b;
-    kit_begin(&b);
-    struct hf_call *first = tally(&b, "b", 2);
-    tally(&b, "a", 1);
-    tally(&b, NULL, 5);
-    tally(&b, "gone", 1);
-    tally(&b, "b", 1);
-    tally(&b, "gone", -1);
-    struct hf_call *all = kit_call(&b, KIT_TALLIED, 0, NULL, 2);
-    for (int run = 0; run < 2; run++) { /* again: it counts anew */
-        assert_int_equal(kit_run(kit->sql, &b, &kit->err), 0);
-        assert_string_equal(first->out[0].at, "kept");
-        assert_string_equal(all->out[0].at, "a");
-        assert_int_equal(all->out[1].i, 1);
-        assert_string_equal(all->out[2].at, "b");
-        assert_int_equal(all->out[3].i, 3);
-    }
-    kit->sql->methods->forget(kit->sql, &b.batch);
-    kit_begin(&b);
-    kit_call(&b, KIT_TALLIED, 0, NULL, 0); /* nothing is left of it */
-    assert_int_equal(kit_run(kit->sql, &b, &kit->err), 0);
-    kit->sql->methods->forget(kit->sql, &b.batch);
-}
-
-static void a_tally_holds_many_names(void **state)
-{
-    struct kit *kit = *state;
-    struct hf_val args[2 * 1000];
-    char names[1000][16];
-    struct kit_batch b;
-    kit_begin(&b);
-    for (int i = 0; i < 1000; i++) {
-        (void)snprintf(names[i], sizeof names[i], "name-%d", i % 500);
-        args[2 * i] = kit_t(names[i]);
-        args[2 * i + 1] = kit_i(1);
-    }
-    struct hf_call *call = kit_call(&b, KIT_TALLY, 2, args, 1000);
-    call->rows = 1000;
-    call->args = args;
-    struct hf_call *all = kit_call(&b, KIT_TALLIED, 0, NULL, 500);
-    assert_int_equal(kit_run(kit->sql, &b, &kit->err), 0);
-    for (size_t i = 0; i < 500; i++)
-        assert_int_equal(all->out[2 * i + 1].i, 2);
-    kit->sql->methods->forget(kit->sql, &b.batch);
-}
-
 /* What another call did not find, this one need not look for. */
 static void a_call_is_left_out_where_the_one_it_asks_found_nothing(void **state)
 {
@@ -337,8 +281,6 @@ int main(void)
         CASE(reads_refuse_to_write),
         CASE(a_batch_can_run_again),
         CASE(memory_store_reads_and_writes),
-        CASE(a_tally_is_kept_by_name_while_the_batch_runs),
-        CASE(a_tally_holds_many_names),
         CASE(a_call_is_left_out_where_the_one_it_asks_found_nothing),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -11,7 +11,6 @@
  *   hf_next_id()      a number for a new row of work_spec or work_event, never used before
  * The clocks may go on from one statement of a transaction to the next: a statement that waited
  * for a lock reads the time after the wait. The incarnation is constant within a transaction.
- * SQLite has a few more, for statements of its own (db/lite/tally.c).
  * They are for statements only: never in views, triggers, CHECKs or indexes, which plain
  * tools read too.
  */

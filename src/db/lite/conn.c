@@ -83,9 +83,7 @@ static int set_up(struct lite_conn *conn, enum lite_use use, struct hf_err *err)
         ours = prepare_control(conn, err);
     if (ours == 0)
         ours = lite_functions(conn, err);
-    if (ours == 0)
-        ours = lite_args(conn, err);
-    return ours == 0 ? lite_tally(conn, err) : ours;
+    return ours == 0 ? lite_args(conn, err) : ours;
 }
 
 int lite_conn_open(struct lite *lite, enum lite_use use, struct lite_conn *conn,
@@ -133,7 +131,6 @@ void lite_conn_close(struct lite_conn *conn)
     alloc->free(alloc->user, conn->stmts);
     int rc = sqlite3_close(conn->db);
     hf_assert(rc == SQLITE_OK); /* else a statement escaped us */
-    lite_tally_fini(conn);
     *conn = (struct lite_conn){ 0 };
 }
 

@@ -106,14 +106,6 @@ struct lite_stmt {
 
 struct lite;
 
-/* What a batch has counted, by name. */
-struct lite_tally {
-    struct lite_count *counts;
-    size_t count;
-    uint32_t *places; /* of names in counts, plus one; 0: free. Open addressing */
-    size_t room;      /* of places, a power of two; counts has half of it */
-};
-
 /* One thread at a time. */
 struct lite_conn {
     struct lite *lite;
@@ -123,8 +115,6 @@ struct lite_conn {
     struct lite_instant instant;
     bool expect_unmet;          /* set by hf_expect just before it fails its statement */
     const struct hf_call *sets; /* what hf_args shows */
-    struct hf_batch *batch;     /* that is run, for hf_ring; NULL: none */
-    struct lite_tally tally;    /* of that batch */
     int64_t last_id;            /* that hf_next_id gave in this statement; 0: none */
     int64_t ids_given;          /* by hf_next_id in this statement */
     int64_t made_after;         /* the ids that the last call gave follow it; -1: none */
@@ -310,10 +300,6 @@ HF_MUST_USE int lite_functions(struct lite_conn *conn, struct hf_err *err);
 /* The table hf_args. */
 int lite_args(struct lite_conn *conn, struct hf_err *err);
 
-/* db/lite/tally.c: the functions hf_tally and hf_ring, the table hf_tallied. */
-HF_MUST_USE int lite_tally(struct lite_conn *conn, struct hf_err *err);
-void lite_tally_clear(struct lite_conn *conn);
-void lite_tally_fini(struct lite_conn *conn);
 /* Samples the clocks into conn->instant; nothing earlier than `high_water` is given. */
 void lite_sample(struct lite_conn *conn, int64_t incarnation, hf_ms high_water);
 void lite_stamp(const struct lite_conn *conn, struct hf_batch *batch);

@@ -200,8 +200,6 @@ int lite_run_calls(struct lite_conn *conn, struct hf_batch *batch, struct hf_err
     if (batch->results)
         lite_forget(NULL, batch);
     lite_stamp(conn, batch);
-    conn->batch = batch;
-    lite_tally_clear(conn);
     conn->made_after = -1;
     for (size_t i = 0; i < batch->call_count; i++) {
         struct hf_call *call = &batch->calls[i];

@@ -33,7 +33,6 @@ struct hf_plan {
 
     size_t
         settle_alike_min; /* close-outs that one statement takes when alike; 0: never */
-    bool settles_gated;   /* close-outs of rows with limits or lanes need no read first */
     bool
         own_clock; /* the store's wall clock is not the caller's: due times are converted */
 };

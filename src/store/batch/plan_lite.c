@@ -91,5 +91,4 @@ const struct hf_plan hf_plan_lite = {
     .claim_lone = HF_SQL_NONE,
     .limit_rate = HF_SQL_LIMIT_RATE,
     .settle_alike_min = 8, /* below it the statement costs more than it saves */
-    .settles_gated = true,
 };

@@ -4,10 +4,7 @@
  * guard vouches for (running, this token's, no close rule). If one row of a batch does not
  * match its guard, nothing is written and the slow path takes the whole batch: it finds out
  * why, and keeps it in one transaction.
- *
- * Rows that are under limits or of lanes are settled so too, with a few statements after for all
- * of them together, which let others go on. These cost, so they come only where such rows are
- * expected.
+ * Rows under a limit or of a lane do not match: their end lets others go on.
  */
 #include <string.h>
 
@@ -69,10 +66,6 @@ static int show_written(struct changing *c, const struct hf_ops *ops, size_t rea
 
 /* ---- close-out --------------------------------------------------------------------- */
 
-/* What rows may have that others wait for. */
-#define BY_LIMITS 1u
-#define BY_LANES 2u
-
 /* The row that the guard of work_settle vouches for. */
 static void vouched_row(const struct hf_change *change, const struct hf_token *token,
                         struct hf_row *ret_row)
@@ -107,7 +100,7 @@ static bool decide_close(struct changing *c, struct slot *slot, struct hf_env *e
 }
 
 static void add_settle(struct changing *c, struct hf_ops *ops, size_t i,
-                       const struct hf_token *token, unsigned gates)
+                       const struct hf_token *token)
 {
     const struct hf_row *row = &c->slots[i].step.row;
     hf_ops_text(ops, c->slots[i].change->id);
@@ -124,10 +117,6 @@ static void add_settle(struct changing *c, struct hf_ops *ops, size_t i,
     hf_ops_text(ops, row->message);
     hf_ops_text(ops, row->note);
     hf_ops_text(ops, row->event_correlation_id);
-    if (gates) {
-        hf_ops_i64(ops, (gates & BY_LIMITS) != 0);
-        hf_ops_i64(ops, (gates & BY_LANES) != 0);
-    }
 }
 
 /* What the statement for many alike takes from the first set; on PostgreSQL all but the note. */
@@ -153,8 +142,7 @@ static enum hf_sql_id settle_statement(const struct changing *c)
     return alike ? HF_SQL_WORK_SETTLE_ALIKE : HF_SQL_WORK_SETTLE;
 }
 
-static bool add_settles(struct changing *c, struct hf_ops *ops, unsigned gates,
-                        struct hf_err *err)
+static bool add_settles(struct changing *c, struct hf_ops *ops, struct hf_err *err)
 {
     struct hf_env env;
     struct hf_batch moment = { 0 };
@@ -171,102 +159,28 @@ static bool add_settles(struct changing *c, struct hf_ops *ops, unsigned gates,
             hf_ops_call(ops, settle_statement(c), (int64_t)c->n);
         else
             hf_ops_again(ops);
-        add_settle(c, ops, i, &tokens[i], gates);
+        add_settle(c, ops, i, &tokens[i]);
     }
     return true;
 }
 
-static void for_each_id(struct changing *c, struct hf_ops *ops, enum hf_sql_id statement)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        if (i == 0)
-            hf_ops_call(ops, statement, HF_ANY_COUNT);
-        else
-            hf_ops_again(ops);
-        hf_ops_text(ops, c->slots[i].change->id);
-    }
-}
-
-/* The names of limits and lanes are found by the rows, in the same transaction; on SQLite the
- * close-outs counted by limit what they left. */
-static void add_gates(struct changing *c, struct hf_ops *ops, unsigned gates)
-{
-    if (gates & BY_LIMITS) {
-        hf_ops_call(ops, HF_SQL_LIMIT_PASS, HF_ANY_COUNT);
-        hf_ops_call(ops, HF_SQL_LIMIT_FREE, HF_ANY_COUNT);
-    }
-    if (gates & BY_LANES)
-        for_each_id(c, ops, HF_SQL_LANE_PASS);
-}
-
-static bool changed_by(const struct hf_ops *ops, enum hf_sql_id statement)
-{
-    for (size_t i = 0; i < ops->batch.call_count; i++)
-        if (ops->batch.calls[i].statement == (int)statement &&
-            ops->batch.calls[i].changed > 0)
-            return true;
-    return false;
-}
-
-/* Whether the next ones have something is guessed from these. A row of a lane that nobody
- * waits in leaves no trace, so lanes are expected for some batches more. */
-#define LANES_LAST 100
-
-static void learn(struct sql_store *store, const struct hf_ops *ops, unsigned gates)
-{
-    if (gates & BY_LIMITS)
-        atomic_store(&store->limited, changed_by(ops, HF_SQL_LIMIT_FREE) ||
-                                          changed_by(ops, HF_SQL_LIMIT_PASS));
-    if (!(gates & BY_LANES))
-        return;
-    if (changed_by(ops, HF_SQL_LANE_PASS))
-        atomic_store(&store->laned, LANES_LAST);
-    else if (atomic_load(&store->laned) > 0)
-        (void)atomic_fetch_sub(&store->laned, 1); /* two at once: a batch less */
-}
-
-/* HF_EGUARD: not for this way. */
-static int settle_by(struct changing *c, unsigned gates, struct hf_err *err)
+/* One transaction without reading first. What does not match its guard is left to the general
+ * way. */
+static int settle_fast(struct changing *c, struct hf_err *err)
 {
     struct hf_ops ops;
     struct hf_err why = { 0 };
     bool brief = (c->flags & HF_BRIEF) != 0;
     size_t rows = 0;
     hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
-    int rc = add_settles(c, &ops, gates, &why) ? 0 : why.code ? why.code : HF_EGUARD;
-    if (rc == 0)
-        add_gates(c, &ops, gates);
+    int rc = add_settles(c, &ops, &why) ? 0 : why.code ? why.code : HF_EGUARD;
     if (rc == 0 && !brief)
         rows = add_read_back(c, &ops);
     if (rc == 0)
         rc = hf_ops_write(&ops, err);
     if (rc == 0)
-        learn(c->store, &ops, gates);
-    if (rc == 0)
         rc = sql_answered(show_written(c, &ops, rows, err), err);
     hf_ops_fini(&ops);
-    return rc;
-}
-
-/* A guess that was wrong costs a second try and nothing else. */
-static int settle_fast(struct changing *c, struct hf_err *err)
-{
-    struct sql_store *store = c->store;
-    unsigned all = BY_LIMITS | BY_LANES;
-    if (!store->plan->settles_gated) {
-        /* Rows with limits or lanes go the general way. */
-        int plain = settle_by(c, 0, err);
-        return plain == HF_EGUARD ? 0 : plain;
-    }
-    unsigned guess = (atomic_load(&store->limited) ? BY_LIMITS : 0) |
-                     (atomic_load(&store->laned) > 0 ? BY_LANES : 0);
-    int rc = settle_by(c, guess, err);
-    if (rc == HF_EGUARD && guess != all) {
-        rc = settle_by(c, all, err);
-        /* Where it was not the limits it was a lane. */
-        if (rc == 0 && (guess & BY_LIMITS || !atomic_load(&store->limited)))
-            atomic_store(&store->laned, LANES_LAST);
-    }
     return rc == HF_EGUARD ? 0 : rc;
 }
 
