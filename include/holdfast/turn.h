@@ -93,6 +93,10 @@ HF_API void hf_setup_free(struct hf_setup *setup);
  * machine looks at it.
  *   id      opaque, up to 191 bytes; NULL only with a count of 0
  *   digest  hf_record_chain over all of them
+ *   last_step        number of the last record that hf_record_is_step names, plus 1; 0: there
+ *                    is no such record. At most count
+ *   last_step_known  last_step is right. false: it is 0, and the first cell of a turn looks
+ *                    for that record from the end of the base on
  *   get     pins record i < count and returns it; it stays where it is, unchanged, until it
  *           is put. NULL means that it cannot be had now: the call that needed it then
  *           fails with HF_EBASE, nothing has changed, and it can be made again
@@ -104,6 +108,8 @@ struct hf_base {
     const char *id;
     uint64_t count;
     uint8_t digest[32];
+    bool last_step_known;
+    uint64_t last_step;
     void *user;
     const struct hf_record *(*get)(void *user, uint64_t i);
     void (*put)(void *user, uint64_t i, const struct hf_record *record);
@@ -115,6 +121,10 @@ struct hf_base {
 HF_API HF_MUST_USE int hf_record_chain(const uint8_t previous[32],
                                        const struct hf_record *record,
                                        uint8_t ret_digest[32], struct hf_err *err);
+
+/* Whether a record is a step: the event with what became of a cell. A host that stores a
+ * record of which this is true sets last_step of its base to the count after it. */
+HF_API bool hf_record_is_step(const struct hf_record *record);
 
 /* One turn to begin. Inputs are new records, not in the base; they are copied, and come
  * with a PROGRESS before the first model call or with DONE. Causes are shown to the model
@@ -229,8 +239,8 @@ HF_API HF_MUST_USE int hf_turn_finish(struct hf_turn *turn,
  * refer to them. Only records that a PROGRESS reported can move; the machine checks the
  * digest over those. What hf_turn_record returned before is invalid afterwards; all else
  * that was handed out stays: effects that are out, renders, texts, causes, the outcome. The
- * old base must last until the renders that were made over it are freed. HF_EBASE,
- * HF_EINVAL, HF_ENOMEM. */
+ * old base must last until the renders that were made over it are freed. HF_EBASE (also with
+ * "last_step" in field, when the turn knows another last step), HF_EINVAL, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_turn_rebase(struct hf_turn *turn, const struct hf_base *base,
                                       struct hf_err *err);
 
@@ -290,7 +300,8 @@ HF_API HF_MUST_USE int hf_turn_peek(struct hf_span save, struct hf_save_info *re
                                     struct hf_err *err);
 
 /* What restoring needs beside the setup. Of a save that is no export:
- *   base      must have the id, count and digest that the save names
+ *   base      must have the id, count and digest that the save names; a last step that it
+ *             names must be the save's, if the save knows one
  *   resolve   lends the blob of that SHA-256, for as long as the turn lives: prompts, tool
  *             lists and options that are not those of the setup. 0, or HF_EBLOB when it is
  *             not known. NULL: there are none

@@ -108,8 +108,8 @@ HF_API HF_MUST_USE int hf_journal_decode(const struct hf_alloc *alloc,
                                          const struct hf_op_record **ret_ops,
                                          size_t *ret_count, struct hf_err *err);
 
-/* What identifies a base: id, count and digest. Its records are encoded one by one; who
- * decodes it sets get, put and user in a copy. */
+/* What identifies a base (id, count, digest), and its last step. Its records are encoded one
+ * by one; who decodes it sets get, put and user in a copy. */
 HF_API HF_MUST_USE int hf_base_encode(const struct hf_alloc *alloc,
                                       const struct hf_base *base,
                                       struct hf_bytes *ret_json, struct hf_err *err);

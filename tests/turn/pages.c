@@ -49,6 +49,7 @@ void pages_store(struct pages *pages, const struct hf_record *record)
     assert_int_equal(hf_record_encode(NULL, record, &pages->records[i], NULL), 0);
     assert_int_equal(
         hf_record_chain(pages->digests[i], record, pages->digests[i + 1], NULL), 0);
+    pages->last_steps[i + 1] = hf_record_is_step(record) ? i + 1 : pages->last_steps[i];
     pages->stored++;
 }
 
@@ -58,5 +59,7 @@ struct hf_base pages_base(struct pages *pages, uint64_t count)
         .id = "history", .count = count, .user = pages, .get = get, .put = put
     };
     memcpy(base.digest, pages->digests[count], 32);
+    base.last_step_known = pages->tells_steps;
+    base.last_step = pages->tells_steps ? pages->last_steps[count] : 0;
     return base;
 }

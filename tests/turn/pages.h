@@ -12,6 +12,8 @@
 struct pages {
     struct hf_bytes records[PAGES_MAX];   /* what is stored */
     uint8_t digests[PAGES_MAX + 1][32];   /* of the first n records */
+    uint64_t last_steps[PAGES_MAX + 1];   /* likewise: number of the last step + 1 */
+    bool tells_steps;                     /* bases say where the last step is */
     struct hf_decoded *owners[PAGES_MAX]; /* of those that are pinned now */
     const struct hf_record *lent[PAGES_MAX];
     size_t pins[PAGES_MAX];

@@ -216,7 +216,7 @@ static void fill_past(struct past *past)
     past->records[2].message = &past->fix;
     past->records[3].message = &past->cells[1];
     past->records[4] = event(
-        "{\"step\":5,\"cell\":\"t8.2.cell\",\"iteration\":2,\"error\":"
+        "{\"step\":5,\"cell\":\"t8.2.cell\",\"iteration\":2,\"after\":\"h5\",\"error\":"
         "\"no two\"}");
 }
 
@@ -241,7 +241,7 @@ static void steps_and_bindings_go_on_from_the_history(void **state)
     fill_past(&past);
     start_over(&code, &past, 5);
     code_reply(&code, "<lua>\nthree()\n</lua>");
-    assert_string_equal(code.kit.effect.bindings, "h4"); /* the last that is known */
+    assert_string_equal(code.kit.effect.bindings, "h5");
     assert_string_equal(code.kit.effect.driver->data.at, "step.6");
     code_fini(&code);
 }
@@ -529,7 +529,7 @@ static void an_exports_trajectory_has_the_history_too(void **state)
         "\"after\":\"h4\",\"error\":\"no "
         "one\",\"output\":[{\"text\":\"a\"}]},{\"language\":"
         "\"lua\",\"code\":\"two()\",\"step\":5,\"cell\":\"t8.2.cell\",\"iteration\":2,"
-        "\"error\":\"no two\"}]");
+        "\"after\":\"h5\",\"error\":\"no two\"}]");
     hf_bytes_free(&json);
     hf_bytes_free(&save);
     code_fini(&code);

@@ -115,6 +115,8 @@ static const struct {
       "{\"committed\":[" MESSAGE "],\"messages\":[{\"role\":\"system\"}],\"transient\":["
       "{\"role\":\"user\"}],\"causes\":[" CAUSE "]}" },
     { base_again, "{\"id\":\"history\",\"count\":3,\"digest\":\"" HASH "\"}" },
+    { base_again, "{\"id\":\"history\",\"count\":3,\"digest\":\"" HASH
+                  "\",\"last_step_known\":true,\"last_step\":2}" },
     { base_again, "{}" },
     { turn_start_again,
       "{\"session_id\":\"s\",\"turn_id\":\"t\",\"base\":{\"id\":\"h\",\"count\":1,"
@@ -252,6 +254,9 @@ static const struct {
       "\"zz00000000000000000000000000000000000000000000000000000000000000\"}",
       "digest" },
     { base_again, "{\"get\":1}", "get" },
+    { base_again, "{\"id\":\"h\",\"count\":1,\"last_step\":1}", "last_step" },
+    { base_again, "{\"id\":\"h\",\"count\":1,\"last_step_known\":true,\"last_step\":2}",
+      "last_step" },
     { turn_start_again, "{\"turn_id\":\"t\"}", "session_id" },
     { turn_start_again, "{\"session_id\":\"s\",\"turn_id\":\"t\",\"inputs\":[{}]}",
       "record" },

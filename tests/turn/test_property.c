@@ -253,7 +253,7 @@ static void the_random_turns_show_these_effects_and_outcomes(void **state)
         "\"event_type\":\"malformed\"",
         "\"event_type\":\"no_finish\"",
         "native_tool_call",
-        "\"data\":{\"step\":3",
+        "\"data\":{\"step\":6", /* the base ends with step 3 */
         "\"unknown\":true",
         "does not fit",
         "there is no tool",

@@ -83,6 +83,7 @@ void world_open(struct world *world, uint64_t seed, const struct hf_alloc *alloc
     world->seed = seed;
     world->alloc = alloc;
     pages_open(&world->pages);
+    world->pages.tells_steps = pick(world, 0, 6, 2) == 1;
     hf_buf_init(&world->log, hf_alloc_system(), 1 << 26);
     must(hf_surface_new(NULL, span("Be brief."), span("[{\"name\":\"add\"}]"),
                         &world->surfaces[0], &err),
@@ -117,6 +118,10 @@ void world_open(struct world *world, uint64_t seed, const struct hf_alloc *alloc
                                       .parts = &part,
                                       .part_count = 1 };
         struct hf_record record = { .message = &message };
+        if (i == 1)
+            record = (struct hf_record){ .kind = HF_RECORD_EVENT,
+                                         .name = "hf.code.step",
+                                         .data = span("{\"step\":3,\"cell\":\"h\"}") };
         pages_store(&world->pages, &record);
     }
 }
@@ -677,8 +682,10 @@ void world_resume(struct world *world, struct hf_span save)
 {
     struct hf_err err = { 0 };
     must(hf_turn_restore(world->setup, save, NULL, &world->turn, &err), &err);
+    bool tells_steps = world->pages.tells_steps;
     pages_close(&world->pages);
     pages_open(&world->pages);
+    world->pages.tells_steps = tells_steps;
     for (uint64_t i = 0; i < hf_turn_base_count(world->turn); i++)
         pages_store(&world->pages, hf_turn_record(world->turn, i));
 }

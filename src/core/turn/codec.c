@@ -135,6 +135,8 @@ static const struct hf_member base_members[] = {
     { .key = 1, .type = HF_M_TEXT, .max = 191, HF_AT(hf_base, id) },
     { .key = 2, .type = HF_M_U64, HF_AT(hf_base, count) },
     { .key = 3, .type = HF_M_HASH, HF_AT(hf_base, digest) },
+    { .key = 4, .type = HF_M_BOOL, HF_AT(hf_base, last_step_known) },
+    { .key = 5, .type = HF_M_U64, HF_AT(hf_base, last_step) },
 };
 static HF_SCHEMA(s_base, hf_base, base_members);
 
@@ -174,9 +176,9 @@ static int check_result(const void *value, struct hf_err *err)
 static int check_base(const void *value, struct hf_err *err)
 {
     const struct hf_base *base = value;
-    return base->count > 0 && !base->id
-               ? hf_fail(err, HF_EINVAL, "id", "a base with records has an id")
-               : 0;
+    if (base->count > 0 && !base->id)
+        return hf_fail(err, HF_EINVAL, "id", "a base with records has an id");
+    return hf_base_check_last_step(base, err);
 }
 
 static int check_start(const void *value, struct hf_err *err)

@@ -99,6 +99,8 @@ static const struct hf_member body[] = {
     { .key = 19, PLACE(s_given), HF_AT(hf_turn_body, given) },
     { .key = 20, U64, HF_AT(hf_turn_body, given_up) },
     { .key = 21, BOOL, HF_AT(hf_turn_body, given_up_paid) },
+    { .key = 22, BOOL, HF_AT(hf_turn_body, last_step_known) },
+    { .key = 23, U64, HF_AT(hf_turn_body, last_step) },
 };
 static HF_SCHEMA(s_body, hf_turn_body, body);
 
@@ -230,6 +232,22 @@ static int check_embedded(const struct hf_save_head *top, const struct hf_image 
     return 0;
 }
 
+/* Own records are at hand, so they are compared; a step of the base is looked at when it is
+ * used. */
+static int check_last_step(const struct hf_save_head *top, const struct hf_turn_body *now,
+                           struct hf_err *err)
+{
+    uint64_t own = 0;
+    for (size_t i = 0; i < now->own_count; i++)
+        if (hf_record_is_step(now->own[i]))
+            own = top->base_count + i + 1;
+    bool known = now->last_step_known;
+    bool fine = own > 0               ? known && now->last_step == own
+                : top->base_count > 0 ? now->last_step <= (known ? top->base_count : 0)
+                                      : known && now->last_step == 0;
+    return fine ? 0 : corrupt(err, "last_step", "the last step is another record");
+}
+
 int hf_image_check(const struct hf_save_head *top, const struct hf_image *whole,
                    struct hf_err *err)
 {
@@ -258,7 +276,9 @@ int hf_image_check(const struct hf_save_head *top, const struct hf_image *whole,
             return corrupt(err, "base", "a record that is not well formed");
     if (hf_given_check(&now->given, 2 * (size_t)HF_MAX_TURN_GIVEN_BYTES, NULL))
         return corrupt(err, "given", "names that cannot be given");
-    int rc = check_wait(top, now, err);
+    int rc = check_last_step(top, now, err);
+    if (rc == 0)
+        rc = check_wait(top, now, err);
     if (rc == 0)
         rc = check_queue(top, now, err);
     return rc ? rc : check_driver(top, now, err);

@@ -84,6 +84,8 @@ struct hf_turn_body {
     uint64_t reported; /* records that a PROGRESS carried */
     uint64_t synced;   /* iteration + 1; 0: never */
     uint64_t stalled;
+    bool last_step_known;
+    uint64_t last_step; /* of base and own records: number + 1; 0: there is none */
     uint64_t given_up;  /* the model call that CANCEL_LLM named; 0: none */
     bool given_up_paid; /* and its usage came */
     struct hf_usage usage;
@@ -202,7 +204,7 @@ HF_MUST_USE int hf_move_log(struct hf_move *move, enum hf_log_kind kind,
 HF_MUST_USE int hf_move_flush(struct hf_move *move, struct hf_err *err);
 HF_MUST_USE int hf_move_append(struct hf_move *move, enum hf_copy_mode mode,
                                const struct hf_record *record, struct hf_err *err);
-/* Appends a record all of which lies in the turn's `keep` already. */
+/* Appends a record all of which lies in the turn's `keep` already. A step is then the last. */
 HF_MUST_USE int hf_move_adopt(struct hf_move *move, struct hf_record *record,
                               struct hf_err *err);
 /* A message that is made in the turn's `keep`, to be given to hf_move_adopt. */
@@ -301,6 +303,12 @@ HF_MUST_USE int hf_turn_alloc(const struct hf_setup *setup, const char *session_
                               struct hf_err *err);
 HF_MUST_USE int hf_turn_set_base(struct hf_turn *turn, const struct hf_base *base,
                                  struct hf_err *err);
+/* HF_EINVAL when last_step is no record of the base. */
+HF_MUST_USE int hf_base_check_last_step(const struct hf_base *base, struct hf_err *err);
+/* Takes over what the base says of the last step, where the body does not know it. HF_EBASE
+ * when they differ. */
+HF_MUST_USE int hf_body_take_last_step(struct hf_turn_body *body,
+                                       const struct hf_base *base, struct hf_err *err);
 HF_MUST_USE int hf_turn_room_for_own(struct hf_turn *turn, size_t count);
 /* Names of the tools, comma-separated; the text must be a JSON array of objects. */
 HF_MUST_USE int hf_tool_names(struct hf_arena *arena, struct hf_span tools,

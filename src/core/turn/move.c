@@ -224,6 +224,10 @@ int hf_move_adopt(struct hf_move *move, struct hf_record *record, struct hf_err 
         return hf_fail_plain(err, HF_ENOMEM);
     move->next.own = turn->now.own;
     move->next.own[move->next.own_count++] = record;
+    if (record->kind == HF_RECORD_EVENT && hf_record_is_step(record)) {
+        move->next.last_step_known = true;
+        move->next.last_step = turn->base.count + move->next.own_count;
+    }
     move->dirty = true;
     return 0;
 }

@@ -244,6 +244,8 @@ static int load(struct hf_turn *turn, const struct hf_frame *frame,
         rc = hf_turn_set_base(turn, &base, err);
     if (rc == 0)
         rc = adopt(turn, &image, err);
+    if (rc == 0)
+        rc = hf_body_take_last_step(&turn->now, &turn->base, err);
     if (rc)
         return rc;
 

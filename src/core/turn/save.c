@@ -279,6 +279,8 @@ int hf_turn_rebase(struct hf_turn *turn, const struct hf_base *base, struct hf_e
     const struct hf_record **own = hf_arena_array(&scratch, left, sizeof(*own));
     rc = own ? hf_turn_set_base(&next, base, err) : hf_fail_plain(err, HF_ENOMEM);
     if (rc == 0)
+        rc = hf_body_take_last_step(&next.now, &next.base, err);
+    if (rc == 0)
         rc = copy_left(&next, moved, own, err);
     if (rc == 0) {
         if (left > 0)
@@ -288,6 +290,8 @@ int hf_turn_rebase(struct hf_turn *turn, const struct hf_base *base, struct hf_e
         turn->keep = next.keep;
         turn->base = next.base;
         turn->now.own_count = left;
+        turn->now.last_step_known = next.now.last_step_known;
+        turn->now.last_step = next.now.last_step;
     } else {
         hf_arena_fini(&next.keep);
     }

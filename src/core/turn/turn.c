@@ -57,13 +57,26 @@ void hf_turn_free(struct hf_turn *turn)
     turn->alloc->free(turn->alloc->user, turn);
 }
 
+int hf_base_check_last_step(const struct hf_base *base, struct hf_err *err)
+{
+    if (base->last_step > 0 && !base->last_step_known)
+        return hf_fail(err, HF_EINVAL, "last_step",
+                       "last_step is set without last_step_known");
+    if (base->last_step > base->count)
+        return hf_fail(err, HF_EINVAL, "last_step", "last_step is at most count");
+    return 0;
+}
+
 int hf_turn_set_base(struct hf_turn *turn, const struct hf_base *base, struct hf_err *err)
 {
     struct hf_base copy = base ? *base : (struct hf_base){ 0 };
     if (copy.count > 0 && !copy.get)
         return hf_fail(err, HF_EINVAL, "base", "the base lends no records");
+    int rc = hf_base_check_last_step(&copy, err);
+    if (rc)
+        return rc;
     if (copy.count > 0 || copy.id) {
-        int rc = hf_check_key(copy.id, (size_t)HF_MAX_KEY_BYTES, "base", err);
+        rc = hf_check_key(copy.id, (size_t)HF_MAX_KEY_BYTES, "base", err);
         if (rc)
             return rc;
         copy.id = hf_arena_text(&turn->keep, copy.id);
@@ -71,6 +84,23 @@ int hf_turn_set_base(struct hf_turn *turn, const struct hf_base *base, struct hf
             return hf_fail_plain(err, HF_ENOMEM);
     }
     turn->base = copy;
+    return 0;
+}
+
+int hf_body_take_last_step(struct hf_turn_body *body, const struct hf_base *base,
+                           struct hf_err *err)
+{
+    if (!base->last_step_known && base->count > 0)
+        return 0;
+    if (!body->last_step_known) {
+        body->last_step_known = true;
+        body->last_step = base->last_step;
+    }
+    /* A step that is not yet in the base comes after all that are. */
+    if (body->last_step <= base->count && body->last_step != base->last_step)
+        return hf_fail(err, HF_EBASE, "last_step", "last_step is %llu and not %llu",
+                       (unsigned long long)body->last_step,
+                       (unsigned long long)base->last_step);
     return 0;
 }
 
@@ -120,6 +150,8 @@ int hf_turn_new(const struct hf_setup *setup, const struct hf_turn_start *start,
     turn->now.iteration = turn->now.run_offset = start->run_offset;
     turn->now.face = setup->config.surface->face;
     rc = hf_turn_set_base(turn, start->base, err);
+    if (rc == 0)
+        rc = hf_body_take_last_step(&turn->now, &turn->base, err);
     if (rc == 0) {
         turn->now.reported = turn->base.count;
         rc = take_start(turn, start, err);

@@ -101,7 +101,9 @@ HF_MUST_USE int hf_code_peek_step(struct hf_arena *arena, const struct hf_record
                                   struct hf_code_peek *ret_peek, bool *ret_is,
                                   struct hf_err *err);
 
-/* The number of the last step and the bindings it left (NULL: none yet). HF_EBASE. */
+/* The number of the last step (0: none yet) and the hash of the bindings it left (NULL: none).
+ * Each step has the hash of the one before it unless the host says another, so only the last
+ * one is read. HF_EBASE. */
 HF_MUST_USE int hf_code_last(struct hf_move *move, uint64_t *ret_step,
                              const char **ret_bindings, struct hf_err *err);
 

@@ -61,7 +61,7 @@ bool hf_code_step_good(const struct hf_code_step *step)
     return !step->failed && !step->unknown && !step->cancelled && step->error.len == 0;
 }
 
-static bool is_step(const struct hf_record *record)
+bool hf_record_is_step(const struct hf_record *record)
 {
     return record->kind == HF_RECORD_EVENT && record->name &&
            hf_span_same(hf_span_of(record->name), hf_text_of(HF_CODE_STEP));
@@ -70,7 +70,7 @@ static bool is_step(const struct hf_record *record)
 int hf_code_read_step(struct hf_arena *arena, const struct hf_record *record,
                       struct hf_code_step *ret_step, bool *ret_is, struct hf_err *err)
 {
-    *ret_is = is_step(record);
+    *ret_is = hf_record_is_step(record);
     if (!*ret_is)
         return 0;
     struct hf_err why = { 0 };
@@ -86,7 +86,7 @@ int hf_code_peek_step(struct hf_arena *arena, const struct hf_record *record,
                       struct hf_code_peek *ret_peek, bool *ret_is, struct hf_err *err)
 {
     struct hf_walk walk;
-    *ret_is = is_step(record);
+    *ret_is = hf_record_is_step(record);
     if (!*ret_is)
         return 0;
     *ret_peek = (struct hf_code_peek){ .good = true };
@@ -125,24 +125,41 @@ int hf_code_peek_step(struct hf_arena *arena, const struct hf_record *record,
     return rc ? hf_fail_plain(err, rc == HF_ENOMEM ? rc : HF_EBASE) : 0;
 }
 
-/* The last step that says so: a host need not work with hashes. */
+/* Looks for the last step, from the last record on, and keeps where it is. */
+static int find_last(struct hf_move *move, struct hf_err *err)
+{
+    uint64_t i = hf_move_record_count(move);
+    for (; i > 0; i--) {
+        const struct hf_record *record = hf_move_record(move, i - 1);
+        if (!record)
+            return hf_fail_plain(err, HF_EBASE);
+        if (hf_record_is_step(record))
+            break;
+    }
+    move->next.last_step_known = true;
+    move->next.last_step = i;
+    return 0;
+}
+
 int hf_code_last(struct hf_move *move, uint64_t *ret_step, const char **ret_bindings,
                  struct hf_err *err)
 {
     struct hf_code_peek peek = { 0 };
-    uint64_t last = 0;
-    for (uint64_t i = hf_move_record_count(move); i > 0 && !peek.after; i--) {
-        const struct hf_record *record = hf_move_record(move, i - 1);
-        bool is_step = false;
-        if (!record)
-            return hf_fail_plain(err, HF_EBASE);
-        int rc = hf_code_peek_step(move->arena, record, &peek, &is_step, err);
-        if (rc)
-            return rc;
-        if (is_step && last == 0)
-            last = (uint64_t)peek.step;
+    bool is_step = true;
+    int rc = move->next.last_step_known ? 0 : find_last(move, err);
+    uint64_t last = move->next.last_step;
+    if (rc == 0 && last > 0) {
+        const struct hf_record *record = hf_move_record(move, last - 1);
+        rc = record ? hf_code_peek_step(move->arena, record, &peek, &is_step, err)
+                    : hf_fail_plain(err, HF_EBASE);
     }
-    *ret_step = last;
+    if (rc == 0 && !is_step)
+        rc = hf_fail(err, HF_EBASE, "last_step",
+                     "last_step of the base is %llu, but that record is no step",
+                     (unsigned long long)last);
+    if (rc)
+        return rc;
+    *ret_step = (uint64_t)peek.step;
     *ret_bindings = peek.after;
     return 0;
 }
