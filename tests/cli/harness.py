@@ -3,9 +3,11 @@
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HOLDFAST = os.environ["HOLDFAST"]
@@ -28,10 +30,21 @@ class Result:
 class Case(unittest.TestCase):
     maxDiff = None
 
+    def remove_folder(self):
+        """A runner in the background closes its store after its unit has ended: until then it may
+        make a file in the folder that is being removed."""
+        end = time.monotonic() + 20
+        while True:
+            try:
+                shutil.rmtree(self.folder)
+                return
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="holdfast-cli-")
-        self.addCleanup(scratch.cleanup)
-        self.folder = scratch.name
+        self.folder = tempfile.mkdtemp(prefix="holdfast-cli-")
+        self.addCleanup(self.remove_folder)
         self.db = os.path.join(self.folder, "work.db")
         self.env = {
             "PATH": os.path.dirname(HOLDFAST) + ":/usr/bin:/bin",
