@@ -534,11 +534,13 @@ SELECT {row} FROM {row_from}
  ORDER BY w.seq LIMIT $1
 
 -- name: sweep_later
--- A candidate that nothing is to be done about is looked at again later.
--- in: $1 seq, $2 revision, $3 how much later, ms
+-- A candidate that nothing is to be done about is looked at again later. What fell due after the
+-- moments by which it was judged stays as it is, and the next sweep finds it: on PostgreSQL the
+-- clock goes on between the statement that found the candidate and that moment.
+-- in: $1 seq, $2 revision, $3 how much later, ms, $4 judged at, wall, $5 judged at, lease clock
 UPDATE /*lite OR ROLLBACK*/ work_state
-   SET wake_at = CASE WHEN wake_at <= hf_now() THEN hf_now() + $3 ELSE wake_at END,
-       lease_check_at = CASE WHEN lease_check_at <= hf_lease_now()
+   SET wake_at = CASE WHEN wake_at <= $4 THEN hf_now() + $3 ELSE wake_at END,
+       lease_check_at = CASE WHEN lease_check_at <= $5
                              THEN hf_lease_now() + $3 ELSE lease_check_at END
  WHERE seq = $1 AND revision = $2
 

@@ -152,6 +152,10 @@ class Fire:
         while self.wrappers or self.ask("work", "list", "--limit", "1")["items"]:
             if time.monotonic() > end:
                 print("not all ended in time")
+                for work in self.ask("work", "list", "--limit", "3")["items"]:
+                    print(json.dumps(work))
+                    for event in self.ask("work", "events", work["work_id"])["items"][-6:]:
+                        print(json.dumps(event))
                 break
             self.release_held()
             self.rest(0.1)

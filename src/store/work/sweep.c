@@ -26,6 +26,7 @@ struct candidate {
     struct hf_row was;
     struct hf_step step;
     const char *proof;
+    hf_ms now, lease_now; /* by which it was judged */
 };
 
 /* ---- deciding ---------------------------------------------------------------------- */
@@ -36,6 +37,8 @@ static int decide(struct sweeping *s, const struct hf_batch *seen, struct candid
     struct hf_env env;
     struct hf_policy policy;
     int rc = sql_env(s->store, s->who, seen, &env, err);
+    one->now = seen->now;
+    one->lease_now = seen->lease_now;
     if (rc == 0)
         rc = sql_policy(s->store, &s->arena, one->was.source, one->was.w.kind, &policy,
                         err);
@@ -136,6 +139,8 @@ static int add_write(struct sweeping *s, struct hf_ops *ops, struct candidate *o
         hf_ops_i64(ops, one->was.revision);
         hf_ops_i64(ops, one->step.swept == HF_SWEPT_ORPHANED ? ORPHAN_AGAIN_MS
                                                              : LOOK_AGAIN_MS);
+        hf_ops_i64(ops, one->now);
+        hf_ops_i64(ops, one->lease_now);
         return 0;
     }
     hf_row_write(ops, &one->was, &one->step.row);
