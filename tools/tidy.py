@@ -78,6 +78,7 @@ ROOMS = {
        for part in ("command", "ingress", "monitor", "pool", "process", "wait")},
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
+    "agent/tool": "",
     "agent/wire": "",
     "cli": "os core/ledger",
     **{"cli/" + part: "cli os core/* run/monitor" for part in ("cmd", "demo", "table")},
