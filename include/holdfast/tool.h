@@ -7,7 +7,7 @@
  *
  * A tool blocks (its function runs on a thread of the loop's executor), or it is asynchronous
  * (its function runs on the loop's thread, returns at once, and the call is ended later by
- * hf_call_end, from any thread).
+ * hf_invocation_end, from any thread).
  *
  * Threads: a toolset never changes after its tools were added, and may be shared. What a call
  * offers is used by the one function that performs it, and after an asynchronous start by
@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-struct hf_call;
+struct hf_invocation;
 
 /* Whether a call that was started had its effect. */
 enum hf_probe { HF_PROBE_CANNOT_TELL, HF_PROBE_HAPPENED, HF_PROBE_NOT_HAPPENED };
@@ -39,9 +39,9 @@ enum hf_probe { HF_PROBE_CANNOT_TELL, HF_PROBE_HAPPENED, HF_PROBE_NOT_HAPPENED }
  *   timeout_ms    0: 60,000
  *   output_bytes  most of the answer that is kept; 0: 16,384. More is cut, and the text says so
  *   run           performs a call
- *   asynchronous  run is called on the loop's thread, returns at once, and hf_call_end follows
+ *   asynchronous  run is called on the loop's thread, returns at once, and hf_invocation_end follows
  *   stop          asynchronous tools: the call is out of time or given up; called on the
- *                 loop's thread, at most once. NULL: nothing to stop. hf_call_end must follow
+ *                 loop's thread, at most once. NULL: nothing to stop. hf_invocation_end must follow
  *   probe         required for the class probe and refused for others: tells whether a call
  *                 with this key happened. It runs on the executor. When it happened, the
  *                 function sets the answer as run does
@@ -55,10 +55,10 @@ struct hf_tool {
     hf_ms timeout_ms;
     int64_t output_bytes;
     void *user;
-    void (*run)(void *user, struct hf_call *call);
+    void (*run)(void *user, struct hf_invocation *call);
     bool asynchronous;
-    void (*stop)(void *user, struct hf_call *call);
-    enum hf_probe (*probe)(void *user, struct hf_call *call);
+    void (*stop)(void *user, struct hf_invocation *call);
+    enum hf_probe (*probe)(void *user, struct hf_invocation *call);
 };
 
 struct hf_toolset;
@@ -105,7 +105,7 @@ HF_API HF_MUST_USE int hf_toolset_check(const struct hf_toolset *tools, const ch
                                         struct hf_span args, struct hf_err *err);
 
 /* Whose call it is. Together these name the call for ever. */
-struct hf_call_key {
+struct hf_invocation_key {
     const char *session_id;
     const char *turn_id;
     uint64_t effect;
@@ -114,15 +114,16 @@ struct hf_call_key {
 };
 
 /* What a function that performs a call can ask of it. Texts live as long as the call. */
-HF_API const struct hf_call_key *hf_call_key(const struct hf_call *call);
+HF_API const struct hf_invocation_key *hf_invocation_key(
+    const struct hf_invocation *call);
 /* The key as one text, "SESSION/TURN/EFFECT/CALL/ATTEMPT": the idempotency key for a service.
  * It is the same when the call is performed again. */
-HF_API const char *hf_call_key_text(const struct hf_call *call);
-HF_API struct hf_span hf_call_args(const struct hf_call *call); /* JSON */
+HF_API const char *hf_invocation_key_text(const struct hf_invocation *call);
+HF_API struct hf_span hf_invocation_args(const struct hf_invocation *call); /* JSON */
 /* Milliseconds until the call is out of time, 0 when it is. From any thread. */
-HF_API hf_ms hf_call_left_ms(const struct hf_call *call);
+HF_API hf_ms hf_invocation_left_ms(const struct hf_invocation *call);
 /* The call was given up or is out of time: end soon. From any thread. */
-HF_API bool hf_call_stopped(const struct hf_call *call);
+HF_API bool hf_invocation_stopped(const struct hf_invocation *call);
 
 /* The answer; the last one counts. Without one the call fails with the code "no_answer".
  *   value    JSON
@@ -131,17 +132,19 @@ HF_API bool hf_call_stopped(const struct hf_call *call);
  *            be performed again, after after_ms
  *   unknown  whether it happened cannot be told
  * Data is copied. HF_EINVAL, HF_ETOOBIG, HF_ENOMEM: the answer is as it was. */
-HF_API HF_MUST_USE int hf_call_value(struct hf_call *call, struct hf_span json);
-HF_API HF_MUST_USE int hf_call_text(struct hf_call *call, struct hf_span text);
-HF_API HF_MUST_USE int hf_call_fail(struct hf_call *call,
-                                    const struct hf_failure *failure);
-HF_API HF_MUST_USE int hf_call_unknown(struct hf_call *call, const char *why);
+HF_API HF_MUST_USE int hf_invocation_value(struct hf_invocation *call,
+                                           struct hf_span json);
+HF_API HF_MUST_USE int hf_invocation_text(struct hf_invocation *call,
+                                          struct hf_span text);
+HF_API HF_MUST_USE int hf_invocation_fail(struct hf_invocation *call,
+                                          const struct hf_failure *failure);
+HF_API HF_MUST_USE int hf_invocation_unknown(struct hf_invocation *call, const char *why);
 
 /* Ends an asynchronous call, once. The call must not be used afterwards. From any thread. */
-HF_API void hf_call_end(struct hf_call *call);
+HF_API void hf_invocation_end(struct hf_invocation *call);
 
 /* For those who run tools: one call, and what came of it. */
-struct hf_call_result {
+struct hf_invocation_result {
     enum hf_probe probe; /* of a probe */
     bool timed_out;      /* the time was over before the call ended */
     bool stopped;        /* it was given up before it ended */
@@ -149,28 +152,29 @@ struct hf_call_result {
         *result; /* NULL: timed_out, stopped, or no answer of a probe */
 };
 
-struct hf_call_request {
+struct hf_invocation_request {
     size_t size;
     struct hf_toolset *tools; /* the call holds a reference */
     const char *tool;
-    struct hf_call_key key;
+    struct hf_invocation_key key;
     struct hf_span args;
     bool probe; /* ask whether it happened, instead of performing it */
     void *user;
-    /* Called once, on the loop's thread, never before hf_call_start returns; the call must not
+    /* Called once, on the loop's thread, never before hf_invocation_start returns; the call must not
      * be used afterwards. The result is lent until it returns. A tool that overstays its time
      * may still run then: what it answers is dropped. */
-    void (*done)(void *user, const struct hf_call_result *result);
+    void (*done)(void *user, const struct hf_invocation_result *result);
 };
 
 /* Begins a call. HF_ENOTFOUND for a tool that is not in the set, HF_EBUSY when the executor
  * takes no more, HF_ENOMEM: nothing was called. */
-HF_API HF_MUST_USE int hf_call_start(struct hf_loop *loop,
-                                     const struct hf_call_request *request,
-                                     struct hf_call **ret_call, struct hf_err *err);
-/* Stops a call: hf_call_stopped becomes true, an asynchronous tool's stop is called, and done
+HF_API HF_MUST_USE int hf_invocation_start(struct hf_loop *loop,
+                                           const struct hf_invocation_request *request,
+                                           struct hf_invocation **ret_call,
+                                           struct hf_err *err);
+/* Stops a call: hf_invocation_stopped becomes true, an asynchronous tool's stop is called, and done
  * comes in the next step of the loop. On the loop's thread, before done. */
-HF_API void hf_call_stop(struct hf_call *call);
+HF_API void hf_invocation_stop(struct hf_invocation *call);
 
 #ifdef __cplusplus
 }

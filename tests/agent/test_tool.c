@@ -36,13 +36,13 @@ static int close_all(void **state)
 
 /* ---- declarations ------------------------------------------------------------------ */
 
-static void answer_five(void *user, struct hf_call *call)
+static void answer_five(void *user, struct hf_invocation *call)
 {
     (void)user;
-    assert_int_equal(hf_call_value(call, span_of("5")), 0);
+    assert_int_equal(hf_invocation_value(call, span_of("5")), 0);
 }
 
-static enum hf_probe cannot_tell(void *user, struct hf_call *call)
+static enum hf_probe cannot_tell(void *user, struct hf_invocation *call)
 {
     (void)user;
     (void)call;
@@ -146,7 +146,7 @@ static char heard[512];
 
 static const char *const probe_words[] = { "cannot tell", "happened", "not happened" };
 
-static void on_done(void *user, const struct hf_call_result *result)
+static void on_done(void *user, const struct hf_invocation_result *result)
 {
     const struct hf_tool_result *answer = result->result;
     (void)user;
@@ -165,20 +165,21 @@ static void on_done(void *user, const struct hf_call_result *result)
         snprintf(heard, sizeof(heard), "unknown %s", (const char *)answer->reason.at);
 }
 
-static struct hf_call *started(struct hf_tool tool, bool probe)
+static struct hf_invocation *started(struct hf_tool tool, bool probe)
 {
-    struct hf_call *call = NULL;
+    struct hf_invocation *call = NULL;
     struct hf_err err = { 0 };
-    struct hf_call_request request = { .size = sizeof(request),
-                                       .tools = tools,
-                                       .tool = tool.name,
-                                       .key = { "s", "t", 3, "c1", 2 },
-                                       .args = span_of("{\"n\":1}"),
-                                       .probe = probe,
-                                       .done = on_done };
+    struct hf_invocation_request request = { .size = sizeof(request),
+                                             .tools = tools,
+                                             .tool = tool.name,
+                                             .key = { "s", "t", 3, "c1", 2 },
+                                             .args = span_of("{\"n\":1}"),
+                                             .probe = probe,
+                                             .done = on_done };
     heard[0] = '\0';
     tool.size = sizeof(tool);
-    if (hf_toolset_add(tools, &tool, &err) || hf_call_start(loop, &request, &call, &err))
+    if (hf_toolset_add(tools, &tool, &err) ||
+        hf_invocation_start(loop, &request, &call, &err))
         fail_msg("%s", err.message);
     assert_string_equal(heard, "");
     return call;
@@ -192,17 +193,17 @@ static const char *outcome(struct hf_tool tool, bool probe)
     return heard;
 }
 
-static void tell_key(void *user, struct hf_call *call)
+static void tell_key(void *user, struct hf_invocation *call)
 {
     char text[256];
-    const struct hf_call_key *key = hf_call_key(call);
+    const struct hf_invocation_key *key = hf_invocation_key(call);
     (void)user;
     snprintf(text, sizeof(text), "%s %s %d %s %d %s %s", key->session_id, key->turn_id,
-             (int)key->effect, key->call_id, (int)key->attempt, hf_call_key_text(call),
-             (const char *)hf_call_args(call).at);
-    assert_true(hf_call_left_ms(call) > 0 && hf_call_left_ms(call) <= 60000);
-    assert_false(hf_call_stopped(call));
-    assert_int_equal(hf_call_text(call, span_of(text)), 0);
+             (int)key->effect, key->call_id, (int)key->attempt,
+             hf_invocation_key_text(call), (const char *)hf_invocation_args(call).at);
+    assert_true(hf_invocation_left_ms(call) > 0 && hf_invocation_left_ms(call) <= 60000);
+    assert_false(hf_invocation_stopped(call));
+    assert_int_equal(hf_invocation_text(call, span_of(text)), 0);
 }
 
 static void a_call_knows_its_key_and_arguments(void **state)
@@ -215,15 +216,15 @@ static void a_call_knows_its_key_and_arguments(void **state)
 
 static void *end_elsewhere(void *user)
 {
-    struct hf_call *call = user;
-    assert_int_equal(hf_call_value(call, span_of("[1]")), 0);
-    hf_call_end(call);
+    struct hf_invocation *call = user;
+    assert_int_equal(hf_invocation_value(call, span_of("[1]")), 0);
+    hf_invocation_end(call);
     return NULL;
 }
 
 static pthread_t other;
 
-static void run_elsewhere(void *user, struct hf_call *call)
+static void run_elsewhere(void *user, struct hf_invocation *call)
 {
     (void)user;
     assert_int_equal(pthread_create(&other, NULL, end_elsewhere, call), 0);
@@ -240,27 +241,27 @@ static void an_asynchronous_call_is_ended_from_any_thread(void **state)
     assert_int_equal(pthread_join(other, NULL), 0);
 }
 
-static void say_nothing(void *user, struct hf_call *call)
+static void say_nothing(void *user, struct hf_invocation *call)
 {
     (void)user;
-    assert_int_equal(hf_call_value(call, span_of("no JSON")), HF_EINVAL);
-    assert_int_equal(hf_call_text(call, span_of("\xff")), HF_EINVAL);
+    assert_int_equal(hf_invocation_value(call, span_of("no JSON")), HF_EINVAL);
+    assert_int_equal(hf_invocation_text(call, span_of("\xff")), HF_EINVAL);
 }
 
-static void fail_it(void *user, struct hf_call *call)
+static void fail_it(void *user, struct hf_invocation *call)
 {
     struct hf_failure failure = { .class_ = HF_FAILURE_IO,
                                   .code = "disk",
                                   .message = span_of("no disk") };
     (void)user;
-    assert_int_equal(hf_call_value(call, span_of("1")), 0);
-    assert_int_equal(hf_call_fail(call, &failure), 0);
+    assert_int_equal(hf_invocation_value(call, span_of("1")), 0);
+    assert_int_equal(hf_invocation_fail(call, &failure), 0);
 }
 
-static void not_sure(void *user, struct hf_call *call)
+static void not_sure(void *user, struct hf_invocation *call)
 {
     (void)user;
-    assert_int_equal(hf_call_unknown(call, "the line was cut"), 0);
+    assert_int_equal(hf_invocation_unknown(call, "the line was cut"), 0);
 }
 
 static void every_kind_of_answer_is_heard(void **state)
@@ -278,18 +279,18 @@ static void every_kind_of_answer_is_heard(void **state)
     assert_string_equal(outcome(tool, false), "unknown the line was cut");
 }
 
-static void talk_much(void *user, struct hf_call *call)
+static void talk_much(void *user, struct hf_invocation *call)
 {
     (void)user;
-    assert_int_equal(hf_call_text(call, span_of("abc\xc3\xa4"
-                                                "def")),
+    assert_int_equal(hf_invocation_text(call, span_of("abc\xc3\xa4"
+                                                      "def")),
                      0);
 }
 
-static void list_much(void *user, struct hf_call *call)
+static void list_much(void *user, struct hf_invocation *call)
 {
     (void)user;
-    assert_int_equal(hf_call_value(call, span_of("[1,2,3,4,5]")), 0);
+    assert_int_equal(hf_invocation_value(call, span_of("[1,2,3,4,5]")), 0);
 }
 
 static void output_over_the_limit_is_cut_and_says_so(void **state)
@@ -311,13 +312,13 @@ static void output_over_the_limit_is_cut_and_says_so(void **state)
 }
 
 /* Stays until the gate opens, and answers too late. */
-static void wait_for_gate(void *user, struct hf_call *call)
+static void wait_for_gate(void *user, struct hf_invocation *call)
 {
     (void)user;
     assert_int_equal(sem_wait(&gate), 0);
-    assert_true(hf_call_stopped(call));
-    assert_int_equal(hf_call_left_ms(call), 0);
-    assert_int_equal(hf_call_value(call, span_of("1")), 0);
+    assert_true(hf_invocation_stopped(call));
+    assert_int_equal(hf_invocation_left_ms(call), 0);
+    assert_int_equal(hf_invocation_value(call, span_of("1")), 0);
 }
 
 static void a_blocking_call_out_of_time_is_reported_while_it_runs(void **state)
@@ -333,19 +334,19 @@ static void a_blocking_call_out_of_time_is_reported_while_it_runs(void **state)
     assert_string_equal(heard, "timed out");
 }
 
-static struct hf_call *open_call;
+static struct hf_invocation *open_call;
 static int stops;
 
-static void keep_open(void *user, struct hf_call *call)
+static void keep_open(void *user, struct hf_invocation *call)
 {
     (void)user;
     open_call = call;
 }
 
-static void on_stop(void *user, struct hf_call *call)
+static void on_stop(void *user, struct hf_invocation *call)
 {
     (void)user;
-    assert_true(hf_call_stopped(call));
+    assert_true(hf_invocation_stopped(call));
     stops++;
 }
 
@@ -358,29 +359,29 @@ static void an_asynchronous_call_is_told_to_stop(void **state)
                             .asynchronous = true,
                             .stop = on_stop };
     stops = 0;
-    struct hf_call *call = started(tool, false);
+    struct hf_invocation *call = started(tool, false);
     assert_ptr_equal(call, open_call);
-    hf_call_stop(call);
+    hf_invocation_stop(call);
     assert_int_equal(stops, 1);
     assert_string_equal(heard, "");
     while (heard[0] == '\0')
         (void)hf_loop_step(loop, -1);
     assert_string_equal(heard, "stopped");
     assert_int_equal(stops, 1);
-    hf_call_end(call); /* the tool's side is through now */
+    hf_invocation_end(call); /* the tool's side is through now */
     while (hf_loop_step(loop, -1))
         ;
 }
 
-static enum hf_probe it_happened(void *user, struct hf_call *call)
+static enum hf_probe it_happened(void *user, struct hf_invocation *call)
 {
     const bool *with_answer = user;
     if (*with_answer)
-        assert_int_equal(hf_call_value(call, span_of("7")), 0);
+        assert_int_equal(hf_invocation_value(call, span_of("7")), 0);
     return HF_PROBE_HAPPENED;
 }
 
-static enum hf_probe it_did_not(void *user, struct hf_call *call)
+static enum hf_probe it_did_not(void *user, struct hf_invocation *call)
 {
     (void)user;
     (void)call;

@@ -15,18 +15,18 @@
 #include "base/sized.h"
 #include "base/text.h"
 
-struct hf_call {
+struct hf_invocation {
     const struct hf_alloc *alloc;
     struct hf_loop *loop;
     struct hf_toolset *tools;
     const struct hf_tool *tool;
     struct hf_arena arena; /* key and arguments */
-    struct hf_call_key key;
+    struct hf_invocation_key key;
     const char *key_text;
     struct hf_span args;
     bool probe;
     void *user;
-    void (*done)(void *user, const struct hf_call_result *result);
+    void (*done)(void *user, const struct hf_invocation_result *result);
 
     hf_ms started;  /* on the loop's monotonic clock */
     hf_ms deadline; /* likewise */
@@ -45,34 +45,34 @@ struct hf_call {
     enum hf_probe happened;
 };
 
-const struct hf_call_key *hf_call_key(const struct hf_call *call)
+const struct hf_invocation_key *hf_invocation_key(const struct hf_invocation *call)
 {
     return &call->key;
 }
 
-const char *hf_call_key_text(const struct hf_call *call)
+const char *hf_invocation_key_text(const struct hf_invocation *call)
 {
     return call->key_text;
 }
 
-struct hf_span hf_call_args(const struct hf_call *call)
+struct hf_span hf_invocation_args(const struct hf_invocation *call)
 {
     return call->args;
 }
 
-static hf_ms mono(const struct hf_call *call)
+static hf_ms mono(const struct hf_invocation *call)
 {
     const struct hf_clock *clock = hf_loop_clock(call->loop);
     return clock->mono_ms(clock->user);
 }
 
-hf_ms hf_call_left_ms(const struct hf_call *call)
+hf_ms hf_invocation_left_ms(const struct hf_invocation *call)
 {
     hf_ms left = call->deadline - mono(call);
     return left > 0 ? left : 0;
 }
 
-bool hf_call_stopped(const struct hf_call *call)
+bool hf_invocation_stopped(const struct hf_invocation *call)
 {
     return atomic_load(&call->stopped);
 }
@@ -80,7 +80,7 @@ bool hf_call_stopped(const struct hf_call *call)
 /* ---- answers ---------------------------------------------------------------------- */
 
 /* The text as a JSON string, cut to the tool's limit. */
-static int keep_text(struct hf_call *call, struct hf_span text)
+static int keep_text(struct hf_invocation *call, struct hf_span text)
 {
     size_t most = (size_t)call->tool->output_bytes;
     size_t len = text.len > most ? hf_utf8_cut(text.at, most) : text.len;
@@ -111,14 +111,14 @@ static int keep_text(struct hf_call *call, struct hf_span text)
     return 0;
 }
 
-int hf_call_text(struct hf_call *call, struct hf_span text)
+int hf_invocation_text(struct hf_invocation *call, struct hf_span text)
 {
     if (!hf_utf8_valid(text.at, text.len))
         return HF_EINVAL;
     return keep_text(call, text);
 }
 
-int hf_call_value(struct hf_call *call, struct hf_span json)
+int hf_invocation_value(struct hf_invocation *call, struct hf_span json)
 {
     int rc = hf_json_check_raw(json, (size_t)HF_MAX_TURN_TEXT_BYTES, "value", NULL);
     if (rc)
@@ -133,7 +133,7 @@ int hf_call_value(struct hf_call *call, struct hf_span json)
     return 0;
 }
 
-static int keep_span(struct hf_call *call, struct hf_span *span)
+static int keep_span(struct hf_invocation *call, struct hf_span *span)
 {
     if (span->len == 0)
         return 0;
@@ -143,7 +143,7 @@ static int keep_span(struct hf_call *call, struct hf_span *span)
     return span->at ? 0 : HF_ENOMEM;
 }
 
-int hf_call_fail(struct hf_call *call, const struct hf_failure *failure)
+int hf_invocation_fail(struct hf_invocation *call, const struct hf_failure *failure)
 {
     struct hf_failure kept = *failure;
     if (!failure->code || !hf_utf8_valid(failure->message.at, failure->message.len))
@@ -162,7 +162,7 @@ int hf_call_fail(struct hf_call *call, const struct hf_failure *failure)
     return 0;
 }
 
-int hf_call_unknown(struct hf_call *call, const char *why)
+int hf_invocation_unknown(struct hf_invocation *call, const char *why)
 {
     struct hf_span reason = { why, strlen(why) };
     if (!hf_utf8_valid(reason.at, reason.len))
@@ -178,7 +178,7 @@ int hf_call_unknown(struct hf_call *call, const char *why)
 
 /* ---- performing ------------------------------------------------------------------- */
 
-static void release(struct hf_call *call)
+static void release(struct hf_invocation *call)
 {
     hf_toolset_unref(call->tools);
     hf_arena_fini(&call->answers);
@@ -187,7 +187,7 @@ static void release(struct hf_call *call)
 }
 
 /* An answer for a tool that set none. */
-static void set_no_answer(struct hf_call *call)
+static void set_no_answer(struct hf_invocation *call)
 {
     static const char text[] = "the tool ended without an answer";
     call->failure = (struct hf_failure){ .class_ = HF_FAILURE_INTERNAL,
@@ -197,9 +197,10 @@ static void set_no_answer(struct hf_call *call)
                                             .failure = &call->failure };
 }
 
-static void report(struct hf_call *call, bool timed_out)
+static void report(struct hf_invocation *call, bool timed_out)
 {
-    struct hf_call_result result = { .timed_out = timed_out, .stopped = call->given_up };
+    struct hf_invocation_result result = { .timed_out = timed_out,
+                                           .stopped = call->given_up };
     bool ended = atomic_load(&call->ended);
     hf_timer_stop(call->loop, &call->timer);
     call->reported = true;
@@ -220,7 +221,7 @@ static void report(struct hf_call *call, bool timed_out)
 
 static void on_timer(void *user)
 {
-    struct hf_call *call = user;
+    struct hf_invocation *call = user;
     bool ended = atomic_load(&call->ended);
     if (!call->given_up && !ended) {
         atomic_store(&call->stopped, true);
@@ -235,7 +236,7 @@ static void on_timer(void *user)
 /* The tool's side is through; on the loop's thread. */
 static void on_ended(void *user)
 {
-    struct hf_call *call = user;
+    struct hf_invocation *call = user;
     if (!call->reported)
         report(call, false);
     release(call);
@@ -243,7 +244,7 @@ static void on_ended(void *user)
 
 static void perform(void *user)
 {
-    struct hf_call *call = user;
+    struct hf_invocation *call = user;
     if (call->probe)
         call->happened = call->tool->probe(call->tool->user, call);
     else
@@ -251,7 +252,7 @@ static void perform(void *user)
     atomic_store(&call->ended, true);
 }
 
-void hf_call_end(struct hf_call *call)
+void hf_invocation_end(struct hf_invocation *call)
 {
     struct hf_task task = { call, on_ended };
     atomic_store(&call->ended, true);
@@ -259,7 +260,7 @@ void hf_call_end(struct hf_call *call)
         atomic_store(&call->unposted, true); /* no memory: left to the timer */
 }
 
-void hf_call_stop(struct hf_call *call)
+void hf_invocation_stop(struct hf_invocation *call)
 {
     struct hf_task task = { call, on_timer };
     call->given_up = true;
@@ -270,9 +271,10 @@ void hf_call_stop(struct hf_call *call)
     hf_assert(rc == 0); /* it runs already: moving it needs no memory */
 }
 
-static int copy_request(struct hf_call *call, const struct hf_call_request *request)
+static int copy_request(struct hf_invocation *call,
+                        const struct hf_invocation_request *request)
 {
-    struct hf_call_key *key = &call->key;
+    struct hf_invocation_key *key = &call->key;
     char inner[HF_EFFECT_KEY_ROOM];
     struct hf_buf text;
     *key = request->key;
@@ -295,7 +297,7 @@ static int copy_request(struct hf_call *call, const struct hf_call_request *requ
 }
 
 /* Starts the timer first: what fails afterwards has called nothing. */
-static int begin(struct hf_call *call, struct hf_err *err)
+static int begin(struct hf_invocation *call, struct hf_err *err)
 {
     struct hf_task timer = { call, on_timer };
     struct hf_task work = { call, perform };
@@ -315,8 +317,8 @@ static int begin(struct hf_call *call, struct hf_err *err)
     return rc;
 }
 
-int hf_call_start(struct hf_loop *loop, const struct hf_call_request *request,
-                  struct hf_call **ret_call, struct hf_err *err)
+int hf_invocation_start(struct hf_loop *loop, const struct hf_invocation_request *request,
+                        struct hf_invocation **ret_call, struct hf_err *err)
 {
     const struct hf_alloc *alloc = hf_loop_alloc(loop);
     int rc = hf_sized_check(request->size, sizeof(*request), sizeof(*request), err);
@@ -327,10 +329,10 @@ int hf_call_start(struct hf_loop *loop, const struct hf_call_request *request,
     if (!tool || (request->probe && !tool->probe))
         return hf_fail(err, HF_ENOTFOUND, "tool", "there is no tool named %.80s",
                        request->tool);
-    struct hf_call *call = alloc->realloc(alloc->user, NULL, sizeof(*call));
+    struct hf_invocation *call = alloc->realloc(alloc->user, NULL, sizeof(*call));
     if (!call)
         return hf_fail_plain(err, HF_ENOMEM);
-    *call = (struct hf_call){ .alloc = alloc, .loop = loop, .tool = tool };
+    *call = (struct hf_invocation){ .alloc = alloc, .loop = loop, .tool = tool };
     call->tools = hf_toolset_ref(request->tools);
     call->probe = request->probe;
     call->user = request->user;
