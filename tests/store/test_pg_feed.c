@@ -216,7 +216,7 @@ static void a_cursor_ahead_of_the_end_is_refused(void **state)
     make_unit(store, "one");
     assert_null(claim_and_finish(store));
     assert_int_equal(read_after(store, "end", next, sizeof(next), NULL), 0);
-    /* It names the last event, and not a transaction id that a crash may give away. */
+    /* It names the last event: a crash may assign a transaction id again. */
     (void)snprintf(ahead, sizeof(ahead), "hf1.1.%s.0.0",
                    pg_server_sql(&server, "SELECT xid || '.' || event_id FROM"
                                           " ahead.work_event ORDER BY xid DESC,"
