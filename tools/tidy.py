@@ -79,6 +79,7 @@ ROOMS = {
     "agent/wire": "",
     "cli": "os core/ledger",
     **{"cli/" + part: "cli os core/* run/monitor" for part in ("cmd", "demo", "table")},
+    "cli/model": "cli cli/cmd",
     "conform": "",  # public headers only: any store can be tested with it
     "sim": "",  # likewise
 }
