@@ -112,7 +112,6 @@ extern const struct cli_command cli_store_commands[];
 extern const struct cli_command cli_trigger_commands[];
 extern const struct cli_command cli_turn_commands[];
 extern const struct cli_command cli_cell_commands[];
-extern const struct cli_command cli_bench_commands[];
 
 /* A value that was given, or may be. */
 struct cli_value {

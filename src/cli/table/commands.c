@@ -475,7 +475,6 @@ const struct cli_group cli_groups[] = {
     { "trigger", "start work when something happens", cli_trigger_commands },
     { "turn", "look at turns that were saved", cli_turn_commands },
     { "cell", "run code cells from the shell", cli_cell_commands },
-    { "bench", "speed on this machine, beside the engine's own", cli_bench_commands },
     { "", "a durable ledger of work for long-running agents", cli_top_commands },
     { NULL, NULL, NULL },
 };
