@@ -1,4 +1,4 @@
--- The first schema: the store's own facts, the work ledger, policies, receipts, sessions.
+-- Version 1: the store's own facts, the work ledger, policies, receipts, the change feed.
 --
 -- A unit of work is two rows that share the integer key seq:
 --   work_spec   what was asked; inserted once, never changed; holds the unique keys
@@ -599,30 +599,6 @@ CREATE TABLE receipt (
     PRIMARY KEY (tenant, scope, operation_key)
 ) STRICT, WITHOUT ROWID;
 
--- A session's lease is the same algorithm on the same columns as a work row's; the session's
--- own facts come with a later migration.
-CREATE TABLE session (
-    session_id        TEXT PRIMARY KEY,
-    tenant            TEXT NOT NULL DEFAULT '',
-    head_revision     INTEGER NOT NULL DEFAULT 0,
-    leaf_node_id      TEXT,
-    checkpoint_ref    TEXT,
-    owner             TEXT,
-    owner_incarnation TEXT,
-    claim_group       TEXT,
-    lease_fence       INTEGER NOT NULL DEFAULT 0,
-    lease_store       INTEGER,
-    lease_ttl_ms      INTEGER,
-    lease_claimed_at  INTEGER,
-    lease_expires_at  INTEGER,
-    holder            TEXT,
-    created_at        INTEGER NOT NULL,
-    updated_at        INTEGER NOT NULL,
-    CHECK ((claim_group IS NOT NULL) = (lease_expires_at IS NOT NULL)),
-    CHECK ((claim_group IS NOT NULL) = (owner IS NOT NULL)),
-    CHECK (head_revision >= 0)
-) STRICT, WITHOUT ROWID;
-
 -- For readers: names and shapes are a public interface, pinned by a test.
 CREATE VIEW runtime_work AS
 SELECT s.work_id, s.tenant, s.source_system, s.source_id,
@@ -665,3 +641,49 @@ SELECT e.event_id, 2, s.work_id, 'lease_released', NULL, NULL, e.generation, e.a
        e.fence, e.actor_kind, e.actor, NULL, NULL, e.correlation_id, e.created_at, NULL
   FROM work_event e JOIN work_spec s ON s.seq = e.seq
  WHERE e.from_status = 'running';
+
+-- ---- what the change feed and the monitors must remember ----------------------------------
+
+-- Each history of the store and the last event before it: where a reader of an older history
+-- goes on. Written by guard, so that no way of raising the incarnation can forget it.
+CREATE TABLE hf_history (
+    incarnation INTEGER PRIMARY KEY,
+    began_xid   INTEGER NOT NULL,
+    began_id    INTEGER NOT NULL
+) STRICT;
+
+/*lite
+CREATE TRIGGER hf_store_history AFTER UPDATE OF incarnation ON hf_store
+WHEN NEW.incarnation > OLD.incarnation
+BEGIN
+    INSERT INTO hf_history (incarnation, began_xid, began_id)
+    SELECT NEW.incarnation, 0,
+           max(coalesce((SELECT max(event_id) FROM work_event), 0),
+               coalesce((SELECT max(seq) FROM work_spec), 0));
+END;
+*//*pg
+-- Whoever raises the incarnation has locked out all who write, so nothing of the new history
+-- has a lower transaction id but what waits for that lock.
+CREATE FUNCTION hf_store_history() RETURNS trigger LANGUAGE plpgsql AS $guard$
+BEGIN
+    INSERT INTO @schema@.hf_history (incarnation, began_xid, began_id)
+    VALUES (NEW.incarnation, pg_current_xact_id()::text::bigint, 0);
+    RETURN NULL;
+END $guard$;
+CREATE TRIGGER hf_store_history AFTER UPDATE OF incarnation ON hf_store FOR EACH ROW
+    WHEN (NEW.incarnation > OLD.incarnation) EXECUTE FUNCTION hf_store_history();
+CREATE INDEX work_spec_feed ON work_spec (xid, seq);
+*/
+
+-- The last event that prune took: a reader that has not come so far has a gap.
+CREATE TABLE hf_feed (
+    id         INTEGER PRIMARY KEY CHECK (id = 1),
+    pruned_xid INTEGER NOT NULL,
+    pruned_id  INTEGER NOT NULL
+) STRICT;
+
+-- When a monitor last wrote: it times its own writes, to know of stalls.
+CREATE TABLE hf_pulse (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    at INTEGER NOT NULL
+) STRICT;
