@@ -114,7 +114,6 @@ extern const struct cli_command cli_turn_commands[];
 extern const struct cli_command cli_cell_commands[];
 extern const struct cli_command cli_provider_commands[];
 extern const struct cli_command cli_config_commands[];
-extern const struct cli_command cli_bench_commands[];
 
 /* A value that was given, or may be. */
 struct cli_value {

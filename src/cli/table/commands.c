@@ -480,7 +480,6 @@ const struct cli_group cli_groups[] = {
     { "cell", "run code cells from the shell", cli_cell_commands },
     { "provider", "the models that can be called", cli_provider_commands },
     { "config", "the configuration file", cli_config_commands },
-    { "bench", "speed on this machine, beside the engine's own", cli_bench_commands },
     { "", "a durable ledger of work for long-running agents", cli_top_commands },
     { NULL, NULL, NULL },
 };
