@@ -39,7 +39,7 @@ enum hf_probe { HF_PROBE_CANNOT_TELL, HF_PROBE_HAPPENED, HF_PROBE_NOT_HAPPENED }
  *   timeout_ms    0: 60,000
  *   output_bytes  most of the answer that is kept; 0: 16,384. More is cut, and the text says so
  *   run           performs a call
- *   asynchronous  run is called on the loop's thread, returns at once, and hf_invocation_end follows
+ *   asynchronous  run is called on the loop's thread and returns at once; hf_invocation_end follows
  *   stop          asynchronous tools: the call is out of time or given up; called on the
  *                 loop's thread, at most once. NULL: nothing to stop. hf_invocation_end must follow
  *   probe         required for the class probe and refused for others: tells whether a call
@@ -160,8 +160,8 @@ struct hf_invocation_request {
     struct hf_span args;
     bool probe; /* ask whether it happened, instead of performing it */
     void *user;
-    /* Called once, on the loop's thread, never before hf_invocation_start returns; the call must not
-     * be used afterwards. The result is lent until it returns. A tool that overstays its time
+    /* Called once, on the loop's thread, never before hf_invocation_start returns; the call
+     * must not be used afterwards. The result is lent until it returns. A tool that overstays its time
      * may still run then: what it answers is dropped. */
     void (*done)(void *user, const struct hf_invocation_result *result);
 };
