@@ -161,8 +161,8 @@ struct hf_invocation_request {
     bool probe; /* ask whether it happened, instead of performing it */
     void *user;
     /* Called once, on the loop's thread, never before hf_invocation_start returns; the call
-     * must not be used afterwards. The result is lent until it returns. A tool that overstays its time
-     * may still run then: what it answers is dropped. */
+     * must not be used afterwards. The result is lent until it returns. A tool that overstays
+     * its time may still run then: what it answers is dropped. */
     void (*done)(void *user, const struct hf_invocation_result *result);
 };
 
