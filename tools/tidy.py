@@ -78,6 +78,7 @@ ROOMS = {
        for part in ("command", "ingress", "monitor", "pool", "process", "wait")},
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
+    "agent/drive": "",
     "agent/tool": "",
     "agent/wire": "",
     "cli": "os core/ledger",
