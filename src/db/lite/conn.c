@@ -213,9 +213,6 @@ static int prepare(struct lite_conn *conn, struct lite_stmt *stmt,
         return lite_fail(conn->db, rc, text->name, err);
     stmt->reads = sqlite3_stmt_readonly(stmt->st) != 0;
     stmt->takes_sets = strstr(text->text, "hf_args") != NULL;
-    stmt->names_store = !stmt->reads && strstr(text->text, "hf_store");
-    stmt->inserts = hf_starts_with(text->text, "INSERT");
-    stmt->names_ids = strstr(text->text, "work_spec") || strstr(text->text, "work_event");
     int ours = map_parameters(conn, stmt, text, err);
     if (ours != 0) {
         (void)sqlite3_finalize(stmt->st); /* never stepped: nothing to report */

@@ -317,12 +317,7 @@ static int judge(struct lite *lite, struct lite_store_facts *facts, bool writes,
     const struct lite_page *page = side->page;
     bool same = side->known &&
                 memcmp(page->store_id, lite->store_id, sizeof(page->store_id)) == 0;
-    int64_t seen_id = same ? atomic_load(&page->last_id) : 0;
-    int rc = seen_id ? lite_last_id(&lite->writer, &facts->last_id, err) : 0;
-    if (rc != 0)
-        return rc;
     bool behind = same && (atomic_load(&page->commit_seq) > facts->commit_seq ||
-                           seen_id > facts->last_id ||
                            atomic_load(&page->incarnation) > facts->incarnation);
     if (!behind && same)
         return 0;

@@ -150,7 +150,6 @@ static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_bat
         ours = fail_step(conn, rc, name, err);
     else if (!stmt->reads)
         call->changed += sqlite3_changes64(conn->db);
-    lite_note_ids(conn, stmt, ours == 0);
     (void)sqlite3_reset(stmt->st); /* repeats the step's code, which is answered above */
     return ours;
 }
@@ -180,8 +179,6 @@ static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_ca
         return hf_fail(err, HF_EREADONLY, NULL, "statement %s writes, in a batch to read",
                        name);
     uint32_t runs = stmt->takes_sets ? 1 : call->rows;
-    if (stmt->names_store)
-        conn->known_version = 0;
     conn->sets = call;
     for (uint32_t set = 0; rc == 0 && set < runs; set++)
         rc = run_set(conn, stmt, batch, call, set, err);
