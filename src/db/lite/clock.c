@@ -58,7 +58,7 @@ static void sql_expect(sqlite3_context *context, int argc, sqlite3_value **argv)
 static int read_last_id(struct lite_conn *conn, int64_t *ret_id)
 {
     struct lite_stmt *stmt;
-    if (lite_stmt_get(conn, conn->lite->own[LITE_STORE_LAST_ID], &stmt, NULL))
+    if (lite_stmt_get(conn, conn->lite->schema->last_id, &stmt, NULL))
         return SQLITE_ERROR;
     int step = sqlite3_step(stmt->st);
     if (step == SQLITE_ROW)
@@ -67,7 +67,7 @@ static int read_last_id(struct lite_conn *conn, int64_t *ret_id)
     return step;
 }
 
-/* hf_next_id(): larger than every seq and event id, and by one more at each call of a
+/* hf_next_id(): larger than every id in use, and by one more at each call of a
  * statement. What a statement's own triggers add in between is not seen, so a statement that
  * fires any uses it for no more than one row. */
 int lite_next_id(struct lite_conn *conn, int64_t *ret_id)

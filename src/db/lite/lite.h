@@ -35,6 +35,7 @@
 #include "base/err.h"
 #include "db/group.h"
 #include "db/lite/open.h"
+#include "db/own_gen.h"
 
 #define LITE_APPLICATION_ID 0x48464c44 /* "HFLD" */
 #define LITE_READERS_MAX 4
@@ -42,27 +43,6 @@
 #define LITE_BELL_SLICE_MS 250
 #define LITE_LOCKED_MS                                                                   \
     5000 /* wait for SQLite's locks; our own processes take turns first */
-
-/* The statements that the driver runs itself, by the names of sql/driver.sql. */
-#define LITE_OWN(X)                                                                      \
-    X(STORE_BEGIN, "store_begin")                                                        \
-    X(STORE_END, "store_end")                                                            \
-    X(STORE_LAST_ID, "store_last_id")                                                    \
-    X(STORE_ROW, "store_row")                                                            \
-    X(STORE_CREATE, "store_create")                                                      \
-    X(STORE_CLOCK, "store_clock")                                                        \
-    X(STORE_RAISE, "store_raise")                                                        \
-    X(STORE_RAISED, "store_raised")                                                      \
-    X(SCHEMA_OBJECTS, "schema_objects")                                                  \
-    X(SCHEMA_VERSION, "schema_version")                                                  \
-    X(SCHEMA_APPLIED, "schema_applied")
-
-enum lite_own {
-#define X(name, text) LITE_##name,
-    LITE_OWN(X)
-#undef X
-        LITE_OWN_COUNT
-};
 
 /* Transaction control, prepared once a connection. */
 enum lite_control {
@@ -105,7 +85,7 @@ struct lite;
 struct lite_conn {
     struct lite *lite;
     sqlite3 *db;
-    struct lite_stmt *stmts; /* by statement number */
+    struct lite_stmt *stmts; /* by statement number, those of the schema first */
     sqlite3_stmt *control[LITE_CONTROL_COUNT];
     struct lite_instant instant;
     bool expect_unmet;          /* set by hf_expect just before it fails its statement */
@@ -200,8 +180,7 @@ struct lite {
     const struct hf_alloc *alloc;
     const struct hf_clock *clock;
     const struct hf_random *random;
-    struct lite_tables tables;
-    int own[LITE_OWN_COUNT];
+    const struct db_schema *schema;
     char *path;
     char *vfs; /* NULL: the default */
     bool memory;
@@ -240,6 +219,9 @@ HF_MUST_USE int lite_conn_new(struct lite *lite, enum lite_use use,
                               struct lite_conn **ret_conn, struct hf_err *err);
 void lite_conn_free(struct lite_conn *conn);
 
+/* The numbers of the driver's own statements follow those of the schema. */
+int lite_own(const struct lite *lite, enum db_own which);
+const struct hf_sql_text *lite_text_of(const struct lite *lite, int statement);
 /* The statement, prepared at its first use. */
 HF_MUST_USE int lite_stmt_get(struct lite_conn *conn, int statement,
                               struct lite_stmt **ret_stmt, struct hf_err *err);
@@ -269,7 +251,7 @@ struct lite_own_run {
     struct hf_call call;
 };
 
-HF_MUST_USE int lite_run_own(struct lite_conn *conn, enum lite_own which,
+HF_MUST_USE int lite_run_own(struct lite_conn *conn, enum db_own which,
                              const struct hf_val *args, struct lite_own_run *run,
                              struct hf_err *err);
 

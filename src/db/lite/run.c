@@ -129,7 +129,7 @@ static int fail_step(struct lite_conn *conn, int rc, const char *name, struct hf
 static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_batch *batch,
                    struct hf_call *call, uint32_t set, struct hf_err *err)
 {
-    const char *name = conn->lite->tables.texts[call->statement].name;
+    const char *name = lite_text_of(conn->lite, call->statement)->name;
     conn->expect_unmet = false;
     conn->last_id = 0;
     conn->ids_given = 0;
@@ -168,7 +168,7 @@ static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_ca
     int rc = lite_stmt_get(conn, call->statement, &stmt, err);
     if (rc != 0)
         return rc;
-    const char *name = conn->lite->tables.texts[call->statement].name;
+    const char *name = lite_text_of(conn->lite, call->statement)->name;
     if (stmt->width != (stmt->takes_sets ? call->once : call->width) ||
         (call->once > 0 && !stmt->takes_sets))
         return hf_fail(err, HF_EINTERNAL, NULL,
@@ -215,12 +215,12 @@ int lite_run_calls(struct lite_conn *conn, struct hf_batch *batch, struct hf_err
     return 0;
 }
 
-int lite_run_own(struct lite_conn *conn, enum lite_own which, const struct hf_val *args,
+int lite_run_own(struct lite_conn *conn, enum db_own which, const struct hf_val *args,
                  struct lite_own_run *run, struct hf_err *err)
 {
     *run = (struct lite_own_run){
         .batch = { .alloc = conn->lite->alloc, .calls = &run->call, .call_count = 1 },
-        .call = { .statement = conn->lite->own[which],
+        .call = { .statement = lite_own(conn->lite, which),
                   .rows = 1,
                   .args = args,
                   .expect = HF_ANY_COUNT }

@@ -60,7 +60,7 @@ int lite_store_read(struct lite_conn *conn, struct lite_store_facts *ret_facts,
                     struct hf_err *err)
 {
     struct lite_stmt *stmt;
-    int rc = lite_stmt_get(conn, conn->lite->own[LITE_STORE_BEGIN], &stmt, err);
+    int rc = lite_stmt_get(conn, lite_own(conn->lite, DB_OWN_STORE_BEGIN), &stmt, err);
     if (rc != 0)
         return rc;
     int step = sqlite3_step(stmt->st);
@@ -80,7 +80,7 @@ int lite_store_read(struct lite_conn *conn, struct lite_store_facts *ret_facts,
 static int store_write(struct lite_conn *conn, int64_t seq, struct hf_err *err)
 {
     struct lite_stmt *stmt;
-    int rc = lite_stmt_get(conn, conn->lite->own[LITE_STORE_END], &stmt, err);
+    int rc = lite_stmt_get(conn, lite_own(conn->lite, DB_OWN_STORE_END), &stmt, err);
     if (rc != 0)
         return rc;
     hf_assert(stmt->width == 2);
