@@ -152,7 +152,8 @@ CREATE INDEX handle_grant_work ON handle_grant (work_id);
 
 -- A background process is a unit of work: its status is in its row of work_state, and not here.
 -- `process` has the facts that only a process has, `process_key` the events that were reported
--- before, `process_pruned` what is left of a pruned one. `handle_grant` says which sessions may see
+-- before, `process_signal` the signals that no wait has taken yet, `process_pruned` what is left of
+-- a pruned one. `handle_grant` says which sessions may see
 -- it; the session that it wakes is in its unit's row.
 
 CREATE TABLE process (
@@ -176,6 +177,14 @@ CREATE TABLE process_key (
     event_key TEXT NOT NULL,
     content   BLOB NOT NULL,
     PRIMARY KEY (seq, event_key)
+) STRICT;
+
+CREATE TABLE process_signal (
+    seq     INTEGER NOT NULL,
+    number  INTEGER NOT NULL, -- in the order of their sending
+    name    TEXT NOT NULL,    -- signal.NAME, as a wait names it
+    payload TEXT,
+    PRIMARY KEY (seq, number)
 ) STRICT;
 
 CREATE TABLE process_pruned (

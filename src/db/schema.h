@@ -40,10 +40,11 @@ struct db_schema {
     size_t migration_count;
     int last_id; /* SQLite: the statement that reads the largest id, for hf_next_id() */
     int lock_writers; /* PostgreSQL: the statement that keeps out all that write */
-    const char
-        *grows; /* PostgreSQL: the table by whose size statements are planned anew */
-    const char
-        *frozen; /* PostgreSQL: tables that are never updated, with commas between */
+    /* Of PostgreSQL: the table by whose size statements are planned anew; tables that are never
+     * updated, and views that no statement reads, each with commas between. */
+    const char *grows;
+    const char *frozen;
+    const char *unread;
 };
 
 #endif

@@ -17,6 +17,7 @@ const struct db_schema hf_ledger_schema = {
     .lock_writers = HF_SQL_STORE_LOCK,
     .grows = "work_state",
     .frozen = "work_spec,work_event",
+    .unread = "runtime_work,runtime_process",
 };
 
 int hf_sqlite_open(const char *path, const struct hf_sql_options *options,
