@@ -65,7 +65,7 @@ ROOMS = {
     "db/lite": "os db",
     "db/pg": "os db",
     "store/batch": "core/ledger db",
-    "store": "core/ledger db store/*",  # store.h and store.c put the parts together
+    "store": "core/ledger db db/* store/*",  # store.h and store.c put the parts together
     **{"store/" + part: "os core/ledger db store store/batch"
        for part in ("work", "lease", "limit", "feed", "upkeep", "doctor")},
     "store/process": "core/ledger core/process store store/batch",
