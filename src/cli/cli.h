@@ -112,6 +112,8 @@ extern const struct cli_command cli_store_commands[];
 extern const struct cli_command cli_trigger_commands[];
 extern const struct cli_command cli_turn_commands[];
 extern const struct cli_command cli_cell_commands[];
+extern const struct cli_command cli_provider_commands[];
+extern const struct cli_command cli_config_commands[];
 
 /* A value that was given, or may be. */
 struct cli_value {
@@ -170,15 +172,6 @@ const char *cli_text(const struct cli *cli, const char *name);
 bool cli_given(const struct cli *cli, const char *name);
 int64_t cli_number(const struct cli *cli, const char *name, int64_t fallback);
 const char *const *cli_texts(const struct cli *cli, const char *name, size_t *ret_count);
-
-/* The nearest candidate to a mistyped word, or NULL when none is near. */
-struct cli_near {
-    const char *typed;
-    const char *best;
-    size_t distance;
-};
-void cli_near_begin(struct cli_near *near, const char *typed);
-void cli_near_try(struct cli_near *near, const char *candidate);
 
 /* ---- input.c: values that are read from files --------------------------------------- */
 
@@ -456,6 +449,10 @@ int cmd_limits(struct cli *cli);
 int cmd_replay(struct cli *cli);
 int cmd_turn_inspect(struct cli *cli);
 int cmd_cell_run(struct cli *cli);
+int cmd_provider_list(struct cli *cli);
+int cmd_provider_check(struct cli *cli);
+int cmd_config_check(struct cli *cli);
+int cmd_config_keys(struct cli *cli);
 int cmd_store_bump(struct cli *cli);
 int cmd_store_copy(struct cli *cli);
 int cmd_store_log(struct cli *cli);

@@ -339,8 +339,3 @@ const char *hf_store_schema_sql(const char *url)
 {
     return is_postgres(url) ? hf_schema_pg : hf_schema_lite;
 }
-
-int hf_store_schema_version(void)
-{
-    return hf_migrations[hf_migration_count - 1].version;
-}

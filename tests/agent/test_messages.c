@@ -165,6 +165,13 @@ static void a_stream_without_message_stop_is_no_answer(void **state)
                        "end_turn") "end error stream ended_early t\n");
 }
 
+static void a_stream_that_ends_at_any_byte_before_its_stop_is_no_answer(void **state)
+{
+    (void)state;
+    static const char body[] = START TEXT(0) SAY(0, "x") STOP(0) LAST("end_turn");
+    play_cut_anywhere(&hf_codec_messages, body, sizeof(body) - 1 - strlen("\n\n"));
+}
+
 static void a_second_identity_is_no_answer(void **state)
 {
     (void)state;
@@ -322,6 +329,7 @@ int main(void)
         cmocka_unit_test(blocks_of_other_kinds_are_left_out),
         cmocka_unit_test(a_body_that_is_no_stream),
         cmocka_unit_test(a_stream_without_message_stop_is_no_answer),
+        cmocka_unit_test(a_stream_that_ends_at_any_byte_before_its_stop_is_no_answer),
         cmocka_unit_test(a_second_identity_is_no_answer),
         cmocka_unit_test(an_error_in_the_stream_ends_it),
         cmocka_unit_test(a_simple_request_has_a_cap_and_the_system_text_apart),

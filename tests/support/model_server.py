@@ -3,7 +3,8 @@
 
     model_server.py JOURNAL [CERT KEY]
 
-It binds to a free port of loopback, prints the port, and serves until its standard input ends.
+It binds to a port of loopback (MODEL_PORT, otherwise a free one), prints the port, and serves until
+its standard input ends.
 What it does follows from the model that a request names:
 
     text      "Hello world" in two pieces, with usage     split     the same, byte by byte
@@ -12,14 +13,17 @@ What it does follows from the model that a request names:
     hang      nothing at all                              silent    a head, then nothing
     stall     a head and one piece, then nothing          500       that status
     once-429  429 with Retry-After: 1, once; then text    redirect  302
+    once-hang nothing at all, once; then text
     echo      401, with all headers and the body in the error message
     leak      200, the same as a stream that sends each byte by itself
     drop      a kept connection that closes after it has read the second request
 
 The journal has one JSON line for each request that arrived whole: connection, path, headers, body.
+A server that is started with the journal of another one goes on counting from it.
 """
 
 import json
+import os
 import socket
 import ssl
 import sys
@@ -169,7 +173,7 @@ class Connection:
         with lock:
             seen[model] = seen.get(model, 0) + 1
             times = seen[model]
-        if model in ("text", "split") or (model == "once-429" and times > 1):
+        if model in ("text", "split") or (model in ("once-429", "once-hang") and times > 1):
             self.stream(text(hello), model == "split")
         elif model == "tools":
             done = results(body)
@@ -195,7 +199,7 @@ class Connection:
             self.piece(text(hello)[0] + text(hello)[1][:9] if chat
                        else b"".join(text(hello)[:3]))
             raise Closed
-        elif model == "hang":
+        elif model in ("hang", "once-hang"):
             self.forever()
         elif model == "silent":
             self.begin()
@@ -246,7 +250,12 @@ def main():
     if len(sys.argv) > 3:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(sys.argv[2], sys.argv[3])
-    listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+    if os.path.exists(journal):
+        with open(journal, encoding="utf-8") as lines:
+            for line in lines:
+                model = json.loads(line)["body"]["model"]
+                seen[model] = seen.get(model, 0) + 1
+    listener = socket.create_server(("127.0.0.1", int(os.environ.get("MODEL_PORT", 0))), backlog=4096)
     sys.stdout.write(f"{listener.getsockname()[1]}\n")  # in one piece
     sys.stdout.flush()
     threading.Thread(target=accept, args=(listener, context, journal), daemon=True).start()

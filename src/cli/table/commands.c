@@ -16,6 +16,7 @@ const char *const cli_source_words[] = { HF_SOURCES(WORD) NULL };
 const char *const cli_disposition_words[] = { HF_DISPOSITIONS(WORD) NULL };
 #undef WORD
 const char *const cli_close_rule_words[] = { "evidence", "reviewer", NULL };
+static const char *const wait_rule_words[] = { "escalation", NULL };
 
 const struct cli_fact cli_exit_codes[] = {
     { "0",
@@ -46,6 +47,9 @@ const struct cli_fact cli_variables[] = {
     { "XDG_STATE_HOME", "where the store is when neither names one: "
                         "$XDG_STATE_HOME/holdfast/holdfast.db, else "
                         "~/.local/state/holdfast/holdfast.db" },
+    { "XDG_CONFIG_HOME", "where the configuration is when --config names none: "
+                         "$XDG_CONFIG_HOME/holdfast/holdfast.toml, otherwise "
+                         "~/.config/holdfast/holdfast.toml" },
     { "HOLDFAST_WORK_ID, HOLDFAST_LEASE_TOKEN",
       "set by `holdfast run` for its command: the unit and the token that `holdfast "
       "work` uses when --id and --token are not given" },
@@ -127,6 +131,8 @@ static const struct cli_option policy_set_options[] = {
       .words = cli_disposition_words },
     { "close-rule", "RULE", CLI_WORD, 0, .help = "what a close-out must bring",
       .words = cli_close_rule_words },
+    { "wait-rule", "RULE", CLI_WORD, 0, .help = "what a wait must bring",
+      .words = wait_rule_words },
     END_OPTIONS,
 };
 
@@ -475,6 +481,8 @@ const struct cli_group cli_groups[] = {
     { "trigger", "start work when something happens", cli_trigger_commands },
     { "turn", "look at turns that were saved", cli_turn_commands },
     { "cell", "run code cells from the shell", cli_cell_commands },
+    { "provider", "the models that can be called", cli_provider_commands },
+    { "config", "the configuration file", cli_config_commands },
     { "", "a durable ledger of work for long-running agents", cli_top_commands },
     { NULL, NULL, NULL },
 };

@@ -154,7 +154,7 @@ static void tell(struct pg *pg, struct pg_conn *listener)
     hf_buf_init(&channel, pg->alloc, 64);
     if (take_due(&pg->bell, &due) && pg_bell_channel(pg, &channel)) {
         const char *const args[] = { hf_buf_str(&channel), hf_buf_str(&due) };
-        int rc = listener ? pg_conn_ask(listener, HF_SQL_PG_RING, args, NULL, NULL)
+        int rc = listener ? pg_conn_ask(listener, DB_OWN_PG_RING, args, NULL, NULL)
                           : pg_ring_alone(pg, args[0], args[1]);
         if (rc == 0)
             pg_count(&pg->counts.rings);
@@ -228,7 +228,7 @@ static void follow(struct turn *turn)
     if (due)
         bell->follow = false;
     hf_unlock(&bell->lock);
-    if (!due || pg_conn_ask(turn->conn, HF_SQL_PG_FOLLOW, args, NULL, NULL))
+    if (!due || pg_conn_ask(turn->conn, DB_OWN_PG_FOLLOW, args, NULL, NULL))
         return;
     hf_lock(&bell->lock);
     ring_here(bell, HF_TOPIC_ANY, 1);

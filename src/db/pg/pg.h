@@ -37,7 +37,8 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "db/group.h"
-#include "db/sql_gen.h"
+#include "db/own_gen.h"
+#include "db/pg/open.h"
 #include "os/threads.h"
 
 #define PG_POOL_MAX 8      /* connections of one handle */
@@ -93,7 +94,7 @@ struct pg_conn {
     bool ring_prepared;
     bool spoiled;          /* half of one is queued: it ends with its transaction */
     hf_ms freed_at;        /* monotonic: when it went back to the pool */
-    int64_t bytes;         /* of all states, as last seen, */
+    int64_t bytes;         /* of the table that grows, as last seen, */
     int64_t planned_bytes; /* and when the oldest plan may have been made; 0: none is */
     struct pg_process process; /* behind a pooler: the one that answered first */
     unsigned char *prepared;   /* by 2 * statement, + 1 for its guarded form */
@@ -183,6 +184,7 @@ struct pg {
     hf_ms busy_ms;
     pid_t pid;
     struct pg_url url;
+    const struct db_schema *schema;
     char store_id[40];
     char system_id[32];
     hf_ms lease_offset_ms; /* of an injected clock */
@@ -203,6 +205,18 @@ struct pg {
 static inline struct pg *pg_of(struct hf_sql *sql)
 {
     return (struct pg *)(void *)sql;
+}
+
+/* The numbers of the driver's own statements follow those of the schema. */
+static inline int pg_own(const struct pg *pg, enum db_own which)
+{
+    return (int)pg->schema->statement_count + (int)which;
+}
+
+static inline const struct hf_pg_text *pg_text_of(const struct pg *pg, int statement)
+{
+    size_t count = pg->schema->statement_count, at = (size_t)statement;
+    return at < count ? &pg->schema->pg[at] : &db_own_pg[at - count];
 }
 
 static inline void pg_count(_Atomic int64_t *counter)
@@ -247,10 +261,10 @@ bool pg_await_answer(PGconn *db, hf_ms until);
 /* One statement or script by itself, outside a pipeline. The caller clears the result. */
 HF_MUST_USE int pg_conn_exec(struct pg_conn *conn, const char *sql, const char *what,
                              PGresult **ret_result, struct hf_err *err);
-HF_MUST_USE int pg_conn_ask(struct pg_conn *conn, enum hf_sql_id id,
+HF_MUST_USE int pg_conn_ask(struct pg_conn *conn, enum db_own which,
                             const char *const *args, PGresult **ret_result,
                             struct hf_err *err);
-/* The states take so many bytes now. */
+/* The table that grows takes so many bytes now. */
 void pg_conn_note_size(struct pg_conn *conn, int64_t bytes);
 /* Has statements planned anew if the table has grown much since; false: the connection is of no
  * use any more. */
@@ -311,7 +325,7 @@ struct pg_pipe {
 };
 
 void pg_pipe_begin(struct pg_pipe *pipe, struct pg_conn *conn, struct hf_arena *arena);
-void pg_pipe_send(struct pg_pipe *pipe, enum hf_sql_id id, bool guarded,
+void pg_pipe_send(struct pg_pipe *pipe, int statement, bool guarded,
                   const struct pg_args *args, struct pg_sent note);
 void pg_pipe_plain(struct pg_pipe *pipe, const char *sql);
 void pg_pipe_flush_request(struct pg_pipe *pipe);
@@ -328,7 +342,7 @@ void pg_pipe_end(struct pg_pipe *pipe);
 void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count);
 HF_MUST_USE int pg_run_read(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
 /* Can every expectation of the batch be checked in SQL? */
-bool pg_checked_in_sql(const struct hf_batch *batch);
+bool pg_checked_in_sql(const struct pg *pg, const struct hf_batch *batch);
 
 /* db/pg/gather.c */
 #define PG_GATHER_CALLS 4
@@ -339,9 +353,11 @@ struct pg_gathered {
     struct hf_call calls[PG_GATHER_CALLS];
 };
 
-bool pg_gather_fits(const struct hf_batch *batch, const struct hf_batch *first);
-HF_MUST_USE int pg_gather(struct pg_gathered *all, struct pg_member *const *members,
-                          size_t count, struct hf_arena *arena);
+bool pg_gather_fits(const struct pg *pg, const struct hf_batch *batch,
+                    const struct hf_batch *first);
+HF_MUST_USE int pg_gather(const struct pg *pg, struct pg_gathered *all,
+                          struct pg_member *const *members, size_t count,
+                          struct hf_arena *arena);
 /* Gives each member what became of them all. */
 void pg_gather_answer(const struct pg_gathered *all, struct pg_member *const *members,
                       size_t count);
