@@ -572,6 +572,7 @@ CREATE TABLE work_policy (
     retry_policy     TEXT,
     disposition      TEXT,
     close_rule       TEXT,
+    wait_rule        TEXT,
     updated_at       INTEGER NOT NULL,
     CHECK (ttl_ms IS NULL OR renew_ms IS NULL OR ttl_ms >= 3 * renew_ms)
 ) STRICT, WITHOUT ROWID;

@@ -16,6 +16,7 @@ const char *const cli_source_words[] = { HF_SOURCES(WORD) NULL };
 const char *const cli_disposition_words[] = { HF_DISPOSITIONS(WORD) NULL };
 #undef WORD
 const char *const cli_close_rule_words[] = { "evidence", "reviewer", NULL };
+static const char *const wait_rule_words[] = { "escalation", NULL };
 
 const struct cli_fact cli_exit_codes[] = {
     { "0",
@@ -130,6 +131,8 @@ static const struct cli_option policy_set_options[] = {
       .words = cli_disposition_words },
     { "close-rule", "RULE", CLI_WORD, 0, .help = "what a close-out must bring",
       .words = cli_close_rule_words },
+    { "wait-rule", "RULE", CLI_WORD, 0, .help = "what a wait must bring",
+      .words = wait_rule_words },
     END_OPTIONS,
 };
 

@@ -58,7 +58,8 @@ static enum hf_status wait_for_person(struct hf_pool *pool, const struct hf_job 
                               .token = job->item->token,
                               .status = HF_WAITING_USER,
                               .ref = job->item->work.work_id,
-                              .reason = rule->message };
+                              .reason = rule->message,
+                              .escalate_after_ms = 1 }; /* it needs a person now */
     struct hf_answer *answer = NULL;
     struct hf_err err = { 0 };
     int rc = hf_work_change(pool->store, &pool->who, &wait, 1, HF_ALL_OR_NONE, &answer,
