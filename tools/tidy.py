@@ -54,6 +54,7 @@ ROOMS = {
     "os": "",
     "core": "",  # the generated texts for models
     "core/ledger": "",
+    "core/inputs": "core/*",
     "core/process": "core/ledger",
     "core/schedule": "core/ledger",
     "core/trigger": "core/ledger core/process",
@@ -72,13 +73,14 @@ ROOMS = {
     "store/api": "core/* store store/*",
     "exec/cell": "core/turn",
     "exec/lua": "core/turn exec/cell",
-    **{"run/" + part: "os core/ledger store/api store/batch"
+    **{"run/" + part: "os core/ledger core/inputs store/api store/batch"
        for part in ("command", "ingress", "monitor", "pool", "process", "wait")},
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
     "agent/wire": "",
-    "cli": "os core/ledger",
-    **{"cli/" + part: "cli os core/* run/monitor" for part in ("cmd", "demo", "table")},
+    "op": "core/* run/monitor",  # what can be asked for; each transport reads its table
+    "cli": "os op core/ledger core/inputs",
+    **{"cli/" + part: "cli op os core/* run/monitor" for part in ("cmd", "demo", "table")},
     "conform": "",  # public headers only: any store can be tested with it
     "sim": "",  # likewise
 }

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/near.h"
 
 struct cli;
 struct hf_field;
@@ -171,15 +172,6 @@ const char *cli_text(const struct cli *cli, const char *name);
 bool cli_given(const struct cli *cli, const char *name);
 int64_t cli_number(const struct cli *cli, const char *name, int64_t fallback);
 const char *const *cli_texts(const struct cli *cli, const char *name, size_t *ret_count);
-
-/* The nearest candidate to a mistyped word, or NULL when none is near. */
-struct cli_near {
-    const char *typed;
-    const char *best;
-    size_t distance;
-};
-void cli_near_begin(struct cli_near *near, const char *typed);
-void cli_near_try(struct cli_near *near, const char *candidate);
 
 /* ---- input.c: values that are read from files --------------------------------------- */
 

@@ -168,10 +168,10 @@ int cli_check_field(struct cli *cli)
     const char *name = cli_text(cli, "field");
     if (find_field(name) || strcmp(name, TOKEN_FIELD) == 0)
         return 0;
-    struct cli_near near;
-    cli_near_begin(&near, name);
+    struct hf_near near;
+    hf_near_begin(&near, name);
     for (size_t i = 0; i < hf_work_field_count; i++)
-        cli_near_try(&near, hf_work_fields[i].name);
+        hf_near_try(&near, hf_work_fields[i].name);
     return hf_fail(&cli->err, HF_EINVAL, "--field",
                    near.best ? "--field: no field is called \"%.60s\"; did you mean %s?"
                              : "--field: no field is called \"%.60s\"%s",

@@ -173,13 +173,13 @@ static int set_value(struct cli *cli, struct cli_value *value, const char *text)
 
 static int unknown_option(struct cli *cli, const char *name, size_t len)
 {
-    struct cli_near near;
+    struct hf_near near;
     char *typed = hf_arena_copy(&cli->arena, name, len);
     if (!typed)
         return no_memory(cli);
-    cli_near_begin(&near, typed);
+    hf_near_begin(&near, typed);
     for (size_t i = 0; i < cli->value_count; i++)
-        cli_near_try(&near, cli->values[i].option->name);
+        hf_near_try(&near, cli->values[i].option->name);
     const char *of = cli->command ? cli->command->path : "";
     const char *gap = cli->command ? " " : "";
     if (near.best)
@@ -239,11 +239,11 @@ static void choose(struct cli *cli, const struct cli_command *command)
 
 static int unknown_command(struct cli *cli, const char *word)
 {
-    struct cli_near near;
-    cli_near_begin(&near, word);
+    struct hf_near near;
+    hf_near_begin(&near, word);
     if (cli->group) {
         for (const struct cli_command *c = cli->group->commands; c->path; c++)
-            cli_near_try(&near, last_word(c));
+            hf_near_try(&near, last_word(c));
         if (near.best)
             return usage(cli, "unknown command \"%s %.60s\": did you mean \"%s %s\"?",
                          cli->group->name, word, cli->group->name, near.best);
@@ -252,10 +252,10 @@ static int unknown_command(struct cli *cli, const char *word)
     }
     for (const struct cli_group *g = cli_groups; g->name; g++) {
         if (*g->name)
-            cli_near_try(&near, g->name);
+            hf_near_try(&near, g->name);
         else
             for (const struct cli_command *c = g->commands; c->path; c++)
-                cli_near_try(&near, c->flags & CLI_HIDDEN ? "" : c->path);
+                hf_near_try(&near, c->flags & CLI_HIDDEN ? "" : c->path);
     }
     if (near.best)
         return usage(cli, "unknown command \"%.60s\": did you mean \"%s\"?", word,
@@ -395,57 +395,4 @@ int cli_parse(struct cli *cli, int argc, char **argv)
         return 0;
     rc = check_needed(cli);
     return rc ? rc : cli_check_field(cli);
-}
-
-/* ---- near misses ------------------------------------------------------------------- */
-
-#define NEAR_BYTES 32
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Edits that turn one word into the other, a swap of neighbours being one. */
-static size_t edits(const char *a, const char *b)
-{
-    size_t rows[3][NEAR_BYTES + 1];
-    size_t n = strlen(a), m = strlen(b);
-    for (size_t j = 0; j <= m; j++)
-        rows[0][j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t *now = rows[i % 3];
-        const size_t *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
-        now[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            now[j] = least(before[j], now[j - 1]) + 1;
-            now[j] = least(now[j], before[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = least(now[j], two_before[j - 2] + 1);
-        }
-    }
-    return rows[n % 3][m];
-}
-
-void cli_near_begin(struct cli_near *near, const char *typed)
-{
-    *near = (struct cli_near){ .typed = typed, .distance = 2 };
-    if (strlen(typed) > 6)
-        near->distance = 3;
-    if (strlen(typed) > NEAR_BYTES || strlen(typed) < 2)
-        near->distance = 0;
-}
-
-void cli_near_try(struct cli_near *near, const char *candidate)
-{
-    size_t typed = strlen(near->typed);
-    if (near->distance == 0 || !*candidate || strlen(candidate) > NEAR_BYTES)
-        return;
-    size_t away = edits(near->typed, candidate);
-    if (typed >= 3 && strncmp(near->typed, candidate, typed) == 0)
-        away = 1; /* a part of the word */
-    if (away < near->distance || (away == near->distance && !near->best)) {
-        near->best = candidate;
-        near->distance = away;
-    }
 }
