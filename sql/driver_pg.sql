@@ -136,31 +136,53 @@ SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recov
   FROM (SELECT 1) AS one LEFT JOIN pg_namespace n ON n.nspname = $1
 
 -- name: pg_privileges
+-- What the role lacks, as one text: who writes needs more than who only reads.
 -- engine: pg
--- in: $1 schema    out: what is missing
-SELECT 'USAGE on schema ' || $1::text
- WHERE NOT has_schema_privilege($1::text, 'USAGE')
-UNION ALL
-SELECT CASE c.relkind WHEN 'S' THEN 'USAGE on sequence ' || c.relname
-                      ELSE p.privilege || ' on table ' || c.relname END
-  FROM pg_class c
-  JOIN (VALUES ('r', 'SELECT'), ('r', 'INSERT'), ('r', 'UPDATE'), ('r', 'DELETE'),
-               ('v', 'SELECT'), ('S', 'USAGE')) AS p(kind, privilege)
-    ON p.kind = c.relkind::text
- WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = $1)
-   AND NOT (c.relname IN ('work_spec', 'work_event') AND p.privilege = 'UPDATE')
-   AND NOT (c.relname IN ('hf_store', 'hf_store_log') AND p.privilege = 'DELETE')
-   AND NOT (c.relname LIKE 'hf\_schema%' AND p.privilege <> 'SELECT')
-   AND NOT c.relname LIKE 'runtime\_%' -- for people
-   AND NOT CASE c.relkind WHEN 'S' THEN has_sequence_privilege(c.oid, 'USAGE')
-                          ELSE has_table_privilege(c.oid, p.privilege) END
-UNION ALL
-SELECT 'EXECUTE on function ' || f.proname
-  FROM pg_proc f
- WHERE f.pronamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = $1)
-   AND f.proname LIKE 'hf\_%' AND f.prorettype <> 'trigger'::regtype
-   AND NOT has_function_privilege(f.oid, 'EXECUTE')
-LIMIT 3
+-- in: $1 schema, $2 1 for who only reads
+-- out: role, what it lacks or null, whether it may write to the store's own row
+WITH wanted (kind, thing, place, privilege, has) AS (
+    SELECT 'schema', $1::text, 0, 'USAGE', has_schema_privilege($1::text, 'USAGE')
+    UNION ALL
+    SELECT 'table', c.relname::text, p.place, p.privilege,
+           has_table_privilege(c.oid, p.privilege)
+      FROM pg_class c
+      JOIN (VALUES (0, 'SELECT'), (1, 'INSERT'), (2, 'UPDATE'), (3, 'DELETE'))
+           AS p(place, privilege)
+        ON (p.place = 0 AND c.relkind::text IN ('r', 'v'))
+        OR ($2::bigint = 0 AND c.relkind::text = 'r')
+     WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = $1)
+       AND NOT (c.relname IN ('work_spec', 'work_event') AND p.privilege = 'UPDATE')
+       AND NOT (c.relname IN ('hf_store', 'hf_store_log') AND p.privilege = 'DELETE')
+       AND NOT (c.relname LIKE 'hf\_schema%' AND p.privilege <> 'SELECT')
+       AND c.relname NOT IN ('runtime_work', 'runtime_process') -- for people
+    UNION ALL
+    SELECT 'sequence', c.relname::text, 0, 'USAGE', has_sequence_privilege(c.oid, 'USAGE')
+      FROM pg_class c
+     WHERE $2::bigint = 0 AND c.relkind::text = 'S'
+       AND c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = $1)
+    UNION ALL
+    SELECT 'function', f.proname::text, 0, 'EXECUTE', has_function_privilege(f.oid, 'EXECUTE')
+      FROM pg_proc f
+     WHERE f.pronamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = $1)
+       AND f.proname LIKE 'hf\_%' AND f.prorettype <> 'trigger'::regtype
+       AND ($2::bigint = 0 OR f.proname IN ('hf_now', 'hf_lease_now', 'hf_timeline'))
+), lacking AS (
+    SELECT kind, place, privilege,
+           CASE WHEN count(*) FILTER (WHERE NOT has) <= 3
+                THEN kind || ' ' || string_agg(thing, ', ' ORDER BY thing) FILTER (WHERE NOT has)
+                WHEN bool_or(has)
+                THEN count(*) FILTER (WHERE NOT has) || ' of ' || count(*) || ' ' || kind || 's'
+                ELSE 'all ' || kind || 's' END AS what
+      FROM wanted GROUP BY kind, place, privilege HAVING NOT bool_and(has)
+), alike AS (
+    SELECT kind, what, string_agg(privilege, ', ' ORDER BY place) AS privileges
+      FROM lacking GROUP BY kind, what
+)
+SELECT current_user::text, string_agg(privileges || ' on ' || what, '; ' ORDER BY kind, what),
+       (SELECT has_table_privilege(c.oid, 'UPDATE') FROM pg_class c
+         WHERE c.relname = 'hf_store' AND c.relnamespace =
+               (SELECT n.oid FROM pg_namespace n WHERE n.nspname = $1))
+  FROM alike
 
 -- name: pg_store_row
 -- engine: pg

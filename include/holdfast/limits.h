@@ -82,7 +82,8 @@ extern "C" {
       "a response of a model, as it is received")                                        \
     X(MODEL_EVENT_BYTES, model_event_bytes, 8388608, "bytes",                            \
       "one event of a streamed response")                                                \
-    X(MODEL_STOPS, model_stops, 16, "items", "texts at which a model is to stop")
+    X(MODEL_STOPS, model_stops, 16, "items", "texts at which a model is to stop")        \
+    X(CONFIG_BYTES, config_bytes, 262144, "bytes", "a configuration file")
 
 #define X(name, lower, value, unit, what) HF_LIMIT_##name,
 enum hf_limit { HF_LIMITS(X) HF_LIMIT_COUNT };

@@ -113,7 +113,8 @@ extern const struct cli_command cli_store_commands[];
 extern const struct cli_command cli_trigger_commands[];
 extern const struct cli_command cli_turn_commands[];
 extern const struct cli_command cli_cell_commands[];
-extern const struct cli_command cli_bench_commands[];
+extern const struct cli_command cli_provider_commands[];
+extern const struct cli_command cli_config_commands[];
 
 /* A value that was given, or may be. */
 struct cli_value {
@@ -449,6 +450,10 @@ int cmd_limits(struct cli *cli);
 int cmd_replay(struct cli *cli);
 int cmd_turn_inspect(struct cli *cli);
 int cmd_cell_run(struct cli *cli);
+int cmd_provider_list(struct cli *cli);
+int cmd_provider_check(struct cli *cli);
+int cmd_config_check(struct cli *cli);
+int cmd_config_keys(struct cli *cli);
 int cmd_store_bump(struct cli *cli);
 int cmd_store_copy(struct cli *cli);
 int cmd_store_log(struct cli *cli);

@@ -198,6 +198,7 @@ static int open_server(struct cli *cli, const char *url, struct hf_store_options
 {
     bool makes = !options->must_exist;
     options->must_exist = true;
+    options->read_only = (cli->command->flags & CLI_READS) != 0; /* SELECT is enough */
     int rc = hf_store_open(url, options, &cli->store, &cli->err);
     if (rc == HF_ENOTSTORE && !makes)
         cli->action = check_address;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/ident.h"
+#include "base/near.h"
 #include "base/text.h"
 #include "core/ledger/fields.h"
 

@@ -125,6 +125,7 @@ void hf_wire_head(struct hf_wire *wire, int status, const struct hf_http_header 
             take_request_id(wire, headers[i].value);
     }
     wire->streams = wire->streams && status >= 200 && status < 300;
+    wire->decode.reply.evidence.streamed = wire->streams;
 }
 
 static bool is_success(const struct hf_wire *wire)

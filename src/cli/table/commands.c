@@ -46,6 +46,9 @@ const struct cli_fact cli_variables[] = {
     { "XDG_STATE_HOME", "where the store is when neither names one: "
                         "$XDG_STATE_HOME/holdfast/holdfast.db, else "
                         "~/.local/state/holdfast/holdfast.db" },
+    { "XDG_CONFIG_HOME", "where the configuration is when --config names none: "
+                         "$XDG_CONFIG_HOME/holdfast/holdfast.toml, otherwise "
+                         "~/.config/holdfast/holdfast.toml" },
     { "HOLDFAST_WORK_ID, HOLDFAST_LEASE_TOKEN",
       "set by `holdfast run` for its command: the unit and the token that `holdfast "
       "work` uses when --id and --token are not given" },
@@ -475,7 +478,8 @@ const struct cli_group cli_groups[] = {
     { "trigger", "start work when something happens", cli_trigger_commands },
     { "turn", "look at turns that were saved", cli_turn_commands },
     { "cell", "run code cells from the shell", cli_cell_commands },
-    { "bench", "speed on this machine, beside the engine's own", cli_bench_commands },
+    { "provider", "the models that can be called", cli_provider_commands },
+    { "config", "the configuration file", cli_config_commands },
     { "", "a durable ledger of work for long-running agents", cli_top_commands },
     { NULL, NULL, NULL },
 };

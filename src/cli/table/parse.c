@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/near.h"
 #include "base/text.h"
 
 #define NOT_FOUND SIZE_MAX

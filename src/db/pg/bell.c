@@ -222,7 +222,8 @@ static void keep_listening(struct turn *turn, bool wanted)
 }
 
 /* Says in the store that every commit is waited for, so that writers ring. What was committed
- * before they knew is looked for once more. A standby cannot: its followers look by themselves. */
+ * before they knew is looked for once more. On a standby, and for a role that may only read, it is
+ * not possible: such followers look by themselves. */
 static void follow(struct turn *turn)
 {
     struct pg_bell *bell = &turn->pg->bell;
@@ -449,7 +450,8 @@ bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
         start(pg);
         pg_bell_nudge(bell);
     }
-    if (topic == HF_TOPIC_ANY && pg->system_clock && began >= bell->follow_due) {
+    if (topic == HF_TOPIC_ANY && pg->system_clock && pg->may_follow &&
+        began >= bell->follow_due) {
         bell->follow = true;
         bell->follow_due = began + FOLLOW_AGAIN_MS;
         pg_bell_nudge(bell);

@@ -242,13 +242,14 @@ static int check_version(const struct pg *pg, int version, struct hf_err *err)
 
 static int check_privileges(struct pg_conn *conn, struct hf_err *err)
 {
-    const char *const args[] = { conn->pg->url.schema };
+    const char *const args[] = { conn->pg->url.schema, conn->pg->read_only ? "1" : "0" };
     PGresult *result = NULL;
     int rc = pg_conn_ask(conn, HF_SQL_PG_PRIVILEGES, args, &result, err);
-    if (rc == 0 && PQntuples(result) > 0)
-        rc = hf_fail(err, HF_EREADONLY, "db", "privilege missing: %s%s",
-                     PQgetvalue(result, 0, 0),
-                     PQntuples(result) > 1 ? ", and others" : "");
+    if (rc == 0 && !PQgetisnull(result, 0, 1))
+        rc = hf_fail(err, HF_EREADONLY, "db", "role %.60s lacks privileges; GRANT it %s",
+                     PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1));
+    if (rc == 0)
+        conn->pg->may_follow = pg_cell_i64(result, 0, 2) != 0;
     PQclear(result);
     return rc;
 }
@@ -284,6 +285,7 @@ int pg_migrate(struct pg *pg, struct pg_conn *conn, const struct hf_sql_options 
         rc = check_privileges(conn, err);
     if (rc == 0 && (empty || options->migrate))
         rc = apply(conn, options, err);
+    pg->may_follow |= empty;
     if (rc == 0)
         rc = current_version(conn, &version, err);
     if (rc == 0)

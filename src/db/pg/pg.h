@@ -181,6 +181,7 @@ struct pg {
     bool system_clock;
     bool inline_mode;
     bool read_only;
+    bool may_follow; /* its role may write that it follows the feed */
     hf_ms busy_ms;
     pid_t pid;
     struct pg_url url;
