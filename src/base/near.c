@@ -3,11 +3,8 @@
 
 #include <string.h>
 
-<<<<<<< HEAD
-=======
 #include "base/text.h"
 
->>>>>>> main
 #define NEAR_BYTES 32
 
 static size_t least(size_t a, size_t b)
@@ -51,11 +48,7 @@ void hf_near_try(struct hf_near *near, const char *candidate)
     if (near->distance == 0 || !*candidate || strlen(candidate) > NEAR_BYTES)
         return;
     size_t away = edits(near->typed, candidate);
-<<<<<<< HEAD
-    if (typed >= 3 && strncmp(near->typed, candidate, typed) == 0)
-=======
     if (typed >= 3 && hf_starts_with(candidate, near->typed))
->>>>>>> main
         away = 1; /* a part of the word */
     if (away < near->distance || (away == near->distance && !near->best)) {
         near->best = candidate;

@@ -3,7 +3,7 @@
  * A row says what an operation is called, what it takes (core/inputs), what it answers
  * (shapes of core/ledger/fields.h), how it can fail, who may ask and under which route. The
  * shell and `holdfast call` read the table; help, manual pages, completion and `call --list`
- * are printed from it. A transport fills a struct op_call and gives it a sink; an operation
+ * are printed from it. A transport fills a struct op_call with a sink; an operation
  * says what it found and never asks in which form that is shown.
  */
 #ifndef HF_OP_OP_H
@@ -37,9 +37,10 @@ enum op_answer {
 #define OP_FIELD 16u     /* the shell takes --field */
 #define OP_SHELL 32u     /* the shell takes --field and --shell */
 #define OP_HIDDEN 64u    /* for the build, not for people */
-#define OP_WRAPS 128u    /* its exit code is another command's: its own failures are 125 */
-#define OP_ALIAS 256u    /* another name of the shell for an operation that has its own row */
-#define OP_DESTROYS 512u /* deletes what cannot be had back */
+#define OP_WRAPS 128u /* its exit code is another command's: its own failures are 125 */
+#define OP_ALIAS                                                                         \
+    256u /* another name of the shell for an operation that has its own row */
+#define OP_DESTROYS 512u    /* deletes what cannot be had back */
 #define OP_REPEATABLE 1024u /* an operation id makes it repeatable */
 #define OP_WAITS 2048u      /* may wait for something to happen */
 #define OP_PAGED 4096u      /* a list that has "next" */
@@ -76,8 +77,8 @@ struct op {
     enum op_role role;
     const char *route; /* "POST /v1/work/{work_id}/renew"; NULL where there is none */
     unsigned flags;
-    const char *actor_kind; /* who acts when the caller does not say */
-    const char *did;        /* what happened, for people: "renewed" */
+    const char *actor_kind;             /* who acts when the caller does not say */
+    const char *did;                    /* what happened, for people: "renewed" */
     int (*check)(struct op_call *call); /* of inputs against each other; NULL: nothing */
     int (*run)(struct op_call *call);   /* NULL: src/cli runs it */
 };
@@ -105,11 +106,11 @@ struct op_row {
 struct op_list {
     const char *key;
     const struct hf_shape *shape;
-    const char *did;   /* each item is what happened; NULL: a list to be looked at */
-    const char *none;  /* what people read where there is no item */
-    bool paged;        /* there is a "next", which may be null */
-    const char *next;  /* the cursor of the rest */
-    int64_t next_id;   /* the same as a number; 0: `next` says it */
+    const char *did;  /* each item is what happened; NULL: a list to be looked at */
+    const char *none; /* what people read where there is no item */
+    bool paged;       /* there is a "next", which may be null */
+    const char *next; /* the cursor of the rest */
+    int64_t next_id;  /* the same as a number; 0: `next` says it */
 };
 
 /* What an operation tells its answer to. The first member of each implementation. */
@@ -143,11 +144,11 @@ struct op_call {
     uint64_t given; /* bit i: input i was given, those of `more` after those of `in` */
     bool dashes;    /* inputs are called --as-in-a-shell in messages */
     struct op_out *out;
-    int verdict;   /* a failure that is itself an answer: said before anything else is */
+    int verdict;   /* a failure that is itself the answer; set before anything is said */
     int exit_code; /* of the shell, where it says more than done */
     struct hf_err *err;
-    const char *action;                 /* what to do, where the table is too general */
-    int (*open)(struct op_call *call);  /* fills `store` as the operation's flags ask */
+    const char *action;                /* what to do, where the table is too general */
+    int (*open)(struct op_call *call); /* fills `store` as the operation's flags ask */
 };
 
 /* The operation of a name, local ones too; NULL where there is none. */
@@ -209,7 +210,7 @@ struct op_json_out {
     struct op_call *call;
     struct hf_buf *buf; /* the caller's; holds the envelope alone until it is flushed */
     struct hf_json writer;
-    struct hf_span id;  /* JSON that the envelope begins with as "id"; len 0: none */
+    struct hf_span id; /* JSON that the envelope begins with as "id"; len 0: none */
     bool open;
     int (*flush)(struct op_json_out *json); /* after each item; NULL: nothing */
 };
@@ -232,11 +233,27 @@ void op_put_field(struct hf_json *json, const struct hf_field *field, const void
 /* A field as one plain text; "" for null. */
 void op_put_plain(struct hf_buf *out, const struct hf_field *field, const void *row);
 
+/* Whether the operation is one for every transport, and not of the shell alone. */
+bool op_is_listed(const struct op *op);
 /* The table as JSON: what `holdfast call --list` prints. */
 void op_put_list(struct hf_json *json);
 
 /* ---- the rows, by group ------------------------------------------------------------ */
 
 extern const struct op op_work_rows[];
+extern const struct op op_job_rows[];
+extern const struct op op_limit_rows[];
+extern const struct op op_policy_rows[];
+extern const struct op op_schedule_rows[];
+extern const struct op op_process_rows[];
+extern const struct op op_store_rows[];
+extern const struct op op_trigger_rows[];
+extern const struct op op_turn_rows[];
+extern const struct op op_cell_rows[];
+extern const struct op op_provider_rows[];
+extern const struct op op_config_rows[];
+extern const struct op op_top_rows[];
+extern const struct hf_input op_run_inputs[];
+extern const struct op_example op_run_examples[];
 
 #endif

@@ -1,4 +1,5 @@
 /* The rows of `work`: what can be asked of units of work. */
+#include "op/rows.h"
 #include "op/work.h"
 
 #include "core/ledger/reports.h"
@@ -184,21 +185,6 @@ static const struct hf_input tail_inputs[] = {
 /* ---- the rows ----------------------------------------------------------------------- */
 
 /* clang-format off */
-#define BLANK(type, ...)                                                                 \
-    .blank = &(const struct type){ __VA_ARGS__ }, .in_size = sizeof(struct type)
-#define VERB(name)                                                                       \
-    BLANK(hf_change, .size = sizeof(struct hf_change), .verb = HF_VERB_##name)
-#define UNIT .answer = OP_ROW, .shape = &hf_work_shape
-#define UNITS .answer = OP_LIST, .shape = &hf_work_shape
-#define HOLDER                                                                           \
-    .role = OP_WORKER, .errors = op_holder_errors, .actor_kind = "worker",               \
-    .flags = OP_MUST_EXIST | OP_SHELL
-#define OPERATOR                                                                         \
-    .role = OP_OPERATOR, .errors = op_operator_errors, .actor_kind = "human",            \
-    .flags = OP_MUST_EXIST | OP_SHELL | OP_REPEATABLE
-#define READER(more)                                                                     \
-    .role = OP_READ, .actor_kind = "human", .flags = OP_READS | (more)
-
 static const struct op_advice resume_advice[] = {
     { HF_EAMBIGUOUS, "ref", "name one of them with --id; `holdfast work list --ref` shows them" },
     { 0, NULL, NULL },

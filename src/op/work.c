@@ -69,6 +69,22 @@ int op_run_create(struct op_call *call)
     return rc;
 }
 
+int op_check_enqueue(struct op_call *call)
+{
+    return hf_job_check(call->in, call->err);
+}
+
+int op_run_enqueue(struct op_call *call)
+{
+    struct hf_answer *answer = NULL;
+    int rc = hf_job_enqueue(call->store, &call->who, call->in, &answer, call->err);
+    const struct hf_item *item = rc ? NULL : hf_answer_at(answer, 0);
+    if (rc == 0)
+        rc = op_unit(call, item, item->created ? "enqueued" : "there");
+    hf_answer_free(answer);
+    return rc;
+}
+
 /* ---- claim ------------------------------------------------------------------------- */
 
 /* The library proves more of the process; this names the input where there is none. */
@@ -185,7 +201,8 @@ static int requeue(struct redrive *r, size_t n)
 {
     struct op_call *call = r->call;
     struct hf_answer *answer = NULL;
-    int rc = hf_work_change(call->store, &call->who, r->changes, n, 0, &answer, call->err);
+    int rc = hf_work_change(call->store, &call->who, r->changes, n, 0, &answer,
+                            call->err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         const struct hf_item *item = hf_answer_at(answer, i);
         r->requeued += item->code == 0;
@@ -270,8 +287,7 @@ int op_check_list(struct op_call *call)
 {
     const struct hf_list_request *in = call->in;
     if (in->all && in->filter.status_count)
-        return op_fail(call, HF_EINVAL, NULL,
-                       "{all} and {statuses} exclude each other");
+        return op_fail(call, HF_EINVAL, NULL, "{all} and {statuses} exclude each other");
     return 0;
 }
 
@@ -288,11 +304,11 @@ int op_run_list(struct op_call *call)
     }
     int rc = hf_work_list(call->store, &call->who, &in->filter, &answer, call->err);
     if (rc == 0)
-        rc = op_units(call, answer,
-                      (struct op_list){
-                          .none = in->filter.status_count
-                                      ? "no such work"
-                                      : "no open work; --all lists what ended too" });
+        rc = op_units(
+            call, answer,
+            (struct op_list){ .none = in->filter.status_count
+                                          ? "no such work"
+                                          : "no open work; --all lists what ended too" });
     hf_answer_free(answer);
     return rc;
 }
@@ -336,10 +352,9 @@ static size_t whole_events(const struct hf_events *events, size_t limit, size_t 
 static int say_events(struct op_call *call, const struct hf_events *events, size_t shown)
 {
     const struct op_sink *sink = call->out->sink;
-    struct op_list list = { .key = "items",
-                            .shape = &hf_event_shape,
-                            .none = "no events",
-                            .paged = true };
+    struct op_list list = {
+        .key = "items", .shape = &hf_event_shape, .none = "no events", .paged = true
+    };
     int rc = 0;
     if (shown < hf_events_count(events))
         list.next_id = event_id(events, shown - 1);

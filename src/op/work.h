@@ -10,9 +10,11 @@ int op_check_create(struct op_call *call);
 int op_check_renew(struct op_call *call);
 int op_check_resume(struct op_call *call);
 int op_check_close_out(struct op_call *call);
+int op_check_enqueue(struct op_call *call);
 int op_check_list(struct op_call *call);
 int op_check_prune(struct op_call *call);
 int op_run_create(struct op_call *call);
+int op_run_enqueue(struct op_call *call);
 int op_run_claim(struct op_call *call);
 int op_run_change(struct op_call *call); /* any verb: the blank request names it */
 int op_run_renew(struct op_call *call);

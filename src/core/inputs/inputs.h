@@ -99,6 +99,8 @@ struct hf_input_reading {
     struct hf_arena *arena;
     bool local;     /* local inputs are accepted, and texts that begin with @ */
     bool canonical; /* JSON values are stored in canonical form */
+    const char
+        *unknown; /* "colour …": of a member that no table has; NULL: a general text */
     uint64_t given; /* out: bit i is input i of all parts, in their order */
     struct hf_err *err;
 };
@@ -146,6 +148,10 @@ struct hf_read_request { /* of one unit, or of a page */
     int64_t attempt;
     const char *stream;
 };
+struct hf_complete_request {
+    struct hf_change change;
+    const char *status; /* a word, since those of this verb are not all in a row */
+};
 struct hf_prune_request {
     hf_ms older_than_ms;
     int64_t limit;
@@ -175,5 +181,14 @@ extern const struct hf_input hf_events_inputs[];
 extern const struct hf_input hf_output_inputs[];
 extern const struct hf_input hf_sweep_inputs[];
 extern const struct hf_input hf_prune_inputs[];
+extern const struct hf_input hf_job_inputs[];
+extern const struct hf_input hf_job_list_inputs[];
+extern const struct hf_input hf_job_id_inputs[];
+extern const struct hf_input hf_job_reason_inputs[];
+extern const struct hf_input hf_job_now_inputs[];
+extern const struct hf_input hf_process_events_inputs[];
+extern const struct hf_input hf_process_cancel_inputs[];
+extern const struct hf_input hf_process_reason_inputs[];
+extern const struct hf_input hf_complete_inputs[];
 
 #endif

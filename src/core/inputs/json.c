@@ -248,10 +248,11 @@ static int unknown(const struct given *given)
     for (const struct hf_input_part *part = given->reading->parts; part->table; part++)
         for (const struct hf_input *input = part->table; input->name; input++)
             hf_near_try(&near, input->name);
+    const char *no = given->reading->unknown ? given->reading->unknown
+                                             : "is no input of this request";
     return hf_fail(given->reading->err, HF_EINVAL, given->name,
-                   near.best ? "%.60s is no input of this request; did you mean %s?"
-                             : "%.60s is no input of this request%s",
-                   given->name, near.best ? near.best : "");
+                   near.best ? "%.60s %s; did you mean %s?" : "%.60s %s%s", given->name,
+                   no, near.best ? near.best : "");
 }
 
 static int check_needed(const struct hf_input_reading *reading)

@@ -61,7 +61,12 @@ int hf_spool_decode(struct hf_span text, struct hf_arena *arena,
                                            { spooled_inputs, &line },
                                            { NULL, NULL } };
     struct hf_input_reading reading = {
-        .parts = parts, .arena = arena, .local = true, .canonical = true, .err = err
+        .parts = parts,
+        .arena = arena,
+        .local = true,
+        .canonical = true,
+        .unknown = "is no key of a request (holdfast/ingress.h lists them)",
+        .err = err
     };
     int rc = hf_json_check(text, (size_t)HF_MAX_SPOOL_LINE_BYTES, "line", err);
     if (rc == 0) {
