@@ -92,7 +92,9 @@ enum hf_class {
     X(PROTOCOL, -50, "protocol_fault", "the turn's protocol broke its rules", TERMINAL,  \
       "fail the turn; correct the protocol", 1, 500)                                     \
     X(CELL, -60, "cell_failed", "the cell did not end well", TERMINAL,                   \
-      "correct the cell as its message says", 2, 422)
+      "correct the cell as its message says", 2, 422)                                    \
+    X(EFFECT, -80, "effect_mismatch", "the key was recorded for another effect",         \
+      TERMINAL, "look at the turn with `holdfast doctor`; use another key", 7, 409)
 
 enum hf_code {
     HF_OK = 0,

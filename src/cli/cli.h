@@ -241,6 +241,8 @@ struct cli_view {
     int (*detail)(struct cli *cli, const void *row);         /* all of it */
 };
 const struct cli_view *cli_view_of(const struct hf_shape *shape);
+/* One line; "" for a sweep that changed nothing. */
+void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room);
 
 /* Each stream that has anything, under a heading. */
 struct hf_output_streams;

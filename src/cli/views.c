@@ -8,7 +8,6 @@
 #include <holdfast/process.h>
 
 #include "base/text.h"
-#include "cli/cmd/upkeep.h"
 #include "core/ledger/reports.h"
 
 #define SHOWN_ID 12 /* characters at the end of an id, in lists */

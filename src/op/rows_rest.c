@@ -3,6 +3,8 @@
 
 /* ---- policy ------------------------------------------------------------------------ */
 
+static const char *const wait_rule_words[] = { "escalation", NULL };
+
 static const struct hf_input policy_set_options[] = {
     { "scope", "SCOPE", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
       .help = "default, source:NAME or kind:NAME" },
@@ -28,6 +30,8 @@ static const struct hf_input policy_set_options[] = {
       .words = hf_disposition_words },
     { "close-rule", "RULE", HF_IN_WORD, 0, .help = "what a close-out must bring",
       .words = hf_close_rule_words },
+    { "wait-rule", "RULE", HF_IN_WORD, 0, .help = "what a wait must bring",
+      .words = wait_rule_words },
     { .name = NULL },
 };
 

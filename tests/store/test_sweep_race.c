@@ -1,10 +1,12 @@
-/* A sweep that meets others at its rows: somebody acts between its reading and its write. */
+/* A sweep, or a wait, that meets others at its rows: another store handle acts between its
+ * reading and its write. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <holdfast/process.h>
 #include <holdfast/sys/store.h>
 #include <holdfast/work.h>
 
@@ -157,6 +159,55 @@ static void a_proof_of_death_says_nothing_of_the_next_holder(void **state)
     assert_int_equal(again.requeued, 0);
 }
 
+static char process_id[40];
+
+static void signal_it(struct hf_sql *real)
+{
+    struct hf_process_tell tell = { .size = sizeof(tell),
+                                    .what = HF_TELL_SIGNAL,
+                                    .id = process_id,
+                                    .name = "go",
+                                    .payload = "7" };
+    bool repeated = false;
+    (void)real;
+    assert_int_equal(hf_process_tell(other, NULL, &tell, &repeated, NULL), 0);
+}
+
+/* When the wait is decided the signal is not there, and after it is written none comes. */
+static void a_signal_in_the_middle_of_a_wait_ends_it(void **state)
+{
+    struct place *place = *state;
+    struct hf_answer *answer = NULL;
+    struct hf_new unit = plain_unit("waits");
+    struct hf_process_new process = { .size = sizeof(process),
+                                      .work = &unit,
+                                      .identity_kind = "shell" };
+    struct hf_claim claim = { .size = sizeof(claim), .owner = "ann" };
+    unit.disposition = HF_RERUNNABLE;
+    assert_int_equal(hf_process_register(other, NULL, &process, &answer, NULL), 0);
+    (void)snprintf(process_id, sizeof(process_id), "%s",
+                   hf_answer_at(answer, 0)->work.work_id);
+    hf_answer_free(answer);
+    assert_int_equal(hf_work_claim(other, NULL, &claim, &answer, NULL), 0);
+    struct hf_change wait = { .size = sizeof(wait),
+                              .verb = HF_VERB_WAIT,
+                              .id = process_id,
+                              .token = hf_answer_at(answer, 0)->token,
+                              .status = HF_WAITING_EXTERNAL,
+                              .ref = "signal.go" };
+    struct hf_answer *waited = NULL;
+    place->plan = (struct mortal_plan){ .die_at = 1,
+                                        .side = MORTAL_MIDDLE,
+                                        .in_the_middle = signal_it };
+    assert_int_equal(hf_work_change(place->sweeper, NULL, &wait, 1, 0, &waited, NULL), 0);
+    assert_int_equal(place->plan.calls,
+                     2); /* refused by the signal's revision, and done */
+    assert_string_equal(hf_answer_at(waited, 0)->work.status, "queued");
+    assert_string_equal(hf_answer_at(waited, 0)->work.resume_payload, "7");
+    hf_answer_free(waited);
+    hf_answer_free(answer);
+}
+
 /* On PostgreSQL the clock goes on within a transaction: a statement may find what was not yet
  * due at the moment by which the sweep judges it. */
 static void what_falls_due_within_a_sweep_is_not_put_off(void **state)
@@ -194,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RACE(a_renewal_in_the_middle_of_a_sweep_does_not_keep_a_dead_holder),
         RACE(a_proof_of_death_says_nothing_of_the_next_holder),
+        RACE(a_signal_in_the_middle_of_a_wait_ends_it),
         cmocka_unit_test(what_falls_due_within_a_sweep_is_not_put_off),
     };
     pg_server_start(&server);

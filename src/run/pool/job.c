@@ -139,11 +139,11 @@ enum hf_job_stop hf_job_sleep(struct hf_job *job, hf_ms ms)
 {
     struct hf_pool *pool = job->pool;
     hf_ms end = pool_now(pool) + ms;
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     for (hf_ms left = ms; left > 0 && hf_job_stop(job) == HF_JOB_GO_ON;
          left = end - pool_now(pool))
-        (void)pool_wait(pool, &pool->for_stop, left);
-    (void)pthread_mutex_unlock(&pool->lock);
+        (void)hf_cond_wait(&pool->for_stop, &pool->lock, left);
+    hf_unlock(&pool->lock);
     return hf_job_stop(job);
 }
 

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "store/api/call.h"
 #include "store/api/work.h"
 #include "store/batch/ops.h"
 
@@ -91,11 +92,11 @@ int hf_process_await(struct hf_store *store, const struct hf_caller *who, const 
                      hf_ms wait_ms, struct hf_answer **ret_answer, struct hf_err *err)
 {
     struct hf_answer *found = NULL;
+    int rc = api_check_time(wait_ms, "wait_ms", err);
+    if (rc)
+        return rc;
     hf_ms end = mono(store) + wait_ms;
-    if (wait_ms < 0 || wait_ms > HF_MAX_DURATION_MAX_MS)
-        return hf_fail(err, HF_EINVAL, "wait_ms",
-                       "wait_ms must not be negative or beyond 100 years");
-    int rc = look(store, who, id, &found, err); /* a prefix becomes the whole id */
+    rc = look(store, who, id, &found, err); /* a prefix becomes the whole id */
     if (rc == 0)
         rc = await(store, who, hf_answer_at(found, 0)->work.work_id, end, ret_answer,
                    err);

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "store/api/call.h"
 #include "store/api/work.h"
 #include "store/batch/ops.h"
 
@@ -21,13 +22,9 @@ static int check(const struct hf_feed_query *query, struct hf_err *err)
         rc = hf_check_key_opt(query->kind, max, "kind", err);
     if (rc == 0)
         rc = hf_check_key_opt(query->type, max, "type", err);
-    if (rc == 0 && query->limit > (size_t)HF_MAX_PAGE)
-        rc = hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld events",
-                     (long long)HF_MAX_PAGE);
-    if (rc == 0 && (query->wait_ms < 0 || query->wait_ms > HF_MAX_DURATION_MAX_MS))
-        rc = hf_fail(err, HF_EINVAL, "wait_ms",
-                     "wait_ms must not be negative or beyond 100 years");
-    return rc;
+    if (rc == 0)
+        rc = api_check_page(query->limit, "events", err);
+    return rc ? rc : api_check_time(query->wait_ms, "wait_ms", err);
 }
 
 static hf_ms mono(struct hf_store *store)

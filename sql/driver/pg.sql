@@ -7,19 +7,18 @@
 WITH proof AS (INSERT INTO hf_commit (nonce, epoch) VALUES ($1::uuid, $2::bigint))
 
 -- name: pg_begin
--- engine: pg
--- in: $1 nonce, $2 the last known epoch
--- out: now, lease_now, incarnation, epoch, followed_until, timeline, bytes of work_state
+-- in: $1 nonce, $2 the last known epoch, $3 the table that grows
+-- out: now, lease_now, incarnation, epoch, followed_until, timeline, bytes of that table
 {leave_proof}
 SELECT hf_now(), hf_lease_now(), s.incarnation, s.commit_epoch, s.followed_until,
        CASE WHEN s.timeline = hf_timeline() THEN s.timeline ELSE hf_new_history() END,
-       pg_relation_size('work_state')
+       pg_relation_size($3::regclass)
   FROM hf_store s WHERE s.id = 1
 
 -- name: pg_begin_pooled
 -- Behind a pooler each transaction may run on another process, and even on another server.
--- engine: pg
--- in: as pg_begin    out: as pg_begin, but 0 bytes; then process, when it began, system id
+-- in: $1 nonce, $2 the last known epoch
+-- out: as pg_begin, with 0 bytes; then process, when it began, system id
 {leave_proof}
 SELECT hf_now(), hf_lease_now(), s.incarnation, s.commit_epoch, s.followed_until,
        CASE WHEN s.timeline = hf_timeline() AND s.system_id = c.system_identifier::text
@@ -30,13 +29,12 @@ SELECT hf_now(), hf_lease_now(), s.incarnation, s.commit_epoch, s.followed_until
 
 -- name: pg_look
 -- The first statement of every transaction that reads.
--- engine: pg
--- out: now, lease_now, incarnation, epoch, bytes of work_state
-SELECT hf_now(), hf_lease_now(), s.incarnation, s.commit_epoch, pg_relation_size('work_state')
+-- in: $1 the table that grows
+-- out: now, lease_now, incarnation, epoch, bytes of that table
+SELECT hf_now(), hf_lease_now(), s.incarnation, s.commit_epoch, pg_relation_size($1::regclass)
   FROM hf_store s WHERE s.id = 1
 
 -- name: pg_backend
--- engine: pg
 -- out: the process that answers, the database's encoding, the isolation of its transactions,
 -- when the process began, timeline (0 on a standby), system id
 SELECT pg_backend_pid(), current_setting('server_encoding'),
@@ -56,7 +54,6 @@ SELECT pg_backend_pid(), current_setting('server_encoding'),
 -- name: pg_ended
 -- A process leaves this list after its last transaction has ended. Its start is hidden from other
 -- roles: then it counts as alive. An error on a standby.
--- engine: pg
 -- in: $1 process, $2 when it began, $3 timeline, $4 system id
 -- out: whether the process has ended; null if this server is another one, or in another history
 SELECT CASE WHEN {timeline_here} = $3::bigint AND c.system_identifier = $4::bigint
@@ -65,7 +62,6 @@ SELECT CASE WHEN {timeline_here} = $3::bigint AND c.system_identifier = $4::bigi
   FROM pg_control_system() AS c
 
 -- name: pg_committed
--- engine: pg
 -- in: $1 nonce, $2 the epoch that was known before the transaction began
 -- out: whether it was committed; whether its row would still be here
 SELECT EXISTS (SELECT 1 FROM hf_commit k WHERE k.nonce = $1::uuid),
@@ -74,7 +70,6 @@ SELECT EXISTS (SELECT 1 FROM hf_commit k WHERE k.nonce = $1::uuid),
 
 -- name: pg_forget_commits
 -- Begins a new epoch and keeps the rows of the one before it.
--- engine: pg
 WITH next AS (UPDATE hf_store SET commit_epoch = commit_epoch + 1 WHERE id = 1
               RETURNING commit_epoch)
 DELETE FROM hf_commit WHERE epoch < (SELECT commit_epoch FROM next) - 1
@@ -94,7 +89,6 @@ set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
 
 -- name: pg_settings
 -- What a connection behind a pooler cannot keep from one transaction to the next.
--- engine: pg
 -- in: $1 search_path, $2 statement_timeout, $3 lock_timeout
 SELECT set_config('search_path', $1, true), set_config('statement_timeout', $2, true),
        set_config('lock_timeout', $3, true), set_config('bytea_output', 'hex', true),
@@ -102,8 +96,7 @@ SELECT set_config('search_path', $1, true), set_config('statement_timeout', $2, 
 
 -- name: pg_session
 -- The same for a connection of our own, for as long as it lasts. Every statement sees what was
--- committed before it: whoever waited for a lock reads what its holder wrote.
--- engine: pg
+-- committed before it: a statement that waited for a lock reads what its holder wrote.
 -- in: $1 search_path, $2 statement_timeout, $3 lock_timeout, $4 idle timeout
 SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2, false),
        set_config('lock_timeout', $3, false),
@@ -113,14 +106,12 @@ SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2,
 
 -- name: pg_clock
 -- An injected clock.
--- engine: pg
 -- in: $1 now, $2 lease_now
 SELECT set_config('holdfast.now', $1, true), set_config('holdfast.lease_now', $2, true)
 
 -- name: pg_identity
--- Who this server is, what we may do, and what stands in the schema. Asked before the
+-- Which server this is, what we may do, and what the schema has. Asked before the
 -- schema's own functions can be.
--- engine: pg
 -- in: $1 schema    out: system_id, is a standby, server version, schema exists, objects in
 -- it, of which hf_schema, may create in it, may create schemas here, max connections
 SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recovery(),
@@ -137,8 +128,8 @@ SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recov
 
 -- name: pg_privileges
 -- What the role lacks, as one text: who writes needs more than who only reads.
--- engine: pg
--- in: $1 schema, $2 1 for who only reads
+-- in: $1 schema, $2 1 for who only reads, $3 tables that are never updated, $4 views that no statement
+-- reads, both with commas between
 -- out: role, what it lacks or null, whether it may write to the store's own row
 WITH wanted (kind, thing, place, privilege, has) AS (
     SELECT 'schema', $1::text, 0, 'USAGE', has_schema_privilege($1::text, 'USAGE')
@@ -151,10 +142,10 @@ WITH wanted (kind, thing, place, privilege, has) AS (
         ON (p.place = 0 AND c.relkind::text IN ('r', 'v'))
         OR ($2::bigint = 0 AND c.relkind::text = 'r')
      WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = $1)
-       AND NOT (c.relname IN ('work_spec', 'work_event') AND p.privilege = 'UPDATE')
+       AND NOT (c.relname = ANY (string_to_array($3, ',')) AND p.privilege = 'UPDATE')
        AND NOT (c.relname IN ('hf_store', 'hf_store_log') AND p.privilege = 'DELETE')
        AND NOT (c.relname LIKE 'hf\_schema%' AND p.privilege <> 'SELECT')
-       AND c.relname NOT IN ('runtime_work', 'runtime_process') -- for people
+       AND c.relname <> ALL (string_to_array($4, ','))
     UNION ALL
     SELECT 'sequence', c.relname::text, 0, 'USAGE', has_sequence_privilege(c.oid, 'USAGE')
       FROM pg_class c
@@ -185,7 +176,6 @@ SELECT current_user::text, string_agg(privileges || ' on ' || what, '; ' ORDER B
   FROM alike
 
 -- name: pg_store_row
--- engine: pg
 -- in: $1 system_id
 -- out: store_id, incarnation, lease_offset_ms, epoch, a new history has begun
 SELECT store_id, incarnation, lease_offset_ms, commit_epoch,
@@ -194,47 +184,43 @@ SELECT store_id, incarnation, lease_offset_ms, commit_epoch,
 
 -- name: pg_store_read
 -- As pg_store_row, on a standby too.
--- engine: pg
 -- out: store_id, incarnation, lease_offset_ms, epoch
 SELECT store_id, incarnation, lease_offset_ms, commit_epoch FROM hf_store WHERE id = 1
 
 -- name: pg_store_create
 -- The offset is an injected clock's; the server's own has none.
--- engine: pg
 -- in: $1 store_id, $2 system_id, $3 lease_offset_ms
 INSERT INTO hf_store (id, store_id, incarnation, system_id, timeline, lease_offset_ms,
                       created_at)
 VALUES (1, $1, 1, $2, hf_timeline(), $3, hf_now()) ON CONFLICT DO NOTHING
 
 -- name: pg_new_history
--- Once for all who notice: the first one raises the incarnation.
--- engine: pg
--- in: $1 system_id    out: incarnation
-UPDATE hf_store
-   SET incarnation = incarnation + 1, system_id = $1, timeline = hf_timeline()
- WHERE id = 1 AND (system_id <> $1 OR timeline <> hf_timeline())
-RETURNING incarnation
+-- Once for all who notice: the first one raises the incarnation, and store_log says so.
+-- in: $1 system_id
+WITH raised AS (
+    UPDATE hf_store
+       SET incarnation = incarnation + 1, system_id = $1, timeline = hf_timeline()
+     WHERE id = 1 AND (system_id <> $1 OR timeline <> hf_timeline())
+    RETURNING id)
+INSERT INTO hf_store_log (at, what, detail)
+SELECT hf_now(), 'new_history', 'the server''s system id or timeline changed' FROM raised
 
 -- name: pg_migration_lock
 -- One program at a time; it ends with the transaction.
--- engine: pg
 -- in: $1 key
 SELECT pg_advisory_xact_lock(hashtextextended('holdfast migrate ' || $1, 0))
 
 -- name: pg_create_schema
--- engine: pg
 CREATE SCHEMA IF NOT EXISTS @schema@
 
 -- name: pg_ring
--- Nobody waits for the disk: PostgreSQL syncs no transaction that wrote nothing before its commit.
--- engine: pg
+-- No caller waits for the disk: PostgreSQL syncs no transaction that wrote nothing before its commit.
 -- in: $1 channel, $2 topics
 SELECT pg_notify($1, $2)
 
 -- name: pg_follow
--- Somebody waits for whatever is committed: writers learn it as they begin. It is said again
--- long before it ends, and a follower that has gone is forgotten by then.
--- engine: pg
+-- A reader waits for every commit: writers learn it as they begin. It is repeated long before it
+-- ends, and a reader that has gone is forgotten by then.
 -- in: $1 for how long, ms
 UPDATE hf_store SET followed_until = hf_now() + $1::bigint
  WHERE id = 1 AND followed_until < hf_now() + $1::bigint / 2
