@@ -230,6 +230,7 @@
     X(r42_escalation_by_work_creates_a_unit_beside, 0)                                   \
     X(a_resumed_wait_escalates_no_more, 0)                                               \
     X(escalation_needs_a_time_and_a_way, 0)                                              \
+    X(a_policy_may_ask_for_an_escalation_of_every_wait, 0)                               \
     X(r43_waiting_spends_nothing_and_no_lease_sweep_sees_it, 0)                          \
     X(a25_the_owner_of_a_waiting_row_may_go, 0)                                          \
     X(a_started_owner_bound_row_is_resumed_only_by_its_owner, 0)                         \
