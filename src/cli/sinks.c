@@ -52,7 +52,7 @@ static int people_row(struct op_out *out, const struct op_row *row)
     struct cli *cli = of(out)->cli;
     const struct cli_view *view = cli_view_of(row->shape);
     if (!row->did)
-        return view->detail(cli, row->at);
+        return view->detail(cli, row);
     if (!cli->quiet || row->token)
         view->line(cli, row);
     return 0;

@@ -196,9 +196,9 @@ static void put_detail(struct cli *cli, const struct hf_field *field,
     }
 }
 
-static int work_detail(struct cli *cli, const void *row)
+static int work_detail(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_work *work = row;
+    const struct hf_work *work = row->at;
     for (size_t i = 0; i < hf_work_field_count; i++) {
         const struct hf_field *field = &hf_work_fields[i];
         if (hf_field_null(field, work) || hf_same(hf_field_text(field, work), "") ||
@@ -285,9 +285,9 @@ void cli_put_output(struct cli *cli, const struct hf_output_streams *output)
 }
 
 /* With --stream the bytes as they were written. What is missing is said on stderr. */
-static int output_detail(struct cli *cli, const void *row)
+static int output_detail(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_output_streams *output = row;
+    const struct hf_output_streams *output = row->at;
     const struct hf_read_request *in = cli->call.in;
     if (!in->stream) {
         cli_put_output(cli, output);
@@ -318,9 +318,9 @@ static void stats_count(struct cli_table *table, const char *name, int64_t value
     stats_row(table, name, text);
 }
 
-static int stats_detail(struct cli *cli, const void *row)
+static int stats_detail(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_stats *stats = row;
+    const struct hf_stats *stats = row->at;
     static const char *const titles[] = { "OPEN WORK", ">COUNT" };
     struct cli_table table;
     char text[24];
@@ -346,9 +346,9 @@ static int stats_detail(struct cli *cli, const void *row)
     return cli_table_end(&table);
 }
 
-static int sweep_detail(struct cli *cli, const void *row)
+static int sweep_detail(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_sweep_report *report = row;
+    const struct hf_sweep_report *report = row->at;
     char text[512];
     if (cli->quiet)
         return 0;
@@ -366,14 +366,22 @@ static const struct cli_view views[] = {
     { .shape = &hf_output_shape, .detail = output_detail },
     { .shape = &hf_stats_shape, .detail = stats_detail },
     { .shape = &hf_sweep_shape, .detail = sweep_detail },
+    { .shape = NULL },
 };
+
+int cli_any_detail(struct cli *cli, const struct op_row *row)
+{
+    cli_put_facts(cli, row->shape->fields, row->shape->count, row->at);
+    return cli_flush_some(cli);
+}
 
 const struct cli_view *cli_view_of(const struct hf_shape *shape)
 {
-    size_t i = 0;
-    while (i < sizeof(views) / sizeof(views[0]) && views[i].shape != shape)
-        i++;
-    hf_assert(i <
-              sizeof(views) / sizeof(views[0])); /* every shape that is shown has one */
-    return &views[i];
+    static const struct cli_view any = { .detail = cli_any_detail };
+    const struct cli_view *const tables[] = { views, cli_schedule_views };
+    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+        for (const struct cli_view *view = tables[t]; view->shape; view++)
+            if (view->shape == shape)
+                return view;
+    return &any;
 }

@@ -15,10 +15,16 @@ enum hf_field_kind {
     HF_FIELD_WORD,  /* an enum: words[value - 1], 0 for null       */
     HF_FIELD_TIME,  /* hf_ms, shown as text (RFC 3339)             */
     HF_FIELD_BYTES, /* struct hf_span, shown as text               */
-    HF_FIELD_ROW    /* a struct within the row, of the shape `of`  */
+    HF_FIELD_ROW,   /* a struct within the row, of the shape `of`  */
+    HF_FIELD_TIMES  /* struct hf_times, shown as an array of texts */
 };
 
 struct hf_shape;
+
+struct hf_times {
+    const hf_ms *at;
+    size_t count;
+};
 
 struct hf_field {
     const char *name;
@@ -28,8 +34,8 @@ struct hf_field {
     const char *help;
     const char *const *words;  /* the values that a text or word can have; NULL ends */
     const struct hf_shape *of; /* ROW */
-    size_t
-        null_by; /* offset of an int64_t or pointer: where it is 0, this is null; 0: none */
+    bool optional;             /* left out where it is null */
+    size_t null_by; /* offset of an int64_t or pointer that is 0 where this is null */
 };
 
 /* One row of a table: HF_FIELD(TEXT, hf_work, queue, false, "help", .words = …). */
