@@ -79,6 +79,7 @@ ROOMS = {
        for part in ("command", "ingress", "monitor", "pool", "process", "wait")},
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
+    "agent/drive": "",
     "agent/tool": "",
     "agent/wire": "",
     "op": "core/* run/monitor",  # what can be asked for; each transport reads its table
