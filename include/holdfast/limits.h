@@ -47,6 +47,7 @@ extern "C" {
     X(SPOOL_BYTES, spool_bytes, 67108864, "bytes", "a spool of an ingress")              \
     X(SPOOL_LINE_BYTES, spool_line_bytes, 8388608, "bytes",                              \
       "one request of a spool or export")                                                \
+    X(CALL_LINE_BYTES, call_line_bytes, 8388608, "bytes", "a line of `call --lines`")    \
     X(OUTPUT_HEAD_BYTES, output_head_bytes, 65536, "bytes",                              \
       "the beginning of a command's output that is kept, a stream")                      \
     X(OUTPUT_TAIL_BYTES, output_tail_bytes, 65536, "bytes",                              \

@@ -14,7 +14,7 @@ What it does follows from the model that a request names:
     stall     a head and one piece, then nothing          500       that status
     once-429  429 with Retry-After: 1, once; then text    redirect  302
     once-hang nothing at all, once; then text
-    echo      401, with all headers and the body in the error message
+    echo      401, with all headers and the body in the error message, and canaries in its own headers
     leak      200, the same as a stream that sends each byte by itself
     drop      a kept connection that closes after it has read the second request
 
@@ -28,6 +28,9 @@ import socket
 import ssl
 import sys
 import threading
+
+CANARIES = {"Set-Cookie": "session=CANARY-cookie", "X-Custom": "CANARY-custom",
+            "WWW-Authenticate": "Bearer CANARY-challenge"}
 
 lock = threading.Lock()
 seen = {}
@@ -146,15 +149,15 @@ class Connection:
                            **{k.replace("_", "-"): v for k, v in headers.items()}})
         self.sock.sendall(body)
 
-    def begin(self):
+    def begin(self, **more):
         self.head(200, {"Content-Type": "text/event-stream", "x-request-id": "req-1",
-                        "Transfer-Encoding": "chunked"})
+                        "Transfer-Encoding": "chunked", **more})
 
     def piece(self, data):
         self.sock.sendall(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
-    def stream(self, events, bytewise=False):
-        self.begin()
+    def stream(self, events, bytewise=False, **more):
+        self.begin(**more)
         whole = b"".join(events)
         for part in [whole[i:i + 1] for i in range(len(whole))] if bytewise else events:
             self.piece(part)
@@ -187,9 +190,10 @@ class Connection:
         elif model == "redirect":
             self.reply(302, b"", Location="http://127.0.0.1:1/")
         elif model == "echo":
-            self.reply(401, {"error": {"message": json.dumps(entry)}}, x_request_id="req-1")
+            self.reply(401, {"error": {"message": json.dumps(entry) + " CANARY-answer"}}, x_request_id="req-1",
+                       **CANARIES)
         elif model == "leak":
-            self.stream(text([json.dumps(entry)]), True)
+            self.stream(text([json.dumps(entry)]), True, **CANARIES)
         elif model == "badjson":
             self.begin()
             self.piece(b"data: {\n\n")

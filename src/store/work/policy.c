@@ -164,7 +164,7 @@ int sql_policy_over(struct sql_store *store, struct hf_arena *arena,
 {
     const struct hf_policy unset = { .size = sizeof unset, .grace_ms = -1 };
     struct hf_policy of_kind = unset, of_source = unset, of_all = unset;
-    (void)pthread_mutex_lock(&store->lock);
+    hf_lock(&store->lock);
     int rc = current(store, err);
     for (size_t i = 0; rc == 0 && i < store->policies->count; i++) {
         const struct entry *entry = &store->policies->entries[i];
@@ -183,38 +183,38 @@ int sql_policy_over(struct sql_store *store, struct hf_arena *arena,
         if (rc == 0)
             *ret_policy = policy;
     }
-    (void)pthread_mutex_unlock(&store->lock);
+    hf_unlock(&store->lock);
     return rc;
 }
 
 int sql_kind_limited(struct sql_store *store, const char *kind, bool *ret_limited,
                      struct hf_err *err)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    hf_lock(&store->lock);
     int rc = current(store, err);
     *ret_limited = false;
     for (size_t i = 0; rc == 0 && i < store->policies->limited_count; i++)
         *ret_limited |= scope_is(store->policies->limited[i], "kind:", kind);
-    (void)pthread_mutex_unlock(&store->lock);
+    hf_unlock(&store->lock);
     return rc;
 }
 
 int sql_limits_rated(struct sql_store *store, bool *ret_rated, struct hf_err *err)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    hf_lock(&store->lock);
     int rc = current(store, err);
     if (rc == 0)
         *ret_rated = store->policies->rated;
-    (void)pthread_mutex_unlock(&store->lock);
+    hf_unlock(&store->lock);
     return rc;
 }
 
 void sql_policies_forget(struct sql_store *store)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    hf_lock(&store->lock);
     free_set(store->base.alloc, store->policies);
     store->policies = NULL;
-    (void)pthread_mutex_unlock(&store->lock);
+    hf_unlock(&store->lock);
 }
 
 int sql_policy_set(struct hf_store *base, const char *scope,
