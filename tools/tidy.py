@@ -56,6 +56,7 @@ ROOMS = {
     "core/ledger": "",
     "core/process": "core/ledger",
     "core/schedule": "core/ledger",
+    "core/session": "core/ledger",
     "core/trigger": "core/ledger core/process",
     "core/turn": "core core/turn/code",  # one part: the code protocol has a folder of its own
     "core/turn/code": "core/turn",
@@ -68,6 +69,7 @@ ROOMS = {
        for part in ("work", "lease", "limit", "feed", "upkeep", "doctor")},
     "store/process": "core/ledger core/process store store/batch",
     "store/schedule": "core/ledger core/schedule store store/batch",
+    "store/session": "os core/ledger core/session store store/batch",
     "store/trigger": "core/ledger core/trigger store store/batch store/process",
     "store/api": "core/* store store/*",
     "exec/cell": "core/turn",
