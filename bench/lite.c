@@ -40,7 +40,6 @@
 struct bench {
     char path[256];
     double seconds;
-    struct hf_sql_text texts[1 + HF_SQL_COUNT];
     struct hf_sql *sql;
     _Atomic bool stop;
     _Atomic int64_t rows;
@@ -138,13 +137,13 @@ static void *caller_main(void *arg)
 static void open_store(struct bench *bench)
 {
     static const struct hf_migration first = { 1, "bench", SCHEMA, NULL };
-    struct lite_tables tables = { .texts = bench->texts,
-                                  .text_count = 1 + HF_SQL_COUNT,
-                                  .migrations = &first,
-                                  .migration_count = 1 };
-    struct lite_inner inner = { .tables = &tables };
+    static const struct hf_sql_text put = { "put", INSERT, 2, -1 };
+    static const struct db_schema schema = {
+        .lite = &put, .statement_count = 1, .migrations = &first, .migration_count = 1
+    };
+    struct lite_under under = { .schema = &schema };
     struct hf_err err = { 0 };
-    must(lite_open_with(bench->path, NULL, &inner, &bench->sql, &err) == 0, err.message);
+    must(lite_open(bench->path, NULL, &under, &bench->sql, &err) == 0, err.message);
 }
 
 static double through_driver(struct bench *bench, int callers)
@@ -229,8 +228,6 @@ int main(int argc, char **argv)
     const char *folder = argc > 1 ? argv[1] : ".";
     int n = snprintf(bench.path, sizeof(bench.path), "%s/bench_lite.db", folder);
     must(n > 0 && (size_t)n < sizeof(bench.path), "the folder's name is too long");
-    bench.texts[0] = (struct hf_sql_text){ "put", INSERT, 2, -1 };
-    memcpy(bench.texts + 1, hf_sql_lite, sizeof(hf_sql_lite));
 
     /* In turns, since the disk's speed may change from second to second. */
     double raws[3];

@@ -7,21 +7,38 @@
 -- fragment: feed_safe
 pg_snapshot_xmin(pg_current_snapshot())::text::bigint
 
+-- The newest event that readers can have been given. It is never derived from a transaction id
+-- alone: a server that crashes assigns the last of those again.
+-- fragment: feed_newest
+/*lite
+SELECT 0 AS xid, max(id) AS id FROM (SELECT max(seq) AS id FROM work_spec
+                                     UNION ALL SELECT max(event_id) FROM work_event) AS t
+*//*pg
+SELECT xid, id FROM
+   ((SELECT xid, seq AS id FROM work_spec
+      WHERE xid < {feed_safe} ORDER BY xid DESC, seq DESC LIMIT 1)
+    UNION ALL
+    (SELECT xid, event_id FROM work_event
+      WHERE xid < {feed_safe} AND seq <> 0 ORDER BY xid DESC, event_id DESC LIMIT 1)) AS t
+ ORDER BY xid DESC, id DESC LIMIT 1
+*/
+
 -- name: feed_facts
 -- in: $1 incarnation of the cursor
--- out: incarnation; xid and id of the newest event; of the last one that prune took; and of
--- the last one before the first history after the cursor's, null where there is none
-SELECT  hf_incarnation(),
-/*lite 0, (SELECT max(id) FROM (SELECT max(seq) AS id FROM work_spec
-                                UNION ALL SELECT max(event_id) FROM work_event) AS t),
-*//*pg {feed_safe} - 1, 9223372036854775807::bigint,
-*/
+-- out: xid and id of the newest event; incarnation; xid and id of the last event that prune
+-- took; of the last one before the first history after the cursor's, null where there is none; and
+-- before the newest history; 1 where the server is a standby, which may be behind
+SELECT n.xid, n.id, hf_incarnation(),
        (SELECT pruned_xid FROM hf_feed WHERE id = 1),
        (SELECT pruned_id FROM hf_feed WHERE id = 1),
        (SELECT began_xid FROM hf_history WHERE incarnation > $1
          ORDER BY began_xid, began_id LIMIT 1),
        (SELECT began_id FROM hf_history WHERE incarnation > $1
-         ORDER BY began_xid, began_id LIMIT 1)
+         ORDER BY began_xid, began_id LIMIT 1),
+       (SELECT began_xid FROM hf_history ORDER BY incarnation DESC LIMIT 1),
+       (SELECT began_id FROM hf_history ORDER BY incarnation DESC LIMIT 1),
+       /*lite 0*//*pg pg_is_in_recovery()::int::bigint*/
+  FROM (SELECT 1 AS one) AS always LEFT JOIN ({feed_newest}) AS n ON 1 = 1
 
 -- fragment: feed_window
 /*lite

@@ -122,6 +122,27 @@ SELECT content FROM process_key WHERE seq = $1 AND event_key = $2
 -- in: $1 seq, $2 key, $3 content
 INSERT /*lite OR ROLLBACK*/ INTO process_key (seq, event_key, content) VALUES ($1, $2, $3)
 
+-- name: signal_keep
+-- A signal that the process does not wait for yet.
+-- in: $1 seq, $2 name, $3 payload
+INSERT /*lite OR ROLLBACK*/ INTO process_signal (seq, number, name, payload)
+SELECT $1::bigint, coalesce((SELECT max(k.number) FROM process_signal k WHERE k.seq = $1), 0) + 1,
+       $2::text, $3::text
+
+-- name: signal_kept
+-- The revision tells a caller that is about to let the process wait for it.
+-- in: $1 seq
+UPDATE /*lite OR ROLLBACK*/ work_state SET revision = revision + 1 WHERE seq = $1
+
+-- name: signal_first
+-- in: $1 seq, $2 name
+SELECT number, payload FROM process_signal WHERE seq = $1 AND name = $2
+ ORDER BY number LIMIT 1
+
+-- name: signal_take
+-- in: $1 seq, $2 number
+DELETE FROM process_signal WHERE seq = $1 AND number = $2
+
 -- name: process_observe
 -- in: $1 session_id, $2 seq
 INSERT /*lite OR ROLLBACK*/ INTO handle_grant (tenant, session_id, work_id, reason, granted_at)
@@ -172,6 +193,11 @@ DELETE FROM handle_grant
 -- name: prune_keys
 -- in: $1 seq
 DELETE FROM process_key
+ WHERE seq = $1 AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1)
+
+-- name: prune_signals
+-- in: $1 seq
+DELETE FROM process_signal
  WHERE seq = $1 AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1)
 
 -- name: prune_tombs

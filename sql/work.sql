@@ -636,6 +636,14 @@ SELECT (SELECT min(due_at) FROM work_state
 -- name: work_dump
 SELECT {row} FROM {row_from} ORDER BY w.seq
 
+-- name: last_id
+-- engine: lite
+-- What hf_next_id() goes on from: seq and event_id are numbers of one sequence. (The last of an
+-- order, and not max(), which is a step and an end of its own, with memory for both.)
+-- out: the largest of both
+SELECT max(coalesce((SELECT event_id FROM work_event ORDER BY event_id DESC LIMIT 1), 0),
+           coalesce((SELECT seq FROM work_spec ORDER BY seq DESC LIMIT 1), 0))
+
 -- name: store_lock
 -- Before a bump: who writes now ends first, and who comes later sees the new number.
 /*lite SELECT 1*//*pg LOCK TABLE work_state, session IN EXCLUSIVE MODE*/

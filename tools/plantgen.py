@@ -27,6 +27,7 @@ Edits are applied to the file as it is, so two of them must not overlap."""
 import argparse
 import difflib
 import os
+import pathlib
 import re
 import sys
 
@@ -184,20 +185,18 @@ def c_copy(file, plants, marks):
 
 def sqlite_texts(paths, changed):
     """name: text of every statement of SQLite; `changed` are texts instead of files."""
-    statements = sqlgen.read_statements([Instead(path, changed) for path in paths])
+    Instead.changed = changed
+    statements = sqlgen.read_statements([Instead(path) for path in paths])
     return {one.name: one.lite() for one in statements}
 
 
-class Instead:
+class Instead(type(pathlib.Path())):
     """A path whose text may be another than the file's."""
 
-    def __init__(self, path, changed):
-        self.path = path
-        self.name = os.path.basename(path)
-        self.changed = changed
+    changed = {}
 
     def read_text(self):
-        return self.changed.get(os.path.abspath(self.path)) or read(self.path)
+        return self.changed.get(os.path.abspath(self)) or read(self)
 
 
 def statements(edit, paths, right):

@@ -23,6 +23,10 @@ hf_incarnation() are asked once a statement and not once a row; hf_args becomes 
 one array a column; and each statement that changes rows and returns none gets a second form
 that raises unless it changed as many as its last parameter says.
 
+A file of sql/driver is the driver's (--driver), and lite.sql and pg.sql there hold what one engine
+alone has. So do the files of sql/lite and sql/pg: a statement that differs between the engines by
+more than a clause is in both of them, and must have the same parameters and columns.
+
 Migrations are whole scripts, numbered NNNN_name.sql, with the same marks; {NAME} in them is
 replaced by the contents of the file given with --piece NAME=FILE. They are written in SQLite's
 words (INTEGER, TEXT, BLOB, STRICT; guards that SELECT RAISE) and translated for PostgreSQL by
@@ -84,29 +88,30 @@ def header_line(body, key, pattern):
 
 
 class Statement:
-    """One statement, and its text for each engine; None where an engine has it not."""
+    """One statement: its text for each engine that has it, before marks and fragments."""
 
-    def __init__(self, name, text, headers):
+    def __init__(self, name, texts, sets=None, many=None):
         self.name = name
-        self.text = text
-        self.engine, self.sets, self.many = headers
+        self.texts = texts
+        self.sets = sets
+        self.many = many
         self.fragments = {}
 
     def opened(self, engine):
         """Marks first, then fragments, so that a mark may hold a fragment with marks."""
         parts = {name: for_engine(text, engine) for name, text in self.fragments.items()}
-        text = splice(for_engine(self.text, engine), parts, self.name)
+        text = splice(for_engine(self.texts[engine], engine), parts, self.name)
         if "/*" in text:
             fail(f"statement {self.name}: a mark is /*pg ...*/ or /*lite ...*/, with a space")
         return text
 
     def lite(self):
-        if self.engine == "pg":
+        if "lite" not in self.texts:
             return None
         return re.sub(r"(\$\d+)::[a-z]+(\[\])?", r"\1", self.opened("lite"))
 
     def pg(self):
-        if self.engine == "lite":
+        if "pg" not in self.texts:
             return None
         try:
             return sqlpg.statement(self.opened("pg"), self.sets)
@@ -114,14 +119,21 @@ class Statement:
             fail(f"statement {self.name}: {why}")
 
 
+def engines_of(path, body):
+    for name in (path.stem, path.parent.name):
+        if name in ENGINES:
+            return (name,)
+    one = header_line(body, "engine", "lite|pg")
+    return (one,) if one else ENGINES
+
+
 def read_statements(paths):
-    fragments, statements = {}, []
+    fragments, statements = {}, {}
     for path in paths:
         parts = re.split(r"^-- (name|fragment): *([a-z0-9_]+) *$", path.read_text(), flags=re.M)
         for kind, name, body in zip(parts[1::3], parts[2::3], parts[3::3]):
             sizes = header_line(body, "sizes", "[0-9 ]+")
             sets = header_line(body, "sets", "[a-z ]+")
-            engine = header_line(body, "engine", "lite|pg")
             many = header_line(body, "many", r"[a-z_]+( unless \$[0-9]+)?")
             text = strip(body)
             if not text:
@@ -130,16 +142,17 @@ def read_statements(paths):
                 fragments[name] = text
                 continue
             for size in sizes.split() if sizes else [None]:
-                statements.append(Statement(
-                    f"{name}_{size}" if size else name,
-                    text.replace("{size}", size) if size else text,
-                    (engine, sets.split() if sets else None, many.split() if many else None)))
-    names = [one.name for one in statements]
-    for one in statements:
-        if names.count(one.name) > 1:
-            fail(f"statement {one.name} stands twice")
+                full = f"{name}_{size}" if size else name
+                one = statements.setdefault(full, Statement(full, {}))
+                one.sets = sets.split() if sets else one.sets
+                one.many = many.split() if many else one.many
+                for engine in engines_of(path, body):
+                    if engine in one.texts:
+                        fail(f"statement {full} is there twice")
+                    one.texts[engine] = text.replace("{size}", size) if size else text
+    for one in statements.values():
         one.fragments = fragments
-    return statements
+    return list(statements.values())
 
 
 def c_string(text, indent="        "):
@@ -152,95 +165,84 @@ def c_string(text, indent="        "):
     return "\n".join(lines) if lines else f'{indent}""'
 
 
-def header(statements):
-    ids = "\n".join(f"    HF_SQL_{one.name.upper()}," for one in statements)
-    return f"""/* Made by tools/sqlgen.py from sql/. */
-#ifndef HF_DB_SQL_GEN_H
-#define HF_DB_SQL_GEN_H
+class Names:
+    """What the tables are called in C: of the driver's own statements, or of the ledger's."""
 
-#include <holdfast/sys/driver.h>
+    def __init__(self, driver):
+        self.include = "db/own_gen.h" if driver else "store/batch/sql_gen.h"
+        self.guard = "HF_" + re.sub(r"\W", "_", self.include.upper())
+        self.prefix = "DB_OWN_" if driver else "HF_SQL_"
+        self.table = "db_own_" if driver else "hf_sql_"
+        self.id = "db_own" if driver else "hf_sql_id"
 
-enum hf_sql_id {{
+    def header(self, statements, more):
+        ids = "\n".join(f"    {self.prefix}{one.name.upper()}," for one in statements)
+        return f"""/* Made by tools/sqlgen.py from sql/. */
+#ifndef {self.guard}
+#define {self.guard}
+
+#include "db/schema.h"
+
+enum {self.id} {{
 {ids}
-    HF_SQL_COUNT
+    {self.prefix}COUNT
 }};
 
-/* Of PostgreSQL. `guarded` has one parameter more, the number of rows it must change; NULL
- * where there is no such form. `sets` is a letter for each column of hf_args: t, i or b.
- * `many` is the form for many callers, -1: none; not for sets whose argument `unless` (from 0)
- * is given (-1: for all). */
-struct hf_pg_text {{
-    const char *name;
-    const char *text; /* NULL: not of this engine */
-    const char *guarded;
-    const char *sets;
-    int params;
-    bool reads;
-    bool before; /* it reads in order to assert or to lock, for what its batch writes after it */
-    int many;
-    int unless;
-}};
-
-struct hf_migration {{
-    int version;
-    const char *name;
-    const char *lite;
-    const char *pg;
-}};
-
-extern const struct hf_sql_text hf_sql_lite[HF_SQL_COUNT]; /* text NULL: as above */
-extern const struct hf_pg_text hf_sql_pg[HF_SQL_COUNT];
-extern const struct hf_migration hf_migrations[];
-extern const size_t hf_migration_count;
-/* All of them, one after the other. */
-extern const char hf_schema_lite[];
-extern const char hf_schema_pg[];
-{sqlcopy.HEADER}
+extern const struct hf_sql_text {self.table}lite[{self.prefix}COUNT];
+extern const struct hf_pg_text {self.table}pg[{self.prefix}COUNT];
+{more}
 #endif
 """
 
+    def lite_table(self, statements):
+        out = [f"const struct hf_sql_text {self.table}lite[{self.prefix}COUNT] = {{"]
+        for one in statements:
+            body = one.lite()
+            count = parameters(body, one.name) if body is not None else 0
+            out.append(f"    [{self.prefix}{one.name.upper()}] = {{\n        \"{one.name}\",\n"
+                       f"{c_string(body)},\n        {count}, -1}},")
+        return out + ["};", ""]
 
-def lite_table(statements):
-    out = ["const struct hf_sql_text hf_sql_lite[HF_SQL_COUNT] = {"]
-    for one in statements:
-        body = one.lite()
-        count = parameters(body, one.name) if body is not None else 0
-        out.append(f"    [HF_SQL_{one.name.upper()}] = {{\n        \"{one.name}\",\n"
-                   f"{c_string(body)},\n        {count}, -1}},")
-    return out + ["};", ""]
+    def pg_table(self, statements):
+        out = [f"const struct hf_pg_text {self.table}pg[{self.prefix}COUNT] = {{"]
+        for one in statements:
+            body = one.pg()
+            count = parameters(body, one.name) if body is not None else 0
+            guarded = sqlpg.guarded(body, count) if body is not None else None
+            sets = "".join({"text": "t", "bigint": "i", "bytea": "b"}[t] for t in one.sets or [])
+            sets = f'"{sets}"' if sets else "NULL"
+            many = f"{self.prefix}{one.many[0].upper()}" if one.many else "-1"
+            unless = int(one.many[2][1:]) - 1 if one.many and len(one.many) > 1 else -1
+            reads = "true" if body is not None and sqlpg.reads(body) else "false"
+            before = "true" if reads == "true" and sqlpg.before(body) else "false"
+            out.append(f"    [{self.prefix}{one.name.upper()}] = {{\n        \"{one.name}\",\n"
+                       f"{c_string(body)},\n{c_string(guarded)},\n"
+                       f"        {sets}, {count}, {reads}, {before}, {many}, {unless}}},")
+        return out + ["};", ""]
+
+    def source(self, statements):
+        return ["/* Made by tools/sqlgen.py from sql/. */", f'#include "{self.include}"', "",
+                *self.lite_table(statements), *self.pg_table(statements)]
 
 
-def pg_table(statements):
-    out = ["const struct hf_pg_text hf_sql_pg[HF_SQL_COUNT] = {"]
-    for one in statements:
-        body = one.pg()
-        count = parameters(body, one.name) if body is not None else 0
-        guarded = sqlpg.guarded(body, count) if body is not None else None
-        sets = "".join({"text": "t", "bigint": "i", "bytea": "b"}[t] for t in one.sets or [])
-        sets = f'"{sets}"' if sets else "NULL"
-        many = f"HF_SQL_{one.many[0].upper()}" if one.many else "-1"
-        unless = int(one.many[2][1:]) - 1 if one.many and len(one.many) > 1 else -1
-        reads = "true" if body is not None and sqlpg.reads(body) else "false"
-        before = "true" if reads == "true" and sqlpg.before(body) else "false"
-        out.append(f"    [HF_SQL_{one.name.upper()}] = {{\n        \"{one.name}\",\n"
-                   f"{c_string(body)},\n{c_string(guarded)},\n"
-                   f"        {sets}, {count}, {reads}, {before}, {many}, {unless}}},")
-    return out + ["};", ""]
+MIGRATIONS_HEADER = """
+#define HF_MIGRATION_COUNT @count@
+extern const struct hf_migration hf_migrations[HF_MIGRATION_COUNT];
+/* All of them, one after the other. */
+extern const char hf_schema_lite[];
+extern const char hf_schema_pg[];
+"""
 
 
-def source(statements, migrations):
-    out = ["/* Made by tools/sqlgen.py from sql/. */", '#include "db/sql_gen.h"', ""]
-    out += lite_table(statements)
-    out += pg_table(statements)
-    out.append("const struct hf_migration hf_migrations[] = {")
+def migrations_source(migrations):
+    out = ["const struct hf_migration hf_migrations[HF_MIGRATION_COUNT] = {"]
     for version, name, lite, pg in migrations:
         out.append(f"    {{{version}, \"{name}\",\n{c_string(lite)},\n{c_string(pg)}}},")
     out.append("};")
-    out.append("const size_t hf_migration_count = sizeof(hf_migrations) / sizeof(hf_migrations[0]);")
     for engine, column in (("lite", 2), ("pg", 3)):
         whole = "\n".join(one[column] for one in migrations)
         out.append(f"const char hf_schema_{engine}[] =\n{c_string(whole)};")
-    return "\n".join(out) + "\n"
+    return out
 
 
 def read_migrations(paths, pieces):
@@ -271,26 +273,34 @@ def read_migrations(paths, pieces):
     return result
 
 
+def ledger(args, statements, paths):
+    """Adds what the migrations make; returns what goes behind the tables of statements."""
+    named = (piece.split("=", 1) for piece in args.piece)
+    pieces = {name: pathlib.Path(path).read_text() for name, path in named}
+    migrations = read_migrations([p for p in paths if p.parent.name == "migrations"], pieces)
+    copied, guards = sqlcopy.read([lite for _, _, lite, _ in migrations],
+                                  [pg for _, _, _, pg in migrations])
+    statements += [Statement(name, {"lite": text, "pg": text})
+                   for name, text in sqlcopy.statements(copied, guards)]
+    more = "\n".join(migrations_source(migrations)) + "\n" + sqlcopy.source(copied, guards)
+    header = MIGRATIONS_HEADER.replace("@count@", str(len(migrations)))
+    return header + sqlcopy.HEADER, more
+
+
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--driver", action="store_true")
     parser.add_argument("--header", required=True)
     parser.add_argument("--source", required=True)
     parser.add_argument("--piece", action="append", default=[])
     parser.add_argument("files", nargs="+")
     args = parser.parse_args()
     paths = [pathlib.Path(f) for f in args.files]
-    migrations = [p for p in paths if p.parent.name == "migrations"]
     statements = read_statements([p for p in paths if p.parent.name != "migrations"])
-    named = (piece.split("=", 1) for piece in args.piece)
-    pieces = {name: pathlib.Path(path).read_text() for name, path in named}
-    migrations = read_migrations(migrations, pieces)
-    copied, guards = sqlcopy.read([lite for _, _, lite, _ in migrations],
-                                  [pg for _, _, _, pg in migrations])
-    statements += [Statement(name, text, (None, None, None))
-                   for name, text in sqlcopy.statements(copied, guards)]
-    pathlib.Path(args.header).write_text(header(statements))
-    pathlib.Path(args.source).write_text(source(statements, migrations)
-                                         + sqlcopy.source(copied, guards))
+    header, source = ("", "") if args.driver else ledger(args, statements, paths)
+    names = Names(args.driver)
+    pathlib.Path(args.header).write_text(names.header(statements, header))
+    pathlib.Path(args.source).write_text("\n".join(names.source(statements)) + "\n" + source)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ EXCEPTIONS = [
     ("banned", "src/run/command/keeper.c", r"_exit\(\).*", "as above"),
     ("banned", "kit/conform/kit.c", r"(vsnprintf|snprintf|strcmp)\(\).*",
      "the suite links with the public library only: base/ is out of its reach"),
+    ("words", "*json_schema*", r"\"else\" is.*", "a keyword of JSON Schema"),
     ("banned", "kit/sim/say.c", r"(vsnprintf|snprintf)\(\).*", "as above, of the simulator"),
 ]
 
@@ -53,7 +54,9 @@ ROOMS = {
     "base": "",
     "os": "",
     "core": "",  # the generated texts for models
+    "core/effect": "",
     "core/ledger": "",
+    "core/inputs": "core/*",
     "core/process": "core/ledger",
     "core/schedule": "core/ledger",
     "core/session": "core/ledger",
@@ -64,7 +67,7 @@ ROOMS = {
     "db/lite": "os db",
     "db/pg": "os db",
     "store/batch": "core/ledger db",
-    "store": "core/ledger db store/*",  # store.h and store.c put the parts together
+    "store": "os core/ledger db db/* store/*",  # store.h and store.c put the parts together
     **{"store/" + part: "os core/ledger db store store/batch"
        for part in ("work", "lease", "limit", "feed", "upkeep", "doctor")},
     "store/process": "core/ledger core/process store store/batch",
@@ -74,13 +77,17 @@ ROOMS = {
     "store/api": "core/* store store/*",
     "exec/cell": "core/turn",
     "exec/lua": "core/turn exec/cell",
-    **{"run/" + part: "os core/ledger store/api store/batch"
+    **{"run/" + part: "os core/ledger core/inputs store/api store/batch"
        for part in ("command", "ingress", "monitor", "pool", "process", "wait")},
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
+    "agent/drive": "",
+    "agent/tool": "",
     "agent/wire": "",
-    "cli": "os core/ledger",
-    **{"cli/" + part: "cli os core/* run/monitor" for part in ("cmd", "demo", "table")},
+    "op": "core/* run/monitor",  # what can be asked for; each transport reads its table
+    "cli": "os op core/ledger core/inputs",
+    **{"cli/" + part: "cli op os core/* run/monitor" for part in ("cmd", "demo", "table")},
+    "cli/model": "cli cli/cmd",
     "conform": "",  # public headers only: any store can be tested with it
     "sim": "",  # likewise
 }
@@ -107,7 +114,7 @@ BANNED = [
     ("system popen", ("src/", "kit/", "include/"), (), "no shell: use the process runner"),
     ("rand srand random srandom drand48", ("src/", "kit/", "include/", "tests/", "bench/"), (), HIDDEN),
     ("snprintf vsnprintf asprintf vasprintf dprintf", ("src/", "kit/", "include/"),
-     ("src/cli/*", "src/base/buf.c", "src/base/fmt.c"),
+     ("src/cli/*", "src/op/op.c", "src/base/buf.c", "src/base/fmt.c"),
      "text is built with base/buf, SQL is bound, JSON has a writer"),
     ("strcmp strncmp strcasecmp strncasecmp", ("src/", "kit/", "include/"),
      ("src/cli/*", "src/base/*"), STRINGLY),
@@ -505,7 +512,7 @@ def rule_pauses(tree):
 def rule_sql(tree):
     """SQL text lives in sql/"""
     for f in c_files(tree, "src/", "kit/", "include/"):
-        if matches_any(f.path, ("src/cli/bench*", "src/cli/cmd_bench*")) or f.generated:
+        if f.generated:
             continue
         for line, literal in f.strings:
             if SQL_TEXT.search(literal):
@@ -844,7 +851,7 @@ GOOD = [
     {"src/core/a.c": body("    static const int steps[] = { 1, 2 };\n    x += steps[0];\n")},
     {"tests/soak/test_a.c": body("    sleep(1);\n")},
     {"src/cli/a.c": 'static const char help[] = "update a policy; select one from the list";\n'},
-    {"src/cli/bench_raw.c": 'static const char q[] = "SELECT 1";\n'},
+    {"bench/ledger/raw_lite.c": 'static const char q[] = "SELECT 1";\n'},
     {"tests/unit/test_a.c": 'static const char q[] = "SELECT 1";\n'},
     {"include/holdfast/a.h": "#ifdef __cplusplus\nextern \"C\" {\n#endif\n/* A. */\n"
                              "int hf_a(void);\nint hf_b(int a,\n         int b);\n\n"

@@ -102,7 +102,9 @@ enum hf_class {
     X(SESSIONDELETED, -73, "session_deleted", "the session was deleted", TERMINAL,       \
       "use another session id: this one is never used again", 3, 410)                    \
     X(SUPERSEDED, -74, "claim_superseded", "the turn or its inputs are another claim's", \
-      TERMINAL, "drop this turn; claim the session again to go on", 5, 409)
+      TERMINAL, "drop this turn; claim the session again to go on", 5, 409)              \
+    X(EFFECT, -80, "effect_mismatch", "the key was recorded for another effect",         \
+      TERMINAL, "look at the turn with `holdfast doctor`; use another key", 7, 409)
 
 enum hf_code {
     HF_OK = 0,

@@ -47,6 +47,7 @@ extern "C" {
     X(SPOOL_BYTES, spool_bytes, 67108864, "bytes", "a spool of an ingress")              \
     X(SPOOL_LINE_BYTES, spool_line_bytes, 8388608, "bytes",                              \
       "one request of a spool or export")                                                \
+    X(CALL_LINE_BYTES, call_line_bytes, 8388608, "bytes", "a line of `call --lines`")    \
     X(OUTPUT_HEAD_BYTES, output_head_bytes, 65536, "bytes",                              \
       "the beginning of a command's output that is kept, a stream")                      \
     X(OUTPUT_TAIL_BYTES, output_tail_bytes, 65536, "bytes",                              \
@@ -87,7 +88,8 @@ extern "C" {
       "a response of a model, as it is received")                                        \
     X(MODEL_EVENT_BYTES, model_event_bytes, 8388608, "bytes",                            \
       "one event of a streamed response")                                                \
-    X(MODEL_STOPS, model_stops, 16, "items", "texts at which a model is to stop")
+    X(MODEL_STOPS, model_stops, 16, "items", "texts at which a model is to stop")        \
+    X(CONFIG_BYTES, config_bytes, 262144, "bytes", "a configuration file")
 
 #define X(name, lower, value, unit, what) HF_LIMIT_##name,
 enum hf_limit { HF_LIMITS(X) HF_LIMIT_COUNT };

@@ -119,8 +119,9 @@ HF_API HF_MUST_USE int hf_process_records(struct hf_store *store,
 
 enum hf_tell {
     HF_TELL_APPEND,    /* name: type, [payload key wake]: an event of its own         */
-    HF_TELL_SIGNAL,    /* name, [payload key]: event "signal.NAME"; resumes it where it
-                             waits for the reference "signal.NAME"                       */
+    HF_TELL_SIGNAL,    /* name, [payload key]: event "signal.NAME"; ends a wait for
+                             the reference "signal.NAME". One that is not waited for yet
+                             is kept, and ends the next wait for it                      */
     HF_TELL_OBSERVE,   /* name: a session that may see it from now on                 */
     HF_TELL_UNOBSERVE, /* name: a session that may not any more                       */
     HF_TELL_RETARGET,  /* [name]: the session that is woken; NULL: none. Wakes that

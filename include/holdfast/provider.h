@@ -55,6 +55,7 @@ struct hf_model_evidence {
     uint32_t honoured; /* receipt: a bit (1 << option) for each option in the request */
     uint32_t omitted;  /* and for each that this endpoint does not have */
     bool repaired;     /* bytes that are no UTF-8 were replaced */
+    bool streamed;     /* the response came as a stream of events */
 };
 
 #define HF_MODEL_EVENTS(X)                                                               \

@@ -230,6 +230,7 @@
     X(r42_escalation_by_work_creates_a_unit_beside, 0)                                   \
     X(a_resumed_wait_escalates_no_more, 0)                                               \
     X(escalation_needs_a_time_and_a_way, 0)                                              \
+    X(a_policy_may_ask_for_an_escalation_of_every_wait, 0)                               \
     X(r43_waiting_spends_nothing_and_no_lease_sweep_sees_it, 0)                          \
     X(a25_the_owner_of_a_waiting_row_may_go, 0)                                          \
     X(a_started_owner_bound_row_is_resumed_only_by_its_owner, 0)                         \
@@ -450,6 +451,8 @@
     X(d36_a_drain_ends_only_its_own, HF_CONFORM_PROCESSES)                               \
     X(d36_await_gives_the_end_and_says_when_there_is_none_yet, HF_CONFORM_PROCESSES)     \
     X(d36_a_signal_resumes_who_waits_for_it_in_its_transaction, HF_CONFORM_PROCESSES)    \
+    X(a_signal_that_comes_before_the_wait_ends_it, HF_CONFORM_PROCESSES)                 \
+    X(a_repeated_wait_takes_no_second_signal, HF_CONFORM_PROCESSES)                      \
     X(d37_every_way_to_end_wakes_the_session_once, HF_CONFORM_PROCESSES)                 \
     X(d37_an_event_and_its_wake_are_one_transaction, HF_CONFORM_PROCESSES)               \
     X(d37_a_session_that_is_not_there_finds_its_wakes_later, HF_CONFORM_PROCESSES)       \

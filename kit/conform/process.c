@@ -649,8 +649,6 @@ test_case(d36_a_signal_resumes_who_waits_for_it_in_its_transaction)
 {
     const char *id = kit_process_of(t, HF_RERUNNABLE);
     struct held h = kit_taken(t, id, "alice", "b1");
-    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "1"));
-    IS("running", id); /* nobody waited */
     wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
     TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "stop"));
     IS("waiting_external", id);
@@ -664,4 +662,51 @@ test_case(d36_a_signal_resumes_who_waits_for_it_in_its_transaction)
     EQ(1, count_events(bound, "signal.go"));
     REFOLDS(id);
     REFOLDS(bound);
+}
+
+test_case(a_signal_that_comes_before_the_wait_ends_it)
+{
+    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "1"));
+    struct held h = kit_taken(t, id, "alice", "b1");
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "2"));
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "stop"));
+    IS("running", id);
+    /* Each signal ends one wait, the first sent first, and each wait is in the trail. */
+    wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
+    IS("queued", id);
+    SAME("1", row(id)->resume_payload);
+    SAME("signal.go", row(id)->status_reason);
+    EQ(1, count_events(id, "waiting_set"));
+    EQ(1, count_events(id, "resumed"));
+    h = kit_taken(t, id, "alice", "b1");
+    wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
+    SAME("2", row(id)->resume_payload);
+    h = kit_taken(t, id, "alice", "b1");
+    wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
+    IS("waiting_external", id);
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "3"));
+    SAME("3", row(id)->resume_payload);
+    h = kit_taken(t, id, "alice", "b1");
+    wait_for(h, HF_WAITING_EXTERNAL, "signal.stop");
+    IS("queued", id);
+    REFOLDS(id);
+}
+
+test_case(a_repeated_wait_takes_no_second_signal)
+{
+    const char *id = kit_process_of(t, HF_RERUNNABLE);
+    struct held h = kit_taken(t, id, "alice", "b1");
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "1"));
+    TRUE(tell(.what = HF_TELL_SIGNAL, .id = id, .name = "go", .payload = "2"));
+    wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
+    wait_for(h, HF_WAITING_EXTERNAL, "signal.go"); /* the answer was lost */
+    SAME("1", row(id)->resume_payload);
+    EQ(1, count_events(id, "waiting_set"));
+    /* A cancelled and requeued process has the signal that it did not take. */
+    cancel(id);
+    requeue(id);
+    h = kit_taken(t, id, "alice", "b1");
+    wait_for(h, HF_WAITING_EXTERNAL, "signal.go");
+    SAME("2", row(id)->resume_payload);
 }

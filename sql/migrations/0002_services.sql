@@ -1,5 +1,5 @@
--- Version 2: what is built on the ledger: schedules, limits and fair shares, triggers, processes
--- and the output of commands, sessions. Their units are rows of work_spec and work_state.
+-- Version 2: what is built on the ledger: schedules, triggers, processes and the output of
+-- commands, sessions. Their units are rows of work_spec and work_state.
 
 -- ---- schedules -----------------------------------------------------------------------------
 
@@ -68,53 +68,6 @@ CREATE TABLE work_schedule_skip (
     PRIMARY KEY (tenant, name, first_at, reason),
     CHECK (first_at <= last_at AND slots >= 1)
 ) STRICT, WITHOUT ROWID;
-
--- ---- limits and fair shares ----------------------------------------------------------------
-
--- A row of work_state has the name of its limit and its fair key. The counts per name are stored
--- here, one row per limit that was set or is in use. A transaction that changes which rows of
--- work_state count updates the limit's row too, by limit_lock and limit_count, which lock it.
---   used      rows that are claimable or running
---   reserved  of them those that are claimable and took a token of the rate
---   level     of the bucket, in tokens times rate_ms, at level_at
---   granted   how many rows the last settling let go on
---   room      how many of the rows that were last made found a place at once
-CREATE TABLE work_limit (
-    name        TEXT PRIMARY KEY,
-    max_running INTEGER,
-    rate_count  INTEGER,
-    rate_ms     INTEGER,
-    rate_burst  INTEGER,
-    used        INTEGER NOT NULL DEFAULT 0,
-    reserved    INTEGER NOT NULL DEFAULT 0,
-    level       INTEGER NOT NULL DEFAULT 0,
-    level_at    INTEGER NOT NULL DEFAULT 0,
-    granted     INTEGER NOT NULL DEFAULT 0,
-    room        INTEGER NOT NULL DEFAULT 0,
-    wake_at     INTEGER,
-    CHECK ((rate_count IS NULL) = (rate_ms IS NULL) AND (rate_ms IS NULL) = (rate_burst IS NULL))
-) STRICT;
-CREATE INDEX work_limit_wake ON work_limit (wake_at) WHERE wake_at IS NOT NULL;
-CREATE INDEX work_limit_granted ON work_limit (granted) WHERE granted > 0;
-CREATE INDEX work_limit_rate ON work_limit (name) WHERE rate_ms IS NOT NULL;
-
--- The rows that wait for a limit, in the order in which they go on. SQLite evaluates the gate
--- again, and would fetch each row for it.
-CREATE INDEX work_limited ON work_state (limit_name, priority, fair_tag, seq/*lite , gate*/)
-    WHERE /*lite gate = 'limit' OR gate = 'rate'*//*pg gate >= 'limit'*/;
-
--- Start-time fair queueing: a row's tag is the later of its key's last tag plus its share and
--- the tag that is being served. first_tag is that of the first row of the last taking.
-CREATE TABLE work_fair (
-    queue      TEXT NOT NULL,
-    priority   INTEGER NOT NULL,
-    fair_key   TEXT NOT NULL,
-    first_tag  INTEGER NOT NULL,
-    next_tag   INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    PRIMARY KEY (queue, priority, fair_key)
-) STRICT;
-CREATE INDEX work_fair_last ON work_fair (queue, priority, next_tag);
 
 -- ---- triggers ------------------------------------------------------------------------------
 
@@ -199,7 +152,8 @@ CREATE INDEX handle_grant_work ON handle_grant (work_id);
 
 -- A background process is a unit of work: its status is in its row of work_state, and not here.
 -- `process` has the facts that only a process has, `process_key` the events that were reported
--- before, `process_pruned` what is left of a pruned one. `handle_grant` says which sessions may see
+-- before, `process_signal` the signals that no wait has taken yet, `process_pruned` what is left of
+-- a pruned one. `handle_grant` says which sessions may see
 -- it; the session that it wakes is in its unit's row.
 
 CREATE TABLE process (
@@ -223,6 +177,14 @@ CREATE TABLE process_key (
     event_key TEXT NOT NULL,
     content   BLOB NOT NULL,
     PRIMARY KEY (seq, event_key)
+) STRICT;
+
+CREATE TABLE process_signal (
+    seq     INTEGER NOT NULL,
+    number  INTEGER NOT NULL, -- in the order of their sending
+    name    TEXT NOT NULL,    -- signal.NAME, as a wait names it
+    payload TEXT,
+    PRIMARY KEY (seq, number)
 ) STRICT;
 
 CREATE TABLE process_pruned (

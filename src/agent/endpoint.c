@@ -4,6 +4,7 @@
 #include <holdfast/limits.h>
 #include <holdfast/model.h>
 
+#include "agent/check.h"
 #include "agent/wire/wire.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -324,6 +325,9 @@ static int check_endpoint(const struct hf_endpoint *given,
                               err);
     if (rc)
         return rc;
+    if (strpbrk(given->base_url, "?#"))
+        return hf_fail(err, HF_EINVAL, "base_url",
+                       "base_url must have no ? and no #: a path is appended to it");
     if (given->max_tokens < 0)
         return hf_fail(err, HF_EINVAL, "max_tokens", "the cap must be above 0");
     for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++)
@@ -359,6 +363,12 @@ static int fill(struct endpoint *endpoint, const struct hf_endpoint *given)
     bool lacks = !endpoint->name || !endpoint->url ||
                  (given->token_field && !endpoint->dialect.token_field);
     return lacks ? HF_ENOMEM : 0;
+}
+
+int hf_endpoint_check(const struct hf_endpoint *endpoint, struct hf_err *err)
+{
+    const struct hf_codec *codec = NULL;
+    return check_endpoint(endpoint, &codec, err);
 }
 
 int hf_endpoint_new(struct hf_loop *loop, const struct hf_endpoint *given,

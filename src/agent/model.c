@@ -4,6 +4,7 @@
 #include <holdfast/limits.h>
 #include <holdfast/model.h>
 
+#include "agent/check.h"
 #include "agent/wire/codec.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -23,8 +24,6 @@ static int check_config(const struct hf_model_config *config, struct hf_options 
     int64_t cap = 0;
     if (config->size != sizeof(*config))
         return hf_fail(err, HF_EINVAL, "size", "struct hf_model_config has another size");
-    if (!config->provider)
-        return hf_fail(err, HF_EINVAL, "provider", "a model needs a provider");
     int rc = hf_check_key(config->id, (size_t)HF_MAX_KEY_BYTES, "id", err);
     if (rc == 0)
         rc = hf_check_key_opt(config->route, (size_t)HF_MAX_KEY_BYTES, "route", err);
@@ -43,6 +42,12 @@ static int check_config(const struct hf_model_config *config, struct hf_options 
         return hf_fail(err, HF_EINVAL, "max_output_tokens",
                        "the option is above the model's output cap");
     return 0;
+}
+
+int hf_model_check(const struct hf_model_config *config, struct hf_err *err)
+{
+    struct hf_options options = { 0 };
+    return check_config(config, &options, err);
 }
 
 /* The options with the cap in them, in their order. */
@@ -86,6 +91,8 @@ int hf_model_new(const struct hf_model_config *config, struct hf_model **ret_mod
     struct hf_options options = { 0 };
     struct hf_arena arena;
     int rc = check_config(config, &options, err);
+    if (rc == 0 && !config->provider)
+        rc = hf_fail(err, HF_EINVAL, "provider", "a model needs a provider");
     if (rc)
         return rc;
     hf_arena_init_small(&arena, hf_alloc_system(), 512, 4096);

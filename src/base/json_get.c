@@ -87,6 +87,11 @@ const char *hf_json_stranger(const struct json_t *object, const char *const *nam
     return NULL;
 }
 
+struct json_t *hf_json_of_text(const char *text)
+{
+    return json_string(text);
+}
+
 void hf_json_free(struct json_t *value)
 {
     json_decref(value);

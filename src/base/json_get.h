@@ -39,6 +39,9 @@ const char *hf_json_stranger(const struct json_t *object, const char *const *nam
 bool hf_json_next(const struct json_t *object, void **at, const char **ret_key,
                   const struct json_t **ret_value);
 
+/* A new value that is a string of UTF-8; NULL without memory. Free it with hf_json_free. */
+struct json_t *hf_json_of_text(const char *text);
+
 void hf_json_free(struct json_t *value); /* NULL is fine */
 
 /* Writes a number in canonical form; it must be finite. */

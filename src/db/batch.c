@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/ident.h"
-
 struct results {
     struct hf_arena arena;
 };
@@ -61,22 +59,4 @@ int hf_results_grow(struct hf_batch *batch, struct hf_call *call, size_t more)
         memcpy(out, call->out, call->out_count * call->out_width * sizeof(*out));
     call->out = out;
     return 0;
-}
-
-uint32_t hf_topic_of_name(const char *name)
-{
-    return hf_crc32c(0, name, strlen(name));
-}
-
-void hf_batch_ring(struct hf_batch *batch, uint32_t topic, uint32_t count)
-{
-    for (size_t i = 0; i < batch->ring_count; i++) {
-        if (batch->rings[i].topic == topic) {
-            batch->rings[i].count += count;
-            return;
-        }
-    }
-    if (batch->ring_count < HF_BATCH_RINGS)
-        batch->rings[batch->ring_count++] = (struct hf_ring){ .topic = topic,
-                                                              .count = count };
 }

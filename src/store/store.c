@@ -13,9 +13,9 @@
 
 int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_err *err)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    hf_lock(&store->lock);
     int rc = hf_uuid7(now, &store->uuid_seq, store->base.random, ret_id, err);
-    (void)pthread_mutex_unlock(&store->lock);
+    hf_unlock(&store->lock);
     return rc;
 }
 
@@ -137,8 +137,8 @@ static void sql_close(struct hf_store *base)
     const struct hf_alloc *alloc = base->alloc;
     store->sql->methods->close(store->sql);
     sql_policies_forget(store);
-    (void)pthread_mutex_destroy(&store->random.lock);
-    (void)pthread_mutex_destroy(&store->lock);
+    hf_lock_fini(&store->random.lock);
+    hf_lock_fini(&store->lock);
     alloc->free(alloc->user, store);
 }
 
@@ -200,7 +200,7 @@ static int draw(void *user, void *out, size_t len)
     const struct hf_random *source = hf_random_system();
     if (len > sizeof pool->bytes / 4)
         return source->fill(source->user, out, len);
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     int rc = 0;
     if (pool->left < len) {
         rc = source->fill(source->user, pool->bytes, sizeof pool->bytes);
@@ -211,18 +211,8 @@ static int draw(void *user, void *out, size_t len)
         memcpy(out, pool->bytes + pool->left, len);
         memset(pool->bytes + pool->left, 0, len); /* nonces are in it */
     }
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     return rc;
-}
-
-static bool init_locks(struct sql_store *store)
-{
-    if (pthread_mutex_init(&store->lock, NULL))
-        return false;
-    if (pthread_mutex_init(&store->random.lock, NULL) == 0)
-        return true;
-    (void)pthread_mutex_destroy(&store->lock);
-    return false;
 }
 
 int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
@@ -241,12 +231,12 @@ int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
     uint64_t seq = 0;
     int rc = hf_uuid7(options->clock->wall_ms(options->clock->user), &seq,
                       options->random, id, err);
-    if (rc == 0 && !init_locks(store))
-        rc = hf_fail(err, HF_ENOMEM, NULL, "no mutex could be had");
     if (rc) {
         alloc->free(alloc->user, store);
         return rc;
     }
+    hf_lock_init(&store->lock);
+    hf_lock_init(&store->random.lock);
     memcpy(store->base.incarnation, id, sizeof id);
     store->random.base = (struct hf_random){ &store->random, draw };
     if (options->random == hf_random_system())
@@ -350,9 +340,4 @@ int hf_store_open(const char *url, const struct hf_store_options *options,
 const char *hf_store_schema_sql(const char *url)
 {
     return is_postgres(url) ? hf_schema_pg : hf_schema_lite;
-}
-
-int hf_store_schema_version(void)
-{
-    return hf_migrations[hf_migration_count - 1].version;
 }

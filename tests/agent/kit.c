@@ -262,3 +262,18 @@ void play_every_way(const struct hf_codec *codec, const char *body, const char *
         heard_expect(&heard, lines);
     }
 }
+
+void play_cut_anywhere(const struct hf_codec *codec, const char *body, size_t needed)
+{
+    static struct heard heard;
+    size_t len = strlen(body);
+    for (size_t at = 0; at <= len; at++) {
+        char *front = strndup(body, at);
+        play(codec, hf_alloc_system(), 200, "text/event-stream", front, 0, &heard);
+        free(front);
+        bool early = strstr(heard.text, "end error stream ended_early t\n") != NULL;
+        bool answered = strstr(heard.text, "end stop 1\n") != NULL;
+        if (early != (at < needed) || answered != (at >= needed))
+            fail_msg("cut at %zu of %zu: %s", at, len, heard.text);
+    }
+}

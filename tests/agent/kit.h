@@ -51,6 +51,8 @@ void play(const struct hf_codec *codec, const struct hf_alloc *alloc, int status
           const char *type, const char *body, size_t piece, struct heard *heard);
 /* The same heard, whole and with every two-way split and byte by byte. */
 void play_every_way(const struct hf_codec *codec, const char *body, const char *lines);
+/* The stream ends early at every byte before `needed`, and is an answer from there on. */
+void play_cut_anywhere(const struct hf_codec *codec, const char *body, size_t needed);
 
 struct hf_span span(const char *text);
 

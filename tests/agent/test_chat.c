@@ -180,7 +180,19 @@ static void a_stream_without_its_end_is_no_answer(void **state)
                    "end error stream ended_early t\n");
     play_every_way(&hf_codec_chat, CHUNK("{}", "null") "data: {\"id\":\"r1\",\"cho",
                    "evidence 200 req-1 r1 m -\n"
-                   "end error unknown bad_json\n");
+                   "end error stream ended_early t\n");
+}
+
+/* The finish is the last that is needed: [DONE] may be missing. */
+static void a_stream_that_ends_at_any_byte_before_its_finish_is_no_answer(void **state)
+{
+    (void)state;
+    static const char finish[] = CHUNK("{}", "\"stop\"");
+    static const char body[] = CHUNK("{\"content\":\"x\"}", "null")
+        CHUNK("{}", "\"stop\"") "data: [DONE]\n\n";
+    size_t before = sizeof(CHUNK("{\"content\":\"x\"}", "null")) - 1;
+    size_t needed = before + sizeof(finish) - 1 - strlen("\n\n");
+    play_cut_anywhere(&hf_codec_chat, body, needed);
 }
 
 static void an_id_or_model_that_changes_is_no_answer(void **state)
@@ -444,6 +456,7 @@ int main(void)
         cmocka_unit_test(a_body_that_is_no_stream),
         cmocka_unit_test(an_end_without_done_is_fine_once_the_finish_was_told),
         cmocka_unit_test(a_stream_without_its_end_is_no_answer),
+        cmocka_unit_test(a_stream_that_ends_at_any_byte_before_its_finish_is_no_answer),
         cmocka_unit_test(an_id_or_model_that_changes_is_no_answer),
         cmocka_unit_test(a_call_that_changes_its_id_is_no_answer),
         cmocka_unit_test(an_error_in_the_stream_ends_it),

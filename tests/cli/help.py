@@ -12,12 +12,12 @@ COMMANDS = """work create|work claim|work renew|work touch|work release|work han
 work waiting|work resume|work close-out|work fail|work abandon|work append-event|work cancel
 work requeue|work request-abandon|work list|work show|work events|work output|work stats|work sweep
 work prune|work reconcile|policy set|policy show|store bump|monitor|migrate|doctor|limits
-version|bench ledger|replay|turn inspect|cell run|schedule add|schedule update|schedule pause
+version|replay|turn inspect|cell run|schedule add|schedule update|schedule pause
 schedule resume|schedule trigger|schedule remove|schedule list|schedule show|schedule preview
 schedule sync|schedule run|trigger subscribe|trigger update|trigger enable|trigger disable
 trigger remove|trigger revive|trigger list|trigger show|trigger emit|trigger deliveries
 trigger granted""".replace("\n", "|").split("|")
-PAGES = ["", "bench", "cell", "work", "policy", "schedule", "store", "trigger", "turn"]
+PAGES = ["", "cell", "work", "policy", "schedule", "store", "trigger", "turn"]
 
 
 class Help(Case):

@@ -86,6 +86,8 @@ static int do_wait(struct m_call *call, struct m_row *row, const struct hf_chang
     hf_ms budget = c->timeout_ms ? c->timeout_ms
                    : user        ? policy.wait_user_ms
                                  : policy.wait_external_ms;
+    if (policy.wait_rule && !c->escalate_after_ms)
+        return no(call, HF_EPOLICY);
     if (c->escalate_after_ms > budget)
         return no(call, HF_EINVAL);
     m_enter(call, row, c->status,

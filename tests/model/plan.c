@@ -614,6 +614,8 @@ static void do_policy(struct pair *pair, struct dice *dice)
         policy.disposition = one_in(dice, 2) ? HF_RERUNNABLE : HF_OWNER_BOUND;
     if (one_in(dice, 12))
         policy.close_rule = "evidence";
+    if (one_in(dice, 24))
+        policy.wait_rule = "escalation";
     pair_say(pair, "policy_set %s ttl=%lld grace=%lld max=%d retry=%s", scope,
              (long long)policy.ttl_ms, (long long)policy.grace_ms, policy.max_attempts,
              policy.retry_policy ? policy.retry_policy : "-");

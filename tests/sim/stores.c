@@ -15,6 +15,7 @@
 #include "run/monitor/monitor.h"
 #include "sim/disk.h"
 #include "sim/plants.h"
+#include "store/schema.h"
 #include "store/store.h"
 
 /* ---- the reference model --------------------------------------------------------- */
@@ -154,13 +155,14 @@ static void plant_in_schema(struct lite *lite)
         abort();
 }
 
-/* The statements of SQLite, those of the plant with the mistake in them. */
-static const struct hf_sql_text *planted_statements(void)
+/* The ledger's schema; with a plant, those statements of SQLite have the mistake in them. */
+static const struct db_schema *planted_schema(void)
 {
     static struct hf_sql_text texts[HF_SQL_COUNT];
+    static struct db_schema planted;
     const struct sim_plant *plant = sim_planted();
     if (!plant)
-        return hf_sql_lite;
+        return &hf_ledger_schema;
     memcpy(texts, hf_sql_lite, sizeof(texts));
     for (const struct sim_statement *s = plant->statements; s->name; s++) {
         for (size_t i = 0; i < HF_SQL_COUNT; i++) {
@@ -168,7 +170,9 @@ static const struct hf_sql_text *planted_statements(void)
                 texts[i].text = s->text;
         }
     }
-    return texts;
+    planted = hf_ledger_schema;
+    planted.lite = texts;
+    return &planted;
 }
 
 static int open_path(const char *path, const char *vfs,
@@ -176,9 +180,7 @@ static int open_path(const char *path, const char *vfs,
                      const struct hf_sim_hooks *hooks, struct hf_store **ret_store,
                      struct hf_err *err)
 {
-    const struct lite_tables tables = { planted_statements(), HF_SQL_COUNT, hf_migrations,
-                                        hf_migration_count };
-    const struct lite_inner inner = { &tables, vfs };
+    const struct lite_under under = { planted_schema(), vfs };
     struct hf_sql_options driver = {
         .size = sizeof(driver),
         .alloc = options->alloc,
@@ -191,7 +193,7 @@ static int open_path(const char *path, const char *vfs,
         return hf_fail_plain(err, HF_ENOMEM);
     b->sql.methods = &between_methods;
     b->hooks = hooks;
-    int rc = lite_open_with(path, &driver, &inner, &b->real, err);
+    int rc = lite_open(path, &driver, &under, &b->real, err);
     if (rc) {
         free(b);
         return rc;

@@ -38,10 +38,11 @@ enum {
     KIT_ENDS_TX, /* ends the transaction that runs it */
     KIT_REAL,    /* a real number, which no statement may give */
     KIT_PUTS,    /* $1 owner; a1 id, a2 n: all sets in one go */
-    KIT_OWN
+    KIT_LAST_ID, /* -> the largest id */
+    KIT_STATEMENTS
 };
 
-static const struct hf_sql_text kit_texts[KIT_OWN] = {
+static const struct hf_sql_text kit_texts[KIT_STATEMENTS] = {
     [KIT_PUT] = { "put", "INSERT INTO item (n, owner, id) VALUES ($3, $2, $1)", 3, -1 },
     [KIT_ADD] = { "add", "UPDATE item SET n = n + $2 WHERE id = $1", 2, -1 },
     [KIT_ADD_IF] = { "add_if", "UPDATE item SET n = n + $2 WHERE id = $1 AND n = $3", 3,
@@ -60,6 +61,7 @@ static const struct hf_sql_text kit_texts[KIT_OWN] = {
                    "INSERT OR ROLLBACK INTO item (id, owner, n)"
                    " SELECT a.a1, $1, a.a2 FROM hf_args a",
                    1, -1 },
+    [KIT_LAST_ID] = { "last_id", "SELECT coalesce(max(id), 0) FROM item", 0, -1 },
 };
 
 #define KIT_SCHEMA                                                                       \
@@ -94,9 +96,8 @@ static const struct hf_migration kit_migrations[] = {
 struct kit {
     char folder[64];
     char path[128];
-    struct hf_sql_text texts[KIT_OWN + HF_SQL_COUNT];
-    struct lite_tables tables;
-    struct lite_inner inner;
+    struct db_schema tables;
+    struct lite_under under;
     struct hf_sql *sql; /* NULL until kit_open */
     struct hf_err err;
 };
@@ -116,22 +117,19 @@ static inline void kit_make(struct kit *kit)
     kit_name(kit->folder, sizeof(kit->folder), base, "hf-lite-XXXXXX");
     assert_non_null(mkdtemp(kit->folder));
     kit_name(kit->path, sizeof(kit->path), kit->folder, "test.db");
-    for (size_t i = 0; i < KIT_OWN; i++)
-        kit->texts[i] = kit_texts[i];
-    for (size_t i = 0; i < HF_SQL_COUNT; i++)
-        kit->texts[KIT_OWN + i] = hf_sql_lite[i];
-    kit->tables = (struct lite_tables){ .texts = kit->texts,
-                                        .text_count = KIT_OWN + HF_SQL_COUNT,
-                                        .migrations = kit_migrations,
-                                        .migration_count = 2 };
-    kit->inner = (struct lite_inner){ .tables = &kit->tables };
+    kit->tables = (struct db_schema){ .lite = kit_texts,
+                                      .statement_count = KIT_STATEMENTS,
+                                      .migrations = kit_migrations,
+                                      .migration_count = 2,
+                                      .last_id = KIT_LAST_ID };
+    kit->under = (struct lite_under){ .schema = &kit->tables };
 }
 
 static inline int kit_try(struct kit *kit, const char *path,
                           const struct hf_sql_options *options, struct hf_sql **ret_sql)
 {
     memset(&kit->err, 0, sizeof(kit->err));
-    return lite_open_with(path, options, &kit->inner, ret_sql, &kit->err);
+    return lite_open(path, options, &kit->under, ret_sql, &kit->err);
 }
 
 static inline void kit_open(struct kit *kit)

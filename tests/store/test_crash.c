@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "db/lite/lite.h"
 #include "sim/disk.h"
+#include "store/schema.h"
 #include "store/store.h"
 #include "support/fail_alloc.h"
 #include "support/mortal.h"
@@ -66,9 +67,7 @@ static void kill_in_commit(struct hf_sql *real)
 
 static int open_store(struct hf_store **ret_store)
 {
-    const struct lite_tables tables = { hf_sql_lite, HF_SQL_COUNT, hf_migrations,
-                                        hf_migration_count };
-    const struct lite_inner inner = { &tables, real_files ? NULL : DISK };
+    const struct lite_under under = { &hf_ledger_schema, real_files ? NULL : DISK };
     struct hf_sql_options driver = { .size = sizeof(driver),
                                      .alloc = &fail.alloc,
                                      .clock = scenario_clock(),
@@ -80,7 +79,7 @@ static int open_store(struct hf_store **ret_store)
                                         .random = driver.random,
                                         .inline_mode = true };
     struct hf_sql *real = NULL;
-    int rc = lite_open_with(path, &driver, &inner, &real, NULL);
+    int rc = lite_open(path, &driver, &under, &real, NULL);
     if (rc)
         return rc;
     opened = lite_of(real);

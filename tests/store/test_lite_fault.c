@@ -27,7 +27,7 @@ static int setup(void **state)
     kit_make(&faulty->kit);
     assert_int_equal(fault_register(&faulty->fault, "faulty", SQLITE_OPEN_WAL),
                      SQLITE_OK);
-    faulty->kit.inner.vfs = "faulty";
+    faulty->kit.under.vfs = "faulty";
     kit_open(&faulty->kit);
     assert_int_equal(kit_put_one(faulty->kit.sql, 0, "before", 1), 0);
     *state = faulty;

@@ -292,8 +292,8 @@ static void *cross(void *user)
 {
     struct crossing *crossing = user;
     struct hf_sql *sql = NULL;
-    crossing->rc = lite_open_with(crossing->kit->path, NULL, &crossing->kit->inner, &sql,
-                                  NULL);
+    crossing->rc = lite_open(crossing->kit->path, NULL, &crossing->kit->under, &sql,
+                             NULL);
     for (int i = 0; crossing->rc == 0 && i < 100; i++) {
         struct kit_batch b;
         kit_begin(&b);

@@ -325,7 +325,7 @@ static void stop_in_recovery(struct kit *kit, struct board *board, int number)
     if (fault_register(&fault, "stops", SQLITE_OPEN_WAL) != SQLITE_OK)
         _exit(1);
     fault.on_read = stop_once;
-    kit->inner.vfs = "stops";
+    kit->under.vfs = "stops";
     if (kit_try(kit, kit->path, NULL, &sql) != 0)
         _exit(1);
     sql->methods->close(sql);

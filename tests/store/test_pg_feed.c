@@ -194,10 +194,70 @@ static void a_follower_hears_of_every_commit(void **state)
     hf_store_close(reader);
 }
 
+/* Reads after `after`; returns the code and stores the cursor to go on from. */
+static int read_after(struct hf_store *store, const char *after, char *ret_next,
+                      size_t room, struct hf_err *err)
+{
+    struct hf_feed *feed = NULL;
+    struct hf_feed_query query = { .size = sizeof(query), .after = after };
+    int rc = hf_work_feed(store, NULL, &query, &feed, err);
+    if (rc == 0)
+        (void)snprintf(ret_next, room, "%s", hf_feed_next(feed));
+    hf_feed_free(feed);
+    return rc;
+}
+
+static void a_cursor_ahead_of_the_end_is_refused(void **state)
+{
+    (void)state;
+    char next[100], ahead[100];
+    struct hf_err err = { 0 };
+    struct hf_store *store = pg_server_store(&server, "ahead");
+    make_unit(store, "one");
+    assert_null(claim_and_finish(store));
+    assert_int_equal(read_after(store, "end", next, sizeof(next), NULL), 0);
+    /* It names the last event: a crash may assign a transaction id again. */
+    (void)snprintf(ahead, sizeof(ahead), "hf1.1.%s.0.0",
+                   pg_server_sql(&server, "SELECT xid || '.' || event_id FROM"
+                                          " ahead.work_event ORDER BY xid DESC,"
+                                          " event_id DESC LIMIT 1"));
+    assert_string_equal(next, ahead);
+    assert_int_equal(read_after(store, next, next, sizeof(next), NULL), 0);
+    (void)snprintf(ahead, sizeof(ahead), "hf1.1.%s.0.0",
+                   pg_server_sql(&server, "SELECT xid || '.' || event_id + 1 FROM"
+                                          " ahead.work_event ORDER BY xid DESC,"
+                                          " event_id DESC LIMIT 1"));
+    assert_int_equal(read_after(store, ahead, ahead, sizeof(ahead), &err), HF_EINVAL);
+    assert_string_equal(err.field, "after");
+    assert_non_null(strstr(err.message, "past the end of the feed"));
+    hf_store_close(store);
+}
+
+/* The event that a cursor names may be pruned, and a new history may begin behind it. */
+static void a_cursor_outlives_its_event(void **state)
+{
+    (void)state;
+    char next[100];
+    int64_t pruned = 0, now = 0;
+    struct hf_store *store = pg_server_store(&server, "outlived");
+    make_unit(store, "one");
+    assert_null(claim_and_finish(store));
+    assert_int_equal(read_after(store, "end", next, sizeof(next), NULL), 0);
+    while (pruned == 0) /* what ended within this millisecond is not older */
+        assert_int_equal(hf_work_prune(store, NULL, 0, 0, &pruned, NULL), 0);
+    assert_int_equal(read_after(store, next, next, sizeof(next), NULL), 0);
+    assert_int_equal(hf_store_bump(store, &now, NULL), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(read_after(store, next, next, sizeof(next), NULL), 0);
+    hf_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_claim_comes_after_the_birth_that_it_saw),
+        cmocka_unit_test(a_cursor_ahead_of_the_end_is_refused),
+        cmocka_unit_test(a_cursor_outlives_its_event),
         cmocka_unit_test(a_follower_hears_of_every_commit),
         cmocka_unit_test(later_events_of_earlier_transactions_wait_their_turn),
     };

@@ -7,8 +7,11 @@
 
 #include "db/lite/lite.h"
 #include "db/pg/pg.h"
-#include "db/sql_gen.h"
+#include "store/batch/sql_gen.h"
 #include "support/pg.h"
+
+/* The ledger's statements, then those of the drivers. */
+#define ALL (HF_SQL_COUNT + DB_OWN_COUNT)
 
 static struct hf_sql *open_memory(void)
 {
@@ -25,8 +28,8 @@ static void sql_prepares_everywhere(void **state)
     (void)state;
     struct hf_sql *sql = open_memory();
     sqlite3 *db = lite_of(sql)->writer.db;
-    for (size_t i = 0; i < HF_SQL_COUNT; i++) {
-        const struct hf_sql_text *one = &hf_sql_lite[i];
+    for (int i = 0; i < ALL; i++) {
+        const struct hf_sql_text *one = lite_text_of(lite_of(sql), i);
         sqlite3_stmt *statement = NULL;
         if (!one->text)
             continue; /* of the other engine */
@@ -47,12 +50,13 @@ static void sql_prepares_everywhere(void **state)
 }
 
 /* How many columns a statement gives on SQLite, or -1 where it has none there. */
-static int lite_columns(sqlite3 *db, size_t i)
+static int lite_columns(struct lite *lite, int i)
 {
     sqlite3_stmt *statement = NULL;
-    if (!hf_sql_lite[i].text)
+    const char *text = lite_text_of(lite, i)->text;
+    if (!text)
         return -1;
-    assert_int_equal(sqlite3_prepare_v2(db, hf_sql_lite[i].text, -1, &statement, NULL),
+    assert_int_equal(sqlite3_prepare_v2(lite->writer.db, text, -1, &statement, NULL),
                      SQLITE_OK);
     int columns = sqlite3_column_count(statement);
     assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
@@ -83,12 +87,12 @@ static void sql_prepares_on_postgres_as_on_sqlite(void **state)
     struct hf_sql *sql = NULL, *lite = open_memory();
     assert_int_equal(hf_postgres_open(server->url, &options, &sql, NULL), 0);
     PGconn *db = pg_of(sql)->pool.free->db;
-    for (size_t i = 0; i < HF_SQL_COUNT; i++) {
-        const struct hf_pg_text *one = &hf_sql_pg[i];
+    for (int i = 0; i < ALL; i++) {
+        const struct hf_pg_text *one = pg_text_of(pg_of(sql), i);
         /* What another text goes into is no statement yet. */
         if (!one->text || strchr(one->text, '@') || strstr(one->text, "LOCK TABLE"))
             continue;
-        int columns = lite_columns(lite_of(lite)->writer.db, i);
+        int columns = lite_columns(lite_of(lite), i);
         prepares(db, one, one->text, one->params, one->sets ? -1 : columns);
         if (one->guarded)
             prepares(db, one, one->guarded, one->params + 1, 1);

@@ -1,15 +1,18 @@
-/* A sweep that meets others at its rows: somebody acts between its reading and its write. */
+/* A sweep, or a wait, that meets others at its rows: another store handle acts between its
+ * reading and its write. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <holdfast/process.h>
 #include <holdfast/sys/store.h>
 #include <holdfast/work.h>
 
 #include "store/store.h"
 #include "support/mortal.h"
+#include "support/pg.h"
 #include "support/unit.h"
 #include "support/units.h"
 
@@ -21,19 +24,17 @@ struct place {
 };
 
 static struct hf_store *other; /* who acts meanwhile */
+static struct pg_server server;
 
 /* ---- fixture ------------------------------------------------------------------------- */
 
-static void open_sweeper(struct place *place)
+static void open_sweeper(struct place *place, struct hf_sql *real)
 {
-    struct hf_sql_options driver = { .size = sizeof(driver), .inline_mode = true };
     struct hf_store_options options = { .size = sizeof(options),
                                         .alloc = hf_alloc_system(),
                                         .clock = hf_clock_system(),
                                         .random = hf_random_system(),
                                         .inline_mode = true };
-    struct hf_sql *real = NULL;
-    assert_int_equal(hf_sqlite_open(place->path, &driver, &real, NULL), 0);
     struct hf_sql *sql = mortal_over(real, &place->plan);
     assert_non_null(sql);
     assert_int_equal(hf_sql_store_new(sql, &options, &place->sweeper, NULL), 0);
@@ -43,12 +44,15 @@ static int set_up(void **state)
 {
     struct place *place = calloc(1, sizeof(*place));
     struct hf_store_options options = { .size = sizeof(options), .inline_mode = true };
+    struct hf_sql_options driver = { .size = sizeof(driver), .inline_mode = true };
+    struct hf_sql *real = NULL;
     assert_non_null(place);
     (void)snprintf(place->folder, sizeof(place->folder), "/tmp/hf-race-XXXXXX");
     assert_non_null(mkdtemp(place->folder));
     (void)snprintf(place->path, sizeof(place->path), "%s/db", place->folder);
     assert_int_equal(hf_store_open(place->path, &options, &other, NULL), 0);
-    open_sweeper(place);
+    assert_int_equal(hf_sqlite_open(place->path, &driver, &real, NULL), 0);
+    open_sweeper(place, real);
     *state = place;
     return 0;
 }
@@ -155,6 +159,85 @@ static void a_proof_of_death_says_nothing_of_the_next_holder(void **state)
     assert_int_equal(again.requeued, 0);
 }
 
+static char process_id[40];
+
+static void signal_it(struct hf_sql *real)
+{
+    struct hf_process_tell tell = { .size = sizeof(tell),
+                                    .what = HF_TELL_SIGNAL,
+                                    .id = process_id,
+                                    .name = "go",
+                                    .payload = "7" };
+    bool repeated = false;
+    (void)real;
+    assert_int_equal(hf_process_tell(other, NULL, &tell, &repeated, NULL), 0);
+}
+
+/* When the wait is decided the signal is not there, and after it is written none comes. */
+static void a_signal_in_the_middle_of_a_wait_ends_it(void **state)
+{
+    struct place *place = *state;
+    struct hf_answer *answer = NULL;
+    struct hf_new unit = plain_unit("waits");
+    struct hf_process_new process = { .size = sizeof(process),
+                                      .work = &unit,
+                                      .identity_kind = "shell" };
+    struct hf_claim claim = { .size = sizeof(claim), .owner = "ann" };
+    unit.disposition = HF_RERUNNABLE;
+    assert_int_equal(hf_process_register(other, NULL, &process, &answer, NULL), 0);
+    (void)snprintf(process_id, sizeof(process_id), "%s",
+                   hf_answer_at(answer, 0)->work.work_id);
+    hf_answer_free(answer);
+    assert_int_equal(hf_work_claim(other, NULL, &claim, &answer, NULL), 0);
+    struct hf_change wait = { .size = sizeof(wait),
+                              .verb = HF_VERB_WAIT,
+                              .id = process_id,
+                              .token = hf_answer_at(answer, 0)->token,
+                              .status = HF_WAITING_EXTERNAL,
+                              .ref = "signal.go" };
+    struct hf_answer *waited = NULL;
+    place->plan = (struct mortal_plan){ .die_at = 1,
+                                        .side = MORTAL_MIDDLE,
+                                        .in_the_middle = signal_it };
+    assert_int_equal(hf_work_change(place->sweeper, NULL, &wait, 1, 0, &waited, NULL), 0);
+    assert_int_equal(place->plan.calls,
+                     2); /* refused by the signal's revision, and done */
+    assert_string_equal(hf_answer_at(waited, 0)->work.status, "queued");
+    assert_string_equal(hf_answer_at(waited, 0)->work.resume_payload, "7");
+    hf_answer_free(waited);
+    hf_answer_free(answer);
+}
+
+/* On PostgreSQL the clock goes on within a transaction: a statement may find what was not yet
+ * due at the moment by which the sweep judges it. */
+static void what_falls_due_within_a_sweep_is_not_put_off(void **state)
+{
+    (void)state;
+    char url[400];
+    struct hf_sql *real = NULL;
+    struct hf_sql_options driver = { .size = sizeof(driver) };
+    struct place place = { .plan = { .slow_ms = 3600000 } };
+    struct hf_store *store = pg_server_store(&server, "due");
+    struct hf_new soon = plain_unit("soon");
+    struct hf_answer *answer = NULL;
+    struct hf_sweep_report report = { 0 };
+    soon.delay_ms = 1;
+    assert_int_equal(hf_work_create(store, NULL, &soon, 1, 0, &answer, NULL), 0);
+    hf_answer_free(answer);
+    pg_server_await(&server, "SELECT wake_at < due.hf_now() FROM due.work_state", "t");
+    assert_int_equal(
+        hf_postgres_open(pg_server_schema(server.url, "due", url), &driver, &real, NULL),
+        0);
+    open_sweeper(&place, real);
+    assert_int_equal(hf_work_sweep(place.sweeper, NULL, 0, &report, NULL), 0);
+    assert_int_equal(report.promoted, 0);
+    place.plan.slow_ms = 0;
+    assert_int_equal(hf_work_sweep(place.sweeper, NULL, 0, &report, NULL), 0);
+    assert_int_equal(report.promoted, 1);
+    hf_store_close(place.sweeper);
+    hf_store_close(store);
+}
+
 #define RACE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -162,6 +245,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RACE(a_renewal_in_the_middle_of_a_sweep_does_not_keep_a_dead_holder),
         RACE(a_proof_of_death_says_nothing_of_the_next_holder),
+        RACE(a_signal_in_the_middle_of_a_wait_ends_it),
+        cmocka_unit_test(what_falls_due_within_a_sweep_is_not_put_off),
     };
+    pg_server_start(&server);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

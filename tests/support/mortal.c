@@ -34,6 +34,8 @@ static int run(struct hf_sql *sql, struct hf_batch *batch, struct hf_err *err)
     int rc = real_of(sql)->methods->run(real_of(sql), batch, err);
     if (here && plan->side == MORTAL_AFTER)
         mortal_die();
+    batch->now -= plan->slow_ms;
+    batch->lease_now -= plan->slow_ms;
     return rc;
 }
 

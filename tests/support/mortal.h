@@ -13,6 +13,7 @@ struct mortal_plan {
     enum mortal_side side;
     bool reads_too;                             /* count calls that only read as well */
     void (*in_the_middle)(struct hf_sql *real); /* see to it that the call dies inside */
+    hf_ms slow_ms; /* this long a batch's moment was before its statements */
 };
 
 /* Over an open driver, which it closes with itself. NULL: no memory. */

@@ -8,7 +8,7 @@
  * Five functions are known to every statement:
  *   hf_now()          wall time, ms        hf_lease_now()    lease clock, ms
  *   hf_incarnation()  of this store        hf_expect(n, m)   fails the batch unless n = m
- *   hf_next_id()      a number for a new row of work_spec or work_event, never used before
+ *   hf_next_id()      a number for a new row, larger than every one in use
  * The clocks may go on from one statement of a transaction to the next: a statement that waited
  * for a lock reads the time after the wait. The incarnation is constant within a transaction.
  * They are for statements only: never in views, triggers, CHECKs or indexes, which plain

@@ -1,77 +1,7 @@
-/* holdfast job enqueue, cancel, run-now, release; holdfast limit set, list. The other verbs
- * of jobs are those of work. */
-#include <holdfast/job.h>
-
+/* holdfast limit set, list. */
 #include "base/text.h"
-#include "cli/cmd/change.h"
+#include "cli/cli.h"
 #include "core/ledger/quota.h"
-
-static struct hf_job_new given_job(const struct cli *cli)
-{
-    return (struct hf_job_new){
-        .size = sizeof(struct hf_job_new),
-        .kind = cli_text(cli, "kind"),
-        .payload = cli_text(cli, "payload"),
-        .queue = cli_text(cli, "queue"),
-        .delay_ms = cli_number(cli, "delay", 0),
-        .priority = (int)cli_number(cli, "priority", -1),
-        .lane_key = cli_text(cli, "lane"),
-        .dedup_key = cli_text(cli, "dedup-key"),
-        .debounce_ms = cli_number(cli, "debounce", 0),
-        .idempotency_key = cli_text(cli, "idempotency-key"),
-        .max_attempts = (int)cli_number(cli, "max-attempts", 0),
-        .retry_policy = cli_text(cli, "retry-policy"),
-        .start_timeout_ms = cli_number(cli, "start-timeout", 0),
-        .exec_timeout_ms = cli_number(cli, "exec-timeout", 0),
-        .parent_work_id = cli_text(cli, "parent"),
-        .ref = cli_text(cli, "ref"),
-        .limit_key = cli_text(cli, "limit-key"),
-        .rate_key = cli_text(cli, "rate-key"),
-        .fair_key = cli_text(cli, "fair-key"),
-        .fair_weight = (int)cli_number(cli, "fair-weight", 0),
-    };
-}
-
-int check_enqueue(struct cli *cli)
-{
-    struct hf_job_new job = given_job(cli);
-    return hf_job_check(&job, &cli->err);
-}
-
-int cmd_job_enqueue(struct cli *cli)
-{
-    struct hf_job_new job = given_job(cli);
-    struct hf_answer *answer = NULL;
-    int rc = hf_job_enqueue(cli->store, &cli->who, &job, &answer, &cli->err);
-    if (rc == 0)
-        rc = cli_print_row(cli, hf_answer_at(answer, 0),
-                           hf_answer_at(answer, 0)->created ? "enqueued" : "there");
-    hf_answer_free(answer);
-    return rc;
-}
-
-static int change_job(struct cli *cli, enum hf_verb verb, const char *did)
-{
-    struct hf_change change = { .verb = verb,
-                                .id = cli_text(cli, "id"),
-                                .reason = cli_text(cli, "reason") };
-    return cli_apply(cli, &change, did);
-}
-
-int cmd_job_cancel(struct cli *cli)
-{
-    return change_job(cli, HF_VERB_CANCEL, "cancelled");
-}
-
-int cmd_job_run_now(struct cli *cli)
-{
-    return change_job(cli, HF_VERB_RESCHEDULE, "due now");
-}
-
-int cmd_job_release(struct cli *cli)
-{
-    return change_job(cli, HF_VERB_RELEASE, "released");
-}
 
 /* ---- limits -------------------------------------------------------------------------- */
 

@@ -27,6 +27,7 @@ static void json_policy(struct cli *cli, const struct hf_policy *policy)
     hf_json_put_raw(json, "retry_policy", policy->retry_policy);
     hf_json_put_str(json, "disposition", hf_disposition_word(policy->disposition));
     hf_json_put_str(json, "close_rule", policy->close_rule);
+    hf_json_put_str(json, "wait_rule", policy->wait_rule);
     hf_json_end(json);
 }
 
@@ -47,6 +48,8 @@ static void people_policy(struct cli *cli, const struct hf_policy *policy)
     cli_putf(cli, "disposition        %s\n", disposition ? disposition : "-");
     cli_put(cli, "close rule         ");
     cli_put_clean(cli, policy->close_rule ? policy->close_rule : "-");
+    cli_put(cli, "\nwait rule          ");
+    cli_put_clean(cli, policy->wait_rule ? policy->wait_rule : "-");
     cli_put(cli, "\nretry policy       ");
     cli_put_clean(cli, policy->retry_policy ? policy->retry_policy : "-");
     cli_put(cli, "\n");
@@ -68,6 +71,7 @@ int cmd_policy_set(struct cli *cli)
         .retry_policy = cli_text(cli, "retry-policy"),
         .disposition = hf_disposition_of(cli_text(cli, "disposition")),
         .close_rule = cli_text(cli, "close-rule"),
+        .wait_rule = cli_text(cli, "wait-rule"),
     };
     int rc = hf_policy_set(cli->store, &cli->who, scope, &policy, &cli->err);
     if (rc)

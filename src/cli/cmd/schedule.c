@@ -68,7 +68,7 @@ static int check_timing(struct cli *cli, bool needed)
 
 int check_schedule(struct cli *cli)
 {
-    return check_timing(cli, strcmp(cli->command->path, "schedule add") == 0);
+    return check_timing(cli, strcmp(cli->op->name, "schedule.add") == 0);
 }
 
 int check_preview(struct cli *cli)

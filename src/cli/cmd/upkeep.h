@@ -12,7 +12,6 @@ void cli_json_pass(struct hf_json *json, const struct hf_schedule_report *report
 void cli_json_pointer(struct hf_json *json, const struct hf_pointer_report *report);
 
 /* One line; "" for a sweep that changed nothing. */
-void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room);
 void cli_text_pass(const struct hf_schedule_report *report, char *out, size_t room);
 void cli_text_pointer(const struct hf_pointer_report *report, char *out, size_t room);
 

@@ -12,10 +12,10 @@
 #define PRIORITY_DEFAULT 3
 
 /* clang-format off */
-#define TEXT(name) { #name, HF_FIELD_TEXT, offsetof(struct hf_schedule, name), false }
-#define JSON(name) { #name, HF_FIELD_JSON, offsetof(struct hf_schedule, name), false }
-#define I64(name)  { #name, HF_FIELD_I64,  offsetof(struct hf_schedule, name), false }
-#define MS(name)   { #name, HF_FIELD_I64,  offsetof(struct hf_schedule, name), true  }
+#define TEXT(name) { #name, HF_FIELD_TEXT, offsetof(struct hf_schedule, name), .zero_is_null = false }
+#define JSON(name) { #name, HF_FIELD_JSON, offsetof(struct hf_schedule, name), .zero_is_null = false }
+#define I64(name)  { #name, HF_FIELD_I64,  offsetof(struct hf_schedule, name), .zero_is_null = false }
+#define MS(name)   { #name, HF_FIELD_I64,  offsetof(struct hf_schedule, name), .zero_is_null = true }
 
 const struct hf_field hf_schedule_fields[] = {
     TEXT(name), TEXT(tenant), TEXT(state), TEXT(state_reason),

@@ -55,83 +55,27 @@ static void sql_expect(sqlite3_context *context, int argc, sqlite3_value **argv)
 }
 
 /* SQLite's code of the step: SQLITE_ROW when there is an answer. */
-static int read_last_id(struct lite_conn *conn, int64_t *ret_id, struct hf_err *err)
+static int read_last_id(struct lite_conn *conn, int64_t *ret_id)
 {
     struct lite_stmt *stmt;
-    if (lite_stmt_get(conn, conn->lite->own[LITE_STORE_LAST_ID], &stmt, err))
+    if (lite_stmt_get(conn, conn->lite->schema->last_id, &stmt, NULL))
         return SQLITE_ERROR;
     int step = sqlite3_step(stmt->st);
     if (step == SQLITE_ROW)
         *ret_id = sqlite3_column_int64(stmt->st, 0);
-    else
-        (void)lite_fail(conn->db, step, "store_last_id", err); /* the caller's answer */
     (void)sqlite3_reset(stmt->st); /* repeats the step's code */
     return step;
 }
 
-int lite_last_id(struct lite_conn *conn, int64_t *ret_id, struct hf_err *err)
-{
-    struct hf_err why = { 0 };
-    if (read_last_id(conn, ret_id, &why) == SQLITE_ROW)
-        return 0;
-    *err = why;
-    return why.code;
-}
-
-/* 0 where it cannot be had, which no later one equals. */
-static unsigned data_version(struct lite_conn *conn)
-{
-    unsigned version = 0;
-    int rc = sqlite3_file_control(conn->db, "main", SQLITE_FCNTL_DATA_VERSION, &version);
-    return rc == SQLITE_OK ? version : 0;
-}
-
-void lite_know(struct lite_conn *conn, const struct lite_store_facts *facts)
-{
-    conn->known = *facts;
-    conn->known_version = data_version(conn);
-}
-
-bool lite_still_known(struct lite_conn *conn)
-{
-    return conn->known_version && data_version(conn) == conn->known_version;
-}
-
-/* As the transaction found it, which has changed nothing so far. */
-static bool last_id_is_known(const struct lite_conn *conn)
-{
-    return conn->known_version && conn->known.last_id > 0 &&
-           sqlite3_total_changes64(conn->db) == conn->changes_before;
-}
-
-/* Where all ids that an INSERT took became rows, the last of them is the largest. Other
- * statements write events by their guards, or rows under ids of their own: after those the
- * tables must be asked. */
-void lite_note_ids(struct lite_conn *conn, const struct lite_stmt *stmt, bool done)
-{
-    if (stmt->reads && conn->ids_given == 0)
-        return;
-    bool keyed = stmt->names_ids || conn->ids_given > 0;
-    bool all_made = sqlite3_changes64(conn->db) == conn->ids_given;
-    if (!done || !stmt->inserts || (keyed && !all_made))
-        conn->standing_id = -1;
-    else if (conn->ids_given > 0 && conn->standing_id >= 0)
-        conn->standing_id = conn->last_id;
-}
-
-/* hf_next_id(): larger than every seq and event id, and by one more at each call of a
+/* hf_next_id(): larger than every id in use, and by one more at each call of a
  * statement. What a statement's own triggers add in between is not seen, so a statement that
  * fires any uses it for no more than one row. */
 int lite_next_id(struct lite_conn *conn, int64_t *ret_id)
 {
     if (conn->last_id == 0) {
-        bool known = conn->first_id < 0 && last_id_is_known(conn);
-        conn->last_id = known ? conn->known.last_id : 0;
-        int step = known ? SQLITE_ROW : read_last_id(conn, &conn->last_id, NULL);
+        int step = read_last_id(conn, &conn->last_id);
         if (step != SQLITE_ROW)
             return step == SQLITE_DONE ? SQLITE_ERROR : step;
-        if (conn->first_id < 0)
-            conn->first_id = conn->last_id;
     }
     conn->ids_given++;
     *ret_id = ++conn->last_id;
@@ -247,15 +191,6 @@ int lite_clock_identify(struct lite *lite, struct hf_err *err)
     return rc;
 }
 
-/* A boot that has a name tells itself from the next one, so the clock cannot go back within
- * it, and the store's row may lag a little: what was given out since is made up for when the
- * next boot sets the clock. */
-hf_ms lite_clock_slack(const char *boot_id)
-{
-    bool named = boot_id[0] && !hf_same(boot_id, "injected");
-    return named ? LITE_CLOCK_SLACK_MS : 0;
-}
-
 int lite_clock_settle(struct lite *lite, const struct lite_clock_row *row,
                       bool *ret_changed, struct hf_err *err)
 {
@@ -270,9 +205,8 @@ int lite_clock_settle(struct lite *lite, const struct lite_clock_row *row,
     hf_ms mono = lite->clock->mono_ms(lite->clock->user);
     hf_ms wall = lite->clock->wall_ms(lite->clock->user);
     hf_ms offset = row->offset_ms;
-    hf_ms reached = row->high_water + lite_clock_slack(row->boot_id);
     if (!same_boot)
-        offset = (wall > reached ? wall : reached) - mono;
+        offset = (wall > row->high_water ? wall : row->high_water) - mono;
     /* Of one boot this cannot be; of an injected clock that began anew it can. */
     if (mono + offset < row->high_water)
         offset = row->high_water - mono;

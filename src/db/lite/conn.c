@@ -86,11 +86,27 @@ static int set_up(struct lite_conn *conn, enum lite_use use, struct hf_err *err)
     return ours == 0 ? lite_args(conn, err) : ours;
 }
 
+int lite_own(const struct lite *lite, enum db_own which)
+{
+    return (int)lite->schema->statement_count + (int)which;
+}
+
+const struct hf_sql_text *lite_text_of(const struct lite *lite, int statement)
+{
+    size_t count = lite->schema->statement_count, at = (size_t)statement;
+    return at < count ? &lite->schema->lite[at] : &db_own_lite[at - count];
+}
+
+static size_t statement_count(const struct lite *lite)
+{
+    return lite->schema->statement_count + DB_OWN_COUNT;
+}
+
 int lite_conn_open(struct lite *lite, enum lite_use use, struct lite_conn *conn,
                    struct hf_err *err)
 {
     *conn = (struct lite_conn){ .lite = lite };
-    size_t bytes = lite->tables.text_count * sizeof(*conn->stmts);
+    size_t bytes = statement_count(lite) * sizeof(*conn->stmts);
     conn->stmts = lite->alloc->realloc(lite->alloc->user, NULL, bytes);
     if (!conn->stmts)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -122,7 +138,7 @@ void lite_conn_close(struct lite_conn *conn)
     if (!conn->lite)
         return;
     const struct hf_alloc *alloc = conn->lite->alloc;
-    for (size_t i = 0; conn->stmts && i < conn->lite->tables.text_count; i++) {
+    for (size_t i = 0; conn->stmts && i < statement_count(conn->lite); i++) {
         (void)sqlite3_finalize(conn->stmts[i].st);
         alloc->free(alloc->user, conn->stmts[i].slot);
     }
@@ -213,9 +229,6 @@ static int prepare(struct lite_conn *conn, struct lite_stmt *stmt,
         return lite_fail(conn->db, rc, text->name, err);
     stmt->reads = sqlite3_stmt_readonly(stmt->st) != 0;
     stmt->takes_sets = strstr(text->text, "hf_args") != NULL;
-    stmt->names_store = !stmt->reads && strstr(text->text, "hf_store");
-    stmt->inserts = hf_starts_with(text->text, "INSERT");
-    stmt->names_ids = strstr(text->text, "work_spec") || strstr(text->text, "work_event");
     int ours = map_parameters(conn, stmt, text, err);
     if (ours != 0) {
         (void)sqlite3_finalize(stmt->st); /* never stepped: nothing to report */
@@ -227,12 +240,12 @@ static int prepare(struct lite_conn *conn, struct lite_stmt *stmt,
 int lite_stmt_get(struct lite_conn *conn, int statement, struct lite_stmt **ret_stmt,
                   struct hf_err *err)
 {
-    const struct lite_tables *tables = &conn->lite->tables;
-    if (statement < 0 || (size_t)statement >= tables->text_count)
+    const struct lite *lite = conn->lite;
+    if (statement < 0 || (size_t)statement >= statement_count(lite))
         return hf_fail(err, HF_EINTERNAL, NULL, "there is no statement %d", statement);
     struct lite_stmt *stmt = &conn->stmts[statement];
     if (!stmt->st) {
-        int rc = prepare(conn, stmt, &tables->texts[statement], err);
+        int rc = prepare(conn, stmt, lite_text_of(lite, statement), err);
         if (rc != 0)
             return rc;
     }

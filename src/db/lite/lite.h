@@ -22,7 +22,6 @@
 #ifndef HF_DB_LITE_LITE_H
 #define HF_DB_LITE_LITE_H
 
-#include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -35,35 +34,15 @@
 #include "base/err.h"
 #include "db/group.h"
 #include "db/lite/open.h"
+#include "db/own_gen.h"
+#include "os/threads.h"
 
 #define LITE_APPLICATION_ID 0x48464c44 /* "HFLD" */
 #define LITE_READERS_MAX 4
 #define LITE_BELLS 64
 #define LITE_BELL_SLICE_MS 250
-#define LITE_CLOCK_SLACK_MS 1000
 #define LITE_LOCKED_MS                                                                   \
     5000 /* wait for SQLite's locks; our own processes take turns first */
-
-/* The statements that the driver runs itself, by the names of sql/driver.sql. */
-#define LITE_OWN(X)                                                                      \
-    X(STORE_BEGIN, "store_begin")                                                        \
-    X(STORE_END, "store_end")                                                            \
-    X(STORE_LAST_ID, "store_last_id")                                                    \
-    X(STORE_ROW, "store_row")                                                            \
-    X(STORE_CREATE, "store_create")                                                      \
-    X(STORE_CLOCK, "store_clock")                                                        \
-    X(STORE_RAISE, "store_raise")                                                        \
-    X(STORE_RAISED, "store_raised")                                                      \
-    X(SCHEMA_OBJECTS, "schema_objects")                                                  \
-    X(SCHEMA_VERSION, "schema_version")                                                  \
-    X(SCHEMA_APPLIED, "schema_applied")
-
-enum lite_own {
-#define X(name, text) LITE_##name,
-    LITE_OWN(X)
-#undef X
-        LITE_OWN_COUNT
-};
 
 /* Transaction control, prepared once a connection. */
 enum lite_control {
@@ -89,7 +68,6 @@ struct lite_store_facts {
     int64_t incarnation;
     int64_t commit_seq;
     hf_ms high_water;
-    int64_t last_id; /* not in the row: see lite_last_id; 0 where it was not asked for */
 };
 
 struct lite_stmt {
@@ -98,10 +76,7 @@ struct lite_stmt {
     uint32_t width;
     int made_slot; /* of ":made", the key that the call before made; 0: not used */
     bool reads;
-    bool takes_sets;  /* reads hf_args: run once for all argument sets */
-    bool names_store; /* may change hf_store */
-    bool names_ids;   /* may make rows whose keys are ids */
-    bool inserts;
+    bool takes_sets; /* reads hf_args: run once for all argument sets */
 };
 
 struct lite;
@@ -110,7 +85,7 @@ struct lite;
 struct lite_conn {
     struct lite *lite;
     sqlite3 *db;
-    struct lite_stmt *stmts; /* by statement number */
+    struct lite_stmt *stmts; /* by statement number, those of the schema first */
     sqlite3_stmt *control[LITE_CONTROL_COUNT];
     struct lite_instant instant;
     bool expect_unmet;          /* set by hf_expect just before it fails its statement */
@@ -118,11 +93,6 @@ struct lite_conn {
     int64_t last_id;            /* that hf_next_id gave in this statement; 0: none */
     int64_t ids_given;          /* by hf_next_id in this statement */
     int64_t made_after;         /* the ids that the last call gave follow it; -1: none */
-    int64_t first_id;           /* before the transaction's first of them; -1: none */
-    int64_t standing_id; /* the largest, by what its INSERTs told; -1: none can tell */
-    struct lite_store_facts known; /* as our last look or commit left them; */
-    unsigned known_version; /* of the data then: others' commits change it; 0: none */
-    int64_t changes_before; /* of this connection, before the transaction */
     struct lite_conn *next;
 };
 
@@ -137,14 +107,13 @@ struct lite_page {
     uint64_t magic;
     uint32_t version;
     uint32_t bytes;
-    _Atomic int64_t commit_seq; /* of the last durable commit that somebody saw; */
+    _Atomic int64_t commit_seq; /* of the last durable commit that a handle saw */
     _Atomic int64_t incarnation;
     char store_id[40];
     _Atomic int32_t schema_version; /* that the store has by now */
     _Atomic uint32_t turn_word;     /* bumped at each release of the lock */
     _Atomic uint32_t write_word;
     _Atomic uint32_t bells[LITE_BELLS];
-    _Atomic int64_t last_id;   /* and the largest id of such a commit; 0: none had any */
     _Atomic uint32_t followed; /* somebody waits for whatever is committed next */
     /* How many wait, so that nobody else pays for a call to the kernel. Hints: one who died
      * waiting is counted until somebody opens the store alone. */
@@ -187,11 +156,8 @@ struct lite_watch {
 };
 
 struct lite_checkpoint {
-    pthread_mutex_t lock; /* of all below that is not atomic */
-    pthread_cond_t wake;
-    pthread_t thread;
-    bool started;
-    bool stopping;
+    pthread_mutex_t lock;     /* of all below that is not atomic */
+    struct hf_threads thread; /* at most one, started when it is first wanted */
     bool wanted;
     _Atomic int64_t wal_pages;
     _Atomic int64_t due_pages; /* ask the thread at this size */
@@ -211,8 +177,7 @@ struct lite {
     const struct hf_alloc *alloc;
     const struct hf_clock *clock;
     const struct hf_random *random;
-    struct lite_tables tables;
-    int own[LITE_OWN_COUNT];
+    const struct db_schema *schema;
     char *path;
     char *vfs; /* NULL: the default */
     bool memory;
@@ -251,6 +216,9 @@ HF_MUST_USE int lite_conn_new(struct lite *lite, enum lite_use use,
                               struct lite_conn **ret_conn, struct hf_err *err);
 void lite_conn_free(struct lite_conn *conn);
 
+/* The numbers of the driver's own statements follow those of the schema. */
+int lite_own(const struct lite *lite, enum db_own which);
+const struct hf_sql_text *lite_text_of(const struct lite *lite, int statement);
 /* The statement, prepared at its first use. */
 HF_MUST_USE int lite_stmt_get(struct lite_conn *conn, int statement,
                               struct lite_stmt **ret_stmt, struct hf_err *err);
@@ -280,7 +248,7 @@ struct lite_own_run {
     struct hf_call call;
 };
 
-HF_MUST_USE int lite_run_own(struct lite_conn *conn, enum lite_own which,
+HF_MUST_USE int lite_run_own(struct lite_conn *conn, enum db_own which,
                              const struct hf_val *args, struct lite_own_run *run,
                              struct hf_err *err);
 
@@ -306,17 +274,6 @@ void lite_stamp(const struct lite_conn *conn, struct hf_batch *batch);
 hf_ms lite_lease_now(const struct lite *lite);
 /* What hf_next_id() gives, or SQLite's code. It can fail for a statement's first row only. */
 HF_MUST_USE int lite_next_id(struct lite_conn *conn, int64_t *ret_id);
-/* The largest id of the ledger, in the open transaction. */
-HF_MUST_USE int lite_last_id(struct lite_conn *conn, int64_t *ret_id, struct hf_err *err);
-/* After a look or a commit: so it stays until others write. last_id 0: it was not asked for. */
-void lite_know(struct lite_conn *conn, const struct lite_store_facts *facts);
-/* In an open transaction: whether nobody has written since. */
-bool lite_still_known(struct lite_conn *conn);
-/* After a statement: what it tells of the largest id. */
-void lite_note_ids(struct lite_conn *conn, const struct lite_stmt *stmt, bool done);
-/* How far the lease clock may run ahead of what the store's row says of it, in this boot or in
- * the one before. */
-hf_ms lite_clock_slack(const char *boot_id);
 /* Finds out the boot and time namespace of this process. */
 HF_MUST_USE int lite_clock_identify(struct lite *lite, struct hf_err *err);
 
@@ -413,8 +370,6 @@ void lite_checkpoint_look(struct lite *lite);
 /* db/lite/open.c */
 /* May this handle still be used? Not after a fork, nor after a newer program migrated. */
 HF_MUST_USE int lite_usable(const struct lite *lite, struct hf_err *err);
-void lite_sync_init(pthread_mutex_t *lock, pthread_cond_t *cond); /* either may be NULL */
-void lite_sync_fini(pthread_mutex_t *lock, pthread_cond_t *cond);
 
 /* db/lite/facts.c */
 int lite_facts(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err);

@@ -11,7 +11,7 @@
 #include "db/lite/lite.h"
 
 /* The two integers of a one-row statement of ours. */
-static int read_two(struct lite_conn *conn, enum lite_own which, int64_t ret_two[2],
+static int read_two(struct lite_conn *conn, enum db_own which, int64_t ret_two[2],
                     struct hf_err *err)
 {
     struct lite_own_run run;
@@ -29,7 +29,7 @@ int lite_check_kind(struct lite_conn *conn, bool *ret_empty, struct hf_err *err)
     int64_t objects[2] = { 0, 0 };
     int rc = lite_pragma(conn, "PRAGMA application_id", &id, err);
     if (rc == 0)
-        rc = read_two(conn, LITE_SCHEMA_OBJECTS, objects, err);
+        rc = read_two(conn, DB_OWN_SCHEMA_OBJECTS, objects, err);
     if (rc != 0)
         return rc;
     bool ours = id == LITE_APPLICATION_ID && objects[1] == 1;
@@ -75,7 +75,7 @@ static int note_applied(struct lite_conn *conn, const struct hf_migration *step,
         lite_text(hex),
     };
     struct lite_own_run run;
-    rc = lite_run_own(conn, LITE_SCHEMA_APPLIED, args, &run, err);
+    rc = lite_run_own(conn, DB_OWN_SCHEMA_APPLIED, args, &run, err);
     lite_forget(NULL, &run.batch);
     return rc;
 }
@@ -120,7 +120,7 @@ static int read_version(struct lite_conn *conn, int *ret_version, struct hf_err 
     int64_t version[2] = { 0, 0 };
     int rc = lite_check_kind(conn, &empty, err);
     if (rc == 0 && !empty)
-        rc = read_two(conn, LITE_SCHEMA_VERSION, version, err);
+        rc = read_two(conn, DB_OWN_SCHEMA_VERSION, version, err);
     if (rc == 0)
         *ret_version = (int)version[0];
     return rc;
@@ -140,9 +140,9 @@ static int refuse(int version, int latest, struct hf_err *err)
 
 int lite_migrate(struct lite *lite, bool may_change, struct hf_err *err)
 {
-    const struct lite_tables *tables = &lite->tables;
+    const struct db_schema *schema = lite->schema;
     struct lite_conn *conn = &lite->writer;
-    int latest = (int)tables->migration_count;
+    int latest = (int)schema->migration_count;
     int version = 0;
     int rc = read_version(conn, &version, err);
     if (rc != 0)
@@ -157,8 +157,8 @@ int lite_migrate(struct lite *lite, bool may_change, struct hf_err *err)
      * nothing inside a transaction, so it stands around them all. */
     rc = lite_exec(conn, "PRAGMA foreign_keys = OFF", err);
     for (int i = version; rc == 0 && i < latest; i++) {
-        hf_assert(tables->migrations[i].version == i + 1);
-        rc = apply(conn, &tables->migrations[i], err);
+        hf_assert(schema->migrations[i].version == i + 1);
+        rc = apply(conn, &schema->migrations[i], err);
     }
     return rc == 0 ? lite_exec(conn, "PRAGMA foreign_keys = ON", err) : rc;
 }

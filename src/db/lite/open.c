@@ -21,23 +21,6 @@
 #define PAGE_SIZE "PRAGMA page_size = 2048"
 #define WAL_KEPT "PRAGMA journal_size_limit = 67108864"
 
-/* With default attributes neither can fail. */
-void lite_sync_init(pthread_mutex_t *lock, pthread_cond_t *cond)
-{
-    int rc = pthread_mutex_init(lock, NULL);
-    if (rc == 0 && cond)
-        rc = pthread_cond_init(cond, NULL);
-    hf_assert(rc == 0);
-}
-
-void lite_sync_fini(pthread_mutex_t *lock, pthread_cond_t *cond)
-{
-    int rc = cond ? pthread_cond_destroy(cond) : 0;
-    if (rc == 0)
-        rc = pthread_mutex_destroy(lock);
-    hf_assert(rc == 0); /* nobody may be in a call */
-}
-
 int lite_usable(const struct lite *lite, struct hf_err *err)
 {
     if (getpid() != lite->pid)
@@ -71,7 +54,7 @@ static void close_handle(struct hf_sql *sql)
     db_group_fini(&lite->group);
     lite_readers_fini(lite);
     lite_conn_free(lite->watch.conn);
-    lite_sync_fini(&lite->watch.lock, NULL);
+    hf_lock_fini(&lite->watch.lock);
     lite_conn_close(&lite->writer);
     lite_side_close(lite);
     alloc->free(alloc->user, lite->path);
@@ -90,36 +73,8 @@ static const struct hf_sql_methods methods = {
     .close = close_handle,
 };
 
-static int find_own(struct lite *lite, struct hf_err *err)
-{
-    static const char *const names[LITE_OWN_COUNT] = {
-#define X(name, text) [LITE_##name] = text,
-        LITE_OWN(X)
-#undef X
-    };
-    const struct lite_tables *tables = &lite->tables;
-    for (size_t i = 0; i < LITE_OWN_COUNT; i++) {
-        size_t at = 0;
-        while (at < tables->text_count && !hf_same(tables->texts[at].name, names[i]))
-            at++;
-        if (at == tables->text_count)
-            return hf_fail(err, HF_EINTERNAL, NULL, "statement %s is missing", names[i]);
-        lite->own[i] = (int)at;
-    }
-    return 0;
-}
-
-static char *copy_text(const struct hf_alloc *alloc, const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    char *copy = alloc->realloc(alloc->user, NULL, bytes);
-    if (copy)
-        memcpy(copy, text, bytes);
-    return copy;
-}
-
 static struct lite *new_handle(const char *path, const struct hf_sql_options *options,
-                               const struct lite_inner *inner)
+                               const struct lite_under *under)
 {
     const struct hf_alloc *alloc = options->alloc ? options->alloc : hf_alloc_system();
     struct lite *lite = alloc->realloc(alloc->user, NULL, sizeof(*lite));
@@ -130,7 +85,7 @@ static struct lite *new_handle(const char *path, const struct hf_sql_options *op
         .alloc = alloc,
         .clock = options->clock ? options->clock : hf_clock_system(),
         .random = options->random ? options->random : hf_random_system(),
-        .tables = *inner->tables,
+        .schema = under->schema,
         .memory = hf_same(path, ":memory:"),
         .inline_mode = options->inline_mode,
         .busy_ms = options->busy_ms > 0 ? options->busy_ms : HF_MAX_STORE_WAIT_MS,
@@ -142,11 +97,11 @@ static struct lite *new_handle(const char *path, const struct hf_sql_options *op
     lite_group_init(lite);
     lite_readers_init(lite);
     lite_checkpoint_init(lite);
-    lite_sync_init(&lite->watch.lock, NULL);
-    lite->path = copy_text(alloc, path);
-    if (inner->vfs)
-        lite->vfs = copy_text(alloc, inner->vfs);
-    if (!lite->path || (inner->vfs && !lite->vfs)) {
+    hf_lock_init(&lite->watch.lock);
+    lite->path = hf_text_copy(alloc, path);
+    if (under->vfs)
+        lite->vfs = hf_text_copy(alloc, under->vfs);
+    if (!lite->path || (under->vfs && !lite->vfs)) {
         close_handle(&lite->sql);
         return NULL;
     }
@@ -236,7 +191,7 @@ static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
 static int use_full_path(struct lite *lite, struct hf_err *err)
 {
     const char *full = sqlite3_db_filename(lite->writer.db, "main");
-    char *path = full ? copy_text(lite->alloc, full) : NULL;
+    char *path = full ? hf_text_copy(lite->alloc, full) : NULL;
     if (!path)
         return hf_fail_plain(err, HF_ENOMEM);
     lite->alloc->free(lite->alloc->user, lite->path);
@@ -295,11 +250,11 @@ static int raise_incarnation(struct lite *lite, struct lite_store_facts *facts,
     const struct hf_val log[] = { lite_i64(clock->wall_ms(clock->user)), lite_i64(before),
                                   lite_i64(facts->incarnation), lite_text(why) };
     struct lite_own_run own;
-    int rc = lite_run_own(&lite->writer, LITE_STORE_RAISE, args, &own, err);
+    int rc = lite_run_own(&lite->writer, DB_OWN_STORE_RAISE, args, &own, err);
     lite_forget(NULL, &own.batch);
     if (rc != 0)
         return rc;
-    rc = lite_run_own(&lite->writer, LITE_STORE_RAISED, log, &own, err);
+    rc = lite_run_own(&lite->writer, DB_OWN_STORE_RAISED, log, &own, err);
     lite_forget(NULL, &own.batch);
     return rc;
 }
@@ -317,12 +272,7 @@ static int judge(struct lite *lite, struct lite_store_facts *facts, bool writes,
     const struct lite_page *page = side->page;
     bool same = side->known &&
                 memcmp(page->store_id, lite->store_id, sizeof(page->store_id)) == 0;
-    int64_t seen_id = same ? atomic_load(&page->last_id) : 0;
-    int rc = seen_id ? lite_last_id(&lite->writer, &facts->last_id, err) : 0;
-    if (rc != 0)
-        return rc;
     bool behind = same && (atomic_load(&page->commit_seq) > facts->commit_seq ||
-                           seen_id > facts->last_id ||
                            atomic_load(&page->incarnation) > facts->incarnation);
     if (!behind && same)
         return 0;
@@ -362,7 +312,7 @@ static int create_row(struct lite *lite, struct hf_err *err)
         lite_i64(wall),
     };
     struct lite_own_run own;
-    rc = lite_run_own(&lite->writer, LITE_STORE_CREATE, args, &own, err);
+    rc = lite_run_own(&lite->writer, DB_OWN_STORE_CREATE, args, &own, err);
     lite_forget(NULL, &own.batch);
     return rc;
 }
@@ -376,7 +326,7 @@ static int write_clock(struct lite *lite, hf_ms high_water, struct hf_err *err)
         lite_i64(high_water),
     };
     struct lite_own_run own;
-    int rc = lite_run_own(&lite->writer, LITE_STORE_CLOCK, args, &own, err);
+    int rc = lite_run_own(&lite->writer, DB_OWN_STORE_CLOCK, args, &own, err);
     lite_forget(NULL, &own.batch);
     return rc;
 }
@@ -412,7 +362,7 @@ static int settle_row(struct lite *lite, struct lite_store_facts *facts, bool wr
 {
     struct lite_own_run own;
     bool clock_changed = false;
-    int rc = lite_run_own(&lite->writer, LITE_STORE_ROW, NULL, &own, err);
+    int rc = lite_run_own(&lite->writer, DB_OWN_STORE_ROW, NULL, &own, err);
     bool found = rc == 0 && own.call.out_count == 1;
     if (found)
         rc = read_row(lite, own.call.out, facts, &clock_changed, err);
@@ -526,9 +476,7 @@ static int check_first(struct lite *lite, struct hf_err *err)
 static int open_store(struct lite *lite, const struct hf_sql_options *options,
                       struct hf_err *err)
 {
-    int rc = find_own(lite, err);
-    if (rc == 0)
-        rc = lite_clock_identify(lite, err);
+    int rc = lite_clock_identify(lite, err);
     if (rc == 0 && !lite->memory)
         rc = check_path(lite, options->must_exist || lite->read_only, err);
     if (rc == 0)
@@ -556,9 +504,8 @@ static int read_options(const struct hf_sql_options *given, struct hf_sql_option
     return 0;
 }
 
-int lite_open_with(const char *path, const struct hf_sql_options *options,
-                   const struct lite_inner *inner, struct hf_sql **ret_sql,
-                   struct hf_err *err)
+int lite_open(const char *path, const struct hf_sql_options *options,
+              const struct lite_under *under, struct hf_sql **ret_sql, struct hf_err *err)
 {
     struct hf_sql_options known;
     int rc = read_options(options, &known, err);
@@ -568,7 +515,7 @@ int lite_open_with(const char *path, const struct hf_sql_options *options,
         return hf_fail(err, HF_EINTERNAL, NULL, "this SQLite was built without threads");
     if (!path || !path[0])
         return hf_fail(err, HF_EINVAL, "db", "a path is needed");
-    struct lite *lite = new_handle(path, &known, inner);
+    struct lite *lite = new_handle(path, &known, under);
     if (!lite)
         return hf_fail_plain(err, HF_ENOMEM);
     rc = open_store(lite, &known, err);
@@ -577,15 +524,4 @@ int lite_open_with(const char *path, const struct hf_sql_options *options,
     else
         *ret_sql = &lite->sql;
     return rc;
-}
-
-int hf_sqlite_open(const char *path, const struct hf_sql_options *options,
-                   struct hf_sql **ret_sql, struct hf_err *err)
-{
-    const struct lite_tables tables = { .texts = hf_sql_lite,
-                                        .text_count = HF_SQL_COUNT,
-                                        .migrations = hf_migrations,
-                                        .migration_count = hf_migration_count };
-    const struct lite_inner inner = { .tables = &tables };
-    return lite_open_with(path, options, &inner, ret_sql, err);
 }

@@ -129,7 +129,7 @@ static int fail_step(struct lite_conn *conn, int rc, const char *name, struct hf
 static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_batch *batch,
                    struct hf_call *call, uint32_t set, struct hf_err *err)
 {
-    const char *name = conn->lite->tables.texts[call->statement].name;
+    const char *name = lite_text_of(conn->lite, call->statement)->name;
     conn->expect_unmet = false;
     conn->last_id = 0;
     conn->ids_given = 0;
@@ -150,7 +150,6 @@ static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_bat
         ours = fail_step(conn, rc, name, err);
     else if (!stmt->reads)
         call->changed += sqlite3_changes64(conn->db);
-    lite_note_ids(conn, stmt, ours == 0);
     (void)sqlite3_reset(stmt->st); /* repeats the step's code, which is answered above */
     return ours;
 }
@@ -169,7 +168,7 @@ static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_ca
     int rc = lite_stmt_get(conn, call->statement, &stmt, err);
     if (rc != 0)
         return rc;
-    const char *name = conn->lite->tables.texts[call->statement].name;
+    const char *name = lite_text_of(conn->lite, call->statement)->name;
     if (stmt->width != (stmt->takes_sets ? call->once : call->width) ||
         (call->once > 0 && !stmt->takes_sets))
         return hf_fail(err, HF_EINTERNAL, NULL,
@@ -180,8 +179,6 @@ static int run_call(struct lite_conn *conn, struct hf_batch *batch, struct hf_ca
         return hf_fail(err, HF_EREADONLY, NULL, "statement %s writes, in a batch to read",
                        name);
     uint32_t runs = stmt->takes_sets ? 1 : call->rows;
-    if (stmt->names_store)
-        conn->known_version = 0;
     conn->sets = call;
     for (uint32_t set = 0; rc == 0 && set < runs; set++)
         rc = run_set(conn, stmt, batch, call, set, err);
@@ -218,12 +215,12 @@ int lite_run_calls(struct lite_conn *conn, struct hf_batch *batch, struct hf_err
     return 0;
 }
 
-int lite_run_own(struct lite_conn *conn, enum lite_own which, const struct hf_val *args,
+int lite_run_own(struct lite_conn *conn, enum db_own which, const struct hf_val *args,
                  struct lite_own_run *run, struct hf_err *err)
 {
     *run = (struct lite_own_run){
         .batch = { .alloc = conn->lite->alloc, .calls = &run->call, .call_count = 1 },
-        .call = { .statement = conn->lite->own[which],
+        .call = { .statement = lite_own(conn->lite, which),
                   .rows = 1,
                   .args = args,
                   .expect = HF_ANY_COUNT }

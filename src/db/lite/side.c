@@ -331,7 +331,6 @@ void lite_side_adopt(struct lite *lite, const struct lite_store_facts *facts)
         atomic_store(&page->turn_waiters, 0);
     memcpy(page->store_id, lite->store_id, sizeof(page->store_id));
     atomic_store(&page->commit_seq, facts->commit_seq);
-    atomic_store(&page->last_id, facts->last_id);
     atomic_store(&page->incarnation, facts->incarnation);
     atomic_store(&page->schema_version, lite->schema_version);
     page->version = PAGE_VERSION;

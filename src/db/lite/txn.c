@@ -1,10 +1,8 @@
 /* One write transaction for the batches of a group.
  *
- * Every transaction reads hf_store first, or knows what it says since nobody else has written
- * after our own last one. One that changed something leaves a mark, so that a later look tells
- * whether it happened: the ids of the events that it wrote, which only rise; or, where it wrote
- * none or the lease clock's high water is due, hf_store itself (commit_seq + 1). That row is a
- * page in every commit, of six that a lone create has. Members are data and can be run again:
+ * Every transaction reads the store's row first. One that changed something raises commit_seq in
+ * it, by which a later transaction can tell whether this one was committed, and writes the lease
+ * clock's high water there. Members are data and can be run again:
  *
  *   plain     all members in one go. One that is refused before it changed anything is
  *             simply answered; one that changed something first spoils the attempt.
@@ -30,8 +28,6 @@ struct attempt {
     struct db_member **late; /* the same array, where more may come; else NULL */
     enum mode mode;
     struct lite_store_facts was; /* as the transaction found the store */
-    int64_t last_id;             /* that it leaves */
-    bool in_row;                 /* its mark is in hf_store, else last_id is */
     bool changed;                /* by a member that was not refused */
     size_t culprit;              /* of GONE */
 };
@@ -64,7 +60,7 @@ int lite_store_read(struct lite_conn *conn, struct lite_store_facts *ret_facts,
                     struct hf_err *err)
 {
     struct lite_stmt *stmt;
-    int rc = lite_stmt_get(conn, conn->lite->own[LITE_STORE_BEGIN], &stmt, err);
+    int rc = lite_stmt_get(conn, lite_own(conn->lite, DB_OWN_STORE_BEGIN), &stmt, err);
     if (rc != 0)
         return rc;
     int step = sqlite3_step(stmt->st);
@@ -72,7 +68,6 @@ int lite_store_read(struct lite_conn *conn, struct lite_store_facts *ret_facts,
         ret_facts->incarnation = sqlite3_column_int64(stmt->st, 0);
         ret_facts->commit_seq = sqlite3_column_int64(stmt->st, 1);
         ret_facts->high_water = sqlite3_column_int64(stmt->st, 2);
-        ret_facts->last_id = 0;
     } else if (step == SQLITE_DONE) {
         rc = hf_fail(err, HF_ECORRUPT, NULL, "the store's own row is missing");
     } else {
@@ -85,7 +80,7 @@ int lite_store_read(struct lite_conn *conn, struct lite_store_facts *ret_facts,
 static int store_write(struct lite_conn *conn, int64_t seq, struct hf_err *err)
 {
     struct lite_stmt *stmt;
-    int rc = lite_stmt_get(conn, conn->lite->own[LITE_STORE_END], &stmt, err);
+    int rc = lite_stmt_get(conn, lite_own(conn->lite, DB_OWN_STORE_END), &stmt, err);
     if (rc != 0)
         return rc;
     hf_assert(stmt->width == 2);
@@ -111,16 +106,7 @@ int lite_txn_begin(struct lite *lite, struct lite_store_facts *ret_facts,
         rc = lite_begin(conn, LITE_BEGIN_WRITE, err);
     if (rc != 0)
         return rc;
-    conn->first_id = -1;
-    conn->standing_id = 0;
-    conn->changes_before = sqlite3_total_changes64(conn->db);
-    if (lite_still_known(conn)) {
-        *ret_facts = conn->known;
-    } else {
-        rc = lite_store_read(conn, ret_facts, err);
-        if (rc == 0)
-            lite_know(conn, ret_facts);
-    }
+    rc = lite_store_read(conn, ret_facts, err);
     if (rc != 0)
         lite_roll_back(conn);
     else
@@ -129,12 +115,10 @@ int lite_txn_begin(struct lite *lite, struct lite_store_facts *ret_facts,
 }
 
 /* After success: others see by the page how far the store has come. */
-static void note_commit(struct lite *lite, int64_t seq, int64_t last_id)
+static void note_commit(struct lite *lite, int64_t seq)
 {
     struct lite_page *page = lite->side.page;
     atomic_store_explicit(&page->commit_seq, seq, memory_order_relaxed);
-    if (last_id > 0)
-        atomic_store_explicit(&page->last_id, last_id, memory_order_relaxed);
     atomic_store_explicit(&page->incarnation, lite->writer.instant.incarnation,
                           memory_order_relaxed);
 }
@@ -144,77 +128,40 @@ int lite_txn_end(struct lite *lite, struct lite_store_facts *facts, struct hf_er
     struct lite_conn *conn = &lite->writer;
     int rc = store_write(conn, facts->commit_seq + 1, err);
     int sqlite_rc;
-    conn->known_version = 0;
     if (rc == 0)
         rc = lite_commit(conn, &sqlite_rc, err);
     if (rc == 0)
-        note_commit(lite, ++facts->commit_seq, facts->last_id);
+        note_commit(lite, ++facts->commit_seq);
     else
         lite_roll_back(conn);
     return rc;
 }
 
-/* By what a later look can tell that this transaction happened. */
-static int leave_mark(struct attempt *at, struct hf_err *err)
-{
-    struct lite_conn *conn = &at->lite->writer;
-    bool asked = conn->first_id >= 0;
-    hf_ms ahead = conn->instant.lease_now - at->was.high_water;
-    at->last_id = 0;
-    bool told = conn->standing_id > 0 && at->mode == PLAIN;
-    if (asked && told)
-        at->last_id = conn->standing_id;
-    int rc = asked && !told ? lite_last_id(conn, &at->last_id, err) : 0;
-    if (rc != 0)
-        return rc;
-    at->in_row = !asked || at->last_id <= conn->first_id ||
-                 ahead > lite_clock_slack(at->lite->lease.boot_id);
-    return at->in_row ? store_write(conn, at->was.commit_seq + 1, err) : 0;
-}
-
-/* Is it there? In the open transaction of whoever looks. */
-static int find_mark(const struct attempt *at, const struct lite_store_facts *now,
-                     bool *ret_there, struct hf_err *err)
-{
-    int64_t last_id = 0;
-    int rc = at->in_row ? 0 : lite_last_id(&at->lite->writer, &last_id, err);
-    *ret_there = at->in_row ? now->commit_seq > at->was.commit_seq
-                            : last_id >= at->last_id;
-    return rc;
-}
-
 /* A COMMIT failed and its frames may or may not be whole on the disk. The next successful
- * commit decides: it finds our mark there, or it overwrites those frames. Nobody who takes
- * turns can have raised commit_seq meanwhile; but ids can rise by plain SQL, so an id that is
- * there may be another's. */
+ * commit decides: it finds commit_seq raised, or it overwrites those frames. Only a writer in its
+ * turn raises commit_seq, and the turn is ours. */
 static void resolve(struct attempt *at, int sqlite_rc, const struct hf_err *why)
 {
     struct lite *lite = at->lite;
     /* The frame that makes a commit is written last, before the sync: where a write failed
      * it is not there, and only a failed sync leaves doubt. */
     bool certain = sqlite_rc == SQLITE_FULL || sqlite_rc == SQLITE_IOERR_WRITE;
-    bool there = false;
     struct lite_store_facts now = { 0 };
     struct hf_err err = { 0 };
     (void)atomic_fetch_add_explicit(&lite->counts.failed_commits, 1,
                                     memory_order_relaxed);
     int rc = lite_txn_begin(lite, &now, &err);
-    if (rc == 0)
-        rc = find_mark(at, &now, &there, &err);
+    bool there = rc == 0 && now.commit_seq > at->was.commit_seq;
     if (rc == 0)
         rc = lite_txn_end(lite, &now, &err);
-    else
-        lite_roll_back(&lite->writer);
-    if (rc == 0 && there && at->in_row)
-        return; /* the members' answers stand */
-    if ((rc == 0 && !there) || certain) {
+    if (rc == 0 && there)
+        return; /* the members' answers hold */
+    if (rc == 0 || certain) {
         answer_all(at->members, at->count, why->code, why);
         return;
     }
-    hf_fail(&err, HF_EUNCERTAIN, NULL, "the commit failed and %s: %s",
-            rc == 0 ? "another writer may have been there since"
-                    : "so did the look at its outcome",
-            why->message);
+    hf_fail(&err, HF_EUNCERTAIN, NULL,
+            "the commit failed and so did the look at its outcome: %s", why->message);
     answer_all(at->members, at->count, HF_EUNCERTAIN, &err);
 }
 
@@ -225,24 +172,16 @@ static void commit(struct attempt *at)
     struct lite *lite = at->lite;
     struct lite_conn *conn = &lite->writer;
     struct hf_err err = { 0 };
-    int rc = leave_mark(at, &err);
+    int rc = store_write(conn, at->was.commit_seq + 1, &err);
     if (rc != 0) {
         lite_roll_back(conn);
         answer_all(at->members, at->count, rc, &err);
         return;
     }
     int sqlite_rc;
-    bool known = conn->known_version != 0; /* no member has changed hf_store */
-    conn->known_version = 0;
     rc = lite_commit(conn, &sqlite_rc, &err);
     if (rc == 0) {
-        struct lite_store_facts left = {
-            at->was.incarnation, at->was.commit_seq + at->in_row,
-            at->in_row ? conn->instant.lease_now : at->was.high_water, at->last_id
-        };
-        if (known)
-            lite_know(conn, &left);
-        note_commit(lite, left.commit_seq, at->last_id);
+        note_commit(lite, at->was.commit_seq + 1);
         return;
     }
     bool open = !sqlite3_get_autocommit(conn->db);

@@ -110,10 +110,10 @@ int pg_conn_exec(struct pg_conn *conn, const char *sql, const char *what,
     return judge(conn, result, what, ret_result, err);
 }
 
-int pg_conn_ask(struct pg_conn *conn, enum hf_sql_id id, const char *const *args,
+int pg_conn_ask(struct pg_conn *conn, enum db_own which, const char *const *args,
                 PGresult **ret_result, struct hf_err *err)
 {
-    const struct hf_pg_text *one = &hf_sql_pg[id];
+    const struct hf_pg_text *one = &db_own_pg[which];
     int sent = PQsendQueryParams(conn->db, one->text, one->params, NULL, args, NULL, NULL,
                                  0);
     PGresult *result = answer_of(conn, sent, PG_SILENCE_MS);
@@ -199,7 +199,7 @@ static int set_up(struct pg_conn *conn, struct hf_err *err)
     struct pg *pg = conn->pg;
     PQsetNoticeReceiver(conn->db, no_notice, NULL);
     PGresult *result = NULL;
-    int rc = pg_conn_ask(conn, HF_SQL_PG_BACKEND, NULL, &result, err);
+    int rc = pg_conn_ask(conn, DB_OWN_PG_BACKEND, NULL, &result, err);
     if (rc)
         return rc;
     conn->process = (struct pg_process){ .pid = pg_cell_i64(result, 0, 0),
@@ -214,19 +214,19 @@ static int set_up(struct pg_conn *conn, struct hf_err *err)
         return rc;
     const char *const args[] = { pg->url.quoted, PG_STATEMENT_TIMEOUT, PG_LOCK_TIMEOUT,
                                  IDLE_TIMEOUT };
-    return pg_conn_ask(conn, HF_SQL_PG_SESSION, args, NULL, err);
+    return pg_conn_ask(conn, DB_OWN_PG_SESSION, args, NULL, err);
 }
 
 int pg_conn_open(struct pg *pg, const char *conninfo, struct pg_conn **ret_conn,
                  struct hf_err *err)
 {
     const struct hf_alloc *alloc = pg->alloc;
-    struct pg_conn *conn = alloc->realloc(alloc->user, NULL,
-                                          sizeof(*conn) + 2 * HF_SQL_COUNT);
+    size_t forms = 2 * (pg->schema->statement_count + DB_OWN_COUNT);
+    struct pg_conn *conn = alloc->realloc(alloc->user, NULL, sizeof(*conn) + forms);
     if (!conn)
         return hf_fail_plain(err, HF_ENOMEM);
     *conn = (struct pg_conn){ .pg = pg, .prepared = (unsigned char *)(conn + 1) };
-    memset(conn->prepared, 0, 2 * HF_SQL_COUNT);
+    memset(conn->prepared, 0, forms);
     conn->db = connect_to(conninfo);
     pg_count(&pg->counts.connects);
     int rc = PQstatus(conn->db) == CONNECTION_OK ? 0 : pg_fail_connect(conn->db, err);
@@ -261,7 +261,7 @@ int pg_conn_identity(struct pg_conn *conn, struct pg_identity *ret_identity,
 {
     const char *const args[] = { conn->pg->url.schema };
     PGresult *result = NULL;
-    int rc = pg_conn_ask(conn, HF_SQL_PG_IDENTITY, args, &result, err);
+    int rc = pg_conn_ask(conn, DB_OWN_PG_IDENTITY, args, &result, err);
     if (rc)
         return rc;
     struct pg_identity made = {

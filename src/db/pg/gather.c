@@ -8,26 +8,27 @@
 
 #include "db/pg/pg.h"
 
-static bool call_fits(const struct hf_call *call)
+static bool call_fits(const struct pg *pg, const struct hf_call *call)
 {
-    const struct hf_pg_text *one = &hf_sql_pg[call->statement];
+    const struct hf_pg_text *one = pg_text_of(pg, call->statement);
     return one->many >= 0 && call->rows == 1 && call->expect == HF_ANY_COUNT &&
            (one->unless < 0 || ((uint32_t)one->unless < call->width &&
                                 call->args[one->unless].type == HF_VAL_NULL));
 }
 
-bool pg_gather_fits(const struct hf_batch *batch, const struct hf_batch *first)
+bool pg_gather_fits(const struct pg *pg, const struct hf_batch *batch,
+                    const struct hf_batch *first)
 {
     size_t count = batch->call_count;
     bool fits = count > 0 && count <= PG_GATHER_CALLS && count == first->call_count;
     for (size_t i = 0; fits && i < count; i++)
-        fits = call_fits(&batch->calls[i]) &&
+        fits = call_fits(pg, &batch->calls[i]) &&
                batch->calls[i].statement == first->calls[i].statement;
     return fits;
 }
 
-int pg_gather(struct pg_gathered *all, struct pg_member *const *members, size_t count,
-              struct hf_arena *arena)
+int pg_gather(const struct pg *pg, struct pg_gathered *all,
+              struct pg_member *const *members, size_t count, struct hf_arena *arena)
 {
     const struct hf_batch *first = members[0]->batch;
     all->batch = (struct hf_batch){ .alloc = arena->alloc,
@@ -43,12 +44,13 @@ int pg_gather(struct pg_gathered *all, struct pg_member *const *members, size_t 
         for (size_t k = 0; k < count; k++)
             memcpy(args + k * width, members[k]->batch->calls[i].args,
                    width * sizeof(*args));
-        all->calls[i] =
-            (struct hf_call){ .statement = hf_sql_pg[first->calls[i].statement].many,
-                              .width = width,
-                              .rows = (uint32_t)count,
-                              .args = args,
-                              .expect = (int64_t)count };
+        all->calls[i] = (struct hf_call){
+            .statement = pg_text_of(pg, first->calls[i].statement)->many,
+            .width = width,
+            .rows = (uint32_t)count,
+            .args = args,
+            .expect = (int64_t)count
+        };
     }
     return 0;
 }

@@ -23,7 +23,7 @@ static int begin(struct pg_conn *conn, struct hf_err *err)
     int rc = pg_conn_exec(conn, "BEGIN", "BEGIN", NULL, err);
     /* A migration may take its time, and waits for the others who migrate. */
     const char *const args[] = { pg->url.quoted, "0", "60000" };
-    return rc ? rc : pg_conn_ask(conn, HF_SQL_PG_SETTINGS, args, NULL, err);
+    return rc ? rc : pg_conn_ask(conn, DB_OWN_PG_SETTINGS, args, NULL, err);
 }
 
 /* COMMIT, or ROLLBACK after a failure, whose code it keeps. */
@@ -41,20 +41,13 @@ static int finish(struct pg_conn *conn, int rc, struct hf_err *err)
 static int raise_in(struct pg_conn *conn, struct hf_err *err)
 {
     struct pg_identity identity;
-    PGresult *result = NULL;
+    const struct db_schema *schema = conn->pg->schema;
+    const struct hf_pg_text *lock = &schema->pg[schema->lock_writers];
     int rc = pg_conn_identity(conn, &identity, err);
     if (rc == 0)
-        rc = pg_conn_ask(conn, HF_SQL_STORE_LOCK, NULL, NULL, err);
+        rc = pg_conn_exec(conn, lock->text, lock->name, NULL, err);
     const char *const args[] = { identity.system_id };
-    if (rc == 0)
-        rc = pg_conn_ask(conn, HF_SQL_PG_NEW_HISTORY, args, &result, err);
-    if (rc)
-        return rc;
-    bool raised = PQntuples(result) == 1;
-    PQclear(result);
-    const char *const said[] = { "new_history",
-                                 "the server's system id or timeline changed" };
-    return raised ? pg_conn_ask(conn, HF_SQL_STORE_LOG, said, NULL, err) : 0;
+    return rc ? rc : pg_conn_ask(conn, DB_OWN_PG_NEW_HISTORY, args, NULL, err);
 }
 
 int pg_raise_history(struct pg_conn *conn, struct hf_err *err)
@@ -83,7 +76,7 @@ static int note_applied(struct pg_conn *conn, const struct hf_migration *step,
     hf_buf_i64(&now, clock->wall_ms(clock->user));
     const char *const args[] = { hf_buf_str(&version), step->name, hf_buf_str(&now),
                                  hex };
-    int rc = pg_conn_ask(conn, HF_SQL_SCHEMA_APPLIED, args, NULL, err);
+    int rc = pg_conn_ask(conn, DB_OWN_SCHEMA_APPLIED, args, NULL, err);
     hf_buf_fini(&version);
     hf_buf_fini(&now);
     return rc;
@@ -104,7 +97,7 @@ static int run_script(struct pg_conn *conn, const char *script, const char *what
 static int read_version(struct pg_conn *conn, int *ret_version, struct hf_err *err)
 {
     PGresult *result = NULL;
-    int rc = pg_conn_ask(conn, HF_SQL_SCHEMA_VERSION, NULL, &result, err);
+    int rc = pg_conn_ask(conn, DB_OWN_SCHEMA_VERSION, NULL, &result, err);
     if (rc == 0)
         *ret_version = (int)pg_cell_i64(result, 0, 0);
     PQclear(result);
@@ -119,16 +112,18 @@ static int apply_pending(struct pg_conn *conn, const struct hf_sql_options *opti
     int version = 0;
     int rc = pg_conn_identity(conn, &identity, err);
     if (rc == 0 && !identity.schema_exists)
-        rc = run_script(conn, hf_sql_pg[HF_SQL_PG_CREATE_SCHEMA].text, "create schema",
+        rc = run_script(conn, db_own_pg[DB_OWN_PG_CREATE_SCHEMA].text, "create schema",
                         err);
     if (rc == 0 && identity.ours)
         rc = read_version(conn, &version, err);
     if (rc == 0 && version > 0 && !options->migrate)
         return 0; /* somebody made the store just now */
-    for (size_t i = (size_t)version; rc == 0 && i < hf_migration_count; i++) {
-        rc = run_script(conn, hf_migrations[i].pg, hf_migrations[i].name, err);
+    const struct db_schema *schema = conn->pg->schema;
+    for (size_t i = (size_t)version; rc == 0 && i < schema->migration_count; i++) {
+        const struct hf_migration *step = &schema->migrations[i];
+        rc = run_script(conn, step->pg, step->name, err);
         if (rc == 0)
-            rc = note_applied(conn, &hf_migrations[i], err);
+            rc = note_applied(conn, step, err);
     }
     return rc;
 }
@@ -139,7 +134,7 @@ static int apply(struct pg_conn *conn, const struct hf_sql_options *options,
     const char *const args[] = { conn->pg->url.schema };
     int rc = begin(conn, err);
     if (rc == 0)
-        rc = pg_conn_ask(conn, HF_SQL_PG_MIGRATION_LOCK, args, NULL, err);
+        rc = pg_conn_ask(conn, DB_OWN_PG_MIGRATION_LOCK, args, NULL, err);
     if (rc == 0)
         rc = apply_pending(conn, options, err);
     return finish(conn, rc, err);
@@ -160,7 +155,7 @@ static int create_row(struct pg_conn *conn, const char *system_id, struct hf_err
     hf_buf_i64(&offset, pg->system_clock ? 0 : wall - clock->mono_ms(clock->user));
     const char *const args[] = { id, system_id, hf_buf_str(&offset) };
     if (rc == 0)
-        rc = pg_conn_ask(conn, HF_SQL_PG_STORE_CREATE, args, NULL, err);
+        rc = pg_conn_ask(conn, DB_OWN_PG_STORE_CREATE, args, NULL, err);
     hf_buf_fini(&offset);
     return rc;
 }
@@ -184,9 +179,9 @@ static int settle_row(struct pg_conn *conn, const struct pg_identity *identity,
     if (rc == 0 && !identity->standby && !conn->pg->read_only)
         rc = create_row(conn, identity->system_id, err);
     if (rc == 0 && identity->standby)
-        rc = pg_conn_ask(conn, HF_SQL_PG_STORE_READ, NULL, &result, err);
+        rc = pg_conn_ask(conn, DB_OWN_PG_STORE_READ, NULL, &result, err);
     else if (rc == 0)
-        rc = pg_conn_ask(conn, HF_SQL_PG_STORE_ROW, args, &result, err);
+        rc = pg_conn_ask(conn, DB_OWN_PG_STORE_ROW, args, &result, err);
     if (rc == 0 && PQntuples(result) != 1)
         rc = hf_fail(err, HF_ENOTSTORE, "db", "the store's own row is missing");
     if (rc == 0 && pg_cell_i64(result, 0, 1) <= 0)
@@ -229,7 +224,7 @@ static int refuse_empty(const struct pg *pg, const struct pg_identity *identity,
 
 static int check_version(const struct pg *pg, int version, struct hf_err *err)
 {
-    int latest = (int)hf_migration_count;
+    int latest = (int)pg->schema->migration_count;
     if (version > latest + AHEAD_MAX)
         return hf_fail(err, HF_ESCHEMA, "db",
                        "schema %s has version %d, this program knows up to %d",
@@ -242,13 +237,16 @@ static int check_version(const struct pg *pg, int version, struct hf_err *err)
 
 static int check_privileges(struct pg_conn *conn, struct hf_err *err)
 {
-    const char *const args[] = { conn->pg->url.schema };
+    const struct db_schema *schema = conn->pg->schema;
+    const char *const args[] = { conn->pg->url.schema, conn->pg->read_only ? "1" : "0",
+                                 schema->frozen, schema->unread };
     PGresult *result = NULL;
-    int rc = pg_conn_ask(conn, HF_SQL_PG_PRIVILEGES, args, &result, err);
-    if (rc == 0 && PQntuples(result) > 0)
-        rc = hf_fail(err, HF_EREADONLY, "db", "privilege missing: %s%s",
-                     PQgetvalue(result, 0, 0),
-                     PQntuples(result) > 1 ? ", and others" : "");
+    int rc = pg_conn_ask(conn, DB_OWN_PG_PRIVILEGES, args, &result, err);
+    if (rc == 0 && !PQgetisnull(result, 0, 1))
+        rc = hf_fail(err, HF_EREADONLY, "db", "role %.60s lacks privileges; GRANT it %s",
+                     PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1));
+    if (rc == 0)
+        conn->pg->may_follow = pg_cell_i64(result, 0, 2) != 0;
     PQclear(result);
     return rc;
 }
@@ -284,6 +282,7 @@ int pg_migrate(struct pg *pg, struct pg_conn *conn, const struct hf_sql_options 
         rc = check_privileges(conn, err);
     if (rc == 0 && (empty || options->migrate))
         rc = apply(conn, options, err);
+    pg->may_follow |= empty;
     if (rc == 0)
         rc = current_version(conn, &version, err);
     if (rc == 0)

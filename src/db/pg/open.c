@@ -60,7 +60,8 @@ static int read_options(const struct hf_sql_options *given, struct hf_sql_option
     return rc;
 }
 
-static struct pg *new_handle(const struct hf_sql_options *options)
+static struct pg *new_handle(const struct hf_sql_options *options,
+                             const struct db_schema *schema)
 {
     const struct hf_alloc *alloc = options->alloc ? options->alloc : hf_alloc_system();
     struct pg *pg = alloc->realloc(alloc->user, NULL, sizeof(*pg));
@@ -68,6 +69,7 @@ static struct pg *new_handle(const struct hf_sql_options *options)
         return NULL;
     memset(pg, 0, sizeof(*pg));
     pg->sql.methods = &methods;
+    pg->schema = schema;
     pg->alloc = alloc;
     pg->clock = options->clock ? options->clock : hf_clock_system();
     pg->random = options->random ? options->random : hf_random_system();
@@ -76,7 +78,8 @@ static struct pg *new_handle(const struct hf_sql_options *options)
     pg->read_only = options->read_only;
     pg->busy_ms = options->busy_ms > 0 ? options->busy_ms : HF_MAX_STORE_WAIT_MS;
     pg->pid = getpid();
-    hf_assert(pg_pool_init(pg) == 0 && pg_bell_init(pg) == 0);
+    pg_pool_init(pg);
+    hf_assert(pg_bell_init(pg) == 0);
     pg_group_init(pg);
     return pg;
 }
@@ -112,8 +115,8 @@ static int open_store(struct pg *pg, const struct hf_sql_options *options,
     return rc;
 }
 
-int hf_postgres_open(const char *url, const struct hf_sql_options *options,
-                     struct hf_sql **ret_sql, struct hf_err *err)
+int pg_open(const char *url, const struct hf_sql_options *options,
+            const struct db_schema *schema, struct hf_sql **ret_sql, struct hf_err *err)
 {
     struct hf_sql_options known;
     int rc = read_options(options, &known, err);
@@ -121,7 +124,7 @@ int hf_postgres_open(const char *url, const struct hf_sql_options *options,
         return rc;
     if (!url || !url[0])
         return hf_fail(err, HF_EINVAL, "db", "an address is needed");
-    struct pg *pg = new_handle(&known);
+    struct pg *pg = new_handle(&known, schema);
     if (!pg)
         return hf_fail_plain(err, HF_ENOMEM);
     rc = pg_url_read(pg->alloc, url, &pg->url, err);

@@ -51,7 +51,7 @@ static int ask_ended(struct pg_conn *conn, const struct pg_process *process,
         return 0; /* it is not known */
     if (!args[0] || !args[1] || !args[2] || !args[3])
         return HF_ENOMEM;
-    int rc = pg_conn_ask(conn, HF_SQL_PG_ENDED, args, &result, NULL);
+    int rc = pg_conn_ask(conn, DB_OWN_PG_ENDED, args, &result, NULL);
     if (rc == 0) {
         found->other_history = PQgetisnull(result, 0, 0);
         found->ended = !found->other_history && pg_cell_i64(result, 0, 0) != 0;
@@ -65,7 +65,7 @@ static int ask_committed(struct pg_conn *conn, const struct pg_trace *trace,
 {
     const char *const args[] = { trace->nonce, pg_i64_text(arena, trace->epoch) };
     PGresult *result = NULL;
-    int rc = args[1] ? pg_conn_ask(conn, HF_SQL_PG_COMMITTED, args, &result, NULL)
+    int rc = args[1] ? pg_conn_ask(conn, DB_OWN_PG_COMMITTED, args, &result, NULL)
                      : HF_ENOMEM;
     if (rc == 0 && PQntuples(result) != 1)
         rc = HF_ENOTSTORE;
@@ -83,7 +83,7 @@ static int begin(struct pg_conn *conn, const char *sql)
     const char *const args[] = { url->quoted, PG_STATEMENT_TIMEOUT, PG_LOCK_TIMEOUT };
     int rc = pg_conn_exec(conn, sql, "BEGIN", NULL, NULL);
     if (rc == 0 && url->pooler == PG_POOLER_TRANSACTION)
-        rc = pg_conn_ask(conn, HF_SQL_PG_SETTINGS, args, NULL, NULL);
+        rc = pg_conn_ask(conn, DB_OWN_PG_SETTINGS, args, NULL, NULL);
     return rc;
 }
 
@@ -122,7 +122,7 @@ void pg_forget_commits(struct pg_conn *conn)
 {
     int rc = begin(conn, "BEGIN");
     if (rc == 0)
-        rc = pg_conn_ask(conn, HF_SQL_PG_FORGET_COMMITS, NULL, NULL, NULL);
+        rc = pg_conn_ask(conn, DB_OWN_PG_FORGET_COMMITS, NULL, NULL, NULL);
     (void)finish(conn, rc); /* the next one that comes to it does it */
 }
 

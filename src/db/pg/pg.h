@@ -26,7 +26,6 @@
 #define HF_DB_PG_PG_H
 
 #include <libpq-fe.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
@@ -38,7 +37,9 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "db/group.h"
-#include "db/sql_gen.h"
+#include "db/own_gen.h"
+#include "db/pg/open.h"
+#include "os/threads.h"
 
 #define PG_POOL_MAX 8      /* connections of one handle */
 #define PG_LEADERS_MAX 2   /* of which this many write */
@@ -93,7 +94,7 @@ struct pg_conn {
     bool ring_prepared;
     bool spoiled;          /* half of one is queued: it ends with its transaction */
     hf_ms freed_at;        /* monotonic: when it went back to the pool */
-    int64_t bytes;         /* of all states, as last seen, */
+    int64_t bytes;         /* of the table that grows, as last seen, */
     int64_t planned_bytes; /* and when the oldest plan may have been made; 0: none is */
     struct pg_process process; /* behind a pooler: the one that answered first */
     unsigned char *prepared;   /* by 2 * statement, + 1 for its guarded form */
@@ -147,15 +148,13 @@ struct pg_bell {
     pthread_cond_t rung[PG_BELLS + 1];
     uint32_t words[PG_BELLS + 1]; /* bumped at each ring of their topics */
     struct pg_due due;
-    hf_ms told_at;     /* monotonic: the last message */
-    hf_ms apart_until; /* until then no message goes behind a commit */
-    pthread_t thread;
-    int nudge; /* an eventfd that wakes the thread */
-    bool started;
-    bool stopping;
-    bool wanted;      /* somebody waits, so others are to be heard */
-    bool heard;       /* the listening connection heard itself */
-    bool failed;      /* it did not: waiters look by themselves */
+    hf_ms told_at;            /* monotonic: the last message */
+    hf_ms apart_until;        /* until then no message goes behind a commit */
+    struct hf_threads thread; /* at most one; it sleeps in poll, so `nudge` wakes it */
+    int nudge;                /* an eventfd */
+    bool wanted;              /* somebody waits, so others are to be heard */
+    bool heard;               /* the listening connection heard itself */
+    bool failed;              /* it did not: waiters look by themselves */
     bool follow;      /* somebody here waits for whatever is committed: to be said */
     hf_ms follow_due; /* when it is to be said again */
     _Atomic bool
@@ -181,9 +180,11 @@ struct pg {
     bool system_clock;
     bool inline_mode;
     bool read_only;
+    bool may_follow; /* its role may write that it follows the feed */
     hf_ms busy_ms;
     pid_t pid;
     struct pg_url url;
+    const struct db_schema *schema;
     char store_id[40];
     char system_id[32];
     hf_ms lease_offset_ms; /* of an injected clock */
@@ -204,6 +205,18 @@ struct pg {
 static inline struct pg *pg_of(struct hf_sql *sql)
 {
     return (struct pg *)(void *)sql;
+}
+
+/* The numbers of the driver's own statements follow those of the schema. */
+static inline int pg_own(const struct pg *pg, enum db_own which)
+{
+    return (int)pg->schema->statement_count + (int)which;
+}
+
+static inline const struct hf_pg_text *pg_text_of(const struct pg *pg, int statement)
+{
+    size_t count = pg->schema->statement_count, at = (size_t)statement;
+    return at < count ? &pg->schema->pg[at] : &db_own_pg[at - count];
 }
 
 static inline void pg_count(_Atomic int64_t *counter)
@@ -248,10 +261,10 @@ bool pg_await_answer(PGconn *db, hf_ms until);
 /* One statement or script by itself, outside a pipeline. The caller clears the result. */
 HF_MUST_USE int pg_conn_exec(struct pg_conn *conn, const char *sql, const char *what,
                              PGresult **ret_result, struct hf_err *err);
-HF_MUST_USE int pg_conn_ask(struct pg_conn *conn, enum hf_sql_id id,
+HF_MUST_USE int pg_conn_ask(struct pg_conn *conn, enum db_own which,
                             const char *const *args, PGresult **ret_result,
                             struct hf_err *err);
-/* The states take so many bytes now. */
+/* The table that grows takes so many bytes now. */
 void pg_conn_note_size(struct pg_conn *conn, int64_t bytes);
 /* Has statements planned anew if the table has grown much since; false: the connection is of no
  * use any more. */
@@ -263,7 +276,7 @@ char *pg_schema_text(const struct pg *pg, const char *text);
 HF_MUST_USE int pg_pool_take(struct pg *pg, struct pg_conn **ret_conn,
                              struct hf_err *err);
 void pg_pool_give(struct pg_conn *conn); /* a lost one is closed */
-int pg_pool_init(struct pg *pg);
+void pg_pool_init(struct pg *pg);
 void pg_pool_fini(struct pg *pg);
 
 /* db/pg/value.c */
@@ -312,7 +325,7 @@ struct pg_pipe {
 };
 
 void pg_pipe_begin(struct pg_pipe *pipe, struct pg_conn *conn, struct hf_arena *arena);
-void pg_pipe_send(struct pg_pipe *pipe, enum hf_sql_id id, bool guarded,
+void pg_pipe_send(struct pg_pipe *pipe, int statement, bool guarded,
                   const struct pg_args *args, struct pg_sent note);
 void pg_pipe_plain(struct pg_pipe *pipe, const char *sql);
 void pg_pipe_flush_request(struct pg_pipe *pipe);
@@ -329,7 +342,7 @@ void pg_pipe_end(struct pg_pipe *pipe);
 void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count);
 HF_MUST_USE int pg_run_read(struct pg *pg, struct hf_batch *batch, struct hf_err *err);
 /* Can every expectation of the batch be checked in SQL? */
-bool pg_checked_in_sql(const struct hf_batch *batch);
+bool pg_checked_in_sql(const struct pg *pg, const struct hf_batch *batch);
 
 /* db/pg/gather.c */
 #define PG_GATHER_CALLS 4
@@ -340,9 +353,11 @@ struct pg_gathered {
     struct hf_call calls[PG_GATHER_CALLS];
 };
 
-bool pg_gather_fits(const struct hf_batch *batch, const struct hf_batch *first);
-HF_MUST_USE int pg_gather(struct pg_gathered *all, struct pg_member *const *members,
-                          size_t count, struct hf_arena *arena);
+bool pg_gather_fits(const struct pg *pg, const struct hf_batch *batch,
+                    const struct hf_batch *first);
+HF_MUST_USE int pg_gather(const struct pg *pg, struct pg_gathered *all,
+                          struct pg_member *const *members, size_t count,
+                          struct hf_arena *arena);
 /* Gives each member what became of them all. */
 void pg_gather_answer(const struct pg_gathered *all, struct pg_member *const *members,
                       size_t count);
@@ -385,18 +400,6 @@ void pg_bell_apart(struct pg *pg);
 void pg_bell_nudge(struct pg_bell *bell); /* the thread has something to do */
 /* Under the lock: rings what another process has told. */
 void pg_bell_hear(struct pg_bell *bell, const char *text);
-
-static inline void pg_bell_lock(struct pg_bell *bell)
-{
-    int rc = pthread_mutex_lock(&bell->lock);
-    hf_assert(rc == 0);
-}
-
-static inline void pg_bell_unlock(struct pg_bell *bell)
-{
-    int rc = pthread_mutex_unlock(&bell->lock);
-    hf_assert(rc == 0);
-}
 
 /* db/pg/listen.c */
 /* Only by the bell's thread, without its lock.

@@ -49,12 +49,13 @@ static void sent_or_failed(struct pg_pipe *pipe, int taken, struct pg_sent what)
         pipe->failed = true;
 }
 
-void pg_pipe_send(struct pg_pipe *pipe, enum hf_sql_id id, bool guarded,
+void pg_pipe_send(struct pg_pipe *pipe, int statement, bool guarded,
                   const struct pg_args *args, struct pg_sent what)
 {
     struct pg_conn *conn = pipe->conn;
-    const char *text = guarded ? hf_sql_pg[id].guarded : hf_sql_pg[id].text;
-    what.statement = 2 * (int)id + guarded;
+    const struct hf_pg_text *one = pg_text_of(conn->pg, statement);
+    const char *text = guarded ? one->guarded : one->text;
+    what.statement = 2 * statement + guarded;
     if (pipe->failed)
         return;
     if (conn->pg->url.pooler == PG_POOLER_TRANSACTION) {

@@ -24,7 +24,7 @@ static const char name[] = "hf_ring";
 /* As one pipeline behind another. */
 static bool queue(struct pg_conn *conn, const char *const *args)
 {
-    const struct hf_pg_text *one = &hf_sql_pg[HF_SQL_PG_RING];
+    const struct hf_pg_text *one = &db_own_pg[DB_OWN_PG_RING];
     return (conn->ring_prepared || PQsendPrepare(conn->db, name, one->text, 0, NULL)) &&
            PQsendQueryPrepared(conn->db, name, one->params, args, NULL, NULL, 0) &&
            PQpipelineSync(conn->db);
@@ -94,7 +94,7 @@ int pg_ring_alone(struct pg *pg, const char *channel, const char *message)
     int rc = pg_pool_take(pg, &conn, NULL);
     if (rc)
         return rc;
-    rc = pg_conn_ask(conn, HF_SQL_PG_RING, args, NULL, NULL);
+    rc = pg_conn_ask(conn, DB_OWN_PG_RING, args, NULL, NULL);
     pg_pool_give(conn);
     return rc;
 }

@@ -46,11 +46,11 @@ struct running {
 /* Of what belongs to no member. */
 #define NOBODY SIZE_MAX
 
-bool pg_checked_in_sql(const struct hf_batch *batch)
+bool pg_checked_in_sql(const struct pg *pg, const struct hf_batch *batch)
 {
     for (size_t i = 0; i < batch->call_count; i++) {
         const struct hf_call *call = &batch->calls[i];
-        const struct hf_pg_text *one = &hf_sql_pg[call->statement];
+        const struct hf_pg_text *one = pg_text_of(pg, call->statement);
         if (call->expect != HF_ANY_COUNT &&
             (!one->guarded || (call->rows > 1 && !one->sets)))
             return false;
@@ -60,11 +60,11 @@ bool pg_checked_in_sql(const struct hf_batch *batch)
 
 /* ---- sending ----------------------------------------------------------------------- */
 
-static void send_texts(struct pg_pipe *pipe, enum hf_sql_id id, const char *const *texts)
+static void send_texts(struct pg_pipe *pipe, enum db_own which, const char *const *texts)
 {
-    struct pg_args args = { .count = hf_sql_pg[id].params,
+    struct pg_args args = { .count = db_own_pg[which].params,
                             .values = (const char **)(uintptr_t)texts };
-    pg_pipe_send(pipe, id, false, &args,
+    pg_pipe_send(pipe, pg_own(pipe->conn->pg, which), false, &args,
                  (struct pg_sent){ .kind = PG_SENT_OTHER, .member = NOBODY });
 }
 
@@ -74,7 +74,7 @@ static void send_settings(struct pg *pg, struct pg_pipe *pipe)
     if (pg->url.pooler == PG_POOLER_TRANSACTION) {
         const char *const texts[] = { pg->url.quoted, PG_STATEMENT_TIMEOUT,
                                       PG_LOCK_TIMEOUT };
-        send_texts(pipe, HF_SQL_PG_SETTINGS, texts);
+        send_texts(pipe, DB_OWN_PG_SETTINGS, texts);
     }
     if (!pg->system_clock) {
         const struct hf_clock *clock = pg->clock;
@@ -83,7 +83,7 @@ static void send_settings(struct pg *pg, struct pg_pipe *pipe)
                                                          pg->lease_offset_ms);
         const char *const texts[] = { now, lease };
         pipe->failed |= !now || !lease;
-        send_texts(pipe, HF_SQL_PG_CLOCK, texts);
+        send_texts(pipe, DB_OWN_PG_CLOCK, texts);
     }
 }
 
@@ -91,7 +91,7 @@ static int send_call(struct running *run, size_t member, size_t at)
 {
     struct hf_batch *batch = run->members[member]->batch;
     struct hf_call *call = &batch->calls[at];
-    const struct hf_pg_text *one = &hf_sql_pg[call->statement];
+    const struct hf_pg_text *one = pg_text_of(run->pg, call->statement);
     bool guarded = !run->two_trips && !run->reads && call->expect != HF_ANY_COUNT;
     struct pg_sent note = { .kind = PG_SENT_CALL, .member = member, .call = at };
     uint32_t runs = one->sets ? 1 : call->rows;
@@ -108,8 +108,7 @@ static int send_call(struct running *run, size_t member, size_t at)
         if (rc == 0 && guarded)
             rc = pg_args_expect(&run->arena, call->expect, &args);
         if (rc == 0)
-            pg_pipe_send(&run->pipe, (enum hf_sql_id)call->statement, guarded, &args,
-                         note);
+            pg_pipe_send(&run->pipe, call->statement, guarded, &args, note);
     }
     return rc ? hf_fail_plain(&run->err, rc) : 0;
 }
@@ -145,12 +144,12 @@ static int send_member(struct running *run, size_t member)
 static void send_head(struct running *run)
 {
     bool pooled = run->pg->url.pooler == PG_POOLER_TRANSACTION;
-    enum hf_sql_id head = pooled ? HF_SQL_PG_BEGIN_POOLED : HF_SQL_PG_BEGIN;
-    const char *texts[] = { run->trace.nonce,
-                            pg_i64_text(&run->arena, run->trace.epoch) };
-    struct pg_args args = { .count = 2, .values = texts };
+    enum db_own head = pooled ? DB_OWN_PG_BEGIN_POOLED : DB_OWN_PG_BEGIN;
+    const char *texts[] = { run->trace.nonce, pg_i64_text(&run->arena, run->trace.epoch),
+                            run->pg->schema->grows };
+    struct pg_args args = { .count = db_own_pg[head].params, .values = texts };
     run->pipe.failed |= !texts[1];
-    pg_pipe_send(&run->pipe, head, false, &args,
+    pg_pipe_send(&run->pipe, pg_own(run->pg, head), false, &args,
                  (struct pg_sent){ .kind = PG_SENT_HEAD, .member = NOBODY });
     if (pooled)
         pg_pipe_flush_request(&run->pipe);
@@ -223,7 +222,7 @@ static int read_call(struct running *run, const struct pg_sent *sent,
 {
     struct hf_batch *batch = run->members[sent->member]->batch;
     struct hf_call *call = &batch->calls[sent->call];
-    const struct hf_pg_text *one = &hf_sql_pg[sent->statement / 2];
+    const struct hf_pg_text *one = pg_text_of(run->pg, sent->statement / 2);
     if (sent->statement % 2) { /* guarded: its one cell is the count */
         call->changed += pg_cell_i64(result, 0, 0);
         return 0;
@@ -254,7 +253,7 @@ static void note_error(struct running *run, const struct pg_sent *sent,
     }
     if (hf_same(severity, "FATAL") || hf_same(severity, "PANIC"))
         return; /* the connection ends: evidence tells what became of the transaction */
-    run->rc = pg_fail(result, hf_sql_pg[sent->statement / 2].name, &run->err);
+    run->rc = pg_fail(result, pg_text_of(run->pg, sent->statement / 2)->name, &run->err);
     run->transient = pg_is_transient(result);
     run->culprit = of_call && sent->member < run->count ? sent->member : run->count;
     if (of_call && sent->member < run->count)
@@ -302,11 +301,12 @@ static bool take_answers(struct running *run, const struct pg_sent *sent)
 
 /* ---- expectations that only we can check ------------------------------------------- */
 
-static int check_expectations(struct hf_batch *batch, struct hf_err *err)
+static int check_expectations(const struct pg *pg, struct hf_batch *batch,
+                              struct hf_err *err)
 {
     for (size_t i = 0; i < batch->call_count; i++) {
         const struct hf_call *call = &batch->calls[i];
-        const struct hf_pg_text *one = &hf_sql_pg[call->statement];
+        const struct hf_pg_text *one = pg_text_of(pg, call->statement);
         int64_t count = one->reads ? (int64_t)call->out_count : call->changed;
         if (call->expect == HF_ANY_COUNT || count == call->expect)
             continue;
@@ -321,7 +321,7 @@ static int check_expectations(struct hf_batch *batch, struct hf_err *err)
 static bool end_two_trips(struct running *run)
 {
     if (run->rc == 0) {
-        run->rc = check_expectations(run->members[0]->batch, &run->err);
+        run->rc = check_expectations(run->pg, run->members[0]->batch, &run->err);
         run->culprit = 0;
     }
     struct pg_sent **before = run->pipe.last;
@@ -425,7 +425,8 @@ static void finish_whole(struct running *run)
 
 static void run_once(struct running *run)
 {
-    run->two_trips = run->count == 1 && !pg_checked_in_sql(run->members[0]->batch);
+    run->two_trips = run->count == 1 &&
+                     !pg_checked_in_sql(run->pg, run->members[0]->batch);
     run->culprit = run->count;
     pg_ring_mark(run->members, run->count, false);
     run->rc = pg_pool_take(run->pg, &run->conn, &run->err);
@@ -532,7 +533,7 @@ static void run_gathered(struct pg *pg, struct pg_member **gather, size_t gather
     struct pg_gathered all;
     struct hf_arena arena;
     hf_arena_init(&arena, pg->alloc);
-    int rc = pg_gather(&all, gather, gathers, &arena);
+    int rc = pg_gather(pg, &all, gather, gathers, &arena);
     if (rc == 0)
         left[lefts++] = &all.member;
     run_together(pg, left, lefts);
@@ -555,9 +556,9 @@ void pg_run_group(struct pg *pg, struct pg_member *const *members, size_t count)
     size_t gathers = 0, lefts = 0, alones = 0;
     for (size_t i = 0; i < count; i++) {
         const struct hf_batch *batch = members[i]->batch;
-        if (count > 1 && pg_gather_fits(batch, gathers ? gather[0]->batch : batch))
+        if (count > 1 && pg_gather_fits(pg, batch, gathers ? gather[0]->batch : batch))
             gather[gathers++] = members[i];
-        else if (count > 1 && !pg_checked_in_sql(batch))
+        else if (count > 1 && !pg_checked_in_sql(pg, batch))
             alone[alones++] = members[i];
         else
             left[lefts++] = members[i];
@@ -583,10 +584,12 @@ static void send_read(struct running *run, bool again)
     if (snapshot)
         pg_pipe_plain(&run->pipe, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     send_settings(run->pg, &run->pipe);
-    pg_pipe_send(&run->pipe, HF_SQL_PG_LOOK, false, &(struct pg_args){ 0 },
+    const char *texts[] = { run->pg->schema->grows };
+    struct pg_args args = { .count = 1, .values = texts };
+    pg_pipe_send(&run->pipe, pg_own(run->pg, DB_OWN_PG_LOOK), false, &args,
                  (struct pg_sent){ .kind = PG_SENT_HEAD, .member = NOBODY });
     for (size_t i = 0; run->rc == 0 && i < batch->call_count; i++) {
-        const struct hf_pg_text *one = &hf_sql_pg[batch->calls[i].statement];
+        const struct hf_pg_text *one = pg_text_of(run->pg, batch->calls[i].statement);
         if (again && (!one->reads || one->before))
             continue;
         if (one->reads)
@@ -627,7 +630,7 @@ static int read_once(struct pg *pg, struct hf_batch *batch, bool again, bool *re
     hf_arena_fini(&run.arena);
     pg_pool_give(run.conn);
     if (run.rc == 0 && !again)
-        run.rc = check_expectations(batch, &run.err);
+        run.rc = check_expectations(pg, batch, &run.err);
     stamp(&run, batch);
     return hf_fail_as(err, run.rc, &run.err);
 }
@@ -648,7 +651,7 @@ static int read_again(struct pg *pg, struct hf_batch *batch, struct hf_err *err)
     for (int i = 0; repeat && i < REPEATS_MAX; i++)
         rc = read_once(pg, batch, true, &repeat, err);
     for (size_t i = 0; rc == 0 && i < batch->call_count; i++)
-        if (!hf_sql_pg[batch->calls[i].statement].reads &&
+        if (!pg_text_of(pg, batch->calls[i].statement)->reads &&
             batch->calls[i].expect != HF_ANY_COUNT)
             batch->calls[i].changed = batch->calls[i].expect;
     batch->lost = true;

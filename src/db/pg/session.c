@@ -21,7 +21,7 @@ static PGconn *connect_too(const struct pg *pg)
 /* The process that answers; 0: none does within the time. */
 static int64_t process_behind(PGconn *db)
 {
-    const struct hf_pg_text *ask = &hf_sql_pg[HF_SQL_PG_BACKEND];
+    const struct hf_pg_text *ask = &db_own_pg[DB_OWN_PG_BACKEND];
     int64_t process = 0;
     if (!PQsendQueryParams(db, ask->text, 0, NULL, NULL, NULL, NULL, 0) ||
         !pg_await_answer(db, pg_mono_ms() + ANSWER_MS))
@@ -44,7 +44,7 @@ static int compare(struct pg_conn *conn, PGconn *other, bool *ret_own, struct hf
         theirs = process_behind(other);
         if (theirs == 0)
             return 0;
-        int rc = pg_conn_ask(conn, HF_SQL_PG_BACKEND, NULL, &result, err);
+        int rc = pg_conn_ask(conn, DB_OWN_PG_BACKEND, NULL, &result, err);
         if (rc)
             return rc;
         int64_t ours = pg_cell_i64(result, 0, 0);

@@ -177,7 +177,7 @@ void hf_ops_null(struct hf_ops *ops)
 
 uint32_t hf_topic_of_queue(const char *queue)
 {
-    return hf_topic_of_name(queue);
+    return hf_crc32c(0, queue, strlen(queue));
 }
 
 uint32_t hf_topic_of_end(const char *work_id)
@@ -186,14 +186,29 @@ uint32_t hf_topic_of_end(const char *work_id)
     return hf_crc32c(hf_crc32c(0, prefix, sizeof prefix - 1), work_id, strlen(work_id));
 }
 
+/* A batch that rings more topics than HF_BATCH_RINGS drops the rest: their waiters look again by
+ * themselves. */
+static void ring(struct hf_batch *batch, uint32_t topic, uint32_t count)
+{
+    for (size_t i = 0; i < batch->ring_count; i++) {
+        if (batch->rings[i].topic == topic) {
+            batch->rings[i].count += count;
+            return;
+        }
+    }
+    if (batch->ring_count < HF_BATCH_RINGS)
+        batch->rings[batch->ring_count++] = (struct hf_ring){ .topic = topic,
+                                                              .count = count };
+}
+
 void hf_ops_ring_queue(struct hf_ops *ops, const char *queue, uint32_t count)
 {
-    hf_batch_ring(&ops->batch, hf_topic_of_queue(queue), count);
+    ring(&ops->batch, hf_topic_of_queue(queue), count);
 }
 
 void hf_ops_ring_ended(struct hf_ops *ops, const char *work_id)
 {
-    hf_batch_ring(&ops->batch, hf_topic_of_end(work_id), WAITERS_MOST);
+    ring(&ops->batch, hf_topic_of_end(work_id), WAITERS_MOST);
 }
 
 static int run(struct hf_ops *ops, bool read_only, struct hf_err *err)

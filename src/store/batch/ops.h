@@ -8,7 +8,7 @@
 #include <holdfast/sys/driver.h>
 
 #include "base/arena.h"
-#include "db/sql_gen.h"
+#include "store/batch/sql_gen.h"
 
 /* What a batch changes about the rows of one limit; see gates.h. */
 struct hf_gate_note {

@@ -7,7 +7,6 @@
 #include "base/json_get.h"
 #include "base/text.h"
 #include "core/ledger/lifecycle.h"
-#include "db/sql_gen.h"
 #include "store/doctor/doctor.h"
 
 #define DRIFT_MS 3600000 /* wall and lease clock further apart: one of them was moved */
@@ -107,7 +106,7 @@ static int check_schema(struct finder *finder, struct hf_err *err)
         const struct hf_call *rows = hf_ops_result(&ops, 0);
         int64_t version = hf_cell_i64(rows, i, 0);
         newest = version > newest ? version : newest;
-        if (version < 1 || version > (int64_t)hf_migration_count ||
+        if (version < 1 || version > HF_MIGRATION_COUNT ||
             as_applied(&hf_migrations[version - 1], hf_cell_text(rows, i, 1)))
             continue;
         doctor_say(finder, "schema ");

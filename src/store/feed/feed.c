@@ -28,6 +28,8 @@ struct facts {
     struct position pruned;
     struct position fork;
     bool forked;
+    struct position last_fork;
+    bool standby;
 };
 
 static bool before(struct position a, struct position b)
@@ -100,11 +102,13 @@ struct reading {
 static struct facts facts_of(const struct hf_call *row)
 {
     return (struct facts){
-        .incarnation = hf_cell_i64(row, 0, 0),
-        .end = { hf_cell_i64(row, 0, 1), hf_cell_i64(row, 0, 2) },
+        .end = { hf_cell_i64(row, 0, 0), hf_cell_i64(row, 0, 1) },
+        .incarnation = hf_cell_i64(row, 0, 2),
         .pruned = { hf_cell_i64(row, 0, 3), hf_cell_i64(row, 0, 4) },
         .fork = { hf_cell_i64(row, 0, 5), hf_cell_i64(row, 0, 6) },
         .forked = hf_cell(row, 0, 6)->type == HF_VAL_I64,
+        .last_fork = { hf_cell_i64(row, 0, 7), hf_cell_i64(row, 0, 8) },
+        .standby = hf_cell_i64(row, 0, 9) != 0,
     };
 }
 
@@ -122,12 +126,12 @@ static int read_facts(const struct reading *r, struct facts *ret_facts,
     return rc;
 }
 
-/* On PostgreSQL the end is only how far it is safe to read, and a standby may be behind the
- * server that gave the cursor: there it is waited for. */
+/* A cursor names an event, one that was pruned, or the beginning of a history. A standby may
+ * be behind the server that returned the cursor: there the reader waits. */
 static bool past_the_end(struct position at, const struct facts *facts)
 {
-    return facts->end.id != INT64_MAX && before(facts->end, at) &&
-           before(facts->pruned, at);
+    return !facts->standby && before(facts->end, at) && before(facts->pruned, at) &&
+           before(facts->last_fork, at);
 }
 
 /* Moves the cursor to where reading goes on in the present history. */

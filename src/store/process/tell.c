@@ -183,9 +183,22 @@ static int add_change(struct telling *t, const struct hf_row *row,
     return 0;
 }
 
-/* A signal that its process waits for ends the wait in the same transaction. What only its
- * owner may go on with is left to the owner, who finds the signal in the trail. */
-static int add_resume(struct telling *t, struct hf_err *err)
+/* A signal that no wait has taken yet: the next wait for it takes it (store/work/change.c). */
+static void keep_signal(struct telling *t)
+{
+    struct hf_ops *ops = &t->write;
+    hf_ops_call(ops, HF_SQL_SIGNAL_KEEP, 1);
+    hf_ops_i64(ops, t->was.seq);
+    hf_ops_text(ops, t->type);
+    hf_ops_text(ops, t->tell->payload);
+    hf_ops_call(ops, HF_SQL_SIGNAL_KEPT, 1);
+    hf_ops_i64(ops, t->was.seq);
+}
+
+/* A signal that its process waits for ends the wait in the same transaction; any other is kept
+ * until it does. What only its owner may go on with is left to the owner, who finds the signal
+ * in the trail. */
+static int add_signal(struct telling *t, struct hf_err *err)
 {
     struct hf_err why = { 0 };
     struct hf_change change = { .size = sizeof change,
@@ -193,10 +206,14 @@ static int add_resume(struct telling *t, struct hf_err *err)
                                 .id = t->was.w.work_id,
                                 .payload = t->tell->payload,
                                 .reason = t->type };
-    if (!hf_same(t->was.w.waiting_ref, t->type))
+    if (t->was.disposition == HF_OWNER_BOUND || t->was.disposition == HF_EXTERNALLY_OWNED)
         return 0;
+    if (!hf_same(t->was.w.waiting_ref, t->type)) {
+        keep_signal(t);
+        return 0;
+    }
     int rc = add_change(t, &t->was, &t->read.batch, &change, &why);
-    return rc == HF_ETRANSITION ? 0 : hf_fail_as(err, rc, &why);
+    return hf_fail_as(err, rc, &why);
 }
 
 static int add_wake(struct telling *t, struct hf_err *err)
@@ -240,7 +257,7 @@ static int add_rest(struct telling *t, struct hf_err *err)
 {
     switch (t->tell->what) {
     case HF_TELL_APPEND: return add_wake(t, err);
-    case HF_TELL_SIGNAL: return add_resume(t, err);
+    case HF_TELL_SIGNAL: return add_signal(t, err);
     case HF_TELL_RETARGET: return drop_wakes(t, err);
     case HF_TELL_OBSERVE:
     case HF_TELL_UNOBSERVE:

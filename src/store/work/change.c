@@ -77,14 +77,20 @@ static const char *wanted_kind(const struct hf_change *change)
     return change->status == HF_WAITING_USER ? "user" : "external";
 }
 
+static int begin_read(struct changing *c, struct slot *slot)
+{
+    slot->ops = hf_arena_new(&c->arena, struct hf_ops);
+    if (slot->ops)
+        hf_ops_init(slot->ops, c->store->sql, c->store->base.alloc);
+    return slot->ops ? 0 : HF_ENOMEM;
+}
+
 /* A reference that is waited for: a read of its own, whose memory lives as long as the
  * slot needs it. */
 static int read_by_ref(struct changing *c, struct slot *slot, struct hf_err *err)
 {
-    slot->ops = hf_arena_new(&c->arena, struct hf_ops);
-    if (!slot->ops)
+    if (begin_read(c, slot))
         return hf_fail_plain(err, HF_ENOMEM);
-    hf_ops_init(slot->ops, c->store->sql, c->store->base.alloc);
     size_t call = hf_ops_call(slot->ops, HF_SQL_WORK_BY_WAITING_REF, HF_ANY_COUNT);
     hf_ops_text(slot->ops, c->who->tenant);
     hf_ops_text(slot->ops, slot->change->ref);
@@ -161,6 +167,41 @@ static int complete_change(struct changing *c, struct slot *slot,
                        : 0;
 }
 
+/* A signal that was sent before its process waited for it (store/process/tell.c) ends the wait
+ * in the same transaction: the row goes through waiting into its queue. Sending raises the
+ * revision, so none is missed between this read and the write. */
+static int take_signal(struct changing *c, struct slot *slot, const struct hf_env *env,
+                       struct hf_err *err)
+{
+    struct hf_change resume = { .size = sizeof resume,
+                                .verb = HF_VERB_RESUME,
+                                .id = slot->was.w.work_id,
+                                .reason = slot->change->ref };
+    struct hf_step step;
+    slot->signal = 0;
+    if (slot->change->verb != HF_VERB_WAIT || slot->step.kind != HF_STEP_WRITE ||
+        !hf_starts_with(slot->change->ref, "signal."))
+        return 0;
+    if (begin_read(c, slot))
+        return hf_fail_plain(err, HF_ENOMEM);
+    hf_ops_call(slot->ops, HF_SQL_SIGNAL_FIRST, HF_ANY_COUNT);
+    hf_ops_i64(slot->ops, slot->was.seq);
+    hf_ops_text(slot->ops, slot->change->ref);
+    int rc = hf_ops_read(slot->ops, err);
+    const struct hf_call *kept = rc ? NULL : hf_ops_result(slot->ops, 0);
+    if (rc || kept->out_count == 0)
+        return rc;
+    resume.payload = hf_cell_text(kept, 0, 1);
+    slot->waited = slot->step.row;
+    slot->waited.revision = slot->was.revision + 1;
+    rc = hf_step_change(&c->arena, &slot->waited, &resume, env, &step, err);
+    if (rc == 0) {
+        slot->step = step;
+        slot->signal = hf_cell_i64(kept, 0, 0);
+    }
+    return rc;
+}
+
 static int decide(struct changing *c, struct slot *slot, struct hf_err *err)
 {
     struct hf_env env;
@@ -181,7 +222,7 @@ static int decide(struct changing *c, struct slot *slot, struct hf_err *err)
         rc = hf_step_change(&c->arena, &slot->was, &change, &env, &slot->step, &why);
     if (rc == HF_ENOMEM)
         return hf_fail_plain(err, rc);
-    return rc ? change_refuse(c, slot, &why) : 0;
+    return rc ? change_refuse(c, slot, &why) : take_signal(c, slot, &env, err);
 }
 
 static int decide_all(struct changing *c, struct hf_err *err)
@@ -248,6 +289,19 @@ static void tell_session(struct hf_ops *ops, const struct slot *slot)
     hf_ops_text(ops, row->status == HF_RUNNING ? row->w.cancel_request : NULL);
 }
 
+static void add_row(struct hf_ops *ops, const struct slot *slot)
+{
+    if (slot->signal == 0) {
+        hf_row_write(ops, &slot->was, &slot->step.row);
+        return;
+    }
+    hf_row_write(ops, &slot->was, &slot->waited);
+    hf_ops_call(ops, HF_SQL_SIGNAL_TAKE, 1);
+    hf_ops_i64(ops, slot->was.seq);
+    hf_ops_i64(ops, slot->signal);
+    hf_row_write(ops, &slot->waited, &slot->step.row);
+}
+
 /* Waiting statuses and such change through one statement; an appended event or a touch
  * writes no transition. */
 static int add_writes(struct changing *c, struct hf_ops *ops, struct hf_err *err)
@@ -261,7 +315,7 @@ static int add_writes(struct changing *c, struct hf_ops *ops, struct hf_err *err
         if (slot->change->verb == HF_VERB_RENEW)
             change_add_renewal(c, ops, slot);
         else if (slot->change->verb != HF_VERB_APPEND)
-            hf_row_write(ops, &slot->was, &slot->step.row);
+            add_row(ops, slot);
         if (slot->step.extra_event)
             hf_event_append(ops, &slot->step.row, slot->step.extra_event);
         ring_for(ops, slot);

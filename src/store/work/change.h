@@ -11,11 +11,13 @@ struct slot {
     struct hf_item *item;
     struct hf_row was;           /* as read; texts live in `seen` */
     const struct hf_batch *seen; /* the read it came from; NULL: not read */
-    struct hf_ops *ops;          /* of a read of its own */
+    struct hf_ops *ops; /* of a read of its own: by reference, or of a kept signal */
     struct hf_step step;
-    size_t first_call; /* of its writes */
-    size_t read_back;  /* call that reads the row after them; 0: the decided row is it */
-    bool settled;      /* its item is answered */
+    int64_t signal;       /* that was kept, and ends a wait at once; 0: none */
+    struct hf_row waited; /* then the row between the two */
+    size_t first_call;    /* of its writes */
+    size_t read_back; /* call that reads the row after them; 0: the decided row is it */
+    bool settled;     /* its item is answered */
     bool refused;
 };
 

@@ -1,0 +1,100 @@
+/* The parts of holdfast-bench: each figure of the ledger next to the same work done by a raw
+ * program, which is written for its engine in statements of 100 rows. Both are measured in
+ * the same run.
+ *
+ * Every call returns 0 or a code with bench->err filled. Figures are never tests. */
+#ifndef HF_BENCH_LEDGER_H
+#define HF_BENCH_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <holdfast/store.h>
+#include <holdfast/work.h>
+
+#define BENCH_CALLERS 16
+#define BENCH_BATCH 100 /* rows of one statement, units of one call */
+/* Commits of a lone caller before the clock starts, until the log of SQLite has its size. */
+#define BENCH_WARM_UP 1000
+
+/* Where ours and raw are stored: a file each, or a schema each. */
+enum bench_place { BENCH_OURS, BENCH_LARGE, BENCH_RAW, BENCH_PLACES };
+
+struct bench {
+    bool postgres;
+    char folder[256];            /* of the SQLite files; removed at the end */
+    char url[BENCH_PLACES][512]; /* BENCH_RAW: for sqlite3_open, or for libpq */
+    size_t jobs;                 /* of each measurement */
+    size_t finished;             /* rows of the large table */
+    struct hf_err err;
+};
+
+/* One measurement of ours and of raw, in the figure's unit. raw 0: there is none. */
+struct bench_pair {
+    double ours;
+    double raw;
+};
+
+/* main.c */
+double bench_seconds(void);                    /* monotonic */
+double bench_median(double *values, size_t n); /* sorts them */
+void bench_pause(double seconds);
+/* Before a pick-up, ours and raw: the other side has settled and waits. A server's bell rings
+ * at most every 5 ms. */
+void bench_rest(const struct bench *bench);
+
+/* ours.c: the ledger through the public library. */
+int bench_open(struct bench *bench, enum bench_place place, struct hf_store **ret_store);
+struct hf_new bench_job(char id[64], const char *prefix, size_t i);
+int bench_fill(struct bench *bench, struct hf_store *store, const char *prefix,
+               size_t count, bool finished);
+/* Claims up to 100 units and closes them out; each step in seconds where `took` is given. */
+int bench_take(struct hf_store *store, size_t *ret_count, double took[2],
+               struct hf_err *err);
+int bench_create_one(struct bench *bench, struct bench_pair *ret);
+int bench_create_many(struct bench *bench, struct bench_pair *ret);
+int bench_process(struct bench *bench, struct bench_pair *ret);
+int bench_end_to_end(struct bench *bench, struct bench_pair *ret);
+int bench_kept(struct bench *bench, struct bench_pair *ret);
+int bench_growth(struct bench *bench, struct bench_pair *ret);
+/* Callers that have one create in flight each and wait in no thread of their own. */
+struct bench_crowd;
+int bench_crowd_start(struct bench *bench, struct hf_store *store, size_t callers,
+                      size_t each, struct bench_crowd **ret_crowd);
+bool bench_crowd_failed(struct bench_crowd *crowd);
+int bench_crowd_end(struct bench *bench, struct bench_crowd *crowd); /* waits; frees */
+
+/* pool.c: jobs that do nothing, run by a pool of four threads. */
+struct hf_job;
+struct hf_pool;
+int bench_pool_start(struct hf_store *store, int (*run)(void *user, struct hf_job *job),
+                     void *user, struct hf_pool **ret_pool, struct hf_err *err);
+int bench_pool_process(struct bench *bench, struct bench_pair *ret);
+int bench_pool_end_to_end(struct bench *bench, struct bench_pair *ret);
+
+/* pickup.c: from the create in one process until another one has the unit, in
+ * milliseconds; and from the kill of a holder until a waiting peer has its unit. */
+int bench_pickup_claim(struct bench *bench, struct bench_pair *ret);
+int bench_pickup_pool(struct bench *bench, struct bench_pair *ret);
+int bench_reclaim(struct bench *bench, struct bench_pair *ret);
+
+/* The raw program of each engine. Rates are jobs per second. */
+struct bench_raw {
+    /* `callers` with one row in flight each: one row per transaction, or a row of each. */
+    int (*create)(struct bench *bench, size_t callers, double *ret_rate);
+    /* Claim 100 and finish 100, of a full table; then the bytes kept per row. */
+    int (*process)(struct bench *bench, double *ret_rate, double *ret_kept);
+    /* Insert 100, claim 100, finish 100. */
+    int (*end_to_end)(struct bench *bench, double *ret_rate);
+    /* So many pick-ups, in milliseconds each; on SQLite the two syncs that one takes. */
+    int (*pickup)(struct bench *bench, size_t count, double *took);
+};
+extern const struct bench_raw bench_raw_lite, bench_raw_pg;
+const struct bench_raw *bench_raw(const struct bench *bench);
+
+/* raw_pg.c: what the program needs of a server beyond it. */
+int bench_pg_check(struct bench *bench); /* HF_EREADONLY: a privilege is missing */
+int bench_pg_drop(struct bench *bench, enum bench_place place);
+int bench_pg_kept(struct bench *bench, enum bench_place place, double *ret_bytes);
+
+#endif

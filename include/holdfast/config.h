@@ -1,0 +1,77 @@
+/* Configuration files: providers and models by name.
+ *
+ * A file is a subset of TOML (docs/configuration.md). Its tables become the structs that
+ * hf_http_new, hf_endpoint_new and hf_model_new take. examples/model_turn.c uses one.
+ */
+#ifndef HOLDFAST_CONFIG_H
+#define HOLDFAST_CONFIG_H
+
+#include <holdfast/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The kinds of tables: [provider.NAME] and [model.NAME]. */
+#define HF_CONFIG_TABLES(X)                                                              \
+    X(PROVIDER, provider)                                                                \
+    X(MODEL, model)
+
+#define X(name, word) HF_CONFIG_##name,
+enum hf_config_table { HF_CONFIG_TABLES(X) HF_CONFIG_TABLE_COUNT };
+#undef X
+
+/* A key of a table, for people. */
+struct hf_config_key {
+    const char *table;
+    const char *name;
+    const char *type; /* "string", "integer", … */
+    bool needed;
+    const char *what;
+};
+
+/* All keys, table by table. */
+HF_API const struct hf_config_key *hf_config_keys(size_t *ret_count);
+
+struct hf_config;
+
+/* Reads and checks a whole file. No key is read, and nothing is connected. HF_EINVAL has the
+ * line and the table, and names the nearest known word for an unknown one; a message never
+ * contains a value of the file. HF_ETOOBIG, HF_ENOMEM. */
+HF_API HF_MUST_USE int hf_config_read(struct hf_span text, struct hf_config **ret_config,
+                                      struct hf_err *err);
+HF_API void hf_config_free(struct hf_config *config); /* NULL is fine; zeroes the keys */
+
+/* The name of the i-th table of a kind, in the order of the file; NULL after the last. */
+HF_API const char *hf_config_name(const struct hf_config *config,
+                                  enum hf_config_table table, size_t i);
+
+/* What hf_http_new and hf_endpoint_new take for [provider.NAME]. All of it is borrowed from the
+ * configuration, which must outlive the provider. The key is read now, once. HF_ENOTFOUND:
+ * there is no such provider, or its key is missing; HF_EINVAL, HF_ENOMEM. */
+HF_API HF_MUST_USE int hf_config_endpoint(struct hf_config *config, const char *name,
+                                          struct hf_http_config *ret_http,
+                                          struct hf_endpoint *ret_endpoint,
+                                          struct hf_err *err);
+
+/* A provider for people. */
+struct hf_config_shown {
+    const char *name;
+    const char *kind;
+    const char *base_url;
+    const char *key; /* where it comes from: "env OPENAI_KEY", or "none" */
+};
+/* The i-th provider of the file; false after the last. Reads no key. */
+HF_API bool hf_config_show(const struct hf_config *config, size_t i,
+                           struct hf_config_shown *ret_shown);
+
+/* What hf_model_new takes for [model.NAME], and the name of its provider. The caller sets
+ * `provider` in it. Borrowed as above. HF_ENOTFOUND. */
+HF_API HF_MUST_USE int hf_config_model(const struct hf_config *config, const char *name,
+                                       struct hf_model_config *ret_model,
+                                       const char **ret_provider, struct hf_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,212 @@
+/* Configuration files: what becomes of each key, and what is named when one is wrong. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/config.h>
+#include <holdfast/limits.h>
+
+#include "agent/kit.h"
+
+#define MAIN                                                                             \
+    "[provider.main]\nkind = 'openai-chat'\nbase_url = 'https://api.example/v1'\n"
+#define SMALL                                                                            \
+    "[model.small]\nprovider = \"main\"\ncontext_tokens = 1000\noutput_tokens = 100\n"
+
+static struct hf_config *read_config(const char *text)
+{
+    struct hf_config *config = NULL;
+    struct hf_err err = { 0 };
+    if (hf_config_read(span(text), &config, &err))
+        fail_msg("%s", err.message);
+    return config;
+}
+
+static void refuse(const char *text, const char *says)
+{
+    struct hf_config *config = NULL;
+    struct hf_err err = { 0 };
+    assert_int_equal(hf_config_read(span(text), &config, &err), HF_EINVAL);
+    if (!strstr(err.message, says))
+        fail_msg("\"%s\" does not say \"%s\"", err.message, says);
+    assert_null(strstr(err.message, "CANARY"));
+}
+
+static void every_key_of_a_provider_gets_to_its_struct(void **state)
+{
+    (void)state;
+    struct hf_config *config = read_config(
+        "[provider.main]\nkind = 'anthropic-messages'\nbase_url = 'https://a.example'\n"
+        "ca_file = '/ca.pem'\nstart_timeout = '1s'\ngap_timeout = '2500ms'\n"
+        "whole_timeout = 'none'\ntoken_field = 'max_completion_tokens'\n"
+        "omit = ['seed', 'temperature']\nno_stream_usage = true\nmax_tokens = 512\n");
+    struct hf_http_config http;
+    struct hf_endpoint endpoint;
+    struct hf_err err = { 0 };
+    assert_int_equal(hf_config_endpoint(config, "main", &http, &endpoint, &err), 0);
+    assert_int_equal(http.size, sizeof(http));
+    assert_string_equal(http.ca_file, "/ca.pem");
+    assert_int_equal(http.start_ms, 1000);
+    assert_int_equal(http.gap_ms, 2500);
+    assert_int_equal(http.whole_ms, -1);
+    assert_int_equal(endpoint.size, sizeof(endpoint));
+    assert_string_equal(endpoint.name, "main");
+    assert_string_equal(endpoint.kind, "anthropic-messages");
+    assert_string_equal(endpoint.base_url, "https://a.example");
+    assert_string_equal(endpoint.token_field, "max_completion_tokens");
+    assert_int_equal(endpoint.omit, 1u << HF_OPTION_SEED | 1u << HF_OPTION_TEMPERATURE);
+    assert_true(endpoint.no_stream_usage);
+    assert_int_equal(endpoint.max_tokens, 512);
+    assert_null(endpoint.key);
+    hf_config_free(config);
+}
+
+static void every_key_of_a_model_gets_to_its_struct(void **state)
+{
+    (void)state;
+    struct hf_config *config = read_config(
+        SMALL "id = \"m-1\"\nroute = \"r\"\nmax_output_tokens = 50\ntemperature = 0.25\n"
+              "seed = -7\nstop = [\"a\\n\", \"b\"]\nreasoning = \"low\"\n"
+              "parallel_tools = false\nstream = true\n" MAIN);
+    struct hf_model_config model;
+    const char *provider = NULL;
+    struct hf_err err = { 0 };
+    assert_int_equal(hf_config_model(config, "small", &model, &provider, &err), 0);
+    assert_string_equal(provider, "main");
+    assert_string_equal(model.id, "m-1");
+    assert_string_equal(model.route, "r");
+    assert_int_equal(model.context_tokens, 1000);
+    assert_int_equal(model.output_tokens, 100);
+    assert_string_equal(model.options.at,
+                        "{\"max_output_tokens\":50,\"temperature\":0.25,\"seed\":-7,"
+                        "\"stop\":[\"a\\n\",\"b\"],\"reasoning\":\"low\","
+                        "\"parallel_tools\":false,\"stream\":true}");
+    hf_config_free(config);
+}
+
+static void names_are_listed_in_the_order_of_the_file(void **state)
+{
+    (void)state;
+    struct hf_config *config = read_config(
+        MAIN SMALL "[provider.\"b c\"]\nkind = 'openai-chat'\n"
+                   "base_url = 'http://localhost'\nkey_env = 'B_KEY'\n");
+    struct hf_config_shown shown;
+    assert_string_equal(hf_config_name(config, HF_CONFIG_PROVIDER, 0), "main");
+    assert_string_equal(hf_config_name(config, HF_CONFIG_PROVIDER, 1), "b c");
+    assert_null(hf_config_name(config, HF_CONFIG_PROVIDER, 2));
+    assert_string_equal(hf_config_name(config, HF_CONFIG_MODEL, 0), "small");
+    assert_null(hf_config_name(config, HF_CONFIG_MODEL, 1));
+    assert_true(hf_config_show(config, 0, &shown));
+    assert_string_equal(shown.key, "none");
+    assert_true(hf_config_show(config, 1, &shown));
+    assert_string_equal(shown.key, "env B_KEY");
+    assert_string_equal(shown.base_url, "http://localhost");
+    assert_false(hf_config_show(config, 2, &shown));
+    hf_config_free(config);
+}
+
+static void a_key_is_read_when_it_is_needed_and_once(void **state)
+{
+    (void)state;
+    struct hf_config *config = read_config(MAIN "key_env = 'HF_TEST_KEY'\n");
+    struct hf_http_config http;
+    struct hf_endpoint endpoint;
+    struct hf_err err = { 0 };
+    unsetenv("HF_TEST_KEY");
+    assert_int_equal(hf_config_endpoint(config, "main", &http, &endpoint, &err),
+                     HF_ENOTFOUND);
+    assert_non_null(strstr(err.message, "[secret:main]"));
+    setenv("HF_TEST_KEY", "sk-CANARY", 1);
+    assert_int_equal(hf_config_endpoint(config, "main", &http, &endpoint, &err), 0);
+    const struct hf_secret *key = endpoint.key;
+    assert_string_equal(hf_secret_text(key), "[secret:main]");
+    unsetenv("HF_TEST_KEY");
+    assert_int_equal(hf_config_endpoint(config, "main", &http, &endpoint, &err), 0);
+    assert_ptr_equal(endpoint.key, key);
+    hf_config_free(config);
+}
+
+static void an_unknown_word_is_named_with_the_nearest_known(void **state)
+{
+    (void)state;
+    refuse("[provder.main]",
+           "line 1: unknown table [provder]; did you mean [provider.NAME]?");
+    refuse("[zzz.main]", "line 1: unknown table [zzz]; there are [provider.NAME]");
+    refuse(MAIN "bse_url = 'x'",
+           "line 4: [provider.main]: unknown key bse_url; did you mean base_url?");
+    refuse(MAIN "api_key = 'sk-CANARY'", "unknown key api_key");
+    refuse(MAIN "omit = ['sed']",
+           "line 4: [provider.main]: unknown option sed; did you mean seed?");
+    refuse(MAIN "[model.a]\nprovider = 'mian'\ncontext_tokens = 9\noutput_tokens = 1",
+           "[model.a]: there is no [provider.mian]; did you mean main?");
+    struct hf_config *config = read_config(MAIN SMALL);
+    struct hf_http_config http;
+    struct hf_endpoint endpoint;
+    struct hf_model_config model;
+    const char *provider = NULL;
+    struct hf_err err = { 0 };
+    assert_int_equal(hf_config_endpoint(config, "mian", &http, &endpoint, &err),
+                     HF_ENOTFOUND);
+    assert_string_equal(err.message,
+                        "the configuration has no [provider.mian]; did you mean main?");
+    assert_int_equal(hf_config_model(config, "x", &model, &provider, &err), HF_ENOTFOUND);
+    assert_string_equal(err.message, "the configuration has no [model.x]");
+    hf_config_free(config);
+}
+
+static void what_is_wrong_with_a_table_is_named(void **state)
+{
+    (void)state;
+    refuse("a = 1", "line 1: the key a is in no table");
+    refuse("[provider]", "line 1: write [provider.NAME]");
+    refuse("[provider.main]\nkind = 'openai-chat'", "this table needs the key base_url");
+    refuse(MAIN "[model.a]\nprovider = 'main'",
+           "this table needs the key context_tokens");
+    refuse(MAIN "max_tokens = 'CANARY'",
+           "line 4: [provider.main]: max_tokens must be an integer");
+    refuse(MAIN "start_timeout = '0s'",
+           "a duration such as \"90s\" is needed for start_timeout");
+    refuse(MAIN "gap_timeout = 'none'", "is needed for gap_timeout");
+    refuse(MAIN "key_env = 'A'\nkey_file = 'B'", "a provider has one key");
+    refuse("[provider.main]\nkind = 'chat'\nbase_url = 'https://a'",
+           "a provider is of kind openai-chat or anthropic-messages");
+    refuse("[provider.main]\nkind = 'openai-chat'\nbase_url = 'https://me:CANARY@a'",
+           "no user or password");
+    refuse("[provider.main]\nkind = 'openai-chat'\nbase_url = 'https://a/?x=CANARY'",
+           "no ? and no #");
+    refuse("[provider.main]\nkind = 'openai-chat'\nbase_url = 'ftp://a'",
+           "[provider.main]");
+    refuse(MAIN SMALL "temperature = 'CANARY'", "temperature");
+    refuse(MAIN SMALL "stop = []", "stop");
+    refuse(MAIN SMALL "max_output_tokens = 101", "above the model's output cap");
+    refuse(MAIN "[model.a]\nprovider = 'main'\ncontext_tokens = 10\noutput_tokens = 10",
+           "below the window");
+}
+
+static void a_file_over_the_limit_is_refused(void **state)
+{
+    (void)state;
+    struct hf_config *config = NULL;
+    struct hf_err err = { 0 };
+    size_t len = (size_t)HF_MAX_CONFIG_BYTES + 1;
+    char *text = malloc(len);
+    memset(text, '\n', len);
+    assert_int_equal(hf_config_read((struct hf_span){ text, len - 1 }, &config, &err), 0);
+    hf_config_free(config);
+    assert_int_equal(hf_config_read((struct hf_span){ text, len }, &config, &err),
+                     HF_ETOOBIG);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_key_of_a_provider_gets_to_its_struct),
+        cmocka_unit_test(every_key_of_a_model_gets_to_its_struct),
+        cmocka_unit_test(names_are_listed_in_the_order_of_the_file),
+        cmocka_unit_test(a_key_is_read_when_it_is_needed_and_once),
+        cmocka_unit_test(an_unknown_word_is_named_with_the_nearest_known),
+        cmocka_unit_test(what_is_wrong_with_a_table_is_named),
+        cmocka_unit_test(a_file_over_the_limit_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The lines of docs/fleet.md and of README.md, as they are, against one server and its roles.
+
+The pages' server is db.example. libpq takes PGHOSTADDR for the address of any host, and PGPORT where an
+address names no port; so the lines themselves need not be changed. README names a SQLite file: its examples
+run once more as the role `worker` of fleet.md.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+import unittest
+
+import run_examples
+
+PG = os.environ["PG_SCRIPT"]
+BLOCK = re.compile(r"^```sh fleet\n(.*?)^```\n", re.S | re.M)
+WORKER = "postgres://worker@db.example/holdfast"
+
+
+def page(name):
+    with open(os.path.join(run_examples.ROOT, name), encoding="utf-8") as text:
+        return text.read()
+
+
+class Fleet(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        base = tempfile.TemporaryDirectory(prefix="hf-fleet-")
+        cls.addClassCleanup(base.cleanup)
+        os.chmod(base.name, 0o755)
+        server = os.path.join(base.name, "pg")
+        subprocess.run([PG, "up", server], check=True, stdout=subprocess.DEVNULL)
+        cls.addClassCleanup(subprocess.run, [PG, "down", server], check=True)
+        with open(os.path.join(server, "port"), encoding="ascii") as port:
+            cls.port = port.read().strip()
+        cls.folder = os.path.join(base.name, "work")
+        os.mkdir(cls.folder)
+
+    def run_lines(self, name, block, change=lambda text: text):
+        """Runs every command of the page's blocks in one bash: each exits as its line says."""
+        program = os.path.dirname(os.path.realpath(os.environ["HOLDFAST"]))
+        text, lines = page(name), []
+        for found in block.finditer(text):
+            first = text.count("\n", 0, found.start(1)) + 1
+            for line, command, wanted in run_examples.commands(found.group(1), first):
+                command = change(command)
+                lines += [f"eval {shlex.quote(command)}; rc=$?",
+                          f"[ $rc -eq {wanted} ] || {{ echo {name}:{line}: exit $rc; exit 1; }}"]
+        self.assertGreater(len(lines), 8)
+        env = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+        env.update(PATH=f"{program}:{env['PATH']}", PGHOSTADDR="127.0.0.1", PGPORT=self.port,
+                   PGUSER="hf", NO_COLOR="1", HOME=self.folder)
+        done = subprocess.run(["bash", "-s"], input="\n".join(lines) + "\nexit 0\n", text=True,
+                              cwd=self.folder, env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout
+
+    def test_1_the_lines_of_the_fleets_page(self):
+        out = self.run_lines("docs/fleet.md", BLOCK)
+        self.assertIn("role reader lacks privileges; GRANT it USAGE on all sequences; INSERT,"
+                      " UPDATE, DELETE on all tables", out)
+        self.assertNotIn("ERROR", out)
+
+    def test_2_readmes_lines_as_a_worker(self):
+        out = self.run_lines("README.md", run_examples.BLOCK,
+                             lambda text: text.replace("HOLDFAST_DB=work.db",
+                                                       f"HOLDFAST_DB={WORKER}"))
+        self.assertIn("closed ", out)
+        self.assertIn('"how":"pidfd', out)
+
+    def test_3_all_that_reads_needs_select_only(self):
+        env = {**os.environ, "PGHOSTADDR": "127.0.0.1", "PGPORT": self.port,
+               "HOLDFAST_DB": WORKER.replace("worker", "reader")}
+        for words in ("work list --all", "work show $ID", "work events $ID", "work output $ID",
+                      "work stats", "work tail --no-follow", "job list", "limit list",
+                      "process list", "process granted s1", "schedule list", "trigger list",
+                      "trigger granted s1", "policy show", "store log", "attention", "top --once",
+                      "doctor"):
+            done = subprocess.run(["sh", "-c", "ID=$($HOLDFAST work list --all --limit 1 "
+                                   f"--field work_id 2>&1 | head -1) && $HOLDFAST {words}"], env=env, text=True,
+                                  capture_output=True, check=False, timeout=60)
+            self.assertEqual(done.returncode, 0, f"{words}: {done.stderr}")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
