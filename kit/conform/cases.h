@@ -366,6 +366,10 @@
     X(t34_skip_leaves_a_slot_out_while_a_unit_is_unfinished, HF_CONFORM_SCHEDULES)       \
     X(t35_one_waiting_lets_one_unit_wait_behind_a_running_one, HF_CONFORM_SCHEDULES)     \
     X(allow_makes_units_beside_each_other, HF_CONFORM_SCHEDULES)                         \
+    X(replace_cancels_the_unfinished_unit_as_it_makes_the_new_one, HF_CONFORM_SCHEDULES) \
+    X(replace_makes_the_newest_of_many_due_slots, HF_CONFORM_SCHEDULES)                  \
+    X(a_unit_that_is_triggered_replaces_too, HF_CONFORM_SCHEDULES)                       \
+    X(replace_leaves_started_owner_bound_work_to_its_owner, HF_CONFORM_SCHEDULES)        \
     X(a_lane_of_its_own_is_kept, HF_CONFORM_SCHEDULES)                                   \
     X(catch_up_and_overlap_in_every_combination, HF_CONFORM_SCHEDULES)                   \
     X(t12_two_handles_make_each_slot_once, HF_CONFORM_SCHEDULES | HF_CONFORM_AGAIN)      \

@@ -47,7 +47,8 @@ CREATE TABLE work_schedule (
     CHECK ((timing = 'interval') = (every_ms IS NOT NULL)),
     CHECK ((timing = 'cron') = (start_at IS NULL)),
     CHECK (days = 'or' OR days = 'and'),
-    CHECK (overlap = 'skip' OR overlap = 'one_waiting' OR overlap = 'allow'),
+    CHECK (overlap = 'skip' OR overlap = 'one_waiting' OR overlap = 'allow'
+           OR overlap = 'replace'),
     CHECK (catch_up = 'latest' OR catch_up = 'all' OR catch_up = 'none'),
     CHECK ((look_at IS NOT NULL) = (state = 'active')),
     CHECK (state <> 'active' OR next_at IS NOT NULL)
