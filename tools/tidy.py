@@ -59,6 +59,7 @@ ROOMS = {
     "core/inputs": "core/*",
     "core/process": "core/ledger",
     "core/schedule": "core/ledger",
+    "core/session": "core/ledger",
     "core/trigger": "core/ledger core/process",
     "core/turn": "core core/turn/code",  # one part: the code protocol has a folder of its own
     "core/turn/code": "core/turn",
@@ -71,6 +72,7 @@ ROOMS = {
        for part in ("work", "lease", "limit", "feed", "upkeep", "doctor")},
     "store/process": "core/ledger core/process store store/batch",
     "store/schedule": "core/ledger core/schedule store store/batch",
+    "store/session": "os core/ledger core/session store store/batch",
     "store/trigger": "core/ledger core/trigger store store/batch store/process",
     "store/api": "core/* store store/*",
     "exec/cell": "core/turn",
@@ -79,6 +81,7 @@ ROOMS = {
        for part in ("command", "ingress", "monitor", "pool", "process", "wait")},
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
+    "agent/drive": "",
     "agent/tool": "",
     "agent/wire": "",
     "op": "core/* run/monitor",  # what can be asked for; each transport reads its table

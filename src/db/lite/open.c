@@ -73,15 +73,6 @@ static const struct hf_sql_methods methods = {
     .close = close_handle,
 };
 
-static char *copy_text(const struct hf_alloc *alloc, const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    char *copy = alloc->realloc(alloc->user, NULL, bytes);
-    if (copy)
-        memcpy(copy, text, bytes);
-    return copy;
-}
-
 static struct lite *new_handle(const char *path, const struct hf_sql_options *options,
                                const struct lite_under *under)
 {
@@ -107,9 +98,9 @@ static struct lite *new_handle(const char *path, const struct hf_sql_options *op
     lite_readers_init(lite);
     lite_checkpoint_init(lite);
     hf_lock_init(&lite->watch.lock);
-    lite->path = copy_text(alloc, path);
+    lite->path = hf_text_copy(alloc, path);
     if (under->vfs)
-        lite->vfs = copy_text(alloc, under->vfs);
+        lite->vfs = hf_text_copy(alloc, under->vfs);
     if (!lite->path || (under->vfs && !lite->vfs)) {
         close_handle(&lite->sql);
         return NULL;
@@ -200,7 +191,7 @@ static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
 static int use_full_path(struct lite *lite, struct hf_err *err)
 {
     const char *full = sqlite3_db_filename(lite->writer.db, "main");
-    char *path = full ? copy_text(lite->alloc, full) : NULL;
+    char *path = full ? hf_text_copy(lite->alloc, full) : NULL;
     if (!path)
         return hf_fail_plain(err, HF_ENOMEM);
     lite->alloc->free(lite->alloc->user, lite->path);

@@ -94,15 +94,6 @@ static void *take(const struct hf_alloc *alloc, size_t bytes)
     return at;
 }
 
-static char *copy_text(const struct hf_alloc *alloc, const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    char *copy = take(alloc, bytes);
-    if (copy)
-        memcpy(copy, text, bytes);
-    return copy;
-}
-
 /* Under the lock. */
 static void let_go(struct hf_ingress *in, struct request *request)
 {
@@ -443,7 +434,7 @@ static struct request *new_request(const struct hf_ingress *in,
     struct request *request = take(in->alloc, sizeof(*request));
     hf_buf_init(&line, in->alloc, (size_t)HF_MAX_SPOOL_LINE_BYTES);
     hf_spool_encode(who, news, clock->wall_ms(clock->user), &line);
-    char *text = hf_buf_state(&line) ? NULL : copy_text(in->alloc, hf_buf_str(&line));
+    char *text = hf_buf_state(&line) ? NULL : hf_text_copy(in->alloc, hf_buf_str(&line));
     if (!request || !text) {
         int rc = hf_buf_state(&line) ? hf_buf_state(&line) : HF_ENOMEM;
         (void)hf_fail_plain(err, rc); /* NULL says so */
@@ -522,8 +513,8 @@ int hf_ingress_open(const struct hf_ingress_options *given,
         return hf_fail_plain(err, HF_ENOMEM);
     in->alloc = alloc;
     in->refs = 1;
-    in->url = copy_text(alloc, options.url);
-    in->spool_path = options.spool ? copy_text(alloc, options.spool) : NULL;
+    in->url = hf_text_copy(alloc, options.url);
+    in->spool_path = hf_text_copy(alloc, options.spool);
     in->spool_bytes = options.spool_bytes;
     in->budget_ms = options.budget_ms ? options.budget_ms : BUDGET_MS;
     in->store_options =

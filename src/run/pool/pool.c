@@ -66,16 +66,6 @@ struct hf_job *pool_pop(struct job_list *list)
 
 /* ---- making -------------------------------------------------------------------------- */
 
-static char *copy_text(struct hf_pool *pool, const char *text)
-{
-    const struct hf_alloc *alloc = pool->store->alloc;
-    size_t bytes = strlen(text) + 1;
-    char *copy = alloc->realloc(alloc->user, NULL, bytes);
-    if (copy)
-        memcpy(copy, text, bytes);
-    return copy;
-}
-
 static int check_options(const struct hf_pool_options *o, struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_KEY_BYTES;
@@ -129,10 +119,11 @@ static int name_pool(struct hf_pool *pool, const struct hf_pool_options *o)
     hf_buf_char(&owner, '-');
     hf_buf_i64(&owner, getpid());
     if (hf_buf_state(&owner) == 0)
-        pool->owner = copy_text(pool, o->owner ? o->owner : hf_buf_str(&owner));
+        pool->owner = hf_text_copy(pool->store->alloc,
+                                   o->owner ? o->owner : hf_buf_str(&owner));
     hf_buf_fini(&owner);
-    pool->queue = copy_text(pool, o->queue ? o->queue : "default");
-    pool->tenant = copy_text(pool, o->tenant ? o->tenant : "");
+    pool->queue = hf_text_copy(pool->store->alloc, o->queue ? o->queue : "default");
+    pool->tenant = hf_text_copy(pool->store->alloc, o->tenant ? o->tenant : "");
     pool->who = (struct hf_caller){ .size = sizeof pool->who,
                                     .actor_kind = "worker",
                                     .actor = pool->owner,
@@ -252,7 +243,7 @@ int hf_pool_add(struct hf_pool *pool, const struct hf_job_kind *given, struct hf
         rc = write_policy(pool, &kind, err);
     if (rc)
         return rc;
-    char *name = copy_text(pool, kind.name);
+    char *name = hf_text_copy(pool->store->alloc, kind.name);
     if (!name)
         return hf_fail_plain(err, HF_ENOMEM);
     struct pool_kind *entry = &pool->kinds[pool->kind_count++];

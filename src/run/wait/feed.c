@@ -27,11 +27,6 @@ static int check(const struct hf_feed_query *query, struct hf_err *err)
     return rc ? rc : api_check_time(query->wait_ms, "wait_ms", err);
 }
 
-static hf_ms mono(struct hf_store *store)
-{
-    return store->clock->mono_ms(store->clock->user);
-}
-
 /* Whether a page is worth giving back before the time is up. */
 static bool says_something(const struct hf_feed *feed)
 {
@@ -52,7 +47,7 @@ static int read_waiting(struct hf_store *store, const struct hf_caller *who,
         rc = hf_work_feed_once(store, who, &query, &feed, err);
         hf_feed_free(last); /* the query's cursor was its */
         last = feed;
-        hf_ms left = rc == 0 ? end - mono(store) : 0;
+        hf_ms left = rc == 0 ? end - hf_store_mono(store) : 0;
         if (rc || says_something(feed) || (left <= 0 && !hf_feed_more(feed)))
             break;
         query.after = hf_feed_next(feed);
@@ -79,5 +74,6 @@ int hf_work_feed(struct hf_store *store, const struct hf_caller *given,
     if (rc)
         return rc;
     query.limit = query.limit ? query.limit : 100;
-    return read_waiting(store, &who, query, mono(store) + query.wait_ms, ret_feed, err);
+    return read_waiting(store, &who, query, hf_store_mono(store) + query.wait_ms,
+                        ret_feed, err);
 }

@@ -449,6 +449,11 @@ hf_ms hf_store_now(const struct hf_store *store)
                                : store->clock->wall_ms(store->clock->user);
 }
 
+hf_ms hf_store_mono(const struct hf_store *store)
+{
+    return store->clock->mono_ms(store->clock->user);
+}
+
 int hf_store_facts(struct hf_store *store, char **ret_json, struct hf_err *err)
 {
     struct hf_err why = { 0 };

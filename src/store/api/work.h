@@ -29,4 +29,7 @@ int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_claim *claim, struct hf_answer **ret_answer,
                        struct hf_err *err);
 
+/* The monotonic clock of the store. */
+hf_ms hf_store_mono(const struct hf_store *store);
+
 #endif
