@@ -61,7 +61,7 @@ static const char *const state_words[] = { "active", "paused", "finished", NULL 
           HF_IN_WORD,                                                                    \
           0,                                                                             \
           .help = "a slot comes while an earlier unit is unfinished: skip it, let one "  \
-                  "wait, or allow both (default: skip)",                                 \
+                  "wait, allow both, or replace the earlier one (default: skip)",        \
           .words = overlap_words },                                                      \
         { "catch-up",                                                                    \
           "RULE",                                                                        \
