@@ -263,7 +263,7 @@ static int begin_postgres(struct bench *bench, const char *db)
         (void)snprintf(bench->url[i], sizeof bench->url[i], "%s%cschema=%s", db,
                        strchr(db, '?') ? '&' : '?', schemas[i]);
     (void)snprintf(bench->url[BENCH_RAW], sizeof bench->url[BENCH_RAW], "%s", db);
-    return bench_pg_check(bench);
+    return bench_pg_begin(bench);
 }
 
 static int begin_files(struct bench *bench, const char *base)
@@ -383,12 +383,14 @@ static int run(int argc, char **argv, struct bench *bench)
     bench->postgres = options.db != NULL;
     rc = bench->postgres ? begin_postgres(bench, options.db)
                          : begin_files(bench, options.folder);
-    if (rc)
-        return rc;
-    rc = run_all(bench, &options);
-    struct hf_err why = bench->err; /* the first failure is the one to tell */
-    int ended = end(bench);
-    return rc ? hf_fail_as(&bench->err, rc, &why) : ended;
+    if (rc == 0) {
+        rc = run_all(bench, &options);
+        struct hf_err why = bench->err; /* the first failure is the one to tell */
+        int ended = end(bench);
+        rc = rc ? hf_fail_as(&bench->err, rc, &why) : ended;
+    }
+    bench_pg_end(bench);
+    return rc;
 }
 
 int main(int argc, char **argv)

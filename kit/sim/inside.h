@@ -21,6 +21,7 @@
 #ifndef HF_SIM_INSIDE_H
 #define HF_SIM_INSIDE_H
 
+#include <holdfast/session.h>
 #include <holdfast/sys/sim.h>
 
 #define SIM_ACTORS 16

@@ -77,7 +77,8 @@ static void put_fields(struct hf_json *json, const struct hf_shape *shape,
                        const void *row)
 {
     for (size_t i = 0; i < shape->count; i++)
-        op_put_field(json, &shape->fields[i], row);
+        if (!shape->fields[i].optional || !hf_field_null(&shape->fields[i], row))
+            op_put_field(json, &shape->fields[i], row);
 }
 
 void op_put_shape(struct hf_json *json, const struct hf_shape *shape, const void *row)

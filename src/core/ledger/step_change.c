@@ -142,7 +142,8 @@ static int apply(struct hf_act *act)
 {
     const struct hf_change *change = act->change;
     const struct verb_rule *rule = &verb_rules[change->verb];
-    if (act->old->w.session_id && change->verb != HF_VERB_CANCEL)
+    if (act->old->w.session_id && change->verb != HF_VERB_CANCEL &&
+        change->verb != HF_VERB_RELEASE)
         return hf_act_refuse(act, HF_STATUS_NONE, hf_verb_word(change->verb),
                              "the row is bound to a session, which alone moves it");
     if (rule->needs_token && !change->token)
