@@ -43,14 +43,14 @@ static const struct figure {
       "/s",
       false,
       bench_create_one,
-      { { SHARE_AT_LEAST, 0.60 }, { NO_BAR } },
+      { { SHARE_AT_LEAST, 0.60 }, { NO_BAR, 0 } },
       { "one row per transaction", "one row per transaction" } },
     { "create",
       "create, 16 callers",
       "/s",
       false,
       bench_create_many,
-      { { NO_BAR }, { SHARE_AT_LEAST, 0.60 } },
+      { { NO_BAR, 0 }, { SHARE_AT_LEAST, 0.60 } },
       { "16 rows per statement", "16 connections, one row per transaction" } },
     { "process",
       "process",
@@ -64,7 +64,7 @@ static const struct figure {
       "/s",
       false,
       bench_pool_process,
-      { { NO_BAR }, { NO_BAR } },
+      { { NO_BAR, 0 }, { NO_BAR, 0 } },
       { "100 rows per statement", "100 rows per statement, pipelined" } },
     { "e2e",
       "end to end, 16 callers",
@@ -78,7 +78,7 @@ static const struct figure {
       "/s",
       false,
       bench_pool_end_to_end,
-      { { NO_BAR }, { NO_BAR } },
+      { { NO_BAR, 0 }, { NO_BAR, 0 } },
       { "100 rows per statement", "100 rows per statement, producer and worker" } },
     { "pickup",
       "pick-up, pool",
@@ -92,7 +92,7 @@ static const struct figure {
       "ms",
       false,
       bench_pickup_claim,
-      { { NO_BAR }, { NO_BAR } },
+      { { NO_BAR, 0 }, { NO_BAR, 0 } },
       { "two syncs", "insert, notice, claim" } },
     { "reclaim",
       "kill to reclaim",
@@ -106,7 +106,7 @@ static const struct figure {
       "B",
       true,
       bench_kept,
-      { { NO_BAR }, { NO_BAR } },
+      { { NO_BAR, 0 }, { NO_BAR, 0 } },
       { "the file", "tables and indexes, after VACUUM FULL" } },
     { "growth",
       "claim of 100, large table",
@@ -263,7 +263,7 @@ static int begin_postgres(struct bench *bench, const char *db)
         (void)snprintf(bench->url[i], sizeof bench->url[i], "%s%cschema=%s", db,
                        strchr(db, '?') ? '&' : '?', schemas[i]);
     (void)snprintf(bench->url[BENCH_RAW], sizeof bench->url[BENCH_RAW], "%s", db);
-    return bench_pg_check(bench);
+    return bench_pg_begin(bench);
 }
 
 static int begin_files(struct bench *bench, const char *base)
@@ -383,12 +383,14 @@ static int run(int argc, char **argv, struct bench *bench)
     bench->postgres = options.db != NULL;
     rc = bench->postgres ? begin_postgres(bench, options.db)
                          : begin_files(bench, options.folder);
-    if (rc)
-        return rc;
-    rc = run_all(bench, &options);
-    struct hf_err why = bench->err; /* the first failure is the one to tell */
-    int ended = end(bench);
-    return rc ? hf_fail_as(&bench->err, rc, &why) : ended;
+    if (rc == 0) {
+        rc = run_all(bench, &options);
+        struct hf_err why = bench->err; /* the first failure is the one to tell */
+        int ended = end(bench);
+        rc = rc ? hf_fail_as(&bench->err, rc, &why) : ended;
+    }
+    bench_pg_end(bench);
+    return rc;
 }
 
 int main(int argc, char **argv)

@@ -58,6 +58,11 @@ extern "C" {
     X(TURN_CALLS, turn_calls, 128, "items", "tool calls of one reply")                   \
     X(TURN_PARTS, turn_parts, 1024, "items", "parts of one reply or of one result")      \
     X(TURN_LIST, turn_list, 1024, "items", "messages or causes given in one call")       \
+    X(COMMIT_BYTES, commit_bytes, 1048576, "bytes",                                      \
+      "records, blobs and units of one commit or step of a session")                     \
+    X(COMMIT_ROWS, commit_rows, 512, "rows",                                             \
+      "records, blobs, usage entries and units of one commit or step")                   \
+    X(INPUT_BYTES, input_bytes, 1048576, "bytes", "a message that is sent to a session") \
     X(CODE_OPTIONS_BYTES, code_options_bytes, 65536, "bytes",                            \
       "options of the code protocol, with the schema")                                   \
     X(CELL_BYTES, cell_bytes, 262144, "bytes", "source of a cell")                       \

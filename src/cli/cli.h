@@ -245,7 +245,8 @@ struct cli_view {
     void (*line)(struct cli *cli, const struct op_row *row);  /* what happened to it */
     int (*detail)(struct cli *cli, const struct op_row *row); /* all of it */
 };
-extern const struct cli_view cli_schedule_views[]; /* shape NULL ends */
+extern const struct cli_view cli_schedule_views[]; /* shape NULL ends each */
+extern const struct cli_view cli_store_views[];
 /* Every field, a line each. */
 int cli_any_detail(struct cli *cli, const struct op_row *row);
 const struct cli_view *cli_view_of(const struct hf_shape *shape);
@@ -269,8 +270,8 @@ void cli_put_facts(struct cli *cli, const struct hf_field *fields, size_t count,
 
 /* Milliseconds as people read them; "-" for 0. */
 const char *cli_duration(hf_ms ms, char out[24]);
-/* The same to the second, without its sign, and 0 as "0ms": how old, how long still. */
-const char *cli_age(hf_ms ms, char out[24]);
+/* The last digits of an id: what people type. */
+const char *cli_short_id(const char *id);
 hf_ms cli_now(void);
 /* By the clock of the store's times, once something was read from it. */
 hf_ms cli_store_now(const struct cli *cli);
@@ -315,18 +316,12 @@ int check_demo(struct cli *cli);
 int check_tail(struct cli *cli);
 int check_emit(struct cli *cli);
 int check_subscribe(struct cli *cli);
-int check_limit(struct cli *cli);
 
-int cmd_limit_set(struct cli *cli);
-int cmd_limit_list(struct cli *cli);
 int cmd_top(struct cli *cli);
-int cmd_attention(struct cli *cli);
 int cmd_work_create(struct cli *cli);
 int cmd_work_tail(struct cli *cli);
 int cmd_work_sweep(struct cli *cli);
 int cmd_work_reconcile(struct cli *cli);
-int cmd_policy_set(struct cli *cli);
-int cmd_policy_show(struct cli *cli);
 int cmd_trigger_subscribe(struct cli *cli);
 int cmd_trigger_update(struct cli *cli);
 int cmd_trigger_enable(struct cli *cli);
@@ -354,8 +349,6 @@ int cmd_process_drain(struct cli *cli);
 int check_run(struct cli *cli);
 int cmd_run(struct cli *cli);
 int cmd_migrate(struct cli *cli);
-int cmd_doctor(struct cli *cli);
-int cmd_limits(struct cli *cli);
 int cmd_replay(struct cli *cli);
 int cmd_turn_inspect(struct cli *cli);
 int cmd_cell_run(struct cli *cli);
@@ -365,8 +358,6 @@ int cmd_config_check(struct cli *cli);
 int cmd_config_keys(struct cli *cli);
 int cmd_store_bump(struct cli *cli);
 int cmd_store_copy(struct cli *cli);
-int cmd_store_log(struct cli *cli);
-int cmd_version(struct cli *cli);
 int cmd_demo(struct cli *cli);
 int check_call(struct cli *cli);
 int cmd_call(struct cli *cli);

@@ -171,7 +171,7 @@ static int run(struct cli *cli, int argc, char **argv)
     if (cli->help)
         return show_help(cli);
     if (cli_given(cli, "version"))
-        return cmd_version(cli);
+        cli->op = op_find("version");
     if (!cli->op)
         return incomplete(cli);
     return run_op(cli);

@@ -289,6 +289,12 @@ void op_note(struct op_call *call, const char *format, ...)
     call->out->sink->note(call->out, text);
 }
 
+const char *op_age(hf_ms ms, char out[24])
+{
+    ms = ms < 0 ? -ms : ms;
+    return hf_duration_text(ms >= 1000 ? ms - ms % 1000 : ms, out, 24);
+}
+
 int op_full_id(struct op_call *call, const char *id, const char **ret_id)
 {
     struct hf_answer *answer = NULL;

@@ -201,6 +201,9 @@ void op_say(struct op_call *call, const char *format, ...)
 void op_note(struct op_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A time span to the second, without its sign: how old, how long still. */
+const char *op_age(hf_ms ms, char out[24]);
+
 /* The whole id of a unit for a part of it; a whole one is taken as it is, and NULL too. */
 HF_MUST_USE int op_full_id(struct op_call *call, const char *id, const char **ret_id);
 

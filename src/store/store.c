@@ -8,6 +8,7 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "store/schedule/schedule.h"
+#include "store/session/session.h"
 #include "store/trigger/trigger.h"
 
 int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_err *err)
@@ -188,6 +189,7 @@ static const struct hf_store_methods methods = {
     .close = sql_close,
     .schedules = &sql_schedule_methods,
     .triggers = &sql_trigger_methods,
+    .sessions = &sql_session_methods,
     .known = sql_known,
     .now = sql_now,
 };

@@ -10,7 +10,8 @@ static struct hf_span span_of(const char *text)
     return (struct hf_span){ text, strlen(text) };
 }
 
-static void say(struct drig *rig, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(struct drig *rig,
+                                                      const char *format, ...)
 {
     va_list args;
     size_t used = strlen(rig->log);

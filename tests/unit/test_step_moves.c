@@ -124,7 +124,7 @@ static void a_wait_has_a_reference_a_budget_and_no_lease(void **state)
     assert_int_equal(now.w.escalate_at, 0);
     assert_int_equal(now.w.failures, 0);
     assert_null(now.w.resume_payload);
-    assert_string_equal(now.settled_verb, "wait");
+    assert_string_equal(now.settled_verb, "wait user ask-7");
     rig_no_lease(&now);
     assert_string_equal(
         now.note, "{\"deadline_at\":1700086400000,\"from\":\"policy\",\"kind\":\"user\","

@@ -150,6 +150,14 @@ struct hf_read_request { /* of one unit, or of a page */
     int64_t attempt;
     const char *stream;
 };
+struct hf_limit_request {
+    struct hf_quota quota;
+    bool none;
+};
+struct hf_policy_request {
+    struct hf_policy policy;
+    const char *scope;
+};
 struct hf_complete_request {
     struct hf_change change;
     const char *status; /* a word, since those of this verb are not all in a row */
@@ -209,6 +217,10 @@ extern const struct hf_input hf_schedule_show_inputs[];
 extern const struct hf_input hf_schedule_list_inputs[];
 extern const struct hf_input hf_preview_inputs[];
 extern const struct hf_input hf_sync_inputs[];
+extern const struct hf_input hf_limit_inputs[];
+extern const struct hf_input hf_policy_inputs[];
+extern const struct hf_input hf_policy_show_inputs[];
+extern const struct hf_input hf_log_inputs[];
 extern const struct hf_input hf_process_events_inputs[];
 extern const struct hf_input hf_process_cancel_inputs[];
 extern const struct hf_input hf_process_reason_inputs[];

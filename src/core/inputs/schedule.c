@@ -47,7 +47,8 @@ static const char *const state_words[] = { "active", "paused", "finished", NULL 
     HF_UNIT_INPUTS(hf_schedule_new),                                                     \
     { "overlap", "RULE", HF_IN_WORD, 0,                                                  \
       "a slot comes while an earlier unit is unfinished: skip it, let one "              \
-      "wait, or allow both (default: skip)", .words = hf_overlap_words, .min = 1,        \
+      "wait, allow both, or replace the earlier one (default: skip)",                    \
+      .words = hf_overlap_words, .min = 1,                                               \
       HF_IN_AT(hf_schedule_new, overlap) },                                              \
     { "catch_up", "RULE", HF_IN_WORD, 0,                                                 \
       "slots that were missed: make the latest, all or none (default: latest)",          \

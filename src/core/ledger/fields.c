@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 const char *const hf_close_rule_words[] = { "evidence", "reviewer", NULL };
+const char *const hf_wait_rule_words[] = { "escalation", NULL };
 const char *const hf_gate_words[] = { "due", "lane", "limit", "rate", "held", NULL };
 
 /* clang-format off */

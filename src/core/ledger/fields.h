@@ -35,7 +35,8 @@ struct hf_field {
     const char *const *words;  /* the values that a text or word can have; NULL ends */
     const struct hf_shape *of; /* ROW */
     bool optional;             /* left out where it is null */
-    size_t null_by; /* offset of an int64_t or pointer that is 0 where this is null */
+    size_t
+        null_by; /* offset of an int64_t or pointer: 0 there makes this null; 0: none */
 };
 
 /* One row of a table: HF_FIELD(TEXT, hf_work, queue, false, "help", .words = …). */
@@ -65,6 +66,7 @@ extern const char *const hf_overlap_words[];
 extern const char *const hf_catch_up_words[];
 extern const char *const hf_close_rule_words[];
 extern const char *const hf_gate_words[];
+extern const char *const hf_wait_rule_words[];
 
 extern const struct hf_shape hf_work_shape;
 extern const struct hf_shape hf_event_shape;

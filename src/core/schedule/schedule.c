@@ -113,7 +113,7 @@ static int check_rules(const struct hf_schedule_new *wanted, struct hf_err *err)
 {
     if (wanted->overlap && !hf_overlap_word(wanted->overlap))
         return hf_fail(err, HF_EINVAL, "overlap",
-                       "overlap must be skip, one_waiting or allow");
+                       "overlap must be skip, one_waiting, allow or replace");
     if (wanted->catch_up && !hf_catch_up_word(wanted->catch_up))
         return hf_fail(err, HF_EINVAL, "catch_up",
                        "catch_up must be latest, all or none");
@@ -126,6 +126,10 @@ static int check_rules(const struct hf_schedule_new *wanted, struct hf_err *err)
         return hf_fail(err, HF_EINVAL, "overlap",
                        "one_waiting means nothing for externally_owned work: it never "
                        "waits here");
+    if (wanted->overlap == HF_OVERLAP_REPLACE && wanted->disposition == HF_OWNER_BOUND)
+        return hf_fail(err, HF_EINVAL, "overlap",
+                       "replace cannot end owner_bound work at once: use disposition "
+                       "rerunnable or expire, or overlap skip or one_waiting");
     return 0;
 }
 
@@ -279,7 +283,7 @@ int hf_schedule_unit(struct hf_arena *arena, const struct hf_schedule *schedule,
     const char *key = overlap == HF_OVERLAP_ALLOW ? NULL : own_key(arena, schedule->name);
     if (overlap != HF_OVERLAP_ALLOW && !key)
         return hf_fail_plain(err, HF_ENOMEM);
-    if (overlap == HF_OVERLAP_SKIP)
+    if (overlap == HF_OVERLAP_SKIP || overlap == HF_OVERLAP_REPLACE)
         unit.dedup_key = key;
     else if (overlap == HF_OVERLAP_ONE_WAITING && !unit.lane_key)
         unit.lane_key = key;

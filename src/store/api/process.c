@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "core/ledger/step.h"
 #include "store/api/call.h"
+#include "store/api/given.h"
 #include "store/api/work.h"
 #include "store/process/process.h"
 
@@ -30,28 +31,6 @@ static struct api_call begin(const struct hf_store *store, const struct hf_calle
 #define SESSION_MAX (KEY_MAX - (sizeof "session:" - 1)) /* its queue has a name too */
 
 /* ---- register ---------------------------------------------------------------------- */
-
-/* Canonical, so that the same facts are the same bytes. */
-static int canonical(struct hf_arena *arena, const char **json, const char *field,
-                     struct hf_err *err)
-{
-    if (!*json)
-        return 0;
-    struct hf_span text = { *json, strlen(*json) };
-    int rc = hf_json_check(text, (size_t)HF_MAX_EVENT_BYTES, field, err);
-    if (rc)
-        return rc;
-    struct hf_buf buf;
-    hf_buf_init(&buf, arena->alloc, 2 * (size_t)HF_MAX_EVENT_BYTES);
-    rc = hf_json_canonical_text(&buf, text);
-    const char *kept = rc ? NULL : hf_buf_keep(&buf, arena);
-    if (rc)
-        hf_buf_fini(&buf);
-    if (!kept)
-        return hf_fail(err, rc ? rc : HF_ENOMEM, field, "%s cannot be kept", field);
-    *json = kept;
-    return 0;
-}
 
 static int check_disposition(const struct hf_new *work, struct hf_err *err)
 {
@@ -86,26 +65,6 @@ static int check_facts(const struct hf_process_new *request, struct hf_err *err)
     for (size_t i = 0; rc == 0 && i < request->event_type_count; i++)
         rc = hf_check_key(request->event_types[i], KEY_MAX, "event_types", err);
     return rc;
-}
-
-/* A flat object of texts: so a list can look for one of them. */
-static int check_labels(const char *labels, struct hf_err *err)
-{
-    struct json_t *value = NULL;
-    const struct json_t *one;
-    const char *key;
-    void *at = NULL;
-    if (!labels)
-        return 0;
-    struct hf_span text = { labels, strlen(labels) };
-    int rc = hf_json_parse(text, SIZE_MAX, "labels", &value, err);
-    bool flat = rc == 0 && hf_json_type_of(value) == HF_JSON_OBJECT;
-    while (flat && hf_json_next(value, &at, &key, &one))
-        flat = hf_json_type_of(one) == HF_JSON_TEXT;
-    hf_json_free(value);
-    return rc || flat ? rc
-                      : hf_fail(err, HF_EINVAL, "labels",
-                                "labels must be a JSON object of texts");
 }
 
 static int by_text(const void *a, const void *b)
@@ -155,11 +114,11 @@ static int check_request(struct hf_arena *arena, struct hf_process_new *request,
     if (rc == 0)
         rc = check_facts(request, err);
     if (rc == 0)
-        rc = canonical(arena, &request->definition, "definition", err);
+        rc = hf_given_json(arena, &request->definition, "definition", err);
     if (rc == 0)
-        rc = canonical(arena, &request->labels, "labels", err);
+        rc = hf_given_json(arena, &request->labels, "labels", err);
     if (rc == 0)
-        rc = check_labels(request->labels, err);
+        rc = hf_given_labels(request->labels, err);
     if (rc == 0)
         rc = sort_observers(arena, request, err);
     if (rc == 0 && request->claim)
@@ -237,7 +196,7 @@ static int check_filter(struct hf_arena *arena, struct hf_process_filter *filter
         filter->limit = 100;
     if (rc == 0)
         rc = label_member(arena, &filter->label, err);
-    return rc ? rc : canonical(arena, &filter->definition, "definition", err);
+    return rc ? rc : hf_given_json(arena, &filter->definition, "definition", err);
 }
 
 int hf_process_list(struct hf_store *store, const struct hf_caller *given,
@@ -293,7 +252,7 @@ static int check_tell(struct hf_arena *arena, struct hf_process_tell *tell,
         rc = check_signal(tell->name, err);
     if (rc == 0 && tell->what == HF_TELL_APPEND && hf_event_reserved(tell->name))
         rc = hf_fail(err, HF_EINVAL, "type", "this event type is the ledger's own");
-    return rc ? rc : canonical(arena, &tell->payload, "payload", err);
+    return rc ? rc : hf_given_json(arena, &tell->payload, "payload", err);
 }
 
 int hf_process_tell(struct hf_store *store, const struct hf_caller *given,
