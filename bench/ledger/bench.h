@@ -37,6 +37,7 @@ struct bench_pair {
 };
 
 /* main.c */
+bool bench_stopped(void);                      /* by a signal: long loops end */
 double bench_seconds(void);                    /* monotonic */
 double bench_median(double *values, size_t n); /* sorts them */
 void bench_pause(double seconds);

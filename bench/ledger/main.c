@@ -126,6 +126,20 @@ struct options {
     char *const *groups; /* NULL-terminated; none: all */
 };
 
+/* A signal ends the run after the round that is under way, so that what it made is removed. */
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    stopped = 1;
+}
+
+bool bench_stopped(void)
+{
+    return stopped;
+}
+
 double bench_seconds(void)
 {
     struct timespec now;
@@ -221,6 +235,8 @@ static int run_figure(struct bench *bench, const struct figure *f,
     for (size_t i = 0; i < rounds; i++) {
         struct bench_pair pair = { 0 };
         int rc = f->measure(bench, &pair);
+        if (stopped)
+            rc = hf_fail(&bench->err, HF_EBUSY, NULL, "a signal has stopped the run");
         if (rc)
             return rc;
         ours[i] = pair.ours;
@@ -397,6 +413,8 @@ int main(int argc, char **argv)
 {
     struct bench bench = { .jobs = 20000, .finished = 1000000 };
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGINT, stop);
+    (void)signal(SIGTERM, stop);
     int rc = run(argc, argv, &bench);
     if (rc)
         (void)fprintf(stderr, "holdfast-bench: %s%s%s (%s): %s\n", bench.err.field,
