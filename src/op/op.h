@@ -186,6 +186,8 @@ void op_json(struct op_call *call, const char *name, const char *json);
 void op_facts(struct op_call *call, const struct hf_shape *shape, const void *row);
 /* The row of the operation's shape. */
 HF_MUST_USE int op_row(struct op_call *call, const void *row);
+/* Whether something was changed, and its row: what was done to it, or "unchanged". */
+HF_MUST_USE int op_changed(struct op_call *call, bool changed, const void *row);
 /* The row of a unit and whether it was created; an item that failed is its failure. op_unit
  * says in addition that the call was repeated, if it was. */
 HF_MUST_USE int op_unit_row(struct op_call *call, const struct hf_item *item,
