@@ -151,6 +151,7 @@ struct hf_session_answer {
         next_ordinal; /* load: first committed node of the next page; 0: there is none */
     const struct hf_session_usage *usage; /* load */
     size_t usage_count;
+    struct hf_span blob; /* blob */
 };
 HF_API void hf_session_answer_free(struct hf_session_answer *answer); /* NULL is fine */
 
@@ -205,6 +206,7 @@ struct hf_session_claim {
         *incarnation;  /* NULL: a fresh one with a fresh owner, otherwise the handle's */
     const char *nonce; /* NULL: fresh; set one to make the claim repeatable */
     int pid;           /* 0: opaque; otherwise ties the lease to that local process */
+    hf_ms wait_ms;     /* block up to this long until there is a session; not by id */
     hf_ms ttl_ms;      /* 0: 30 s */
 };
 
@@ -258,6 +260,11 @@ HF_API HF_MUST_USE int hf_session_node(struct hf_store *store, const char *sessi
                                        struct hf_session_answer **ret_answer,
                                        struct hf_err *err);
 
+/* The bytes of a blob, as answer->blob. HF_ENOTFOUND. */
+HF_API HF_MUST_USE int hf_session_blob(struct hf_store *store, const uint8_t hash[32],
+                                       struct hf_session_answer **ret_answer,
+                                       struct hf_err *err);
+
 struct hf_session_filter {
     uint32_t size;
     const char *agent; /* NULL: any; the same for parent_id */
@@ -283,6 +290,13 @@ HF_API HF_MUST_USE int hf_session_inputs(struct hf_store *store, const char *ses
 
 /* ---- writing under the lease ------------------------------------------------------- */
 
+/* Bytes that the session refers to, by their SHA-256. bytes.at NULL: they must be stored
+ * already. */
+struct hf_session_blob {
+    uint8_t hash[32];
+    struct hf_span bytes;
+};
+
 /* What the holder of a turn adds to it, and the state that it adds to. */
 struct hf_session_step {
     uint32_t size;
@@ -294,7 +308,9 @@ struct hf_session_step {
     const uint8_t *chain;            /* 32 bytes: of the turn before this step */
     const struct hf_record *records; /* new since then; transient ones are stored apart */
     size_t record_count;
-    struct hf_span save; /* hf_turn_save's bytes */
+    struct hf_span save;                 /* hf_turn_save's bytes */
+    const struct hf_session_blob *blobs; /* that the save refers to */
+    size_t blob_count;
 };
 
 /* The state of a turn after a step. */
@@ -308,19 +324,12 @@ struct hf_session_stepped {
 
 /* Store one step: new provisional nodes and the save, under compare-and-set on the step's
  * number. It extends the lease. A repeat of the last step returns what it left. HF_ESESSIONLOST,
- * HF_ESUPERSEDED, HF_ETOOBIG. */
+ * HF_ESUPERSEDED, HF_EBLOB, HF_ETOOBIG. */
 HF_API HF_MUST_USE int hf_session_step(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_session_step *step,
                                        struct hf_session_stepped *ret_stepped,
                                        struct hf_err *err);
-
-/* Bytes that the session refers to, by their SHA-256. bytes.at NULL: they must be stored
- * already. */
-struct hf_session_blob {
-    uint8_t hash[32];
-    struct hf_span bytes;
-};
 
 /* Tokens that the turn spent, of one source ("model", "tool", …) and model. */
 struct hf_session_spent {

@@ -103,35 +103,6 @@ static void add_guard(struct committing *c, struct hf_ops *ops)
     hf_ops_text(ops, c->result);
 }
 
-/* Those with bytes are stored; all must be there then. */
-static void add_blobs(struct committing *c, struct hf_ops *ops)
-{
-    const struct hf_session_commit *commit = c->commit;
-    size_t given = 0;
-    c->blobs_call = ops->batch.call_count;
-    for (size_t i = 0; i < commit->blob_count; i++) {
-        const struct hf_session_blob *blob = &commit->blobs[i];
-        if (!blob->bytes.at)
-            continue;
-        if (given++ == 0)
-            hf_ops_call(ops, HF_SQL_BLOBS_ADD, HF_ANY_COUNT);
-        else
-            hf_ops_again(ops);
-        hf_ops_bytes(ops, blob->hash, sizeof blob->hash);
-        hf_ops_bytes(ops, blob->bytes.at, blob->bytes.len);
-    }
-    if (given == commit->blob_count)
-        return;
-    hf_ops_call(ops, HF_SQL_BLOBS_THERE, HF_ANY_COUNT);
-    hf_ops_i64(ops, (int64_t)commit->blob_count);
-    hf_ops_sets(ops);
-    for (size_t i = 0; i < commit->blob_count; i++) {
-        if (i > 0)
-            hf_ops_again(ops);
-        hf_ops_bytes(ops, commit->blobs[i].hash, sizeof commit->blobs[i].hash);
-    }
-}
-
 static void add_usage(struct committing *c, struct hf_ops *ops)
 {
     const struct hf_session_commit *commit = c->commit;
@@ -254,7 +225,7 @@ static int refused_at(struct committing *c, struct hf_ops *ops, struct hf_err *e
     if (rc != HF_EGUARD || at < c->blobs_call)
         return rc;
     if (at < c->inputs_call)
-        return hf_fail(err, HF_EBLOB, "blobs", "a blob that it refers to is not stored");
+        return session_blob_missing(err);
     if (at < c->units_call)
         return hf_fail(err, HF_ESUPERSEDED, "turn_id",
                        "an input of turn %.100s is not this claim's", c->commit->turn_id);
@@ -270,7 +241,7 @@ static int commit_once(struct committing *c, struct hf_err *err)
     struct hf_ops ops;
     hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
     add_guard(c, &ops);
-    add_blobs(c, &ops);
+    c->blobs_call = session_blobs_add(&ops, commit->blobs, commit->blob_count);
     session_nodes_add(&ops, commit->session_id, commit->turn_id, commit->node_count,
                       &c->packed);
     add_usage(c, &ops);

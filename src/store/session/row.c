@@ -291,6 +291,21 @@ void session_ring(struct hf_ops *ops)
     hf_ops_ring_queue(ops, HF_SESSION_QUEUE, 1);
 }
 
+/* On PostgreSQL the nudge locks the session until the commit: a release at the same time comes
+ * before it, or sees the input. */
+void session_input_add(struct hf_ops *ops, const char *session_id, const char *work_id,
+                       enum hf_input_kind kind)
+{
+    hf_ops_call(ops, HF_SQL_SESSION_NUDGE, 1);
+    hf_ops_text(ops, session_id);
+    hf_ops_null(ops);
+    hf_ops_call(ops, HF_SQL_SESSION_ADD_INPUT, HF_ANY_COUNT);
+    hf_ops_text(ops, session_id);
+    hf_ops_text(ops, work_id);
+    hf_ops_text(ops, hf_input_kind_word(kind));
+    session_ring(ops);
+}
+
 void session_free_add(struct hf_ops *ops, const char *session_id,
                       const struct hf_token *token, hf_ms delay_ms)
 {
@@ -317,4 +332,36 @@ void session_nodes_add(struct hf_ops *ops, const char *session_id, const char *t
         hf_ops_bytes(ops, packed->nodes[i].chain, 32);
         hf_ops_text(ops, packed->nodes[i].json);
     }
+}
+
+size_t session_blobs_add(struct hf_ops *ops, const struct hf_session_blob *blobs,
+                         size_t count)
+{
+    size_t first = ops->batch.call_count, given = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!blobs[i].bytes.at)
+            continue;
+        if (given++ == 0)
+            hf_ops_call(ops, HF_SQL_BLOBS_ADD, HF_ANY_COUNT);
+        else
+            hf_ops_again(ops);
+        hf_ops_bytes(ops, blobs[i].hash, sizeof blobs[i].hash);
+        hf_ops_bytes(ops, blobs[i].bytes.at, blobs[i].bytes.len);
+    }
+    if (given == count)
+        return first;
+    hf_ops_call(ops, HF_SQL_BLOBS_THERE, HF_ANY_COUNT);
+    hf_ops_i64(ops, (int64_t)count);
+    hf_ops_sets(ops);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_bytes(ops, blobs[i].hash, sizeof blobs[i].hash);
+    }
+    return first;
+}
+
+int session_blob_missing(struct hf_err *err)
+{
+    return hf_fail(err, HF_EBLOB, "blobs", "a blob that it refers to is not stored");
 }

@@ -11,6 +11,7 @@ struct stepping {
     struct hf_token token;
     struct hf_packed packed;
     int64_t nodes; /* provisional nodes afterwards */
+    size_t blobs_call;
 };
 
 static size_t add_calls(struct stepping *s, struct hf_ops *ops)
@@ -30,6 +31,7 @@ static size_t add_calls(struct stepping *s, struct hf_ops *ops)
     hf_ops_text(ops, s->packed.transients);
     hf_ops_bytes(ops, step->save.at, step->save.len);
     session_nodes_add(ops, step->session_id, step->turn_id, step->node_count, &s->packed);
+    s->blobs_call = session_blobs_add(ops, step->blobs, step->blob_count);
     size_t left = hf_ops_call(ops, HF_SQL_SESSION_REMAINING, HF_ANY_COUNT);
     hf_ops_text(ops, step->session_id);
     hf_ops_text(ops, s->token.nonce);
@@ -55,6 +57,7 @@ static int refused(struct stepping *s, struct hf_ops *ops,
 {
     struct session_facts facts;
     const struct hf_session_step *step = s->step;
+    size_t at = ops->batch.failed_call;
     int rc = session_facts_read(ops, step->session_id, step->turn_id, &facts, err);
     if (rc == 0)
         rc = session_lease_check(ops, &facts, &s->token, err);
@@ -76,6 +79,8 @@ static int refused(struct stepping *s, struct hf_ops *ops,
                        "%lld, or its chain is another",
                        (long long)facts.step, (long long)facts.node_count,
                        (long long)step->step, (long long)step->node_count);
+    if (at >= s->blobs_call)
+        return session_blob_missing(err);
     return HF_EGUARD; /* it was in the way only at that moment */
 }
 
@@ -107,8 +112,11 @@ int sql_session_step(struct hf_store *base, const struct hf_caller *who,
     if (rc == 0)
         rc = hf_records_pack(&arena, step->records, step->record_count, step->node_count,
                              step->chain, &s.packed, err);
+    size_t bytes = s.packed.bytes;
+    for (size_t i = 0; i < step->blob_count; i++)
+        bytes += step->blobs[i].bytes.len;
     if (rc == 0)
-        rc = hf_commit_budget(s.packed.bytes, step->record_count, err);
+        rc = hf_commit_budget(bytes, step->record_count + step->blob_count, err);
     s.nodes = step->node_count + (int64_t)s.packed.count;
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
