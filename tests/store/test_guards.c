@@ -886,6 +886,48 @@ static void plain_sql_runs_no_session_row_without_its_pin(void **state)
     hf_answer_free(answer);
 }
 
+static int loaded(struct world *world, struct hf_err *err)
+{
+    struct hf_session_answer *answer = NULL;
+    struct hf_session_load load = { .size = sizeof(load), .session_id = "s" };
+    int rc = hf_session_load(world->store, &load, &answer, err);
+    hf_session_answer_free(answer);
+    return rc;
+}
+
+/* As a tool would do it that goes past the guards. */
+static void unguarded(struct world *world, const char *guard, const char *table,
+                      const char *sql)
+{
+    char drop[100];
+    if (world->pg)
+        (void)snprintf(drop, sizeof(drop), "DROP TRIGGER %s ON %s", guard, table);
+    else
+        (void)snprintf(drop, sizeof(drop), "DROP TRIGGER %s", guard);
+    done(world, drop);
+    done(world, sql);
+}
+
+static void a_broken_chain_is_corruption_and_stays_as_it_is(void **state)
+{
+    struct world *world = *state;
+    struct hf_err err = { 0 };
+    struct hf_session_answer *answer = NULL;
+    talked(world);
+    assert_int_equal(loaded(world, &err), 0);
+    unguarded(
+        world, "node_frozen", "node",
+        "UPDATE node SET record = '{\"message\":{\"id\":\"x\"}}' WHERE ordinal = 0");
+    assert_int_equal(loaded(world, &err), HF_ECORRUPT);
+    assert_string_equal(err.field, "chain");
+    assert_int_equal(hf_session_node(world->store, "s", 0, &answer, &err), HF_ECORRUPT);
+    assert_int_equal(loaded(world, &err), HF_ECORRUPT); /* nothing was mended */
+    done(world, "UPDATE node SET record = 'no record' WHERE ordinal = 0");
+    assert_int_equal(loaded(world, &err), HF_ECORRUPT);
+    unguarded(world, "node_delete", "node", "DELETE FROM node WHERE ordinal = 0");
+    assert_int_equal(loaded(world, &err), HF_ECORRUPT); /* and not an empty history */
+}
+
 /* Each on both engines. */
 #define GUARD(name)                                                                      \
     cmocka_unit_test_setup_teardown(name, set_up, tear_down),                            \
@@ -923,6 +965,7 @@ int main(void)
         GUARD(every_transition_has_one_event),
         GUARD(plain_sql_edits_no_history_and_moves_no_head_back),
         GUARD(plain_sql_runs_no_session_row_without_its_pin),
+        GUARD(a_broken_chain_is_corruption_and_stays_as_it_is),
     };
     pg_server_start(&server);
     return cmocka_run_group_tests_name("guards", tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* Waiting for a session to claim: for the bell that every session rings, for the time when one
  * is ready or its lease lapses, and for the death of a process that holds one. */
 #include "store/api/session.h"
-#include "store/api/work.h"
 #include "run/wait/watch.h"
+#include "store/api/work.h"
 #include "store/batch/ops.h"
 
 /* Not every change of another process is told, so look once in a while. */
