@@ -16,6 +16,7 @@ struct hf_pg_text {
     const char *guarded;
     const char *sets;
     int params;
+    int columns; /* -1: not known */
     bool reads;
     bool
         before; /* it reads in order to assert or to lock, for what its batch writes after it */

@@ -357,27 +357,29 @@ static int write_clock(struct lite *lite, hf_ms high_water, struct hf_err *err)
     return rc;
 }
 
-/* store_row: store_id, incarnation, commit_seq, boot_id, time_ns, lease_offset_ms,
- * lease_high_water */
 static int read_row(struct lite *lite, const struct hf_val *row,
                     struct lite_store_facts *ret_facts, bool *ret_changed,
                     struct hf_err *err)
 {
-    if (row[0].len >= sizeof(lite->store_id) || row[3].type != HF_VAL_TEXT ||
-        row[4].type != HF_VAL_TEXT)
+    if (row[DB_COL_STORE_ROW_STORE_ID].len >= sizeof(lite->store_id) ||
+        row[DB_COL_STORE_ROW_BOOT_ID].type != HF_VAL_TEXT ||
+        row[DB_COL_STORE_ROW_TIME_NS].type != HF_VAL_TEXT)
         return hf_fail(err, HF_ECORRUPT, "db", "the store's own row is damaged");
-    if (row[1].i <= 0)
+    if (row[DB_COL_STORE_ROW_INCARNATION].i <= 0)
         return hf_fail(err, HF_ENOTSTORE, "db",
                        "%.120s is an unfinished copy: remove it, and copy again",
                        lite->path);
-    memcpy(lite->store_id, row[0].at, row[0].len);
-    ret_facts->incarnation = row[1].i;
-    ret_facts->commit_seq = row[2].i;
-    ret_facts->high_water = row[6].i;
-    const struct lite_clock_row clock = { .boot_id = row[3].at,
-                                          .time_ns = row[4].at,
-                                          .offset_ms = row[5].i,
-                                          .high_water = row[6].i };
+    memcpy(lite->store_id, row[DB_COL_STORE_ROW_STORE_ID].at,
+           row[DB_COL_STORE_ROW_STORE_ID].len);
+    ret_facts->incarnation = row[DB_COL_STORE_ROW_INCARNATION].i;
+    ret_facts->commit_seq = row[DB_COL_STORE_ROW_COMMIT_SEQ].i;
+    ret_facts->high_water = row[DB_COL_STORE_ROW_LEASE_HIGH_WATER].i;
+    const struct lite_clock_row clock = {
+        .boot_id = row[DB_COL_STORE_ROW_BOOT_ID].at,
+        .time_ns = row[DB_COL_STORE_ROW_TIME_NS].at,
+        .offset_ms = row[DB_COL_STORE_ROW_LEASE_OFFSET_MS].i,
+        .high_water = row[DB_COL_STORE_ROW_LEASE_HIGH_WATER].i
+    };
     return lite_clock_settle(lite, &clock, ret_changed, err);
 }
 

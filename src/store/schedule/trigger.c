@@ -82,8 +82,9 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
         return show(hf_ops_result(&call->look, 1), false, answer, err);
     const struct hf_call *found = hf_ops_result(&call->look, 0);
     schedule_read(found, 0, &row);
-    if (hf_cell_text(found, 0, schedule_width))
-        return in_the_way(err, &row.s, hf_cell_text(found, 0, schedule_width));
+    if (hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY))
+        return in_the_way(err, &row.s,
+                          hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY));
     rc = schedule_unit(call, &row.s, run_id, &work, hash, err);
     if (rc)
         return rc;
