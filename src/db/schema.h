@@ -48,4 +48,8 @@ struct db_schema {
     const char *unread;
 };
 
+/* The options with all that was not given filled in. `given` may be NULL. */
+HF_MUST_USE int db_options_read(const struct hf_sql_options *given,
+                                struct hf_sql_options *ret_options, struct hf_err *err);
+
 #endif

@@ -102,19 +102,19 @@ static char *copy_text(const struct hf_alloc *alloc, const char *text)
 static struct lite *new_handle(const char *path, const struct hf_sql_options *options,
                                const struct lite_under *under)
 {
-    const struct hf_alloc *alloc = options->alloc ? options->alloc : hf_alloc_system();
+    const struct hf_alloc *alloc = options->alloc;
     struct lite *lite = alloc->realloc(alloc->user, NULL, sizeof(*lite));
     if (!lite)
         return NULL;
     *lite = (struct lite){
         .sql.methods = &methods,
         .alloc = alloc,
-        .clock = options->clock ? options->clock : hf_clock_system(),
-        .random = options->random ? options->random : hf_random_system(),
+        .clock = options->clock,
+        .random = options->random,
         .schema = under->schema,
         .memory = hf_same(path, ":memory:"),
         .inline_mode = options->inline_mode,
-        .busy_ms = options->busy_ms > 0 ? options->busy_ms : HF_MAX_STORE_WAIT_MS,
+        .busy_ms = options->busy_ms,
         .pid = getpid(),
         .side.fd = -1,
     };
@@ -518,25 +518,11 @@ static int open_store(struct lite *lite, const struct hf_sql_options *options,
     return lite->read_only ? open_to_read(lite, err) : open_to_write(lite, options, err);
 }
 
-static int read_options(const struct hf_sql_options *given, struct hf_sql_options *out,
-                        struct hf_err *err)
-{
-    *out = (struct hf_sql_options){ .size = sizeof(*out) };
-    if (!given)
-        return 0;
-    int rc = hf_sized_copy(given, sizeof(*out), sizeof(*out), out, err);
-    if (rc)
-        return rc;
-    if (out->busy_ms < 0 || out->busy_ms > HF_MAX_DURATION_MAX_MS)
-        return hf_fail(err, HF_EINVAL, "busy_ms", "it must be 0 or more milliseconds");
-    return 0;
-}
-
 int lite_open(const char *path, const struct hf_sql_options *options,
               const struct lite_under *under, struct hf_sql **ret_sql, struct hf_err *err)
 {
     struct hf_sql_options known;
-    int rc = read_options(options, &known, err);
+    int rc = db_options_read(options, &known, err);
     if (rc != 0)
         return rc;
     if (!sqlite3_threadsafe())
