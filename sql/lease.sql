@@ -18,17 +18,20 @@ UPDATE /*lite OR ROLLBACK*/ session
 RETURNING owner, owner_incarnation, claim_group, holder, lease_fence, lease_store,
           lease_ttl_ms, lease_claimed_at, lease_expires_at
 
--- name: lease_make_session
--- in: $1 key, $2 tenant
-INSERT /*lite OR ROLLBACK*/ INTO session (session_id, tenant, created_at, updated_at)
-VALUES ($1, $2, hf_now(), hf_now()) ON CONFLICT DO NOTHING
+-- name: lease_lock_session
+-- Before a release, which looks for what came while the session was leased.
+-- in: $1 key
+/*lite SELECT 1 WHERE $1 IS NULL*//*pg SELECT 1 FROM session WHERE session_id = $1 FOR UPDATE*/
 
 -- name: lease_write_session
 -- in: $1 key, $2 fence, $3 nonce and $4 expiry as read; then the lease
 UPDATE /*lite OR ROLLBACK*/ session
    SET owner = $5, owner_incarnation = $6, claim_group = $7, holder = $8, lease_fence = $9,
        lease_store = $10, lease_ttl_ms = $11, lease_claimed_at = $12,
-       lease_expires_at = $13
+       lease_expires_at = $13, lease_check_at = $13,
+       ready_at = CASE WHEN $7::text IS NOT NULL THEN NULL
+                       WHEN turn_key IS NOT NULL THEN coalesce(waiting_until, hf_now())
+                       ELSE (SELECT w.due_at {pending_inputs}) END
  WHERE session_id = $1 AND lease_fence = $2
    AND claim_group IS NOT DISTINCT FROM $3 AND lease_expires_at IS NOT DISTINCT FROM $4
 

@@ -50,10 +50,10 @@ DELETE FROM work_schedule WHERE name = $1 AND tenant = $2 AND tick = $3
 
 -- Passes.
 
--- What stands in the way of a slot: for overlap `skip` an unfinished unit of the schedule,
--- found by its dedup key; for `one_waiting` one that has not begun, found in its lane.
+-- What stands in the way of a slot: for overlap `skip` and `replace` an unfinished unit of the
+-- schedule, found by its dedup key; for `one_waiting` one that has not begun, found in its lane.
 -- fragment: schedule_in_the_way
-CASE WHEN d.overlap = 'skip' THEN
+CASE WHEN d.overlap = 'skip' OR d.overlap = 'replace' THEN
 (SELECT s.work_id FROM work_state w JOIN work_spec s ON s.seq = w.seq
   WHERE w.dedup_key = 'schedule:' || d.name AND w.tenant = d.tenant
     AND w.finished_at IS NULL)

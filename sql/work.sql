@@ -340,9 +340,10 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 
 -- name: sweep_holders
 -- in: $1 limit, $2 after this one    out: distinct holders of running and of waiting
--- owner_bound rows, a page in their order
-SELECT DISTINCT holder FROM work_state
- WHERE owner IS NOT NULL AND holder IS NOT NULL AND holder > $2 ORDER BY holder LIMIT $1
+-- owner_bound rows, and of sessions, a page in their order
+SELECT holder FROM work_state WHERE owner IS NOT NULL AND holder IS NOT NULL AND holder > $2
+UNION SELECT holder FROM session WHERE holder > $2
+ ORDER BY holder LIMIT $1
 
 -- name: sweep_held_by
 -- in: $1 holder, $2 limit

@@ -1,7 +1,7 @@
 /* Configuration files: providers and models by name.
  *
  * A file is a subset of TOML (docs/configuration.md). Its tables become the structs that
- * hf_http_new, hf_endpoint_new and hf_model_new take. examples/turn_loop.c uses one.
+ * hf_http_new, hf_endpoint_new and hf_model_new take. examples/model_turn.c uses one.
  */
 #ifndef HOLDFAST_CONFIG_H
 #define HOLDFAST_CONFIG_H

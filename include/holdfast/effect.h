@@ -11,7 +11,7 @@
 #ifndef HOLDFAST_EFFECT_H
 #define HOLDFAST_EFFECT_H
 
-#include <holdfast/types.h>
+#include <holdfast/turn_types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -115,6 +115,27 @@ struct hf_effect_ask {
     struct hf_span envelope;
     int64_t fence;
     hf_ms now;
+};
+
+/* How an entry is settled.
+ *   outcome     JSON; required
+ *   usage       of a model call; NULL: none
+ *   due_at      of a failure that will be retried: when. 0: never
+ *   taken_over  it was performed again after a worker was lost: of a model call, a second
+ *               generation may have been bought */
+struct hf_effect_settled {
+    const char *key;
+    enum hf_entry_status status;
+    struct hf_span outcome;
+    const struct hf_usage *usage;
+    hf_ms due_at;
+    bool taken_over;
+};
+
+/* Bytes that effects refer to by their SHA-256: prompts, tool lists, options. */
+struct hf_effect_blob {
+    uint8_t hash[32];
+    struct hf_span bytes;
 };
 
 /* What the entry means; entry NULL: there is none. It depends on its arguments only. */

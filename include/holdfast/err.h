@@ -93,6 +93,16 @@ enum hf_class {
       "fail the turn; correct the protocol", 1, 500)                                     \
     X(CELL, -60, "cell_failed", "the cell did not end well", TERMINAL,                   \
       "correct the cell as its message says", 2, 422)                                    \
+    X(SESSIONBUSY, -70, "session_busy", "another owner holds the session", RETRYABLE,    \
+      "wait for the holder, then retry", 6, 409)                                         \
+    X(SESSIONLOST, -71, "session_lease_lost", "the session's lease is no longer yours",  \
+      RETRYABLE, "open the session again, then retry", 5, 409)                           \
+    X(HEADMOVED, -72, "head_moved", "the session's head is another one", UNKNOWN,        \
+      "load the session again, then decide", 7, 409)                                     \
+    X(SESSIONDELETED, -73, "session_deleted", "the session was deleted", TERMINAL,       \
+      "use another session id: this one is never used again", 3, 410)                    \
+    X(SUPERSEDED, -74, "claim_superseded", "the turn or its inputs are another claim's", \
+      TERMINAL, "drop this turn; claim the session again to go on", 5, 409)              \
     X(EFFECT, -80, "effect_mismatch", "the key was recorded for another effect",         \
       TERMINAL, "look at the turn with `holdfast doctor`; use another key", 7, 409)
 

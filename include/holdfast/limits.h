@@ -47,6 +47,7 @@ extern "C" {
     X(SPOOL_BYTES, spool_bytes, 67108864, "bytes", "a spool of an ingress")              \
     X(SPOOL_LINE_BYTES, spool_line_bytes, 8388608, "bytes",                              \
       "one request of a spool or export")                                                \
+    X(CALL_LINE_BYTES, call_line_bytes, 8388608, "bytes", "a line of `call --lines`")    \
     X(OUTPUT_HEAD_BYTES, output_head_bytes, 65536, "bytes",                              \
       "the beginning of a command's output that is kept, a stream")                      \
     X(OUTPUT_TAIL_BYTES, output_tail_bytes, 65536, "bytes",                              \
@@ -57,6 +58,11 @@ extern "C" {
     X(TURN_CALLS, turn_calls, 128, "items", "tool calls of one reply")                   \
     X(TURN_PARTS, turn_parts, 1024, "items", "parts of one reply or of one result")      \
     X(TURN_LIST, turn_list, 1024, "items", "messages or causes given in one call")       \
+    X(COMMIT_BYTES, commit_bytes, 1048576, "bytes",                                      \
+      "records, blobs and units of one commit or step of a session")                     \
+    X(COMMIT_ROWS, commit_rows, 512, "rows",                                             \
+      "records, blobs, usage entries and units of one commit or step")                   \
+    X(INPUT_BYTES, input_bytes, 1048576, "bytes", "a message that is sent to a session") \
     X(CODE_OPTIONS_BYTES, code_options_bytes, 65536, "bytes",                            \
       "options of the code protocol, with the schema")                                   \
     X(CELL_BYTES, cell_bytes, 262144, "bytes", "source of a cell")                       \

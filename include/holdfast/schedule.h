@@ -21,7 +21,8 @@ extern "C" {
 #define HF_OVERLAPS(X)                                                                   \
     X(SKIP, "skip")               /* the slot is skipped                            */   \
     X(ONE_WAITING, "one_waiting") /* one unit may wait; units run one after another */   \
-    X(ALLOW, "allow")             /* units may run beside each other                */
+    X(ALLOW, "allow")             /* units may run beside each other                */   \
+    X(REPLACE, "replace")         /* the unfinished unit is cancelled, with the new one */
 
 /* Slots were missed: nobody made them within the miss threshold. */
 #define HF_CATCH_UPS(X)                                                                  \
@@ -157,7 +158,8 @@ HF_API HF_MUST_USE int hf_schedule_remove(struct hf_store *store,
 
 /* Make a unit now, beside the slots: its run id is "manual:" and the caller's operation id,
  * or a fresh one. The schedule's next slot stays. Where its overlap rule forbids it:
- * HF_ECONFLICT naming "overlap". Works on a paused or finished one too. */
+ * HF_ECONFLICT naming "overlap". Under the rule "replace" the
+ * unfinished unit is cancelled. Works on a paused or finished one too. */
 HF_API HF_MUST_USE int hf_schedule_trigger(struct hf_store *store,
                                            const struct hf_caller *who, const char *name,
                                            struct hf_answer **ret_answer,
@@ -191,7 +193,7 @@ struct hf_schedule_skip {
     hf_ms last_at;
     int64_t slots;
     bool more;           /* they were counted no further */
-    const char *reason;  /* missed | overlap | waiting | duplicate | paused | updated */
+    const char *reason;  /* missed overlap waiting replaced duplicate paused updated */
     const char *work_id; /* what stood in the way; NULL: nothing */
     hf_ms created_at;
 };

@@ -478,14 +478,16 @@ struct hf_policy {
     const char *retry_policy; /* JSON */
     enum hf_disposition disposition;
     const char *close_rule;
+    const char
+        *wait_rule; /* "escalation": every wait must bring one; HF_EPOLICY without */
 };
 HF_API HF_MUST_USE int hf_policy_set(struct hf_store *store, const struct hf_caller *who,
                                      const char *scope, const struct hf_policy *policy,
                                      struct hf_err *err);
 
 /* The policy in force for a unit of this source and kind (either may be NULL/NONE), all
- * fields filled, retry_policy as a unit would get it; a timeout of 0 and a close_rule of
- * NULL mean that there is none. Texts live as long as the answer handle given back. */
+ * fields filled, retry_policy as a unit would get it; a timeout of 0 and a rule of NULL
+ * mean that there is none. Texts live as long as the answer handle given back. */
 struct hf_policy_answer;
 HF_API HF_MUST_USE int hf_policy_get(struct hf_store *store, enum hf_source source,
                                      const char *kind,

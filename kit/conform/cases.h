@@ -230,6 +230,7 @@
     X(r42_escalation_by_work_creates_a_unit_beside, 0)                                   \
     X(a_resumed_wait_escalates_no_more, 0)                                               \
     X(escalation_needs_a_time_and_a_way, 0)                                              \
+    X(a_policy_may_ask_for_an_escalation_of_every_wait, 0)                               \
     X(r43_waiting_spends_nothing_and_no_lease_sweep_sees_it, 0)                          \
     X(a25_the_owner_of_a_waiting_row_may_go, 0)                                          \
     X(a_started_owner_bound_row_is_resumed_only_by_its_owner, 0)                         \
@@ -365,6 +366,10 @@
     X(t34_skip_leaves_a_slot_out_while_a_unit_is_unfinished, HF_CONFORM_SCHEDULES)       \
     X(t35_one_waiting_lets_one_unit_wait_behind_a_running_one, HF_CONFORM_SCHEDULES)     \
     X(allow_makes_units_beside_each_other, HF_CONFORM_SCHEDULES)                         \
+    X(replace_cancels_the_unfinished_unit_as_it_makes_the_new_one, HF_CONFORM_SCHEDULES) \
+    X(replace_makes_the_newest_of_many_due_slots, HF_CONFORM_SCHEDULES)                  \
+    X(a_unit_that_is_triggered_replaces_too, HF_CONFORM_SCHEDULES)                       \
+    X(replace_leaves_started_owner_bound_work_to_its_owner, HF_CONFORM_SCHEDULES)        \
     X(a_lane_of_its_own_is_kept, HF_CONFORM_SCHEDULES)                                   \
     X(catch_up_and_overlap_in_every_combination, HF_CONFORM_SCHEDULES)                   \
     X(t12_two_handles_make_each_slot_once, HF_CONFORM_SCHEDULES | HF_CONFORM_AGAIN)      \
@@ -462,6 +467,40 @@
     X(d37_a_process_registered_again_after_prune_wakes_anew, HF_CONFORM_PROCESSES)       \
     X(d37_a_requeued_process_wakes_at_each_of_its_ends, HF_CONFORM_PROCESSES)
 
+#define CASES_OF_TALK(X)                                                                 \
+    X(session_create_is_idempotent_and_the_first_meta_stands, HF_CONFORM_SESSIONS)       \
+    X(session_bad_input_names_the_field_and_writes_nothing, HF_CONFORM_SESSIONS)         \
+    X(session_send_makes_one_unit_that_no_queue_sees, HF_CONFORM_SESSIONS)               \
+    X(session_claim_opens_a_turn_over_the_oldest_input, HF_CONFORM_SESSIONS)             \
+    X(session_claim_is_by_agent, HF_CONFORM_SESSIONS)                                    \
+    X(session_claim_by_id_takes_one_with_nothing_to_do, HF_CONFORM_SESSIONS)             \
+    X(session_claim_under_a_nonce_is_repeatable, HF_CONFORM_SESSIONS)                    \
+    X(session_lapsed_lease_passes_the_very_turn_on, HF_CONFORM_SESSIONS)                 \
+    X(session_hand_back_keeps_the_turn_and_spends_nothing, HF_CONFORM_SESSIONS)          \
+    X(session_crashes_without_a_step_hold_the_input_and_the_session_goes_on,             \
+      HF_CONFORM_SESSIONS)                                                               \
+    X(session_a_new_step_forgets_the_crashes, HF_CONFORM_SESSIONS)                       \
+    X(session_an_input_is_cancelled_while_queued_and_asked_to_while_it_runs,             \
+      HF_CONFORM_SESSIONS)                                                               \
+    X(session_renewal_is_by_token_and_tells_what_is_lost, HF_CONFORM_SESSIONS)           \
+    X(session_tokens_of_an_older_history_are_refused, HF_CONFORM_SESSIONS)
+
+#define CASES_OF_COMMIT(X)                                                               \
+    X(d32_commit_moves_the_head_by_one_and_the_history_round_trips, HF_CONFORM_SESSIONS) \
+    X(d32_the_same_commit_again_returns_its_receipt_without_a_lease,                     \
+      HF_CONFORM_SESSIONS)                                                               \
+    X(d32_commit_needs_the_live_lease_the_head_and_the_turn, HF_CONFORM_SESSIONS)        \
+    X(d32_of_two_commits_at_one_revision_one_applies, HF_CONFORM_SESSIONS)               \
+    X(d32_steps_store_provisional_nodes_that_a_commit_makes_final, HF_CONFORM_SESSIONS)  \
+    X(d32_a_step_is_stored_once_under_its_number, HF_CONFORM_SESSIONS)                   \
+    X(d32_usage_is_summed_by_source_and_model, HF_CONFORM_SESSIONS)                      \
+    X(d32_a_blob_that_is_referred_to_must_be_stored, HF_CONFORM_SESSIONS)                \
+    X(d32_units_of_the_outbox_are_made_with_the_commit_or_not_at_all,                    \
+      HF_CONFORM_SESSIONS)                                                               \
+    X(d32_budgets_of_bytes_and_rows_say_limit_and_size, HF_CONFORM_SESSIONS)             \
+    X(d32_pages_are_of_the_head_that_the_first_one_had, HF_CONFORM_SESSIONS)             \
+    X(d32_what_was_committed_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
+
 #define CASES(X)                                                                         \
     CASES_OF_CREATE(X)                                                                   \
     CASES_OF_CLAIM(X)                                                                    \
@@ -479,7 +518,9 @@
     CASES_OF_LIMITS(X)                                                                   \
     CASES_OF_SCHEDULE(X)                                                                 \
     CASES_OF_TRIGGER(X)                                                                  \
-    CASES_OF_PROCESS(X)
+    CASES_OF_PROCESS(X)                                                                  \
+    CASES_OF_TALK(X)                                                                     \
+    CASES_OF_COMMIT(X)
 
 #define X(name, needs) void conform_##name(struct hf_conform *t);
 CASES(X)

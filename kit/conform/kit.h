@@ -128,6 +128,8 @@ struct hf_stats kit_stats(struct hf_conform *t);
 int64_t kit_prune(struct hf_conform *t, hf_ms older_than_ms, size_t limit);
 int kit_policy(struct hf_conform *t, const char *scope, struct hf_policy policy);
 int64_t kit_bump(struct hf_conform *t);
+/* A session of agent "a"; its id. */
+const char *kit_session(struct hf_conform *t, const char *session_id);
 /* The row as it stands; zeroed when there is none (t->code says why). */
 const struct hf_work *kit_row(struct hf_conform *t, const char *id);
 const struct hf_events *kit_events(struct hf_conform *t, const char *id);

@@ -273,6 +273,7 @@ test_case(a_call_that_succeeds_leaves_err_untouched)
                                    .lane = HF_LANE_SESSION,
                                    .key = "never-leased",
                                    .owner = "alice" };
+    kit_session(t, take.key);
     CODE(0, hf_lease_take(t->store, &take, &info, &err));
     EQ(1, err.code);
 
@@ -316,6 +317,7 @@ static int sized_call(struct hf_conform *t, int which, int64_t more)
     struct hf_policy policy = { .size = sizeof(policy), .grace_ms = -1 };
     struct hf_lease_claim lease = { .size = sizeof(lease), .key = "k", .owner = "alice" };
     struct hf_lease_info info;
+    (void)kit_session(t, "k");
     struct hf_answer *answer = NULL;
     uint32_t *const sizes[] = { &who.size,   &request.size, &claim.size,  &change.size,
                                 &renew.size, &filter.size,  &policy.size, &lease.size };

@@ -421,6 +421,7 @@ test_case(r56_the_defaults_are_the_designs)
     EQ(3, p->max_attempts);
     EQ(HF_EXPIRE, p->disposition);
     SAME(NULL, p->close_rule);
+    SAME(NULL, p->wait_rule);
     SAME(row(new_id())->retry_policy, p->retry_policy);
     TRUE(contains(p->retry_policy, "\"max_attempts\":3"));
     hf_policy_answer_free(answer);

@@ -367,6 +367,87 @@ test_case(allow_makes_units_beside_each_other)
     EQ(3, count_of(kit_claim(t, (struct hf_claim){ .limit = 10 })));
 }
 
+/* In whatever status it is: queued, running, waiting, between two tries. */
+test_case(replace_cancels_the_unfinished_unit_as_it_makes_the_new_one)
+{
+    add(.cron = "* * * * *", .overlap = HF_OVERLAP_REPLACE);
+    advance(MINUTE(1));
+    EQ(1, pass().made);
+    const char *queued = item_of(units(t), 0)->work.work_id;
+    advance(MINUTE(1));
+    EQ(1, pass().made);
+    IS("cancelled", queued);
+    SAME("replaced by 2027-01-15T08:02:00Z", row(queued)->status_reason);
+    const struct hf_item *taken = claim(.limit = 10, .ttl_ms = HOUR(1));
+    SAME("2027-01-15T08:02:00Z", taken->work.source_run_id);
+    struct held h = { taken->work.work_id, taken->token };
+    advance(MINUTE(1));
+    EQ(1, pass().made);
+    IS("cancelled", h.id);
+    CODE(HF_ELEASELOST, close_as(h, HF_DONE)->code); /* its holder is told */
+    taken = claim(.limit = 10, .ttl_ms = HOUR(1));
+    SAME("2027-01-15T08:03:00Z", taken->work.source_run_id);
+    h = (struct held){ taken->work.work_id, taken->token };
+    wait_for(h, HF_WAITING_USER, "ann");
+    advance(MINUTE(1));
+    EQ(1, pass().made);
+    IS("cancelled", h.id);
+    taken = claim(.limit = 10, .ttl_ms = HOUR(1));
+    h = (struct held){ taken->work.work_id, taken->token };
+    fail_as(h, "flaky");
+    advance(MINUTE(1));
+    EQ(1, pass().made);
+    IS("cancelled", h.id);
+    EQ(0, look("s")->skipped);
+    EQ(1, count_of(kit_claim(t, (struct hf_claim){ .limit = 10 })));
+}
+
+test_case(replace_makes_the_newest_of_many_due_slots)
+{
+    add(.cron = "* * * * *", .overlap = HF_OVERLAP_REPLACE, .catch_up = HF_CATCH_UP_ALL);
+    advance(MINUTE(5));
+    EQ(1, pass().made);
+    SAME("2027-01-15T08:05:00Z", run_of(t, 0));
+    SAME("replaced", skipped(0)->reason);
+    EQ(4, skipped(0)->slots);
+    SAME(NULL, skipped(0)->work_id);
+}
+
+test_case(a_unit_that_is_triggered_replaces_too)
+{
+    add(.cron = "@yearly", .overlap = HF_OVERLAP_REPLACE);
+    const char *first = trigger()->work.work_id;
+    const struct hf_item *second = trigger();
+    CODE(0, t->code);
+    TRUE(second->created);
+    IS("cancelled", first);
+    IS("queued", second->work.work_id);
+}
+
+/* A started owner_bound unit may have done its work: only its owner ends it. */
+test_case(replace_leaves_started_owner_bound_work_to_its_owner)
+{
+    add(.cron = "* * * * *", .overlap = HF_OVERLAP_REPLACE,
+        .disposition = HF_OWNER_BOUND);
+    CODE(HF_EINVAL, t->code);
+    SAME("overlap", t->err.field);
+    add(.cron = "* * * * *", .disposition = HF_OWNER_BOUND);
+    advance(MINUTE(1));
+    EQ(1, pass().made);
+    const struct hf_item *taken = claim(.limit = 1, .ttl_ms = HOUR(1));
+    struct held h = { taken->work.work_id, taken->token };
+    update(0, .cron = "* * * * *", .overlap = HF_OVERLAP_REPLACE);
+    advance(MINUTE(1));
+    struct hf_schedule_report report = pass();
+    EQ(0, report.made);
+    EQ(1, report.failed);
+    TRUE(contains(look("s")->last_error, "cannot be replaced at once"));
+    IS("running", h.id);
+    CODE(0, close_as(h, HF_DONE)->code);
+    advance(MINUTE(2));
+    EQ(1, pass().made); /* the slot was not lost */
+}
+
 test_case(a_lane_of_its_own_is_kept)
 {
     add(.cron = "* * * * *", .overlap = HF_OVERLAP_ONE_WAITING, .lane_key = "disk");
@@ -398,6 +479,9 @@ test_case(catch_up_and_overlap_in_every_combination)
         { HF_CATCH_UP_NONE, HF_OVERLAP_SKIP, 1, 4 },
         { HF_CATCH_UP_NONE, HF_OVERLAP_ONE_WAITING, 1, 4 },
         { HF_CATCH_UP_NONE, HF_OVERLAP_ALLOW, 1, 4 },
+        { HF_CATCH_UP_LATEST, HF_OVERLAP_REPLACE, 1, 4 },
+        { HF_CATCH_UP_ALL, HF_OVERLAP_REPLACE, 1, 4 },
+        { HF_CATCH_UP_NONE, HF_OVERLAP_REPLACE, 1, 4 },
     };
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
         add(.name = say("m%zu", i), .cron = "* * * * *", .catch_up = expected[i].catch_up,

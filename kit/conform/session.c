@@ -11,6 +11,9 @@ static struct hf_lease_info take_as(struct hf_conform *t, struct hf_lease_claim 
     request.lane = HF_LANE_SESSION;
     if (!request.key)
         request.key = "s1";
+    if (!t->failed && hf_lease_look(t->store, HF_LANE_SESSION, request.key, &info,
+                                    NULL) == HF_ENOTFOUND)
+        (void)kit_session(t, request.key);
     if (!request.owner)
         request.owner = "alice";
     if (!request.incarnation)

@@ -61,6 +61,12 @@ test_case(repeated_settles_answer_as_the_first)
     CODE(HF_ETRANSITION, wait_for(waits, HF_WAITING_USER, "other")->code);
     TRUE(drain(bound)->repeated);
     UNCHANGED(before);
+    /* It stays so after the wait is over. */
+    CODE(0, resume(waits.id)->code);
+    TRUE(wait_for(waits, HF_WAITING_USER, "r")->repeated);
+    CODE(HF_ETRANSITION, wait_for(waits, HF_WAITING_USER, "other")->code);
+    CODE(HF_ETRANSITION, wait_for(waits, HF_WAITING_EXTERNAL, "r")->code);
+    IS("queued", waits.id);
 }
 
 test_case(a_repeated_completion_by_an_authority_answers_as_the_first)

@@ -272,3 +272,18 @@ const struct hf_event *kit_last_change(struct hf_conform *t, const char *id)
     }
     return last;
 }
+
+const char *kit_session(struct hf_conform *t, const char *session_id)
+{
+    struct hf_session_answer *made = NULL;
+    struct hf_session_new request = { .size = sizeof(request),
+                                      .session_id = session_id,
+                                      .agent = "a" };
+    if (!t->failed)
+        t->code = kit_called(
+            t, hf_session_create(t->store, &t->who, &request, &made, kit_err(t)));
+    hf_session_answer_free(made);
+    if (!t->failed && t->code)
+        kit_fail(t, "session %s was not created: %s", session_id, t->err.message);
+    return session_id;
+}

@@ -256,6 +256,21 @@ test_case(escalation_needs_a_time_and_a_way)
     IS("running", h.id);
 }
 
+test_case(a_policy_may_ask_for_an_escalation_of_every_wait)
+{
+    CODE(0, policy("kind:ask", .wait_rule = "escalation"));
+    struct held h = running(.kind = "ask"), other = running(.kind = "other");
+    CODE(HF_EPOLICY, wait_for(h, HF_WAITING_USER, "x")->code);
+    IS("running", h.id);
+    CODE(0, wait_for(other, HF_WAITING_USER, "x")->code);
+    CODE(0, change(.verb = HF_VERB_WAIT, .id = h.id, .token = h.token,
+                   .status = HF_WAITING_USER, .ref = "x", .escalate_after_ms = SEC(5))
+                ->code);
+    IS("waiting_user", h.id);
+    CODE(HF_EINVAL, policy("default", .wait_rule = "patience"));
+    SAME("wait_rule", t->err.field);
+}
+
 test_case(r43_waiting_spends_nothing_and_no_lease_sweep_sees_it)
 {
     struct held h = running(.disposition = HF_RERUNNABLE);

@@ -300,7 +300,8 @@ static void fold_row(void *user, const struct hf_work *work, const char *settled
     bool waits = status == HF_WAITING_USER || status == HF_WAITING_EXTERNAL;
     if (!status)
         kit_fail(t, "%s: unknown status %s", work->work_id, work->status);
-    if ((status == HF_RUNNING) != leased)
+    bool pinned = status == HF_RUNNING && work->session_id; /* by its session's lease */
+    if ((status == HF_RUNNING && !pinned) != leased)
         kit_fail(t, "%s: %s, lease_expires_at %lld", work->work_id, work->status,
                  (long long)work->lease_expires_at);
     if (leased && (!work->owner || work->lease_fence < 1 || work->lease_ttl_ms == 0 ||
@@ -309,7 +310,8 @@ static void fold_row(void *user, const struct hf_work *work, const char *settled
     if (!leased && lease_check_at)
         kit_fail(t, "%s: %s, but a lease is looked at", work->work_id, work->status);
     /* A started owner_bound row that waits is still its owner's. */
-    if (!leased && work->owner && !(waits && same(work->disposition, "owner_bound")))
+    if (!leased && work->owner && !pinned &&
+        !(waits && same(work->disposition, "owner_bound")))
         kit_fail(t, "%s: %s, but owned by %s", work->work_id, work->status, work->owner);
     if (waits != (work->waiting_kind != NULL))
         kit_fail(t, "%s: %s, waiting_kind %s", work->work_id, work->status,

@@ -269,6 +269,24 @@ static void take_answer(struct hf_sim *sim, int code, struct hf_answer *given,
     hf_answer_free(given);
 }
 
+/* A session is created by the first that wants its lease. */
+static int take_session(struct hf_store *store, const struct hf_lease_claim *claim,
+                        struct hf_lease_info *ret_info)
+{
+    struct hf_session_answer *made = NULL;
+    struct hf_session_new wanted = { .size = sizeof(wanted),
+                                     .session_id = claim->key,
+                                     .agent = "sim" };
+    int rc = hf_lease_take(store, claim, ret_info, NULL);
+    if (rc != HF_ENOTFOUND)
+        return rc;
+    rc = hf_session_create(store, NULL, &wanted, &made, NULL);
+    if (rc)
+        return rc;
+    hf_session_answer_free(made);
+    return hf_lease_take(store, claim, ret_info, NULL);
+}
+
 static void call_lease(struct hf_sim *sim, struct hf_store *store,
                        const struct sim_op *op, const struct names *names,
                        struct sim_answer *ret_answer)
@@ -286,7 +304,7 @@ static void call_lease(struct hf_sim *sim, struct hf_store *store,
         claim.pid = op->pid;
         claim.reclaim = op->pid != 0;
         claim.ttl_ms = op->ttl_ms;
-        ret_answer->code = hf_lease_take(store, &claim, &info, NULL);
+        ret_answer->code = take_session(store, &claim, &info);
     } else if (op->kind == SIM_OP_KEEP) {
         ret_answer->code = hf_lease_renew(store, HF_LANE_SESSION, key, op->token, &info,
                                           NULL);

@@ -26,7 +26,7 @@ static const struct {
     hf_ms period_ms; /* of its slots, through all changes of the clocks; 0: not even */
 } schedules[SIM_SCHEDULES] = {
     [TICKS] = { "ticks", 7000, NULL, HF_OVERLAP_ALLOW, HF_CATCH_UP_LATEST, 7000 },
-    [MINUTES] = { "minutes", 0, "* * * * *", HF_OVERLAP_ALLOW, HF_CATCH_UP_LATEST,
+    [MINUTES] = { "minutes", 0, "* * * * *", HF_OVERLAP_REPLACE, HF_CATCH_UP_LATEST,
                   60000 },
     [HALVES] = { "halves", 0, "*/30 * * * *", HF_OVERLAP_SKIP, HF_CATCH_UP_ALL, 1800000 },
     [AT_NIGHT] = { "at-night", 0, "30 2 * * *", HF_OVERLAP_ONE_WAITING, HF_CATCH_UP_ALL,
@@ -154,6 +154,24 @@ static void judge_one(struct hf_sim *sim, int i, const struct hf_schedule *s)
                     s->name, (long long)s->made, (long long)rows_of(sim, i));
 }
 
+/* A unit that is replaced ends with the one that replaces it. */
+static void judge_replaced(struct hf_sim *sim)
+{
+    int open = 0;
+    for (size_t k = 0; k < sim->shadow_count; k++)
+        open += sim->shadows[k].schedule == MINUTES + 1 && !sim->shadows[k].gone &&
+                !hf_status_terminal(sim->shadows[k].status);
+    if (open > 1)
+        sim_violate(sim, "schedule %s has %d units at once", schedules[MINUTES].name,
+                    open);
+}
+
+void sim_cron_look(struct hf_sim *sim)
+{
+    if (sim_has_cron(sim))
+        judge_replaced(sim);
+}
+
 void sim_cron_judge(struct hf_sim *sim)
 {
     for (int i = 0; i < SIM_SCHEDULES && sim_has_cron(sim); i++) {
@@ -166,6 +184,12 @@ void sim_cron_judge(struct hf_sim *sim)
         judge_one(sim, i, hf_schedules_at(found, 0));
         hf_schedules_free(found);
     }
+}
+
+bool sim_cron_replaced(const struct sim_shadow *s, const struct hf_event *event)
+{
+    return s->schedule == MINUTES + 1 && sim_same(event->actor_kind, "schedule") &&
+           sim_same(event->to_status, hf_status_word(HF_CANCELLED));
 }
 
 int sim_schedule_of(const char *name)

@@ -21,6 +21,7 @@
 #ifndef HF_SIM_INSIDE_H
 #define HF_SIM_INSIDE_H
 
+#include <holdfast/session.h>
 #include <holdfast/sys/sim.h>
 
 #define SIM_ACTORS 16
@@ -459,6 +460,9 @@ void sim_cron_plan(struct hf_sim *sim); /* the night */
 int sim_cron_start(struct hf_sim *sim, struct hf_err *err);
 void sim_cron_stop(struct hf_sim *sim);
 void sim_cron_judge(struct hf_sim *sim);
+void sim_cron_look(struct hf_sim *sim); /* after each look */
+/* Whether the event is the end of a unit that its schedule replaced. */
+bool sim_cron_replaced(const struct sim_shadow *s, const struct hf_event *event);
 int sim_cron_call(struct hf_sim *sim, struct hf_store *store, const struct sim_op *op);
 uint64_t sim_text_hash(const char *one, const char *two); /* two may be NULL; never 0 */
 int sim_schedule_of(const char *name);                    /* + 1; 0: none of ours */

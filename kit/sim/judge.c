@@ -160,8 +160,10 @@ static void judge_claim(struct hf_sim *sim, struct sim_shadow *s,
 }
 
 static void judge_from_running(struct hf_sim *sim, struct sim_shadow *s,
-                               enum hf_status to)
+                               const struct hf_event *event, enum hf_status to)
 {
+    if (sim_cron_replaced(s, event))
+        return;
     bool holder = deed_on(sim, s->id, true, s->fold_fence) != NULL;
     bool ordered = deed_on(sim, s->id, false, 0) != NULL && to == HF_CANCELLED;
     if (ordered && !holder && s->bound && s->was_status == HF_RUNNING)
@@ -217,7 +219,7 @@ void sim_judge_event(struct hf_sim *sim, struct sim_shadow *s,
                     event->from_status ? event->from_status : "nothing",
                     (long long)event->fence, (long long)s->fold_fence);
     if (from == HF_RUNNING)
-        judge_from_running(sim, s, to);
+        judge_from_running(sim, s, event, to);
     else
         judge_time(sim, s, from, to);
     if (hf_status_terminal(to) && ++s->ends > 1)

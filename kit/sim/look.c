@@ -224,6 +224,7 @@ void sim_look(struct hf_sim *sim)
         after(sim);
     sim_judge_all(sim);
     sim_limits_look(sim);
+    sim_cron_look(sim);
     sim->armed = armed;
     sim->window_count = 0;
     sim->calls_since_look = 0;

@@ -244,7 +244,8 @@ CREATE TABLE work_state (
     CHECK (claim_group IS NULL OR owner IS NOT NULL),
     CHECK (owner IS NULL OR claim_group IS NOT NULL
            OR (disposition = 'owner_bound' AND waiting_kind IS NOT NULL)),
-    CHECK (session_id IS NULL OR (lane_key IS NULL AND disposition IS NULL))
+    CHECK (session_id IS NULL OR (lane_key IS NULL AND disposition IS NULL
+                                  AND lease_expires_at IS NULL))
 */
 ) STRICT;
 
@@ -402,7 +403,8 @@ BEGIN
     AND (w.claim_group IS NULL OR w.owner IS NOT NULL)
     AND (w.owner IS NULL OR w.claim_group IS NOT NULL
          OR (w.disposition = 'owner_bound' AND w.waiting_kind IS NOT NULL))
-    AND (w.session_id IS NULL OR (w.lane_key IS NULL AND w.disposition IS NULL))
+    AND (w.session_id IS NULL OR (w.lane_key IS NULL AND w.disposition IS NULL
+                                  AND w.lease_expires_at IS NULL))
     ) IS FALSE THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'work_state_fits',
             MESSAGE = 'holdfast: a row has what its status asks for, and no more';
@@ -572,6 +574,7 @@ CREATE TABLE work_policy (
     retry_policy     TEXT,
     disposition      TEXT,
     close_rule       TEXT,
+    wait_rule        TEXT,
     updated_at       INTEGER NOT NULL,
     CHECK (ttl_ms IS NULL OR renew_ms IS NULL OR ttl_ms >= 3 * renew_ms)
 ) STRICT, WITHOUT ROWID;

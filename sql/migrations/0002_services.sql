@@ -47,7 +47,8 @@ CREATE TABLE work_schedule (
     CHECK ((timing = 'interval') = (every_ms IS NOT NULL)),
     CHECK ((timing = 'cron') = (start_at IS NULL)),
     CHECK (days = 'or' OR days = 'and'),
-    CHECK (overlap = 'skip' OR overlap = 'one_waiting' OR overlap = 'allow'),
+    CHECK (overlap = 'skip' OR overlap = 'one_waiting' OR overlap = 'allow'
+           OR overlap = 'replace'),
     CHECK (catch_up = 'latest' OR catch_up = 'all' OR catch_up = 'none'),
     CHECK ((look_at IS NOT NULL) = (state = 'active')),
     CHECK (state <> 'active' OR next_at IS NOT NULL)
@@ -235,25 +236,253 @@ SELECT s.work_id AS process_id, s.tenant, p.identity_kind, p.identity_label, p.d
 
 -- ---- sessions ------------------------------------------------------------------------------
 
--- A session's lease is the same algorithm on the same columns as a work row's.
+-- A session is a conversation with one writer at a time. Its row has the head of the history and
+-- the lease, which is the same algorithm on the same columns as a work row's.
+--   ready_at        a worker may claim it since then; null: it is leased, or there is nothing to do
+--   lease_check_at  a claim looks at the lease then; renewals do not write it. 0: a sweep has
+--                   proven that the holder is dead
+--   turn_key        the open turn
+-- Nodes with ordinals below record_count are the committed history. Those from there on are
+-- provisional: they belong to the open turn.
 CREATE TABLE session (
-    session_id        TEXT PRIMARY KEY,
+    session_key       INTEGER PRIMARY KEY,
+    session_id        TEXT NOT NULL,
     tenant            TEXT NOT NULL DEFAULT '',
+    agent             TEXT NOT NULL,
+    created_at        INTEGER NOT NULL,
+    ready_at          INTEGER,
+    lease_check_at    INTEGER,
     head_revision     INTEGER NOT NULL DEFAULT 0,
-    leaf_node_id      TEXT,
-    checkpoint_ref    TEXT,
-    owner             TEXT,
-    owner_incarnation TEXT,
-    claim_group       TEXT,
+    record_count      INTEGER NOT NULL DEFAULT 0,
     lease_fence       INTEGER NOT NULL DEFAULT 0,
+    updated_at        INTEGER NOT NULL,
+    turn_key          INTEGER,
+    waiting_until     INTEGER,
+    deleted_at        INTEGER,
     lease_store       INTEGER,
     lease_ttl_ms      INTEGER,
     lease_claimed_at  INTEGER,
     lease_expires_at  INTEGER,
+    chain             BLOB NOT NULL,
+    owner             TEXT,
+    owner_incarnation TEXT,
+    claim_group       TEXT,
     holder            TEXT,
-    created_at        INTEGER NOT NULL,
-    updated_at        INTEGER NOT NULL,
-    CHECK ((claim_group IS NOT NULL) = (lease_expires_at IS NOT NULL)),
-    CHECK ((claim_group IS NOT NULL) = (owner IS NOT NULL)),
-    CHECK (head_revision >= 0)
+    cancel_request    TEXT,
+    config            TEXT,
+    CHECK ((claim_group IS NULL AND owner IS NULL AND lease_expires_at IS NULL
+            AND lease_check_at IS NULL)
+           OR (claim_group IS NOT NULL AND owner IS NOT NULL AND lease_expires_at IS NOT NULL
+               AND lease_check_at IS NOT NULL AND ready_at IS NULL)),
+    CHECK (head_revision >= 0 AND record_count >= 0 AND lease_fence >= 0),
+    CHECK (length(chain) = 32)
+) STRICT;
+CREATE UNIQUE INDEX session_id ON session (session_id);
+CREATE INDEX session_ready ON session (agent, ready_at, session_key) WHERE ready_at IS NOT NULL;
+CREATE INDEX session_lease ON session (agent, lease_check_at) WHERE lease_check_at IS NOT NULL;
+CREATE INDEX session_holder ON session (holder) WHERE holder IS NOT NULL;
+/*pg
+-- Room on the page for renewals and commits, which change no indexed column.
+ALTER TABLE session SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02,
+                         autovacuum_vacuum_threshold = 1000);
+*/
+
+-- How the session came to be: written once. request_hash is that of the create.
+CREATE TABLE session_meta (
+    session_key  INTEGER NOT NULL PRIMARY KEY,
+    relation     TEXT NOT NULL,
+    parent_id    TEXT,
+    cause        TEXT,
+    labels       TEXT,
+    request_hash BLOB NOT NULL,
+    CHECK (relation = 'root' OR relation = 'child' OR relation = 'fork' OR relation = 'caused'),
+    CHECK ((relation <> 'child' AND relation <> 'fork') OR parent_id IS NOT NULL)
+) STRICT;
+CREATE INDEX session_meta_parent ON session_meta (parent_id) WHERE parent_id IS NOT NULL;
+
+-- One row per turn; turn_key is the seq of its first input. A row that is finished is the receipt
+-- of the turn's commit. claimed_step is the step at the last claim, by which crashes are counted;
+-- base_count is the number of records below the turn's own. transients has the turn's records that
+-- are no nodes.
+CREATE TABLE session_turn (
+    turn_key      /*lite INTEGER*//*pg bigint*/ PRIMARY KEY,
+    session_key   INTEGER NOT NULL,
+    base_revision INTEGER NOT NULL,
+    base_count    INTEGER NOT NULL,
+    step          INTEGER NOT NULL DEFAULT 0,
+    claimed_step  INTEGER NOT NULL DEFAULT 0,
+    node_count    INTEGER NOT NULL DEFAULT 0,
+    started_at    INTEGER NOT NULL,
+    finished_at   INTEGER,
+    turn_id       TEXT NOT NULL,
+    chain         BLOB NOT NULL,
+    commit_hash   BLOB,
+    outcome       TEXT,
+    result        TEXT,
+    transients    TEXT,
+    save          BLOB,
+    CHECK (step >= 0 AND node_count >= 0 AND claimed_step <= step),
+    CHECK (finished_at IS NULL OR (outcome IS NOT NULL AND save IS NULL AND transients IS NULL))
+) STRICT;
+CREATE UNIQUE INDEX session_turn_id ON session_turn (session_key, turn_id);
+
+CREATE TABLE session_input (
+    seq         /*lite INTEGER*//*pg bigint*/ PRIMARY KEY,
+    session_key INTEGER NOT NULL,
+    turn_key    INTEGER,
+    kind        TEXT NOT NULL CHECK (kind = 'message' OR kind = 'wake'),
+    ingress     TEXT NOT NULL CHECK (ingress = 'next_turn')
+) STRICT;
+CREATE INDEX session_input_place ON session_input (session_key, turn_key, seq);
+
+-- chain is the digest of the history up to this record; record is its JSON.
+CREATE TABLE node (
+    session_key INTEGER NOT NULL,
+    ordinal     INTEGER NOT NULL,
+    turn_key    INTEGER NOT NULL,
+    chain       BLOB NOT NULL,
+    record      TEXT NOT NULL,
+    PRIMARY KEY (session_key, ordinal),
+    CHECK (ordinal >= 0 AND length(chain) = 32)
+) STRICT;
+
+CREATE TABLE blob (
+    hash  BLOB NOT NULL PRIMARY KEY,
+    bytes BLOB NOT NULL,
+    CHECK (length(hash) = 32)
+) STRICT;
+
+CREATE TABLE usage (
+    session_key INTEGER NOT NULL,
+    turn_key    INTEGER NOT NULL,
+    ordinal     INTEGER NOT NULL,
+    input       INTEGER NOT NULL,
+    output      INTEGER NOT NULL,
+    cache_read  INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL,
+    reasoning   INTEGER NOT NULL,
+    source      TEXT NOT NULL,
+    model       TEXT NOT NULL,
+    PRIMARY KEY (session_key, turn_key, ordinal),
+    CHECK (input >= 0 AND output >= 0 AND cache_read >= 0 AND cache_write >= 0
+           AND reasoning >= 0)
 ) STRICT, WITHOUT ROWID;
+
+-- Guards against plain SQL.
+CREATE TRIGGER session_identity
+AFTER UPDATE OF session_key, session_id, tenant, agent, created_at/*lite , rowid, _rowid_, oid*/
+ON session
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: identity columns never change');
+END;
+
+CREATE TRIGGER session_moved
+AFTER UPDATE OF head_revision, record_count, chain, lease_fence ON session
+WHEN NEW.lease_fence < OLD.lease_fence OR NEW.lease_fence > OLD.lease_fence + 1
+     OR NEW.head_revision < OLD.head_revision OR NEW.head_revision > OLD.head_revision + 1
+     OR NEW.record_count < OLD.record_count
+     OR (NEW.head_revision = OLD.head_revision
+         AND (NEW.record_count <> OLD.record_count OR NEW.chain <> OLD.chain))
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: a head only moves on, one commit at a time');
+END;
+
+CREATE TRIGGER session_delete BEFORE DELETE ON session
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: the row of a session stays');
+END;
+
+CREATE TRIGGER session_meta_frozen BEFORE UPDATE ON session_meta
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: how a session came to be never changes');
+END;
+
+CREATE TRIGGER session_meta_delete BEFORE DELETE ON session_meta
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: how a session came to be stays');
+END;
+
+CREATE TRIGGER session_turn_identity
+AFTER UPDATE OF turn_key, session_key, turn_id/*lite , rowid, _rowid_, oid*/ ON session_turn
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: identity columns never change');
+END;
+
+CREATE TRIGGER session_turn_frozen AFTER UPDATE ON session_turn
+WHEN OLD.finished_at IS NOT NULL
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: a turn that is finished never changes');
+END;
+
+CREATE TRIGGER session_turn_delete BEFORE DELETE ON session_turn
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: a turn is the receipt of its commit, and stays');
+END;
+
+CREATE TRIGGER session_input_identity
+AFTER UPDATE OF seq, session_key, kind/*lite , rowid, _rowid_, oid*/ ON session_input
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: identity columns never change');
+END;
+
+CREATE TRIGGER session_input_delete BEFORE DELETE ON session_input
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: an input of a session stays');
+END;
+
+CREATE TRIGGER node_frozen BEFORE UPDATE ON node
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: a node never changes');
+END;
+
+CREATE TRIGGER node_delete BEFORE DELETE ON node
+WHEN OLD.ordinal < (SELECT s.record_count FROM session s WHERE s.session_key = OLD.session_key)
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: committed nodes stay');
+END;
+
+CREATE TRIGGER blob_frozen BEFORE UPDATE ON blob
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: a blob never changes');
+END;
+
+CREATE TRIGGER blob_delete BEFORE DELETE ON blob
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: blobs stay');
+END;
+
+CREATE TRIGGER usage_frozen BEFORE UPDATE ON usage
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: what was spent never changes');
+END;
+
+CREATE TRIGGER usage_delete BEFORE DELETE ON usage
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: what was spent stays');
+END;
+
+/*pg
+CREATE TRIGGER session_truncated BEFORE TRUNCATE ON session EXECUTE FUNCTION work_truncated();
+CREATE TRIGGER session_turn_truncated BEFORE TRUNCATE ON session_turn
+    EXECUTE FUNCTION work_truncated();
+CREATE TRIGGER session_input_truncated BEFORE TRUNCATE ON session_input
+    EXECUTE FUNCTION work_truncated();
+CREATE TRIGGER node_truncated BEFORE TRUNCATE ON node EXECUTE FUNCTION work_truncated();
+CREATE TRIGGER blob_truncated BEFORE TRUNCATE ON blob EXECUTE FUNCTION work_truncated();
+CREATE TRIGGER usage_truncated BEFORE TRUNCATE ON usage EXECUTE FUNCTION work_truncated();
+*/
+
+-- For readers.
+CREATE VIEW runtime_session AS
+SELECT s.session_id, s.tenant, s.agent, m.relation, m.parent_id, m.cause, m.labels,
+       s.head_revision, s.record_count, s.chain, s.config, t.turn_id, t.step, s.ready_at,
+       s.waiting_until, s.owner, s.owner_incarnation, s.lease_fence, s.lease_ttl_ms,
+       s.lease_claimed_at, s.lease_expires_at, s.holder, s.cancel_request, s.deleted_at,
+       s.created_at, s.updated_at
+  FROM session s JOIN session_meta m ON m.session_key = s.session_key
+  LEFT JOIN session_turn t ON t.turn_key = s.turn_key;
+
+CREATE VIEW runtime_turn AS
+SELECT s.session_id, t.turn_id, s.tenant, t.base_revision, t.step, t.node_count, t.started_at,
+       t.finished_at, t.outcome, t.result, length(t.save) AS save_bytes
+  FROM session_turn t JOIN session s ON s.session_key = t.session_key;

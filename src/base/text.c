@@ -370,3 +370,12 @@ bool hf_starts_with(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
+
+char *hf_text_copy(const struct hf_alloc *alloc, const char *text)
+{
+    size_t bytes = text ? strlen(text) + 1 : 0;
+    char *copy = text ? alloc->realloc(alloc->user, NULL, bytes) : NULL;
+    if (copy)
+        memcpy(copy, text, bytes);
+    return copy;
+}

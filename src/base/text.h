@@ -58,4 +58,7 @@ bool hf_is_word(const char *text, size_t len);
 /* Both hex digits of each byte; `out` has room for 2 * len + 1. */
 void hf_hex(const void *bytes, size_t len, char *out);
 
+/* A copy, which the caller frees by the same allocator. NULL: no memory, or no text. */
+char *hf_text_copy(const struct hf_alloc *alloc, const char *text);
+
 #endif

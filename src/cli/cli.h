@@ -1,10 +1,9 @@
 /* The program: what its files share.
  *
- * Everything that a user can type is declared once, in the tables of commands*.c. Parsing,
- * --help, the manual pages and the completion are all made from them, so that none can say
- * what another does not do. A command gets checked input (types, words, JSON, UTF-8) before
- * a store is opened, and answers with 0 or an HF_E* code; main turns that into the one
- * envelope or message, and into the exit code.
+ * Everything that a user can type is a row of the table of operations (src/op). Parsing,
+ * --help, the manual pages and the completion are made from it. Input is checked (types,
+ * words, JSON, UTF-8) before a store is opened. An operation answers 0 or an HF_E* code; main
+ * turns that into the one envelope or message, and into the exit code.
  */
 #ifndef HF_CLI_CLI_H
 #define HF_CLI_CLI_H
@@ -18,106 +17,37 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/near.h"
+#include "op/op.h"
 
 struct cli;
-struct hf_field;
-
-enum cli_type {
-    CLI_FLAG,
-    CLI_TEXT,
-    CLI_PATH,     /* any bytes */
-    CLI_WORD,     /* one of `words` */
-    CLI_INT,      /* min..max */
-    CLI_DURATION, /* "45s"; the value is in ms, min..max where they are given */
-    CLI_JSON      /* JSON, @file or -; at most `max` bytes */
-};
-
-#define CLI_NEEDED 1u /* it is an error to leave it out */
-#define CLI_MANY 2u   /* may be given several times */
-#define CLI_BARE 4u   /* may be given without its name */
-
-struct cli_option {
-    const char *name;  /* without the dashes; NULL ends a table */
-    const char *value; /* what help calls the value; NULL for a flag */
-    enum cli_type type;
-    unsigned flags;
-    const char *help;
-    const char *const *words; /* WORD: the legal ones; TEXT: the usual ones; NULL ends */
-    int64_t min;
-    int64_t max;
-    enum hf_limit limit; /* instead of `max`, where it is one of the limits; 0: none */
-};
-
-struct cli_example {
-    const char *what; /* NULL ends a table */
-    const char *command;
-};
-
-#define CLI_STORE 1u      /* needs a store, which is made where there is none */
-#define CLI_MUST_EXIST 2u /* needs a store, and never makes one */
-#define CLI_ROWS 4u       /* prints rows: takes --field */
-#define CLI_ROW 8u        /* prints one row: takes --field and --shell */
-#define CLI_HIDDEN 16u    /* for the build, not for people */
-#define CLI_READS 128u    /* needs a store, and only reads it */
-#define CLI_OPENS 64u     /* opens its store itself, where it needs one */
-#define CLI_WRAPS 32u /* its exit code is another command's: its own failures are 125 */
-
-struct cli_command {
-    const char *path; /* "work create" */
-    const char *summary;
-    const char *text; /* more than the summary says; NULL: nothing */
-    const struct cli_option *options;
-    const struct cli_example *examples;
-    unsigned flags;
-    const char *actor_kind; /* who acts when --actor does not say */
-    const char *exits;      /* exit codes beside 0, 1 and 2: "3 4 5" */
-    int (*run)(struct cli *cli);
-    int (*check)(
-        struct cli *cli); /* of options against each other; NULL: nothing to do */
-};
-
-struct cli_group {
-    const char *name; /* the first word of its commands */
-    const char *summary;
-    const struct cli_command *commands; /* path NULL ends */
-};
 
 struct cli_fact {     /* a word and what it means: an exit code, a variable */
     const char *name; /* NULL ends a table */
     const char *text;
 };
 
-/* The declared tables. name NULL ends cli_groups; the group "" holds one-word commands. */
-extern const struct cli_group cli_groups[];
-extern const struct cli_option cli_global_options[];
-extern const struct cli_option cli_rows_options[];
-extern const struct cli_option cli_row_options[];
-extern const char *const cli_source_words[];
-extern const char *const cli_disposition_words[];
-extern const char *const cli_close_rule_words[];
-extern const char *const cli_gate_words[];
+/* What the shell has in addition to the table of operations. */
+extern const struct hf_input cli_global_options[];
+extern const struct hf_input cli_rows_options[];
+extern const struct hf_input cli_row_options[];
 extern const struct cli_fact cli_exit_codes[];
 extern const struct cli_fact cli_variables[];
 extern const struct cli_fact cli_first_steps[];
-extern const struct cli_command cli_work_commands[];
-extern const struct cli_command cli_top_commands[];
-extern const struct cli_command cli_job_commands[];
-extern const struct cli_command cli_limit_commands[];
-extern const struct cli_command cli_process_commands[];
-extern const struct cli_option cli_run_options[];
-extern const struct cli_example cli_run_examples[];
-extern const struct cli_command cli_policy_commands[];
-extern const struct cli_command cli_schedule_commands[];
-extern const struct cli_command cli_store_commands[];
-extern const struct cli_command cli_trigger_commands[];
-extern const struct cli_command cli_turn_commands[];
-extern const struct cli_command cli_cell_commands[];
-extern const struct cli_command cli_provider_commands[];
-extern const struct cli_command cli_config_commands[];
+
+/* What runs an operation here: one that the table leaves to this program, or the part of one
+ * that is about this machine. `check` is called before a store is opened; NULL: none. */
+struct cli_local {
+    const char *name;
+    int (*run)(struct cli *cli);
+    int (*check)(struct cli *cli);
+};
+/* NULL: the table's own function does all. */
+const struct cli_local *cli_local_of(const struct op *op);
 
 /* A value that was given, or may be. */
 struct cli_value {
-    const struct cli_option *option;
+    const struct hf_input *option;
     const char **texts;
     size_t count;
     int64_t number; /* of the last: INT, DURATION */
@@ -132,8 +62,8 @@ struct cli_stop {
 };
 
 struct cli {
-    const struct cli_group *group;     /* NULL: no word of a command was given */
-    const struct cli_command *command; /* NULL: none, or only its group */
+    const struct op_group *group; /* NULL: no word of a command was given */
+    const struct op *op;          /* NULL: none, or only its group */
     struct cli_value values[CLI_VALUES_MAX];
     size_t value_count;
     bool help;
@@ -143,7 +73,6 @@ struct cli {
     bool stdin_taken;  /* by a value of "-" */
     bool stdin_closed; /* the program was started without it; stdout likewise */
     bool stdout_closed;
-    bool resumed;  /* a create: it went to a unit that waited for it */
     bool reported; /* the failure stands in the output already */
     int exit_code; /* of a command that did its work and has something to say by it */
     bool wrote;    /* a part of the output has left */
@@ -153,7 +82,9 @@ struct cli {
     struct hf_err err;
     const char *action; /* what to do about it, where the table's is too general */
     struct hf_store *store;
+    bool read_only; /* it was opened so */
     struct hf_caller who;
+    struct op_call call; /* of an operation of the table */
     struct cli_stop stop;
 };
 
@@ -163,9 +94,6 @@ struct cli {
  * any case when --json stands somewhere. */
 HF_MUST_USE int cli_parse(struct cli *cli, int argc, char **argv);
 
-/* The largest number, or size in bytes, that the option takes. */
-int64_t cli_max(const struct cli_option *option);
-
 /* Values by option name, which must be declared for the command. NULL, false or the
  * fallback where the option was not given. */
 const char *cli_text(const struct cli *cli, const char *name);
@@ -173,11 +101,16 @@ bool cli_given(const struct cli *cli, const char *name);
 int64_t cli_number(const struct cli *cli, const char *name, int64_t fallback);
 const char *const *cli_texts(const struct cli *cli, const char *name, size_t *ret_count);
 
-/* ---- input.c: values that are read from files --------------------------------------- */
+/* ---- input.c, file.c: values that are read from files ------------------------------- */
 
 /* The JSON of a value: as typed, from @file, or from stdin for "-". Checked. */
-HF_MUST_USE int cli_read_json(struct cli *cli, const struct cli_option *option,
+HF_MUST_USE int cli_read_json(struct cli *cli, const struct hf_input *option,
                               const char *value, const char **ret_text);
+
+/* All of a file, in the cli's arena and NUL-terminated; "-" is standard input. HF_ENOTFOUND
+ * when there is none, HF_EINVAL when it cannot be read, HF_ETOOBIG. */
+HF_MUST_USE int cli_read_file(struct cli *cli, const char *path, size_t max,
+                              struct hf_span *ret_bytes);
 
 /* ---- open.c: the store ------------------------------------------------------------ */
 
@@ -198,8 +131,18 @@ HF_MUST_USE int cli_store_place(struct cli *cli, struct cli_place *ret_place);
 HF_MUST_USE int cli_reaper_new(struct cli *cli, struct hf_reaper **ret_reaper);
 /* Whether opening would make a new file. */
 bool cli_store_absent(struct cli *cli);
-/* Fills cli->who from --actor, --tenant and the like. */
-HF_MUST_USE int cli_set_caller(struct cli *cli);
+/* On whose behalf, as it was given. */
+struct cli_caller {
+    const char *tenant;
+    const char *actor; /* KIND:NAME; NULL: HOLDFAST_ACTOR, or by the operation */
+    const char *operation_id;
+    const char *correlation_id;
+};
+/* What --actor, --tenant and the like say. */
+struct cli_caller cli_caller_given(const struct cli *cli);
+/* Fills the caller; `owner` names the worker where the operation's caller is one. */
+HF_MUST_USE int cli_set_caller(struct cli *cli, const struct cli_caller *given,
+                               const char *owner, struct hf_caller *ret_who);
 
 /* ---- out.c: the output -------------------------------------------------------------- */
 
@@ -213,8 +156,6 @@ void cli_put_clean(struct cli *cli, const char *text);
 /* Whether a terminal only shows this character of UTF-8: it is no control of C0 or C1 (the
  * latter are two bytes). */
 bool cli_is_harmless(const char *at, size_t len);
-/* Appends JSON without the white space around its values. */
-void cli_compact(struct hf_buf *out, const char *json);
 
 /* {"ok":true, … }: begin, then keys through cli->writer, then end. */
 void cli_ok_begin(struct cli *cli);
@@ -268,33 +209,54 @@ HF_MUST_USE int cli_table_end(struct cli_table *table);
 void cli_colour(struct cli *cli, enum cli_colour colour); /* nothing without colours */
 enum cli_colour cli_status_colour(const char *status);
 
-/* ---- rows.c: rows of the ledger ----------------------------------------------------- */
+/* ---- sinks.c: answers --------------------------------------------------------------- */
 
-/* The answer to a call that gave one row: its envelope, or what people, --field and --shell
- * want to see. `did` is what happened, for people: "created". An item that failed gives its
- * code, with cli->err filled. NULL is an answer without a row. */
+/* An answer in the form that was asked for: --json, --field, --shell, or for people. */
+struct cli_out {
+    union {
+        struct op_out out;
+        struct op_json_out json;
+    };
+    struct cli *cli;
+    const struct cli_view *view; /* of the list that is open */
+    struct cli_table table;
+    size_t count;
+};
+void cli_out_begin(struct cli_out *out, struct cli *cli);
+void cli_out_end(struct cli_out *out);
+
+/* Performs the operation on the command line and prints its answer. */
+HF_MUST_USE int cli_perform(struct cli *cli);
+
+/* Answers of commands that the table does not run. */
 HF_MUST_USE int cli_print_row(struct cli *cli, const struct hf_item *item,
                               const char *did);
-
-/* The envelope with items, or a block for each. */
-HF_MUST_USE int cli_print_claimed(struct cli *cli, const struct hf_answer *answer);
 HF_MUST_USE int cli_print_list(struct cli *cli, const struct hf_answer *answer,
                                const char *none);
-/* All that is known of one row. */
-HF_MUST_USE int cli_print_detail(struct cli *cli, const struct hf_item *item);
-/* A page of at most `limit` rows, ended at the end of an event, of the `asked` that the
- * store was asked for: more by CLI_EVENT_PARTS - 1 where it can be. */
-#define CLI_EVENT_PARTS 3
-HF_MUST_USE int cli_print_events(struct cli *cli, const struct hf_events *events,
-                                 size_t limit, size_t asked);
 
-/* ---- cli/cmd/output.c -------------------------------------------------------------------- */
+/* ---- views.c: rows for people ------------------------------------------------------- */
 
-/* "output":{"stdout":{…},"stderr":{…}}, into the object that cli->writer has open. */
-struct hf_output;
-HF_MUST_USE int cli_json_output(struct cli *cli, const struct hf_output *output);
-/* For people: each stream that has anything under a heading. */
-void cli_put_output(struct cli *cli, const struct hf_output *output);
+/* How rows of a shape are shown. A function that is NULL is not needed. */
+struct cli_view {
+    const struct hf_shape *shape;
+    const char *const *titles;
+    size_t columns;
+    void (*cells)(struct cli_table *table, const void *row);
+    void (*line)(struct cli *cli, const struct op_row *row);  /* what happened to it */
+    int (*detail)(struct cli *cli, const struct op_row *row); /* all of it */
+};
+extern const struct cli_view cli_schedule_views[]; /* shape NULL ends each */
+extern const struct cli_view cli_store_views[];
+/* Every field, a line each. */
+int cli_any_detail(struct cli *cli, const struct op_row *row);
+const struct cli_view *cli_view_of(const struct hf_shape *shape);
+/* One line; "" for a sweep that changed nothing. */
+void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room);
+void cli_text_pass(const struct hf_schedule_report *report, char *out, size_t room);
+
+/* Each stream that has anything, under a heading. */
+struct hf_output_streams;
+void cli_put_output(struct cli *cli, const struct hf_output_streams *output);
 
 /* The keys of an event, into the object that cli->writer has open. */
 void cli_json_event(struct cli *cli, const struct hf_event *event);
@@ -306,13 +268,10 @@ void cli_json_fields(struct cli *cli, const struct hf_field *fields, size_t coun
 void cli_put_facts(struct cli *cli, const struct hf_field *fields, size_t count,
                    const void *row);
 
-/* The row's id for a prefix or suffix of it; a full id is taken as it is. */
-HF_MUST_USE int cli_full_id(struct cli *cli, const char *id, const char **ret_id);
-
 /* Milliseconds as people read them; "-" for 0. */
 const char *cli_duration(hf_ms ms, char out[24]);
-/* The same to the second, without its sign, and 0 as "0ms": how old, how long still. */
-const char *cli_age(hf_ms ms, char out[24]);
+/* The last digits of an id: what people type. */
+const char *cli_short_id(const char *id);
 hf_ms cli_now(void);
 /* By the clock of the store's times, once something was read from it. */
 hf_ms cli_store_now(const struct cli *cli);
@@ -325,20 +284,19 @@ HF_MUST_USE int cli_check_field(struct cli *cli);
 
 void cli_print_overview(struct cli *cli);
 void cli_print_short_overview(struct cli *cli);
-void cli_print_group_help(struct cli *cli, const struct cli_group *group);
-void cli_print_command_help(struct cli *cli, const struct cli_command *command);
+void cli_print_group_help(struct cli *cli, const struct op_group *group);
+void cli_print_command_help(struct cli *cli, const struct op *op);
 /* " --id ID" or " [--id ID]": how help and manual show an option in a synopsis. */
-void cli_put_usage(struct cli *cli, const struct cli_option *option);
+void cli_put_usage(struct cli *cli, const struct hf_input *option);
 /* " (required; one of a, b)" and the like; "" where there is nothing to say. */
-void cli_put_option_notes(struct cli *cli, const struct cli_option *option);
-/* The option tables of a command, NULL after the last. */
-const struct cli_option *cli_option_table(const struct cli_command *command, size_t i);
+void cli_put_option_notes(struct cli *cli, const struct hf_input *option);
+/* The i-th option table of an operation; NULL where it has none there. */
+#define CLI_OPTION_TABLES 4
+const struct hf_input *cli_option_table(const struct op *op, size_t i);
 #define CLI_DURATION_NOTE                                                                \
     "A DURATION is 250ms, 45s, 5m, 2h, 7d or 1.5h; a bare number counts seconds."
-/* The text of an exit code in cli_exit_codes. */
-const char *cli_exit_text(const char *code);
-/* The next code of a list such as "3 4"; NULL after the last. */
-const char *cli_next_exit(const char **at, char out[4]);
+/* Whether an operation can end with that code of cli_exit_codes, beyond the first three. */
+bool cli_exits_with(const struct op *op, const char *code);
 
 /* ---- stop.c: commands that run until they are told to end ----------------------------- */
 
@@ -352,68 +310,18 @@ void cli_stop_end(struct cli_stop *stop);
 
 /* Before a store is opened: what the options must be to each other. */
 int check_claim(struct cli *cli);
-int check_renew(struct cli *cli);
 int check_create(struct cli *cli);
-int check_prune(struct cli *cli);
-int check_resume(struct cli *cli);
-int check_close_out(struct cli *cli);
-int check_list(struct cli *cli);
 int check_reconcile(struct cli *cli);
 int check_demo(struct cli *cli);
 int check_tail(struct cli *cli);
-int check_schedule(struct cli *cli);
-int check_preview(struct cli *cli);
 int check_emit(struct cli *cli);
 int check_subscribe(struct cli *cli);
 
-int check_enqueue(struct cli *cli);
-int check_limit(struct cli *cli);
-
-int cmd_job_enqueue(struct cli *cli);
-int cmd_job_cancel(struct cli *cli);
-int cmd_job_run_now(struct cli *cli);
-int cmd_job_release(struct cli *cli);
-int cmd_limit_set(struct cli *cli);
-int cmd_limit_list(struct cli *cli);
 int cmd_top(struct cli *cli);
-int cmd_attention(struct cli *cli);
 int cmd_work_create(struct cli *cli);
-int cmd_work_claim(struct cli *cli);
-int cmd_work_renew(struct cli *cli);
-int cmd_work_touch(struct cli *cli);
-int cmd_work_hand_back(struct cli *cli);
-int cmd_work_wait(struct cli *cli);
-int cmd_work_resume(struct cli *cli);
-int cmd_work_close_out(struct cli *cli);
-int cmd_work_fail(struct cli *cli);
-int cmd_work_cancel(struct cli *cli);
-int cmd_work_requeue(struct cli *cli);
-int cmd_work_redrive(struct cli *cli);
-int cmd_work_request_abandon(struct cli *cli);
-int cmd_work_abandon(struct cli *cli);
-int cmd_work_append_event(struct cli *cli);
-int cmd_work_list(struct cli *cli);
-int cmd_work_show(struct cli *cli);
-int cmd_work_output(struct cli *cli);
-int cmd_work_events(struct cli *cli);
 int cmd_work_tail(struct cli *cli);
-int cmd_work_stats(struct cli *cli);
 int cmd_work_sweep(struct cli *cli);
-int cmd_work_prune(struct cli *cli);
 int cmd_work_reconcile(struct cli *cli);
-int cmd_policy_set(struct cli *cli);
-int cmd_policy_show(struct cli *cli);
-int cmd_schedule_add(struct cli *cli);
-int cmd_schedule_update(struct cli *cli);
-int cmd_schedule_pause(struct cli *cli);
-int cmd_schedule_resume(struct cli *cli);
-int cmd_schedule_remove(struct cli *cli);
-int cmd_schedule_trigger(struct cli *cli);
-int cmd_schedule_list(struct cli *cli);
-int cmd_schedule_show(struct cli *cli);
-int cmd_schedule_sync(struct cli *cli);
-int cmd_schedule_preview(struct cli *cli);
-int cmd_schedule_run(struct cli *cli);
 int cmd_trigger_subscribe(struct cli *cli);
 int cmd_trigger_update(struct cli *cli);
 int cmd_trigger_enable(struct cli *cli);
@@ -434,18 +342,13 @@ int cmd_process_signal(struct cli *cli);
 int cmd_process_observe(struct cli *cli);
 int check_process_retarget(struct cli *cli);
 int cmd_process_retarget(struct cli *cli);
-int cmd_process_complete(struct cli *cli);
-int cmd_process_events(struct cli *cli);
-int cmd_process_cancel(struct cli *cli);
-int cmd_process_request_abandon(struct cli *cli);
 int cmd_process_await(struct cli *cli);
+int check_process_prune(struct cli *cli);
 int cmd_process_prune(struct cli *cli);
 int cmd_process_drain(struct cli *cli);
 int check_run(struct cli *cli);
 int cmd_run(struct cli *cli);
 int cmd_migrate(struct cli *cli);
-int cmd_doctor(struct cli *cli);
-int cmd_limits(struct cli *cli);
 int cmd_replay(struct cli *cli);
 int cmd_turn_inspect(struct cli *cli);
 int cmd_cell_run(struct cli *cli);
@@ -455,9 +358,9 @@ int cmd_config_check(struct cli *cli);
 int cmd_config_keys(struct cli *cli);
 int cmd_store_bump(struct cli *cli);
 int cmd_store_copy(struct cli *cli);
-int cmd_store_log(struct cli *cli);
-int cmd_version(struct cli *cli);
 int cmd_demo(struct cli *cli);
+int check_call(struct cli *cli);
+int cmd_call(struct cli *cli);
 int cmd_man(struct cli *cli);
 int cmd_completion(struct cli *cli);
 

@@ -9,19 +9,19 @@
 
 /* Where a value comes from, for messages: "--payload @FILE". */
 struct origin {
-    const struct cli_option *option;
+    const struct hf_input *option;
     const char *path; /* NULL: standard input */
+    char name[HF_INPUT_NAME];
 };
 
 static int unreadable(struct cli *cli, const struct origin *from, int errnum)
 {
     if (!from->path)
-        return hf_fail(&cli->err, HF_EINVAL, from->option->name,
-                       "--%s: cannot read standard input: %s", from->option->name,
+        return hf_fail(&cli->err, HF_EINVAL, from->name,
+                       "--%s: cannot read standard input: %s", from->name,
                        strerror(errnum));
-    return hf_fail(&cli->err, HF_EINVAL, from->option->name,
-                   "--%s: cannot read %.120s: %s", from->option->name, from->path,
-                   strerror(errnum));
+    return hf_fail(&cli->err, HF_EINVAL, from->name, "--%s: cannot read %.120s: %s",
+                   from->name, from->path, strerror(errnum));
 }
 
 /* All of a file, up to one byte more than is allowed, so that too much can be told. */
@@ -29,7 +29,7 @@ static int read_all(struct cli *cli, const struct origin *from, int fd,
                     struct hf_buf *into)
 {
     char block[16384];
-    size_t max = (size_t)cli_max(from->option);
+    size_t max = (size_t)hf_input_max(from->option);
     for (;;) {
         ssize_t got = read(fd, block, sizeof(block));
         if (got < 0 && errno == EINTR)
@@ -39,8 +39,8 @@ static int read_all(struct cli *cli, const struct origin *from, int fd,
         if (got == 0)
             return hf_buf_state(into) ? hf_fail_plain(&cli->err, hf_buf_state(into)) : 0;
         if (into->len + (size_t)got > max)
-            return hf_fail(&cli->err, HF_ETOOBIG, from->option->name,
-                           "--%s must be at most %zu bytes", from->option->name, max);
+            return hf_fail(&cli->err, HF_ETOOBIG, from->name,
+                           "--%s must be at most %zu bytes", from->name, max);
         hf_buf_bytes(into, block, (size_t)got);
     }
 }
@@ -58,9 +58,9 @@ static int read_file(struct cli *cli, const struct origin *from, struct hf_buf *
 static int read_stdin(struct cli *cli, const struct origin *from, struct hf_buf *into)
 {
     if (cli->stdin_taken)
-        return hf_fail(&cli->err, HF_EINVAL, from->option->name,
+        return hf_fail(&cli->err, HF_EINVAL, from->name,
                        "--%s: standard input is read by another option already",
-                       from->option->name);
+                       from->name);
     cli->stdin_taken = true;
     if (cli->stdin_closed)
         return unreadable(cli, from, EBADF);
@@ -68,12 +68,12 @@ static int read_stdin(struct cli *cli, const struct origin *from, struct hf_buf 
 }
 
 /* Checks the bytes and keeps them. */
-static int keep_json(struct cli *cli, const struct cli_option *option,
-                     struct hf_span bytes, const char **ret_text)
+static int keep_json(struct cli *cli, const struct hf_input *option, struct hf_span bytes,
+                     const char **ret_text)
 {
-    char field[40];
-    (void)snprintf(field, sizeof(field), "--%s", option->name); /* names are short */
-    int rc = hf_json_check(bytes, (size_t)cli_max(option), field, &cli->err);
+    char field[HF_INPUT_NAME + 2] = "--";
+    (void)hf_input_option(option, field + 2);
+    int rc = hf_json_check(bytes, (size_t)hf_input_max(option), field, &cli->err);
     if (rc)
         return rc;
     const char *text = hf_arena_copy(&cli->arena, bytes.at, bytes.len);
@@ -83,16 +83,17 @@ static int keep_json(struct cli *cli, const struct cli_option *option,
     return 0;
 }
 
-int cli_read_json(struct cli *cli, const struct cli_option *option, const char *value,
+int cli_read_json(struct cli *cli, const struct hf_input *option, const char *value,
                   const char **ret_text)
 {
-    struct origin from = { option, value[0] == '@' ? value + 1 : NULL };
+    struct origin from = { option, value[0] == '@' ? value + 1 : NULL, "" };
+    (void)hf_input_option(option, from.name);
     bool is_stdin = strcmp(value, "-") == 0;
     if (!is_stdin && !from.path)
         return keep_json(cli, option, (struct hf_span){ value, strlen(value) }, ret_text);
 
     struct hf_buf text;
-    hf_buf_init(&text, hf_alloc_system(), (size_t)cli_max(option));
+    hf_buf_init(&text, hf_alloc_system(), (size_t)hf_input_max(option));
     int rc = is_stdin ? read_stdin(cli, &from, &text) : read_file(cli, &from, &text);
     if (rc == 0)
         rc = keep_json(cli, option, (struct hf_span){ hf_buf_str(&text), text.len },

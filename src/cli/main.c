@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/ledger/step.h"
@@ -38,8 +39,8 @@ static void begin(struct cli *cli)
 
 static int show_help(struct cli *cli)
 {
-    if (cli->command)
-        cli_print_command_help(cli, cli->command);
+    if (cli->op)
+        cli_print_command_help(cli, cli->op);
     else if (cli->group)
         cli_print_group_help(cli, cli->group);
     else
@@ -68,6 +69,100 @@ static int incomplete(struct cli *cli)
     return rc;
 }
 
+/* JSON whose file was named. */
+static int fill_from_file(struct cli *cli, const struct cli_value *value)
+{
+    struct hf_span file = { 0 };
+    int rc = cli_read_file(cli, value->texts[0], (size_t)hf_input_max(value->option),
+                           &file);
+    if (rc == 0)
+        hf_input_store_text(value->option, file.at, cli->call.in);
+    return rc;
+}
+
+/* Input i of all tables was given. Those of the request are the first values after the global
+ * options. */
+static int fill(struct cli *cli, size_t i, const struct cli_value *value)
+{
+    const struct hf_input *input = value->option;
+    void *request = cli->call.in;
+    int rc = 0;
+    if (!value->count || !input->width)
+        return 0;
+    cli->call.given |= (uint64_t)1 << i;
+    if (input->flags & HF_IN_FILE)
+        return fill_from_file(cli, value);
+    if (hf_input_many(input))
+        rc = hf_input_store_texts(input, value->texts, value->count, &cli->arena,
+                                  request);
+    else if (input->kind == HF_IN_FLAG)
+        hf_input_store_number(input, 1, request);
+    else if (input->kind == HF_IN_INT || input->kind == HF_IN_MS ||
+             input->kind == HF_IN_INSTANT ||
+             (input->kind == HF_IN_WORD && input->width != sizeof(char *)))
+        hf_input_store_number(input, value->number, request);
+    else
+        hf_input_store_text(input, value->texts[0], request);
+    return rc ? hf_fail_plain(&cli->err, rc) : 0;
+}
+
+static int open_call(struct op_call *call)
+{
+    struct cli *cli = (struct cli *)(void *)((char *)call - offsetof(struct cli, call));
+    return cli->store ? 0 : cli_open_store(cli);
+}
+
+/* The command line as a call of the table. */
+static int begin_call(struct cli *cli)
+{
+    struct op_call *call = &cli->call;
+    size_t first = 0, count = 0;
+    *call = (struct op_call){ .op = cli->op,
+                              .arena = &cli->arena,
+                              .dashes = true,
+                              .err = &cli->err,
+                              .open = open_call };
+    int rc = op_begin(call);
+    while (cli_global_options[first].name)
+        first++;
+    for (size_t t = 0; t < 2; t++)
+        for (const struct hf_input *o = cli_option_table(cli->op, t); o && o->name; o++)
+            count++;
+    for (size_t i = 0; rc == 0 && cli->op->run && i < count; i++)
+        rc = fill(cli, i, &cli->values[first + i]);
+    return rc;
+}
+
+static const char *owner_given(const struct cli *cli)
+{
+    for (size_t i = 0; i < cli->value_count; i++)
+        if (cli->values[i].count && strcmp(cli->values[i].option->name, "owner") == 0)
+            return cli->values[i].texts[0];
+    return NULL;
+}
+
+/* An operation of the table, with the part of it that is about this machine. */
+static int run_op(struct cli *cli)
+{
+    const struct cli_local *local = cli_local_of(cli->op);
+    const struct cli_caller given = cli_caller_given(cli);
+    unsigned flags = cli->op->flags;
+    int rc = begin_call(cli);
+    if (rc == 0 && local && local->check)
+        rc = local->check(cli);
+    if (rc == 0)
+        rc = cli_set_caller(cli, &given, owner_given(cli), &cli->who);
+    cli->call.who = cli->who;
+    if (rc == 0 && cli->op->run && flags & OP_STORE)
+        cli->call.absent = cli_store_absent(cli);
+    if (rc || cli->op->run)
+        return rc ? rc : local ? local->run(cli) : cli_perform(cli);
+    rc = hf_caller_check(&cli->who, &cli->err); /* before a store is made */
+    if (rc == 0 && flags & (OP_STORE | OP_MUST_EXIST | OP_READS) && !(flags & OP_OPENS))
+        rc = cli_open_store(cli);
+    return rc ? rc : local->run(cli);
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
     int rc = cli_parse(cli, argc, argv);
@@ -76,19 +171,10 @@ static int run(struct cli *cli, int argc, char **argv)
     if (cli->help)
         return show_help(cli);
     if (cli_given(cli, "version"))
-        return cmd_version(cli);
-    if (!cli->command)
+        cli->op = op_find("version");
+    if (!cli->op)
         return incomplete(cli);
-    rc = cli->command->check ? cli->command->check(cli) : 0;
-    if (rc == 0)
-        rc = cli_set_caller(cli);
-    if (rc == 0)
-        rc = hf_caller_check(&cli->who, &cli->err); /* before a store is made */
-    unsigned flags = cli->command->flags;
-    if (rc == 0 && flags & (CLI_STORE | CLI_MUST_EXIST | CLI_READS) &&
-        !(flags & CLI_OPENS))
-        rc = cli_open_store(cli);
-    return rc ? rc : cli->command->run(cli);
+    return run_op(cli);
 }
 
 int main(int argc, char **argv)
@@ -99,7 +185,7 @@ int main(int argc, char **argv)
     if (rc == 0)
         rc = cli_flush(&cli);
     int code = rc ? cli_report(&cli, rc) : cli.exit_code;
-    if (rc && cli.command && (cli.command->flags & CLI_WRAPS))
+    if (rc && cli.op && (cli.op->flags & OP_WRAPS))
         code = 125; /* so that a caller can tell it from the command's own */
     hf_store_close(cli.store);
     hf_buf_fini(&cli.out);

@@ -140,7 +140,7 @@ const char *cli_store_named(const struct cli *cli)
 
 static bool never_makes(const struct cli *cli)
 {
-    return (cli->command->flags & (CLI_MUST_EXIST | CLI_READS)) != 0;
+    return (cli->op->flags & (OP_MUST_EXIST | OP_READS)) != 0;
 }
 
 static int choose_store(struct cli *cli, bool make, const char **ret_url)
@@ -198,7 +198,7 @@ static int open_server(struct cli *cli, const char *url, struct hf_store_options
 {
     bool makes = !options->must_exist;
     options->must_exist = true;
-    options->read_only = (cli->command->flags & CLI_READS) != 0; /* SELECT is enough */
+    options->read_only = (cli->op->flags & OP_READS) != 0; /* SELECT is enough */
     int rc = hf_store_open(url, options, &cli->store, &cli->err);
     if (rc == HF_ENOTSTORE && !makes)
         cli->action = check_address;
@@ -216,12 +216,13 @@ static int open_server(struct cli *cli, const char *url, struct hf_store_options
  * first, as by any other command, unless it cannot be written. */
 static int open_file(struct cli *cli, const char *url, struct hf_store_options *options)
 {
-    options->read_only = (cli->command->flags & CLI_READS) && file_of(url);
+    options->read_only = (cli->op->flags & OP_READS) && file_of(url);
     int rc = hf_store_open(url, options, &cli->store, &cli->err);
+    cli->read_only = options->read_only;
     if (rc != HF_ESCHEMAOLD || !options->read_only)
         return rc;
     struct hf_err old = cli->err;
-    options->read_only = false;
+    options->read_only = cli->read_only = false;
     rc = hf_store_open(url, options, &cli->store, &cli->err);
     if (rc != HF_EREADONLY)
         return rc;
@@ -229,7 +230,7 @@ static int open_file(struct cli *cli, const char *url, struct hf_store_options *
     return old.code;
 }
 
-int cli_open_store(struct cli *cli)
+static int open_named(struct cli *cli)
 {
     const char *url = NULL;
     struct stat at;
@@ -243,12 +244,24 @@ int cli_open_store(struct cli *cli)
         return refuse_absent(cli, path);
     struct hf_store_options options = { .size = sizeof(options),
                                         .must_exist = !in_memory && never_makes(cli),
-                                        .migrate = cli->command->run == cmd_migrate };
+                                        .migrate = hf_same(cli->op->name, "migrate") };
     if (is_postgres(url))
         return open_server(cli, url, &options);
     rc = open_file(cli, url, &options);
     if (rc == 0 && absent && stat(path, &at) == 0)
         cli_note(cli, "made the store %s", path);
+    return rc;
+}
+
+int cli_open_store(struct cli *cli)
+{
+    bool reads = cli->op->flags & OP_READS;
+    if (cli->store && cli->read_only && !reads) { /* of an earlier line that only read */
+        hf_store_close(cli->store);
+        cli->store = NULL;
+    }
+    int rc = cli->store ? 0 : open_named(cli);
+    cli->call.store = cli->store;
     return rc;
 }
 
@@ -359,49 +372,45 @@ static const char *user_name(struct cli *cli)
 }
 
 /* "KIND:NAME"; the library knows the kinds. */
-static int split_actor(struct cli *cli, const char *actor)
+static int split_actor(struct cli *cli, const char *actor, struct hf_caller *who)
 {
     const char *colon = strchr(actor, ':');
     if (!colon || colon == actor || !colon[1])
-        return hf_fail(&cli->err, HF_EINVAL, "--actor",
-                       "--actor must be KIND:NAME, as in human:ann, not \"%.60s\"",
-                       actor);
+        return hf_fail(&cli->err, HF_EINVAL, "actor",
+                       "%sactor must be KIND:NAME, as in human:ann, not \"%.60s\"",
+                       cli->call.dashes ? "--" : "", actor);
     char *kind = hf_arena_copy(&cli->arena, actor, (size_t)(colon - actor));
     if (!kind)
         return hf_fail_plain(&cli->err, HF_ENOMEM);
-    cli->who.actor_kind = kind;
-    cli->who.actor = colon + 1;
+    who->actor_kind = kind;
+    who->actor = colon + 1;
     return 0;
 }
 
-/* A worker goes by the owner it names, where it names one. */
-static const char *owner_given(const struct cli *cli)
+struct cli_caller cli_caller_given(const struct cli *cli)
 {
-    for (size_t i = 0; i < cli->value_count; i++) {
-        const struct cli_value *value = &cli->values[i];
-        if (value->count && strcmp(value->option->name, "owner") == 0)
-            return value->texts[0];
-    }
-    return NULL;
+    return (struct cli_caller){ .tenant = cli_text(cli, "tenant"),
+                                .actor = cli_text(cli, "actor"),
+                                .operation_id = cli_text(cli, "operation-id"),
+                                .correlation_id = cli_text(cli, "correlation-id") };
 }
 
-int cli_set_caller(struct cli *cli)
+int cli_set_caller(struct cli *cli, const struct cli_caller *given, const char *owner,
+                   struct hf_caller *ret_who)
 {
-    const char *actor = cli_text(cli, "actor");
-    cli->who = (struct hf_caller){ .size = sizeof(cli->who),
-                                   .tenant = cli_text(cli, "tenant"),
-                                   .operation_id = cli_text(cli, "operation-id"),
-                                   .correlation_id = cli_text(cli, "correlation-id") };
-    if (!actor)
-        actor = variable("HOLDFAST_ACTOR");
+    const char *actor = given->actor ? given->actor : variable("HOLDFAST_ACTOR");
+    const char *kind = cli->op->actor_kind;
+    *ret_who = (struct hf_caller){ .size = sizeof(*ret_who),
+                                   .tenant = given->tenant,
+                                   .operation_id = given->operation_id,
+                                   .correlation_id = given->correlation_id };
     if (actor)
-        return split_actor(cli, actor);
-    const char *kind = cli->command->actor_kind, *owner = owner_given(cli);
-    if (kind) {
-        bool as_owner = owner && strcmp(kind, "worker") == 0;
-        cli->who.actor_kind = kind;
-        cli->who.actor = as_owner ? owner : user_name(cli);
-        return as_owner ? hf_check_key(owner, HF_MAX_KEY_BYTES, "owner", &cli->err) : 0;
-    }
-    return 0;
+        return split_actor(cli, actor, ret_who);
+    if (!kind)
+        return 0;
+    /* A worker goes by the owner that it names, where it names one. */
+    bool as_owner = owner && strcmp(kind, "worker") == 0;
+    ret_who->actor_kind = kind;
+    ret_who->actor = as_owner ? owner : user_name(cli);
+    return as_owner ? hf_check_key(owner, HF_MAX_KEY_BYTES, "owner", &cli->err) : 0;
 }

@@ -60,20 +60,6 @@ void cli_put_clean(struct cli *cli, const char *text)
     }
 }
 
-void cli_compact(struct hf_buf *out, const char *json)
-{
-    bool in_string = false;
-    for (const char *at = json; *at; at++) {
-        if (!in_string && strchr(" \t\r\n", *at))
-            continue;
-        hf_buf_char(out, *at);
-        if (*at == '"')
-            in_string = !in_string;
-        else if (*at == '\\' && in_string && at[1])
-            hf_buf_char(out, *++at);
-    }
-}
-
 void cli_ok_begin(struct cli *cli)
 {
     hf_json_begin(&cli->writer, &cli->out);
@@ -124,34 +110,10 @@ int cli_flush_some(struct cli *cli)
     return cli->out.len >= FLUSH_BYTES || hf_buf_state(&cli->out) ? cli_flush(cli) : 0;
 }
 
-/* A message about input names the field at fault, also where the library's text does not. */
-static const char *message_of(const struct cli *cli, int code, char out[320])
-{
-    const struct hf_err *err = &cli->err;
-    const char *text = *err->message ? err->message : hf_err_text(code);
-    bool input = code == HF_EINVAL || code == HF_ETOOBIG;
-    bool named = !input || !*err->field || strstr(text, err->field);
-    (void)snprintf(out, 320, "%s%s%s", named ? "" : err->field, named ? "" : ": ", text);
-    return out;
-}
-
-static const char *action_of(const struct cli *cli, int code)
-{
-    return cli->action ? cli->action : hf_err_action(code);
-}
-
 void cli_put_error(struct cli *cli, int code)
 {
-    struct hf_json *json = &cli->writer;
-    char message[320];
-    hf_json_key(json, "error");
-    hf_json_object(json);
-    hf_json_put_str(json, "code", hf_err_wire(code));
-    hf_json_put_str(json, "message", message_of(cli, code, message));
-    hf_json_put_str(json, "class", hf_class_name(hf_err_class(code)));
-    hf_json_put_str(json, "action", action_of(cli, code));
-    hf_json_put_bool(json, "retryable", hf_err_class(code) == HF_CLASS_RETRYABLE);
-    hf_json_end(json);
+    cli->err.code = code;
+    op_put_error(&cli->writer, &cli->err, cli->action);
 }
 
 static void report_envelope(struct cli *cli, int code)
@@ -166,17 +128,19 @@ static void report_envelope(struct cli *cli, int code)
 
 int cli_report(struct cli *cli, int code)
 {
-    char message[320];
+    char message[OP_MESSAGE];
     bool usage = code == HF_EINVAL && !*cli->err.field; /* says itself what to do */
     bool envelope = cli->json && !cli->stdout_closed && !cli->wrote;
     if (envelope && !cli->reported)
         report_envelope(cli, code);
     if ((envelope || cli->reported) && cli_flush(cli) == 0)
         return hf_err_exit(code);
+    cli->err.code = code;
     /* Nowhere is left to say that stderr failed too; the exit code tells. */
-    (void)fprintf(stderr, "holdfast: %s\n", message_of(cli, code, message));
+    (void)fprintf(stderr, "holdfast: %s\n", op_message(&cli->err, message));
     if (!usage)
-        (void)fprintf(stderr, "  what to do: %s\n", action_of(cli, code));
+        (void)fprintf(stderr, "  what to do: %s\n",
+                      cli->action ? cli->action : hf_err_action(code));
     return hf_err_exit(code);
 }
 

@@ -3,21 +3,10 @@
 
 #include "base/err.h"
 #include "os/futex.h"
+#include "os/threads.h"
 
 /* What a caller waits for. A nudged one looks whether it may lead. */
 enum { WAITING, NUDGED, ANSWERED };
-
-static void lock(struct db_group *group)
-{
-    int rc = pthread_mutex_lock(&group->lock);
-    hf_assert(rc == 0);
-}
-
-static void unlock(struct db_group *group)
-{
-    int rc = pthread_mutex_unlock(&group->lock);
-    hf_assert(rc == 0);
-}
 
 /* Real time, also where the store's clock is injected: threads wait in real time. */
 static hf_ms mono_ms(void)
@@ -31,14 +20,12 @@ void db_group_init(struct db_group *group, const struct db_group_rules *rules,
 {
     *group = (struct db_group){ .rules = rules, .driver = driver };
     group->tail = &group->head;
-    int rc = pthread_mutex_init(&group->lock, NULL);
-    hf_assert(rc == 0); /* a plain one needs no memory */
+    hf_lock_init(&group->lock);
 }
 
 void db_group_fini(struct db_group *group)
 {
-    int rc = pthread_mutex_destroy(&group->lock);
-    hf_assert(rc == 0);
+    hf_lock_fini(&group->lock);
 }
 
 /* ---- the queue, under the lock -------------------------------------------------------- */
@@ -143,12 +130,12 @@ static void lead(struct db_group *group, const struct db_member *self)
     struct db_member *members[DB_GROUP_MAX];
     size_t count = take(group, members, 0);
     begin_to_lead(group);
-    unlock(group);
+    hf_unlock(&group->lock);
     count = group->rules->lead(group->driver, members, count);
     count_group(group, count);
     for (size_t i = 0; i < count; i++)
         answer(members[i], self);
-    lock(group);
+    hf_lock(&group->lock);
     end_to_lead(group);
 }
 
@@ -173,24 +160,24 @@ static bool is_answered(struct db_member *self)
 int db_group_run(struct db_group *group, struct hf_batch *batch, struct hf_err *err)
 {
     struct db_member self = { .batch = batch };
-    lock(group);
+    hf_lock(&group->lock);
     push(group, &self);
     for (;;) {
         if (may_lead(group) && group->head->batch)
             lead(group, &self);
-        unlock(group);
+        hf_unlock(&group->lock);
         if (is_answered(&self) || wait_for_word(group, &self))
             break;
-        lock(group);
+        hf_lock(&group->lock);
     }
     return hf_fail_as(err, self.rc, &self.err);
 }
 
 size_t db_group_more(struct db_group *group, struct db_member **members, size_t count)
 {
-    lock(group);
+    hf_lock(&group->lock);
     size_t all = take(group, members, count);
-    unlock(group);
+    hf_unlock(&group->lock);
     (void)atomic_fetch_add_explicit(&group->late, (int64_t)(all - count),
                                     memory_order_relaxed);
     return all;
@@ -199,22 +186,22 @@ size_t db_group_more(struct db_group *group, struct db_member **members, size_t 
 void db_group_enter(struct db_group *group)
 {
     struct db_member self = { 0 };
-    lock(group);
+    hf_lock(&group->lock);
     push(group, &self);
     while (group->head != &self || group->leaders > 0) {
         nudge_first(group);
-        unlock(group);
+        hf_unlock(&group->lock);
         (void)wait_for_word(group, &self); /* the condition above decides */
-        lock(group);
+        hf_lock(&group->lock);
     }
     (void)pop(group); /* it is `self` */
     begin_to_lead(group);
-    unlock(group);
+    hf_unlock(&group->lock);
 }
 
 void db_group_leave(struct db_group *group)
 {
-    lock(group);
+    hf_lock(&group->lock);
     end_to_lead(group);
-    unlock(group);
+    hf_unlock(&group->lock);
 }

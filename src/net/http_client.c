@@ -349,15 +349,6 @@ static int read_config(const struct hf_http_config *given,
     return 0;
 }
 
-static char *copy_text(const struct hf_alloc *alloc, const char *text)
-{
-    size_t len = strlen(text) + 1;
-    char *copy = alloc->realloc(alloc->user, NULL, len);
-    if (copy)
-        memcpy(copy, text, len);
-    return copy;
-}
-
 int hf_http_new(struct hf_loop *loop, const struct hf_http_config *config,
                 struct hf_transport **ret_transport, struct hf_err *err)
 {
@@ -370,7 +361,7 @@ int hf_http_new(struct hf_loop *loop, const struct hf_http_config *config,
         return hf_fail(err, HF_EINTERNAL, "libcurl", "libcurl cannot be used");
     struct hf_http *http = alloc->realloc(alloc->user, NULL, sizeof(*http));
     CURLM *multi = curl_multi_init();
-    char *ca_file = full.ca_file ? copy_text(alloc, full.ca_file) : NULL;
+    char *ca_file = hf_text_copy(alloc, full.ca_file);
     if (!http || !multi || (full.ca_file && !ca_file)) {
         alloc->free(alloc->user, http);
         alloc->free(alloc->user, ca_file);

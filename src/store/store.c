@@ -8,13 +8,14 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "store/schedule/schedule.h"
+#include "store/session/session.h"
 #include "store/trigger/trigger.h"
 
 int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_err *err)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    hf_lock(&store->lock);
     int rc = hf_uuid7(now, &store->uuid_seq, store->base.random, ret_id, err);
-    (void)pthread_mutex_unlock(&store->lock);
+    hf_unlock(&store->lock);
     return rc;
 }
 
@@ -137,8 +138,8 @@ static void sql_close(struct hf_store *base)
     const struct hf_alloc *alloc = base->alloc;
     store->sql->methods->close(store->sql);
     sql_policies_forget(store);
-    (void)pthread_mutex_destroy(&store->random.lock);
-    (void)pthread_mutex_destroy(&store->lock);
+    hf_lock_fini(&store->random.lock);
+    hf_lock_fini(&store->lock);
     alloc->free(alloc->user, store);
 }
 
@@ -189,6 +190,7 @@ static const struct hf_store_methods methods = {
     .close = sql_close,
     .schedules = &sql_schedule_methods,
     .triggers = &sql_trigger_methods,
+    .sessions = &sql_session_methods,
     .known = sql_known,
     .now = sql_now,
 };
@@ -199,7 +201,7 @@ static int draw(void *user, void *out, size_t len)
     const struct hf_random *source = hf_random_system();
     if (len > sizeof pool->bytes / 4)
         return source->fill(source->user, out, len);
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     int rc = 0;
     if (pool->left < len) {
         rc = source->fill(source->user, pool->bytes, sizeof pool->bytes);
@@ -210,18 +212,8 @@ static int draw(void *user, void *out, size_t len)
         memcpy(out, pool->bytes + pool->left, len);
         memset(pool->bytes + pool->left, 0, len); /* nonces are in it */
     }
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     return rc;
-}
-
-static bool init_locks(struct sql_store *store)
-{
-    if (pthread_mutex_init(&store->lock, NULL))
-        return false;
-    if (pthread_mutex_init(&store->random.lock, NULL) == 0)
-        return true;
-    (void)pthread_mutex_destroy(&store->lock);
-    return false;
 }
 
 int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
@@ -240,12 +232,12 @@ int hf_sql_store_new(struct hf_sql *sql, const struct hf_store_options *options,
     uint64_t seq = 0;
     int rc = hf_uuid7(options->clock->wall_ms(options->clock->user), &seq,
                       options->random, id, err);
-    if (rc == 0 && !init_locks(store))
-        rc = hf_fail(err, HF_ENOMEM, NULL, "no mutex could be had");
     if (rc) {
         alloc->free(alloc->user, store);
         return rc;
     }
+    hf_lock_init(&store->lock);
+    hf_lock_init(&store->random.lock);
     memcpy(store->base.incarnation, id, sizeof id);
     store->random.base = (struct hf_random){ &store->random, draw };
     if (options->random == hf_random_system())

@@ -4,9 +4,9 @@
 
 #include <holdfast/sys/driver.h>
 #include <holdfast/sys/store.h>
-#include <pthread.h>
 
 #include "core/ledger/step.h"
+#include "os/threads.h"
 #include "store/batch/ops.h"
 #include "store/batch/plan.h"
 #include "store/batch/rowio.h"

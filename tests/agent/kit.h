@@ -39,6 +39,8 @@ void asked_init(struct asked *asked, const struct hf_message *messages, size_t c
                 const char *tools, const char *options);
 /* One user message "hi". */
 void asked_simply(struct asked *asked, const char *tools, const char *options);
+/* A user message "look" with an attachment of four bytes. */
+void asked_image(struct asked *asked, const char *media_type);
 void asked_fini(struct asked *asked);
 
 /* The request as the codec writes it must be these bytes; *ret_encode has the receipt. */
@@ -51,6 +53,8 @@ void play(const struct hf_codec *codec, const struct hf_alloc *alloc, int status
           const char *type, const char *body, size_t piece, struct heard *heard);
 /* The same heard, whole and with every two-way split and byte by byte. */
 void play_every_way(const struct hf_codec *codec, const char *body, const char *lines);
+/* The stream ends early at every byte before `needed`, and is an answer from there on. */
+void play_cut_anywhere(const struct hf_codec *codec, const char *body, size_t needed);
 
 struct hf_span span(const char *text);
 

@@ -6,36 +6,19 @@ import subprocess
 import tempfile
 import unittest
 
+from servers import KINDS, Server, certificate
+
 CALL = os.environ["MODEL_CALL"]
-SERVER = os.environ["MODEL_SERVER"]
 KEY = "sk-CANARY"
-
-
-class Server:
-    def __init__(self, folder, *cert):
-        self.journal = os.path.join(folder, "journal" + str(len(cert)))
-        self.process = subprocess.Popen([SERVER, self.journal, *cert], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
-        self.port = int(self.process.stdout.readline())
-
-    def stop(self):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait()
 
 
 class ModelCall(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.cert = os.path.join(cls.folder.name, "cert.pem")
-        key = os.path.join(cls.folder.name, "key.pem")
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=test",
-                        "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cls.cert],
-                       check=True, capture_output=True)
-        cls.plain = Server(cls.folder.name)
-        cls.tls = Server(cls.folder.name, cls.cert, key)
+        cls.cert, key = certificate(cls.folder.name, "localhost")
+        cls.plain = Server(os.path.join(cls.folder.name, "plain"))
+        cls.tls = Server(os.path.join(cls.folder.name, "tls"), cls.cert, key)
 
     @classmethod
     def tearDownClass(cls):
@@ -48,7 +31,7 @@ class ModelCall(unittest.TestCase):
                               env={**os.environ, "MODEL_KEY": KEY, **env}, timeout=60)
 
     def test_both_kinds_are_answered(self):
-        for kind, path in (("openai-chat", "/v1"), ("anthropic-messages", "")):
+        for kind, path in KINDS:
             for server, scheme in ((self.plain, "http"), (self.tls, "https")):
                 env = {"SSL_CERT_FILE": self.cert} if scheme == "https" else {}
                 done = self.call(kind, f"{scheme}://localhost:{server.port}{path}", "text", **env)

@@ -7,8 +7,9 @@ import subprocess
 import tempfile
 import unittest
 
+from servers import Server
+
 HOLDFAST = os.environ["HOLDFAST"]
-SERVER = os.environ["MODEL_SERVER"]
 KEY = "sk-CANARY"
 
 CONFIG = """
@@ -54,13 +55,11 @@ class Provider(unittest.TestCase):
     def setUpClass(cls):
         cls.place = tempfile.TemporaryDirectory()
         cls.folder = cls.place.name
-        cls.journal = os.path.join(cls.folder, "journal")
-        cls.server = subprocess.Popen([SERVER, cls.journal], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        port = int(cls.server.stdout.readline())
+        cls.server = Server(os.path.join(cls.folder, "journal"))
         os.mkdir(os.path.join(cls.folder, "holdfast"))
         cls.path = os.path.join(cls.folder, "holdfast", "holdfast.toml")
         with open(cls.path, "w", encoding="utf-8") as f:
-            f.write(CONFIG.format(port=port, folder=cls.folder)
+            f.write(CONFIG.format(port=cls.server.port, folder=cls.folder)
                     + models(["whole", "echo", "500", "cut", "once-429", "unknown"]))
         key = os.path.join(cls.folder, "key")
         with open(os.open(key, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as f:
@@ -68,9 +67,7 @@ class Provider(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.stdin.close()
-        cls.server.stdout.close()
-        cls.server.wait()
+        cls.server.stop()
         cls.place.cleanup()
 
     def run_it(self, *words, config=None, **env):
@@ -112,19 +109,13 @@ class Provider(unittest.TestCase):
         self.assertEqual((said["streaming"], said["tools"]), (False, False))
 
     def test_the_call_has_the_key_the_options_and_a_tool(self):
-        before = self.requests()
+        before = self.server.requests()
         self.answer("provider", "check", "messages")
-        sent = self.requests()[len(before):]
+        sent = self.server.requests()[len(before):]
         self.assertEqual(len(sent), 1)
         self.assertEqual(sent[0]["headers"]["x-api-key"], KEY)
         self.assertEqual((sent[0]["body"]["temperature"], sent[0]["body"]["max_tokens"]), (0.5, 100))
         self.assertEqual([tool["name"] for tool in sent[0]["body"]["tools"]], ["ping"])
-
-    def requests(self):
-        if not os.path.exists(self.journal):
-            return []
-        with open(self.journal, encoding="utf-8") as f:
-            return [json.loads(line) for line in f]
 
     def test_a_failure_has_its_own_text_and_exit_code(self):
         rows = (("echo", 2, "the endpoint refused the key (auth_refused)"),
@@ -133,11 +124,11 @@ class Provider(unittest.TestCase):
                 ("cut", 6, "(connection_lost)"),
                 ("once-429", 6, "(rate_limited)"))
         for model, code, text in rows:
-            before = len(self.requests())
+            before = len(self.server.requests())
             done = self.run_it("provider", "check", "chat", "--model", model)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(text, done.stderr)
-            self.assertEqual(len(self.requests()), before + 1)  # never repeated
+            self.assertEqual(len(self.server.requests()), before + 1)  # never repeated
         done = self.run_it("provider", "check", "idle")
         self.assertEqual(done.returncode, 6)
         self.assertIn("(connect_failed)", done.stderr)

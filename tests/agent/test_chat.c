@@ -180,7 +180,19 @@ static void a_stream_without_its_end_is_no_answer(void **state)
                    "end error stream ended_early t\n");
     play_every_way(&hf_codec_chat, CHUNK("{}", "null") "data: {\"id\":\"r1\",\"cho",
                    "evidence 200 req-1 r1 m -\n"
-                   "end error unknown bad_json\n");
+                   "end error stream ended_early t\n");
+}
+
+/* The finish is the last that is needed: [DONE] may be missing. */
+static void a_stream_that_ends_at_any_byte_before_its_finish_is_no_answer(void **state)
+{
+    (void)state;
+    static const char finish[] = CHUNK("{}", "\"stop\"");
+    static const char body[] = CHUNK("{\"content\":\"x\"}", "null")
+        CHUNK("{}", "\"stop\"") "data: [DONE]\n\n";
+    size_t before = sizeof(CHUNK("{\"content\":\"x\"}", "null")) - 1;
+    size_t needed = before + sizeof(finish) - 1 - strlen("\n\n");
+    play_cut_anywhere(&hf_codec_chat, body, needed);
 }
 
 static void an_id_or_model_that_changes_is_no_answer(void **state)
@@ -350,33 +362,12 @@ static void calls_results_and_replay_go_back(void **state)
     asked_fini(&asked);
 }
 
-static int lend(void *user, const struct hf_attachment *attachment,
-                struct hf_span *ret_bytes, struct hf_err *err)
-{
-    (void)user;
-    (void)err;
-    assert_string_equal(attachment->ref, "sha256:77");
-    *ret_bytes = (struct hf_span){ "\x00\x01\xfe\xff", 4 };
-    return 0;
-}
-
-static void ask_with(struct asked *asked, const char *media_type)
-{
-    static struct hf_attachment image;
-    image = (struct hf_attachment){ .ref = "sha256:77", .media_type = media_type };
-    struct hf_part parts[] = { { .content = span("look") },
-                               { .kind = HF_PART_ATTACHMENT, .attachment = &image } };
-    struct hf_message message = { .id = "m1", .parts = parts, .part_count = 2 };
-    asked_init(asked, &message, 1, "", "{\"stream\":false}");
-    asked->call.attachment = lend;
-}
-
 static void an_image_is_sent_and_other_attachments_are_named(void **state)
 {
     (void)state;
     struct asked asked;
     struct hf_dialect dialect = { 0 };
-    ask_with(&asked, "image/png");
+    asked_image(&asked, "image/png");
     expect_request(
         &asked, &hf_codec_chat, &dialect,
         "{\"model\":\"model-1\",\"messages\":[" SYSTEM
@@ -387,7 +378,7 @@ static void an_image_is_sent_and_other_attachments_are_named(void **state)
     asked_fini(&asked);
     struct hf_err err = { 0 };
     struct hf_buf out;
-    ask_with(&asked, "audio/wav");
+    asked_image(&asked, "audio/wav");
     struct hf_encode encode = { .call = &asked.call,
                                 .dialect = &dialect,
                                 .alloc = hf_alloc_system() };
@@ -444,6 +435,7 @@ int main(void)
         cmocka_unit_test(a_body_that_is_no_stream),
         cmocka_unit_test(an_end_without_done_is_fine_once_the_finish_was_told),
         cmocka_unit_test(a_stream_without_its_end_is_no_answer),
+        cmocka_unit_test(a_stream_that_ends_at_any_byte_before_its_finish_is_no_answer),
         cmocka_unit_test(an_id_or_model_that_changes_is_no_answer),
         cmocka_unit_test(a_call_that_changes_its_id_is_no_answer),
         cmocka_unit_test(an_error_in_the_stream_ends_it),

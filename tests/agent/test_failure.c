@@ -4,8 +4,8 @@
 
 #include "agent/kit.h"
 
-static void end_of(int status, const char *body, const char *retry_after,
-                   enum hf_http_fault fault, const char *end)
+static void end_by(const struct hf_codec *codec, int status, const char *body,
+                   const char *retry_after, enum hf_http_fault fault, const char *end)
 {
     static struct heard heard;
     struct hf_wire wire;
@@ -13,7 +13,7 @@ static void end_of(int status, const char *body, const char *retry_after,
     struct hf_http_header headers[] = { { "retry-after", retry_after, NULL },
                                         { "content-type", "application/json", NULL } };
     memset(&heard, 0, sizeof(heard));
-    hf_wire_init(&wire, hf_alloc_system(), &hf_codec_chat, "r", &sink);
+    hf_wire_init(&wire, hf_alloc_system(), codec, "r", &sink);
     if (status > 0)
         hf_wire_head(&wire, status, headers + !retry_after, 1 + !!retry_after,
                      1792567680000); /* 2026-10-21T07:28:00Z */
@@ -24,6 +24,14 @@ static void end_of(int status, const char *body, const char *retry_after,
     const char *last = strstr(heard.text, "end ");
     assert_non_null(last);
     assert_string_equal(last, end);
+}
+
+/* The table is the same for both codecs. */
+static void end_of(int status, const char *body, const char *retry_after,
+                   enum hf_http_fault fault, const char *end)
+{
+    end_by(&hf_codec_chat, status, body, retry_after, fault, end);
+    end_by(&hf_codec_messages, status, body, retry_after, fault, end);
 }
 
 static void a_failed_connection(void **state)

@@ -39,26 +39,46 @@ static void a_plain_stop(void **state)
               "part text Hell\xc3\xb6\n" SECOND EVIDENCE("end_turn") "end stop 1\n");
 }
 
-static void stop_reasons_have_their_meaning(void **state)
+static void an_output_that_was_capped(void **state)
 {
     (void)state;
-    static const struct {
-        const char *body;
-        const char *lines;
-    } rows[] = {
-        { START LAST("stop_sequence"),
-          FIRST SECOND EVIDENCE("stop_sequence") "end stop 0\n" },
-        { START LAST("pause_turn"), FIRST SECOND EVIDENCE("pause_turn") "end stop 0\n" },
-        { START LAST("max_tokens"),
-          FIRST SECOND EVIDENCE("max_tokens") "end output_limit 0\n" },
-        { START LAST("refusal"),
-          FIRST SECOND EVIDENCE("refusal") "end content_filter 0\n" },
-        { START LAST("safety"),
-          FIRST SECOND EVIDENCE("safety") "end content_filter 0\n" },
-        { START LAST("odd"), FIRST SECOND EVIDENCE("odd") "end provider_error 0\n" },
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        play_every_way(&hf_codec_messages, rows[i].body, rows[i].lines);
+    play_every_way(
+        &hf_codec_messages, START TEXT(0) SAY(0, "x") STOP(0) LAST("max_tokens"),
+        FIRST
+        "text x\npart text x\n" SECOND EVIDENCE("max_tokens") "end output_limit 1\n");
+}
+
+static void a_content_filter(void **state)
+{
+    (void)state;
+    play_every_way(&hf_codec_messages, START LAST("refusal"),
+                   FIRST SECOND EVIDENCE("refusal") "end content_filter 0\n");
+    play_every_way(&hf_codec_messages, START LAST("safety"),
+                   FIRST SECOND EVIDENCE("safety") "end content_filter 0\n");
+}
+
+static void other_stop_reasons_have_their_meaning(void **state)
+{
+    (void)state;
+    play_every_way(&hf_codec_messages, START LAST("stop_sequence"),
+                   FIRST SECOND EVIDENCE("stop_sequence") "end stop 0\n");
+    play_every_way(&hf_codec_messages, START LAST("pause_turn"),
+                   FIRST SECOND EVIDENCE("pause_turn") "end stop 0\n");
+    play_every_way(&hf_codec_messages, START LAST("odd"),
+                   FIRST SECOND EVIDENCE("odd") "end provider_error 0\n");
+}
+
+/* The second half of the usage has zeros where it says nothing. */
+static void cache_hits_are_counted_and_split_usage_merges(void **state)
+{
+    (void)state;
+    play_every_way(&hf_codec_messages,
+                   START
+                   "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":"
+                   "\"end_turn\"},\"usage\":{\"input_tokens\":0,\"output_tokens\":15,"
+                   "\"cache_read_input_tokens\":0,\"cache_creation_input_tokens\":7}}\n\n"
+                   "data: {\"type\":\"message_stop\"}\n\n",
+                   FIRST "usage 10 15 60 7 0\n" EVIDENCE("end_turn") "end stop 0\n");
 }
 
 static void tool_arguments_are_merged(void **state)
@@ -163,6 +183,13 @@ static void a_stream_without_message_stop_is_no_answer(void **state)
                           "\"end_turn\"},\"usage\":{\"output_tokens\":15}}\n\n",
                    FIRST "text x\npart text x\n" SECOND EVIDENCE(
                        "end_turn") "end error stream ended_early t\n");
+}
+
+static void a_stream_that_ends_at_any_byte_before_its_stop_is_no_answer(void **state)
+{
+    (void)state;
+    static const char body[] = START TEXT(0) SAY(0, "x") STOP(0) LAST("end_turn");
+    play_cut_anywhere(&hf_codec_messages, body, sizeof(body) - 1 - strlen("\n\n"));
 }
 
 static void a_second_identity_is_no_answer(void **state)
@@ -310,11 +337,43 @@ static void roles_merge_results_come_first_and_empty_texts_go(void **state)
     asked_fini(&asked);
 }
 
+static void an_image_is_sent_and_other_attachments_are_named(void **state)
+{
+    (void)state;
+    struct asked asked;
+    struct hf_dialect dialect = { 0 };
+    struct hf_err err = { 0 };
+    struct hf_buf out;
+    asked_image(&asked, "image/png");
+    expect_request(&asked, &hf_codec_messages, &dialect,
+                   "{\"model\":\"model-1\",\"max_tokens\":32768," SYSTEM
+                   ",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\","
+                   "\"text\":\"look\"},{\"type\":\"image\",\"source\":{\"type\":"
+                   "\"base64\",\"media_type\":\"image/png\",\"data\":\"AAH+/w==\"}," MARK
+                   "}]}]}",
+                   NULL);
+    asked_fini(&asked);
+    asked_image(&asked, "audio/wav");
+    struct hf_encode encode = { .call = &asked.call,
+                                .dialect = &dialect,
+                                .alloc = hf_alloc_system() };
+    hf_buf_init(&out, hf_alloc_system(), 1 << 20);
+    hf_json_begin(&encode.json, &out);
+    assert_int_equal(hf_codec_messages.encode(&encode, &err), HF_EINVAL);
+    assert_string_equal(err.field, "attachment");
+    assert_non_null(strstr(err.message, "audio/wav"));
+    hf_buf_fini(&out);
+    asked_fini(&asked);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plain_stop),
-        cmocka_unit_test(stop_reasons_have_their_meaning),
+        cmocka_unit_test(an_output_that_was_capped),
+        cmocka_unit_test(a_content_filter),
+        cmocka_unit_test(other_stop_reasons_have_their_meaning),
+        cmocka_unit_test(cache_hits_are_counted_and_split_usage_merges),
         cmocka_unit_test(tool_arguments_are_merged),
         cmocka_unit_test(a_complete_call_is_told_at_once),
         cmocka_unit_test(signed_and_redacted_thinking_is_kept_for_replay),
@@ -322,12 +381,14 @@ int main(void)
         cmocka_unit_test(blocks_of_other_kinds_are_left_out),
         cmocka_unit_test(a_body_that_is_no_stream),
         cmocka_unit_test(a_stream_without_message_stop_is_no_answer),
+        cmocka_unit_test(a_stream_that_ends_at_any_byte_before_its_stop_is_no_answer),
         cmocka_unit_test(a_second_identity_is_no_answer),
         cmocka_unit_test(an_error_in_the_stream_ends_it),
         cmocka_unit_test(a_simple_request_has_a_cap_and_the_system_text_apart),
         cmocka_unit_test(options_that_the_endpoint_lacks_are_left_out_and_on_the_receipt),
         cmocka_unit_test(thinking_pins_temperature_and_choice),
         cmocka_unit_test(roles_merge_results_come_first_and_empty_texts_go),
+        cmocka_unit_test(an_image_is_sent_and_other_attachments_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -279,7 +279,8 @@ class CloseRules(RunCase):
     """What a unit asks for when it is closed as done."""
 
     def test_a_rule_that_a_run_cannot_meet_ends_as_a_wait_for_a_person(self):
-        self.ok("policy", "set", "default", "--close-rule", "reviewer")
+        self.ok("policy", "set", "default", "--close-rule", "reviewer",
+                "--wait-rule", "escalation")
         done = self.cli("run", "--", "true", code=125)
         self.assertIn("waits for a person: this row closes as done only with a reviewer", done.err)
         self.ok("work", "sweep")
@@ -287,7 +288,8 @@ class CloseRules(RunCase):
         self.assertEqual((work["status"], work["status_reason"]),
                          ("waiting_user", "this row closes as done only with a reviewer"))
         trail = self.ok("work", "events", work["work_id"])["items"]
-        self.assertEqual([e["event_type"] for e in trail][-2:], ["waiting_set", "lease_released"])
+        self.assertEqual([e["event_type"] for e in trail][-3:],
+                         ["waiting_set", "lease_released", "escalated"])
         self.assertLess(len(trail), 10)
         # What the message says closes it.
         held = self.ok("work", "resume", work["work_id"], "--owner", work["owner"],

@@ -314,6 +314,15 @@ class Wait(Case):
         self.assertEqual(work["status"], "waiting_external")
         self.assertEqual(work["deadline_at"] - work["updated_at"], 7200000)
 
+    def test_a_wait_without_an_escalation_is_refused_where_the_policy_asks_for_one(self):
+        self.ok("policy", "set", "default", "--wait-rule", "escalation")
+        work_id, token = self.held()
+        wait = ("work", "wait", work_id, "--token", token, "--kind", "user", "--ref", "r")
+        message = self.refused(4, "policy_unmet", *wait)
+        self.assertIn("--escalate-after), at most 86400000 ms", message)
+        self.assertEqual(self.ok(*wait, "--escalate-after", "1h")["work"]["status"],
+                         "waiting_user")
+
     def test_resume_by_reference_straight_into_running(self):
         self.waiting("--kind", "external", "--ref", "job-1", "--timeout", "5m",
                      "--escalate-after", "1m", "--escalate", "work:nudge")
@@ -428,7 +437,7 @@ class Operate(Case):
         self.assertEqual(list(policy), [
             "ttl_ms", "renew_ms", "grace_ms", "wait_user_ms", "wait_external_ms",
             "start_timeout_ms", "exec_timeout_ms", "max_attempts", "retry_policy",
-            "disposition", "close_rule"])
+            "disposition", "close_rule", "wait_rule"])
         self.assertEqual((policy["grace_ms"], policy["start_timeout_ms"]), (30000, None))
         self.assertEqual((policy["ttl_ms"], policy["renew_ms"], policy["max_attempts"],
                           policy["disposition"]), (300000, 100000, 7, "rerunnable"))

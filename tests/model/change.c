@@ -22,16 +22,23 @@ static bool settles(enum hf_verb verb)
            verb == HF_VERB_HAND_BACK || verb == HF_VERB_CANCEL || verb == HF_VERB_ABANDON;
 }
 
+/* What the row keeps of the call that its token settled it with. */
+static const char *settlement(struct m_call *call, const struct hf_change *change)
+{
+    if (change->verb != HF_VERB_WAIT)
+        return hf_verb_word(change->verb);
+    return m_say(call->disk, "wait %s %s",
+                 change->status == HF_WAITING_USER ? "user" : "external", change->ref);
+}
+
 /* A token that settled the row itself: its own repeat is answered, another settle is
  * illegal, anything else has lost the lease. 1: a repeat. */
 static int after_settling(struct m_call *call, const struct m_row *row,
                           const struct hf_change *change)
 {
-    bool again = m_same(row->settled_verb, hf_verb_word(change->verb));
-    if (change->verb == HF_VERB_CLOSE_OUT ||
-        (change->verb == HF_VERB_WAIT && m_waits(row)))
-        again = again && row->status == change->status &&
-                (change->verb != HF_VERB_WAIT || m_same(row->w.waiting_ref, change->ref));
+    bool again = m_same(row->settled_verb, settlement(call, change));
+    if (change->verb == HF_VERB_CLOSE_OUT)
+        again = again && row->status == change->status;
     if (again)
         return 1;
     if (change->verb == HF_VERB_ABANDON && m_waits(row) && m_bound(row))
@@ -86,6 +93,8 @@ static int do_wait(struct m_call *call, struct m_row *row, const struct hf_chang
     hf_ms budget = c->timeout_ms ? c->timeout_ms
                    : user        ? policy.wait_user_ms
                                  : policy.wait_external_ms;
+    if (policy.wait_rule && !c->escalate_after_ms)
+        return no(call, HF_EPOLICY);
     if (c->escalate_after_ms > budget)
         return no(call, HF_EINVAL);
     m_enter(call, row, c->status,
@@ -468,7 +477,7 @@ static int apply(struct m_call *call, const struct hf_change *change,
         row->crashes = row->crashed_at = 0;
     if (rc == 0 && change->token && row->status != before) {
         row->settled_token = m_text(call->disk, change->token);
-        row->settled_verb = hf_verb_word(change->verb);
+        row->settled_verb = settlement(call, change);
     }
     m_lanes(call->disk);
     return rc;

@@ -303,6 +303,9 @@ int m_quota_set(struct hf_store *store, const char *name, const struct hf_quota 
                 struct hf_err *err);
 int m_quota_list(struct hf_store *store, hf_each_quota *each, void *user,
                  struct hf_err *err);
+int m_session_create(struct hf_store *store, const struct hf_caller *who,
+                     const struct hf_session_new *request,
+                     struct hf_session_answer *answer, struct hf_err *err);
 int m_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
                  struct hf_lease_info *ret_info, struct hf_err *err);
 int m_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,

@@ -69,14 +69,33 @@ static void enter_again(struct m_call *call, struct m_session *s,
         s->expires_at = until;
 }
 
+/* For leases only: of what was asked nothing is kept but the id. */
+int m_session_create(struct hf_store *store, const struct hf_caller *who,
+                     const struct hf_session_new *request,
+                     struct hf_session_answer *answer, struct hf_err *err)
+{
+    struct m_call call = m_begin(store, who, err);
+    struct hf_session *shown = hf_session_answer_memory(answer, sizeof *shown);
+    if (!shown)
+        return hf_fail_plain(err, HF_ENOMEM);
+    if (!session_of(call.disk, request->session_id)) {
+        struct m_session *s = m_add(call.disk->sessions);
+        s->key = m_text(call.disk, request->session_id);
+        answer->created = true;
+    }
+    shown->session_id = hf_session_answer_copy(
+        answer, (struct hf_span){ request->session_id, strlen(request->session_id) });
+    answer->sessions = shown;
+    answer->session_count = 1;
+    return shown->session_id ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
 static int take(struct m_call *call, const char *key, const struct m_taker *taker,
                 struct hf_lease_info *ret_info)
 {
     struct m_session *s = session_of(call->disk, key);
-    if (!s) {
-        s = m_add(call->disk->sessions);
-        s->key = m_text(call->disk, key);
-    }
+    if (!s)
+        return hf_fail_plain(call->err, HF_ENOTFOUND);
     struct m_session was = *s;
     bool live = s->nonce && s->expires_at > call->lease_now;
     bool mine = s->store == call->disk->incarnation && m_same(s->owner, taker->owner) &&

@@ -399,6 +399,8 @@ static void m_close(struct hf_store *store)
     free(store);
 }
 
+static const struct hf_session_methods sessions = { .create = m_session_create };
+
 static const struct hf_store_methods methods = {
     .name = "model",
     .create = m_create,
@@ -432,6 +434,7 @@ static const struct hf_store_methods methods = {
     .next_due = m_next_due,
     .holders = m_holders,
     .close = m_close,
+    .sessions = &sessions,
 };
 
 int model_open(struct model_disk *disk, const struct hf_store_options *options,

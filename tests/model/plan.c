@@ -614,6 +614,8 @@ static void do_policy(struct pair *pair, struct dice *dice)
         policy.disposition = one_in(dice, 2) ? HF_RERUNNABLE : HF_OWNER_BOUND;
     if (one_in(dice, 12))
         policy.close_rule = "evidence";
+    if (one_in(dice, 24))
+        policy.wait_rule = "escalation";
     pair_say(pair, "policy_set %s ttl=%lld grace=%lld max=%d retry=%s", scope,
              (long long)policy.ttl_ms, (long long)policy.grace_ms, policy.max_attempts,
              policy.retry_policy ? policy.retry_policy : "-");
@@ -841,6 +843,12 @@ static void do_lease(struct pair *pair, struct dice *dice)
     for (int side = 0; side < SIDES; side++) {
         const char *token = unit->token[0][side] ? unit->token[0][side] : "hf1.1.1.x";
         struct hf_store *store = pair->store[side];
+        struct hf_session_new wanted = { .size = sizeof(wanted),
+                                         .session_id = key,
+                                         .agent = "a" };
+        struct hf_session_answer *made = NULL;
+        if (what == 0 && hf_session_create(store, NULL, &wanted, &made, NULL) == 0)
+            hf_session_answer_free(made);
         if (what <= 1)
             codes[side] = hf_lease_take(store, &take, &info[side], NULL);
         else if (what == 2)

@@ -150,6 +150,8 @@ static void lay_over(struct hf_policy *all, const struct hf_policy *narrow)
         all->disposition = narrow->disposition;
     if (narrow->close_rule)
         all->close_rule = narrow->close_rule;
+    if (narrow->wait_rule)
+        all->wait_rule = narrow->wait_rule;
 }
 
 struct hf_policy m_policy_of(struct model_disk *disk, enum hf_source source,
@@ -197,6 +199,7 @@ int m_policy_set(struct hf_store *store, const char *scope,
     entry->policy = *policy;
     entry->policy.retry_policy = m_text(disk, policy->retry_policy);
     entry->policy.close_rule = m_text(disk, policy->close_rule);
+    entry->policy.wait_rule = m_text(disk, policy->wait_rule);
     return 0;
 }
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "support/pg.h"
+#include "support/units.h"
 #include "support/wire.h"
 
 #define PORT 5499
@@ -304,6 +305,7 @@ static int do_lease(struct try *t)
                                      .incarnation = "boot",
                                      .nonce = t->nonce };
     struct hf_lease_info info;
+    make_session(judge, t->source);
     int rc = hf_lease_take(cut, &wanted, &info, NULL);
     if (rc == 0 && info.fence != 1)
         fail_msg("a lease was taken twice: fence %lld", (long long)info.fence);
@@ -632,6 +634,7 @@ static void a_session_paused_past_its_lease_is_refused(void **state)
     struct hf_lease_claim other = wanted;
     struct hf_lease_info mine, theirs, again;
     other.owner = "late";
+    make_session(judge, "paused");
     assert_int_equal(hf_lease_take(cut, &wanted, &mine, NULL), 0);
     assert_int_equal(hf_lease_take(late, &other, &theirs, NULL), 0);
     assert_int_equal(theirs.fence, mine.fence + 1);

@@ -146,7 +146,9 @@ static void a_job_whose_close_rule_is_not_met_waits_for_a_person(void **state)
 {
     struct stage *s = *state;
     char bare[64], proof[64];
-    struct hf_policy policy = { .size = sizeof policy, .close_rule = "evidence" };
+    struct hf_policy policy = { .size = sizeof policy,
+                                .close_rule = "evidence",
+                                .wait_rule = "escalation" };
     assert_int_equal(hf_policy_set(s->store, NULL, "default", &policy, &s->err), 0);
     make_pool(s, (struct hf_pool_options){ 0 });
     add_kind(s, "bare", plain);

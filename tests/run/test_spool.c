@@ -176,12 +176,12 @@ static void a_line_keeps_every_field_of_a_request(void **state)
         "{\"source_system\":\"scheduler\",\"source_id\":\"a\\\"b\",\"source_run_id\":"
         "\"r1\","
         "\"kind\":\"k\",\"queue\":\"q\",\"lane_key\":\"l\",\"dedup_key\":\"d\","
-        "\"idempotency_key\":\"i\",\"ref\":\"ref\",\"reply_ref\":\"ann@chat\",\"parent_"
-        "work_id\":\"p\","
+        "\"idempotency_key\":\"i\",\"priority\":0,"
         "\"payload_text\":\"{\\n \\\"x\\\" : [1.50, \\\"\\\\u0001\\\"] }\","
-        "\"disposition\":\"rerunnable\",\"priority\":0,\"max_attempts\":7,"
-        "\"retry_policy_text\":\"{ \\\"initial_ms\\\": 5 }\",\"due_at\":1700000000000,"
-        "\"start_timeout_ms\":1,\"exec_timeout_ms\":2,\"close_rule\":\"evidence\","
+        "\"disposition\":\"rerunnable\",\"ref\":\"ref\",\"parent_work_id\":\"p\","
+        "\"max_attempts\":7,\"retry_policy_text\":\"{ \\\"initial_ms\\\": 5 }\","
+        "\"due_at\":1700000000000,\"start_timeout_ms\":1,\"exec_timeout_ms\":2,"
+        "\"close_rule\":\"evidence\",\"reply_ref\":\"ann@chat\","
         "\"tenant\":\"t\",\"actor_kind\":\"webhook\",\"actor\":\"bot\","
         "\"operation_id\":\"op\",\"correlation_id\":\"c\",\"spooled_at\":5}\n");
     assert_int_equal(hf_spool_decode((struct hf_span){ hf_buf_str(&text), text.len - 1 },

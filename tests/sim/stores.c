@@ -251,7 +251,7 @@ static int monitor(void *user, struct hf_store *store, hf_ms *io_since,
 struct group {
     struct hf_batch batches[MEMBERS];
     struct hf_call calls[MEMBERS][2];
-    struct hf_val args[MEMBERS][2];
+    struct hf_val args[MEMBERS][5];
     struct db_member members[MEMBERS];
     char keys[MEMBERS][24];
 };
@@ -267,10 +267,13 @@ static void fill_member(struct group *g, int i, bool refused)
     int len = snprintf(g->keys[i], sizeof(g->keys[i]), "group-%u", key_count++);
     g->args[i][0] =
         (struct hf_val){ .type = HF_VAL_TEXT, .at = g->keys[i], .len = (size_t)len };
-    g->args[i][1] = (struct hf_val){ .type = HF_VAL_TEXT, .at = "" };
+    static const uint8_t chain[32];
+    for (int k = 1; k < 4; k++) /* tenant, agent, config */
+        g->args[i][k] = (struct hf_val){ .type = HF_VAL_TEXT, .at = "" };
+    g->args[i][4] = (struct hf_val){ .type = HF_VAL_BYTES, .at = chain, .len = 32 };
     for (int k = 0; k < 2; k++)
-        g->calls[i][k] = (struct hf_call){ .statement = HF_SQL_LEASE_MAKE_SESSION,
-                                           .width = 2,
+        g->calls[i][k] = (struct hf_call){ .statement = HF_SQL_SESSION_INSERT,
+                                           .width = 5,
                                            .rows = 1,
                                            .args = g->args[i],
                                            .expect = 1 };

@@ -285,6 +285,7 @@ static void a_sessions_renewal_is_one_statement(void **state)
     struct hf_lease_claim claim = {
         .size = sizeof(claim), .lane = HF_LANE_SESSION, .key = "s", .owner = "o"
     };
+    make_session(owner, "s");
     assert_int_equal(hf_lease_take(owner, &claim, &info, NULL), 0);
     hf_ms expires_at = info.expires_at;
     assert_int_equal(hf_lease_renew(other, HF_LANE_SESSION, "s", info.token, &info, NULL),
@@ -425,6 +426,7 @@ static void a_session_that_waited_has_its_whole_term_left(void **state)
     struct hf_lease_claim first = {
         .size = sizeof(first), .lane = HF_LANE_SESSION, .key = "s", .owner = "w"
     };
+    make_session(store, "s");
     assert_int_equal(hf_lease_take(store, &first, &info, NULL), 0);
     assert_int_equal(hf_lease_release(store, HF_LANE_SESSION, "s", info.token, NULL), 0);
     struct taking taking = { .store = store, .id = "s" };

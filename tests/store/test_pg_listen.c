@@ -35,9 +35,9 @@ static void pair_open(struct pair *pair, const char *schema)
     bool heard = false;
     while (!heard) { /* the first wait begins to listen */
         (void)pair->sql->methods->bell_wait(pair->sql, 1, seen_of(pair->sql, 1), 100);
-        pg_bell_lock(&pair->pg->bell);
+        hf_lock(&pair->pg->bell.lock);
         heard = pair->pg->bell.heard;
-        pg_bell_unlock(&pair->pg->bell);
+        hf_unlock(&pair->pg->bell.lock);
     }
 }
 

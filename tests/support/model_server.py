@@ -3,7 +3,8 @@
 
     model_server.py JOURNAL [CERT KEY]
 
-It binds to a free port of loopback, prints the port, and serves until its standard input ends.
+It binds to a port of loopback (MODEL_PORT, otherwise a free one), prints the port, and serves until
+its standard input ends.
 What it does follows from the model that a request names:
 
     text      "Hello world" in two pieces, with usage     split     the same, byte by byte
@@ -12,18 +13,24 @@ What it does follows from the model that a request names:
     hang      nothing at all                              silent    a head, then nothing
     stall     a head and one piece, then nothing          500       that status
     once-429  429 with Retry-After: 1, once; then text    redirect  302
-    echo      401, with all headers and the body in the error message
+    once-hang nothing at all, once; then text
+    echo      401, with all headers and the body in the error message, and canaries in its own headers
     leak      200, the same as a stream that sends each byte by itself
     drop      a kept connection that closes after it has read the second request
 
 The journal has one JSON line for each request that arrived whole: connection, path, headers, body.
+A server that is started with the journal of another one goes on counting from it.
 """
 
 import json
+import os
 import socket
 import ssl
 import sys
 import threading
+
+CANARIES = {"Set-Cookie": "session=CANARY-cookie", "X-Custom": "CANARY-custom",
+            "WWW-Authenticate": "Bearer CANARY-challenge"}
 
 lock = threading.Lock()
 seen = {}
@@ -142,15 +149,15 @@ class Connection:
                            **{k.replace("_", "-"): v for k, v in headers.items()}})
         self.sock.sendall(body)
 
-    def begin(self):
+    def begin(self, **more):
         self.head(200, {"Content-Type": "text/event-stream", "x-request-id": "req-1",
-                        "Transfer-Encoding": "chunked"})
+                        "Transfer-Encoding": "chunked", **more})
 
     def piece(self, data):
         self.sock.sendall(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
-    def stream(self, events, bytewise=False):
-        self.begin()
+    def stream(self, events, bytewise=False, **more):
+        self.begin(**more)
         whole = b"".join(events)
         for part in [whole[i:i + 1] for i in range(len(whole))] if bytewise else events:
             self.piece(part)
@@ -169,7 +176,7 @@ class Connection:
         with lock:
             seen[model] = seen.get(model, 0) + 1
             times = seen[model]
-        if model in ("text", "split") or (model == "once-429" and times > 1):
+        if model in ("text", "split") or (model in ("once-429", "once-hang") and times > 1):
             self.stream(text(hello), model == "split")
         elif model == "tools":
             done = results(body)
@@ -183,9 +190,10 @@ class Connection:
         elif model == "redirect":
             self.reply(302, b"", Location="http://127.0.0.1:1/")
         elif model == "echo":
-            self.reply(401, {"error": {"message": json.dumps(entry)}}, x_request_id="req-1")
+            self.reply(401, {"error": {"message": json.dumps(entry) + " CANARY-answer"}}, x_request_id="req-1",
+                       **CANARIES)
         elif model == "leak":
-            self.stream(text([json.dumps(entry)]), True)
+            self.stream(text([json.dumps(entry)]), True, **CANARIES)
         elif model == "badjson":
             self.begin()
             self.piece(b"data: {\n\n")
@@ -195,7 +203,7 @@ class Connection:
             self.piece(text(hello)[0] + text(hello)[1][:9] if chat
                        else b"".join(text(hello)[:3]))
             raise Closed
-        elif model == "hang":
+        elif model in ("hang", "once-hang"):
             self.forever()
         elif model == "silent":
             self.begin()
@@ -246,7 +254,12 @@ def main():
     if len(sys.argv) > 3:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(sys.argv[2], sys.argv[3])
-    listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+    if os.path.exists(journal):
+        with open(journal, encoding="utf-8") as lines:
+            for line in lines:
+                model = json.loads(line)["body"]["model"]
+                seen[model] = seen.get(model, 0) + 1
+    listener = socket.create_server(("127.0.0.1", int(os.environ.get("MODEL_PORT", 0))), backlog=4096)
     sys.stdout.write(f"{listener.getsockname()[1]}\n")  # in one piece
     sys.stdout.flush()
     threading.Thread(target=accept, args=(listener, context, journal), daemon=True).start()

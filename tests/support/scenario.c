@@ -1,6 +1,8 @@
 /* See scenario.h. */
 #include "support/scenario.h"
 
+#include <holdfast/session.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -296,7 +298,14 @@ static int session(struct hf_store *store)
                                       .owner = "worker",
                                       .incarnation = "life",
                                       .nonce = "n" };
-    int rc = hf_lease_take(store, &take_it, &info, NULL);
+    struct hf_session_answer *made = NULL;
+    struct hf_session_new session = { .size = sizeof(session),
+                                      .session_id = "s",
+                                      .agent = "a" };
+    int rc = hf_session_create(store, NULL, &session, &made, NULL);
+    hf_session_answer_free(made);
+    if (rc == 0)
+        rc = hf_lease_take(store, &take_it, &info, NULL);
     if (rc == 0)
         rc = hf_lease_renew(store, HF_LANE_SESSION, "s", info.token, &info, NULL);
     if (rc == 0)

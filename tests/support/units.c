@@ -20,3 +20,13 @@ void make_unit(struct hf_store *store, const char *name)
         fail_msg("%s", err.message);
     hf_answer_free(answer);
 }
+
+void make_session(struct hf_store *store, const char *session_id)
+{
+    struct hf_session_answer *made = NULL;
+    struct hf_session_new wanted = { .size = sizeof(wanted),
+                                     .session_id = session_id,
+                                     .agent = "a" };
+    assert_int_equal(hf_session_create(store, NULL, &wanted, &made, NULL), 0);
+    hf_session_answer_free(made);
+}

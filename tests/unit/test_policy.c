@@ -132,6 +132,7 @@ static void bad_policies_name_the_field(void **state)
         { P(.retry_policy = "{\"x\":1}"), "retry_policy" },
         { P(.disposition = HF_DISPOSITION_COUNT), "disposition" },
         { P(.close_rule = "both"), "close_rule" },
+        { P(.wait_rule = "patience"), "wait_rule" },
     };
 #undef P
     for (size_t i = 0; i < COUNT(bad); i++) {

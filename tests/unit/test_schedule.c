@@ -19,7 +19,7 @@ static struct hf_schedule rules(const char *catch_up, const char *overlap, hf_ms
 }
 
 static const char *const catch_ups[] = { "latest", "all", "none" };
-static const char *const overlaps[] = { "skip", "one_waiting", "allow" };
+static const char *const overlaps[] = { "skip", "one_waiting", "allow", "replace" };
 
 /* In no record, or in exactly one. */
 static int times_skipped(const struct hf_slot_plan *plan, hf_ms slot)
@@ -55,7 +55,12 @@ static void check_plan(const struct hf_schedule *schedule, const struct hf_timin
     assert_int_equal(made, plan.made_count);
     assert_int_equal(skipped, plan.skipped);
     bool allow = strcmp(schedule->overlap, "allow") == 0;
-    assert_true(allow || made <= (blocked ? 0 : 1));
+    bool replace = strcmp(schedule->overlap, "replace") == 0;
+    assert_true(allow || made <= (blocked && !replace ? 0 : 1));
+    /* What is made is the newest: it would have replaced the others. */
+    if (replace && made == 1)
+        assert_int_equal(plan.made[0],
+                         hf_timing_last(timing, schedule->next_at - 1, NOW));
     if (strcmp(schedule->catch_up, "all") != 0)
         assert_true(plan.next_at == 0 || plan.next_at > NOW || made == 100);
 }
@@ -72,7 +77,7 @@ static void every_due_slot_is_made_or_skipped_once(void **state)
         if (round % 7 == 0)
             timing.kind = HF_TIMING_ONCE;
         struct hf_schedule schedule = rules(
-            catch_ups[round % 3], overlaps[round / 3 % 3],
+            catch_ups[round % 3], overlaps[round / 3 % 4],
             hf_timing_next(&timing, timing.anchor_at - 1));
         check_plan(&schedule, &timing, round % 2 == 0);
     }

@@ -376,6 +376,7 @@ static void a_repeated_settle_answers_as_the_first_did(void **state)
     rig_refused(rig, &done, &change, HF_ETRANSITION, "status");
     struct hf_change wait = rig_held(HF_VERB_WAIT);
     wait.status = HF_WAITING_USER;
+    wait.ref = "r";
     rig_refused(rig, &done, &wait, HF_ETRANSITION, "status");
     struct hf_change renew = rig_held(HF_VERB_RENEW);
     rig_refused(rig, &done, &renew, HF_ELEASELOST, "token");

@@ -124,7 +124,7 @@ static void a_wait_has_a_reference_a_budget_and_no_lease(void **state)
     assert_int_equal(now.w.escalate_at, 0);
     assert_int_equal(now.w.failures, 0);
     assert_null(now.w.resume_payload);
-    assert_string_equal(now.settled_verb, "wait");
+    assert_string_equal(now.settled_verb, "wait user ask-7");
     rig_no_lease(&now);
     assert_string_equal(
         now.note, "{\"deadline_at\":1700086400000,\"from\":\"policy\",\"kind\":\"user\","
@@ -179,6 +179,19 @@ static void a_bound_row_that_waits_remembers_its_owner(void **state)
     rig_no_lease(&gone);
     drain.token = "hf1.7.3.n0";
     rig_refused(rig, &now, &drain, HF_ELEASELOST, "token");
+}
+
+static void a_wait_brings_the_escalation_that_its_policy_asks_for(void **state)
+{
+    struct rig *rig = *state;
+    struct hf_row row = rig_row(HF_RUNNING, HF_EXPIRE);
+    struct hf_change change = rig_held(HF_VERB_WAIT);
+    change.status = HF_WAITING_USER;
+    change.ref = "ask-7";
+    rig->policy.wait_rule = "escalation";
+    rig_refused(rig, &row, &change, HF_EPOLICY, "escalate_after_ms");
+    change.escalate_after_ms = 1;
+    assert_int_equal(rig_written(rig, &row, &change).status, HF_WAITING_USER);
 }
 
 static void a_resume_queues_the_row_with_its_answer(void **state)
@@ -422,6 +435,7 @@ int main(void)
         TEST(a_wait_has_a_reference_a_budget_and_no_lease),
         TEST(a_wait_may_escalate_before_its_end),
         TEST(a_bound_row_that_waits_remembers_its_owner),
+        TEST(a_wait_brings_the_escalation_that_its_policy_asks_for),
         TEST(a_resume_queues_the_row_with_its_answer),
         TEST(a_resume_with_an_owner_runs_under_a_fresh_lease),
         TEST(a_bound_row_goes_on_only_with_the_same_incarnation),

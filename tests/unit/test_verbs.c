@@ -122,7 +122,7 @@ static const struct expectation session_rows[] = { /* moved by their session alo
     OPEN(CLOSE_OUT,       HF_DONE,             "gh",                "!!!!!!!!!!"),
     HELD(FAIL,            NONE,                "transient_network", "!!!!!!!!!!"),
     HELD(HAND_BACK,       NONE,                NULL,                "!!!!!!!!!!"),
-    OPEN(CANCEL,          NONE,                NULL,                "CCCCC!!!!!"),
+    OPEN(CANCEL,          NONE,                NULL,                "C.CCC!!!!!"),
     OPEN(REQUEUE,         NONE,                NULL,                "!!!!!!!!!!"),
     OPEN(REQUEST_ABANDON, NONE,                NULL,                "!!!!!!!!!!"),
     HELD(ABANDON,         NONE,                NULL,                "!!!!!!!!!!"),

@@ -41,11 +41,13 @@ struct hf_conform_factory {
     unsigned without; /* needs that its stores do not meet */
 };
 
-/* What a case needs: a factory with `again`; a store with schedules, triggers, processes. */
+/* What a case needs: a factory with `again`; a store with schedules, triggers, processes,
+ * sessions. */
 #define HF_CONFORM_AGAIN 1u
 #define HF_CONFORM_SCHEDULES 2u
 #define HF_CONFORM_TRIGGERS 4u
 #define HF_CONFORM_PROCESSES 8u
+#define HF_CONFORM_SESSIONS 16u
 
 struct hf_conform;
 

@@ -13,6 +13,7 @@
 #include <holdfast/lease.h>
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
+#include <holdfast/session.h>
 #include <holdfast/store.h>
 #include <holdfast/trigger.h>
 #include <holdfast/work.h>
@@ -131,6 +132,45 @@ struct hf_process_methods {
                  struct hf_prune_report *ret_report, struct hf_err *err);
 };
 
+/* The verbs of session.h; each as declared there, with an empty answer to fill. Input has been
+ * checked, texts are canonical where session.h says JSON object, and claims are complete: owner,
+ * incarnation, nonce and ttl_ms are set. */
+struct hf_session_methods {
+    int (*create)(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_session_new *request, struct hf_session_answer *answer,
+                  struct hf_err *err);
+    int (*send)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_session_send *request, struct hf_answer *answer,
+                struct hf_err *err);
+    int (*claim)(struct hf_store *store, const struct hf_caller *who,
+                 const struct hf_session_claim *claim, struct hf_session_answer *answer,
+                 struct hf_err *err);
+    int (*head)(struct hf_store *store, const char *session_id,
+                struct hf_session_answer *answer, struct hf_err *err);
+    int (*load)(struct hf_store *store, const struct hf_session_load *request,
+                struct hf_session_answer *answer, struct hf_err *err);
+    int (*node)(struct hf_store *store, const char *session_id, int64_t ordinal,
+                struct hf_session_answer *answer, struct hf_err *err);
+    int (*list)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_session_filter *filter, struct hf_session_answer *answer,
+                struct hf_err *err);
+    int (*inputs)(struct hf_store *store, const char *session_id, const char *after,
+                  size_t limit, struct hf_session_answer *answer, struct hf_err *err);
+    int (*step)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_session_step *step,
+                struct hf_session_stepped *ret_stepped, struct hf_err *err);
+    int (*commit)(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_session_commit *commit,
+                  struct hf_session_committed *ret_committed, struct hf_err *err);
+    /* At most 1,000. */
+    int (*renew_all)(struct hf_store *store, struct hf_session_renewal *renewals,
+                     size_t count, struct hf_err *err);
+    int (*release)(struct hf_store *store, const struct hf_caller *who,
+                   const char *session_id, const char *token, struct hf_err *err);
+    int (*hand_back)(struct hf_store *store, const struct hf_caller *who,
+                     const struct hf_session_back *back, struct hf_err *err);
+};
+
 struct hf_store_methods {
     const char *name;
     int (*create)(struct hf_store *store, const struct hf_caller *who,
@@ -213,6 +253,7 @@ struct hf_store_methods {
     void (*close)(struct hf_store *store);
     const struct hf_schedule_methods *schedules; /* NULL: this store has none */
     const struct hf_trigger_methods *triggers;   /* the same */
+    const struct hf_session_methods *sessions;   /* the same */
     /* Whether there is a unit of this tenant, source, id and run. May be NULL: none is. */
     int (*known)(struct hf_store *store, const char *tenant, const struct hf_new *request,
                  bool *ret_known, struct hf_err *err);
@@ -261,6 +302,17 @@ HF_API HF_MUST_USE int hf_processes_set_next(struct hf_processes *processes,
 /* The same for the output of a command: the next chunk, copied; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_output_put(struct hf_output *output, enum hf_stream stream,
                                      int64_t attempt, int64_t chunk, struct hf_span data);
+
+/* The same for sessions: zeroed memory, and copies, that live as long as the answer; NULL: no
+ * memory. hf_session_answer_record decodes a record; HF_ECORRUPT if it is none. */
+HF_API struct hf_session_answer *hf_session_answer_new(const struct hf_alloc *alloc);
+HF_API void *hf_session_answer_memory(struct hf_session_answer *answer, size_t bytes);
+HF_API const char *hf_session_answer_copy(struct hf_session_answer *answer,
+                                          struct hf_span bytes);
+HF_API HF_MUST_USE int hf_session_answer_record(struct hf_session_answer *answer,
+                                                const char *json,
+                                                const struct hf_record **ret_record,
+                                                struct hf_err *err);
 
 /* A policy to give back, with copies of its texts; NULL: no memory. */
 HF_API struct hf_policy_answer *hf_policy_answer_new(const struct hf_alloc *alloc,

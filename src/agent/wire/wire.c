@@ -75,6 +75,13 @@ static enum hf_fault_source source_of(int code)
     }
 }
 
+/* The last bytes of a stream, without the end of their event, are no JSON: the stream ended
+ * early, unless its finish had been told. */
+static bool was_cut(const struct hf_wire *wire, int code)
+{
+    return wire->ended && code == HF_EINVAL;
+}
+
 /* Feeding stops at the end of the answer: what follows it does not count. */
 static int on_event(void *user, struct hf_span data)
 {
@@ -88,7 +95,7 @@ static int on_event(void *user, struct hf_span data)
         rc = hf_clean_json(&wire->scratch, data, &json, &reply->evidence.repaired);
         if (rc == 0)
             rc = wire->codec->event(&wire->decode, json);
-        if (rc)
+        if (rc && !was_cut(wire, rc))
             fail(wire, source_of(rc));
         hf_arena_trim(&wire->scratch, 4096);
     }
@@ -222,8 +229,9 @@ static bool told_finish(const struct hf_wire *wire)
 static void end_stream(struct hf_wire *wire)
 {
     struct hf_reply *reply = &wire->decode.reply;
+    wire->ended = true;
     int rc = hf_sse_end(&wire->sse);
-    if (rc && rc != HF_EFINISHED)
+    if (rc && rc != HF_EFINISHED && !was_cut(wire, rc))
         fail(wire, source_of(rc));
     reply->terminal |= told_finish(wire);
     if (!reply->terminal)

@@ -15,6 +15,7 @@ struct hf_wire {
     size_t received;
     bool streams;
     bool head;
+    bool ended; /* no more bytes will come */
     bool failed;
     struct hf_llm_error error; /* of a failed one; its texts are static */
 };

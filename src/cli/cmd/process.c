@@ -1,5 +1,5 @@
 /* holdfast process: background processes. What is done to one is done to its unit. */
-#include "cli/cmd/change.h"
+#include "cli/cli.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +12,7 @@
 
 #include "base/ident.h"
 #include "base/text.h"
+#include "core/ledger/reports.h"
 #include "core/process/process.h"
 
 extern char **environ;
@@ -293,10 +294,10 @@ static void table_row(struct cli_table *table, const struct hf_process *p)
     if (w->lease_expires_at)
         (void)snprintf(lease, sizeof(lease), "%s%s",
                        w->lease_remaining_ms > 0 ? "" : "lapsed ",
-                       cli_age(w->lease_remaining_ms, age));
+                       op_age(w->lease_remaining_ms, age));
     if (w->first_started_at)
         (void)snprintf(first, sizeof(first), "%s",
-                       cli_age(cli_store_now(table->cli) - w->first_started_at, age));
+                       op_age(cli_store_now(table->cli) - w->first_started_at, age));
     size_t len = strlen(w->work_id);
     const char *const cells[] = { w->work_id + (len > 12 ? len - 12 : 0),
                                   w->status,
@@ -380,34 +381,22 @@ int cmd_process_show(struct cli *cli)
     if (rc == 0)
         rc = hf_output_read(cli->store, one->work.work_id, cli_number(cli, "attempt", 0),
                             &output, &cli->err);
+    struct hf_output_streams streams;
+    for (int i = 0; rc == 0 && i < HF_STREAM_COUNT; i++)
+        streams.of[i] = hf_output_view(output, (enum hf_stream)i);
     if (rc == 0 && cli->json) {
         cli_ok_begin(cli);
         hf_json_key(&cli->writer, "process");
         json_process(cli, one);
-        rc = cli_json_output(cli, output);
+        hf_json_key(&cli->writer, "output");
+        op_put_shape(&cli->writer, &hf_output_shape, &streams);
         cli_ok_end(cli);
     } else if (rc == 0) {
         rc = print_processes(cli, processes);
         if (rc == 0)
-            cli_put_output(cli, output);
+            cli_put_output(cli, &streams);
     }
     hf_output_free(output);
-    hf_processes_free(processes);
-    return rc;
-}
-
-/* Of a unit that the ledger does not have, processes remember for a while how it ended. */
-static int or_pruned(struct cli *cli, int rc)
-{
-    struct hf_processes *processes = NULL;
-    struct hf_err why = { 0 };
-    struct hf_process_filter filter = { .size = sizeof(filter),
-                                        .id = cli_text(cli, "id"),
-                                        .limit = 1 };
-    if (rc != HF_ENOTFOUND)
-        return rc;
-    if (hf_process_list(cli->store, &cli->who, &filter, &processes, &why) == rc)
-        cli->err = why;
     hf_processes_free(processes);
     return rc;
 }
@@ -464,34 +453,6 @@ int cmd_process_retarget(struct cli *cli)
     return tell_and_print(cli, tell, "retargeted:", "stood so before:");
 }
 
-int cmd_process_complete(struct cli *cli)
-{
-    struct hf_change change = { .verb = HF_VERB_CLOSE_OUT,
-                                .id = cli_text(cli, "id"),
-                                .authority = cli_text(cli, "authority"),
-                                .status = hf_status_of(cli_text(cli, "status")),
-                                .reason = cli_text(cli, "reason"),
-                                .error_class = cli_text(cli, "class"),
-                                .summary = cli_text(cli, "summary") };
-    change.outputs = cli_texts(cli, "output", &change.output_count);
-    return or_pruned(cli, cli_apply(cli, &change, "completed"));
-}
-
-int cmd_process_events(struct cli *cli)
-{
-    return or_pruned(cli, cmd_work_events(cli));
-}
-
-int cmd_process_cancel(struct cli *cli)
-{
-    return or_pruned(cli, cmd_work_cancel(cli));
-}
-
-int cmd_process_request_abandon(struct cli *cli)
-{
-    return or_pruned(cli, cmd_work_request_abandon(cli));
-}
-
 /* As the table of exit codes has it: a script need not read the row to know that it is done. */
 static int outcome_code(enum hf_status status)
 {
@@ -512,6 +473,15 @@ int cmd_process_await(struct cli *cli)
         cli->exit_code = outcome_code(hf_status_of(hf_answer_at(answer, 0)->work.status));
     hf_answer_free(answer);
     return rc;
+}
+
+int check_process_prune(struct cli *cli)
+{
+    const char *tenant = cli_text(cli, "tenant");
+    if (tenant && *tenant)
+        return hf_fail(&cli->err, HF_EINVAL, NULL,
+                       "a prune takes what ended of all tenants: it takes no --tenant");
+    return 0;
 }
 
 int cmd_process_prune(struct cli *cli)

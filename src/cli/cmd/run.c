@@ -717,7 +717,7 @@ static int answer(struct job *job)
 static int run_one(struct job *job)
 {
     struct cli *cli = job->runner.cli;
-    int rc = cli_full_id(cli, cli_text(cli, "id"), &job->work_id);
+    int rc = op_full_id(&cli->call, cli_text(cli, "id"), &job->work_id);
     if (rc == 0 && cli_given(cli, "command"))
         rc = run_command(cli, &job->command);
     if (rc == 0)

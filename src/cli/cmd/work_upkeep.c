@@ -1,4 +1,4 @@
-/* holdfast work sweep, prune. */
+/* holdfast work sweep: the processes that lost units leave behind on this machine. */
 #include "cli/cli.h"
 
 #include <poll.h>
@@ -7,26 +7,17 @@
 
 #include "cli/cmd/upkeep.h"
 
-#define PRUNE_CHUNK 1000
 #define ORPHAN_MS 20
 #define ORPHAN_LOOKS (2 * HF_MONITOR_KILL_MS / ORPHAN_MS)
 
 /* ---- sweep ------------------------------------------------------------------------- */
 
-void cli_json_sweep(struct hf_json *json, const struct hf_sweep_report *report)
+void cli_json_counts(struct hf_json *json, const struct hf_shape *shape,
+                     const void *report)
 {
-    hf_json_put_i64(json, "looked_at", report->looked_at);
-    hf_json_put_i64(json, "requeued", report->requeued);
-    hf_json_put_i64(json, "timed_out", report->timed_out);
-    hf_json_put_i64(json, "failed", report->failed);
-    hf_json_put_i64(json, "abandoned", report->abandoned);
-    hf_json_put_i64(json, "promoted", report->promoted);
-    hf_json_put_i64(json, "escalated", report->escalated);
-    hf_json_put_i64(json, "pushed", report->pushed);
-    hf_json_put_i64(json, "silent", report->silent);
-    hf_json_put_i64(json, "proven_dead", report->proven_dead);
-    hf_json_put_i64(json, "orphaned", report->orphaned);
-    hf_json_put_i64(json, "held", report->held);
+    for (size_t i = 0; i < shape->count; i++)
+        if (shape->fields[i].kind == HF_FIELD_I64 && !shape->fields[i].zero_is_null)
+            op_put_field(json, &shape->fields[i], report);
 }
 
 void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room)
@@ -78,95 +69,10 @@ static int end_orphans(struct cli *cli)
 
 int cmd_work_sweep(struct cli *cli)
 {
-    struct hf_sweep_report report;
-    char text[512];
-    size_t limit = (size_t)cli_number(cli, "limit", 0);
-    int rc = end_orphans(cli);
-    if (rc)
-        return rc;
-    rc = limit ? hf_work_sweep(cli->store, &cli->who, limit, &report, &cli->err)
-               : hf_sweep_all(cli->store, &cli->who, &report, &cli->err);
-    if (rc == 0 && report.abandoned)
-        rc = end_orphans(cli); /* their last output */
-    if (rc)
-        return rc;
-    if (cli->json) {
-        cli_ok_begin(cli);
-        cli_json_sweep(&cli->writer, &report);
-        hf_json_put_bool(&cli->writer, "more", report.more);
-        hf_json_key(&cli->writer, "next_at");
-        if (report.next_at)
-            hf_json_i64(&cli->writer, report.next_at);
-        else
-            hf_json_null(&cli->writer);
-        cli_ok_end(cli);
-        return 0;
-    }
-    if (cli->quiet)
-        return 0;
-    cli_text_sweep(&report, text, sizeof(text));
-    cli_putf(cli, "looked at %lld: %s%s\n", (long long)report.looked_at,
-             *text ? text : "nothing to do", report.more ? "; there is more" : "");
-    return 0;
-}
-
-/* ---- prune ------------------------------------------------------------------------- */
-
-static void show_progress(const struct cli *cli, int64_t rows)
-{
-    if (!cli->quiet && !cli->json && isatty(STDERR_FILENO))
-        (void)fprintf(stderr, "\rpruned %lld", (long long)rows); /* a courtesy */
-}
-
-/* Chunk by chunk, so that others can write in between and progress can be shown. */
-static int prune(struct cli *cli, int64_t *ret_rows)
-{
-    hf_ms age = cli_number(cli, "older-than", 0);
-    int64_t limit = cli_number(cli, "limit", 0), total = 0, got = 0;
-    bool shown = false;
-    do {
-        int64_t chunk = PRUNE_CHUNK;
-        if (limit && limit - total < chunk)
-            chunk = limit - total;
-        int rc = hf_work_prune(cli->store, &cli->who, age, (size_t)chunk, &got,
-                               &cli->err);
-        if (rc)
-            return rc;
-        total += got;
-        if (got == chunk) {
-            show_progress(cli, total);
-            shown = true;
-        }
-        if (got < chunk)
-            break;
-    } while (!limit || total < limit);
-    if (shown && !cli->quiet && !cli->json && isatty(STDERR_FILENO))
-        (void)fprintf(stderr, "\r\033[K"); /* the progress line goes */
-    *ret_rows = total;
-    return 0;
-}
-
-int check_prune(struct cli *cli)
-{
-    const char *tenant = cli_text(cli, "tenant");
-    if (tenant && *tenant)
-        return hf_fail(&cli->err, HF_EINVAL, NULL,
-                       "a prune takes what ended of all tenants: it takes no --tenant");
-    return 0;
-}
-
-int cmd_work_prune(struct cli *cli)
-{
-    int64_t rows = 0;
-    int rc = prune(cli, &rows);
-    if (rc)
-        return rc;
-    if (cli->json) {
-        cli_ok_begin(cli);
-        hf_json_put_i64(&cli->writer, "pruned", rows);
-        cli_ok_end(cli);
-    } else if (!cli->quiet) {
-        cli_putf(cli, rows ? "pruned %lld\n" : "nothing to prune\n", (long long)rows);
-    }
-    return 0;
+    int rc = cli_open_store(cli);
+    if (rc == 0)
+        rc = end_orphans(cli);
+    if (rc == 0)
+        rc = cli_perform(cli);
+    return rc ? rc : end_orphans(cli); /* the last output of what was abandoned */
 }

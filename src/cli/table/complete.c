@@ -11,19 +11,23 @@ static void put_words(struct cli *cli, const char *const *words)
         cli_putf(cli, "%s%s", word == words ? "" : " ", *word);
 }
 
-static void put_names(struct cli *cli, const struct cli_option *options)
+static void put_names(struct cli *cli, const struct hf_input *options)
 {
+    char name[HF_INPUT_NAME];
     for (; options && options->name; options++)
-        cli_putf(cli, " --%s", options->name);
+        cli_putf(cli, " --%s", hf_input_option(options, name));
 }
 
 /* A case arm for an option whose value can be completed. */
 static void put_value_arm(struct cli *cli, const char *path,
-                          const struct cli_option *option)
+                          const struct hf_input *option)
 {
-    if (!option->words && option->type != CLI_PATH && option->type != CLI_JSON)
+    char name[HF_INPUT_NAME];
+    bool file = option->kind == HF_IN_PATH ||
+                (option->kind == HF_IN_JSON && !(option->flags & HF_IN_PAIRS));
+    if (!option->words && !file)
         return;
-    cli_putf(cli, "    '%s --%s')", path, option->name);
+    cli_putf(cli, "    '%s --%s')", path, hf_input_option(option, name));
     if (option->words) {
         cli_put(cli, " words='");
         put_words(cli, option->words);
@@ -33,21 +37,22 @@ static void put_value_arm(struct cli *cli, const char *path,
     }
 }
 
-static void put_command_arms(struct cli *cli, const struct cli_command *command)
+static void put_command_arms(struct cli *cli, const struct op *command)
 {
-    for (size_t i = 0; i < 3; i++) {
-        const struct cli_option *o = cli_option_table(command, i);
+    char path[OP_PATH];
+    for (size_t i = 0; i < CLI_OPTION_TABLES; i++) {
+        const struct hf_input *o = cli_option_table(command, i);
         for (; o && o->name; o++)
-            put_value_arm(cli, command->path, o);
+            put_value_arm(cli, op_path(command, path), o);
     }
 }
 
 static void put_values(struct cli *cli)
 {
     cli_put(cli, "    case \"$path $prev\" in\n");
-    for (const struct cli_group *g = cli_groups; g->name; g++) {
-        for (const struct cli_command *c = g->commands; c->path; c++) {
-            if (!(c->flags & CLI_HIDDEN))
+    for (const struct op_group *g = op_groups; g->name; g++) {
+        for (const struct op *c = g->ops; c->name; c++) {
+            if (!(c->flags & OP_HIDDEN))
                 put_command_arms(cli, c);
         }
     }
@@ -56,13 +61,14 @@ static void put_values(struct cli *cli)
 
 static void put_options_of(struct cli *cli)
 {
+    char path[OP_PATH];
     cli_put(cli, "        case $path in\n");
-    for (const struct cli_group *g = cli_groups; g->name; g++) {
-        for (const struct cli_command *c = g->commands; c->path; c++) {
-            if (c->flags & CLI_HIDDEN)
+    for (const struct op_group *g = op_groups; g->name; g++) {
+        for (const struct op *c = g->ops; c->name; c++) {
+            if (c->flags & OP_HIDDEN)
                 continue;
-            cli_putf(cli, "        '%s') words='", c->path);
-            for (size_t i = 0; i < 3; i++)
+            cli_putf(cli, "        '%s') words='", op_path(c, path));
+            for (size_t i = 0; i < CLI_OPTION_TABLES; i++)
                 put_names(cli, cli_option_table(c, i));
             cli_put(cli, "' ;;\n");
         }
@@ -74,20 +80,22 @@ static void put_options_of(struct cli *cli)
 
 static void put_next_words(struct cli *cli)
 {
+    char path[OP_PATH];
     cli_put(cli, "        case $path in\n        '') words='help");
-    for (const struct cli_group *g = cli_groups; g->name; g++) {
+    for (const struct op_group *g = op_groups; g->name; g++) {
         if (*g->name)
             cli_putf(cli, " %s", g->name);
-        for (const struct cli_command *c = g->commands; !*g->name && c->path; c++)
-            cli_putf(cli, c->flags & CLI_HIDDEN ? "%.0s" : " %s", c->path);
+        for (const struct op *c = g->ops; !*g->name && c->name; c++)
+            cli_putf(cli, c->flags & OP_HIDDEN ? "%.0s" : " %s", c->name);
     }
     cli_put(cli, "' ;;\n");
-    for (const struct cli_group *g = cli_groups; g->name; g++) {
+    for (const struct op_group *g = op_groups; g->name; g++) {
         if (!*g->name)
             continue;
         cli_putf(cli, "        '%s') words='", g->name);
-        for (const struct cli_command *c = g->commands; c->path; c++)
-            cli_putf(cli, "%s%s", c == g->commands ? "" : " ", strchr(c->path, ' ') + 1);
+        for (const struct op *c = g->ops; c->name; c++)
+            cli_putf(cli, "%s%s", c == g->ops ? "" : " ",
+                     strchr(op_path(c, path), ' ') + 1);
         cli_put(cli, "' ;;\n");
     }
     cli_put(cli, "        esac\n");
@@ -98,7 +106,7 @@ static void put_skips(struct cli *cli)
 {
     const char *sep = "";
     cli_put(cli, "        case ${COMP_WORDS[i]} in\n        ");
-    for (const struct cli_option *o = cli_global_options; o->name; o++) {
+    for (const struct hf_input *o = cli_global_options; o->name; o++) {
         if (o->value) {
             cli_putf(cli, "%s--%s", sep, o->name);
             sep = "|";
@@ -125,9 +133,9 @@ int cmd_completion(struct cli *cli)
             "    while [ \"$i\" -lt \"$COMP_CWORD\" ]; do\n");
     put_skips(cli);
     cli_put(cli, "        i=$((i + 1))\n    done\n    case $path in\n");
-    for (const struct cli_command *c = cli_top_commands; c->path; c++) {
-        if (!(c->flags & CLI_HIDDEN))
-            cli_putf(cli, "    '%s '*) path='%s' ;;\n", c->path, c->path);
+    for (const struct op *c = op_top_rows; c->name; c++) {
+        if (!(c->flags & OP_HIDDEN))
+            cli_putf(cli, "    '%s '*) path='%s' ;;\n", c->name, c->name);
     }
     cli_put(cli, "    esac\n");
     put_values(cli);

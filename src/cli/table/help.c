@@ -5,33 +5,33 @@
 
 #define WIDTH 80
 
-const struct cli_option *cli_option_table(const struct cli_command *command, size_t i)
+const struct hf_input *cli_option_table(const struct op *command, size_t i)
 {
-    if (i == 0)
-        return command->options;
-    if (i == 1)
-        return command->flags & (CLI_ROW | CLI_ROWS) ? cli_rows_options : NULL;
-    return command->flags & CLI_ROW ? cli_row_options : NULL;
+    switch (i) {
+    case 0: return command->in;
+    case 1: return command->more;
+    case 2: return command->flags & (OP_SHELL | OP_FIELD) ? cli_rows_options : NULL;
+    default: return command->flags & OP_SHELL ? cli_row_options : NULL;
+    }
 }
 
-const char *cli_exit_text(const char *code)
+/* Whether a list such as "3 125" has the word. */
+static bool listed(const char *list, const char *word)
 {
-    const struct cli_fact *fact = cli_exit_codes;
-    while (fact->name && strcmp(fact->name, code) != 0)
-        fact++;
-    hf_assert(fact->name); /* the tables are wrong */
-    return fact->text;
+    size_t len = strlen(word);
+    for (const char *at = list; at && *at; at += strspn(at, " ")) {
+        size_t next = strcspn(at, " ");
+        if (next == len && memcmp(at, word, len) == 0)
+            return true;
+        at += next;
+    }
+    return false;
 }
 
-const char *cli_next_exit(const char **at, char out[4])
+bool cli_exits_with(const struct op *op, const char *code)
 {
-    size_t len = 0;
-    while (**at == ' ')
-        (*at)++;
-    while (**at && **at != ' ' && len < 3)
-        out[len++] = *(*at)++;
-    out[len] = '\0';
-    return len ? out : NULL;
+    int digit = code[1] ? 0 : code[0] - '0';
+    return op_exits_with(op, digit) || listed(op->exits, code);
 }
 
 static void put_spaces(struct cli *cli, size_t count)
@@ -95,44 +95,48 @@ static void put_heading(struct cli *cli, const char *text)
     cli_put(cli, "\n");
 }
 
-void cli_put_usage(struct cli *cli, const struct cli_option *option)
+void cli_put_usage(struct cli *cli, const struct hf_input *option)
 {
-    bool needed = option->flags & CLI_NEEDED, bare = option->flags & CLI_BARE;
+    char name[HF_INPUT_NAME];
+    bool needed = option->flags & HF_IN_NEEDED, bare = option->flags & HF_IN_BARE;
     cli_putf(cli, "%s%s--%s%s%s%s%s%s", needed ? " " : " [", bare ? "[" : "",
-             option->name, bare ? "]" : "", option->value ? " " : "",
+             hf_input_option(option, name), bare ? "]" : "", option->value ? " " : "",
              option->value ? option->value : "", needed ? "" : "]",
-             option->flags & CLI_MANY ? "..." : "");
+             hf_input_many(option) ? "..." : "");
 }
 
-static void put_range(struct cli *cli, const struct cli_option *option)
+static void put_range(struct cli *cli, const struct hf_input *option)
 {
-    cli_putf(cli, "%lld to %lld", (long long)option->min, (long long)cli_max(option));
+    cli_putf(cli, "%lld to %lld", (long long)option->min,
+             (long long)hf_input_max(option));
 }
 
-void cli_put_option_notes(struct cli *cli, const struct cli_option *option)
+void cli_put_option_notes(struct cli *cli, const struct hf_input *option)
 {
     const char *gap = " [";
-    if (option->flags & CLI_NEEDED) {
+    if (option->flags & HF_IN_NEEDED) {
         cli_putf(cli, "%srequired", gap);
         gap = "; ";
     }
     if (option->words) {
         cli_put(cli, gap);
-        cli_put(cli, option->type == CLI_WORD ? "one of " : "such as ");
+        cli_put(cli, option->kind == HF_IN_WORD || option->kind == HF_IN_WORDS
+                         ? "one of "
+                         : "such as ");
         for (const char *const *word = option->words; *word; word++)
             cli_putf(cli, "%s%s", word == option->words ? "" : ", ", *word);
         gap = "; ";
     }
-    if (option->type == CLI_INT && cli_max(option) < INT32_MAX) {
+    if (option->kind == HF_IN_INT && hf_input_max(option) < INT32_MAX) {
         cli_put(cli, gap);
         put_range(cli, option);
         gap = "; ";
     }
-    if (option->type == CLI_JSON) {
+    if (option->kind == HF_IN_JSON && !(option->flags & (HF_IN_FILE | HF_IN_PAIRS))) {
         cli_putf(cli, "%sJSON, @FILE, or - for standard input", gap);
         gap = "; ";
     }
-    if (option->flags & CLI_MANY) {
+    if (hf_input_many(option)) {
         cli_putf(cli, "%smay be repeated", gap);
         gap = "; ";
     }
@@ -141,13 +145,13 @@ void cli_put_option_notes(struct cli *cli, const struct cli_option *option)
 }
 
 /* Help text with its notes, built aside since both go through the wrapping. */
-static void put_option(struct cli *cli, const struct cli_option *option)
+static void put_option(struct cli *cli, const struct hf_input *option)
 {
-    char left[80] = "";
+    char left[80] = "", name[HF_INPUT_NAME];
     struct hf_buf whole = cli->out, part;
     hf_buf_init(&part, hf_alloc_system(), 4096);
     cli->out = part;
-    cli_putf(cli, "--%s%s%s", option->name, option->value ? " " : "",
+    cli_putf(cli, "--%s%s%s", hf_input_option(option, name), option->value ? " " : "",
              option->value ? option->value : "");
     if (cli->out.len < sizeof(left))
         memcpy(left, hf_buf_str(&cli->out), cli->out.len + 1);
@@ -161,7 +165,7 @@ static void put_option(struct cli *cli, const struct cli_option *option)
 }
 
 static void put_options(struct cli *cli, const char *heading,
-                        const struct cli_option *options)
+                        const struct hf_input *options)
 {
     if (!options || !options->name)
         return;
@@ -171,52 +175,50 @@ static void put_options(struct cli *cli, const char *heading,
         put_option(cli, options);
 }
 
-static void put_exits(struct cli *cli, const struct cli_command *command)
+static void put_exits(struct cli *cli, const struct op *command)
 {
-    char code[4];
-    const char *at = command->exits;
     put_heading(cli, "Exit codes");
-    put_pair(cli, "0", cli_exit_text("0"), 7);
-    put_pair(cli, "1", cli_exit_text("1"), 7);
-    put_pair(cli, "2", cli_exit_text("2"), 7);
-    while (at && cli_next_exit(&at, code))
-        put_pair(cli, code, cli_exit_text(code), 7);
+    for (const struct cli_fact *fact = cli_exit_codes; fact->name; fact++)
+        if (fact < cli_exit_codes + 3 || cli_exits_with(command, fact->name))
+            put_pair(cli, fact->name, fact->text, 7);
 }
 
-static void put_examples(struct cli *cli, const struct cli_command *command)
+static void put_examples(struct cli *cli, const struct op *command)
 {
     if (!command->examples)
         return;
     put_heading(cli, "Examples");
-    for (const struct cli_example *e = command->examples; e->what; e++)
+    for (const struct op_example *e = command->examples; e->what; e++)
         cli_putf(cli, "%s  # %s\n  %s\n", e == command->examples ? "" : "\n", e->what,
                  e->command);
 }
 
-static void put_duration_note(struct cli *cli, const struct cli_command *command)
+static void put_duration_note(struct cli *cli, const struct op *command)
 {
-    for (const struct cli_option *o = command->options; o && o->name; o++) {
-        if (o->type == CLI_DURATION) {
+    for (const struct hf_input *o = command->in; o && o->name; o++) {
+        if (o->kind == HF_IN_MS) {
             cli_put(cli, "\n" CLI_DURATION_NOTE "\n");
             return;
         }
     }
 }
 
-static bool is_shown(const struct cli_option *option)
+static bool is_shown(const struct hf_input *option)
 {
-    return option->flags & (CLI_NEEDED | CLI_BARE);
+    return option->flags & (HF_IN_NEEDED | HF_IN_BARE);
 }
 
 /* One line, or several where it is longer than a terminal is wide. */
-static void put_usage(struct cli *cli, const struct cli_command *command)
+static void put_usage(struct cli *cli, const struct op *command)
 {
+    char path[OP_PATH], name[HF_INPUT_NAME];
     size_t line = cli->out.len;
-    cli_putf(cli, "Usage: holdfast %s", command->path);
-    for (const struct cli_option *o = command->options; o && o->name; o++) {
+    cli_putf(cli, "Usage: holdfast %s", op_path(command, path));
+    for (const struct hf_input *o = command->in; o && o->name; o++) {
         if (!is_shown(o))
             continue;
-        size_t room = 4 + strlen(o->name) + (o->value ? strlen(o->value) : 0) + 12;
+        size_t room = 4 + strlen(hf_input_option(o, name)) +
+                      (o->value ? strlen(o->value) : 0) + 12;
         if (cli->out.len - line + room > 80) {
             cli_put(cli, "\n      ");
             line = cli->out.len - 6;
@@ -226,35 +228,37 @@ static void put_usage(struct cli *cli, const struct cli_command *command)
     cli_put(cli, " [options]\n");
 }
 
-void cli_print_command_help(struct cli *cli, const struct cli_command *command)
+void cli_print_command_help(struct cli *cli, const struct op *command)
 {
-    cli_putf(cli, "holdfast %s: %s\n\n", command->path, command->summary);
+    char path[OP_PATH];
+    cli_putf(cli, "holdfast %s: %s\n\n", op_path(command, path), command->summary);
     put_usage(cli, command);
     if (command->text) {
         cli_put(cli, "\n");
         put_wrapped(cli, command->text, 0, 0);
     }
-    put_options(cli, "Options", command->options);
-    if (!command->options || !command->options->name)
-        put_options(cli, "Options", cli_option_table(command, 1));
-    else
-        put_options(cli, NULL, cli_option_table(command, 1));
-    put_options(cli, NULL, cli_option_table(command, 2));
+    const char *heading = "Options";
+    for (size_t i = 0; i < CLI_OPTION_TABLES; i++) {
+        const struct hf_input *table = cli_option_table(command, i);
+        put_options(cli, heading, table);
+        heading = table && table->name ? NULL : heading;
+    }
     put_duration_note(cli, command);
     put_options(cli, "Global options", cli_global_options);
     put_exits(cli, command);
     put_examples(cli, command);
 }
 
-static void put_commands(struct cli *cli, const struct cli_group *group)
+static void put_commands(struct cli *cli, const struct op_group *group)
 {
-    for (const struct cli_command *c = group->commands; c->path; c++) {
-        if (!(c->flags & CLI_HIDDEN))
-            put_pair(cli, c->path, c->summary, 26);
+    char path[OP_PATH];
+    for (const struct op *c = group->ops; c->name; c++) {
+        if (!(c->flags & OP_HIDDEN))
+            put_pair(cli, op_path(c, path), c->summary, 26);
     }
 }
 
-void cli_print_group_help(struct cli *cli, const struct cli_group *group)
+void cli_print_group_help(struct cli *cli, const struct op_group *group)
 {
     cli_putf(cli, "holdfast %s: %s\n\nUsage: holdfast %s COMMAND [options]\n",
              group->name, group->summary, group->name);
@@ -278,13 +282,13 @@ void cli_print_short_overview(struct cli *cli)
 {
     put_usage_line(cli);
     put_heading(cli, "Commands");
-    for (const struct cli_group *g = cli_groups; g->name; g++) {
+    for (const struct op_group *g = op_groups; g->name; g++) {
         if (*g->name)
             put_pair(cli, g->name, g->summary, 14);
     }
-    for (const struct cli_command *c = cli_top_commands; c->path; c++) {
-        if (!(c->flags & CLI_HIDDEN))
-            put_pair(cli, c->path, c->summary, 14);
+    for (const struct op *c = op_top_rows; c->name; c++) {
+        if (!(c->flags & OP_HIDDEN))
+            put_pair(cli, c->name, c->summary, 14);
     }
     cli_put(cli,
             "\n`holdfast --help` lists everything, `holdfast COMMAND --help` says more "
@@ -292,7 +296,7 @@ void cli_print_short_overview(struct cli *cli)
 }
 
 /* "schedule: work that is made at set times": who reads from the top finds the subject. */
-static void put_group_heading(struct cli *cli, const struct cli_group *group)
+static void put_group_heading(struct cli *cli, const struct op_group *group)
 {
     bool named = *group->name;
     cli_put(cli, "\n");
@@ -305,7 +309,7 @@ static void put_group_heading(struct cli *cli, const struct cli_group *group)
 void cli_print_overview(struct cli *cli)
 {
     put_usage_line(cli);
-    for (const struct cli_group *g = cli_groups; g->name; g++) {
+    for (const struct op_group *g = op_groups; g->name; g++) {
         put_group_heading(cli, g);
         put_commands(cli, g);
     }

@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "cli/version.h"
+#include "op/version.h"
 
 /* Text that troff takes as it is: a backslash and a dash are written out, and no line may
  * begin with a dot or an apostrophe. */
@@ -43,14 +43,15 @@ static void put_title(struct cli *cli, const char *page, const char *summary)
     cli_put(cli, "\n");
 }
 
-static void put_synopsis(struct cli *cli, const struct cli_command *command)
+static void put_synopsis(struct cli *cli, const struct op *command)
 {
-    cli_putf(cli, ".HP\n.B holdfast %s\n", command->path);
+    char path[OP_PATH];
+    cli_putf(cli, ".HP\n.B holdfast %s\n", op_path(command, path));
     struct hf_buf whole = cli->out, part;
     hf_buf_init(&part, hf_alloc_system(), 8192);
     cli->out = part;
-    for (size_t i = 0; i < 3; i++) {
-        const struct cli_option *o = cli_option_table(command, i);
+    for (size_t i = 0; i < CLI_OPTION_TABLES; i++) {
+        const struct hf_input *o = cli_option_table(command, i);
         for (; o && o->name; o++)
             cli_put_usage(cli, o);
     }
@@ -61,10 +62,11 @@ static void put_synopsis(struct cli *cli, const struct cli_command *command)
     hf_buf_fini(&part);
 }
 
-static void put_option(struct cli *cli, const struct cli_option *option)
+static void put_option(struct cli *cli, const struct hf_input *option)
 {
+    char name[HF_INPUT_NAME];
     cli_put(cli, ".TP\n\\fB\\-\\-");
-    put_roff(cli, option->name);
+    put_roff(cli, hf_input_option(option, name));
     cli_put(cli, "\\fR");
     if (option->value) {
         cli_put(cli, " \\fI");
@@ -77,18 +79,18 @@ static void put_option(struct cli *cli, const struct cli_option *option)
     cli_put(cli, "\n");
 }
 
-static void put_options(struct cli *cli, const struct cli_option *options)
+static void put_options(struct cli *cli, const struct hf_input *options)
 {
     for (; options && options->name; options++)
         put_option(cli, options);
 }
 
-static void put_examples(struct cli *cli, const struct cli_command *command)
+static void put_examples(struct cli *cli, const struct op *command)
 {
     if (!command->examples)
         return;
     cli_put(cli, ".PP\nExamples:\n");
-    for (const struct cli_example *e = command->examples; e->what; e++) {
+    for (const struct op_example *e = command->examples; e->what; e++) {
         cli_put(cli, ".PP\n.RS\n.nf\n# ");
         put_roff(cli, e->what);
         cli_put(cli, "\n");
@@ -97,12 +99,11 @@ static void put_examples(struct cli *cli, const struct cli_command *command)
     }
 }
 
-static void put_command(struct cli *cli, const struct cli_command *command)
+static void put_command(struct cli *cli, const struct op *command)
 {
-    char code[4];
-    const char *at = command->exits;
+    char path[OP_PATH];
     cli_put(cli, ".SS holdfast ");
-    put_roff(cli, command->path);
+    put_roff(cli, op_path(command, path));
     cli_put(cli, "\n");
     hf_buf_char(&cli->out, (char)toupper((unsigned char)command->summary[0]));
     put_roff(cli, command->summary + 1);
@@ -112,14 +113,15 @@ static void put_command(struct cli *cli, const struct cli_command *command)
         put_roff(cli, command->text);
         cli_put(cli, "\n");
     }
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < CLI_OPTION_TABLES; i++)
         put_options(cli, cli_option_table(command, i));
-    if (at && *at) {
-        cli_put(cli, ".PP\nExit codes beside 0, 1 and 2:");
-        for (const char *sep = " "; cli_next_exit(&at, code); sep = ", ")
-            cli_putf(cli, "%s%s", sep, code);
-        cli_put(cli, ".\n");
-    }
+    const char *sep = ".PP\nExit codes beside 0, 1 and 2: ";
+    for (const struct cli_fact *fact = cli_exit_codes; fact->name; fact++)
+        if (cli_exits_with(command, fact->name)) {
+            cli_putf(cli, "%s%s", sep, fact->name);
+            sep = ", ";
+        }
+    cli_put(cli, sep[0] == ',' ? ".\n" : "");
     put_examples(cli, command);
 }
 
@@ -135,7 +137,7 @@ static void put_facts(struct cli *cli, const char *heading, const struct cli_fac
     }
 }
 
-static bool on_page(const struct cli_group *group, const char *page)
+static bool on_page(const struct op_group *group, const char *page)
 {
     return strcmp(group->name, page) == 0;
 }
@@ -148,7 +150,7 @@ static void put_see_also(struct cli *cli, const char *page)
         cli_put(cli, ".BR holdfast (1)");
         sep = ",\n";
     }
-    for (const struct cli_group *g = cli_groups; g->name; g++) {
+    for (const struct op_group *g = op_groups; g->name; g++) {
         if (!*g->name || on_page(g, page))
             continue;
         cli_putf(cli, "%s.BR holdfast\\-%s (1)", sep, g->name);
@@ -183,7 +185,7 @@ static void put_description(struct cli *cli, const char *page)
 int cmd_man(struct cli *cli)
 {
     const char *page = cli_text(cli, "page");
-    const struct cli_group *group = cli_groups;
+    const struct op_group *group = op_groups;
     page = page ? page : "";
     while (group->name && !on_page(group, page))
         group++;
@@ -192,19 +194,19 @@ int cmd_man(struct cli *cli)
                        page);
     put_title(cli, page, group->summary);
     cli_put(cli, ".SH SYNOPSIS\n.nh\n.ad l\n");
-    for (const struct cli_command *c = group->commands; c->path; c++) {
-        if (!(c->flags & CLI_HIDDEN))
+    for (const struct op *c = group->ops; c->name; c++) {
+        if (!(c->flags & OP_HIDDEN))
             put_synopsis(cli, c);
     }
     if (!*page)
-        for (const struct cli_group *g = cli_groups; g->name; g++)
+        for (const struct op_group *g = op_groups; g->name; g++)
             cli_putf(cli, *g->name ? ".HP\n.B holdfast %s\n\\fICOMMAND\\fR ...\n" : "%s",
                      g->name);
     cli_put(cli, ".ad b\n.hy\n");
     put_description(cli, page);
     cli_put(cli, ".SH COMMANDS\n");
-    for (const struct cli_command *c = group->commands; c->path; c++) {
-        if (!(c->flags & CLI_HIDDEN))
+    for (const struct op *c = group->ops; c->name; c++) {
+        if (!(c->flags & OP_HIDDEN))
             put_command(cli, c);
     }
     if (!*page) {

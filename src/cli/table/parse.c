@@ -12,6 +12,7 @@
 #include "base/text.h"
 
 #define NOT_FOUND SIZE_MAX
+#define CLI_WORDS_MAX 64 /* more than any group has */
 
 /* The position in argv, and what the words so far have named. */
 struct walk {
@@ -31,7 +32,7 @@ static int no_memory(struct cli *cli)
 
 /* ---- values ------------------------------------------------------------------------ */
 
-static void add_options(struct cli *cli, const struct cli_option *options)
+static void add_options(struct cli *cli, const struct hf_input *options)
 {
     for (; options && options->name; options++) {
         hf_assert(cli->value_count < CLI_VALUES_MAX);
@@ -42,7 +43,8 @@ static void add_options(struct cli *cli, const struct cli_option *options)
 static size_t find_option(const struct cli *cli, const char *name, size_t len)
 {
     for (size_t i = 0; i < cli->value_count; i++) {
-        const char *known = cli->values[i].option->name;
+        char known[HF_INPUT_NAME];
+        (void)hf_input_option(cli->values[i].option, known);
         if (strlen(known) == len && memcmp(known, name, len) == 0)
             return i;
     }
@@ -80,50 +82,6 @@ const char *const *cli_texts(const struct cli *cli, const char *name, size_t *re
     return value->texts;
 }
 
-int64_t cli_max(const struct cli_option *option)
-{
-    return option->limit ? hf_limit_at(option->limit)->value : option->max;
-}
-
-static int check_word(struct cli *cli, const struct cli_option *option, const char *text)
-{
-    struct hf_buf list;
-    hf_buf_init(&list, hf_alloc_system(), 400);
-    for (const char *const *word = option->words; *word; word++) {
-        if (strcmp(*word, text) == 0) {
-            hf_buf_fini(&list);
-            return 0;
-        }
-        hf_buf_text(&list, word == option->words ? "" : ", ");
-        hf_buf_text(&list, *word);
-    }
-    int rc = usage(cli, "--%s must be one of %s, not \"%.60s\"", option->name,
-                   hf_buf_str(&list), text);
-    hf_buf_fini(&list);
-    return rc;
-}
-
-/* Where 0 would mean "as if not given", min is 1: what is typed is never passed over. */
-static int check_duration(struct cli *cli, const struct cli_option *option,
-                          const char *text, hf_ms *ret_ms)
-{
-    char field[40], bound[24];
-    (void)snprintf(field, sizeof(field), "--%s", option->name);
-    int rc = hf_parse_duration(text, field, ret_ms, &cli->err);
-    if (rc)
-        return rc;
-    if (*ret_ms < option->min && option->min == 1)
-        return hf_fail(&cli->err, HF_EINVAL, field,
-                       "%s must be above 0; leave it out for the default", field);
-    if (*ret_ms < option->min)
-        return hf_fail(&cli->err, HF_EINVAL, field, "%s must be at least %s", field,
-                       hf_duration_text(option->min, bound, sizeof(bound)));
-    if (option->max && *ret_ms > option->max)
-        return hf_fail(&cli->err, HF_EINVAL, field, "%s must be at most %s", field,
-                       hf_duration_text(option->max, bound, sizeof(bound)));
-    return 0;
-}
-
 /* Room is doubled whenever a power of two is full. */
 static int keep_text(struct cli *cli, struct cli_value *value, const char *text)
 {
@@ -141,33 +99,29 @@ static int keep_text(struct cli *cli, struct cli_value *value, const char *text)
     return 0;
 }
 
+/* "--name" in `out`. */
+static const char *label_of(const struct hf_input *option, char out[HF_INPUT_NAME + 2])
+{
+    out[0] = out[1] = '-';
+    (void)hf_input_option(option, out + 2);
+    return out;
+}
+
 /* Checks a value and keeps it. */
 static int set_value(struct cli *cli, struct cli_value *value, const char *text)
 {
-    const struct cli_option *option = value->option;
-    char field[40];
-    (void)snprintf(field, sizeof(field), "--%s", option->name); /* names are short */
-    if (value->count && !(option->flags & CLI_MANY) && option->type != CLI_FLAG)
-        return usage(cli, "%s was given more than once", field);
-    if (option->type != CLI_PATH && !hf_utf8_valid(text, strlen(text)))
-        return hf_fail(&cli->err, HF_EINVAL, field, "%s must be UTF-8", field);
-
-    int rc = 0;
-    switch (option->type) {
-    case CLI_WORD: rc = check_word(cli, option, text); break;
-    case CLI_INT:
-        rc = hf_parse_i64(text, option->min, cli_max(option), field, &value->number,
-                          &cli->err);
-        break;
-    case CLI_DURATION: rc = check_duration(cli, option, text, &value->number); break;
-    case CLI_JSON: rc = cli_read_json(cli, option, text, &text); break;
-    case CLI_FLAG:
-    case CLI_TEXT:
-    case CLI_PATH: break;
-    }
-    if (rc)
-        return rc;
-    return keep_text(cli, value, text);
+    const struct hf_input *option = value->option;
+    char label[HF_INPUT_NAME + 2];
+    (void)label_of(option, label);
+    if (value->count && !hf_input_many(option) && option->kind != HF_IN_FLAG)
+        return usage(cli, "%s was given more than once", label);
+    int rc = hf_input_parse(option, label, text, &value->number, &cli->err);
+    if (rc && option->words)
+        cli->err.field[0] = '\0'; /* the message says what to do */
+    bool inner = option->flags & (HF_IN_FILE | HF_IN_PAIRS); /* read when it is run */
+    if (rc == 0 && option->kind == HF_IN_JSON && !inner)
+        rc = cli_read_json(cli, option, text, &text);
+    return rc ? rc : keep_text(cli, value, text);
 }
 
 /* ---- options ----------------------------------------------------------------------- */
@@ -175,19 +129,20 @@ static int set_value(struct cli *cli, struct cli_value *value, const char *text)
 static int unknown_option(struct cli *cli, const char *name, size_t len)
 {
     struct hf_near near;
+    char names[CLI_VALUES_MAX][HF_INPUT_NAME], path[OP_PATH];
     char *typed = hf_arena_copy(&cli->arena, name, len);
     if (!typed)
         return no_memory(cli);
     hf_near_begin(&near, typed);
     for (size_t i = 0; i < cli->value_count; i++)
-        hf_near_try(&near, cli->values[i].option->name);
-    const char *of = cli->command ? cli->command->path : "";
-    const char *gap = cli->command ? " " : "";
+        hf_near_try(&near, hf_input_option(cli->values[i].option, names[i]));
+    const char *of = cli->op ? op_path(cli->op, path) : "";
+    const char *gap = cli->op ? " " : "";
     if (near.best)
         return usage(cli,
                      "unknown option --%.60s: did you mean --%s? (holdfast%s%s --help)",
                      typed, near.best, gap, of);
-    if (!cli->command)
+    if (!cli->op)
         return usage(cli, "unknown option --%.60s before the command (holdfast --help)",
                      typed);
     return usage(cli, "unknown option --%.60s (holdfast %s --help)", typed, of);
@@ -204,9 +159,9 @@ static int read_option(struct walk *walk)
     if (i == NOT_FOUND)
         return unknown_option(cli, name, len);
     struct cli_value *value = &cli->values[i];
-    const char *known = value->option->name;
-
-    if (value->option->type == CLI_FLAG)
+    char known[HF_INPUT_NAME];
+    (void)hf_input_option(value->option, known);
+    if (value->option->kind == HF_IN_FLAG)
         return equals ? usage(cli, "--%s takes no value", known)
                       : set_value(cli, value, "");
     if (equals)
@@ -225,17 +180,18 @@ static int read_option(struct walk *walk)
 
 /* ---- words ------------------------------------------------------------------------- */
 
-static const char *last_word(const struct cli_command *command)
+/* "hand-back" of work.hand_back, in `out`. */
+static const char *last_word(const struct op *op, char out[OP_PATH])
 {
-    const char *gap = strchr(command->path, ' ');
-    return gap ? gap + 1 : command->path;
+    const char *gap = strchr(op_path(op, out), ' ');
+    return gap ? gap + 1 : out;
 }
 
-static void choose(struct cli *cli, const struct cli_command *command)
+static void choose(struct cli *cli, const struct op *op)
 {
-    cli->command = command;
-    for (size_t i = 0; i < 3; i++)
-        add_options(cli, cli_option_table(command, i));
+    cli->op = op;
+    for (size_t i = 0; i < CLI_OPTION_TABLES; i++)
+        add_options(cli, cli_option_table(op, i));
 }
 
 static int unknown_command(struct cli *cli, const char *word)
@@ -243,20 +199,22 @@ static int unknown_command(struct cli *cli, const char *word)
     struct hf_near near;
     hf_near_begin(&near, word);
     if (cli->group) {
-        for (const struct cli_command *c = cli->group->commands; c->path; c++)
-            hf_near_try(&near, last_word(c));
+        char words[CLI_WORDS_MAX][OP_PATH]; /* the nearest one is borrowed */
+        size_t n = 0;
+        for (const struct op *c = cli->group->ops; c->name && n < CLI_WORDS_MAX; c++, n++)
+            hf_near_try(&near, last_word(c, words[n]));
         if (near.best)
             return usage(cli, "unknown command \"%s %.60s\": did you mean \"%s %s\"?",
                          cli->group->name, word, cli->group->name, near.best);
         return usage(cli, "unknown command \"%s %.60s\" (holdfast %s --help)",
                      cli->group->name, word, cli->group->name);
     }
-    for (const struct cli_group *g = cli_groups; g->name; g++) {
+    for (const struct op_group *g = op_groups; g->name; g++) {
         if (*g->name)
             hf_near_try(&near, g->name);
         else
-            for (const struct cli_command *c = g->commands; c->path; c++)
-                hf_near_try(&near, c->flags & CLI_HIDDEN ? "" : c->path);
+            for (const struct op *c = g->ops; c->name; c++)
+                hf_near_try(&near, c->flags & OP_HIDDEN ? "" : c->name);
     }
     if (near.best)
         return usage(cli, "unknown command \"%.60s\": did you mean \"%s\"?", word,
@@ -271,7 +229,8 @@ static int read_command(struct cli *cli, const char *word)
         cli->help = true;
         return 0;
     }
-    for (const struct cli_group *g = cli_groups; g->name; g++) {
+    char last[OP_PATH];
+    for (const struct op_group *g = op_groups; g->name; g++) {
         if (cli->group ? g != cli->group : *g->name != '\0') {
             if (!cli->group && strcmp(g->name, word) == 0) {
                 cli->group = g;
@@ -279,8 +238,8 @@ static int read_command(struct cli *cli, const char *word)
             }
             continue;
         }
-        for (const struct cli_command *c = g->commands; c->path; c++) {
-            if (strcmp(last_word(c), word) == 0) {
+        for (const struct op *c = g->ops; c->name; c++) {
+            if (strcmp(last_word(c, last), word) == 0) {
                 cli->group = g;
                 choose(cli, c);
                 return 0;
@@ -292,16 +251,17 @@ static int read_command(struct cli *cli, const char *word)
 
 static int read_word(struct cli *cli, const char *word)
 {
-    if (!cli->command)
+    if (!cli->op)
         return read_command(cli, word);
     for (size_t i = 0; i < cli->value_count; i++) {
         struct cli_value *value = &cli->values[i];
-        bool taken = value->count && !(value->option->flags & CLI_MANY);
-        if ((value->option->flags & CLI_BARE) && !taken)
+        bool taken = value->count && !hf_input_many(value->option);
+        if ((value->option->flags & HF_IN_BARE) && !taken)
             return set_value(cli, value, word);
     }
+    char path[OP_PATH];
     return usage(cli, "unexpected argument \"%.60s\" (holdfast %s --help)", word,
-                 cli->command->path);
+                 op_path(cli->op, path));
 }
 
 /* ---- the whole --------------------------------------------------------------------- */
@@ -344,7 +304,7 @@ static int fill_from_run(struct cli *cli)
     }
     struct cli_value *id = &cli->values[at[0]], *token = &cli->values[at[1]];
     size_t authority = find_option(cli, "authority", strlen("authority"));
-    if (!(id->option->flags & CLI_NEEDED) ||
+    if (!(id->option->flags & HF_IN_NEEDED) ||
         (authority != NOT_FOUND && cli->values[authority].count))
         return 0;
     int rc = id->count ? 0 : set_value(cli, id, texts[0]);
@@ -354,15 +314,16 @@ static int fill_from_run(struct cli *cli)
 
 static int check_needed(struct cli *cli)
 {
+    char name[HF_INPUT_NAME], path[OP_PATH];
     int rc = fill_from_run(cli);
     if (rc)
         return rc;
     for (size_t i = 0; i < cli->value_count; i++) {
-        const struct cli_option *option = cli->values[i].option;
-        if ((option->flags & CLI_NEEDED) && !cli->values[i].count)
-            return hf_fail(&cli->err, HF_EINVAL, option->name,
-                           "--%s %s is required (holdfast %s --help)", option->name,
-                           option->value, cli->command->path);
+        const struct hf_input *option = cli->values[i].option;
+        if ((option->flags & HF_IN_NEEDED) && !cli->values[i].count)
+            return hf_fail(&cli->err, HF_EINVAL, hf_input_option(option, name),
+                           "--%s %s is required (holdfast %s --help)", name,
+                           option->value, op_path(cli->op, path));
     }
     return 0;
 }
@@ -392,7 +353,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
     cli->help = cli->help || cli_given(cli, "help");
     if (cli_given(cli, "no-color"))
         cli->colour = false;
-    if (cli->help || cli_given(cli, "version") || !cli->command)
+    if (cli->help || cli_given(cli, "version") || !cli->op)
         return 0;
     rc = check_needed(cli);
     return rc ? rc : cli_check_field(cli);

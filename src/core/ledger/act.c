@@ -23,7 +23,7 @@ bool hf_row_gated(const struct hf_row *row, const char *gate)
 
 const char *hf_row_first_gate(const struct hf_row *row)
 {
-    if (row->w.lane_key)
+    if (row->w.lane_key || row->w.session_id) /* a session's claim alone opens it */
         return "lane";
     if (!row->w.limit_name)
         return NULL;

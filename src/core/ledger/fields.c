@@ -6,92 +6,100 @@
 
 #include "base/text.h"
 
+const char *const hf_close_rule_words[] = { "evidence", "reviewer", NULL };
+const char *const hf_wait_rule_words[] = { "escalation", NULL };
+const char *const hf_gate_words[] = { "due", "lane", "limit", "rate", "held", NULL };
+
 /* clang-format off */
-#define TEXT(type, name) { #name, HF_FIELD_TEXT, offsetof(struct type, name), false }
-#define JSON(type, name) { #name, HF_FIELD_JSON, offsetof(struct type, name), false }
-#define I64(type, name)  { #name, HF_FIELD_I64,  offsetof(struct type, name), false }
-#define MS(type, name)   { #name, HF_FIELD_I64,  offsetof(struct type, name), true  }
+#define TEXT(type, member, ...) HF_FIELD(TEXT, type, member, false, __VA_ARGS__)
+#define JSON(type, member, ...) HF_FIELD(JSON, type, member, false, __VA_ARGS__)
+#define I64(type, member, ...)  HF_FIELD(I64, type, member, false, __VA_ARGS__)
+#define MS(type, member, ...)   HF_FIELD(I64, type, member, true, __VA_ARGS__)
 
 const struct hf_field hf_work_fields[] = {
-    TEXT(hf_work, work_id),
-    TEXT(hf_work, tenant),
-    TEXT(hf_work, source_system),
-    TEXT(hf_work, source_id),
-    TEXT(hf_work, source_run_id),
-    TEXT(hf_work, kind),
-    TEXT(hf_work, queue),
-    TEXT(hf_work, lane_key),
-    TEXT(hf_work, dedup_key),
-    TEXT(hf_work, limit_name),
-    TEXT(hf_work, fair_key),
-    TEXT(hf_work, idempotency_key),
-    TEXT(hf_work, ref),
-    TEXT(hf_work, parent_work_id),
-    TEXT(hf_work, correlation_id),
-    TEXT(hf_work, session_id),
-    TEXT(hf_work, status),
-    TEXT(hf_work, status_reason),
-    TEXT(hf_work, gate),
-    TEXT(hf_work, disposition),
-    I64(hf_work, priority),
-    I64(hf_work, generation),
-    I64(hf_work, attempt_count),
-    I64(hf_work, failures),
-    I64(hf_work, max_attempts),
-    MS(hf_work, due_at),
-    MS(hf_work, next_retry_at),
-    MS(hf_work, deadline_at),
-    MS(hf_work, start_timeout_ms),
-    MS(hf_work, exec_timeout_ms),
-    TEXT(hf_work, owner),
-    TEXT(hf_work, owner_incarnation),
-    I64(hf_work, lease_fence),
-    MS(hf_work, lease_ttl_ms),
-    MS(hf_work, lease_expires_at),
-    I64(hf_work, lease_remaining_ms),
-    JSON(hf_work, holder),
-    TEXT(hf_work, waiting_kind),
-    TEXT(hf_work, waiting_ref),
-    MS(hf_work, escalate_at),
-    TEXT(hf_work, escalate),
-    JSON(hf_work, resume_payload),
-    TEXT(hf_work, error_class),
-    JSON(hf_work, result),
-    JSON(hf_work, payload),
-    TEXT(hf_work, payload_ref),
-    JSON(hf_work, retry_policy),
-    TEXT(hf_work, close_rule),
-    JSON(hf_work, cancel_request),
-    JSON(hf_work, abandon_request),
-    MS(hf_work, active_at),
-    MS(hf_work, first_started_at),
-    MS(hf_work, started_at),
-    MS(hf_work, finished_at),
-    MS(hf_work, created_at),
-    MS(hf_work, updated_at),
+    TEXT(hf_work, work_id, "its id"),
+    TEXT(hf_work, tenant, "whose it is"),
+    TEXT(hf_work, source_system, "where it comes from", .words = hf_source_words),
+    TEXT(hf_work, source_id, "its id there"),
+    TEXT(hf_work, source_run_id, "which run of it"),
+    TEXT(hf_work, kind, "what kind of work it is"),
+    TEXT(hf_work, queue, "where it waits to be claimed"),
+    TEXT(hf_work, lane_key, "at most one unit of a key runs at a time"),
+    TEXT(hf_work, dedup_key, "at most one unit of a key is unfinished"),
+    TEXT(hf_work, limit_name, "the limit that it is under"),
+    TEXT(hf_work, fair_key, "keys of one queue and priority take turns"),
+    TEXT(hf_work, idempotency_key, "the same key is the same unit"),
+    TEXT(hf_work, ref, "a reference of the caller's own"),
+    TEXT(hf_work, parent_work_id, "the unit that it belongs to"),
+    TEXT(hf_work, correlation_id, "kept with its events"),
+    TEXT(hf_work, session_id, "the session that it belongs to"),
+    TEXT(hf_work, status, "where it is in its life", .words = hf_status_words),
+    TEXT(hf_work, status_reason, "why it is there"),
+    TEXT(hf_work, gate, "why a queued unit cannot be claimed now", .words = hf_gate_words),
+    TEXT(hf_work, disposition, "what a lapsed lease does", .words = hf_disposition_words),
+    I64(hf_work, priority, "0 is the most urgent"),
+    I64(hf_work, generation, "how often it was requeued"),
+    I64(hf_work, attempt_count, "executions that have begun"),
+    I64(hf_work, failures, "failures that count against max_attempts"),
+    I64(hf_work, max_attempts, "executions before it fails for good"),
+    MS(hf_work, due_at, "not before this time"),
+    MS(hf_work, next_retry_at, "when it is tried again"),
+    MS(hf_work, deadline_at, "when its present status ends"),
+    MS(hf_work, start_timeout_ms, "longest time in the queue"),
+    MS(hf_work, exec_timeout_ms, "longest time of one execution"),
+    TEXT(hf_work, owner, "who holds its lease"),
+    TEXT(hf_work, owner_incarnation, "which boot of the owner"),
+    I64(hf_work, lease_fence, "the number of its lease"),
+    MS(hf_work, lease_ttl_ms, "term of its lease"),
+    MS(hf_work, lease_expires_at, "when its lease lapses, on the lease clock"),
+    I64(hf_work, lease_remaining_ms, "time that is left on its lease; negative when lapsed",
+        .null_by = offsetof(struct hf_work, lease_expires_at)),
+    JSON(hf_work, holder, "what is known of the holder's process"),
+    TEXT(hf_work, waiting_kind, "for whom it waits"),
+    TEXT(hf_work, waiting_ref, "what it waits for"),
+    MS(hf_work, escalate_at, "when its wait is escalated"),
+    TEXT(hf_work, escalate, "how its wait is escalated"),
+    JSON(hf_work, resume_payload, "what the last resume brought"),
+    TEXT(hf_work, error_class, "the kind of its last failure"),
+    JSON(hf_work, result, "summary, outputs, evidence and reviewer of its close-out"),
+    JSON(hf_work, payload, "what the worker is to know"),
+    TEXT(hf_work, payload_ref, "where the payload is"),
+    JSON(hf_work, retry_policy, "how its failures are retried"),
+    TEXT(hf_work, close_rule, "what its close-out must bring", .words = hf_close_rule_words),
+    JSON(hf_work, cancel_request, "who asked for its end, when and why"),
+    JSON(hf_work, abandon_request, "who gave it up, when and why"),
+    MS(hf_work, active_at, "when it last reported activity"),
+    MS(hf_work, first_started_at, "when its first execution began"),
+    MS(hf_work, started_at, "when its last execution began"),
+    MS(hf_work, finished_at, "when it ended"),
+    MS(hf_work, created_at, "when it was created"),
+    MS(hf_work, updated_at, "when it last changed"),
 };
 /* clang-format on */
 const size_t hf_work_field_count = sizeof(hf_work_fields) / sizeof(hf_work_fields[0]);
 
 /* clang-format off */
 const struct hf_field hf_event_fields[] = {
-    I64(hf_event, event_id),
-    TEXT(hf_event, work_id),
-    TEXT(hf_event, event_type),
-    TEXT(hf_event, from_status),
-    TEXT(hf_event, to_status),
-    I64(hf_event, generation),
-    I64(hf_event, attempt),
-    I64(hf_event, fence),
-    TEXT(hf_event, actor_kind),
-    TEXT(hf_event, actor),
-    TEXT(hf_event, message),
-    JSON(hf_event, payload),
-    TEXT(hf_event, correlation_id),
-    MS(hf_event, created_at),
+    I64(hf_event, event_id, "number of the event"),
+    TEXT(hf_event, work_id, "the unit"),
+    TEXT(hf_event, event_type, "what happened"),
+    TEXT(hf_event, from_status, "status before; null unless the event is a transition", .words = hf_status_words),
+    TEXT(hf_event, to_status, "status after; null unless the event is a transition", .words = hf_status_words),
+    I64(hf_event, generation, "which life of the unit"),
+    I64(hf_event, attempt, "execution that it belongs to"),
+    I64(hf_event, fence, "number of the lease that was taken, held or given back"),
+    TEXT(hf_event, actor_kind, "what kind of caller acted"),
+    TEXT(hf_event, actor, "who acted"),
+    TEXT(hf_event, message, "why, in words"),
+    JSON(hf_event, payload, "what happened, as data"),
+    TEXT(hf_event, correlation_id, "the correlation id of the call"),
+    MS(hf_event, created_at, "when it happened"),
 };
 /* clang-format on */
 const size_t hf_event_field_count = sizeof(hf_event_fields) / sizeof(hf_event_fields[0]);
+
+const struct hf_shape hf_work_shape = HF_SHAPE("work", hf_work_fields);
+const struct hf_shape hf_event_shape = HF_SHAPE("event", hf_event_fields);
 
 /* Every member of both structs has one of two shapes, so the two sizes say whether the
  * tables can be complete. */
@@ -102,23 +110,54 @@ static_assert(sizeof(hf_event_fields) / sizeof(hf_event_fields[0]) * 8 ==
                   sizeof(struct hf_event),
               "a member of struct hf_event is missing from its table");
 
+static const void *at(const struct hf_field *field, const void *row)
+{
+    return (const char *)row + field->offset;
+}
+
 const char *hf_field_text(const struct hf_field *field, const void *row)
 {
-    const char *at = (const char *)row + field->offset;
-    return field->kind == HF_FIELD_I64 ? NULL : *(const char *const *)(const void *)at;
+    bool is_text = field->kind == HF_FIELD_TEXT || field->kind == HF_FIELD_JSON;
+    if (field->kind == HF_FIELD_WORD && *(const int *)at(field, row) > 0)
+        return field->words[*(const int *)at(field, row) - 1];
+    return is_text ? *(const char *const *)at(field, row) : NULL;
 }
 
 int64_t hf_field_i64(const struct hf_field *field, const void *row)
 {
-    const char *at = (const char *)row + field->offset;
-    return field->kind == HF_FIELD_I64 ? *(const int64_t *)(const void *)at : 0;
+    switch (field->kind) {
+    case HF_FIELD_I64:
+    case HF_FIELD_TIME: return *(const int64_t *)at(field, row);
+    case HF_FIELD_INT: return *(const int *)at(field, row);
+    case HF_FIELD_BOOL: return *(const bool *)at(field, row);
+    case HF_FIELD_TEXT:
+    case HF_FIELD_JSON:
+    case HF_FIELD_WORD:
+    case HF_FIELD_BYTES:
+    case HF_FIELD_ROW:
+    case HF_FIELD_TIMES: return 0;
+    }
+    return 0;
 }
 
 bool hf_field_null(const struct hf_field *field, const void *row)
 {
-    if (field->kind == HF_FIELD_I64)
-        return field->zero_is_null && hf_field_i64(field, row) == 0;
-    return !hf_field_text(field, row);
+    const char *by = (const char *)row + field->null_by;
+    if (field->null_by && *(const int64_t *)(const void *)by == 0)
+        return true;
+    switch (field->kind) {
+    case HF_FIELD_TEXT:
+    case HF_FIELD_JSON:
+    case HF_FIELD_WORD: return !hf_field_text(field, row);
+    case HF_FIELD_I64:
+    case HF_FIELD_INT:
+    case HF_FIELD_TIME: return field->zero_is_null && hf_field_i64(field, row) == 0;
+    case HF_FIELD_BOOL:
+    case HF_FIELD_BYTES:
+    case HF_FIELD_ROW:
+    case HF_FIELD_TIMES: return false;
+    }
+    return false;
 }
 
 bool hf_fields_same(const struct hf_field *fields, size_t count, const void *a,

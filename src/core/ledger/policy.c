@@ -66,6 +66,8 @@ struct hf_policy hf_policy_merge(const struct hf_policy *narrow,
         all.disposition = wide->disposition;
     if (!all.close_rule)
         all.close_rule = wide->close_rule;
+    if (!all.wait_rule)
+        all.wait_rule = wide->wait_rule;
     return all;
 }
 
@@ -140,6 +142,8 @@ int hf_policy_check(const struct hf_policy *policy, struct hf_err *err)
     if (!hf_close_rule_known(policy->close_rule))
         return hf_fail(err, HF_EINVAL, "close_rule",
                        "close_rule must be evidence or reviewer");
+    if (policy->wait_rule && !hf_same(policy->wait_rule, "escalation"))
+        return hf_fail(err, HF_EINVAL, "wait_rule", "wait_rule must be escalation");
     struct hf_retry retry;
     return hf_retry_read(policy->retry_policy, &retry, err);
 }

@@ -18,7 +18,7 @@ struct hf_policy hf_policy_merge(const struct hf_policy *narrow,
 int hf_policy_retry_text(struct hf_arena *arena, const struct hf_policy *policy,
                          const char **ret_json, struct hf_err *err);
 
-/* Field names, ranges, ttl >= 3 * renew, retry policy text, close rule. */
+/* Field names, ranges, ttl >= 3 * renew, retry policy text, close and wait rule. */
 int hf_policy_check(const struct hf_policy *policy, struct hf_err *err);
 
 /* NULL, "evidence" or "reviewer". */

@@ -28,18 +28,24 @@ static bool settles(enum hf_verb verb)
     return false;
 }
 
-/* The same verb again, and where it names a status or a reference, the same one. A closed row
- * keeps its status until a requeue, which forgets the token; a wait may be over by now. */
-static bool is_repeat(const struct hf_row *old, const struct hf_change *change)
+/* What the change does with its token, in words. A wait names its reference: the row forgets
+ * it when the wait is over. NULL: no memory. */
+static const char *settled_as(const struct hf_act *act)
 {
-    if (!hf_same(old->settled_verb, hf_verb_word(change->verb)))
-        return false;
-    bool waits = change->verb == HF_VERB_WAIT && hf_row_waiting(old);
-    if (waits && !hf_same(old->w.waiting_ref, change->ref))
-        return false;
-    if (change->verb == HF_VERB_CLOSE_OUT || waits)
-        return old->status == change->status;
-    return true;
+    const struct hf_change *change = act->change;
+    if (change->verb != HF_VERB_WAIT)
+        return hf_verb_word(change->verb);
+    return hf_arena_join(
+        act->arena, change->status == HF_WAITING_USER ? "wait user " : "wait external ",
+        change->ref);
+}
+
+/* The same again. A closed row keeps its status until a requeue, which forgets the token. */
+static bool is_repeat(const struct hf_act *act, const char *as)
+{
+    const struct hf_row *old = act->old;
+    return hf_same(old->settled_verb, as) &&
+           (act->change->verb != HF_VERB_CLOSE_OUT || old->status == act->change->status);
 }
 
 /* The token that settled the row last. Only its own repeat is welcome, and the drain of a
@@ -49,16 +55,19 @@ static int check_settled(struct hf_act *act, bool *ret_repeat)
     const struct hf_row *old = act->old;
     enum hf_verb verb = act->change->verb;
     const char *as = old->settled_verb ? old->settled_verb : "settled";
-    *ret_repeat = is_repeat(old, act->change);
+    const char *again = settled_as(act);
+    if (!again)
+        return hf_fail_plain(act->err, HF_ENOMEM);
+    *ret_repeat = is_repeat(act, again);
     if (*ret_repeat)
         return 0;
     if (verb == HF_VERB_ABANDON && hf_row_waiting(old) && hf_row_bound(old))
         return 0;
     if (!settles(verb))
         return hf_fail(act->err, HF_ELEASELOST, "token",
-                       "lease lost: it ended with this token's own %s", as);
+                       "lease lost: it ended with this token's own %.150s", as);
     return hf_fail(act->err, HF_ETRANSITION, "status",
-                   "this token has settled the row before (%s, now %s)", as,
+                   "this token has settled the row before (%.150s, now %s)", as,
                    hf_status_word(old->status));
 }
 
@@ -133,7 +142,8 @@ static int apply(struct hf_act *act)
 {
     const struct hf_change *change = act->change;
     const struct verb_rule *rule = &verb_rules[change->verb];
-    if (act->old->w.session_id && change->verb != HF_VERB_CANCEL)
+    if (act->old->w.session_id && change->verb != HF_VERB_CANCEL &&
+        change->verb != HF_VERB_RELEASE)
         return hf_act_refuse(act, HF_STATUS_NONE, hf_verb_word(change->verb),
                              "the row is bound to a session, which alone moves it");
     if (rule->needs_token && !change->token)
@@ -148,7 +158,9 @@ static int apply(struct hf_act *act)
     rc = rule->act(act);
     if (rc == 0 && change->token && act->out.kind == HF_STEP_WRITE) {
         act->out.row.settled_token = change->token;
-        act->out.row.settled_verb = hf_verb_word(change->verb);
+        act->out.row.settled_verb = settled_as(act);
+        if (!act->out.row.settled_verb)
+            rc = hf_fail_plain(act->err, HF_ENOMEM);
     }
     return rc;
 }

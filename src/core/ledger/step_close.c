@@ -189,9 +189,10 @@ int hf_act_cancel(struct hf_act *act)
     struct hf_row *row = &act->out.row;
     if (!hf_edge_legal(row->status, HF_CANCELLED, "cancel"))
         return hf_act_refuse(act, HF_CANCELLED, "cancel", NULL);
-    /* Its own holder needs nobody's leave. */
-    if (row->status == HF_RUNNING && row->disposition == HF_OWNER_BOUND &&
-        !act->change->token)
+    /* The holder's own token cancels at once. The turn of a session ends by its commit. */
+    bool asks = row->w.session_id ||
+                (row->disposition == HF_OWNER_BOUND && !act->change->token);
+    if (row->status == HF_RUNNING && asks)
         return record(act, &row->w.cancel_request, "cancel_requested");
 
     hf_act_enter(act, HF_CANCELLED, "cancel");

@@ -21,6 +21,11 @@ int hf_act_wait(struct hf_act *act)
     hf_ms budget = change->timeout_ms;
     if (budget == 0)
         budget = user ? env->policy->wait_user_ms : env->policy->wait_external_ms;
+    if (env->policy->wait_rule && change->escalate_after_ms == 0)
+        return hf_fail(act->err, HF_EPOLICY, "escalate_after_ms",
+                       "the policy asks for an escalation of every wait: add "
+                       "escalate_after_ms (--escalate-after), at most %lld ms",
+                       (long long)budget);
     if (change->escalate_after_ms > budget)
         return hf_fail(act->err, HF_EINVAL, "escalate_after_ms",
                        "the escalation would come after the wait's end (%lld ms)",

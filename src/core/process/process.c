@@ -7,9 +7,9 @@
 #include "base/json.h"
 
 /* clang-format off */
-#define TEXT(type, name) { #name, HF_FIELD_TEXT, offsetof(struct type, name), false }
-#define JSON(type, name) { #name, HF_FIELD_JSON, offsetof(struct type, name), false }
-#define I64(type, name) { #name, HF_FIELD_I64, offsetof(struct type, name), false }
+#define TEXT(type, name) { #name, HF_FIELD_TEXT, offsetof(struct type, name), .zero_is_null = false }
+#define JSON(type, name) { #name, HF_FIELD_JSON, offsetof(struct type, name), .zero_is_null = false }
+#define I64(type, name) { #name, HF_FIELD_I64, offsetof(struct type, name), .zero_is_null = false }
 
 const struct hf_field hf_process_fields[] = {
     TEXT(hf_process, identity_kind), TEXT(hf_process, identity_label),

@@ -67,11 +67,23 @@ static hf_ms catch_up(struct planning *p, hf_ms first)
     return left;
 }
 
+/* Only the newest slot would not be replaced at once. Returns it. */
+static hf_ms replace(struct planning *p, hf_ms first)
+{
+    hf_ms last = hf_timing_last(p->timing, first - 1, p->now);
+    if (last > first)
+        skip(p, first, last - 1, "replaced");
+    p->plan->made[p->plan->made_count++] = last;
+    return last;
+}
+
 /* The overlap rule over what is left, from `first` on. Gives the last slot that was handled. */
 static hf_ms overlap(struct planning *p, hf_ms first)
 {
     struct hf_slot_plan *plan = p->plan;
     enum hf_overlap rule = hf_overlap_of(p->schedule->overlap);
+    if (rule == HF_OVERLAP_REPLACE)
+        return replace(p, first);
     size_t most = rule == HF_OVERLAP_ALLOW ? (size_t)HF_MAX_SCHEDULE_SLOTS
                   : p->blocked             ? 0
                                            : 1;

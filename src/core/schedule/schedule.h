@@ -13,6 +13,17 @@
 /* All of struct hf_schedule, in the order of sql/schedule.sql's columns. */
 extern const struct hf_field hf_schedule_fields[];
 extern const size_t hf_schedule_field_count;
+extern const struct hf_shape hf_schedule_shape;
+
+/* What operations on schedules answer in addition (answers.c). */
+extern const struct hf_shape hf_changed_shape;         /* facts of a change */
+extern const struct hf_shape hf_schedule_gone_shape;   /* facts of a removal */
+extern const struct hf_shape hf_schedule_shown_shape;  /* facts next to one schedule */
+extern const struct hf_shape hf_upcoming_shape;        /* struct hf_times */
+extern const struct hf_shape hf_slots_shape;           /* struct hf_times */
+extern const struct hf_shape hf_skip_shape;            /* struct hf_schedule_skip */
+extern const struct hf_shape hf_sync_shape;            /* struct hf_sync_report */
+extern const struct hf_shape hf_schedule_report_shape; /* struct hf_schedule_report */
 
 struct hf_schedule_row {
     struct hf_schedule s;
@@ -74,7 +85,8 @@ struct hf_slot_plan {
     hf_ms next_at;   /* 0: none is left */
 };
 
-/* `blocked`: a unit stands in the way of one more, by the overlap rule. next_at must be
+/* `blocked`: a unit stands in the way of one more, by the overlap rule; `replace` makes a new
+ * one all the same, and the caller ends the other. next_at must be
  * due. Slots later than the miss threshold are missed and fall under the catch-up rule; of
  * what is left the overlap rule decides. What one transaction does not hold stays due. */
 void hf_schedule_plan(const struct hf_schedule *schedule, const struct hf_timing *timing,

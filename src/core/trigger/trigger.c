@@ -17,10 +17,10 @@
 #define SESSION "session:"
 
 /* clang-format off */
-#define TEXT(name) { #name, HF_FIELD_TEXT, offsetof(struct hf_subscription, name), false }
-#define JSON(name) { #name, HF_FIELD_JSON, offsetof(struct hf_subscription, name), false }
-#define I64(name)  { #name, HF_FIELD_I64,  offsetof(struct hf_subscription, name), false }
-#define MS(name)   { #name, HF_FIELD_I64,  offsetof(struct hf_subscription, name), true  }
+#define TEXT(name) { #name, HF_FIELD_TEXT, offsetof(struct hf_subscription, name), .zero_is_null = false }
+#define JSON(name) { #name, HF_FIELD_JSON, offsetof(struct hf_subscription, name), .zero_is_null = false }
+#define I64(name)  { #name, HF_FIELD_I64,  offsetof(struct hf_subscription, name), .zero_is_null = false }
+#define MS(name)   { #name, HF_FIELD_I64,  offsetof(struct hf_subscription, name), .zero_is_null = true }
 
 const struct hf_field hf_subscription_fields[] = {
     TEXT(subscription_id), TEXT(tenant), TEXT(owner_scope), TEXT(subscription_key),
@@ -28,7 +28,7 @@ const struct hf_field hf_subscription_fields[] = {
     TEXT(state), TEXT(incarnation), I64(revision),
     /* what defines it */
     TEXT(source_type), TEXT(source_key),
-    { "template", HF_FIELD_JSON, offsetof(struct hf_subscription, payload_template), false },
+    { "template", HF_FIELD_JSON, offsetof(struct hf_subscription, payload_template), .zero_is_null = false },
     TEXT(kind), TEXT(queue), TEXT(lane_key), I64(priority), I64(max_attempts),
     JSON(retry_policy), TEXT(disposition), MS(start_timeout_ms), MS(exec_timeout_ms),
     TEXT(wake_session), TEXT(process_kind), TEXT(process_name),

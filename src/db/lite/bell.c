@@ -68,8 +68,7 @@ static void look(struct lite *lite)
     struct lite_watch *watch = &lite->watch;
     if (lite->memory)
         return; /* nobody else can have changed it */
-    int rc = pthread_mutex_lock(&watch->lock);
-    hf_assert(rc == 0);
+    hf_lock(&watch->lock);
     const struct hf_clock *clock = hf_clock_system();
     hf_ms now = clock->mono_ms(clock->user);
     if (now - watch->looked_at >= LOOK_EVERY_MS) {
@@ -77,8 +76,7 @@ static void look(struct lite *lite)
         if (data_moved(lite))
             (void)atomic_fetch_add_explicit(&watch->stir, 1, memory_order_release);
     }
-    rc = pthread_mutex_unlock(&watch->lock);
-    hf_assert(rc == 0);
+    hf_unlock(&watch->lock);
 }
 
 /* A follower asks for one ring each time, before it looks: so a commit that nobody waits for

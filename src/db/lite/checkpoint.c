@@ -39,7 +39,8 @@ static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
 
 void lite_checkpoint_init(struct lite *lite)
 {
-    lite_sync_init(&lite->checkpoint.lock, &lite->checkpoint.wake);
+    hf_lock_init(&lite->checkpoint.lock);
+    hf_threads_init(&lite->checkpoint.thread, &lite->checkpoint.lock, NULL);
     atomic_init(&lite->checkpoint.due_pages, DUE_PAGES);
 }
 
@@ -97,18 +98,6 @@ static void run_inline(struct lite *lite)
     set_due(lite, log, copied);
 }
 
-static void lock(struct lite_checkpoint *checkpoint)
-{
-    int rc = pthread_mutex_lock(&checkpoint->lock);
-    hf_assert(rc == 0);
-}
-
-static void unlock(struct lite_checkpoint *checkpoint)
-{
-    int rc = pthread_mutex_unlock(&checkpoint->lock);
-    hf_assert(rc == 0);
-}
-
 /* Nobody wrote for IDLE_MS. What SQLite frees stays in the heap in small pieces, so the
  * heap is asked to let go of them too. */
 static void give_memory_back(struct lite *lite)
@@ -125,14 +114,11 @@ static bool wait_a_while(struct lite_checkpoint *checkpoint)
 {
     const struct hf_clock *clock = hf_clock_system();
     hf_ms until = clock->mono_ms(clock->user) + IDLE_MS;
-    struct timespec at = { .tv_sec = (time_t)(until / 1000),
-                           .tv_nsec = (long)(until % 1000) * 1000000 };
-    int rc = 0;
-    while (rc == 0 && !checkpoint->wanted && !checkpoint->stopping)
-        rc = pthread_cond_clockwait(&checkpoint->wake, &checkpoint->lock, CLOCK_MONOTONIC,
-                                    &at);
-    hf_assert(rc == 0 || rc == ETIMEDOUT);
-    return !checkpoint->wanted && !checkpoint->stopping;
+    bool in_time = true;
+    while (in_time && !checkpoint->wanted && !checkpoint->thread.stopping)
+        in_time = hf_threads_sleep(&checkpoint->thread,
+                                   until - clock->mono_ms(clock->user));
+    return !checkpoint->wanted && !checkpoint->thread.stopping;
 }
 
 /* Under the lock, after work: returns when there is more to do, or when the store has
@@ -144,9 +130,9 @@ static void watch_for_idleness(struct lite *lite)
     while (wait_a_while(checkpoint)) {
         int64_t groups = atomic_load_explicit(&lite->group.groups, memory_order_relaxed);
         if (groups == before) {
-            unlock(checkpoint);
+            hf_unlock(&checkpoint->lock);
             give_memory_back(lite);
-            lock(checkpoint);
+            hf_lock(&checkpoint->lock);
             return;
         }
         before = groups;
@@ -156,15 +142,13 @@ static void watch_for_idleness(struct lite *lite)
 static bool wait_until_wanted(struct lite *lite)
 {
     struct lite_checkpoint *checkpoint = &lite->checkpoint;
-    lock(checkpoint);
+    hf_lock(&checkpoint->lock);
     watch_for_idleness(lite);
-    while (!checkpoint->wanted && !checkpoint->stopping) {
-        int rc = pthread_cond_wait(&checkpoint->wake, &checkpoint->lock);
-        hf_assert(rc == 0);
-    }
+    while (!checkpoint->wanted && !checkpoint->thread.stopping)
+        (void)hf_threads_sleep(&checkpoint->thread, HF_NO_END);
     checkpoint->wanted = false;
-    bool go_on = !checkpoint->stopping;
-    unlock(checkpoint);
+    bool go_on = !checkpoint->thread.stopping;
+    hf_unlock(&checkpoint->lock);
     return go_on;
 }
 
@@ -184,16 +168,13 @@ static void *checkpoint_main(void *arg)
 static void ask_thread(struct lite *lite)
 {
     struct lite_checkpoint *checkpoint = &lite->checkpoint;
-    lock(checkpoint);
-    if (!checkpoint->started)
-        checkpoint->started = pthread_create(&checkpoint->thread, NULL, checkpoint_main,
-                                             lite) == 0;
-    if (checkpoint->started && !checkpoint->wanted) {
+    hf_lock(&checkpoint->lock);
+    if (checkpoint->thread.count > 0 ||
+        hf_threads_start(&checkpoint->thread, checkpoint_main, lite) == 0) {
         checkpoint->wanted = true;
-        (void)pthread_cond_signal(
-            &checkpoint->wake); /* cannot fail on a good condition */
+        hf_threads_wake(&checkpoint->thread);
     }
-    unlock(checkpoint);
+    hf_unlock(&checkpoint->lock);
 }
 
 void lite_checkpoint_look(struct lite *lite)
@@ -242,16 +223,9 @@ static void leave(struct lite *lite)
 void lite_checkpoint_fini(struct lite *lite)
 {
     struct lite_checkpoint *checkpoint = &lite->checkpoint;
-    lock(checkpoint);
-    checkpoint->stopping = true;
-    (void)pthread_cond_signal(&checkpoint->wake); /* cannot fail on a good condition */
-    bool started = checkpoint->started;
-    unlock(checkpoint);
-    if (started) {
-        int rc = pthread_join(checkpoint->thread, NULL);
-        hf_assert(rc == 0);
-    }
+    hf_threads_stop(&checkpoint->thread);
     if (lite->opened && !lite->memory && getpid() == lite->pid)
         leave(lite);
-    lite_sync_fini(&checkpoint->lock, &checkpoint->wake);
+    hf_threads_fini(&checkpoint->thread);
+    hf_lock_fini(&checkpoint->lock);
 }

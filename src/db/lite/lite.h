@@ -22,7 +22,6 @@
 #ifndef HF_DB_LITE_LITE_H
 #define HF_DB_LITE_LITE_H
 
-#include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -36,6 +35,7 @@
 #include "db/group.h"
 #include "db/lite/open.h"
 #include "db/own_gen.h"
+#include "os/threads.h"
 
 #define LITE_APPLICATION_ID 0x48464c44 /* "HFLD" */
 #define LITE_READERS_MAX 4
@@ -156,11 +156,8 @@ struct lite_watch {
 };
 
 struct lite_checkpoint {
-    pthread_mutex_t lock; /* of all below that is not atomic */
-    pthread_cond_t wake;
-    pthread_t thread;
-    bool started;
-    bool stopping;
+    pthread_mutex_t lock;     /* of all below that is not atomic */
+    struct hf_threads thread; /* at most one, started when it is first wanted */
     bool wanted;
     _Atomic int64_t wal_pages;
     _Atomic int64_t due_pages; /* ask the thread at this size */
@@ -373,8 +370,6 @@ void lite_checkpoint_look(struct lite *lite);
 /* db/lite/open.c */
 /* May this handle still be used? Not after a fork, nor after a newer program migrated. */
 HF_MUST_USE int lite_usable(const struct lite *lite, struct hf_err *err);
-void lite_sync_init(pthread_mutex_t *lock, pthread_cond_t *cond); /* either may be NULL */
-void lite_sync_fini(pthread_mutex_t *lock, pthread_cond_t *cond);
 
 /* db/lite/facts.c */
 int lite_facts(struct hf_sql *sql, struct hf_span *ret_json, struct hf_err *err);

@@ -21,23 +21,6 @@
 #define PAGE_SIZE "PRAGMA page_size = 2048"
 #define WAL_KEPT "PRAGMA journal_size_limit = 67108864"
 
-/* With default attributes neither can fail. */
-void lite_sync_init(pthread_mutex_t *lock, pthread_cond_t *cond)
-{
-    int rc = pthread_mutex_init(lock, NULL);
-    if (rc == 0 && cond)
-        rc = pthread_cond_init(cond, NULL);
-    hf_assert(rc == 0);
-}
-
-void lite_sync_fini(pthread_mutex_t *lock, pthread_cond_t *cond)
-{
-    int rc = cond ? pthread_cond_destroy(cond) : 0;
-    if (rc == 0)
-        rc = pthread_mutex_destroy(lock);
-    hf_assert(rc == 0); /* nobody may be in a call */
-}
-
 int lite_usable(const struct lite *lite, struct hf_err *err)
 {
     if (getpid() != lite->pid)
@@ -71,7 +54,7 @@ static void close_handle(struct hf_sql *sql)
     db_group_fini(&lite->group);
     lite_readers_fini(lite);
     lite_conn_free(lite->watch.conn);
-    lite_sync_fini(&lite->watch.lock, NULL);
+    hf_lock_fini(&lite->watch.lock);
     lite_conn_close(&lite->writer);
     lite_side_close(lite);
     alloc->free(alloc->user, lite->path);
@@ -89,15 +72,6 @@ static const struct hf_sql_methods methods = {
     .facts = lite_facts,
     .close = close_handle,
 };
-
-static char *copy_text(const struct hf_alloc *alloc, const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    char *copy = alloc->realloc(alloc->user, NULL, bytes);
-    if (copy)
-        memcpy(copy, text, bytes);
-    return copy;
-}
 
 static struct lite *new_handle(const char *path, const struct hf_sql_options *options,
                                const struct lite_under *under)
@@ -123,10 +97,10 @@ static struct lite *new_handle(const char *path, const struct hf_sql_options *op
     lite_group_init(lite);
     lite_readers_init(lite);
     lite_checkpoint_init(lite);
-    lite_sync_init(&lite->watch.lock, NULL);
-    lite->path = copy_text(alloc, path);
+    hf_lock_init(&lite->watch.lock);
+    lite->path = hf_text_copy(alloc, path);
     if (under->vfs)
-        lite->vfs = copy_text(alloc, under->vfs);
+        lite->vfs = hf_text_copy(alloc, under->vfs);
     if (!lite->path || (under->vfs && !lite->vfs)) {
         close_handle(&lite->sql);
         return NULL;
@@ -217,7 +191,7 @@ static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
 static int use_full_path(struct lite *lite, struct hf_err *err)
 {
     const char *full = sqlite3_db_filename(lite->writer.db, "main");
-    char *path = full ? copy_text(lite->alloc, full) : NULL;
+    char *path = full ? hf_text_copy(lite->alloc, full) : NULL;
     if (!path)
         return hf_fail_plain(err, HF_ENOMEM);
     lite->alloc->free(lite->alloc->user, lite->path);

@@ -6,7 +6,8 @@
 
 void lite_readers_init(struct lite *lite)
 {
-    lite_sync_init(&lite->readers.lock, &lite->readers.freed);
+    hf_lock_init(&lite->readers.lock);
+    hf_cond_init(&lite->readers.freed);
 }
 
 void lite_readers_fini(struct lite *lite)
@@ -17,26 +18,20 @@ void lite_readers_fini(struct lite *lite)
         lite_conn_free(conn);
         conn = next;
     }
-    lite_sync_fini(&lite->readers.lock, &lite->readers.freed);
-}
-
-static void lock(struct lite_readers *readers)
-{
-    int rc = pthread_mutex_lock(&readers->lock);
-    hf_assert(rc == 0);
+    hf_cond_fini(&lite->readers.freed);
+    hf_lock_fini(&lite->readers.lock);
 }
 
 /* `opened`: the pool has that many connections more. */
 static void unlock(struct lite_readers *readers, int opened)
 {
     readers->open += (uint32_t)opened;
-    int rc = pthread_mutex_unlock(&readers->lock);
-    hf_assert(rc == 0);
+    hf_unlock(&readers->lock);
 }
 
 static void give_back(struct lite_readers *readers, struct lite_conn *conn)
 {
-    lock(readers);
+    hf_lock(&readers->lock);
     conn->next = readers->free;
     readers->free = conn;
     (void)pthread_cond_signal(&readers->freed); /* cannot fail on a good condition */
@@ -46,11 +41,9 @@ static void give_back(struct lite_readers *readers, struct lite_conn *conn)
 static int take(struct lite *lite, struct lite_conn **ret_conn, struct hf_err *err)
 {
     struct lite_readers *readers = &lite->readers;
-    lock(readers);
-    while (!readers->free && readers->open >= LITE_READERS_MAX) {
-        int rc = pthread_cond_wait(&readers->freed, &readers->lock);
-        hf_assert(rc == 0);
-    }
+    hf_lock(&readers->lock);
+    while (!readers->free && readers->open >= LITE_READERS_MAX)
+        (void)hf_cond_wait(&readers->freed, &readers->lock, HF_NO_END);
     struct lite_conn *conn = readers->free;
     if (conn) {
         readers->free = conn->next;
@@ -61,7 +54,7 @@ static int take(struct lite *lite, struct lite_conn **ret_conn, struct hf_err *e
     unlock(readers, 1);
     int rc = lite_conn_new(lite, LITE_READS, ret_conn, err);
     if (rc != 0) {
-        lock(readers);
+        hf_lock(&readers->lock);
         (void)pthread_cond_signal(&readers->freed); /* a place is free again */
         unlock(readers, -1);
     }

@@ -31,19 +31,13 @@
 int pg_bell_init(struct pg *pg)
 {
     struct pg_bell *bell = &pg->bell;
-    pthread_condattr_t attr;
-    int rc = pthread_mutex_init(&bell->lock, NULL);
-    if (rc == 0)
-        rc = pthread_condattr_init(&attr);
-    if (rc == 0)
-        rc = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    for (size_t i = 0; rc == 0 && i <= PG_ANY_BELL; i++)
-        rc = pthread_cond_init(&bell->rung[i], &attr);
-    (void)pthread_condattr_destroy(&attr); /* nothing of it is kept */
+    hf_lock_init(&bell->lock);
+    hf_threads_init(&bell->thread, &bell->lock, NULL);
+    for (size_t i = 0; i <= PG_ANY_BELL; i++)
+        hf_cond_init(&bell->rung[i]);
     /* Of the system whatever was injected: two processes may be given the same numbers. */
     char nonce[HF_NONCE_TEXT];
-    if (rc == 0)
-        rc = hf_nonce(hf_random_system(), nonce, NULL);
+    int rc = hf_nonce(hf_random_system(), nonce, NULL);
     if (rc == 0)
         memcpy(bell->tag, nonce, PG_TAG_TEXT - 1);
     bell->told_at = pg_mono_ms() - RING_EVERY_MS;
@@ -54,8 +48,9 @@ int pg_bell_init(struct pg *pg)
 void pg_bell_fini(struct pg *pg)
 {
     for (size_t i = 0; i <= PG_ANY_BELL; i++)
-        (void)pthread_cond_destroy(&pg->bell.rung[i]);
-    (void)pthread_mutex_destroy(&pg->bell.lock);
+        hf_cond_fini(&pg->bell.rung[i]);
+    hf_threads_fini(&pg->bell.thread);
+    hf_lock_fini(&pg->bell.lock);
     (void)close(pg->bell.nudge); /* an eventfd has nothing to lose */
 }
 
@@ -133,13 +128,13 @@ static void write_message(const struct pg_bell *bell, const struct pg_due *due,
 /* Empties the list; false: it was empty. */
 static bool take_due(struct pg_bell *bell, struct hf_buf *out)
 {
-    pg_bell_lock(bell);
+    hf_lock(&bell->lock);
     bool due = is_due(&bell->due);
     if (due)
         write_message(bell, &bell->due, out);
     bell->due = (struct pg_due){ 0 };
     bell->told_at = pg_mono_ms();
-    pg_bell_unlock(bell);
+    hf_unlock(&bell->lock);
     return due;
 }
 
@@ -214,11 +209,11 @@ static void keep_listening(struct turn *turn, bool wanted)
     }
     turn->tried_at = now;
     turn->conn = pg_listen_open(turn->pg);
-    pg_bell_lock(bell);
+    hf_lock(&bell->lock);
     bell->heard = turn->conn != NULL;
     bell->failed = !turn->conn;
     ring_all(bell);
-    pg_bell_unlock(bell);
+    hf_unlock(&bell->lock);
 }
 
 /* Says in the store that every commit is waited for, so that writers ring. What was committed
@@ -228,16 +223,16 @@ static void follow(struct turn *turn)
 {
     struct pg_bell *bell = &turn->pg->bell;
     const char *const args[] = { FOLLOW_TEXT };
-    pg_bell_lock(bell);
+    hf_lock(&bell->lock);
     bool due = bell->follow && turn->conn;
     if (due)
         bell->follow = false;
-    pg_bell_unlock(bell);
+    hf_unlock(&bell->lock);
     if (!due || pg_conn_ask(turn->conn, DB_OWN_PG_FOLLOW, args, NULL, NULL))
         return;
-    pg_bell_lock(bell);
+    hf_lock(&bell->lock);
     ring_here(bell, HF_TOPIC_ANY, 1);
-    pg_bell_unlock(bell);
+    hf_unlock(&bell->lock);
 }
 
 /* How long to sleep: until the next message may go out, or somebody nudges. */
@@ -272,12 +267,12 @@ static void *thread_main(void *arg)
     struct turn turn = { .pg = arg };
     struct pg_bell *bell = &turn.pg->bell;
     for (bool stopping = false; !stopping;) {
-        pg_bell_lock(bell);
+        hf_lock(&bell->lock);
         bool due = is_due(&bell->due);
         hf_ms left = bell->told_at + RING_EVERY_MS - pg_mono_ms();
         bool wanted = bell->wanted;
-        stopping = bell->stopping;
-        pg_bell_unlock(bell);
+        stopping = bell->thread.stopping;
+        hf_unlock(&bell->lock);
         if (!stopping) {
             keep_listening(&turn, wanted);
             follow(&turn);
@@ -294,25 +289,24 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* Under the lock. A thread that cannot be had is made good by looking. */
+/* Under the lock. */
 static void start(struct pg *pg)
 {
-    if (!pg->bell.started && !pg->inline_mode && !pg->bell.stopping)
-        pg->bell.started = pthread_create(&pg->bell.thread, NULL, thread_main, pg) == 0;
+    struct hf_threads *thread = &pg->bell.thread;
+    if (thread->count > 0 || pg->inline_mode || thread->stopping)
+        return;
+    int rc = hf_threads_start(thread, thread_main, pg);
+    (void)rc; /* without a thread, waiters look by themselves */
 }
 
 void pg_bell_stop(struct pg *pg)
 {
-    pg_bell_lock(&pg->bell);
-    bool started = pg->bell.started;
-    pg->bell.started = false;
-    pg->bell.stopping = true;
-    ring_all(&pg->bell); /* whoever still waits is to leave */
-    pg_bell_unlock(&pg->bell);
+    hf_lock(&pg->bell.lock);
+    pg->bell.thread.stopping = true; /* seen at the nudge below */
+    ring_all(&pg->bell);             /* whoever still waits is to leave */
+    hf_unlock(&pg->bell.lock);
     pg_bell_nudge(&pg->bell);
-    if (started)
-        (void)pthread_join(pg->bell.thread,
-                           NULL); /* it is ours, and nobody else joins it */
+    hf_threads_stop(&pg->bell.thread);
 }
 
 /* ---- the seam ---------------------------------------------------------------------- */
@@ -335,8 +329,8 @@ static void end_ringing(struct pg *pg, bool owed_before)
     bool owed = is_due(&bell->due);
     if (owed)
         start(pg);
-    bool threaded = bell->started;
-    pg_bell_unlock(bell);
+    bool threaded = bell->thread.count > 0;
+    hf_unlock(&bell->lock);
     if (!owed || (threaded && owed_before))
         return;
     if (threaded)
@@ -348,7 +342,7 @@ static void end_ringing(struct pg *pg, bool owed_before)
 /* Takes the lock; true: something is owed already. */
 static bool begin_ringing(struct pg_bell *bell)
 {
-    pg_bell_lock(bell);
+    hf_lock(&bell->lock);
     return is_due(&bell->due);
 }
 
@@ -396,12 +390,12 @@ bool pg_bell_carry(struct pg *pg, struct pg_member *const *members, size_t count
     if (!is_due(&due) || !pg->system_clock) /* a virtual time has no other processes */
         return false;
     hf_ms now = pg_mono_ms();
-    pg_bell_lock(bell);
+    hf_lock(&bell->lock);
     bool may = !is_due(&bell->due) && now - bell->told_at >= RING_EVERY_MS &&
                now >= bell->apart_until;
     if (may)
         bell->told_at = now;
-    pg_bell_unlock(bell);
+    hf_unlock(&bell->lock);
     if (may)
         write_message(bell, &due, message);
     return may && hf_buf_state(message) == 0;
@@ -409,18 +403,18 @@ bool pg_bell_carry(struct pg *pg, struct pg_member *const *members, size_t count
 
 void pg_bell_apart(struct pg *pg)
 {
-    pg_bell_lock(&pg->bell);
+    hf_lock(&pg->bell.lock);
     pg->bell.apart_until = pg_mono_ms() + APART_MS;
-    pg_bell_unlock(&pg->bell);
+    hf_unlock(&pg->bell.lock);
 }
 
 uint32_t pg_bell_seen(struct hf_sql *sql, uint32_t topic)
 {
     struct pg *pg = pg_of(sql);
     struct pg_bell *bell = &pg->bell;
-    pg_bell_lock(bell);
+    hf_lock(&bell->lock);
     uint32_t word = bell->words[bell_of(topic)];
-    pg_bell_unlock(bell);
+    hf_unlock(&bell->lock);
     return word;
 }
 
@@ -429,14 +423,12 @@ static void wait_slice(struct pg *pg, uint32_t topic, hf_ms slice)
 {
     struct pg_bell *bell = &pg->bell;
     if (!pg->system_clock) {
-        pg_bell_unlock(bell);
+        hf_unlock(&bell->lock);
         pg->clock->wait_ms(pg->clock->user, slice);
-        pg_bell_lock(bell);
+        hf_lock(&bell->lock);
         return;
     }
-    hf_ms until = pg_mono_ms() + slice;
-    struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
-    (void)pthread_cond_timedwait(&bell->rung[bell_of(topic)], &bell->lock, &at);
+    (void)hf_cond_wait(&bell->rung[bell_of(topic)], &bell->lock, slice);
 }
 
 bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
@@ -444,7 +436,7 @@ bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
     struct pg *pg = pg_of(sql);
     struct pg_bell *bell = &pg->bell;
     hf_ms began = pg->clock->mono_ms(pg->clock->user);
-    pg_bell_lock(bell);
+    hf_lock(&bell->lock);
     if (!bell->wanted && pg->system_clock) {
         bell->wanted = true;
         start(pg);
@@ -464,6 +456,6 @@ bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
         /* After a whole slice something may have changed that nobody told. */
         rung = bell->words[bell_of(topic)] != seen || passed < ms;
     }
-    pg_bell_unlock(bell);
+    hf_unlock(&bell->lock);
     return rung;
 }

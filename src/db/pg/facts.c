@@ -26,12 +26,12 @@ static void put_counts(struct hf_json *json, const struct pg *pg)
 static const char *bell_word(struct pg *pg)
 {
     const char *word = "not needed yet";
-    pg_bell_lock(&pg->bell);
+    hf_lock(&pg->bell.lock);
     if (pg->bell.heard)
         word = "listening";
     else if (pg->bell.failed || pg->bell.wanted)
         word = "polling";
-    pg_bell_unlock(&pg->bell);
+    hf_unlock(&pg->bell.lock);
     return word;
 }
 

@@ -16,9 +16,9 @@ bool pg_listen_take(struct pg *pg, struct pg_conn *conn, const char *expected)
         if (expected && hf_same(one->extra, expected))
             met = true;
         pg_count(&pg->counts.notices);
-        pg_bell_lock(&pg->bell);
+        hf_lock(&pg->bell.lock);
         pg_bell_hear(&pg->bell, one->extra);
-        pg_bell_unlock(&pg->bell);
+        hf_unlock(&pg->bell.lock);
         PQfreemem(one);
     }
     return met;

@@ -68,7 +68,8 @@ static struct pg *new_handle(const struct hf_sql_options *options,
     pg->read_only = options->read_only;
     pg->busy_ms = options->busy_ms;
     pg->pid = getpid();
-    hf_assert(pg_pool_init(pg) == 0 && pg_bell_init(pg) == 0);
+    pg_pool_init(pg);
+    hf_assert(pg_bell_init(pg) == 0);
     pg_group_init(pg);
     return pg;
 }

@@ -26,7 +26,6 @@
 #define HF_DB_PG_PG_H
 
 #include <libpq-fe.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
@@ -40,6 +39,7 @@
 #include "db/group.h"
 #include "db/own_gen.h"
 #include "db/pg/open.h"
+#include "os/threads.h"
 
 #define PG_POOL_MAX 8      /* connections of one handle */
 #define PG_LEADERS_MAX 2   /* of which this many write */
@@ -148,15 +148,13 @@ struct pg_bell {
     pthread_cond_t rung[PG_BELLS + 1];
     uint32_t words[PG_BELLS + 1]; /* bumped at each ring of their topics */
     struct pg_due due;
-    hf_ms told_at;     /* monotonic: the last message */
-    hf_ms apart_until; /* until then no message goes behind a commit */
-    pthread_t thread;
-    int nudge; /* an eventfd that wakes the thread */
-    bool started;
-    bool stopping;
-    bool wanted;      /* somebody waits, so others are to be heard */
-    bool heard;       /* the listening connection heard itself */
-    bool failed;      /* it did not: waiters look by themselves */
+    hf_ms told_at;            /* monotonic: the last message */
+    hf_ms apart_until;        /* until then no message goes behind a commit */
+    struct hf_threads thread; /* at most one; it sleeps in poll, so `nudge` wakes it */
+    int nudge;                /* an eventfd */
+    bool wanted;              /* somebody waits, so others are to be heard */
+    bool heard;               /* the listening connection heard itself */
+    bool failed;              /* it did not: waiters look by themselves */
     bool follow;      /* somebody here waits for whatever is committed: to be said */
     hf_ms follow_due; /* when it is to be said again */
     _Atomic bool
@@ -278,7 +276,7 @@ char *pg_schema_text(const struct pg *pg, const char *text);
 HF_MUST_USE int pg_pool_take(struct pg *pg, struct pg_conn **ret_conn,
                              struct hf_err *err);
 void pg_pool_give(struct pg_conn *conn); /* a lost one is closed */
-int pg_pool_init(struct pg *pg);
+void pg_pool_init(struct pg *pg);
 void pg_pool_fini(struct pg *pg);
 
 /* db/pg/value.c */
@@ -402,18 +400,6 @@ void pg_bell_apart(struct pg *pg);
 void pg_bell_nudge(struct pg_bell *bell); /* the thread has something to do */
 /* Under the lock: rings what another process has told. */
 void pg_bell_hear(struct pg_bell *bell, const char *text);
-
-static inline void pg_bell_lock(struct pg_bell *bell)
-{
-    int rc = pthread_mutex_lock(&bell->lock);
-    hf_assert(rc == 0);
-}
-
-static inline void pg_bell_unlock(struct pg_bell *bell)
-{
-    int rc = pthread_mutex_unlock(&bell->lock);
-    hf_assert(rc == 0);
-}
 
 /* db/pg/listen.c */
 /* Only by the bell's thread, without its lock.

@@ -3,45 +3,18 @@
  * A connection that broke is closed; the next taker makes a new one, and tries again with
  * growing pauses for as long as callers wait for a store.
  */
-#include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "db/pg/pg.h"
 
 #define PAUSE_FIRST_MS 20
 #define PAUSE_MOST_MS 1000
 
-static void lock(struct pg_pool *pool)
+void pg_pool_init(struct pg *pg)
 {
-    int rc = pthread_mutex_lock(&pool->lock);
-    hf_assert(rc == 0);
-}
-
-static void unlock(struct pg_pool *pool)
-{
-    int rc = pthread_mutex_unlock(&pool->lock);
-    hf_assert(rc == 0);
-}
-
-static struct timespec at_ms(hf_ms at)
-{
-    return (struct timespec){ .tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000 };
-}
-
-int pg_pool_init(struct pg *pg)
-{
-    pthread_condattr_t attr;
     pg->pool.most = PG_POOL_MAX;
-    int rc = pthread_mutex_init(&pg->pool.lock, NULL);
-    if (rc == 0)
-        rc = pthread_condattr_init(&attr);
-    if (rc == 0)
-        rc = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    if (rc == 0)
-        rc = pthread_cond_init(&pg->pool.freed, &attr);
-    (void)pthread_condattr_destroy(&attr); /* nothing of it is kept */
-    return rc ? HF_ENOMEM : 0;
+    hf_lock_init(&pg->pool.lock);
+    hf_cond_init(&pg->pool.freed);
 }
 
 void pg_pool_fini(struct pg *pg)
@@ -51,8 +24,8 @@ void pg_pool_fini(struct pg *pg)
         pg->pool.free = conn->next;
         pg_conn_close(conn);
     }
-    (void)pthread_cond_destroy(&pg->pool.freed);
-    (void)pthread_mutex_destroy(&pg->pool.lock);
+    hf_cond_fini(&pg->pool.freed);
+    hf_lock_fini(&pg->pool.lock);
 }
 
 /* A free connection, or the right to make one (NULL); HF_EBUSY when none comes in time. */
@@ -61,13 +34,11 @@ static int take_place(struct pg *pg, hf_ms until, struct pg_conn **ret_conn,
 {
     struct pg_pool *pool = &pg->pool;
     int rc = 0;
-    lock(pool);
-    while (rc == 0 && !pool->free && pool->open >= pool->most) {
-        struct timespec at = at_ms(until);
-        if (pthread_cond_timedwait(&pool->freed, &pool->lock, &at) == ETIMEDOUT)
+    hf_lock(&pool->lock);
+    while (rc == 0 && !pool->free && pool->open >= pool->most)
+        if (!hf_cond_wait(&pool->freed, &pool->lock, until - pg_mono_ms()))
             rc = hf_fail(err, HF_EBUSY, "db", "all %u connections are in use",
                          pool->most);
-    }
     if (rc == 0) {
         *ret_conn = pool->free;
         if (pool->free)
@@ -75,16 +46,16 @@ static int take_place(struct pg *pg, hf_ms until, struct pg_conn **ret_conn,
         else
             pool->open++;
     }
-    unlock(pool);
+    hf_unlock(&pool->lock);
     return rc;
 }
 
 static void leave_place(struct pg *pg)
 {
-    lock(&pg->pool);
+    hf_lock(&pg->pool.lock);
     pg->pool.open--;
     (void)pthread_cond_signal(&pg->pool.freed); /* cannot fail on a live condition */
-    unlock(&pg->pool);
+    hf_unlock(&pg->pool.lock);
 }
 
 /* Would another try help? A wrong password will not become right. */
@@ -135,7 +106,7 @@ void pg_pool_give(struct pg_conn *conn)
         leave_place(pg);
         return;
     }
-    lock(&pg->pool);
+    hf_lock(&pg->pool.lock);
     /* The last that is taken again is one that still rings. */
     struct pg_conn **at = &pg->pool.free;
     while (conn->ringing && *at)
@@ -143,5 +114,5 @@ void pg_pool_give(struct pg_conn *conn)
     conn->next = *at;
     *at = conn;
     (void)pthread_cond_signal(&pg->pool.freed); /* cannot fail on a live condition */
-    unlock(&pg->pool);
+    hf_unlock(&pg->pool.lock);
 }

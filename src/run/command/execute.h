@@ -2,12 +2,11 @@
 #ifndef HF_RUN_COMMAND_EXECUTE_H
 #define HF_RUN_COMMAND_EXECUTE_H
 
-#include <pthread.h>
-
 #include <holdfast/run.h>
 #include <holdfast/sys/store.h>
 
 #include "base/arena.h"
+#include "os/threads.h"
 #include "os/tree.h"
 #include "run/command/capture.h"
 #include "run/command/keeper.h"
@@ -49,10 +48,9 @@ struct hf_seen {
  * holds up neither what the command writes nor timeouts nor signals. One question at a time;
  * between ask and answer the question is the thread's, otherwise all of it is the stepper's. */
 struct hf_hand {
-    pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t asked;
-    bool started, quit, busy, answered;
+    struct hf_threads thread;
+    bool started, busy, answered;
     int bell; /* an eventfd: there is an answer */
     bool look, renew, flush;
     int64_t attempt;

@@ -10,18 +10,6 @@
 
 #define MEMORY ((size_t)HF_STREAM_COUNT * HF_CAPTURE_SLOTS * HF_OUTPUT_CHUNK)
 
-static void lock(struct hf_hand *hand)
-{
-    int rc = pthread_mutex_lock(&hand->lock);
-    hf_assert(rc == 0);
-}
-
-static void unlock(struct hf_hand *hand)
-{
-    int rc = pthread_mutex_unlock(&hand->lock);
-    hf_assert(rc == 0);
-}
-
 /* ---- the thread -------------------------------------------------------------------- */
 
 /* A lease that was just seen to be another's is not renewed. */
@@ -45,20 +33,20 @@ static void *hand_main(void *user)
     struct hf_run *run = user;
     struct hf_hand *hand = &run->hand;
     const uint64_t one = 1;
-    lock(hand);
-    while (!hand->quit) {
+    hf_lock(&hand->lock);
+    while (!hand->thread.stopping) {
         if (!hand->busy || hand->answered) {
-            (void)pthread_cond_wait(&hand->asked, &hand->lock);
+            (void)hf_threads_sleep(&hand->thread, HF_NO_END);
             continue;
         }
-        unlock(hand);
+        hf_unlock(&hand->lock);
         answer(run, hand);
-        lock(hand);
+        hf_lock(&hand->lock);
         hand->answered = true;
         ssize_t rung = write(hand->bell, &one, sizeof one);
         (void)rung; /* the stepper looks by itself once a second */
     }
-    unlock(hand);
+    hf_unlock(&hand->lock);
     return NULL;
 }
 
@@ -68,7 +56,7 @@ static int start_thread(struct hf_run *run)
     sigset_t all, before;
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&run->hand.thread, NULL, hand_main, run);
+    int rc = hf_threads_start(&run->hand.thread, hand_main, run);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
 }
@@ -82,10 +70,8 @@ int hf_hand_start(struct hf_run *run, struct hf_err *err)
     hand->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (hand->bell < 0)
         return 0;
-    int rc = pthread_mutex_init(&hand->lock, NULL);
-    hf_assert(rc == 0);
-    rc = pthread_cond_init(&hand->asked, NULL);
-    hf_assert(rc == 0);
+    hf_lock_init(&hand->lock);
+    hf_threads_init(&hand->thread, &hand->lock, NULL);
     hand->started = start_thread(run) == 0;
     return 0;
 }
@@ -93,17 +79,11 @@ int hf_hand_start(struct hf_run *run, struct hf_err *err)
 void hf_hand_end(struct hf_run *run)
 {
     struct hf_hand *hand = &run->hand;
-    if (hand->started) {
-        lock(hand);
-        hand->quit = true;
-        (void)pthread_cond_signal(&hand->asked);
-        unlock(hand);
-        (void)pthread_join(hand->thread, NULL);
-    }
     if (hand->memory && hand->bell >= 0) {
+        hf_threads_stop(&hand->thread);
+        hf_threads_fini(&hand->thread);
+        hf_lock_fini(&hand->lock);
         (void)close(hand->bell);
-        (void)pthread_cond_destroy(&hand->asked);
-        (void)pthread_mutex_destroy(&hand->lock);
     }
     run->alloc->free(run->alloc->user, hand->memory);
     hand->memory = NULL;
@@ -118,10 +98,10 @@ void hf_hand_hear(struct hf_run *run)
     if (!hand->busy)
         return;
     if (hand->started) {
-        lock(hand);
+        hf_lock(&hand->lock);
         hand->busy = !hand->answered;
         hand->answered = false;
-        unlock(hand);
+        hf_unlock(&hand->lock);
         if (hand->busy)
             return;
         ssize_t got = read(hand->bell, &rung, sizeof rung);
@@ -185,8 +165,8 @@ void hf_hand_ask(struct hf_run *run, hf_ms now)
         hf_hand_hear(run);
         return;
     }
-    lock(hand);
+    hf_lock(&hand->lock);
     hand->busy = true;
-    (void)pthread_cond_signal(&hand->asked);
-    unlock(hand);
+    hf_threads_wake(&hand->thread);
+    hf_unlock(&hand->lock);
 }

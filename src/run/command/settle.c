@@ -267,7 +267,8 @@ static int wait_for_person(struct hf_run *run)
                               .token = run->token,
                               .status = HF_WAITING_USER,
                               .ref = run->work_id,
-                              .reason = rule.message };
+                              .reason = rule.message,
+                              .escalate_after_ms = 1 }; /* it needs a person now */
     int rc = apply(run, &wait);
     if (rc == 0)
         run->result.err = rule;

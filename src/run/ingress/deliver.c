@@ -24,7 +24,7 @@ static int create(struct hf_store *store, const struct hf_caller *who,
 {
     struct hf_new unit = *request;
     unit.reply_ref = NULL;
-    return hf_work_create(store, who, &unit, 1, HF_ALL_OR_NONE, ret_answer, err);
+    return hf_work_create_checked(store, who, &unit, 1, HF_ALL_OR_NONE, ret_answer, err);
 }
 
 /* The same for every delivery of one message. */

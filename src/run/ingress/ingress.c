@@ -10,9 +10,7 @@
  * hands and callers to let go frees. */
 #include <holdfast/ingress.h>
 
-#include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 #include <holdfast/limits.h>
 
@@ -20,6 +18,7 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "core/ledger/step.h"
+#include "os/threads.h"
 #include "run/ingress/spool.h"
 #include "run/ingress/spool_line.h"
 
@@ -95,15 +94,6 @@ static void *take(const struct hf_alloc *alloc, size_t bytes)
     return at;
 }
 
-static char *copy_text(const struct hf_alloc *alloc, const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    char *copy = take(alloc, bytes);
-    if (copy)
-        memcpy(copy, text, bytes);
-    return copy;
-}
-
 /* Under the lock. */
 static void let_go(struct hf_ingress *in, struct request *request)
 {
@@ -119,9 +109,9 @@ static void free_ingress(struct hf_ingress *in)
     const struct hf_alloc *alloc = in->alloc;
     hf_store_close(in->store);
     for (size_t i = 0; i < HANDS; i++)
-        (void)pthread_cond_destroy(&in->hands[i].wake); /* nobody waits */
-    (void)pthread_cond_destroy(&in->done);
-    (void)pthread_mutex_destroy(&in->lock);
+        hf_cond_fini(&in->hands[i].wake);
+    hf_cond_fini(&in->done);
+    hf_lock_fini(&in->lock);
     alloc->free(alloc->user, in->url);
     alloc->free(alloc->user, in->spool_path);
     alloc->free(alloc->user, in);
@@ -245,11 +235,11 @@ static void work_on(struct hf_ingress *in, enum hand_name name)
     struct hf_answer *answer = NULL;
     bool resumed = false;
     hand->busy_since = now_ms();
-    (void)pthread_mutex_unlock(&in->lock);
+    hf_unlock(&in->lock);
     out.rc = name == LEDGER
                  ? put_into_ledger(in, request->line, &answer, &resumed, &out.err)
                  : put_into_spool(in, request->line, &out.err);
-    (void)pthread_mutex_lock(&in->lock);
+    hf_lock(&in->lock);
     hand->busy_since = 0;
     if (name == LEDGER) {
         in->ledger_rests_until = in->rest_ms ? now_ms() + in->rest_ms : 0;
@@ -268,10 +258,10 @@ static void work_on(struct hf_ingress *in, enum hand_name name)
 static void run_hand(struct hf_ingress *in, enum hand_name name)
 {
     struct hand *hand = &in->hands[name];
-    (void)pthread_mutex_lock(&in->lock);
+    hf_lock(&in->lock);
     for (;;) {
         while (!hand->first && !in->closing)
-            (void)pthread_cond_wait(&hand->wake, &in->lock);
+            (void)hf_cond_wait(&hand->wake, &in->lock, HF_NO_END);
         if (!hand->first)
             break; /* what was queued is done before the end */
         work_on(in, name);
@@ -279,7 +269,7 @@ static void run_hand(struct hf_ingress *in, enum hand_name name)
     bool last = --in->refs == 0;
     hand->started = false;
     (void)pthread_cond_broadcast(&in->done);
-    (void)pthread_mutex_unlock(&in->lock);
+    hf_unlock(&in->lock);
     if (last)
         free_ingress(in);
 }
@@ -315,11 +305,7 @@ static int start(struct hf_ingress *in, enum hand_name name, struct hf_err *err)
 /* Waits until `until` for news. False when the time is up. */
 static bool wait_until(struct hf_ingress *in, hf_ms until)
 {
-    struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
-    if (now_ms() >= until)
-        return false;
-    (void)pthread_cond_timedwait(&in->done, &in->lock, &at); /* the caller looks again */
-    return true;
+    return hf_cond_wait(&in->done, &in->lock, until - now_ms());
 }
 
 static void wait_for(struct hf_ingress *in, const struct outcome *out, hf_ms until)
@@ -448,7 +434,7 @@ static struct request *new_request(const struct hf_ingress *in,
     struct request *request = take(in->alloc, sizeof(*request));
     hf_buf_init(&line, in->alloc, (size_t)HF_MAX_SPOOL_LINE_BYTES);
     hf_spool_encode(who, news, clock->wall_ms(clock->user), &line);
-    char *text = hf_buf_state(&line) ? NULL : copy_text(in->alloc, hf_buf_str(&line));
+    char *text = hf_buf_state(&line) ? NULL : hf_text_copy(in->alloc, hf_buf_str(&line));
     if (!request || !text) {
         int rc = hf_buf_state(&line) ? hf_buf_state(&line) : HF_ENOMEM;
         (void)hf_fail_plain(err, rc); /* NULL says so */
@@ -476,10 +462,10 @@ int hf_ingress_put(struct hf_ingress *in, const struct hf_caller *who,
     struct request *request = new_request(in, who, news, &why);
     if (!request)
         return hf_fail_as(err, why.code, &why);
-    (void)pthread_mutex_lock(&in->lock);
+    hf_lock(&in->lock);
     rc = hand_over(in, request, ret_result, &why);
     let_go(in, request);
-    (void)pthread_mutex_unlock(&in->lock);
+    hf_unlock(&in->lock);
     return hf_fail_as(err, rc, &why);
 }
 
@@ -504,14 +490,10 @@ static int check_options(const struct hf_ingress_options *options, struct hf_err
 
 static void init_locks(struct hf_ingress *in)
 {
-    pthread_condattr_t monotonic;
-    (void)pthread_mutex_init(&in->lock, NULL); /* plain ones cannot fail here */
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&in->done, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    hf_lock_init(&in->lock);
+    hf_cond_init(&in->done);
     for (size_t i = 0; i < HANDS; i++)
-        (void)pthread_cond_init(&in->hands[i].wake, NULL);
+        hf_cond_init(&in->hands[i].wake);
 }
 
 int hf_ingress_open(const struct hf_ingress_options *given,
@@ -531,8 +513,8 @@ int hf_ingress_open(const struct hf_ingress_options *given,
         return hf_fail_plain(err, HF_ENOMEM);
     in->alloc = alloc;
     in->refs = 1;
-    in->url = copy_text(alloc, options.url);
-    in->spool_path = options.spool ? copy_text(alloc, options.spool) : NULL;
+    in->url = hf_text_copy(alloc, options.url);
+    in->spool_path = hf_text_copy(alloc, options.spool);
     in->spool_bytes = options.spool_bytes;
     in->budget_ms = options.budget_ms ? options.budget_ms : BUDGET_MS;
     in->store_options =
@@ -570,7 +552,7 @@ void hf_ingress_close(struct hf_ingress *in)
     pthread_t ended[HANDS];
     if (!in)
         return;
-    (void)pthread_mutex_lock(&in->lock);
+    hf_lock(&in->lock);
     hf_ms until = now_ms() + in->budget_ms;
     in->closing = true;
     for (size_t i = 0; i < HANDS; i++)
@@ -579,7 +561,7 @@ void hf_ingress_close(struct hf_ingress *in)
         ; /* an idle hand ends at once */
     bool last = --in->refs == 0;
     size_t count = part_with(in, ended);
-    (void)pthread_mutex_unlock(&in->lock);
+    hf_unlock(&in->lock);
     for (size_t k = 0; k < count; k++)
         (void)pthread_join(ended[k], NULL); /* or it would end while the process does */
     if (last)

@@ -11,6 +11,7 @@ struct hf_spool_line {
     struct hf_caller who;  /* NULL where the line does not say */
     struct hf_new request; /* not checked: hf_new_check does */
     const char *source;    /* as written, also where it is no source */
+    hf_ms spooled_at;      /* for people */
 };
 
 /* Appends the line with its end. The request has been checked. */

@@ -122,8 +122,8 @@ static int create_batch(struct reconcile *r)
         return 0;
     for (size_t i = 0; i < r->count; i++)
         news[i] = r->lines[i].request;
-    int rc = hf_work_create(r->store, &r->lines[0].who, news, r->count, 0, &answer,
-                            r->err);
+    int rc = hf_work_create_checked(r->store, &r->lines[0].who, news, r->count, 0,
+                                    &answer, r->err);
     /* Under an operation id there is no answer a request. */
     if (is_refusal(rc) && r->lines[0].who.operation_id) {
         refuse_one(r, rc);

@@ -2,6 +2,7 @@
 #include "run/monitor/monitor.h"
 
 #include "base/err.h"
+#include "store/api/work.h"
 
 #include <holdfast/limits.h>
 #include <holdfast/sys/store.h>
@@ -34,11 +35,6 @@ int64_t hf_sweep_changes(const struct hf_sweep_report *report)
 
 /* ---- stalls ---------------------------------------------------------------------------- */
 
-static hf_ms mono(struct hf_store *store)
-{
-    return store->clock->mono_ms(store->clock->user);
-}
-
 /* A call that began at `begun` has ended with rc: was it, or were those that failed before
  * it, a stall? Only a call that works ends one. Gives rc, or why amnesty could not be. */
 static int look_back(struct hf_store *store, struct hf_witness *witness, hf_ms begun,
@@ -52,7 +48,7 @@ static int look_back(struct hf_store *store, struct hf_witness *witness, hf_ms b
         return rc;
     }
     witness->since = 0;
-    hf_ms stalled = mono(store) - since;
+    hf_ms stalled = hf_store_mono(store) - since;
     int64_t spared = 0;
     if (3 * stalled <= HF_MAX_TTL_MIN_MS)
         return 0; /* no lease is so short */
@@ -69,7 +65,7 @@ static int look_back(struct hf_store *store, struct hf_witness *witness, hf_ms b
 static int pulse(struct hf_store *store, struct hf_witness *witness,
                  struct hf_monitor_report *report, struct hf_err *err)
 {
-    hf_ms begun = mono(store);
+    hf_ms begun = hf_store_mono(store);
     int rc = witness ? store->methods->pulse(store, err) : 0;
     return look_back(store, witness, begun, rc, report, err);
 }
@@ -84,7 +80,7 @@ static int sweep_all(struct hf_store *store, const struct hf_caller *who,
     struct hf_sweep_report *sum = &report->sweep;
     for (int i = 0; i < SWEEPS_MAX && (i == 0 || sum->more); i++) {
         struct hf_sweep_report one;
-        hf_ms begun = mono(store);
+        hf_ms begun = hf_store_mono(store);
         int rc = hf_work_sweep(store, who, 0, &one, err);
         rc = look_back(store, witness, begun, rc, report, err);
         if (rc)
@@ -192,7 +188,7 @@ int hf_monitor_pass(struct hf_store *store, const struct hf_caller *who,
 {
     struct hf_monitor_report report = { .renew_in_ms = -1 };
     int rc = pulse(store, plan->witness, &report, err);
-    hf_ms begun = mono(store);
+    hf_ms begun = hf_store_mono(store);
     if (rc == 0 && plan->owner) {
         rc = renew(store, who, plan, &report, err);
         rc = look_back(store, plan->witness, begun, rc, &report, err);

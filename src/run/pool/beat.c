@@ -131,12 +131,12 @@ static int look_at(struct round *r, const struct missing *one, enum hf_job_stop 
 static void stop_missing(struct round *r, const struct missing *one, enum hf_job_stop why)
 {
     struct hf_pool *pool = r->pool;
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     for (struct hf_job *job = pool->all; job; job = job->all_next)
         if (held(job) && hf_same(job->item->token, one->token) &&
             hf_same(job->item->work.work_id, one->work_id))
             pool_stop_job(pool, job, why);
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
 }
 
 static int judge_missing(struct round *r, struct hf_err *err)
@@ -171,10 +171,10 @@ static int renew(struct round *r, struct hf_err *err)
     if (rc)
         return rc;
     rc = sort_met(r, answer);
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     if (rc == 0)
         rc = compare(r);
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     if (rc)
         rc = hf_fail_plain(err, rc);
     else
@@ -190,13 +190,13 @@ static int beat(struct hf_pool *pool)
     struct hf_err err = { 0 };
     for (struct hf_job *job = pool->all; job; job = job->all_next)
         job->asked = r.number;
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     hf_arena_init(&r.arena, pool->store->alloc);
     int rc = renew(&r, &err);
     hf_arena_fini(&r.arena);
     if (rc)
         pool_tell_error(pool, &err);
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     if (rc)
         stop_lapsed(pool);
     return rc;
@@ -217,23 +217,23 @@ static hf_ms least_third(const struct hf_pool *pool)
 void *pool_beat_main(void *arg)
 {
     struct hf_pool *pool = arg;
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     hf_ms last = pool_now(pool);
     int rc = 0;
-    while (!pool->quit_beat) {
+    while (!pool->renewer.stopping) {
         if (pool->in_flight == 0) {
             pool->beat_every = 0;
-            (void)pthread_cond_wait(&pool->for_beat, &pool->lock);
+            (void)hf_threads_sleep(&pool->renewer, HF_NO_END);
             last = pool_now(pool); /* the first lease is as old as this wake-up */
             continue;
         }
         hf_ms wait = last + (rc ? AGAIN_MS : pool->beat_every) - pool_now(pool);
-        if (wait > 0 && pool_wait(pool, &pool->for_beat, wait))
+        if (wait > 0 && hf_threads_sleep(&pool->renewer, wait))
             continue; /* a lease with a shorter term, or the end */
         last = pool_now(pool);
         rc = beat(pool);
         pool->beat_every = least_third(pool);
     }
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     return NULL;
 }

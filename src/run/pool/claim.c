@@ -54,7 +54,7 @@ static bool wants_more(struct hf_pool *pool)
 void pool_tell_room(struct hf_pool *pool)
 {
     if (room(pool) > 0)
-        (void)pthread_cond_signal(&pool->for_room);
+        hf_threads_wake(&pool->claimer);
 }
 
 static struct pool_kind *kind_of(struct hf_pool *pool, const char *name)
@@ -76,7 +76,7 @@ static void enter(struct hf_pool *pool, struct hf_job *job)
     hf_ms every = job->item->work.lease_ttl_ms / 3;
     if (pool->beat_every == 0 || every < pool->beat_every) {
         pool->beat_every = every;
-        (void)pthread_cond_signal(&pool->for_beat);
+        hf_threads_wake(&pool->renewer);
     }
     job->kind->ready++;
     pool_push(&pool->ready, job);
@@ -119,14 +119,14 @@ static int take_in(struct hf_pool *pool, struct hf_answer *answer, struct hf_err
         pool_tell(pool,
                   (struct hf_pool_event){ .type = HF_POOL_CLAIMED, .work = &item->work });
     }
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     for (size_t i = 0; i < n; i++)
         enter(pool, &jobs[i]);
     if (pool->draining)
         hand_back_ready(pool);
     else
         pool_call_worker(pool);
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     return 0;
 }
 
@@ -180,11 +180,11 @@ static int claim_out(struct hf_pool *pool, hf_ms wait_ms)
 {
     struct hf_err err = { 0 };
     pool->stats.claims++;
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     int rc = claim_some(pool, wait_ms, &err);
     if (rc)
         pool_tell_error(pool, &err);
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     return rc;
 }
 
@@ -192,21 +192,21 @@ void *pool_claim_main(void *arg)
 {
     struct hf_pool *pool = arg;
     const struct claiming *c = &pool->claim;
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     while (!pool->draining || c->asked) {
         if (!c->asked && !wants_more(pool)) {
-            (void)pthread_cond_wait(&pool->for_room, &pool->lock);
+            (void)hf_threads_sleep(&pool->claimer, HF_NO_END);
             continue;
         }
         int rc = claim_out(pool, WAIT_MS);
         if (rc && pool->draining)
             break; /* what it may have taken lapses */
         if (rc)
-            (void)pool_wait(pool, &pool->for_room, BACK_OFF_MS);
+            (void)hf_threads_sleep(&pool->claimer, BACK_OFF_MS);
     }
     hand_back_ready(pool);
     pool->claiming = false;
     (void)pthread_cond_broadcast(&pool->for_idle);
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     return NULL;
 }

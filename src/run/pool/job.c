@@ -139,33 +139,20 @@ enum hf_job_stop hf_job_sleep(struct hf_job *job, hf_ms ms)
 {
     struct hf_pool *pool = job->pool;
     hf_ms end = pool_now(pool) + ms;
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     for (hf_ms left = ms; left > 0 && hf_job_stop(job) == HF_JOB_GO_ON;
          left = end - pool_now(pool))
-        (void)pool_wait(pool, &pool->for_stop, left);
-    (void)pthread_mutex_unlock(&pool->lock);
+        (void)hf_cond_wait(&pool->for_stop, &pool->lock, left);
+    hf_unlock(&pool->lock);
     return hf_job_stop(job);
 }
 
 /* ---- what it may say ----------------------------------------------------------------- */
 
-/* NULL for NULL, and when there is no memory. */
-static char *copy_text(const struct hf_job *job, const char *text)
-{
-    const struct hf_alloc *alloc = job->pool->store->alloc;
-    if (!text)
-        return NULL;
-    size_t bytes = strlen(text) + 1;
-    char *copy = alloc->realloc(alloc->user, NULL, bytes);
-    if (copy)
-        memcpy(copy, text, bytes);
-    return copy;
-}
-
 static void put_text(struct hf_job *job, char **at, const char *text)
 {
     const struct hf_alloc *alloc = job->pool->store->alloc;
-    char *copy = copy_text(job, text);
+    char *copy = hf_text_copy(job->pool->store->alloc, text);
     alloc->free(alloc->user, *at);
     *at = copy;
 }
@@ -194,7 +181,7 @@ static int keep_evidence(struct hf_job *job, const char *evidence, struct hf_err
     if (!end->evidence)
         end->evidence = alloc->realloc(alloc->user, NULL,
                                        (size_t)HF_MAX_REFS * sizeof *end->evidence);
-    char *copy = end->evidence ? copy_text(job, evidence) : NULL;
+    char *copy = end->evidence ? hf_text_copy(job->pool->store->alloc, evidence) : NULL;
     if (!copy)
         return hf_fail_plain(err, HF_ENOMEM);
     end->evidence[end->evidence_count++] = copy;

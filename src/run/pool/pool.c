@@ -28,16 +28,6 @@ hf_ms pool_now(const struct hf_pool *pool)
     return clock->mono_ms(clock->user);
 }
 
-bool pool_wait(struct hf_pool *pool, pthread_cond_t *cond, hf_ms ms)
-{
-    struct timespec end;
-    (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_nsec += (long)(ms % 1000) * 1000000;
-    end.tv_sec += (time_t)(ms / 1000) + end.tv_nsec / 1000000000;
-    end.tv_nsec %= 1000000000;
-    return pthread_cond_timedwait(cond, &pool->lock, &end) != ETIMEDOUT;
-}
-
 void pool_tell(struct hf_pool *pool, struct hf_pool_event event)
 {
     if (pool->listener)
@@ -46,9 +36,9 @@ void pool_tell(struct hf_pool *pool, struct hf_pool_event event)
 
 void pool_tell_error(struct hf_pool *pool, const struct hf_err *err)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     pool->stats.errors++;
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     pool_tell(pool, (struct hf_pool_event){ .type = HF_POOL_ERROR, .err = err });
 }
 
@@ -75,16 +65,6 @@ struct hf_job *pool_pop(struct job_list *list)
 }
 
 /* ---- making -------------------------------------------------------------------------- */
-
-static char *copy_text(struct hf_pool *pool, const char *text)
-{
-    const struct hf_alloc *alloc = pool->store->alloc;
-    size_t bytes = strlen(text) + 1;
-    char *copy = alloc->realloc(alloc->user, NULL, bytes);
-    if (copy)
-        memcpy(copy, text, bytes);
-    return copy;
-}
 
 static int check_options(const struct hf_pool_options *o, struct hf_err *err)
 {
@@ -115,17 +95,16 @@ static size_t or_else(size_t given, size_t otherwise)
     return given ? given : otherwise;
 }
 
-static void init_conditions(struct hf_pool *pool)
+/* Before the first failure: free_pool undoes all of it. */
+static void init_threads(struct hf_pool *pool)
 {
-    pthread_cond_t *const all[] = { &pool->for_room, &pool->for_work, &pool->for_end,
-                                    &pool->for_beat, &pool->for_idle, &pool->for_stop };
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        (void)pthread_cond_init(all[i], &attr);
-    (void)pthread_condattr_destroy(&attr);
-    (void)pthread_mutex_init(&pool->lock, NULL);
+    hf_lock_init(&pool->lock);
+    hf_threads_init(&pool->claimer, &pool->lock, NULL);
+    hf_threads_init(&pool->workers, &pool->lock, pool->worker_ids);
+    hf_threads_init(&pool->settler, &pool->lock, NULL);
+    hf_threads_init(&pool->renewer, &pool->lock, NULL);
+    hf_cond_init(&pool->for_idle);
+    hf_cond_init(&pool->for_stop);
 }
 
 static int name_pool(struct hf_pool *pool, const struct hf_pool_options *o)
@@ -140,10 +119,11 @@ static int name_pool(struct hf_pool *pool, const struct hf_pool_options *o)
     hf_buf_char(&owner, '-');
     hf_buf_i64(&owner, getpid());
     if (hf_buf_state(&owner) == 0)
-        pool->owner = copy_text(pool, o->owner ? o->owner : hf_buf_str(&owner));
+        pool->owner = hf_text_copy(pool->store->alloc,
+                                   o->owner ? o->owner : hf_buf_str(&owner));
     hf_buf_fini(&owner);
-    pool->queue = copy_text(pool, o->queue ? o->queue : "default");
-    pool->tenant = copy_text(pool, o->tenant ? o->tenant : "");
+    pool->queue = hf_text_copy(pool->store->alloc, o->queue ? o->queue : "default");
+    pool->tenant = hf_text_copy(pool->store->alloc, o->tenant ? o->tenant : "");
     pool->who = (struct hf_caller){ .size = sizeof pool->who,
                                     .actor_kind = "worker",
                                     .actor = pool->owner,
@@ -154,15 +134,17 @@ static int name_pool(struct hf_pool *pool, const struct hf_pool_options *o)
 static void free_pool(struct hf_pool *pool)
 {
     const struct hf_alloc *alloc = pool->store->alloc;
-    pthread_cond_t *const all[] = { &pool->for_room, &pool->for_work, &pool->for_end,
-                                    &pool->for_beat, &pool->for_idle, &pool->for_stop };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        (void)pthread_cond_destroy(all[i]);
-    (void)pthread_mutex_destroy(&pool->lock);
+    hf_threads_fini(&pool->claimer);
+    hf_threads_fini(&pool->workers);
+    hf_threads_fini(&pool->settler);
+    hf_threads_fini(&pool->renewer);
+    hf_cond_fini(&pool->for_idle);
+    hf_cond_fini(&pool->for_stop);
+    hf_lock_fini(&pool->lock);
     for (size_t i = 0; i < pool->kind_count; i++)
         alloc->free(alloc->user, pool->kinds[i].name);
     alloc->free(alloc->user, pool->kinds);
-    alloc->free(alloc->user, pool->workers);
+    alloc->free(alloc->user, pool->worker_ids);
     alloc->free(alloc->user, pool->settling);
     alloc->free(alloc->user, pool->owner);
     alloc->free(alloc->user, pool->queue);
@@ -192,12 +174,12 @@ int hf_pool_new(struct hf_store *store, const struct hf_pool_options *given,
         .listener = o.listener,
         .listener_user = o.listener_user,
     };
-    init_conditions(pool);
     pool->kinds = alloc->realloc(alloc->user, NULL, POOL_KINDS * sizeof *pool->kinds);
-    pool->workers = alloc->realloc(alloc->user, NULL,
-                                   pool->thread_max * sizeof *pool->workers);
+    pool->worker_ids = alloc->realloc(alloc->user, NULL,
+                                      pool->thread_max * sizeof(pthread_t));
+    init_threads(pool);
     pool->settling = pool_settling_new(pool);
-    if (name_pool(pool, &o) || !pool->kinds || !pool->workers || !pool->settling) {
+    if (name_pool(pool, &o) || !pool->kinds || !pool->worker_ids || !pool->settling) {
         free_pool(pool);
         return hf_fail_plain(err, HF_ENOMEM);
     }
@@ -261,7 +243,7 @@ int hf_pool_add(struct hf_pool *pool, const struct hf_job_kind *given, struct hf
         rc = write_policy(pool, &kind, err);
     if (rc)
         return rc;
-    char *name = copy_text(pool, kind.name);
+    char *name = hf_text_copy(pool->store->alloc, kind.name);
     if (!name)
         return hf_fail_plain(err, HF_ENOMEM);
     struct pool_kind *entry = &pool->kinds[pool->kind_count++];
@@ -275,49 +257,31 @@ int hf_pool_add(struct hf_pool *pool, const struct hf_job_kind *given, struct hf
 
 /* ---- starting and ending ------------------------------------------------------------- */
 
-static void join_workers(struct hf_pool *pool)
+/* The settler ends after the workers, since what they end is settled. */
+static void stop_threads(struct hf_pool *pool)
 {
-    (void)pthread_mutex_lock(&pool->lock);
-    pool->quit_workers = true;
-    (void)pthread_cond_broadcast(&pool->for_work);
-    (void)pthread_mutex_unlock(&pool->lock);
-    for (size_t i = 0; i < pool->worker_count; i++)
-        (void)pthread_join(pool->workers[i], NULL);
-}
-
-static void join_one(struct hf_pool *pool, pthread_t thread, bool *quit,
-                     pthread_cond_t *cond)
-{
-    (void)pthread_mutex_lock(&pool->lock);
-    *quit = true;
-    (void)pthread_cond_broadcast(cond);
-    (void)pthread_mutex_unlock(&pool->lock);
-    (void)pthread_join(thread, NULL);
+    hf_threads_stop(&pool->claimer);
+    hf_threads_stop(&pool->workers);
+    hf_threads_stop(&pool->settler);
+    hf_threads_stop(&pool->renewer);
 }
 
 /* The claimer comes last: before it nothing can have been claimed. */
 static int start_threads(struct hf_pool *pool)
 {
-    if (pthread_create(&pool->settler, NULL, pool_settle_main, pool))
-        return HF_ENOMEM;
-    if (pthread_create(&pool->beat, NULL, pool_beat_main, pool)) {
-        join_one(pool, pool->settler, &pool->quit_settler, &pool->for_end);
-        return HF_ENOMEM;
-    }
-    int rc = 0;
-    while (rc == 0 && pool->worker_count < pool->thread_max) {
-        rc = pthread_create(&pool->workers[pool->worker_count], NULL, pool_worker_main,
-                            pool);
-        pool->worker_count += rc == 0;
-    }
+    int rc = hf_threads_start(&pool->settler, pool_settle_main, pool);
+    if (rc == 0)
+        rc = hf_threads_start(&pool->renewer, pool_beat_main, pool);
+    for (size_t i = 0; rc == 0 && i < pool->thread_max; i++)
+        rc = hf_threads_start(&pool->workers, pool_worker_main, pool);
     pool->claiming = true;
-    if (rc == 0 && pthread_create(&pool->claimer, NULL, pool_claim_main, pool) == 0)
-        return 0;
-    pool->claiming = false;
-    join_workers(pool);
-    join_one(pool, pool->settler, &pool->quit_settler, &pool->for_end);
-    join_one(pool, pool->beat, &pool->quit_beat, &pool->for_beat);
-    return HF_ENOMEM;
+    if (rc == 0)
+        rc = hf_threads_start(&pool->claimer, pool_claim_main, pool);
+    if (rc) {
+        pool->claiming = false;
+        stop_threads(pool);
+    }
+    return rc;
 }
 
 int hf_pool_start(struct hf_pool *pool, struct hf_err *err)
@@ -342,7 +306,7 @@ static void await_idle(struct hf_pool *pool, hf_ms ms)
 {
     hf_ms end = pool_now(pool) + ms;
     for (hf_ms left = ms; !idle(pool) && left > 0; left = end - pool_now(pool))
-        (void)pool_wait(pool, &pool->for_idle, left);
+        (void)hf_cond_wait(&pool->for_idle, &pool->lock, left);
 }
 
 /* Only what runs or completes later may outlast its time: the settling of what has ended and
@@ -354,19 +318,19 @@ static void await_settled(struct hf_pool *pool)
         hf_ms left = end - pool_now(pool);
         if (left <= 0)
             break;
-        (void)pool_wait(pool, &pool->for_idle, left);
+        (void)hf_cond_wait(&pool->for_idle, &pool->lock, left);
     }
 }
 
 /* A claim that waits must end first: else it would take what the jobs hand back. */
 static size_t drain(struct hf_pool *pool, hf_ms deadline_ms, hf_ms grace_ms)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     hf_ms begun = pool_now(pool);
     pool->draining = true;
-    (void)pthread_cond_broadcast(&pool->for_room);
+    hf_threads_wake(&pool->claimer);
     while (pool->claiming && pool_now(pool) - begun < HF_MAX_STORE_WAIT_MS)
-        (void)pool_wait(pool, &pool->for_idle, HF_MAX_STORE_WAIT_MS);
+        (void)hf_cond_wait(&pool->for_idle, &pool->lock, HF_MAX_STORE_WAIT_MS);
     await_idle(pool, deadline_ms - (pool_now(pool) - begun));
     for (struct hf_job *job = pool->all; job; job = job->all_next)
         if (job->state == JOB_RUNNING || job->state == JOB_LATER)
@@ -374,7 +338,7 @@ static size_t drain(struct hf_pool *pool, hf_ms deadline_ms, hf_ms grace_ms)
     await_idle(pool, grace_ms);
     await_settled(pool);
     size_t left = pool->in_flight;
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     return left;
 }
 
@@ -394,12 +358,12 @@ int hf_pool_drain(struct hf_pool *pool, hf_ms deadline_ms, hf_ms grace_ms,
 
 void hf_pool_stats(struct hf_pool *pool, struct hf_pool_stats *ret_stats)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     *ret_stats = pool->stats;
     ret_stats->ready = (int64_t)pool->ready.count;
     ret_stats->running = (int64_t)pool->running;
     ret_stats->later = (int64_t)pool->later;
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
 }
 
 /* What was to complete later keeps its lease, and goes from memory. */
@@ -424,10 +388,7 @@ void hf_pool_free(struct hf_pool *pool)
         return;
     if (pool->started) {
         (void)drain(pool, 0, 0); /* what is left is waited for below */
-        (void)pthread_join(pool->claimer, NULL);
-        join_workers(pool);
-        join_one(pool, pool->settler, &pool->quit_settler, &pool->for_end);
-        join_one(pool, pool->beat, &pool->quit_beat, &pool->for_beat);
+        stop_threads(pool);
         forget_later(pool);
     }
     free_pool(pool);

@@ -8,10 +8,10 @@
 
 #include <holdfast/job.h>
 #include <holdfast/sys/store.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/ident.h"
+#include "os/threads.h"
 
 #define POOL_KINDS 32 /* as many as one claim can name */
 
@@ -89,15 +89,12 @@ struct hf_pool {
     size_t kind_count;
     struct pool_kind *any; /* the entry "*", or NULL */
 
-    pthread_mutex_t lock;    /* of all that follows */
-    pthread_cond_t for_room; /* the claimer: there is room, or an end */
-    pthread_cond_t for_work; /* workers */
-    pthread_cond_t for_end;  /* the settler */
-    pthread_cond_t for_beat; /* the renewer */
-    pthread_cond_t for_idle; /* whoever drains */
+    pthread_mutex_t lock; /* of all that follows */
+    struct hf_threads claimer, workers, settler, renewer;
+    pthread_t *worker_ids;
+    pthread_cond_t for_idle; /* a drain */
     pthread_cond_t for_stop; /* jobs that sleep */
     bool started, draining;
-    bool quit_workers, quit_settler, quit_beat;
     bool claiming; /* the claimer is there */
     struct claiming claim;
     size_t idle, waking; /* workers that wait, and of these who have been called */
@@ -109,8 +106,6 @@ struct hf_pool {
     size_t in_flight; /* every job from claim to settled */
     size_t running, later;
     struct hf_pool_stats stats;
-    pthread_t claimer, settler, beat, *workers;
-    size_t worker_count;
     struct settling *settling; /* the settler's */
 };
 
@@ -124,9 +119,6 @@ void *pool_beat_main(void *arg);
 struct settling *pool_settling_new(struct hf_pool *pool);
 
 hf_ms pool_now(const struct hf_pool *pool); /* monotonic */
-
-/* Wait under the lock up to `ms`; false when the time is up. */
-bool pool_wait(struct hf_pool *pool, pthread_cond_t *cond, hf_ms ms);
 
 /* Without the lock. */
 void pool_tell(struct hf_pool *pool, struct hf_pool_event event);

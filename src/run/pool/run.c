@@ -62,13 +62,13 @@ void pool_call_worker(struct hf_pool *pool)
         pool->waking > pool->idle / 8)
         return;
     pool->waking++;
-    (void)pthread_cond_signal(&pool->for_work);
+    hf_threads_wake(&pool->workers);
 }
 
 static void await_call(struct hf_pool *pool)
 {
     pool->idle++;
-    (void)pthread_cond_wait(&pool->for_work, &pool->lock);
+    (void)hf_threads_sleep(&pool->workers, HF_NO_END);
     pool->idle--;
     pool->waking -= pool->waking > 0;
 }
@@ -79,7 +79,7 @@ static void tell_end(struct hf_pool *pool)
 {
     size_t count = pool->ended.count;
     if (count == 1 || count == POOL_GATHERED || pool->ready.count == 0)
-        (void)pthread_cond_signal(&pool->for_end);
+        hf_threads_wake(&pool->settler);
 }
 
 static void run_one(struct hf_pool *pool, struct hf_job *job)
@@ -90,11 +90,11 @@ static void run_one(struct hf_pool *pool, struct hf_job *job)
     pool->stats.started++;
     pool_tell_room(pool);
     pool_call_worker(pool);
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     pool_tell(pool, (struct hf_pool_event){ .type = HF_POOL_STARTED,
                                             .work = &job->item->work });
     int verdict = job->kind->given.run(job->kind->given.user, job);
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     pool->running--;
     if (verdict != HF_JOB_LATER) {
         job_set_end(job, &(struct hf_job_end){ .verdict = verdict });
@@ -110,17 +110,17 @@ static void run_one(struct hf_pool *pool, struct hf_job *job)
 void *pool_worker_main(void *arg)
 {
     struct hf_pool *pool = arg;
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     for (;;) {
         struct hf_job *job = next_ready(pool);
         if (job)
             run_one(pool, job);
-        else if (pool->quit_workers)
+        else if (pool->workers.stopping)
             break;
         else
             await_call(pool);
     }
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     return NULL;
 }
 
@@ -132,7 +132,7 @@ void pool_ended(struct hf_pool *pool, struct hf_job *job)
     pool_push(&pool->ended, job);
     tell_end(pool);
     if (blocked)
-        (void)pthread_cond_broadcast(&pool->for_work);
+        hf_threads_wake_all(&pool->workers);
     pool_tell_room(pool);
     (void)pthread_cond_broadcast(&pool->for_idle);
 }
@@ -181,8 +181,8 @@ int hf_pool_complete(struct hf_pool *pool, const char *work_id, const char *toke
                      "a job is named by its id and its token");
     if (rc)
         return rc;
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     rc = complete(pool, work_id, token, &end, err);
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     return rc;
 }

@@ -58,7 +58,8 @@ static enum hf_status wait_for_person(struct hf_pool *pool, const struct hf_job 
                               .token = job->item->token,
                               .status = HF_WAITING_USER,
                               .ref = job->item->work.work_id,
-                              .reason = rule->message };
+                              .reason = rule->message,
+                              .escalate_after_ms = 1 }; /* it needs a person now */
     struct hf_answer *answer = NULL;
     struct hf_err err = { 0 };
     int rc = hf_work_change(pool->store, &pool->who, &wait, 1, HF_ALL_OR_NONE, &answer,
@@ -93,10 +94,10 @@ static void tell_refused(struct hf_pool *pool, const struct hf_job *job,
     enum hf_status status = item->code == HF_EPOLICY ? wait_for_person(pool, job, &why)
                                                      : waits_already(pool, job);
     bool lost = status == HF_STATUS_NONE;
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     pool->stats.lost += lost;
     count_status(&pool->stats, status);
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     pool_tell(pool,
               (struct hf_pool_event){ .type = lost ? HF_POOL_LOST : HF_POOL_ENDED,
                                       .work = &job->item->work,
@@ -108,12 +109,12 @@ static void tell_refused(struct hf_pool *pool, const struct hf_job *job,
 static void tell_items(struct hf_pool *pool, struct hf_job *const *jobs,
                        const struct hf_answer *answer, size_t n)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     for (size_t i = 0; i < n; i++)
         if (!hf_answer_at(answer, i)->code)
             count_status(&pool->stats,
                          hf_status_of(hf_answer_at(answer, i)->work.status));
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     for (size_t i = 0; i < n; i++) {
         const struct hf_item *item = hf_answer_at(answer, i);
         if (item->code)
@@ -160,11 +161,11 @@ static void settle(struct hf_pool *pool, struct hf_job *const *jobs,
                 (void)settle_once(pool, &jobs[i], &changes[i], 1); /* it told why */
             return;
         }
-        (void)pthread_mutex_lock(&pool->lock);
-        bool quit = pool->quit_settler;
+        hf_lock(&pool->lock);
+        bool quit = pool->settler.stopping;
         if (!quit)
-            (void)pool_wait(pool, &pool->for_end, BACK_OFF_MS);
-        (void)pthread_mutex_unlock(&pool->lock);
+            (void)hf_threads_sleep(&pool->settler, BACK_OFF_MS);
+        hf_unlock(&pool->lock);
         if (quit && ++last == LAST_TRIES)
             return;
     }
@@ -217,8 +218,8 @@ static void leave(struct hf_pool *pool, struct hf_job *job)
 /* Returns false when nothing has ended and nothing will. With the lock. */
 static bool await_ends(struct hf_pool *pool)
 {
-    while (pool->ended.count == 0 && !pool->quit_settler)
-        (void)pthread_cond_wait(&pool->for_end, &pool->lock);
+    while (pool->ended.count == 0 && !pool->settler.stopping)
+        (void)hf_threads_sleep(&pool->settler, HF_NO_END);
     return pool->ended.count > 0;
 }
 
@@ -226,7 +227,7 @@ static bool await_ends(struct hf_pool *pool)
  * the lock. */
 static bool gathers(const struct hf_pool *pool)
 {
-    return pool->ended.count < POOL_GATHERED && !pool->quit_settler &&
+    return pool->ended.count < POOL_GATHERED && !pool->settler.stopping &&
            (pool->ready.count > 0 || pool->running > 0);
 }
 
@@ -235,7 +236,7 @@ static void gather(struct hf_pool *pool)
 {
     hf_ms end = pool_now(pool) + POOL_LINGER_MS;
     while (gathers(pool) && pool_now(pool) < end)
-        if (!pool_wait(pool, &pool->for_end, POOL_LINGER_MS))
+        if (!hf_threads_sleep(&pool->settler, POOL_LINGER_MS))
             break;
 }
 
@@ -243,20 +244,20 @@ void *pool_settle_main(void *arg)
 {
     struct hf_pool *pool = arg;
     struct settling *s = pool->settling;
-    (void)pthread_mutex_lock(&pool->lock);
+    hf_lock(&pool->lock);
     while (await_ends(pool)) {
         gather(pool);
         s->count = 0;
         while (s->count < SETTLE_MAX && pool->ended.first)
             s->jobs[s->count++] = pool_pop(&pool->ended);
-        (void)pthread_mutex_unlock(&pool->lock);
+        hf_unlock(&pool->lock);
         settle_all(s);
-        (void)pthread_mutex_lock(&pool->lock);
+        hf_lock(&pool->lock);
         for (size_t i = 0; i < s->count; i++)
             leave(pool, s->jobs[i]);
         pool_tell_room(pool);
         (void)pthread_cond_broadcast(&pool->for_idle);
     }
-    (void)pthread_mutex_unlock(&pool->lock);
+    hf_unlock(&pool->lock);
     return NULL;
 }

@@ -5,16 +5,12 @@
 #include "base/err.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "store/api/call.h"
 #include "store/api/work.h"
 #include "store/batch/ops.h"
 
 #define LOOK_MS 250 /* a bell may be lost */
 #define REST_MS 20  /* between looks where every commit rings */
-
-static hf_ms mono(struct hf_store *store)
-{
-    return store->clock->mono_ms(store->clock->user);
-}
 
 /* The row by its id; where there is none, why: it may be a process that was pruned. */
 static int look(struct hf_store *store, const struct hf_caller *who, const char *id,
@@ -50,9 +46,9 @@ static int topic_of(struct hf_store *store, const struct hf_caller *who, const c
 /* A hint either way: whoever waited looks again. Under load every commit rings, so it rests. */
 static void wait_for_end(struct hf_store *store, uint32_t topic, uint32_t seen, hf_ms ms)
 {
-    hf_ms began = mono(store);
+    hf_ms began = hf_store_mono(store);
     bool rung = store->methods->bell_wait(store, topic, seen, ms);
-    hf_ms left = began + (ms < REST_MS ? ms : REST_MS) - mono(store);
+    hf_ms left = began + (ms < REST_MS ? ms : REST_MS) - hf_store_mono(store);
     if (rung && topic == HF_TOPIC_ANY && left > 0)
         store->clock->wait_ms(store->clock->user, left);
 }
@@ -76,7 +72,7 @@ static int await(struct hf_store *store, const struct hf_caller *who, const char
             *ret_answer = answer;
             return 0;
         }
-        hf_ms left = end - mono(store);
+        hf_ms left = end - hf_store_mono(store);
         rc = left > 0 ? 0
                       : hf_fail(err, HF_EBUSY, "id", "%s has not ended: it is %s", id,
                                 work->status);
@@ -91,11 +87,11 @@ int hf_process_await(struct hf_store *store, const struct hf_caller *who, const 
                      hf_ms wait_ms, struct hf_answer **ret_answer, struct hf_err *err)
 {
     struct hf_answer *found = NULL;
-    hf_ms end = mono(store) + wait_ms;
-    if (wait_ms < 0 || wait_ms > HF_MAX_DURATION_MAX_MS)
-        return hf_fail(err, HF_EINVAL, "wait_ms",
-                       "wait_ms must not be negative or beyond 100 years");
-    int rc = look(store, who, id, &found, err); /* a prefix becomes the whole id */
+    int rc = api_check_time(wait_ms, "wait_ms", err);
+    if (rc)
+        return rc;
+    hf_ms end = hf_store_mono(store) + wait_ms;
+    rc = look(store, who, id, &found, err); /* a prefix becomes the whole id */
     if (rc == 0)
         rc = await(store, who, hf_answer_at(found, 0)->work.work_id, end, ret_answer,
                    err);

@@ -11,11 +11,6 @@
 /* Nobody is sure to be told of what another process does, so look once in a while. */
 #define LOOK_MS 1000
 
-static hf_ms mono(struct hf_store *store)
-{
-    return store->clock->mono_ms(store->clock->user);
-}
-
 static hf_ms least(hf_ms a, hf_ms b)
 {
     return a < b ? a : b;
@@ -44,14 +39,14 @@ static int wait_once(struct hf_watch *watch, uint32_t topic, uint32_t seen, hf_m
                      bool *ret_death, struct hf_err *err)
 {
     struct hf_store *store = watch->store;
-    hf_ms end = mono(store) + ms;
+    hf_ms end = hf_store_mono(store) + ms;
     *ret_death = false;
     for (;;) {
         int rc = hf_watch_refresh(watch, err);
         if (rc)
             return rc;
         *ret_death = hf_watch_death(watch);
-        hf_ms left = end - mono(store);
+        hf_ms left = end - hf_store_mono(store);
         if (*ret_death || left <= 0)
             return 0;
         if (store->methods->bell_wait(store, topic, seen, least(left, HF_WATCH_MS)))
@@ -72,14 +67,14 @@ static int claim_waiting(struct hf_store *store, const struct hf_caller *who,
                          struct hf_err *err)
 {
     uint32_t topic = hf_topic_of_queue(claim->queue ? claim->queue : "default");
-    hf_ms end = mono(store) + claim->wait_ms;
+    hf_ms end = hf_store_mono(store) + claim->wait_ms;
     struct hf_watch watch;
     hf_watch_init(&watch, store);
     int rc = 0;
     for (;;) {
         uint32_t seen = store->methods->bell_seen(store, topic);
         rc = hf_work_claim_once(store, who, claim, ret_answer, err);
-        hf_ms left = end - mono(store);
+        hf_ms left = end - hf_store_mono(store);
         if (rc || hf_answer_count(*ret_answer) > 0 || left <= 0)
             break;
         bool death = false;
@@ -139,10 +134,10 @@ int hf_work_await(struct hf_store *store, hf_ms most_ms, struct hf_err *err)
     if (rc == 0 && wait > 0) {
         /* Nobody's end: only the clock and deaths. A bell that it shares may be rung. */
         uint32_t topic = hf_topic_of_end("");
-        hf_ms end = mono(store) + wait;
-        while (rc == 0 && !death && mono(store) < end) {
+        hf_ms end = hf_store_mono(store) + wait;
+        while (rc == 0 && !death && hf_store_mono(store) < end) {
             uint32_t seen = store->methods->bell_seen(store, topic);
-            rc = wait_once(&watch, topic, seen, end - mono(store), &death, err);
+            rc = wait_once(&watch, topic, seen, end - hf_store_mono(store), &death, err);
         }
     }
     hf_watch_fini(&watch);

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "store/api/call.h"
 #include "store/api/work.h"
 #include "store/batch/ops.h"
 
@@ -21,18 +22,9 @@ static int check(const struct hf_feed_query *query, struct hf_err *err)
         rc = hf_check_key_opt(query->kind, max, "kind", err);
     if (rc == 0)
         rc = hf_check_key_opt(query->type, max, "type", err);
-    if (rc == 0 && query->limit > (size_t)HF_MAX_PAGE)
-        rc = hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld events",
-                     (long long)HF_MAX_PAGE);
-    if (rc == 0 && (query->wait_ms < 0 || query->wait_ms > HF_MAX_DURATION_MAX_MS))
-        rc = hf_fail(err, HF_EINVAL, "wait_ms",
-                     "wait_ms must not be negative or beyond 100 years");
-    return rc;
-}
-
-static hf_ms mono(struct hf_store *store)
-{
-    return store->clock->mono_ms(store->clock->user);
+    if (rc == 0)
+        rc = api_check_page(query->limit, "events", err);
+    return rc ? rc : api_check_time(query->wait_ms, "wait_ms", err);
 }
 
 /* Whether a page is worth giving back before the time is up. */
@@ -55,7 +47,7 @@ static int read_waiting(struct hf_store *store, const struct hf_caller *who,
         rc = hf_work_feed_once(store, who, &query, &feed, err);
         hf_feed_free(last); /* the query's cursor was its */
         last = feed;
-        hf_ms left = rc == 0 ? end - mono(store) : 0;
+        hf_ms left = rc == 0 ? end - hf_store_mono(store) : 0;
         if (rc || says_something(feed) || (left <= 0 && !hf_feed_more(feed)))
             break;
         query.after = hf_feed_next(feed);
@@ -82,5 +74,6 @@ int hf_work_feed(struct hf_store *store, const struct hf_caller *given,
     if (rc)
         return rc;
     query.limit = query.limit ? query.limit : 100;
-    return read_waiting(store, &who, query, mono(store) + query.wait_ms, ret_feed, err);
+    return read_waiting(store, &who, query, hf_store_mono(store) + query.wait_ms,
+                        ret_feed, err);
 }

@@ -6,7 +6,6 @@
  */
 #include <holdfast/submit.h>
 
-#include <pthread.h>
 #include <string.h>
 
 #include <holdfast/limits.h>
@@ -16,6 +15,7 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "core/ledger/step.h"
+#include "os/threads.h"
 #include "store/api/work.h"
 
 #define THREADS_DEFAULT 1
@@ -35,31 +35,17 @@ struct op {
 struct hf_submitter {
     struct hf_store *store;
     pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t wake;
+    struct hf_threads threads;
+    pthread_t ids[THREADS_MAX];
     struct op *head;
     struct op **tail;
     size_t queued;
     size_t max_queued;
-    bool closing;
-    unsigned started;
-    pthread_t threads[THREADS_MAX];
 };
 
 const struct hf_item *hf_submitted_at(const struct hf_submitted *outcome, size_t i)
 {
     return i < outcome->count ? hf_answer_at(outcome->answer, outcome->first + i) : NULL;
-}
-
-static void lock(struct hf_submitter *s)
-{
-    int rc = pthread_mutex_lock(&s->lock);
-    hf_assert(rc == 0);
-}
-
-static void unlock(struct hf_submitter *s)
-{
-    int rc = pthread_mutex_unlock(&s->lock);
-    hf_assert(rc == 0);
 }
 
 /* ---- taking ---------------------------------------------------------------------------- */
@@ -97,11 +83,9 @@ static void unlink_op(struct hf_submitter *s, struct op **at)
 /* The first operation and its company, as a list; NULL at the end. */
 static struct op *take(struct hf_submitter *s)
 {
-    lock(s);
-    while (!s->head && !s->closing) {
-        int rc = pthread_cond_wait(&s->wake, &s->lock);
-        hf_assert(rc == 0);
-    }
+    hf_lock(&s->lock);
+    while (!s->head && !s->threads.stopping)
+        (void)hf_threads_sleep(&s->threads, HF_NO_END);
     struct op *first = s->head;
     if (first)
         unlink_op(s, &s->head);
@@ -121,7 +105,7 @@ static struct op *take(struct hf_submitter *s)
             last = &op->next;
         }
     }
-    unlock(s);
+    hf_unlock(&s->lock);
     return first;
 }
 
@@ -289,7 +273,7 @@ static int check(struct op *op, const struct hf_operation *operation, struct hf_
 static int enqueue(struct hf_submitter *s, struct op *op, struct hf_err *err)
 {
     int rc = 0;
-    lock(s);
+    hf_lock(&s->lock);
     if (s->queued >= s->max_queued) {
         rc = hf_fail(err, HF_EBUSY, NULL, "%zu operations are waiting already",
                      s->queued);
@@ -297,10 +281,9 @@ static int enqueue(struct hf_submitter *s, struct op *op, struct hf_err *err)
         *s->tail = op;
         s->tail = &op->next;
         s->queued++;
-        int woken = pthread_cond_signal(&s->wake);
-        hf_assert(woken == 0);
+        hf_threads_wake(&s->threads);
     }
-    unlock(s);
+    hf_unlock(&s->lock);
     return rc;
 }
 
@@ -328,27 +311,11 @@ void hf_submitter_close(struct hf_submitter *submitter)
 {
     if (!submitter)
         return;
-    lock(submitter);
-    submitter->closing = true;
-    int rc = pthread_cond_broadcast(&submitter->wake);
-    hf_assert(rc == 0);
-    unlock(submitter);
-    for (unsigned i = 0; i < submitter->started; i++) {
-        rc = pthread_join(submitter->threads[i], NULL);
-        hf_assert(rc == 0);
-    }
-    (void)pthread_cond_destroy(&submitter->wake);
-    (void)pthread_mutex_destroy(&submitter->lock);
+    hf_threads_stop(&submitter->threads); /* what waits is done first */
+    hf_threads_fini(&submitter->threads);
+    hf_lock_fini(&submitter->lock);
     const struct hf_alloc *alloc = submitter->store->alloc;
     alloc->free(alloc->user, submitter);
-}
-
-static int start_threads(struct hf_submitter *s, unsigned threads, struct hf_err *err)
-{
-    for (; s->started < threads; s->started++)
-        if (pthread_create(&s->threads[s->started], NULL, thread_main, s))
-            return hf_fail(err, HF_ENOMEM, NULL, "no thread could be had");
-    return 0;
 }
 
 int hf_submitter_open(struct hf_store *store, const struct hf_submitter_options *options,
@@ -366,14 +333,15 @@ int hf_submitter_open(struct hf_store *store, const struct hf_submitter_options 
         return hf_fail_plain(err, HF_ENOMEM);
     *s = (struct hf_submitter){ .store = store, .tail = &s->head };
     s->max_queued = use.max_queued ? use.max_queued : QUEUED_DEFAULT;
-    if (pthread_mutex_init(&s->lock, NULL) || pthread_cond_init(&s->wake, NULL)) {
-        store->alloc->free(store->alloc->user, s);
-        return hf_fail_plain(err, HF_ENOMEM);
-    }
-    rc = start_threads(s, use.threads ? use.threads : THREADS_DEFAULT, err);
-    if (rc)
+    hf_lock_init(&s->lock);
+    hf_threads_init(&s->threads, &s->lock, s->ids);
+    size_t count = use.threads ? use.threads : THREADS_DEFAULT;
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = hf_threads_start(&s->threads, thread_main, s);
+    if (rc) {
         hf_submitter_close(s);
-    else
-        *ret_submitter = s;
-    return rc;
+        return hf_fail(err, rc, NULL, "no thread could be started");
+    }
+    *ret_submitter = s;
+    return 0;
 }

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "os/liveness.h"
+#include "store/api/work.h"
 
 /* How long a count that does not change is believed: other users' processes do not count. */
 #define SURE_MS 1000
@@ -70,11 +71,6 @@ static void each_holder(void *user, const char *holder)
     add(watch, holder);
 }
 
-static hf_ms mono(const struct hf_watch *watch)
-{
-    return watch->store->clock->mono_ms(watch->store->clock->user);
-}
-
 /* Since the last look. Where nobody counts, something may always be. */
 static bool nothing_new(struct hf_watch *watch, hf_ms now)
 {
@@ -89,7 +85,7 @@ static bool nothing_new(struct hf_watch *watch, hf_ms now)
 
 int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err)
 {
-    hf_ms start = mono(watch);
+    hf_ms start = hf_store_mono(watch->store);
     if (!watch->store->methods->holders || start < watch->look_at ||
         nothing_new(watch, start))
         return 0;
@@ -100,7 +96,7 @@ int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err)
     for (size_t i = watch->count; rc == 0 && i > 0; i--)
         if (!watch->watched[i - 1].seen)
             drop(watch, i - 1);
-    hf_ms end = mono(watch);
+    hf_ms end = hf_store_mono(watch->store);
     watch->look_at = end + 50 * (end - start);
     watch->sure_to = end + SURE_MS;
     return rc;

@@ -186,8 +186,10 @@ struct hf_policy_answer *hf_policy_answer_new(const struct hf_alloc *alloc,
     answer->policy = *policy;
     answer->policy.retry_policy = hf_arena_text(&answer->arena, policy->retry_policy);
     answer->policy.close_rule = hf_arena_text(&answer->arena, policy->close_rule);
+    answer->policy.wait_rule = hf_arena_text(&answer->arena, policy->wait_rule);
     if ((policy->retry_policy && !answer->policy.retry_policy) ||
-        (policy->close_rule && !answer->policy.close_rule)) {
+        (policy->close_rule && !answer->policy.close_rule) ||
+        (policy->wait_rule && !answer->policy.wait_rule)) {
         hf_policy_answer_free(answer);
         return NULL;
     }

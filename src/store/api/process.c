@@ -1,4 +1,4 @@
-/* The public verbs of process.h: check the input, complete the caller, hand over. */
+/* The public verbs of process.h, as steps of a call (call.h). */
 #include <holdfast/limits.h>
 #include <holdfast/process.h>
 
@@ -6,65 +6,31 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/err.h"
 #include "base/json.h"
 #include "base/json_get.h"
-#include "base/sized.h"
 #include "base/text.h"
 #include "core/ledger/step.h"
+#include "store/api/call.h"
+#include "store/api/given.h"
 #include "store/api/work.h"
 #include "store/process/process.h"
 
 #define KEY_MAX ((size_t)HF_MAX_KEY_BYTES)
 
-static int methods_of(struct hf_store *store, const struct hf_process_methods **ret,
-                      struct hf_err *err)
+static struct api_call begin(const struct hf_store *store, const struct hf_caller *given)
 {
-    *ret = store->methods->process;
-    return *ret ? 0 : hf_fail(err, HF_EINVAL, "store", "this store has no processes");
-}
-
-/* One call: what it hands over to, for whom, and the memory of its checked request. */
-struct call {
-    const struct hf_process_methods *methods;
-    struct hf_caller who;
-    struct hf_arena arena;
-};
-
-/* hf_arena_fini comes after it, whatever it says. */
-static int begin(struct call *call, struct hf_store *store, const struct hf_caller *given,
-                 struct hf_err *err)
-{
-    hf_arena_init(&call->arena, store->alloc);
-    int rc = methods_of(store, &call->methods, err);
-    return rc ? rc : hf_caller_complete(given, "system", "holdfast", &call->who, err);
+    struct api_call call = { .rc = 0 };
+    API_STEP(call, store->methods->process ? 0
+                                           : hf_fail(&call.why, HF_EINVAL, "store",
+                                                     "this store has no processes"));
+    if (call.rc == 0)
+        call = api_begin(given);
+    return call;
 }
 
 #define SESSION_MAX (KEY_MAX - (sizeof "session:" - 1)) /* its queue has a name too */
 
 /* ---- register ---------------------------------------------------------------------- */
-
-/* Canonical, so that the same facts are the same bytes. */
-static int canonical(struct hf_arena *arena, const char **json, const char *field,
-                     struct hf_err *err)
-{
-    if (!*json)
-        return 0;
-    struct hf_span text = { *json, strlen(*json) };
-    int rc = hf_json_check(text, (size_t)HF_MAX_EVENT_BYTES, field, err);
-    if (rc)
-        return rc;
-    struct hf_buf buf;
-    hf_buf_init(&buf, arena->alloc, 2 * (size_t)HF_MAX_EVENT_BYTES);
-    rc = hf_json_canonical_text(&buf, text);
-    const char *kept = rc ? NULL : hf_buf_keep(&buf, arena);
-    if (rc)
-        hf_buf_fini(&buf);
-    if (!kept)
-        return hf_fail(err, rc ? rc : HF_ENOMEM, field, "%s cannot be kept", field);
-    *json = kept;
-    return 0;
-}
 
 static int check_disposition(const struct hf_new *work, struct hf_err *err)
 {
@@ -99,26 +65,6 @@ static int check_facts(const struct hf_process_new *request, struct hf_err *err)
     for (size_t i = 0; rc == 0 && i < request->event_type_count; i++)
         rc = hf_check_key(request->event_types[i], KEY_MAX, "event_types", err);
     return rc;
-}
-
-/* A flat object of texts: so a list can look for one of them. */
-static int check_labels(const char *labels, struct hf_err *err)
-{
-    struct json_t *value = NULL;
-    const struct json_t *one;
-    const char *key;
-    void *at = NULL;
-    if (!labels)
-        return 0;
-    struct hf_span text = { labels, strlen(labels) };
-    int rc = hf_json_parse(text, SIZE_MAX, "labels", &value, err);
-    bool flat = rc == 0 && hf_json_type_of(value) == HF_JSON_OBJECT;
-    while (flat && hf_json_next(value, &at, &key, &one))
-        flat = hf_json_type_of(one) == HF_JSON_TEXT;
-    hf_json_free(value);
-    return rc || flat ? rc
-                      : hf_fail(err, HF_EINVAL, "labels",
-                                "labels must be a JSON object of texts");
 }
 
 static int by_text(const void *a, const void *b)
@@ -168,11 +114,11 @@ static int check_request(struct hf_arena *arena, struct hf_process_new *request,
     if (rc == 0)
         rc = check_facts(request, err);
     if (rc == 0)
-        rc = canonical(arena, &request->definition, "definition", err);
+        rc = hf_given_json(arena, &request->definition, "definition", err);
     if (rc == 0)
-        rc = canonical(arena, &request->labels, "labels", err);
+        rc = hf_given_json(arena, &request->labels, "labels", err);
     if (rc == 0)
-        rc = check_labels(request->labels, err);
+        rc = hf_given_labels(request->labels, err);
     if (rc == 0)
         rc = sort_observers(arena, request, err);
     if (rc == 0 && request->claim)
@@ -191,27 +137,17 @@ int hf_process_register(struct hf_store *store, const struct hf_caller *given,
                         const struct hf_process_new *wanted,
                         struct hf_answer **ret_answer, struct hf_err *err)
 {
-    struct call call;
+    struct hf_arena arena;
     struct hf_process_new request;
-    int rc = begin(&call, store, given, err);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof request, sizeof request, &request, err);
-    if (rc == 0)
-        rc = check_request(&call.arena, &request, err);
-    struct hf_answer *answer = rc ? NULL : hf_answer_new(store->alloc);
-    if (rc == 0 && !answer)
-        rc = hf_fail_plain(err, HF_ENOMEM);
-    if (rc == 0) {
-        struct hf_err why = { 0 };
-        rc = call.methods->enroll(store, &call.who, &request, answer, &why);
-        (void)hf_fail_as(err, rc, &why);
-    }
-    hf_arena_fini(&call.arena);
-    if (rc)
-        hf_answer_free(answer);
-    else
-        *ret_answer = answer;
-    return rc;
+    struct api_call call = begin(store, given);
+    hf_arena_init(&arena, store->alloc);
+    API_COPY(call, wanted, &request);
+    API_STEP(call, check_request(&arena, &request, &call.why));
+    struct hf_answer *answer = api_answer(&call, store);
+    API_STEP(call, store->methods->process->enroll(store, &call.who, &request, answer,
+                                                   &call.why));
+    hf_arena_fini(&arena);
+    return api_answered(&call, answer, ret_answer, err);
 }
 
 /* ---- reading ----------------------------------------------------------------------- */
@@ -254,41 +190,35 @@ static int check_filter(struct hf_arena *arena, struct hf_process_filter *filter
         rc = hf_check_key_opt(keys[i].value, KEY_MAX, keys[i].field, err);
     if (rc == 0 && filter->status && !hf_status_word(filter->status))
         rc = hf_fail(err, HF_EINVAL, "status", "the status of the filter is unknown");
-    if (rc == 0 && filter->limit > (size_t)HF_MAX_PAGE)
-        rc = hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld rows",
-                     (long long)HF_MAX_PAGE);
+    if (rc == 0)
+        rc = api_check_page(filter->limit, "rows", err);
     if (!filter->limit)
         filter->limit = 100;
     if (rc == 0)
         rc = label_member(arena, &filter->label, err);
-    return rc ? rc : canonical(arena, &filter->definition, "definition", err);
+    return rc ? rc : hf_given_json(arena, &filter->definition, "definition", err);
 }
 
 int hf_process_list(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_process_filter *wanted,
                     struct hf_processes **ret_processes, struct hf_err *err)
 {
-    struct call call;
+    struct hf_arena arena;
     struct hf_process_filter filter;
-    int rc = begin(&call, store, given, err);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof filter, sizeof filter, &filter, err);
-    if (rc == 0)
-        rc = check_filter(&call.arena, &filter, err);
-    struct hf_processes *processes = rc ? NULL : hf_processes_new(store->alloc);
-    if (rc == 0 && !processes)
-        rc = hf_fail_plain(err, HF_ENOMEM);
-    if (rc == 0) {
-        struct hf_err why = { 0 };
-        rc = call.methods->list(store, &call.who, &filter, processes, &why);
-        (void)hf_fail_as(err, rc, &why);
-    }
-    hf_arena_fini(&call.arena);
-    if (rc)
+    struct api_call call = begin(store, given);
+    hf_arena_init(&arena, store->alloc);
+    API_COPY(call, wanted, &filter);
+    API_STEP(call, check_filter(&arena, &filter, &call.why));
+    struct hf_processes *processes = call.rc ? NULL : hf_processes_new(store->alloc);
+    API_STEP(call, processes ? 0 : HF_ENOMEM);
+    API_STEP(call, store->methods->process->list(store, &call.who, &filter, processes,
+                                                 &call.why));
+    hf_arena_fini(&arena);
+    if (call.rc)
         hf_processes_free(processes);
     else
         *ret_processes = processes;
-    return rc;
+    return api_end(&call, err);
 }
 
 /* ---- telling ----------------------------------------------------------------------- */
@@ -322,64 +252,45 @@ static int check_tell(struct hf_arena *arena, struct hf_process_tell *tell,
         rc = check_signal(tell->name, err);
     if (rc == 0 && tell->what == HF_TELL_APPEND && hf_event_reserved(tell->name))
         rc = hf_fail(err, HF_EINVAL, "type", "this event type is the ledger's own");
-    return rc ? rc : canonical(arena, &tell->payload, "payload", err);
+    return rc ? rc : hf_given_json(arena, &tell->payload, "payload", err);
 }
 
 int hf_process_tell(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_process_tell *wanted, bool *ret_repeated,
                     struct hf_err *err)
 {
-    struct call call;
+    struct hf_arena arena;
     struct hf_process_tell tell;
-    int rc = begin(&call, store, given, err);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof tell, sizeof tell, &tell, err);
-    if (rc == 0)
-        rc = check_tell(&call.arena, &tell, err);
-    if (rc == 0) {
-        struct hf_err why = { 0 };
-        rc = call.methods->tell(store, &call.who, &tell, ret_repeated, &why);
-        (void)hf_fail_as(err, rc, &why);
-    }
-    hf_arena_fini(&call.arena);
-    return rc;
+    struct api_call call = begin(store, given);
+    hf_arena_init(&arena, store->alloc);
+    API_COPY(call, wanted, &tell);
+    API_STEP(call, check_tell(&arena, &tell, &call.why));
+    API_STEP(call, store->methods->process->tell(store, &call.who, &tell, ret_repeated,
+                                                 &call.why));
+    hf_arena_fini(&arena);
+    return api_end(&call, err);
 }
 
 int hf_process_prune(struct hf_store *store, const struct hf_caller *given,
                      hf_ms older_than_ms, struct hf_prune_report *ret_report,
                      struct hf_err *err)
 {
-    const struct hf_process_methods *methods;
-    struct hf_caller who;
-    int rc = methods_of(store, &methods, err);
-    if (rc == 0)
-        rc = hf_caller_complete(given, "system", "holdfast", &who, err);
-    if (rc == 0 && (older_than_ms < 0 || older_than_ms > HF_MAX_DURATION_MAX_MS))
-        rc = hf_fail(err, HF_EINVAL, "older_than_ms",
-                     "older_than_ms must not be negative or beyond 100 years");
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = methods->prune(store, older_than_ms, ret_report, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = begin(store, given);
+    API_STEP(call, api_check_time(older_than_ms, "older_than_ms", &call.why));
+    API_STEP(call,
+             store->methods->process->prune(store, older_than_ms, ret_report, &call.why));
+    return api_end(&call, err);
 }
 
 int hf_process_records(struct hf_store *store, const struct hf_caller *given,
                        const char *id, char **ret_stored, char **ret_folded,
                        struct hf_err *err)
 {
-    const struct hf_process_methods *methods;
-    struct hf_caller who;
-    int rc = methods_of(store, &methods, err);
-    if (rc == 0)
-        rc = hf_caller_complete(given, "system", "holdfast", &who, err);
-    if (rc == 0)
-        rc = hf_check_key(id, KEY_MAX, "id", err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = methods->records(store, id, ret_stored, ret_folded, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = begin(store, given);
+    API_STEP(call, hf_check_key(id, KEY_MAX, "id", &call.why));
+    API_STEP(call, store->methods->process->records(store, id, ret_stored, ret_folded,
+                                                    &call.why));
+    return api_end(&call, err);
 }
 
 /* ---- output ------------------------------------------------------------------------ */
@@ -394,43 +305,34 @@ const char *hf_stream_word(enum hf_stream stream)
     return NULL;
 }
 
-static int check_chunks(const struct hf_output_add *add, struct hf_err *err)
+static int check_output(const struct hf_output_add *add, struct hf_err *err)
 {
-    for (size_t i = 0; i < add->chunk_count; i++) {
+    int rc = hf_check_key(add->id, KEY_MAX, "id", err);
+    if (rc == 0 && add->attempt < 1)
+        rc = hf_fail(err, HF_EINVAL, "attempt", "attempts count from 1");
+    if (rc == 0)
+        rc = hf_check_key_opt(add->event, KEY_MAX, "event", err);
+    for (size_t i = 0; rc == 0 && i < add->chunk_count; i++) {
         const struct hf_output_chunk *one = &add->chunks[i];
         if (!hf_stream_word(one->stream) || one->chunk < 0 || one->data.len == 0 ||
             one->data.len > HF_OUTPUT_CHUNK)
-            return hf_fail(err, HF_EINVAL, "chunks",
-                           "chunk %zu must name a stream, and hold 1 to %d bytes", i,
-                           HF_OUTPUT_CHUNK);
+            rc = hf_fail(err, HF_EINVAL, "chunks",
+                         "chunk %zu must name a stream, and hold 1 to %d bytes", i,
+                         HF_OUTPUT_CHUNK);
     }
-    return 0;
+    return rc;
 }
 
 int hf_output_add(struct hf_store *store, const struct hf_caller *given,
                   const struct hf_output_add *wanted, struct hf_err *err)
 {
-    const struct hf_process_methods *methods;
     struct hf_output_add add;
-    struct hf_caller who;
-    int rc = methods_of(store, &methods, err);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof add, sizeof add, &add, err);
-    if (rc == 0)
-        rc = hf_caller_complete(given, "system", "holdfast", &who, err);
-    if (rc == 0)
-        rc = hf_check_key(add.id, KEY_MAX, "id", err);
-    if (rc == 0 && add.attempt < 1)
-        rc = hf_fail(err, HF_EINVAL, "attempt", "attempts count from 1");
-    if (rc == 0)
-        rc = hf_check_key_opt(add.event, KEY_MAX, "event", err);
-    if (rc == 0)
-        rc = check_chunks(&add, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = methods->output_add(store, &who, &add, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = begin(store, given);
+    API_COPY(call, wanted, &add);
+    API_STEP(call, check_output(&add, &call.why));
+    API_STEP(call,
+             store->methods->process->output_add(store, &call.who, &add, &call.why));
+    return api_end(&call, err);
 }
 
 /* Runs of chunks without a gap: the first is the head, the last the tail. */
@@ -507,21 +409,15 @@ struct hf_output_view hf_output_view(const struct hf_output *output,
 int hf_output_read(struct hf_store *store, const char *id, int64_t attempt,
                    struct hf_output **ret_output, struct hf_err *err)
 {
-    const struct hf_process_methods *methods;
-    int rc = methods_of(store, &methods, err);
-    if (rc == 0)
-        rc = hf_check_key(id, KEY_MAX, "id", err);
-    struct hf_output *output = rc ? NULL : output_new(store->alloc);
-    if (rc == 0 && !output)
-        rc = hf_fail_plain(err, HF_ENOMEM);
-    if (rc == 0) {
-        struct hf_err why = { 0 };
-        rc = methods->output_read(store, id, attempt, output, &why);
-        (void)hf_fail_as(err, rc, &why);
-    }
-    if (rc)
+    struct api_call call = begin(store, NULL);
+    API_STEP(call, hf_check_key(id, KEY_MAX, "id", &call.why));
+    struct hf_output *output = call.rc ? NULL : output_new(store->alloc);
+    API_STEP(call, output ? 0 : HF_ENOMEM);
+    API_STEP(call,
+             store->methods->process->output_read(store, id, attempt, output, &call.why));
+    if (call.rc)
         hf_output_free(output);
     else
         *ret_output = output;
-    return rc;
+    return api_end(&call, err);
 }

@@ -1,21 +1,28 @@
-/* The public verbs over schedules: check the input, complete the caller, hand over. */
+/* The public verbs over schedules, as steps of a call (call.h). */
 #include "core/schedule/schedule.h"
-#include "base/err.h"
-#include "base/sized.h"
 #include "base/text.h"
 #include "core/schedule/file.h"
-#include "store/api/work.h"
+#include "store/api/call.h"
 #include "store/schedule/schedule.h"
 
 #define LIST_DEFAULT 100
 
-static int begin(struct hf_store *store, const struct hf_caller *given,
-                 struct hf_caller *ret_who, struct hf_err *err)
+static struct api_call begin(const struct hf_store *store, const struct hf_caller *given)
 {
-    int rc = hf_caller_complete(given, "system", "holdfast", ret_who, err);
-    if (rc == 0 && !store->methods->schedules)
-        rc = hf_fail(err, HF_EINVAL, "store", "this store has no schedules");
-    return rc;
+    struct api_call call = api_begin(given);
+    API_STEP(call, store->methods->schedules ? 0
+                                             : hf_fail(&call.why, HF_EINVAL, "store",
+                                                       "this store has no schedules"));
+    return call;
+}
+
+/* Room for so many; NULL where a step has failed, or there is no memory, which is one. */
+static struct hf_schedules *room_for(struct api_call *call, const struct hf_store *store,
+                                     size_t count)
+{
+    struct hf_schedules *made = call->rc ? NULL : hf_schedules_new(store->alloc, count);
+    API_STEP(*call, made ? 0 : HF_ENOMEM);
+    return made;
 }
 
 static int check_name(const char *name, struct hf_err *err)
@@ -23,85 +30,56 @@ static int check_name(const char *name, struct hf_err *err)
     return hf_check_key(name, (size_t)HF_MAX_SCHEDULE_NAME_BYTES, "name", err);
 }
 
-static int new_answer(struct hf_store *store, size_t room, struct hf_schedules **ret,
-                      struct hf_err *err)
+static int finish(const struct api_call *call, struct hf_schedules *made,
+                  struct hf_schedules **ret_schedules, struct hf_err *err)
 {
-    *ret = hf_schedules_new(store->alloc, room);
-    return *ret ? 0 : hf_fail_plain(err, HF_ENOMEM);
-}
-
-static int finish(int rc, struct hf_schedules *made, struct hf_schedules **ret_schedules)
-{
-    if (rc)
+    if (call->rc)
         hf_schedules_free(made);
     else
         *ret_schedules = made;
-    return rc;
-}
-
-/* What adding and updating check alike. */
-static int begin_define(struct hf_store *store, const struct hf_schedule_new *wanted,
-                        struct hf_schedule_new *ret_full, struct hf_schedules **ret_made,
-                        struct hf_err *err)
-{
-    int rc = hf_sized_copy(wanted, sizeof *ret_full, sizeof *ret_full, ret_full, err);
-    if (rc == 0)
-        rc = hf_schedule_check(ret_full, true, err);
-    return rc ? rc : new_answer(store, 1, ret_made, err);
+    return api_end(call, err);
 }
 
 int hf_schedule_add(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_schedule_new *wanted,
                     struct hf_schedules **ret_schedules, struct hf_err *err)
 {
-    struct hf_caller who;
     struct hf_schedule_new full;
-    struct hf_schedules *made = NULL;
-    int rc = begin(store, given, &who, err);
-    if (rc == 0)
-        rc = begin_define(store, wanted, &full, &made, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->schedules->add(store, &who, &full, made, &why);
-    return finish(hf_fail_as(err, rc, &why), made, ret_schedules);
+    struct api_call call = begin(store, given);
+    API_COPY(call, wanted, &full);
+    API_STEP(call, hf_schedule_check(&full, true, &call.why));
+    struct hf_schedules *made = room_for(&call, store, 1);
+    API_STEP(call,
+             store->methods->schedules->add(store, &call.who, &full, made, &call.why));
+    return finish(&call, made, ret_schedules, err);
 }
 
 int hf_schedule_update(struct hf_store *store, const struct hf_caller *given,
                        const struct hf_schedule_new *wanted, int64_t revision,
                        struct hf_schedules **ret_schedules, struct hf_err *err)
 {
-    struct hf_caller who;
     struct hf_schedule_new full;
-    struct hf_schedules *made = NULL;
-    int rc = begin(store, given, &who, err);
-    if (rc == 0)
-        rc = begin_define(store, wanted, &full, &made, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->schedules->update(store, &who, &full, revision, made, &why);
-    return finish(hf_fail_as(err, rc, &why), made, ret_schedules);
+    struct api_call call = begin(store, given);
+    API_COPY(call, wanted, &full);
+    API_STEP(call, hf_schedule_check(&full, true, &call.why));
+    struct hf_schedules *made = room_for(&call, store, 1);
+    API_STEP(call, store->methods->schedules->update(store, &call.who, &full, revision,
+                                                     made, &call.why));
+    return finish(&call, made, ret_schedules, err);
 }
 
 static int change(struct hf_store *store, const struct hf_caller *given,
                   const struct hf_schedule_change *wanted,
                   struct hf_schedules **ret_schedules, struct hf_err *err)
 {
-    struct hf_caller who;
-    struct hf_schedules *made = NULL;
-    int rc = begin(store, given, &who, err);
-    if (rc == 0)
-        rc = check_name(wanted->name, err);
-    if (rc == 0)
-        rc = hf_check_text(wanted->reason, (size_t)HF_MAX_REASON_BYTES, "reason", err);
-    if (rc == 0)
-        rc = new_answer(store, 1, &made, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->schedules->change(store, &who, wanted, made, &why);
-    return finish(hf_fail_as(err, rc, &why), made, ret_schedules);
+    struct api_call call = begin(store, given);
+    API_STEP(call, check_name(wanted->name, &call.why));
+    API_STEP(call, hf_check_text(wanted->reason, (size_t)HF_MAX_REASON_BYTES, "reason",
+                                 &call.why));
+    struct hf_schedules *made = room_for(&call, store, 1);
+    API_STEP(call, store->methods->schedules->change(store, &call.who, wanted, made,
+                                                     &call.why));
+    return finish(&call, made, ret_schedules, err);
 }
 
 int hf_schedule_pause(struct hf_store *store, const struct hf_caller *who,
@@ -135,40 +113,24 @@ int hf_schedule_trigger(struct hf_store *store, const struct hf_caller *given,
                         const char *name, struct hf_answer **ret_answer,
                         struct hf_err *err)
 {
-    struct hf_caller who;
-    int rc = begin(store, given, &who, err);
-    if (rc == 0)
-        rc = check_name(name, err);
-    struct hf_answer *answer = rc == 0 ? hf_answer_new(store->alloc) : NULL;
-    if (rc == 0 && !answer)
-        rc = hf_fail_plain(err, HF_ENOMEM);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->schedules->trigger(store, &who, name, answer, &why);
-    if (rc)
-        hf_answer_free(answer);
-    else
-        *ret_answer = answer;
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = begin(store, given);
+    API_STEP(call, check_name(name, &call.why));
+    struct hf_answer *answer = api_answer(&call, store);
+    API_STEP(call, store->methods->schedules->trigger(store, &call.who, name, answer,
+                                                      &call.why));
+    return api_answered(&call, answer, ret_answer, err);
 }
 
 int hf_schedule_get(struct hf_store *store, const struct hf_caller *given,
                     const char *name, struct hf_schedules **ret_schedules,
                     struct hf_err *err)
 {
-    struct hf_caller who;
-    struct hf_schedules *made = NULL;
-    int rc = begin(store, given, &who, err);
-    if (rc == 0)
-        rc = check_name(name, err);
-    if (rc == 0)
-        rc = new_answer(store, 1, &made, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->schedules->get(store, &who, name, made, &why);
-    return finish(hf_fail_as(err, rc, &why), made, ret_schedules);
+    struct api_call call = begin(store, given);
+    API_STEP(call, check_name(name, &call.why));
+    struct hf_schedules *made = room_for(&call, store, 1);
+    API_STEP(call,
+             store->methods->schedules->get(store, &call.who, name, made, &call.why));
+    return finish(&call, made, ret_schedules, err);
 }
 
 static int check_filter(struct hf_schedule_filter *filter, struct hf_err *err)
@@ -180,12 +142,11 @@ static int check_filter(struct hf_schedule_filter *filter, struct hf_err *err)
     if (!known)
         return hf_fail(err, HF_EINVAL, "state",
                        "state must be active, paused or finished");
-    if (filter->limit > (size_t)HF_MAX_PAGE)
-        return hf_fail(err, HF_ETOOBIG, "limit",
-                       "a page must hold at most %lld schedules", (long long)HF_MAX_PAGE);
+    int rc = api_check_page(filter->limit, "schedules", err);
     if (filter->limit == 0)
         filter->limit = LIST_DEFAULT;
-    int rc = hf_check_key_opt(filter->origin, (size_t)HF_MAX_KEY_BYTES, "origin", err);
+    if (rc == 0)
+        rc = hf_check_key_opt(filter->origin, (size_t)HF_MAX_KEY_BYTES, "origin", err);
     return rc ? rc
               : hf_check_key_opt(filter->after, SCHEDULE_CURSOR_BYTES - 1, "after", err);
 }
@@ -194,66 +155,49 @@ int hf_schedule_list(struct hf_store *store, const struct hf_caller *given,
                      const struct hf_schedule_filter *wanted,
                      struct hf_schedules **ret_schedules, struct hf_err *err)
 {
-    struct hf_caller who;
     struct hf_schedule_filter filter;
-    struct hf_schedules *made = NULL;
-    int rc = begin(store, given, &who, err);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof filter, sizeof filter, &filter, err);
-    if (rc == 0)
-        rc = check_filter(&filter, err);
-    if (rc == 0)
-        rc = new_answer(store, filter.limit, &made, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->schedules->list(store, &who, &filter, made, &why);
-    return finish(hf_fail_as(err, rc, &why), made, ret_schedules);
+    struct api_call call = begin(store, given);
+    API_COPY(call, wanted, &filter);
+    API_STEP(call, check_filter(&filter, &call.why));
+    struct hf_schedules *made = room_for(&call, store, call.rc ? 0 : filter.limit);
+    API_STEP(call,
+             store->methods->schedules->list(store, &call.who, &filter, made, &call.why));
+    return finish(&call, made, ret_schedules, err);
 }
 
 int hf_schedule_skips(struct hf_store *store, const struct hf_caller *given,
                       const char *name, size_t limit,
                       struct hf_schedule_skips **ret_skips, struct hf_err *err)
 {
-    struct hf_caller who;
-    int rc = begin(store, given, &who, err);
-    if (rc == 0)
-        rc = check_name(name, err);
-    if (rc == 0 && limit > (size_t)HF_MAX_PAGE)
-        rc = hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld records",
-                     (long long)HF_MAX_PAGE);
-    if (rc)
-        return rc;
-    limit = limit ? limit : LIST_DEFAULT;
-    struct hf_schedule_skips *made = hf_schedule_skips_new(store->alloc, limit);
-    if (!made)
-        return hf_fail_plain(err, HF_ENOMEM);
-    struct hf_err why = { 0 };
-    rc = store->methods->schedules->skips(store, &who, name, limit, made, &why);
-    if (rc)
+    size_t most = limit ? limit : LIST_DEFAULT;
+    struct api_call call = begin(store, given);
+    API_STEP(call, check_name(name, &call.why));
+    API_STEP(call, api_check_page(limit, "records", &call.why));
+    struct hf_schedule_skips *made = call.rc ? NULL
+                                             : hf_schedule_skips_new(store->alloc, most);
+    API_STEP(call, made ? 0 : HF_ENOMEM);
+    API_STEP(call, store->methods->schedules->skips(store, &call.who, name, most, made,
+                                                    &call.why));
+    if (call.rc)
         hf_schedule_skips_free(made);
     else
         *ret_skips = made;
-    return hf_fail_as(err, rc, &why);
+    return api_end(&call, err);
 }
 
 int hf_schedule_sync(struct hf_store *store, const struct hf_caller *given,
                      const char *json, struct hf_sync_report *ret_report,
                      struct hf_err *err)
 {
-    struct hf_caller who;
     struct hf_arena arena;
     struct hf_schedule_set set;
-    int rc = begin(store, given, &who, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
+    struct api_call call = begin(store, given);
     hf_arena_init(&arena, store->alloc);
-    rc = hf_schedule_file_read(&arena, json, &set, &why);
-    if (rc == 0)
-        rc = store->methods->schedules->sync(store, &who, &set, ret_report, &why);
+    API_STEP(call, hf_schedule_file_read(&arena, json, &set, &call.why));
+    API_STEP(call, store->methods->schedules->sync(store, &call.who, &set, ret_report,
+                                                   &call.why));
     hf_arena_fini(&arena);
-    return hf_fail_as(err, rc, &why);
+    return api_end(&call, err);
 }
 
 /* ---- slots to come ----------------------------------------------------------------- */

@@ -1,20 +1,14 @@
-/* The public verbs: check the input, complete the caller, hand over to the store.
- *
- * Nothing here decides anything about the ledger. hf_work_claim, which may wait, stands in
- * run/.
- *
- * A store may try, fail and do it another way before it answers: so a method gets a record
- * of its own, and the caller's is written only when the call fails. */
+/* The public verbs, as steps of a call (call.h). Nothing here decides anything about the
+ * ledger. hf_work_claim, which may wait, is in run/. */
 #include <holdfast/limits.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "base/ident.h"
-#include "base/sized.h"
 #include "base/text.h"
 #include "core/ledger/policy.h"
 #include "core/ledger/quota.h"
 #include "core/ledger/step.h"
+#include "store/api/call.h"
 #include "store/api/work.h"
 
 int hf_caller_complete(const struct hf_caller *given, const char *actor_kind,
@@ -36,12 +30,6 @@ int hf_caller_complete(const struct hf_caller *given, const char *actor_kind,
     return 0;
 }
 
-static int complete(const struct hf_caller *given, struct hf_caller *ret_who,
-                    struct hf_err *err)
-{
-    return hf_caller_complete(given, "system", "holdfast", ret_who, err);
-}
-
 static int check_batch(size_t n, struct hf_err *err)
 {
     if (n == 0)
@@ -50,23 +38,6 @@ static int check_batch(size_t n, struct hf_err *err)
         return hf_fail(err, HF_ETOOBIG, "n", "a batch must hold at most %lld items",
                        (long long)HF_MAX_BATCH);
     return 0;
-}
-
-/* An answer to fill, given to the caller only if the call succeeds. */
-static int begin(struct hf_store *store, struct hf_answer **ret_answer,
-                 struct hf_err *err)
-{
-    *ret_answer = hf_answer_new(store->alloc);
-    return *ret_answer ? 0 : hf_fail_plain(err, HF_ENOMEM);
-}
-
-static int finish(int rc, struct hf_answer *answer, struct hf_answer **ret_answer)
-{
-    if (rc)
-        hf_answer_free(answer);
-    else
-        *ret_answer = answer;
-    return rc;
 }
 
 /* A flag that this version does not know would be a wish that is passed over. */
@@ -94,47 +65,43 @@ int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err)
 int hf_work_known(struct hf_store *store, const struct hf_caller *given,
                   const struct hf_new *request, bool *ret_known, struct hf_err *err)
 {
-    struct hf_caller who;
-    struct hf_err why = { 0 };
+    struct api_call call = api_begin(given);
     *ret_known = false;
-    int rc = complete(given, &who, err);
-    if (rc || !store->methods->known)
-        return rc;
-    rc = store->methods->known(store, who.tenant, request, ret_known, &why);
-    return hf_fail_as(err, rc, &why);
+    if (store->methods->known)
+        API_STEP(call, store->methods->known(store, call.who.tenant, request, ret_known,
+                                             &call.why));
+    return api_end(&call, err);
 }
 
-int hf_work_create(struct hf_store *store, const struct hf_caller *given,
+int hf_work_create_checked(struct hf_store *store, const struct hf_caller *given,
+                           const struct hf_new *news, size_t n, unsigned flags,
+                           struct hf_answer **ret_answer, struct hf_err *err)
+{
+    struct api_call call = api_begin(given);
+    struct hf_answer *answer = api_answer(&call, store);
+    API_STEP(call,
+             store->methods->create(store, &call.who, news, n, flags, answer, &call.why));
+    return api_answered(&call, answer, ret_answer, err);
+}
+
+int hf_work_create(struct hf_store *store, const struct hf_caller *who,
                    const struct hf_new *news, size_t n, unsigned flags,
                    struct hf_answer **ret_answer, struct hf_err *err)
 {
-    struct hf_caller who;
-    struct hf_answer *answer;
-    int rc = complete(given, &who, err);
-    if (rc == 0)
-        rc = hf_create_check(news, n, err);
+    int rc = hf_create_check(news, n, err);
     if (rc == 0)
         rc = hf_flags_check(flags, err);
-    if (rc == 0)
-        rc = begin(store, &answer, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->create(store, &who, news, n, flags, answer, &why);
-    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
+    return rc ? rc : hf_work_create_checked(store, who, news, n, flags, ret_answer, err);
 }
 
 int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_claim *claim, struct hf_answer **ret_answer,
                        struct hf_err *err)
 {
-    struct hf_answer *answer;
-    int rc = begin(store, &answer, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->claim(store, who, claim, answer, &why);
-    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
+    struct api_call call = { .rc = 0 };
+    struct hf_answer *answer = api_answer(&call, store);
+    API_STEP(call, store->methods->claim(store, who, claim, answer, &call.why));
+    return api_answered(&call, answer, ret_answer, err);
 }
 
 #define NAMED_SLOTS 2048 /* half of them stay empty */
@@ -174,20 +141,13 @@ int hf_work_change(struct hf_store *store, const struct hf_caller *given,
                    const struct hf_change *changes, size_t n, unsigned flags,
                    struct hf_answer **ret_answer, struct hf_err *err)
 {
-    struct hf_caller who;
-    struct hf_answer *answer;
-    int rc = complete(given, &who, err);
-    if (rc == 0)
-        rc = hf_changes_check(changes, n, err);
-    if (rc == 0)
-        rc = hf_flags_check(flags, err);
-    if (rc == 0)
-        rc = begin(store, &answer, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->change(store, &who, changes, n, flags, answer, &why);
-    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
+    struct api_call call = api_begin(given);
+    API_STEP(call, hf_changes_check(changes, n, &call.why));
+    API_STEP(call, hf_flags_check(flags, &call.why));
+    struct hf_answer *answer = api_answer(&call, store);
+    API_STEP(call, store->methods->change(store, &call.who, changes, n, flags, answer,
+                                          &call.why));
+    return api_answered(&call, answer, ret_answer, err);
 }
 
 static int check_renew_all(const struct hf_renew_all *renew, struct hf_err *err)
@@ -196,11 +156,7 @@ static int check_renew_all(const struct hf_renew_all *renew, struct hf_err *err)
     int rc = hf_check_key(renew->owner, max, "owner", err);
     if (rc == 0)
         rc = hf_check_key_opt(renew->incarnation, max, "incarnation", err);
-    if (rc == 0 &&
-        (renew->fresh_within_ms < 0 || renew->fresh_within_ms > HF_MAX_DURATION_MAX_MS))
-        rc = hf_fail(err, HF_EINVAL, "fresh_within_ms",
-                     "fresh_within_ms must not be negative or beyond 100 years");
-    return rc;
+    return rc ? rc : api_check_time(renew->fresh_within_ms, "fresh_within_ms", err);
 }
 
 int hf_renew_all_check(const struct hf_renew_all *wanted, struct hf_renew_all *ret_renew,
@@ -214,19 +170,13 @@ int hf_work_renew_all(struct hf_store *store, const struct hf_caller *given,
                       const struct hf_renew_all *wanted, struct hf_answer **ret_answer,
                       struct hf_err *err)
 {
-    struct hf_caller who;
     struct hf_renew_all renew;
-    struct hf_answer *answer;
-    int rc = complete(given, &who, err);
-    if (rc == 0)
-        rc = hf_renew_all_check(wanted, &renew, err);
-    if (rc == 0)
-        rc = begin(store, &answer, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->renew_all(store, &who, &renew, answer, &why);
-    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
+    struct api_call call = api_begin(given);
+    API_STEP(call, hf_renew_all_check(wanted, &renew, &call.why));
+    struct hf_answer *answer = api_answer(&call, store);
+    API_STEP(call,
+             store->methods->renew_all(store, &call.who, &renew, answer, &call.why));
+    return api_answered(&call, answer, ret_answer, err);
 }
 
 static enum hf_verb verb_towards(enum hf_status to)
@@ -272,18 +222,11 @@ static int check_id(const char *id, struct hf_err *err)
 int hf_work_get(struct hf_store *store, const struct hf_caller *given, const char *id,
                 struct hf_answer **ret_answer, struct hf_err *err)
 {
-    struct hf_caller who;
-    struct hf_answer *answer;
-    int rc = complete(given, &who, err);
-    if (rc == 0)
-        rc = check_id(id, err);
-    if (rc == 0)
-        rc = begin(store, &answer, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->get(store, id, answer, &why);
-    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
+    struct api_call call = api_begin(given);
+    API_STEP(call, check_id(id, &call.why));
+    struct hf_answer *answer = api_answer(&call, store);
+    API_STEP(call, store->methods->get(store, id, answer, &call.why));
+    return api_answered(&call, answer, ret_answer, err);
 }
 
 static int check_filter(const struct hf_filter *filter, struct hf_err *err)
@@ -306,128 +249,90 @@ static int check_filter(const struct hf_filter *filter, struct hf_err *err)
         if (!hf_status_word(filter->statuses[i]))
             rc = hf_fail(err, HF_EINVAL, "status", "status %zu of the filter is unknown",
                          i);
-    if (rc == 0 && filter->limit > (size_t)HF_MAX_PAGE)
-        rc = hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld rows",
-                     (long long)HF_MAX_PAGE);
-    if (rc == 0 &&
-        (filter->older_than_ms < 0 || filter->older_than_ms > HF_MAX_DURATION_MAX_MS))
-        rc = hf_fail(err, HF_EINVAL, "older_than_ms",
-                     "older_than_ms must not be negative or beyond 100 years");
-    return rc;
+    if (rc == 0)
+        rc = api_check_page(filter->limit, "rows", err);
+    return rc ? rc : api_check_time(filter->older_than_ms, "older_than_ms", err);
 }
 
 int hf_work_list(struct hf_store *store, const struct hf_caller *given,
                  const struct hf_filter *wanted, struct hf_answer **ret_answer,
                  struct hf_err *err)
 {
-    struct hf_caller who;
     struct hf_filter filter;
-    struct hf_answer *answer;
-    int rc = complete(given, &who, err);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof filter, sizeof filter, &filter, err);
-    if (rc == 0)
-        rc = check_filter(&filter, err);
-    if (rc == 0)
-        rc = begin(store, &answer, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->list(store, &who, &filter, answer, &why);
-    return finish(hf_fail_as(err, rc, &why), answer, ret_answer);
+    struct api_call call = api_begin(given);
+    API_COPY(call, wanted, &filter);
+    API_STEP(call, check_filter(&filter, &call.why));
+    struct hf_answer *answer = api_answer(&call, store);
+    API_STEP(call, store->methods->list(store, &call.who, &filter, answer, &call.why));
+    return api_answered(&call, answer, ret_answer, err);
 }
 
 int hf_work_events(struct hf_store *store, const struct hf_caller *given, const char *id,
                    int64_t after, size_t limit, struct hf_events **ret_events,
                    struct hf_err *err)
 {
-    struct hf_caller who;
-    int rc = complete(given, &who, err);
-    if (rc == 0)
-        rc = check_id(id, err);
-    if (rc == 0 && limit > (size_t)HF_MAX_PAGE)
-        rc = hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld events",
-                     (long long)HF_MAX_PAGE);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->events(store, id, after, limit ? limit : (size_t)HF_MAX_PAGE,
-                                ret_events, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = api_begin(given);
+    API_STEP(call, check_id(id, &call.why));
+    API_STEP(call, api_check_page(limit, "events", &call.why));
+    API_STEP(call,
+             store->methods->events(store, id, after, limit ? limit : (size_t)HF_MAX_PAGE,
+                                    ret_events, &call.why));
+    return api_end(&call, err);
 }
 
 int hf_work_stats(struct hf_store *store, const struct hf_caller *given,
                   struct hf_stats *ret_stats, struct hf_err *err)
 {
-    struct hf_caller who;
-    int rc = complete(given, &who, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->stats(store, &who, ret_stats, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = api_begin(given);
+    API_STEP(call, store->methods->stats(store, &call.who, ret_stats, &call.why));
+    return api_end(&call, err);
 }
 
 int hf_work_sweep(struct hf_store *store, const struct hf_caller *given, size_t limit,
                   struct hf_sweep_report *ret_report, struct hf_err *err)
 {
-    struct hf_caller who;
-    int rc = hf_caller_complete(given, "system", "sweep", &who, err);
-    if (rc == 0 && limit > (size_t)HF_MAX_SWEEP)
-        rc = hf_fail(err, HF_ETOOBIG, "limit", "a sweep acts on at most %lld rows",
-                     (long long)HF_MAX_SWEEP);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->sweep(store, &who, limit ? limit : (size_t)HF_MAX_SWEEP,
-                               ret_report, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = api_begin_as(given, "sweep");
+    if (limit > (size_t)HF_MAX_SWEEP)
+        API_STEP(call,
+                 hf_fail(&call.why, HF_ETOOBIG, "limit",
+                         "a sweep acts on at most %lld rows", (long long)HF_MAX_SWEEP));
+    API_STEP(call,
+             store->methods->sweep(store, &call.who, limit ? limit : (size_t)HF_MAX_SWEEP,
+                                   ret_report, &call.why));
+    return api_end(&call, err);
 }
 
 int hf_work_prune(struct hf_store *store, const struct hf_caller *given,
                   hf_ms older_than_ms, size_t limit, int64_t *ret_rows,
                   struct hf_err *err)
 {
-    struct hf_caller who;
-    int rc = complete(given, &who, err);
-    if (rc == 0 && (older_than_ms < 0 || older_than_ms > HF_MAX_DURATION_MAX_MS))
-        rc = hf_fail(err, HF_EINVAL, "older_than_ms",
-                     "older_than_ms must not be negative or beyond 100 years");
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->prune(store, older_than_ms, limit, ret_rows, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = api_begin(given);
+    API_STEP(call, api_check_time(older_than_ms, "older_than_ms", &call.why));
+    API_STEP(call,
+             store->methods->prune(store, older_than_ms, limit, ret_rows, &call.why));
+    return api_end(&call, err);
 }
 
 int hf_policy_set(struct hf_store *store, const struct hf_caller *given,
                   const char *scope, const struct hf_policy *wanted, struct hf_err *err)
 {
-    struct hf_caller who;
     struct hf_policy policy;
-    int rc = complete(given, &who, err);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof policy, sizeof policy, &policy, err);
-    if (rc == 0)
-        rc = hf_policy_scope_check(scope, err);
-    if (rc == 0)
-        rc = hf_policy_check(&policy, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->policy_set(store, scope, &policy, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = api_begin(given);
+    API_COPY(call, wanted, &policy);
+    API_STEP(call, hf_policy_scope_check(scope, &call.why));
+    API_STEP(call, hf_policy_check(&policy, &call.why));
+    API_STEP(call, store->methods->policy_set(store, scope, &policy, &call.why));
+    return api_end(&call, err);
 }
 
 int hf_policy_get(struct hf_store *store, enum hf_source source, const char *kind,
                   struct hf_policy_answer **ret_answer, struct hf_err *err)
 {
-    int rc = hf_check_key_opt(kind, (size_t)HF_MAX_KEY_BYTES, "kind", err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->policy_get(store, source, kind, ret_answer, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = { .rc = 0 };
+    API_STEP(call, hf_check_key_opt(kind, (size_t)HF_MAX_KEY_BYTES, "kind", &call.why));
+    API_STEP(call,
+             store->methods->policy_get(store, source, kind, ret_answer, &call.why));
+    return api_end(&call, err);
 }
 
 /* ---- limits ------------------------------------------------------------------------ */
@@ -435,40 +340,31 @@ int hf_policy_get(struct hf_store *store, enum hf_source source, const char *kin
 int hf_quota_set(struct hf_store *store, const struct hf_caller *given,
                  const struct hf_quota *wanted, struct hf_err *err)
 {
-    struct hf_caller who;
     struct hf_quota limit;
     struct hf_arena arena;
     const char *name = NULL;
-    int rc = complete(given, &who, err);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof limit, sizeof limit, &limit, err);
-    if (rc == 0)
-        rc = hf_quota_check(&limit, err);
-    if (rc)
-        return rc;
-    if (limit.burst == 0)
+    struct api_call call = api_begin(given);
+    API_COPY(call, wanted, &limit);
+    API_STEP(call, hf_quota_check(&limit, &call.why));
+    if (call.rc == 0 && limit.burst == 0)
         limit.burst = limit.rate_count;
     hf_arena_init(&arena, store->alloc);
-    struct hf_err why = { 0 };
-    rc = hf_quota_name_of(&arena, limit.name, who.tenant, &name, &why);
-    if (rc == 0)
-        rc = store->methods->limit_set(store, name, &limit, &why);
+    API_STEP(call,
+             hf_quota_name_of(&arena, limit.name, call.who.tenant, &name, &call.why));
+    API_STEP(call, store->methods->limit_set(store, name, &limit, &call.why));
     hf_arena_fini(&arena);
-    return hf_fail_as(err, rc, &why);
+    return api_end(&call, err);
 }
 
 int hf_quota_list(struct hf_store *store, const struct hf_caller *given,
                   hf_each_quota *each, void *user, struct hf_err *err)
 {
-    struct hf_caller who;
-    int rc = complete(given, &who, err);
-    if (rc == 0 && !each)
-        rc = hf_fail(err, HF_EINVAL, "each", "who is to be told of the limits?");
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->limit_list(store, each, user, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = api_begin(given);
+    API_STEP(call, each ? 0
+                        : hf_fail(&call.why, HF_EINVAL, "each",
+                                  "who is to be told of the limits?"));
+    API_STEP(call, store->methods->limit_list(store, each, user, &call.why));
+    return api_end(&call, err);
 }
 
 /* ---- leases ------------------------------------------------------------------------ */
@@ -499,47 +395,39 @@ int hf_lease_take(struct hf_store *store, const struct hf_lease_claim *wanted,
                   struct hf_lease_info *ret_info, struct hf_err *err)
 {
     struct hf_lease_claim claim;
-    int rc = hf_sized_copy(wanted, sizeof claim, sizeof claim, &claim, err);
-    if (rc == 0)
-        rc = check_lease_claim(&claim, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->lease_take(store, &claim, ret_info, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = { .rc = 0 };
+    API_COPY(call, wanted, &claim);
+    API_STEP(call, check_lease_claim(&claim, &call.why));
+    API_STEP(call, store->methods->lease_take(store, &claim, ret_info, &call.why));
+    return api_end(&call, err);
 }
 
 int hf_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,
                    const char *token, struct hf_lease_info *ret_info, struct hf_err *err)
 {
-    int rc = check_lane(lane, key, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->lease_renew(store, lane, key, token, ret_info, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = { .rc = 0 };
+    API_STEP(call, check_lane(lane, key, &call.why));
+    API_STEP(call,
+             store->methods->lease_renew(store, lane, key, token, ret_info, &call.why));
+    return api_end(&call, err);
 }
 
 int hf_lease_release(struct hf_store *store, enum hf_lane lane, const char *key,
                      const char *token, struct hf_err *err)
 {
-    int rc = check_lane(lane, key, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->lease_release(store, lane, key, token, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = { .rc = 0 };
+    API_STEP(call, check_lane(lane, key, &call.why));
+    API_STEP(call, store->methods->lease_release(store, lane, key, token, &call.why));
+    return api_end(&call, err);
 }
 
 int hf_lease_look(struct hf_store *store, enum hf_lane lane, const char *key,
                   struct hf_lease_info *ret_info, struct hf_err *err)
 {
-    int rc = check_lane(lane, key, err);
-    if (rc)
-        return rc;
-    struct hf_err why = { 0 };
-    rc = store->methods->lease_look(store, lane, key, ret_info, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = { .rc = 0 };
+    API_STEP(call, check_lane(lane, key, &call.why));
+    API_STEP(call, store->methods->lease_look(store, lane, key, ret_info, &call.why));
+    return api_end(&call, err);
 }
 
 /* ---- the store as a whole ---------------------------------------------------------- */
@@ -559,6 +447,11 @@ hf_ms hf_store_now(const struct hf_store *store)
 {
     return store->methods->now ? store->methods->now(store)
                                : store->clock->wall_ms(store->clock->user);
+}
+
+hf_ms hf_store_mono(const struct hf_store *store)
+{
+    return store->clock->mono_ms(store->clock->user);
 }
 
 int hf_store_facts(struct hf_store *store, char **ret_json, struct hf_err *err)
@@ -587,13 +480,11 @@ int hf_store_log(struct hf_store *store, int64_t before, size_t limit, hf_logged
         return hf_fail(err, HF_EINVAL, "each", "who is to be told of the entries?");
     if (before < 0)
         return hf_fail(err, HF_EINVAL, "before", "before must not be negative");
-    if (limit > (size_t)HF_MAX_PAGE)
-        return hf_fail(err, HF_ETOOBIG, "limit", "a page must hold at most %lld entries",
-                       (long long)HF_MAX_PAGE);
-    struct hf_err why = { 0 };
-    int rc = store->methods->log(store, before ? before : INT64_MAX, limit ? limit : 100,
-                                 each, user, &why);
-    return hf_fail_as(err, rc, &why);
+    struct api_call call = { .rc = 0 };
+    API_STEP(call, api_check_page(limit, "entries", &call.why));
+    API_STEP(call, store->methods->log(store, before ? before : INT64_MAX,
+                                       limit ? limit : 100, each, user, &call.why));
+    return api_end(&call, err);
 }
 
 int hf_store_check(struct hf_store *store, hf_found *found, void *user,

@@ -15,6 +15,11 @@ int hf_changes_check(const struct hf_change *changes, size_t n, struct hf_err *e
 int hf_renew_all_check(const struct hf_renew_all *wanted, struct hf_renew_all *ret_renew,
                        struct hf_err *err);
 
+/* hf_work_create of requests that have passed hf_new_check and are no replies. */
+int hf_work_create_checked(struct hf_store *store, const struct hf_caller *who,
+                           const struct hf_new *news, size_t n, unsigned flags,
+                           struct hf_answer **ret_answer, struct hf_err *err);
+
 /* Whether this very message, by its source, made a unit that is still kept. */
 int hf_work_known(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_new *request, bool *ret_known, struct hf_err *err);
@@ -23,5 +28,8 @@ int hf_work_known(struct hf_store *store, const struct hf_caller *who,
 int hf_work_claim_once(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_claim *claim, struct hf_answer **ret_answer,
                        struct hf_err *err);
+
+/* The monotonic clock of the store. */
+hf_ms hf_store_mono(const struct hf_store *store);
 
 #endif

@@ -13,13 +13,13 @@
 
 static const struct lane {
     enum hf_sql_id read;
-    enum hf_sql_id make; /* the row, when a claim finds none */
+    enum hf_sql_id lock; /* before a release */
     enum hf_sql_id write;
     enum hf_sql_id begin;
     enum hf_sql_id renew;
     bool must_be_live; /* rule 1: are holder verbs refused after the lapse? */
 } lanes[HF_LANE_COUNT] = {
-    [HF_LANE_SESSION] = { HF_SQL_LEASE_READ_SESSION, HF_SQL_LEASE_MAKE_SESSION,
+    [HF_LANE_SESSION] = { HF_SQL_LEASE_READ_SESSION, HF_SQL_LEASE_LOCK_SESSION,
                           HF_SQL_LEASE_WRITE_SESSION, HF_SQL_LEASE_BEGIN_SESSION,
                           HF_SQL_LEASE_RENEW_SESSION, true },
 };
@@ -55,7 +55,7 @@ static int read_lease(struct hf_store *base, enum hf_lane lane, const char *key,
     if (rc)
         return rc;
     if (hf_ops_result(&look->ops, 0)->out_count == 0)
-        return hf_fail(err, HF_ENOTFOUND, "key", "%s was never leased", key);
+        return hf_fail(err, HF_ENOTFOUND, "key", "there is no session %.100s", key);
     look->lease = first_lease(hf_ops_result(&look->ops, 0));
     return 0;
 }
@@ -68,6 +68,10 @@ static int write_lease(struct hf_store *base, enum hf_lane lane, const char *key
     const struct hf_lease *was = &look->lease;
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    if (!lease->nonce) {
+        hf_ops_call(&ops, lanes[lane].lock, HF_ANY_COUNT);
+        hf_ops_text(&ops, key);
+    }
     hf_ops_call(&ops, lanes[lane].write, 1);
     hf_ops_text(&ops, key);
     hf_ops_i64(&ops, was->fence);
@@ -97,19 +101,6 @@ static int write_lease(struct hf_store *base, enum hf_lane lane, const char *key
         look->ops.batch.lease_now += written.expires_at - lease->expires_at;
         lease->expires_at = written.expires_at;
     } /* otherwise the answer was lost, and others changed the row since */
-    hf_ops_fini(&ops);
-    return rc;
-}
-
-static int make_row(struct hf_store *base, enum hf_lane lane, const char *key,
-                    struct hf_err *err)
-{
-    struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&ops, lanes[lane].make, HF_ANY_COUNT);
-    hf_ops_text(&ops, key);
-    hf_ops_text(&ops, "");
-    int rc = hf_ops_write(&ops, err);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -172,11 +163,6 @@ static int take_once(struct hf_store *base, const struct hf_lease_claim *claim,
     enum hf_lease_outcome outcome;
     const char *proof = NULL;
     int rc = read_lease(base, claim->lane, claim->key, &look, err);
-    if (rc == HF_ENOTFOUND) {
-        rc = make_row(base, claim->lane, claim->key, err);
-        hf_ops_fini(&look.ops);
-        return rc ? rc : HF_EGUARD;
-    }
     hf_ms now = look.ops.batch.lease_now;
     who->store = look.ops.batch.incarnation;
     bool dead = rc == 0 && claim->reclaim && look.lease.holder &&

@@ -21,6 +21,9 @@ struct record {
 struct due {
     struct hf_schedule_row row;
     const char *in_the_way; /* a unit, by the overlap rule */
+    struct hf_row old;      /* the same, where the new one replaces it */
+    bool replaces;
+    struct hf_step end; /* of the old one */
     struct hf_slot_plan plan;
     struct record *records;
     size_t record_count;
@@ -76,8 +79,9 @@ static int plan_one(struct pass *pass, struct due *due, struct hf_err *err)
     if (!due->records)
         return hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; i < due->plan.skip_count; i++) {
-        bool missed = hf_same(due->plan.skips[i].reason, "missed");
-        record(due, due->plan.skips[i], missed ? NULL : due->in_the_way);
+        bool blocked = !hf_same(due->plan.skips[i].reason, "missed") &&
+                       !hf_same(due->plan.skips[i].reason, "replaced");
+        record(due, due->plan.skips[i], blocked ? due->in_the_way : NULL);
     }
     return 0;
 }
@@ -111,6 +115,41 @@ static int drop_duplicates(struct pass *pass, struct due *due, struct hf_err *er
     return rc;
 }
 
+static bool replaces(const struct due *due)
+{
+    return due->in_the_way && due->plan.made_count > 0 &&
+           hf_overlap_of(due->row.s.overlap) == HF_OVERLAP_REPLACE;
+}
+
+/* Reads the units that new ones replace. A unit that is gone by now needs no end. */
+static int read_replaced(struct pass *pass, struct hf_err *err)
+{
+    struct hf_ops *ops = &pass->call.old;
+    size_t wanted = 0, at = 0;
+    hf_ops_reset(ops);
+    for (size_t i = 0; i < pass->count; i++) {
+        if (!replaces(&pass->dues[i]))
+            continue;
+        if (wanted++ == 0)
+            hf_ops_call(ops, HF_SQL_WORK_BY_ID, HF_ANY_COUNT);
+        else
+            hf_ops_again(ops);
+        hf_ops_text(ops, pass->dues[i].in_the_way);
+    }
+    int rc = wanted > 0 ? hf_ops_read(ops, err) : 0;
+    if (rc || wanted == 0)
+        return rc;
+    const struct hf_call *rows = hf_ops_result(ops, 0);
+    for (size_t i = 0; rc == 0 && i < pass->count && at < rows->out_count; i++) {
+        struct due *due = &pass->dues[i];
+        if (!replaces(due) || !hf_same(due->in_the_way, hf_row_id(rows, at)))
+            continue;
+        rc = hf_row_read(rows, at++, &due->old, err);
+        due->replaces = !hf_status_terminal(due->old.status);
+    }
+    return rc;
+}
+
 static int read_due(struct pass *pass, size_t limit, struct hf_err *err)
 {
     struct hf_ops *look = &pass->call.look;
@@ -137,7 +176,7 @@ static int read_due(struct pass *pass, size_t limit, struct hf_err *err)
         if (rc == 0 && pass->careful)
             rc = drop_duplicates(pass, &pass->dues[i], err);
     }
-    return rc;
+    return rc ? rc : read_replaced(pass, err);
 }
 
 /* ---- writing ----------------------------------------------------------------------- */
@@ -164,6 +203,8 @@ static int make_units(struct pass *pass, struct due *due, struct hf_env *env,
         int rc = hf_schedule_unit(arena, &due->row.s, run_id, &unit, &why);
         if (rc == 0)
             rc = sql_make_row(pass->call.store, arena, &who, env, &unit, row, hash, &why);
+        if (rc == 0 && due->replaces)
+            rc = schedule_replace(&pass->call, env, &due->old, run_id, &due->end, &why);
         if (rc) {
             *count = before;
             return note_fault(pass, due, rc, &why, err);
@@ -246,6 +287,13 @@ static int write_batch(struct pass *pass, struct hf_err *err)
         return rc;
     append_schedules(pass);
     append_records(pass);
+    for (size_t i = 0; rc == 0 && i < pass->count; i++) {
+        struct due *due = &pass->dues[i];
+        if (due->replaces && !due->fault)
+            rc = schedule_replace_write(&pass->call, &due->old, &due->end, err);
+    }
+    if (rc)
+        return rc;
     hf_rows_insert(ops, makings, count);
     hf_rows_expect_all(ops);
     for (size_t i = 0; i < count; i++)

@@ -57,6 +57,7 @@ void schedule_begin(struct schedule_call *call, struct hf_store *store,
     *call = (struct schedule_call){ .store = sql_store_of(store), .who = who };
     hf_zones_init(&call->zones, store->alloc);
     hf_arena_init(&call->arena, store->alloc);
+    hf_ops_init(&call->old, call->store->sql, store->alloc);
     hf_ops_init(&call->look, call->store->sql, store->alloc);
     hf_ops_init(&call->write, call->store->sql, store->alloc);
 }
@@ -65,6 +66,7 @@ void schedule_end(struct schedule_call *call)
 {
     hf_ops_fini(&call->write);
     hf_ops_fini(&call->look);
+    hf_ops_fini(&call->old);
     hf_arena_fini(&call->arena);
     hf_zones_fini(&call->zones);
 }
@@ -143,6 +145,40 @@ int schedule_unit(struct schedule_call *call, const struct hf_schedule *schedule
         rc = sql_make_row(call->store, &call->arena, call->who, &env, &unit, ret_row,
                           ret_hash, err);
     return rc;
+}
+
+int schedule_replace(struct schedule_call *call, const struct hf_env *env,
+                     const struct hf_row *old, const char *run_id,
+                     struct hf_step *ret_step, struct hf_err *err)
+{
+    struct hf_policy policy;
+    struct hf_env with = *env;
+    struct hf_change cancel = { .size = sizeof cancel,
+                                .verb = HF_VERB_CANCEL,
+                                .id = old->w.work_id,
+                                .reason = hf_arena_join(&call->arena, "replaced by ",
+                                                        run_id) };
+    if (!cancel.reason)
+        return hf_fail_plain(err, HF_ENOMEM);
+    int rc = sql_policy(call->store, &call->arena, old->source, old->w.kind, &policy,
+                        err);
+    with.policy = &policy;
+    if (rc == 0)
+        rc = hf_step_change(&call->arena, old, &cancel, &with, ret_step, err);
+    if (rc == 0 && !hf_status_terminal(ret_step->row.status))
+        rc = hf_fail(
+            err, HF_ETRANSITION, "overlap",
+            "unit %s is owner_bound and cannot be replaced at once: wait for its "
+            "end, or ask for it with `holdfast work cancel`",
+            old->w.work_id);
+    return rc;
+}
+
+int schedule_replace_write(struct schedule_call *call, const struct hf_row *old,
+                           const struct hf_step *step, struct hf_err *err)
+{
+    hf_row_write(&call->write, old, &step->row);
+    return sql_wake_ended(call->store, call->who, &call->write, old, &step->row, err);
 }
 
 /* What stays when the definition is replaced. */

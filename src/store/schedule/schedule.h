@@ -51,6 +51,7 @@ struct schedule_call {
     struct hf_zones zones;
     struct hf_arena arena;
     struct hf_ops look;  /* what was read */
+    struct hf_ops old;   /* units that are replaced */
     struct hf_ops write; /* what is written */
 };
 
@@ -70,6 +71,15 @@ int schedule_timing(struct schedule_call *call, const struct hf_schedule *schedu
 int schedule_unit(struct schedule_call *call, const struct hf_schedule *schedule,
                   const char *run_id, struct hf_row *ret_row, uint8_t *ret_hash,
                   struct hf_err *err);
+
+/* The cancellation of an unfinished unit that the unit `run_id` replaces (overlap `replace`).
+ * HF_ETRANSITION: it cannot be ended at once, as a started owner_bound one. */
+int schedule_replace(struct schedule_call *call, const struct hf_env *env,
+                     const struct hf_row *old, const char *run_id,
+                     struct hf_step *ret_step, struct hf_err *err);
+/* Append it; before the statement that makes the new unit. */
+int schedule_replace_write(struct schedule_call *call, const struct hf_row *old,
+                           const struct hf_step *step, struct hf_err *err);
 
 /* The row that `wanted` asks for: a new one, or `was` with another definition. The unit that
  * it would make is tried under the policy in force. Appends records of slots that a changed

@@ -69,6 +69,25 @@ static int show(const struct hf_call *found, bool created, struct hf_answer *ans
     return rc;
 }
 
+/* A unit in the way is replaced, or the new one refused: by the overlap rule. */
+static int replace(struct schedule_call *call, const struct hf_schedule *schedule,
+                   const char *work_id, const char *run_id, struct hf_err *err)
+{
+    struct hf_row old;
+    struct hf_env env;
+    struct hf_step step;
+    if (hf_overlap_of(schedule->overlap) != HF_OVERLAP_REPLACE)
+        return in_the_way(err, schedule, work_id);
+    hf_ops_reset(&call->old);
+    int rc = sql_find(&call->old, work_id, &old, err);
+    if (rc == 0)
+        rc = sql_env(call->store, call->who, &call->old.batch, &env, err);
+    if (rc || hf_status_terminal(old.status))
+        return rc;
+    rc = schedule_replace(call, &env, &old, run_id, &step, err);
+    return rc ? rc : schedule_replace_write(call, &old, &step, err);
+}
+
 static int trigger_once(struct schedule_call *call, const char *run_id, const char *name,
                         struct hf_answer *answer, struct hf_err *err)
 {
@@ -82,9 +101,6 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
         return show(hf_ops_result(&call->look, 1), false, answer, err);
     const struct hf_call *found = hf_ops_result(&call->look, 0);
     schedule_read(found, 0, &row);
-    if (hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY))
-        return in_the_way(err, &row.s,
-                          hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY));
     rc = schedule_unit(call, &row.s, run_id, &work, hash, err);
     if (rc)
         return rc;
@@ -95,6 +111,12 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
     hf_ops_text(ops, row.s.tenant);
     hf_ops_i64(ops, row.tick);
     hf_ops_text(ops, work.w.work_id);
+    if (hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY))
+        rc = replace(call, &row.s,
+                     hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY), run_id,
+                     err);
+    if (rc)
+        return rc;
     hf_rows_insert(ops, &making, 1);
     hf_rows_expect_all(ops);
     hf_ops_ring_queue(ops, work.w.queue, 1);

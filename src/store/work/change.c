@@ -278,6 +278,17 @@ static void add_read_back(struct changing *c, struct hf_ops *ops, struct slot *s
     }
 }
 
+/* A session is told of what was asked of its running input, or that one may begin a turn. */
+static void tell_session(struct hf_ops *ops, const struct slot *slot)
+{
+    const struct hf_row *row = &slot->step.row;
+    if (!row->w.session_id || hf_status_terminal(row->status))
+        return;
+    hf_ops_call(ops, HF_SQL_SESSION_NUDGE, HF_ANY_COUNT);
+    hf_ops_text(ops, row->w.session_id);
+    hf_ops_text(ops, row->status == HF_RUNNING ? row->w.cancel_request : NULL);
+}
+
 static void add_row(struct hf_ops *ops, const struct slot *slot)
 {
     if (slot->signal == 0) {
@@ -308,6 +319,7 @@ static int add_writes(struct changing *c, struct hf_ops *ops, struct hf_err *err
         if (slot->step.extra_event)
             hf_event_append(ops, &slot->step.row, slot->step.extra_event);
         ring_for(ops, slot);
+        tell_session(ops, slot);
         rc = sql_wake_ended(c->store, c->who, ops, &slot->was, &slot->step.row, err);
     }
     hf_gates_settle(ops);

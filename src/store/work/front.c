@@ -33,13 +33,13 @@ void sql_march_begin(struct sql_store *store, const char *queue, bool from_start
         *ret_march = march;
         return;
     }
-    (void)pthread_mutex_lock(&store->lock);
+    hf_lock(&store->lock);
     const struct sql_front *front = front_of(store, queue);
     bool known = hf_same(front->queue, queue);
     march.looks = from_start || !known || march.began_at >= front->look_at;
     if (!march.looks)
         march.from = *front;
-    (void)pthread_mutex_unlock(&store->lock);
+    hf_unlock(&store->lock);
     memcpy(march.from.queue, queue, strlen(queue) + 1);
     *ret_march = march;
 }
@@ -81,7 +81,7 @@ void sql_march_end(struct sql_store *store, const struct sql_march *march,
         front.fair_tag = last.fair_tag;
         front.seq = last.seq;
     }
-    (void)pthread_mutex_lock(&store->lock);
+    hf_lock(&store->lock);
     *front_of(store, front.queue) = front;
-    (void)pthread_mutex_unlock(&store->lock);
+    hf_unlock(&store->lock);
 }

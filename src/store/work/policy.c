@@ -59,6 +59,7 @@ static int read_entry(struct policy_set *set, const struct hf_call *call, size_t
         .max_attempts = (int)hf_cell_i64(call, i, HF_COL_POLICY_LIST_MAX_ATTEMPTS),
         .retry_policy = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_RETRY_POLICY), &rc),
         .close_rule = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_CLOSE_RULE), &rc),
+        .wait_rule = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_WAIT_RULE), &rc),
     };
     const char *disposition = hf_cell_text(call, i, HF_COL_POLICY_LIST_DISPOSITION);
     if (disposition)
@@ -139,7 +140,8 @@ static bool scope_is(const char *scope, const char *prefix, const char *name)
 /* The set may be read anew at any time, so what leaves it is copied. */
 static int own_texts(struct hf_arena *arena, struct hf_policy *policy)
 {
-    const char **texts[] = { &policy->retry_policy, &policy->close_rule };
+    const char **texts[] = { &policy->retry_policy, &policy->close_rule,
+                             &policy->wait_rule };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (!*texts[i])
             continue;
@@ -163,7 +165,7 @@ int sql_policy_over(struct sql_store *store, struct hf_arena *arena,
 {
     const struct hf_policy unset = { .size = sizeof unset, .grace_ms = -1 };
     struct hf_policy of_kind = unset, of_source = unset, of_all = unset;
-    (void)pthread_mutex_lock(&store->lock);
+    hf_lock(&store->lock);
     int rc = current(store, err);
     for (size_t i = 0; rc == 0 && i < store->policies->count; i++) {
         const struct entry *entry = &store->policies->entries[i];
@@ -182,38 +184,38 @@ int sql_policy_over(struct sql_store *store, struct hf_arena *arena,
         if (rc == 0)
             *ret_policy = policy;
     }
-    (void)pthread_mutex_unlock(&store->lock);
+    hf_unlock(&store->lock);
     return rc;
 }
 
 int sql_kind_limited(struct sql_store *store, const char *kind, bool *ret_limited,
                      struct hf_err *err)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    hf_lock(&store->lock);
     int rc = current(store, err);
     *ret_limited = false;
     for (size_t i = 0; rc == 0 && i < store->policies->limited_count; i++)
         *ret_limited |= scope_is(store->policies->limited[i], "kind:", kind);
-    (void)pthread_mutex_unlock(&store->lock);
+    hf_unlock(&store->lock);
     return rc;
 }
 
 int sql_limits_rated(struct sql_store *store, bool *ret_rated, struct hf_err *err)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    hf_lock(&store->lock);
     int rc = current(store, err);
     if (rc == 0)
         *ret_rated = store->policies->rated;
-    (void)pthread_mutex_unlock(&store->lock);
+    hf_unlock(&store->lock);
     return rc;
 }
 
 void sql_policies_forget(struct sql_store *store)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    hf_lock(&store->lock);
     free_set(store->base.alloc, store->policies);
     store->policies = NULL;
-    (void)pthread_mutex_unlock(&store->lock);
+    hf_unlock(&store->lock);
 }
 
 int sql_policy_set(struct hf_store *base, const char *scope,
@@ -238,6 +240,7 @@ int sql_policy_set(struct hf_store *base, const char *scope,
     hf_ops_text(&ops, policy->retry_policy);
     hf_ops_text(&ops, hf_disposition_word(policy->disposition));
     hf_ops_text(&ops, policy->close_rule);
+    hf_ops_text(&ops, policy->wait_rule);
     int rc = hf_ops_write(&ops, err);
     hf_ops_fini(&ops);
     sql_policies_forget(store);

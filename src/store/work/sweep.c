@@ -296,6 +296,12 @@ static int sweep_dead_holder(struct sweeping *s, const char *holder, const char 
     int rc = hf_ops_read(&ops, err);
     if (rc == 0)
         rc = sweep_rows(s, &ops, proof, err);
+    hf_ops_reset(&ops);
+    hf_ops_call(&ops, HF_SQL_SESSION_HOLDER_DEAD, HF_ANY_COUNT);
+    hf_ops_text(&ops, holder);
+    hf_ops_ring_queue(&ops, "session", 1);
+    if (rc == 0)
+        rc = hf_ops_write(&ops, err);
     hf_ops_fini(&ops);
     return rc;
 }

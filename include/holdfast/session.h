@@ -1,0 +1,416 @@
+/* Sessions: a conversation with one writer at a time, committed whole.
+ *
+ * A session has a head (revision, number of records, digest of their chain), a history of
+ * records (nodes) that never change once they are committed, and inputs: units of the ledger
+ * that begin its turns. A worker claims a session. The claim is a lease on the session, and it
+ * opens a turn over the oldest input. The turn stores its progress step by step, and one
+ * fenced commit makes all of it part of the session, or nothing.
+ *
+ *   send ──> input (queued) ──claim──> turn open, input running ──commit──> nodes, input done
+ *                                        │   ▲
+ *                                       step─┘      hand_back: input queued, turn stays open
+ *
+ * A turn's base id (holdfast/turn.h) is the head revision in decimal. A turn's id is the work
+ * id of its first input, and the turn's row is the receipt of its commit: the same commit
+ * again returns the stored result, without a lease.
+ *
+ * Every verb is one blocking call that may be made from any thread on one handle; writes of
+ * several threads share a commit. A host with an event loop runs them on its executor.
+ *
+ * Errors of their own:
+ *   HF_ESESSIONBUSY     another owner holds the session: retry later
+ *   HF_ESESSIONLOST     the lease is not the caller's any more: open the session again
+ *   HF_EHEADMOVED       the head is not the one that the caller loaded: load again
+ *   HF_ESESSIONDELETED  the session was deleted; its id is never used again
+ *   HF_ESUPERSEDED      the turn or its inputs belong to a later claim, or have ended
+ * All others are as in holdfast/err.h. A refused call writes nothing.
+ */
+#ifndef HOLDFAST_SESSION_H
+#define HOLDFAST_SESSION_H
+
+#include <holdfast/turn.h>
+#include <holdfast/work.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a session came to be. */
+#define HF_RELATIONS(X)                                                                  \
+    X(ROOT, "root")     /* by itself */                                                  \
+    X(CHILD, "child")   /* started by its parent */                                      \
+    X(FORK, "fork")     /* shares its parent's history */                                \
+    X(CAUSED, "caused") /* by what `cause` says */
+#define X(name, word) HF_RELATION_##name,
+enum hf_relation { HF_RELATIONS(X) HF_RELATION_COUNT };
+#undef X
+HF_API const char *hf_relation_word(enum hf_relation relation); /* NULL past the last */
+
+/* What began a turn. */
+#define HF_INPUT_KINDS(X)                                                                \
+    X(MESSAGE, "message") /* payload: a record in the machine's JSON form */             \
+    X(WAKE, "wake")       /* payload: JSON of the wake; begins the turn as a cause */
+#define X(name, word) HF_INPUT_##name,
+enum hf_input_kind { HF_INPUT_KINDS(X) HF_INPUT_KIND_COUNT };
+#undef X
+HF_API const char *hf_input_kind_word(enum hf_input_kind kind); /* NULL past the last */
+
+/* A session as readers see it. Texts are NULL where there is none, times are 0. */
+struct hf_session {
+    const char *session_id;
+    const char *tenant;
+    const char *agent;     /* which workers may claim it */
+    int64_t head_revision; /* commits so far */
+    int64_t record_count;  /* committed records */
+    uint8_t chain[32];     /* hf_record_chain over them */
+    const char *config;    /* JSON, the caller's */
+    const char *turn_id;   /* the open turn */
+    hf_ms ready_at;      /* since when a worker may claim it; 0: held, or nothing to do */
+    hf_ms waiting_until; /* when the open turn wants to go on; 0: at once */
+    const char *owner;   /* of the lease, which may have lapsed */
+    const char *owner_incarnation;
+    const char *holder; /* JSON: what is known of the holder's process */
+    int64_t lease_fence;
+    hf_ms lease_ttl_ms;
+    hf_ms lease_expires_at;   /* on the lease clock */
+    hf_ms lease_remaining_ms; /* at the moment of reading; negative when lapsed */
+    const char
+        *cancel_request; /* JSON: a cancellation of the running input was asked for */
+    const char *relation;
+    const char *parent_id;
+    const char *cause;  /* JSON */
+    const char *labels; /* JSON object of texts */
+    hf_ms deleted_at;
+    hf_ms created_at;
+    hf_ms updated_at; /* of the last commit */
+};
+
+/* One input of the open turn. */
+struct hf_session_input {
+    enum hf_input_kind kind;
+    const char *work_id;
+    const char *status;  /* of its unit */
+    const char *gate;    /* of its unit, while it is queued: lane, or held */
+    const char *payload; /* JSON; see hf_input_kind */
+    const char *turn_id; /* NULL: in no turn yet */
+    int64_t attempt_count;
+    int64_t crashes; /* claims that were lost in a row without a new step */
+    hf_ms created_at;
+};
+
+/* One record of the history. */
+struct hf_node {
+    int64_t ordinal; /* -1: transient, in the base of the open turn only */
+    const char *turn_id;
+    bool provisional;  /* past the head's count: of the open turn, and not committed */
+    uint8_t chain[32]; /* after it */
+    const char *json;
+    const struct hf_record *record;
+};
+
+/* The open turn. */
+struct hf_session_turn {
+    const char *turn_id;
+    int64_t base_revision; /* the head's when it began */
+    int64_t step;          /* steps stored so far */
+    int64_t node_count;    /* provisional nodes that steps have stored */
+    uint8_t chain[32];     /* over the history and those nodes */
+    struct hf_span save;   /* as the last step left it; len 0: none */
+    hf_ms started_at;
+    const struct hf_session_input *inputs; /* in order */
+    size_t input_count;
+    const struct hf_node
+        *nodes; /* load: what steps have stored, with transient records */
+    size_t stored_count;
+};
+
+/* Tokens of one source and model, over all committed turns. */
+struct hf_session_usage {
+    const char *source;
+    const char *model;
+    struct hf_usage usage;
+};
+
+/* What a verb returns. It owns all that it shows. Members that a verb does not name are zero. */
+struct hf_session_answer {
+    const struct hf_session *sessions;
+    size_t session_count;
+    bool created;      /* create: the session is new */
+    const char *next;  /* list: cursor of the next page, or NULL */
+    const char *token; /* claim: of the lease */
+    bool
+        displaced; /* claim: a lapsed or dead holder lost the session; its facts follow */
+    const char *displaced_owner;
+    int64_t displaced_fence;
+    const struct hf_session_turn *turn;    /* claim, load: the open turn, or NULL */
+    const struct hf_session_input *inputs; /* inputs */
+    size_t input_count;
+    const struct hf_node *nodes; /* load, node */
+    size_t node_count;
+    int64_t
+        next_ordinal; /* load: first committed node of the next page; 0: there is none */
+    const struct hf_session_usage *usage; /* load */
+    size_t usage_count;
+};
+HF_API void hf_session_answer_free(struct hf_session_answer *answer); /* NULL is fine */
+
+/* ---- create ------------------------------------------------------------------------ */
+
+struct hf_session_new {
+    uint32_t size;
+    const char *session_id; /* NULL: a fresh one */
+    const char *agent;      /* required */
+    const char *config;     /* JSON object; NULL: none */
+    enum hf_relation relation;
+    const char *parent_id; /* required for child and fork, refused for root */
+    const char *cause;     /* JSON; NULL: none */
+    const char *labels;    /* JSON object of texts; NULL: none */
+};
+
+/* Create a session. The same request again returns the session as it is now; other content
+ * under its id is HF_ECONFLICT. Ids are global: the tenant is a part of the content. */
+HF_API HF_MUST_USE int hf_session_create(struct hf_store *store,
+                                         const struct hf_caller *who,
+                                         const struct hf_session_new *request,
+                                         struct hf_session_answer **ret_answer,
+                                         struct hf_err *err);
+
+/* ---- send -------------------------------------------------------------------------- */
+
+struct hf_session_send {
+    uint32_t size;
+    const char *session_id;
+    const char
+        *source_key; /* names this message in its session; NULL: it is never repeated */
+    const char *message; /* JSON of a record that is a message (holdfast/turn_json.h) */
+};
+
+/* Send a message: one unit of the ledger from the moment that this returns 0. The same key and
+ * content return the same unit with created = false; other content is HF_ECONFLICT. HF_ENOTFOUND,
+ * HF_ESESSIONDELETED. */
+HF_API HF_MUST_USE int hf_session_send(struct hf_store *store,
+                                       const struct hf_caller *who,
+                                       const struct hf_session_send *request,
+                                       struct hf_answer **ret_answer, struct hf_err *err);
+
+/* ---- claim ------------------------------------------------------------------------- */
+
+struct hf_session_claim {
+    uint32_t size;
+    const char *session_id;    /* this one; or, if NULL, any that is ready of */
+    const char *const *agents; /* these agents */
+    size_t agent_count;
+    const char *owner; /* NULL: a fresh owner and incarnation for this claim */
+    const char
+        *incarnation;  /* NULL: a fresh one with a fresh owner, otherwise the handle's */
+    const char *nonce; /* NULL: fresh; set one to make the claim repeatable */
+    int pid;           /* 0: opaque; otherwise ties the lease to that local process */
+    hf_ms ttl_ms;      /* 0: 30 s */
+};
+
+/* Take the lease of a session and open a turn over its oldest input. An open turn is continued
+ * with exactly its inputs, its step and its save. A claim by agents takes a session that is
+ * ready, whose lease has lapsed or whose holder is proven dead; if there is none the answer has
+ * no session. A claim by id also takes one with nothing to do: then there is no turn.
+ * HF_ESESSIONBUSY, HF_ENOTFOUND, HF_ESESSIONDELETED (by id).
+ *
+ * The same owner and incarnation may claim a session that it holds: with the same nonce it
+ * keeps its token, with another one the token rotates; the fence stays.
+ *
+ * Each claim after a death without a new step counts a crash. At `poison_crashes` within the
+ * window (holdfast limits) the input gets the gate `held`, and the session goes on with the
+ * next one. */
+HF_API HF_MUST_USE int hf_session_claim(struct hf_store *store,
+                                        const struct hf_caller *who,
+                                        const struct hf_session_claim *claim,
+                                        struct hf_session_answer **ret_answer,
+                                        struct hf_err *err);
+
+/* ---- read -------------------------------------------------------------------------- */
+
+/* The head alone, to know whether what was loaded is still fresh: one row. */
+HF_API HF_MUST_USE int hf_session_head(struct hf_store *store, const char *session_id,
+                                       struct hf_session_answer **ret_answer,
+                                       struct hf_err *err);
+
+struct hf_session_load {
+    uint32_t size;
+    const char *session_id;
+    size_t limit;          /* nodes of a page; 0: 1000 */
+    int64_t from_ordinal;  /* of a later page: next_ordinal of the one before */
+    int64_t head_revision; /* of a later page: those of the first page's head */
+    int64_t record_count;
+};
+
+/* Head, open turn with its save and what its steps have stored, usage, and the first page of
+ * committed records, in one snapshot. Later pages have records only. They are of the first
+ * page's head, whatever was committed since; HF_EHEADMOVED if the store does not have that head.
+ * The digest of each record is checked: a broken chain is HF_ECORRUPT. HF_ENOTFOUND only if
+ * there is certainly no such session. */
+HF_API HF_MUST_USE int hf_session_load(struct hf_store *store,
+                                       const struct hf_session_load *request,
+                                       struct hf_session_answer **ret_answer,
+                                       struct hf_err *err);
+
+/* One node, committed or provisional. HF_ENOTFOUND. */
+HF_API HF_MUST_USE int hf_session_node(struct hf_store *store, const char *session_id,
+                                       int64_t ordinal,
+                                       struct hf_session_answer **ret_answer,
+                                       struct hf_err *err);
+
+struct hf_session_filter {
+    uint32_t size;
+    const char *agent; /* NULL: any; the same for parent_id */
+    const char *parent_id;
+    bool open;         /* only with an open turn */
+    size_t limit;      /* 0: 100 */
+    const char *after; /* cursor of an earlier answer */
+};
+
+/* Sessions of the caller's tenant, or of all where it names none, in order of creation. */
+HF_API HF_MUST_USE int hf_session_list(struct hf_store *store,
+                                       const struct hf_caller *who,
+                                       const struct hf_session_filter *filter,
+                                       struct hf_session_answer **ret_answer,
+                                       struct hf_err *err);
+
+/* The inputs of a session in order, from the one after work id `after` (NULL: the first), at
+ * most `limit` (0: 100). Inputs whose unit was pruned are left out. */
+HF_API HF_MUST_USE int hf_session_inputs(struct hf_store *store, const char *session_id,
+                                         const char *after, size_t limit,
+                                         struct hf_session_answer **ret_answer,
+                                         struct hf_err *err);
+
+/* ---- writing under the lease ------------------------------------------------------- */
+
+/* What the holder of a turn adds to it, and the state that it adds to. */
+struct hf_session_step {
+    uint32_t size;
+    const char *session_id;
+    const char *token;
+    const char *turn_id;
+    int64_t step;                    /* steps stored before this one */
+    int64_t node_count;              /* provisional nodes stored before this one */
+    const uint8_t *chain;            /* 32 bytes: of the turn before this step */
+    const struct hf_record *records; /* new since then; transient ones are stored apart */
+    size_t record_count;
+    struct hf_span save; /* hf_turn_save's bytes */
+};
+
+/* The state of a turn after a step. */
+struct hf_session_stepped {
+    int64_t step;
+    int64_t node_count;
+    uint8_t chain[32];
+    bool repeated; /* the same step was stored before */
+    hf_ms lease_remaining_ms;
+};
+
+/* Store one step: new provisional nodes and the save, under compare-and-set on the step's
+ * number. It extends the lease. A repeat of the last step returns what it left. HF_ESESSIONLOST,
+ * HF_ESUPERSEDED, HF_ETOOBIG. */
+HF_API HF_MUST_USE int hf_session_step(struct hf_store *store,
+                                       const struct hf_caller *who,
+                                       const struct hf_session_step *step,
+                                       struct hf_session_stepped *ret_stepped,
+                                       struct hf_err *err);
+
+/* Bytes that the session refers to, by their SHA-256. bytes.at NULL: they must be stored
+ * already. */
+struct hf_session_blob {
+    uint8_t hash[32];
+    struct hf_span bytes;
+};
+
+/* Tokens that the turn spent, of one source ("model", "tool", …) and model. */
+struct hf_session_spent {
+    const char *source;
+    const char *model;
+    struct hf_usage usage;
+};
+
+struct hf_session_commit {
+    uint32_t size;
+    const char *session_id;
+    const char *token;
+    const char *turn_id;
+    int64_t head_revision;           /* that the turn began with */
+    int64_t record_count;            /* the head's */
+    int64_t step;                    /* steps stored */
+    int64_t node_count;              /* provisional nodes stored */
+    const uint8_t *chain;            /* 32 bytes: of the turn after its last step */
+    const struct hf_record *records; /* new since then; transient ones are dropped */
+    size_t added_count;
+    enum hf_status status; /* of the turn's inputs: DONE, FAILED, TIMEOUT or CANCELLED */
+    const char *outcome;   /* JSON object (hf_outcome_encode) */
+    const char *config;    /* JSON object; NULL: as it is */
+    const struct hf_session_blob *blobs;
+    size_t blob_count;
+    const struct hf_session_spent *spent;
+    size_t spent_count;
+    const struct hf_new *units; /* to be created with the commit */
+    size_t unit_count;
+    bool release; /* also release the lease; otherwise it is extended */
+};
+
+struct hf_session_committed {
+    int64_t head_revision;
+    int64_t record_count;
+    uint8_t chain[32];
+    bool repeated; /* the same commit had been made before; nothing was written now */
+    hf_ms lease_remaining_ms; /* 0: released, or repeated */
+};
+
+/* Make a turn part of its session, whole: guard (token, live lease, head), nodes, blobs, usage,
+ * the end of its inputs, new units, release; one transaction. The same turn with the same
+ * content returns the stored result, also when another owner holds the session; with other
+ * content it is HF_ECONFLICT. In this order: HF_ENOTFOUND, HF_ESESSIONDELETED, the receipt,
+ * HF_ESESSIONLOST, HF_EHEADMOVED, HF_ESUPERSEDED. HF_EBLOB for a blob that is not stored,
+ * HF_ETOOBIG for more than `commit_bytes` or `commit_rows`. */
+HF_API HF_MUST_USE int hf_session_commit(struct hf_store *store,
+                                         const struct hf_caller *who,
+                                         const struct hf_session_commit *commit,
+                                         struct hf_session_committed *ret_committed,
+                                         struct hf_err *err);
+
+/* One lease of a renewal: the caller sets the first two, the call sets the others. */
+struct hf_session_renewal {
+    const char *session_id;
+    const char *token;
+    int code; /* 0, or HF_ESESSIONLOST */
+    hf_ms lease_remaining_ms;
+    bool cancel_requested;
+};
+
+/* Extend leases by their own terms, each by its token, 1,000 per statement. A row that another
+ * transaction has locked is not extended this time; its remaining term says so. */
+HF_API HF_MUST_USE int hf_session_renew_all(struct hf_store *store,
+                                            struct hf_session_renewal *renewals,
+                                            size_t count, struct hf_err *err);
+
+/* Release a session without an open turn. With one it is HF_ETRANSITION: commit it or hand it
+ * back. HF_ESESSIONLOST. */
+HF_API HF_MUST_USE int hf_session_release(struct hf_store *store,
+                                          const struct hf_caller *who,
+                                          const char *session_id, const char *token,
+                                          struct hf_err *err);
+
+struct hf_session_back {
+    uint32_t size;
+    const char *session_id;
+    const char *token;
+    const char *reason; /* NULL: none */
+    hf_ms delay_ms;     /* the turn wants to go on so much later; 0: at once */
+};
+
+/* Hand a session back with its open turn as the last step left it: the inputs are queued again
+ * and no attempt is spent. HF_ESESSIONLOST. */
+HF_API HF_MUST_USE int hf_session_hand_back(struct hf_store *store,
+                                            const struct hf_caller *who,
+                                            const struct hf_session_back *back,
+                                            struct hf_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,459 @@
+-- Sessions. Claims write what core has decided, guarded by what was read; all other writes are
+-- guarded by the token of the lease. On PostgreSQL the first statement of each write locks the
+-- session's row, so that those after it see what the last writer left.
+
+-- fragment: session
+s.session_key, s.head_revision, s.record_count, s.ready_at, s.waiting_until, s.lease_fence,
+s.lease_ttl_ms, s.lease_expires_at, s.lease_expires_at - hf_lease_now(), s.deleted_at,
+s.created_at, s.updated_at, s.lease_claimed_at, s.lease_store, s.turn_key, s.lease_check_at,
+s.session_id, s.tenant, s.agent, s.config, t.turn_id, s.owner, s.owner_incarnation, s.holder,
+s.cancel_request, m.relation, m.parent_id, m.cause, m.labels, s.claim_group, s.chain
+
+-- fragment: session_from
+session s JOIN session_meta m ON m.session_key = s.session_key
+LEFT JOIN session_turn t ON t.turn_key = s.turn_key
+
+-- Whose holder calls: the token is the lease's, and the lease is live.
+-- fragment: session_held
+session_id = $1 AND claim_group = $4 AND lease_fence = $3 AND lease_store = $2
+AND lease_store = hf_incarnation() AND lease_expires_at > hf_lease_now() AND deleted_at IS NULL
+
+-- fragment: session_extended
+/*lite max*//*pg greatest*/(lease_expires_at, hf_lease_now() + lease_ttl_ms)
+
+-- The inputs that can begin a turn; their order is the integer key.
+-- fragment: pending_inputs
+FROM session_input i JOIN work_state w ON w.seq = i.seq
+ WHERE i.session_key = session.session_key AND i.turn_key IS NULL
+   AND w.status = 'queued' AND w.gate = 'lane'
+ ORDER BY i.seq LIMIT 1
+
+-- fragment: session_lease_none
+owner = NULL, owner_incarnation = NULL, claim_group = NULL, holder = NULL, lease_store = NULL,
+lease_ttl_ms = NULL, lease_claimed_at = NULL, lease_expires_at = NULL, lease_check_at = NULL
+
+-- name: session_insert
+-- in: $1 session_id, $2 tenant, $3 agent, $4 config, $5 the chain of no records
+INSERT /*lite OR ROLLBACK*/ INTO session (session_id, tenant, agent, config, chain, created_at,
+                                          updated_at)
+VALUES ($1, $2, $3, $4, $5, hf_now(), hf_now()) ON CONFLICT DO NOTHING
+
+-- name: session_insert_meta
+-- in: $1 session_id, $2 relation, $3 parent_id, $4 cause, $5 labels, $6 request_hash
+INSERT /*lite OR ROLLBACK*/ INTO session_meta (session_key, relation, parent_id, cause, labels,
+                                               request_hash)
+SELECT s.session_key, $2, $3, $4, $5, $6 FROM session s WHERE s.session_id = $1
+ON CONFLICT DO NOTHING
+
+-- name: session_get
+-- in: $1 session_id    out: the session, request_hash
+SELECT {session}, m.request_hash FROM {session_from} WHERE s.session_id = $1
+
+-- name: session_list
+-- in: $1 after session_key, $2 tenant or null, $3 agent or null, $4 parent_id or null,
+--     $5 1: only with an open turn, $6 limit
+SELECT {session}, m.request_hash FROM {session_from}
+ WHERE s.session_key > $1 AND ($2::text IS NULL OR s.tenant = $2)
+   AND ($3::text IS NULL OR s.agent = $3) AND ($4::text IS NULL OR m.parent_id = $4)
+   AND ($5::bigint = 0 OR s.turn_key IS NOT NULL) AND s.deleted_at IS NULL
+ ORDER BY s.session_key LIMIT $6
+
+-- Sending.
+
+-- name: session_nudge
+-- There is something to do. A session that is leased is looked at when the lease is released.
+-- in: $1 session_id, $2 cancel request or null
+UPDATE /*lite OR ROLLBACK*/ session
+   SET ready_at = CASE WHEN claim_group IS NULL
+                       THEN /*lite min*//*pg least*/(coalesce(ready_at, hf_now()), hf_now()) END,
+       cancel_request = coalesce($2, cancel_request)
+ WHERE session_id = $1 AND deleted_at IS NULL
+
+-- name: session_add_input
+-- Where the batch has made the unit.
+-- in: $1 session_id, $2 work_id, $3 kind
+INSERT /*lite OR ROLLBACK*/ INTO session_input (seq, session_key, kind, ingress)
+SELECT u.seq, s.session_key, $3, 'next_turn'
+  FROM work_spec u JOIN session s ON s.session_id = $1 WHERE u.work_id = $2
+
+-- Claiming.
+
+-- fragment: session_seen
+t.step, t.claimed_step, w.status, w.crashes, w.crashed_at
+
+-- name: session_look
+-- in: $1 session_id    out: the session, the open turn's steps, its first input's unit
+SELECT {session}, {session_seen} FROM {session_from} LEFT JOIN work_state w ON w.seq = s.turn_key WHERE s.session_id = $1
+
+-- name: session_ready
+-- in: $1 agent, $2 limit    out: as session_look
+SELECT {session}, {session_seen} FROM {session_from} LEFT JOIN work_state w ON w.seq = s.turn_key
+ WHERE s.session_key IN (SELECT r.session_key FROM session r
+                          WHERE r.agent = $1 AND r.ready_at <= hf_now()
+                          ORDER BY r.ready_at, r.session_key LIMIT $2)
+   AND s.deleted_at IS NULL
+
+-- name: session_lapsed
+-- Leases that it is time to look at, of which some are live.
+-- in: $1 agent, $2 limit    out: as session_look
+SELECT {session}, {session_seen} FROM {session_from} LEFT JOIN work_state w ON w.seq = s.turn_key
+ WHERE s.session_key IN (SELECT r.session_key FROM session r
+                          WHERE r.agent = $1 AND r.lease_check_at <= hf_lease_now()
+                          ORDER BY r.lease_check_at LIMIT $2)
+   AND s.deleted_at IS NULL
+
+-- name: session_push
+-- Live leases are looked at again when they would lapse.
+-- in: $1 agent, $2 limit
+UPDATE /*lite OR ROLLBACK*/ session
+   SET lease_check_at = lease_expires_at
+ WHERE session_key IN (SELECT r.session_key FROM session r
+                        WHERE r.agent = $1 AND r.lease_check_at <= hf_lease_now()
+                          AND r.lease_check_at > 0 AND r.lease_expires_at > hf_lease_now()
+                        ORDER BY r.lease_check_at LIMIT $2
+                        /*pg FOR NO KEY UPDATE SKIP LOCKED*/)
+
+-- name: session_holder_dead
+-- Any claim may take what the dead process held.
+-- in: $1 holder
+UPDATE /*lite OR ROLLBACK*/ session SET lease_check_at = 0
+ WHERE holder = $1 AND lease_check_at > 0
+
+-- name: session_take
+-- The lease, and the turn: the open one, or one over the first input.
+-- in: $1 session_id, $2 fence, $3 nonce, $4 expiry and $5 turn_key as read, then the lease
+UPDATE /*lite OR ROLLBACK*/ session
+   SET owner = $6, owner_incarnation = $7, claim_group = $8, holder = $9, lease_fence = $10,
+       lease_store = $11, lease_ttl_ms = $12, lease_claimed_at = $13, lease_expires_at = $14,
+       lease_check_at = $14, ready_at = NULL, waiting_until = NULL,
+       turn_key = coalesce(turn_key, (SELECT i.seq {pending_inputs}))
+ WHERE session_id = $1 AND lease_fence = $2 AND claim_group IS NOT DISTINCT FROM $3
+   AND lease_expires_at IS NOT DISTINCT FROM $4 AND turn_key IS NOT DISTINCT FROM $5
+   AND deleted_at IS NULL
+
+-- name: session_has_turn
+-- in: $1 session_id
+SELECT hf_expect(count(s.turn_key), 1) FROM session s WHERE s.session_id = $1
+
+-- name: session_drop_nodes
+-- What a turn left that was held or cancelled.
+-- in: $1 session_id
+DELETE FROM node
+ WHERE session_key = (SELECT s.session_key FROM session s WHERE s.session_id = $1)
+   AND ordinal >= (SELECT s.record_count FROM session s WHERE s.session_id = $1)
+
+-- name: turn_begin
+-- A turn whose input was held before begins anew, on the head as it is.
+-- in: $1 session_id
+INSERT /*lite OR ROLLBACK*/ INTO session_turn (turn_key, session_key, turn_id, base_revision,
+                                               base_count, chain, started_at)
+SELECT s.turn_key, s.session_key, u.work_id, s.head_revision, s.record_count, s.chain, hf_now()
+  FROM session s JOIN work_spec u ON u.seq = s.turn_key WHERE s.session_id = $1
+ON CONFLICT (turn_key) DO UPDATE
+   SET base_revision = excluded.base_revision, base_count = excluded.base_count,
+       chain = excluded.chain, started_at = excluded.started_at, step = 0, claimed_step = 0,
+       node_count = 0, transients = NULL, save = NULL
+
+-- name: turn_take_input
+-- in: $1 session_id
+UPDATE /*lite OR ROLLBACK*/ session_input SET turn_key = seq
+ WHERE seq = (SELECT s.turn_key FROM session s WHERE s.session_id = $1)
+
+-- name: turn_claimed
+-- in: $1 turn_key
+UPDATE /*lite OR ROLLBACK*/ session_turn SET claimed_step = step WHERE turn_key = $1
+
+-- fragment: turn_units
+(SELECT i.seq FROM session s JOIN session_input i
+     ON i.session_key = s.session_key AND i.turn_key = s.turn_key
+  WHERE s.session_id = $1)
+
+-- The event of each of them is the statement's own on PostgreSQL, as that of a claim.
+-- fragment: unit_logged
+/*pg RETURNING seq, status, generation, attempt_count, lease_fence, log_xid, updated_at)
+INSERT INTO work_event (event_id, seq, created_at, xid, generation, attempt, fence, event_type,
+                        from_status, to_status, actor_kind, actor, message, payload,
+                        correlation_id)
+SELECT hf_next_id(), seq, updated_at, log_xid, generation, attempt_count, lease_fence,
+*/
+
+-- name: inputs_take
+-- in: $1 session_id, $2 owner, $3 incarnation, $4 nonce, $5 session fence, $6 actor_kind,
+--     $7 actor, $8 note, $9 correlation_id
+/*pg WITH moved AS (*/
+UPDATE /*lite OR ROLLBACK*/ work_state
+   SET status = 'running', status_reason = NULL, gate = NULL, owner = $2,
+       owner_incarnation = $3, claim_group = $4, session_fence = $5,
+       lease_store = hf_incarnation(), lease_fence = lease_fence + 1,
+       attempt_count = attempt_count + 1, started_at = hf_now(),
+       first_started_at = coalesce(first_started_at, hf_now()), active_at = hf_now(),
+       updated_at = hf_now(), revision = revision + 1
+/*lite , event_id = hf_next_id(), event_type = 'claimed', actor_kind = $6, actor = $7,
+       message = NULL, note = $8, correlation_id = $9
+*//*pg , log_xid = {log_place}, vouched = vouched + 1
+*/
+ WHERE seq IN {turn_units} AND status = 'queued'
+{unit_logged}
+/*pg 'claimed'::text, 'queued'::text, status, $6::text, $7::text, NULL::text, $8::text, $9::text
+  FROM moved*/
+
+-- name: inputs_retake
+-- in: $1 session_id, $2 owner, $3 incarnation, $4 nonce, $5 session fence, $6 crashes,
+--     $7 crashed_at
+UPDATE /*lite OR ROLLBACK*/ work_state
+   SET owner = $2, owner_incarnation = $3, claim_group = $4, session_fence = $5,
+       lease_store = hf_incarnation(), crashes = $6, crashed_at = $7, revision = revision + 1
+ WHERE seq IN {turn_units} AND status = 'running'
+
+-- name: inputs_back
+-- in: $1 session_id, $2 nonce, $3 session fence, $4 gate, $5 reason, $6 crashes, $7 crashed_at,
+--     $8 event_type, $9 actor_kind, $10 actor, $11 message, $12 note, $13 correlation_id
+/*pg WITH moved AS (*/
+UPDATE /*lite OR ROLLBACK*/ work_state
+   SET status = 'queued', status_reason = $5, gate = $4, owner = NULL, owner_incarnation = NULL,
+       claim_group = NULL, session_fence = NULL, lease_store = NULL, crashes = $6,
+       crashed_at = $7, updated_at = hf_now(), revision = revision + 1
+/*lite , event_id = hf_next_id(), event_type = $8, actor_kind = $9, actor = $10, message = $11,
+       note = $12, correlation_id = $13
+*//*pg , log_xid = {log_place}, vouched = vouched + 1
+*/
+ WHERE seq IN {turn_units} AND status = 'running' AND claim_group = $2 AND session_fence = $3
+{unit_logged}
+/*pg $8::text, 'running'::text, status, $9::text, $10::text, $11::text, $12::text, $13::text
+  FROM moved*/
+
+-- name: inputs_run
+-- Each input of the open turn runs: none was cancelled meanwhile.
+-- in: $1 session_id
+SELECT hf_expect(count(*), 0) FROM work_state w WHERE w.seq IN {turn_units}
+   AND w.status <> 'running'
+
+-- name: inputs_loose
+-- They are in no turn, so that a later one can begin with them.
+-- in: $1 session_id
+UPDATE /*lite OR ROLLBACK*/ session_input SET turn_key = NULL WHERE seq IN {turn_units}
+
+-- name: turn_void
+-- in: $1 session_id, $2 outcome
+UPDATE /*lite OR ROLLBACK*/ session_turn
+   SET finished_at = hf_now(), outcome = $2, save = NULL, transients = NULL
+ WHERE turn_key = (SELECT s.turn_key FROM session s WHERE s.session_id = $1)
+
+-- name: session_locked
+-- in: $1 session_id, $2 fence, $3 nonce, $4 expiry and $5 turn_key as read
+UPDATE /*lite OR ROLLBACK*/ session SET waiting_until = NULL
+ WHERE session_id = $1 AND lease_fence = $2 AND claim_group IS NOT DISTINCT FROM $3
+   AND lease_expires_at IS NOT DISTINCT FROM $4 AND turn_key IS NOT DISTINCT FROM $5
+
+-- name: session_turn_off
+-- The open turn is no more; the session is free. After session_locked.
+-- in: $1 session_id
+UPDATE /*lite OR ROLLBACK*/ session
+   SET {session_lease_none}, turn_key = NULL, cancel_request = NULL,
+       ready_at = (SELECT w.due_at {pending_inputs})
+ WHERE session_id = $1
+
+-- name: session_idle
+-- A claim found nothing to do; what came since it looked is seen here.
+-- in: $1 session_id, $2 ready_at as read
+UPDATE /*lite OR ROLLBACK*/ session SET ready_at = (SELECT w.due_at {pending_inputs})
+ WHERE session_id = $1 AND ready_at = $2 AND claim_group IS NULL AND turn_key IS NULL
+
+-- name: turn_open
+-- in: $1 session_id
+-- out: turn_key, base_revision, base_count, step, node_count, started_at, turn_id, chain,
+--      transients, save
+SELECT t.turn_key, t.base_revision, t.base_count, t.step, t.node_count, t.started_at, t.turn_id,
+       t.chain, t.transients, t.save
+  FROM session s JOIN session_turn t ON t.turn_key = s.turn_key WHERE s.session_id = $1
+
+-- fragment: input
+i.seq, w.attempt_count, w.crashes, u.created_at, i.kind, u.work_id, w.status, w.gate, u.payload,
+t.turn_id
+
+-- fragment: input_from
+session s JOIN session_input i ON i.session_key = s.session_key
+JOIN work_spec u ON u.seq = i.seq JOIN work_state w ON w.seq = i.seq
+LEFT JOIN session_turn t ON t.turn_key = i.turn_key
+
+-- name: turn_open_inputs
+-- in: $1 session_id
+SELECT {input} FROM {input_from}
+ WHERE s.session_id = $1 AND i.turn_key = s.turn_key ORDER BY i.seq
+
+-- name: session_inputs
+-- in: $1 session_id, $2 after work_id or null, $3 limit
+SELECT {input} FROM {input_from}
+ WHERE s.session_id = $1
+   AND i.seq > coalesce((SELECT b.seq FROM work_spec b WHERE b.work_id = $2), 0)
+ ORDER BY i.seq LIMIT $3
+
+-- Under the lease.
+
+-- name: session_fenced
+-- in: $1 session_id, $2 store, $3 fence, $4 nonce
+UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
+ WHERE {session_held}
+
+-- name: session_fenced_turn
+-- in: as session_fenced, $5 turn_id, null for none
+UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
+ WHERE {session_held}
+   AND turn_key IS NOT DISTINCT FROM (SELECT t.turn_key FROM session_turn t
+                                       WHERE t.session_key = session.session_key
+                                         AND t.turn_id = $5)
+
+-- name: session_free
+-- After session_fenced or session_commit in the same batch.
+-- in: $1 session_id, $2 nonce, $3 how much later an open turn wants to go on, or null
+UPDATE /*lite OR ROLLBACK*/ session
+   SET {session_lease_none}, waiting_until = hf_now() + $3,
+       ready_at = CASE WHEN turn_key IS NOT NULL THEN hf_now() + coalesce($3, 0)
+                       ELSE (SELECT w.due_at {pending_inputs}) END
+ WHERE session_id = $1 AND claim_group = $2
+
+-- name: session_remaining
+-- in: $1 session_id, $2 nonce    out: what is left of the lease
+SELECT s.lease_expires_at - hf_lease_now() FROM session s
+ WHERE s.session_id = $1 AND s.claim_group = $2
+
+-- fragment: turn_as_given
+session_key = (SELECT s.session_key FROM session s WHERE s.session_id = $1) AND turn_id = $2
+AND finished_at IS NULL AND step = $3 AND node_count = $4 AND chain = $5
+
+-- name: turn_step
+-- in: $1 session_id, $2 turn_id, $3 step, $4 node_count and $5 chain before, $6 node_count and
+--     $7 chain after, $8 more transients or null, $9 save
+UPDATE /*lite OR ROLLBACK*/ session_turn
+   SET step = step + 1, node_count = $6, chain = $7, save = $9,
+       transients = CASE WHEN $8::text IS NULL THEN transients
+                         ELSE coalesce(transients, '') || $8 END
+ WHERE {turn_as_given}
+
+-- name: nodes_add
+-- in: $1 session_id, $2 turn_id; a1 which of the turn's nodes, a2 chain, a3 record
+-- sets: bigint bytea text
+INSERT /*lite OR ROLLBACK*/ INTO node (session_key, ordinal, turn_key, chain, record)
+SELECT t.session_key, t.base_count + a.a1, t.turn_key, a.a2, a.a3
+  FROM hf_args a JOIN session s ON s.session_id = $1
+  JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2
+
+-- name: session_commit
+-- in: $1 session_id, $2 store, $3 fence, $4 nonce, $5 turn_id, $6 head_revision, $7 record_count,
+--     $8 record_count and $9 chain after, $10 config or null
+UPDATE /*lite OR ROLLBACK*/ session
+   SET head_revision = head_revision + 1, record_count = $8, chain = $9, turn_key = NULL,
+       cancel_request = NULL, config = coalesce($10, config), updated_at = hf_now(),
+       lease_expires_at = {session_extended}
+ WHERE {session_held} AND head_revision = $6 AND record_count = $7
+   AND turn_key = (SELECT t.turn_key FROM session_turn t
+                    WHERE t.session_key = session.session_key AND t.turn_id = $5)
+
+-- name: turn_commit
+-- in: $1 session_id, $2 turn_id, $3 step, $4 node_count, $5 chain, $6 commit_hash, $7 outcome,
+--     $8 result
+UPDATE /*lite OR ROLLBACK*/ session_turn
+   SET finished_at = hf_now(), commit_hash = $6, outcome = $7, result = $8, save = NULL,
+       transients = NULL
+ WHERE {turn_as_given}
+
+-- name: blobs_add
+-- in: a1 hash, a2 bytes
+-- sets: bytea bytea
+INSERT /*lite OR ROLLBACK*/ INTO blob (hash, bytes)
+SELECT a.a1, a.a2 FROM hf_args a WHERE true ON CONFLICT DO NOTHING
+
+-- name: blobs_there
+-- in: $1 how many; a1 hash
+-- sets: bytea
+SELECT hf_expect(count(*), $1) FROM hf_args a JOIN blob b ON b.hash = a.a1
+
+-- name: usage_add
+-- in: $1 session_id, $2 turn_id; a1 ordinal, a2 source, a3 model, then the counters
+-- sets: bigint text text bigint bigint bigint bigint bigint
+INSERT /*lite OR ROLLBACK*/ INTO usage (session_key, turn_key, ordinal, source, model, input,
+                                        output, cache_read, cache_write, reasoning)
+SELECT t.session_key, t.turn_key, a.a1, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8
+  FROM hf_args a JOIN session s ON s.session_id = $1
+  JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2
+
+-- name: inputs_settle
+-- in: $1 session_id, $2 turn_id, $3 nonce, $4 session fence, $5 status, $6 reason, $7 token,
+--     $8 actor_kind, $9 actor, $10 note, $11 correlation_id
+/*pg WITH moved AS (*/
+UPDATE /*lite OR ROLLBACK*/ work_state
+   SET status = $5, status_reason = $6, settled_token = $7, settled_verb = 'close_out',
+       finished_at = hf_now(), updated_at = hf_now(), owner = NULL, owner_incarnation = NULL,
+       claim_group = NULL, session_fence = NULL, lease_store = NULL, crashes = 0,
+       crashed_at = NULL, revision = revision + 1
+/*lite , event_id = hf_next_id(), event_type = 'close_out', actor_kind = $8, actor = $9,
+       message = NULL, note = $10, correlation_id = $11
+*//*pg , log_xid = {log_place}, vouched = vouched + 1
+*/
+ WHERE seq IN (SELECT i.seq FROM session s
+                 JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2
+                 JOIN session_input i ON i.session_key = t.session_key AND i.turn_key = t.turn_key
+                WHERE s.session_id = $1)
+   AND status = 'running' AND claim_group = $3 AND session_fence = $4
+{unit_logged}
+/*pg 'close_out'::text, 'running'::text, status, $8::text, $9::text, NULL::text, $10::text,
+       $11::text
+  FROM moved*/
+
+-- name: turn_get
+-- What a refused call reads.
+-- in: $1 session_id, $2 turn_id
+-- out: step, node_count, finished_at, length of the save, chain, commit_hash, result, the last 32
+--      bytes of the save
+SELECT t.step, t.node_count, t.finished_at, length(t.save), t.chain, t.commit_hash, t.result,
+       substr(t.save, /*lite -32*//*pg greatest(length(t.save) - 31, 1)*/)
+  FROM session s JOIN session_turn t ON t.session_key = s.session_key
+ WHERE s.session_id = $1 AND t.turn_id = $2
+
+-- name: session_renew
+-- A row that another transaction has locked is left as it is.
+-- in: a1 session_id, a2 store, a3 fence, a4 nonce, a5 which of the request
+-- sets: text bigint bigint text bigint
+UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
+ WHERE session_key IN (SELECT r.session_key FROM hf_args a JOIN session r ON r.session_id = a.a1
+                        WHERE r.claim_group = a.a4 AND r.lease_fence = a.a3
+                          AND r.lease_store = a.a2 AND r.lease_store = hf_incarnation()
+                          AND r.lease_expires_at > hf_lease_now()
+                        /*pg ORDER BY r.session_key FOR NO KEY UPDATE OF r SKIP LOCKED*/)
+
+-- name: session_renewed
+-- in: as session_renew    out: a5, what is left of the lease, 1 if a cancellation was asked for
+-- sets: text bigint bigint text bigint
+SELECT a.a5, r.lease_expires_at - hf_lease_now(),
+       CASE WHEN r.cancel_request IS NULL THEN 0 ELSE 1 END
+  FROM hf_args a JOIN session r ON r.session_id = a.a1
+ WHERE r.claim_group = a.a4 AND r.lease_fence = a.a3 AND r.lease_store = a.a2
+   AND r.lease_store = hf_incarnation() AND r.lease_expires_at > hf_lease_now()
+
+-- Reading.
+
+-- name: session_nodes
+-- in: $1 session_id, $2 first ordinal, $3 ordinal past the last, $4 limit
+-- out: ordinal, turn_id, chain, record
+SELECT n.ordinal, t.turn_id, n.chain, n.record
+  FROM session s JOIN node n ON n.session_key = s.session_key
+  LEFT JOIN session_turn t ON t.turn_key = n.turn_key
+ WHERE s.session_id = $1 AND n.ordinal >= $2 AND n.ordinal < $3
+ ORDER BY n.ordinal LIMIT $4
+
+-- name: session_turn_nodes
+-- Those of the open turn, and the one before them.
+-- in: $1 session_id    out: as session_nodes
+SELECT n.ordinal, t.turn_id, n.chain, n.record
+  FROM session s JOIN node n ON n.session_key = s.session_key
+  LEFT JOIN session_turn t ON t.turn_key = n.turn_key
+ WHERE s.session_id = $1 AND s.turn_key IS NOT NULL AND n.ordinal >= s.record_count - 1
+ ORDER BY n.ordinal
+
+-- name: session_usage
+-- in: $1 session_id    out: source, model, sums
+SELECT u.source, u.model, sum(u.input)/*pg ::bigint*/, sum(u.output)/*pg ::bigint*/,
+       sum(u.cache_read)/*pg ::bigint*/, sum(u.cache_write)/*pg ::bigint*/,
+       sum(u.reasoning)/*pg ::bigint*/
+  FROM session s JOIN usage u ON u.session_key = s.session_key
+ WHERE s.session_id = $1 GROUP BY u.source, u.model ORDER BY u.source, u.model

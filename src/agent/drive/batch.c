@@ -1,0 +1,367 @@
+/* The calls of one TOOL_CALLS effect: begun up to a limit, settled one by one. */
+#include "agent/drive/drive.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+
+static struct hf_span span_of(const char *text)
+{
+    return (struct hf_span){ text, strlen(text) };
+}
+
+struct drive_call *drive_call_of(struct hf_drive *drive, const char *call_id)
+{
+    for (size_t i = 0; i < drive->call_count; i++)
+        if (hf_same(drive->calls[i].call->call_id, call_id))
+            return &drive->calls[i];
+    return NULL;
+}
+
+static const struct hf_tool *tool_of(const struct hf_drive *drive,
+                                     const struct drive_call *call)
+{
+    return drive->tools ? hf_toolset_find(drive->tools, call->call->tool) : NULL;
+}
+
+/* Tells the machine. After the last answer of a batch its calls are gone. */
+static int answer(struct hf_drive *drive, struct drive_call *call,
+                  const struct hf_tool_result *result)
+{
+    struct hf_tool_result named = *result;
+    named.call_id = call->call->call_id;
+    call->run.at = DRIVE_SETTLED;
+    call->run.stop = false;
+    drive_pending(drive)->dirty = true;
+    int rc = hf_turn_tool_results(drive->turn, drive->effect.id, &named, 1, &drive->err);
+    if (rc == 0 && hf_turn_outstanding(drive->turn) != drive->effect.id)
+        drive->call_count = 0;
+    return rc;
+}
+
+static enum hf_entry_status status_of(const struct hf_tool_result *result)
+{
+    if (result->outcome == HF_TOOL_SUCCESS)
+        return HF_ENTRY_DONE;
+    return result->outcome == HF_TOOL_UNKNOWN ? HF_ENTRY_UNKNOWN : HF_ENTRY_FAILED;
+}
+
+/* Records what came of an attempt. due_at: it will be retried then. */
+static int settle(struct hf_drive *drive, const struct drive_call *call,
+                  const struct hf_tool_result *result, hf_ms due_at)
+{
+    struct hf_tool_result named = *result;
+    struct hf_bytes json = { 0 };
+    char key[HF_EFFECT_KEY_ROOM];
+    named.call_id = call->call->call_id;
+    named.tool = call->call->tool;
+    hf_effect_key(drive->effect.id, call->call->call_id, call->attempt, key);
+    int rc = hf_tool_result_encode(drive->alloc, &named, &json, &drive->err);
+    struct hf_effect_settled settled = { .key = key,
+                                         .status = status_of(result),
+                                         .outcome = { json.at, json.len },
+                                         .due_at = due_at,
+                                         .taken_over = call->run.taken_over };
+    if (rc == 0)
+        rc = drive_settle(drive, &settled);
+    hf_bytes_free(&json);
+    return rc;
+}
+
+static int finish(struct hf_drive *drive, struct drive_call *call,
+                  const struct hf_tool_result *result)
+{
+    int rc = settle(drive, call, result, 0);
+    return rc ? rc : answer(drive, call, result);
+}
+
+static int finish_unknown(struct hf_drive *drive, struct drive_call *call,
+                          const char *why)
+{
+    struct hf_tool_result result = { .outcome = HF_TOOL_UNKNOWN, .reason = span_of(why) };
+    return finish(drive, call, &result);
+}
+
+/* ---- beginning --------------------------------------------------------------------- */
+
+/* A call that must not run is answered; no entry is written, because nothing was begun. */
+static int refuse(struct hf_drive *drive, struct drive_call *call, const char *code,
+                  const char *message)
+{
+    struct hf_failure failure = { .class_ = HF_FAILURE_INVALID_REQUEST,
+                                  .source = HF_FROM_RUNTIME,
+                                  .code = code,
+                                  .message = span_of(message) };
+    struct hf_tool_result result = { .outcome = HF_TOOL_FAILURE, .failure = &failure };
+    return answer(drive, call, &result);
+}
+
+static int begin(struct hf_drive *drive, struct drive_call *call)
+{
+    struct hf_arena *arena = &drive_pending(drive)->arena;
+    const struct hf_tool *tool = tool_of(drive, call);
+    const char *envelope = drive_tool_envelope(arena, call->call);
+    char key[HF_EFFECT_KEY_ROOM];
+    if (!envelope)
+        return HF_ENOMEM;
+    hf_effect_key(drive->effect.id, call->call->call_id, call->attempt, key);
+    call->recovery = tool->recovery;
+    call->run.at = DRIVE_INTENT;
+    call->run.due = 0;
+    struct hf_effect_entry entry = { .key = key,
+                                     .kind = "tool_call",
+                                     .recovery = tool->recovery,
+                                     .attempt = call->attempt,
+                                     .envelope = span_of(envelope) };
+    return drive_begin(drive, &entry);
+}
+
+static int check_and_begin(struct hf_drive *drive, struct drive_call *call)
+{
+    struct hf_err why = { 0 };
+    int rc = drive->tools ? hf_toolset_check(drive->tools, call->call->tool,
+                                             call->call->args, &why)
+                          : hf_fail(&why, HF_ENOTFOUND, "tool", "there are no tools");
+    if (rc == 0)
+        return begin(drive, call);
+    if (rc == HF_ENOTFOUND)
+        return refuse(drive, call, "unknown_tool", why.message);
+    if (rc == HF_EINVAL || rc == HF_ETOOBIG)
+        return refuse(drive, call, "invalid_arguments", why.message);
+    return rc;
+}
+
+static int64_t count_running(const struct hf_drive *drive)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < drive->call_count; i++)
+        if (drive->calls[i].run.at > DRIVE_NOT_BEGUN &&
+            drive->calls[i].run.at < DRIVE_SETTLED)
+            count++;
+    return count;
+}
+
+int drive_fill(struct hf_drive *drive)
+{
+    int64_t limit = drive->host->serial ? 1 : drive->tool_limit;
+    int rc = 0;
+    if (drive->stopping || drive->cancelled)
+        return 0;
+    for (size_t i = 0; rc == 0 && i < drive->call_count; i++) {
+        struct drive_call *call = &drive->calls[i];
+        if (call->run.at == DRIVE_NOT_BEGUN && call->run.due <= drive->wall &&
+            count_running(drive) < limit)
+            rc = check_and_begin(drive, call);
+    }
+    return rc;
+}
+
+/* ---- a batch that is met again ----------------------------------------------------- */
+
+static int replay(struct hf_drive *drive, struct drive_call *call,
+                  const struct hf_effect_entry *entry)
+{
+    struct hf_decoded *owner = NULL;
+    const struct hf_tool_result *result = NULL;
+    if (entry->status == HF_ENTRY_FAILED && entry->due_at > 0) {
+        call->attempt++; /* a recorded failure, to be retried */
+        call->run.due = entry->due_at;
+        return 0;
+    }
+    int rc = hf_tool_result_decode(drive->alloc, entry->outcome, &owner, &result,
+                                   &drive->err);
+    if (rc == 0)
+        rc = answer(drive, call, result);
+    hf_decoded_free(owner);
+    return rc;
+}
+
+static int take_over(struct hf_drive *drive, struct drive_call *call)
+{
+    const struct hf_tool *tool = tool_of(drive, call);
+    enum hf_recover_act act = hf_effect_recover(call->recovery, tool && tool->probe);
+    call->run.taken_over = true;
+    if (!tool)
+        return finish_unknown(drive, call,
+                              "a worker that is gone had started the call, and the tool "
+                              "is not there any more");
+    if (act == HF_RECOVER_UNKNOWN)
+        return finish_unknown(drive, call,
+                              "a worker that is gone had started the call; whether it "
+                              "happened cannot be told");
+    call->run.at = DRIVE_ARMED;
+    call->shown.probe = act == HF_RECOVER_PROBE;
+    return 0;
+}
+
+static int recover(struct hf_drive *drive, struct drive_call *call)
+{
+    const struct hf_effect_entry *entry = drive_entry(drive, drive->effect.id,
+                                                      call->call->call_id);
+    struct hf_effect_name name;
+    if (!entry)
+        return 0;
+    const char *text = drive_tool_envelope(&drive_pending(drive)->arena, call->call);
+    if (!text || !hf_effect_key_read(entry->key, &name))
+        return HF_ENOMEM;
+    struct hf_effect_ask ask = { HF_SCOPE_TURN, span_of(text), drive->fence, 0 };
+    enum hf_decision decision = hf_effect_decide(entry, &ask);
+    call->attempt = name.attempt;
+    call->recovery = entry->recovery;
+    if (decision == HF_DECISION_TAKE_OVER)
+        return take_over(drive, call);
+    if (decision == HF_DECISION_REPLAY)
+        return replay(drive, call, entry);
+    int rc = drive_contradiction(drive, decision, entry, ask.envelope);
+    drive->call_count = 0; /* the batch is over with its turn */
+    return rc;
+}
+
+static void show(const struct hf_drive *drive, struct drive_call *call)
+{
+    call->shown = (struct hf_drive_call){
+        .key = { drive->session_id, drive->turn_id, drive->effect.id, call->call->call_id,
+                 call->attempt },
+        .tool = call->call->tool,
+        .args = call->call->args,
+        .tools = drive->tools,
+    };
+}
+
+int drive_batch(struct hf_drive *drive)
+{
+    const struct hf_effect *effect = &drive->effect;
+    int rc = 0;
+    hf_arena_reset(&drive->batch);
+    drive->calls = hf_arena_array(&drive->batch, effect->call_count,
+                                  sizeof(*drive->calls));
+    if (!drive->calls)
+        return HF_ENOMEM;
+    drive->call_count = effect->call_count;
+    for (size_t i = 0; i < drive->call_count; i++) {
+        struct drive_call *call = &drive->calls[i];
+        call->call = &effect->calls[i];
+        call->attempt = 1;
+        show(drive, call);
+        call->run.at = call->call->answered ? DRIVE_SETTLED : DRIVE_NOT_BEGUN;
+    }
+    for (size_t i = 0; rc == 0 && i < drive->call_count; i++)
+        if (drive->calls[i].run.at == DRIVE_NOT_BEGUN)
+            rc = recover(drive, &drive->calls[i]);
+    if (rc == 0 && hf_turn_cancelling(drive->turn))
+        return drive_cancel_batch(drive);
+    if (drive->stopping)
+        drive_pending(drive)->dirty = true; /* the next worker begins the calls */
+    return rc ? rc : drive_fill(drive);
+}
+
+/* ---- answers ----------------------------------------------------------------------- */
+
+static bool repeatable(const struct drive_call *call)
+{
+    return call->recovery == HF_RECOVERY_SAFE || call->recovery == HF_RECOVERY_KEYED;
+}
+
+static int retry_or_finish(struct hf_drive *drive, struct drive_call *call,
+                           const struct hf_tool_result *result)
+{
+    const struct hf_failure *failure = result->failure;
+    bool again = result->outcome == HF_TOOL_FAILURE && failure->retry == HF_RETRY_SAFE &&
+                 repeatable(call) && !drive->host->retries && !drive->cancelled &&
+                 call->attempt <= drive->tool_retries;
+    if (!again)
+        return finish(drive, call, result);
+    hf_ms wait = DRIVE_RETRY_MS << (call->attempt < 6 ? call->attempt - 1 : 5);
+    if (wait > DRIVE_RETRY_MAX_MS)
+        wait = DRIVE_RETRY_MAX_MS;
+    if (failure->after_ms > 0)
+        wait = failure->after_ms;
+    int rc = settle(drive, call, result, drive->wall + wait);
+    call->run = (struct drive_run){ .due = drive->wall + wait };
+    call->attempt++;
+    return rc;
+}
+
+/* A call that did not end by itself. */
+static int finish_cut(struct hf_drive *drive, struct drive_call *call, bool timed_out)
+{
+    struct hf_failure late = { .class_ = HF_FAILURE_TIMEOUT,
+                               .source = HF_FROM_RUNTIME,
+                               .retry = HF_RETRY_SAFE,
+                               .code = "timeout",
+                               .message = span_of("the tool did not end in its time") };
+    struct hf_tool_result result = { .outcome = HF_TOOL_FAILURE, .failure = &late };
+    if (!repeatable(call))
+        return finish_unknown(drive, call,
+                              timed_out ? "the call was out of time; whether it happened "
+                                          "cannot be told"
+                                        : "the call was stopped; whether it happened "
+                                          "cannot be told");
+    if (timed_out)
+        return retry_or_finish(drive, call, &result);
+    result = (struct hf_tool_result){ .outcome = HF_TOOL_CANCELLED,
+                                      .reason = span_of("the call was stopped") };
+    return finish(drive, call, &result);
+}
+
+static int finish_probe(struct hf_drive *drive, struct drive_call *call,
+                        const struct hf_invocation_result *result)
+{
+    if (result->result)
+        return finish(drive, call, result->result);
+    if (result->probe == HF_PROBE_NOT_HAPPENED && !drive->cancelled) {
+        call->shown.probe = false; /* under the same key: the attempt is the same */
+        call->run.at = DRIVE_ARMED;
+        return 0;
+    }
+    return finish_unknown(drive, call,
+                          "a worker that is gone had started the call, and the tool "
+                          "cannot tell whether it happened");
+}
+
+int drive_answer(struct hf_drive *drive, const struct hf_drive_event *event)
+{
+    struct drive_call *call = drive_call_of(drive, event->call_id);
+    const struct hf_invocation_result *result = event->result;
+    int rc = 0;
+    if (!call || call->run.at != DRIVE_OUT ||
+        hf_turn_outstanding(drive->turn) != drive->effect.id)
+        return 0;
+    if (event->code) { /* it was never started */
+        call->run.at = DRIVE_ARMED;
+        call->run.due = drive->wall + DRIVE_AGAIN_MS;
+        return drive->cancelled ? drive_cancel_batch(drive) : 0;
+    }
+    if (call->shown.probe)
+        rc = finish_probe(drive, call, result);
+    else if (result->timed_out || result->stopped || !result->result)
+        rc = finish_cut(drive, call, result->timed_out);
+    else
+        rc = retry_or_finish(drive, call, result->result);
+    return rc ? rc : drive_fill(drive);
+}
+
+/* Ends what has not started; what runs is told to stop and answers by itself. */
+int drive_cancel_batch(struct hf_drive *drive)
+{
+    struct hf_tool_result result = { .outcome = HF_TOOL_CANCELLED,
+                                     .reason = span_of("the call was not started") };
+    int rc = 0;
+    drive->cancelled = true;
+    for (size_t i = 0; rc == 0 && i < drive->call_count; i++) {
+        struct drive_call *call = &drive->calls[i];
+        if (call->run.at == DRIVE_OUT)
+            call->run.stop = true;
+        else if (call->run.at == DRIVE_NOT_BEGUN)
+            rc = answer(drive, call, &result);
+        else if (call->run.at != DRIVE_SETTLED && call->run.taken_over)
+            rc = finish_unknown(
+                drive, call,
+                "a worker that is gone had started the call, and the turn "
+                "was cancelled");
+        else if (call->run.at != DRIVE_SETTLED)
+            rc = finish(drive, call, &result);
+    }
+    return rc;
+}

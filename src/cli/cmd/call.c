@@ -1,0 +1,265 @@
+/* holdfast call: operations with their inputs as JSON, one, or one per line. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json_walk.h"
+
+/* One request: what a line of --lines has. */
+struct request {
+    const char *op;
+    const char *in; /* JSON; NULL: {} */
+    const char *id; /* JSON; NULL: none */
+    struct cli_caller who;
+};
+
+/* clang-format off */
+static const struct hf_input request_inputs[] = {
+    { "op", "OP", HF_IN_TEXT, HF_IN_NEEDED, "the operation", HF_IN_AT(request, op) },
+    { "in", "JSON", HF_IN_JSON, 0, "its inputs, one object",
+      .limit = HF_LIMIT_CALL_LINE_BYTES, HF_IN_AT(request, in) },
+    { "id", "JSON", HF_IN_JSON, 0, "repeated in the answer", .max = 1024,
+      HF_IN_AT(request, id) },
+    { "tenant", "T", HF_IN_TEXT, 0, "the tenant that is meant",
+      HF_IN_AT(request, who.tenant) },
+    { "actor", "KIND:NAME", HF_IN_TEXT, 0, "who acts", HF_IN_AT(request, who.actor) },
+    { "operation_id", "ID", HF_IN_TEXT, 0, "makes the call repeatable",
+      HF_IN_AT(request, who.operation_id) },
+    { "correlation_id", "ID", HF_IN_TEXT, 0, "kept with the events",
+      HF_IN_AT(request, who.correlation_id) },
+    { .name = NULL },
+};
+/* clang-format on */
+
+/* ---- one call ------------------------------------------------------------------------ */
+
+static int unknown_op(struct cli *cli, const char *name)
+{
+    struct hf_near near;
+    hf_near_begin(&near, name);
+    for (const struct op_group *group = op_groups; group->name; group++)
+        for (const struct op *op = group->ops; op->name; op++)
+            hf_near_try(&near, op_is_listed(op) ? op->name : "");
+    return hf_fail(&cli->err, HF_EINVAL, "op",
+                   near.best ? "op: there is no operation %.60s; did you mean %s?"
+                             : "op: there is no operation %.60s; `holdfast call --list` "
+                               "has them%s",
+                   name, near.best ? near.best : "");
+}
+
+static int find_op(struct cli *cli, const char *name)
+{
+    const struct op *op = op_find(name);
+    if (op && op->role == OP_LOCAL && !(op->flags & OP_HIDDEN))
+        return hf_fail(&cli->err, HF_EINVAL, "op",
+                       "op: %s is an operation of the command line only", name);
+    if (!op || !op_is_listed(op))
+        return unknown_op(cli, name);
+    cli->op = op;
+    return 0;
+}
+
+static const char *owner_of(const struct op_call *call)
+{
+    for (const struct hf_input *input = call->op->in; input->name; input++)
+        if (strcmp(input->name, "owner") == 0)
+            return hf_input_text(input, call->in);
+    return NULL;
+}
+
+static int open_call(struct op_call *call)
+{
+    struct cli *cli = (struct cli *)(void *)((char *)call - offsetof(struct cli, call));
+    int rc = cli_open_store(cli);
+    call->action = cli->action;
+    return rc;
+}
+
+/* The answer, or the failure, is in the buffer when it returns. */
+static int perform(struct cli *cli, struct op_json_out *json, const struct request *given)
+{
+    struct op_call *call = &cli->call;
+    struct hf_span in = { given->in ? given->in : "{}", 2 };
+    if (given->in)
+        in.len = strlen(given->in);
+    int rc = find_op(cli, given->op);
+    call->op = cli->op;
+    if (rc == 0)
+        rc = op_begin(call);
+    if (rc == 0)
+        rc = op_read(call, in);
+    if (rc == 0)
+        rc = cli_set_caller(cli, &given->who, owner_of(call), &call->who);
+    if (rc == 0 && !call->store && call->op->flags & OP_STORE)
+        call->absent = cli_store_absent(cli);
+    if (rc == 0)
+        rc = op_perform(call);
+    if (rc)
+        op_json_fail(json, rc);
+    else
+        op_json_end(json);
+    return rc ? rc : call->verdict;
+}
+
+static void begin(struct cli *cli, struct op_json_out *json)
+{
+    cli->action = NULL;
+    cli->err = (struct hf_err){ 0 };
+    cli->call = (struct op_call){ .arena = &cli->arena,
+                                  .store = cli->store,
+                                  .err = &cli->err,
+                                  .out = &json->out,
+                                  .open = open_call };
+    op_json_init(json, &cli->call, &cli->out);
+}
+
+/* ---- lines --------------------------------------------------------------------------- */
+
+#define READ_BYTES 65536
+#define KEEP_BYTES ((size_t)1 << 20)
+
+struct lines {
+    struct cli *cli;
+    const struct op *call; /* the row of `call` itself */
+    struct hf_buf text;    /* what was read and not served */
+    size_t at;             /* of the next line in it */
+    bool ended;
+    bool skipping; /* the rest of a line that is too long */
+};
+
+static int serve(struct lines *lines, struct hf_span text)
+{
+    struct cli *cli = lines->cli;
+    struct op_json_out json;
+    struct request given = { .who = cli_caller_given(cli) };
+    const struct hf_input_part parts[] = { { request_inputs, &given }, { NULL, NULL } };
+    struct hf_input_reading reading = { .parts = parts,
+                                        .arena = &cli->arena,
+                                        .local = true,
+                                        .unknown = "is no member of a line",
+                                        .err = &cli->err };
+    begin(cli, &json);
+    int rc = hf_json_check(text, (size_t)HF_MAX_CALL_LINE_BYTES, "line", &cli->err);
+    if (rc == 0)
+        rc = hf_inputs_read(text, &reading);
+    if (given.id)
+        json.id = (struct hf_span){ given.id, strlen(given.id) };
+    if (rc)
+        op_json_fail(&json, rc);
+    else
+        rc = perform(cli, &json, &given); /* said in the answer */
+    cli->op = lines->call;
+    hf_arena_trim(&cli->arena, KEEP_BYTES);
+    return hf_buf_state(&cli->out) ? hf_fail_plain(&cli->err, hf_buf_state(&cli->out))
+                                   : 0;
+}
+
+static int read_more(struct lines *lines)
+{
+    struct hf_buf *text = &lines->text;
+    size_t left = text->len - lines->at;
+    if (lines->at) {
+        memmove(text->at, text->at + lines->at, left);
+        text->len = left;
+        lines->at = 0;
+    }
+    if (left == 0 && text->room > KEEP_BYTES)
+        hf_buf_fini(text);
+    char *room = hf_buf_room(text, READ_BYTES);
+    if (!room)
+        return hf_fail_plain(&lines->cli->err, hf_buf_state(text));
+    ssize_t got = read(STDIN_FILENO, room, READ_BYTES);
+    if (got < 0 && errno != EINTR)
+        return hf_fail(&lines->cli->err, HF_EINVAL, NULL,
+                       "cannot read standard input: %s", strerror(errno));
+    lines->ended = got == 0;
+    hf_buf_grew(text, got > 0 ? (size_t)got : 0);
+    return 0;
+}
+
+static int too_long(struct lines *lines)
+{
+    struct op_json_out json;
+    begin(lines->cli, &json);
+    op_json_fail(&json, hf_fail(&lines->cli->err, HF_ETOOBIG, "line",
+                                "line must be at most %lld bytes",
+                                (long long)HF_MAX_CALL_LINE_BYTES));
+    return 0;
+}
+
+/* Serves the lines that were read, and drops what belongs to one that is too long. */
+static int serve_read(struct lines *lines)
+{
+    struct hf_buf *text = &lines->text;
+    int rc = 0;
+    while (rc == 0 && lines->at < text->len) {
+        const char *at = hf_buf_str(text) + lines->at;
+        size_t left = text->len - lines->at;
+        const char *end = memchr(at, '\n', left);
+        size_t len = end ? (size_t)(end - at) : left;
+        if (!end && !lines->ended && len <= (size_t)HF_MAX_CALL_LINE_BYTES)
+            return 0; /* the rest of it is to come */
+        if (!lines->skipping)
+            rc = len > (size_t)HF_MAX_CALL_LINE_BYTES
+                     ? too_long(lines)
+                     : serve(lines, (struct hf_span){ at, len });
+        lines->skipping = !end && !lines->ended;
+        lines->at += end ? len + 1 : len;
+        if (rc == 0)
+            rc = cli_flush(lines->cli); /* the buffer holds one answer at a time */
+    }
+    return rc;
+}
+
+static int call_lines(struct cli *cli)
+{
+    struct lines lines = { .cli = cli, .call = cli->op };
+    hf_buf_init(&lines.text, hf_alloc_system(),
+                (size_t)HF_MAX_CALL_LINE_BYTES + 2 * READ_BYTES);
+    int rc = 0;
+    while (rc == 0 && !lines.ended) {
+        rc = read_more(&lines);
+        if (rc == 0)
+            rc = serve_read(&lines);
+    }
+    hf_buf_fini(&lines.text);
+    return rc;
+}
+
+/* ---- the command --------------------------------------------------------------------- */
+
+int check_call(struct cli *cli)
+{
+    bool lines = cli_given(cli, "lines"), list = cli_given(cli, "list");
+    cli->json = true; /* every answer is an envelope */
+    if (lines + list + cli_given(cli, "op") != 1)
+        return hf_fail(&cli->err, HF_EINVAL, NULL,
+                       "give an operation, --lines or --list (holdfast call --help)");
+    if (lines && cli_given(cli, "operation-id"))
+        return hf_fail(&cli->err, HF_EINVAL, NULL,
+                       "--operation-id is of one call: give operation_id in its line");
+    return 0;
+}
+
+int cmd_call(struct cli *cli)
+{
+    struct op_json_out json;
+    struct request given = { .who = cli_caller_given(cli),
+                             .op = cli_text(cli, "op"),
+                             .in = cli_text(cli, "in") };
+    if (cli_given(cli, "lines"))
+        return call_lines(cli);
+    if (cli_given(cli, "list")) {
+        cli_ok_begin(cli);
+        op_put_list(&cli->writer);
+        cli_ok_end(cli);
+        return 0;
+    }
+    begin(cli, &json);
+    int rc = perform(cli, &json, &given);
+    cli->reported = rc != 0; /* in the envelope */
+    cli->exit_code = cli->call.exit_code;
+    return rc;
+}

@@ -1,0 +1,59 @@
+/* The operations that this program runs itself, since they are about this machine: processes,
+ * files, signals, the terminal. Some do so around an operation of the table. */
+#include "cli/cli.h"
+
+#include "base/text.h"
+
+static const struct cli_local locals[] = {
+    { "work.tail", cmd_work_tail, check_tail },
+    { "work.reconcile", cmd_work_reconcile, check_reconcile },
+    { "work.claim", cli_perform, check_claim },
+    { "work.create", cmd_work_create, check_create },
+    { "work.sweep", cmd_work_sweep, NULL },
+    { "process.start", cmd_process_start, check_process_start },
+    { "process.list", cmd_process_list, NULL },
+    { "process.show", cmd_process_show, NULL },
+    { "process.signal", cmd_process_signal, NULL },
+    { "process.observe", cmd_process_observe, NULL },
+    { "process.granted", cmd_trigger_granted, NULL },
+    { "process.retarget", cmd_process_retarget, check_process_retarget },
+    { "process.await", cmd_process_await, NULL },
+    { "process.prune", cmd_process_prune, check_process_prune },
+    { "process.drain", cmd_process_drain, NULL },
+    { "trigger.subscribe", cmd_trigger_subscribe, check_subscribe },
+    { "trigger.update", cmd_trigger_update, check_subscribe },
+    { "trigger.enable", cmd_trigger_enable, NULL },
+    { "trigger.disable", cmd_trigger_disable, NULL },
+    { "trigger.remove", cmd_trigger_remove, NULL },
+    { "trigger.revive", cmd_trigger_revive, NULL },
+    { "trigger.list", cmd_trigger_list, NULL },
+    { "trigger.show", cmd_trigger_show, NULL },
+    { "trigger.emit", cmd_trigger_emit, check_emit },
+    { "trigger.deliveries", cmd_trigger_deliveries, NULL },
+    { "trigger.granted", cmd_trigger_granted, NULL },
+    { "provider.list", cmd_provider_list, NULL },
+    { "provider.check", cmd_provider_check, NULL },
+    { "config.check", cmd_config_check, NULL },
+    { "config.keys", cmd_config_keys, NULL },
+    { "store.bump", cmd_store_bump, NULL },
+    { "store.copy", cmd_store_copy, NULL },
+    { "turn.inspect", cmd_turn_inspect, NULL },
+    { "cell.run", cmd_cell_run, NULL },
+    { "run", cmd_run, check_run },
+    { "monitor", cmd_monitor, NULL },
+    { "top", cmd_top, NULL },
+    { "migrate", cmd_migrate, NULL },
+    { "demo", cmd_demo, check_demo },
+    { "replay", cmd_replay, NULL },
+    { "call", cmd_call, check_call },
+    { "__man", cmd_man, NULL },
+    { "__completion", cmd_completion, NULL },
+};
+
+const struct cli_local *cli_local_of(const struct op *op)
+{
+    for (size_t i = 0; i < sizeof(locals) / sizeof(locals[0]); i++)
+        if (hf_same(locals[i].name, op->name))
+            return &locals[i];
+    return NULL;
+}

@@ -1,0 +1,229 @@
+/* Requests as data: one row per value that a caller can give.
+ *
+ * A table describes the members of one request struct: their names, kinds, bounds and help.
+ * The command line, JSON objects and the spool read requests by these rows, and help, manual
+ * pages and `holdfast call --list` are printed from them. A name is that of the column where
+ * there is one. This part reads no file and no clock.
+ */
+#ifndef HF_CORE_INPUTS_INPUTS_H
+#define HF_CORE_INPUTS_INPUTS_H
+
+#include <holdfast/job.h>
+#include <holdfast/limits.h>
+#include <holdfast/schedule.h>
+#include <holdfast/work.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "core/ledger/fields.h" /* words */
+
+enum hf_input_kind {
+    HF_IN_FLAG,  /* bool */
+    HF_IN_TEXT,  /* const char *; `words` are usual values, and others are legal */
+    HF_IN_TEXTS, /* const char *const *, and a size_t count next to it */
+    HF_IN_PATH,  /* const char *: any bytes; always HF_IN_LOCAL */
+    HF_IN_JSON,  /* const char *: the text as it was received */
+    HF_IN_WORD,  /* one of `words`: const char *, or an enum whose first value is `min` */
+    HF_IN_WORDS, /* const enum *, and a size_t count next to it */
+    HF_IN_INT,   /* a whole number from min to max */
+    HF_IN_MS,    /* hf_ms; the shell writes "45s", JSON a number of milliseconds */
+    HF_IN_INSTANT, /* hf_ms; a time as text, or a number of milliseconds in JSON */
+};
+
+#define HF_IN_NEEDED 1u /* it is an error to leave it out */
+#define HF_IN_BARE 2u   /* the shell takes it without its name too */
+#define HF_IN_LOCAL                                                                      \
+    4u /* means something on this machine only: taken from the shell alone */
+#define HF_IN_PAIRS 8u /* JSON: the shell takes KEY=VALUE several times, for an object */
+#define HF_IN_FILE 16u /* JSON: the shell takes the name of a file that holds it */
+
+struct hf_input {
+    const char *name;  /* NULL ends a table */
+    const char *value; /* what help calls the value; NULL for a flag */
+    enum hf_input_kind kind;
+    unsigned flags;
+    const char *help;
+    const char *const *words; /* NULL ends */
+    int64_t min;
+    int64_t max;
+    enum hf_limit limit; /* instead of `max`, where it is one of the limits; 0: none */
+    const char *option;  /* the shell's name; NULL: the name, with dashes */
+    size_t offset;       /* in the request */
+    size_t width; /* of the member; 0: it is no member, and only the shell reads it */
+};
+
+/* The columns `offset` and `width` of a member. */
+#define HF_IN_AT(type, member)                                                           \
+    .offset = offsetof(struct type, member), .width = sizeof(((struct type *)0)->member)
+
+/* The largest number, or size in bytes, that the input takes. INT64_MAX: no bound. */
+int64_t hf_input_max(const struct hf_input *input);
+
+/* Whether the input is one of several values: it may be given more than once. */
+bool hf_input_many(const struct hf_input *input);
+
+/* The shell's name without its dashes, in `out`. */
+#define HF_INPUT_NAME 40
+const char *hf_input_option(const struct hf_input *input, char out[HF_INPUT_NAME]);
+
+/* Checks one value that was written as text. `label` names the input in errors. Numbers,
+ * times and words of an enum are stored in *ret_number; it stays untouched for other kinds.
+ * HF_IN_JSON is not checked here. */
+HF_MUST_USE int hf_input_parse(const struct hf_input *input, const char *label,
+                               const char *text, int64_t *ret_number, struct hf_err *err);
+
+/* Stores a value that was checked. A text stays borrowed. */
+void hf_input_store_text(const struct hf_input *input, const char *text, void *request);
+void hf_input_store_number(const struct hf_input *input, int64_t number, void *request);
+/* Stores several texts. HF_IN_WORDS takes its array from the arena; HF_ENOMEM. */
+HF_MUST_USE int hf_input_store_texts(const struct hf_input *input,
+                                     const char *const *texts, size_t count,
+                                     struct hf_arena *arena, void *request);
+
+/* The checks of hf_input_parse for a number that was not written as text. */
+HF_MUST_USE int hf_input_check_number(const struct hf_input *input, int64_t number,
+                                      struct hf_err *err);
+
+/* The member of a request: its number, whatever its width; its text. */
+int64_t hf_input_number(const struct hf_input *input, const void *request);
+const char *hf_input_text(const struct hf_input *input, const void *request);
+
+/* ---- JSON ------------------------------------------------------------------------- */
+
+/* A table and the request that it describes. A list of parts ends with a NULL table. */
+struct hf_input_part {
+    const struct hf_input *table;
+    void *request;
+};
+
+struct hf_input_reading {
+    const struct hf_input_part *parts;
+    struct hf_arena *arena;
+    bool local;     /* local inputs are accepted, and texts that begin with @ */
+    bool canonical; /* JSON values are stored in canonical form */
+    const char
+        *unknown; /* "colour …": of a member that no table has; NULL: a general text */
+    uint64_t given; /* out: bit i is input i of all parts, in their order */
+    struct hf_err *err;
+};
+
+/* Reads an object, whose text hf_json_check accepted, into the requests. Null is as good as
+ * leaving a member out. A JSON input NAME can be given as NAME_text, a string that holds it.
+ * HF_EINVAL or HF_ETOOBIG naming the member: one that no table has (with the nearest name), a
+ * wrong type, a word or number out of bounds, a local one, one that is needed and missing.
+ * The requests may be filled in part then. */
+HF_MUST_USE int hf_inputs_read(struct hf_span object, struct hf_input_reading *reading);
+
+/* Writes each member that differs from the blank request, into the object that is open. JSON
+ * is written as NAME_text, since its exact bytes matter. */
+void hf_inputs_write(struct hf_json *json, const struct hf_input *table,
+                     const void *request, const void *blank);
+
+/* ---- the tables ------------------------------------------------------------------- */
+
+/* Requests that combine a public struct with what one operation needs in addition. The public
+ * struct comes first, so that its rows serve both. */
+struct hf_create_request {
+    struct hf_new work;
+    const char *spool;
+    hf_ms budget_ms;
+};
+struct hf_renew_request {
+    struct hf_change change;
+    hf_ms fresh_within_ms; /* of struct hf_renew_all */
+};
+struct hf_list_request {
+    struct hf_filter filter;
+    bool all;
+};
+struct hf_redrive_request {
+    struct hf_filter filter;
+    const char *reason;
+    const char *error_class;
+    int64_t most;
+    bool dry_run;
+};
+struct hf_read_request { /* of one unit, or of a page */
+    const char *id;
+    int64_t after;
+    int64_t limit;
+    int64_t attempt;
+    const char *stream;
+};
+struct hf_limit_request {
+    struct hf_quota quota;
+    bool none;
+};
+struct hf_policy_request {
+    struct hf_policy policy;
+    const char *scope;
+};
+struct hf_complete_request {
+    struct hf_change change;
+    const char *status; /* a word, since those of this verb are not all in a row */
+};
+struct hf_prune_request {
+    hf_ms older_than_ms;
+    int64_t limit;
+};
+#define HF_SLOTS_MAX 1000 /* slots to come that one answer shows */
+struct hf_schedule_request {
+    struct hf_schedule_new wanted;
+    int64_t revision;
+    const char *reason;
+    hf_ms from; /* slots after this */
+    int64_t count;
+    int64_t skips;
+};
+struct hf_sync_request {
+    const char *set; /* the JSON; the shell stores the name of its file first */
+};
+
+extern const struct hf_new hf_new_blank;
+extern const struct hf_input hf_caller_inputs[];
+extern const struct hf_input hf_new_inputs[];
+extern const struct hf_input
+    hf_new_limit_inputs[];                      /* more of hf_new: limits and shares */
+extern const struct hf_input hf_spool_inputs[]; /* more of hf_create_request */
+extern const struct hf_input hf_claim_inputs[];
+extern const struct hf_input hf_renew_inputs[];
+extern const struct hf_input hf_holder_inputs[];
+extern const struct hf_input hf_hand_back_inputs[];
+extern const struct hf_input hf_wait_inputs[];
+extern const struct hf_input hf_close_out_inputs[];
+extern const struct hf_input hf_fail_inputs[];
+extern const struct hf_input hf_append_inputs[];
+extern const struct hf_input hf_resume_inputs[];
+extern const struct hf_input hf_reason_inputs[];
+extern const struct hf_input hf_cancel_inputs[];
+extern const struct hf_input hf_redrive_inputs[];
+extern const struct hf_input hf_list_inputs[];
+extern const struct hf_input hf_id_inputs[];
+extern const struct hf_input hf_events_inputs[];
+extern const struct hf_input hf_output_inputs[];
+extern const struct hf_input hf_sweep_inputs[];
+extern const struct hf_input hf_prune_inputs[];
+extern const struct hf_input hf_job_inputs[];
+extern const struct hf_input hf_job_list_inputs[];
+extern const struct hf_input hf_job_id_inputs[];
+extern const struct hf_input hf_job_reason_inputs[];
+extern const struct hf_input hf_job_now_inputs[];
+extern const struct hf_input hf_schedule_inputs[];
+extern const struct hf_input hf_schedule_update_inputs[];
+extern const struct hf_input hf_schedule_pause_inputs[];
+extern const struct hf_input hf_schedule_name_inputs[];
+extern const struct hf_input hf_schedule_trigger_inputs[];
+extern const struct hf_input hf_schedule_show_inputs[];
+extern const struct hf_input hf_schedule_list_inputs[];
+extern const struct hf_input hf_preview_inputs[];
+extern const struct hf_input hf_sync_inputs[];
+extern const struct hf_input hf_limit_inputs[];
+extern const struct hf_input hf_policy_inputs[];
+extern const struct hf_input hf_policy_show_inputs[];
+extern const struct hf_input hf_log_inputs[];
+extern const struct hf_input hf_process_events_inputs[];
+extern const struct hf_input hf_process_cancel_inputs[];
+extern const struct hf_input hf_process_reason_inputs[];
+extern const struct hf_input hf_complete_inputs[];
+
+#endif

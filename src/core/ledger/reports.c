@@ -1,0 +1,233 @@
+/* See reports.h. */
+#include "core/ledger/reports.h"
+
+/* clang-format off */
+#define COUNT(type, member, ...) HF_FIELD(I64, type, member, false, __VA_ARGS__)
+#define MS(type, member, ...)    HF_FIELD(I64, type, member, true, __VA_ARGS__)
+#define BOOL(type, member, ...)  HF_FIELD(BOOL, type, member, false, __VA_ARGS__)
+/* A field under another name than the member's. */
+#define AS(name_, kind_, type, member, ...)                                              \
+    { .name = name_, .kind = HF_FIELD_##kind_, .offset = offsetof(struct type, member),  \
+      .help = __VA_ARGS__ }
+
+/* ---- facts --------------------------------------------------------------------------- */
+
+#define FACT(name_, kind_, help_) { .name = name_, .kind = HF_FIELD_##kind_, .help = help_ }
+
+static const struct hf_field created_fields[] = {
+    FACT("created", BOOL, "false where the unit was there already"),
+    FACT("resumed", BOOL, "true where a waiting unit was resumed; otherwise left out"),
+    FACT("repeated", BOOL, "true where the same call had been applied before; otherwise left out"),
+};
+const struct hf_shape hf_created_shape = HF_SHAPE("created", created_fields);
+
+static const struct hf_field pruned_fields[] = {
+    FACT("pruned", I64, "units that were deleted"),
+};
+const struct hf_shape hf_pruned_shape = HF_SHAPE("pruned", pruned_fields);
+
+static const struct hf_field redrive_fields[] = {
+    FACT("dry_run", BOOL, "nothing was done"),
+    FACT("matched", I64, "units that the filter matches"),
+    FACT("requeued", I64, "units that were requeued"),
+    FACT("refused", I64, "units that could not be requeued"),
+};
+const struct hf_shape hf_redrive_shape = HF_SHAPE("redrive", redrive_fields);
+
+static const struct hf_field name_fields[] = { FACT("name", TEXT, "the limit") };
+const struct hf_shape hf_name_shape = HF_SHAPE("name", name_fields);
+static const struct hf_field scope_fields[] = { FACT("scope", TEXT, "of the policy") };
+const struct hf_shape hf_scope_shape = HF_SHAPE("scope", scope_fields);
+
+/* ---- captured output ---------------------------------------------------------------- */
+
+static const struct hf_field stream_fields[] = {
+    COUNT(hf_output_view, attempt, "execution that wrote it; 0: nothing was captured"),
+    COUNT(hf_output_view, bytes, "written by the command"),
+    COUNT(hf_output_view, lost, "bytes in the middle that were not kept"),
+    HF_FIELD(BYTES, hf_output_view, head, false, "the beginning"),
+    HF_FIELD(BYTES, hf_output_view, tail, false, "the end, where bytes were lost"),
+};
+static const struct hf_shape stream_shape = HF_SHAPE("stream", stream_fields);
+
+static const struct hf_field output_fields[] = {
+    AS("stdout", ROW, hf_output_streams, of[HF_STDOUT], "standard output", .of = &stream_shape),
+    AS("stderr", ROW, hf_output_streams, of[HF_STDERR], "standard error", .of = &stream_shape),
+};
+const struct hf_shape hf_output_shape = HF_SHAPE("output", output_fields);
+
+/* ---- counts ------------------------------------------------------------------------- */
+
+#define STATUS(word, status) AS(word, I64, hf_stats, by_status[status], "units in this status")
+static const struct hf_field by_status_fields[] = {
+    STATUS("queued", HF_QUEUED),
+    STATUS("running", HF_RUNNING),
+    STATUS("waiting_user", HF_WAITING_USER),
+    STATUS("waiting_external", HF_WAITING_EXTERNAL),
+    STATUS("retry_scheduled", HF_RETRY_SCHEDULED),
+};
+static const struct hf_shape by_status_shape = HF_SHAPE("by_status", by_status_fields);
+
+#define X(name, word) AS(word, I64, hf_stats, by_source[HF_SOURCE_##name], "units from there"),
+static const struct hf_field by_source_fields[] = { HF_SOURCES(X) };
+#undef X
+static const struct hf_shape by_source_shape = HF_SHAPE("by_source", by_source_fields);
+
+static const struct hf_field stats_fields[] = {
+    { .name = "by_status", .kind = HF_FIELD_ROW, .help = "by status", .of = &by_status_shape },
+    { .name = "by_source", .kind = HF_FIELD_ROW, .help = "by source", .of = &by_source_shape },
+    COUNT(hf_stats, gated, "queued, not claimable now"),
+    COUNT(hf_stats, silent, "running, lease lapsed"),
+    COUNT(hf_stats, lapsing, "running, less than a third of the term left"),
+    MS(hf_stats, oldest_queued_ms, "age of the oldest claimable unit"),
+    MS(hf_stats, oldest_running_ms, "age of the oldest running unit"),
+    MS(hf_stats, next_wait_deadline_at, "when the next wait ends"),
+    MS(hf_stats, next_retry_at, "when the next retry is due"),
+};
+const struct hf_shape hf_stats_shape = HF_SHAPE("stats", stats_fields);
+
+/* ---- upkeep ------------------------------------------------------------------------- */
+
+static const struct hf_field sweep_fields[] = {
+    COUNT(hf_sweep_report, looked_at, "rows that were looked at"),
+    COUNT(hf_sweep_report, requeued, "lapsed or dead, rerunnable"),
+    COUNT(hf_sweep_report, timed_out, "ended by lease, start, execution or wait"),
+    COUNT(hf_sweep_report, failed, "attempts exhausted"),
+    COUNT(hf_sweep_report, abandoned, "left by their owners"),
+    COUNT(hf_sweep_report, promoted, "due or retry time reached"),
+    COUNT(hf_sweep_report, escalated, "waits that were escalated"),
+    COUNT(hf_sweep_report, pushed, "live leases that are looked at again later"),
+    COUNT(hf_sweep_report, silent, "owner_bound rows left alone"),
+    COUNT(hf_sweep_report, proven_dead, "holders whose death was proven"),
+    COUNT(hf_sweep_report, orphaned, "left alone while processes of the work run here"),
+    COUNT(hf_sweep_report, held, "crashed too often: held for an operator"),
+    BOOL(hf_sweep_report, more, "the bound was reached: sweep again"),
+    MS(hf_sweep_report, next_at, "when there may be work for a sweep"),
+};
+const struct hf_shape hf_sweep_shape = HF_SHAPE("sweep", sweep_fields);
+/* ---- limits and policies ------------------------------------------------------------- */
+
+#define TEXT(type, member, ...) HF_FIELD(TEXT, type, member, false, __VA_ARGS__)
+#define LIMIT(name, member, help) AS(name, I64, hf_quota_state, limit.member, help)
+
+static const struct hf_field limit_fields[] = {
+    AS("name", TEXT, hf_quota_state, limit.name, "key:K, rate:K or kind:K"),
+    TEXT(hf_quota_state, tenant, "whose it is"),
+    LIMIT("max_running", max_running, "claimable or running at once; 0: any number"),
+    LIMIT("rate_count", rate_count, "starts in rate_ms; 0: at any rate"),
+    LIMIT("rate_ms", rate_ms, "the time of rate_count"),
+    LIMIT("burst", burst, "starts at once; 0: rate_count"),
+    COUNT(hf_quota_state, used, "claimable or running"),
+    COUNT(hf_quota_state, open, "of them claimable, where there is a rate"),
+    COUNT(hf_quota_state, waiting, "behind the gate"),
+    COUNT(hf_quota_state, next_at, "when the next can start by the rate; 0: not waiting for that"),
+};
+const struct hf_shape hf_limit_shape = HF_SHAPE("limit", limit_fields);
+
+static const struct hf_field policy_fields[] = {
+    MS(hf_policy, ttl_ms, "term of a lease"),
+    MS(hf_policy, renew_ms, "how often a lease is renewed"),
+    COUNT(hf_policy, grace_ms, "how long an expired lease is spared"),
+    MS(hf_policy, wait_user_ms, "budget of a wait for a person"),
+    MS(hf_policy, wait_external_ms, "budget of any other wait"),
+    MS(hf_policy, start_timeout_ms, "longest time in the queue"),
+    MS(hf_policy, exec_timeout_ms, "longest time of one execution"),
+    HF_FIELD(INT, hf_policy, max_attempts, false, "executions before it fails for good"),
+    HF_FIELD(JSON, hf_policy, retry_policy, false, "how failures are retried"),
+    HF_FIELD(WORD, hf_policy, disposition, false, "what a lapsed lease does",
+             .words = hf_disposition_words),
+    TEXT(hf_policy, close_rule, "what a close-out must bring", .words = hf_close_rule_words),
+    TEXT(hf_policy, wait_rule, "what a wait must bring", .words = hf_wait_rule_words),
+};
+const struct hf_shape hf_policy_shape = HF_SHAPE("policy", policy_fields);
+
+/* ---- the store ----------------------------------------------------------------------- */
+
+static const struct hf_field log_fields[] = {
+    COUNT(hf_log_entry, log_id, "number of the entry"),
+    COUNT(hf_log_entry, at, "when it happened"),
+    TEXT(hf_log_entry, what, "bump, amnesty or copy"),
+    HF_FIELD(JSON, hf_log_entry, detail, false, "more about it"),
+};
+const struct hf_shape hf_log_shape = HF_SHAPE("log_entry", log_fields);
+
+static const struct hf_field finding_fields[] = {
+    TEXT(hf_finding, what, "store, schema, clock, disk, leases or chains"),
+    TEXT(hf_finding, detail, "what was found"),
+    TEXT(hf_finding, advice, "what to do about it"),
+    BOOL(hf_finding, bad, "false: a remark"),
+};
+const struct hf_shape hf_finding_shape = HF_SHAPE("finding", finding_fields);
+
+static const struct hf_field store_facts_fields[] = {
+    HF_FIELD(JSON, hf_store_facts_row, facts, false, "one flat object"),
+};
+const struct hf_shape hf_store_facts_shape = HF_SHAPE("facts", store_facts_fields);
+
+static const struct hf_field doctor_fields[] = {
+    { .name = "findings", .kind = HF_FIELD_ROW, .help = "an array of them", .of = &hf_finding_shape },
+};
+const struct hf_shape hf_doctor_shape = HF_SHAPE("findings", doctor_fields);
+
+static const struct hf_field limit_info_fields[] = {
+    TEXT(hf_limit_info, name, "name of the limit"),
+    COUNT(hf_limit_info, value, "the most, or the least"),
+    TEXT(hf_limit_info, unit, "of the value"),
+    TEXT(hf_limit_info, what, "what it bounds"),
+};
+const struct hf_shape hf_limit_info_shape = HF_SHAPE("limit_info", limit_info_fields);
+
+static const struct hf_field version_fields[] = {
+    TEXT(hf_version_row, version, "of the program"),
+    HF_FIELD(INT, hf_version_row, schema_version, false, "that it makes"),
+    TEXT(hf_version_row, sqlite, "version of SQLite"),
+};
+const struct hf_shape hf_version_shape = HF_SHAPE("version", version_fields);
+
+/* ---- what an operator looks at -------------------------------------------------------- */
+
+static const struct hf_field attention_fields[] = {
+    TEXT(hf_attention, what, "silent, wait, held or schedule"),
+    TEXT(hf_attention, id, "the unit, or the name of the schedule"),
+    TEXT(hf_attention, kind, "kind of the unit; left out for a schedule", .optional = true),
+    TEXT(hf_attention, detail, "what is wrong"),
+    TEXT(hf_attention, command, "that deals with it"),
+};
+const struct hf_shape hf_attention_shape = HF_SHAPE("attention", attention_fields);
+
+static const struct hf_field overview_fields[] = {
+    COUNT(hf_overview, now, "when it was read"),
+    AS("by_status", ROW, hf_overview, stats, "by status", .of = &by_status_shape),
+    AS("gated", I64, hf_overview, stats.gated, "queued, not claimable now"),
+    AS("lapsing", I64, hf_overview, stats.lapsing, "running, lease about to lapse"),
+};
+const struct hf_shape hf_overview_shape = HF_SHAPE("overview", overview_fields);
+
+static const struct hf_field goes_on_fields[] = {
+    BOOL(hf_overview_more, running, "there are more running units"),
+    BOOL(hf_overview_more, silent, "there are more silent units"),
+    BOOL(hf_overview_more, waiting, "there are more waiting units"),
+    BOOL(hf_overview_more, held, "there are more held units"),
+    BOOL(hf_overview_more, schedules, "there are more schedules"),
+};
+static const struct hf_shape goes_on_shape = HF_SHAPE("goes_on", goes_on_fields);
+static const struct hf_field more_fields[] = {
+    { .name = "more", .kind = HF_FIELD_ROW, .help = "which lists go on", .of = &goes_on_shape },
+};
+const struct hf_shape hf_overview_more_shape = HF_SHAPE("more", more_fields);
+
+static const struct hf_field next_slot_fields[] = {
+    TEXT(hf_schedule, name, "of the schedule"),
+    COUNT(hf_schedule, next_at, "when its next slot is"),
+};
+const struct hf_shape hf_next_slot_shape = HF_SHAPE("next_slot", next_slot_fields);
+
+#define UNITS(list) { .name = list, .kind = HF_FIELD_ROW, .help = "an array of units", .of = &hf_work_shape }
+static const struct hf_field overview_facts_fields[] = {
+    UNITS("running"), UNITS("silent"), UNITS("waiting"), UNITS("held"),
+    { .name = "more", .kind = HF_FIELD_ROW, .help = "which lists go on", .of = &goes_on_shape },
+    { .name = "schedules", .kind = HF_FIELD_ROW, .help = "an array of the next slots",
+      .of = &hf_next_slot_shape },
+};
+const struct hf_shape hf_overview_facts_shape = HF_SHAPE("overview_lists", overview_facts_fields);
+/* clang-format on */

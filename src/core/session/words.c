@@ -1,0 +1,48 @@
+/* Enums of sessions and their words. */
+#include "base/text.h"
+#include "core/session/session.h"
+
+#define X(name, word) word,
+static const char *const relations[] = { HF_RELATIONS(X) };
+static const char *const input_kinds[] = { HF_INPUT_KINDS(X) };
+#undef X
+
+static bool find(const char *const *words, unsigned count, const char *word,
+                 unsigned *ret_at)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (hf_same(words[i], word)) {
+            *ret_at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *hf_relation_word(enum hf_relation relation)
+{
+    return (unsigned)relation < HF_RELATION_COUNT ? relations[relation] : NULL;
+}
+
+const char *hf_input_kind_word(enum hf_input_kind kind)
+{
+    return (unsigned)kind < HF_INPUT_KIND_COUNT ? input_kinds[kind] : NULL;
+}
+
+bool hf_relation_of(const char *word, enum hf_relation *ret_relation)
+{
+    unsigned at = 0;
+    bool found = find(relations, HF_RELATION_COUNT, word, &at);
+    if (found)
+        *ret_relation = (enum hf_relation)at;
+    return found;
+}
+
+bool hf_input_kind_of(const char *word, enum hf_input_kind *ret_kind)
+{
+    unsigned at = 0;
+    bool found = find(input_kinds, HF_INPUT_KIND_COUNT, word, &at);
+    if (found)
+        *ret_kind = (enum hf_input_kind)at;
+    return found;
+}

@@ -1,0 +1,66 @@
+/* What can be typed after `holdfast provider` and `holdfast config`. */
+#include "op/op.h"
+
+#define CONFIG_OPTION                                                                    \
+    {                                                                                    \
+        "config", "FILE", HF_IN_PATH, 0,                                                 \
+            .help = "the configuration (default: holdfast/holdfast.toml in "             \
+                    "XDG_CONFIG_HOME, or in ~/.config)"                                  \
+    }
+
+static const struct hf_input config_options[] = { CONFIG_OPTION, { .name = NULL } };
+static const struct hf_input no_options[] = { { .name = NULL } };
+static const struct hf_input check_options[] = {
+    { "name", "NAME", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
+      .help = "the provider: the NAME of a [provider.NAME]" },
+    CONFIG_OPTION,
+    { "model", "NAME", HF_IN_TEXT, 0,
+      .help = "one of its models (default: the first in the file)" },
+    { "record", "FILE", HF_IN_PATH, 0,
+      .help = "write the exchange as a script that can be played offline; the key is "
+              "not in it" },
+    { .name = NULL },
+};
+
+static const struct op_example list_examples[] = {
+    { "every provider, and where its key comes from", "holdfast provider list" },
+    { .what = NULL },
+};
+static const struct op_example provider_check_examples[] = {
+    { "one tiny call", "holdfast provider check main" },
+    { "keep what the server answered",
+      "holdfast provider check main --record main.script" },
+    { .what = NULL },
+};
+static const struct op_example config_check_examples[] = {
+    { "a file that is not in use yet", "holdfast config check --config new.toml" },
+    { .what = NULL },
+};
+static const struct op_example keys_examples[] = {
+    { "what can be in a configuration", "holdfast config keys" },
+    { .what = NULL },
+};
+
+const struct op op_provider_rows[] = {
+    { "provider.list", "list the providers of the configuration",
+      "Nothing is called, and no key is read.", config_options, .examples = list_examples,
+      .exits = "3" },
+    { "provider.check", "make one small call to a provider",
+      "Asks one of its models for a short answer and a call of a tool, and prints which "
+      "model answered, how long it took, whether it streamed and called the tool, and "
+      "the "
+      "tokens used. The call is made once and is never repeated. An error that may pass "
+      "exits with 6, any other with 2.",
+      check_options, .examples = provider_check_examples, .exits = "3 6" },
+    { .name = NULL },
+};
+
+const struct op op_config_rows[] = {
+    { "config.check", "check a configuration file",
+      "Reads all of it and names the first line that is wrong. Nothing is called, and no "
+      "key is read; `provider check` does both.",
+      config_options, .examples = config_check_examples, .exits = "3" },
+    { "config.keys", "list every key of a configuration file", NULL, no_options,
+      .examples = keys_examples },
+    { .name = NULL },
+};

@@ -1,0 +1,159 @@
+/* The rows of `schedule`. */
+#include "core/ledger/reports.h"
+#include "core/schedule/schedule.h"
+#include "op/rows.h"
+#include "op/schedule.h"
+
+static const struct op_example add_examples[] = {
+    { "every working day at nine in Berlin, summer and winter",
+      "holdfast schedule add report --cron '0 9 * * MON-FRI' --tz Europe/Berlin --kind "
+      "report" },
+    { "every ten minutes; if one takes longer, one more may wait",
+      "holdfast schedule add poll --every 10m --overlap one_waiting" },
+    { "once, by the clocks of New York",
+      "holdfast schedule add launch --at 2027-03-14T09:00:00 --tz America/New_York" },
+    { .what = NULL },
+};
+
+static const struct op_example update_examples[] = {
+    { "another time, if nobody changed it meanwhile",
+      "holdfast schedule update report --cron '30 8 * * MON-FRI' --revision 1" },
+    { .what = NULL },
+};
+
+static const struct op_example pause_examples[] = {
+    { "stop for now",
+      "holdfast schedule pause report --reason 'the mail server is down'" },
+    { .what = NULL },
+};
+
+static const struct op_example resume_examples[] = {
+    { "go on from now", "holdfast schedule resume report" },
+    { .what = NULL },
+};
+
+static const struct op_example remove_examples[] = {
+    { "remove one; its units stay", "holdfast schedule remove report" },
+    { .what = NULL },
+};
+
+static const struct op_example trigger_examples[] = {
+    { "a unit now, beside the slots", "holdfast schedule trigger report" },
+    { .what = NULL },
+};
+
+static const struct op_example list_examples[] = {
+    { "what is paused", "holdfast schedule list --state paused" },
+    { .what = NULL },
+};
+
+static const struct op_example show_examples[] = {
+    { "all about one: the next slots, and which were skipped and why",
+      "holdfast schedule show report" },
+    { .what = NULL },
+};
+
+static const struct op_example preview_examples[] = {
+    { "when this would fire around the end of summer time",
+      "holdfast schedule preview --cron '30 2 * * *' --tz Europe/Berlin --from "
+      "2026-10-24T00:00:00Z --count 3" },
+    { "the next slots of a schedule", "holdfast schedule preview report" },
+    { .what = NULL },
+};
+
+static const struct op_example sync_examples[] = {
+    { "from a file kept beside the code", "holdfast schedule sync schedules.json" },
+    { .what = NULL },
+};
+
+static const struct op_example run_examples[] = {
+    { "make what is due, where no monitor runs", "holdfast schedule run" },
+    { .what = NULL },
+};
+
+/* A conflict is about a revision or a rule here, not about a key. */
+static const struct op_advice advice[] = {
+    { HF_ECONFLICT, "revision",
+      "look at it with `schedule show`, then give its revision" },
+    { HF_ECONFLICT, "overlap",
+      "wait until the unit has finished, or change the overlap rule" },
+    { HF_ECONFLICT, NULL, "choose another name, or use `schedule update`" },
+    { HF_ETRANSITION, NULL, "look at it with `schedule show`" },
+    { 0, NULL, NULL },
+};
+
+/* clang-format off */
+#define REQUEST                                                                          \
+    BLANK(hf_schedule_request,                                                           \
+          .wanted = { .size = sizeof(struct hf_schedule_new), .priority = -1 },          \
+          .count = 5, .skips = 10)
+#define CHANGES                                                                          \
+    .answer = OP_ROW, .shape = &hf_schedule_shape, .facts = &hf_changed_shape,           \
+    .role = OP_OPERATOR, .actor_kind = "human", .advice = advice
+
+const struct op op_schedule_rows[] = {
+    { "schedule.add", "add a schedule",
+      "Needs one of --cron, --every and --at. Each slot makes one unit of work: source "
+      "scheduler, source id the name, run id the slot. Adding the same again changes "
+      "nothing; another definition under the same name is refused with 7. `holdfast "
+      "monitor` makes the units.",
+      hf_schedule_inputs, NULL, REQUEST, add_examples, CHANGES, .errors = op_create_errors,
+      .exits = "4", .route = "POST /v1/schedules", .flags = OP_STORE, .did = "added",
+      .check = op_check_schedule_add, .run = op_run_schedule_add },
+    { "schedule.update", "change a schedule",
+      "What is not given stays. Its next slot stays too, unless its timing changes.",
+      hf_schedule_update_inputs, NULL, REQUEST, update_examples, CHANGES,
+      .errors = op_change_errors, .route = "PATCH /v1/schedules/{name}",
+      .flags = OP_MUST_EXIST, .did = "updated", .check = op_check_schedule_update,
+      .run = op_run_schedule_update },
+    { "schedule.pause", "make nothing until it is resumed", NULL,
+      hf_schedule_pause_inputs, NULL, REQUEST, pause_examples, CHANGES,
+      .errors = op_operator_errors, .route = "POST /v1/schedules/{name}/pause",
+      .flags = OP_MUST_EXIST, .did = "paused", .run = op_run_schedule_pause },
+    { "schedule.resume", "go on from now",
+      "Slots that passed meanwhile are recorded as skipped.", hf_schedule_name_inputs, NULL,
+      REQUEST, resume_examples, CHANGES, .errors = op_operator_errors,
+      .route = "POST /v1/schedules/{name}/resume", .flags = OP_MUST_EXIST,
+      .did = "resumed", .run = op_run_schedule_resume },
+    { "schedule.trigger", "make a unit now, beside the slots",
+      "Where the overlap rule forbids one: exit code 7. The next slot stays.",
+      hf_schedule_trigger_inputs, NULL, REQUEST, trigger_examples, UNIT,
+      .facts = &hf_created_shape, .errors = op_change_errors, .role = OP_OPERATOR,
+      .route = "POST /v1/schedules/{name}/trigger",
+      .flags = OP_CREATES | OP_MUST_EXIST | OP_SHELL | OP_REPEATABLE,
+      .actor_kind = "human", .advice = advice, .run = op_run_schedule_trigger },
+    { "schedule.remove", "remove a schedule; its units stay", NULL,
+      hf_schedule_name_inputs, NULL, REQUEST, remove_examples,
+      .facts = &hf_schedule_gone_shape, .errors = op_change_errors, .role = OP_OPERATOR,
+      .route = "DELETE /v1/schedules/{name}", .flags = OP_MUST_EXIST | OP_DESTROYS,
+      .actor_kind = "human", .advice = advice, .run = op_run_schedule_remove },
+    { "schedule.list", "list schedules and their next slots", NULL,
+      hf_schedule_list_inputs, NULL,
+      BLANK(hf_schedule_filter, .size = sizeof(struct hf_schedule_filter)), list_examples,
+      .answer = OP_LIST, .shape = &hf_schedule_shape, .errors = op_read_errors,
+      READER(OP_PAGED), .route = "GET /v1/schedules", .run = op_run_schedule_list },
+    { "schedule.show", "show one with its next slots and those that were skipped", NULL,
+      hf_schedule_show_inputs, NULL, REQUEST, show_examples, .answer = OP_ROW,
+      .shape = &hf_schedule_shape, .facts = &hf_schedule_shown_shape,
+      .errors = op_get_errors, READER(0), .route = "GET /v1/schedules/{name}",
+      .run = op_run_schedule_show },
+    { "schedule.preview", "print the next slots of a timing",
+      "As instants of UTC. Needs no store unless it is asked by name.", hf_preview_inputs,
+      NULL, REQUEST, preview_examples, .shape = &hf_slots_shape, .errors = op_get_errors,
+      READER(OP_OPENS), .route = "GET /v1/schedule-preview", .check = op_check_preview,
+      .run = op_run_preview },
+    { "schedule.sync", "bring a set of schedules in line with a file",
+      "One transaction: what the file names is added or updated; what the set has beside "
+      "is kept, paused or removed, as the file says (default: paused).",
+      hf_sync_inputs, NULL, BLANK(hf_sync_request, .set = NULL), sync_examples,
+      .shape = &hf_sync_shape, .errors = op_change_errors, .role = OP_OPERATOR,
+      .route = "POST /v1/schedule-sets", .flags = OP_STORE, .actor_kind = "human",
+      .run = op_run_sync },
+    { "schedule.run", "make what is due now, once",
+      "One pass, as `holdfast monitor` makes it again and again. Any number may run.",
+      op_no_inputs, NULL, .examples = run_examples, .shape = &hf_schedule_report_shape,
+      .errors = op_write_errors, .role = OP_OPERATOR, .route = "POST /v1/schedule-passes",
+      .flags = OP_MUST_EXIST, .actor_kind = "system", .run = op_run_schedule_pass },
+    { .name = NULL },
+};
+/* clang-format on */

@@ -1,0 +1,43 @@
+/* The table: all groups of rows, and the lists of errors that rows share. */
+#include "op/rows.h"
+
+const struct hf_input op_no_inputs[] = { { .name = NULL } };
+
+/* What any store can answer; beyond that HF_EINVAL, HF_ETOOBIG, HF_ENOMEM, HF_EINTERNAL. */
+#define STORE                                                                            \
+    HF_EBUSY, HF_EUNREACHABLE, HF_ECORRUPT, HF_ENOTSTORE, HF_ESCHEMA, HF_ESCHEMAOLD,     \
+        HF_EFULL, HF_EREADONLY, HF_ESTOREIO, HF_ECLOCK, HF_EOVERFLOW
+#define FIND HF_ENOTFOUND, HF_EAMBIGUOUS
+
+const int op_read_errors[] = { STORE, 0 };
+const int op_get_errors[] = { FIND, STORE, 0 };
+const int op_write_errors[] = { HF_EUNCERTAIN, STORE, 0 };
+const int op_create_errors[] = { HF_ECONFLICT, HF_EUNCERTAIN, STORE, 0 };
+const int op_change_errors[] = { FIND, HF_ECONFLICT, HF_EUNCERTAIN, STORE, 0 };
+const int op_claim_errors[] = { FIND,          HF_ETRANSITION, HF_EPOLICY, HF_EHELD,
+                                HF_EUNCERTAIN, STORE,          0 };
+const int op_holder_errors[] = { FIND,          HF_ETRANSITION, HF_EPOLICY, HF_ELEASELOST,
+                                 HF_EUNCERTAIN, STORE,          0 };
+const int op_settle_errors[] = { FIND,         HF_ETRANSITION, HF_EPOLICY, HF_ELEASELOST,
+                                 HF_ECONFLICT, HF_EUNCERTAIN,  STORE,      0 };
+const int op_operator_errors[] = {
+    FIND, HF_ETRANSITION, HF_EPOLICY, HF_ECONFLICT, HF_EUNCERTAIN, STORE, 0
+};
+
+const struct op_group op_groups[] = {
+    { "work", "create, claim, settle and look at units of work", op_work_rows },
+    { "job", "work that code runs by the name of its kind", op_job_rows },
+    { "limit", "how much of something runs or starts at once", op_limit_rows },
+    { "policy", "timings, retries and rules for kinds and sources of work",
+      op_policy_rows },
+    { "schedule", "work that is made at set times", op_schedule_rows },
+    { "process", "background processes", op_process_rows },
+    { "store", "what an operator does to a store as a whole", op_store_rows },
+    { "trigger", "start work when something happens", op_trigger_rows },
+    { "turn", "look at turns that were saved", op_turn_rows },
+    { "cell", "run code cells from the shell", op_cell_rows },
+    { "provider", "the models that can be called", op_provider_rows },
+    { "config", "the configuration file", op_config_rows },
+    { "", "a durable ledger of work for long-running agents", op_top_rows },
+    { NULL, NULL, NULL },
+};

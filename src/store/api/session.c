@@ -1,0 +1,680 @@
+/* The public verbs of session.h: check the input, complete the caller, hand over. */
+#include <holdfast/limits.h>
+#include <holdfast/turn_json.h>
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/json_get.h"
+#include "base/sized.h"
+#include "base/text.h"
+#include "core/session/session.h"
+#include "store/api/given.h"
+#include "store/api/work.h"
+
+#define KEY_MAX ((size_t)HF_MAX_KEY_BYTES)
+#define DEFAULT_TTL_MS 30000
+#define RENEWALS 1000
+#define AGENTS 32
+
+/* ---- answers ------------------------------------------------------------------------ */
+
+/* A record that was decoded for an answer. */
+struct decoded {
+    struct decoded *next;
+    struct hf_decoded *owner;
+};
+
+struct answer {
+    struct hf_session_answer shown; /* first: callers see it alone */
+    struct hf_arena arena;
+    struct decoded *records;
+};
+
+static struct answer *answer_of(struct hf_session_answer *shown)
+{
+    return (struct answer *)(void *)shown;
+}
+
+struct hf_session_answer *hf_session_answer_new(const struct hf_alloc *alloc)
+{
+    struct answer *answer = alloc->realloc(alloc->user, NULL, sizeof *answer);
+    if (!answer)
+        return NULL;
+    *answer = (struct answer){ .records = NULL };
+    hf_arena_init(&answer->arena, alloc);
+    return &answer->shown;
+}
+
+void hf_session_answer_free(struct hf_session_answer *shown)
+{
+    if (!shown)
+        return;
+    struct answer *answer = answer_of(shown);
+    const struct hf_alloc *alloc = answer->arena.alloc;
+    for (struct decoded *one = answer->records; one; one = one->next)
+        hf_decoded_free(one->owner);
+    hf_arena_fini(&answer->arena);
+    alloc->free(alloc->user, answer);
+}
+
+void *hf_session_answer_memory(struct hf_session_answer *shown, size_t bytes)
+{
+    return hf_arena_array(&answer_of(shown)->arena, 1, bytes);
+}
+
+const char *hf_session_answer_copy(struct hf_session_answer *shown, struct hf_span bytes)
+{
+    return hf_arena_copy(&answer_of(shown)->arena, bytes.at, bytes.len);
+}
+
+int hf_session_answer_record(struct hf_session_answer *shown, const char *json,
+                             const struct hf_record **ret_record, struct hf_err *err)
+{
+    struct answer *answer = answer_of(shown);
+    struct decoded *one = hf_arena_new(&answer->arena, struct decoded);
+    struct hf_err why = { 0 };
+    if (!one)
+        return hf_fail_plain(err, HF_ENOMEM);
+    int rc = hf_record_decode(answer->arena.alloc, (struct hf_span){ json, strlen(json) },
+                              &one->owner, ret_record, &why);
+    if (rc == HF_ENOMEM)
+        return hf_fail_plain(err, rc);
+    if (rc)
+        return hf_fail(err, HF_ECORRUPT, "record", "a stored record cannot be read: %s",
+                       why.message);
+    one->next = answer->records;
+    answer->records = one;
+    return 0;
+}
+
+/* ---- calls --------------------------------------------------------------------------- */
+
+static int check_id(const char *session_id, struct hf_err *err)
+{
+    return hf_check_key(session_id, KEY_MAX, "session_id", err);
+}
+
+/* One call: its caller, and the memory of its checked request. */
+struct call {
+    const struct hf_session_methods *methods;
+    struct hf_caller who;
+    struct hf_arena arena;
+    struct hf_err why;
+};
+
+/* hf_arena_fini of its arena comes after it, whatever it returns. */
+static int begin(struct call *call, struct hf_store *store, const struct hf_caller *given)
+{
+    *call = (struct call){ .methods = store->methods->sessions };
+    hf_arena_init(&call->arena, store->alloc);
+    if (!call->methods)
+        return hf_fail(&call->why, HF_EINVAL, "store", "this store has no sessions");
+    return hf_caller_complete(given, "system", "holdfast", &call->who, &call->why);
+}
+
+static int end(struct call *call, int rc, struct hf_err *err)
+{
+    hf_arena_fini(&call->arena);
+    return hf_fail_as(err, rc, &call->why);
+}
+
+/* An answer to fill; *rc is set when there is no memory. */
+static struct hf_session_answer *empty_answer(struct hf_store *store, struct call *call,
+                                              int *rc)
+{
+    struct hf_session_answer *answer = *rc ? NULL : hf_session_answer_new(store->alloc);
+    if (*rc == 0 && !answer)
+        *rc = hf_fail_plain(&call->why, HF_ENOMEM);
+    return answer;
+}
+
+static int end_answer(struct call *call, int rc, struct hf_session_answer *answer,
+                      struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    if (rc == 0)
+        *ret_answer = answer;
+    else
+        hf_session_answer_free(answer);
+    return end(call, rc, err);
+}
+
+/* A JSON object, canonical; NULL stays. */
+static int given_object(struct call *call, const char **json, const char *field)
+{
+    struct json_t *value = NULL;
+    int rc = hf_given_json(&call->arena, json, field, &call->why);
+    if (rc || !*json)
+        return rc;
+    rc = hf_json_parse((struct hf_span){ *json, strlen(*json) }, SIZE_MAX, field, &value,
+                       &call->why);
+    bool object = rc == 0 && hf_json_type_of(value) == HF_JSON_OBJECT;
+    hf_json_free(value);
+    return rc || object
+               ? rc
+               : hf_fail(&call->why, HF_EINVAL, field, "%s must be a JSON object", field);
+}
+
+/* The outcome keeps its bytes. */
+static int check_outcome(struct call *call, const char *outcome)
+{
+    struct json_t *value = NULL;
+    if (!outcome)
+        return hf_fail(&call->why, HF_EINVAL, "outcome", "the turn's outcome is needed");
+    int rc = hf_json_parse((struct hf_span){ outcome, strlen(outcome) },
+                           (size_t)HF_MAX_PAYLOAD_BYTES, "outcome", &value, &call->why);
+    bool object = rc == 0 && hf_json_type_of(value) == HF_JSON_OBJECT;
+    hf_json_free(value);
+    return rc || object ? rc
+                        : hf_fail(&call->why, HF_EINVAL, "outcome",
+                                  "outcome must be a JSON object");
+}
+
+static int fresh_id(struct hf_store *store, struct call *call, const char **ret_id)
+{
+    uint64_t seq = 0;
+    char *id = hf_arena_take(&call->arena, HF_UUID_TEXT);
+    if (!id)
+        return hf_fail_plain(&call->why, HF_ENOMEM);
+    *ret_id = id;
+    return hf_uuid7(store->clock->wall_ms(store->clock->user), &seq, store->random, id,
+                    &call->why);
+}
+
+/* ---- create --------------------------------------------------------------------------- */
+
+static int check_relation(const struct hf_session_new *request, struct hf_err *err)
+{
+    bool needs = request->relation == HF_RELATION_CHILD ||
+                 request->relation == HF_RELATION_FORK;
+    if (!hf_relation_word(request->relation))
+        return hf_fail(err, HF_EINVAL, "relation",
+                       "relation must be root, child, fork or caused");
+    if (needs && !request->parent_id)
+        return hf_fail(err, HF_EINVAL, "parent_id", "a %s has a parent",
+                       hf_relation_word(request->relation));
+    if (request->relation == HF_RELATION_ROOT && request->parent_id)
+        return hf_fail(err, HF_EINVAL, "parent_id", "a root has no parent");
+    if (request->relation == HF_RELATION_CAUSED && !request->cause)
+        return hf_fail(err, HF_EINVAL, "cause", "a session that was caused has a cause");
+    return hf_check_key_opt(request->parent_id, KEY_MAX, "parent_id", err);
+}
+
+static int check_new(struct hf_store *store, struct call *call,
+                     struct hf_session_new *request)
+{
+    int rc = request->session_id ? check_id(request->session_id, &call->why)
+                                 : fresh_id(store, call, &request->session_id);
+    if (rc == 0)
+        rc = hf_check_key(request->agent, KEY_MAX, "agent", &call->why);
+    if (rc == 0)
+        rc = check_relation(request, &call->why);
+    if (rc == 0)
+        rc = given_object(call, &request->config, "config");
+    if (rc == 0)
+        rc = hf_given_json(&call->arena, &request->cause, "cause", &call->why);
+    if (rc == 0)
+        rc = given_object(call, &request->labels, "labels");
+    return rc ? rc : hf_given_labels(request->labels, &call->why);
+}
+
+int hf_session_create(struct hf_store *store, const struct hf_caller *given,
+                      const struct hf_session_new *wanted,
+                      struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    struct call call;
+    struct hf_session_new request;
+    int rc = begin(&call, store, given);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof request, sizeof request, &request, &call.why);
+    if (rc == 0)
+        rc = check_new(store, &call, &request);
+    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
+    if (rc == 0)
+        rc = call.methods->create(store, &call.who, &request, answer, &call.why);
+    return end_answer(&call, rc, answer, ret_answer, err);
+}
+
+/* ---- send ------------------------------------------------------------------------------ */
+
+/* The message in the machine's own form, so that the same message is the same bytes. */
+static int check_message(struct call *call, const char **message)
+{
+    struct hf_decoded *owner = NULL;
+    const struct hf_record *record = NULL;
+    struct hf_bytes json = { 0 };
+    struct hf_err why = { 0 };
+    struct hf_span text = { *message, *message ? strlen(*message) : 0 };
+    if (text.len == 0)
+        return hf_fail(&call->why, HF_EINVAL, "message", "a message is needed");
+    if (text.len > (size_t)HF_MAX_INPUT_BYTES)
+        return hf_fail(&call->why, HF_ETOOBIG, "message",
+                       "message has %zu bytes; input_bytes allows %lld", text.len,
+                       (long long)HF_MAX_INPUT_BYTES);
+    int rc = hf_record_decode(call->arena.alloc, text, &owner, &record, &why);
+    if (rc == 0 && (record->kind != HF_RECORD_MESSAGE || !record->message))
+        rc = hf_fail(&why, HF_EINVAL, "message", "it is a record, but not a message");
+    if (rc == 0)
+        rc = hf_record_encode(call->arena.alloc, record, &json, &why);
+    if (rc == 0) {
+        *message = hf_arena_copy(&call->arena, json.at, json.len);
+        rc = *message ? 0 : hf_fail_plain(&why, HF_ENOMEM);
+    }
+    hf_bytes_free(&json);
+    hf_decoded_free(owner);
+    return rc ? hf_fail(&call->why, rc, "message",
+                        "message must be a record of kind message: %s", why.message)
+              : 0;
+}
+
+int hf_session_send(struct hf_store *store, const struct hf_caller *given,
+                    const struct hf_session_send *wanted, struct hf_answer **ret_answer,
+                    struct hf_err *err)
+{
+    struct call call;
+    struct hf_session_send request;
+    struct hf_answer *answer = NULL;
+    int rc = begin(&call, store, given);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof request, sizeof request, &request, &call.why);
+    if (rc == 0)
+        rc = check_id(request.session_id, &call.why);
+    if (rc == 0)
+        rc = hf_check_key_opt(request.source_key, KEY_MAX, "source_key", &call.why);
+    if (rc == 0)
+        rc = check_message(&call, &request.message);
+    if (rc == 0) {
+        answer = hf_answer_new(store->alloc);
+        rc = answer ? call.methods->send(store, &call.who, &request, answer, &call.why)
+                    : hf_fail_plain(&call.why, HF_ENOMEM);
+    }
+    if (rc == 0)
+        *ret_answer = answer;
+    else
+        hf_answer_free(answer);
+    return end(&call, rc, err);
+}
+
+/* ---- claim ----------------------------------------------------------------------------- */
+
+static int check_which(const struct hf_session_claim *claim, struct hf_err *err)
+{
+    int rc = 0;
+    if (claim->session_id && claim->agent_count)
+        return hf_fail(err, HF_EINVAL, "agents",
+                       "a claim names a session or agents, not both");
+    if (claim->session_id)
+        return check_id(claim->session_id, err);
+    if (!claim->agents || claim->agent_count == 0 || claim->agent_count > AGENTS)
+        return hf_fail(err, HF_EINVAL, "agents",
+                       "a claim names a session, or 1 to %d agents", AGENTS);
+    for (size_t i = 0; rc == 0 && i < claim->agent_count; i++)
+        rc = hf_check_key(claim->agents[i], KEY_MAX, "agents", err);
+    return rc;
+}
+
+/* The owner, the incarnation and the nonce that the caller leaves out. */
+static int complete_claim(struct hf_store *store, struct call *call,
+                          struct hf_session_claim *claim)
+{
+    int rc = 0;
+    if (!claim->owner) {
+        rc = fresh_id(store, call, &claim->owner);
+        claim->incarnation = claim->owner;
+    } else if (!claim->incarnation) {
+        claim->incarnation = store->incarnation;
+    }
+    if (!claim->ttl_ms)
+        claim->ttl_ms = DEFAULT_TTL_MS;
+    if (rc || claim->nonce)
+        return rc;
+    char *nonce = hf_arena_take(&call->arena, HF_NONCE_TEXT);
+    claim->nonce = nonce;
+    return nonce ? hf_nonce(store->random, nonce, &call->why)
+                 : hf_fail_plain(&call->why, HF_ENOMEM);
+}
+
+static int check_claim(const struct hf_session_claim *claim, struct hf_err *err)
+{
+    int rc = check_which(claim, err);
+    if (rc == 0)
+        rc = hf_check_key_opt(claim->owner, KEY_MAX, "owner", err);
+    if (rc == 0)
+        rc = hf_check_key_opt(claim->incarnation, KEY_MAX, "incarnation", err);
+    if (rc == 0)
+        rc = hf_check_key_opt(claim->nonce, KEY_MAX, "nonce", err);
+    if (rc == 0 && !claim->owner && claim->incarnation)
+        rc = hf_fail(err, HF_EINVAL, "owner", "an incarnation is of an owner: name it");
+    if (rc == 0 && claim->pid < 0)
+        rc = hf_fail(err, HF_EINVAL, "pid", "pid must not be negative");
+    return rc || !claim->ttl_ms ? rc : hf_lease_timing(claim->ttl_ms, 0, err);
+}
+
+int hf_session_claim(struct hf_store *store, const struct hf_caller *given,
+                     const struct hf_session_claim *wanted,
+                     struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    struct call call;
+    struct hf_session_claim claim;
+    int rc = begin(&call, store, given);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof claim, sizeof claim, &claim, &call.why);
+    if (rc == 0)
+        rc = check_claim(&claim, &call.why);
+    if (rc == 0)
+        rc = complete_claim(store, &call, &claim);
+    if (rc == 0)
+        rc = hf_caller_complete(given, "worker", claim.owner, &call.who, &call.why);
+    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
+    if (rc == 0)
+        rc = call.methods->claim(store, &call.who, &claim, answer, &call.why);
+    return end_answer(&call, rc, answer, ret_answer, err);
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+int hf_session_head(struct hf_store *store, const char *session_id,
+                    struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    struct call call;
+    int rc = begin(&call, store, NULL);
+    if (rc == 0)
+        rc = check_id(session_id, &call.why);
+    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
+    if (rc == 0)
+        rc = call.methods->head(store, session_id, answer, &call.why);
+    return end_answer(&call, rc, answer, ret_answer, err);
+}
+
+static int check_limit(size_t *limit, size_t otherwise, struct hf_err *err)
+{
+    if (*limit > (size_t)HF_MAX_PAGE)
+        return hf_fail(err, HF_ETOOBIG, "limit", "a page has at most %lld rows",
+                       (long long)HF_MAX_PAGE);
+    *limit = *limit ? *limit : otherwise;
+    return 0;
+}
+
+static int check_load(struct hf_session_load *request, struct hf_err *err)
+{
+    int rc = check_id(request->session_id, err);
+    if (rc == 0)
+        rc = check_limit(&request->limit, (size_t)HF_MAX_PAGE, err);
+    if (rc)
+        return rc;
+    if (request->from_ordinal < 0)
+        return hf_fail(err, HF_EINVAL, "from_ordinal", "an ordinal is not negative");
+    if (request->from_ordinal > 0 &&
+        (request->head_revision < 1 || request->record_count <= request->from_ordinal))
+        return hf_fail(
+            err, HF_EINVAL, "record_count",
+            "a later page names the revision and the record count of the first "
+            "page's head, and begins below that count");
+    return 0;
+}
+
+int hf_session_load(struct hf_store *store, const struct hf_session_load *wanted,
+                    struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    struct call call;
+    struct hf_session_load request;
+    int rc = begin(&call, store, NULL);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof request, sizeof request, &request, &call.why);
+    if (rc == 0)
+        rc = check_load(&request, &call.why);
+    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
+    if (rc == 0)
+        rc = call.methods->load(store, &request, answer, &call.why);
+    return end_answer(&call, rc, answer, ret_answer, err);
+}
+
+int hf_session_node(struct hf_store *store, const char *session_id, int64_t ordinal,
+                    struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    struct call call;
+    int rc = begin(&call, store, NULL);
+    if (rc == 0)
+        rc = check_id(session_id, &call.why);
+    if (rc == 0 && ordinal < 0)
+        rc = hf_fail(&call.why, HF_EINVAL, "ordinal", "an ordinal is not negative");
+    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
+    if (rc == 0)
+        rc = call.methods->node(store, session_id, ordinal, answer, &call.why);
+    return end_answer(&call, rc, answer, ret_answer, err);
+}
+
+int hf_session_list(struct hf_store *store, const struct hf_caller *given,
+                    const struct hf_session_filter *wanted,
+                    struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    struct call call;
+    struct hf_session_filter filter;
+    int rc = begin(&call, store, given);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof filter, sizeof filter, &filter, &call.why);
+    if (rc == 0)
+        rc = check_limit(&filter.limit, 100, &call.why);
+    if (rc == 0)
+        rc = hf_check_key_opt(filter.agent, KEY_MAX, "agent", &call.why);
+    if (rc == 0)
+        rc = hf_check_key_opt(filter.parent_id, KEY_MAX, "parent_id", &call.why);
+    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
+    if (rc == 0)
+        rc = call.methods->list(store, &call.who, &filter, answer, &call.why);
+    return end_answer(&call, rc, answer, ret_answer, err);
+}
+
+int hf_session_inputs(struct hf_store *store, const char *session_id, const char *after,
+                      size_t limit, struct hf_session_answer **ret_answer,
+                      struct hf_err *err)
+{
+    struct call call;
+    int rc = begin(&call, store, NULL);
+    if (rc == 0)
+        rc = check_id(session_id, &call.why);
+    if (rc == 0)
+        rc = hf_check_key_opt(after, KEY_MAX, "after", &call.why);
+    if (rc == 0)
+        rc = check_limit(&limit, 100, &call.why);
+    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
+    if (rc == 0)
+        rc = call.methods->inputs(store, session_id, after, limit, answer, &call.why);
+    return end_answer(&call, rc, answer, ret_answer, err);
+}
+
+/* ---- under the lease ---------------------------------------------------------------------- */
+
+/* What names a turn in a step and in a commit. */
+struct place {
+    const char *session_id;
+    const char *token;
+    const char *turn_id;
+    int64_t step;
+    int64_t node_count;
+    const uint8_t *chain;
+};
+
+static int check_place(const struct place *place, struct hf_err *err)
+{
+    int rc = check_id(place->session_id, err);
+    if (rc == 0 && !place->token)
+        rc = hf_fail(err, HF_EINVAL, "token", "the token of the claim is needed");
+    if (rc == 0)
+        rc = hf_check_key(place->turn_id, KEY_MAX, "turn_id", err);
+    if (rc == 0 && (place->step < 0 || place->node_count < 0))
+        rc = hf_fail(err, HF_EINVAL, place->step < 0 ? "step" : "node_count",
+                     "a count is not negative");
+    if (rc == 0 && !place->chain)
+        rc = hf_fail(err, HF_EINVAL, "chain", "the turn's chain is needed");
+    return rc;
+}
+
+static int check_counted(const void *items, size_t count, const char *field,
+                         struct hf_err *err)
+{
+    return count && !items ? hf_fail(err, HF_EINVAL, field,
+                                     "%s are counted, and none are given", field)
+                           : 0;
+}
+
+int hf_session_step(struct hf_store *store, const struct hf_caller *given,
+                    const struct hf_session_step *wanted,
+                    struct hf_session_stepped *ret_stepped, struct hf_err *err)
+{
+    struct call call;
+    struct hf_session_step step;
+    int rc = begin(&call, store, given);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof step, sizeof step, &step, &call.why);
+    if (rc == 0)
+        rc = check_place(&(struct place){ step.session_id, step.token, step.turn_id,
+                                          step.step, step.node_count, step.chain },
+                         &call.why);
+    if (rc == 0)
+        rc = check_counted(step.records, step.record_count, "records", &call.why);
+    if (rc == 0 && (!step.save.at || step.save.len == 0))
+        rc = hf_fail(&call.why, HF_EINVAL, "save", "the turn's save is needed");
+    if (rc == 0 && step.save.len > (size_t)HF_MAX_TURN_SAVE_BYTES)
+        rc = hf_fail(&call.why, HF_ETOOBIG, "save",
+                     "save has %zu bytes; turn_save_bytes allows %lld", step.save.len,
+                     (long long)HF_MAX_TURN_SAVE_BYTES);
+    if (rc == 0)
+        rc = call.methods->step(store, &call.who, &step, ret_stepped, &call.why);
+    return end(&call, rc, err);
+}
+
+static int check_blobs(const struct hf_session_commit *commit, struct hf_err *err)
+{
+    int rc = check_counted(commit->blobs, commit->blob_count, "blobs", err);
+    for (size_t i = 0; rc == 0 && i < commit->blob_count; i++) {
+        const struct hf_session_blob *blob = &commit->blobs[i];
+        uint8_t hash[HF_DIGEST_BYTES];
+        if (!blob->bytes.at)
+            continue;
+        rc = hf_sha256(blob->bytes.at, blob->bytes.len, hash);
+        if (rc == 0 && memcmp(hash, blob->hash, sizeof hash) != 0)
+            return hf_fail(err, HF_EINVAL, "blobs",
+                           "the hash of blob %zu is not that of its bytes", i);
+    }
+    return rc ? hf_fail_as(err, rc, err) : 0;
+}
+
+static int check_spent(const struct hf_session_commit *commit, struct hf_err *err)
+{
+    int rc = check_counted(commit->spent, commit->spent_count, "spent", err);
+    for (size_t i = 0; rc == 0 && i < commit->spent_count; i++) {
+        const struct hf_session_spent *spent = &commit->spent[i];
+        const struct hf_usage *u = &spent->usage;
+        rc = hf_check_key(spent->source, KEY_MAX, "source", err);
+        if (rc == 0)
+            rc = hf_check_key_opt(spent->model, KEY_MAX, "model", err);
+        if (rc == 0 && (u->input < 0 || u->output < 0 || u->cache_read < 0 ||
+                        u->cache_write < 0 || u->reasoning < 0))
+            rc = hf_fail(err, HF_EINVAL, "spent", "a number of tokens is not negative");
+    }
+    return rc;
+}
+
+static int check_units(const struct hf_session_commit *commit, struct hf_err *err)
+{
+    int rc = check_counted(commit->units, commit->unit_count, "units", err);
+    return rc || commit->unit_count == 0
+               ? rc
+               : hf_create_check(commit->units, commit->unit_count, err);
+}
+
+static int check_commit(struct call *call, struct hf_session_commit *commit)
+{
+    struct hf_err *err = &call->why;
+    int rc = check_place(&(struct place){ commit->session_id, commit->token,
+                                          commit->turn_id, commit->step,
+                                          commit->node_count, commit->chain },
+                         err);
+    if (rc == 0 && (commit->head_revision < 0 || commit->record_count < 0))
+        rc = hf_fail(err, HF_EINVAL, "head_revision", "a count is not negative");
+    if (rc == 0 && commit->status != HF_DONE && commit->status != HF_FAILED &&
+        commit->status != HF_TIMEOUT && commit->status != HF_CANCELLED)
+        rc = hf_fail(err, HF_EINVAL, "status",
+                     "status must be done, failed, timeout or cancelled");
+    if (rc == 0)
+        rc = check_outcome(call, commit->outcome);
+    if (rc == 0)
+        rc = given_object(call, &commit->config, "config");
+    if (rc == 0)
+        rc = check_counted(commit->records, commit->added_count, "records", err);
+    if (rc == 0)
+        rc = check_blobs(commit, err);
+    if (rc == 0)
+        rc = check_spent(commit, err);
+    return rc ? rc : check_units(commit, err);
+}
+
+int hf_session_commit(struct hf_store *store, const struct hf_caller *given,
+                      const struct hf_session_commit *wanted,
+                      struct hf_session_committed *ret_committed, struct hf_err *err)
+{
+    struct call call;
+    struct hf_session_commit commit;
+    int rc = begin(&call, store, given);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof commit, sizeof commit, &commit, &call.why);
+    if (rc == 0)
+        rc = check_commit(&call, &commit);
+    if (rc == 0)
+        rc = call.methods->commit(store, &call.who, &commit, ret_committed, &call.why);
+    return end(&call, rc, err);
+}
+
+int hf_session_renew_all(struct hf_store *store, struct hf_session_renewal *renewals,
+                         size_t count, struct hf_err *err)
+{
+    struct call call;
+    int rc = begin(&call, store, NULL);
+    if (rc == 0)
+        rc = check_counted(renewals, count, "renewals", &call.why);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = check_id(renewals[i].session_id, &call.why);
+        if (rc == 0 && !renewals[i].token)
+            rc = hf_fail(&call.why, HF_EINVAL, "token", "each renewal needs its token");
+    }
+    for (size_t i = 0; rc == 0 && i < count; i += RENEWALS) {
+        size_t left = count - i;
+        rc = call.methods->renew_all(store, renewals + i,
+                                     left < RENEWALS ? left : RENEWALS, &call.why);
+    }
+    return end(&call, rc, err);
+}
+
+int hf_session_release(struct hf_store *store, const struct hf_caller *given,
+                       const char *session_id, const char *token, struct hf_err *err)
+{
+    struct call call;
+    int rc = begin(&call, store, given);
+    if (rc == 0)
+        rc = check_id(session_id, &call.why);
+    if (rc == 0)
+        rc = call.methods->release(store, &call.who, session_id, token, &call.why);
+    return end(&call, rc, err);
+}
+
+int hf_session_hand_back(struct hf_store *store, const struct hf_caller *given,
+                         const struct hf_session_back *wanted, struct hf_err *err)
+{
+    struct call call;
+    struct hf_session_back back;
+    int rc = begin(&call, store, given);
+    if (rc == 0)
+        rc = hf_sized_copy(wanted, sizeof back, sizeof back, &back, &call.why);
+    if (rc == 0)
+        rc = check_id(back.session_id, &call.why);
+    if (rc == 0 && back.reason)
+        rc = hf_check_text(back.reason, (size_t)HF_MAX_REASON_BYTES, "reason", &call.why);
+    if (rc == 0 && (back.delay_ms < 0 || back.delay_ms > HF_MAX_DURATION_MAX_MS))
+        rc = hf_fail(&call.why, HF_EINVAL, "delay_ms", "delay_ms must be 0 to %lld",
+                     (long long)HF_MAX_DURATION_MAX_MS);
+    if (rc == 0)
+        rc = call.methods->hand_back(store, &call.who, &back, &call.why);
+    return end(&call, rc, err);
+}

@@ -1,0 +1,460 @@
+/* Claiming sessions: candidates are read, core decides what a claim does to one, and it is
+ * written if the session is still as it was read. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "os/liveness.h"
+#include "store/session/session.h"
+
+#define CANDIDATES 8 /* per agent, of those that are ready and of those to look at */
+#define LAPSED 32
+#define PUSHED 100
+#define SWEPT 64
+
+struct claiming {
+    struct sql_store *store;
+    const struct hf_caller *who;
+    const struct hf_session_claim *request;
+    struct hf_claimant claimant;
+    struct hf_arena arena; /* of the whole call */
+    struct hf_session_answer *answer;
+    bool done; /* a session was claimed */
+};
+
+/* ---- writing a claim ---------------------------------------------------------------- */
+
+static void put_seen(struct hf_ops *ops, const struct hf_session_row *row)
+{
+    hf_ops_text(ops, row->s.session_id);
+    hf_ops_i64(ops, row->lease.fence);
+    hf_ops_text(ops, row->lease.nonce);
+    hf_ops_i64_opt(ops, row->lease.expires_at);
+    hf_ops_i64_opt(ops, row->turn_key);
+}
+
+static void put_event(struct claiming *c, struct hf_ops *ops)
+{
+    hf_ops_text(ops, c->who->actor_kind);
+    hf_ops_text(ops, c->who->actor);
+}
+
+static void add_lease(struct hf_ops *ops, const struct hf_session_row *row,
+                      const struct hf_lease *lease)
+{
+    hf_ops_call(ops, HF_SQL_SESSION_TAKE, 1);
+    put_seen(ops, row);
+    hf_ops_text(ops, lease->owner);
+    hf_ops_text(ops, lease->incarnation);
+    hf_ops_text(ops, lease->nonce);
+    hf_ops_text(ops, lease->holder);
+    hf_ops_i64(ops, lease->fence);
+    hf_ops_i64(ops, lease->store);
+    hf_ops_i64(ops, lease->ttl_ms);
+    hf_ops_i64(ops, lease->claimed_at);
+    hf_ops_i64(ops, lease->expires_at);
+    ops->batch.holds |= lease->holder != NULL;
+    hf_ops_call(ops, HF_SQL_LEASE_BEGIN_SESSION, 1);
+    hf_ops_text(ops, row->s.session_id);
+    hf_ops_i64(ops, lease->fence);
+    hf_ops_text(ops, lease->nonce);
+}
+
+static void add_by_session(struct hf_ops *ops, enum hf_sql_id statement,
+                           const struct hf_session_row *row)
+{
+    hf_ops_call(ops, statement, HF_ANY_COUNT);
+    hf_ops_text(ops, row->s.session_id);
+}
+
+/* Queued inputs run under the lease. */
+static void add_start(struct claiming *c, struct hf_ops *ops,
+                      const struct hf_session_row *row, const struct hf_lease *lease)
+{
+    hf_ops_call(ops, HF_SQL_INPUTS_TAKE, HF_ANY_COUNT);
+    hf_ops_text(ops, row->s.session_id);
+    hf_ops_text(ops, lease->owner);
+    hf_ops_text(ops, lease->incarnation);
+    hf_ops_text(ops, lease->nonce);
+    hf_ops_i64(ops, lease->fence);
+    put_event(c, ops);
+    hf_ops_text(ops, hf_input_note(&ops->arena, lease, NULL, 0));
+    hf_ops_text(ops, c->who->correlation_id);
+}
+
+/* Running inputs pass to the lease. No status changes; an event tells of a lost claim. */
+static void add_pass(struct claiming *c, struct hf_ops *ops,
+                     const struct hf_session_row *row, const struct hf_session_plan *plan)
+{
+    const struct hf_lease *lease = &plan->lease;
+    hf_ops_call(ops, HF_SQL_INPUTS_RETAKE, HF_ANY_COUNT);
+    hf_ops_text(ops, row->s.session_id);
+    hf_ops_text(ops, lease->owner);
+    hf_ops_text(ops, lease->incarnation);
+    hf_ops_text(ops, lease->nonce);
+    hf_ops_i64(ops, lease->fence);
+    hf_ops_i64(ops, plan->crashes);
+    hf_ops_i64_opt(ops, plan->crashed_at);
+    if (plan->outcome == HF_LEASE_REENTERED)
+        return;
+    hf_ops_call(ops, HF_SQL_EVENT_APPEND, 1);
+    hf_ops_i64(ops, row->turn_key);
+    hf_ops_text(ops, "session_reclaimed");
+    put_event(c, ops);
+    hf_ops_null(ops);
+    hf_ops_text(ops, hf_input_note(&ops->arena, lease, NULL, plan->crashes));
+    hf_ops_text(ops, c->who->correlation_id);
+}
+
+static void add_turn(struct claiming *c, struct hf_ops *ops,
+                     const struct hf_session_row *row, const struct hf_session_plan *plan)
+{
+    if (plan->move == HF_TURN_BEGIN) {
+        if (!c->request->session_id) /* any: then one that has something to do */
+            add_by_session(ops, HF_SQL_SESSION_HAS_TURN, row);
+        add_by_session(ops, HF_SQL_SESSION_DROP_NODES, row);
+        add_by_session(ops, HF_SQL_TURN_BEGIN, row);
+        add_by_session(ops, HF_SQL_TURN_TAKE_INPUT, row);
+    } else {
+        hf_ops_call(ops, HF_SQL_TURN_CLAIMED, 1);
+        hf_ops_i64(ops, row->turn_key);
+    }
+    if (plan->move == HF_TURN_TAKE)
+        add_pass(c, ops, row, plan);
+    else
+        add_start(c, ops, row, &plan->lease);
+    add_by_session(ops, HF_SQL_INPUTS_RUN, row);
+}
+
+/* ---- answers ------------------------------------------------------------------------ */
+
+static int show_token(struct claiming *c, const struct hf_lease *lease,
+                      struct hf_err *err)
+{
+    struct hf_buf token;
+    hf_buf_init(&token, c->store->base.alloc, HF_TOKEN_TEXT);
+    int rc = hf_token_write(&token, lease->store, lease->fence, lease->nonce);
+    if (rc == 0)
+        c->answer->token = hf_session_answer_copy(
+            c->answer, (struct hf_span){ hf_buf_str(&token), token.len });
+    hf_buf_fini(&token);
+    return rc || !c->answer->token ? hf_fail_plain(err, HF_ENOMEM) : 0;
+}
+
+/* The holder that lost the session; a released or re-entered lease has none. */
+static int show_displaced(struct claiming *c, const struct hf_session_row *row,
+                          const struct hf_session_plan *plan, struct hf_err *err)
+{
+    const char *owner = row->lease.owner;
+    bool taken = plan->outcome == HF_LEASE_ACQUIRED ||
+                 plan->outcome == HF_LEASE_RECLAIMED;
+    if (!row->lease.nonce || !taken)
+        return 0;
+    c->answer->displaced = true;
+    c->answer->displaced_fence = row->lease.fence;
+    c->answer->displaced_owner = hf_session_answer_copy(
+        c->answer, (struct hf_span){ owner, strlen(owner) });
+    return c->answer->displaced_owner ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
+struct reads {
+    size_t session;
+    struct session_turn_reads turn;
+};
+
+static struct reads add_reads(struct hf_ops *ops, const struct hf_session_row *row)
+{
+    struct reads reads = { .session = hf_ops_call(ops, HF_SQL_SESSION_GET,
+                                                  HF_ANY_COUNT) };
+    hf_ops_text(ops, row->s.session_id);
+    reads.turn = session_turn_add(ops, row->s.session_id);
+    return reads;
+}
+
+static int show_claimed(struct claiming *c, const struct hf_ops *ops, struct reads reads,
+                        const struct hf_session_row *row,
+                        const struct hf_session_plan *plan, struct hf_err *err)
+{
+    const struct hf_call *found = hf_ops_result(ops, reads.session);
+    struct hf_session_row now;
+    struct hf_session_turn *turn;
+    int rc = found->out_count ? session_read(found, 0, &now, err)
+                              : hf_fail_plain(err, HF_EINTERNAL);
+    if (rc == 0 && !hf_same(now.lease.nonce, plan->lease.nonce))
+        rc = hf_fail(err, HF_EUNCERTAIN, "session_id",
+                     "it was claimed, but the answer was lost, and it was claimed since");
+    if (rc == 0)
+        rc = session_show(c->answer, found, 1, err);
+    if (rc == 0)
+        rc = session_turn_show(c->answer, ops, reads.turn, &turn, err);
+    if (rc == 0)
+        rc = show_token(c, &plan->lease, err);
+    if (rc == 0)
+        rc = show_displaced(c, row, plan, err);
+    c->done = rc == 0;
+    return sql_answered(rc, err);
+}
+
+/* ---- one candidate ------------------------------------------------------------------ */
+
+static int write_claim(struct claiming *c, const struct hf_session_row *row,
+                       const struct hf_session_plan *plan, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    bool writes = plan->move != HF_TURN_LEAVE;
+    if (writes) {
+        add_lease(&ops, row, &plan->lease);
+        add_turn(c, &ops, row, plan);
+    }
+    struct reads reads = add_reads(&ops, row);
+    int rc = writes ? hf_ops_write(&ops, err) : hf_ops_read(&ops, err);
+    if (rc == 0)
+        rc = show_claimed(c, &ops, reads, row, plan, err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* The open turn ends without a commit, and the session is free. */
+static int end_turn(struct claiming *c, const struct hf_session_row *row,
+                    const struct hf_session_plan *plan, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_call(&ops, HF_SQL_SESSION_LOCKED, 1);
+    put_seen(&ops, row);
+    if (plan->move == HF_TURN_HOLD) {
+        hf_ops_call(&ops, HF_SQL_INPUTS_BACK, HF_ANY_COUNT);
+        hf_ops_text(&ops, row->s.session_id);
+        hf_ops_text(&ops, row->lease.nonce);
+        hf_ops_i64(&ops, row->lease.fence);
+        hf_ops_text(&ops, "held");
+        hf_ops_text(&ops, "poison");
+        hf_ops_i64(&ops, plan->crashes);
+        hf_ops_i64_opt(&ops, plan->crashed_at);
+        hf_ops_text(&ops, "transition");
+        put_event(c, &ops);
+        hf_ops_null(&ops);
+        hf_ops_text(&ops,
+                    hf_input_note(&ops.arena, &row->lease, "poison", plan->crashes));
+        hf_ops_text(&ops, c->who->correlation_id);
+        add_by_session(&ops, HF_SQL_INPUTS_LOOSE, row);
+    } else {
+        hf_ops_call(&ops, HF_SQL_TURN_VOID, 1);
+        hf_ops_text(&ops, row->s.session_id);
+        hf_ops_text(&ops, "{\"kind\":\"cancelled\"}");
+    }
+    add_by_session(&ops, HF_SQL_SESSION_DROP_NODES, row);
+    hf_ops_call(&ops, HF_SQL_SESSION_TURN_OFF, 1);
+    hf_ops_text(&ops, row->s.session_id);
+    session_ring(&ops);
+    int rc = hf_ops_write(&ops, err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* A session that was ready has nothing to do. */
+static int mark_idle(struct claiming *c, const struct hf_session_row *row,
+                     struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    add_by_session(&ops, HF_SQL_LEASE_LOCK_SESSION, row);
+    hf_ops_call(&ops, HF_SQL_SESSION_IDLE, HF_ANY_COUNT);
+    hf_ops_text(&ops, row->s.session_id);
+    hf_ops_i64(&ops, row->s.ready_at);
+    int rc = hf_ops_write(&ops, err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static bool proven_dead(struct claiming *c, const struct hf_session_row *row, hf_ms now)
+{
+    const char *proof = NULL;
+    if (!row->lease.nonce)
+        return false;
+    return row->check_at == 0 ||
+           (row->lease.holder &&
+            hf_holder_judge(&c->arena, row->lease.holder, now, &proof) == HF_LIFE_DEAD);
+}
+
+/* HF_EGUARD: the session is another one by now, or its turn was ended: look again. */
+static int try_one(struct claiming *c, const struct hf_batch *seen,
+                   const struct hf_session_row *row, struct hf_err *err)
+{
+    struct hf_env env;
+    struct hf_session_plan plan;
+    int rc = sql_env(c->store, c->who, seen, &env, err);
+    c->claimant.store = seen->incarnation;
+    bool live = hf_lease_live(&row->lease, seen->lease_now);
+    if (rc == 0)
+        rc = hf_session_plan(row, &c->claimant, &env,
+                             live && proven_dead(c, row, seen->now), &plan, err);
+    if (rc)
+        return rc;
+    if (plan.move == HF_TURN_HOLD || plan.move == HF_TURN_VOID) {
+        rc = end_turn(c, row, &plan, err);
+        return rc ? rc : HF_EGUARD;
+    }
+    return write_claim(c, row, &plan, err);
+}
+
+/* ---- by id -------------------------------------------------------------------------- */
+
+static int claim_once(struct claiming *c, struct hf_err *err)
+{
+    struct hf_ops look;
+    struct hf_session_row row;
+    const char *id = c->request->session_id;
+    hf_ops_init(&look, c->store->sql, c->store->base.alloc);
+    hf_ops_call(&look, HF_SQL_SESSION_LOOK, HF_ANY_COUNT);
+    hf_ops_text(&look, id);
+    int rc = hf_ops_read(&look, err);
+    if (rc == 0 && hf_ops_result(&look, 0)->out_count == 0)
+        rc = hf_fail(err, HF_ENOTFOUND, "session_id", "there is no session %.100s", id);
+    if (rc == 0)
+        rc = session_read_seen(hf_ops_result(&look, 0), 0, &row, err);
+    if (rc == 0 && row.s.deleted_at)
+        rc = hf_fail(err, HF_ESESSIONDELETED, "session_id", "session %.100s was deleted",
+                     id);
+    if (rc == 0)
+        rc = try_one(c, &look.batch, &row, err);
+    hf_ops_fini(&look);
+    return rc;
+}
+
+/* ---- any that is ready --------------------------------------------------------------- */
+
+static int by_ready(const void *a, const void *b)
+{
+    const struct hf_session_row *x = a, *y = b;
+    return (x->s.ready_at > y->s.ready_at) - (x->s.ready_at < y->s.ready_at);
+}
+
+/* Rows of a result that a claim could take, behind those that are there. */
+static int add_candidates(const struct hf_ops *look, size_t call,
+                          struct hf_session_row *rows, size_t *count, bool *ret_live,
+                          struct hf_err *err)
+{
+    const struct hf_call *found = hf_ops_result(look, call);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < found->out_count; i++) {
+        struct hf_session_row *row = &rows[*count];
+        rc = session_read_seen(found, i, row, err);
+        bool live = rc == 0 && hf_lease_live(&row->lease, look->batch.lease_now) &&
+                    row->check_at > 0;
+        *ret_live |= live;
+        *count += rc == 0 && !live;
+    }
+    return rc;
+}
+
+static int push_live(struct claiming *c, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    for (size_t i = 0; i < c->request->agent_count; i++) {
+        hf_ops_call(&ops, HF_SQL_SESSION_PUSH, HF_ANY_COUNT);
+        hf_ops_text(&ops, c->request->agents[i]);
+        hf_ops_i64(&ops, PUSHED);
+    }
+    int rc = hf_ops_write(&ops, err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static void add_look(struct claiming *c, struct hf_ops *look, enum hf_sql_id statement,
+                     int64_t limit)
+{
+    hf_ops_call(look, statement, HF_ANY_COUNT);
+    for (size_t i = 0; i < c->request->agent_count; i++) {
+        if (i > 0)
+            hf_ops_again(look);
+        hf_ops_text(look, c->request->agents[i]);
+        hf_ops_i64(look, limit);
+    }
+}
+
+/* Try candidates in turn. HF_EGUARD: there were some, and none could be had. */
+static int try_candidates(struct claiming *c, const struct hf_batch *seen,
+                          const struct hf_session_row *rows, size_t count,
+                          struct hf_err *err)
+{
+    int answer = 0;
+    for (size_t i = 0; i < count && !c->done; i++) {
+        struct hf_err why = { 0 };
+        int rc = try_one(c, seen, &rows[i], &why);
+        if (rc == HF_EGUARD && rows[i].s.ready_at && !rows[i].turn_key)
+            rc = mark_idle(c, &rows[i], &why);
+        if (rc == HF_EGUARD || rc == 0)
+            answer = HF_EGUARD;
+        else if (rc != HF_ESESSIONBUSY)
+            return hf_fail_as(err, rc, &why);
+    }
+    return c->done ? 0 : answer;
+}
+
+static int claim_any(struct claiming *c, struct hf_err *err)
+{
+    struct hf_ops look;
+    bool live = false;
+    size_t count = 0, lapsed;
+    hf_ops_init(&look, c->store->sql, c->store->base.alloc);
+    add_look(c, &look, HF_SQL_SESSION_LAPSED, LAPSED);
+    add_look(c, &look, HF_SQL_SESSION_READY, CANDIDATES);
+    int rc = hf_ops_read(&look, err);
+    size_t room =
+        rc ? 0 : hf_ops_result(&look, 0)->out_count + hf_ops_result(&look, 1)->out_count;
+    struct hf_session_row *rows = hf_arena_array(&look.arena, room + 1, sizeof *rows);
+    if (rc == 0 && !rows)
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    if (rc == 0)
+        rc = add_candidates(&look, 0, rows, &count, &live, err);
+    lapsed = count;
+    bool none = false;
+    if (rc == 0)
+        rc = add_candidates(&look, 1, rows, &count, &none, err);
+    if (rc == 0 && count > lapsed)
+        qsort(rows + lapsed, count - lapsed, sizeof *rows, by_ready);
+    if (rc == 0 && live)
+        rc = push_live(c, err);
+    if (rc == 0)
+        rc = try_candidates(c, &look.batch, rows, count, err);
+    hf_ops_fini(&look);
+    return rc;
+}
+
+/* Nothing is ready: a sweep may find a holder that died. */
+static int claim_swept(struct claiming *c, struct hf_err *err)
+{
+    struct hf_sweep_report report;
+    int rc = claim_any(c, err);
+    if (rc || c->done)
+        return rc;
+    rc = sql_sweep(&c->store->base, c->who, SWEPT, &report, err);
+    return rc ? rc : claim_any(c, err);
+}
+
+int sql_session_claim(struct hf_store *base, const struct hf_caller *who,
+                      const struct hf_session_claim *request,
+                      struct hf_session_answer *answer, struct hf_err *err)
+{
+    struct claiming c = { .store = sql_store_of(base),
+                          .who = who,
+                          .request = request,
+                          .answer = answer,
+                          .claimant = { .owner = request->owner,
+                                        .incarnation = request->incarnation,
+                                        .nonce = request->nonce,
+                                        .ttl_ms = request->ttl_ms } };
+    hf_arena_init(&c.arena, base->alloc);
+    int rc = request->pid ? hf_holder_describe(&c.arena, request->pid, NULL,
+                                               &c.claimant.holder, err)
+                          : 0;
+    rc = rc ? rc : HF_EGUARD;
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
+        rc = request->session_id ? claim_once(&c, err) : claim_swept(&c, err);
+    hf_arena_fini(&c.arena);
+    return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
+}

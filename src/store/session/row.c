@@ -1,0 +1,320 @@
+/* Rows of sessions, turns and inputs, read and shown; and what a refused call finds out. */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "store/session/session.h"
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+/* Numbers of the fragment `session` in order; the last four are not shown. */
+static const size_t numbers[] = {
+    offsetof(struct hf_session, head_revision),
+    offsetof(struct hf_session, record_count),
+    offsetof(struct hf_session, ready_at),
+    offsetof(struct hf_session, waiting_until),
+    offsetof(struct hf_session, lease_fence),
+    offsetof(struct hf_session, lease_ttl_ms),
+    offsetof(struct hf_session, lease_expires_at),
+    offsetof(struct hf_session, lease_remaining_ms),
+    offsetof(struct hf_session, deleted_at),
+    offsetof(struct hf_session, created_at),
+    offsetof(struct hf_session, updated_at),
+};
+#define NUMBERS (sizeof numbers / sizeof numbers[0])
+enum { CLAIMED_AT = 1 + NUMBERS, STORE, TURN_KEY, CHECK_AT, TEXTS_AT };
+
+static const size_t texts[] = {
+    offsetof(struct hf_session, session_id),
+    offsetof(struct hf_session, tenant),
+    offsetof(struct hf_session, agent),
+    offsetof(struct hf_session, config),
+    offsetof(struct hf_session, turn_id),
+    offsetof(struct hf_session, owner),
+    offsetof(struct hf_session, owner_incarnation),
+    offsetof(struct hf_session, holder),
+    offsetof(struct hf_session, cancel_request),
+    offsetof(struct hf_session, relation),
+    offsetof(struct hf_session, parent_id),
+    offsetof(struct hf_session, cause),
+    offsetof(struct hf_session, labels),
+};
+#define TEXTS (sizeof texts / sizeof texts[0])
+enum { NONCE = TEXTS_AT + TEXTS, CHAIN };
+_Static_assert(CHAIN + 1 == SESSION_COLUMNS, "the columns of the fragment session");
+
+static int64_t *number_at(struct hf_session *s, size_t i)
+{
+    return (int64_t *)(void *)((char *)s + numbers[i]);
+}
+
+static const char **text_at(struct hf_session *s, size_t i)
+{
+    return (const char **)(void *)((char *)s + texts[i]);
+}
+
+bool session_bytes_same(const struct hf_val *cell, const void *bytes, size_t len)
+{
+    return cell->type == HF_VAL_BYTES && cell->len == len &&
+           memcmp(cell->at, bytes, len) == 0;
+}
+
+static int read_chain(const struct hf_val *cell, uint8_t ret_chain[32],
+                      struct hf_err *err)
+{
+    if (cell->type != HF_VAL_BYTES || cell->len != 32)
+        return hf_fail(err, HF_ECORRUPT, "chain", "a digest must have 32 bytes");
+    memcpy(ret_chain, cell->at, 32);
+    return 0;
+}
+
+int session_read(const struct hf_call *call, size_t i, struct hf_session_row *ret_row,
+                 struct hf_err *err)
+{
+    struct hf_session_row row = { .step = 0 };
+    for (size_t f = 0; f < NUMBERS; f++)
+        *number_at(&row.s, f) = hf_cell_i64(call, i, 1 + f);
+    for (size_t f = 0; f < TEXTS; f++)
+        *text_at(&row.s, f) = hf_cell_text(call, i, TEXTS_AT + f);
+    row.turn_key = hf_cell_i64(call, i, TURN_KEY);
+    row.check_at = hf_cell_i64(call, i, CHECK_AT);
+    row.lease = (struct hf_lease){
+        .owner = row.s.owner,
+        .incarnation = row.s.owner_incarnation,
+        .nonce = hf_cell_text(call, i, NONCE),
+        .holder = row.s.holder,
+        .fence = row.s.lease_fence,
+        .store = hf_cell_i64(call, i, STORE),
+        .ttl_ms = row.s.lease_ttl_ms,
+        .claimed_at = hf_cell_i64(call, i, CLAIMED_AT),
+        .expires_at = row.s.lease_expires_at,
+    };
+    int rc = read_chain(hf_cell(call, i, CHAIN), row.s.chain, err);
+    if (rc == 0 &&
+        (row.s.head_revision < 0 || row.s.record_count < 0 || row.s.lease_fence < 0))
+        rc = hf_fail(err, HF_ECORRUPT, "head_revision",
+                     "session %.100s has a negative counter", row.s.session_id);
+    if (rc == 0)
+        *ret_row = row;
+    return rc;
+}
+
+int session_read_seen(const struct hf_call *call, size_t i,
+                      struct hf_session_row *ret_row, struct hf_err *err)
+{
+    int rc = session_read(call, i, ret_row, err);
+    if (rc)
+        return rc;
+    ret_row->step = hf_cell_i64(call, i, SESSION_COLUMNS);
+    ret_row->claimed_step = hf_cell_i64(call, i, SESSION_COLUMNS + 1);
+    ret_row->input_status = hf_status_of(hf_cell_text(call, i, SESSION_COLUMNS + 2));
+    ret_row->crashes = hf_cell_i64(call, i, SESSION_COLUMNS + 3);
+    ret_row->crashed_at = hf_cell_i64(call, i, SESSION_COLUMNS + 4);
+    return 0;
+}
+
+/* ---- showing ----------------------------------------------------------------------- */
+
+/* A copy of a text or of bytes; NULL for null, or if there is no memory. */
+static const char *copied(struct hf_session_answer *answer, const struct hf_val *cell,
+                          bool *failed)
+{
+    if (cell->type != HF_VAL_TEXT && cell->type != HF_VAL_BYTES)
+        return NULL;
+    const char *copy = hf_session_answer_copy(answer,
+                                              (struct hf_span){ cell->at, cell->len });
+    *failed |= !copy;
+    return copy;
+}
+
+int session_show(struct hf_session_answer *answer, const struct hf_call *call,
+                 size_t count, struct hf_err *err)
+{
+    struct hf_session *all = hf_session_answer_memory(answer, count * sizeof *all);
+    bool failed = !all;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && !failed && i < count; i++) {
+        struct hf_session_row row;
+        rc = session_read(call, i, &row, err);
+        if (rc)
+            break;
+        all[i] = row.s;
+        for (size_t f = 0; f < TEXTS; f++)
+            *text_at(&all[i], f) = copied(answer, hf_cell(call, i, TEXTS_AT + f),
+                                          &failed);
+    }
+    if (rc == 0 && failed)
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    if (rc == 0) {
+        answer->sessions = all;
+        answer->session_count = count;
+    }
+    return rc;
+}
+
+int session_inputs_show(struct hf_session_answer *answer, const struct hf_call *call,
+                        const struct hf_session_input **ret_inputs, size_t *ret_count,
+                        struct hf_err *err)
+{
+    size_t count = call->out_count;
+    struct hf_session_input *all = hf_session_answer_memory(answer, count * sizeof *all);
+    bool failed = !all;
+    for (size_t i = 0; !failed && i < count; i++) {
+        struct hf_session_input *input = &all[i];
+        input->attempt_count = hf_cell_i64(call, i, 1);
+        input->crashes = hf_cell_i64(call, i, 2);
+        input->created_at = hf_cell_i64(call, i, 3);
+        if (!hf_input_kind_of(hf_cell_text(call, i, 4), &input->kind))
+            return hf_fail(err, HF_ECORRUPT, "kind", "an input has an unknown kind");
+        input->work_id = copied(answer, hf_cell(call, i, 5), &failed);
+        input->status = copied(answer, hf_cell(call, i, 6), &failed);
+        input->gate = copied(answer, hf_cell(call, i, 7), &failed);
+        input->payload = copied(answer, hf_cell(call, i, 8), &failed);
+        input->turn_id = copied(answer, hf_cell(call, i, 9), &failed);
+    }
+    if (failed)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *ret_inputs = all;
+    *ret_count = count;
+    return 0;
+}
+
+struct session_turn_reads session_turn_add(struct hf_ops *ops, const char *session_id)
+{
+    struct session_turn_reads reads;
+    reads.turn = hf_ops_call(ops, HF_SQL_TURN_OPEN, HF_ANY_COUNT);
+    hf_ops_text(ops, session_id);
+    reads.inputs = hf_ops_call(ops, HF_SQL_TURN_OPEN_INPUTS, HF_ANY_COUNT);
+    hf_ops_text(ops, session_id);
+    return reads;
+}
+
+int session_turn_show(struct hf_session_answer *answer, const struct hf_ops *ops,
+                      struct session_turn_reads reads, struct hf_session_turn **ret_turn,
+                      struct hf_err *err)
+{
+    const struct hf_call *call = hf_ops_result(ops, reads.turn);
+    *ret_turn = NULL;
+    if (call->out_count == 0)
+        return 0;
+    struct hf_session_turn *turn = hf_session_answer_memory(answer, sizeof *turn);
+    bool failed = !turn;
+    if (failed)
+        return hf_fail_plain(err, HF_ENOMEM);
+    turn->base_revision = hf_cell_i64(call, 0, 1);
+    turn->step = hf_cell_i64(call, 0, 3);
+    turn->node_count = hf_cell_i64(call, 0, 4);
+    turn->started_at = hf_cell_i64(call, 0, 5);
+    turn->turn_id = copied(answer, hf_cell(call, 0, 6), &failed);
+    turn->save.at = copied(answer, hf_cell(call, 0, 9), &failed);
+    turn->save.len = turn->save.at ? hf_cell(call, 0, 9)->len : 0;
+    int rc = failed ? hf_fail_plain(err, HF_ENOMEM)
+                    : read_chain(hf_cell(call, 0, 7), turn->chain, err);
+    if (rc == 0)
+        rc = session_inputs_show(answer, hf_ops_result(ops, reads.inputs), &turn->inputs,
+                                 &turn->input_count, err);
+    if (rc == 0) {
+        answer->turn = turn;
+        *ret_turn = turn;
+    }
+    return rc;
+}
+
+/* ---- what a refused call finds out -------------------------------------------------- */
+
+int session_facts_read(struct hf_ops *ops, const char *session_id, const char *turn_id,
+                       struct session_facts *ret_facts, struct hf_err *err)
+{
+    hf_ops_reset(ops);
+    size_t session = hf_ops_call(ops, HF_SQL_SESSION_GET, HF_ANY_COUNT);
+    hf_ops_text(ops, session_id);
+    size_t turn = hf_ops_call(ops, HF_SQL_TURN_GET, HF_ANY_COUNT);
+    hf_ops_text(ops, session_id);
+    hf_ops_text(ops, turn_id);
+    int rc = hf_ops_read(ops, err);
+    if (rc == 0 && hf_ops_result(ops, session)->out_count == 0)
+        rc = hf_fail(err, HF_ENOTFOUND, "session_id", "there is no session %.100s",
+                     session_id);
+    struct session_facts facts = { .turn_found = false };
+    if (rc == 0)
+        rc = session_read(hf_ops_result(ops, session), 0, &facts.row, err);
+    if (rc == 0 && facts.row.s.deleted_at)
+        rc = hf_fail(err, HF_ESESSIONDELETED, "session_id", "session %.100s was deleted",
+                     session_id);
+    if (rc)
+        return rc;
+    const struct hf_call *found = hf_ops_result(ops, turn);
+    facts.turn_found = found->out_count > 0;
+    if (facts.turn_found) {
+        facts.step = hf_cell_i64(found, 0, 0);
+        facts.node_count = hf_cell_i64(found, 0, 1);
+        facts.finished_at = hf_cell_i64(found, 0, 2);
+        facts.save_bytes = (size_t)hf_cell_i64(found, 0, 3);
+        facts.chain = hf_cell(found, 0, 4);
+        facts.commit_hash = hf_cell(found, 0, 5);
+        facts.result = hf_cell_text(found, 0, 6);
+        facts.save_end = hf_cell(found, 0, 7);
+    }
+    *ret_facts = facts;
+    return 0;
+}
+
+int session_lease_check(const struct hf_ops *ops, const struct session_facts *facts,
+                        const struct hf_token *token, struct hf_err *err)
+{
+    struct hf_err why = { 0 };
+    int rc = hf_lease_check(&facts->row.lease, token, ops->batch.lease_now,
+                            ops->batch.incarnation, true, &why);
+    if (rc == HF_ELEASELOST)
+        rc = HF_ESESSIONLOST;
+    return rc ? hf_fail(err, rc, "token", "%s", why.message) : 0;
+}
+
+/* ---- appending ---------------------------------------------------------------------- */
+
+int session_token(const char *text, struct hf_token *ret_token, struct hf_err *err)
+{
+    return hf_token_read(text, ret_token, err);
+}
+
+void session_put_token(struct hf_ops *ops, const char *session_id,
+                       const struct hf_token *token)
+{
+    hf_ops_text(ops, session_id);
+    hf_ops_i64(ops, token->store);
+    hf_ops_i64(ops, token->fence);
+    hf_ops_text(ops, token->nonce);
+}
+
+void session_ring(struct hf_ops *ops)
+{
+    hf_ops_ring_queue(ops, HF_SESSION_QUEUE, 1);
+}
+
+void session_free_add(struct hf_ops *ops, const char *session_id,
+                      const struct hf_token *token, hf_ms delay_ms)
+{
+    hf_ops_call(ops, HF_SQL_SESSION_FREE, 1);
+    hf_ops_text(ops, session_id);
+    hf_ops_text(ops, token->nonce);
+    hf_ops_i64_opt(ops, delay_ms);
+    session_ring(ops);
+}
+
+void session_nodes_add(struct hf_ops *ops, const char *session_id, const char *turn_id,
+                       int64_t node_count, const struct hf_packed *packed)
+{
+    if (packed->count == 0)
+        return;
+    hf_ops_call(ops, HF_SQL_NODES_ADD, (int64_t)packed->count);
+    hf_ops_text(ops, session_id);
+    hf_ops_text(ops, turn_id);
+    hf_ops_sets(ops);
+    for (size_t i = 0; i < packed->count; i++) {
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_i64(ops, node_count + (int64_t)i);
+        hf_ops_bytes(ops, packed->nodes[i].chain, 32);
+        hf_ops_text(ops, packed->nodes[i].json);
+    }
+}

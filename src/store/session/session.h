@@ -1,0 +1,111 @@
+/* The rows of sessions, between C and SQL, and what the verbs over them share. */
+#ifndef HF_STORE_SESSION_SESSION_H
+#define HF_STORE_SESSION_SESSION_H
+
+#include "core/session/session.h"
+#include "store/store.h"
+
+/* Columns of the fragment `session`; a statement's own come after them. */
+#define SESSION_COLUMNS 31
+
+/* One row of the fragment `session`; texts stay in the result. HF_ECORRUPT for counters that are
+ * negative and for words that are unknown. */
+int session_read(const struct hf_call *call, size_t i, struct hf_session_row *ret_row,
+                 struct hf_err *err);
+/* The same with the columns of the fragment `session_seen`. */
+int session_read_seen(const struct hf_call *call, size_t i,
+                      struct hf_session_row *ret_row, struct hf_err *err);
+
+/* Copy rows of a result into the answer as its sessions. */
+int session_show(struct hf_session_answer *answer, const struct hf_call *call,
+                 size_t count, struct hf_err *err);
+
+/* Append the reads of the open turn and its inputs; show them. */
+struct session_turn_reads {
+    size_t turn;
+    size_t inputs;
+};
+struct session_turn_reads session_turn_add(struct hf_ops *ops, const char *session_id);
+int session_turn_show(struct hf_session_answer *answer, const struct hf_ops *ops,
+                      struct session_turn_reads reads, struct hf_session_turn **ret_turn,
+                      struct hf_err *err);
+/* Inputs of a result. */
+int session_inputs_show(struct hf_session_answer *answer, const struct hf_call *call,
+                        const struct hf_session_input **ret_inputs, size_t *ret_count,
+                        struct hf_err *err);
+
+/* What is known of a call that was refused. */
+struct session_facts {
+    struct hf_session_row row;
+    bool turn_found;
+    int64_t step;
+    int64_t node_count;
+    hf_ms finished_at;
+    size_t save_bytes;
+    const struct hf_val *chain;
+    const struct hf_val *commit_hash;
+    const char *result;
+    const struct hf_val *save_end; /* at most its last 32 bytes */
+};
+
+/* Read the session and the turn (NULL: none) into `ops`. HF_ENOTFOUND, HF_ESESSIONDELETED. */
+int session_facts_read(struct hf_ops *ops, const char *session_id, const char *turn_id,
+                       struct session_facts *ret_facts, struct hf_err *err);
+/* Does the token hold the session? HF_ESESSIONLOST says what differs. After
+ * session_facts_read. */
+int session_lease_check(const struct hf_ops *ops, const struct session_facts *facts,
+                        const struct hf_token *token, struct hf_err *err);
+bool session_bytes_same(const struct hf_val *cell, const void *bytes, size_t len);
+
+/* HF_EINVAL naming "token". */
+int session_token(const char *text, struct hf_token *ret_token, struct hf_err *err);
+/* Append the token's four arguments: session_id, store, fence, nonce. */
+void session_put_token(struct hf_ops *ops, const char *session_id,
+                       const struct hf_token *token);
+
+/* Wake a worker that waits for a session. */
+void session_ring(struct hf_ops *ops);
+/* Append the end of a lease; `delay_ms` is for an open turn. */
+void session_free_add(struct hf_ops *ops, const char *session_id,
+                      const struct hf_token *token, hf_ms delay_ms);
+
+/* Append the nodes of a step or a commit. */
+void session_nodes_add(struct hf_ops *ops, const char *session_id, const char *turn_id,
+                       int64_t node_count, const struct hf_packed *packed);
+
+extern const struct hf_session_methods sql_session_methods;
+int sql_session_create(struct hf_store *store, const struct hf_caller *who,
+                       const struct hf_session_new *request,
+                       struct hf_session_answer *answer, struct hf_err *err);
+int sql_session_send(struct hf_store *store, const struct hf_caller *who,
+                     const struct hf_session_send *request, struct hf_answer *answer,
+                     struct hf_err *err);
+int sql_session_claim(struct hf_store *store, const struct hf_caller *who,
+                      const struct hf_session_claim *claim,
+                      struct hf_session_answer *answer, struct hf_err *err);
+int sql_session_head(struct hf_store *store, const char *session_id,
+                     struct hf_session_answer *answer, struct hf_err *err);
+int sql_session_load(struct hf_store *store, const struct hf_session_load *request,
+                     struct hf_session_answer *answer, struct hf_err *err);
+int sql_session_node(struct hf_store *store, const char *session_id, int64_t ordinal,
+                     struct hf_session_answer *answer, struct hf_err *err);
+int sql_session_list(struct hf_store *store, const struct hf_caller *who,
+                     const struct hf_session_filter *filter,
+                     struct hf_session_answer *answer, struct hf_err *err);
+int sql_session_inputs(struct hf_store *store, const char *session_id, const char *after,
+                       size_t limit, struct hf_session_answer *answer,
+                       struct hf_err *err);
+int sql_session_step(struct hf_store *store, const struct hf_caller *who,
+                     const struct hf_session_step *step,
+                     struct hf_session_stepped *ret_stepped, struct hf_err *err);
+int sql_session_commit(struct hf_store *store, const struct hf_caller *who,
+                       const struct hf_session_commit *commit,
+                       struct hf_session_committed *ret_committed, struct hf_err *err);
+int sql_session_renew_all(struct hf_store *store, struct hf_session_renewal *renewals,
+                          size_t count, struct hf_err *err);
+int sql_session_release(struct hf_store *store, const struct hf_caller *who,
+                        const char *session_id, const char *token, struct hf_err *err);
+int sql_session_hand_back(struct hf_store *store, const struct hf_caller *who,
+                          const struct hf_session_back *back, struct hf_err *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* A step of an open turn: new provisional nodes and the machine's save, under the lease. */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "store/session/session.h"
+
+struct stepping {
+    struct sql_store *store;
+    const struct hf_session_step *step;
+    struct hf_token token;
+    struct hf_packed packed;
+    int64_t nodes; /* provisional nodes afterwards */
+};
+
+static size_t add_calls(struct stepping *s, struct hf_ops *ops)
+{
+    const struct hf_session_step *step = s->step;
+    hf_ops_call(ops, HF_SQL_SESSION_FENCED_TURN, 1);
+    session_put_token(ops, step->session_id, &s->token);
+    hf_ops_text(ops, step->turn_id);
+    hf_ops_call(ops, HF_SQL_TURN_STEP, 1);
+    hf_ops_text(ops, step->session_id);
+    hf_ops_text(ops, step->turn_id);
+    hf_ops_i64(ops, step->step);
+    hf_ops_i64(ops, step->node_count);
+    hf_ops_bytes(ops, step->chain, 32);
+    hf_ops_i64(ops, s->nodes);
+    hf_ops_bytes(ops, s->packed.chain, 32);
+    hf_ops_text(ops, s->packed.transients);
+    hf_ops_bytes(ops, step->save.at, step->save.len);
+    session_nodes_add(ops, step->session_id, step->turn_id, step->node_count, &s->packed);
+    size_t left = hf_ops_call(ops, HF_SQL_SESSION_REMAINING, HF_ANY_COUNT);
+    hf_ops_text(ops, step->session_id);
+    hf_ops_text(ops, s->token.nonce);
+    return left;
+}
+
+/* The same step, stored before: it left the same nodes and the same save, whose last 32 bytes
+ * are its digest. */
+static bool is_repeat(const struct stepping *s, const struct session_facts *facts)
+{
+    struct hf_span save = s->step->save;
+    size_t end = save.len < 32 ? save.len : 32;
+    return facts->step == s->step->step + 1 && facts->node_count == s->nodes &&
+           session_bytes_same(facts->chain, s->packed.chain, 32) &&
+           facts->save_bytes == save.len &&
+           session_bytes_same(facts->save_end, (const char *)save.at + save.len - end,
+                              end);
+}
+
+/* Why the guards refused; 0: it is a repeat. */
+static int refused(struct stepping *s, struct hf_ops *ops,
+                   struct hf_session_stepped *stepped, struct hf_err *err)
+{
+    struct session_facts facts;
+    const struct hf_session_step *step = s->step;
+    int rc = session_facts_read(ops, step->session_id, step->turn_id, &facts, err);
+    if (rc == 0)
+        rc = session_lease_check(ops, &facts, &s->token, err);
+    if (rc)
+        return rc;
+    if (!facts.turn_found || facts.finished_at ||
+        !hf_same(facts.row.s.turn_id, step->turn_id))
+        return hf_fail(err, HF_ESUPERSEDED, "turn_id", "turn %.100s is not open",
+                       step->turn_id);
+    if (is_repeat(s, &facts)) {
+        stepped->repeated = true;
+        stepped->lease_remaining_ms = facts.row.s.lease_remaining_ms;
+        return 0;
+    }
+    if (facts.step != step->step || facts.node_count != step->node_count ||
+        !session_bytes_same(facts.chain, step->chain, 32))
+        return hf_fail(err, HF_ESUPERSEDED, "step",
+                       "the turn is at step %lld with %lld nodes, not at step %lld with "
+                       "%lld, or its chain is another",
+                       (long long)facts.step, (long long)facts.node_count,
+                       (long long)step->step, (long long)step->node_count);
+    return HF_EGUARD; /* it was in the way only at that moment */
+}
+
+static int step_once(struct stepping *s, struct hf_session_stepped *stepped,
+                     struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
+    size_t left = add_calls(s, &ops);
+    int rc = hf_ops_write(&ops, err);
+    if (rc == 0 && hf_ops_result(&ops, left)->out_count > 0)
+        stepped->lease_remaining_ms = hf_cell_i64(hf_ops_result(&ops, left), 0, 0);
+    else if (rc == HF_EGUARD)
+        rc = refused(s, &ops, stepped, err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+int sql_session_step(struct hf_store *base, const struct hf_caller *who,
+                     const struct hf_session_step *step,
+                     struct hf_session_stepped *ret_stepped, struct hf_err *err)
+{
+    (void)who; /* a step changes no unit, so that no event names its actor */
+    struct stepping s = { .store = sql_store_of(base), .step = step };
+    struct hf_session_stepped stepped = { .step = step->step + 1 };
+    struct hf_arena arena;
+    hf_arena_init(&arena, base->alloc);
+    int rc = session_token(step->token, &s.token, err);
+    if (rc == 0)
+        rc = hf_records_pack(&arena, step->records, step->record_count, step->node_count,
+                             step->chain, &s.packed, err);
+    if (rc == 0)
+        rc = hf_commit_budget(s.packed.bytes, step->record_count, err);
+    s.nodes = step->node_count + (int64_t)s.packed.count;
+    rc = rc ? rc : HF_EGUARD;
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
+        rc = step_once(&s, &stepped, err);
+    if (rc == 0) {
+        stepped.node_count = s.nodes;
+        memcpy(stepped.chain, s.packed.chain, sizeof stepped.chain);
+        *ret_stepped = stepped;
+    }
+    hf_arena_fini(&arena);
+    return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
+}
