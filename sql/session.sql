@@ -323,9 +323,9 @@ AND finished_at IS NULL AND step = $3 AND node_count = $4 AND chain = $5
 
 -- name: turn_step
 -- in: $1 session_id, $2 turn_id, $3 step, $4 node_count and $5 chain before, $6 node_count and
---     $7 chain after, $8 more transients or null, $9 save
+--     $7 chain after, $8 more transients or null, $9 save, $10 active time since the last step
 UPDATE /*lite OR ROLLBACK*/ session_turn
-   SET step = step + 1, node_count = $6, chain = $7, save = $9,
+   SET step = step + 1, node_count = $6, chain = $7, save = $9, active_ms = active_ms + $10,
        transients = CASE WHEN $8::text IS NULL THEN transients
                          ELSE coalesce(transients, '') || $8 END
  WHERE {turn_as_given}
@@ -351,9 +351,10 @@ UPDATE /*lite OR ROLLBACK*/ session
 
 -- name: turn_commit
 -- in: $1 session_id, $2 turn_id, $3 step, $4 node_count, $5 chain, $6 commit_hash, $7 outcome,
---     $8 result
+--     $8 result, $9 active time since the last step
 UPDATE /*lite OR ROLLBACK*/ session_turn
    SET finished_at = hf_now(), commit_hash = $6, outcome = $7, result = $8, save = NULL,
+       active_ms = active_ms + $9,
        transients = NULL
  WHERE {turn_as_given}
 
