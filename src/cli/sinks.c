@@ -52,7 +52,7 @@ static int people_row(struct op_out *out, const struct op_row *row)
     struct cli *cli = of(out)->cli;
     const struct cli_view *view = cli_view_of(row->shape);
     if (!row->did)
-        return view->detail(cli, row->at);
+        return view->detail ? view->detail(cli, row) : 0;
     if (!cli->quiet || row->token)
         view->line(cli, row);
     return 0;
@@ -81,6 +81,8 @@ static int people_item(struct op_out *out, const struct op_row *row)
 static int people_end(struct op_out *out, const struct op_list *list)
 {
     struct cli_out *o = of(out);
+    if (list->report && o->cli->quiet)
+        return 0;
     if (o->count == 0 && list->none && !(list->did && o->cli->quiet)) {
         cli_put(o->cli, list->none);
         cli_put(o->cli, "\n");
@@ -265,7 +267,9 @@ int cli_perform(struct cli *cli)
         return rc;
     cli_out_end(&out);
     cli->reported = cli->json && cli->call.verdict;
-    return cli->call.verdict;
+    if (cli->call.verdict && !cli->json)
+        rc = cli_flush(cli); /* the answer first, then what it amounts to */
+    return rc ? rc : cli->call.verdict;
 }
 
 int cli_print_row(struct cli *cli, const struct hf_item *item, const char *did)

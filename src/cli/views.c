@@ -24,13 +24,7 @@ hf_ms cli_store_now(const struct cli *cli)
 
 const char *cli_duration(hf_ms ms, char out[24])
 {
-    return ms == 0 ? "-" : cli_age(ms, out);
-}
-
-const char *cli_age(hf_ms ms, char out[24])
-{
-    ms = ms < 0 ? -ms : ms;
-    return hf_duration_text(ms >= 1000 ? ms - ms % 1000 : ms, out, 24);
+    return ms == 0 ? "-" : op_age(ms, out);
 }
 
 static bool ends_in(const char *text, const char *end)
@@ -44,7 +38,7 @@ static void put_fact(struct cli *cli, const struct hf_field *field, const void *
     char text[HF_INSTANT_TEXT], length[24];
     int64_t number = hf_field_i64(field, row);
     cli_putf(cli, "%-18s ", field->name);
-    if (field->kind != HF_FIELD_I64)
+    if (hf_field_text(field, row))
         cli_put_clean(cli, hf_field_text(field, row));
     else if (ends_in(field->name, "_at"))
         cli_put(cli, hf_instant_text(number, text));
@@ -59,7 +53,7 @@ void cli_put_facts(struct cli *cli, const struct hf_field *fields, size_t count,
                    const void *row)
 {
     for (size_t i = 0; i < count; i++)
-        if (!hf_field_null(&fields[i], row) &&
+        if (fields[i].kind != HF_FIELD_ROW && !hf_field_null(&fields[i], row) &&
             !hf_same(hf_field_text(&fields[i], row), ""))
             put_fact(cli, &fields[i], row);
 }
@@ -132,7 +126,7 @@ static void put_next(const struct hf_work *work, hf_ms now, char *out, size_t ro
     if (status == HF_RUNNING && work->lease_expires_at) {
         hf_ms left = work->lease_remaining_ms;
         (void)snprintf(out, room, left > 0 ? "lease %s" : "silent for %s",
-                       cli_age(left, text));
+                       op_age(left, text));
         return;
     }
     if (status == HF_QUEUED && work->gate) {
@@ -142,7 +136,7 @@ static void put_next(const struct hf_work *work, hf_ms now, char *out, size_t ro
     if (status == HF_RETRY_SCHEDULED)
         what = "retry in";
     if (at)
-        (void)snprintf(out, room, "%s %s", what, cli_age(at > now ? at - now : 0, text));
+        (void)snprintf(out, room, "%s %s", what, op_age(at > now ? at - now : 0, text));
 }
 
 static const char *const work_titles[] = { "ID",   "STATUS", "SOURCE", "KIND", "QUEUE",
@@ -162,7 +156,7 @@ static void work_cells(struct cli_table *table, const void *row)
                             work->kind,
                             work->queue,
                             priority,
-                            cli_age(since, age),
+                            op_age(since, age),
                             work->owner,
                             next,
                             work->status_reason };
@@ -185,7 +179,7 @@ static void put_detail(struct cli *cli, const struct hf_field *field,
         cli_put(cli, lease ? "" : hf_time_text(value, text));
         cli_put(cli, lease ? "" : "  (");
         cli_put(cli, away > 0 ? "in " : "");
-        cli_put(cli, cli_age(away, text));
+        cli_put(cli, op_age(away, text));
         cli_put(cli, away > 0 ? "" : " ago");
         cli_put(cli, lease ? "" : ")");
     } else if (ends_in(field->name, "_ms")) {
@@ -196,9 +190,9 @@ static void put_detail(struct cli *cli, const struct hf_field *field,
     }
 }
 
-static int work_detail(struct cli *cli, const void *row)
+static int work_detail(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_work *work = row;
+    const struct hf_work *work = row->at;
     for (size_t i = 0; i < hf_work_field_count; i++) {
         const struct hf_field *field = &hf_work_fields[i];
         if (hf_field_null(field, work) || hf_same(hf_field_text(field, work), "") ||
@@ -285,9 +279,9 @@ void cli_put_output(struct cli *cli, const struct hf_output_streams *output)
 }
 
 /* With --stream the bytes as they were written. What is missing is said on stderr. */
-static int output_detail(struct cli *cli, const void *row)
+static int output_detail(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_output_streams *output = row;
+    const struct hf_output_streams *output = row->at;
     const struct hf_read_request *in = cli->call.in;
     if (!in->stream) {
         cli_put_output(cli, output);
@@ -318,9 +312,9 @@ static void stats_count(struct cli_table *table, const char *name, int64_t value
     stats_row(table, name, text);
 }
 
-static int stats_detail(struct cli *cli, const void *row)
+static int stats_detail(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_stats *stats = row;
+    const struct hf_stats *stats = row->at;
     static const char *const titles[] = { "OPEN WORK", ">COUNT" };
     struct cli_table table;
     char text[24];
@@ -346,9 +340,9 @@ static int stats_detail(struct cli *cli, const void *row)
     return cli_table_end(&table);
 }
 
-static int sweep_detail(struct cli *cli, const void *row)
+static int sweep_detail(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_sweep_report *report = row;
+    const struct hf_sweep_report *report = row->at;
     char text[512];
     if (cli->quiet)
         return 0;
@@ -366,14 +360,29 @@ static const struct cli_view views[] = {
     { .shape = &hf_output_shape, .detail = output_detail },
     { .shape = &hf_stats_shape, .detail = stats_detail },
     { .shape = &hf_sweep_shape, .detail = sweep_detail },
+    { .shape = NULL },
 };
+
+int cli_any_detail(struct cli *cli, const struct op_row *row)
+{
+    cli_put_facts(cli, row->shape->fields, row->shape->count, row->at);
+    return cli_flush_some(cli);
+}
+
+/* Of a shape that has no view of its own. */
+static void any_line(struct cli *cli, const struct op_row *row)
+{
+    cli_put_facts(cli, row->shape->fields, row->shape->count, row->at);
+}
 
 const struct cli_view *cli_view_of(const struct hf_shape *shape)
 {
-    size_t i = 0;
-    while (i < sizeof(views) / sizeof(views[0]) && views[i].shape != shape)
-        i++;
-    hf_assert(i <
-              sizeof(views) / sizeof(views[0])); /* every shape that is shown has one */
-    return &views[i];
+    static const struct cli_view any = { .line = any_line, .detail = cli_any_detail };
+    const struct cli_view *const tables[] = { views, cli_schedule_views, cli_store_views,
+                                              cli_trigger_views };
+    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+        for (const struct cli_view *view = tables[t]; view->shape; view++)
+            if (view->shape == shape)
+                return view;
+    return &any;
 }

@@ -199,15 +199,26 @@ void op_facts(struct op_call *call, const struct hf_shape *shape, const void *ro
         call->out->sink->fact(call->out, &shape->fields[i], row);
 }
 
-int op_row(struct op_call *call, const void *row)
+static int say_row(struct op_call *call, const void *row, const char *did)
 {
     const struct op *op = call->op;
     const char *key = op->key ? op->key : op->shape->name;
     const struct op_row one = { .key = op->answer == OP_FACTS ? NULL : key,
                                 .shape = op->shape,
                                 .at = row,
-                                .did = op->did };
+                                .did = did };
     return call->out->sink->row(call->out, &one);
+}
+
+int op_row(struct op_call *call, const void *row)
+{
+    return say_row(call, row, call->op->did);
+}
+
+int op_changed(struct op_call *call, bool changed, const void *row)
+{
+    op_bool(call, "changed", changed);
+    return say_row(call, row, changed ? call->op->did : "unchanged");
 }
 
 static struct op_row unit_row(const struct hf_item *item, const char *did)
@@ -276,6 +287,12 @@ void op_note(struct op_call *call, const char *format, ...)
     va_end(args);
     hf_assert(len >= 0);
     call->out->sink->note(call->out, text);
+}
+
+const char *op_age(hf_ms ms, char out[24])
+{
+    ms = ms < 0 ? -ms : ms;
+    return hf_duration_text(ms >= 1000 ? ms - ms % 1000 : ms, out, 24);
 }
 
 int op_full_id(struct op_call *call, const char *id, const char **ret_id)

@@ -108,6 +108,7 @@ struct op_list {
     const struct hf_shape *shape;
     const char *did;  /* each item is what happened; NULL: a list to be looked at */
     const char *none; /* what people read where there is no item */
+    bool report;      /* people see it as a report of what was done: not if --quiet */
     bool paged;       /* there is a "next", which may be null */
     const char *next; /* the cursor of the rest */
     int64_t next_id;  /* the same as a number; 0: `next` says it */
@@ -186,6 +187,8 @@ void op_json(struct op_call *call, const char *name, const char *json);
 void op_facts(struct op_call *call, const struct hf_shape *shape, const void *row);
 /* The row of the operation's shape. */
 HF_MUST_USE int op_row(struct op_call *call, const void *row);
+/* Whether something was changed, and its row: what was done to it, or "unchanged". */
+HF_MUST_USE int op_changed(struct op_call *call, bool changed, const void *row);
 /* The row of a unit and whether it was created; an item that failed is its failure. op_unit
  * says in addition that the call was repeated, if it was. */
 HF_MUST_USE int op_unit_row(struct op_call *call, const struct hf_item *item,
@@ -198,6 +201,9 @@ void op_say(struct op_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void op_note(struct op_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* A time span to the second, without its sign: how old, how long still. */
+const char *op_age(hf_ms ms, char out[24]);
 
 /* The whole id of a unit for a part of it; a whole one is taken as it is, and NULL too. */
 HF_MUST_USE int op_full_id(struct op_call *call, const char *id, const char **ret_id);

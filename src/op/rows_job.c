@@ -1,6 +1,7 @@
 /* The rows of `job` and `limit`. */
 #include "core/ledger/reports.h"
 #include "op/rows.h"
+#include "op/store.h"
 #include "op/work.h"
 
 static const struct op_example enqueue_examples[] = {
@@ -79,19 +80,6 @@ const struct op op_job_rows[] = {
 };
 /* clang-format on */
 
-static const struct hf_input set_options[] = {
-    { "name", "NAME", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
-      .help = "key:K, rate:K (both of the tenant) or kind:K" },
-    { "max", "N", HF_IN_INT, 0, .help = "claimable or running at once", .min = 1,
-      .limit = HF_LIMIT_LIMIT_COUNT },
-    { "rate", "N", HF_IN_INT, 0, .help = "starts in the time of --per", .min = 1,
-      .limit = HF_LIMIT_LIMIT_COUNT },
-    { "per", "DURATION", HF_IN_MS, 0, .help = "the time of --rate, at most a day" },
-    { "burst", "N", HF_IN_INT, 0, .help = "starts at once (default: --rate)", .min = 1,
-      .limit = HF_LIMIT_LIMIT_COUNT },
-    { "none", NULL, HF_IN_FLAG, 0, .help = "lift the limit" },
-    { .name = NULL },
-};
 static const struct op_example set_examples[] = {
     { "two at a time for acme", "holdfast limit set key:acme --max 2" },
     { "ten calls a minute", "holdfast limit set rate:openai --rate 10 --per 1m" },
@@ -99,20 +87,25 @@ static const struct op_example set_examples[] = {
     { .what = NULL },
 };
 
-static const struct hf_input no_options[] = { { .name = NULL } };
 static const struct op_example limits_examples[] = {
     { "who waits for what", "holdfast limit list" },
     { .what = NULL },
 };
 
+/* clang-format off */
 const struct op op_limit_rows[] = {
     { "limit.set", "bound what runs or starts under a name",
       "Limits of keys and rates hold at once. That of a kind is for units without a key "
       "or lane that are created from now on.",
-      set_options, .examples = set_examples, .flags = OP_STORE, .actor_kind = "human",
-      .exits = "6 8 9" },
-    { "limit.list", "show limits and how they stand", NULL, no_options,
-      .examples = limits_examples, .flags = OP_READS, .actor_kind = "human",
-      .exits = "6 9" },
+      hf_limit_inputs, NULL,
+      BLANK(hf_limit_request, .quota = { .size = sizeof(struct hf_quota) }), set_examples,
+      .facts = &hf_name_shape, .errors = op_write_errors, .role = OP_OPERATOR,
+      .route = "PUT /v1/limits/{name}", .flags = OP_STORE, .actor_kind = "human",
+      .check = op_check_limit, .run = op_run_limit },
+    { "limit.list", "show limits and how they stand", NULL, op_no_inputs, NULL,
+      .examples = limits_examples, .answer = OP_LIST, .shape = &hf_limit_shape,
+      .errors = op_read_errors, READER(0), .route = "GET /v1/limits",
+      .run = op_run_limit_list },
     { .name = NULL },
 };
+/* clang-format on */

@@ -1,46 +1,9 @@
 /* The rows of operations that are not about units of work, and of local ones of one word. */
+#include "core/ledger/reports.h"
 #include "op/rows.h"
+#include "op/store.h"
 
 /* ---- policy ------------------------------------------------------------------------ */
-
-static const char *const wait_rule_words[] = { "escalation", NULL };
-
-static const struct hf_input policy_set_options[] = {
-    { "scope", "SCOPE", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
-      .help = "default, source:NAME or kind:NAME" },
-    { "ttl", "DURATION", HF_IN_MS, 0,
-      .help = "term of a lease; at least three times --renew", .min = 1 },
-    { "renew", "DURATION", HF_IN_MS, 0,
-      .help = "how often a lease is renewed (default: ttl / 3)", .min = 1 },
-    { "grace", "DURATION", HF_IN_MS, 0,
-      .help = "how long an expired lease is spared (expire only)" },
-    { "wait-user", "DURATION", HF_IN_MS, 0, .help = "budget of a wait for a person",
-      .min = 1 },
-    { "wait-external", "DURATION", HF_IN_MS, 0,
-      .help = "budget of a wait for anything else", .min = 1 },
-    { "start-timeout", "DURATION", HF_IN_MS, 0, .help = "longest time in the queue",
-      .min = 1 },
-    { "exec-timeout", "DURATION", HF_IN_MS, 0, .help = "longest time of one execution",
-      .min = 1 },
-    { "max-attempts", "N", HF_IN_INT, 0, .help = "executions before it fails for good",
-      .min = 1, .limit = HF_LIMIT_ATTEMPTS_MAX },
-    { "retry-policy", "JSON", HF_IN_JSON, 0, .help = "how failures are retried",
-      .limit = HF_LIMIT_POLICY_BYTES },
-    { "disposition", "WORD", HF_IN_WORD, 0, .help = "what a lapsed lease does",
-      .words = hf_disposition_words },
-    { "close-rule", "RULE", HF_IN_WORD, 0, .help = "what a close-out must bring",
-      .words = hf_close_rule_words },
-    { "wait-rule", "RULE", HF_IN_WORD, 0, .help = "what a wait must bring",
-      .words = wait_rule_words },
-    { .name = NULL },
-};
-
-static const struct hf_input policy_show_options[] = {
-    { "source", "SYSTEM", HF_IN_WORD, 0, .help = "for units of this source",
-      .words = hf_source_words },
-    { "kind", "K", HF_IN_TEXT, 0, .help = "for units of this kind" },
-    { .name = NULL },
-};
 
 static const struct op_example policy_set_examples[] = {
     { "slow builds may stay silent for five minutes",
@@ -56,22 +19,26 @@ static const struct op_example policy_show_examples[] = {
     { .what = NULL },
 };
 
+/* clang-format off */
 const struct op op_policy_rows[] = {
     { "policy.set", "set the policy of a scope, all fields at once",
       "Precedence is the unit's own settings, then its kind, its source, the default. A "
       "field that is not given is not set in this scope. A retry policy is fixed when a "
       "unit is created, lease timings when it is claimed.",
-      policy_set_options, .examples = policy_set_examples, .flags = OP_STORE,
-      .actor_kind = "human", .exits = "6 8 9" },
-    { "policy.show", "show the policy in force", NULL, policy_show_options,
-      .examples = policy_show_examples, .flags = OP_READS, .actor_kind = "human",
-      .exits = "6 9" },
+      hf_policy_inputs, NULL,
+      BLANK(hf_policy_request, .policy = { .size = sizeof(struct hf_policy), .grace_ms = -1 }),
+      policy_set_examples, .facts = &hf_scope_shape, .errors = op_write_errors,
+      .role = OP_OPERATOR, .route = "PUT /v1/policies/{scope}", .flags = OP_STORE,
+      .actor_kind = "human", .run = op_run_policy },
+    { "policy.show", "show the policy in force", NULL, hf_policy_show_inputs, NULL,
+      BLANK(hf_filter, .source = HF_SOURCE_NONE), policy_show_examples, .answer = OP_ROW,
+      .shape = &hf_policy_shape, .errors = op_read_errors, READER(0),
+      .route = "GET /v1/policy", .run = op_run_policy_show },
     { .name = NULL },
 };
+/* clang-format on */
 
 /* ---- store ------------------------------------------------------------------------- */
-
-static const struct hf_input no_options[] = { { .name = NULL } };
 
 static const struct op_example bump_examples[] = {
     { "after a backup was put back", "holdfast --db work.db store bump" },
@@ -91,10 +58,9 @@ static const struct op_example copy_examples[] = {
     { .what = NULL },
 };
 
-static const struct hf_input log_options[] = {
-    { "limit", "N", HF_IN_INT, 0, .help = "at most this many (default: 100)", .min = 1,
-      .limit = HF_LIMIT_PAGE },
-    { .name = NULL },
+static const struct op_example facts_examples[] = {
+    { "engine, schema and sizes", "holdfast store facts" },
+    { .what = NULL },
 };
 
 static const struct op_example log_examples[] = {
@@ -102,12 +68,13 @@ static const struct op_example log_examples[] = {
     { .what = NULL },
 };
 
+/* clang-format off */
 const struct op op_store_rows[] = {
     { "store.bump", "begin a new history: earlier tokens are refused",
       "A step of a restore. Holders of the old history are refused at once; their work "
       "is "
       "taken by others only when its lease lapses or their death is proven.",
-      no_options, .examples = bump_examples, .flags = OP_MUST_EXIST,
+      op_no_inputs, .examples = bump_examples, .flags = OP_MUST_EXIST,
       .actor_kind = "human", .exits = "6 8 9" },
     { "store.copy", "move house: a store into an empty one, row by row",
       "Copies every table, on the same engine or another, then compares both row by row "
@@ -123,10 +90,17 @@ const struct op op_store_rows[] = {
     { "store.log", "show what happened to the store as a whole",
       "Bumps of its history, and amnesties: when a monitor saw the store stall and gave "
       "leases one more term for it.",
-      log_options, .examples = log_examples, .flags = OP_READS, .actor_kind = "human",
-      .exits = "6 9" },
+      hf_log_inputs, NULL, BLANK(hf_read_request, .id = NULL), log_examples,
+      .answer = OP_LIST, .shape = &hf_log_shape, .errors = op_read_errors, READER(0),
+      .route = "GET /v1/store/log", .run = op_run_log },
+    { "store.facts", "print facts about the store", NULL, op_no_inputs, NULL,
+      .examples = facts_examples, .shape = &hf_store_facts_shape,
+      .errors = op_read_errors, READER(0), .route = "GET /v1/store/facts",
+      .run = op_run_facts },
     { .name = NULL },
 };
+
+/* clang-format on */
 
 /* ---- turn --------------------------------------------------------------------------- */
 
@@ -299,6 +273,10 @@ static const struct op_example top_examples[] = {
     { "for a script", "holdfast top --json" },
     { .what = NULL },
 };
+static const struct op_example overview_examples[] = {
+    { "all of it, as JSON", "holdfast overview --json" },
+    { .what = NULL },
+};
 static const struct op_example attention_examples[] = {
     { "what needs me?", "holdfast attention" },
     { "in a cron job that mails its output", "holdfast attention || true" },
@@ -323,6 +301,7 @@ static const struct op_example call_examples[] = {
     { .what = NULL },
 };
 
+/* clang-format off */
 const struct op op_top_rows[] = {
     { "run", "run a command as leased work",
       "Everything after -- is the command. It becomes a unit of kind \"run\": its lease "
@@ -360,15 +339,23 @@ const struct op op_top_rows[] = {
       "list what needs a human now, each with the command that deals with it",
       "Silent holders, waits past half of their time, held work, schedules that fail or "
       "were missed. Exits with 0 when there is nothing, with 10 when there is something.",
-      no_options, .examples = attention_examples, .flags = OP_READS,
-      .actor_kind = "human", .exits = "6 9 10" },
+      op_no_inputs, NULL, .examples = attention_examples, .answer = OP_LIST,
+      .shape = &hf_attention_shape, .errors = op_read_errors, .exits = "10", READER(0),
+      .route = "GET /v1/attention", .run = op_run_attention },
+    { "overview", "show what is running, waiting, silent and held, in one answer",
+      "What `top` shows. The lists have at most 200 rows each; \"more\" says which go on.",
+      op_no_inputs, NULL, .examples = overview_examples, .shape = &hf_overview_shape,
+      .facts = &hf_overview_facts_shape, .errors = op_read_errors, READER(OP_HIDDEN),
+      .route = "GET /v1/overview", .run = op_run_overview },
     { "migrate", "bring the store to this version's schema",
       "Every command does so when it opens a store; this one does nothing else.",
       migrate_options, .examples = migrate_examples, .exits = "6 8 9" },
     { "doctor", "check store, schema, clock, disk, leases and trails",
       "Folds every trail of events again and compares it with its row. Says what to do "
       "about each finding; exits with 9 when something is wrong.",
-      no_options, .examples = doctor_examples, .flags = OP_READS, .exits = "6 9" },
+      op_no_inputs, NULL, .examples = doctor_examples, .shape = &hf_store_facts_shape,
+      .facts = &hf_doctor_shape, .errors = op_read_errors, .role = OP_OPERATOR,
+      .flags = OP_READS, .route = "GET /v1/doctor", .run = op_run_doctor },
     { "demo", "show what a ledger does when a worker is killed",
       "Makes a ledger in a fresh folder and starts a submitter, two workers and a "
       "monitor "
@@ -383,9 +370,12 @@ const struct op op_top_rows[] = {
       "effect with the recorded one. The first that differs is shown on standard error, "
       "and the exit code is 7.",
       replay_options, .examples = replay_examples, .exits = "3 4 7 9" },
-    { "limits", "list every limit", NULL, no_options, .examples = limits_examples },
-    { "version", "print the versions of program, schema and SQLite", NULL, no_options,
-      .examples = version_examples },
+    { "limits", "list every limit", NULL, op_no_inputs, NULL, .examples = limits_examples,
+      .answer = OP_LIST, .shape = &hf_limit_info_shape, .role = OP_READ,
+      .flags = OP_PAGED, .route = "GET /v1/limit-values", .run = op_run_limits },
+    { "version", "print the versions of program, schema and SQLite", NULL, op_no_inputs,
+      NULL, .examples = version_examples, .shape = &hf_version_shape, .role = OP_READ,
+      .route = "GET /v1/version", .run = op_run_version },
     { "call", "perform an operation with its inputs as JSON",
       "Every operation of the table (--list) can be called: OP is its name, such as "
       "work.create, and its inputs are one JSON object, whose members are named as the "
@@ -396,7 +386,8 @@ const struct op op_top_rows[] = {
       call_inputs, .examples = call_examples, .exits = "3 4 5 6 7 8 9 10" },
     { "__man", "print a manual page", NULL, man_options, .flags = OP_HIDDEN,
       .exits = "3" },
-    { "__completion", "print the completion for bash", NULL, no_options,
+    { "__completion", "print the completion for bash", NULL, op_no_inputs,
       .flags = OP_HIDDEN },
     { .name = NULL },
 };
+/* clang-format on */

@@ -294,10 +294,10 @@ static void table_row(struct cli_table *table, const struct hf_process *p)
     if (w->lease_expires_at)
         (void)snprintf(lease, sizeof(lease), "%s%s",
                        w->lease_remaining_ms > 0 ? "" : "lapsed ",
-                       cli_age(w->lease_remaining_ms, age));
+                       op_age(w->lease_remaining_ms, age));
     if (w->first_started_at)
         (void)snprintf(first, sizeof(first), "%s",
-                       cli_age(cli_store_now(table->cli) - w->first_started_at, age));
+                       op_age(cli_store_now(table->cli) - w->first_started_at, age));
     size_t len = strlen(w->work_id);
     const char *const cells[] = { w->work_id + (len > 12 ? len - 12 : 0),
                                   w->status,

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/cmd/watchlist.h"
-#include "core/ledger/fields.h"
+#include "cli/cli.h"
+#include "op/store.h"
 
 #define LINES_ONCE 1000
 #define INTERVAL_MS 1000
@@ -57,7 +57,7 @@ static void heading(struct screen *screen, const char *title)
     line(screen, CLI_BOLD, title);
 }
 
-static void counts(struct screen *screen, const struct watchlist *list)
+static void counts(struct screen *screen, const struct op_watch *list)
 {
     const struct hf_stats *stats = &list->stats;
     char text[256];
@@ -76,7 +76,7 @@ static void counts(struct screen *screen, const struct watchlist *list)
          text);
 }
 
-static void running_line(struct screen *screen, const struct watchlist *list,
+static void running_line(struct screen *screen, const struct op_watch *list,
                          const struct hf_work *work)
 {
     char text[512], age[24], left[24];
@@ -85,38 +85,37 @@ static void running_line(struct screen *screen, const struct watchlist *list,
     (void)snprintf(text, sizeof(text), "%-8s  %-20.20s  %-14.14s  %-24.24s  %8s  %s%s",
                    cli_short_id(work->work_id), work->kind, work->queue,
                    work->owner ? work->owner : "-",
-                   cli_age(list->now - work->started_at, age),
-                   silent ? "silent for " : "", cli_age(work->lease_remaining_ms, left));
+                   op_age(list->now - work->started_at, age), silent ? "silent for " : "",
+                   op_age(work->lease_remaining_ms, left));
     line(screen, silent ? CLI_RED : lapsing ? CLI_YELLOW : CLI_PLAIN, text);
 }
 
-static void waiting_line(struct screen *screen, const struct watchlist *list,
+static void waiting_line(struct screen *screen, const struct op_watch *list,
                          const struct hf_work *work)
 {
     char text[512], age[24], left[24];
     (void)snprintf(text, sizeof(text), "%-8s  %-20.20s  %-14.14s  %-24.24s  %8s  %s",
                    cli_short_id(work->work_id), work->kind, work->status,
                    work->waiting_ref ? work->waiting_ref : "-",
-                   cli_age(list->now - work->updated_at, age),
-                   work->deadline_at ? cli_age(work->deadline_at - list->now, left)
-                                     : "-");
+                   op_age(list->now - work->updated_at, age),
+                   work->deadline_at ? op_age(work->deadline_at - list->now, left) : "-");
     line(screen,
          work->deadline_at && work->deadline_at <= list->now ? CLI_RED : CLI_PLAIN, text);
 }
 
-static void schedule_line(struct screen *screen, const struct watchlist *list,
+static void schedule_line(struct screen *screen, const struct op_watch *list,
                           const struct hf_schedule *schedule)
 {
     char text[512], in[24];
-    bool late = cli_schedule_late(list->now, schedule);
+    bool late = op_schedule_late(list->now, schedule);
     (void)snprintf(text, sizeof(text), "%-32.32s  %-20.20s  %s%s", schedule->name,
                    schedule->kind ? schedule->kind : "work", late ? "late by " : "in ",
-                   cli_age(schedule->next_at - list->now, in));
+                   op_age(schedule->next_at - list->now, in));
     line(screen, late || schedule->last_error ? CLI_RED : CLI_PLAIN, text);
 }
 
 /* The schedules that come next, soonest first: few, so each is looked for. */
-static void next_schedules(struct screen *screen, const struct watchlist *list)
+static void next_schedules(struct screen *screen, const struct op_watch *list)
 {
     hf_ms after = -1;
     size_t shown = 0, at_after = 0;
@@ -135,7 +134,8 @@ static void next_schedules(struct screen *screen, const struct watchlist *list)
             break;
         if (shown++ == 0)
             heading(screen, hf_schedules_next(list->schedules)
-                                ? "NEXT SCHEDULES, of the first " WATCH_ROWS_TEXT " names"
+                                ? "NEXT SCHEDULES, of the first " OP_WATCH_ROWS_TEXT
+                                  " names"
                                 : "NEXT SCHEDULES");
         schedule_line(screen, list, next);
         after = next->next_at;
@@ -155,7 +155,7 @@ static void rest_line(struct screen *screen, const struct hf_answer *rows, int64
     line(screen, CLI_DIM, text);
 }
 
-static void draw(struct screen *screen, const struct watchlist *list)
+static void draw(struct screen *screen, const struct op_watch *list)
 {
     const struct hf_stats *stats = &list->stats;
     char text[64], time[25];
@@ -179,73 +179,15 @@ static void draw(struct screen *screen, const struct watchlist *list)
 
 /* ---- once ------------------------------------------------------------------------------- */
 
-static void json_rows(struct cli *cli, const char *key, const struct hf_answer *rows)
-{
-    hf_json_key(&cli->writer, key);
-    hf_json_array(&cli->writer);
-    for (size_t i = 0; i < hf_answer_count(rows); i++)
-        cli_json_fields(cli, hf_work_fields, hf_work_field_count,
-                        &hf_answer_at(rows, i)->work);
-    hf_json_end(&cli->writer);
-}
-
-/* Which of the lists below go on after their last row. */
-static void json_more(struct hf_json *json, const struct watchlist *list)
-{
-    hf_json_key(json, "more");
-    hf_json_object(json);
-    hf_json_put_bool(json, "running", hf_answer_next(list->running) != NULL);
-    hf_json_put_bool(json, "silent", hf_answer_next(list->silent) != NULL);
-    hf_json_put_bool(json, "waiting", hf_answer_next(list->waiting) != NULL);
-    hf_json_put_bool(json, "held", hf_answer_next(list->held) != NULL);
-    hf_json_put_bool(json, "schedules", hf_schedules_next(list->schedules) != NULL);
-    hf_json_end(json);
-}
-
-static void json_all(struct cli *cli, const struct watchlist *list)
-{
-    struct hf_json *json = &cli->writer;
-    cli_ok_begin(cli);
-    hf_json_put_i64(json, "now", list->now);
-    hf_json_key(json, "by_status");
-    hf_json_object(json);
-    for (int i = 1; i < HF_STATUS_COUNT; i++)
-        if (!hf_status_terminal((enum hf_status)i))
-            hf_json_put_i64(json, hf_status_word((enum hf_status)i),
-                            list->stats.by_status[i]);
-    hf_json_end(json);
-    hf_json_put_i64(json, "gated", list->stats.gated);
-    hf_json_put_i64(json, "lapsing", list->stats.lapsing);
-    json_rows(cli, "running", list->running);
-    json_rows(cli, "silent", list->silent);
-    json_rows(cli, "waiting", list->waiting);
-    json_rows(cli, "held", list->held);
-    json_more(json, list);
-    hf_json_key(json, "schedules");
-    hf_json_array(json);
-    for (size_t i = 0; i < hf_schedules_count(list->schedules); i++) {
-        const struct hf_schedule *schedule = hf_schedules_at(list->schedules, i);
-        hf_json_object(json);
-        hf_json_put_str(json, "name", schedule->name);
-        hf_json_put_i64(json, "next_at", schedule->next_at);
-        hf_json_end(json);
-    }
-    hf_json_end(json);
-    cli_ok_end(cli);
-}
-
 static int show_once(struct cli *cli)
 {
-    struct watchlist list;
+    struct op_watch list;
     struct screen screen = { .cli = cli, .lines = LINES_ONCE, .columns = 500 };
-    int rc = cli_watchlist_read(cli, &list);
+    int rc = op_watch_read(&cli->call, &list);
     if (rc)
         return rc;
-    if (cli->json)
-        json_all(cli, &list);
-    else
-        draw(&screen, &list);
-    cli_watchlist_free(&list);
+    draw(&screen, &list);
+    op_watch_free(&list);
     return 0;
 }
 
@@ -271,16 +213,16 @@ static void measure(struct screen *screen)
 
 static int refresh(struct cli *cli)
 {
-    struct watchlist list;
+    struct op_watch list;
     struct screen screen = { .cli = cli, .live = true };
-    int rc = cli_watchlist_read(cli, &list);
+    int rc = op_watch_read(&cli->call, &list);
     if (rc)
         return rc;
     measure(&screen);
     cli_put(cli, "\x1b[H");
     draw(&screen, &list);
     cli_put(cli, "\x1b[J");
-    cli_watchlist_free(&list);
+    op_watch_free(&list);
     return cli_flush(cli);
 }
 
@@ -327,7 +269,9 @@ static int watch(struct cli *cli)
 int cmd_top(struct cli *cli)
 {
     bool terminal = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
-    if (cli->json || cli_given(cli, "once") || !terminal)
-        return show_once(cli);
-    return watch(cli);
+    if (cli->json) {
+        cli->call.op = op_find("overview");
+        return cli_perform(cli);
+    }
+    return cli_given(cli, "once") || !terminal ? show_once(cli) : watch(cli);
 }

@@ -15,10 +15,16 @@ enum hf_field_kind {
     HF_FIELD_WORD,  /* an enum: words[value - 1], 0 for null       */
     HF_FIELD_TIME,  /* hf_ms, shown as text (RFC 3339)             */
     HF_FIELD_BYTES, /* struct hf_span, shown as text               */
-    HF_FIELD_ROW    /* a struct within the row, of the shape `of`  */
+    HF_FIELD_ROW,   /* a struct within the row, of the shape `of`  */
+    HF_FIELD_TIMES  /* struct hf_times, shown as an array of texts */
 };
 
 struct hf_shape;
+
+struct hf_times {
+    const hf_ms *at;
+    size_t count;
+};
 
 struct hf_field {
     const char *name;
@@ -28,8 +34,9 @@ struct hf_field {
     const char *help;
     const char *const *words;  /* the values that a text or word can have; NULL ends */
     const struct hf_shape *of; /* ROW */
+    bool optional;             /* left out where it is null */
     size_t
-        null_by; /* offset of an int64_t or pointer: where it is 0, this is null; 0: none */
+        null_by; /* offset of an int64_t or pointer: 0 there makes this null; 0: none */
 };
 
 /* One row of a table: HF_FIELD(TEXT, hf_work, queue, false, "help", .words = …). */
@@ -59,6 +66,7 @@ extern const char *const hf_overlap_words[];
 extern const char *const hf_catch_up_words[];
 extern const char *const hf_close_rule_words[];
 extern const char *const hf_gate_words[];
+extern const char *const hf_wait_rule_words[];
 
 extern const struct hf_shape hf_work_shape;
 extern const struct hf_shape hf_event_shape;

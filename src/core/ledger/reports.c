@@ -21,6 +21,11 @@ static const struct hf_field created_fields[] = {
 };
 const struct hf_shape hf_created_shape = HF_SHAPE("created", created_fields);
 
+static const struct hf_field changed_fields[] = {
+    FACT("changed", BOOL, "false where it was so already"),
+};
+const struct hf_shape hf_changed_shape = HF_SHAPE("changed", changed_fields);
+
 static const struct hf_field pruned_fields[] = {
     FACT("pruned", I64, "units that were deleted"),
 };
@@ -33,6 +38,11 @@ static const struct hf_field redrive_fields[] = {
     FACT("refused", I64, "units that could not be requeued"),
 };
 const struct hf_shape hf_redrive_shape = HF_SHAPE("redrive", redrive_fields);
+
+static const struct hf_field name_fields[] = { FACT("name", TEXT, "the limit") };
+const struct hf_shape hf_name_shape = HF_SHAPE("name", name_fields);
+static const struct hf_field scope_fields[] = { FACT("scope", TEXT, "of the policy") };
+const struct hf_shape hf_scope_shape = HF_SHAPE("scope", scope_fields);
 
 /* ---- captured output ---------------------------------------------------------------- */
 
@@ -100,4 +110,129 @@ static const struct hf_field sweep_fields[] = {
     MS(hf_sweep_report, next_at, "when there may be work for a sweep"),
 };
 const struct hf_shape hf_sweep_shape = HF_SHAPE("sweep", sweep_fields);
+/* ---- limits and policies ------------------------------------------------------------- */
+
+#define TEXT(type, member, ...) HF_FIELD(TEXT, type, member, false, __VA_ARGS__)
+#define LIMIT(name, member, help) AS(name, I64, hf_quota_state, limit.member, help)
+
+static const struct hf_field limit_fields[] = {
+    AS("name", TEXT, hf_quota_state, limit.name, "key:K, rate:K or kind:K"),
+    TEXT(hf_quota_state, tenant, "whose it is"),
+    LIMIT("max_running", max_running, "claimable or running at once; 0: any number"),
+    LIMIT("rate_count", rate_count, "starts in rate_ms; 0: at any rate"),
+    LIMIT("rate_ms", rate_ms, "the time of rate_count"),
+    LIMIT("burst", burst, "starts at once; 0: rate_count"),
+    COUNT(hf_quota_state, used, "claimable or running"),
+    COUNT(hf_quota_state, open, "of them claimable, where there is a rate"),
+    COUNT(hf_quota_state, waiting, "behind the gate"),
+    COUNT(hf_quota_state, next_at, "when the next can start by the rate; 0: not waiting for that"),
+};
+const struct hf_shape hf_limit_shape = HF_SHAPE("limit", limit_fields);
+
+static const struct hf_field policy_fields[] = {
+    MS(hf_policy, ttl_ms, "term of a lease"),
+    MS(hf_policy, renew_ms, "how often a lease is renewed"),
+    COUNT(hf_policy, grace_ms, "how long an expired lease is spared"),
+    MS(hf_policy, wait_user_ms, "budget of a wait for a person"),
+    MS(hf_policy, wait_external_ms, "budget of any other wait"),
+    MS(hf_policy, start_timeout_ms, "longest time in the queue"),
+    MS(hf_policy, exec_timeout_ms, "longest time of one execution"),
+    HF_FIELD(INT, hf_policy, max_attempts, false, "executions before it fails for good"),
+    HF_FIELD(JSON, hf_policy, retry_policy, false, "how failures are retried"),
+    HF_FIELD(WORD, hf_policy, disposition, false, "what a lapsed lease does",
+             .words = hf_disposition_words),
+    TEXT(hf_policy, close_rule, "what a close-out must bring", .words = hf_close_rule_words),
+    TEXT(hf_policy, wait_rule, "what a wait must bring", .words = hf_wait_rule_words),
+};
+const struct hf_shape hf_policy_shape = HF_SHAPE("policy", policy_fields);
+
+/* ---- the store ----------------------------------------------------------------------- */
+
+static const struct hf_field log_fields[] = {
+    COUNT(hf_log_entry, log_id, "number of the entry"),
+    COUNT(hf_log_entry, at, "when it happened"),
+    TEXT(hf_log_entry, what, "bump, amnesty or copy"),
+    HF_FIELD(JSON, hf_log_entry, detail, false, "more about it"),
+};
+const struct hf_shape hf_log_shape = HF_SHAPE("log_entry", log_fields);
+
+static const struct hf_field finding_fields[] = {
+    TEXT(hf_finding, what, "store, schema, clock, disk, leases or chains"),
+    TEXT(hf_finding, detail, "what was found"),
+    TEXT(hf_finding, advice, "what to do about it"),
+    BOOL(hf_finding, bad, "false: a remark"),
+};
+const struct hf_shape hf_finding_shape = HF_SHAPE("finding", finding_fields);
+
+static const struct hf_field store_facts_fields[] = {
+    HF_FIELD(JSON, hf_store_facts_row, facts, false, "one flat object"),
+};
+const struct hf_shape hf_store_facts_shape = HF_SHAPE("facts", store_facts_fields);
+
+static const struct hf_field doctor_fields[] = {
+    { .name = "findings", .kind = HF_FIELD_ROW, .help = "an array of them", .of = &hf_finding_shape },
+};
+const struct hf_shape hf_doctor_shape = HF_SHAPE("findings", doctor_fields);
+
+static const struct hf_field limit_info_fields[] = {
+    TEXT(hf_limit_info, name, "name of the limit"),
+    COUNT(hf_limit_info, value, "the most, or the least"),
+    TEXT(hf_limit_info, unit, "of the value"),
+    TEXT(hf_limit_info, what, "what it bounds"),
+};
+const struct hf_shape hf_limit_info_shape = HF_SHAPE("limit_info", limit_info_fields);
+
+static const struct hf_field version_fields[] = {
+    TEXT(hf_version_row, version, "of the program"),
+    HF_FIELD(INT, hf_version_row, schema_version, false, "that it makes"),
+    TEXT(hf_version_row, sqlite, "version of SQLite"),
+};
+const struct hf_shape hf_version_shape = HF_SHAPE("version", version_fields);
+
+/* ---- what an operator looks at -------------------------------------------------------- */
+
+static const struct hf_field attention_fields[] = {
+    TEXT(hf_attention, what, "silent, wait, held or schedule"),
+    TEXT(hf_attention, id, "the unit, or the name of the schedule"),
+    TEXT(hf_attention, kind, "kind of the unit; left out for a schedule", .optional = true),
+    TEXT(hf_attention, detail, "what is wrong"),
+    TEXT(hf_attention, command, "that deals with it"),
+};
+const struct hf_shape hf_attention_shape = HF_SHAPE("attention", attention_fields);
+
+static const struct hf_field overview_fields[] = {
+    COUNT(hf_overview, now, "when it was read"),
+    AS("by_status", ROW, hf_overview, stats, "by status", .of = &by_status_shape),
+    AS("gated", I64, hf_overview, stats.gated, "queued, not claimable now"),
+    AS("lapsing", I64, hf_overview, stats.lapsing, "running, lease about to lapse"),
+};
+const struct hf_shape hf_overview_shape = HF_SHAPE("overview", overview_fields);
+
+static const struct hf_field goes_on_fields[] = {
+    BOOL(hf_overview_more, running, "there are more running units"),
+    BOOL(hf_overview_more, silent, "there are more silent units"),
+    BOOL(hf_overview_more, waiting, "there are more waiting units"),
+    BOOL(hf_overview_more, held, "there are more held units"),
+    BOOL(hf_overview_more, schedules, "there are more schedules"),
+};
+static const struct hf_shape goes_on_shape = HF_SHAPE("goes_on", goes_on_fields);
+static const struct hf_field more_fields[] = {
+    { .name = "more", .kind = HF_FIELD_ROW, .help = "which lists go on", .of = &goes_on_shape },
+};
+const struct hf_shape hf_overview_more_shape = HF_SHAPE("more", more_fields);
+
+static const struct hf_field next_slot_fields[] = {
+    TEXT(hf_schedule, name, "of the schedule"),
+    COUNT(hf_schedule, next_at, "when its next slot is"),
+};
+const struct hf_shape hf_next_slot_shape = HF_SHAPE("next_slot", next_slot_fields);
+
+#define UNITS(list) { .name = list, .kind = HF_FIELD_ROW, .help = "an array of units", .of = &hf_work_shape }
+static const struct hf_field overview_facts_fields[] = {
+    UNITS("running"), UNITS("silent"), UNITS("waiting"), UNITS("held"),
+    { .name = "more", .kind = HF_FIELD_ROW, .help = "which lists go on", .of = &goes_on_shape },
+    { .name = "schedules", .kind = HF_FIELD_ROW, .help = "an array of the next slots",
+      .of = &hf_next_slot_shape },
+};
+const struct hf_shape hf_overview_facts_shape = HF_SHAPE("overview_lists", overview_facts_fields);
 /* clang-format on */

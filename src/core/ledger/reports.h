@@ -2,7 +2,9 @@
 #ifndef HF_CORE_LEDGER_REPORTS_H
 #define HF_CORE_LEDGER_REPORTS_H
 
+#include <holdfast/limits.h>
 #include <holdfast/process.h>
+#include <holdfast/schedule.h>
 #include <holdfast/store.h>
 
 #include "core/ledger/fields.h"
@@ -15,11 +17,59 @@ struct hf_output_streams {
 /* Facts next to a row, or instead of one. Their fields have no place in a struct: they say
  * what an envelope can have. */
 extern const struct hf_shape hf_created_shape;
+extern const struct hf_shape hf_changed_shape;
 extern const struct hf_shape hf_pruned_shape;
 extern const struct hf_shape hf_redrive_shape;
+extern const struct hf_shape hf_name_shape;
+extern const struct hf_shape hf_scope_shape;
+extern const struct hf_shape hf_doctor_shape;
 
-extern const struct hf_shape hf_output_shape; /* struct hf_output_streams */
-extern const struct hf_shape hf_stats_shape;  /* struct hf_stats */
-extern const struct hf_shape hf_sweep_shape;  /* struct hf_sweep_report */
+extern const struct hf_shape hf_output_shape;     /* struct hf_output_streams */
+extern const struct hf_shape hf_stats_shape;      /* struct hf_stats */
+extern const struct hf_shape hf_sweep_shape;      /* struct hf_sweep_report */
+extern const struct hf_shape hf_limit_shape;      /* struct hf_quota_state */
+extern const struct hf_shape hf_policy_shape;     /* struct hf_policy */
+extern const struct hf_shape hf_log_shape;        /* struct hf_log_entry */
+extern const struct hf_shape hf_finding_shape;    /* struct hf_finding */
+extern const struct hf_shape hf_limit_info_shape; /* struct hf_limit_info */
+
+struct hf_store_facts_row {
+    const char *facts; /* JSON */
+};
+extern const struct hf_shape hf_store_facts_shape;
+
+struct hf_version_row {
+    const char *version;
+    int schema_version;
+    const char *sqlite;
+};
+extern const struct hf_shape hf_version_shape;
+
+/* Something that needs a human. */
+struct hf_attention {
+    const char *what; /* silent, wait, held, schedule */
+    const char *id;   /* a unit's, or a schedule's name */
+    const char *kind; /* NULL for a schedule */
+    const char *detail;
+    const char *command; /* that deals with it */
+};
+extern const struct hf_shape hf_attention_shape;
+
+struct hf_overview {
+    hf_ms now;
+    struct hf_stats stats;
+};
+struct hf_overview_more { /* which lists go on after their last row */
+    bool running;
+    bool silent;
+    bool waiting;
+    bool held;
+    bool schedules;
+};
+extern const struct hf_shape hf_overview_shape;
+extern const struct hf_shape hf_overview_more_shape;
+extern const struct hf_shape
+    hf_overview_facts_shape;                     /* what comes after the first rows */
+extern const struct hf_shape hf_next_slot_shape; /* struct hf_schedule */
 
 #endif

@@ -413,8 +413,8 @@ int hf_session_node(struct hf_store *store, const char *session_id, int64_t ordi
     return answered(&call, answer, ret_answer, err);
 }
 
-int hf_session_blob(struct hf_store *store, const uint8_t hash[32],
-                    struct hf_session_answer **ret_answer, struct hf_err *err)
+int hf_session_blob_get(struct hf_store *store, const uint8_t hash[32],
+                        struct hf_session_answer **ret_answer, struct hf_err *err)
 {
     struct api_call call = begin(store, NULL);
     API_STEP(call, hash ? 0 : hf_fail(&call.why, HF_EINVAL, "hash", "a hash is needed"));
@@ -513,6 +513,49 @@ static int check_blobs(const struct hf_session_blob *blobs, size_t count,
     return rc;
 }
 
+static bool is_effect_key(const char *key)
+{
+    struct hf_effect_name name;
+    return key && hf_effect_key_read(key, &name);
+}
+
+static int check_begun(const struct hf_effect_entry *one, struct hf_err *err)
+{
+    if (!is_effect_key(one->key) || !one->kind)
+        return hf_fail(err, HF_EINVAL, "begun", "an effect has a key and a kind");
+    if (one->recovery <= HF_RECOVERY_NONE || one->recovery >= HF_RECOVERY_COUNT)
+        return hf_fail(err, HF_EINVAL, "begun",
+                       "effect %s must declare its class: safe, keyed, probe or ask",
+                       one->key);
+    return hf_json_check(one->envelope, (size_t)HF_MAX_PAYLOAD_BYTES, "begun", err);
+}
+
+static int check_settled(const struct hf_effect_settled *one, struct hf_err *err)
+{
+    if (!is_effect_key(one->key) || one->status <= HF_ENTRY_STARTED ||
+        one->status >= HF_ENTRY_STATUS_COUNT)
+        return hf_fail(err, HF_EINVAL, "settled",
+                       "an effect has a key, and ends done, failed or unknown");
+    return hf_json_check_raw(one->outcome, (size_t)HF_MAX_TURN_SAVE_BYTES, "settled",
+                             err);
+}
+
+static int check_effects(const struct hf_session_step *step, struct hf_err *err)
+{
+    int rc = check_counted(step->begun, step->begun_count, "begun", err);
+    if (rc == 0)
+        rc = check_counted(step->settled, step->settled_count, "settled", err);
+    if (rc == 0)
+        rc = check_counted(step->blobs, step->blob_count, "blobs", err);
+    for (size_t i = 0; rc == 0 && i < step->begun_count; i++)
+        rc = check_begun(&step->begun[i], err);
+    for (size_t i = 0; rc == 0 && i < step->settled_count; i++)
+        rc = check_settled(&step->settled[i], err);
+    if (rc == 0 && step->active_ms < 0)
+        rc = hf_fail(err, HF_EINVAL, "active_ms", "it is below 0");
+    return rc;
+}
+
 static int check_step(const struct hf_session_step *step, struct hf_err *err)
 {
     int rc = check_place(&(struct place){ step->session_id, step->token, step->turn_id,
@@ -521,7 +564,7 @@ static int check_step(const struct hf_session_step *step, struct hf_err *err)
     if (rc == 0)
         rc = check_counted(step->records, step->record_count, "records", err);
     if (rc == 0)
-        rc = check_blobs(step->blobs, step->blob_count, err);
+        rc = check_effects(step, err);
     if (rc == 0 && (!step->save.at || step->save.len == 0))
         rc = hf_fail(err, HF_EINVAL, "save", "the turn's save is needed");
     if (rc == 0 && step->save.len > (size_t)HF_MAX_TURN_SAVE_BYTES)

@@ -101,6 +101,36 @@ static void add_guard(struct committing *c, struct hf_ops *ops)
     hf_ops_bytes(ops, c->hash, sizeof c->hash);
     hf_ops_text(ops, commit->outcome);
     hf_ops_text(ops, c->result);
+    hf_ops_i64(ops, commit->active_ms);
+}
+
+/* Those with bytes are stored, and all must be there then. Returns the number of the first
+ * call. */
+static size_t add_blobs(struct hf_ops *ops, const struct hf_session_blob *blobs,
+                        size_t count)
+{
+    size_t first = ops->batch.call_count, given = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!blobs[i].bytes.at)
+            continue;
+        if (given++ == 0)
+            hf_ops_call(ops, HF_SQL_BLOBS_ADD, HF_ANY_COUNT);
+        else
+            hf_ops_again(ops);
+        hf_ops_bytes(ops, blobs[i].hash, sizeof blobs[i].hash);
+        hf_ops_bytes(ops, blobs[i].bytes.at, blobs[i].bytes.len);
+    }
+    if (given == count)
+        return first;
+    hf_ops_call(ops, HF_SQL_BLOBS_THERE, HF_ANY_COUNT);
+    hf_ops_i64(ops, (int64_t)count);
+    hf_ops_sets(ops);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_bytes(ops, blobs[i].hash, sizeof blobs[i].hash);
+    }
+    return first;
 }
 
 static void add_usage(struct committing *c, struct hf_ops *ops)
@@ -225,7 +255,7 @@ static int refused_at(struct committing *c, struct hf_ops *ops, struct hf_err *e
     if (rc != HF_EGUARD || at < c->blobs_call)
         return rc;
     if (at < c->inputs_call)
-        return session_blob_missing(err);
+        return hf_fail(err, HF_EBLOB, "blobs", "a blob that it refers to is not stored");
     if (at < c->units_call)
         return hf_fail(err, HF_ESUPERSEDED, "turn_id",
                        "an input of turn %.100s is not this claim's", c->commit->turn_id);
@@ -241,7 +271,7 @@ static int commit_once(struct committing *c, struct hf_err *err)
     struct hf_ops ops;
     hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
     add_guard(c, &ops);
-    c->blobs_call = session_blobs_add(&ops, commit->blobs, commit->blob_count);
+    c->blobs_call = add_blobs(&ops, commit->blobs, commit->blob_count);
     session_nodes_add(&ops, commit->session_id, commit->turn_id, commit->node_count,
                       &c->packed);
     add_usage(c, &ops);

@@ -27,27 +27,6 @@ int sql_session_head(struct hf_store *base, const char *session_id,
     return rc;
 }
 
-int sql_session_blob(struct hf_store *base, const uint8_t hash[32],
-                     struct hf_session_answer *answer, struct hf_err *err)
-{
-    struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&ops, HF_SQL_BLOB_GET, HF_ANY_COUNT);
-    hf_ops_bytes(&ops, hash, 32);
-    int rc = hf_ops_read(&ops, err);
-    if (rc == 0 && hf_ops_result(&ops, 0)->out_count == 0)
-        rc = hf_fail(err, HF_ENOTFOUND, "hash", "there is no such blob");
-    if (rc == 0) {
-        const struct hf_val *bytes = hf_cell(hf_ops_result(&ops, 0), 0, 0);
-        struct hf_span stored = { bytes->at, bytes->len };
-        answer->blob.at = hf_session_answer_copy(answer, stored);
-        answer->blob.len = stored.len;
-        rc = answer->blob.at ? 0 : hf_fail_plain(err, HF_ENOMEM);
-    }
-    hf_ops_fini(&ops);
-    return rc;
-}
-
 int sql_session_list(struct hf_store *base, const struct hf_caller *who,
                      const struct hf_session_filter *filter,
                      struct hf_session_answer *answer, struct hf_err *err)
@@ -279,6 +258,7 @@ struct loading {
     size_t nodes;
     size_t turn_nodes;
     size_t usage;
+    size_t effects;
     struct session_turn_reads turn;
 };
 
@@ -303,6 +283,8 @@ static struct loading add_reads(struct hf_ops *ops, const struct hf_session_load
     l.turn_nodes = hf_ops_call(ops, HF_SQL_SESSION_TURN_NODES, HF_ANY_COUNT);
     hf_ops_text(ops, request->session_id);
     l.usage = hf_ops_call(ops, HF_SQL_SESSION_USAGE, HF_ANY_COUNT);
+    hf_ops_text(ops, request->session_id);
+    l.effects = hf_ops_call(ops, HF_SQL_EFFECTS_OPEN, HF_ANY_COUNT);
     hf_ops_text(ops, request->session_id);
     return l;
 }
@@ -386,6 +368,8 @@ static int show_loaded(const struct hf_session_load *request, struct hf_ops *ops
         rc = show_turn_nodes(&t, hf_ops_result(ops, l.turn_nodes),
                              transients ? transients : "", turn, err);
     }
+    if (rc == 0 && turn)
+        rc = session_effects_show(answer, hf_ops_result(ops, l.effects), turn, err);
     return rc ? rc : show_usage(answer, hf_ops_result(ops, l.usage), err);
 }
 

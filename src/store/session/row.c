@@ -333,35 +333,3 @@ void session_nodes_add(struct hf_ops *ops, const char *session_id, const char *t
         hf_ops_text(ops, packed->nodes[i].json);
     }
 }
-
-size_t session_blobs_add(struct hf_ops *ops, const struct hf_session_blob *blobs,
-                         size_t count)
-{
-    size_t first = ops->batch.call_count, given = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!blobs[i].bytes.at)
-            continue;
-        if (given++ == 0)
-            hf_ops_call(ops, HF_SQL_BLOBS_ADD, HF_ANY_COUNT);
-        else
-            hf_ops_again(ops);
-        hf_ops_bytes(ops, blobs[i].hash, sizeof blobs[i].hash);
-        hf_ops_bytes(ops, blobs[i].bytes.at, blobs[i].bytes.len);
-    }
-    if (given == count)
-        return first;
-    hf_ops_call(ops, HF_SQL_BLOBS_THERE, HF_ANY_COUNT);
-    hf_ops_i64(ops, (int64_t)count);
-    hf_ops_sets(ops);
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            hf_ops_again(ops);
-        hf_ops_bytes(ops, blobs[i].hash, sizeof blobs[i].hash);
-    }
-    return first;
-}
-
-int session_blob_missing(struct hf_err *err)
-{
-    return hf_fail(err, HF_EBLOB, "blobs", "a blob that it refers to is not stored");
-}

@@ -77,12 +77,12 @@ void session_free_add(struct hf_ops *ops, const char *session_id,
 void session_nodes_add(struct hf_ops *ops, const char *session_id, const char *turn_id,
                        int64_t node_count, const struct hf_packed *packed);
 
-/* Append blobs: those with bytes are stored, and all must be there then. Returns the number of
- * the first call. */
-size_t session_blobs_add(struct hf_ops *ops, const struct hf_session_blob *blobs,
-                         size_t count);
-/* HF_EBLOB. */
-int session_blob_missing(struct hf_err *err);
+/* Append what a step does to the effect journal. Returns the first of its calls. */
+size_t session_effects_add(struct hf_ops *ops, const struct hf_session_step *step,
+                           int64_t fence);
+/* The entries of a result, as those of the turn. */
+int session_effects_show(struct hf_session_answer *answer, const struct hf_call *found,
+                         struct hf_session_turn *turn, struct hf_err *err);
 
 extern const struct hf_session_methods sql_session_methods;
 int sql_session_create(struct hf_store *store, const struct hf_caller *who,

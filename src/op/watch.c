@@ -1,134 +1,110 @@
-/* holdfast attention: what needs a human, and the very command that deals with it. */
+/* What needs a human, with the very command that deals with it; and all that an operator looks
+ * at, in one answer. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/cmd/watchlist.h"
+#include "core/ledger/reports.h"
+#include "op/store.h"
 
-#define SHORT_ID 8
-
-const char *cli_short_id(const char *id)
-{
-    size_t len = strlen(id);
-    return len > SHORT_ID ? id + len - SHORT_ID : id;
-}
-
-bool cli_schedule_late(hf_ms now, const struct hf_schedule *schedule)
+bool op_schedule_late(hf_ms now, const struct hf_schedule *schedule)
 {
     return schedule->next_at && now > schedule->next_at + schedule->miss_threshold_ms;
 }
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-static int read_rows(struct cli *cli, struct hf_filter filter, struct hf_answer **ret)
+static int read_rows(struct op_call *call, struct hf_filter filter,
+                     struct hf_answer **ret)
 {
     filter.size = sizeof(filter);
-    filter.limit = WATCH_ROWS;
-    return hf_work_list(cli->store, &cli->who, &filter, ret, &cli->err);
+    filter.limit = OP_WATCH_ROWS;
+    return hf_work_list(call->store, &call->who, &filter, ret, call->err);
 }
 
-int cli_watchlist_read(struct cli *cli, struct watchlist *ret_list)
+int op_watch_read(struct op_call *call, struct op_watch *ret_watch)
 {
     static const enum hf_status running[] = { HF_RUNNING };
     static const enum hf_status waiting[] = { HF_WAITING_USER, HF_WAITING_EXTERNAL };
     static const enum hf_status queued[] = { HF_QUEUED };
-    struct watchlist list = { 0 };
+    struct op_watch list = { 0 };
     struct hf_schedule_filter active = { .size = sizeof(active),
                                          .state = "active",
-                                         .limit = WATCH_ROWS };
-    int rc = hf_work_stats(cli->store, &cli->who, &list.stats, &cli->err);
+                                         .limit = OP_WATCH_ROWS };
+    int rc = hf_work_stats(call->store, &call->who, &list.stats, call->err);
     if (rc == 0)
-        rc = read_rows(cli, (struct hf_filter){ .statuses = running, .status_count = 1 },
+        rc = read_rows(call, (struct hf_filter){ .statuses = running, .status_count = 1 },
                        &list.running);
     if (rc == 0)
-        rc = read_rows(cli, (struct hf_filter){ .silent = true }, &list.silent);
+        rc = read_rows(call, (struct hf_filter){ .silent = true }, &list.silent);
     if (rc == 0)
-        rc = read_rows(cli, (struct hf_filter){ .statuses = waiting, .status_count = 2 },
+        rc = read_rows(call, (struct hf_filter){ .statuses = waiting, .status_count = 2 },
                        &list.waiting);
     if (rc == 0)
         rc = read_rows(
-            cli,
+            call,
             (struct hf_filter){ .statuses = queued, .status_count = 1, .gate = "held" },
             &list.held);
     if (rc == 0)
-        rc = hf_schedule_list(cli->store, &cli->who, &active, &list.schedules, &cli->err);
-    list.now = cli_store_now(
-        cli); /* after the first answer, which tells a server's clock */
+        rc = hf_schedule_list(call->store, &call->who, &active, &list.schedules,
+                              call->err);
+    list.now = hf_store_now(
+        call->store); /* after the first answer, which tells a server's clock */
     if (rc)
-        cli_watchlist_free(&list);
+        op_watch_free(&list);
     else
-        *ret_list = list;
+        *ret_watch = list;
     return rc;
 }
 
-void cli_watchlist_free(struct watchlist *list)
+void op_watch_free(struct op_watch *watch)
 {
-    hf_answer_free(list->running);
-    hf_answer_free(list->silent);
-    hf_answer_free(list->waiting);
-    hf_answer_free(list->held);
-    hf_schedules_free(list->schedules);
-    *list = (struct watchlist){ 0 };
+    hf_answer_free(watch->running);
+    hf_answer_free(watch->silent);
+    hf_answer_free(watch->waiting);
+    hf_answer_free(watch->held);
+    hf_schedules_free(watch->schedules);
+    *watch = (struct op_watch){ 0 };
 }
 
 /* ---- saying ---------------------------------------------------------------------------- */
 
 #define QUOTED 800 /* a key in a shell's quotes, each of its bytes a quote itself */
 
+/* What is found, with room for its texts. */
 struct finding {
-    const char *what; /* silent, wait, held, schedule */
-    const char *id;   /* a unit's, or a schedule's name */
-    const char *kind;
+    struct hf_attention is;
     char detail[160];
     char command[2 * QUOTED + 80];
 };
 
 struct teller {
-    struct cli *cli;
+    struct op_call *call;
     hf_ms now;
     size_t count;
+    int rc;
 };
 
-static void tell(struct teller *teller, const struct finding *finding)
+static void tell(struct teller *teller, struct finding *finding)
 {
-    struct cli *cli = teller->cli;
+    const struct op_row row = { .shape = &hf_attention_shape, .at = &finding->is };
+    finding->is.detail = finding->detail;
+    finding->is.command = finding->command;
     teller->count++;
-    if (cli->json) {
-        hf_json_object(&cli->writer);
-        hf_json_put_str(&cli->writer, "what", finding->what);
-        hf_json_put_str(&cli->writer, "id", finding->id);
-        hf_json_opt_str(&cli->writer, "kind", finding->kind);
-        hf_json_put_str(&cli->writer, "detail", finding->detail);
-        hf_json_put_str(&cli->writer, "command", finding->command);
-        hf_json_end(&cli->writer);
-        return;
-    }
-    cli_colour(cli, CLI_YELLOW);
-    cli_putf(cli, "%-9s", finding->what);
-    cli_colour(cli, CLI_PLAIN);
-    cli_put_clean(cli, hf_same(finding->what, "schedule") ? finding->id
-                                                          : cli_short_id(finding->id));
-    cli_put(cli, "  ");
-    if (finding->kind) {
-        cli_put_clean(cli, finding->kind);
-        cli_put(cli, ": ");
-    }
-    cli_put_clean(cli, finding->detail);
-    cli_put(cli, "\n         ");
-    cli_put_clean(cli, finding->command);
-    cli_put(cli, "\n");
+    if (teller->rc == 0)
+        teller->rc = teller->call->out->sink->item(teller->call->out, &row);
 }
 
 static void tell_silent(struct teller *teller, const struct hf_work *work)
 {
-    struct finding finding = { .what = "silent",
-                               .id = work->work_id,
-                               .kind = work->kind };
+    struct finding finding = {
+        .is = { .what = "silent", .id = work->work_id, .kind = work->kind }
+    };
     char age[24];
     bool bound = hf_same(work->disposition, hf_disposition_word(HF_OWNER_BOUND));
     (void)snprintf(finding.detail, sizeof(finding.detail),
                    "%.60s has not renewed its lease for %s past its end", work->owner,
-                   cli_age(-work->lease_remaining_ms, age));
+                   op_age(-work->lease_remaining_ms, age));
     (void)snprintf(finding.command, sizeof(finding.command),
                    bound ? "holdfast work request-abandon %s --reason 'its owner is gone'"
                          : "holdfast work sweep",
@@ -162,24 +138,24 @@ static void wait_command(const struct hf_work *work, struct finding *finding)
 
 static void tell_wait(struct teller *teller, const struct hf_work *work)
 {
-    struct finding finding = { .what = "wait", .id = work->work_id, .kind = work->kind };
+    struct finding finding = { .is = { "wait", work->work_id, work->kind, NULL, NULL } };
     char age[24], left[24];
     if (!half_over(teller->now, work))
         return;
     hf_ms until = work->deadline_at - teller->now;
     (void)snprintf(finding.detail, sizeof(finding.detail), "waits for %.60s since %s%s%s",
                    work->waiting_ref ? work->waiting_ref : "somebody",
-                   cli_age(teller->now - work->updated_at, age),
+                   op_age(teller->now - work->updated_at, age),
                    work->deadline_at ? (until > 0 ? ", ends in " : ", overdue by ")
                                      : ", overdue",
-                   work->deadline_at ? cli_age(until, left) : "");
+                   work->deadline_at ? op_age(until, left) : "");
     wait_command(work, &finding);
     tell(teller, &finding);
 }
 
 static void tell_held(struct teller *teller, const struct hf_work *work)
 {
-    struct finding finding = { .what = "held", .id = work->work_id, .kind = work->kind };
+    struct finding finding = { .is = { "held", work->work_id, work->kind, NULL, NULL } };
     (void)snprintf(finding.detail, sizeof(finding.detail),
                    "lost its worker too often (%lld failures, last: %.60s)",
                    (long long)work->failures,
@@ -210,16 +186,16 @@ static const char *quoted(const char *text, char out[QUOTED])
 
 static void tell_schedule(struct teller *teller, const struct hf_schedule *schedule)
 {
-    struct finding finding = { .what = "schedule", .id = schedule->name };
+    struct finding finding = { .is = { .what = "schedule", .id = schedule->name } };
     char age[24], name[QUOTED], tenant[QUOTED];
     bool of_tenant = schedule->tenant && *schedule->tenant;
     if (schedule->last_error)
         (void)snprintf(finding.detail, sizeof(finding.detail), "fails: %.120s",
                        schedule->last_error);
-    else if (cli_schedule_late(teller->now, schedule))
+    else if (op_schedule_late(teller->now, schedule))
         (void)snprintf(finding.detail, sizeof(finding.detail),
                        "its slot is %s late: no monitor makes it",
-                       cli_age(teller->now - schedule->next_at, age));
+                       op_age(teller->now - schedule->next_at, age));
     else
         return;
     if (!schedule->last_error)
@@ -235,28 +211,30 @@ static void tell_schedule(struct teller *teller, const struct hf_schedule *sched
 /* ---- all of it, a page at a time -------------------------------------------------------- */
 
 /* The cursor outlives the page that gave it. NULL: there is no more. */
-static int next_page(struct cli *cli, int rc, const char *next, const char **ret_after)
+static int next_page(struct teller *teller, int rc, const char *next,
+                     const char **ret_after)
 {
-    *ret_after = rc == 0 && next ? hf_arena_text(&cli->arena, next) : NULL;
+    *ret_after = rc == 0 && next ? hf_arena_text(teller->call->arena, next) : NULL;
     if (rc == 0 && next && !*ret_after)
-        rc = hf_fail_plain(&cli->err, HF_ENOMEM);
-    return rc ? rc : cli_flush_some(cli);
+        rc = hf_fail_plain(teller->call->err, HF_ENOMEM);
+    return rc ? rc : teller->rc;
 }
 
 static int tell_rows(struct teller *teller, struct hf_filter filter,
                      void (*tell_row)(struct teller *, const struct hf_work *))
 {
-    struct cli *cli = teller->cli;
+    struct op_call *call = teller->call;
     int rc = 0;
     filter.size = sizeof(filter);
     filter.limit = (size_t)HF_MAX_PAGE;
     do {
         struct hf_answer *page = NULL;
-        rc = hf_work_list(cli->store, &cli->who, &filter, &page, &cli->err);
-        teller->now = cli_store_now(cli); /* as the answer showed a server's clock */
+        rc = hf_work_list(call->store, &call->who, &filter, &page, call->err);
+        teller->now = hf_store_now(
+            call->store); /* as the answer showed a server's clock */
         for (size_t i = 0; rc == 0 && i < hf_answer_count(page); i++)
             tell_row(teller, &hf_answer_at(page, i)->work);
-        rc = next_page(cli, rc, rc ? NULL : hf_answer_next(page), &filter.after);
+        rc = next_page(teller, rc, rc ? NULL : hf_answer_next(page), &filter.after);
         hf_answer_free(page);
     } while (rc == 0 && filter.after);
     return rc;
@@ -264,18 +242,18 @@ static int tell_rows(struct teller *teller, struct hf_filter filter,
 
 static int tell_schedules(struct teller *teller)
 {
-    struct cli *cli = teller->cli;
+    struct op_call *call = teller->call;
     struct hf_schedule_filter filter = { .size = sizeof(filter),
                                          .state = "active",
                                          .limit = (size_t)HF_MAX_PAGE };
     int rc = 0;
     do {
         struct hf_schedules *page = NULL;
-        rc = hf_schedule_list(cli->store, &cli->who, &filter, &page, &cli->err);
-        teller->now = cli_store_now(cli);
+        rc = hf_schedule_list(call->store, &call->who, &filter, &page, call->err);
+        teller->now = hf_store_now(call->store);
         for (size_t i = 0; rc == 0 && i < hf_schedules_count(page); i++)
             tell_schedule(teller, hf_schedules_at(page, i));
-        rc = next_page(cli, rc, rc ? NULL : hf_schedules_next(page), &filter.after);
+        rc = next_page(teller, rc, rc ? NULL : hf_schedules_next(page), &filter.after);
         hf_schedules_free(page);
     } while (rc == 0 && filter.after);
     return rc;
@@ -300,23 +278,78 @@ static int tell_all(struct teller *teller)
 
 #define EXIT_ATTENTION 10
 
-int cmd_attention(struct cli *cli)
+int op_run_attention(struct op_call *call)
 {
-    struct teller teller = { .cli = cli };
-    if (cli->json) {
-        cli_ok_begin(cli);
-        hf_json_key(&cli->writer, "items");
-        hf_json_array(&cli->writer);
-    }
+    struct teller teller = { .call = call };
+    const struct op_list list = { .key = "items",
+                                  .shape = &hf_attention_shape,
+                                  .none = "nothing needs you" };
+    call->out->sink->begin(call->out, &list);
     int rc = tell_all(&teller);
+    if (rc == 0)
+        rc = call->out->sink->end(call->out, &list);
+    call->exit_code = rc == 0 && teller.count ? EXIT_ATTENTION : 0;
+    return rc;
+}
+
+/* ---- overview -------------------------------------------------------------------------- */
+
+static int say_units(struct op_call *call, const char *key, const struct hf_answer *rows)
+{
+    const struct op_list list = { .key = key, .shape = &hf_work_shape };
+    int rc = 0;
+    call->out->sink->begin(call->out, &list);
+    for (size_t i = 0; rc == 0 && i < hf_answer_count(rows); i++) {
+        const struct op_row row = { .shape = &hf_work_shape,
+                                    .at = &hf_answer_at(rows, i)->work };
+        rc = call->out->sink->item(call->out, &row);
+    }
+    return rc ? rc : call->out->sink->end(call->out, &list);
+}
+
+static int say_schedules(struct op_call *call, const struct hf_schedules *schedules)
+{
+    const struct op_list list = { .key = "schedules", .shape = &hf_next_slot_shape };
+    int rc = 0;
+    call->out->sink->begin(call->out, &list);
+    for (size_t i = 0; rc == 0 && i < hf_schedules_count(schedules); i++) {
+        const struct op_row row = { .shape = &hf_next_slot_shape,
+                                    .at = hf_schedules_at(schedules, i) };
+        rc = call->out->sink->item(call->out, &row);
+    }
+    return rc ? rc : call->out->sink->end(call->out, &list);
+}
+
+static int say_watch(struct op_call *call, const struct op_watch *watch)
+{
+    const struct hf_overview_more more = {
+        .running = hf_answer_next(watch->running) != NULL,
+        .silent = hf_answer_next(watch->silent) != NULL,
+        .waiting = hf_answer_next(watch->waiting) != NULL,
+        .held = hf_answer_next(watch->held) != NULL,
+        .schedules = hf_schedules_next(watch->schedules) != NULL,
+    };
+    const struct hf_overview head = { .now = watch->now, .stats = watch->stats };
+    int rc = op_row(call, &head);
+    if (rc == 0)
+        rc = say_units(call, "running", watch->running);
+    if (rc == 0)
+        rc = say_units(call, "silent", watch->silent);
+    if (rc == 0)
+        rc = say_units(call, "waiting", watch->waiting);
+    if (rc == 0)
+        rc = say_units(call, "held", watch->held);
+    op_facts(call, &hf_overview_more_shape, &more);
+    return rc ? rc : say_schedules(call, watch->schedules);
+}
+
+int op_run_overview(struct op_call *call)
+{
+    struct op_watch watch;
+    int rc = op_watch_read(call, &watch);
     if (rc)
         return rc;
-    if (cli->json) {
-        hf_json_end(&cli->writer);
-        cli_ok_end(cli);
-    } else if (teller.count == 0) {
-        cli_put(cli, "nothing needs you\n");
-    }
-    cli->exit_code = teller.count ? EXIT_ATTENTION : 0;
-    return 0;
+    rc = say_watch(call, &watch);
+    op_watch_free(&watch);
+    return rc;
 }

@@ -1,0 +1,63 @@
+/* The inputs of operations on limits, policies and the store as a whole. */
+#include "core/inputs/inputs.h"
+
+/* clang-format off */
+#define END { .name = NULL }
+#define COUNT(member, option_, help)                                                     \
+    { #member, "N", HF_IN_INT, 0, help, .min = 1, .limit = HF_LIMIT_LIMIT_COUNT,         \
+      .option = option_, HF_IN_AT(hf_quota, member) }
+
+const struct hf_input hf_limit_inputs[] = {
+    { "name", "NAME", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
+      "key:K, rate:K (both of the tenant) or kind:K", HF_IN_AT(hf_quota, name) },
+    COUNT(max_running, "max", "claimable or running at once"),
+    COUNT(rate_count, "rate", "starts in the time of --per"),
+    { "rate_ms", "DURATION", HF_IN_MS, 0, "the time of --rate, at most a day",
+      .option = "per", HF_IN_AT(hf_quota, rate_ms) },
+    COUNT(burst, NULL, "starts at once (default: --rate)"),
+    { "none", NULL, HF_IN_FLAG, 0, "lift the limit", HF_IN_AT(hf_limit_request, none) },
+    END,
+};
+
+#define TIMING(member, option_, help)                                                    \
+    { #member, "DURATION", HF_IN_MS, 0, help, .min = 1, .option = option_,               \
+      HF_IN_AT(hf_policy, member) }
+
+const struct hf_input hf_policy_inputs[] = {
+    { "scope", "SCOPE", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
+      "default, source:NAME or kind:NAME", HF_IN_AT(hf_policy_request, scope) },
+    TIMING(ttl_ms, "ttl", "term of a lease; at least three times --renew"),
+    TIMING(renew_ms, "renew", "how often a lease is renewed (default: ttl / 3)"),
+    { "grace_ms", "DURATION", HF_IN_MS, 0,
+      "how long an expired lease is spared (expire only)", .option = "grace",
+      HF_IN_AT(hf_policy, grace_ms) },
+    TIMING(wait_user_ms, "wait-user", "budget of a wait for a person"),
+    TIMING(wait_external_ms, "wait-external", "budget of a wait for anything else"),
+    TIMING(start_timeout_ms, "start-timeout", "longest time in the queue"),
+    TIMING(exec_timeout_ms, "exec-timeout", "longest time of one execution"),
+    { "max_attempts", "N", HF_IN_INT, 0, "executions before it fails for good", .min = 1,
+      .limit = HF_LIMIT_ATTEMPTS_MAX, HF_IN_AT(hf_policy, max_attempts) },
+    { "retry_policy", "JSON", HF_IN_JSON, 0, "how failures are retried",
+      .limit = HF_LIMIT_POLICY_BYTES, HF_IN_AT(hf_policy, retry_policy) },
+    { "disposition", "WORD", HF_IN_WORD, 0, "what a lapsed lease does",
+      .words = hf_disposition_words, .min = 1, HF_IN_AT(hf_policy, disposition) },
+    { "close_rule", "RULE", HF_IN_WORD, 0, "what a close-out must bring",
+      .words = hf_close_rule_words, HF_IN_AT(hf_policy, close_rule) },
+    { "wait_rule", "RULE", HF_IN_WORD, 0, "what a wait must bring",
+      .words = hf_wait_rule_words, HF_IN_AT(hf_policy, wait_rule) },
+    END,
+};
+
+const struct hf_input hf_policy_show_inputs[] = {
+    { "source_system", "SYSTEM", HF_IN_WORD, 0, "for units of this source",
+      .words = hf_source_words, .min = 1, .option = "source", HF_IN_AT(hf_filter, source) },
+    { "kind", "K", HF_IN_TEXT, 0, "for units of this kind", HF_IN_AT(hf_filter, kind) },
+    END,
+};
+
+const struct hf_input hf_log_inputs[] = {
+    { "limit", "N", HF_IN_INT, 0, "at most this many (default: 100)", .min = 1,
+      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_read_request, limit) },
+    END,
+};
+/* clang-format on */
