@@ -1,0 +1,134 @@
+"""One request for each operation, as options. call_pairs.py performs it by the shell in one
+tenant and by `holdfast call` in another, after the same preparation.
+
+A pair is (operation, preparation, options). The preparation is a list of calls (operation,
+inputs). $ID, $TOKEN and the like in texts are fields of the last unit that a preparation
+returned: $ID is work_id, $TOKEN is lease_token; $TENANT is the tenant. A later pair of one operation is another way to
+ask for it.
+"""
+
+CREATE = ("work.create", {"source_system": "manual", "source_id": "s1", "payload": {"n": 1}})
+BOUND = ("work.create", {"source_system": "manual", "source_id": "s1",
+                         "disposition": "owner_bound"})
+EXTERNAL = ("work.create", {"source_system": "manual", "source_id": "s1",
+                            "disposition": "externally_owned"})
+CLAIM = ("work.claim", {"owner": "w1", "owner_incarnation": "i1", "work_id": "$ID"})
+QUEUED = ("work.create", {"source_system": "manual", "source_id": "s1", "queue": "$TENANT"})
+HELD = [CREATE, CLAIM]
+WAITING = [*HELD, ("work.wait", {"work_id": "$ID", "lease_token": "$TOKEN",
+                                 "waiting_kind": "user", "waiting_ref": "chat-7"})]
+FAILED = [*HELD, ("work.close_out", {"work_id": "$ID", "lease_token": "$TOKEN",
+                                     "status": "failed", "reason": "no"})]
+HOLDER = ["--id", "$ID", "--token", "$TOKEN"]
+LATER = ("job.enqueue", {"kind": "mail", "delay_ms": 3600000})
+
+PAIRS = [
+    ("work.create", [], [
+        "--source", "scheduler", "--source-id", "s1", "--source-run-id", "r1", "--kind", "mail",
+        "--queue", "q", "--lane", "l", "--dedup-key", "d", "--idempotency-key", "i",
+        "--priority", "0", "--payload", '{"b": 1.0,  "a": "\\u00e9"}', "--disposition",
+        "rerunnable", "--ref", "x", "--max-attempts", "5", "--retry-policy",
+        '{"initial_backoff_ms": 5}', "--delay", "90s", "--start-timeout", "1h",
+        "--exec-timeout", "2h", "--close-rule", "evidence"]),
+    ("work.create", [CREATE], ["--source", "manual", "--source-id", "s1", "--payload",
+                               '{"n":1}']),  # the same bytes are the same unit
+    ("work.create", [CREATE], ["--source", "manual", "--source-id", "s1", "--payload",
+                               '{"n": 1}']),  # other bytes are a conflict
+    ("work.create", [CREATE], ["--source", "manual", "--source-id", "s2", "--parent", "$ID",
+                               "--due-at", "4102444800000", "--detached"]),
+    ("work.create", WAITING, ["--source", "conversation", "--source-id", "m1", "--reply-to",
+                              "chat-7", "--payload", '"yes"']),
+    ("work.claim", [QUEUED], ["--owner", "w1", "--incarnation", "i1", "--nonce", "$TENANT", "--ttl",
+                              "60s", "--kind", "work", "--kind", "mail", "--limit", "3",
+                              "--queue", "$TENANT"]),
+    ("work.claim", [CREATE], ["--owner", "w1", "--incarnation", "i1", "--nonce", "$TENANT", "--id",
+                              "$ID", "--wait", "1s"]),
+    ("work.claim", [], ["--owner", "w1", "--queue", "empty"]),
+    ("work.renew", HELD, [*HOLDER, "--ttl", "2m"]),
+    ("work.renew", HELD, ["--owner", "w1", "--incarnation", "i1", "--fresh", "1h"]),
+    ("work.touch", HELD, HOLDER),
+    ("work.hand_back", HELD, [*HOLDER, "--reason", "shutdown"]),
+    ("work.wait", HELD, [*HOLDER, "--kind", "external", "--ref", "r1", "--reason", "why",
+                         "--timeout", "1h", "--escalate-after", "5m", "--escalate",
+                         "work:reminder"]),
+    ("work.resume", WAITING, ["--ref", "chat-7", "--kind", "user", "--payload", '{"y": [1, 2]}']),
+    ("work.resume", WAITING, ["--id", "$ID", "--owner", "w2", "--incarnation", "i2", "--nonce",
+                              "$TENANT", "--ttl", "50s"]),
+    ("work.close_out", HELD, [*HOLDER, "--status", "done", "--summary", "sent", "--output", "m:1",
+                              "--output", "m:2", "--evidence", "sha:1", "--reviewer", "ann"]),
+    ("work.close_out", [EXTERNAL], ["--id", "$ID", "--authority", "ci", "--status", "failed",
+                                    "--class", "validation", "--reason", "exit 1"]),
+    ("work.fail", HELD, [*HOLDER, "--class", "transient_network", "--reason", "down"]),
+    ("work.abandon", [BOUND, CLAIM], [*HOLDER, "--reason", "drain"]),
+    ("work.append_event", HELD, [*HOLDER, "--type", "step", "--payload", '{"n": 3}', "--reason",
+                                 "third"]),
+    ("work.cancel", [CREATE], ["--id", "$ID", "--reason", "not wanted"]),
+    ("work.cancel", [BOUND, CLAIM], [*HOLDER, "--reason", "mine"]),
+    ("work.requeue", FAILED, ["--id", "$ID", "--reason", "fixed"]),
+    ("work.redrive", FAILED, ["--reason", "fixed", "--status", "failed", "--kind", "work",
+                              "--queue", "default", "--source", "manual", "--limit", "10"]),
+    ("work.redrive", FAILED, ["--reason", "fixed", "--class", "other", "--older-than", "0s",
+                              "--dry-run"]),
+    ("work.request_abandon", [BOUND, CLAIM], ["--id", "$ID", "--reason", "host lost"]),
+    ("work.list", FAILED, ["--status", "failed", "--status", "timeout", "--source", "manual",
+                           "--queue", "default", "--kind", "work", "--limit", "1"]),
+    ("work.list", HELD, ["--all", "--older-than", "0s"]),
+    ("work.list", HELD, ["--owner", "w1"]),
+    ("work.list", WAITING, ["--ref", "chat-7"]),
+    ("work.list", HELD, ["--silent"]),
+    ("work.list", [LATER], ["--gate", "due"]),
+    ("work.show", HELD, ["--id", "$ID"]),
+    ("work.show", [], ["--id", "ffffffff"]),
+    ("work.events", FAILED, ["--id", "$ID", "--after", "0", "--limit", "1000"]),
+    ("work.events", FAILED, ["--id", "$ID", "--limit", "2"]),
+    ("work.output", HELD, ["--id", "$ID", "--attempt", "1"]),
+    ("work.stats", HELD, []),
+    ("work.sweep", [*HELD, ("work.sweep", {})], ["--limit", "1000"]),
+    ("work.prune", FAILED, ["--older-than", "1000d", "--limit", "5"]),
+    ("job.enqueue", [], [
+        "--kind", "mail", "--payload", '{"to": "ann"}', "--queue", "q", "--delay", "1h",
+        "--priority", "1", "--dedup-key", "d", "--debounce", "0s", "--idempotency-key", "i",
+        "--max-attempts", "2", "--retry-policy", '{"initial_backoff_ms": 5}', "--start-timeout",
+        "2h", "--exec-timeout", "1h", "--fair-key", "f", "--fair-weight", "3", "--ref", "x",
+        "--limit-key", "k"]),
+    ("job.enqueue", [], ["--kind", "mail", "--lane", "l"]),
+    ("job.enqueue", [], ["--kind", "mail", "--rate-key", "r"]),
+    ("job.enqueue", [CREATE], ["--kind", "mail", "--parent", "$ID"]),
+    ("job.enqueue", [], ["--kind", "mail", "--dedup-key", "d", "--debounce", "1h"]),
+    ("job.list", [LATER], ["--status", "queued", "--gate", "due", "--source", "manual",
+                           "--queue", "default", "--kind", "mail", "--older-than", "0s",
+                           "--limit", "5"]),
+    ("job.list", HELD, ["--owner", "w1"]),
+    ("job.list", WAITING, ["--ref", "chat-7", "--all"]),
+    ("job.list", HELD, ["--silent"]),
+    ("job.show", [LATER], ["--id", "$ID"]),
+    ("job.cancel", [LATER], ["--id", "$ID", "--reason", "sent by hand"]),
+    ("job.run_now", [LATER], ["--id", "$ID", "--reason", "now"]),
+    ("job.release", [LATER], ["--id", "$ID", "--reason", "fixed"]),  # it is not held: refused
+    ("limit.set", [], ["--name", "key:acme", "--max", "2", "--rate", "10", "--per", "1m",
+                       "--burst", "3"]),
+    ("limit.set", [("limit.set", {"name": "key:acme", "max_running": 2})],
+     ["--name", "key:acme", "--none"]),
+    ("limit.list", [("limit.set", {"name": "key:acme", "max_running": 2})], []),
+    ("policy.set", [], [
+        "--scope", "kind:pair", "--ttl", "5m", "--renew", "1m", "--grace", "0s", "--wait-user",
+        "1h", "--wait-external", "2h", "--start-timeout", "3h", "--exec-timeout", "4h",
+        "--max-attempts", "7", "--retry-policy", '{"initial_backoff_ms": 5}', "--disposition",
+        "rerunnable", "--close-rule", "reviewer", "--wait-rule", "escalation"]),
+    ("policy.show", [("policy.set", {"scope": "kind:shown", "ttl_ms": 300000})],
+     ["--source", "manual", "--kind", "shown"]),
+    ("store.log", [], ["--limit", "5"]),
+    ("store.facts", [], []),
+    ("attention", [], []),
+    ("overview", [], []),
+    ("doctor", [], []),
+    ("limits", [], []),
+    ("version", [], []),
+    ("process.events", FAILED, ["--id", "$ID", "--after", "0", "--limit", "5"]),
+    ("process.cancel", [CREATE], ["--id", "$ID", "--reason", "not needed"]),
+    ("process.cancel", [BOUND, CLAIM], [*HOLDER, "--reason", "mine"]),
+    ("process.request_abandon", [BOUND, CLAIM], ["--id", "$ID", "--reason", "host lost"]),
+    ("process.complete", [EXTERNAL], ["--id", "$ID", "--authority", "ci", "--status", "failed",
+                                      "--reason", "exit 1", "--class", "validation",
+                                      "--summary", "none", "--output", "m:1"]),
+]
