@@ -3,7 +3,7 @@
 
 The requests are those of pairs.py; JSON inputs are made from their options by the table that
 `holdfast call --list` prints. An operation without a pair fails, and so does an input that no
-pair gives. Both engines.
+pair names. Both engines.
 """
 
 import json
