@@ -85,7 +85,7 @@ ROOMS = {
     "agent/tool": "",
     "agent/wire": "",
     "op": "core/* run/monitor",  # what can be asked for; each transport reads its table
-    "cli": "os op core/ledger core/inputs",
+    "cli": "os op core/ledger core/inputs core/process core/schedule core/trigger",
     **{"cli/" + part: "cli op os core/* run/monitor" for part in ("cmd", "demo", "table")},
     "cli/model": "cli cli/cmd",
     "conform": "",  # public headers only: any store can be tested with it
@@ -132,7 +132,7 @@ BANNED = [
 TEST_PAUSES = re.compile(r"\b(?:u|nano|clock_nano)?sleep\s*\(")
 SCRIPT_PAUSES = re.compile(r"(?:^|[;&|(]|\bdo|\bthen)\s*sleep\s|\btime\.sleep\s*\(")
 SQL_TEXT = re.compile(
-    r"\b(?:SELECT|INSERT|UPDATE|DELETE|REPLACE|CREATE|ALTER|DROP)\s"
+    r"\b(?:SELECT|INSERT|UPDATE|DELETE|REPLACE|CREATE|ALTER|DROP)\s(?!/)"  # "DELETE /v1/…" is a route
     r"|\b(?:insert\s+into|delete\s+from|update\s+\w+\s+set"
     r"|select\s.*\sfrom\s+\w+\s+(?:where|order|group|limit)"
     r"|create\s+(?:table|index|trigger|view))\s"

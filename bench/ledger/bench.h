@@ -26,6 +26,7 @@ struct bench {
     char url[BENCH_PLACES][512]; /* BENCH_RAW: for sqlite3_open, or for libpq */
     size_t jobs;                 /* of each measurement */
     size_t finished;             /* rows of the large table */
+    void *guard;                 /* the connection that holds the lock of the schemas */
     struct hf_err err;
 };
 
@@ -36,6 +37,7 @@ struct bench_pair {
 };
 
 /* main.c */
+bool bench_stopped(void);                      /* by a signal: long loops end */
 double bench_seconds(void);                    /* monotonic */
 double bench_median(double *values, size_t n); /* sorts them */
 void bench_pause(double seconds);
@@ -93,7 +95,10 @@ extern const struct bench_raw bench_raw_lite, bench_raw_pg;
 const struct bench_raw *bench_raw(const struct bench *bench);
 
 /* raw_pg.c: what the program needs of a server beyond it. */
-int bench_pg_check(struct bench *bench); /* HF_EREADONLY: a privilege is missing */
+/* Makes the schemas this run's own until bench_pg_end. HF_EREADONLY: a privilege is missing;
+ * HF_EBUSY: another run has them. */
+int bench_pg_begin(struct bench *bench);
+void bench_pg_end(struct bench *bench);
 int bench_pg_drop(struct bench *bench, enum bench_place place);
 int bench_pg_kept(struct bench *bench, enum bench_place place, double *ret_bytes);
 

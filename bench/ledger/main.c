@@ -126,6 +126,20 @@ struct options {
     char *const *groups; /* NULL-terminated; none: all */
 };
 
+/* A signal ends the run after the round that is under way, so that what it made is removed. */
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    stopped = 1;
+}
+
+bool bench_stopped(void)
+{
+    return stopped;
+}
+
 double bench_seconds(void)
 {
     struct timespec now;
@@ -221,6 +235,8 @@ static int run_figure(struct bench *bench, const struct figure *f,
     for (size_t i = 0; i < rounds; i++) {
         struct bench_pair pair = { 0 };
         int rc = f->measure(bench, &pair);
+        if (stopped)
+            rc = hf_fail(&bench->err, HF_EBUSY, NULL, "a signal has stopped the run");
         if (rc)
             return rc;
         ours[i] = pair.ours;
@@ -263,7 +279,7 @@ static int begin_postgres(struct bench *bench, const char *db)
         (void)snprintf(bench->url[i], sizeof bench->url[i], "%s%cschema=%s", db,
                        strchr(db, '?') ? '&' : '?', schemas[i]);
     (void)snprintf(bench->url[BENCH_RAW], sizeof bench->url[BENCH_RAW], "%s", db);
-    return bench_pg_check(bench);
+    return bench_pg_begin(bench);
 }
 
 static int begin_files(struct bench *bench, const char *base)
@@ -383,18 +399,22 @@ static int run(int argc, char **argv, struct bench *bench)
     bench->postgres = options.db != NULL;
     rc = bench->postgres ? begin_postgres(bench, options.db)
                          : begin_files(bench, options.folder);
-    if (rc)
-        return rc;
-    rc = run_all(bench, &options);
-    struct hf_err why = bench->err; /* the first failure is the one to tell */
-    int ended = end(bench);
-    return rc ? hf_fail_as(&bench->err, rc, &why) : ended;
+    if (rc == 0) {
+        rc = run_all(bench, &options);
+        struct hf_err why = bench->err; /* the first failure is the one to tell */
+        int ended = end(bench);
+        rc = rc ? hf_fail_as(&bench->err, rc, &why) : ended;
+    }
+    bench_pg_end(bench);
+    return rc;
 }
 
 int main(int argc, char **argv)
 {
     struct bench bench = { .jobs = 20000, .finished = 1000000 };
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGINT, stop);
+    (void)signal(SIGTERM, stop);
     int rc = run(argc, argv, &bench);
     if (rc)
         (void)fprintf(stderr, "holdfast-bench: %s%s%s (%s): %s\n", bench.err.field,

@@ -70,7 +70,7 @@ int bench_fill(struct bench *bench, struct hf_store *store, const char *prefix,
                size_t count, bool finished)
 {
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < count; i += BENCH_BATCH)
+    for (size_t i = 0; rc == 0 && i < count && !bench_stopped(); i += BENCH_BATCH)
         rc = create(store, prefix, i, BENCH_BATCH, finished, &bench->err);
     return rc;
 }

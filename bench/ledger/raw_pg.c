@@ -22,7 +22,8 @@ static const char session_sql[] =
     "SET client_min_messages = warning; SET plan_cache_mode = force_generic_plan;"
     "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
 static const char may_create_sql[] =
-    "SELECT current_database(), has_database_privilege(current_database(), 'CREATE')";
+    "SELECT has_database_privilege(current_database(), 'CREATE')";
+static const char lock_sql[] = "SELECT pg_try_advisory_lock(hashtext('holdfast_bench'))";
 static const char schema_sql[] =
     "CREATE SCHEMA holdfast_bench_raw;"
     "CREATE TABLE " JOB " (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
@@ -91,22 +92,37 @@ static int raw_end(struct bench *bench, PGconn *db, bool good)
 
 /* ---- schemas ---------------------------------------------------------------------------- */
 
-int bench_pg_check(struct bench *bench)
+/* Whether a question is answered "true". */
+static bool is_true(PGconn *db, const char *sql)
+{
+    PGresult *result = PQexec(db, sql);
+    bool yes = PQresultStatus(result) == PGRES_TUPLES_OK &&
+               PQgetvalue(result, 0, 0)[0] == 't';
+    PQclear(result);
+    return yes;
+}
+
+int bench_pg_begin(struct bench *bench)
 {
     PGconn *db = raw_connect(bench);
     if (PQstatus(db) != CONNECTION_OK)
         return raw_end(bench, db, false);
-    PGresult *result = PQexec(db, may_create_sql);
-    bool good = PQresultStatus(result) == PGRES_TUPLES_OK;
-    int rc = 0;
-    if (good && PQgetvalue(result, 0, 1)[0] != 't')
-        rc = hf_fail(&bench->err, HF_EREADONLY, "db",
-                     "privilege missing: CREATE on database %s, for the scratch schemas"
-                     " (GRANT CREATE ON DATABASE)",
-                     PQgetvalue(result, 0, 0));
-    PQclear(result);
-    int ended = raw_end(bench, db, good);
-    return rc ? rc : ended;
+    bench->guard = db;
+    if (!is_true(db, may_create_sql))
+        return hf_fail(&bench->err, HF_EREADONLY, "db",
+                       "privilege missing: CREATE on database %s, for the scratch schemas"
+                       " (GRANT CREATE ON DATABASE)",
+                       PQdb(db));
+    if (!is_true(db, lock_sql))
+        return hf_fail(&bench->err, HF_EBUSY, "db",
+                       "another holdfast-bench is at work in database %s", PQdb(db));
+    return 0;
+}
+
+void bench_pg_end(struct bench *bench)
+{
+    PQfinish(bench->guard); /* NULL is fine */
+    bench->guard = NULL;
 }
 
 static bool drop(PGconn *db, enum bench_place place)

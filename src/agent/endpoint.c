@@ -131,11 +131,8 @@ static int encode(struct endpoint *endpoint, const struct hf_model_call *given,
         return rc;
     hf_json_begin(&encode.json, out);
     rc = endpoint->codec->encode(&encode, err);
-    if (rc == 0 && hf_buf_state(out) == HF_ETOOBIG)
-        rc = hf_fail(err, HF_ETOOBIG, "request", "the request is over %lld bytes",
-                     (long long)HF_MAX_MODEL_REQUEST_BYTES);
-    else if (rc == 0 && hf_buf_state(out))
-        rc = hf_fail_plain(err, hf_buf_state(out));
+    if (rc == 0 && hf_buf_state(out))
+        rc = hf_encode_fail(hf_buf_state(out), err);
     *ret_encode = encode;
     return rc;
 }

@@ -101,11 +101,16 @@ bool cli_given(const struct cli *cli, const char *name);
 int64_t cli_number(const struct cli *cli, const char *name, int64_t fallback);
 const char *const *cli_texts(const struct cli *cli, const char *name, size_t *ret_count);
 
-/* ---- input.c: values that are read from files --------------------------------------- */
+/* ---- input.c, file.c: values that are read from files ------------------------------- */
 
 /* The JSON of a value: as typed, from @file, or from stdin for "-". Checked. */
 HF_MUST_USE int cli_read_json(struct cli *cli, const struct hf_input *option,
                               const char *value, const char **ret_text);
+
+/* All of a file, in the cli's arena and NUL-terminated; "-" is standard input. HF_ENOTFOUND
+ * when there is none, HF_EINVAL when it cannot be read, HF_ETOOBIG. */
+HF_MUST_USE int cli_read_file(struct cli *cli, const char *path, size_t max,
+                              struct hf_span *ret_bytes);
 
 /* ---- open.c: the store ------------------------------------------------------------ */
 
@@ -240,10 +245,15 @@ struct cli_view {
     void (*line)(struct cli *cli, const struct op_row *row);  /* what happened to it */
     int (*detail)(struct cli *cli, const struct op_row *row); /* all of it */
 };
-extern const struct cli_view cli_store_views[]; /* views_store.c; shape NULL ends */
+extern const struct cli_view cli_schedule_views[]; /* shape NULL ends each */
+extern const struct cli_view cli_store_views[];
+extern const struct cli_view cli_trigger_views[];
+/* Every field, a line each. */
+int cli_any_detail(struct cli *cli, const struct op_row *row);
 const struct cli_view *cli_view_of(const struct hf_shape *shape);
 /* One line; "" for a sweep that changed nothing. */
 void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room);
+void cli_text_pass(const struct hf_schedule_report *report, char *out, size_t room);
 
 /* Each stream that has anything, under a heading. */
 struct hf_output_streams;
@@ -305,38 +315,12 @@ int check_create(struct cli *cli);
 int check_reconcile(struct cli *cli);
 int check_demo(struct cli *cli);
 int check_tail(struct cli *cli);
-int check_schedule(struct cli *cli);
-int check_preview(struct cli *cli);
-int check_emit(struct cli *cli);
-int check_subscribe(struct cli *cli);
 
 int cmd_top(struct cli *cli);
 int cmd_work_create(struct cli *cli);
 int cmd_work_tail(struct cli *cli);
 int cmd_work_sweep(struct cli *cli);
 int cmd_work_reconcile(struct cli *cli);
-int cmd_schedule_add(struct cli *cli);
-int cmd_schedule_update(struct cli *cli);
-int cmd_schedule_pause(struct cli *cli);
-int cmd_schedule_resume(struct cli *cli);
-int cmd_schedule_remove(struct cli *cli);
-int cmd_schedule_trigger(struct cli *cli);
-int cmd_schedule_list(struct cli *cli);
-int cmd_schedule_show(struct cli *cli);
-int cmd_schedule_sync(struct cli *cli);
-int cmd_schedule_preview(struct cli *cli);
-int cmd_schedule_run(struct cli *cli);
-int cmd_trigger_subscribe(struct cli *cli);
-int cmd_trigger_update(struct cli *cli);
-int cmd_trigger_enable(struct cli *cli);
-int cmd_trigger_disable(struct cli *cli);
-int cmd_trigger_remove(struct cli *cli);
-int cmd_trigger_revive(struct cli *cli);
-int cmd_trigger_list(struct cli *cli);
-int cmd_trigger_show(struct cli *cli);
-int cmd_trigger_emit(struct cli *cli);
-int cmd_trigger_deliveries(struct cli *cli);
-int cmd_trigger_granted(struct cli *cli);
 int cmd_monitor(struct cli *cli);
 int check_process_start(struct cli *cli);
 int cmd_process_start(struct cli *cli);

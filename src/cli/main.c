@@ -69,6 +69,17 @@ static int incomplete(struct cli *cli)
     return rc;
 }
 
+/* JSON whose file was named. */
+static int fill_from_file(struct cli *cli, const struct cli_value *value)
+{
+    struct hf_span file = { 0 };
+    int rc = cli_read_file(cli, value->texts[0], (size_t)hf_input_max(value->option),
+                           &file);
+    if (rc == 0)
+        hf_input_store_text(value->option, file.at, cli->call.in);
+    return rc;
+}
+
 /* Input i of all tables was given. Those of the request are the first values after the global
  * options. */
 static int fill(struct cli *cli, size_t i, const struct cli_value *value)
@@ -79,6 +90,8 @@ static int fill(struct cli *cli, size_t i, const struct cli_value *value)
     if (!value->count || !input->width)
         return 0;
     cli->call.given |= (uint64_t)1 << i;
+    if (input->flags & HF_IN_FILE)
+        return fill_from_file(cli, value);
     if (hf_input_many(input))
         rc = hf_input_store_texts(input, value->texts, value->count, &cli->arena,
                                   request);

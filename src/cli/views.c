@@ -363,13 +363,13 @@ static const struct cli_view views[] = {
     { .shape = NULL },
 };
 
-/* Of a shape that has no view of its own: every field, a line each. */
-static int any_detail(struct cli *cli, const struct op_row *row)
+int cli_any_detail(struct cli *cli, const struct op_row *row)
 {
     cli_put_facts(cli, row->shape->fields, row->shape->count, row->at);
     return cli_flush_some(cli);
 }
 
+/* Of a shape that has no view of its own. */
 static void any_line(struct cli *cli, const struct op_row *row)
 {
     cli_put_facts(cli, row->shape->fields, row->shape->count, row->at);
@@ -377,8 +377,9 @@ static void any_line(struct cli *cli, const struct op_row *row)
 
 const struct cli_view *cli_view_of(const struct hf_shape *shape)
 {
-    static const struct cli_view any = { .line = any_line, .detail = any_detail };
-    const struct cli_view *const tables[] = { views, cli_store_views };
+    static const struct cli_view any = { .line = any_line, .detail = cli_any_detail };
+    const struct cli_view *const tables[] = { views, cli_schedule_views, cli_store_views,
+                                              cli_trigger_views };
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const struct cli_view *view = tables[t]; view->shape; view++)
             if (view->shape == shape)

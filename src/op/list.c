@@ -13,9 +13,11 @@ static const char *const input_types[] = {
 };
 
 static const char *const field_types[] = {
-    [HF_FIELD_TEXT] = "text",    [HF_FIELD_JSON] = "json",    [HF_FIELD_I64] = "integer",
-    [HF_FIELD_INT] = "integer",  [HF_FIELD_BOOL] = "boolean", [HF_FIELD_WORD] = "word",
-    [HF_FIELD_TIME] = "instant", [HF_FIELD_BYTES] = "text",   [HF_FIELD_ROW] = "row",
+    [HF_FIELD_TEXT] = "text",    [HF_FIELD_JSON] = "json",
+    [HF_FIELD_I64] = "integer",  [HF_FIELD_INT] = "integer",
+    [HF_FIELD_BOOL] = "boolean", [HF_FIELD_WORD] = "word",
+    [HF_FIELD_TIME] = "instant", [HF_FIELD_BYTES] = "text",
+    [HF_FIELD_ROW] = "row",      [HF_FIELD_TIMES] = "instants",
 };
 
 static const char *const roles[] = { [OP_LOCAL] = "local",

@@ -199,15 +199,26 @@ void op_facts(struct op_call *call, const struct hf_shape *shape, const void *ro
         call->out->sink->fact(call->out, &shape->fields[i], row);
 }
 
-int op_row(struct op_call *call, const void *row)
+static int say_row(struct op_call *call, const void *row, const char *did)
 {
     const struct op *op = call->op;
     const char *key = op->key ? op->key : op->shape->name;
     const struct op_row one = { .key = op->answer == OP_FACTS ? NULL : key,
                                 .shape = op->shape,
                                 .at = row,
-                                .did = op->did };
+                                .did = did };
     return call->out->sink->row(call->out, &one);
+}
+
+int op_row(struct op_call *call, const void *row)
+{
+    return say_row(call, row, call->op->did);
+}
+
+int op_changed(struct op_call *call, bool changed, const void *row)
+{
+    op_bool(call, "changed", changed);
+    return say_row(call, row, changed ? call->op->did : "unchanged");
 }
 
 static struct op_row unit_row(const struct hf_item *item, const char *did)

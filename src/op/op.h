@@ -108,6 +108,7 @@ struct op_list {
     const struct hf_shape *shape;
     const char *did;  /* each item is what happened; NULL: a list to be looked at */
     const char *none; /* what people read where there is no item */
+    bool report;      /* people see it as a report of what was done: not if --quiet */
     bool paged;       /* there is a "next", which may be null */
     const char *next; /* the cursor of the rest */
     int64_t next_id;  /* the same as a number; 0: `next` says it */
@@ -207,6 +208,8 @@ void op_json(struct op_call *call, const char *name, const char *json);
 void op_facts(struct op_call *call, const struct hf_shape *shape, const void *row);
 /* The row of the operation's shape. */
 HF_MUST_USE int op_row(struct op_call *call, const void *row);
+/* Whether something was changed, and its row: what was done to it, or "unchanged". */
+HF_MUST_USE int op_changed(struct op_call *call, bool changed, const void *row);
 /* The row of a unit and whether it was created; an item that failed is its failure. op_unit
  * says in addition that the call was repeated, if it was. */
 HF_MUST_USE int op_unit_row(struct op_call *call, const struct hf_item *item,

@@ -11,6 +11,7 @@ extern const int op_read_errors[];     /* a list is read */
 extern const int op_get_errors[];      /* one row is read */
 extern const int op_write_errors[];    /* something is written that has no key */
 extern const int op_create_errors[];   /* a row with keys is made */
+extern const int op_change_errors[];   /* a definition is changed at a revision */
 extern const int op_claim_errors[];    /* a lease is taken */
 extern const int op_holder_errors[];   /* a holder changes its row */
 extern const int op_settle_errors[];   /* a row is ended, by a holder or not */

@@ -46,6 +46,14 @@ static void put_time(struct hf_json *json, hf_ms at)
     hf_json_str(json, hf_instant_text(at, text));
 }
 
+static void put_times(struct hf_json *json, const struct hf_times *times)
+{
+    hf_json_array(json);
+    for (size_t i = 0; i < times->count; i++)
+        put_time(json, times->at[i]);
+    hf_json_end(json);
+}
+
 static void put_value(struct hf_json *json, const struct hf_field *field, const void *row)
 {
     const void *at = (const char *)row + field->offset;
@@ -64,6 +72,7 @@ static void put_value(struct hf_json *json, const struct hf_field *field, const 
     case HF_FIELD_TIME: put_time(json, hf_field_i64(field, row)); return;
     case HF_FIELD_BYTES: hf_json_strn(json, bytes->at, bytes->len); return;
     case HF_FIELD_ROW: op_put_shape(json, field->of, at); return;
+    case HF_FIELD_TIMES: put_times(json, at); return;
     }
 }
 

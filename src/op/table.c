@@ -13,6 +13,7 @@ const int op_read_errors[] = { STORE, 0 };
 const int op_get_errors[] = { FIND, STORE, 0 };
 const int op_write_errors[] = { HF_EUNCERTAIN, STORE, 0 };
 const int op_create_errors[] = { HF_ECONFLICT, HF_EUNCERTAIN, STORE, 0 };
+const int op_change_errors[] = { FIND, HF_ECONFLICT, HF_EUNCERTAIN, STORE, 0 };
 const int op_claim_errors[] = { FIND,          HF_ETRANSITION, HF_EPOLICY, HF_EHELD,
                                 HF_EUNCERTAIN, STORE,          0 };
 const int op_holder_errors[] = { FIND,          HF_ETRANSITION, HF_EPOLICY, HF_ELEASELOST,

@@ -77,6 +77,8 @@ void hf_threads_fini(struct hf_threads *threads)
 int hf_threads_start(struct hf_threads *threads, hf_thread_fn *body, void *user)
 {
     hf_assert(threads->ids != &threads->single || threads->count == 0);
+    if (threads->count == 0)
+        threads->stopping = false;
     if (pthread_create(&threads->ids[threads->count], NULL, body, user))
         return HF_ENOMEM;
     threads->count++;

@@ -36,7 +36,8 @@ void hf_threads_init(struct hf_threads *threads, pthread_mutex_t *lock, pthread_
 /* Once none is left. */
 void hf_threads_fini(struct hf_threads *threads);
 
-/* Adds a thread, with or without the lock. HF_ENOMEM: none can be started. */
+/* Adds a thread, with or without the lock; the first one after a stop begins anew. HF_ENOMEM:
+ * none can be started. */
 HF_MUST_USE int hf_threads_start(struct hf_threads *threads, hf_thread_fn *body,
                                  void *user);
 

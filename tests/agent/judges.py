@@ -6,6 +6,7 @@ server aimock, and an HTTP/2 server. scripts/setup has put them into a folder; w
 import base64
 import json
 import os
+import random
 import subprocess
 import tempfile
 import unittest
@@ -17,6 +18,7 @@ TURN = os.environ["MODEL_TURN"]
 CALL = os.environ["MODEL_CALL"]
 CHAT, MESSAGES = (kind for kind, _ in KINDS)
 PIECES = (1, 7, 1 << 20)
+RANDOM_STREAMS = int(os.environ.get("RANDOM_STREAMS", 40))
 
 
 def events(*values, end="\n\n"):
@@ -126,6 +128,59 @@ MESSAGE_FAILURES = {
     "no message_stop": messages(start(), *text_block(0, "a"), *stop("end_turn")[:1]),
     "nothing": "",
 }
+
+
+ALPHABET = ["a", "Z", " ", "\n", "\r", "\t", '"', "\\", "/", "é", "\u2028", "😀", "\x7f", "{", "data: ", "\x01"]
+ENDS = ("\n", "\r\n", "\r")
+
+
+def random_text(dice, most=12):
+    return "".join(dice.choice(ALPHABET) for _ in range(dice.randint(1, most)))
+
+
+def random_cuts(dice, text):
+    """The text in one to four pieces."""
+    places = sorted(dice.randint(0, len(text)) for _ in range(dice.randint(0, 3)))
+    return [text[a:b] for a, b in zip([0, *places], [*places, len(text)])]
+
+
+def framed(dice, values):
+    """The events in one of the ways that a stream may be written."""
+    end, escape, out = dice.choice(ENDS), dice.random() < 0.5, ""
+    for value in values:
+        out += dice.choice(["", "", ": comment" + end, "id: 7" + end])
+        out += f"event: {value['type']}" + end if "type" in value else ""
+        out += "data:" + dice.choice(["", " "]) + (value["raw"] if "raw" in value else
+                                                   json.dumps(value, ensure_ascii=escape)) + end + end
+    return out
+
+
+def random_chat(dice):
+    values = [chunk({"content": piece}) for piece in random_cuts(dice, random_text(dice))]
+    calls = dice.randint(0, 3)
+    for i in range(calls):
+        text = json.dumps({random_text(dice, 3): random_text(dice)})
+        values.append(chunk(first_call(i, f"tool_{i}", f"call_{i}")))
+        values += [chunk(call(i, piece)) for piece in random_cuts(dice, text)]
+    values.append(chunk({}, "tool_calls" if calls else dice.choice(["stop", "length", "content_filter"])))
+    return framed(dice, values + [USAGE] * dice.randint(0, 1) + [{"raw": "[DONE]"}])
+
+
+def random_messages(dice):
+    values, calls = [start(cache_read_input_tokens=dice.randint(0, 9))], 0
+    for i in range(dice.randint(1, 4)):
+        kind = dice.randint(0, 2)
+        if kind == 0:
+            values += text_block(i, *random_cuts(dice, "x" + random_text(dice)))
+        elif kind == 1:
+            calls += 1
+            values += tool_block(i, f"t{i}", "add", *random_cuts(dice, json.dumps({"v": random_text(dice)})))
+        else:
+            deltas = [{"type": "thinking_delta", "thinking": t} for t in random_cuts(dice, random_text(dice))]
+            values += block(i, {"type": "thinking", "thinking": "", "signature": ""}, *deltas,
+                            {"type": "signature_delta", "signature": "c2ln"})
+        values += [PING] * dice.randint(0, 1)
+    return framed(dice, values + stop("tool_use" if calls else dice.choice(["end_turn", "max_tokens"])))
 
 
 def chat_view(answer):
@@ -239,6 +294,13 @@ class Judges(unittest.TestCase):
         for kind, streams in ((CHAT, CHAT_STREAMS), (MESSAGES, MESSAGE_STREAMS)):
             for name, stream in streams.items():
                 self.agree(kind, stream.encode(), f"{kind}: {name}")
+
+    def test_the_sdks_read_the_same_from_random_streams(self):
+        dice = random.Random(23)
+        for number in range(RANDOM_STREAMS):
+            for kind, make in ((CHAT, random_chat), (MESSAGES, random_messages)):
+                stream = make(dice)
+                self.agree(kind, stream.encode(), f"{kind} {number}: {stream!r}")
 
     def test_what_the_sdks_refuse_is_no_answer_to_us_either(self):
         for kind, streams in ((CHAT, CHAT_FAILURES), (MESSAGES, MESSAGE_FAILURES)):

@@ -173,6 +173,27 @@ void asked_simply(struct asked *asked, const char *tools, const char *options)
     asked_init(asked, &message, 1, tools, options);
 }
 
+static int lend(void *user, const struct hf_attachment *attachment,
+                struct hf_span *ret_bytes, struct hf_err *err)
+{
+    (void)user;
+    (void)err;
+    assert_string_equal(attachment->ref, "sha256:77");
+    *ret_bytes = (struct hf_span){ "\x00\x01\xfe\xff", 4 };
+    return 0;
+}
+
+void asked_image(struct asked *asked, const char *media_type)
+{
+    static struct hf_attachment image;
+    image = (struct hf_attachment){ .ref = "sha256:77", .media_type = media_type };
+    struct hf_part parts[] = { { .content = span("look") },
+                               { .kind = HF_PART_ATTACHMENT, .attachment = &image } };
+    struct hf_message message = { .id = "m1", .parts = parts, .part_count = 2 };
+    asked_init(asked, &message, 1, "", "{\"stream\":false}");
+    asked->call.attachment = lend;
+}
+
 void asked_fini(struct asked *asked)
 {
     hf_render_free(asked->render);

@@ -3,6 +3,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -68,7 +69,7 @@ class ModelTurn(unittest.TestCase):
                                                  "assistant_message: Hello world"])
 
     def test_a_server_that_is_too_slow_is_asked_again(self):
-        printed = self.turn(self.configure("once-hang", start_timeout="300ms"), "once-hang")
+        printed = self.turn(self.configure("once-hang", start_timeout="1500ms"), "once-hang")
         self.assertEqual(self.effects(printed), ["model call, attempt 1", "failed: start_timeout", "sleep",
                                                  "model call, attempt 2", "text Hello", "text  world",
                                                  "assistant_message: Hello world"])
@@ -94,7 +95,9 @@ class ModelTurn(unittest.TestCase):
             self.assertIsNone(child.poll())
         self.server.kill()
         printed += self.read_until(child, "sleep")
+        child.send_signal(signal.SIGSTOP)  # however long the server takes to start
         self.server = Server(self.server.journal, port=self.server.port)
+        child.send_signal(signal.SIGCONT)
         printed += child.stdout.read()
         self.assertEqual(self.effects(printed), ["model call, attempt 1", "failed: connection_lost", "sleep",
                                                  "model call, attempt 2", "text Hello", "text  world",

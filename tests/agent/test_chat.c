@@ -362,33 +362,12 @@ static void calls_results_and_replay_go_back(void **state)
     asked_fini(&asked);
 }
 
-static int lend(void *user, const struct hf_attachment *attachment,
-                struct hf_span *ret_bytes, struct hf_err *err)
-{
-    (void)user;
-    (void)err;
-    assert_string_equal(attachment->ref, "sha256:77");
-    *ret_bytes = (struct hf_span){ "\x00\x01\xfe\xff", 4 };
-    return 0;
-}
-
-static void ask_with(struct asked *asked, const char *media_type)
-{
-    static struct hf_attachment image;
-    image = (struct hf_attachment){ .ref = "sha256:77", .media_type = media_type };
-    struct hf_part parts[] = { { .content = span("look") },
-                               { .kind = HF_PART_ATTACHMENT, .attachment = &image } };
-    struct hf_message message = { .id = "m1", .parts = parts, .part_count = 2 };
-    asked_init(asked, &message, 1, "", "{\"stream\":false}");
-    asked->call.attachment = lend;
-}
-
 static void an_image_is_sent_and_other_attachments_are_named(void **state)
 {
     (void)state;
     struct asked asked;
     struct hf_dialect dialect = { 0 };
-    ask_with(&asked, "image/png");
+    asked_image(&asked, "image/png");
     expect_request(
         &asked, &hf_codec_chat, &dialect,
         "{\"model\":\"model-1\",\"messages\":[" SYSTEM
@@ -399,7 +378,7 @@ static void an_image_is_sent_and_other_attachments_are_named(void **state)
     asked_fini(&asked);
     struct hf_err err = { 0 };
     struct hf_buf out;
-    ask_with(&asked, "audio/wav");
+    asked_image(&asked, "audio/wav");
     struct hf_encode encode = { .call = &asked.call,
                                 .dialect = &dialect,
                                 .alloc = hf_alloc_system() };

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <holdfast/limits.h>
+
 #include "agent/server.h"
 
 static struct server plain;
@@ -346,6 +348,46 @@ static void a_secret_goes_nowhere_in_plain_http_and_bad_addresses_are_named(void
     client_fini(&client);
 }
 
+static int lend_much(void *user, const struct hf_attachment *attachment,
+                     struct hf_span *ret_bytes, struct hf_err *err)
+{
+    (void)attachment;
+    (void)err;
+    *ret_bytes = *(struct hf_span *)user;
+    return 0;
+}
+
+static void a_request_over_the_limit_or_without_its_attachment_is_not_sent(void **state)
+{
+    (void)state;
+    struct client client;
+    struct asked asked;
+    struct hf_err err = { 0 };
+    struct hf_model_sink sink = { &heard, heard_event };
+    size_t len = (size_t)HF_MAX_MODEL_REQUEST_BYTES / 4 *
+                 3; /* base64 is longer by a third */
+    struct hf_span bytes = { calloc(1, len), len };
+    uint64_t id = 0;
+    int before = server_saw(&plain, "\"path\"");
+    client_init(&client, &plain, CHAT, NULL, NULL);
+    asked_image(&asked, "image/png");
+    asked.call.user = &bytes;
+    asked.call.attachment = lend_much;
+    assert_int_equal(hf_provider_start(client.provider, &asked.call, &sink, &id, &err),
+                     HF_ETOOBIG);
+    assert_string_equal(err.field, "request");
+    asked.call.attachment = NULL;
+    assert_int_equal(hf_provider_start(client.provider, &asked.call, &sink, &id, &err),
+                     HF_EINVAL);
+    assert_string_equal(err.field, "attachment");
+    asked_fini(&asked);
+    client_ask(&client, "text", &heard); /* the provider is unharmed */
+    assert_non_null(strstr(heard.text, "end stop 1\n"));
+    assert_int_equal(server_saw(&plain, "\"path\""), before + 1);
+    client_fini(&client);
+    free((void *)(uintptr_t)bytes.at);
+}
+
 static void a_server_that_is_killed_in_mid_stream_is_a_lost_connection(void **state)
 {
     (void)state;
@@ -397,6 +439,7 @@ int main(void)
         cmocka_unit_test(the_key_arrives_and_is_in_no_error_and_no_recording),
         cmocka_unit_test(a_recording_plays_the_same_again),
         cmocka_unit_test(a_secret_goes_nowhere_in_plain_http_and_bad_addresses_are_named),
+        cmocka_unit_test(a_request_over_the_limit_or_without_its_attachment_is_not_sent),
         cmocka_unit_test(a_server_that_is_killed_in_mid_stream_is_a_lost_connection),
     };
     return cmocka_run_group_tests(tests, start_server, stop_server);

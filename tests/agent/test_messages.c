@@ -337,6 +337,35 @@ static void roles_merge_results_come_first_and_empty_texts_go(void **state)
     asked_fini(&asked);
 }
 
+static void an_image_is_sent_and_other_attachments_are_named(void **state)
+{
+    (void)state;
+    struct asked asked;
+    struct hf_dialect dialect = { 0 };
+    struct hf_err err = { 0 };
+    struct hf_buf out;
+    asked_image(&asked, "image/png");
+    expect_request(&asked, &hf_codec_messages, &dialect,
+                   "{\"model\":\"model-1\",\"max_tokens\":32768," SYSTEM
+                   ",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\","
+                   "\"text\":\"look\"},{\"type\":\"image\",\"source\":{\"type\":"
+                   "\"base64\",\"media_type\":\"image/png\",\"data\":\"AAH+/w==\"}," MARK
+                   "}]}]}",
+                   NULL);
+    asked_fini(&asked);
+    asked_image(&asked, "audio/wav");
+    struct hf_encode encode = { .call = &asked.call,
+                                .dialect = &dialect,
+                                .alloc = hf_alloc_system() };
+    hf_buf_init(&out, hf_alloc_system(), 1 << 20);
+    hf_json_begin(&encode.json, &out);
+    assert_int_equal(hf_codec_messages.encode(&encode, &err), HF_EINVAL);
+    assert_string_equal(err.field, "attachment");
+    assert_non_null(strstr(err.message, "audio/wav"));
+    hf_buf_fini(&out);
+    asked_fini(&asked);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +388,7 @@ int main(void)
         cmocka_unit_test(options_that_the_endpoint_lacks_are_left_out_and_on_the_receipt),
         cmocka_unit_test(thinking_pins_temperature_and_choice),
         cmocka_unit_test(roles_merge_results_come_first_and_empty_texts_go),
+        cmocka_unit_test(an_image_is_sent_and_other_attachments_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

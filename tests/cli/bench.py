@@ -92,6 +92,17 @@ class BenchOfAServer(Runs):
         self.assertIn("store_read_only", text)
         self.assertNotIn("retry", text)
 
+    def test_two_runs_in_one_database_do_not_disturb_each_other(self):
+        with subprocess.Popen(["psql", self.url, "-qAt"], text=True, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as other:
+            other.stdin.write("SELECT pg_advisory_lock(hashtext('holdfast_bench'));\nSELECT 'has it';\n")
+            other.stdin.flush()
+            while "has it" not in other.stdout.readline():
+                pass
+            text = self.bench(*SMALL, "--db", self.url, code=6)
+            self.assertIn("another holdfast-bench is at work in database hf", text)
+            other.stdin.close()
+
 
 if __name__ == "__main__":
     main()

@@ -83,6 +83,23 @@ static void a_stop_is_fine_without_threads_and_again(void **state)
     end(&owner);
 }
 
+static void threads_that_were_stopped_start_again(void **state)
+{
+    (void)state;
+    struct owner owner;
+    begin(&owner, false);
+    hf_threads_stop(&owner.threads);
+    assert_int_equal(hf_threads_start(&owner.threads, work, &owner), 0);
+    hf_lock(&owner.lock);
+    assert_false(owner.threads.stopping);
+    owner.to_do = 1;
+    hf_threads_wake(&owner.threads);
+    hf_unlock(&owner.lock);
+    hf_threads_stop(&owner.threads);
+    assert_int_equal(owner.done, 1);
+    end(&owner);
+}
+
 static int64_t now_ms(void)
 {
     struct timespec now;
@@ -111,6 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_waits_is_done_before_a_stop_returns),
         cmocka_unit_test(a_stop_is_fine_without_threads_and_again),
+        cmocka_unit_test(threads_that_were_stopped_start_again),
         cmocka_unit_test(a_wait_ends_when_its_time_has_passed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,11 +34,11 @@ static int put_image(struct hf_encode *encode, const struct hf_block *block,
     hf_json_object(json);
     hf_json_key(json, "url");
     rc = hf_buf_state(&before);
-    if (rc == 0)
-        rc = hf_encode_base64(encode, hf_buf_str(&before), bytes);
+    rc = rc ? hf_encode_fail(rc, err)
+            : hf_encode_base64(encode, hf_buf_str(&before), bytes, err);
     hf_buf_fini(&before);
     if (rc)
-        return hf_fail_plain(err, rc);
+        return rc;
     hf_json_end(json);
     hf_json_end(json);
     return 0;

@@ -72,7 +72,9 @@ void hf_encode_option(struct hf_encode *encode, const char *key,
                       enum hf_model_option option);
 /* A JSON string "<before><base64 of the bytes>". HF_ENOMEM, HF_ETOOBIG. */
 HF_MUST_USE int hf_encode_base64(struct hf_encode *encode, const char *before,
-                                 struct hf_span bytes);
+                                 struct hf_span bytes, struct hf_err *err);
+/* Records that a buffer of the request failed with that code, and returns it. */
+int hf_encode_fail(int code, struct hf_err *err);
 /* The bytes of an image block. HF_EINVAL for an attachment that is no image, or that cannot
  * be had. */
 HF_MUST_USE int hf_encode_image(struct hf_encode *encode, const struct hf_block *block,

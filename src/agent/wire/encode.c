@@ -60,7 +60,8 @@ static void put_base64(char *out, const unsigned char *at, size_t len)
     *out++ = '=';
 }
 
-int hf_encode_base64(struct hf_encode *encode, const char *before, struct hf_span bytes)
+int hf_encode_base64(struct hf_encode *encode, const char *before, struct hf_span bytes,
+                     struct hf_err *err)
 {
     struct hf_buf text;
     size_t len = (bytes.len + 2) / 3 * 4;
@@ -76,7 +77,15 @@ int hf_encode_base64(struct hf_encode *encode, const char *before, struct hf_spa
     }
     int rc = hf_buf_state(&text);
     hf_buf_fini(&text);
-    return rc;
+    return rc ? hf_encode_fail(rc, err) : 0;
+}
+
+int hf_encode_fail(int code, struct hf_err *err)
+{
+    if (code != HF_ETOOBIG)
+        return hf_fail_plain(err, code);
+    return hf_fail(err, code, "request", "the request is over %lld bytes",
+                   (long long)HF_MAX_MODEL_REQUEST_BYTES);
 }
 
 int hf_encode_image(struct hf_encode *encode, const struct hf_block *block,

@@ -33,9 +33,9 @@ static int put_image(struct hf_encode *encode, const struct hf_block *block, boo
     hf_json_put_str(json, "type", "base64");
     hf_json_put_str(json, "media_type", attachment->media_type);
     hf_json_key(json, "data");
-    rc = hf_encode_base64(encode, "", bytes);
+    rc = hf_encode_base64(encode, "", bytes, err);
     if (rc)
-        return hf_fail_plain(err, rc);
+        return rc;
     hf_json_end(json);
     if (mark)
         put_mark(json);

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/cmd/cell_script.h"
-#include "cli/cmd/file.h"
 
 static struct hf_span span(const char *text)
 {

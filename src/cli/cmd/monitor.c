@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "cli/cmd/monitor_worker.h"
 #include "cli/cmd/upkeep.h"
+#include "core/ledger/reports.h"
+#include "core/schedule/schedule.h"
 
 #define INTERVAL_MS 1000
 #define SLICE_MS 100 /* how long a signal may go unseen */
@@ -51,9 +53,9 @@ static void log_line(const struct watch *watch, const char *event, const char *t
     hf_json_put_str(&json, "event", event);
     hf_json_put_str(&json, "message", text);
     if (report && strcmp(event, "swept") == 0)
-        cli_json_sweep(&json, &report->sweep);
+        cli_json_counts(&json, &hf_sweep_shape, &report->sweep);
     if (report && strcmp(event, "scheduled") == 0)
-        cli_json_pass(&json, &report->schedules);
+        cli_json_counts(&json, &hf_schedule_report_shape, &report->schedules);
     if (report && strcmp(event, "pointer") == 0) {
         hf_json_key(&json, "pointer");
         cli_json_pointer(&json, &report->pointer);

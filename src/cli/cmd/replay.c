@@ -5,7 +5,6 @@
 #include <holdfast/turn.h>
 
 #include "cli/cli.h"
-#include "cli/cmd/file.h"
 
 #define SHOWN 60 /* bytes of a text around the first difference */
 

@@ -5,7 +5,6 @@
 #include <holdfast/turn.h>
 
 #include "cli/cli.h"
-#include "cli/cmd/file.h"
 #include "cli/cmd/turn_cells.h"
 
 /* One line "path: value" of a description. */

@@ -6,13 +6,13 @@
 #include "base/json.h"
 #include "run/monitor/monitor.h"
 
-/* Keys into an object that is open, and an object of its own. */
-void cli_json_sweep(struct hf_json *json, const struct hf_sweep_report *report);
-void cli_json_pass(struct hf_json *json, const struct hf_schedule_report *report);
+/* The counts of a report into the object that is open. */
+struct hf_shape;
+void cli_json_counts(struct hf_json *json, const struct hf_shape *shape,
+                     const void *report);
 void cli_json_pointer(struct hf_json *json, const struct hf_pointer_report *report);
 
-/* One line; "" for a sweep that changed nothing. */
-void cli_text_pass(const struct hf_schedule_report *report, char *out, size_t room);
+/* One line. */
 void cli_text_pointer(const struct hf_pointer_report *report, char *out, size_t room);
 
 #endif

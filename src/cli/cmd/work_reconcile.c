@@ -10,6 +10,7 @@
 #include <holdfast/ingress.h>
 
 #include "cli/cmd/upkeep.h"
+#include "core/ledger/reports.h"
 
 #define PROBLEMS_SHOWN 100
 
@@ -180,7 +181,7 @@ static void json_reconciled(struct cli *cli, const struct reconciled *all, int c
     }
     hf_json_key(json, "sweep");
     hf_json_object(json);
-    cli_json_sweep(json, all->sweep);
+    cli_json_counts(json, &hf_sweep_shape, all->sweep);
     hf_json_end(json);
     hf_json_key(json, "pointer");
     if (all->pointer)

@@ -12,20 +12,12 @@
 
 /* ---- sweep ------------------------------------------------------------------------- */
 
-void cli_json_sweep(struct hf_json *json, const struct hf_sweep_report *report)
+void cli_json_counts(struct hf_json *json, const struct hf_shape *shape,
+                     const void *report)
 {
-    hf_json_put_i64(json, "looked_at", report->looked_at);
-    hf_json_put_i64(json, "requeued", report->requeued);
-    hf_json_put_i64(json, "timed_out", report->timed_out);
-    hf_json_put_i64(json, "failed", report->failed);
-    hf_json_put_i64(json, "abandoned", report->abandoned);
-    hf_json_put_i64(json, "promoted", report->promoted);
-    hf_json_put_i64(json, "escalated", report->escalated);
-    hf_json_put_i64(json, "pushed", report->pushed);
-    hf_json_put_i64(json, "silent", report->silent);
-    hf_json_put_i64(json, "proven_dead", report->proven_dead);
-    hf_json_put_i64(json, "orphaned", report->orphaned);
-    hf_json_put_i64(json, "held", report->held);
+    for (size_t i = 0; i < shape->count; i++)
+        if (shape->fields[i].kind == HF_FIELD_I64 && !shape->fields[i].zero_is_null)
+            op_put_field(json, &shape->fields[i], report);
 }
 
 void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room)

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cmd/file.h"
-
 /* The file of the user's configuration folder; NULL when that is not known. A relative
  * XDG_CONFIG_HOME is ignored, as its specification says. */
 static int default_path(struct cli *cli, const char **ret_path)

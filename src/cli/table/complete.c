@@ -23,7 +23,9 @@ static void put_value_arm(struct cli *cli, const char *path,
                           const struct hf_input *option)
 {
     char name[HF_INPUT_NAME];
-    if (!option->words && option->kind != HF_IN_PATH && option->kind != HF_IN_JSON)
+    bool file = option->kind == HF_IN_PATH ||
+                (option->kind == HF_IN_JSON && !(option->flags & HF_IN_PAIRS));
+    if (!option->words && !file)
         return;
     cli_putf(cli, "    '%s --%s')", path, hf_input_option(option, name));
     if (option->words) {

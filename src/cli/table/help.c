@@ -132,7 +132,7 @@ void cli_put_option_notes(struct cli *cli, const struct hf_input *option)
         put_range(cli, option);
         gap = "; ";
     }
-    if (option->kind == HF_IN_JSON) {
+    if (option->kind == HF_IN_JSON && !(option->flags & (HF_IN_FILE | HF_IN_PAIRS))) {
         cli_putf(cli, "%sJSON, @FILE, or - for standard input", gap);
         gap = "; ";
     }

@@ -118,7 +118,8 @@ static int set_value(struct cli *cli, struct cli_value *value, const char *text)
     int rc = hf_input_parse(option, label, text, &value->number, &cli->err);
     if (rc && option->words)
         cli->err.field[0] = '\0'; /* the message says what to do */
-    if (rc == 0 && option->kind == HF_IN_JSON && !(option->flags & HF_IN_PAIRS))
+    bool inner = option->flags & (HF_IN_FILE | HF_IN_PAIRS); /* read when it is run */
+    if (rc == 0 && option->kind == HF_IN_JSON && !inner)
         rc = cli_read_json(cli, option, text, &text);
     return rc ? rc : keep_text(cli, value, text);
 }

@@ -10,6 +10,8 @@
 
 #include <holdfast/job.h>
 #include <holdfast/limits.h>
+#include <holdfast/schedule.h>
+#include <holdfast/trigger.h>
 #include <holdfast/work.h>
 
 #include "base/arena.h"
@@ -34,6 +36,7 @@ enum hf_input_kind {
 #define HF_IN_LOCAL                                                                      \
     4u /* means something on this machine only: taken from the shell alone */
 #define HF_IN_PAIRS 8u /* JSON: the shell takes KEY=VALUE several times, for an object */
+#define HF_IN_FILE 16u /* JSON: the shell takes the name of a file that holds it */
 
 struct hf_input {
     const char *name;  /* NULL ends a table */
@@ -164,6 +167,22 @@ struct hf_prune_request {
     hf_ms older_than_ms;
     int64_t limit;
 };
+#define HF_SLOTS_MAX 1000 /* slots to come that one answer shows */
+struct hf_schedule_request {
+    struct hf_schedule_new wanted;
+    int64_t revision;
+    const char *reason;
+    hf_ms from; /* slots after this */
+    int64_t count;
+    int64_t skips;
+};
+struct hf_subscribe_request {
+    struct hf_subscription_new wanted;
+    int64_t revision;
+};
+struct hf_sync_request {
+    const char *set; /* the JSON; the shell stores the name of its file first */
+};
 
 extern const struct hf_new hf_new_blank;
 extern const struct hf_input hf_caller_inputs[];
@@ -194,10 +213,28 @@ extern const struct hf_input hf_job_list_inputs[];
 extern const struct hf_input hf_job_id_inputs[];
 extern const struct hf_input hf_job_reason_inputs[];
 extern const struct hf_input hf_job_now_inputs[];
+extern const struct hf_input hf_schedule_inputs[];
+extern const struct hf_input hf_schedule_update_inputs[];
+extern const struct hf_input hf_schedule_pause_inputs[];
+extern const struct hf_input hf_schedule_name_inputs[];
+extern const struct hf_input hf_schedule_trigger_inputs[];
+extern const struct hf_input hf_schedule_show_inputs[];
+extern const struct hf_input hf_schedule_list_inputs[];
+extern const struct hf_input hf_preview_inputs[];
+extern const struct hf_input hf_sync_inputs[];
 extern const struct hf_input hf_limit_inputs[];
 extern const struct hf_input hf_policy_inputs[];
 extern const struct hf_input hf_policy_show_inputs[];
 extern const struct hf_input hf_log_inputs[];
+extern const struct hf_input hf_subscribe_inputs[];
+extern const struct hf_input hf_trigger_update_inputs[];
+extern const struct hf_input hf_trigger_change_inputs[];
+extern const struct hf_input hf_trigger_show_inputs[];
+extern const struct hf_input hf_trigger_list_inputs[];
+extern const struct hf_input hf_emit_inputs[];
+extern const struct hf_input hf_deliveries_inputs[];
+extern const struct hf_input hf_granted_inputs[];
+extern const struct hf_input hf_process_granted_inputs[];
 extern const struct hf_input hf_process_events_inputs[];
 extern const struct hf_input hf_process_cancel_inputs[];
 extern const struct hf_input hf_process_reason_inputs[];

@@ -134,7 +134,8 @@ int64_t hf_field_i64(const struct hf_field *field, const void *row)
     case HF_FIELD_JSON:
     case HF_FIELD_WORD:
     case HF_FIELD_BYTES:
-    case HF_FIELD_ROW: return 0;
+    case HF_FIELD_ROW:
+    case HF_FIELD_TIMES: return 0;
     }
     return 0;
 }
@@ -153,7 +154,8 @@ bool hf_field_null(const struct hf_field *field, const void *row)
     case HF_FIELD_TIME: return field->zero_is_null && hf_field_i64(field, row) == 0;
     case HF_FIELD_BOOL:
     case HF_FIELD_BYTES:
-    case HF_FIELD_ROW: return false;
+    case HF_FIELD_ROW:
+    case HF_FIELD_TIMES: return false;
     }
     return false;
 }

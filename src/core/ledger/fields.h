@@ -15,10 +15,16 @@ enum hf_field_kind {
     HF_FIELD_WORD,  /* an enum: words[value - 1], 0 for null       */
     HF_FIELD_TIME,  /* hf_ms, shown as text (RFC 3339)             */
     HF_FIELD_BYTES, /* struct hf_span, shown as text               */
-    HF_FIELD_ROW    /* a struct within the row, of the shape `of`  */
+    HF_FIELD_ROW,   /* a struct within the row, of the shape `of`  */
+    HF_FIELD_TIMES  /* struct hf_times, shown as an array of texts */
 };
 
 struct hf_shape;
+
+struct hf_times {
+    const hf_ms *at;
+    size_t count;
+};
 
 struct hf_field {
     const char *name;

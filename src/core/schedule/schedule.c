@@ -11,27 +11,58 @@
 #define MISS_THRESHOLD_MS 60000
 #define PRIORITY_DEFAULT 3
 
+static const char *const state_words[] = { "active", "paused", "finished", NULL };
+static const char *const timing_words[] = { "cron", "interval", "once", NULL };
+static const char *const day_words[] = { "or", "and", NULL };
+
 /* clang-format off */
-#define TEXT(name) { #name, HF_FIELD_TEXT, offsetof(struct hf_schedule, name), .zero_is_null = false }
-#define JSON(name) { #name, HF_FIELD_JSON, offsetof(struct hf_schedule, name), .zero_is_null = false }
-#define I64(name)  { #name, HF_FIELD_I64,  offsetof(struct hf_schedule, name), .zero_is_null = false }
-#define MS(name)   { #name, HF_FIELD_I64,  offsetof(struct hf_schedule, name), .zero_is_null = true }
+#define TEXT(member, ...) HF_FIELD(TEXT, hf_schedule, member, false, __VA_ARGS__)
+#define JSON(member, ...) HF_FIELD(JSON, hf_schedule, member, false, __VA_ARGS__)
+#define I64(member, ...)  HF_FIELD(I64, hf_schedule, member, false, __VA_ARGS__)
+#define MS(member, ...)   HF_FIELD(I64, hf_schedule, member, true, __VA_ARGS__)
 
 const struct hf_field hf_schedule_fields[] = {
-    TEXT(name), TEXT(tenant), TEXT(state), TEXT(state_reason),
+    TEXT(name, "its name"),
+    TEXT(tenant, "whose it is"),
+    TEXT(state, "whether it makes units", .words = state_words),
+    TEXT(state_reason, "why it is paused"),
     /* what defines it */
-    TEXT(timing), TEXT(cron), MS(every_ms), MS(start_at), TEXT(zone), TEXT(days),
-    TEXT(overlap), TEXT(catch_up), MS(miss_threshold_ms), TEXT(kind), TEXT(queue),
-    TEXT(lane_key), JSON(payload), I64(priority), I64(max_attempts), JSON(retry_policy),
-    TEXT(disposition), MS(start_timeout_ms), MS(exec_timeout_ms),
+    TEXT(timing, "how its slots are given", .words = timing_words),
+    TEXT(cron, "cron expression"),
+    MS(every_ms, "interval between slots"),
+    MS(start_at, "interval: slots are counted from here; once: the slot"),
+    TEXT(zone, "IANA time zone"),
+    TEXT(days, "cron: day of month or day of week, or both", .words = day_words),
+    TEXT(overlap, "what a slot does while an earlier unit is unfinished", .words = hf_overlap_words),
+    TEXT(catch_up, "which missed slots are made", .words = hf_catch_up_words),
+    MS(miss_threshold_ms, "how late a slot counts as missed"),
+    TEXT(kind, "kind of its units"),
+    TEXT(queue, "their queue"),
+    TEXT(lane_key, "at most one running unit of this key"),
+    JSON(payload, "their payload"),
+    I64(priority, "0 is the most urgent"),
+    I64(max_attempts, "executions of a unit; 0: as the policy says"),
+    JSON(retry_policy, "how failures are retried"),
+    TEXT(disposition, "what a lapsed lease does", .words = hf_disposition_words),
+    MS(start_timeout_ms, "longest time of a unit in the queue"),
+    MS(exec_timeout_ms, "longest time of one execution"),
     /* what became of it */
-    TEXT(origin), I64(revision), MS(next_at), MS(last_slot_at), TEXT(last_work_id),
-    I64(made), I64(skipped), I64(failures), TEXT(last_error), MS(created_at),
-    MS(updated_at),
+    TEXT(origin, "the synced set that declares it"),
+    I64(revision, "raised by every change of its definition or state"),
+    MS(next_at, "its next slot"),
+    MS(last_slot_at, "the newest slot that was made"),
+    TEXT(last_work_id, "the unit of that slot"),
+    I64(made, "slots that became units"),
+    I64(skipped, "slots that did not"),
+    I64(failures, "passes in a row that could not handle it"),
+    TEXT(last_error, "why the last pass could not"),
+    MS(created_at, "when it was added"),
+    MS(updated_at, "when it last changed"),
 };
 /* clang-format on */
 const size_t hf_schedule_field_count = sizeof(hf_schedule_fields) /
                                        sizeof(hf_schedule_fields[0]);
+const struct hf_shape hf_schedule_shape = HF_SHAPE("schedule", hf_schedule_fields);
 
 #define FIRST_DEFINING 4
 #define TIMING_FIELDS 6 /* the first of the defining ones */

@@ -1,5 +1,5 @@
 /* Whole files. */
-#include "cli/cmd/file.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>

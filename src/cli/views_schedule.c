@@ -1,0 +1,135 @@
+/* Schedules for people. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+
+#include "base/civil.h"
+#include "base/text.h"
+#include "core/schedule/schedule.h"
+
+/* "cron 0 9 * * * (Europe/Berlin)", "every 10m", "once". */
+static const char *timing_text(const struct hf_schedule *schedule, char *out, size_t room)
+{
+    char text[24];
+    if (schedule->cron)
+        (void)snprintf(out, room, "%s%s (%s)", schedule->cron,
+                       hf_same(schedule->days, "and") ? ", both days" : "",
+                       schedule->zone);
+    else if (schedule->every_ms)
+        (void)snprintf(out, room, "every %s", cli_duration(schedule->every_ms, text));
+    else
+        (void)snprintf(out, room, "once (%s)", schedule->zone);
+    return out;
+}
+
+static const char *when(hf_ms at, char out[HF_INSTANT_TEXT])
+{
+    return at ? hf_instant_text(at, out) : NULL;
+}
+
+static const char *const schedule_titles[] = { "NAME", "TENANT", "STATE", "TIMING",
+                                               "NEXT", "LAST",   ">MADE", ">SKIPPED" };
+
+static void schedule_cells(struct cli_table *table, const void *row)
+{
+    const struct hf_schedule *schedule = row;
+    char timing[512], next[HF_INSTANT_TEXT], last[HF_INSTANT_TEXT], made[24], skipped[24];
+    bool active = hf_same(schedule->state, "active");
+    (void)snprintf(made, sizeof(made), "%lld", (long long)schedule->made);
+    (void)snprintf(skipped, sizeof(skipped), "%lld", (long long)schedule->skipped);
+    const char *cells[] = { schedule->name,
+                            *schedule->tenant ? schedule->tenant : NULL,
+                            schedule->last_error ? "failing" : schedule->state,
+                            timing_text(schedule, timing, sizeof(timing)),
+                            when(schedule->next_at, next),
+                            when(schedule->last_slot_at, last),
+                            made,
+                            skipped };
+    cli_table_row(table, cells, 2,
+                  schedule->last_error ? CLI_RED
+                  : active             ? CLI_GREEN
+                                       : CLI_YELLOW);
+}
+
+static void schedule_line(struct cli *cli, const struct op_row *row)
+{
+    const struct hf_schedule *schedule = row->at;
+    char next[HF_INSTANT_TEXT];
+    cli_put_clean(cli, schedule->name);
+    cli_putf(cli, " %s: %s, revision %lld, next slot %s\n", row->did, schedule->state,
+             (long long)schedule->revision,
+             schedule->next_at ? hf_instant_text(schedule->next_at, next) : "none");
+}
+
+/* ---- slots ---------------------------------------------------------------------------- */
+
+static int slots_detail(struct cli *cli, const struct op_row *row)
+{
+    const struct hf_times *slots = row->at;
+    char text[HF_INSTANT_TEXT];
+    for (size_t i = 0; i < slots->count; i++)
+        cli_putf(cli, "%s\n", hf_instant_text(slots->at[i], text));
+    return 0;
+}
+
+static int upcoming_detail(struct cli *cli, const struct op_row *row)
+{
+    const struct hf_times *slots = row->at;
+    char text[HF_INSTANT_TEXT];
+    for (size_t i = 0; i < slots->count; i++)
+        cli_putf(cli, "%-18s %s\n", i ? "" : "upcoming",
+                 hf_instant_text(slots->at[i], text));
+    return 0;
+}
+
+static void skip_line(struct cli *cli, const struct op_row *row)
+{
+    const struct hf_schedule_skip *skip = row->at;
+    char first[HF_INSTANT_TEXT], last[HF_INSTANT_TEXT];
+    cli_putf(cli, "%-18s %s", row->did, hf_instant_text(skip->first_at, first));
+    if (skip->last_at != skip->first_at)
+        cli_putf(cli, " to %s, %lld%s slots", hf_instant_text(skip->last_at, last),
+                 (long long)skip->slots, skip->more ? " or more" : "");
+    cli_putf(cli, ": %s%s%s\n", skip->reason, skip->work_id ? ", " : "",
+             skip->work_id ? skip->work_id : "");
+}
+
+/* ---- reports -------------------------------------------------------------------------- */
+
+static int sync_detail(struct cli *cli, const struct op_row *row)
+{
+    const struct hf_shape *shape = row->shape;
+    for (size_t i = 0; !cli->quiet && i < shape->count; i++)
+        cli_putf(cli, "%s%lld %s", i ? ", " : "",
+                 (long long)hf_field_i64(&shape->fields[i], row->at),
+                 shape->fields[i].name);
+    cli_put(cli, cli->quiet ? "" : "\n");
+    return 0;
+}
+
+void cli_text_pass(const struct hf_schedule_report *report, char *out, size_t room)
+{
+    (void)snprintf(out, room, "%lld made, %lld skipped%s", (long long)report->made,
+                   (long long)report->skipped,
+                   report->failed ? "; some cannot be handled: see last_error" : "");
+}
+
+static int pass_detail(struct cli *cli, const struct op_row *row)
+{
+    char text[256];
+    cli_text_pass(row->at, text, sizeof(text));
+    if (!cli->quiet)
+        cli_putf(cli, "%s\n", text);
+    return 0;
+}
+
+const struct cli_view cli_schedule_views[] = {
+    { &hf_schedule_shape, schedule_titles, 8, schedule_cells, schedule_line,
+      cli_any_detail },
+    { .shape = &hf_slots_shape, .detail = slots_detail },
+    { .shape = &hf_upcoming_shape, .detail = upcoming_detail },
+    { .shape = &hf_skip_shape, .line = skip_line },
+    { .shape = &hf_sync_shape, .detail = sync_detail },
+    { .shape = &hf_schedule_report_shape, .detail = pass_detail },
+    { .shape = NULL },
+};

@@ -1,0 +1,121 @@
+/* The inputs of operations on schedules. */
+#include "core/inputs/inputs.h"
+#include "core/inputs/unit_inputs.h"
+
+static const char *const day_words[] = { "or", "and", NULL };
+static const char *const state_words[] = { "active", "paused", "finished", NULL };
+
+/* clang-format off */
+#define END { .name = NULL }
+#define NAME                                                                             \
+    { "name", "NAME", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE, "the schedule",             \
+      .limit = HF_LIMIT_SCHEDULE_NAME_BYTES, HF_IN_AT(hf_schedule_new, name) }
+#define REVISION                                                                         \
+    { "revision", "N", HF_IN_INT, 0,                                                     \
+      "only if it is still at this revision; else exit code 7", .min = 1,                \
+      .max = INT64_MAX, HF_IN_AT(hf_schedule_request, revision) }
+
+/* When. */
+#define TIMING                                                                           \
+    { "cron", "EXPR", HF_IN_TEXT, 0,                                                     \
+      "five fields (minute hour day month weekday), six with the second first, "         \
+      "or @daily and the like", .limit = HF_LIMIT_CRON_BYTES,                            \
+      HF_IN_AT(hf_schedule_new, cron) },                                                 \
+    { "every_ms", "DURATION", HF_IN_MS, 0, "an interval, counted from --start",          \
+      .option = "every", HF_IN_AT(hf_schedule_new, every_ms) },                          \
+    { "start", "TIME", HF_IN_TEXT, 0,                                                    \
+      "where --every counts from, RFC 3339 (default: now)",                              \
+      HF_IN_AT(hf_schedule_new, start) },                                                \
+    { "at", "TIME", HF_IN_TEXT, 0,                                                       \
+      "once, at this time, RFC 3339; without an offset a local time of --tz",            \
+      HF_IN_AT(hf_schedule_new, at) },                                                   \
+    { "zone", "ZONE", HF_IN_TEXT, 0,                                                     \
+      "IANA time zone of --cron, --at and --start (default: UTC)", .option = "tz",       \
+      HF_IN_AT(hf_schedule_new, zone) },                                                 \
+    { "days", "RULE", HF_IN_WORD, 0,                                                     \
+      "whether one of day of month and day of week is enough, or both must "             \
+      "match (default: or)", .words = day_words, HF_IN_AT(hf_schedule_new, both_days) }
+
+/* What. */
+#define UNIT                                                                             \
+    { "kind", "K", HF_IN_TEXT, 0, "kind of its units (default: work)",                   \
+      HF_IN_AT(hf_schedule_new, kind) },                                                 \
+    { "queue", "Q", HF_IN_TEXT, 0, "their queue (default: default)",                     \
+      HF_IN_AT(hf_schedule_new, queue) },                                                \
+    { "payload", "JSON", HF_IN_JSON, 0, "their payload",                                 \
+      .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_schedule_new, payload) },             \
+    HF_UNIT_INPUTS(hf_schedule_new),                                                     \
+    { "overlap", "RULE", HF_IN_WORD, 0,                                                  \
+      "a slot comes while an earlier unit is unfinished: skip it, let one "              \
+      "wait, allow both, or replace the earlier one (default: skip)",                    \
+      .words = hf_overlap_words, .min = 1,                                               \
+      HF_IN_AT(hf_schedule_new, overlap) },                                              \
+    { "catch_up", "RULE", HF_IN_WORD, 0,                                                 \
+      "slots that were missed: make the latest, all or none (default: latest)",          \
+      .words = hf_catch_up_words, .min = 1, HF_IN_AT(hf_schedule_new, catch_up) },       \
+    { "miss_threshold_ms", "DURATION", HF_IN_MS, 0,                                      \
+      "how late a slot counts as missed (default: 60s)", .min = 1,                       \
+      .option = "miss-threshold", HF_IN_AT(hf_schedule_new, miss_threshold_ms) }
+
+const struct hf_input hf_schedule_inputs[] = {
+    NAME,
+    TIMING,
+    UNIT,
+    { "paused", NULL, HF_IN_FLAG, 0, "make nothing until it is resumed",
+      HF_IN_AT(hf_schedule_new, paused) },
+    END,
+};
+
+const struct hf_input hf_schedule_update_inputs[] = { NAME, TIMING, UNIT, REVISION, END };
+
+const struct hf_input hf_schedule_pause_inputs[] = {
+    NAME,
+    REVISION,
+    { "reason", "R", HF_IN_TEXT, 0, "why, for those who look at it",
+      .limit = HF_LIMIT_REASON_BYTES, HF_IN_AT(hf_schedule_request, reason) },
+    END,
+};
+
+const struct hf_input hf_schedule_name_inputs[] = { NAME, REVISION, END };
+const struct hf_input hf_schedule_trigger_inputs[] = { NAME, END };
+
+const struct hf_input hf_schedule_show_inputs[] = {
+    NAME,
+    { "count", "N", HF_IN_INT, 0, "slots to come that are shown (default: 5)",
+      .max = HF_SLOTS_MAX, HF_IN_AT(hf_schedule_request, count) },
+    { "skips", "N", HF_IN_INT, 0, "records of skipped slots (default: 10)", .min = 1,
+      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_schedule_request, skips) },
+    END,
+};
+
+const struct hf_input hf_schedule_list_inputs[] = {
+    { "state", "STATE", HF_IN_WORD, 0, "only those", .words = state_words,
+      HF_IN_AT(hf_schedule_filter, state) },
+    { "origin", "SET", HF_IN_TEXT, 0, "only those of a synced set", .option = "set",
+      HF_IN_AT(hf_schedule_filter, origin) },
+    { "limit", "N", HF_IN_INT, 0, "at most so many (default: 100)", .min = 1,
+      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_schedule_filter, limit) },
+    { "after", "CURSOR", HF_IN_TEXT, 0, "go on after an earlier page",
+      HF_IN_AT(hf_schedule_filter, after) },
+    END,
+};
+
+const struct hf_input hf_preview_inputs[] = {
+    { "name", "NAME", HF_IN_TEXT, HF_IN_BARE,
+      "a schedule of the store, instead of a timing", .limit = HF_LIMIT_SCHEDULE_NAME_BYTES,
+      HF_IN_AT(hf_schedule_new, name) },
+    TIMING,
+    { "from", "TIME", HF_IN_INSTANT, 0, "slots after this, RFC 3339 (default: now)",
+      HF_IN_AT(hf_schedule_request, from) },
+    { "count", "N", HF_IN_INT, 0, "how many (default: 5)", .min = 1, .max = HF_SLOTS_MAX,
+      HF_IN_AT(hf_schedule_request, count) },
+    END,
+};
+
+const struct hf_input hf_sync_inputs[] = {
+    { "set", "FILE", HF_IN_JSON, HF_IN_NEEDED | HF_IN_BARE | HF_IN_FILE,
+      "the set, as JSON; - is stdin", .limit = HF_LIMIT_CALL_LINE_BYTES, .option = "file",
+      HF_IN_AT(hf_sync_request, set) },
+    END,
+};
+/* clang-format on */
