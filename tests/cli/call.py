@@ -48,7 +48,7 @@ class Table(Case):
             self.assertTrue(answer["shape"] or answer["facts"], op["name"])
             for name in (answer["shape"], answer["facts"]):
                 self.assertTrue(name is None or name in self.shapes, op["name"])
-            self.assertIn(op["method"], ("GET", "POST", "PUT", "DELETE"))
+            self.assertIn(op["method"], ("GET", "POST", "PUT", "PATCH", "DELETE"))
             self.assertEqual(op["method"] == "GET", "reads" in op["flags"] or not op["errors"],
                              op["name"])
             self.assertRegex(op["path"], r"^/v1/[a-z]")
@@ -92,7 +92,7 @@ class Table(Case):
         """The options of an example; bare words take the first inputs. None where it has parts
         of the shell alone."""
         known = {"--" + given["option"]: given for given in op["inputs"]}
-        needed = [name for name in known if name in ("--id", "--kind", "--scope", "--name")]
+        bare = [name for name in known if known[name]["bare"]]
         options, at = [], 0
         while at < len(words):
             word = words[at]
@@ -102,13 +102,17 @@ class Table(Case):
                 at += 2
                 continue
             if word in known:
+                bare = [name for name in bare if name != word]
                 if known[word]["local"] or words[at + 1:at + 2] == ["-"]:
                     return None
                 flag = known[word]["type"] == "flag"
                 options += words[at:at + (1 if flag else 2)]
                 at += 1 if flag else 2
                 continue
-            options += [needed[0], word]
+            name = bare.pop(0)
+            if known[name]["type"] == "json" and word.endswith(".json"):
+                return None  # a file
+            options += [name, word]
             at += 1
         return inputs_of(op, options)
 

@@ -19,7 +19,8 @@ PG = os.environ["PG_SCRIPT"]
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 UNITS = {"ms": 1, "s": 1000, "m": 60000, "h": 3600000, "d": 86400000}
 # What differs between two calls by nature: times, numbers that the store assigns, tokens.
-CHANGING = re.compile(r"(_at|_ms|^at|^now|_fence|^fence|token|_id|^next|tenant)$")
+CHANGING = re.compile(r"(_at|_ms|^at|^now|_fence|^fence|token|_id|^next|tenant|"
+                      r"^incarnation)$")
 ABOUT_NOW = ("facts", "findings")  # of the store as it is at the moment: only what they name
 
 
@@ -60,6 +61,9 @@ def member(spec, texts):
         return json.dumps(dict(text.split("=", 1) for text in texts))
     if kind in ("texts", "words"):
         return json.dumps(texts)
+    if kind == "json" and os.path.isfile(texts[0]):  # the shell names it
+        with open(texts[0], encoding="utf-8") as file:
+            return file.read()
     if kind == "json":
         return texts[0]
     if kind == "integer":
@@ -97,6 +101,8 @@ def plain(value, ids, key=""):
     if isinstance(value, str):
         value = UUID.sub(lambda m: f"<{ids.setdefault(m.group(0), len(ids))}>", value)
         value = re.sub(r"\b(shell|call)-\d+\b", "<tenant>", value)
+    if key.startswith("oldest_"):
+        return "<age>"  # null within the first millisecond
     if value is not None and not isinstance(value, bool) and CHANGING.search(key):
         return "<given>"
     return value
@@ -117,7 +123,8 @@ def fill(value, unit):
         return [fill(v, unit) for v in value]
     if isinstance(value, str):
         for name, field in (("$ID", "work_id"), ("$TOKEN", "lease_token"),
-                            ("$TENANT", "tenant")):
+                            ("$TENANT", "tenant"), ("$OCCURRENCE", "occurrence_id"),
+                            ("$FOLDER", "folder")):
             value = value.replace(name, unit.get(field, ""))
     return value
 
@@ -125,15 +132,17 @@ def fill(value, unit):
 class Pairs:
     def setUp(self):
         super().setUp()
+        self.file("set.json", '{"set":"pairs","schedules":[{"name":"one","cron":"0 9 * * *"}]}')
         self.table = {op["name"]: op for op in self.ok("call", "--list")["items"]}
 
     def prepare(self, lines, tenant, steps):
-        unit = {"tenant": tenant}
+        unit = {"tenant": tenant, "folder": self.folder}
         for op, inputs in steps:
             answer = lines.call(op, fill(inputs, unit), tenant=tenant, actor="human:ann")
             self.assertIs(answer["ok"], True, (op, answer))
             found = answer.get("work") or (answer.get("items") or [None])[0]
             unit = {**unit, **{k: v for k, v in (found or {}).items() if v is not None}}
+            unit["occurrence_id"] = answer.get("occurrence_id", "")
         return unit
 
     def rows(self, lines, tenant):
@@ -147,7 +156,12 @@ class Pairs:
         named = [] if op == "work.prune" else ["--tenant", tenant]
         done = self.run_raw("--json", "--actor", "human:bob", "--correlation-id", "c1", *named,
                             *words, *options)
-        return json.loads(done.stdout)
+        answer = json.loads(done.stdout)
+        for given in sorted(self.table[op]["inputs"], key=lambda i: -len(i["option"])):
+            if "error" in answer:  # the same words, but each caller's own names of inputs
+                answer["error"]["message"] = answer["error"]["message"].replace(
+                    "--" + given["option"], given["name"])
+        return answer
 
     def by_call(self, lines, op, tenant, options):
         named = "" if op == "work.prune" else f',"tenant":"{tenant}"'

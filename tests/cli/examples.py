@@ -51,7 +51,7 @@ class Call(Case):
         unit = self.create()
         with open(os.path.join(EXAMPLES, "call.py"), encoding="utf-8") as text:
             slow = text.read().replace("def work_on(unit):\n", "def work_on(unit):\n"
-                                       "    import time; time.sleep(1.2)\n")
+                                       "    threading.Event().wait(1.2)\n")
         path = self.file("slow.py", slow)
         done = subprocess.run(["python3", path, "py1"], env=self.env, text=True,
                               capture_output=True, cwd=self.folder, timeout=50, check=False)

@@ -3,7 +3,8 @@ tenant and by `holdfast call` in another, after the same preparation.
 
 A pair is (operation, preparation, options). The preparation is a list of calls (operation,
 inputs). $ID, $TOKEN and the like in texts are fields of the last unit that a preparation
-returned: $ID is work_id, $TOKEN is lease_token; $TENANT is the tenant. A later pair of one operation is another way to
+returned: $ID is work_id, $TOKEN is lease_token; $TENANT is the tenant, $OCCURRENCE
+an occurrence, $FOLDER a folder with set.json. A later pair of one operation is another way to
 ask for it.
 """
 
@@ -20,6 +21,17 @@ WAITING = [*HELD, ("work.wait", {"work_id": "$ID", "lease_token": "$TOKEN",
 FAILED = [*HELD, ("work.close_out", {"work_id": "$ID", "lease_token": "$TOKEN",
                                      "status": "failed", "reason": "no"})]
 HOLDER = ["--id", "$ID", "--token", "$TOKEN"]
+SCHEDULE = ("schedule.add", {"name": "$TENANT", "cron": "0 9 * * *", "kind": "report"})
+OCCURRED = ("trigger.emit", {"source_type": "$TENANT", "source_key": "repo",
+                             "idempotency_key": "d1", "payload": {"after": "abc"}})
+SUBSCRIBED = ("trigger.subscribe", {"subscription_key": "k", "owner_scope": "session:$TENANT",
+                                    "source_type": "$TENANT", "source_key": "repo",
+                                    "kind": "build"})
+UNIT = ["--lane", "l", "--priority", "2", "--max-attempts", "3", "--retry-policy",
+        '{"initial_backoff_ms": 5}', "--disposition", "rerunnable", "--start-timeout", "1h",
+        "--exec-timeout", "2h"]
+KEY = ["--key", "k", "--owner-scope", "session:$TENANT"]
+SOURCE = ["--source-type", "$TENANT", "--source-key", "repo"]
 LATER = ("job.enqueue", {"kind": "mail", "delay_ms": 3600000})
 
 PAIRS = [
@@ -131,4 +143,61 @@ PAIRS = [
     ("process.complete", [EXTERNAL], ["--id", "$ID", "--authority", "ci", "--status", "failed",
                                       "--reason", "exit 1", "--class", "validation",
                                       "--summary", "none", "--output", "m:1"]),
+    ("schedule.add", [], [
+        "--name", "$TENANT", "--cron", "0 9 1 * MON", "--tz", "Europe/Berlin", "--days", "and",
+        "--kind", "report", "--queue", "q", "--payload", '{"a": 1}', *UNIT, "--overlap", "allow",
+        "--catch-up", "all", "--miss-threshold", "5m", "--paused"]),
+    ("schedule.add", [], ["--name", "$TENANT", "--every", "10m", "--start",
+                          "2026-01-01T00:00:00Z"]),
+    ("schedule.add", [], ["--name", "$TENANT", "--at", "2100-01-01T00:00:00Z"]),
+    ("schedule.add", [], ["--name", "$TENANT"]),  # no timing: refused
+    ("schedule.update", [SCHEDULE], [
+        "--name", "$TENANT", "--cron", "0 10 1 * MON", "--tz", "Europe/Berlin", "--days", "and",
+        "--kind", "other", "--queue", "q", "--payload", '{"a": 1}', *UNIT, "--overlap", "replace",
+        "--catch-up", "none", "--miss-threshold", "5m", "--revision", "1"]),
+    ("schedule.update", [SCHEDULE], ["--name", "$TENANT", "--every", "1h", "--start",
+                                     "2026-01-01T00:00:00Z"]),
+    ("schedule.update", [SCHEDULE], ["--name", "$TENANT", "--at", "2100-01-01T00:00:00Z"]),
+    ("schedule.update", [SCHEDULE], ["--name", "$TENANT", "--queue", "q", "--revision", "7"]),
+    ("schedule.pause", [SCHEDULE], ["--name", "$TENANT", "--revision", "1", "--reason", "holiday"]),
+    ("schedule.resume", [SCHEDULE, ("schedule.pause", {"name": "$TENANT"})],
+     ["--name", "$TENANT", "--revision", "2"]),
+    ("schedule.trigger", [SCHEDULE], ["--name", "$TENANT"]),
+    ("schedule.remove", [SCHEDULE], ["--name", "$TENANT", "--revision", "1"]),
+    ("schedule.list", [SCHEDULE], ["--state", "active", "--limit", "5"]),
+    ("schedule.list", [SCHEDULE], ["--set", "none"]),
+    ("schedule.show", [SCHEDULE], ["--name", "$TENANT", "--count", "2", "--skips", "3"]),
+    ("schedule.preview", [SCHEDULE], ["--name", "$TENANT", "--count", "2", "--from",
+                                      "2026-03-27T12:00:00Z"]),
+    ("schedule.preview", [], ["--cron", "0 9 1 * MON", "--tz", "Europe/Berlin", "--days", "and",
+                              "--from", "2026-03-27T12:00:00Z"]),
+    ("schedule.preview", [], ["--every", "1h", "--start", "2026-01-01T00:00:00Z", "--from",
+                              "2026-03-27T12:00:00Z"]),
+    ("schedule.preview", [], ["--at", "2100-01-01T00:00:00Z"]),
+    ("schedule.sync", [], ["--file", "$FOLDER/set.json"]),
+    ("schedule.run", [("schedule.run", {})], []),
+    ("trigger.subscribe", [], [*KEY, *SOURCE, "--template", '{"sha": {"$event": "after"}}',
+                               "--kind", "build", "--queue", "q", *UNIT]),
+    ("trigger.subscribe", [], [*KEY, *SOURCE, "--process", "agent", "--name", "n",
+                               "--wake-session", "s1"]),
+    ("trigger.update", [SUBSCRIBED], [*KEY, "--revision", "1", *SOURCE, "--template",
+                                      '{"sha": {"$event": "after"}}', "--kind", "other",
+                                      "--queue", "q", *UNIT]),
+    ("trigger.update", [SUBSCRIBED], [*KEY, "--revision", "1", *SOURCE, "--process", "agent",
+                                      "--name", "n", "--wake-session", "s1"]),
+    ("trigger.update", [SUBSCRIBED], [*KEY, "--revision", "9", *SOURCE]),
+    ("trigger.enable", [SUBSCRIBED], [*KEY, "--revision", "1"]),
+    ("trigger.disable", [SUBSCRIBED], [*KEY, "--revision", "1"]),
+    ("trigger.remove", [SUBSCRIBED], [*KEY, "--revision", "1"]),
+    ("trigger.revive", [SUBSCRIBED, ("trigger.remove", {"subscription_key": "k",
+                                                        "owner_scope": "session:$TENANT"})],
+     [*KEY, "--revision", "2"]),
+    ("trigger.list", [SUBSCRIBED], ["--owner-scope", "session:$TENANT", *SOURCE, "--state", "enabled",
+                                    "--limit", "5"]),
+    ("trigger.show", [SUBSCRIBED], KEY),
+    ("trigger.emit", [SUBSCRIBED], [*SOURCE, "--idempotency-key", "d1", "--payload",
+                                    '{"after": "abc"}', "--scope", "$TENANT", "--occurred-at",
+                                    "2026-03-27T12:00:00Z"]),
+    ("trigger.deliveries", [SUBSCRIBED, OCCURRED], ["--occurrence", "$OCCURRENCE"]),
+    ("trigger.granted", [SUBSCRIBED, OCCURRED], ["--session", "$TENANT", "--limit", "5"]),
 ]
