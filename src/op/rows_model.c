@@ -16,6 +16,8 @@ static const struct hf_input check_options[] = {
     CONFIG_OPTION,
     { "model", "NAME", HF_IN_TEXT, 0,
       .help = "one of its models (default: the first in the file)" },
+    { "no-tools", NULL, HF_IN_FLAG, 0,
+      .help = "offer no tool, to a model that refuses requests with tools" },
     { "record", "FILE", HF_IN_PATH, 0,
       .help = "write the exchange as a script that can be played offline; the key is "
               "not in it" },

@@ -116,6 +116,8 @@ class Provider(unittest.TestCase):
         self.assertEqual(sent[0]["headers"]["x-api-key"], KEY)
         self.assertEqual((sent[0]["body"]["temperature"], sent[0]["body"]["max_tokens"]), (0.5, 100))
         self.assertEqual([tool["name"] for tool in sent[0]["body"]["tools"]], ["ping"])
+        self.assertIsNone(self.answer("provider", "check", "chat", "--no-tools")["tools"])
+        self.assertNotIn("tools", self.server.requests()[-1]["body"])
 
     def test_a_failure_has_its_own_text_and_exit_code(self):
         rows = (("echo", 2, "the endpoint refused the key (auth_refused)"),

@@ -92,7 +92,8 @@ struct check {
     hf_ms total;
     bool answered;
     bool streamed;
-    bool called; /* the tool */
+    bool tools;  /* one was offered */
+    bool called; /* it */
     const char *served;
     struct hf_usage usage;
 };
@@ -198,7 +199,9 @@ static int make_request(struct check *check, struct hf_effect *effect)
         "[{\"name\":\"ping\",\"description\":\"Reports that tools "
         "work.\"}]";
     struct hf_err *err = &check->cli->err;
-    struct hf_part part = { .content = SPAN("Say OK, then call the tool ping once.") };
+    struct hf_part part = { .content = SPAN(check->tools
+                                                ? "Say OK, then call the tool ping once."
+                                                : "Say OK.") };
     struct hf_message message = { .id = "q", .parts = &part, .part_count = 1 };
     struct hf_record input = { .message = &message };
     struct hf_turn_start start = { .size = sizeof(start),
@@ -207,8 +210,8 @@ static int make_request(struct check *check, struct hf_effect *effect)
                                    .inputs = &input,
                                    .input_count = 1 };
     struct hf_turn_config config = { .size = sizeof(config), .turn_budget = 1 };
-    int rc = hf_surface_new(NULL, SPAN("You are brief."), SPAN(tools), &check->surface,
-                            err);
+    int rc = hf_surface_new(NULL, SPAN("You are brief."), SPAN(check->tools ? tools : ""),
+                            &check->surface, err);
     if (rc)
         return rc;
     config.surface = check->surface;
@@ -267,7 +270,10 @@ static void show_json(const struct check *check)
     hf_json_put_i64(json, "first_ms", check->first);
     hf_json_put_i64(json, "total_ms", check->total);
     hf_json_put_bool(json, "streaming", check->streamed);
-    hf_json_put_bool(json, "tools", check->called);
+    hf_json_put_raw(json, "tools",
+                    !check->tools   ? "null"
+                    : check->called ? "true"
+                                    : "false");
     hf_json_key(json, "usage");
     hf_json_object(json);
     hf_json_put_i64(json, "input", check->usage.input);
@@ -294,7 +300,9 @@ static void show(const struct check *check)
              (long long)check->first, (long long)check->total);
     cli_putf(cli, "streaming  %s\n", check->streamed ? "yes" : "no");
     cli_putf(cli, "tools      %s\n",
-             check->called ? "yes" : "accepted, but the model called none");
+             !check->tools   ? "not offered"
+             : check->called ? "yes"
+                             : "accepted, but the model called none");
     cli_putf(cli, "usage      %lld tokens in, %lld out\n", (long long)check->usage.input,
              (long long)check->usage.output);
 }
@@ -304,6 +312,7 @@ int cmd_provider_check(struct cli *cli)
     struct check check = { .cli = cli, .first = -1 };
     const char *path = NULL;
     check.provider_name = cli_text(cli, "name");
+    check.tools = !cli_given(cli, "no-tools");
     int rc = cli_config_read(cli, &path, &check.config);
     if (rc)
         return rc;

@@ -21,6 +21,11 @@ static const struct hf_field created_fields[] = {
 };
 const struct hf_shape hf_created_shape = HF_SHAPE("created", created_fields);
 
+static const struct hf_field changed_fields[] = {
+    FACT("changed", BOOL, "false where it was so already"),
+};
+const struct hf_shape hf_changed_shape = HF_SHAPE("changed", changed_fields);
+
 static const struct hf_field pruned_fields[] = {
     FACT("pruned", I64, "units that were deleted"),
 };
@@ -55,6 +60,11 @@ static const struct hf_field output_fields[] = {
     AS("stderr", ROW, hf_output_streams, of[HF_STDERR], "standard error", .of = &stream_shape),
 };
 const struct hf_shape hf_output_shape = HF_SHAPE("output", output_fields);
+
+static const struct hf_field output_facts_fields[] = {
+    { .name = "output", .kind = HF_FIELD_ROW, .help = "what it wrote", .of = &hf_output_shape },
+};
+const struct hf_shape hf_output_facts_shape = HF_SHAPE("shown_output", output_facts_fields);
 
 /* ---- counts ------------------------------------------------------------------------- */
 
