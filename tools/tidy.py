@@ -83,6 +83,7 @@ ROOMS = {
     "agent": "agent/wire",  # likewise
     "agent/drive": "",
     "agent/tool": "",
+    "agent/worker": "",
     "agent/wire": "",
     "op": "core/* run/monitor",  # what can be asked for; each transport reads its table
     "cli": "os op core/ledger core/inputs core/process core/schedule core/trigger",

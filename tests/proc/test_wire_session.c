@@ -310,7 +310,7 @@ static int do_hand_back(struct talk *t)
 #define INPUTS                                                                           \
     "(SELECT count(*) FROM wires.session_input i WHERE i.session_key = s.session_key)"
 #define STEPS "(SELECT t.step FROM wires.session_turn t WHERE t.turn_key = s.turn_key)"
-#define FREE "CASE WHEN s.claim_group IS NULL THEN 1 ELSE 0 END"
+#define FREE "(s.claim_group IS NULL)::int"
 #define BACK                                                                             \
     "(SELECT count(*) FROM wires.runtime_work_event e JOIN wires.session_turn t ON"      \
     " t.turn_id = e.work_id WHERE t.session_key = s.session_key"                         \

@@ -10,6 +10,7 @@ const struct hf_session_methods sql_session_methods = {
     .head = sql_session_head,
     .load = sql_session_load,
     .node = sql_session_node,
+    .blob = sql_session_blob,
     .list = sql_session_list,
     .inputs = sql_session_inputs,
     .step = sql_session_step,
@@ -17,6 +18,7 @@ const struct hf_session_methods sql_session_methods = {
     .renew_all = sql_session_renew_all,
     .release = sql_session_release,
     .hand_back = sql_session_hand_back,
+    .next = sql_session_next,
 };
 
 static int request_hash(const struct hf_caller *who, const struct hf_session_new *request,

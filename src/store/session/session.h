@@ -65,6 +65,10 @@ void session_put_token(struct hf_ops *ops, const char *session_id,
 
 /* Wake a worker that waits for a session. */
 void session_ring(struct hf_ops *ops);
+/* Append what makes a unit of the batch an input, and its session ready. Refuses the batch
+ * where there is no session. */
+void session_input_add(struct hf_ops *ops, const char *session_id, const char *work_id,
+                       enum hf_input_kind kind);
 /* Append the end of a lease; `delay_ms` is for an open turn. */
 void session_free_add(struct hf_ops *ops, const char *session_id,
                       const struct hf_token *token, hf_ms delay_ms);
@@ -72,6 +76,13 @@ void session_free_add(struct hf_ops *ops, const char *session_id,
 /* Append the nodes of a step or a commit. */
 void session_nodes_add(struct hf_ops *ops, const char *session_id, const char *turn_id,
                        int64_t node_count, const struct hf_packed *packed);
+
+/* Append what a step does to the effect journal. Returns the first of its calls. */
+size_t session_effects_add(struct hf_ops *ops, const struct hf_session_step *step,
+                           int64_t fence);
+/* The entries of a result, as those of the turn. */
+int session_effects_show(struct hf_session_answer *answer, const struct hf_call *found,
+                         struct hf_session_turn *turn, struct hf_err *err);
 
 extern const struct hf_session_methods sql_session_methods;
 int sql_session_create(struct hf_store *store, const struct hf_caller *who,
@@ -88,6 +99,8 @@ int sql_session_head(struct hf_store *store, const char *session_id,
 int sql_session_load(struct hf_store *store, const struct hf_session_load *request,
                      struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_node(struct hf_store *store, const char *session_id, int64_t ordinal,
+                     struct hf_session_answer *answer, struct hf_err *err);
+int sql_session_blob(struct hf_store *store, const uint8_t hash[32],
                      struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_list(struct hf_store *store, const struct hf_caller *who,
                      const struct hf_session_filter *filter,
@@ -107,5 +120,7 @@ int sql_session_release(struct hf_store *store, const struct hf_caller *who,
                         const char *session_id, const char *token, struct hf_err *err);
 int sql_session_hand_back(struct hf_store *store, const struct hf_caller *who,
                           const struct hf_session_back *back, struct hf_err *err);
+int sql_session_next(struct hf_store *store, const struct hf_session_claim *claim,
+                     hf_ms *ret_at, struct hf_err *err);
 
 #endif
