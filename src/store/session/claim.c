@@ -255,7 +255,7 @@ static int end_turn(struct claiming *c, const struct hf_session_row *row,
     return rc;
 }
 
-/* A session that was ready has nothing to do. */
+/* A session that was ready, or whose lease lapsed, has nothing to do. */
 static int mark_idle(struct claiming *c, const struct hf_session_row *row,
                      struct hf_err *err)
 {
@@ -264,7 +264,7 @@ static int mark_idle(struct claiming *c, const struct hf_session_row *row,
     add_by_session(&ops, HF_SQL_LEASE_LOCK_SESSION, row);
     hf_ops_call(&ops, HF_SQL_SESSION_IDLE, HF_ANY_COUNT);
     hf_ops_text(&ops, row->s.session_id);
-    hf_ops_i64(&ops, row->s.ready_at);
+    hf_ops_i64_opt(&ops, row->s.ready_at);
     int rc = hf_ops_write(&ops, err);
     hf_ops_fini(&ops);
     return rc;
@@ -386,7 +386,7 @@ static int try_candidates(struct claiming *c, const struct hf_batch *seen,
     for (size_t i = 0; i < count && !c->done; i++) {
         struct hf_err why = { 0 };
         int rc = try_one(c, seen, &rows[i], &why);
-        if (rc == HF_EGUARD && rows[i].s.ready_at && !rows[i].turn_key)
+        if (rc == HF_EGUARD && !rows[i].turn_key)
             rc = mark_idle(c, &rows[i], &why);
         if (rc == HF_EGUARD || rc == 0)
             answer = HF_EGUARD;
