@@ -176,6 +176,21 @@ static void compare_all(struct pair *pair)
     }
 }
 
+static void reach(struct pair *pair, enum pair_reach what, bool really)
+{
+    if (really)
+        pair->reached |= 1u << what;
+}
+
+static void reach_code(struct pair *pair, int code)
+{
+    reach(pair, PAIR_BUSY, code == HF_ESESSIONBUSY);
+    reach(pair, PAIR_LOST, code == HF_ESESSIONLOST);
+    reach(pair, PAIR_HEAD_MOVED, code == HF_EHEADMOVED);
+    reach(pair, PAIR_SUPERSEDED, code == HF_ESUPERSEDED);
+    reach(pair, PAIR_NO_BLOB, code == HF_EBLOB);
+}
+
 /* ---- create, send -------------------------------------------------------------------------- */
 
 static void do_create(struct pair *pair, struct dice *dice, size_t at)
@@ -191,6 +206,8 @@ static void do_create(struct pair *pair, struct dice *dice, size_t at)
     for (int side = 0; side < SIDES; side++)
         codes[side] = hf_session_create(pair->store[side], NULL, &request, &answers[side],
                                         NULL);
+    reach(pair, PAIR_CREATED, codes[MODEL] == 0 && answers[MODEL]->created);
+    reach(pair, PAIR_CREATE_CONFLICT, codes[MODEL] == HF_ECONFLICT);
     take(pair, "create", codes, answers);
 }
 
@@ -268,6 +285,13 @@ static void do_claim(struct pair *pair, struct dice *dice, size_t at)
         codes[side] = hf_session_claim(pair->store[side], NULL, &claim, &answers[side],
                                        NULL);
     pair->wall++, pair->mono++;
+    reach_code(pair, codes[MODEL]);
+    if (codes[MODEL] == 0) {
+        reach(pair, PAIR_NO_SESSION, answers[MODEL]->session_count == 0);
+        reach(pair, PAIR_TURN_BEGUN, answers[MODEL]->turn);
+        reach(pair, PAIR_TURN_DISPLACED,
+              answers[MODEL]->turn && answers[MODEL]->displaced);
+    }
     if (codes[MODEL] == 0 && codes[OTHER] == 0)
         learn(pair, at, answers);
     take(pair, "claim", codes, answers);
@@ -351,6 +375,7 @@ static void do_step(struct pair *pair, struct dice *dice, size_t at)
     pair_codes(pair, "step", codes[MODEL], codes[OTHER]);
     if (codes[MODEL] || pair->complaint[0])
         return;
+    reach(pair, stepped[0].repeated ? PAIR_STEP_REPEATED : PAIR_STEPPED, true);
     same_number(pair, "stepped, step", stepped[0].step, stepped[1].step);
     same_number(pair, "stepped, nodes", stepped[0].node_count, stepped[1].node_count);
     same_number(pair, "stepped, repeated", stepped[0].repeated, stepped[1].repeated);
@@ -450,6 +475,12 @@ static void do_commit(struct pair *pair, struct dice *dice, size_t at)
                                         NULL);
     }
     pair_codes(pair, "commit", codes[MODEL], codes[OTHER]);
+    reach_code(pair, codes[MODEL]);
+    reach(pair, PAIR_COMMIT_CONFLICT, codes[MODEL] == HF_ECONFLICT);
+    reach(pair, PAIR_COMMITTED, codes[MODEL] == 0 && !done[MODEL].repeated);
+    reach(pair, PAIR_COMMIT_REPEATED, done[MODEL].repeated);
+    reach(pair, PAIR_COMMIT_STEPPED,
+          codes[MODEL] == 0 && !done[MODEL].repeated && talk->node_count > 0);
     if (codes[MODEL] == 0 && !pair->complaint[0])
         compare_committed(pair, &done[MODEL], &done[OTHER]);
 }
@@ -493,6 +524,7 @@ static void do_release(struct pair *pair, struct dice *dice, size_t at)
                                                 token_of(talk, side), NULL);
     }
     pair_codes(pair, "release", codes[MODEL], codes[OTHER]);
+    reach(pair, back ? PAIR_HANDED_BACK : PAIR_RELEASED, codes[MODEL] == 0);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------ */
