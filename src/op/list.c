@@ -101,6 +101,10 @@ static void put_input(struct hf_json *json, const struct op *op,
         hf_json_put_i64(json, "max_bytes", hf_input_max(input));
     }
     put_words(json, input->words);
+    if (input->flags & HF_IN_PAIRS)
+        hf_json_put_bool(json, "pairs", true);
+    if (input->flags & HF_IN_FILE)
+        hf_json_put_bool(json, "file", true);
     hf_json_end(json);
 }
 
