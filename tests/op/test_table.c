@@ -43,7 +43,7 @@ static void check_reach(const struct op *op)
 {
     bool listed = op_is_listed(op);
     if (listed != (op->route != NULL) || (listed && !op->run))
-        fail_msg("%s: what is listed has a route and runs, and nothing else has a route",
+        fail_msg("%s: what is listed runs and has a route; other rows have none",
                  op->name);
     if (op->role == OP_LOCAL && op->run)
         fail_msg("%s is local, and has a function that every transport could call",
