@@ -368,7 +368,7 @@ static void a_worker_past_its_lease_commits_nothing(void **state)
     world.config.ttl_ms = 750;
     start_worker();
     await_model();
-    struct hf_session_answer *stolen = steal("s"); /* the loop stands still meanwhile */
+    struct hf_session_answer *stolen = steal("s"); /* the loop does not run meanwhile */
     say("too late");
     await_log("claimed\nlost\n");
     struct hf_session_answer *s = loaded("s");
