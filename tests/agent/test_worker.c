@@ -298,7 +298,8 @@ static void a_session_goes_on_with_its_next_message(void **state)
     say("1");
     await_model();
     say("2");
-    await_log("claimed\nturn_ended\nclaimed\nturn_ended\n");
+    while (hf_worker_held(world.worker) > 0) /* the next claim may be told of first */
+        (void)hf_loop_step(world.loop, -1);
     struct hf_session_answer *s = loaded("s");
     assert_int_equal(s->sessions[0].head_revision, 2);
     assert_int_equal(s->node_count, 4);
