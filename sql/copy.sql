@@ -18,8 +18,3 @@ UPDATE hf_store SET incarnation = $1 WHERE id = 1
 -- anew.
 -- in: $1 incarnation
 UPDATE hf_history SET began_xid = 0, began_id = 0 WHERE incarnation = $1
-
--- name: copy_ids
-/*lite SELECT 1*//*pg
-SELECT setval('hf_ids', greatest((SELECT max(event_id) FROM work_event),
-                                 (SELECT max(seq) FROM work_spec), 1))*/

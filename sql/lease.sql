@@ -31,7 +31,7 @@ UPDATE /*lite OR ROLLBACK*/ session
        lease_expires_at = $13, lease_check_at = $13,
        ready_at = CASE WHEN $7::text IS NOT NULL THEN NULL
                        WHEN turn_key IS NOT NULL THEN coalesce(waiting_until, hf_now())
-                       ELSE {session_ready_since} END
+                       ELSE (SELECT w.due_at {pending_inputs}) END
  WHERE session_id = $1 AND lease_fence = $2
    AND claim_group IS NOT DISTINCT FROM $3 AND lease_expires_at IS NOT DISTINCT FROM $4
 

@@ -3,7 +3,6 @@
 -- What a name's rows hold has changed. Three statements a name, in one transaction: count it,
 -- fill the bucket and see how many may go on (limit_count); let them (limit_open); note that
 -- they hold places and tokens now (limit_taken).
-
 -- fragment: waiting_behind
 n.limit_name = $1 AND (n.gate = 'limit' OR n.gate = 'rate')
 
@@ -32,7 +31,6 @@ CASE WHEN l.max_running IS NULL THEN 1000000000
 
 -- On PostgreSQL a statement that waited for a lock goes on with what it saw before it waited,
 -- but for the row it locks. So names are locked first, in their order, by a statement of its own.
-
 -- name: limit_lock
 -- in: $1 name
 /*lite SELECT 1 WHERE $1 IS NULL*//*pg SELECT 1 FROM work_limit WHERE name = $1 FOR UPDATE*/
@@ -63,6 +61,7 @@ ON CONFLICT (name) DO UPDATE
 
 -- name: limit_open
 -- in: $1 name    out: queue of each row that may be claimed now
+-- columns: queue
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET gate = NULL, revision = revision + 1
  WHERE seq IN (SELECT n.seq FROM work_state n WHERE {waiting_behind}
@@ -88,7 +87,6 @@ UPDATE /*lite OR ROLLBACK*/ work_limit
 -- room for, and these have no gate when they are written (work_insert_limited). Where somebody
 -- waits there is no room, so nobody is passed over. A rate that was set a moment ago is looked
 -- at by the next sweep.
-
 -- fragment: limit_room
 CASE WHEN work_limit.rate_ms IS NOT NULL THEN 0
      WHEN work_limit.max_running IS NULL THEN excluded.room
@@ -96,16 +94,12 @@ CASE WHEN work_limit.rate_ms IS NOT NULL THEN 0
      WHEN work_limit.max_running > work_limit.used
      THEN work_limit.max_running - work_limit.used ELSE 0 END
 
--- fragment: limit_admitted
-ON CONFLICT (name) DO UPDATE
-   SET room = {limit_room}, used = work_limit.used + {limit_room},
-       wake_at = CASE WHEN work_limit.rate_ms IS NULL THEN work_limit.wake_at
-                      ELSE hf_now() END
-
 -- name: limit_admit
 -- in: $1 name, $2 rows
 INSERT /*lite OR ROLLBACK*/ INTO work_limit (name, used, room) VALUES ($1, $2, $2)
-{limit_admitted}
+ON CONFLICT (name) DO UPDATE
+   SET room = {limit_room}, used = work_limit.used + {limit_room},
+       wake_at = CASE WHEN work_limit.rate_ms IS NULL THEN work_limit.wake_at ELSE hf_now() END
 
 -- name: limit_admits
 -- In the order of names, which is that of locks.
@@ -113,12 +107,9 @@ INSERT /*lite OR ROLLBACK*/ INTO work_limit (name, used, room) VALUES ($1, $2, $
 -- sets: text bigint
 INSERT /*lite OR ROLLBACK*/ INTO work_limit (name, used, room)
 SELECT a.a1, a.a2, a.a2 FROM hf_args a WHERE true ORDER BY a.a1
-{limit_admitted}
-
--- name: limit_rate
--- engine: lite
--- out: 1 where any limit has a rate. To start limit_claimed for nothing costs more.
-SELECT 1 FROM work_limit WHERE rate_ms IS NOT NULL LIMIT 1
+ON CONFLICT (name) DO UPDATE
+   SET room = {limit_room}, used = work_limit.used + {limit_room},
+       wake_at = CASE WHEN work_limit.rate_ms IS NULL THEN work_limit.wake_at ELSE hf_now() END
 
 -- name: limit_claimed
 -- Rows with a rate have started: their tokens are spent, and the bucket may fill again.
@@ -169,7 +160,8 @@ ON CONFLICT (name) DO UPDATE
 -- out: name, max_running, rate_count, rate_ms, rate_burst, used, reserved, wake_at, waiting
 SELECT l.name, l.max_running, l.rate_count, l.rate_ms, l.rate_burst, l.used, l.reserved,
        l.wake_at, (SELECT count(*) FROM work_state n
-                    WHERE n.limit_name = l.name AND (n.gate = 'limit' OR n.gate = 'rate'))
+                    WHERE n.limit_name = l.name
+                      AND (n.gate = 'limit' OR n.gate = 'rate')) AS waiting
   FROM work_limit l ORDER BY l.name
 
 -- name: limit_kinds
@@ -179,7 +171,8 @@ SELECT name FROM work_limit
 
 -- name: limit_rated
 -- out: whether any limit has a rate
-SELECT CASE WHEN EXISTS (SELECT 1 FROM work_limit WHERE rate_ms IS NOT NULL) THEN 1 ELSE 0 END
+SELECT CASE WHEN EXISTS (SELECT 1 FROM work_limit WHERE rate_ms IS NOT NULL)
+            THEN 1 ELSE 0 END AS rated
 
 -- name: limit_prune
 -- Names that nobody set and nobody uses; a row that comes back makes its own anew.
@@ -227,7 +220,7 @@ DELETE FROM work_fair
 -- name: doctor_limits
 -- out: name, what is wrong
 SELECT l.name, 'the limit counts ' || l.used || ' units where ' || coalesce(h.held, 0)
-               || ' are claimable or running'
+               || ' are claimable or running' AS fault
   FROM work_limit l
   LEFT JOIN (SELECT w.limit_name, count(*) AS held FROM work_state w
               WHERE w.seq IN {open_rows} AND w.limit_name IS NOT NULL AND w.gate IS NULL

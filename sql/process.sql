@@ -65,7 +65,6 @@ SELECT o.attempt, o.chunk, o.data
  ORDER BY o.chunk
 
 -- Reading.
-
 -- fragment: facts
 p.identity_kind, p.identity_label, p.definition, p.labels, p.originator,
 nullif(w.wake_session, ''),
@@ -77,7 +76,7 @@ p.cause_occurrence, p.cause_subscription, p.env_ref, p.external_ref, p.event_typ
 --     $9 cause_occurrence, $10 cause_subscription, $11 observer, $12 created from,
 --     $13 created before, $14 tenant, $15 work_id, $16 limit, $17 a member of the labels,
 --     $18 env_ref
-SELECT {row}, {facts}
+SELECT {row}, {lease_left}, {facts}
   FROM process p JOIN work_state w ON w.seq = p.seq JOIN work_spec s ON s.seq = p.seq
  WHERE p.seq > $1 AND ($2::bigint = 1 OR w.finished_at IS NULL)
    AND ($3::text IS NULL OR w.status = $3)
@@ -108,7 +107,6 @@ SELECT session_id FROM handle_grant WHERE work_id = $1 ORDER BY session_id
 SELECT status, pruned_at FROM process_pruned WHERE work_id = $1
 
 -- Telling. Each is guarded by the unit's being open, in the same transaction.
-
 -- name: process_open
 -- in: $1 seq, $2 revision
 SELECT seq FROM work_state
@@ -163,7 +161,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 -- name: process_wakes_waiting
 -- Wakes of this process that nobody has taken yet.
 -- in: $1 work_id
-SELECT {row} FROM {row_from}
+SELECT {row}, {lease_left} FROM {row_from}
  WHERE s.parent_work_id = $1 AND w.kind = 'wake' AND w.status = 'queued' ORDER BY w.seq
 
 -- name: process_refer
@@ -172,7 +170,6 @@ UPDATE /*lite OR ROLLBACK*/ process SET external_ref = $1
  WHERE seq = $2 AND external_ref IS NULL
 
 -- Pruning: what is a process's own goes with its unit.
-
 -- name: prune_process
 -- in: $1 seq
 DELETE FROM process
@@ -222,7 +219,6 @@ SELECT p.seq
 DELETE FROM process_pruned WHERE pruned_at < $1
 
 -- Checking.
-
 -- name: doctor_processes
 -- What has not ended, and the newest of what has: each is folded again.
 -- out: work_id

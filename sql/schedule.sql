@@ -52,13 +52,12 @@ DELETE FROM work_schedule WHERE name = $1 AND tenant = $2 AND tick = $3
 
 -- What stands in the way of a slot: for overlap `skip` and `replace` an unfinished unit of the
 -- schedule, found by its dedup key; for `one_waiting` one that has not begun, found in its lane.
--- fragment: schedule_open_unit
+-- fragment: schedule_in_the_way
+CASE WHEN d.overlap = 'skip' OR d.overlap = 'replace' THEN
 (SELECT s.work_id FROM work_state w JOIN work_spec s ON s.seq = w.seq
   WHERE w.dedup_key = 'schedule:' || d.name AND w.tenant = d.tenant
     AND w.finished_at IS NULL)
-
--- fragment: schedule_waiting_unit
-coalesce(
+WHEN d.overlap = 'one_waiting' THEN coalesce(
 (SELECT s.work_id FROM work_state w JOIN work_spec s ON s.seq = w.seq
   WHERE w.lane_key = coalesce(d.lane_key, 'schedule:' || d.name) AND w.tenant = d.tenant
     AND w.gate IS NULL AND w.status = 'queued'
@@ -66,21 +65,17 @@ coalesce(
 (SELECT s.work_id FROM work_state w JOIN work_spec s ON s.seq = w.seq
   WHERE w.lane_key = coalesce(d.lane_key, 'schedule:' || d.name) AND w.tenant = d.tenant
     AND (w.gate = 'due' OR w.gate = 'lane' OR w.gate = 'held') -- a lane is under no limit
-    AND s.source_system = 'scheduler' AND s.source_id = d.name LIMIT 1))
-
--- fragment: schedule_in_the_way
-CASE WHEN d.overlap = 'skip' OR d.overlap = 'replace' THEN {schedule_open_unit}
-     WHEN d.overlap = 'one_waiting' THEN {schedule_waiting_unit} END
+    AND s.source_system = 'scheduler' AND s.source_id = d.name LIMIT 1)) END
 
 -- name: schedule_due
 -- in: $1 limit    out: the columns, then the unit that stands in the way, or null
-SELECT {schedule_columns}, {schedule_in_the_way}
+SELECT {schedule_columns}, {schedule_in_the_way} AS in_the_way
   FROM work_schedule d
  WHERE d.look_at <= hf_now() ORDER BY d.look_at LIMIT $1
 
 -- name: schedule_look
 -- in: $1 name, $2 tenant    out: as schedule_due
-SELECT {schedule_columns}, {schedule_in_the_way}
+SELECT {schedule_columns}, {schedule_in_the_way} AS in_the_way
   FROM work_schedule d WHERE d.name = $1 AND d.tenant = $2
 
 -- name: schedule_advance
@@ -114,7 +109,7 @@ UPDATE /*lite OR ROLLBACK*/ work_schedule
 
 -- name: schedule_next
 -- out: when a pass has something to do next, or null
-SELECT min(look_at) FROM work_schedule WHERE look_at IS NOT NULL
+SELECT min(look_at) AS look_at FROM work_schedule WHERE look_at IS NOT NULL
 
 -- name: schedule_slot
 -- in: $1 tenant, $2 name, $3 run id    out: name, run id, work_id
@@ -122,7 +117,6 @@ SELECT source_id, source_run_id, work_id FROM work_spec
  WHERE source_id = $2 AND source_run_id = $3 AND source_system = 'scheduler' AND tenant = $1
 
 -- Slots that were not made.
-
 -- name: schedule_skip_add
 -- in: $1 name, $2 tenant, $3 first_at, $4 reason, $5 last_at, $6 slots, $7 more, $8 work_id
 INSERT /*lite OR ROLLBACK*/ INTO work_schedule_skip (name, tenant, first_at, reason, last_at,

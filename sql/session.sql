@@ -28,10 +28,6 @@ FROM session_input i JOIN work_state w ON w.seq = i.seq
    AND w.status = 'queued' AND w.gate = 'lane'
  ORDER BY i.seq LIMIT 1
 
--- Since when a session without a lease may be claimed.
--- fragment: session_ready_since
-(SELECT w.due_at {pending_inputs})
-
 -- fragment: session_lease_none
 owner = NULL, owner_incarnation = NULL, claim_group = NULL, holder = NULL, lease_store = NULL,
 lease_ttl_ms = NULL, lease_claimed_at = NULL, lease_expires_at = NULL, lease_check_at = NULL
@@ -85,16 +81,13 @@ SELECT u.seq, s.session_key, $3, 'next_turn'
 -- fragment: session_seen
 t.step, t.claimed_step, w.status, w.crashes, w.crashed_at
 
--- fragment: session_seen_from
-{session_from} LEFT JOIN work_state w ON w.seq = s.turn_key
-
 -- name: session_look
 -- in: $1 session_id    out: the session, the open turn's steps, its first input's unit
-SELECT {session}, {session_seen} FROM {session_seen_from} WHERE s.session_id = $1
+SELECT {session}, {session_seen} FROM {session_from} LEFT JOIN work_state w ON w.seq = s.turn_key WHERE s.session_id = $1
 
 -- name: session_ready
 -- in: $1 agent, $2 limit    out: as session_look
-SELECT {session}, {session_seen} FROM {session_seen_from}
+SELECT {session}, {session_seen} FROM {session_from} LEFT JOIN work_state w ON w.seq = s.turn_key
  WHERE s.session_key IN (SELECT r.session_key FROM session r
                           WHERE r.agent = $1 AND r.ready_at <= hf_now()
                           ORDER BY r.ready_at, r.session_key LIMIT $2)
@@ -103,7 +96,7 @@ SELECT {session}, {session_seen} FROM {session_seen_from}
 -- name: session_lapsed
 -- Leases that it is time to look at, of which some are live.
 -- in: $1 agent, $2 limit    out: as session_look
-SELECT {session}, {session_seen} FROM {session_seen_from}
+SELECT {session}, {session_seen} FROM {session_from} LEFT JOIN work_state w ON w.seq = s.turn_key
  WHERE s.session_key IN (SELECT r.session_key FROM session r
                           WHERE r.agent = $1 AND r.lease_check_at <= hf_lease_now()
                           ORDER BY r.lease_check_at LIMIT $2)
@@ -178,7 +171,9 @@ UPDATE /*lite OR ROLLBACK*/ session_turn SET claimed_step = step WHERE turn_key 
 -- The event of each of them is the statement's own on PostgreSQL, as that of a claim.
 -- fragment: unit_logged
 /*pg RETURNING seq, status, generation, attempt_count, lease_fence, log_xid, updated_at)
-INSERT INTO work_event ({event_columns})
+INSERT INTO work_event (event_id, seq, created_at, xid, generation, attempt, fence, event_type,
+                        from_status, to_status, actor_kind, actor, message, payload,
+                        correlation_id)
 SELECT hf_next_id(), seq, updated_at, log_xid, generation, attempt_count, lease_fence,
 */
 
@@ -195,7 +190,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        updated_at = hf_now(), revision = revision + 1
 /*lite , event_id = hf_next_id(), event_type = 'claimed', actor_kind = $6, actor = $7,
        message = NULL, note = $8, correlation_id = $9
-*//*pg , {vouched}
+*//*pg , log_xid = {log_place}, vouched = vouched + 1
 */
  WHERE seq IN {turn_units} AND status = 'queued'
 {unit_logged}
@@ -220,7 +215,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        crashed_at = $7, updated_at = hf_now(), revision = revision + 1
 /*lite , event_id = hf_next_id(), event_type = $8, actor_kind = $9, actor = $10, message = $11,
        note = $12, correlation_id = $13
-*//*pg , {vouched}
+*//*pg , log_xid = {log_place}, vouched = vouched + 1
 */
  WHERE seq IN {turn_units} AND status = 'running' AND claim_group = $2 AND session_fence = $3
 {unit_logged}
@@ -255,13 +250,13 @@ UPDATE /*lite OR ROLLBACK*/ session SET waiting_until = NULL
 -- in: $1 session_id
 UPDATE /*lite OR ROLLBACK*/ session
    SET {session_lease_none}, turn_key = NULL, cancel_request = NULL,
-       ready_at = {session_ready_since}
+       ready_at = (SELECT w.due_at {pending_inputs})
  WHERE session_id = $1
 
 -- name: session_idle
 -- A claim found nothing to do; what came since it looked is seen here.
 -- in: $1 session_id, $2 ready_at as read
-UPDATE /*lite OR ROLLBACK*/ session SET ready_at = {session_ready_since}
+UPDATE /*lite OR ROLLBACK*/ session SET ready_at = (SELECT w.due_at {pending_inputs})
  WHERE session_id = $1 AND ready_at = $2 AND claim_group IS NULL AND turn_key IS NULL
 
 -- name: turn_open
@@ -314,7 +309,7 @@ UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
 UPDATE /*lite OR ROLLBACK*/ session
    SET {session_lease_none}, waiting_until = hf_now() + $3,
        ready_at = CASE WHEN turn_key IS NOT NULL THEN hf_now() + coalesce($3, 0)
-                       ELSE {session_ready_since} END
+                       ELSE (SELECT w.due_at {pending_inputs}) END
  WHERE session_id = $1 AND claim_group = $2
 
 -- name: session_remaining
@@ -322,17 +317,15 @@ UPDATE /*lite OR ROLLBACK*/ session
 SELECT s.lease_expires_at - hf_lease_now() FROM session s
  WHERE s.session_id = $1 AND s.claim_group = $2
 
--- fragment: turn_named
-session_key = (SELECT s.session_key FROM session s WHERE s.session_id = $1) AND turn_id = $2
-
 -- fragment: turn_as_given
-{turn_named} AND finished_at IS NULL AND step = $3 AND node_count = $4 AND chain = $5
+session_key = (SELECT s.session_key FROM session s WHERE s.session_id = $1) AND turn_id = $2
+AND finished_at IS NULL AND step = $3 AND node_count = $4 AND chain = $5
 
 -- name: turn_step
 -- in: $1 session_id, $2 turn_id, $3 step, $4 node_count and $5 chain before, $6 node_count and
---     $7 chain after, $8 more transients or null, $9 save
+--     $7 chain after, $8 more transients or null, $9 save, $10 active time since the last step
 UPDATE /*lite OR ROLLBACK*/ session_turn
-   SET step = step + 1, node_count = $6, chain = $7, save = $9,
+   SET step = step + 1, node_count = $6, chain = $7, save = $9, active_ms = active_ms + $10,
        transients = CASE WHEN $8::text IS NULL THEN transients
                          ELSE coalesce(transients, '') || $8 END
  WHERE {turn_as_given}
@@ -358,9 +351,10 @@ UPDATE /*lite OR ROLLBACK*/ session
 
 -- name: turn_commit
 -- in: $1 session_id, $2 turn_id, $3 step, $4 node_count, $5 chain, $6 commit_hash, $7 outcome,
---     $8 result
+--     $8 result, $9 active time since the last step
 UPDATE /*lite OR ROLLBACK*/ session_turn
    SET finished_at = hf_now(), commit_hash = $6, outcome = $7, result = $8, save = NULL,
+       active_ms = active_ms + $9,
        transients = NULL
  WHERE {turn_as_given}
 
@@ -395,7 +389,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        crashed_at = NULL, revision = revision + 1
 /*lite , event_id = hf_next_id(), event_type = 'close_out', actor_kind = $8, actor = $9,
        message = NULL, note = $10, correlation_id = $11
-*//*pg , {vouched}
+*//*pg , log_xid = {log_place}, vouched = vouched + 1
 */
  WHERE seq IN (SELECT i.seq FROM session s
                  JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2

@@ -39,7 +39,6 @@ UPDATE /*lite OR ROLLBACK*/ subscription
  WHERE subscription_id = $1 AND revision = $2
 
 -- Emitting.
-
 -- name: subscription_match
 -- in: $1 tenant, $2 source_type, $3 source_key, $4 owner_scope or null: any, $5 limit
 SELECT {subscription_columns} FROM subscription
@@ -94,11 +93,10 @@ ON CONFLICT DO NOTHING
 
 -- name: grant_units
 -- in: $1 tenant, $2 session_id, $3 limit
-SELECT {row} FROM {row_from} JOIN handle_grant g ON g.work_id = s.work_id
+SELECT {row}, {lease_left} FROM {row_from} JOIN handle_grant g ON g.work_id = s.work_id
  WHERE g.tenant = $1 AND g.session_id = $2 ORDER BY w.seq LIMIT $3
 
 -- Forgetting: what is left of units that went.
-
 -- name: delivery_prune
 -- in: $1 made before
 DELETE FROM delivery

@@ -1,7 +1,6 @@
 -- Upkeep: pruning, and what doctor asks both engines.
 
 -- Pruning: a row, its events and its request go together, in chunks.
-
 -- name: prune_pick
 -- in: $1 finished longer ago than, $2 after seq, $3 limit
 -- out: seq
@@ -37,10 +36,9 @@ DELETE FROM work_spec
 
 -- Checking: what guards cannot see, found by folding every trail again; a few thousand units at a
 -- time, since a server ends a statement after a minute.
-
 -- name: doctor_page
 -- in: $1 seq, $2 units    out: the last of so many units after it, how many they are
-SELECT max(seq), count(*)
+SELECT max(seq) AS last_seq, count(*) AS units
   FROM (SELECT seq FROM work_spec WHERE seq > $1 ORDER BY seq LIMIT $2) AS t
 
 -- fragment: doctor_log
@@ -94,7 +92,7 @@ SELECT l.seq, l.generation,
        + max(CASE WHEN l.to_status = 'abandoned' AND l.payload LIKE '%"writer":"sweep"%'
                   THEN 1 ELSE 0 END) AS failures
   FROM log l GROUP BY l.seq, l.generation)
-SELECT s.work_id, 'an event does not follow from the one before it'
+SELECT s.work_id, 'an event does not follow from the one before it' AS fault
   FROM moves e JOIN specs s ON s.seq = e.seq
  WHERE e.from_status IS DISTINCT FROM coalesce(e.before, s.first_status)
 UNION ALL
@@ -158,36 +156,16 @@ LIMIT 100
 
 -- name: doctor_events
 -- in: as doctor_chains    out: how many events they have beside their births
-SELECT count(*) FROM {doctor_log} AS l
+SELECT count(*) AS events FROM {doctor_log} AS l
 
 -- name: doctor_counts
 -- out: running with a lapsed lease: what a sweep acts on, and what it never does
 SELECT (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
-           AND lease_expires_at <= hf_lease_now() AND disposition IS DISTINCT FROM 'owner_bound'),
+           AND lease_expires_at <= hf_lease_now() AND disposition IS DISTINCT FROM 'owner_bound')
+       AS lapsed,
        (SELECT count(*) FROM work_state WHERE owner IS NOT NULL AND status = 'running'
-           AND lease_expires_at <= hf_lease_now() AND disposition = 'owner_bound')
+           AND lease_expires_at <= hf_lease_now() AND disposition = 'owner_bound') AS silent
 
 -- name: doctor_schema
 -- out: version, checksum
 SELECT version, checksum FROM hf_schema ORDER BY version
-
--- name: doctor_newest_event
--- out: created_at
-SELECT max(created_at)
-/*lite
-  FROM (SELECT created_at FROM work_event
-         WHERE event_id = (SELECT max(event_id) FROM work_event)
-        UNION ALL
-        SELECT created_at FROM work_spec WHERE seq = (SELECT max(seq) FROM work_spec)) AS t
-*//*pg
-  FROM ((SELECT created_at FROM work_event ORDER BY xid DESC, event_id DESC LIMIT 1)
-        UNION ALL (SELECT created_at FROM work_spec ORDER BY seq DESC LIMIT 1)) AS t
-*/
-HAVING max(created_at) IS NOT NULL
-
--- name: doctor_integrity
--- out: what the engine's own check finds wrong
-/*lite SELECT integrity_check FROM pragma_integrity_check(100) WHERE integrity_check <> 'ok'*/
-/*pg SELECT 'index ' || c.relname || ' is not valid'
-       FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-      WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace*/

@@ -8,10 +8,15 @@ A statement file holds, for each statement:
     -- out:  seq, work_id                (for people)
     -- sizes: 1 8 64                     (optional: one variant a size, {size} in the text)
     -- sets: text bigint bytea           (if it reads hf_args: the types of a1, a2, a3)
-    -- engine: pg                        (optional: only this engine has it)
+    -- columns: seq, work_id             (what it returns, if SQLite cannot be asked: see below)
     -- many: work_claims [unless $3]     (optional: the form that takes such sets of many
                                           callers at once, each changing one row, if $3 is null)
     <one statement>
+
+C names the columns of a result and has no numbers for them: of work_claim's seq HF_COL_WORK_CLAIM_SEQ,
+and HF_COL_WORK_CLAIM_COUNT of how many there are. The names come from the statement itself: the build
+runs it in an empty database and asks SQLite. So an expression that C reads needs a name (AS). What
+SQLite does not have, or what the driver runs itself, lists its columns.
 
 `-- fragment: NAME` begins a text that others splice in as {NAME}. A comment of the form
 /*pg ...*/ is opened for PostgreSQL and stays a comment for SQLite; /*lite ...*/ the other
@@ -23,9 +28,10 @@ hf_incarnation() are asked once a statement and not once a row; hf_args becomes 
 one array a column; and each statement that changes rows and returns none gets a second form
 that raises unless it changed as many as its last parameter says.
 
-A file of sql/driver is the driver's (--driver), and lite.sql and pg.sql there hold what one engine
-alone has. So do the files of sql/lite and sql/pg: a statement that differs between the engines by
-more than a clause is in both of them, and must have the same parameters and columns.
+Files of sql/driver are the drivers' (--driver). A statement or fragment in sql/lite or sql/pg, or in
+driver/lite.sql or driver/pg.sql, is of that engine. What differs between the engines by more than a
+clause is in both folders; the build compares the parameters and columns of both. A fragment holds no
+other fragment.
 
 Migrations are whole scripts, numbered NNNN_name.sql, with the same marks; {NAME} in them is
 replaced by the contents of the file given with --piece NAME=FILE. They are written in SQLite's
@@ -38,6 +44,7 @@ of the schema it makes.
 import argparse
 import pathlib
 import re
+import sqlite3
 import sys
 
 import sqlcopy
@@ -62,17 +69,18 @@ def strip(text):
     return "\n".join(line.rstrip() for line in lines).strip().rstrip(";").strip()
 
 
+def spliced(text):
+    return [name for name in re.findall(r"\{([a-z_][a-z0-9_]*)\}", text) if name != "size"]
+
+
 def splice(text, fragments, where):
-    for _ in range(8):
-        found = re.findall(r"\{([a-z_][a-z0-9_]*)\}", text)
-        todo = [name for name in found if name != "size"]
-        if not todo:
-            return text
-        for name in todo:
-            if name not in fragments:
-                fail(f"{where}: unknown fragment {{{name}}}")
-            text = text.replace("{" + name + "}", fragments[name])
-    fail(f"{where}: fragments nest too deep")
+    for name in spliced(text):
+        if name not in fragments:
+            fail(f"{where}: unknown fragment {{{name}}}")
+        if spliced(fragments[name]):
+            fail(f"fragment {name} holds {{{spliced(fragments[name])[0]}}}: name it in {where}")
+        text = text.replace("{" + name + "}", fragments[name])
+    return text
 
 
 def parameters(text, where):
@@ -92,18 +100,23 @@ class Statement:
 
     def __init__(self, name, texts, sets=None, many=None):
         self.name = name
+        self.base = name  # without its size
+        self.columns = None  # not known
         self.texts = texts
         self.sets = sets
         self.many = many
-        self.fragments = {}
+        self.fragments = {engine: {} for engine in ENGINES}
 
     def opened(self, engine):
         """Marks first, then fragments, so that a mark may hold a fragment with marks."""
-        parts = {name: for_engine(text, engine) for name, text in self.fragments.items()}
+        parts = {name: for_engine(text, engine) for name, text in self.fragments[engine].items()}
         text = splice(for_engine(self.texts[engine], engine), parts, self.name)
         if "/*" in text:
             fail(f"statement {self.name}: a mark is /*pg ...*/ or /*lite ...*/, with a space")
         return text
+
+    def width(self):
+        return -1 if self.columns is None else len(self.columns)
 
     def lite(self):
         if "lite" not in self.texts:
@@ -119,40 +132,60 @@ class Statement:
             fail(f"statement {self.name}: {why}")
 
 
-def engines_of(path, body):
+def engines_of(path):
     for name in (path.stem, path.parent.name):
         if name in ENGINES:
             return (name,)
-    one = header_line(body, "engine", "lite|pg")
-    return (one,) if one else ENGINES
+    return ENGINES
 
 
 def read_statements(paths):
-    fragments, statements = {}, {}
+    fragments, statements = {engine: {} for engine in ENGINES}, {}
     for path in paths:
+        engines = engines_of(path)
         parts = re.split(r"^-- (name|fragment): *([a-z0-9_]+) *$", path.read_text(), flags=re.M)
         for kind, name, body in zip(parts[1::3], parts[2::3], parts[3::3]):
             sizes = header_line(body, "sizes", "[0-9 ]+")
             sets = header_line(body, "sets", "[a-z ]+")
             many = header_line(body, "many", r"[a-z_]+( unless \$[0-9]+)?")
+            columns = header_line(body, "columns", "[a-z0-9_, ]+")
             text = strip(body)
             if not text:
                 fail(f"{path.name}: {name} is empty")
             if kind == "fragment":
-                fragments[name] = text
+                for engine in engines:
+                    fragments[engine][name] = text
                 continue
             for size in sizes.split() if sizes else [None]:
                 full = f"{name}_{size}" if size else name
                 one = statements.setdefault(full, Statement(full, {}))
+                one.base = name
+                listed = columns.replace(" ", "").split(",") if columns else None
+                if listed and one.columns not in (None, listed):
+                    fail(f"statement {full}: the engines have other columns")
+                one.columns = listed or one.columns
                 one.sets = sets.split() if sets else one.sets
                 one.many = many.split() if many else one.many
-                for engine in engines_of(path, body):
+                for engine in engines:
                     if engine in one.texts:
                         fail(f"statement {full} is there twice")
                     one.texts[engine] = text.replace("{size}", size) if size else text
     for one in statements.values():
         one.fragments = fragments
     return list(statements.values())
+
+
+def check(statements):
+    used = {name for one in statements for text in one.texts.values() for name in spliced(text)}
+    for name in {**statements[0].fragments["lite"], **statements[0].fragments["pg"]}:
+        if name not in used:
+            fail(f"no statement has fragment {name}")
+    for one in statements:  # callers know no engine: what both have takes the same parameters
+        if len(one.texts) < 2:
+            continue
+        lite, pg = (parameters(text, one.name) for text in (one.lite(), one.pg()))
+        if lite not in (pg, pg - len(one.sets or [])):
+            fail(f"statement {one.name} has {lite} parameters on SQLite and {pg} on PostgreSQL")
 
 
 def c_string(text, indent="        "):
@@ -173,6 +206,7 @@ class Names:
         self.guard = "HF_" + re.sub(r"\W", "_", self.include.upper())
         self.prefix = "DB_OWN_" if driver else "HF_SQL_"
         self.table = "db_own_" if driver else "hf_sql_"
+        self.column = "DB_COL_" if driver else "HF_COL_"
         self.id = "db_own" if driver else "hf_sql_id"
 
     def header(self, statements, more):
@@ -188,11 +222,26 @@ enum {self.id} {{
     {self.prefix}COUNT
 }};
 
+/* The places of columns in what the statements return. */
+{self.column_names(statements)}
+
 extern const struct hf_sql_text {self.table}lite[{self.prefix}COUNT];
 extern const struct hf_pg_text {self.table}pg[{self.prefix}COUNT];
 {more}
 #endif
 """
+
+    def column_names(self, statements):
+        known = {one.base: one.columns for one in statements if one.columns}
+        out = []
+        for base, columns in known.items():
+            names = {column: place for place, column in enumerate(columns)
+                     if column.isidentifier() and columns.count(column) == 1}
+            lines = [f"    {self.column}{base.upper()}_{column.upper()} = {place},"
+                     for column, place in names.items()]
+            lines.append(f"    {self.column}{base.upper()}_COUNT = {len(columns)},")
+            out.append("\n".join(["enum {", *lines, "};"]))
+        return "\n".join(out)
 
     def lite_table(self, statements):
         out = [f"const struct hf_sql_text {self.table}lite[{self.prefix}COUNT] = {{"]
@@ -200,7 +249,7 @@ extern const struct hf_pg_text {self.table}pg[{self.prefix}COUNT];
             body = one.lite()
             count = parameters(body, one.name) if body is not None else 0
             out.append(f"    [{self.prefix}{one.name.upper()}] = {{\n        \"{one.name}\",\n"
-                       f"{c_string(body)},\n        {count}, -1}},")
+                       f"{c_string(body)},\n        {count}, {one.width()}}},")
         return out + ["};", ""]
 
     def pg_table(self, statements):
@@ -217,7 +266,8 @@ extern const struct hf_pg_text {self.table}pg[{self.prefix}COUNT];
             before = "true" if reads == "true" and sqlpg.before(body) else "false"
             out.append(f"    [{self.prefix}{one.name.upper()}] = {{\n        \"{one.name}\",\n"
                        f"{c_string(body)},\n{c_string(guarded)},\n"
-                       f"        {sets}, {count}, {reads}, {before}, {many}, {unless}}},")
+                       f"        {sets}, {count}, {one.width()}, {reads}, {before}, {many}, "
+                       f"{unless}}},")
         return out + ["};", ""]
 
     def source(self, statements):
@@ -273,11 +323,47 @@ def read_migrations(paths, pieces):
     return result
 
 
+def scratch_store(migrations):
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    for text in migrations:
+        db.executescript(text)
+    for name in ("hf_now", "hf_lease_now", "hf_incarnation", "hf_next_id"):
+        db.create_function(name, 0, lambda: 1)
+    db.create_function("hf_expect", 2, lambda met, wanted: wanted)
+    sets = ", ".join(f"a{i + 1}" for i in range(32))
+    db.execute(f"CREATE TEMP TABLE hf_args ({sets}, made_id, new_id)")
+    return db
+
+
+def ask_columns(statements, migrations):
+    """Of each statement that SQLite has and that returns rows: their names."""
+    db = scratch_store(migrations)
+    for one in statements:
+        text = one.lite()
+        if text is None or one.columns:
+            continue
+        if not re.match(r"SELECT|WITH", text) and "RETURNING" not in text:
+            continue
+        names = {name: 0 for name in re.findall(r"[$:](\w+)", sqlpg.blanked(text))}
+        db.execute("BEGIN")
+        try:
+            told = db.execute(text, names).description
+        except sqlite3.Error as why:
+            fail(f"statement {one.name} cannot be asked for its columns ({why}): list them")
+        db.execute("ROLLBACK")
+        one.columns = [column for column, *_ in told or []]
+        on_pg = sqlpg.columns(one.pg()) if "pg" in one.texts else 0
+        if on_pg and on_pg != len(one.columns):
+            fail(f"statement {one.name} returns {len(one.columns)} columns on SQLite and {on_pg} "
+                 "on PostgreSQL")
+
+
 def ledger(args, statements, paths):
     """Adds what the migrations make; returns what goes behind the tables of statements."""
     named = (piece.split("=", 1) for piece in args.piece)
     pieces = {name: pathlib.Path(path).read_text() for name, path in named}
     migrations = read_migrations([p for p in paths if p.parent.name == "migrations"], pieces)
+    ask_columns(statements, [lite for _, _, lite, _ in migrations])
     copied, guards = sqlcopy.read([lite for _, _, lite, _ in migrations],
                                   [pg for _, _, _, pg in migrations])
     statements += [Statement(name, {"lite": text, "pg": text})
@@ -297,6 +383,7 @@ def main():
     args = parser.parse_args()
     paths = [pathlib.Path(f) for f in args.files]
     statements = read_statements([p for p in paths if p.parent.name != "migrations"])
+    check(statements)
     header, source = ("", "") if args.driver else ledger(args, statements, paths)
     names = Names(args.driver)
     pathlib.Path(args.header).write_text(names.header(statements, header))

@@ -103,6 +103,27 @@ def main_verb(text):
     return 0, ""
 
 
+def columns(text):
+    """How many columns the statement returns."""
+    plain = blanked(text)
+    at, verb = main_verb(text)
+    returning = [m.end() for m in re.finditer(r"\bRETURNING\b", plain, re.I) if m.start() > at]
+    if verb == "SELECT":
+        start = at + len(verb)
+    elif returning:
+        start = returning[-1]
+    else:
+        return 0
+    depth, count = 0, 1
+    for found in re.finditer(r"[(),]|\b(?:FROM|WHERE|ORDER|UNION|LIMIT)\b", plain[start:], re.I):
+        word = found.group(0).upper()
+        if depth == 0 and word.isalpha() or depth == 0 and word == ")":
+            break
+        depth += (word == "(") - (word == ")")
+        count += depth == 0 and word == ","
+    return count
+
+
 def reads(text):
     changes = re.search(r"\b(?:INSERT\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM)\b", blanked(text), re.I)
     return main_verb(text)[1] == "SELECT" and not changes

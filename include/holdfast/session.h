@@ -28,6 +28,7 @@
 #ifndef HOLDFAST_SESSION_H
 #define HOLDFAST_SESSION_H
 
+#include <holdfast/effect.h>
 #include <holdfast/turn.h>
 #include <holdfast/work.h>
 
@@ -122,6 +123,9 @@ struct hf_session_turn {
     const struct hf_node
         *nodes; /* load: what steps have stored, with transient records */
     size_t stored_count;
+    const struct hf_effect_entry
+        *entries; /* load: effects without a result, and failures that wait for a retry */
+    size_t entry_count;
 };
 
 /* Tokens of one source and model, over all committed turns. */
@@ -151,6 +155,7 @@ struct hf_session_answer {
         next_ordinal; /* load: first committed node of the next page; 0: there is none */
     const struct hf_session_usage *usage; /* load */
     size_t usage_count;
+    struct hf_span blob; /* blob_get */
 };
 HF_API void hf_session_answer_free(struct hf_session_answer *answer); /* NULL is fine */
 
@@ -258,6 +263,11 @@ HF_API HF_MUST_USE int hf_session_node(struct hf_store *store, const char *sessi
                                        struct hf_session_answer **ret_answer,
                                        struct hf_err *err);
 
+/* A blob by its SHA-256, as `blob`. HF_EBLOB: it is not stored. */
+HF_API HF_MUST_USE int hf_session_blob_get(struct hf_store *store, const uint8_t hash[32],
+                                           struct hf_session_answer **ret_answer,
+                                           struct hf_err *err);
+
 struct hf_session_filter {
     uint32_t size;
     const char *agent; /* NULL: any; the same for parent_id */
@@ -294,7 +304,15 @@ struct hf_session_step {
     const uint8_t *chain;            /* 32 bytes: of the turn before this step */
     const struct hf_record *records; /* new since then; transient ones are stored apart */
     size_t record_count;
-    struct hf_span save; /* hf_turn_save's bytes */
+    struct hf_span save;                 /* hf_turn_save's bytes */
+    const struct hf_effect_entry *begun; /* intents; the fence is the token's */
+    size_t begun_count;
+    const struct hf_effect_settled
+        *settled; /* outcomes of effects that were begun before */
+    size_t settled_count;
+    const struct hf_effect_blob *blobs; /* stored unless they are there */
+    size_t blob_count;
+    hf_ms active_ms; /* the owner's time since the last step, or since its claim */
 };
 
 /* The state of a turn after a step. */
@@ -306,9 +324,10 @@ struct hf_session_stepped {
     hf_ms lease_remaining_ms;
 };
 
-/* Store one step: new provisional nodes and the save, under compare-and-set on the step's
- * number. It extends the lease. A repeat of the last step returns what it left. HF_ESESSIONLOST,
- * HF_ESUPERSEDED, HF_ETOOBIG. */
+/* Store one step: new provisional nodes, intents and outcomes of effects, and the save, under
+ * compare-and-set on the step's number; one transaction. It extends the lease. A repeat of the
+ * last step returns what it left. HF_ESESSIONLOST, HF_ESUPERSEDED, HF_ETOOBIG; HF_EEFFECT for a
+ * key that was begun before, or settled, or never begun. */
 HF_API HF_MUST_USE int hf_session_step(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_session_step *step,
@@ -350,7 +369,8 @@ struct hf_session_commit {
     size_t spent_count;
     const struct hf_new *units; /* to be created with the commit */
     size_t unit_count;
-    bool release; /* also release the lease; otherwise it is extended */
+    bool release;    /* also release the lease; otherwise it is extended */
+    hf_ms active_ms; /* as of a step; no part of what a repeat is compared by */
 };
 
 struct hf_session_committed {

@@ -1,7 +1,7 @@
 -- Statements that both drivers run themselves.
 
 -- name: schema_version
--- out: version
+-- columns: version
 SELECT coalesce(max(version), 0) FROM hf_schema
 
 -- name: schema_applied

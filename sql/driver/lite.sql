@@ -1,8 +1,8 @@
 -- The SQLite driver's own statements: the store's row and the schema's versions.
 
 -- name: store_begin
+-- columns: incarnation, commit_seq, lease_high_water
 -- The first statement of every transaction.
--- out: incarnation, commit_seq, lease_high_water
 SELECT incarnation, commit_seq, lease_high_water FROM hf_store WHERE id = 1
 
 -- name: store_end
@@ -11,7 +11,7 @@ SELECT incarnation, commit_seq, lease_high_water FROM hf_store WHERE id = 1
 UPDATE hf_store SET commit_seq = $1, lease_high_water = $2 WHERE id = 1
 
 -- name: store_row
--- out: store_id, incarnation, commit_seq, boot_id, time_ns, lease_offset_ms, lease_high_water
+-- columns: store_id, incarnation, commit_seq, boot_id, time_ns, lease_offset_ms, lease_high_water
 SELECT store_id, incarnation, commit_seq, boot_id, time_ns, lease_offset_ms, lease_high_water
   FROM hf_store WHERE id = 1
 
@@ -39,6 +39,7 @@ INSERT INTO hf_store_log (at, what, detail)
 VALUES ($1, 'raised', json_object('from', $2, 'to', $3, 'why', $4))
 
 -- name: schema_objects
+-- columns: objects, ours
 -- What the file has, also of other programs. SQLite's own tables do not count.
 -- out: objects, of which hf_schema
 SELECT count(*), coalesce(sum(type = 'table' AND name = 'hf_schema'), 0)

@@ -7,6 +7,7 @@
 WITH proof AS (INSERT INTO hf_commit (nonce, epoch) VALUES ($1::uuid, $2::bigint))
 
 -- name: pg_begin
+-- columns: now, lease_now, incarnation, epoch, followed_until, timeline, bytes
 -- in: $1 nonce, $2 the last known epoch, $3 the table that grows
 -- out: now, lease_now, incarnation, epoch, followed_until, timeline, bytes of that table
 {leave_proof}
@@ -16,6 +17,7 @@ SELECT hf_now(), hf_lease_now(), s.incarnation, s.commit_epoch, s.followed_until
   FROM hf_store s WHERE s.id = 1
 
 -- name: pg_begin_pooled
+-- columns: now, lease_now, incarnation, epoch, followed_until, timeline, bytes, pid, began, system_id
 -- Behind a pooler each transaction may run on another process, and even on another server.
 -- in: $1 nonce, $2 the last known epoch
 -- out: as pg_begin, with 0 bytes; then process, when it began, system id
@@ -28,6 +30,7 @@ SELECT hf_now(), hf_lease_now(), s.incarnation, s.commit_epoch, s.followed_until
  WHERE s.id = 1
 
 -- name: pg_look
+-- columns: now, lease_now, incarnation, epoch, bytes
 -- The first statement of every transaction that reads.
 -- in: $1 the table that grows
 -- out: now, lease_now, incarnation, epoch, bytes of that table
@@ -35,6 +38,7 @@ SELECT hf_now(), hf_lease_now(), s.incarnation, s.commit_epoch, pg_relation_size
   FROM hf_store s WHERE s.id = 1
 
 -- name: pg_backend
+-- columns: pid, encoding, isolation, began, timeline, system_id
 -- out: the process that answers, the database's encoding, the isolation of its transactions,
 -- when the process began, timeline (0 on a standby), system id
 SELECT pg_backend_pid(), current_setting('server_encoding'),
@@ -52,6 +56,7 @@ SELECT pg_backend_pid(), current_setting('server_encoding'),
 ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint
 
 -- name: pg_ended
+-- columns: ended
 -- A process leaves this list after its last transaction has ended. Its start is hidden from other
 -- roles: then it counts as alive. An error on a standby.
 -- in: $1 process, $2 when it began, $3 timeline, $4 system id
@@ -62,6 +67,7 @@ SELECT CASE WHEN {timeline_here} = $3::bigint AND c.system_identifier = $4::bigi
   FROM pg_control_system() AS c
 
 -- name: pg_committed
+-- columns: committed, kept
 -- in: $1 nonce, $2 the epoch that was known before the transaction began
 -- out: whether it was committed; whether its row would still be here
 SELECT EXISTS (SELECT 1 FROM hf_commit k WHERE k.nonce = $1::uuid),
@@ -110,6 +116,7 @@ SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2,
 SELECT set_config('holdfast.now', $1, true), set_config('holdfast.lease_now', $2, true)
 
 -- name: pg_identity
+-- columns: system_id, standby, version, schema_exists, objects, ours, may_create, may_create_schema, max_connections
 -- Which server this is, what we may do, and what the schema has. Asked before the
 -- schema's own functions can be.
 -- in: $1 schema    out: system_id, is a standby, server version, schema exists, objects in
@@ -127,6 +134,7 @@ SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recov
   FROM (SELECT 1) AS one LEFT JOIN pg_namespace n ON n.nspname = $1
 
 -- name: pg_privileges
+-- columns: role, lacks, may_write
 -- What the role lacks, as one text: who writes needs more than who only reads.
 -- in: $1 schema, $2 1 for who only reads, $3 tables that are never updated, $4 views that no statement
 -- reads, both with commas between
@@ -176,6 +184,7 @@ SELECT current_user::text, string_agg(privileges || ' on ' || what, '; ' ORDER B
   FROM alike
 
 -- name: pg_store_row
+-- columns: store_id, incarnation, lease_offset_ms, epoch, moved
 -- in: $1 system_id
 -- out: store_id, incarnation, lease_offset_ms, epoch, a new history has begun
 SELECT store_id, incarnation, lease_offset_ms, commit_epoch,
@@ -183,8 +192,8 @@ SELECT store_id, incarnation, lease_offset_ms, commit_epoch,
   FROM hf_store WHERE id = 1
 
 -- name: pg_store_read
+-- columns: store_id, incarnation, lease_offset_ms, epoch
 -- As pg_store_row, on a standby too.
--- out: store_id, incarnation, lease_offset_ms, epoch
 SELECT store_id, incarnation, lease_offset_ms, commit_epoch FROM hf_store WHERE id = 1
 
 -- name: pg_store_create

@@ -312,6 +312,7 @@ CREATE TABLE session_turn (
     step          INTEGER NOT NULL DEFAULT 0,
     claimed_step  INTEGER NOT NULL DEFAULT 0,
     node_count    INTEGER NOT NULL DEFAULT 0,
+    active_ms     INTEGER NOT NULL DEFAULT 0,
     started_at    INTEGER NOT NULL,
     finished_at   INTEGER,
     turn_id       TEXT NOT NULL,
@@ -367,6 +368,33 @@ CREATE TABLE usage (
     CHECK (input >= 0 AND output >= 0 AND cache_read >= 0 AND cache_write >= 0
            AND reasoning >= 0)
 ) STRICT, WITHOUT ROWID;
+
+-- The effect journal: one row per effect of a turn, written before the effect is performed and
+-- settled once. effect_key is N, or N/CALL_ID/ATTEMPT; envelope is canonical JSON, and its bytes are
+-- the effect's identity. fence is the session's at the time of the intent. due_at is set for a
+-- failure that will be retried. taken_over: it was performed again after a worker was lost.
+CREATE TABLE effect (
+    turn_key   INTEGER NOT NULL,
+    effect_key TEXT NOT NULL,
+    attempt    INTEGER NOT NULL,
+    due_at     INTEGER,
+    fence      INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    settled_at INTEGER,
+    taken_over INTEGER NOT NULL DEFAULT 0,
+    kind       TEXT NOT NULL,
+    recovery   TEXT NOT NULL,
+    status     TEXT NOT NULL,
+    envelope   TEXT NOT NULL,
+    outcome    TEXT,
+    usage      TEXT,
+    PRIMARY KEY (turn_key, effect_key),
+    CHECK (recovery = 'safe' OR recovery = 'keyed' OR recovery = 'probe' OR recovery = 'ask'),
+    CHECK ((status = 'started' AND outcome IS NULL AND settled_at IS NULL)
+           OR ((status = 'done' OR status = 'failed' OR status = 'unknown')
+               AND outcome IS NOT NULL AND settled_at IS NOT NULL))
+) STRICT;
+CREATE INDEX effect_unknown ON effect (settled_at) WHERE status = 'unknown';
 
 -- Guards against plain SQL.
 CREATE TRIGGER session_identity
@@ -461,6 +489,19 @@ BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: what was spent stays');
 END;
 
+CREATE TRIGGER effect_frozen AFTER UPDATE ON effect
+WHEN OLD.status <> 'started' OR NEW.turn_key <> OLD.turn_key OR NEW.effect_key <> OLD.effect_key
+     OR NEW.envelope <> OLD.envelope OR NEW.recovery <> OLD.recovery OR NEW.fence <> OLD.fence
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: an effect is settled once, and its intent never changes');
+END;
+
+CREATE TRIGGER effect_delete BEFORE DELETE ON effect
+WHEN (SELECT t.commit_hash FROM session_turn t WHERE t.turn_key = OLD.turn_key) IS NOT NULL
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: the effects of a committed turn stay');
+END;
+
 /*pg
 CREATE TRIGGER session_truncated BEFORE TRUNCATE ON session EXECUTE FUNCTION work_truncated();
 CREATE TRIGGER session_turn_truncated BEFORE TRUNCATE ON session_turn
@@ -470,6 +511,7 @@ CREATE TRIGGER session_input_truncated BEFORE TRUNCATE ON session_input
 CREATE TRIGGER node_truncated BEFORE TRUNCATE ON node EXECUTE FUNCTION work_truncated();
 CREATE TRIGGER blob_truncated BEFORE TRUNCATE ON blob EXECUTE FUNCTION work_truncated();
 CREATE TRIGGER usage_truncated BEFORE TRUNCATE ON usage EXECUTE FUNCTION work_truncated();
+CREATE TRIGGER effect_truncated BEFORE TRUNCATE ON effect EXECUTE FUNCTION work_truncated();
 */
 
 -- For readers.
@@ -484,5 +526,11 @@ SELECT s.session_id, s.tenant, s.agent, m.relation, m.parent_id, m.cause, m.labe
 
 CREATE VIEW runtime_turn AS
 SELECT s.session_id, t.turn_id, s.tenant, t.base_revision, t.step, t.node_count, t.started_at,
-       t.finished_at, t.outcome, t.result, length(t.save) AS save_bytes
+       t.finished_at, t.active_ms, t.outcome, t.result, length(t.save) AS save_bytes
   FROM session_turn t JOIN session s ON s.session_key = t.session_key;
+
+CREATE VIEW runtime_effect AS
+SELECT s.session_id, t.turn_id, s.tenant, e.effect_key, e.kind, e.recovery, e.status, e.attempt,
+       e.due_at, e.fence, e.started_at, e.settled_at, e.taken_over, e.envelope, e.outcome, e.usage
+  FROM effect e JOIN session_turn t ON t.turn_key = e.turn_key
+  JOIN session s ON s.session_key = t.session_key;

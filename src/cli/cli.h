@@ -248,6 +248,7 @@ struct cli_view {
 extern const struct cli_view cli_schedule_views[]; /* shape NULL ends each */
 extern const struct cli_view cli_session_views[];
 extern const struct cli_view cli_store_views[];
+extern const struct cli_view cli_trigger_views[];
 /* Every field, a line each. */
 int cli_any_detail(struct cli *cli, const struct op_row *row);
 const struct cli_view *cli_view_of(const struct hf_shape *shape);
@@ -315,25 +316,12 @@ int check_create(struct cli *cli);
 int check_reconcile(struct cli *cli);
 int check_demo(struct cli *cli);
 int check_tail(struct cli *cli);
-int check_emit(struct cli *cli);
-int check_subscribe(struct cli *cli);
 
 int cmd_top(struct cli *cli);
 int cmd_work_create(struct cli *cli);
 int cmd_work_tail(struct cli *cli);
 int cmd_work_sweep(struct cli *cli);
 int cmd_work_reconcile(struct cli *cli);
-int cmd_trigger_subscribe(struct cli *cli);
-int cmd_trigger_update(struct cli *cli);
-int cmd_trigger_enable(struct cli *cli);
-int cmd_trigger_disable(struct cli *cli);
-int cmd_trigger_remove(struct cli *cli);
-int cmd_trigger_revive(struct cli *cli);
-int cmd_trigger_list(struct cli *cli);
-int cmd_trigger_show(struct cli *cli);
-int cmd_trigger_emit(struct cli *cli);
-int cmd_trigger_deliveries(struct cli *cli);
-int cmd_trigger_granted(struct cli *cli);
 int cmd_monitor(struct cli *cli);
 int check_process_start(struct cli *cli);
 int cmd_process_start(struct cli *cli);

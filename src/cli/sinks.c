@@ -81,6 +81,8 @@ static int people_item(struct op_out *out, const struct op_row *row)
 static int people_end(struct op_out *out, const struct op_list *list)
 {
     struct cli_out *o = of(out);
+    if (list->report && o->cli->quiet)
+        return 0;
     if (o->count == 0 && list->none && !(list->did && o->cli->quiet)) {
         cli_put(o->cli, list->none);
         cli_put(o->cli, "\n");

@@ -16,6 +16,7 @@ struct hf_pg_text {
     const char *guarded;
     const char *sets;
     int params;
+    int columns; /* -1: not known */
     bool reads;
     bool
         before; /* it reads in order to assert or to lock, for what its batch writes after it */
@@ -46,5 +47,9 @@ struct db_schema {
     const char *frozen;
     const char *unread;
 };
+
+/* The options with all that was not given filled in. `given` may be NULL. */
+HF_MUST_USE int db_options_read(const struct hf_sql_options *given,
+                                struct hf_sql_options *ret_options, struct hf_err *err);
 
 #endif

@@ -108,6 +108,7 @@ struct op_list {
     const struct hf_shape *shape;
     const char *did;  /* each item is what happened; NULL: a list to be looked at */
     const char *none; /* what people read where there is no item */
+    bool report;      /* people see it as a report of what was done: not if --quiet */
     bool paged;       /* there is a "next", which may be null */
     const char *next; /* the cursor of the rest */
     int64_t next_id;  /* the same as a number; 0: `next` says it */

@@ -1,6 +1,7 @@
 /* What can be typed after `holdfast process`. */
 #include "op/process.h"
 #include "op/rows.h"
+#include "op/trigger.h"
 
 static const char *const disposition_words[] = { "rerunnable", "owner_bound",
                                                  "externally_owned", NULL };
@@ -122,13 +123,6 @@ static const struct op_example observe_examples[] = {
     { .what = NULL },
 };
 
-static const struct hf_input granted_options[] = {
-    { "session", "SESSION", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
-      .help = "the session" },
-    { "limit", "N", HF_IN_INT, 0, .help = "at most this many (default: 100)", .min = 1,
-      .limit = HF_LIMIT_PAGE },
-    { .name = NULL },
-};
 static const struct op_example granted_examples[] = {
     { "what a session may see", "holdfast process granted s2" },
     { .what = NULL },
@@ -226,9 +220,10 @@ const struct op op_process_rows[] = {
       "alive.", observe_options, .examples = observe_examples, .flags = CHANGE,
       .actor_kind = "human", .exits = "3 4 6 7 8 9" },
     { "process.granted", "list what a session may see",
-      "Units that it was granted by a trigger, and processes that it observes.", granted_options,
-      .examples = granted_examples, .flags = OP_READS | OP_FIELD, .actor_kind = "human",
-      .exits = "6 9" },
+      "Units that it was granted by a trigger, and processes that it observes.",
+      hf_process_granted_inputs, NULL, BLANK(hf_read_request, .id = NULL),
+      granted_examples, UNITS, .errors = op_read_errors,
+      READER(OP_FIELD | OP_PAGED | OP_ALIAS), .run = op_run_granted },
     { "process.retarget", "change the session that its end wakes",
       "Wakes that nobody has taken yet are cancelled as retargeted.", retarget_options,
       .examples = retarget_examples, .flags = CHANGE, .actor_kind = "human",

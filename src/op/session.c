@@ -27,7 +27,8 @@ int op_check_say(struct op_call *call)
 {
     const struct hf_say_request *in = call->in;
     if (!in->text == !in->message)
-        return op_fail(call, HF_EINVAL, "{text}", "give one of {text} and {message}");
+        return op_fail(call, HF_EINVAL, "{text}",
+                       "one of {text} and {message} is needed");
     return 0;
 }
 

@@ -27,7 +27,7 @@ REFUSED = [
      HEAD + f"file:  {THIS}\nold:   int main(int argc\nnew:   PLANTED\n\n"
      f"file:  {THIS}\nold:   main(int argc\nnew:   PLANTED\n", ["overlaps"]),
     ("an edit of a statement that SQLite does not have is refused",
-     HEAD + "file:  sql/claim.sql\nold:   -- name: work_claim_lone\nnew:   -- name: work_claim_lone\n",
+     HEAD + "file:  sql/pg/claim.sql\nold:   -- name: work_claim_lone\nnew:   -- name: work_claim_lone\n",
      ["changes no statement of SQLite"]),
     ("an edit that changes nothing is refused", HEAD, ["it changes nothing"]),
     ("an unknown field is refused", HEAD + "files: a\n", ["not understood"]),

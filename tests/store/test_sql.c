@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/ledger/fields.h"
+#include "core/schedule/schedule.h"
+#include "core/trigger/trigger.h"
 #include "db/lite/lite.h"
 #include "db/pg/pg.h"
 #include "store/batch/sql_gen.h"
@@ -42,42 +45,54 @@ static void sql_prepares_everywhere(void **state)
             fail_msg("%s has %d parameters, the table says %d", one->name, params,
                      one->params);
         if (one->columns >= 0 && sqlite3_column_count(statement) != one->columns)
-            fail_msg("%s gives %d columns, the table says %d", one->name,
+            fail_msg("%s returns %d columns, the table says %d", one->name,
                      sqlite3_column_count(statement), one->columns);
         assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
     }
     sql->methods->close(sql);
 }
 
-/* How many columns a statement gives on SQLite, or -1 where it has none there. */
-static int lite_columns(struct lite *lite, int i)
+static bool is_name(const char *text)
 {
-    sqlite3_stmt *statement = NULL;
-    const char *text = lite_text_of(lite, i)->text;
-    if (!text)
-        return -1;
-    assert_int_equal(sqlite3_prepare_v2(lite->writer.db, text, -1, &statement, NULL),
-                     SQLITE_OK);
-    int columns = sqlite3_column_count(statement);
-    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
-    return columns;
+    return text[strspn(text, "abcdefghijklmnopqrstuvwxyz_0123456789")] == '\0' &&
+           !isdigit((unsigned char)text[0]);
 }
 
-static void prepares(PGconn *db, const struct hf_pg_text *one, const char *text,
-                     int params, int columns)
+/* What SQLite returns under a name, PostgreSQL returns in the same place, so that C reads it by
+ * the place that the build took from SQLite. */
+static void same_columns(struct lite *lite, int i, const PGresult *told)
+{
+    sqlite3_stmt *statement = NULL;
+    const struct hf_sql_text *one = lite_text_of(lite, i);
+    if (!one->text)
+        return;
+    assert_int_equal(sqlite3_prepare_v2(lite->writer.db, one->text, -1, &statement, NULL),
+                     SQLITE_OK);
+    int count = sqlite3_column_count(statement);
+    if (count != PQnfields(told))
+        fail_msg("%s returns %d columns, and %d on SQLite", one->name, PQnfields(told),
+                 count);
+    for (int k = 0; k < count; k++) {
+        const char *name = sqlite3_column_name(statement, k);
+        if (is_name(name) && strcmp(name, PQfname(told, k)) != 0)
+            fail_msg("%s: column %d is %s, and %s on SQLite", one->name, k,
+                     PQfname(told, k), name);
+    }
+    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+}
+
+static PGresult *prepares(PGconn *db, const struct hf_pg_text *one, const char *text,
+                          int params)
 {
     PGresult *made = PQprepare(db, "", text, 0, NULL);
     if (PQresultStatus(made) != PGRES_COMMAND_OK)
         fail_msg("%s: %s", one->name, PQerrorMessage(db));
+    PQclear(made);
     PGresult *told = PQdescribePrepared(db, "");
     if (PQnparams(told) != params)
         fail_msg("%s has %d parameters, the table says %d", one->name, PQnparams(told),
                  params);
-    if (columns >= 0 && PQnfields(told) != columns)
-        fail_msg("%s gives %d columns, and %d on SQLite", one->name, PQnfields(told),
-                 columns);
-    PQclear(told);
-    PQclear(made);
+    return told;
 }
 
 static void sql_prepares_on_postgres_as_on_sqlite(void **state)
@@ -92,10 +107,15 @@ static void sql_prepares_on_postgres_as_on_sqlite(void **state)
         /* What another text goes into is no statement yet. */
         if (!one->text || strchr(one->text, '@') || strstr(one->text, "LOCK TABLE"))
             continue;
-        int columns = lite_columns(lite_of(lite), i);
-        prepares(db, one, one->text, one->params, one->sets ? -1 : columns);
+        PGresult *told = prepares(db, one, one->text, one->params);
+        if (one->columns >= 0 && !one->sets && PQnfields(told) != one->columns)
+            fail_msg("%s returns %d columns, the table says %d", one->name,
+                     PQnfields(told), one->columns);
+        if (!one->sets)
+            same_columns(lite_of(lite), i, told);
+        PQclear(told);
         if (one->guarded)
-            prepares(db, one, one->guarded, one->params + 1, 1);
+            PQclear(prepares(db, one, one->guarded, one->params + 1));
     }
     lite->methods->close(lite);
     sql->methods->close(sql);
@@ -137,6 +157,35 @@ static void literal_batch_sizes(void **state)
     assert_true(seen >= 9); /* 100, 10 and 1, of any kind, of some, and going on */
 }
 
+/* The tables of fields are read in their order (store/batch/fieldio.h). */
+static void in_order(sqlite3 *db, enum hf_sql_id id, const struct hf_field *fields,
+                     size_t count)
+{
+    sqlite3_stmt *statement = NULL;
+    int column = 0;
+    assert_int_equal(sqlite3_prepare_v2(db, hf_sql_lite[id].text, -1, &statement, NULL),
+                     SQLITE_OK);
+    for (size_t f = 0; f < count; f++)
+        if (strcmp(fields[f].name, "lease_remaining_ms") != 0) /* it comes last */
+            assert_string_equal(sqlite3_column_name(statement, column++), fields[f].name);
+    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+}
+
+static void rows_have_their_fields_in_order(void **state)
+{
+    (void)state;
+    struct hf_sql *sql = open_memory();
+    sqlite3 *db = lite_of(sql)->writer.db;
+    in_order(db, HF_SQL_WORK_BY_ID, hf_work_fields, hf_work_field_count);
+    in_order(db, HF_SQL_EVENT_TRAIL, hf_event_fields, hf_event_field_count);
+    in_order(db, HF_SQL_EVENT_DUMP, hf_event_fields, hf_event_field_count);
+    in_order(db, HF_SQL_FEED_PAGE, hf_event_fields, hf_event_field_count);
+    in_order(db, HF_SQL_SCHEDULE_GET, hf_schedule_fields, hf_schedule_field_count);
+    in_order(db, HF_SQL_SUBSCRIPTION_GET, hf_subscription_fields,
+             hf_subscription_field_count);
+    sql->methods->close(sql);
+}
+
 /* A reader of the feed pays for its page, however large the store is. */
 static void the_feed_walks_indexes(void **state)
 {
@@ -169,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sql_prepares_everywhere),
         cmocka_unit_test(sql_prepares_on_postgres_as_on_sqlite),
+        cmocka_unit_test(rows_have_their_fields_in_order),
         cmocka_unit_test(literal_batch_sizes),
         cmocka_unit_test(the_feed_walks_indexes),
     };

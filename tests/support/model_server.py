@@ -99,11 +99,12 @@ def msg_whole(text):
 
 
 def results(body):
+    """How many results of tools came since the user last spoke."""
     count = 0
     for message in body["messages"]:
-        count += message["role"] == "tool"
-        if isinstance(message["content"], list):
-            count += sum(part["type"] == "tool_result" for part in message["content"])
+        parts = message["content"] if isinstance(message["content"], list) else []
+        here = (message["role"] == "tool") + sum(part["type"] == "tool_result" for part in parts)
+        count = 0 if message["role"] == "user" and here == 0 else count + here
     return count
 
 

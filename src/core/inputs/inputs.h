@@ -12,6 +12,7 @@
 #include <holdfast/limits.h>
 #include <holdfast/schedule.h>
 #include <holdfast/session.h>
+#include <holdfast/trigger.h>
 #include <holdfast/work.h>
 
 #include "base/arena.h"
@@ -176,6 +177,10 @@ struct hf_schedule_request {
     int64_t count;
     int64_t skips;
 };
+struct hf_subscribe_request {
+    struct hf_subscription_new wanted;
+    int64_t revision;
+};
 struct hf_sync_request {
     const char *set; /* the JSON; the shell stores the name of its file first */
 };
@@ -234,6 +239,15 @@ extern const struct hf_input hf_limit_inputs[];
 extern const struct hf_input hf_policy_inputs[];
 extern const struct hf_input hf_policy_show_inputs[];
 extern const struct hf_input hf_log_inputs[];
+extern const struct hf_input hf_subscribe_inputs[];
+extern const struct hf_input hf_trigger_update_inputs[];
+extern const struct hf_input hf_trigger_change_inputs[];
+extern const struct hf_input hf_trigger_show_inputs[];
+extern const struct hf_input hf_trigger_list_inputs[];
+extern const struct hf_input hf_emit_inputs[];
+extern const struct hf_input hf_deliveries_inputs[];
+extern const struct hf_input hf_granted_inputs[];
+extern const struct hf_input hf_process_granted_inputs[];
 extern const struct hf_input hf_process_events_inputs[];
 extern const struct hf_input hf_process_cancel_inputs[];
 extern const struct hf_input hf_process_reason_inputs[];

@@ -22,6 +22,14 @@ const struct hf_input hf_process_events_inputs[] = {
     END,
 };
 
+const struct hf_input hf_process_granted_inputs[] = {
+    { "session_id", "SESSION", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE, "the session",
+      .option = "session", HF_IN_AT(hf_read_request, id) },
+    { "limit", "N", HF_IN_INT, 0, "at most this many (default: 100)", .min = 1,
+      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_read_request, limit) },
+    END,
+};
+
 const struct hf_input hf_process_cancel_inputs[] = {
     ID(hf_change, id),
     REASON(HF_IN_NEEDED),

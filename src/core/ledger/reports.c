@@ -21,6 +21,11 @@ static const struct hf_field created_fields[] = {
 };
 const struct hf_shape hf_created_shape = HF_SHAPE("created", created_fields);
 
+static const struct hf_field changed_fields[] = {
+    FACT("changed", BOOL, "false where it was so already"),
+};
+const struct hf_shape hf_changed_shape = HF_SHAPE("changed", changed_fields);
+
 static const struct hf_field pruned_fields[] = {
     FACT("pruned", I64, "units that were deleted"),
 };

@@ -17,6 +17,7 @@ struct hf_output_streams {
 /* Facts next to a row, or instead of one. Their fields have no place in a struct: they say
  * what an envelope can have. */
 extern const struct hf_shape hf_created_shape;
+extern const struct hf_shape hf_changed_shape;
 extern const struct hf_shape hf_pruned_shape;
 extern const struct hf_shape hf_redrive_shape;
 extern const struct hf_shape hf_name_shape;

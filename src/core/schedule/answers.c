@@ -8,11 +8,6 @@ static const char *const reason_words[] = { "missed", "overlap", "waiting", "dup
 #define COUNT(type, member, ...) HF_FIELD(I64, type, member, false, __VA_ARGS__)
 #define FACT(name_, kind_, ...) { .name = name_, .kind = HF_FIELD_##kind_, .help = __VA_ARGS__ }
 
-static const struct hf_field changed_fields[] = {
-    FACT("changed", BOOL, "false where it was so already"),
-};
-const struct hf_shape hf_changed_shape = HF_SHAPE("changed", changed_fields);
-
 static const struct hf_field gone_fields[] = { FACT("removed", TEXT, "its name") };
 const struct hf_shape hf_schedule_gone_shape = HF_SHAPE("removed", gone_fields);
 

@@ -16,7 +16,6 @@ extern const size_t hf_schedule_field_count;
 extern const struct hf_shape hf_schedule_shape;
 
 /* What operations on schedules answer in addition (answers.c). */
-extern const struct hf_shape hf_changed_shape;         /* facts of a change */
 extern const struct hf_shape hf_schedule_gone_shape;   /* facts of a removal */
 extern const struct hf_shape hf_schedule_shown_shape;  /* facts next to one schedule */
 extern const struct hf_shape hf_upcoming_shape;        /* struct hf_times */

@@ -16,29 +16,52 @@
 #define PRIORITY_DEFAULT 3
 #define SESSION "session:"
 
+static const char *const state_words[] = { "enabled", "disabled", "deleted", NULL };
+
 /* clang-format off */
-#define TEXT(name) { #name, HF_FIELD_TEXT, offsetof(struct hf_subscription, name), .zero_is_null = false }
-#define JSON(name) { #name, HF_FIELD_JSON, offsetof(struct hf_subscription, name), .zero_is_null = false }
-#define I64(name)  { #name, HF_FIELD_I64,  offsetof(struct hf_subscription, name), .zero_is_null = false }
-#define MS(name)   { #name, HF_FIELD_I64,  offsetof(struct hf_subscription, name), .zero_is_null = true }
+#define TEXT(member, ...) HF_FIELD(TEXT, hf_subscription, member, false, __VA_ARGS__)
+#define JSON(member, ...) HF_FIELD(JSON, hf_subscription, member, false, __VA_ARGS__)
+#define I64(member, ...)  HF_FIELD(I64, hf_subscription, member, false, __VA_ARGS__)
+#define MS(member, ...)   HF_FIELD(I64, hf_subscription, member, true, __VA_ARGS__)
 
 const struct hf_field hf_subscription_fields[] = {
-    TEXT(subscription_id), TEXT(tenant), TEXT(owner_scope), TEXT(subscription_key),
+    TEXT(subscription_id, "made of tenant, owner scope and key"),
+    TEXT(tenant, "whose it is"),
+    TEXT(owner_scope, "the owner within the tenant"),
+    TEXT(subscription_key, "its key, the owner's own"),
     /* what a change may write */
-    TEXT(state), TEXT(incarnation), I64(revision),
+    TEXT(state, "whether it delivers", .words = state_words),
+    TEXT(incarnation, "another one after each revival"),
+    I64(revision, "raised by every change"),
     /* what defines it */
-    TEXT(source_type), TEXT(source_key),
-    { "template", HF_FIELD_JSON, offsetof(struct hf_subscription, payload_template), .zero_is_null = false },
-    TEXT(kind), TEXT(queue), TEXT(lane_key), I64(priority), I64(max_attempts),
-    JSON(retry_policy), TEXT(disposition), MS(start_timeout_ms), MS(exec_timeout_ms),
-    TEXT(wake_session), TEXT(process_kind), TEXT(process_name),
-    TEXT(registrant),
+    TEXT(source_type, "what kind of source"),
+    TEXT(source_key, "which one of them"),
+    { "template", HF_FIELD_JSON, offsetof(struct hf_subscription, payload_template),
+      .help = "payload of the target; null: the payload of the occurrence" },
+    TEXT(kind, "kind of the target"),
+    TEXT(queue, "its queue"),
+    TEXT(lane_key, "at most one running unit of this key"),
+    I64(priority, "0 is the most urgent"),
+    I64(max_attempts, "executions of the target; 0: as the policy says"),
+    JSON(retry_policy, "how failures are retried"),
+    TEXT(disposition, "what a lapsed lease does", .words = hf_disposition_words),
+    MS(start_timeout_ms, "longest time of the target in the queue"),
+    MS(exec_timeout_ms, "longest time of one execution"),
+    TEXT(wake_session, "the session that is woken too"),
+    TEXT(process_kind, "kind of the process that is started; null: it is none"),
+    TEXT(process_name, "name of that process"),
+    TEXT(registrant, "who changed it last, as KIND:NAME"),
     /* what became of it */
-    I64(deliveries), MS(last_at), MS(created_at), MS(updated_at),
+    I64(deliveries, "deliveries so far"),
+    MS(last_at, "when the last one was"),
+    MS(created_at, "when it was made"),
+    MS(updated_at, "when it last changed"),
 };
 /* clang-format on */
 const size_t hf_subscription_field_count = sizeof(hf_subscription_fields) /
                                            sizeof(hf_subscription_fields[0]);
+const struct hf_shape hf_subscription_shape = HF_SHAPE("subscription",
+                                                       hf_subscription_fields);
 
 #define FIRST_DEFINING 7
 #define DEFINING_FIELDS 15

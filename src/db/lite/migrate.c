@@ -26,14 +26,14 @@ static int read_two(struct lite_conn *conn, enum db_own which, int64_t ret_two[2
 int lite_check_kind(struct lite_conn *conn, bool *ret_empty, struct hf_err *err)
 {
     int64_t id = 0;
-    int64_t objects[2] = { 0, 0 };
+    int64_t objects[DB_COL_SCHEMA_OBJECTS_COUNT] = { 0 };
     int rc = lite_pragma(conn, "PRAGMA application_id", &id, err);
     if (rc == 0)
         rc = read_two(conn, DB_OWN_SCHEMA_OBJECTS, objects, err);
     if (rc != 0)
         return rc;
-    bool ours = id == LITE_APPLICATION_ID && objects[1] == 1;
-    bool empty = id == 0 && objects[0] == 0;
+    bool ours = id == LITE_APPLICATION_ID && objects[DB_COL_SCHEMA_OBJECTS_OURS] == 1;
+    bool empty = id == 0 && objects[DB_COL_SCHEMA_OBJECTS_OBJECTS] == 0;
     if (!ours && !empty)
         return hf_fail(err, HF_ENOTSTORE, "db",
                        "the file is a SQLite database, but not a Holdfast store");

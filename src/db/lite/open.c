@@ -76,19 +76,19 @@ static const struct hf_sql_methods methods = {
 static struct lite *new_handle(const char *path, const struct hf_sql_options *options,
                                const struct lite_under *under)
 {
-    const struct hf_alloc *alloc = options->alloc ? options->alloc : hf_alloc_system();
+    const struct hf_alloc *alloc = options->alloc;
     struct lite *lite = alloc->realloc(alloc->user, NULL, sizeof(*lite));
     if (!lite)
         return NULL;
     *lite = (struct lite){
         .sql.methods = &methods,
         .alloc = alloc,
-        .clock = options->clock ? options->clock : hf_clock_system(),
-        .random = options->random ? options->random : hf_random_system(),
+        .clock = options->clock,
+        .random = options->random,
         .schema = under->schema,
         .memory = hf_same(path, ":memory:"),
         .inline_mode = options->inline_mode,
-        .busy_ms = options->busy_ms > 0 ? options->busy_ms : HF_MAX_STORE_WAIT_MS,
+        .busy_ms = options->busy_ms,
         .pid = getpid(),
         .side.fd = -1,
     };
@@ -331,27 +331,29 @@ static int write_clock(struct lite *lite, hf_ms high_water, struct hf_err *err)
     return rc;
 }
 
-/* store_row: store_id, incarnation, commit_seq, boot_id, time_ns, lease_offset_ms,
- * lease_high_water */
 static int read_row(struct lite *lite, const struct hf_val *row,
                     struct lite_store_facts *ret_facts, bool *ret_changed,
                     struct hf_err *err)
 {
-    if (row[0].len >= sizeof(lite->store_id) || row[3].type != HF_VAL_TEXT ||
-        row[4].type != HF_VAL_TEXT)
+    if (row[DB_COL_STORE_ROW_STORE_ID].len >= sizeof(lite->store_id) ||
+        row[DB_COL_STORE_ROW_BOOT_ID].type != HF_VAL_TEXT ||
+        row[DB_COL_STORE_ROW_TIME_NS].type != HF_VAL_TEXT)
         return hf_fail(err, HF_ECORRUPT, "db", "the store's own row is damaged");
-    if (row[1].i <= 0)
+    if (row[DB_COL_STORE_ROW_INCARNATION].i <= 0)
         return hf_fail(err, HF_ENOTSTORE, "db",
                        "%.120s is an unfinished copy: remove it, and copy again",
                        lite->path);
-    memcpy(lite->store_id, row[0].at, row[0].len);
-    ret_facts->incarnation = row[1].i;
-    ret_facts->commit_seq = row[2].i;
-    ret_facts->high_water = row[6].i;
-    const struct lite_clock_row clock = { .boot_id = row[3].at,
-                                          .time_ns = row[4].at,
-                                          .offset_ms = row[5].i,
-                                          .high_water = row[6].i };
+    memcpy(lite->store_id, row[DB_COL_STORE_ROW_STORE_ID].at,
+           row[DB_COL_STORE_ROW_STORE_ID].len);
+    ret_facts->incarnation = row[DB_COL_STORE_ROW_INCARNATION].i;
+    ret_facts->commit_seq = row[DB_COL_STORE_ROW_COMMIT_SEQ].i;
+    ret_facts->high_water = row[DB_COL_STORE_ROW_LEASE_HIGH_WATER].i;
+    const struct lite_clock_row clock = {
+        .boot_id = row[DB_COL_STORE_ROW_BOOT_ID].at,
+        .time_ns = row[DB_COL_STORE_ROW_TIME_NS].at,
+        .offset_ms = row[DB_COL_STORE_ROW_LEASE_OFFSET_MS].i,
+        .high_water = row[DB_COL_STORE_ROW_LEASE_HIGH_WATER].i
+    };
     return lite_clock_settle(lite, &clock, ret_changed, err);
 }
 
@@ -490,25 +492,11 @@ static int open_store(struct lite *lite, const struct hf_sql_options *options,
     return lite->read_only ? open_to_read(lite, err) : open_to_write(lite, options, err);
 }
 
-static int read_options(const struct hf_sql_options *given, struct hf_sql_options *out,
-                        struct hf_err *err)
-{
-    *out = (struct hf_sql_options){ .size = sizeof(*out) };
-    if (!given)
-        return 0;
-    int rc = hf_sized_copy(given, sizeof(*out), sizeof(*out), out, err);
-    if (rc)
-        return rc;
-    if (out->busy_ms < 0 || out->busy_ms > HF_MAX_DURATION_MAX_MS)
-        return hf_fail(err, HF_EINVAL, "busy_ms", "it must be 0 or more milliseconds");
-    return 0;
-}
-
 int lite_open(const char *path, const struct hf_sql_options *options,
               const struct lite_under *under, struct hf_sql **ret_sql, struct hf_err *err)
 {
     struct hf_sql_options known;
-    int rc = read_options(options, &known, err);
+    int rc = db_options_read(options, &known, err);
     if (rc != 0)
         return rc;
     if (!sqlite3_threadsafe())

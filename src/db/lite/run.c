@@ -85,29 +85,13 @@ static int read_column(sqlite3_stmt *st, int i, struct hf_arena *arena,
     return 0;
 }
 
-/* Room for one more row; capacities are powers of two, so out_count tells when to grow. */
-static int grow_out(struct hf_call *call, struct hf_arena *arena)
-{
-    size_t count = call->out_count;
-    if (count > 0 && (count & (count - 1)) != 0)
-        return 0;
-    struct hf_val *out = hf_arena_room(arena, count > 0 ? count * 2 : 1,
-                                       call->out_width * sizeof(*out));
-    if (!out)
-        return HF_ENOMEM;
-    if (count > 0)
-        memcpy(out, call->out, count * call->out_width * sizeof(*out));
-    call->out = out;
-    return 0;
-}
-
 static int read_row(sqlite3_stmt *st, struct hf_batch *batch, struct hf_call *call)
 {
     struct hf_arena *arena = hf_results_of(batch);
     if (!arena)
         return HF_ENOMEM;
     call->out_width = (size_t)sqlite3_column_count(st);
-    int rc = grow_out(call, arena);
+    int rc = hf_results_grow(batch, call, 1);
     struct hf_val *row = rc == 0 ? call->out + call->out_count * call->out_width : NULL;
     for (size_t i = 0; rc == 0 && i < call->out_width; i++)
         rc = read_column(st, (int)i, arena, &row[i]);

@@ -65,9 +65,12 @@ int lite_store_read(struct lite_conn *conn, struct lite_store_facts *ret_facts,
         return rc;
     int step = sqlite3_step(stmt->st);
     if (step == SQLITE_ROW) {
-        ret_facts->incarnation = sqlite3_column_int64(stmt->st, 0);
-        ret_facts->commit_seq = sqlite3_column_int64(stmt->st, 1);
-        ret_facts->high_water = sqlite3_column_int64(stmt->st, 2);
+        ret_facts->incarnation = sqlite3_column_int64(stmt->st,
+                                                      DB_COL_STORE_BEGIN_INCARNATION);
+        ret_facts->commit_seq = sqlite3_column_int64(stmt->st,
+                                                     DB_COL_STORE_BEGIN_COMMIT_SEQ);
+        ret_facts->high_water = sqlite3_column_int64(stmt->st,
+                                                     DB_COL_STORE_BEGIN_LEASE_HIGH_WATER);
     } else if (step == SQLITE_DONE) {
         rc = hf_fail(err, HF_ECORRUPT, NULL, "the store's own row is missing");
     } else {

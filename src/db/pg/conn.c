@@ -178,8 +178,8 @@ static int check_pooler(struct pg_conn *conn, struct hf_err *err)
 /* What the database must be, and what cannot be set for each transaction behind a pooler. */
 static int check_database(const struct pg *pg, const PGresult *result, struct hf_err *err)
 {
-    const char *encoding = PQgetvalue(result, 0, 1);
-    const char *isolation = PQgetvalue(result, 0, 2);
+    const char *encoding = PQgetvalue(result, 0, DB_COL_PG_BACKEND_ENCODING);
+    const char *isolation = PQgetvalue(result, 0, DB_COL_PG_BACKEND_ISOLATION);
     if (!hf_same(encoding, "UTF8"))
         return hf_fail(err, HF_EINVAL, "db",
                        "the database's encoding is %s: name one that was made with "
@@ -202,10 +202,12 @@ static int set_up(struct pg_conn *conn, struct hf_err *err)
     int rc = pg_conn_ask(conn, DB_OWN_PG_BACKEND, NULL, &result, err);
     if (rc)
         return rc;
-    conn->process = (struct pg_process){ .pid = pg_cell_i64(result, 0, 0),
-                                         .began = pg_cell_i64(result, 0, 3),
-                                         .timeline = pg_cell_i64(result, 0, 4),
-                                         .system_id = pg_cell_i64(result, 0, 5) };
+    conn->process = (struct pg_process){
+        .pid = pg_cell_i64(result, 0, DB_COL_PG_BACKEND_PID),
+        .began = pg_cell_i64(result, 0, DB_COL_PG_BACKEND_BEGAN),
+        .timeline = pg_cell_i64(result, 0, DB_COL_PG_BACKEND_TIMELINE),
+        .system_id = pg_cell_i64(result, 0, DB_COL_PG_BACKEND_SYSTEM_ID)
+    };
     rc = check_database(pg, result, err);
     PQclear(result);
     if (rc == 0)
@@ -265,18 +267,20 @@ int pg_conn_identity(struct pg_conn *conn, struct pg_identity *ret_identity,
     if (rc)
         return rc;
     struct pg_identity made = {
-        .standby = pg_cell_i64(result, 0, 1) != 0,
-        .version = pg_cell_i64(result, 0, 2),
-        .schema_exists = pg_cell_i64(result, 0, 3) != 0,
-        .objects = pg_cell_i64(result, 0, 4),
-        .ours = pg_cell_i64(result, 0, 5) != 0,
-        .may_create = pg_cell_i64(result, 0, 6) != 0,
-        .may_create_schema = pg_cell_i64(result, 0, 7) != 0,
-        .max_connections = pg_cell_i64(result, 0, 8),
+        .standby = pg_cell_i64(result, 0, DB_COL_PG_IDENTITY_STANDBY) != 0,
+        .version = pg_cell_i64(result, 0, DB_COL_PG_IDENTITY_VERSION),
+        .schema_exists = pg_cell_i64(result, 0, DB_COL_PG_IDENTITY_SCHEMA_EXISTS) != 0,
+        .objects = pg_cell_i64(result, 0, DB_COL_PG_IDENTITY_OBJECTS),
+        .ours = pg_cell_i64(result, 0, DB_COL_PG_IDENTITY_OURS) != 0,
+        .may_create = pg_cell_i64(result, 0, DB_COL_PG_IDENTITY_MAY_CREATE) != 0,
+        .may_create_schema = pg_cell_i64(result, 0,
+                                         DB_COL_PG_IDENTITY_MAY_CREATE_SCHEMA) != 0,
+        .max_connections = pg_cell_i64(result, 0, DB_COL_PG_IDENTITY_MAX_CONNECTIONS),
     };
-    size_t len = (size_t)PQgetlength(result, 0, 0);
+    size_t len = (size_t)PQgetlength(result, 0, DB_COL_PG_IDENTITY_SYSTEM_ID);
     if (len < sizeof made.system_id)
-        memcpy(made.system_id, PQgetvalue(result, 0, 0), len + 1);
+        memcpy(made.system_id, PQgetvalue(result, 0, DB_COL_PG_IDENTITY_SYSTEM_ID),
+               len + 1);
     PQclear(result);
     *ret_identity = made;
     return 0;

@@ -99,7 +99,7 @@ static int read_version(struct pg_conn *conn, int *ret_version, struct hf_err *e
     PGresult *result = NULL;
     int rc = pg_conn_ask(conn, DB_OWN_SCHEMA_VERSION, NULL, &result, err);
     if (rc == 0)
-        *ret_version = (int)pg_cell_i64(result, 0, 0);
+        *ret_version = (int)pg_cell_i64(result, 0, DB_COL_SCHEMA_VERSION_VERSION);
     PQclear(result);
     return rc;
 }
@@ -162,11 +162,13 @@ static int create_row(struct pg_conn *conn, const char *system_id, struct hf_err
 
 static void keep_row(struct pg *pg, const PGresult *result)
 {
-    size_t len = (size_t)PQgetlength(result, 0, 0);
+    size_t len = (size_t)PQgetlength(result, 0, DB_COL_PG_STORE_ROW_STORE_ID);
     if (len < sizeof pg->store_id)
-        memcpy(pg->store_id, PQgetvalue(result, 0, 0), len + 1);
-    pg->lease_offset_ms = pg_cell_i64(result, 0, 2);
-    atomic_store_explicit(&pg->epoch, pg_cell_i64(result, 0, 3), memory_order_relaxed);
+        memcpy(pg->store_id, PQgetvalue(result, 0, DB_COL_PG_STORE_ROW_STORE_ID),
+               len + 1);
+    pg->lease_offset_ms = pg_cell_i64(result, 0, DB_COL_PG_STORE_ROW_LEASE_OFFSET_MS);
+    atomic_store_explicit(&pg->epoch, pg_cell_i64(result, 0, DB_COL_PG_STORE_ROW_EPOCH),
+                          memory_order_relaxed);
 }
 
 static int settle_row(struct pg_conn *conn, const struct pg_identity *identity,
@@ -184,13 +186,14 @@ static int settle_row(struct pg_conn *conn, const struct pg_identity *identity,
         rc = pg_conn_ask(conn, DB_OWN_PG_STORE_ROW, args, &result, err);
     if (rc == 0 && PQntuples(result) != 1)
         rc = hf_fail(err, HF_ENOTSTORE, "db", "the store's own row is missing");
-    if (rc == 0 && pg_cell_i64(result, 0, 1) <= 0)
+    if (rc == 0 && pg_cell_i64(result, 0, DB_COL_PG_STORE_ROW_INCARNATION) <= 0)
         rc = hf_fail(err, HF_ENOTSTORE, "db",
                      "schema %s is an unfinished copy: drop it, and copy again",
                      conn->pg->url.schema);
     if (rc == 0) {
         keep_row(conn->pg, result);
-        moved = !identity->standby && pg_cell_i64(result, 0, 4) != 0;
+        moved = !identity->standby &&
+                pg_cell_i64(result, 0, DB_COL_PG_STORE_ROW_MOVED) != 0;
     }
     PQclear(result);
     rc = finish(conn, rc, err);
@@ -242,11 +245,13 @@ static int check_privileges(struct pg_conn *conn, struct hf_err *err)
                                  schema->frozen, schema->unread };
     PGresult *result = NULL;
     int rc = pg_conn_ask(conn, DB_OWN_PG_PRIVILEGES, args, &result, err);
-    if (rc == 0 && !PQgetisnull(result, 0, 1))
+    if (rc == 0 && !PQgetisnull(result, 0, DB_COL_PG_PRIVILEGES_LACKS))
         rc = hf_fail(err, HF_EREADONLY, "db", "role %.60s lacks privileges; GRANT it %s",
-                     PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1));
+                     PQgetvalue(result, 0, DB_COL_PG_PRIVILEGES_ROLE),
+                     PQgetvalue(result, 0, DB_COL_PG_PRIVILEGES_LACKS));
     if (rc == 0)
-        conn->pg->may_follow = pg_cell_i64(result, 0, 2) != 0;
+        conn->pg->may_follow = pg_cell_i64(result, 0, DB_COL_PG_PRIVILEGES_MAY_WRITE) !=
+                               0;
     PQclear(result);
     return rc;
 }

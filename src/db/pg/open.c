@@ -50,20 +50,10 @@ static const struct hf_sql_methods methods = {
     .close = close_handle,
 };
 
-static int read_options(const struct hf_sql_options *given, struct hf_sql_options *out,
-                        struct hf_err *err)
-{
-    *out = (struct hf_sql_options){ .size = sizeof(*out) };
-    int rc = given ? hf_sized_copy(given, sizeof(*out), sizeof(*out), out, err) : 0;
-    if (rc == 0 && (out->busy_ms < 0 || out->busy_ms > HF_MAX_DURATION_MAX_MS))
-        rc = hf_fail(err, HF_EINVAL, "busy_ms", "it must be 0 or more milliseconds");
-    return rc;
-}
-
 static struct pg *new_handle(const struct hf_sql_options *options,
                              const struct db_schema *schema)
 {
-    const struct hf_alloc *alloc = options->alloc ? options->alloc : hf_alloc_system();
+    const struct hf_alloc *alloc = options->alloc;
     struct pg *pg = alloc->realloc(alloc->user, NULL, sizeof(*pg));
     if (!pg)
         return NULL;
@@ -71,12 +61,12 @@ static struct pg *new_handle(const struct hf_sql_options *options,
     pg->sql.methods = &methods;
     pg->schema = schema;
     pg->alloc = alloc;
-    pg->clock = options->clock ? options->clock : hf_clock_system();
-    pg->random = options->random ? options->random : hf_random_system();
+    pg->clock = options->clock;
+    pg->random = options->random;
     pg->system_clock = pg->clock == hf_clock_system();
     pg->inline_mode = options->inline_mode;
     pg->read_only = options->read_only;
-    pg->busy_ms = options->busy_ms > 0 ? options->busy_ms : HF_MAX_STORE_WAIT_MS;
+    pg->busy_ms = options->busy_ms;
     pg->pid = getpid();
     pg_pool_init(pg);
     hf_assert(pg_bell_init(pg) == 0);
@@ -119,7 +109,7 @@ int pg_open(const char *url, const struct hf_sql_options *options,
             const struct db_schema *schema, struct hf_sql **ret_sql, struct hf_err *err)
 {
     struct hf_sql_options known;
-    int rc = read_options(options, &known, err);
+    int rc = db_options_read(options, &known, err);
     if (rc)
         return rc;
     if (!url || !url[0])

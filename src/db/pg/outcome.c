@@ -53,8 +53,9 @@ static int ask_ended(struct pg_conn *conn, const struct pg_process *process,
         return HF_ENOMEM;
     int rc = pg_conn_ask(conn, DB_OWN_PG_ENDED, args, &result, NULL);
     if (rc == 0) {
-        found->other_history = PQgetisnull(result, 0, 0);
-        found->ended = !found->other_history && pg_cell_i64(result, 0, 0) != 0;
+        found->other_history = PQgetisnull(result, 0, DB_COL_PG_ENDED_ENDED);
+        found->ended = !found->other_history &&
+                       pg_cell_i64(result, 0, DB_COL_PG_ENDED_ENDED) != 0;
     }
     PQclear(result);
     return rc;
@@ -70,8 +71,8 @@ static int ask_committed(struct pg_conn *conn, const struct pg_trace *trace,
     if (rc == 0 && PQntuples(result) != 1)
         rc = HF_ENOTSTORE;
     if (rc == 0) {
-        found->committed = pg_cell_i64(result, 0, 0) != 0;
-        found->kept = pg_cell_i64(result, 0, 1) != 0;
+        found->committed = pg_cell_i64(result, 0, DB_COL_PG_COMMITTED_COMMITTED) != 0;
+        found->kept = pg_cell_i64(result, 0, DB_COL_PG_COMMITTED_KEPT) != 0;
     }
     PQclear(result);
     return rc;

@@ -189,6 +189,7 @@ static void note_clock(struct running *run)
 
 /* ---- answers ----------------------------------------------------------------------- */
 
+/* The heads begin with the same columns. */
 static void read_head(struct running *run, const PGresult *result)
 {
     if (PQntuples(result) != 1) {
@@ -196,25 +197,29 @@ static void read_head(struct running *run, const PGresult *result)
                           "the store's own row is missing");
         return;
     }
-    run->now = pg_cell_i64(result, 0, 0);
-    run->lease_now = pg_cell_i64(result, 0, 1);
-    run->incarnation = pg_cell_i64(result, 0, 2);
-    atomic_store_explicit(&run->pg->epoch, pg_cell_i64(result, 0, 3),
+    run->now = pg_cell_i64(result, 0, DB_COL_PG_BEGIN_NOW);
+    run->lease_now = pg_cell_i64(result, 0, DB_COL_PG_BEGIN_LEASE_NOW);
+    run->incarnation = pg_cell_i64(result, 0, DB_COL_PG_BEGIN_INCARNATION);
+    atomic_store_explicit(&run->pg->epoch, pg_cell_i64(result, 0, DB_COL_PG_BEGIN_EPOCH),
                           memory_order_relaxed);
     note_clock(run);
     if (run->reads) {
-        pg_conn_note_size(run->conn, pg_cell_i64(result, 0, 4));
+        pg_conn_note_size(run->conn, pg_cell_i64(result, 0, DB_COL_PG_LOOK_BYTES));
         return;
     }
-    atomic_store_explicit(&run->pg->bell.followed, pg_cell_i64(result, 0, 4) > run->now,
+    atomic_store_explicit(&run->pg->bell.followed,
+                          pg_cell_i64(result, 0, DB_COL_PG_BEGIN_FOLLOWED_UNTIL) >
+                              run->now,
                           memory_order_relaxed);
-    run->conn->process.timeline = pg_cell_i64(result, 0, 5);
-    pg_conn_note_size(run->conn, pg_cell_i64(result, 0, 6));
+    run->conn->process.timeline = pg_cell_i64(result, 0, DB_COL_PG_BEGIN_TIMELINE);
+    pg_conn_note_size(run->conn, pg_cell_i64(result, 0, DB_COL_PG_BEGIN_BYTES));
     if (run->pg->url.pooler == PG_POOLER_TRANSACTION)
-        run->trace.process = (struct pg_process){ pg_cell_i64(result, 0, 7),
-                                                  pg_cell_i64(result, 0, 8),
-                                                  pg_cell_i64(result, 0, 5),
-                                                  pg_cell_i64(result, 0, 9) };
+        run->trace.process = (struct pg_process){
+            pg_cell_i64(result, 0, DB_COL_PG_BEGIN_POOLED_PID),
+            pg_cell_i64(result, 0, DB_COL_PG_BEGIN_POOLED_BEGAN),
+            pg_cell_i64(result, 0, DB_COL_PG_BEGIN_TIMELINE),
+            pg_cell_i64(result, 0, DB_COL_PG_BEGIN_POOLED_SYSTEM_ID)
+        };
 }
 
 static int read_call(struct running *run, const struct pg_sent *sent,

@@ -28,7 +28,7 @@ static int64_t process_behind(PGconn *db)
         return 0;
     for (PGresult *result; (result = PQgetResult(db)); PQclear(result))
         if (PQresultStatus(result) == PGRES_TUPLES_OK)
-            process = pg_cell_i64(result, 0, 0);
+            process = pg_cell_i64(result, 0, DB_COL_PG_BACKEND_PID);
     return process;
 }
 
@@ -47,7 +47,7 @@ static int compare(struct pg_conn *conn, PGconn *other, bool *ret_own, struct hf
         int rc = pg_conn_ask(conn, DB_OWN_PG_BACKEND, NULL, &result, err);
         if (rc)
             return rc;
-        int64_t ours = pg_cell_i64(result, 0, 0);
+        int64_t ours = pg_cell_i64(result, 0, DB_COL_PG_BACKEND_PID);
         PQclear(result);
         *ret_own = ours == conn->process.pid && theirs != ours &&
                    (before == 0 || theirs == before);

@@ -445,6 +445,19 @@ int hf_session_node(struct hf_store *store, const char *session_id, int64_t ordi
     return end_answer(&call, rc, answer, ret_answer, err);
 }
 
+int hf_session_blob_get(struct hf_store *store, const uint8_t hash[32],
+                        struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    struct call call;
+    int rc = begin(&call, store, NULL);
+    if (rc == 0 && !call.methods->blob)
+        rc = hf_fail(&call.why, HF_EINVAL, "store", "this store has no blobs");
+    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
+    if (rc == 0)
+        rc = call.methods->blob(store, hash, answer, &call.why);
+    return end_answer(&call, rc, answer, ret_answer, err);
+}
+
 int hf_session_list(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_session_filter *wanted,
                     struct hf_session_answer **ret_answer, struct hf_err *err)
@@ -519,6 +532,49 @@ static int check_counted(const void *items, size_t count, const char *field,
                            : 0;
 }
 
+static bool is_effect_key(const char *key)
+{
+    struct hf_effect_name name;
+    return key && hf_effect_key_read(key, &name);
+}
+
+static int check_begun(const struct hf_effect_entry *one, struct hf_err *err)
+{
+    if (!is_effect_key(one->key) || !one->kind)
+        return hf_fail(err, HF_EINVAL, "begun", "an effect has a key and a kind");
+    if (one->recovery <= HF_RECOVERY_NONE || one->recovery >= HF_RECOVERY_COUNT)
+        return hf_fail(err, HF_EINVAL, "begun",
+                       "effect %s must declare its class: safe, keyed, probe or ask",
+                       one->key);
+    return hf_json_check(one->envelope, (size_t)HF_MAX_PAYLOAD_BYTES, "begun", err);
+}
+
+static int check_settled(const struct hf_effect_settled *one, struct hf_err *err)
+{
+    if (!is_effect_key(one->key) || one->status <= HF_ENTRY_STARTED ||
+        one->status >= HF_ENTRY_STATUS_COUNT)
+        return hf_fail(err, HF_EINVAL, "settled",
+                       "an effect has a key, and ends done, failed or unknown");
+    return hf_json_check_raw(one->outcome, (size_t)HF_MAX_TURN_SAVE_BYTES, "settled",
+                             err);
+}
+
+static int check_effects(const struct hf_session_step *step, struct hf_err *err)
+{
+    int rc = check_counted(step->begun, step->begun_count, "begun", err);
+    if (rc == 0)
+        rc = check_counted(step->settled, step->settled_count, "settled", err);
+    if (rc == 0)
+        rc = check_counted(step->blobs, step->blob_count, "blobs", err);
+    for (size_t i = 0; rc == 0 && i < step->begun_count; i++)
+        rc = check_begun(&step->begun[i], err);
+    for (size_t i = 0; rc == 0 && i < step->settled_count; i++)
+        rc = check_settled(&step->settled[i], err);
+    if (rc == 0 && step->active_ms < 0)
+        rc = hf_fail(err, HF_EINVAL, "active_ms", "it is below 0");
+    return rc;
+}
+
 int hf_session_step(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_session_step *wanted,
                     struct hf_session_stepped *ret_stepped, struct hf_err *err)
@@ -540,6 +596,8 @@ int hf_session_step(struct hf_store *store, const struct hf_caller *given,
         rc = hf_fail(&call.why, HF_ETOOBIG, "save",
                      "save has %zu bytes; turn_save_bytes allows %lld", step.save.len,
                      (long long)HF_MAX_TURN_SAVE_BYTES);
+    if (rc == 0)
+        rc = check_effects(&step, &call.why);
     if (rc == 0)
         rc = call.methods->step(store, &call.who, &step, ret_stepped, &call.why);
     return end(&call, rc, err);

@@ -168,8 +168,9 @@ void hf_gates_ring(struct hf_ops *ops)
     for (size_t i = 0; i < ops->batch.call_count; i++) {
         const struct hf_call *call = &ops->batch.calls[i];
         for (size_t k = 0; promotes(call) && k < call->out_count; k++)
-            ops->sql->methods->bell_ring(ops->sql,
-                                         hf_topic_of_queue(hf_cell_text(call, k, 0)), 1);
+            ops->sql->methods->bell_ring(
+                ops->sql,
+                hf_topic_of_queue(hf_cell_text(call, k, HF_COL_LIMIT_OPEN_QUEUE)), 1);
     }
 }
 

@@ -12,49 +12,39 @@
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-struct inner {
+/* Every statement that returns units has the columns of work_by_id, and its own behind them. */
+#define COL(name) HF_COL_WORK_BY_ID_##name
+
+/* Columns that come behind those of struct hf_work. */
+static const struct {
+    size_t column;
     bool text;
     size_t offset;
+} more_columns[] = {
+    { COL(SEQ), false, offsetof(struct hf_row, seq) },
+    { COL(REVISION), false, offsetof(struct hf_row, revision) },
+    { COL(LEASE_STORE), false, offsetof(struct hf_row, lease_store) },
+    { COL(GRACE_MS), false, offsetof(struct hf_row, grace_ms) },
+    { COL(LEASE_CHECK_AT), false, offsetof(struct hf_row, lease_check_at) },
+    { COL(SESSION_FENCE), false, offsetof(struct hf_row, session_fence) },
+    { COL(FAIR_TAG), false, offsetof(struct hf_row, fair_tag) },
+    { COL(FAIR_WEIGHT), false, offsetof(struct hf_row, fair_weight) },
+    { COL(CRASHES), false, offsetof(struct hf_row, crashes) },
+    { COL(CRASHED_AT), false, offsetof(struct hf_row, crashed_at) },
+    { COL(CLAIM_GROUP), true, offsetof(struct hf_row, claim_group) },
+    { COL(SETTLED_TOKEN), true, offsetof(struct hf_row, settled_token) },
+    { COL(SETTLED_VERB), true, offsetof(struct hf_row, settled_verb) },
+    { COL(WAKE_SESSION), true, offsetof(struct hf_row, wake_session) },
+    { COL(LEASE_REMAINING_MS), false, offsetof(struct hf_row, w.lease_remaining_ms) },
 };
+#define MORE_COUNT (sizeof more_columns / sizeof more_columns[0])
 
-/* What readers do not see; of each kind behind theirs in the fragment `row`. */
-static const struct inner inner_columns[] = {
-    { false, offsetof(struct hf_row, revision) },
-    { false, offsetof(struct hf_row, lease_store) },
-    { false, offsetof(struct hf_row, grace_ms) },
-    { false, offsetof(struct hf_row, lease_check_at) },
-    { false, offsetof(struct hf_row, session_fence) },
-    { false, offsetof(struct hf_row, fair_tag) },
-    { false, offsetof(struct hf_row, fair_weight) },
-    { false, offsetof(struct hf_row, crashes) },
-    { false, offsetof(struct hf_row, crashed_at) },
-    { true, offsetof(struct hf_row, claim_group) },
-    { true, offsetof(struct hf_row, settled_token) },
-    { true, offsetof(struct hf_row, settled_verb) },
-    { true, offsetof(struct hf_row, wake_session) },
-};
-#define INNER_COUNT (sizeof inner_columns / sizeof inner_columns[0])
-
-/* Numbers, then texts. */
-#define NUMBERS 31
-#define TEXTS 39
-#define PRIORITY 1
-#define FAIR_TAG 27
-const size_t hf_row_width = NUMBERS + TEXTS;
-
-/* The next number's and the next text's column. */
-struct next_columns {
-    size_t number;
-    size_t text;
-};
-
-static void put(const struct hf_call *call, size_t i, struct next_columns *next,
-                bool text, void *at)
+static void put(const struct hf_call *call, size_t i, size_t column, bool text, void *at)
 {
     if (text)
-        *(const char **)at = hf_cell_text(call, i, next->text++);
+        *(const char **)at = hf_cell_text(call, i, column);
     else
-        *(int64_t *)at = hf_cell_i64(call, i, next->number++);
+        *(int64_t *)at = hf_cell_i64(call, i, column);
 }
 
 static int read_words(struct hf_row *row, struct hf_err *err)
@@ -81,16 +71,18 @@ static int read_words(struct hf_row *row, struct hf_err *err)
 int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
                 struct hf_err *err)
 {
-    struct next_columns next = { .text = NUMBERS };
     struct hf_row row = { 0 };
-    put(call, i, &next, false, &row.seq);
-    for (size_t f = 0; f < hf_work_field_count; f++)
-        put(call, i, &next, hf_work_fields[f].kind != HF_FIELD_I64,
-            (char *)&row.w + hf_work_fields[f].offset);
-    for (size_t f = 0; f < INNER_COUNT; f++)
-        put(call, i, &next, inner_columns[f].text,
-            (char *)&row + inner_columns[f].offset);
-    hf_assert(next.number == NUMBERS && next.text == NUMBERS + TEXTS);
+    size_t column = 0;
+    for (size_t f = 0; f < hf_work_field_count; f++) {
+        const struct hf_field *field = &hf_work_fields[f];
+        if (field->offset != offsetof(struct hf_work, lease_remaining_ms))
+            put(call, i, column++, field->kind != HF_FIELD_I64,
+                (char *)&row.w + field->offset);
+    }
+    hf_assert(column == COL(SEQ));
+    for (size_t f = 0; f < MORE_COUNT; f++)
+        put(call, i, more_columns[f].column, more_columns[f].text,
+            (char *)&row + more_columns[f].offset);
     if (!row.w.retry_policy)
         row.w.retry_policy = hf_retry_default_text;
     int rc = read_words(&row, err);
@@ -101,7 +93,7 @@ int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
 
 const char *hf_row_id(const struct hf_call *call, size_t i)
 {
-    return hf_cell_text(call, i, NUMBERS);
+    return hf_cell_text(call, i, COL(WORK_ID));
 }
 
 static int by_place(const void *a, const void *b)
@@ -119,9 +111,9 @@ void hf_rows_in_order(const struct hf_call *call, struct hf_place *ret_places)
     bool sorted = true;
     for (size_t i = 0; i < call->out_count; i++) {
         ret_places[i] = (struct hf_place){
-            .priority = hf_cell_i64(call, i, PRIORITY),
-            .fair_tag = hf_cell_i64(call, i, FAIR_TAG),
-            .seq = hf_cell_i64(call, i, 0),
+            .priority = hf_cell_i64(call, i, COL(PRIORITY)),
+            .fair_tag = hf_cell_i64(call, i, COL(FAIR_TAG)),
+            .seq = hf_cell_i64(call, i, COL(SEQ)),
             .row = i,
         };
         sorted = sorted && (i == 0 || by_place(&ret_places[i - 1], &ret_places[i]) < 0);

@@ -1,5 +1,5 @@
-/* Rows between C and SQL: the order of columns in sql/work.sql's fragment `row`, in
- * work_write and in work_insert_* stands here and nowhere else. */
+/* Rows between C and SQL. The order of arguments of work_write and work_insert_* is written here
+ * and nowhere else. */
 #ifndef HF_STORE_BATCH_ROWIO_H
 #define HF_STORE_BATCH_ROWIO_H
 
@@ -12,8 +12,6 @@
  * HF_ECORRUPT naming the column. */
 int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
                 struct hf_err *err);
-/* Columns of the fragment; a statement that adds some of its own puts them after. */
-extern const size_t hf_row_width;
 /* Its work id alone. */
 const char *hf_row_id(const struct hf_call *call, size_t i);
 

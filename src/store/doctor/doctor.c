@@ -54,7 +54,7 @@ static int check_engine(struct finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_INTEGRITY, err);
     const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++) {
-        doctor_say(finder, hf_cell_text(rows, i, 0));
+        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_INTEGRITY_FAULT));
         doctor_tell(finder, true, "store", "the file is damaged: " RESTORE);
     }
     if (rc == 0 && rows->out_count == 0) {
@@ -104,10 +104,11 @@ static int check_schema(struct finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_SCHEMA, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        int64_t version = hf_cell_i64(rows, i, 0);
+        int64_t version = hf_cell_i64(rows, i, HF_COL_DOCTOR_SCHEMA_VERSION);
         newest = version > newest ? version : newest;
         if (version < 1 || version > HF_MIGRATION_COUNT ||
-            as_applied(&hf_migrations[version - 1], hf_cell_text(rows, i, 1)))
+            as_applied(&hf_migrations[version - 1],
+                       hf_cell_text(rows, i, HF_COL_DOCTOR_SCHEMA_CHECKSUM)))
             continue;
         doctor_say(finder, "schema ");
         doctor_say_i64(finder, version,
@@ -131,7 +132,9 @@ static int check_clock(struct finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_NEWEST_EVENT, err);
     if (rc == 0) {
         const struct hf_call *row = hf_ops_result(&ops, 0);
-        hf_ms newest = row->out_count ? hf_cell_i64(row, 0, 0) : 0;
+        hf_ms newest = row->out_count
+                           ? hf_cell_i64(row, 0, HF_COL_DOCTOR_NEWEST_EVENT_CREATED_AT)
+                           : 0;
         hf_ms now = ops.batch.now, drift = ops.batch.lease_now - now;
         bool behind = newest > now + AHEAD_MS;
         bool apart = drift > DRIFT_MS || drift < -DRIFT_MS;
@@ -215,9 +218,10 @@ static int next_stretch(struct finder *finder, struct stretch *stretch,
     if (rc == 0) {
         const struct hf_call *row = hf_ops_result(&ops, 0);
         stretch->after = stretch->last;
-        stretch->units = hf_cell_i64(row, 0, 1);
-        stretch->last = stretch->units < UNITS_AT_A_TIME ? INT64_MAX
-                                                         : hf_cell_i64(row, 0, 0);
+        stretch->units = hf_cell_i64(row, 0, HF_COL_DOCTOR_PAGE_UNITS);
+        stretch->last = stretch->units < UNITS_AT_A_TIME
+                            ? INT64_MAX
+                            : hf_cell_i64(row, 0, HF_COL_DOCTOR_PAGE_LAST_SEQ);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -226,9 +230,9 @@ static int next_stretch(struct finder *finder, struct stretch *stretch,
 static void tell_chains(struct finder *finder, const struct hf_call *rows)
 {
     for (size_t i = 0; i < rows->out_count; i++) {
-        doctor_say(finder, hf_cell_text(rows, i, 0));
+        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_CHAINS_WORK_ID));
         doctor_say(finder, ": ");
-        doctor_say(finder, hf_cell_text(rows, i, 1));
+        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_CHAINS_FAULT));
         doctor_tell(finder, true, "chains",
                     "the file was changed around the guards: " RESTORE);
     }
@@ -270,7 +274,8 @@ static int fold_stretch(struct finder *finder, const struct stretch *stretch,
     if (rc == 0) {
         tell_chains(finder, hf_ops_result(&ops, 0));
         finder->units += stretch->units;
-        finder->events += stretch->units + hf_cell_i64(hf_ops_result(&ops, 1), 0, 0);
+        finder->events += stretch->units + hf_cell_i64(hf_ops_result(&ops, 1), 0,
+                                                       HF_COL_DOCTOR_EVENTS_EVENTS);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -330,7 +335,10 @@ static int check_processes(struct finder *finder, struct hf_err *err)
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PROCESSES, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
-        rc = check_record(finder, hf_cell_text(hf_ops_result(&ops, 0), i, 0), err);
+        rc = check_record(
+            finder,
+            hf_cell_text(hf_ops_result(&ops, 0), i, HF_COL_DOCTOR_PROCESSES_WORK_ID),
+            err);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -341,9 +349,9 @@ static int check_limits(struct finder *finder, struct hf_err *err)
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_LIMITS, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        doctor_say(finder, hf_cell_text(rows, i, 0));
+        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_LIMITS_NAME));
         doctor_say(finder, ": ");
-        doctor_say(finder, hf_cell_text(rows, i, 1));
+        doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_LIMITS_FAULT));
         doctor_tell(finder, true, "limits", "set the limit again: that counts anew");
     }
     hf_ops_fini(&ops);
@@ -384,7 +392,8 @@ static int check_counts(struct finder *finder, struct hf_err *err)
                            " events, every trail folds to its row's status and counts");
             doctor_tell(finder, false, "chains", "");
         }
-        tell_leases(finder, hf_cell_i64(row, 0, 0), hf_cell_i64(row, 0, 1));
+        tell_leases(finder, hf_cell_i64(row, 0, HF_COL_DOCTOR_COUNTS_LAPSED),
+                    hf_cell_i64(row, 0, HF_COL_DOCTOR_COUNTS_SILENT));
     }
     hf_ops_fini(&ops);
     return rc;

@@ -102,13 +102,17 @@ struct reading {
 static struct facts facts_of(const struct hf_call *row)
 {
     return (struct facts){
-        .end = { hf_cell_i64(row, 0, 0), hf_cell_i64(row, 0, 1) },
-        .incarnation = hf_cell_i64(row, 0, 2),
-        .pruned = { hf_cell_i64(row, 0, 3), hf_cell_i64(row, 0, 4) },
-        .fork = { hf_cell_i64(row, 0, 5), hf_cell_i64(row, 0, 6) },
-        .forked = hf_cell(row, 0, 6)->type == HF_VAL_I64,
-        .last_fork = { hf_cell_i64(row, 0, 7), hf_cell_i64(row, 0, 8) },
-        .standby = hf_cell_i64(row, 0, 9) != 0,
+        .end = { hf_cell_i64(row, 0, HF_COL_FEED_FACTS_END_XID),
+                 hf_cell_i64(row, 0, HF_COL_FEED_FACTS_END_ID) },
+        .incarnation = hf_cell_i64(row, 0, HF_COL_FEED_FACTS_INCARNATION),
+        .pruned = { hf_cell_i64(row, 0, HF_COL_FEED_FACTS_PRUNED_XID),
+                    hf_cell_i64(row, 0, HF_COL_FEED_FACTS_PRUNED_ID) },
+        .fork = { hf_cell_i64(row, 0, HF_COL_FEED_FACTS_FORK_XID),
+                  hf_cell_i64(row, 0, HF_COL_FEED_FACTS_FORK_ID) },
+        .forked = hf_cell(row, 0, HF_COL_FEED_FACTS_FORK_ID)->type == HF_VAL_I64,
+        .last_fork = { hf_cell_i64(row, 0, HF_COL_FEED_FACTS_LAST_FORK_XID),
+                       hf_cell_i64(row, 0, HF_COL_FEED_FACTS_LAST_FORK_ID) },
+        .standby = hf_cell_i64(row, 0, HF_COL_FEED_FACTS_STANDBY) != 0,
     };
 }
 
@@ -179,11 +183,11 @@ static int read_item(struct hf_feed *feed, const struct hf_call *rows, size_t i,
         else if (text && !(*(const char **)at = hf_feed_text(feed, text)))
             return HF_ENOMEM;
     }
-    size_t more = hf_event_field_count;
-    cursor->at = (struct position){ hf_cell_i64(rows, i, more), item->event.event_id };
-    item->tenant = hf_feed_text(feed, hf_cell_text(rows, i, more + 1));
-    item->queue = hf_feed_text(feed, hf_cell_text(rows, i, more + 2));
-    item->kind = hf_feed_text(feed, hf_cell_text(rows, i, more + 3));
+    cursor->at = (struct position){ hf_cell_i64(rows, i, HF_COL_FEED_PAGE_XID),
+                                    item->event.event_id };
+    item->tenant = hf_feed_text(feed, hf_cell_text(rows, i, HF_COL_FEED_PAGE_TENANT));
+    item->queue = hf_feed_text(feed, hf_cell_text(rows, i, HF_COL_FEED_PAGE_QUEUE));
+    item->kind = hf_feed_text(feed, hf_cell_text(rows, i, HF_COL_FEED_PAGE_KIND));
     item->cursor = write_cursor(feed, cursor);
     return item->tenant && item->queue && item->kind && item->cursor ? 0 : HF_ENOMEM;
 }
@@ -229,13 +233,14 @@ static int fill(struct reading *r, const struct hf_ops *ops, struct hf_feed *fee
 {
     const struct hf_call *end = hf_ops_result(ops, 0), *rows = hf_ops_result(ops, 1);
     bool whole = rows->out_count < r->query->limit; /* all of what was looked at */
-    bool more = end->out_count && (!whole || hf_cell_i64(end, 0, 2) == r->window);
+    bool more = end->out_count &&
+                (!whole || hf_cell_i64(end, 0, HF_COL_FEED_END_EVENTS) == r->window);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < rows->out_count; i++)
         rc = read_item(feed, rows, i, &r->cursor);
     if (whole && end->out_count)
-        r->cursor.at = (struct position){ hf_cell_i64(end, 0, 0),
-                                          hf_cell_i64(end, 0, 1) };
+        r->cursor.at = (struct position){ hf_cell_i64(end, 0, HF_COL_FEED_END_XID),
+                                          hf_cell_i64(end, 0, HF_COL_FEED_END_EVENT_ID) };
     const char *next = rc == 0 ? write_cursor(feed, &r->cursor) : NULL;
     if (!next)
         return HF_ENOMEM;

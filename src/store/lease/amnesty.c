@@ -50,10 +50,12 @@ int sql_log(struct hf_store *base, int64_t before, size_t limit, hf_logged *each
     int rc = hf_ops_read(&ops, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        struct hf_log_entry entry = { .log_id = hf_cell_i64(rows, i, 0),
-                                      .at = hf_cell_i64(rows, i, 1),
-                                      .what = hf_cell_text(rows, i, 2),
-                                      .detail = hf_cell_text(rows, i, 3) };
+        struct hf_log_entry entry = {
+            .log_id = hf_cell_i64(rows, i, HF_COL_STORE_LOG_READ_LOG_ID),
+            .at = hf_cell_i64(rows, i, HF_COL_STORE_LOG_READ_AT),
+            .what = hf_cell_text(rows, i, HF_COL_STORE_LOG_READ_WHAT),
+            .detail = hf_cell_text(rows, i, HF_COL_STORE_LOG_READ_DETAIL)
+        };
         each(user, &entry);
     }
     hf_ops_fini(&ops);

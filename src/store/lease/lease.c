@@ -33,15 +33,15 @@ struct look {
 static struct hf_lease first_lease(const struct hf_call *row)
 {
     return (struct hf_lease){
-        .owner = hf_cell_text(row, 0, 0),
-        .incarnation = hf_cell_text(row, 0, 1),
-        .nonce = hf_cell_text(row, 0, 2),
-        .holder = hf_cell_text(row, 0, 3),
-        .fence = hf_cell_i64(row, 0, 4),
-        .store = hf_cell_i64(row, 0, 5),
-        .ttl_ms = hf_cell_i64(row, 0, 6),
-        .claimed_at = hf_cell_i64(row, 0, 7),
-        .expires_at = hf_cell_i64(row, 0, 8),
+        .owner = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_OWNER),
+        .incarnation = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_OWNER_INCARNATION),
+        .nonce = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_CLAIM_GROUP),
+        .holder = hf_cell_text(row, 0, HF_COL_LEASE_READ_SESSION_HOLDER),
+        .fence = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_FENCE),
+        .store = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_STORE),
+        .ttl_ms = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_TTL_MS),
+        .claimed_at = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_CLAIMED_AT),
+        .expires_at = hf_cell_i64(row, 0, HF_COL_LEASE_READ_SESSION_LEASE_EXPIRES_AT),
     };
 }
 

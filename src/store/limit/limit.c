@@ -43,21 +43,22 @@ int sql_limit_list(struct hf_store *base, hf_each_quota *each, void *user,
     int rc = hf_ops_read(&ops, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
         const struct hf_call *rows = hf_ops_result(&ops, 0);
-        char *name = hf_arena_text(&ops.arena, hf_cell_text(rows, i, 0));
+        char *name = hf_arena_text(&ops.arena,
+                                   hf_cell_text(rows, i, HF_COL_LIMIT_LIST_NAME));
         if (!name) {
             rc = hf_fail_plain(err, HF_ENOMEM);
             break;
         }
         struct hf_quota_state state = {
             .limit = { .size = sizeof state.limit,
-                       .max_running = hf_cell_i64(rows, i, 1),
-                       .rate_count = hf_cell_i64(rows, i, 2),
-                       .rate_ms = hf_cell_i64(rows, i, 3),
-                       .burst = hf_cell_i64(rows, i, 4) },
-            .used = hf_cell_i64(rows, i, 5),
-            .open = hf_cell_i64(rows, i, 6),
-            .next_at = hf_cell_i64(rows, i, 7),
-            .waiting = hf_cell_i64(rows, i, 8),
+                       .max_running = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_MAX_RUNNING),
+                       .rate_count = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_RATE_COUNT),
+                       .rate_ms = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_RATE_MS),
+                       .burst = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_RATE_BURST) },
+            .used = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_USED),
+            .open = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_RESERVED),
+            .next_at = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_WAKE_AT),
+            .waiting = hf_cell_i64(rows, i, HF_COL_LIMIT_LIST_WAITING),
         };
         split(name, &state);
         each(user, &state);

@@ -40,7 +40,7 @@ static int process_at(const struct hf_call *rows, size_t i, struct hf_row *ret_r
     *ret_process = (struct hf_process){ .work = ret_row->w };
     for (size_t f = 0; f < HF_PROCESS_COLUMNS; f++)
         *(const char **)(void *)((char *)ret_process + hf_process_fields[f].offset) =
-            hf_cell_text(rows, i, hf_row_width + f);
+            hf_cell_text(rows, i, HF_COL_PROCESS_LIST_IDENTITY_KIND + f);
     return 0;
 }
 
@@ -57,7 +57,7 @@ static const char *observers_of(struct hf_ops *ops, size_t call)
     const struct hf_call *rows = hf_ops_result(ops, call);
     const char **texts = hf_arena_array(&ops->arena, rows->out_count, sizeof *texts);
     for (size_t i = 0; texts && i < rows->out_count; i++)
-        texts[i] = hf_cell_text(rows, i, 0);
+        texts[i] = hf_cell_text(rows, i, HF_COL_PROCESS_OBSERVERS_SESSION_ID);
     return texts ? hf_texts_json(&ops->arena, texts, rows->out_count) : NULL;
 }
 
@@ -75,7 +75,7 @@ static int gone(struct sql_store *store, const char *id, struct hf_err *err)
     if (rc == 0 && rows->out_count > 0)
         rc = hf_fail(err, HF_ENOTFOUND, "retained",
                      "process %s ended as %s and was pruned: it is no longer retained",
-                     id, hf_cell_text(rows, 0, 0));
+                     id, hf_cell_text(rows, 0, HF_COL_PROCESS_WAS_STATUS));
     else if (rc == 0)
         rc = hf_fail(err, HF_ENOTFOUND, "id", "there is no process %s", id);
     hf_ops_fini(&ops);
@@ -202,7 +202,8 @@ int sql_process_list(struct hf_store *base, const struct hf_caller *who,
         size_t count = more ? filter->limit : rows->out_count;
         rc = show_page(store, rows, count, processes, err);
         if (rc == 0 && more)
-            rc = set_next(processes, base->alloc, hf_cell_i64(rows, count - 1, 0));
+            rc = set_next(processes, base->alloc,
+                          hf_cell_i64(rows, count - 1, HF_COL_PROCESS_LIST_SEQ));
     }
     hf_ops_fini(&ops);
     hf_ops_fini(&find);

@@ -5,15 +5,13 @@
 #include "base/text.h"
 #include "store/schedule/schedule.h"
 
-#define COLUMNS 36
-const size_t schedule_width = COLUMNS;
-
 void schedule_read(const struct hf_call *call, size_t i, struct hf_schedule_row *ret_row)
 {
-    size_t count = hf_schedule_field_count;
-    struct hf_schedule_row row = { .look_at = hf_cell_i64(call, i, count),
-                                   .tick = hf_cell_i64(call, i, count + 1) };
-    hf_assert(count + 2 == COLUMNS);
+    struct hf_schedule_row row = {
+        .look_at = hf_cell_i64(call, i, HF_COL_SCHEDULE_GET_LOOK_AT),
+        .tick = hf_cell_i64(call, i, HF_COL_SCHEDULE_GET_TICK)
+    };
+    hf_assert(hf_schedule_field_count == HF_COL_SCHEDULE_GET_LOOK_AT);
     hf_fields_read(call, i, hf_schedule_table, &row.s);
     *ret_row = row;
 }

@@ -28,9 +28,6 @@ int hf_schedule_skips_add(struct hf_schedule_skips *skips,
 #define hf_schedule_table                                                                \
     ((struct hf_field_table){ hf_schedule_fields, hf_schedule_field_count })
 
-/* Columns of the fragment schedule_columns. */
-extern const size_t schedule_width;
-
 /* One row of a result; texts stay in the result's memory. */
 void schedule_read(const struct hf_call *call, size_t i, struct hf_schedule_row *ret_row);
 

@@ -280,13 +280,13 @@ static int sql_schedule_skips(struct hf_store *base, const struct hf_caller *who
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     for (size_t i = 0; rc == 0 && i < found->out_count; i++) {
         struct hf_schedule_skip skip = {
-            .first_at = hf_cell_i64(found, i, 0),
-            .last_at = hf_cell_i64(found, i, 1),
-            .slots = hf_cell_i64(found, i, 2),
-            .more = hf_cell_i64(found, i, 3) != 0,
-            .reason = hf_cell_text(found, i, 4),
-            .work_id = hf_cell_text(found, i, 5),
-            .created_at = hf_cell_i64(found, i, 6),
+            .first_at = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_FIRST_AT),
+            .last_at = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_LAST_AT),
+            .slots = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_SLOTS),
+            .more = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_MORE) != 0,
+            .reason = hf_cell_text(found, i, HF_COL_SCHEDULE_SKIP_LIST_REASON),
+            .work_id = hf_cell_text(found, i, HF_COL_SCHEDULE_SKIP_LIST_WORK_ID),
+            .created_at = hf_cell_i64(found, i, HF_COL_SCHEDULE_SKIP_LIST_CREATED_AT),
         };
         rc = hf_schedule_skips_add(skips, &skip) ? hf_fail_plain(err, HF_ENOMEM) : 0;
     }
@@ -301,8 +301,9 @@ static int sql_schedule_next(struct hf_store *base, hf_ms *ret_at, struct hf_err
     hf_ops_call(&ops, HF_SQL_SCHEDULE_NEXT, HF_ANY_COUNT);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0)
-        *ret_at = sql_by_caller(base, hf_cell_i64(hf_ops_result(&ops, 0), 0, 0),
-                                ops.batch.now);
+        *ret_at = sql_by_caller(
+            base, hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SCHEDULE_NEXT_LOOK_AT),
+            ops.batch.now);
     hf_ops_fini(&ops);
     return rc;
 }

@@ -111,8 +111,10 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
     hf_ops_text(ops, row.s.tenant);
     hf_ops_i64(ops, row.tick);
     hf_ops_text(ops, work.w.work_id);
-    if (hf_cell_text(found, 0, schedule_width))
-        rc = replace(call, &row.s, hf_cell_text(found, 0, schedule_width), run_id, err);
+    if (hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY))
+        rc = replace(call, &row.s,
+                     hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY), run_id,
+                     err);
     if (rc)
         return rc;
     hf_rows_insert(ops, &making, 1);

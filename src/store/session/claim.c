@@ -114,6 +114,7 @@ static void add_turn(struct claiming *c, struct hf_ops *ops,
         if (!c->request->session_id) /* any: then one that has something to do */
             add_by_session(ops, HF_SQL_SESSION_HAS_TURN, row);
         add_by_session(ops, HF_SQL_SESSION_DROP_NODES, row);
+        add_by_session(ops, HF_SQL_EFFECTS_DROP, row);
         add_by_session(ops, HF_SQL_TURN_BEGIN, row);
         add_by_session(ops, HF_SQL_TURN_TAKE_INPUT, row);
     } else {

@@ -101,6 +101,7 @@ static void add_guard(struct committing *c, struct hf_ops *ops)
     hf_ops_bytes(ops, c->hash, sizeof c->hash);
     hf_ops_text(ops, commit->outcome);
     hf_ops_text(ops, c->result);
+    hf_ops_i64(ops, commit->active_ms);
 }
 
 /* Those with bytes are stored; all must be there then. */

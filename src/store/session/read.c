@@ -258,6 +258,7 @@ struct loading {
     size_t nodes;
     size_t turn_nodes;
     size_t usage;
+    size_t effects;
     struct session_turn_reads turn;
 };
 
@@ -282,6 +283,8 @@ static struct loading add_reads(struct hf_ops *ops, const struct hf_session_load
     l.turn_nodes = hf_ops_call(ops, HF_SQL_SESSION_TURN_NODES, HF_ANY_COUNT);
     hf_ops_text(ops, request->session_id);
     l.usage = hf_ops_call(ops, HF_SQL_SESSION_USAGE, HF_ANY_COUNT);
+    hf_ops_text(ops, request->session_id);
+    l.effects = hf_ops_call(ops, HF_SQL_EFFECTS_OPEN, HF_ANY_COUNT);
     hf_ops_text(ops, request->session_id);
     return l;
 }
@@ -365,6 +368,8 @@ static int show_loaded(const struct hf_session_load *request, struct hf_ops *ops
         rc = show_turn_nodes(&t, hf_ops_result(ops, l.turn_nodes),
                              transients ? transients : "", turn, err);
     }
+    if (rc == 0 && turn)
+        rc = session_effects_show(answer, hf_ops_result(ops, l.effects), turn, err);
     return rc ? rc : show_usage(answer, hf_ops_result(ops, l.usage), err);
 }
 

@@ -68,7 +68,8 @@ static int answer_found(struct sending *s, const struct hf_call *found,
     struct hf_row row;
     if (found->out_count == 0)
         return hf_fail(err, HF_EINTERNAL, "source_key", "the unit was not found again");
-    if (!session_bytes_same(hf_cell(found, 0, hf_row_width), s->hash, sizeof s->hash))
+    if (!session_bytes_same(hf_cell(found, 0, HF_COL_WORK_BY_SOURCE_REQUEST_HASH),
+                            s->hash, sizeof s->hash))
         return hf_fail(err, HF_ECONFLICT, "source_key",
                        "the same key was used before with other content (unit %s)",
                        hf_row_id(found, 0));

@@ -73,6 +73,13 @@ void session_free_add(struct hf_ops *ops, const char *session_id,
 void session_nodes_add(struct hf_ops *ops, const char *session_id, const char *turn_id,
                        int64_t node_count, const struct hf_packed *packed);
 
+/* Append what a step does to the effect journal. Returns the first of its calls. */
+size_t session_effects_add(struct hf_ops *ops, const struct hf_session_step *step,
+                           int64_t fence);
+/* The entries of a result, as those of the turn. */
+int session_effects_show(struct hf_session_answer *answer, const struct hf_call *found,
+                         struct hf_session_turn *turn, struct hf_err *err);
+
 extern const struct hf_session_methods sql_session_methods;
 int sql_session_create(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_session_new *request,
@@ -88,6 +95,8 @@ int sql_session_head(struct hf_store *store, const char *session_id,
 int sql_session_load(struct hf_store *store, const struct hf_session_load *request,
                      struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_node(struct hf_store *store, const char *session_id, int64_t ordinal,
+                     struct hf_session_answer *answer, struct hf_err *err);
+int sql_session_blob(struct hf_store *store, const uint8_t hash[32],
                      struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_list(struct hf_store *store, const struct hf_caller *who,
                      const struct hf_session_filter *filter,

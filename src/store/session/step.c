@@ -10,7 +10,9 @@ struct stepping {
     const struct hf_session_step *step;
     struct hf_token token;
     struct hf_packed packed;
-    int64_t nodes; /* provisional nodes afterwards */
+    int64_t nodes;  /* provisional nodes afterwards */
+    size_t effects; /* the first call about effects, and the one behind the last */
+    size_t effects_end;
 };
 
 static size_t add_calls(struct stepping *s, struct hf_ops *ops)
@@ -29,7 +31,10 @@ static size_t add_calls(struct stepping *s, struct hf_ops *ops)
     hf_ops_bytes(ops, s->packed.chain, 32);
     hf_ops_text(ops, s->packed.transients);
     hf_ops_bytes(ops, step->save.at, step->save.len);
+    hf_ops_i64(ops, step->active_ms);
     session_nodes_add(ops, step->session_id, step->turn_id, step->node_count, &s->packed);
+    s->effects = session_effects_add(ops, step, s->token.fence);
+    s->effects_end = ops->batch.call_count;
     size_t left = hf_ops_call(ops, HF_SQL_SESSION_REMAINING, HF_ANY_COUNT);
     hf_ops_text(ops, step->session_id);
     hf_ops_text(ops, s->token.nonce);
@@ -55,6 +60,7 @@ static int refused(struct stepping *s, struct hf_ops *ops,
 {
     struct session_facts facts;
     const struct hf_session_step *step = s->step;
+    size_t call = ops->batch.failed_call;
     int rc = session_facts_read(ops, step->session_id, step->turn_id, &facts, err);
     if (rc == 0)
         rc = session_lease_check(ops, &facts, &s->token, err);
@@ -76,6 +82,9 @@ static int refused(struct stepping *s, struct hf_ops *ops,
                        "%lld, or its chain is another",
                        (long long)facts.step, (long long)facts.node_count,
                        (long long)step->step, (long long)step->node_count);
+    if (call >= s->effects && call < s->effects_end)
+        return hf_fail(err, HF_EEFFECT, "effects",
+                       "an effect was begun before, or is settled, or was never begun");
     return HF_EGUARD; /* it was in the way only at that moment */
 }
 

@@ -81,7 +81,7 @@ static int read_all(struct emit *e, struct hf_err *err)
     e->exists = known->out_count > 0;
     if (!e->exists)
         return read_targets(e, hf_ops_result(&e->look, 1), err);
-    const struct hf_val *hash = hf_cell(known, 0, 1);
+    const struct hf_val *hash = hf_cell(known, 0, HF_COL_OCCURRENCE_GET_CONTENT_HASH);
     bool same = hash->type == HF_VAL_BYTES && hash->len == sizeof e->hash &&
                 memcmp(hash->at, e->hash, sizeof e->hash) == 0;
     return same ? 0 : conflict(e, err);
@@ -311,16 +311,18 @@ int sql_trigger_deliveries(struct hf_store *base, const struct hf_caller *who,
         rc = hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; rc == 0 && i < found->out_count; i++) {
         struct hf_delivery d = {
-            .delivery_id = hf_cell_text(found, i, 0),
-            .subscription_id = hf_cell_text(found, i, 1),
-            .owner_scope = hf_cell_text(found, i, 2),
-            .subscription_key = hf_cell_text(found, i, 3),
-            .incarnation = hf_cell_text(found, i, 4),
-            .revision = hf_cell_i64(found, i, 5),
-            .snapshot = hf_cell_text(found, i, 6),
-            .work_id = hf_cell_text(found, i, 7),
-            .wake_work_id = hf_cell_text(found, i, 8),
-            .created_at = hf_cell_i64(found, i, 9),
+            .delivery_id = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_DELIVERY_ID),
+            .subscription_id = hf_cell_text(found, i,
+                                            HF_COL_DELIVERY_LIST_SUBSCRIPTION_ID),
+            .owner_scope = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_OWNER_SCOPE),
+            .subscription_key = hf_cell_text(found, i,
+                                             HF_COL_DELIVERY_LIST_SUBSCRIPTION_KEY),
+            .incarnation = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_INCARNATION),
+            .revision = hf_cell_i64(found, i, HF_COL_DELIVERY_LIST_REVISION),
+            .snapshot = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_SNAPSHOT),
+            .work_id = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_WORK_ID),
+            .wake_work_id = hf_cell_text(found, i, HF_COL_DELIVERY_LIST_WAKE_WORK_ID),
+            .created_at = hf_cell_i64(found, i, HF_COL_DELIVERY_LIST_CREATED_AT),
         };
         rc = hf_emission_add(emission, &d) ? hf_fail_plain(err, HF_ENOMEM) : 0;
     }

@@ -56,8 +56,8 @@ static void judge(struct sql_front *front, const struct sql_march *march,
 {
     hf_ms took = now - march->began_at;
     hf_ms rest = took * FRONT_PATIENCE;
-    front->worn = walked(march, ops, 0) > FRONT_WORN;
-    front->leases_worn = walked(march, ops, 1) > FRONT_WORN;
+    front->worn = walked(march, ops, HF_COL_CLAIM_READS_QUEUES) > FRONT_WORN;
+    front->leases_worn = walked(march, ops, HF_COL_CLAIM_READS_TIMERS) > FRONT_WORN;
     front->look_at = now + (rest > FRONT_LOOK_MS ? rest : FRONT_LOOK_MS);
 }
 

@@ -45,23 +45,23 @@ static int read_entry(struct policy_set *set, const struct hf_call *call, size_t
 {
     int rc = 0;
     struct entry *entry = &set->entries[i];
-    bool has_grace = hf_cell(call, i, 3)->type == HF_VAL_I64;
-    entry->scope = word(set, hf_cell(call, i, 0), &rc);
+    bool has_grace = hf_cell(call, i, HF_COL_POLICY_LIST_GRACE_MS)->type == HF_VAL_I64;
+    entry->scope = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_SCOPE), &rc);
     entry->policy = (struct hf_policy){
         .size = sizeof(struct hf_policy),
-        .ttl_ms = hf_cell_i64(call, i, 1),
-        .renew_ms = hf_cell_i64(call, i, 2),
-        .grace_ms = has_grace ? hf_cell_i64(call, i, 3) : -1,
-        .wait_user_ms = hf_cell_i64(call, i, 4),
-        .wait_external_ms = hf_cell_i64(call, i, 5),
-        .start_timeout_ms = hf_cell_i64(call, i, 6),
-        .exec_timeout_ms = hf_cell_i64(call, i, 7),
-        .max_attempts = (int)hf_cell_i64(call, i, 8),
-        .retry_policy = word(set, hf_cell(call, i, 9), &rc),
-        .close_rule = word(set, hf_cell(call, i, 11), &rc),
-        .wait_rule = word(set, hf_cell(call, i, 12), &rc),
+        .ttl_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_TTL_MS),
+        .renew_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_RENEW_MS),
+        .grace_ms = has_grace ? hf_cell_i64(call, i, HF_COL_POLICY_LIST_GRACE_MS) : -1,
+        .wait_user_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_WAIT_USER_MS),
+        .wait_external_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_WAIT_EXTERNAL_MS),
+        .start_timeout_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_START_TIMEOUT_MS),
+        .exec_timeout_ms = hf_cell_i64(call, i, HF_COL_POLICY_LIST_EXEC_TIMEOUT_MS),
+        .max_attempts = (int)hf_cell_i64(call, i, HF_COL_POLICY_LIST_MAX_ATTEMPTS),
+        .retry_policy = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_RETRY_POLICY), &rc),
+        .close_rule = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_CLOSE_RULE), &rc),
+        .wait_rule = word(set, hf_cell(call, i, HF_COL_POLICY_LIST_WAIT_RULE), &rc),
     };
-    const char *disposition = hf_cell_text(call, i, 10);
+    const char *disposition = hf_cell_text(call, i, HF_COL_POLICY_LIST_DISPOSITION);
     if (disposition)
         entry->policy.disposition = hf_disposition_of(disposition);
     return rc;
@@ -74,7 +74,7 @@ static int read_limited(struct policy_set *set, const struct hf_call *call,
     set->limited_count = call->out_count;
     set->limited = hf_arena_array(&set->arena, call->out_count, sizeof *set->limited);
     for (size_t i = 0; set->limited && i < call->out_count; i++)
-        set->limited[i] = word(set, hf_cell(call, i, 0), &rc);
+        set->limited[i] = word(set, hf_cell(call, i, HF_COL_LIMIT_KINDS_NAME), &rc);
     return rc || !set->limited ? hf_fail_plain(err, HF_ENOMEM) : 0;
 }
 
@@ -104,7 +104,8 @@ static int load(struct sql_store *store, struct policy_set **ret_set, struct hf_
                 rc = hf_fail_plain(err, HF_ENOMEM);
         if (rc == 0)
             rc = read_limited(set, hf_ops_result(&ops, 1), err);
-        set->rated = hf_cell_i64(hf_ops_result(&ops, 2), 0, 0) != 0;
+        set->rated = hf_cell_i64(hf_ops_result(&ops, 2), 0, HF_COL_LIMIT_RATED_RATED) !=
+                     0;
     }
     hf_ops_fini(&ops);
     if (rc)

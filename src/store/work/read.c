@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "core/ledger/fields.h"
+#include "store/batch/fieldio.h"
 #include "store/store.h"
 
 #define PART_MIN 4
@@ -265,13 +266,15 @@ int sql_events(struct hf_store *base, const char *id, int64_t after, size_t limi
 static void add_counts(struct hf_stats *stats, const struct hf_call *counts)
 {
     for (size_t i = 0; i < counts->out_count; i++) {
-        enum hf_status status = hf_status_of(hf_cell_text(counts, i, 0));
-        enum hf_source source = hf_source_of(hf_cell_text(counts, i, 1));
-        stats->by_status[status] += hf_cell_i64(counts, i, 2);
-        stats->by_source[source] += hf_cell_i64(counts, i, 2);
-        stats->gated += hf_cell_i64(counts, i, 3);
-        stats->silent += hf_cell_i64(counts, i, 4);
-        stats->lapsing += hf_cell_i64(counts, i, 5);
+        enum hf_status status = hf_status_of(
+            hf_cell_text(counts, i, HF_COL_WORK_COUNTS_STATUS));
+        enum hf_source source = hf_source_of(
+            hf_cell_text(counts, i, HF_COL_WORK_COUNTS_SOURCE_SYSTEM));
+        stats->by_status[status] += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_UNITS);
+        stats->by_source[source] += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_UNITS);
+        stats->gated += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_GATED);
+        stats->silent += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_SILENT);
+        stats->lapsing += hf_cell_i64(counts, i, HF_COL_WORK_COUNTS_LAPSING);
     }
 }
 
@@ -295,10 +298,12 @@ int sql_stats(struct hf_store *base, const struct hf_caller *who,
         struct hf_stats stats = { 0 };
         const struct hf_call *at = hf_ops_result(&ops, ages);
         add_counts(&stats, hf_ops_result(&ops, counts));
-        stats.oldest_queued_ms = age(ops.batch.now, hf_cell_i64(at, 0, 0));
-        stats.oldest_running_ms = age(ops.batch.now, hf_cell_i64(at, 0, 1));
-        stats.next_wait_deadline_at = hf_cell_i64(at, 0, 2);
-        stats.next_retry_at = hf_cell_i64(at, 0, 3);
+        stats.oldest_queued_ms = age(ops.batch.now,
+                                     hf_cell_i64(at, 0, HF_COL_WORK_AGES_DUE_AT));
+        stats.oldest_running_ms = age(ops.batch.now,
+                                      hf_cell_i64(at, 0, HF_COL_WORK_AGES_STARTED_AT));
+        stats.next_wait_deadline_at = hf_cell_i64(at, 0, HF_COL_WORK_AGES_DEADLINE_AT);
+        stats.next_retry_at = hf_cell_i64(at, 0, HF_COL_WORK_AGES_NEXT_RETRY_AT);
         *ret_stats = stats;
     }
     hf_ops_fini(&ops);
@@ -326,14 +331,9 @@ static void dump_events(const struct hf_call *rows, const struct hf_dump *dump)
 {
     for (size_t i = 0; i < rows->out_count; i++) {
         struct hf_event event = { 0 };
-        for (size_t f = 0; f < hf_event_field_count; f++) {
-            const struct hf_field *field = &hf_event_fields[f];
-            void *at = (char *)&event + field->offset;
-            if (field->kind == HF_FIELD_I64)
-                *(int64_t *)at = hf_cell_i64(rows, i, f);
-            else
-                *(const char **)at = hf_cell_text(rows, i, f);
-        }
+        hf_fields_read(rows, i,
+                       (struct hf_field_table){ hf_event_fields, hf_event_field_count },
+                       &event);
         dump->event(dump->user, &event);
     }
 }
@@ -373,7 +373,7 @@ static const int64_t *renewed_seqs(struct hf_ops *ops, const struct hf_call *ren
 {
     int64_t *seqs = hf_arena_array(&ops->arena, renewed->out_count + 1, sizeof *seqs);
     for (size_t i = 0; seqs && i < renewed->out_count; i++)
-        seqs[i] = hf_cell_i64(renewed, i, 0);
+        seqs[i] = hf_cell_i64(renewed, i, HF_COL_WORK_RENEW_ALL_SEQ);
     if (seqs)
         qsort(seqs, renewed->out_count, sizeof *seqs, by_number);
     return seqs;

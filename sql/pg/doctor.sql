@@ -1,6 +1,6 @@
 -- What doctor asks a PostgreSQL server.
 
--- Whoever keeps vacuum from taking dead rows away: connections with old snapshots or that have
+-- What keeps vacuum from taking dead rows away: connections with old snapshots or that have
 -- written and not ended, prepared transactions, replication slots; those of another database do
 -- not, nor does vacuum itself. A transaction that has written holds back the feed too, of
 -- whichever database of the server it is. Since when a connection of another role is at it one
@@ -30,14 +30,14 @@
    FROM pg_replication_slots s WHERE s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL)
 
 -- name: doctor_pg_vacuum
--- engine: pg
+-- columns: what, name, who, age, ms, hidden
 -- out: what, its name, who, how old in transactions, for how long in ms (null: not known),
 -- whether that is hidden from this role; oldest first
 SELECT what, name, who, age, ms, hidden FROM {doctor_holders} AS t
  WHERE vacuum ORDER BY age DESC LIMIT 3
 
 -- name: doctor_pg_tables
--- engine: pg
+-- columns: name, live, dead, bytes
 -- out: table, live rows, dead rows, bytes; of those with many dead ones
 SELECT relname::text, n_live_tup, n_dead_tup, pg_total_relation_size(relid)
   FROM pg_stat_user_tables
@@ -46,7 +46,7 @@ SELECT relname::text, n_live_tup, n_dead_tup, pg_total_relation_size(relid)
  ORDER BY n_dead_tup DESC LIMIT 5
 
 -- name: doctor_pg_settings
--- engine: pg
+-- columns: name, setting, wanted, grave
 -- out: setting, its value, what it should be, whether it costs durability; of those that are wrong
 SELECT name, setting, wanted, grave FROM (VALUES
     ('fsync', 'on', 1), ('full_page_writes', 'on', 1), ('synchronous_commit', 'on', 1),
@@ -58,7 +58,7 @@ SELECT name, setting, wanted, grave FROM (VALUES
  ORDER BY grave DESC, name
 
 -- name: doctor_pg_guards
--- engine: pg
+-- columns: fault, advice
 -- out: what keeps plain SQL within the rules and is not there, or is switched off; what to do
 SELECT 'the trigger ' || n.name || ' is missing',
        'make it again, as `holdfast migrate --dump-sql` shows it'
@@ -75,23 +75,23 @@ SELECT 'the trigger ' || t.tgname || ' is switched off',
  ORDER BY 1 LIMIT 5
 
 -- name: doctor_pg_role
--- engine: pg
+-- columns: standby, behind_ms
 -- out: whether it is a standby; how long ago what it has seen was written, ms (null: unknown)
 SELECT pg_is_in_recovery()::int,
        (extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000)::bigint
 
 -- name: doctor_pg_feed
+-- columns: ahead
 -- Of a dump of another server places in the feed may lie behind this server's next transaction.
--- engine: pg
 -- out: how many transactions are to come before the last event can be given; none: not positive
 SELECT greatest((SELECT max(xid) FROM work_event), (SELECT max(xid) FROM work_spec), 0)
        - pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 1
 
 -- name: doctor_pg_behind
+-- columns: what, name, who, age, ms, hidden
 -- Events that are committed and not given yet, since an older transaction may still write some.
--- engine: pg
 -- out: as of doctor_pg_vacuum, of the oldest one that they wait for, null where it cannot be seen
--- (it runs on the server that this one stands by); no row: none waits
+-- (it runs on the server of which this one is a standby); no row: none waits
 SELECT t.what, t.name, t.who, t.age, t.ms, t.hidden
   FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS safe) AS s
   LEFT JOIN (SELECT * FROM {doctor_holders} AS h WHERE feed ORDER BY age DESC LIMIT 1) AS t

@@ -1,0 +1,50 @@
+-- The effect journal of turns. Its rows are written by steps only: after the guard of the session's
+-- fence and of the step's number, in the same transaction as the machine's save.
+
+-- fragment: turn_of_args
+hf_args a JOIN session s ON s.session_id = $1
+  JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2
+
+-- name: effects_begin
+-- Intents. A key that is known makes no row.
+-- in: $1 session_id, $2 turn_id, $3 fence; a1 key, a2 kind, a3 recovery, a4 attempt, a5 envelope
+-- sets: text text text bigint text
+INSERT /*lite OR ROLLBACK*/ INTO effect (turn_key, effect_key, kind, recovery, status, attempt,
+                                         fence, started_at, envelope)
+SELECT t.turn_key, a.a1, a.a2, a.a3, 'started', a.a4, $3, hf_now(), a.a5
+  FROM {turn_of_args} WHERE true
+ON CONFLICT DO NOTHING
+
+-- name: effects_settle
+-- Outcomes, each once.
+-- in: $1 session_id, $2 turn_id; a1 key, a2 status, a3 outcome, a4 usage, a5 due_at, a6 taken_over
+-- sets: text text text text bigint bigint
+UPDATE /*lite OR ROLLBACK*/ effect
+   SET status = a.a2, outcome = a.a3, usage = a.a4, due_at = a.a5, taken_over = a.a6,
+       settled_at = hf_now()
+  FROM hf_args a
+ WHERE effect.turn_key = (SELECT t.turn_key FROM session s
+                            JOIN session_turn t ON t.session_key = s.session_key
+                           WHERE s.session_id = $1 AND t.turn_id = $2)
+   AND effect.effect_key = a.a1 AND effect.status = 'started'
+
+-- name: effects_open
+-- What the open turn's next owner must know: effects without a result, and failures that wait for
+-- their retry.
+-- in: $1 session_id
+-- out: attempt, due_at, fence, effect_key, kind, recovery, status, envelope, outcome
+SELECT e.attempt, e.due_at, e.fence, e.effect_key, e.kind, e.recovery, e.status, e.envelope,
+       e.outcome
+  FROM session s JOIN effect e ON e.turn_key = s.turn_key
+ WHERE s.session_id = $1 AND (e.status = 'started' OR e.due_at IS NOT NULL)
+ ORDER BY e.effect_key
+
+-- name: effects_drop
+-- Those of a turn that begins anew.
+-- in: $1 session_id
+DELETE FROM effect
+ WHERE turn_key = (SELECT s.turn_key FROM session s WHERE s.session_id = $1)
+
+-- name: blob_get
+-- in: $1 hash
+SELECT b.bytes FROM blob b WHERE b.hash = $1

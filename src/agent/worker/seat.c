@@ -1,0 +1,286 @@
+/* One session that is held: the adapter between its drive and the world. */
+#include "agent/worker/worker.h"
+
+#include <string.h>
+
+#include <holdfast/turn_json.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+
+struct seat *seat_new(struct hf_worker *worker)
+{
+    struct seat *seat = worker->alloc->realloc(worker->alloc->user, NULL, sizeof(*seat));
+    if (!seat)
+        return NULL;
+    *seat = (struct seat){ .worker = worker };
+    hf_arena_init_small(&seat->arena, worker->alloc, 512, 8192);
+    return seat;
+}
+
+void seat_free(struct seat *seat)
+{
+    struct hf_worker *worker = seat->worker;
+    hf_timer_stop(worker->config.loop, &seat->timer);
+    hf_drive_free(seat->drive);
+    for (struct seat_page *page = seat->pages; page; page = page->next)
+        hf_session_answer_free(page->answer);
+    hf_session_answer_free(seat->claim);
+    hf_session_answer_free(seat->blob);
+    hf_arena_fini(&seat->arena);
+    worker->alloc->free(worker->alloc->user, seat);
+}
+
+/* ---- beginning --------------------------------------------------------------------- */
+
+static const struct hf_record *get_record(void *user, uint64_t i)
+{
+    struct seat *seat = user;
+    return seat->records[i];
+}
+
+/* Inputs as the machine takes them. */
+struct inputs {
+    struct hf_record *records;
+    size_t record_count;
+    struct hf_cause *causes;
+    size_t cause_count;
+    struct hf_decoded **owners;
+    size_t owner_count;
+};
+
+static int add_input(struct seat *seat, const struct hf_session_input *input,
+                     struct inputs *inputs, struct hf_err *err)
+{
+    const struct hf_record *record = NULL;
+    struct hf_span payload = { input->payload, strlen(input->payload) };
+    if (input->kind == HF_INPUT_WAKE) {
+        inputs->causes[inputs->cause_count++] = (struct hf_cause){ .id = input->work_id,
+                                                                   .event_type = "wake",
+                                                                   .text = payload };
+        return 0;
+    }
+    int rc = hf_record_decode(seat->worker->alloc, payload,
+                              &inputs->owners[inputs->owner_count], &record, err);
+    if (rc)
+        return rc;
+    inputs->owner_count++;
+    inputs->records[inputs->record_count++] = *record;
+    return 0;
+}
+
+static int make_inputs(struct seat *seat, struct inputs *inputs, struct hf_err *err)
+{
+    const struct hf_session_turn *turn = seat->loaded->turn;
+    size_t count = turn->input_count;
+    int rc = 0;
+    inputs->records = hf_arena_array(&seat->arena, count + 1, sizeof(*inputs->records));
+    inputs->causes = hf_arena_array(&seat->arena, count + 1, sizeof(*inputs->causes));
+    inputs->owners = hf_arena_array(&seat->arena, count + 1, sizeof(*inputs->owners));
+    if (!inputs->records || !inputs->causes || !inputs->owners)
+        return hf_fail_plain(err, HF_ENOMEM);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = add_input(seat, &turn->inputs[i], inputs, err);
+    return rc;
+}
+
+static const struct hf_worker_agent *agent_of(const struct seat *seat)
+{
+    const struct hf_worker_config *config = &seat->worker->config;
+    for (size_t i = 0; i < config->agent_count; i++)
+        if (hf_same(config->agents[i].name, seat->claim->sessions[0].agent))
+            return &config->agents[i];
+    return NULL;
+}
+
+/* A turn's base is named by the head revision in decimal. NULL: no memory. */
+static const char *revision_text(struct seat *seat, int64_t revision)
+{
+    struct hf_buf text;
+    hf_buf_init(&text, seat->worker->alloc, 24);
+    hf_buf_i64(&text, revision);
+    return hf_buf_keep(&text, &seat->arena);
+}
+
+static int make_drive(struct seat *seat, const struct inputs *inputs, struct hf_err *err)
+{
+    const struct hf_worker_config *config = &seat->worker->config;
+    const struct hf_session_turn *turn = seat->loaded->turn;
+    struct hf_base base = { .id = revision_text(seat, turn->base_revision),
+                            .count = seat->record_count,
+                            .user = seat,
+                            .get = get_record };
+    memcpy(base.digest, turn->chain, sizeof(base.digest));
+    struct hf_drive_config made = { .size = sizeof(made),
+                                    .alloc = seat->worker->alloc,
+                                    .setup = seat->agent->setup,
+                                    .tools = seat->agent->tools,
+                                    .host = config->host,
+                                    .tool_limit = config->tool_limit,
+                                    .tool_retries = config->tool_retries };
+    struct hf_drive_turn begun = { .size = sizeof(begun),
+                                   .session_id = seat->claim->sessions[0].session_id,
+                                   .turn_id = turn->turn_id,
+                                   .base = &base,
+                                   .step = turn->step,
+                                   .node_count = turn->node_count,
+                                   .save = turn->save,
+                                   .inputs = inputs->records,
+                                   .input_count = inputs->record_count,
+                                   .causes = inputs->causes,
+                                   .cause_count = inputs->cause_count,
+                                   .entries = turn->entries,
+                                   .entry_count = turn->entry_count,
+                                   .fence = seat->claim->sessions[0].lease_fence,
+                                   .wall_ms = worker_wall(seat->worker),
+                                   .mono_ms = worker_mono(seat->worker) };
+    if (!base.id)
+        return hf_fail_plain(err, HF_ENOMEM);
+    return hf_drive_new(&made, &begun, &seat->drive, err);
+}
+
+int seat_begin(struct seat *seat, struct hf_err *err)
+{
+    struct inputs inputs = { 0 };
+    seat->agent = agent_of(seat);
+    hf_assert(seat->agent); /* only sessions of these agents are claimed */
+    int rc = make_inputs(seat, &inputs, err);
+    if (rc == 0)
+        rc = make_drive(seat, &inputs, err);
+    for (size_t i = 0; i < inputs.owner_count; i++)
+        hf_decoded_free(inputs.owners[i]);
+    return rc;
+}
+
+/* ---- events and actions ------------------------------------------------------------ */
+
+void seat_feed(struct seat *seat, struct hf_drive_event event)
+{
+    event.wall_ms = worker_wall(seat->worker);
+    event.mono_ms = worker_mono(seat->worker);
+    if (!seat->ended)
+        hf_drive_feed(seat->drive, &event);
+    seat_pump(seat);
+}
+
+static void on_timer(void *user)
+{
+    seat_feed(user, (struct hf_drive_event){ .kind = HF_DRIVEN_TIMER });
+}
+
+/* What a store call came to; on the loop. */
+static void on_stored(void *user)
+{
+    struct seat *seat = user;
+    enum hf_drive_action_kind kind = seat->action.kind;
+    struct hf_drive_event event = { .kind = HF_DRIVEN_STORED, .code = seat->code };
+    seat->job_out = false;
+    if (seat->code && !seat_is_lost(seat->code))
+        worker_tell(seat->worker, seat,
+                    (struct hf_worker_event){ .kind = HF_WORKER_FAULT,
+                                              .code = seat->code,
+                                              .message = seat->err.message });
+    if (kind == HF_DRIVE_BACK) { /* done, or left to the lease's end */
+        seat_pump(seat);
+        return;
+    }
+    if (kind == HF_DRIVE_BLOB) {
+        event.kind = HF_DRIVEN_FETCHED;
+        if (seat->blob)
+            event.bytes = seat->blob->blob;
+    }
+    if (seat_is_lost(seat->code))
+        event = (struct hf_drive_event){ .kind = HF_DRIVEN_LEASE_LOST };
+    if (seat_is_lost(seat->code))
+        worker_tell(seat->worker, seat,
+                    (struct hf_worker_event){ .kind = HF_WORKER_LOST });
+    else if (seat->code == 0 && kind == HF_DRIVE_COMMIT)
+        worker_tell(seat->worker, seat,
+                    (struct hf_worker_event){ .kind = HF_WORKER_TURN_ENDED,
+                                              .status = seat->action.commit->status });
+    seat_feed(seat, event);
+}
+
+void seat_start_job(struct seat *seat, const struct hf_drive_action *action)
+{
+    hf_assert(!seat->job_out); /* the drive has one store call out at most */
+    seat->action = *action;
+    seat->err = (struct hf_err){ 0 };
+    seat->code = 0;
+    seat->job_out = true;
+    seat->job =
+        (struct hf_job){ .user = seat, .run = seat_run_action, .done = on_stored };
+    hf_threads_add(seat->worker->threads, &seat->job);
+}
+
+static void start_timer(struct seat *seat, hf_ms due)
+{
+    struct hf_task task = { seat, on_timer };
+    hf_ms after = due - worker_wall(seat->worker);
+    if (hf_timer_start(seat->worker->config.loop, &seat->timer, after > 0 ? after : 0,
+                       &task))
+        seat_feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_GIVE_UP });
+}
+
+/* An effect is performed only under a lease that is certainly held. A worker that was stopped
+ * for longer than its lease finds out here. */
+static bool still_held(struct seat *seat)
+{
+    if (worker_mono(seat->worker) < seat->valid_until)
+        return true;
+    worker_tell(seat->worker, seat, (struct hf_worker_event){ .kind = HF_WORKER_LOST });
+    seat_feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_LEASE_LOST });
+    return false;
+}
+
+static void act(struct seat *seat, const struct hf_drive_action *action)
+{
+    switch (action->kind) {
+    case HF_DRIVE_BACK:
+        worker_tell(seat->worker, seat,
+                    (struct hf_worker_event){ .kind = HF_WORKER_BACK,
+                                              .code = action->code,
+                                              .message = action->message });
+        seat_start_job(seat, action);
+        break;
+    case HF_DRIVE_STORE:
+    case HF_DRIVE_COMMIT:
+    case HF_DRIVE_BLOB: seat_start_job(seat, action); break;
+    case HF_DRIVE_MODEL:
+        if (still_held(seat))
+            seat_start_model(seat, action);
+        break;
+    case HF_DRIVE_STOP_MODEL: seat_stop_model(seat, action->id); break;
+    case HF_DRIVE_TOOL:
+        if (!still_held(seat))
+            break;
+        if (!action->call->probe)
+            worker_tell(seat->worker, seat,
+                        (struct hf_worker_event){ .kind = HF_WORKER_TOOL_STARTED,
+                                                  .call = action->call });
+        seat_start_tool(seat, action->call);
+        break;
+    case HF_DRIVE_STOP_TOOL: seat_stop_tool(seat, action->call); break;
+    case HF_DRIVE_SYNC: seat_sync(seat); break;
+    case HF_DRIVE_TIMER: start_timer(seat, action->due_ms); break;
+    case HF_DRIVE_EMIT:
+        worker_tell(
+            seat->worker, seat,
+            (struct hf_worker_event){ .kind = HF_WORKER_EMIT, .emit = action->emit });
+        break;
+    case HF_DRIVE_END: seat->ended = true; break;
+    }
+}
+
+void seat_pump(struct seat *seat)
+{
+    struct hf_drive_action action;
+    if (seat->pumping) /* an event that came from inside an action */
+        return;
+    seat->pumping = true;
+    while (!seat->ended && hf_drive_next(seat->drive, &action))
+        act(seat, &action);
+    seat->pumping = false;
+    if (seat->ended && !seat->job_out && !seat->calls && !seat->model_call)
+        worker_seat_ended(seat);
+}

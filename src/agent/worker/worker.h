@@ -1,0 +1,130 @@
+/* The inside of a worker: worker.c claims, renews and stops; seat.c drives one session;
+ * store.c has the store calls, which run on threads; tools.c performs calls. */
+#ifndef HF_AGENT_WORKER_WORKER_H
+#define HF_AGENT_WORKER_WORKER_H
+
+#include <holdfast/worker.h>
+
+#include "agent/worker/threads.h"
+#include "base/arena.h"
+#include "base/err.h"
+
+struct seat;
+
+/* A tool call that is performed. */
+struct seat_call {
+    struct seat_call *next;
+    struct seat *seat;
+    struct hf_invocation *invocation;
+    char call_id[32];
+};
+
+/* One page of a session's history, or its claim. */
+struct seat_page {
+    struct seat_page *next;
+    struct hf_session_answer *answer;
+};
+
+/* A toolset and surface that replaced those of the setup; they live as long as the worker. */
+struct worker_surface {
+    struct worker_surface *next;
+    const struct hf_worker_agent *agent;
+    struct hf_toolset *tools;
+    struct hf_surface *surface;
+};
+
+/* One session that is held. */
+struct seat {
+    struct seat *next;
+    struct hf_worker *worker;
+    const struct hf_worker_agent *agent;
+    struct hf_session_answer *claim; /* token, session, turn */
+    struct seat_page *pages;
+    struct hf_arena arena;
+    const struct hf_record **records; /* the history, in order */
+    uint64_t record_count;
+    const struct hf_session_answer *loaded; /* the first page */
+    struct hf_drive *drive;
+
+    struct hf_job job; /* at most one at a time */
+    bool job_out;
+    struct hf_drive_action action; /* of the job */
+    int code;                      /* of the job */
+    struct hf_err err;
+    struct hf_session_answer *blob;
+    struct hf_err refusal; /* why the turn cannot be driven here */
+
+    struct hf_timer timer;
+    uint64_t model_call; /* the provider's number; 0: none is out */
+    uint64_t model_id;   /* the effect's */
+    struct seat_call *calls;
+    hf_ms valid_until; /* monotonic: the lease is certainly held until then */
+    bool ended;        /* the drive said END */
+    bool pumping;
+};
+
+struct hf_worker {
+    struct hf_worker_config config;
+    const struct hf_alloc *alloc;
+    const struct hf_clock *clock;
+    struct hf_threads *threads;
+    struct worker_surface *surfaces;
+    struct seat *seats;
+    size_t seat_count;
+
+    struct seat *claiming; /* a claim that is out */
+    bool none_ready;       /* the last claim found nothing: wait for the timer */
+    struct hf_timer poll;
+    struct hf_timer heartbeat;
+    struct hf_job renewal;
+    bool renewing;
+    struct hf_session_renewal *renewals; /* with copies of ids and tokens */
+    size_t renewal_count;
+    struct hf_arena renewal_arena;
+    hf_ms renewal_sent; /* monotonic */
+    int renewal_code;
+
+    struct hf_timer grace;
+    bool stopping;
+    bool stop_said;
+    struct hf_task stopped;
+};
+
+static inline hf_ms worker_mono(const struct hf_worker *worker)
+{
+    return worker->clock->mono_ms(worker->clock->user);
+}
+
+static inline hf_ms worker_wall(const struct hf_worker *worker)
+{
+    return worker->clock->wall_ms(worker->clock->user);
+}
+
+void worker_tell(struct hf_worker *worker, const struct seat *seat,
+                 struct hf_worker_event event);
+void worker_claim(struct hf_worker *worker); /* if it may hold one more */
+void worker_seat_ended(struct seat *seat);
+
+/* seat.c. Takes actions of the drive until there are none. */
+void seat_pump(struct seat *seat);
+void seat_feed(struct seat *seat, struct hf_drive_event event);
+int seat_begin(struct seat *seat, struct hf_err *err); /* after claim and load */
+void seat_free(struct seat *seat);
+/* Hands a store call to the threads. */
+void seat_start_job(struct seat *seat, const struct hf_drive_action *action);
+struct seat *seat_new(struct hf_worker *worker);
+
+/* store.c: blocking calls, on a thread. */
+void seat_run_claim(void *user);
+void seat_run_action(void *user);
+void worker_run_renewal(void *user);
+bool seat_is_lost(int code); /* the store refused because the session is not held */
+
+/* tools.c */
+void seat_start_model(struct seat *seat, const struct hf_drive_action *action);
+void seat_stop_model(struct seat *seat, uint64_t id);
+void seat_start_tool(struct seat *seat, const struct hf_drive_call *call);
+void seat_stop_tool(struct seat *seat, const struct hf_drive_call *call);
+void seat_sync(struct seat *seat);
+
+#endif

@@ -1,0 +1,28 @@
+/* See schema.h. */
+#include "db/schema.h"
+
+#include <holdfast/limits.h>
+
+#include "base/err.h"
+#include "base/sized.h"
+
+int db_options_read(const struct hf_sql_options *given,
+                    struct hf_sql_options *ret_options, struct hf_err *err)
+{
+    struct hf_sql_options known = { .size = sizeof(known) };
+    int rc = given ? hf_sized_copy(given, sizeof(known), sizeof(known), &known, err) : 0;
+    if (rc)
+        return rc;
+    if (known.busy_ms < 0 || known.busy_ms > HF_MAX_DURATION_MAX_MS)
+        return hf_fail(err, HF_EINVAL, "busy_ms", "it must be 0 or more milliseconds");
+    if (!known.alloc)
+        known.alloc = hf_alloc_system();
+    if (!known.clock)
+        known.clock = hf_clock_system();
+    if (!known.random)
+        known.random = hf_random_system();
+    if (known.busy_ms == 0)
+        known.busy_ms = HF_MAX_STORE_WAIT_MS;
+    *ret_options = known;
+    return 0;
+}

@@ -1,0 +1,168 @@
+/* The effect journal, as far as the store is concerned: intents and outcomes join the batch of a
+ * step, and a load shows what is open. What an entry means is told by core/effect. */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "store/session/session.h"
+
+static const char *usage_json(struct hf_ops *ops, const struct hf_usage *usage)
+{
+    struct hf_buf text;
+    struct hf_json json;
+    hf_buf_init(&text, ops->arena.alloc, 512);
+    hf_json_begin(&json, &text);
+    hf_json_object(&json);
+    hf_json_put_i64(&json, "cache_read", usage->cache_read);
+    hf_json_put_i64(&json, "cache_write", usage->cache_write);
+    hf_json_put_i64(&json, "input", usage->input);
+    hf_json_put_i64(&json, "output", usage->output);
+    hf_json_put_i64(&json, "reasoning", usage->reasoning);
+    hf_json_end(&json);
+    const char *kept = hf_buf_keep(&text, &ops->arena);
+    if (!kept)
+        ops->state = HF_ENOMEM;
+    return kept;
+}
+
+/* A text of the caller's that need not end in a NUL. */
+static void put_span(struct hf_ops *ops, struct hf_span span)
+{
+    const char *kept = hf_arena_copy(&ops->arena, span.at, span.len);
+    if (!kept)
+        ops->state = HF_ENOMEM;
+    hf_ops_text(ops, kept);
+}
+
+static void add_settled(struct hf_ops *ops, const struct hf_session_step *step)
+{
+    hf_ops_call(ops, HF_SQL_EFFECTS_SETTLE, (int64_t)step->settled_count);
+    hf_ops_text(ops, step->session_id);
+    hf_ops_text(ops, step->turn_id);
+    hf_ops_sets(ops);
+    for (size_t i = 0; i < step->settled_count; i++) {
+        const struct hf_effect_settled *one = &step->settled[i];
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_text(ops, one->key);
+        hf_ops_text(ops, hf_entry_status_name(one->status));
+        put_span(ops, one->outcome);
+        hf_ops_text(ops, one->usage ? usage_json(ops, one->usage) : NULL);
+        hf_ops_i64_opt(ops, one->due_at);
+        hf_ops_i64(ops, one->taken_over);
+    }
+}
+
+static void add_begun(struct hf_ops *ops, const struct hf_session_step *step,
+                      int64_t fence)
+{
+    hf_ops_call(ops, HF_SQL_EFFECTS_BEGIN, (int64_t)step->begun_count);
+    hf_ops_text(ops, step->session_id);
+    hf_ops_text(ops, step->turn_id);
+    hf_ops_i64(ops, fence);
+    hf_ops_sets(ops);
+    for (size_t i = 0; i < step->begun_count; i++) {
+        const struct hf_effect_entry *one = &step->begun[i];
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_text(ops, one->key);
+        hf_ops_text(ops, one->kind);
+        hf_ops_text(ops, hf_recovery_name(one->recovery));
+        hf_ops_i64(ops, one->attempt);
+        put_span(ops, one->envelope);
+    }
+}
+
+static void add_blobs(struct hf_ops *ops, const struct hf_session_step *step)
+{
+    hf_ops_call(ops, HF_SQL_BLOBS_ADD, HF_ANY_COUNT);
+    for (size_t i = 0; i < step->blob_count; i++) {
+        if (i > 0)
+            hf_ops_again(ops);
+        hf_ops_bytes(ops, step->blobs[i].hash, sizeof step->blobs[i].hash);
+        hf_ops_bytes(ops, step->blobs[i].bytes.at, step->blobs[i].bytes.len);
+    }
+}
+
+size_t session_effects_add(struct hf_ops *ops, const struct hf_session_step *step,
+                           int64_t fence)
+{
+    size_t first = ops->batch.call_count;
+    if (step->settled_count > 0)
+        add_settled(ops, step);
+    if (step->begun_count > 0)
+        add_begun(ops, step, fence);
+    if (step->blob_count > 0)
+        add_blobs(ops, step);
+    return first;
+}
+
+/* ---- reading ------------------------------------------------------------------------- */
+
+static struct hf_span copy_cell(struct hf_session_answer *answer,
+                                const struct hf_val *cell, bool *failed)
+{
+    if (cell->type != HF_VAL_TEXT)
+        return (struct hf_span){ 0 };
+    const char *kept = hf_session_answer_copy(answer,
+                                              (struct hf_span){ cell->at, cell->len });
+    *failed = *failed || !kept;
+    return (struct hf_span){ kept, cell->len };
+}
+
+static int show_entry(struct hf_session_answer *answer, const struct hf_call *found,
+                      size_t i, struct hf_effect_entry *entry, struct hf_err *err)
+{
+    bool failed = false;
+    entry->attempt = hf_cell_i64(found, i, 0);
+    entry->due_at = hf_cell_i64(found, i, 1);
+    entry->fence = hf_cell_i64(found, i, 2);
+    entry->key = copy_cell(answer, hf_cell(found, i, 3), &failed).at;
+    entry->kind = copy_cell(answer, hf_cell(found, i, 4), &failed).at;
+    entry->envelope = copy_cell(answer, hf_cell(found, i, 7), &failed);
+    entry->outcome = copy_cell(answer, hf_cell(found, i, 8), &failed);
+    if (failed)
+        return hf_fail_plain(err, HF_ENOMEM);
+    if (!hf_recovery_read(hf_cell_text(found, i, 5), &entry->recovery) ||
+        !hf_entry_status_read(hf_cell_text(found, i, 6), &entry->status) || !entry->key)
+        return hf_fail(err, HF_ECORRUPT, "effect",
+                       "an entry of the journal is not known");
+    return 0;
+}
+
+int session_effects_show(struct hf_session_answer *answer, const struct hf_call *found,
+                         struct hf_session_turn *turn, struct hf_err *err)
+{
+    struct hf_effect_entry *entries = hf_session_answer_memory(
+        answer, found->out_count * sizeof *entries);
+    int rc = entries ? 0 : hf_fail_plain(err, HF_ENOMEM);
+    for (size_t i = 0; rc == 0 && i < found->out_count; i++)
+        rc = show_entry(answer, found, i, &entries[i], err);
+    if (rc)
+        return rc;
+    turn->entries = entries;
+    turn->entry_count = found->out_count;
+    return 0;
+}
+
+int sql_session_blob(struct hf_store *base, const uint8_t hash[32],
+                     struct hf_session_answer *answer, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_BLOB_GET, HF_ANY_COUNT);
+    hf_ops_bytes(&ops, hash, 32);
+    int rc = hf_ops_read(&ops, err);
+    const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
+    if (rc == 0 && found->out_count == 0)
+        rc = hf_fail(err, HF_EBLOB, "hash", "there is no such blob");
+    if (rc == 0) {
+        const struct hf_val *cell = hf_cell(found, 0, 0);
+        answer->blob.len = cell->len;
+        answer->blob.at = hf_session_answer_copy(answer,
+                                                 (struct hf_span){ cell->at, cell->len });
+        rc = answer->blob.at ? 0 : hf_fail_plain(err, HF_ENOMEM);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
