@@ -49,6 +49,10 @@ ON CONFLICT DO NOTHING
 -- in: $1 session_id    out: the session, request_hash
 SELECT {session}, m.request_hash FROM {session_from} WHERE s.session_id = $1
 
+-- name: session_known
+-- in: $1 session_id
+SELECT 1 FROM session WHERE session_id = $1 AND deleted_at IS NULL
+
 -- name: session_list
 -- in: $1 after session_key, $2 tenant or null, $3 agent or null, $4 parent_id or null,
 --     $5 1: only with an open turn, $6 limit
@@ -450,6 +454,12 @@ SELECT n.ordinal, t.turn_id, n.chain, n.record
   LEFT JOIN session_turn t ON t.turn_key = n.turn_key
  WHERE s.session_id = $1 AND s.turn_key IS NOT NULL AND n.ordinal >= s.record_count - 1
  ORDER BY n.ordinal
+
+-- name: session_next
+-- in: $1 agent    out: when one is ready next, wall; when a lease is looked at next, lease clock
+SELECT (SELECT min(s.ready_at) FROM session s WHERE s.agent = $1 AND s.ready_at IS NOT NULL),
+       (SELECT min(s.lease_check_at) FROM session s
+         WHERE s.agent = $1 AND s.lease_check_at IS NOT NULL)
 
 -- name: session_usage
 -- in: $1 session_id    out: source, model, sums

@@ -210,6 +210,7 @@ struct hf_session_claim {
         *incarnation;  /* NULL: a fresh one with a fresh owner, otherwise the handle's */
     const char *nonce; /* NULL: fresh; set one to make the claim repeatable */
     int pid;           /* 0: opaque; otherwise ties the lease to that local process */
+    hf_ms wait_ms;     /* block up to this long until there is a session; not by id */
     hf_ms ttl_ms;      /* 0: 30 s */
 };
 
@@ -293,6 +294,13 @@ HF_API HF_MUST_USE int hf_session_inputs(struct hf_store *store, const char *ses
 
 /* ---- writing under the lease ------------------------------------------------------- */
 
+/* Bytes that the session refers to, by their SHA-256. bytes.at NULL: they must be stored
+ * already. */
+struct hf_session_blob {
+    uint8_t hash[32];
+    struct hf_span bytes;
+};
+
 /* What the holder of a turn adds to it, and the state that it adds to. */
 struct hf_session_step {
     uint32_t size;
@@ -333,13 +341,6 @@ HF_API HF_MUST_USE int hf_session_step(struct hf_store *store,
                                        const struct hf_session_step *step,
                                        struct hf_session_stepped *ret_stepped,
                                        struct hf_err *err);
-
-/* Bytes that the session refers to, by their SHA-256. bytes.at NULL: they must be stored
- * already. */
-struct hf_session_blob {
-    uint8_t hash[32];
-    struct hf_span bytes;
-};
 
 /* Tokens that the turn spent, of one source ("model", "tool", …) and model. */
 struct hf_session_spent {

@@ -483,7 +483,11 @@
     X(session_an_input_is_cancelled_while_queued_and_asked_to_while_it_runs,             \
       HF_CONFORM_SESSIONS)                                                               \
     X(session_renewal_is_by_token_and_tells_what_is_lost, HF_CONFORM_SESSIONS)           \
-    X(session_tokens_of_an_older_history_are_refused, HF_CONFORM_SESSIONS)
+    X(session_tokens_of_an_older_history_are_refused, HF_CONFORM_SESSIONS)               \
+    X(session_wakes_are_inputs_and_begin_turns_in_order,                                 \
+      HF_CONFORM_SESSIONS | HF_CONFORM_PROCESSES)                                        \
+    X(session_a_wake_while_it_is_held_is_seen_by_the_release,                            \
+      HF_CONFORM_SESSIONS | HF_CONFORM_PROCESSES)
 
 #define CASES_OF_COMMIT(X)                                                               \
     X(d32_commit_moves_the_head_by_one_and_the_history_round_trips, HF_CONFORM_SESSIONS) \

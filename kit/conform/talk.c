@@ -1,6 +1,7 @@
 /* Sessions: creating, sending, claiming. The lines of durable-state.md 3.1 that are about what a
  * lease is for, and 2.4. The lease alone is in session.c. */
 
+#include "conform/process_kit.h"
 #include "conform/session_kit.h"
 
 test_case(session_create_is_idempotent_and_the_first_meta_stands)
@@ -328,4 +329,44 @@ test_case(session_tokens_of_an_older_history_are_refused)
     advance(SEC(30));
     struct talk next = open_any();
     CODE(0, finish(&next, "x"));
+}
+
+test_case(session_wakes_are_inputs_and_begin_turns_in_order)
+{
+    kit_session(t, "s");
+    const char *one = send_id("s", "one");
+    struct hf_process_new process = { .identity_kind = "p", .wake_session = "s" };
+    struct hf_new unit = { .disposition = HF_RERUNNABLE };
+    const char *job = kit_register(AT(t), process, unit)->work.work_id;
+    cancel(job); /* its end wakes the session */
+    EQ(2, inputs("s")->input_count);
+    const struct hf_session_input *wake = &inputs("s")->inputs[1];
+    EQ(HF_INPUT_WAKE, wake->kind);
+    SAME("queued", wake->status);
+    SAME("lane", wake->gate);
+    SAME("wake", row(wake->work_id)->kind);
+    SAME("control", row(wake->work_id)->source_system);
+    SAME(job, row(wake->work_id)->parent_work_id);
+    EQ(0, count_of(claim_many(.owner = "w", .queue = "session:s")));
+    struct talk talk = open_any();
+    SAME(one, talk.turn_id);
+    CODE(0, finish(&talk, "answer"));
+    talk = open_any();
+    SAME(wake->work_id, talk.turn_id);
+    EQ(HF_INPUT_WAKE, talk.answer->turn->inputs[0].kind);
+    TRUE(contains(talk.answer->turn->inputs[0].payload, job));
+    CODE(0, finish(&talk, "noted"));
+    IS("done", wake->work_id);
+}
+
+test_case(session_a_wake_while_it_is_held_is_seen_by_the_release)
+{
+    kit_session(t, "s");
+    struct talk talk = open_id("s");
+    struct hf_process_new process = { .identity_kind = "p", .wake_session = "s" };
+    struct hf_new unit = { .disposition = HF_RERUNNABLE };
+    cancel(kit_register(AT(t), process, unit)->work.work_id);
+    EQ(0, open_any().answer->session_count);
+    CODE(0, release(&talk));
+    EQ(HF_INPUT_WAKE, open_any().answer->turn->inputs[0].kind);
 }

@@ -228,12 +228,6 @@ void cli_out_end(struct cli_out *out);
 /* Performs the operation on the command line and prints its answer. */
 HF_MUST_USE int cli_perform(struct cli *cli);
 
-/* Answers of commands that the table does not run. */
-HF_MUST_USE int cli_print_row(struct cli *cli, const struct hf_item *item,
-                              const char *did);
-HF_MUST_USE int cli_print_list(struct cli *cli, const struct hf_answer *answer,
-                               const char *none);
-
 /* ---- views.c: rows for people ------------------------------------------------------- */
 
 /* How rows of a shape are shown. A function that is NULL is not needed. */
@@ -245,7 +239,8 @@ struct cli_view {
     void (*line)(struct cli *cli, const struct op_row *row);  /* what happened to it */
     int (*detail)(struct cli *cli, const struct op_row *row); /* all of it */
 };
-extern const struct cli_view cli_schedule_views[]; /* shape NULL ends each */
+extern const struct cli_view cli_process_views[]; /* shape NULL ends each */
+extern const struct cli_view cli_schedule_views[];
 extern const struct cli_view cli_session_views[];
 extern const struct cli_view cli_store_views[];
 extern const struct cli_view cli_trigger_views[];
@@ -256,19 +251,8 @@ const struct cli_view *cli_view_of(const struct hf_shape *shape);
 void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room);
 void cli_text_pass(const struct hf_schedule_report *report, char *out, size_t room);
 
-/* Each stream that has anything, under a heading. */
-struct hf_output_streams;
-void cli_put_output(struct cli *cli, const struct hf_output_streams *output);
-
 /* The keys of an event, into the object that cli->writer has open. */
 void cli_json_event(struct cli *cli, const struct hf_event *event);
-
-/* An object with every field of a row of that table. */
-void cli_json_fields(struct cli *cli, const struct hf_field *fields, size_t count,
-                     const void *row);
-/* A line for each field that is not null, for people. */
-void cli_put_facts(struct cli *cli, const struct hf_field *fields, size_t count,
-                   const void *row);
 
 /* Milliseconds as people read them; "-" for 0. */
 const char *cli_duration(hf_ms ms, char out[24]);
@@ -325,16 +309,6 @@ int cmd_work_reconcile(struct cli *cli);
 int cmd_monitor(struct cli *cli);
 int check_process_start(struct cli *cli);
 int cmd_process_start(struct cli *cli);
-int cmd_process_list(struct cli *cli);
-int cmd_process_show(struct cli *cli);
-int cmd_process_signal(struct cli *cli);
-int cmd_process_observe(struct cli *cli);
-int check_process_retarget(struct cli *cli);
-int cmd_process_retarget(struct cli *cli);
-int cmd_process_await(struct cli *cli);
-int check_process_prune(struct cli *cli);
-int cmd_process_prune(struct cli *cli);
-int cmd_process_drain(struct cli *cli);
 int check_run(struct cli *cli);
 int cmd_run(struct cli *cli);
 int cmd_migrate(struct cli *cli);

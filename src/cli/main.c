@@ -80,6 +80,33 @@ static int fill_from_file(struct cli *cli, const struct cli_value *value)
     return rc;
 }
 
+/* KEY=VALUE, … as an object of texts. */
+static int fill_from_pairs(struct cli *cli, const struct cli_value *value)
+{
+    char option[HF_INPUT_NAME];
+    struct hf_buf text;
+    struct hf_json json;
+    hf_buf_init(&text, hf_alloc_system(), (size_t)1 << 20);
+    hf_json_begin(&json, &text);
+    hf_json_object(&json);
+    for (size_t i = 0; i < value->count; i++) {
+        const char *pair = value->texts[i];
+        size_t len = strcspn(pair, "=");
+        char *key = len && pair[len] ? hf_arena_copy(&cli->arena, pair, len) : NULL;
+        if (!key) {
+            (void)hf_input_option(value->option, option);
+            hf_buf_fini(&text);
+            return hf_fail(&cli->err, HF_EINVAL, option, "--%s takes KEY=VALUE", option);
+        }
+        hf_json_put_str(&json, key, pair + len + 1);
+    }
+    hf_json_end(&json);
+    const char *object = hf_buf_keep(&text, &cli->arena);
+    if (object)
+        hf_input_store_text(value->option, object, cli->call.in);
+    return object ? 0 : hf_fail_plain(&cli->err, HF_ENOMEM);
+}
+
 /* Input i of all tables was given. Those of the request are the first values after the global
  * options. */
 static int fill(struct cli *cli, size_t i, const struct cli_value *value)
@@ -92,6 +119,8 @@ static int fill(struct cli *cli, size_t i, const struct cli_value *value)
     cli->call.given |= (uint64_t)1 << i;
     if (input->flags & HF_IN_FILE)
         return fill_from_file(cli, value);
+    if (input->flags & HF_IN_PAIRS)
+        return fill_from_pairs(cli, value);
     if (hf_input_many(input))
         rc = hf_input_store_texts(input, value->texts, value->count, &cli->arena,
                                   request);

@@ -218,11 +218,10 @@ static int open_file(struct cli *cli, const char *url, struct hf_store_options *
 {
     options->read_only = (cli->op->flags & OP_READS) && file_of(url);
     int rc = hf_store_open(url, options, &cli->store, &cli->err);
-    cli->read_only = options->read_only;
     if (rc != HF_ESCHEMAOLD || !options->read_only)
         return rc;
     struct hf_err old = cli->err;
-    options->read_only = cli->read_only = false;
+    options->read_only = false;
     rc = hf_store_open(url, options, &cli->store, &cli->err);
     if (rc != HF_EREADONLY)
         return rc;
@@ -245,9 +244,9 @@ static int open_named(struct cli *cli)
     struct hf_store_options options = { .size = sizeof(options),
                                         .must_exist = !in_memory && never_makes(cli),
                                         .migrate = hf_same(cli->op->name, "migrate") };
-    if (is_postgres(url))
-        return open_server(cli, url, &options);
-    rc = open_file(cli, url, &options);
+    rc = is_postgres(url) ? open_server(cli, url, &options)
+                          : open_file(cli, url, &options);
+    cli->read_only = options.read_only;
     if (rc == 0 && absent && stat(path, &at) == 0)
         cli_note(cli, "made the store %s", path);
     return rc;

@@ -272,34 +272,7 @@ int cli_perform(struct cli *cli)
     return rc ? rc : cli->call.verdict;
 }
 
-int cli_print_row(struct cli *cli, const struct hf_item *item, const char *did)
-{
-    struct cli_out out;
-    cli_out_begin(&out, cli);
-    int rc = op_unit(&cli->call, item, did);
-    if (rc == 0)
-        cli_out_end(&out);
-    return rc;
-}
-
-int cli_print_list(struct cli *cli, const struct hf_answer *answer, const char *none)
-{
-    struct cli_out out;
-    cli_out_begin(&out, cli);
-    int rc = op_units(&cli->call, answer, (struct op_list){ .none = none });
-    if (rc == 0)
-        cli_out_end(&out);
-    return rc;
-}
-
 /* ---- rows of commands that the table does not run -------------------------------------- */
-
-void cli_json_fields(struct cli *cli, const struct hf_field *fields, size_t count,
-                     const void *row)
-{
-    const struct hf_shape shape = { "", fields, count };
-    op_put_shape(&cli->writer, &shape, row);
-}
 
 void cli_json_event(struct cli *cli, const struct hf_event *event)
 {

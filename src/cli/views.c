@@ -52,8 +52,8 @@ static void put_fact(struct cli *cli, const struct hf_field *field, const void *
     cli_put(cli, "\n");
 }
 
-void cli_put_facts(struct cli *cli, const struct hf_field *fields, size_t count,
-                   const void *row)
+static void put_facts(struct cli *cli, const struct hf_field *fields, size_t count,
+                      const void *row)
 {
     for (size_t i = 0; i < count; i++)
         if (fields[i].kind != HF_FIELD_ROW && !hf_field_null(&fields[i], row) &&
@@ -264,7 +264,8 @@ static void put_shown(struct hf_buf *out, struct hf_span span)
     }
 }
 
-void cli_put_output(struct cli *cli, const struct hf_output_streams *output)
+/* Each stream that has anything, under a heading. */
+static void put_output(struct cli *cli, const struct hf_output_streams *output)
 {
     for (int s = 0; s < HF_STREAM_COUNT; s++) {
         struct hf_output_view view = output->of[s];
@@ -287,7 +288,7 @@ static int output_detail(struct cli *cli, const struct op_row *row)
     const struct hf_output_streams *output = row->at;
     const struct hf_read_request *in = cli->call.in;
     if (!in->stream) {
-        cli_put_output(cli, output);
+        put_output(cli, output);
         return 0;
     }
     bool is_err = strcmp(in->stream, hf_stream_word(HF_STDERR)) == 0;
@@ -368,22 +369,23 @@ static const struct cli_view views[] = {
 
 int cli_any_detail(struct cli *cli, const struct op_row *row)
 {
-    cli_put_facts(cli, row->shape->fields, row->shape->count, row->at);
+    put_facts(cli, row->shape->fields, row->shape->count, row->at);
     return cli_flush_some(cli);
 }
 
 /* Of a shape that has no view of its own. */
 static void any_line(struct cli *cli, const struct op_row *row)
 {
-    cli_put_facts(cli, row->shape->fields, row->shape->count, row->at);
+    put_facts(cli, row->shape->fields, row->shape->count, row->at);
 }
 
 const struct cli_view *cli_view_of(const struct hf_shape *shape)
 {
     static const struct cli_view any = { .line = any_line, .detail = cli_any_detail };
-    const struct cli_view *const tables[] = { views, cli_schedule_views,
-                                              cli_session_views, cli_store_views,
-                                              cli_trigger_views };
+    const struct cli_view *const tables[] = {
+        views,           cli_process_views, cli_schedule_views, cli_session_views,
+        cli_store_views, cli_trigger_views
+    };
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const struct cli_view *view = tables[t]; view->shape; view++)
             if (view->shape == shape)

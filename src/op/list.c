@@ -65,6 +65,7 @@ static void put_input(struct hf_json *json, const struct hf_input *input)
     hf_json_put_str(json, "type", input_types[input->kind]);
     hf_json_put_str(json, "help", input->help);
     hf_json_put_str(json, "option", hf_input_option(input, option));
+    hf_json_put_bool(json, "bare", input->flags & HF_IN_BARE);
     hf_json_put_bool(json, "required", input->flags & HF_IN_NEEDED);
     hf_json_put_bool(json, "local", input->flags & HF_IN_LOCAL);
     if (is_number(input)) {
@@ -74,6 +75,10 @@ static void put_input(struct hf_json *json, const struct hf_input *input)
         hf_json_put_i64(json, "max_bytes", hf_input_max(input));
     }
     put_words(json, input->words);
+    if (input->flags & HF_IN_PAIRS)
+        hf_json_put_bool(json, "pairs", true);
+    if (input->flags & HF_IN_FILE)
+        hf_json_put_bool(json, "file", true);
     hf_json_end(json);
 }
 

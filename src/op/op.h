@@ -177,6 +177,27 @@ bool op_given(const struct op_call *call, const char *name);
     op_named((call), hf_fail((call)->err, (code), (field), __VA_ARGS__))
 int op_named(struct op_call *call, int code);
 
+/* ---- a call as a line of JSON ------------------------------------------------------ */
+
+struct op_line {
+    const char *op;
+    const char *in; /* JSON; NULL: {} */
+    const char *id; /* JSON; NULL: none */
+    const char *tenant;
+    const char *actor; /* KIND:NAME */
+    const char *operation_id;
+    const char *correlation_id;
+};
+
+/* Reads a line without its end into *line, whose members may be set to defaults before.
+ * HF_EINVAL, HF_ETOOBIG; `id` is filled where it was read before the fault. */
+HF_MUST_USE int op_line_read(struct op_call *call, struct hf_span text,
+                             struct op_line *line);
+/* Finds the operation and reads its inputs into the call. */
+HF_MUST_USE int op_line_begin(struct op_call *call, const struct op_line *line);
+/* The owner that a request names, by whose name a worker acts; NULL: none. */
+const char *op_owner(const struct op_call *call);
+
 /* ---- what operations say ---------------------------------------------------------- */
 
 void op_i64(struct op_call *call, const char *name, int64_t value);

@@ -16,8 +16,8 @@ const struct db_schema hf_ledger_schema = {
     .last_id = HF_SQL_LAST_ID,
     .lock_writers = HF_SQL_STORE_LOCK,
     .grows = "work_state",
-    .frozen = "work_spec,work_event",
-    .unread = "runtime_work,runtime_process",
+    .frozen = "work_spec,work_event,session_meta,node,blob,usage",
+    .unread = "runtime_work,runtime_process,runtime_session,runtime_turn",
 };
 
 int hf_sqlite_open(const char *path, const struct hf_sql_options *options,

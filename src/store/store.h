@@ -128,6 +128,17 @@ struct hf_wake_cause;
 int sql_wake_add(struct sql_store *store, const struct hf_caller *who, struct hf_ops *ops,
                  const struct hf_row *row, const struct hf_wake_cause *cause,
                  struct hf_err *err);
+/* The row of a wake, whose request is `unit`; `who` has the tenant of what it is for. After the
+ * row's insert sql_wake_input appends what makes it an input of its session, if it is one. */
+struct sql_waking {
+    const char *session_id;
+    const struct hf_new *unit;
+};
+int sql_wake_row(struct sql_store *store, struct hf_arena *arena,
+                 const struct hf_caller *who, struct hf_env *env,
+                 const struct sql_waking *waking, struct hf_making *ret_making,
+                 struct hf_err *err);
+void sql_wake_input(struct hf_ops *ops, const struct hf_making *wake);
 int sql_wake_ended(struct sql_store *store, const struct hf_caller *who,
                    struct hf_ops *ops, const struct hf_row *was, const struct hf_row *row,
                    struct hf_err *err);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The examples that are no programs of their own: a set of crons, and a webhook's trigger. (The
+"""The examples that other tests do not run: a set of crons, a webhook's trigger, a worker by calls. (The
 shell worker is run by monitor.py, the C workers by c_worker.py and pool_worker.py.)"""
 
 import os
@@ -28,6 +28,37 @@ class Crons(Case):
         books = self.ok("schedule", "preview", "--cron", "0 18 LW * *", "--tz",
                         "America/New_York", "--from", "2026-01-01T00:00:00Z", "--count", "2")
         self.assertEqual(books["items"], ["2026-01-30T23:00:00Z", "2026-02-27T23:00:00Z"])
+
+
+class Call(Case):
+    def run_worker(self):
+        done = subprocess.run([os.path.join(EXAMPLES, "call.py"), "py1"], env=self.env, text=True,
+                              capture_output=True, cwd=self.folder, timeout=50, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.splitlines()
+
+    def test_the_worker_closes_what_it_takes(self):
+        units = [self.create(f"s{i}", "--payload", '{"n":%d}' % i) for i in range(3)]
+        self.assertEqual(len(self.run_worker()), 3)
+        for unit in units:
+            row = self.ok("work", "show", unit["work_id"])["work"]
+            self.assertEqual((row["status"], row["result"]["summary"]),
+                             ("done", "8 bytes were counted"))
+
+    def test_it_renews_while_it_works(self):
+        """A term of 750 ms, renewed every 250: work of 1.2 s ends under its lease."""
+        self.ok("policy", "set", "default", "--ttl", "750ms", "--max-attempts", "1")
+        unit = self.create()
+        with open(os.path.join(EXAMPLES, "call.py"), encoding="utf-8") as text:
+            slow = text.read().replace("def work_on(unit):\n", "def work_on(unit):\n"
+                                       "    threading.Event().wait(1.2)\n")
+        path = self.file("slow.py", slow)
+        done = subprocess.run(["python3", path, "py1"], env=self.env, text=True,
+                              capture_output=True, cwd=self.folder, timeout=50, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.ok("work", "show", unit["work_id"])["work"]["status"], "done")
+        types = [e["event_type"] for e in self.ok("work", "events", unit["work_id"])["items"]]
+        self.assertNotIn("lease_expired", types)
 
 
 class Webhook(Case):

@@ -268,7 +268,8 @@ static int do_cancel(struct m_call *call, struct m_row *row, const struct hf_cha
 {
     if (hf_status_terminal(row->status))
         return no(call, HF_ETRANSITION);
-    if (row->status == HF_RUNNING && row->disposition == HF_OWNER_BOUND && !c->token)
+    bool asks = row->w.session_id || (row->disposition == HF_OWNER_BOUND && !c->token);
+    if (row->status == HF_RUNNING && asks)
         return record(call, row, &row->w.cancel_request, c, "cancel_requested");
     m_enter(call, row, HF_CANCELLED,
             (struct m_say_event){ "transition", c->reason, NULL });
@@ -468,6 +469,9 @@ static int apply(struct m_call *call, const struct hf_change *change,
     if (!row)
         return no(call, code);
     *ret_row = row;
+    if (row->w.session_id && change->verb != HF_VERB_CANCEL &&
+        change->verb != HF_VERB_RELEASE)
+        return no(call, HF_ETRANSITION); /* its session alone moves it */
     int rc = change->token ? check_token(call, row, change) : 0;
     if (rc)
         return rc;
@@ -479,6 +483,9 @@ static int apply(struct m_call *call, const struct hf_change *change,
         row->settled_token = m_text(call->disk, change->token);
         row->settled_verb = settlement(call, change);
     }
+    if (rc == 0 && row->w.session_id && !hf_status_terminal(row->status))
+        m_session_nudge(call, row->w.session_id,
+                        row->status == HF_RUNNING ? row->w.cancel_request : NULL);
     m_lanes(call->disk);
     return rc;
 }
@@ -585,18 +592,27 @@ int m_change(struct hf_store *store, const struct hf_caller *who,
         abort();
     if (bytes)
         memcpy(before, disk->rows.at, bytes);
+    size_t session_bytes = disk->sessions.count * sizeof(*disk->sessions.at);
+    struct m_session *sessions = malloc(session_bytes ? session_bytes : 1);
+    if (!sessions)
+        abort();
+    if (session_bytes)
+        memcpy(sessions, disk->sessions.at, session_bytes);
     struct m_shares shares = m_shares_keep(disk);
     rc = change_all(&call, changes, n, flags, answer);
     if (rc) {
         m_shares_back(disk, &shares); /* nothing of it happened */
         if (bytes)
             memcpy(disk->rows.at, before, bytes);
+        if (session_bytes) /* their histories are as they were */
+            memcpy(disk->sessions.at, sessions, session_bytes);
         disk->events.count = events;
     } else if (any_written(answer)) {
         m_receipt_add(&call, "change", asked, answer);
     }
     m_shares_drop(&shares);
     free(before);
+    free(sessions);
     return rc;
 }
 
@@ -625,7 +641,8 @@ int m_renew_all(struct hf_store *store, const struct hf_caller *who,
         hf_ms active = row->w.active_at ? row->w.active_at : row->w.started_at;
         bool fresh = !renew->fresh_within_ms ||
                      active >= call.now - renew->fresh_within_ms;
-        if (row->status != HF_RUNNING || row->lease_store != call.disk->incarnation ||
+        if (row->status != HF_RUNNING || row->w.session_id ||
+            row->lease_store != call.disk->incarnation ||
             !m_same(row->w.owner, renew->owner) || !fresh ||
             (renew->incarnation && !m_same(row->w.owner_incarnation, renew->incarnation)))
             continue;

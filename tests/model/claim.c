@@ -143,6 +143,8 @@ static int by_id(struct m_call *call, const struct hf_claim *claim,
     struct m_row *row = m_find(call->disk, claim->id, &code);
     if (!row)
         return hf_fail_plain(call->err, code);
+    if (row->w.session_id) /* claimed under its session's lease alone */
+        return hf_fail_plain(call->err, HF_ETRANSITION);
     if (mine(call, row, taker))
         return enter_again(call, claim, taker, row, answer);
     help_along(call, row);

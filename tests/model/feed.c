@@ -153,7 +153,7 @@ int m_amnesty(struct hf_store *store, hf_ms stalled_ms, int64_t *ret_rows,
     for (size_t i = 0; i < call.disk->rows.count; i++) {
         struct m_row *row = &call.disk->rows.at[i];
         hf_ms expires = row->w.lease_expires_at, ttl = row->w.lease_ttl_ms;
-        bool ours = row->status == HF_RUNNING &&
+        bool ours = row->status == HF_RUNNING && !row->w.session_id &&
                     row->lease_store == call.disk->incarnation;
         bool kept_from_renewing = 3 * stalled_ms > ttl &&
                                   expires >= call.lease_now - stalled_ms &&

@@ -26,8 +26,9 @@ struct m_row {
     int64_t weight;
     int64_t crashes;
     hf_ms crashed_at;
-    bool entered;     /* came to wait behind its limit since it was last looked at */
-    bool place, open; /* as its limit counts it */
+    bool entered;          /* came to wait behind its limit since it was last looked at */
+    bool place, open;      /* as its limit counts it */
+    int64_t session_fence; /* of the lease of its session that it runs under */
 };
 
 struct m_limit {
@@ -68,29 +69,73 @@ struct m_receipt {
     size_t count;
 };
 
-struct m_session {
-    const char *key;
-    const char *owner;
-    const char *incarnation;
-    const char *nonce;
-    int64_t fence;
-    int64_t store;
-    hf_ms ttl_ms;
-    hf_ms claimed_at;
-    hf_ms expires_at;
-};
-
-struct m_history {
-    int64_t incarnation;
-    int64_t began_id; /* the last event before it */
-};
-
 #define M_LIST(type)                                                                     \
     struct {                                                                             \
         type *at;                                                                        \
         size_t count;                                                                    \
         size_t room;                                                                     \
     }
+
+/* One record of a session: committed, or stored by a step of the open turn. */
+struct m_node {
+    const char *turn_id;
+    const char *json;
+    uint8_t chain[32]; /* after it */
+    bool transient;    /* in no history */
+};
+
+struct m_turn {
+    const char *session_id;
+    const char *turn_id;
+    int64_t seq; /* of its input's unit, which may be pruned */
+    int64_t base_revision;
+    int64_t step;
+    int64_t claimed_step; /* the step at the last claim */
+    int64_t node_count;   /* of `stored`, those that are not transient */
+    uint8_t chain[32];
+    M_LIST(struct m_node) stored;
+    struct hf_span save;
+    hf_ms started_at;
+    hf_ms finished_at;
+    bool committed;
+    uint8_t asked[32]; /* digest of the commit */
+    struct hf_session_committed done;
+};
+
+struct m_input {
+    const char *session_id;
+    int64_t seq;
+    const char *turn_id; /* NULL: in no turn */
+};
+
+struct m_blob {
+    uint8_t hash[32];
+};
+
+struct m_spent {
+    const char *session_id;
+    struct hf_session_spent spent;
+};
+
+/* One session: what readers see, without the lease; the lease; and its history. */
+struct m_session {
+    struct hf_session s;
+    uint8_t asked[32]; /* digest of the request that made it */
+    const char *owner;
+    const char *incarnation;
+    const char *nonce; /* NULL: no lease */
+    int64_t fence;
+    int64_t store;
+    hf_ms ttl_ms;
+    hf_ms claimed_at;
+    hf_ms expires_at;
+    M_LIST(struct m_node) nodes;
+};
+
+struct m_history {
+    int64_t incarnation;
+    int64_t began_id; /* the last event before it */
+};
 
 struct model_disk {
     struct hf_arena arena;
@@ -99,6 +144,10 @@ struct model_disk {
     M_LIST(struct m_policy) policies;
     M_LIST(struct m_receipt) receipts;
     M_LIST(struct m_session) sessions;
+    M_LIST(struct m_turn) turns;
+    M_LIST(struct m_input) inputs; /* in order of seq */
+    M_LIST(struct m_blob) blobs;
+    M_LIST(struct m_spent) spent;
     M_LIST(struct m_history) histories;
     M_LIST(struct hf_log_entry) log;
     int64_t pruned_id; /* the last event that prune took */
@@ -303,9 +352,71 @@ int m_quota_set(struct hf_store *store, const char *name, const struct hf_quota 
                 struct hf_err *err);
 int m_quota_list(struct hf_store *store, hf_each_quota *each, void *user,
                  struct hf_err *err);
-int m_session_create(struct hf_store *store, const struct hf_caller *who,
-                     const struct hf_session_new *request,
-                     struct hf_session_answer *answer, struct hf_err *err);
+
+/* ---- sessions --------------------------------------------------------------------------- */
+
+extern const struct hf_session_methods m_session_methods;
+
+struct m_session *m_session_of(struct model_disk *disk, const char *session_id);
+/* The session, or NULL and HF_ENOTFOUND in *ret_code. */
+struct m_session *m_session_find(struct m_call *call, const char *session_id,
+                                 int *ret_code);
+struct m_turn *m_turn_of(struct model_disk *disk, const char *session_id,
+                         const char *turn_id);
+struct m_turn *m_turn_open(struct model_disk *disk, const struct m_session *s);
+struct m_row *m_row_by_seq(struct model_disk *disk, int64_t seq);
+
+/* Acquire, or enter a live lease of one's own again. */
+bool m_session_live(const struct m_call *call, const struct m_session *s);
+bool m_session_mine(const struct m_call *call, const struct m_session *s,
+                    const struct m_taker *taker);
+void m_session_acquire(struct m_call *call, struct m_session *s,
+                       const struct m_taker *taker);
+void m_session_enter_again(struct m_call *call, struct m_session *s,
+                           const struct m_taker *taker);
+const char *m_session_token(struct model_disk *disk, const struct m_session *s);
+/* 0; HF_EINVAL for what is no token; HF_ESESSIONLOST. */
+int m_session_held(struct m_call *call, const struct m_session *s, const char *token);
+void m_session_extend(struct m_call *call, struct m_session *s);
+/* The lease ends; an open turn wants to go on at `until`, 0: at once. */
+void m_session_free(struct m_call *call, struct m_session *s, hf_ms until);
+/* There may be something to do. */
+void m_session_nudge(struct m_call *call, const char *session_id, const char *cancel);
+/* The first input that can begin a turn, or NULL. */
+struct m_input *m_session_pending(struct model_disk *disk, const struct m_session *s);
+/* The input of the open turn is queued again. */
+void m_input_back(struct m_call *call, struct m_row *row, const char *gate,
+                  struct m_say_event say);
+
+void m_session_show(struct m_call *call, struct hf_session_answer *answer,
+                    const struct m_session *s);
+/* The open turn without its records. */
+struct hf_session_turn *m_turn_show(struct m_call *call, struct hf_session_answer *answer,
+                                    const struct m_session *s);
+void *m_answer_memory(struct hf_session_answer *answer, size_t bytes);
+
+int m_session_claim(struct hf_store *store, const struct hf_caller *who,
+                    const struct hf_session_claim *claim,
+                    struct hf_session_answer *answer, struct hf_err *err);
+int m_session_step(struct hf_store *store, const struct hf_caller *who,
+                   const struct hf_session_step *step,
+                   struct hf_session_stepped *ret_stepped, struct hf_err *err);
+int m_session_commit(struct hf_store *store, const struct hf_caller *who,
+                     const struct hf_session_commit *commit,
+                     struct hf_session_committed *ret_committed, struct hf_err *err);
+int m_session_hand_back(struct hf_store *store, const struct hf_caller *who,
+                        const struct hf_session_back *back, struct hf_err *err);
+int m_session_head(struct hf_store *store, const char *session_id,
+                   struct hf_session_answer *answer, struct hf_err *err);
+int m_session_load(struct hf_store *store, const struct hf_session_load *request,
+                   struct hf_session_answer *answer, struct hf_err *err);
+int m_session_node(struct hf_store *store, const char *session_id, int64_t ordinal,
+                   struct hf_session_answer *answer, struct hf_err *err);
+int m_session_list(struct hf_store *store, const struct hf_caller *who,
+                   const struct hf_session_filter *filter,
+                   struct hf_session_answer *answer, struct hf_err *err);
+int m_session_inputs(struct hf_store *store, const char *session_id, const char *after,
+                     size_t limit, struct hf_session_answer *answer, struct hf_err *err);
 int m_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
                  struct hf_lease_info *ret_info, struct hf_err *err);
 int m_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,

@@ -149,7 +149,7 @@ bool m_kind_limited(const struct model_disk *disk, const char *kind)
 
 const char *m_first_gate(const struct m_row *row)
 {
-    if (row->w.lane_key)
+    if (row->w.lane_key || row->w.session_id)
         return "lane";
     if (!row->w.limit_name)
         return NULL;

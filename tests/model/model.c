@@ -83,7 +83,15 @@ void model_disk_free(struct model_disk *disk)
     free(disk->limits.at);
     free(disk->fairs.at);
     free(disk->receipts.at);
+    for (size_t i = 0; i < disk->sessions.count; i++)
+        free(disk->sessions.at[i].nodes.at);
     free(disk->sessions.at);
+    for (size_t i = 0; i < disk->turns.count; i++)
+        free(disk->turns.at[i].stored.at);
+    free(disk->turns.at);
+    free(disk->inputs.at);
+    free(disk->blobs.at);
+    free(disk->spent.at);
     free(disk->histories.at);
     free(disk->log.at);
     free(disk);
@@ -227,6 +235,7 @@ static void release(struct m_row *row)
     row->lease_store = 0;
     row->grace_ms = 0;
     row->check_at = 0;
+    row->session_fence = 0;
     row->w.lease_ttl_ms = 0;
     row->w.lease_expires_at = 0;
 }
@@ -399,8 +408,6 @@ static void m_close(struct hf_store *store)
     free(store);
 }
 
-static const struct hf_session_methods sessions = { .create = m_session_create };
-
 static const struct hf_store_methods methods = {
     .name = "model",
     .create = m_create,
@@ -434,7 +441,7 @@ static const struct hf_store_methods methods = {
     .next_due = m_next_due,
     .holders = m_holders,
     .close = m_close,
-    .sessions = &sessions,
+    .sessions = &m_session_methods,
 };
 
 int model_open(struct model_disk *disk, const struct hf_store_options *options,

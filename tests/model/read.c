@@ -168,8 +168,8 @@ int m_stats(struct hf_store *store, const struct hf_caller *who,
         s.by_status[row->status]++;
         s.by_source[row->source]++;
         s.gated += row->w.gate != NULL;
-        s.silent += row->status == HF_RUNNING && left <= 0;
-        s.lapsing += row->status == HF_RUNNING && left > 0 &&
+        s.silent += row->w.lease_expires_at && left <= 0;
+        s.lapsing += row->w.lease_expires_at && left > 0 &&
                      3 * left < row->w.lease_ttl_ms;
         if (row->status == HF_QUEUED && !row->w.gate)
             queued = sooner(queued, row->w.due_at);

@@ -178,6 +178,8 @@ static enum m_swept sweep_waiting(struct m_call *call, struct m_row *row)
 
 enum m_swept m_sweep_row(struct m_call *call, struct m_row *row)
 {
+    if (row->w.session_id)
+        return M_NOTHING; /* the next lease of its session takes it up */
     if (row->status == HF_RUNNING)
         return sweep_running(call, row);
     if (row->status == HF_QUEUED)

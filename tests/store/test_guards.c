@@ -2,6 +2,7 @@
  * shell is refused too, on SQLite and on PostgreSQL (R5, R13, R16, R20; rule 16). */
 
 #include <dirent.h>
+#include <holdfast/session.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 #include <libpq-fe.h>
@@ -768,6 +769,165 @@ static void a_key_that_is_no_lane_and_no_dedup_key_is_not_taken_for_one(void **s
     assert_non_null(strstr(err.message, "status_reason"));
 }
 
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+/* A session with one committed record, an open turn with a provisional one, and a message behind
+ * it. */
+static void talked(struct world *world)
+{
+    static const char message[] = "{\"kind\":\"message\",\"message\":{\"id\":\"m\","
+                                  "\"role\":\"user\"}}";
+    struct hf_session_new made_so = { .size = sizeof(made_so),
+                                      .session_id = "s",
+                                      .agent = "a" };
+    struct hf_session_send sent = { .size = sizeof(sent),
+                                    .session_id = "s",
+                                    .message = message };
+    struct hf_session_claim claim = { .size = sizeof(claim), .session_id = "s" };
+    struct hf_session_answer *answer = NULL;
+    struct hf_answer *units = NULL;
+    struct hf_message said = { .id = "m", .role = HF_ROLE_ASSISTANT };
+    struct hf_record record = { .kind = HF_RECORD_MESSAGE, .message = &said };
+    assert_int_equal(hf_session_create(world->store, NULL, &made_so, &answer, NULL), 0);
+    hf_session_answer_free(answer);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(hf_session_send(world->store, NULL, &sent, &units, NULL), 0);
+        hf_answer_free(units);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hf_session_claim(world->store, NULL, &claim, &answer, NULL), 0);
+        struct hf_session_spent spent = { "model", "m", { .input = 1 } };
+        struct hf_session_blob blob = {
+            .hash = { 0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4,
+                      0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b,
+                      0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55 },
+            .bytes = { "", 0 }
+        };
+        struct hf_session_commit commit = { .size = sizeof(commit),
+                                            .session_id = "s",
+                                            .token = answer->token,
+                                            .turn_id = answer->turn->turn_id,
+                                            .chain = answer->turn->chain,
+                                            .records = &record,
+                                            .added_count = 1,
+                                            .status = HF_DONE,
+                                            .outcome = "{}",
+                                            .blobs = &blob,
+                                            .blob_count = 1,
+                                            .spent = &spent,
+                                            .spent_count = 1,
+                                            .release = true };
+        struct hf_session_step step = { .size = sizeof(step),
+                                        .session_id = "s",
+                                        .token = answer->token,
+                                        .turn_id = answer->turn->turn_id,
+                                        .chain = answer->turn->chain,
+                                        .records = &record,
+                                        .record_count = 1,
+                                        .save = { "save", 4 } };
+        struct hf_session_committed committed;
+        struct hf_session_stepped stepped;
+        assert_int_equal(
+            i == 0 ? hf_session_commit(world->store, NULL, &commit, &committed, NULL)
+                   : hf_session_step(world->store, NULL, &step, &stepped, NULL),
+            0);
+        hf_session_answer_free(answer);
+    }
+}
+
+static void plain_sql_edits_no_history_and_moves_no_head_back(void **state)
+{
+    struct world *world = *state;
+    talked(world);
+    assert_int_equal(counted(world, "SELECT count(*) FROM node"), 2);
+    refused(world, "UPDATE node SET record = '{}' WHERE ordinal = 0");
+    refused(world, "UPDATE node SET record = '{}' WHERE ordinal = 1");
+    refused(world, "DELETE FROM node WHERE ordinal = 0");
+    allowed(world, "DELETE FROM node WHERE ordinal = 1"); /* provisional */
+    refused(world, "UPDATE session SET head_revision = 0, record_count = 0");
+    refused(world, "UPDATE session SET head_revision = head_revision + 2");
+    refused(world, "UPDATE session SET record_count = record_count + 1");
+    refused(world, "UPDATE session SET lease_fence = lease_fence - 1");
+    refused(world, "UPDATE session SET session_id = 'other'");
+    refused(world, "UPDATE session SET claim_group = NULL");
+    refused(world, "UPDATE session SET ready_at = 1"); /* it is leased */
+    refused(world, "DELETE FROM session");
+    refused(world, "UPDATE session_meta SET relation = 'fork', parent_id = 'p'");
+    refused(world, "DELETE FROM session_meta");
+    refused(world,
+            "UPDATE session_turn SET outcome = '{}' WHERE finished_at IS NOT NULL");
+    refused(world, "UPDATE session_turn SET step = -1 WHERE finished_at IS NULL");
+    refused(world, "DELETE FROM session_turn");
+    refused(world, "UPDATE session_input SET kind = 'wake'");
+    refused(world, "DELETE FROM session_input");
+    refused(world, "UPDATE blob SET bytes = hash");
+    refused(world, "DELETE FROM blob");
+    refused(world, "UPDATE usage SET input = 0");
+    refused(world, "DELETE FROM usage");
+}
+
+static void plain_sql_runs_no_session_row_without_its_pin(void **state)
+{
+    struct world *world = *state;
+    talked(world);
+    assert_int_equal(counted(world, "SELECT count(*) FROM work_state WHERE status = "
+                                    "'running' AND session_fence IS NOT NULL"),
+                     1);
+    refused(world, "UPDATE work_state SET session_fence = NULL WHERE status = 'running'");
+    refused(world, "UPDATE work_state SET session_fence = NULL, lease_expires_at = 9,"
+                   " lease_check_at = 9 WHERE status = 'running'");
+    refused(world, "UPDATE work_state SET status = 'running', gate = NULL, owner = 'o',"
+                   " claim_group = 'n', lease_expires_at = 9, lease_check_at = 9,"
+                   " lease_fence = 1, attempt_count = 1 WHERE status = 'queued'");
+    struct hf_answer *answer = NULL;
+    struct hf_claim claim = { .size = sizeof(claim), .owner = "o", .queue = "session" };
+    assert_int_equal(hf_work_claim(world->store, NULL, &claim, &answer, NULL), 0);
+    assert_int_equal(hf_answer_count(answer), 0);
+    hf_answer_free(answer);
+}
+
+static int loaded(struct world *world, struct hf_err *err)
+{
+    struct hf_session_answer *answer = NULL;
+    struct hf_session_load load = { .size = sizeof(load), .session_id = "s" };
+    int rc = hf_session_load(world->store, &load, &answer, err);
+    hf_session_answer_free(answer);
+    return rc;
+}
+
+/* As a tool would do it that goes past the guards. */
+static void unguarded(struct world *world, const char *guard, const char *table,
+                      const char *sql)
+{
+    char drop[100];
+    if (world->pg)
+        (void)snprintf(drop, sizeof(drop), "DROP TRIGGER %s ON %s", guard, table);
+    else
+        (void)snprintf(drop, sizeof(drop), "DROP TRIGGER %s", guard);
+    done(world, drop);
+    done(world, sql);
+}
+
+static void a_broken_chain_is_corruption_and_stays_as_it_is(void **state)
+{
+    struct world *world = *state;
+    struct hf_err err = { 0 };
+    struct hf_session_answer *answer = NULL;
+    talked(world);
+    assert_int_equal(loaded(world, &err), 0);
+    unguarded(
+        world, "node_frozen", "node",
+        "UPDATE node SET record = '{\"message\":{\"id\":\"x\"}}' WHERE ordinal = 0");
+    assert_int_equal(loaded(world, &err), HF_ECORRUPT);
+    assert_string_equal(err.field, "chain");
+    assert_int_equal(hf_session_node(world->store, "s", 0, &answer, &err), HF_ECORRUPT);
+    assert_int_equal(loaded(world, &err), HF_ECORRUPT); /* nothing was mended */
+    done(world, "UPDATE node SET record = 'no record' WHERE ordinal = 0");
+    assert_int_equal(loaded(world, &err), HF_ECORRUPT);
+    unguarded(world, "node_delete", "node", "DELETE FROM node WHERE ordinal = 0");
+    assert_int_equal(loaded(world, &err), HF_ECORRUPT); /* and not an empty history */
+}
+
 /* Each on both engines. */
 #define GUARD(name)                                                                      \
     cmocka_unit_test_setup_teardown(name, set_up, tear_down),                            \
@@ -803,6 +963,9 @@ int main(void)
         GUARD(r13_a_finished_row_keeps_its_outcome),
         GUARD(r09_a_plain_update_writes_its_event),
         GUARD(every_transition_has_one_event),
+        GUARD(plain_sql_edits_no_history_and_moves_no_head_back),
+        GUARD(plain_sql_runs_no_session_row_without_its_pin),
+        GUARD(a_broken_chain_is_corruption_and_stays_as_it_is),
     };
     pg_server_start(&server);
     return cmocka_run_group_tests_name("guards", tests, NULL, NULL);

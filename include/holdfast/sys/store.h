@@ -132,9 +132,9 @@ struct hf_process_methods {
                  struct hf_prune_report *ret_report, struct hf_err *err);
 };
 
-/* The verbs of session.h; each as declared there, with an empty answer to fill. Input has been
- * checked, texts are canonical where session.h says JSON object, and claims are complete: owner,
- * incarnation, nonce and ttl_ms are set. */
+/* The verbs of session.h; each as declared there, with an empty answer to fill; a claim is one
+ * try. Input has been checked, JSON objects are canonical except outcomes, and claims are
+ * complete: owner, incarnation, nonce and ttl_ms are set. */
 struct hf_session_methods {
     int (*create)(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_session_new *request, struct hf_session_answer *answer,
@@ -171,6 +171,10 @@ struct hf_session_methods {
                    const char *session_id, const char *token, struct hf_err *err);
     int (*hand_back)(struct hf_store *store, const struct hf_caller *who,
                      const struct hf_session_back *back, struct hf_err *err);
+    /* When a claim by these agents has something to look at next (the caller's wall ms; 0:
+     * nothing in sight). */
+    int (*next)(struct hf_store *store, const struct hf_session_claim *claim,
+                hf_ms *ret_at, struct hf_err *err);
 };
 
 struct hf_store_methods {

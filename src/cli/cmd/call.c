@@ -5,69 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_walk.h"
-
-/* One request: what a line of --lines has. */
-struct request {
-    const char *op;
-    const char *in; /* JSON; NULL: {} */
-    const char *id; /* JSON; NULL: none */
-    struct cli_caller who;
-};
-
-/* clang-format off */
-static const struct hf_input request_inputs[] = {
-    { "op", "OP", HF_IN_TEXT, HF_IN_NEEDED, "the operation", HF_IN_AT(request, op) },
-    { "in", "JSON", HF_IN_JSON, 0, "its inputs, one object",
-      .limit = HF_LIMIT_CALL_LINE_BYTES, HF_IN_AT(request, in) },
-    { "id", "JSON", HF_IN_JSON, 0, "repeated in the answer", .max = 1024,
-      HF_IN_AT(request, id) },
-    { "tenant", "T", HF_IN_TEXT, 0, "the tenant that is meant",
-      HF_IN_AT(request, who.tenant) },
-    { "actor", "KIND:NAME", HF_IN_TEXT, 0, "who acts", HF_IN_AT(request, who.actor) },
-    { "operation_id", "ID", HF_IN_TEXT, 0, "makes the call repeatable",
-      HF_IN_AT(request, who.operation_id) },
-    { "correlation_id", "ID", HF_IN_TEXT, 0, "kept with the events",
-      HF_IN_AT(request, who.correlation_id) },
-    { .name = NULL },
-};
-/* clang-format on */
-
 /* ---- one call ------------------------------------------------------------------------ */
-
-static int unknown_op(struct cli *cli, const char *name)
-{
-    struct hf_near near;
-    hf_near_begin(&near, name);
-    for (const struct op_group *group = op_groups; group->name; group++)
-        for (const struct op *op = group->ops; op->name; op++)
-            hf_near_try(&near, op_is_listed(op) ? op->name : "");
-    return hf_fail(&cli->err, HF_EINVAL, "op",
-                   near.best ? "op: there is no operation %.60s; did you mean %s?"
-                             : "op: there is no operation %.60s; `holdfast call --list` "
-                               "has them%s",
-                   name, near.best ? near.best : "");
-}
-
-static int find_op(struct cli *cli, const char *name)
-{
-    const struct op *op = op_find(name);
-    if (op && op->role == OP_LOCAL && !(op->flags & OP_HIDDEN))
-        return hf_fail(&cli->err, HF_EINVAL, "op",
-                       "op: %s is an operation of the command line only", name);
-    if (!op || !op_is_listed(op))
-        return unknown_op(cli, name);
-    cli->op = op;
-    return 0;
-}
-
-static const char *owner_of(const struct op_call *call)
-{
-    for (const struct hf_input *input = call->op->in; input->name; input++)
-        if (strcmp(input->name, "owner") == 0)
-            return hf_input_text(input, call->in);
-    return NULL;
-}
 
 static int open_call(struct op_call *call)
 {
@@ -78,20 +16,16 @@ static int open_call(struct op_call *call)
 }
 
 /* The answer, or the failure, is in the buffer when it returns. */
-static int perform(struct cli *cli, struct op_json_out *json, const struct request *given)
+static int perform(struct cli *cli, struct op_json_out *json, const struct op_line *line)
 {
     struct op_call *call = &cli->call;
-    struct hf_span in = { given->in ? given->in : "{}", 2 };
-    if (given->in)
-        in.len = strlen(given->in);
-    int rc = find_op(cli, given->op);
-    call->op = cli->op;
+    const struct cli_caller who = { line->tenant, line->actor, line->operation_id,
+                                    line->correlation_id };
+    int rc = op_line_begin(call, line);
     if (rc == 0)
-        rc = op_begin(call);
+        cli->op = call->op;
     if (rc == 0)
-        rc = op_read(call, in);
-    if (rc == 0)
-        rc = cli_set_caller(cli, &given->who, owner_of(call), &call->who);
+        rc = cli_set_caller(cli, &who, op_owner(call), &call->who);
     if (rc == 0 && !call->store && call->op->flags & OP_STORE)
         call->absent = cli_store_absent(cli);
     if (rc == 0)
@@ -101,6 +35,16 @@ static int perform(struct cli *cli, struct op_json_out *json, const struct reque
     else
         op_json_end(json);
     return rc ? rc : call->verdict;
+}
+
+/* What the command line says for every call. */
+static struct op_line defaults(const struct cli *cli)
+{
+    const struct cli_caller who = cli_caller_given(cli);
+    return (struct op_line){ .tenant = who.tenant,
+                             .actor = who.actor,
+                             .operation_id = who.operation_id,
+                             .correlation_id = who.correlation_id };
 }
 
 static void begin(struct cli *cli, struct op_json_out *json)
@@ -133,23 +77,15 @@ static int serve(struct lines *lines, struct hf_span text)
 {
     struct cli *cli = lines->cli;
     struct op_json_out json;
-    struct request given = { .who = cli_caller_given(cli) };
-    const struct hf_input_part parts[] = { { request_inputs, &given }, { NULL, NULL } };
-    struct hf_input_reading reading = { .parts = parts,
-                                        .arena = &cli->arena,
-                                        .local = true,
-                                        .unknown = "is no member of a line",
-                                        .err = &cli->err };
+    struct op_line line = defaults(cli);
     begin(cli, &json);
-    int rc = hf_json_check(text, (size_t)HF_MAX_CALL_LINE_BYTES, "line", &cli->err);
-    if (rc == 0)
-        rc = hf_inputs_read(text, &reading);
-    if (given.id)
-        json.id = (struct hf_span){ given.id, strlen(given.id) };
+    int rc = op_line_read(&cli->call, text, &line);
+    if (line.id)
+        json.id = (struct hf_span){ line.id, strlen(line.id) };
     if (rc)
         op_json_fail(&json, rc);
     else
-        rc = perform(cli, &json, &given); /* said in the answer */
+        rc = perform(cli, &json, &line); /* said in the answer */
     cli->op = lines->call;
     hf_arena_trim(&cli->arena, KEEP_BYTES);
     return hf_buf_state(&cli->out) ? hf_fail_plain(&cli->err, hf_buf_state(&cli->out))
@@ -246,9 +182,9 @@ int check_call(struct cli *cli)
 int cmd_call(struct cli *cli)
 {
     struct op_json_out json;
-    struct request given = { .who = cli_caller_given(cli),
-                             .op = cli_text(cli, "op"),
-                             .in = cli_text(cli, "in") };
+    struct op_line line = defaults(cli);
+    line.op = cli_text(cli, "op");
+    line.in = cli_text(cli, "in");
     if (cli_given(cli, "lines"))
         return call_lines(cli);
     if (cli_given(cli, "list")) {
@@ -258,7 +194,7 @@ int cmd_call(struct cli *cli)
         return 0;
     }
     begin(cli, &json);
-    int rc = perform(cli, &json, &given);
+    int rc = perform(cli, &json, &line);
     cli->reported = rc != 0; /* in the envelope */
     cli->exit_code = cli->call.exit_code;
     return rc;

@@ -10,6 +10,7 @@
 
 #include <holdfast/job.h>
 #include <holdfast/limits.h>
+#include <holdfast/process.h>
 #include <holdfast/schedule.h>
 #include <holdfast/session.h>
 #include <holdfast/trigger.h>
@@ -168,6 +169,24 @@ struct hf_prune_request {
     hf_ms older_than_ms;
     int64_t limit;
 };
+struct hf_start_request {
+    struct hf_process_new process;
+    struct hf_new work;
+    const char *const *command; /* the rest is for the machine that runs a command */
+    size_t command_count;
+    hf_ms timeout_ms;
+    bool no_run;
+    const char *created_id; /* stored by the operation: the new process; NULL: none */
+};
+struct hf_tell_request {
+    struct hf_process_tell tell;
+    bool end; /* of an observation */
+    bool none;
+};
+struct hf_await_request {
+    const char *id;
+    hf_ms wait_ms;
+};
 #define HF_SLOTS_MAX 1000 /* slots to come that one answer shows */
 struct hf_schedule_request {
     struct hf_schedule_new wanted;
@@ -247,6 +266,15 @@ extern const struct hf_input hf_trigger_list_inputs[];
 extern const struct hf_input hf_emit_inputs[];
 extern const struct hf_input hf_deliveries_inputs[];
 extern const struct hf_input hf_granted_inputs[];
+extern const struct hf_input hf_process_start_inputs[];
+extern const struct hf_input hf_process_list_inputs[];
+extern const struct hf_input hf_process_show_inputs[];
+extern const struct hf_input hf_process_signal_inputs[];
+extern const struct hf_input hf_process_observe_inputs[];
+extern const struct hf_input hf_process_retarget_inputs[];
+extern const struct hf_input hf_process_await_inputs[];
+extern const struct hf_input hf_process_prune_inputs[];
+extern const struct hf_input hf_process_drain_inputs[];
 extern const struct hf_input hf_process_granted_inputs[];
 extern const struct hf_input hf_process_events_inputs[];
 extern const struct hf_input hf_process_cancel_inputs[];

@@ -61,6 +61,11 @@ static const struct hf_field output_fields[] = {
 };
 const struct hf_shape hf_output_shape = HF_SHAPE("output", output_fields);
 
+static const struct hf_field output_facts_fields[] = {
+    { .name = "output", .kind = HF_FIELD_ROW, .help = "what it wrote", .of = &hf_output_shape },
+};
+const struct hf_shape hf_output_facts_shape = HF_SHAPE("shown_output", output_facts_fields);
+
 /* ---- counts ------------------------------------------------------------------------- */
 
 #define STATUS(word, status) AS(word, I64, hf_stats, by_status[status], "units in this status")

@@ -19,6 +19,7 @@ struct hf_output_streams {
 extern const struct hf_shape hf_created_shape;
 extern const struct hf_shape hf_changed_shape;
 extern const struct hf_shape hf_pruned_shape;
+extern const struct hf_shape hf_output_facts_shape;
 extern const struct hf_shape hf_redrive_shape;
 extern const struct hf_shape hf_name_shape;
 extern const struct hf_shape hf_scope_shape;

@@ -34,26 +34,6 @@ static int until_due(struct hf_store *store, hf_ms most, hf_ms *ret_ms,
     return 0;
 }
 
-/* Wait for the bell up to `ms`, noticing deaths meanwhile. */
-static int wait_once(struct hf_watch *watch, uint32_t topic, uint32_t seen, hf_ms ms,
-                     bool *ret_death, struct hf_err *err)
-{
-    struct hf_store *store = watch->store;
-    hf_ms end = hf_store_mono(store) + ms;
-    *ret_death = false;
-    for (;;) {
-        int rc = hf_watch_refresh(watch, err);
-        if (rc)
-            return rc;
-        *ret_death = hf_watch_death(watch);
-        hf_ms left = end - hf_store_mono(store);
-        if (*ret_death || left <= 0)
-            return 0;
-        if (store->methods->bell_wait(store, topic, seen, least(left, HF_WATCH_MS)))
-            return 0;
-    }
-}
-
 static int sweep_some(struct hf_store *store, const struct hf_caller *who,
                       struct hf_err *err)
 {
@@ -81,7 +61,7 @@ static int claim_waiting(struct hf_store *store, const struct hf_caller *who,
         hf_ms wait = 0;
         rc = until_due(store, least(left, LOOK_MS), &wait, err);
         if (rc == 0)
-            rc = wait_once(&watch, topic, seen, wait > 0 ? wait : 1, &death, err);
+            rc = hf_watch_wait(&watch, topic, seen, wait > 0 ? wait : 1, &death, err);
         if (rc == 0 && death)
             rc = sweep_some(store, who, err);
         hf_answer_free(*ret_answer);
@@ -137,7 +117,8 @@ int hf_work_await(struct hf_store *store, hf_ms most_ms, struct hf_err *err)
         hf_ms end = hf_store_mono(store) + wait;
         while (rc == 0 && !death && hf_store_mono(store) < end) {
             uint32_t seen = store->methods->bell_seen(store, topic);
-            rc = wait_once(&watch, topic, seen, end - hf_store_mono(store), &death, err);
+            rc = hf_watch_wait(&watch, topic, seen, end - hf_store_mono(store), &death,
+                               err);
         }
     }
     hf_watch_fini(&watch);

@@ -112,3 +112,23 @@ bool hf_watch_death(struct hf_watch *watch)
         watch->look_at = watch->sure_to = 0;
     return dead;
 }
+
+int hf_watch_wait(struct hf_watch *watch, uint32_t topic, uint32_t seen, hf_ms ms,
+                  bool *ret_death, struct hf_err *err)
+{
+    struct hf_store *store = watch->store;
+    hf_ms end = hf_store_mono(store) + ms;
+    *ret_death = false;
+    for (;;) {
+        int rc = hf_watch_refresh(watch, err);
+        if (rc)
+            return rc;
+        *ret_death = hf_watch_death(watch);
+        hf_ms left = end - hf_store_mono(store);
+        if (*ret_death || left <= 0)
+            return 0;
+        if (store->methods->bell_wait(store, topic, seen,
+                                      left < HF_WATCH_MS ? left : HF_WATCH_MS))
+            return 0;
+    }
+}

@@ -36,4 +36,9 @@ int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err);
 /* Has one of them died? Does not block. */
 bool hf_watch_death(struct hf_watch *watch);
 
+/* Waits for the bell of a topic, up to `ms`, and for a death meanwhile. `seen` is the bell's
+ * ticket from before the caller looked. */
+int hf_watch_wait(struct hf_watch *watch, uint32_t topic, uint32_t seen, hf_ms ms,
+                  bool *ret_death, struct hf_err *err);
+
 #endif

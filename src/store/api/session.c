@@ -4,19 +4,20 @@
 
 #include <string.h>
 
-#include "base/err.h"
 #include "base/ident.h"
 #include "base/json_get.h"
-#include "base/sized.h"
 #include "base/text.h"
 #include "core/session/session.h"
+#include "store/api/call.h"
 #include "store/api/given.h"
+#include "store/api/session.h"
 #include "store/api/work.h"
 
 #define KEY_MAX ((size_t)HF_MAX_KEY_BYTES)
 #define DEFAULT_TTL_MS 30000
 #define RENEWALS 1000
 #define AGENTS 32
+#define LIST_DEFAULT 100
 
 /* ---- answers ------------------------------------------------------------------------ */
 
@@ -91,95 +92,70 @@ int hf_session_answer_record(struct hf_session_answer *shown, const char *json,
 
 /* ---- calls --------------------------------------------------------------------------- */
 
+static struct api_call begin(const struct hf_store *store, const struct hf_caller *given)
+{
+    struct api_call call = { .rc = 0 };
+    API_STEP(call, store->methods->sessions ? 0
+                                            : hf_fail(&call.why, HF_EINVAL, "store",
+                                                      "this store has no sessions"));
+    return call.rc ? call : api_begin(given);
+}
+
+/* An answer to fill; NULL where a step has failed. */
+static struct hf_session_answer *new_answer(struct api_call *call,
+                                            const struct hf_store *store)
+{
+    struct hf_session_answer *answer = call->rc ? NULL
+                                                : hf_session_answer_new(store->alloc);
+    API_STEP(*call, answer ? 0 : hf_fail_plain(&call->why, HF_ENOMEM));
+    return answer;
+}
+
+static int answered(const struct api_call *call, struct hf_session_answer *answer,
+                    struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    if (call->rc)
+        hf_session_answer_free(answer);
+    else
+        *ret_answer = answer;
+    return api_end(call, err);
+}
+
 static int check_id(const char *session_id, struct hf_err *err)
 {
     return hf_check_key(session_id, KEY_MAX, "session_id", err);
 }
 
-/* One call: its caller, and the memory of its checked request. */
-struct call {
-    const struct hf_session_methods *methods;
-    struct hf_caller who;
-    struct hf_arena arena;
-    struct hf_err why;
-};
-
-/* hf_arena_fini of its arena comes after it, whatever it returns. */
-static int begin(struct call *call, struct hf_store *store, const struct hf_caller *given)
-{
-    *call = (struct call){ .methods = store->methods->sessions };
-    hf_arena_init(&call->arena, store->alloc);
-    if (!call->methods)
-        return hf_fail(&call->why, HF_EINVAL, "store", "this store has no sessions");
-    return hf_caller_complete(given, "system", "holdfast", &call->who, &call->why);
-}
-
-static int end(struct call *call, int rc, struct hf_err *err)
-{
-    hf_arena_fini(&call->arena);
-    return hf_fail_as(err, rc, &call->why);
-}
-
-/* An answer to fill; *rc is set when there is no memory. */
-static struct hf_session_answer *empty_answer(struct hf_store *store, struct call *call,
-                                              int *rc)
-{
-    struct hf_session_answer *answer = *rc ? NULL : hf_session_answer_new(store->alloc);
-    if (*rc == 0 && !answer)
-        *rc = hf_fail_plain(&call->why, HF_ENOMEM);
-    return answer;
-}
-
-static int end_answer(struct call *call, int rc, struct hf_session_answer *answer,
-                      struct hf_session_answer **ret_answer, struct hf_err *err)
-{
-    if (rc == 0)
-        *ret_answer = answer;
-    else
-        hf_session_answer_free(answer);
-    return end(call, rc, err);
-}
-
-/* A JSON object, canonical; NULL stays. */
-static int given_object(struct call *call, const char **json, const char *field)
+static int check_object(const char *json, size_t max, const char *field,
+                        struct hf_err *err)
 {
     struct json_t *value = NULL;
-    int rc = hf_given_json(&call->arena, json, field, &call->why);
-    if (rc || !*json)
-        return rc;
-    rc = hf_json_parse((struct hf_span){ *json, strlen(*json) }, SIZE_MAX, field, &value,
-                       &call->why);
+    int rc = hf_json_parse((struct hf_span){ json, strlen(json) }, max, field, &value,
+                           err);
     bool object = rc == 0 && hf_json_type_of(value) == HF_JSON_OBJECT;
     hf_json_free(value);
     return rc || object
                ? rc
-               : hf_fail(&call->why, HF_EINVAL, field, "%s must be a JSON object", field);
+               : hf_fail(err, HF_EINVAL, field, "%s must be a JSON object", field);
 }
 
-/* The outcome keeps its bytes. */
-static int check_outcome(struct call *call, const char *outcome)
+/* A JSON object, canonical; NULL stays. */
+static int given_object(struct hf_arena *arena, const char **json, const char *field,
+                        struct hf_err *err)
 {
-    struct json_t *value = NULL;
-    if (!outcome)
-        return hf_fail(&call->why, HF_EINVAL, "outcome", "the turn's outcome is needed");
-    int rc = hf_json_parse((struct hf_span){ outcome, strlen(outcome) },
-                           (size_t)HF_MAX_PAYLOAD_BYTES, "outcome", &value, &call->why);
-    bool object = rc == 0 && hf_json_type_of(value) == HF_JSON_OBJECT;
-    hf_json_free(value);
-    return rc || object ? rc
-                        : hf_fail(&call->why, HF_EINVAL, "outcome",
-                                  "outcome must be a JSON object");
+    int rc = hf_given_json(arena, json, field, err);
+    return rc || !*json ? rc : check_object(*json, SIZE_MAX, field, err);
 }
 
-static int fresh_id(struct hf_store *store, struct call *call, const char **ret_id)
+static int fresh_id(const struct hf_store *store, struct hf_arena *arena,
+                    const char **ret_id, struct hf_err *err)
 {
     uint64_t seq = 0;
-    char *id = hf_arena_take(&call->arena, HF_UUID_TEXT);
-    if (!id)
-        return hf_fail_plain(&call->why, HF_ENOMEM);
+    char *id = hf_arena_take(arena, HF_UUID_TEXT);
     *ret_id = id;
-    return hf_uuid7(store->clock->wall_ms(store->clock->user), &seq, store->random, id,
-                    &call->why);
+    return id ? hf_uuid7(store->clock->wall_ms(store->clock->user), &seq, store->random,
+                         id, err)
+              : hf_fail_plain(err, HF_ENOMEM);
 }
 
 /* ---- create --------------------------------------------------------------------------- */
@@ -201,69 +177,83 @@ static int check_relation(const struct hf_session_new *request, struct hf_err *e
     return hf_check_key_opt(request->parent_id, KEY_MAX, "parent_id", err);
 }
 
-static int check_new(struct hf_store *store, struct call *call,
-                     struct hf_session_new *request)
+static int check_new(const struct hf_store *store, struct hf_arena *arena,
+                     struct hf_session_new *request, struct hf_err *err)
 {
-    int rc = request->session_id ? check_id(request->session_id, &call->why)
-                                 : fresh_id(store, call, &request->session_id);
+    int rc = request->session_id ? check_id(request->session_id, err)
+                                 : fresh_id(store, arena, &request->session_id, err);
     if (rc == 0)
-        rc = hf_check_key(request->agent, KEY_MAX, "agent", &call->why);
+        rc = hf_check_key(request->agent, KEY_MAX, "agent", err);
     if (rc == 0)
-        rc = check_relation(request, &call->why);
+        rc = check_relation(request, err);
     if (rc == 0)
-        rc = given_object(call, &request->config, "config");
+        rc = given_object(arena, &request->config, "config", err);
     if (rc == 0)
-        rc = hf_given_json(&call->arena, &request->cause, "cause", &call->why);
+        rc = hf_given_json(arena, &request->cause, "cause", err);
     if (rc == 0)
-        rc = given_object(call, &request->labels, "labels");
-    return rc ? rc : hf_given_labels(request->labels, &call->why);
+        rc = given_object(arena, &request->labels, "labels", err);
+    return rc ? rc : hf_given_labels(request->labels, err);
 }
 
 int hf_session_create(struct hf_store *store, const struct hf_caller *given,
                       const struct hf_session_new *wanted,
                       struct hf_session_answer **ret_answer, struct hf_err *err)
 {
-    struct call call;
     struct hf_session_new request;
-    int rc = begin(&call, store, given);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof request, sizeof request, &request, &call.why);
-    if (rc == 0)
-        rc = check_new(store, &call, &request);
-    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
-    if (rc == 0)
-        rc = call.methods->create(store, &call.who, &request, answer, &call.why);
-    return end_answer(&call, rc, answer, ret_answer, err);
+    struct hf_arena arena;
+    struct api_call call = begin(store, given);
+    hf_arena_init(&arena, store->alloc);
+    API_COPY(call, wanted, &request);
+    API_STEP(call, check_new(store, &arena, &request, &call.why));
+    struct hf_session_answer *answer = new_answer(&call, store);
+    API_STEP(call, store->methods->sessions->create(store, &call.who, &request, answer,
+                                                    &call.why));
+    hf_arena_fini(&arena);
+    return answered(&call, answer, ret_answer, err);
 }
 
 /* ---- send ------------------------------------------------------------------------------ */
 
 /* The message in the machine's own form, so that the same message is the same bytes. */
-static int check_message(struct call *call, const char **message)
+static int own_form(struct hf_arena *arena, struct hf_span text, const char **ret_message,
+                    struct hf_err *err)
 {
     struct hf_decoded *owner = NULL;
     const struct hf_record *record = NULL;
     struct hf_bytes json = { 0 };
-    struct hf_err why = { 0 };
-    struct hf_span text = { *message, *message ? strlen(*message) : 0 };
-    if (text.len == 0)
-        return hf_fail(&call->why, HF_EINVAL, "message", "a message is needed");
-    if (text.len > (size_t)HF_MAX_INPUT_BYTES)
-        return hf_fail(&call->why, HF_ETOOBIG, "message",
-                       "message has %zu bytes; input_bytes allows %lld", text.len,
-                       (long long)HF_MAX_INPUT_BYTES);
-    int rc = hf_record_decode(call->arena.alloc, text, &owner, &record, &why);
+    int rc = hf_record_decode(arena->alloc, text, &owner, &record, err);
     if (rc == 0 && (record->kind != HF_RECORD_MESSAGE || !record->message))
-        rc = hf_fail(&why, HF_EINVAL, "message", "it is a record, but not a message");
+        rc = hf_fail(err, HF_EINVAL, "message", "it is a record, but not a message");
     if (rc == 0)
-        rc = hf_record_encode(call->arena.alloc, record, &json, &why);
+        rc = hf_record_encode(arena->alloc, record, &json, err);
     if (rc == 0) {
-        *message = hf_arena_copy(&call->arena, json.at, json.len);
-        rc = *message ? 0 : hf_fail_plain(&why, HF_ENOMEM);
+        *ret_message = hf_arena_copy(arena, json.at, json.len);
+        rc = *ret_message ? 0 : hf_fail_plain(err, HF_ENOMEM);
     }
     hf_bytes_free(&json);
     hf_decoded_free(owner);
-    return rc ? hf_fail(&call->why, rc, "message",
+    return rc;
+}
+
+static int check_send(struct hf_arena *arena, struct hf_session_send *request,
+                      struct hf_err *err)
+{
+    struct hf_err why = { 0 };
+    struct hf_span text = { request->message,
+                            request->message ? strlen(request->message) : 0 };
+    int rc = check_id(request->session_id, err);
+    if (rc == 0)
+        rc = hf_check_key_opt(request->source_key, KEY_MAX, "source_key", err);
+    if (rc == 0 && text.len == 0)
+        rc = hf_fail(err, HF_EINVAL, "message", "a message is needed");
+    if (rc == 0 && text.len > (size_t)HF_MAX_INPUT_BYTES)
+        rc = hf_fail(err, HF_ETOOBIG, "message",
+                     "message has %zu bytes; input_bytes allows %lld", text.len,
+                     (long long)HF_MAX_INPUT_BYTES);
+    if (rc)
+        return rc;
+    rc = own_form(arena, text, &request->message, &why);
+    return rc ? hf_fail(err, rc, "message",
                         "message must be a record of kind message: %s", why.message)
               : 0;
 }
@@ -272,28 +262,17 @@ int hf_session_send(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_session_send *wanted, struct hf_answer **ret_answer,
                     struct hf_err *err)
 {
-    struct call call;
     struct hf_session_send request;
-    struct hf_answer *answer = NULL;
-    int rc = begin(&call, store, given);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof request, sizeof request, &request, &call.why);
-    if (rc == 0)
-        rc = check_id(request.session_id, &call.why);
-    if (rc == 0)
-        rc = hf_check_key_opt(request.source_key, KEY_MAX, "source_key", &call.why);
-    if (rc == 0)
-        rc = check_message(&call, &request.message);
-    if (rc == 0) {
-        answer = hf_answer_new(store->alloc);
-        rc = answer ? call.methods->send(store, &call.who, &request, answer, &call.why)
-                    : hf_fail_plain(&call.why, HF_ENOMEM);
-    }
-    if (rc == 0)
-        *ret_answer = answer;
-    else
-        hf_answer_free(answer);
-    return end(&call, rc, err);
+    struct hf_arena arena;
+    struct api_call call = begin(store, given);
+    hf_arena_init(&arena, store->alloc);
+    API_COPY(call, wanted, &request);
+    API_STEP(call, check_send(&arena, &request, &call.why));
+    struct hf_answer *answer = api_answer(&call, store);
+    API_STEP(call, store->methods->sessions->send(store, &call.who, &request, answer,
+                                                  &call.why));
+    hf_arena_fini(&arena);
+    return api_answered(&call, answer, ret_answer, err);
 }
 
 /* ---- claim ----------------------------------------------------------------------------- */
@@ -314,27 +293,6 @@ static int check_which(const struct hf_session_claim *claim, struct hf_err *err)
     return rc;
 }
 
-/* The owner, the incarnation and the nonce that the caller leaves out. */
-static int complete_claim(struct hf_store *store, struct call *call,
-                          struct hf_session_claim *claim)
-{
-    int rc = 0;
-    if (!claim->owner) {
-        rc = fresh_id(store, call, &claim->owner);
-        claim->incarnation = claim->owner;
-    } else if (!claim->incarnation) {
-        claim->incarnation = store->incarnation;
-    }
-    if (!claim->ttl_ms)
-        claim->ttl_ms = DEFAULT_TTL_MS;
-    if (rc || claim->nonce)
-        return rc;
-    char *nonce = hf_arena_take(&call->arena, HF_NONCE_TEXT);
-    claim->nonce = nonce;
-    return nonce ? hf_nonce(store->random, nonce, &call->why)
-                 : hf_fail_plain(&call->why, HF_ENOMEM);
-}
-
 static int check_claim(const struct hf_session_claim *claim, struct hf_err *err)
 {
     int rc = check_which(claim, err);
@@ -348,28 +306,54 @@ static int check_claim(const struct hf_session_claim *claim, struct hf_err *err)
         rc = hf_fail(err, HF_EINVAL, "owner", "an incarnation is of an owner: name it");
     if (rc == 0 && claim->pid < 0)
         rc = hf_fail(err, HF_EINVAL, "pid", "pid must not be negative");
+    if (rc == 0)
+        rc = api_check_time(claim->wait_ms, "wait_ms", err);
     return rc || !claim->ttl_ms ? rc : hf_lease_timing(claim->ttl_ms, 0, err);
 }
 
-int hf_session_claim(struct hf_store *store, const struct hf_caller *given,
-                     const struct hf_session_claim *wanted,
-                     struct hf_session_answer **ret_answer, struct hf_err *err)
+/* The owner, the incarnation, the nonce and the term that the caller leaves out. */
+static int complete_claim(const struct hf_store *store, struct hf_arena *arena,
+                          struct hf_session_claim *claim, struct hf_err *err)
 {
-    struct call call;
-    struct hf_session_claim claim;
-    int rc = begin(&call, store, given);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof claim, sizeof claim, &claim, &call.why);
-    if (rc == 0)
-        rc = check_claim(&claim, &call.why);
-    if (rc == 0)
-        rc = complete_claim(store, &call, &claim);
-    if (rc == 0)
-        rc = hf_caller_complete(given, "worker", claim.owner, &call.who, &call.why);
-    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
-    if (rc == 0)
-        rc = call.methods->claim(store, &call.who, &claim, answer, &call.why);
-    return end_answer(&call, rc, answer, ret_answer, err);
+    int rc = 0;
+    if (!claim->owner) {
+        rc = fresh_id(store, arena, &claim->owner, err);
+        claim->incarnation = claim->owner;
+    } else if (!claim->incarnation) {
+        claim->incarnation = store->incarnation;
+    }
+    if (!claim->ttl_ms)
+        claim->ttl_ms = DEFAULT_TTL_MS;
+    if (rc || claim->nonce)
+        return rc;
+    char *nonce = hf_arena_take(arena, HF_NONCE_TEXT);
+    claim->nonce = nonce;
+    return nonce ? hf_nonce(store->random, nonce, err) : hf_fail_plain(err, HF_ENOMEM);
+}
+
+int hf_session_claim_check(const struct hf_session_claim *wanted,
+                           struct hf_session_claim *ret_claim, struct hf_err *err)
+{
+    int rc = hf_sized_copy(wanted, sizeof *ret_claim, sizeof *ret_claim, ret_claim, err);
+    return rc ? rc : check_claim(ret_claim, err);
+}
+
+int hf_session_claim_once(struct hf_store *store, const struct hf_caller *given,
+                          const struct hf_session_claim *checked,
+                          struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    struct hf_session_claim claim = *checked;
+    struct hf_arena arena;
+    struct api_call call = begin(store, given);
+    hf_arena_init(&arena, store->alloc);
+    API_STEP(call, complete_claim(store, &arena, &claim, &call.why));
+    API_STEP(call,
+             hf_caller_complete(given, "worker", claim.owner, &call.who, &call.why));
+    struct hf_session_answer *answer = new_answer(&call, store);
+    API_STEP(call, store->methods->sessions->claim(store, &call.who, &claim, answer,
+                                                   &call.why));
+    hf_arena_fini(&arena);
+    return answered(&call, answer, ret_answer, err);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */
@@ -377,32 +361,21 @@ int hf_session_claim(struct hf_store *store, const struct hf_caller *given,
 int hf_session_head(struct hf_store *store, const char *session_id,
                     struct hf_session_answer **ret_answer, struct hf_err *err)
 {
-    struct call call;
-    int rc = begin(&call, store, NULL);
-    if (rc == 0)
-        rc = check_id(session_id, &call.why);
-    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
-    if (rc == 0)
-        rc = call.methods->head(store, session_id, answer, &call.why);
-    return end_answer(&call, rc, answer, ret_answer, err);
-}
-
-static int check_limit(size_t *limit, size_t otherwise, struct hf_err *err)
-{
-    if (*limit > (size_t)HF_MAX_PAGE)
-        return hf_fail(err, HF_ETOOBIG, "limit", "a page has at most %lld rows",
-                       (long long)HF_MAX_PAGE);
-    *limit = *limit ? *limit : otherwise;
-    return 0;
+    struct api_call call = begin(store, NULL);
+    API_STEP(call, check_id(session_id, &call.why));
+    struct hf_session_answer *answer = new_answer(&call, store);
+    API_STEP(call, store->methods->sessions->head(store, session_id, answer, &call.why));
+    return answered(&call, answer, ret_answer, err);
 }
 
 static int check_load(struct hf_session_load *request, struct hf_err *err)
 {
     int rc = check_id(request->session_id, err);
     if (rc == 0)
-        rc = check_limit(&request->limit, (size_t)HF_MAX_PAGE, err);
+        rc = api_check_page(request->limit, "records", err);
     if (rc)
         return rc;
+    request->limit = request->limit ? request->limit : (size_t)HF_MAX_PAGE;
     if (request->from_ordinal < 0)
         return hf_fail(err, HF_EINVAL, "from_ordinal", "an ordinal is not negative");
     if (request->from_ordinal > 0 &&
@@ -417,84 +390,75 @@ static int check_load(struct hf_session_load *request, struct hf_err *err)
 int hf_session_load(struct hf_store *store, const struct hf_session_load *wanted,
                     struct hf_session_answer **ret_answer, struct hf_err *err)
 {
-    struct call call;
     struct hf_session_load request;
-    int rc = begin(&call, store, NULL);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof request, sizeof request, &request, &call.why);
-    if (rc == 0)
-        rc = check_load(&request, &call.why);
-    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
-    if (rc == 0)
-        rc = call.methods->load(store, &request, answer, &call.why);
-    return end_answer(&call, rc, answer, ret_answer, err);
+    struct api_call call = begin(store, NULL);
+    API_COPY(call, wanted, &request);
+    API_STEP(call, check_load(&request, &call.why));
+    struct hf_session_answer *answer = new_answer(&call, store);
+    API_STEP(call, store->methods->sessions->load(store, &request, answer, &call.why));
+    return answered(&call, answer, ret_answer, err);
 }
 
 int hf_session_node(struct hf_store *store, const char *session_id, int64_t ordinal,
                     struct hf_session_answer **ret_answer, struct hf_err *err)
 {
-    struct call call;
-    int rc = begin(&call, store, NULL);
-    if (rc == 0)
-        rc = check_id(session_id, &call.why);
-    if (rc == 0 && ordinal < 0)
-        rc = hf_fail(&call.why, HF_EINVAL, "ordinal", "an ordinal is not negative");
-    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
-    if (rc == 0)
-        rc = call.methods->node(store, session_id, ordinal, answer, &call.why);
-    return end_answer(&call, rc, answer, ret_answer, err);
+    struct api_call call = begin(store, NULL);
+    API_STEP(call, check_id(session_id, &call.why));
+    API_STEP(call, ordinal >= 0 ? 0
+                                : hf_fail(&call.why, HF_EINVAL, "ordinal",
+                                          "an ordinal is not negative"));
+    struct hf_session_answer *answer = new_answer(&call, store);
+    API_STEP(call, store->methods->sessions->node(store, session_id, ordinal, answer,
+                                                  &call.why));
+    return answered(&call, answer, ret_answer, err);
 }
 
 int hf_session_blob_get(struct hf_store *store, const uint8_t hash[32],
                         struct hf_session_answer **ret_answer, struct hf_err *err)
 {
-    struct call call;
-    int rc = begin(&call, store, NULL);
-    if (rc == 0 && !call.methods->blob)
-        rc = hf_fail(&call.why, HF_EINVAL, "store", "this store has no blobs");
-    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
+    struct api_call call = begin(store, NULL);
+    API_STEP(call, hash ? 0 : hf_fail(&call.why, HF_EINVAL, "hash", "a hash is needed"));
+    struct hf_session_answer *answer = new_answer(&call, store);
+    API_STEP(call, store->methods->sessions->blob(store, hash, answer, &call.why));
+    return answered(&call, answer, ret_answer, err);
+}
+
+static int check_filter(struct hf_session_filter *filter, struct hf_err *err)
+{
+    int rc = api_check_page(filter->limit, "sessions", err);
     if (rc == 0)
-        rc = call.methods->blob(store, hash, answer, &call.why);
-    return end_answer(&call, rc, answer, ret_answer, err);
+        rc = hf_check_key_opt(filter->agent, KEY_MAX, "agent", err);
+    filter->limit = filter->limit ? filter->limit : LIST_DEFAULT;
+    return rc ? rc : hf_check_key_opt(filter->parent_id, KEY_MAX, "parent_id", err);
 }
 
 int hf_session_list(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_session_filter *wanted,
                     struct hf_session_answer **ret_answer, struct hf_err *err)
 {
-    struct call call;
     struct hf_session_filter filter;
-    int rc = begin(&call, store, given);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof filter, sizeof filter, &filter, &call.why);
-    if (rc == 0)
-        rc = check_limit(&filter.limit, 100, &call.why);
-    if (rc == 0)
-        rc = hf_check_key_opt(filter.agent, KEY_MAX, "agent", &call.why);
-    if (rc == 0)
-        rc = hf_check_key_opt(filter.parent_id, KEY_MAX, "parent_id", &call.why);
-    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
-    if (rc == 0)
-        rc = call.methods->list(store, &call.who, &filter, answer, &call.why);
-    return end_answer(&call, rc, answer, ret_answer, err);
+    struct api_call call = begin(store, given);
+    API_COPY(call, wanted, &filter);
+    API_STEP(call, check_filter(&filter, &call.why));
+    struct hf_session_answer *answer = new_answer(&call, store);
+    API_STEP(call, store->methods->sessions->list(store, &call.who, &filter, answer,
+                                                  &call.why));
+    return answered(&call, answer, ret_answer, err);
 }
 
 int hf_session_inputs(struct hf_store *store, const char *session_id, const char *after,
                       size_t limit, struct hf_session_answer **ret_answer,
                       struct hf_err *err)
 {
-    struct call call;
-    int rc = begin(&call, store, NULL);
-    if (rc == 0)
-        rc = check_id(session_id, &call.why);
-    if (rc == 0)
-        rc = hf_check_key_opt(after, KEY_MAX, "after", &call.why);
-    if (rc == 0)
-        rc = check_limit(&limit, 100, &call.why);
-    struct hf_session_answer *answer = empty_answer(store, &call, &rc);
-    if (rc == 0)
-        rc = call.methods->inputs(store, session_id, after, limit, answer, &call.why);
-    return end_answer(&call, rc, answer, ret_answer, err);
+    struct api_call call = begin(store, NULL);
+    API_STEP(call, check_id(session_id, &call.why));
+    API_STEP(call, hf_check_key_opt(after, KEY_MAX, "after", &call.why));
+    API_STEP(call, api_check_page(limit, "inputs", &call.why));
+    struct hf_session_answer *answer = new_answer(&call, store);
+    API_STEP(call, store->methods->sessions->inputs(store, session_id, after,
+                                                    limit ? limit : LIST_DEFAULT, answer,
+                                                    &call.why));
+    return answered(&call, answer, ret_answer, err);
 }
 
 /* ---- under the lease ---------------------------------------------------------------------- */
@@ -530,6 +494,23 @@ static int check_counted(const void *items, size_t count, const char *field,
     return count && !items ? hf_fail(err, HF_EINVAL, field,
                                      "%s are counted, and none are given", field)
                            : 0;
+}
+
+static int check_blobs(const struct hf_session_blob *blobs, size_t count,
+                       struct hf_err *err)
+{
+    int rc = check_counted(blobs, count, "blobs", err);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        uint8_t hash[HF_DIGEST_BYTES];
+        if (!blobs[i].bytes.at)
+            continue;
+        if (hf_sha256(blobs[i].bytes.at, blobs[i].bytes.len, hash))
+            return hf_fail_plain(err, HF_ENOMEM);
+        if (memcmp(hash, blobs[i].hash, sizeof hash) != 0)
+            return hf_fail(err, HF_EINVAL, "blobs",
+                           "the hash of blob %zu is not that of its bytes", i);
+    }
+    return rc;
 }
 
 static bool is_effect_key(const char *key)
@@ -575,48 +556,35 @@ static int check_effects(const struct hf_session_step *step, struct hf_err *err)
     return rc;
 }
 
+static int check_step(const struct hf_session_step *step, struct hf_err *err)
+{
+    int rc = check_place(&(struct place){ step->session_id, step->token, step->turn_id,
+                                          step->step, step->node_count, step->chain },
+                         err);
+    if (rc == 0)
+        rc = check_counted(step->records, step->record_count, "records", err);
+    if (rc == 0)
+        rc = check_effects(step, err);
+    if (rc == 0 && (!step->save.at || step->save.len == 0))
+        rc = hf_fail(err, HF_EINVAL, "save", "the turn's save is needed");
+    if (rc == 0 && step->save.len > (size_t)HF_MAX_TURN_SAVE_BYTES)
+        rc = hf_fail(err, HF_ETOOBIG, "save",
+                     "save has %zu bytes; turn_save_bytes allows %lld", step->save.len,
+                     (long long)HF_MAX_TURN_SAVE_BYTES);
+    return rc;
+}
+
 int hf_session_step(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_session_step *wanted,
                     struct hf_session_stepped *ret_stepped, struct hf_err *err)
 {
-    struct call call;
     struct hf_session_step step;
-    int rc = begin(&call, store, given);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof step, sizeof step, &step, &call.why);
-    if (rc == 0)
-        rc = check_place(&(struct place){ step.session_id, step.token, step.turn_id,
-                                          step.step, step.node_count, step.chain },
-                         &call.why);
-    if (rc == 0)
-        rc = check_counted(step.records, step.record_count, "records", &call.why);
-    if (rc == 0 && (!step.save.at || step.save.len == 0))
-        rc = hf_fail(&call.why, HF_EINVAL, "save", "the turn's save is needed");
-    if (rc == 0 && step.save.len > (size_t)HF_MAX_TURN_SAVE_BYTES)
-        rc = hf_fail(&call.why, HF_ETOOBIG, "save",
-                     "save has %zu bytes; turn_save_bytes allows %lld", step.save.len,
-                     (long long)HF_MAX_TURN_SAVE_BYTES);
-    if (rc == 0)
-        rc = check_effects(&step, &call.why);
-    if (rc == 0)
-        rc = call.methods->step(store, &call.who, &step, ret_stepped, &call.why);
-    return end(&call, rc, err);
-}
-
-static int check_blobs(const struct hf_session_commit *commit, struct hf_err *err)
-{
-    int rc = check_counted(commit->blobs, commit->blob_count, "blobs", err);
-    for (size_t i = 0; rc == 0 && i < commit->blob_count; i++) {
-        const struct hf_session_blob *blob = &commit->blobs[i];
-        uint8_t hash[HF_DIGEST_BYTES];
-        if (!blob->bytes.at)
-            continue;
-        rc = hf_sha256(blob->bytes.at, blob->bytes.len, hash);
-        if (rc == 0 && memcmp(hash, blob->hash, sizeof hash) != 0)
-            return hf_fail(err, HF_EINVAL, "blobs",
-                           "the hash of blob %zu is not that of its bytes", i);
-    }
-    return rc ? hf_fail_as(err, rc, err) : 0;
+    struct api_call call = begin(store, given);
+    API_COPY(call, wanted, &step);
+    API_STEP(call, check_step(&step, &call.why));
+    API_STEP(call, store->methods->sessions->step(store, &call.who, &step, ret_stepped,
+                                                  &call.why));
+    return api_end(&call, err);
 }
 
 static int check_spent(const struct hf_session_commit *commit, struct hf_err *err)
@@ -643,9 +611,9 @@ static int check_units(const struct hf_session_commit *commit, struct hf_err *er
                : hf_create_check(commit->units, commit->unit_count, err);
 }
 
-static int check_commit(struct call *call, struct hf_session_commit *commit)
+static int check_commit(struct hf_arena *arena, struct hf_session_commit *commit,
+                        struct hf_err *err)
 {
-    struct hf_err *err = &call->why;
     int rc = check_place(&(struct place){ commit->session_id, commit->token,
                                           commit->turn_id, commit->step,
                                           commit->node_count, commit->chain },
@@ -656,14 +624,16 @@ static int check_commit(struct call *call, struct hf_session_commit *commit)
         commit->status != HF_TIMEOUT && commit->status != HF_CANCELLED)
         rc = hf_fail(err, HF_EINVAL, "status",
                      "status must be done, failed, timeout or cancelled");
+    if (rc == 0 && !commit->outcome)
+        rc = hf_fail(err, HF_EINVAL, "outcome", "the turn's outcome is needed");
+    if (rc == 0) /* it keeps its bytes */
+        rc = check_object(commit->outcome, (size_t)HF_MAX_PAYLOAD_BYTES, "outcome", err);
     if (rc == 0)
-        rc = check_outcome(call, commit->outcome);
-    if (rc == 0)
-        rc = given_object(call, &commit->config, "config");
+        rc = given_object(arena, &commit->config, "config", err);
     if (rc == 0)
         rc = check_counted(commit->records, commit->added_count, "records", err);
     if (rc == 0)
-        rc = check_blobs(commit, err);
+        rc = check_blobs(commit->blobs, commit->blob_count, err);
     if (rc == 0)
         rc = check_spent(commit, err);
     return rc ? rc : check_units(commit, err);
@@ -673,66 +643,70 @@ int hf_session_commit(struct hf_store *store, const struct hf_caller *given,
                       const struct hf_session_commit *wanted,
                       struct hf_session_committed *ret_committed, struct hf_err *err)
 {
-    struct call call;
     struct hf_session_commit commit;
-    int rc = begin(&call, store, given);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof commit, sizeof commit, &commit, &call.why);
-    if (rc == 0)
-        rc = check_commit(&call, &commit);
-    if (rc == 0)
-        rc = call.methods->commit(store, &call.who, &commit, ret_committed, &call.why);
-    return end(&call, rc, err);
+    struct hf_arena arena;
+    struct api_call call = begin(store, given);
+    hf_arena_init(&arena, store->alloc);
+    API_COPY(call, wanted, &commit);
+    API_STEP(call, check_commit(&arena, &commit, &call.why));
+    API_STEP(call, store->methods->sessions->commit(store, &call.who, &commit,
+                                                    ret_committed, &call.why));
+    hf_arena_fini(&arena);
+    return api_end(&call, err);
+}
+
+static int check_renewals(const struct hf_session_renewal *renewals, size_t count,
+                          struct hf_err *err)
+{
+    int rc = check_counted(renewals, count, "renewals", err);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = check_id(renewals[i].session_id, err);
+        if (rc == 0 && !renewals[i].token)
+            rc = hf_fail(err, HF_EINVAL, "token", "each renewal needs its token");
+    }
+    return rc;
 }
 
 int hf_session_renew_all(struct hf_store *store, struct hf_session_renewal *renewals,
                          size_t count, struct hf_err *err)
 {
-    struct call call;
-    int rc = begin(&call, store, NULL);
-    if (rc == 0)
-        rc = check_counted(renewals, count, "renewals", &call.why);
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        rc = check_id(renewals[i].session_id, &call.why);
-        if (rc == 0 && !renewals[i].token)
-            rc = hf_fail(&call.why, HF_EINVAL, "token", "each renewal needs its token");
-    }
-    for (size_t i = 0; rc == 0 && i < count; i += RENEWALS) {
+    struct api_call call = begin(store, NULL);
+    API_STEP(call, check_renewals(renewals, count, &call.why));
+    for (size_t i = 0; call.rc == 0 && i < count; i += RENEWALS) {
         size_t left = count - i;
-        rc = call.methods->renew_all(store, renewals + i,
-                                     left < RENEWALS ? left : RENEWALS, &call.why);
+        API_STEP(call,
+                 store->methods->sessions->renew_all(
+                     store, renewals + i, left < RENEWALS ? left : RENEWALS, &call.why));
     }
-    return end(&call, rc, err);
+    return api_end(&call, err);
 }
 
 int hf_session_release(struct hf_store *store, const struct hf_caller *given,
                        const char *session_id, const char *token, struct hf_err *err)
 {
-    struct call call;
-    int rc = begin(&call, store, given);
-    if (rc == 0)
-        rc = check_id(session_id, &call.why);
-    if (rc == 0)
-        rc = call.methods->release(store, &call.who, session_id, token, &call.why);
-    return end(&call, rc, err);
+    struct api_call call = begin(store, given);
+    API_STEP(call, check_id(session_id, &call.why));
+    API_STEP(call, store->methods->sessions->release(store, &call.who, session_id, token,
+                                                     &call.why));
+    return api_end(&call, err);
+}
+
+static int check_back(const struct hf_session_back *back, struct hf_err *err)
+{
+    int rc = check_id(back->session_id, err);
+    if (rc == 0 && back->reason)
+        rc = hf_check_text(back->reason, (size_t)HF_MAX_REASON_BYTES, "reason", err);
+    return rc ? rc : api_check_time(back->delay_ms, "delay_ms", err);
 }
 
 int hf_session_hand_back(struct hf_store *store, const struct hf_caller *given,
                          const struct hf_session_back *wanted, struct hf_err *err)
 {
-    struct call call;
     struct hf_session_back back;
-    int rc = begin(&call, store, given);
-    if (rc == 0)
-        rc = hf_sized_copy(wanted, sizeof back, sizeof back, &back, &call.why);
-    if (rc == 0)
-        rc = check_id(back.session_id, &call.why);
-    if (rc == 0 && back.reason)
-        rc = hf_check_text(back.reason, (size_t)HF_MAX_REASON_BYTES, "reason", &call.why);
-    if (rc == 0 && (back.delay_ms < 0 || back.delay_ms > HF_MAX_DURATION_MAX_MS))
-        rc = hf_fail(&call.why, HF_EINVAL, "delay_ms", "delay_ms must be 0 to %lld",
-                     (long long)HF_MAX_DURATION_MAX_MS);
-    if (rc == 0)
-        rc = call.methods->hand_back(store, &call.who, &back, &call.why);
-    return end(&call, rc, err);
+    struct api_call call = begin(store, given);
+    API_COPY(call, wanted, &back);
+    API_STEP(call, check_back(&back, &call.why));
+    API_STEP(call,
+             store->methods->sessions->hand_back(store, &call.who, &back, &call.why));
+    return api_end(&call, err);
 }

@@ -1,4 +1,4 @@
-/* Waking a session: a unit in its queue, in the transaction of what it is woken for. */
+/* Waking a session: a unit of its own, in the transaction of what it is woken for. */
 #include "base/err.h"
 #include "store/process/process.h"
 
@@ -10,19 +10,17 @@ int sql_wake_add(struct sql_store *store, const struct hf_caller *given,
     struct hf_new unit;
     struct hf_caller who = *given;
     struct hf_batch moment = { .now = sql_wall(store) };
-    struct hf_row *wake = hf_arena_new(&ops->arena, struct hf_row);
-    uint8_t *hash = hf_arena_take(&ops->arena, 32);
+    struct hf_making wake;
     who.tenant = row->w.tenant; /* not the caller's */
-    if (!wake || !hash)
-        return hf_fail_plain(err, HF_ENOMEM);
     int rc = sql_env(store, &who, &moment, &env, err);
     if (rc == 0)
         rc = hf_row_wake(&ops->arena, row, cause, &unit, err);
     if (rc == 0)
-        rc = sql_make_row(store, &ops->arena, &who, &env, &unit, wake, hash, err);
+        rc = sql_wake_row(store, &ops->arena, &who, &env,
+                          &(struct sql_waking){ row->wake_session, &unit }, &wake, err);
     if (rc == 0) {
-        hf_rows_insert(ops, &(struct hf_making){ .row = wake, .hash = hash }, 1);
-        hf_ops_ring_queue(ops, wake->w.queue, 1);
+        hf_rows_insert(ops, &wake, 1);
+        sql_wake_input(ops, &wake);
     }
     return rc;
 }

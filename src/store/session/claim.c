@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/ident.h"
 #include "base/text.h"
 #include "os/liveness.h"
 #include "store/session/session.h"
@@ -21,6 +22,7 @@ struct claiming {
     struct hf_arena arena; /* of the whole call */
     struct hf_session_answer *answer;
     bool done; /* a session was claimed */
+    bool idle; /* the last one tried had nothing to do */
 };
 
 /* ---- writing a claim ---------------------------------------------------------------- */
@@ -211,6 +213,8 @@ static int write_claim(struct claiming *c, const struct hf_session_row *row,
     }
     struct reads reads = add_reads(&ops, row);
     int rc = writes ? hf_ops_write(&ops, err) : hf_ops_read(&ops, err);
+    /* The first two calls are the lease's. */
+    c->idle = rc == HF_EGUARD && ops.batch.failed_call > 1 && plan->move == HF_TURN_BEGIN;
     if (rc == 0)
         rc = show_claimed(c, &ops, reads, row, plan, err);
     hf_ops_fini(&ops);
@@ -287,6 +291,7 @@ static int try_one(struct claiming *c, const struct hf_batch *seen,
     struct hf_env env;
     struct hf_session_plan plan;
     int rc = sql_env(c->store, c->who, seen, &env, err);
+    c->idle = false;
     c->claimant.store = seen->incarnation;
     bool live = hf_lease_live(&row->lease, seen->lease_now);
     if (rc == 0)
@@ -377,6 +382,14 @@ static void add_look(struct claiming *c, struct hf_ops *look, enum hf_sql_id sta
     }
 }
 
+/* Which candidate comes after the first. Claims at the same time read the same list; one that
+ * lost a race goes on where its nonce says, so that they do not meet again at the next. */
+static size_t nth_candidate(const struct claiming *c, size_t i, size_t count)
+{
+    uint32_t chance = hf_crc32c(0, c->claimant.nonce, strlen(c->claimant.nonce));
+    return i == 0 ? 0 : 1 + (chance + i) % (count - 1);
+}
+
 /* Try candidates in turn. HF_EGUARD: there were some, and none could be had. */
 static int try_candidates(struct claiming *c, const struct hf_batch *seen,
                           const struct hf_session_row *rows, size_t count,
@@ -385,9 +398,10 @@ static int try_candidates(struct claiming *c, const struct hf_batch *seen,
     int answer = 0;
     for (size_t i = 0; i < count && !c->done; i++) {
         struct hf_err why = { 0 };
-        int rc = try_one(c, seen, &rows[i], &why);
-        if (rc == HF_EGUARD && rows[i].s.ready_at && !rows[i].turn_key)
-            rc = mark_idle(c, &rows[i], &why);
+        const struct hf_session_row *row = &rows[nth_candidate(c, i, count)];
+        int rc = try_one(c, seen, row, &why);
+        if (rc == HF_EGUARD && c->idle)
+            rc = mark_idle(c, row, &why);
         if (rc == HF_EGUARD || rc == 0)
             answer = HF_EGUARD;
         else if (rc != HF_ESESSIONBUSY)
@@ -458,4 +472,34 @@ int sql_session_claim(struct hf_store *base, const struct hf_caller *who,
         rc = request->session_id ? claim_once(&c, err) : claim_swept(&c, err);
     hf_arena_fini(&c.arena);
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
+}
+
+static hf_ms sooner(hf_ms a, hf_ms b)
+{
+    return !a || (b && b < a) ? b : a;
+}
+
+int sql_session_next(struct hf_store *base, const struct hf_session_claim *claim,
+                     hf_ms *ret_at, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ms at = 0;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_SESSION_NEXT, HF_ANY_COUNT);
+    for (size_t i = 0; i < claim->agent_count; i++) {
+        if (i > 0)
+            hf_ops_again(&ops);
+        hf_ops_text(&ops, claim->agents[i]);
+    }
+    int rc = hf_ops_read(&ops, err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
+        hf_ms lease = hf_cell_i64(hf_ops_result(&ops, 0), i, 1);
+        at = sooner(at, hf_cell_i64(hf_ops_result(&ops, 0), i, 0));
+        /* Of the lease clock only the distance carries over to the wall clock. */
+        at = sooner(at, lease ? ops.batch.now + (lease - ops.batch.lease_now) : 0);
+    }
+    if (rc == 0)
+        *ret_at = sql_by_caller(base, at, ops.batch.now);
+    hf_ops_fini(&ops);
+    return rc;
 }

@@ -104,33 +104,33 @@ static void add_guard(struct committing *c, struct hf_ops *ops)
     hf_ops_i64(ops, commit->active_ms);
 }
 
-/* Those with bytes are stored; all must be there then. */
-static void add_blobs(struct committing *c, struct hf_ops *ops)
+/* Those with bytes are stored, and all must be there then. Returns the number of the first
+ * call. */
+static size_t add_blobs(struct hf_ops *ops, const struct hf_session_blob *blobs,
+                        size_t count)
 {
-    const struct hf_session_commit *commit = c->commit;
-    size_t given = 0;
-    c->blobs_call = ops->batch.call_count;
-    for (size_t i = 0; i < commit->blob_count; i++) {
-        const struct hf_session_blob *blob = &commit->blobs[i];
-        if (!blob->bytes.at)
+    size_t first = ops->batch.call_count, given = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!blobs[i].bytes.at)
             continue;
         if (given++ == 0)
             hf_ops_call(ops, HF_SQL_BLOBS_ADD, HF_ANY_COUNT);
         else
             hf_ops_again(ops);
-        hf_ops_bytes(ops, blob->hash, sizeof blob->hash);
-        hf_ops_bytes(ops, blob->bytes.at, blob->bytes.len);
+        hf_ops_bytes(ops, blobs[i].hash, sizeof blobs[i].hash);
+        hf_ops_bytes(ops, blobs[i].bytes.at, blobs[i].bytes.len);
     }
-    if (given == commit->blob_count)
-        return;
+    if (given == count)
+        return first;
     hf_ops_call(ops, HF_SQL_BLOBS_THERE, HF_ANY_COUNT);
-    hf_ops_i64(ops, (int64_t)commit->blob_count);
+    hf_ops_i64(ops, (int64_t)count);
     hf_ops_sets(ops);
-    for (size_t i = 0; i < commit->blob_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (i > 0)
             hf_ops_again(ops);
-        hf_ops_bytes(ops, commit->blobs[i].hash, sizeof commit->blobs[i].hash);
+        hf_ops_bytes(ops, blobs[i].hash, sizeof blobs[i].hash);
     }
+    return first;
 }
 
 static void add_usage(struct committing *c, struct hf_ops *ops)
@@ -271,7 +271,7 @@ static int commit_once(struct committing *c, struct hf_err *err)
     struct hf_ops ops;
     hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
     add_guard(c, &ops);
-    add_blobs(c, &ops);
+    c->blobs_call = add_blobs(&ops, commit->blobs, commit->blob_count);
     session_nodes_add(&ops, commit->session_id, commit->turn_id, commit->node_count,
                       &c->packed);
     add_usage(c, &ops);

@@ -18,6 +18,7 @@ const struct hf_session_methods sql_session_methods = {
     .renew_all = sql_session_renew_all,
     .release = sql_session_release,
     .hand_back = sql_session_hand_back,
+    .next = sql_session_next,
 };
 
 static int request_hash(const struct hf_caller *who, const struct hf_session_new *request,

@@ -291,6 +291,21 @@ void session_ring(struct hf_ops *ops)
     hf_ops_ring_queue(ops, HF_SESSION_QUEUE, 1);
 }
 
+/* On PostgreSQL the nudge locks the session until the commit: a release at the same time comes
+ * before it, or sees the input. */
+void session_input_add(struct hf_ops *ops, const char *session_id, const char *work_id,
+                       enum hf_input_kind kind)
+{
+    hf_ops_call(ops, HF_SQL_SESSION_NUDGE, 1);
+    hf_ops_text(ops, session_id);
+    hf_ops_null(ops);
+    hf_ops_call(ops, HF_SQL_SESSION_ADD_INPUT, HF_ANY_COUNT);
+    hf_ops_text(ops, session_id);
+    hf_ops_text(ops, work_id);
+    hf_ops_text(ops, hf_input_kind_word(kind));
+    session_ring(ops);
+}
+
 void session_free_add(struct hf_ops *ops, const char *session_id,
                       const struct hf_token *token, hf_ms delay_ms)
 {

@@ -40,19 +40,10 @@ static int make_row(struct sending *s, struct hf_arena *arena, struct hf_err *er
     return rc;
 }
 
-/* On PostgreSQL the first statement locks the session: a release that runs at the same time
- * comes before it, or sees the input. */
 static size_t add_calls(struct sending *s, struct hf_ops *ops)
 {
-    hf_ops_call(ops, HF_SQL_SESSION_NUDGE, 1);
-    hf_ops_text(ops, s->request->session_id);
-    hf_ops_null(ops);
     hf_rows_insert(ops, &(struct hf_making){ .row = &s->row, .hash = s->hash }, 1);
-    hf_ops_call(ops, HF_SQL_SESSION_ADD_INPUT, HF_ANY_COUNT);
-    hf_ops_text(ops, s->request->session_id);
-    hf_ops_text(ops, s->id);
-    hf_ops_text(ops, hf_input_kind_word(HF_INPUT_MESSAGE));
-    session_ring(ops);
+    session_input_add(ops, s->request->session_id, s->id, HF_INPUT_MESSAGE);
     size_t found = hf_ops_call(ops, HF_SQL_WORK_BY_SOURCE, HF_ANY_COUNT);
     hf_ops_text(ops, s->row.w.tenant);
     hf_ops_text(ops, s->row.w.source_system);

@@ -65,6 +65,10 @@ void session_put_token(struct hf_ops *ops, const char *session_id,
 
 /* Wake a worker that waits for a session. */
 void session_ring(struct hf_ops *ops);
+/* Append what makes a unit of the batch an input, and its session ready. Refuses the batch
+ * where there is no session. */
+void session_input_add(struct hf_ops *ops, const char *session_id, const char *work_id,
+                       enum hf_input_kind kind);
 /* Append the end of a lease; `delay_ms` is for an open turn. */
 void session_free_add(struct hf_ops *ops, const char *session_id,
                       const struct hf_token *token, hf_ms delay_ms);
@@ -116,5 +120,7 @@ int sql_session_release(struct hf_store *store, const struct hf_caller *who,
                         const char *session_id, const char *token, struct hf_err *err);
 int sql_session_hand_back(struct hf_store *store, const struct hf_caller *who,
                           const struct hf_session_back *back, struct hf_err *err);
+int sql_session_next(struct hf_store *store, const struct hf_session_claim *claim,
+                     hf_ms *ret_at, struct hf_err *err);
 
 #endif

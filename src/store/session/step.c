@@ -116,8 +116,11 @@ int sql_session_step(struct hf_store *base, const struct hf_caller *who,
     if (rc == 0)
         rc = hf_records_pack(&arena, step->records, step->record_count, step->node_count,
                              step->chain, &s.packed, err);
+    size_t bytes = s.packed.bytes;
+    for (size_t i = 0; i < step->blob_count; i++)
+        bytes += step->blobs[i].bytes.len;
     if (rc == 0)
-        rc = hf_commit_budget(s.packed.bytes, step->record_count, err);
+        rc = hf_commit_budget(bytes, step->record_count + step->blob_count, err);
     s.nodes = step->node_count + (int64_t)s.packed.count;
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)

@@ -166,7 +166,11 @@ static int prepare(struct emit *e, struct hf_env *env, struct target *target,
         rc = hf_subscription_wake(&e->arena, s, e->id, target->work.row->w.work_id, &unit,
                                   err);
         if (rc == 0)
-            rc = make(e, env, &unit, &target->wake, err);
+            rc = hf_new_check(&unit, err);
+        if (rc == 0)
+            rc = sql_wake_row(e->store, &e->arena, e->who, env,
+                              &(struct sql_waking){ s->wake_session, &unit },
+                              &target->wake, err);
     }
     if (rc == 0 && s->process_kind)
         rc = fill_facts(e, target, err);
@@ -273,7 +277,9 @@ static void append_units(struct emit *e)
     hf_rows_insert(ops, makings + e->count, count - e->count);
     hf_rows_expect_all(ops);
     for (size_t i = 0; i < count; i++)
-        if (makings[i].row->status == HF_QUEUED)
+        if (i >= e->count)
+            sql_wake_input(ops, &makings[i]);
+        else if (makings[i].row->status == HF_QUEUED)
             hf_ops_ring_queue(ops, makings[i].row->w.queue, 1);
 }
 

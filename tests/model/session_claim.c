@@ -1,0 +1,267 @@
+/* Claiming sessions: the lease, and what it does to the turn. */
+
+#include "base/err.h"
+#include "model/inside.h"
+
+#define POISON 5
+#define POISON_WINDOW_MS 3600000
+
+enum claimed {
+    CLAIMED,   /* shown in the answer */
+    AGAIN,     /* a turn was ended: look again */
+    NOTHING,   /* it has nothing to do */
+    HELD_ALIVE /* another owner holds it */
+};
+
+/* ---- what becomes of the turn ------------------------------------------------------------ */
+
+/* The input runs under the session's lease, and has none of its own. */
+static void pin(struct m_call *call, struct m_row *row, const struct m_session *s)
+{
+    row->w.owner = s->owner;
+    row->w.owner_incarnation = s->incarnation;
+    row->nonce = s->nonce;
+    row->session_fence = s->fence;
+    row->lease_store = call->disk->incarnation;
+}
+
+static void start(struct m_call *call, struct m_row *row, const struct m_session *s)
+{
+    row->w.attempt_count++;
+    row->w.lease_fence++;
+    m_enter(
+        call, row, HF_RUNNING,
+        (struct m_say_event){ "claimed", NULL,
+                              m_say(call->disk, "\"fence\":%lld", (long long)s->fence) });
+    pin(call, row, s);
+    row->w.started_at = call->now;
+    row->w.active_at = call->now;
+    if (row->w.first_started_at == 0)
+        row->w.first_started_at = call->now;
+}
+
+static void begin(struct m_call *call, struct m_session *s)
+{
+    struct m_input *input = m_session_pending(call->disk, s);
+    struct m_row *row = input ? m_row_by_seq(call->disk, input->seq) : NULL;
+    if (!row)
+        return;
+    struct m_turn *turn = m_turn_of(call->disk, s->s.session_id, row->w.work_id);
+    if (!turn)
+        turn = m_add(call->disk->turns);
+    turn->stored.count = 0; /* one that was held begins anew */
+    turn->session_id = s->s.session_id;
+    turn->turn_id = row->w.work_id;
+    turn->seq = row->seq;
+    turn->base_revision = s->s.head_revision;
+    turn->step = turn->claimed_step = turn->node_count = 0;
+    for (size_t i = 0; i < sizeof(turn->chain); i++)
+        turn->chain[i] = s->s.chain[i];
+    turn->save = (struct hf_span){ NULL, 0 };
+    turn->started_at = call->now;
+    input->turn_id = turn->turn_id;
+    s->s.turn_id = turn->turn_id;
+    start(call, row, s);
+}
+
+/* The turn ends without a commit, and the session is free. */
+static void end_turn(struct m_call *call, struct m_session *s)
+{
+    s->s.turn_id = NULL;
+    s->s.cancel_request = NULL;
+    m_session_free(call, s, 0);
+}
+
+static void hold(struct m_call *call, struct m_session *s, struct m_row *row)
+{
+    for (size_t i = 0; i < call->disk->inputs.count; i++) {
+        if (call->disk->inputs.at[i].seq == row->seq)
+            call->disk->inputs.at[i].turn_id = NULL;
+    }
+    m_input_back(call, row, "held",
+                 (struct m_say_event){ "transition", NULL, "\"reason\":\"poison\"" });
+    row->w.status_reason = "poison";
+    end_turn(call, s);
+}
+
+/* A claim was lost. True: once too often without a new step. */
+static bool count_crash(struct m_call *call, const struct m_turn *turn, struct m_row *row)
+{
+    if (turn->step > turn->claimed_step) {
+        row->crashes = row->crashed_at = 0;
+        return false;
+    }
+    if (!row->crashed_at || call->now - row->crashed_at > POISON_WINDOW_MS) {
+        row->crashed_at = call->now;
+        row->crashes = 0;
+    }
+    return ++row->crashes >= POISON;
+}
+
+/* ---- one session -------------------------------------------------------------------------- */
+
+struct taken {
+    bool live; /* as it was before the claim */
+    bool repeated;
+    struct m_session was;
+};
+
+static void answer_with(struct m_call *call, const struct m_session *s,
+                        const struct taken *taken, struct hf_session_answer *answer)
+{
+    m_session_show(call, answer, s);
+    (void)m_turn_show(call, answer, s);
+    answer->token = m_session_token(call->disk, s);
+    if (!taken->live && taken->was.nonce) {
+        answer->displaced = true;
+        answer->displaced_owner = taken->was.owner;
+        answer->displaced_fence = taken->was.fence;
+    }
+}
+
+/* A turn is open, and its input runs under an earlier lease. */
+static bool take_over(struct m_call *call, struct m_session *s, struct m_turn *turn,
+                      struct m_row *row, const struct taken *taken)
+{
+    if (!taken->live && taken->was.nonce) {
+        if (count_crash(call, turn, row)) {
+            hold(call, s, row);
+            return false;
+        }
+    } else if (!taken->live) {
+        row->crashes = row->crashed_at = 0;
+    }
+    pin(call, row, s);
+    if (!taken->live)
+        m_note(call, row,
+               (struct m_say_event){
+                   "session_reclaimed", NULL,
+                   m_say(call->disk, "\"fence\":%lld", (long long)s->fence) });
+    return true;
+}
+
+static enum claimed with_turn(struct m_call *call, struct m_session *s,
+                              const struct taken *taken, bool *ret_writes)
+{
+    struct m_turn *turn = m_turn_open(call->disk, s);
+    struct m_row *row = m_row_by_seq(call->disk, turn->seq);
+    if (!row || (row->status != HF_QUEUED && row->status != HF_RUNNING)) {
+        s->fence = taken->was.fence; /* it was not claimed */
+        turn->finished_at = call->now;
+        end_turn(call, s);
+        return AGAIN;
+    }
+    *ret_writes = row->status == HF_QUEUED || !taken->repeated;
+    if (!*ret_writes)
+        return CLAIMED;
+    if (row->status == HF_QUEUED)
+        start(call, row, s);
+    else if (!take_over(call, s, turn, row, taken)) {
+        s->fence = taken->was.fence;
+        return AGAIN;
+    }
+    turn->claimed_step = turn->step;
+    return CLAIMED;
+}
+
+static enum claimed claim_one(struct m_call *call, struct m_session *s,
+                              const struct m_taker *taker, bool needs_turn,
+                              struct hf_session_answer *answer)
+{
+    struct taken taken = { .live = m_session_live(call, s), .was = *s };
+    bool writes = true;
+    if (taken.live && !m_session_mine(call, s, taker))
+        return HELD_ALIVE;
+    if (needs_turn && !s->s.turn_id && !m_session_pending(call->disk, s)) {
+        if (!s->nonce)
+            s->s.ready_at = 0;
+        return NOTHING;
+    }
+    taken.repeated = taken.live && m_same(s->nonce, taker->nonce);
+    if (taken.live)
+        m_session_enter_again(call, s, taker);
+    else
+        m_session_acquire(call, s, taker);
+    if (s->s.turn_id) {
+        enum claimed what = with_turn(call, s, &taken, &writes);
+        if (what != CLAIMED)
+            return what;
+    } else {
+        begin(call, s);
+    }
+    if (writes) {
+        m_session_extend(call, s);
+        s->s.ready_at = s->s.waiting_until = 0;
+    }
+    answer_with(call, s, &taken, answer);
+    return CLAIMED;
+}
+
+/* ---- which one ----------------------------------------------------------------------------- */
+
+static bool of_agents(const struct hf_session_claim *claim, const struct m_session *s)
+{
+    for (size_t i = 0; i < claim->agent_count; i++) {
+        if (m_same(claim->agents[i], s->s.agent))
+            return true;
+    }
+    return false;
+}
+
+/* A lapsed lease that has something to do comes first, then the one that is ready longest. */
+static struct m_session *best(struct m_call *call, const struct hf_session_claim *claim)
+{
+    struct m_session *found = NULL;
+    for (size_t i = 0; i < call->disk->sessions.count; i++) {
+        struct m_session *s = &call->disk->sessions.at[i];
+        bool lapsed = s->nonce && !m_session_live(call, s) &&
+                      (s->s.turn_id || m_session_pending(call->disk, s));
+        bool ready = !s->nonce && s->s.ready_at && s->s.ready_at <= call->now;
+        if (!of_agents(claim, s) || (!lapsed && !ready))
+            continue;
+        bool sooner = !found || (lapsed && !found->nonce) ||
+                      (lapsed && s->expires_at < found->expires_at) ||
+                      (!lapsed && !found->nonce && s->s.ready_at < found->s.ready_at);
+        if (sooner)
+            found = s;
+    }
+    return found;
+}
+
+static bool claim_ready(struct m_call *call, const struct hf_session_claim *claim,
+                        const struct m_taker *taker, struct hf_session_answer *answer)
+{
+    struct m_session *s;
+    while ((s = best(call, claim)) != NULL) {
+        if (claim_one(call, s, taker, true, answer) == CLAIMED)
+            return true;
+    }
+    return false;
+}
+
+int m_session_claim(struct hf_store *store, const struct hf_caller *who,
+                    const struct hf_session_claim *claim,
+                    struct hf_session_answer *answer, struct hf_err *err)
+{
+    struct m_call call = m_begin(store, who, err);
+    const struct m_taker taker = { .owner = claim->owner,
+                                   .incarnation = claim->incarnation,
+                                   .nonce = claim->nonce,
+                                   .ttl_ms = claim->ttl_ms };
+    int rc = 0;
+    if (!claim->session_id) {
+        struct hf_sweep_report report;
+        if (claim_ready(&call, claim, &taker, answer))
+            return 0;
+        m_sweep_all(&call, &report);
+        (void)claim_ready(&call, claim, &taker, answer); /* nothing is fine */
+        return 0;
+    }
+    struct m_session *s = m_session_find(&call, claim->session_id, &rc);
+    enum claimed what = AGAIN;
+    while (rc == 0 && what == AGAIN)
+        what = claim_one(&call, s, &taker, false, answer);
+    if (rc == 0 && what == HELD_ALIVE)
+        rc = hf_fail(err, HF_ESESSIONBUSY, "session_id", "held");
+    return rc;
+}

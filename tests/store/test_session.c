@@ -1,0 +1,471 @@
+/* Sessions where time is real: what each verb costs, waiting, a holder that dies, many threads. */
+
+#include <holdfast/session.h>
+#include <holdfast/store.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "db/pg/pg.h"
+#include "store/store.h"
+#include "support/mortal.h"
+#include "support/pg.h"
+#include "support/unit.h"
+#include "support/units.h"
+
+#define MESSAGE                                                                          \
+    "{\"kind\":\"message\",\"message\":{\"id\":\"m\",\"role\":\"user\","                 \
+    "\"parts\":[{\"content\":\"%d\"}]}}"
+
+static struct pg_server server;
+static char folder[64];
+
+static const char *const agents[] = { "a" };
+
+/* ---- stores ------------------------------------------------------------------------------- */
+
+static const char *place(const char *name, bool postgres, char url[400])
+{
+    if (postgres)
+        return pg_server_schema(server.url, name, url);
+    (void)snprintf(url, 400, "%s/%s", folder, name);
+    return url;
+}
+
+static struct hf_store *opened(const char *url)
+{
+    struct hf_store *store = NULL;
+    struct hf_err err = { 0 };
+    struct hf_store_options options = { .size = sizeof(options) };
+    if (hf_store_open(url, &options, &store, &err))
+        fail_msg("%s", err.message);
+    return store;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof(folder), "/tmp/hf-session-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    char command[100];
+    (void)state;
+    (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command);
+}
+
+/* ---- verbs -------------------------------------------------------------------------------- */
+
+static int sent(struct hf_store *store, const char *session_id, int number)
+{
+    char message[200];
+    struct hf_answer *answer = NULL;
+    struct hf_session_send request = { .size = sizeof(request),
+                                       .session_id = session_id,
+                                       .message = message };
+    (void)snprintf(message, sizeof(message), MESSAGE, number);
+    int rc = hf_session_send(store, NULL, &request, &answer, NULL);
+    hf_answer_free(answer);
+    return rc;
+}
+
+static struct hf_session_answer *claimed(struct hf_store *store, hf_ms wait_ms)
+{
+    struct hf_session_answer *answer = NULL;
+    struct hf_err err = { 0 };
+    struct hf_session_claim claim = {
+        .size = sizeof(claim), .agents = agents, .agent_count = 1, .wait_ms = wait_ms
+    };
+    if (hf_session_claim(store, NULL, &claim, &answer, &err))
+        fail_msg("%s", err.message);
+    return answer;
+}
+
+/* The commit of a claimed turn that adds its own input to the history. */
+static int committed(struct hf_store *store, const struct hf_session_answer *held,
+                     bool release)
+{
+    struct hf_session_committed done;
+    struct hf_message said = { .id = held->turn->turn_id, .role = HF_ROLE_ASSISTANT };
+    struct hf_record record = { .kind = HF_RECORD_MESSAGE, .message = &said };
+    struct hf_session_commit commit = { .size = sizeof(commit),
+                                        .session_id = held->sessions->session_id,
+                                        .token = held->token,
+                                        .turn_id = held->turn->turn_id,
+                                        .head_revision = held->sessions->head_revision,
+                                        .record_count = held->sessions->record_count,
+                                        .step = held->turn->step,
+                                        .node_count = held->turn->node_count,
+                                        .chain = held->turn->chain,
+                                        .records = &record,
+                                        .added_count = 1,
+                                        .status = HF_DONE,
+                                        .outcome = "{}",
+                                        .release = release };
+    return hf_session_commit(store, NULL, &commit, &done, NULL);
+}
+
+static int stepped(struct hf_store *store, struct hf_session_answer *held)
+{
+    struct hf_session_stepped done;
+    struct hf_message said = { .id = "s", .role = HF_ROLE_ASSISTANT };
+    struct hf_record record = { .kind = HF_RECORD_MESSAGE, .message = &said };
+    struct hf_session_step step = { .size = sizeof(step),
+                                    .session_id = held->sessions->session_id,
+                                    .token = held->token,
+                                    .turn_id = held->turn->turn_id,
+                                    .chain = held->turn->chain,
+                                    .records = &record,
+                                    .record_count = 1,
+                                    .save = { "save", 4 } };
+    return hf_session_step(store, NULL, &step, &done, NULL);
+}
+
+static int handed_back(struct hf_store *store, const struct hf_session_answer *held)
+{
+    struct hf_session_back back = { .size = sizeof(back),
+                                    .session_id = held->sessions->session_id,
+                                    .token = held->token };
+    return hf_session_hand_back(store, NULL, &back, NULL);
+}
+
+/* ---- what each verb costs ----------------------------------------------------------------- */
+
+struct cost {
+    const char *verb;
+    int64_t reads;
+    int64_t writes;
+};
+
+/* docs/internals/sessions.md has the same numbers. */
+static const struct cost costs[] = {
+    { "create", 0, 1 },         { "send", 0, 1 },        { "claim any", 1, 1 },
+    { "step", 0, 1 },           { "hand_back", 0, 1 },   { "claim a turn again", 1, 1 },
+    { "head", 1, 0 },           { "load", 1, 0 },        { "renew_all", 0, 1 },
+    { "commit", 0, 1 },         { "claim by id", 1, 1 }, { "release", 0, 1 },
+    { "commit refused", 1, 1 }, { "list", 1, 0 },
+};
+
+struct counting {
+    struct hf_store *store;
+    struct mortal_plan plan;
+    struct hf_session_answer *held;
+    int64_t step; /* of the turn that is held */
+};
+
+static void run_verb(struct counting *c, size_t verb)
+{
+    struct hf_session_answer *answer = NULL;
+    struct hf_session_load load = { .size = sizeof(load), .session_id = "s" };
+    struct hf_session_filter filter = { .size = sizeof(filter) };
+    struct hf_session_claim by_id = { .size = sizeof(by_id), .session_id = "s" };
+    struct hf_session_renewal renewal = { .session_id = "s" };
+    int rc = 0;
+    switch (verb) {
+    case 0: make_session(c->store, "s"); break;
+    case 1: rc = sent(c->store, "s", 1); break;
+    case 2: c->held = claimed(c->store, 0); break;
+    case 3: rc = stepped(c->store, c->held); break;
+    case 4: rc = handed_back(c->store, c->held); break;
+    case 5:
+        hf_session_answer_free(c->held);
+        c->held = claimed(c->store, 0);
+        break;
+    case 6: rc = hf_session_head(c->store, "s", &answer, NULL); break;
+    case 7: rc = hf_session_load(c->store, &load, &answer, NULL); break;
+    case 8:
+        renewal.token = c->held->token;
+        rc = hf_session_renew_all(c->store, &renewal, 1, NULL);
+        break;
+    case 9: rc = committed(c->store, c->held, true); break;
+    case 10:
+        hf_session_answer_free(c->held);
+        c->held = NULL;
+        rc = hf_session_claim(c->store, NULL, &by_id, &c->held, NULL);
+        break;
+    case 11: rc = hf_session_release(c->store, NULL, "s", c->held->token, NULL); break;
+    case 12: {
+        struct hf_session_turn none = { .turn_id = "none" };
+        c->held->turn = &none;
+        assert_int_equal(committed(c->store, c->held, true), HF_ESESSIONLOST);
+        break;
+    }
+    default: rc = hf_session_list(c->store, NULL, &filter, &answer, NULL); break;
+    }
+    assert_int_equal(rc, 0);
+    hf_session_answer_free(answer);
+}
+
+/* Once with reads counted and once without; each verb follows those before it. */
+static void count_all(struct hf_sql *sql, bool reads_too, int64_t counts[])
+{
+    struct counting c = { .plan = { .reads_too = reads_too } };
+    struct hf_store_options options = { .size = sizeof(options),
+                                        .alloc = hf_alloc_system(),
+                                        .clock = hf_clock_system(),
+                                        .random = hf_random_system() };
+    struct hf_sql *mortal = mortal_over(sql, &c.plan);
+    assert_int_equal(hf_sql_store_new(mortal, &options, &c.store, NULL), 0);
+    for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
+        int64_t before = c.plan.calls;
+        run_verb(&c, i);
+        counts[i] = c.plan.calls - before;
+    }
+    hf_session_answer_free(c.held);
+    hf_store_close(c.store);
+}
+
+static void check_costs(bool postgres)
+{
+    int64_t all[20], writes[20];
+    for (int round = 0; round < 2; round++) {
+        char url[400];
+        struct hf_sql *sql = NULL;
+        struct hf_sql_options options = { .size = sizeof(options) };
+        const char *at = place(round ? "cost1" : "cost0", postgres, url);
+        assert_int_equal(postgres ? hf_postgres_open(at, &options, &sql, NULL)
+                                  : hf_sqlite_open(at, &options, &sql, NULL),
+                         0);
+        const struct pg *pg = postgres ? pg_of(sql) : NULL;
+        count_all(sql, round == 0, round == 0 ? all : writes);
+        (void)pg;
+    }
+    for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++)
+        if (writes[i] != costs[i].writes || all[i] - writes[i] != costs[i].reads)
+            fail_msg("%s: %lld reads and %lld writes, not %lld and %lld", costs[i].verb,
+                     (long long)(all[i] - writes[i]), (long long)writes[i],
+                     (long long)costs[i].reads, (long long)costs[i].writes);
+}
+
+static void each_verb_has_its_number_of_transactions(void **state)
+{
+    (void)state;
+    check_costs(false);
+    check_costs(true);
+}
+
+/* All expectations of a write are checked in SQL, so that it is one round trip. */
+static void no_write_takes_a_second_round_trip(void **state)
+{
+    char url[400];
+    (void)state;
+    struct hf_store *store = opened(place("trips", true, url));
+    const struct pg *pg = pg_of(sql_store_of(store)->sql);
+    make_session(store, "s");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(sent(store, "s", i), 0);
+        struct hf_session_answer *held = claimed(store, 0);
+        assert_int_equal(stepped(store, held), 0);
+        assert_int_equal(handed_back(store, held), 0);
+        hf_session_answer_free(held);
+        held = claimed(store, 0);
+        assert_int_equal(committed(store, held, i == 0), 0);
+        if (i == 1)
+            assert_int_equal(hf_session_release(store, NULL, "s", held->token, NULL), 0);
+        hf_session_answer_free(held);
+    }
+    assert_int_equal(pg->counts.two_trips, 0);
+    assert_int_equal(pg->counts.replays, 0);
+    hf_store_close(store);
+}
+
+/* ---- waiting ------------------------------------------------------------------------------ */
+
+static void *send_later(void *store)
+{
+    assert_int_equal(sent(store, "s", 1), 0);
+    return NULL;
+}
+
+static void check_waiting(bool postgres)
+{
+    char url[400];
+    pthread_t thread;
+    struct hf_store *store = opened(place("wait", postgres, url));
+    make_session(store, "s");
+    struct hf_session_answer *none = claimed(store, 20);
+    assert_int_equal(none->session_count, 0);
+    hf_session_answer_free(none);
+    assert_int_equal(pthread_create(&thread, NULL, send_later, store), 0);
+    struct hf_session_answer *held = claimed(store, 20000);
+    assert_int_equal(held->session_count, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    hf_session_answer_free(held);
+    hf_store_close(store);
+}
+
+static void a_claim_waits_until_there_is_a_message(void **state)
+{
+    (void)state;
+    check_waiting(false);
+    check_waiting(true);
+}
+
+/* Claims with its own process as the holder, says so, and waits to be killed. */
+static void hold_until_killed(const char *url, int told)
+{
+    struct hf_store *store = NULL;
+    struct hf_store_options options = { .size = sizeof(options) };
+    struct hf_session_answer *held = NULL;
+    struct hf_session_claim claim = {
+        .size = sizeof(claim), .session_id = "s", .pid = (int)getpid(), .ttl_ms = 3600000
+    };
+    if (hf_store_open(url, &options, &store, NULL) ||
+        hf_session_claim(store, NULL, &claim, &held, NULL) || write(told, "x", 1) != 1)
+        _exit(1);
+    for (;;)
+        (void)pause(); /* until it is killed */
+}
+
+static void check_death(bool postgres)
+{
+    char url[400], byte;
+    int told[2];
+    struct hf_store *store = opened(place("death", postgres, url));
+    make_session(store, "s");
+    assert_int_equal(sent(store, "s", 1), 0);
+    hf_store_close(store); /* a handle does not survive a fork */
+    assert_int_equal(pipe(told), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        hold_until_killed(url, told[1]);
+    assert_int_equal(read(told[0], &byte, 1), 1);
+    store = opened(url);
+    struct hf_session_answer *none = claimed(store, 0);
+    assert_int_equal(none->session_count, 0); /* its holder lives */
+    hf_session_answer_free(none);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    struct hf_session_answer *held = claimed(store,
+                                             20000); /* the lease has an hour left */
+    assert_int_equal(held->session_count, 1);
+    assert_true(held->displaced);
+    assert_int_equal(held->sessions->lease_fence, 2);
+    assert_int_equal(held->turn->inputs[0].crashes, 1);
+    assert_int_equal(committed(store, held, true), 0);
+    hf_session_answer_free(held);
+    hf_store_close(store);
+    assert_int_equal(close(told[0]), 0);
+    assert_int_equal(close(told[1]), 0);
+}
+
+static void a_dead_holder_loses_its_session_before_the_term(void **state)
+{
+    (void)state;
+    check_death(false);
+    check_death(true);
+}
+
+/* ---- many threads -------------------------------------------------------------------------- */
+
+#define SESSIONS 5
+#define SENDERS 4
+#define WORKERS 4
+#define MESSAGES 8 /* per sender and session */
+
+static struct crowd {
+    struct hf_store *store;
+    _Atomic int left;
+    _Atomic int failed;
+} crowd;
+
+static void name_of(int i, char out[8])
+{
+    (void)snprintf(out, 8, "s%d", i);
+}
+
+static void *send_many(void *user)
+{
+    (void)user;
+    for (int i = 0; i < MESSAGES * SESSIONS; i++) {
+        char name[8];
+        name_of(i % SESSIONS, name);
+        crowd.failed |= sent(crowd.store, name, i) != 0;
+    }
+    return NULL;
+}
+
+static void *work_many(void *user)
+{
+    (void)user;
+    while (crowd.left > 0 && !crowd.failed) {
+        struct hf_session_answer *held = claimed(crowd.store, 200);
+        if (held->session_count > 0) {
+            crowd.failed |= !held->turn || committed(crowd.store, held, true) != 0;
+            crowd.left--;
+        }
+        hf_session_answer_free(held);
+    }
+    return NULL;
+}
+
+/* Each input has one record, in the order in which the inputs came. */
+static void check_history(const char *name)
+{
+    struct hf_session_answer *loaded = NULL, *inputs = NULL;
+    struct hf_session_load load = { .size = sizeof(load), .session_id = name };
+    assert_int_equal(hf_session_load(crowd.store, &load, &loaded, NULL), 0);
+    assert_int_equal(hf_session_inputs(crowd.store, name, NULL, 1000, &inputs, NULL), 0);
+    assert_int_equal(inputs->input_count, SENDERS * MESSAGES);
+    assert_int_equal(loaded->node_count, SENDERS * MESSAGES);
+    for (size_t i = 0; i < loaded->node_count; i++)
+        assert_string_equal(loaded->nodes[i].record->message->id,
+                            inputs->inputs[i].work_id);
+    hf_session_answer_free(inputs);
+    hf_session_answer_free(loaded);
+}
+
+static void check_crowd(bool postgres)
+{
+    char url[400];
+    pthread_t threads[SENDERS + WORKERS];
+    crowd.store = opened(place("crowd", postgres, url));
+    crowd.left = SENDERS * MESSAGES * SESSIONS;
+    crowd.failed = 0;
+    for (int i = 0; i < SESSIONS; i++) {
+        char name[8];
+        name_of(i, name);
+        make_session(crowd.store, name);
+    }
+    for (int i = 0; i < SENDERS + WORKERS; i++)
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, i < SENDERS ? send_many : work_many, NULL),
+            0);
+    for (int i = 0; i < SENDERS + WORKERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_false(crowd.failed);
+    for (int i = 0; i < SESSIONS; i++) {
+        char name[8];
+        name_of(i, name);
+        check_history(name);
+    }
+    hf_store_close(crowd.store);
+}
+
+static void every_message_is_in_its_history_once_and_in_order(void **state)
+{
+    (void)state;
+    check_crowd(false);
+    check_crowd(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_verb_has_its_number_of_transactions),
+        cmocka_unit_test(no_write_takes_a_second_round_trip),
+        cmocka_unit_test(a_claim_waits_until_there_is_a_message),
+        cmocka_unit_test(a_dead_holder_loses_its_session_before_the_term),
+        cmocka_unit_test(every_message_is_in_its_history_once_and_in_order),
+    };
+    pg_server_start(&server);
+    return cmocka_run_group_tests_name("session", tests, set_up, tear_down);
+}
