@@ -101,7 +101,9 @@ static const struct hf_field made_fields[] = {
 const struct hf_shape hf_session_made_shape = HF_SHAPE("session_made", made_fields);
 
 static const struct hf_field shown_fields[] = {
-    FACT("turn", ROW, "the open turn; left out where there is none"),
-    FACT("usage", ROW, "tokens of all committed turns, a list"),
+    { .name = "turn", .kind = HF_FIELD_ROW, .of = &hf_session_turn_shape,
+      .help = "the open turn; left out where there is none" },
+    { .name = "usage", .kind = HF_FIELD_ROW, .of = &hf_session_usage_shape,
+      .help = "an array: tokens of all committed turns" },
 };
 const struct hf_shape hf_session_shown_shape = HF_SHAPE("session_shown", shown_fields);
