@@ -44,6 +44,7 @@ enum op_answer {
 #define OP_REPEATABLE 1024u /* an operation id makes it repeatable */
 #define OP_WAITS 2048u      /* may wait for something to happen */
 #define OP_PAGED 4096u      /* a list that has "next" */
+#define OP_JSON 16384u      /* the shell prints JSON whether it was asked for or not */
 #define OP_CREATES 8192u    /* makes a row that may be there already: "created" says it */
 
 struct op_example {
