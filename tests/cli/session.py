@@ -31,7 +31,8 @@ class Sessions(Case):
         self.assertEqual(unit["session_id"], "s1")
         self.assertEqual(self.ok("work", "claim", "--queue", "session", "--owner", "w")["items"], [])
         shown = self.ok("session", "show", "s1")
-        self.assertEqual((shown["session"]["ready_at"], shown["usage"]), (unit["created_at"], []))
+        self.assertGreaterEqual(shown["session"]["ready_at"], unit["created_at"])
+        self.assertEqual(shown["usage"], [])
         self.assertEqual((shown["session"]["record_count"], shown["session"]["chain"]), (0, "0" * 64))
 
     def test_a_message_with_a_key_is_sent_once(self):
