@@ -19,13 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/cuts.h"
 #include "support/pg.h"
 #include "support/units.h"
 #include "support/wire.h"
 
 #define PORT 5499
-#define MESSAGES_MAX 400 /* of one verb; none comes near */
-
 #define CROWD 8
 
 static struct pg_server server;
@@ -373,93 +372,57 @@ static int64_t times(const struct verb *verb, const struct try *t)
     return verb->rows || verb->mark ? number_of(sql) : -1;
 }
 
-struct tally {
-    int cuts;
-    int said_done;
-    int said_nothing;
-    int said_unknown;
+/* A verb and the try of it that is under way. */
+struct attempt {
+    const struct verb *verb;
+    struct try t;
 };
 
-static void check_first(const struct verb *verb, const struct try *t, int rc, uint32_t n,
-                        struct tally *tally)
+static struct try named_try(int number, const char *prefix)
 {
-    int64_t once = verb->rows ? verb->rows : 1;
-    int64_t found = times(verb, t);
-    enum hf_class class = hf_err_class(rc);
-    if (rc == 0)
-        tally->said_done++;
-    else if (class == HF_CLASS_RETRYABLE)
-        tally->said_nothing++;
-    else if (class == HF_CLASS_UNKNOWN)
-        tally->said_unknown++;
-    else
-        fail_msg("%s, cut at %u: %s", verb->name, n, hf_err_wire(rc));
-    if (found < 0)
-        return;
-    if (rc == 0 && found != once)
-        fail_msg("%s, cut at %u: said done, and happened %lld times", verb->name, n,
-                 (long long)found);
-    if (class == HF_CLASS_RETRYABLE && rc && found != 0)
-        fail_msg("%s, cut at %u: said that nothing was written, and it was", verb->name,
-                 n);
-    if (found != 0 && found != once)
-        fail_msg("%s, cut at %u: happened %lld times", verb->name, n, (long long)found);
+    struct try t = { .number = number };
+    (void)snprintf(t.source, sizeof(t.source), "%ss%d", prefix, number);
+    (void)snprintf(t.operation, sizeof(t.operation), "%sop%d", prefix, number);
+    (void)snprintf(t.nonce, sizeof(t.nonce), "%sn%d", prefix, number);
+    (void)snprintf(t.queue, sizeof(t.queue), "%sq%d", prefix, number);
+    return t;
 }
 
-/* The same call again, until it is answered: it must have happened once in the end. */
-static void check_again(const struct verb *verb, struct try *t, uint32_t n)
+static void prepare_attempt(void *user, int number)
 {
-    int64_t once = verb->rows ? verb->rows : 1;
-    int rc = verb->call(t);
-    for (int i = 0; rc && hf_err_class(rc) != HF_CLASS_TERMINAL && i < 20; i++)
-        rc = verb->call(t);
-    if (rc)
-        fail_msg("%s, cut at %u: again: %s", verb->name, n, hf_err_wire(rc));
-    if (times(verb, t) >= 0 && times(verb, t) != once)
-        fail_msg("%s, cut at %u: again: happened %lld times", verb->name, n,
-                 (long long)times(verb, t));
+    struct attempt *attempt = user;
+    attempt->t = named_try(number, "");
+    attempt->verb->prepare(&attempt->t);
 }
 
-/* True while the exchange has a message n. */
-static bool try_at(const struct verb *verb, uint32_t n, enum wire_act how,
-                   struct tally *tally)
+static int call_attempt(void *user)
 {
-    static int number;
-    struct try t = { .number = ++number };
-    (void)snprintf(t.source, sizeof(t.source), "s%d", t.number);
-    (void)snprintf(t.operation, sizeof(t.operation), "op%d", t.number);
-    (void)snprintf(t.nonce, sizeof(t.nonce), "n%d", t.number);
-    (void)snprintf(t.queue, sizeof(t.queue), "q%d", t.number);
-    verb->prepare(&t);
-    wire_proxy_arm(proxy, n, how, WIRE_BOTH);
-    int rc = verb->call(&t);
-    bool was_cut = wire_proxy_disarm(proxy);
-    check_first(verb, &t, rc, n, tally);
-    check_again(verb, &t, n);
-    tally->cuts += was_cut;
-    return was_cut;
+    struct attempt *attempt = user;
+    return attempt->verb->call(&attempt->t);
+}
+
+static int64_t times_attempt(void *user)
+{
+    struct attempt *attempt = user;
+    return times(attempt->verb, &attempt->t);
 }
 
 static void every_message_of_every_verb_can_be_the_last(void **state)
 {
     (void)state;
     for (size_t v = 0; v < sizeof(verbs) / sizeof(verbs[0]); v++) {
-        struct tally tally = { 0 };
         if (wanted_verb
                 ? strcmp(wanted_verb, "all") != 0 && !strstr(verbs[v].name, wanted_verb)
                 : !verbs[v].brief)
             continue;
-        (void)try_at(&verbs[v], 0, WIRE_BEFORE, &tally); /* statements are prepared */
-        for (int how = WIRE_BEFORE; how <= WIRE_AFTER; how++)
-            for (uint32_t n = 1; try_at(&verbs[v], n, (enum wire_act)how, &tally); n++)
-                assert_true(n < MESSAGES_MAX);
-        assert_true(tally.cuts >= 8);
-        /* Once the transaction's id has come, its outcome is found out. */
-        assert_true(3 * tally.said_done >= tally.cuts);
-        (void)printf(
-            "# %-12s %3d cuts: %d answered as done, %d as not written, %d as unknown\n",
-            verbs[v].name, tally.cuts, tally.said_done, tally.said_nothing,
-            tally.said_unknown);
+        struct attempt attempt = { .verb = &verbs[v] };
+        cut_everywhere(proxy,
+                       &(struct cut_case){ .name = verbs[v].name,
+                                           .prepare = prepare_attempt,
+                                           .call = call_attempt,
+                                           .times = times_attempt,
+                                           .once = verbs[v].rows ? verbs[v].rows : 1 },
+                       &attempt);
     }
 }
 
@@ -535,11 +498,7 @@ static int paused(const struct verb *verb, enum wire_way way, uint32_t n, bool *
     int rc = 0;
     number++;
     paused_verb = verb;
-    paused_try = (struct try){ .number = number };
-    (void)snprintf(paused_try.source, sizeof(paused_try.source), "p%d", number);
-    (void)snprintf(paused_try.operation, sizeof(paused_try.operation), "pop%d", number);
-    (void)snprintf(paused_try.nonce, sizeof(paused_try.nonce), "pn%d", number);
-    (void)snprintf(paused_try.queue, sizeof(paused_try.queue), "pq%d", number);
+    paused_try = named_try(number, "p");
     verb->prepare(&paused_try);
     struct try before = paused_try;
     wire_proxy_arm(proxy, n, WIRE_HOLD, way);

@@ -1,0 +1,87 @@
+#include "support/cuts.h"
+
+#include "support/unit.h"
+
+#include <holdfast/err.h>
+#include <stdio.h>
+
+#define MESSAGES_MAX 400 /* of one call; none comes near */
+#define REPEATS_MAX 20
+
+struct tally {
+    int cuts;
+    int said_done;
+    int said_nothing;
+    int said_unknown;
+};
+
+static void check_first(const struct cut_case *c, void *user, int rc, uint32_t n,
+                        struct tally *tally)
+{
+    int64_t found = c->times(user);
+    enum hf_class class = hf_err_class(rc);
+    if (rc == 0)
+        tally->said_done++;
+    else if (class == HF_CLASS_RETRYABLE)
+        tally->said_nothing++;
+    else if (class == HF_CLASS_UNKNOWN)
+        tally->said_unknown++;
+    else
+        fail_msg("%s, cut at %u: %s", c->name, n, hf_err_wire(rc));
+    if (found < 0)
+        return;
+    if (rc == 0 && found != c->once)
+        fail_msg("%s, cut at %u: said done, and happened %lld times", c->name, n,
+                 (long long)found);
+    if (class == HF_CLASS_RETRYABLE && rc && found != 0)
+        fail_msg("%s, cut at %u: said that nothing was written (%s), and it was", c->name,
+                 n, hf_err_wire(rc));
+    if (found != 0 && found != c->once)
+        fail_msg("%s, cut at %u: happened %lld times", c->name, n, (long long)found);
+}
+
+/* The same call again, until it is answered: it must have happened once in the end. */
+static void check_again(const struct cut_case *c, void *user, uint32_t n)
+{
+    int rc = c->call(user);
+    for (int i = 0; rc && rc != c->settled && hf_err_class(rc) != HF_CLASS_TERMINAL &&
+                    i < REPEATS_MAX;
+         i++)
+        rc = c->call(user);
+    if (rc && rc != c->settled)
+        fail_msg("%s, cut at %u: again: %s", c->name, n, hf_err_wire(rc));
+    int64_t found = c->times(user);
+    if (found >= 0 && found != c->once)
+        fail_msg("%s, cut at %u: again: happened %lld times", c->name, n,
+                 (long long)found);
+}
+
+/* True while the exchange has a message n. */
+static bool try_at(struct wire_proxy *proxy, const struct cut_case *c, void *user,
+                   uint32_t n, enum wire_act how, struct tally *tally)
+{
+    static int number;
+    c->prepare(user, ++number);
+    wire_proxy_arm(proxy, n, how, WIRE_BOTH);
+    int rc = c->call(user);
+    bool was_cut = wire_proxy_disarm(proxy);
+    check_first(c, user, rc, n, tally);
+    check_again(c, user, n);
+    tally->cuts += was_cut;
+    return was_cut;
+}
+
+void cut_everywhere(struct wire_proxy *proxy, const struct cut_case *c, void *user)
+{
+    struct tally tally = { 0 };
+    (void)try_at(proxy, c, user, 0, WIRE_BEFORE, &tally); /* statements are prepared */
+    for (int how = WIRE_BEFORE; how <= WIRE_AFTER; how++)
+        for (uint32_t n = 1; try_at(proxy, c, user, n, (enum wire_act)how, &tally); n++)
+            assert_true(n < MESSAGES_MAX);
+    assert_true(tally.cuts >= 8);
+    /* Once the transaction's id has come, its outcome is found out. */
+    assert_true(3 * tally.said_done >= tally.cuts);
+    (void)printf(
+        "# %-12s %3d cuts: %d answered as done, %d as not written, %d as unknown\n",
+        c->name, tally.cuts, tally.said_done, tally.said_nothing, tally.said_unknown);
+}
