@@ -48,3 +48,17 @@ DELETE FROM effect
 -- name: blob_get
 -- in: $1 hash
 SELECT b.bytes FROM blob b WHERE b.hash = $1
+
+-- name: doctor_effects
+-- Entries that do not fit their turn.
+-- out: session and turn, effect_key, what is wrong
+SELECT coalesce(s.session_id || ', turn ' || t.turn_id, 'no session'), e.effect_key,
+       CASE WHEN t.turn_key IS NULL THEN 'there is no such turn'
+            WHEN e.fence > s.lease_fence THEN 'it was begun under a fence that no claim had'
+            WHEN t.step = 0 THEN 'the turn has stored no step'
+            ELSE 'it has no result, and its turn is committed' END
+  FROM effect e LEFT JOIN session_turn t ON t.turn_key = e.turn_key
+  LEFT JOIN session s ON s.session_key = t.session_key
+ WHERE t.turn_key IS NULL OR e.fence > s.lease_fence OR t.step = 0
+    OR (t.commit_hash IS NOT NULL AND e.status = 'started')
+ ORDER BY e.turn_key, e.effect_key LIMIT 100

@@ -115,7 +115,7 @@ HF_API int hf_store_schema_version(void);
 
 /* One fault that a check found. */
 struct hf_finding {
-    const char *what; /* store, schema, clock, disk, leases, chains */
+    const char *what; /* store, schema, clock, disk, effects, leases, chains, … */
     const char *detail;
     const char *advice;
     bool bad; /* false: a remark */

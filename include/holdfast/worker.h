@@ -73,7 +73,8 @@ struct hf_worker_event {
  *   turns          sessions held at once; 0: 64
  *   ttl_ms, renew_ms  of the leases; 0: 30,000 and 10,000. ttl_ms >= 3 * renew_ms
  *   store_threads  0: 4
- *   poll_ms        how often to look for sessions when there are none; 0: 200
+ *   poll_ms        how long one claim waits for a session, on a thread of the store's; stopping
+ *                  may take so long. 0: 200
  *   pid            ties leases to this process, so that its death is proven at once; 0: not */
 struct hf_worker_config {
     size_t size;

@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "op/op.h"
 
+#define LETTERS "abcdefghijklmnopqrstuvwxyz-"
+
 static const char *const input_types[] = {
     [HF_IN_FLAG] = "flag",       [HF_IN_TEXT] = "text",   [HF_IN_TEXTS] = "texts",
     [HF_IN_PATH] = "path",       [HF_IN_JSON] = "json",   [HF_IN_WORD] = "word",
@@ -18,6 +20,7 @@ static const char *const field_types[] = {
     [HF_FIELD_BOOL] = "boolean", [HF_FIELD_WORD] = "word",
     [HF_FIELD_TIME] = "instant", [HF_FIELD_BYTES] = "text",
     [HF_FIELD_ROW] = "row",      [HF_FIELD_TIMES] = "instants",
+    [HF_FIELD_DIGEST] = "text",
 };
 
 static const char *const roles[] = { [OP_LOCAL] = "local",
@@ -54,7 +57,32 @@ static bool is_number(const struct hf_input *input)
            input->kind == HF_IN_INSTANT;
 }
 
-static void put_input(struct hf_json *json, const struct hf_input *input)
+/* Help with the names that a call has: --payload is payload, --token is lease_token. */
+static void put_help(struct hf_json *json, const struct op *op, const char *help)
+{
+    char text[512], option[HF_INPUT_NAME];
+    size_t len = 0;
+    while (*help) {
+        const char *name = NULL;
+        size_t word = help[0] == '-' && help[1] == '-' ? 2 + strspn(help + 2, LETTERS)
+                                                       : 1;
+        for (size_t t = 0; word > 2 && t < 2; t++)
+            for (const struct hf_input *in = t ? op->more : op->in; in && in->name; in++)
+                if (strlen(hf_input_option(in, option)) == word - 2 &&
+                    memcmp(option, help + 2, word - 2) == 0)
+                    name = in->name;
+        size_t more = name ? strlen(name) : word;
+        hf_assert(len + more < sizeof(text));
+        memcpy(text + len, name ? name : help, more);
+        len += more;
+        help += word;
+    }
+    hf_json_key(json, "help");
+    hf_json_strn(json, text, len);
+}
+
+static void put_input(struct hf_json *json, const struct op *op,
+                      const struct hf_input *input)
 {
     char option[HF_INPUT_NAME];
     bool sized = input->kind == HF_IN_TEXT || input->kind == HF_IN_TEXTS ||
@@ -62,7 +90,7 @@ static void put_input(struct hf_json *json, const struct hf_input *input)
     hf_json_object(json);
     hf_json_put_str(json, "name", input->name);
     hf_json_put_str(json, "type", input_types[input->kind]);
-    hf_json_put_str(json, "help", input->help);
+    put_help(json, op, input->help);
     hf_json_put_str(json, "option", hf_input_option(input, option));
     hf_json_put_bool(json, "bare", input->flags & HF_IN_BARE);
     hf_json_put_bool(json, "required", input->flags & HF_IN_NEEDED);
@@ -88,7 +116,7 @@ static void put_inputs(struct hf_json *json, const struct op *op)
     hf_json_array(json);
     for (size_t t = 0; t < 2; t++)
         for (const struct hf_input *input = tables[t]; input && input->name; input++)
-            put_input(json, input);
+            put_input(json, op, input);
     hf_json_end(json);
 }
 

@@ -82,7 +82,7 @@ class Doctor(Case):
             self.create(f"u{number}")
         self.sql("DROP TABLE work_limit", guards=False)
         error = self.cli("--json", "doctor", code=1).json["error"]
-        self.assertIn("not checked: limits, leases, server", error["message"])
+        self.assertIn("not checked: limits, sessions, effects, leases, server", error["message"])
 
     def test_what_lies_after_a_hundred_faults_is_said_to_be_unseen(self):
         self.file("units.jsonl", "".join(f'{{"source_system":"manual","source_id":"u{i}"}}\n'
@@ -112,6 +112,14 @@ class Doctor(Case):
         self.create()
         self.sql("PRAGMA foreign_keys = OFF", "DELETE FROM work_state", guards=False)
         self.bad("chains")
+
+    def test_an_effect_that_does_not_fit_its_turn(self):
+        self.create()
+        self.sql("INSERT INTO effect (turn_key, effect_key, attempt, fence, started_at, kind, recovery, status,"
+                 " envelope) VALUES (99, '1', 0, 1, 1, 'llm_call', 'keyed', 'started', '{}')")
+        found = [f for f in self.cli("--json", "doctor", code=9).json["findings"] if f["bad"]]
+        self.assertEqual([(f["what"], f["detail"]) for f in found],
+                         [("effects", "no session, effect 1: there is no such turn")])
 
     def test_a_wrong_checksum_of_the_schema(self):
         self.create()

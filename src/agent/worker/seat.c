@@ -168,42 +168,50 @@ static void on_timer(void *user)
     seat_feed(user, (struct hf_drive_event){ .kind = HF_DRIVEN_TIMER });
 }
 
+static void tell_stored(struct seat *seat)
+{
+    struct hf_worker_event event = { .kind = HF_WORKER_FAULT,
+                                     .code = seat->code,
+                                     .message = seat->err.message };
+    if (seat->code == 0 && seat->action.kind != HF_DRIVE_COMMIT)
+        return;
+    if (seat->code == 0) {
+        event.kind = HF_WORKER_TURN_ENDED;
+        event.status = seat->action.commit->status;
+    } else if (seat_is_lost(seat->code)) {
+        if (seat->ended)
+            return; /* that was told */
+        event.kind = HF_WORKER_LOST;
+    }
+    worker_tell(seat->worker, seat, event);
+}
+
 /* What a store call came to; on the loop. */
 static void on_stored(void *user)
 {
     struct seat *seat = user;
-    enum hf_drive_action_kind kind = seat->action.kind;
     struct hf_drive_event event = { .kind = HF_DRIVEN_STORED, .code = seat->code };
     seat->job_out = false;
-    if (seat->code && !seat_is_lost(seat->code))
-        worker_tell(seat->worker, seat,
-                    (struct hf_worker_event){ .kind = HF_WORKER_FAULT,
-                                              .code = seat->code,
-                                              .message = seat->err.message });
-    if (kind == HF_DRIVE_BACK) { /* done, or left to the lease's end */
+    tell_stored(seat);
+    if (seat->action.kind == HF_DRIVE_BACK) { /* done, or left to the lease's end */
         seat_pump(seat);
         return;
     }
-    if (kind == HF_DRIVE_BLOB) {
+    if (seat->action.kind == HF_DRIVE_BLOB) {
         event.kind = HF_DRIVEN_FETCHED;
         if (seat->blob)
             event.bytes = seat->blob->blob;
     }
     if (seat_is_lost(seat->code))
         event = (struct hf_drive_event){ .kind = HF_DRIVEN_LEASE_LOST };
-    if (seat_is_lost(seat->code))
-        worker_tell(seat->worker, seat,
-                    (struct hf_worker_event){ .kind = HF_WORKER_LOST });
-    else if (seat->code == 0 && kind == HF_DRIVE_COMMIT)
-        worker_tell(seat->worker, seat,
-                    (struct hf_worker_event){ .kind = HF_WORKER_TURN_ENDED,
-                                              .status = seat->action.commit->status });
     seat_feed(seat, event);
 }
 
 void seat_start_job(struct seat *seat, const struct hf_drive_action *action)
 {
     hf_assert(!seat->job_out); /* the drive has one store call out at most */
+    hf_session_answer_free(seat->blob);
+    seat->blob = NULL;
     seat->action = *action;
     seat->err = (struct hf_err){ 0 };
     seat->code = 0;

@@ -78,6 +78,7 @@ void seat_run_claim(void *user)
                                       .agents = names,
                                       .agent_count = count,
                                       .pid = config->pid,
+                                      .wait_ms = config->poll_ms,
                                       .ttl_ms = config->ttl_ms };
     seat->valid_until = worker_mono(seat->worker) + config->ttl_ms;
     seat->code = hf_session_claim(config->store, NULL, &claim, &seat->claim, &seat->err);

@@ -105,7 +105,7 @@ static void on_poll(void *user)
     worker_claim(worker);
 }
 
-/* A look at the store after a while. Without memory for the timer the heartbeat looks. */
+/* Another claim after a while. Without memory for the timer the heartbeat looks. */
 static void poll_later(struct hf_worker *worker)
 {
     struct hf_task task = { worker, on_poll };
@@ -154,7 +154,8 @@ static void on_claimed(void *user)
 {
     struct seat *seat = user;
     struct hf_worker *worker = seat->worker;
-    bool found = seat->code == 0 && seat->claim->session_count > 0;
+    int seat_code = seat->code;
+    bool found = seat_code == 0 && seat->claim->session_count > 0;
     worker->claiming = NULL;
     if (seat->code)
         tell_fault(worker, seat, seat->code, seat->err.message);
@@ -162,8 +163,8 @@ static void on_claimed(void *user)
         take_seat(worker, seat);
     else
         seat_free(seat);
-    if (!found)
-        poll_later(worker);
+    if (seat_code)
+        poll_later(worker); /* the store is away: not at once again */
     worker_claim(worker);
     maybe_stopped(worker);
 }
@@ -312,6 +313,9 @@ static int complete(struct hf_worker_config *config, struct hf_err *err)
     config->renew_ms = config->renew_ms ? config->renew_ms : config->ttl_ms / 3;
     config->store_threads = config->store_threads ? config->store_threads : 4;
     config->poll_ms = config->poll_ms ? config->poll_ms : 200;
+    if (config->poll_ms > config->renew_ms)
+        config->poll_ms =
+            config->renew_ms; /* a lease counts from the claim's beginning */
     if (config->renew_ms < 1 || config->ttl_ms < 3 * config->renew_ms)
         return hf_fail(err, HF_EINVAL, "ttl_ms",
                        "a lease lasts at least three renewals: ttl_ms >= 3 * renew_ms");

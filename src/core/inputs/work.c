@@ -1,6 +1,18 @@
 /* The inputs of operations on units of work. */
 #include "core/inputs/inputs.h"
 
+#include <assert.h>
+
+/* A list is stored with its count, which must come next in the struct. */
+#define NEXT(type, list, count)                                                          \
+    static_assert(offsetof(struct type, count) ==                                        \
+                      offsetof(struct type, list) + sizeof(void *),                      \
+                  "the count of a list must be next to it")
+NEXT(hf_claim, kinds, kind_count);
+NEXT(hf_change, outputs, output_count);
+NEXT(hf_change, evidence, evidence_count);
+NEXT(hf_filter, statuses, status_count);
+
 #define END                                                                              \
     {                                                                                    \
         .name = NULL                                                                     \

@@ -10,6 +10,7 @@ static const struct hf_field delivery_fields[] = {
     TEXT(owner_scope, "whose it is"),
     { "key", HF_FIELD_TEXT, offsetof(struct hf_delivery, subscription_key),
       .help = "its key" },
+    TEXT(subscription_key, "the same, as a subscription calls it"),
     TEXT(incarnation, "which life of the subscription it was"),
     HF_FIELD(I64, hf_delivery, revision, false, "the revision that it was at"),
     TEXT(work_id, "the unit that was started"),

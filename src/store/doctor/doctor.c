@@ -406,7 +406,8 @@ static const struct {
     { "engine", check_engine },    { "schema", check_schema },
     { "clock", check_clock },      { "disk", check_disk },
     { "chains", check_chains },    { "processes", check_processes },
-    { "limits", check_limits },    { "leases", check_counts },
+    { "limits", check_limits },    { "sessions", doctor_sessions },
+    { "effects", doctor_effects }, { "leases", check_counts },
     { "server", doctor_postgres },
 };
 

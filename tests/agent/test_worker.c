@@ -1,0 +1,495 @@
+/* A worker on a real store, with a model that the test speaks for. */
+#include "support/unit.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/worker.h>
+
+#define TEXT(s) ((struct hf_span){ (s), strlen(s) })
+
+/* ---- a model ------------------------------------------------------------------------- */
+
+/* It answers when the test says so; one call is out at a time. */
+struct model {
+    struct hf_provider provider;
+    struct hf_model_sink sink;
+    uint64_t calls; /* made so far */
+    uint64_t out;   /* the number of the one that is out; 0: none */
+};
+
+static const char *model_name(const struct hf_provider *provider)
+{
+    (void)provider;
+    return "spoken";
+}
+
+static int model_start(struct hf_provider *provider, const struct hf_model_call *call,
+                       const struct hf_model_sink *sink, uint64_t *ret_call,
+                       struct hf_err *err)
+{
+    struct model *model = (struct model *)(void *)provider;
+    (void)call;
+    (void)err;
+    model->sink = *sink;
+    *ret_call = model->out = ++model->calls;
+    return 0;
+}
+
+static int model_cancel(struct hf_provider *provider, uint64_t call)
+{
+    struct model *model = (struct model *)(void *)provider;
+    bool there = model->out == call;
+    model->out = there ? 0 : model->out;
+    return there ? 0 : HF_ENOTFOUND;
+}
+
+static int model_close(struct hf_provider *provider, const struct hf_closed *closed)
+{
+    (void)provider;
+    (void)closed;
+    return 0;
+}
+
+static void model_free(struct hf_provider *provider)
+{
+    (void)provider;
+}
+
+static const struct hf_provider_methods model_methods = { model_name, model_start,
+                                                          model_cancel, model_close,
+                                                          model_free };
+
+/* ---- the world ----------------------------------------------------------------------- */
+
+static struct world {
+    struct hf_store *store;
+    struct hf_loop *loop;
+    struct model model;
+    struct hf_toolset *tools;
+    struct hf_surface *surface;
+    struct hf_setup *setup;
+    struct hf_worker_agent agent;
+    struct hf_worker_config config;
+    struct hf_worker *worker;
+    bool stopped;
+    char log[4096];
+    int added; /* tools of the source */
+} world;
+
+static struct hf_err err;
+
+static void must(int rc)
+{
+    if (rc)
+        fail_msg("%s", err.message);
+}
+
+static void on_heard(void *user, const struct hf_worker_event *event)
+{
+    size_t used = strlen(world.log);
+    (void)user;
+    if (event->kind == HF_WORKER_EMIT)
+        return;
+    snprintf(world.log + used, sizeof(world.log) - used, "%s%s%s\n",
+             hf_worker_event_name(event->kind), event->call ? " " : "",
+             event->call ? event->call->tool : "");
+}
+
+static void answer_args(void *user, struct hf_invocation *call)
+{
+    (void)user;
+    assert_int_equal(hf_invocation_value(call, hf_invocation_args(call)), 0);
+}
+
+static int list_tools(void *user, struct hf_toolset *into, struct hf_err *why)
+{
+    struct hf_tool tool = { .size = sizeof(tool),
+                            .recovery = HF_RECOVERY_SAFE,
+                            .run = answer_args };
+    (void)user;
+    tool.name = "one";
+    int rc = hf_toolset_add(into, &tool, why);
+    tool.name = "two";
+    return rc || world.added == 0 ? rc : hf_toolset_add(into, &tool, why);
+}
+
+static const struct hf_tool_source source = { NULL, list_tools };
+
+static void make_setup(bool sync)
+{
+    struct hf_turn_config config = { .size = sizeof(config),
+                                     .protocol = hf_protocol_standard(),
+                                     .surface = world.surface,
+                                     .model = "model-1",
+                                     .turn_budget = 8,
+                                     .sync = sync };
+    hf_setup_free(world.setup);
+    must(hf_setup_new(&config, &world.setup, &err));
+    world.agent.setup = world.setup;
+}
+
+static int open_world(void **state)
+{
+    (void)state;
+    memset(&world, 0, sizeof(world));
+    world.model.provider.methods = &model_methods;
+    must(hf_store_open("sqlite::memory:", NULL, &world.store, &err));
+    must(hf_loop_new(NULL, &world.loop, &err));
+    must(hf_toolset_new(NULL, &world.tools, &err));
+    must(hf_toolset_ask(world.tools, &source, &err));
+    must(hf_surface_new(NULL, TEXT("Be brief."), hf_toolset_json(world.tools),
+                        &world.surface, &err));
+    make_setup(false);
+    world.agent = (struct hf_worker_agent){ .name = "a",
+                                            .setup = world.setup,
+                                            .provider = &world.model.provider,
+                                            .model = "model-1",
+                                            .tools = world.tools,
+                                            .prompt = TEXT("Be brief.") };
+    world.config = (struct hf_worker_config){ .size = sizeof(world.config),
+                                              .loop = world.loop,
+                                              .store = world.store,
+                                              .agents = &world.agent,
+                                              .agent_count = 1,
+                                              .poll_ms = 5,
+                                              .heard = on_heard };
+    return 0;
+}
+
+static void on_stopped(void *user)
+{
+    bool *stopped = user;
+    *stopped = true;
+}
+
+static void start_worker(void)
+{
+    must(hf_worker_new(&world.config, &world.worker, &err));
+}
+
+static void stop_worker(hf_ms grace_ms)
+{
+    struct hf_task stopped = { &world.stopped, on_stopped };
+    world.stopped = false;
+    hf_worker_stop(world.worker, grace_ms, &stopped);
+    while (!world.stopped)
+        (void)hf_loop_step(world.loop, -1);
+    hf_worker_free(world.worker);
+    world.worker = NULL;
+    while (hf_loop_step(world.loop, 0)) /* messages that are still on their way */
+        ;
+}
+
+static int close_world(void **state)
+{
+    (void)state;
+    if (world.worker)
+        stop_worker(0);
+    hf_setup_free(world.setup);
+    hf_surface_free(world.surface);
+    hf_toolset_unref(world.tools);
+    hf_loop_free(world.loop);
+    hf_store_close(world.store);
+    return 0;
+}
+
+static void send_message(const char *session, const char *text)
+{
+    char message[256];
+    struct hf_session_answer *made = NULL;
+    struct hf_answer *sent = NULL;
+    struct hf_session_new fresh = { .size = sizeof(fresh),
+                                    .session_id = session,
+                                    .agent = "a" };
+    must(hf_session_create(world.store, NULL, &fresh, &made, &err));
+    hf_session_answer_free(made);
+    snprintf(message, sizeof(message),
+             "{\"message\":{\"id\":\"u1\",\"parts\":[{\"content\":\"%s\"}]}}", text);
+    struct hf_session_send send = { .size = sizeof(send),
+                                    .session_id = session,
+                                    .message = message };
+    must(hf_session_send(world.store, NULL, &send, &sent, &err));
+    hf_answer_free(sent);
+}
+
+/* Steps until a model call is out. */
+static void await_model(void)
+{
+    while (world.model.out == 0)
+        (void)hf_loop_step(world.loop, -1);
+}
+
+static void await_log(const char *lines)
+{
+    while (strlen(world.log) < strlen(lines))
+        (void)hf_loop_step(world.loop, -1);
+    assert_string_equal(world.log, lines);
+    world.log[0] = '\0';
+}
+
+static void reply(const struct hf_part *part)
+{
+    struct hf_llm_response response = { .size = sizeof(response),
+                                        .parts = part,
+                                        .part_count = 1,
+                                        .usage = { .input = 3, .output = 2 } };
+    struct hf_model_event event = { .kind = HF_MODEL_END, .response = &response };
+    response.reason = part->kind == HF_PART_TOOL_CALL ? HF_REASON_TOOL_USE
+                                                      : HF_REASON_STOP;
+    world.model.out = 0;
+    world.model.sink.event(world.model.sink.user, &event);
+}
+
+static void say(const char *text)
+{
+    struct hf_part part = { .content = TEXT(text) };
+    reply(&part);
+}
+
+static void ask(const char *tool)
+{
+    struct hf_part part = {
+        .kind = HF_PART_TOOL_CALL, .call_id = "p1", .tool = tool, .content = TEXT("{}")
+    };
+    reply(&part);
+}
+
+static struct hf_session_answer *loaded(const char *session)
+{
+    struct hf_session_answer *answer = NULL;
+    struct hf_session_load load = { .size = sizeof(load), .session_id = session };
+    must(hf_session_load(world.store, &load, &answer, &err));
+    return answer;
+}
+
+/* ---- turns --------------------------------------------------------------------------- */
+
+static void a_message_is_answered_and_committed(void **state)
+{
+    (void)state;
+    send_message("s", "hi");
+    start_worker();
+    await_model();
+    ask("one");
+    await_model();
+    say("hello");
+    await_log("claimed\ntool_started one\nturn_ended\n");
+    struct hf_session_answer *s = loaded("s");
+    assert_int_equal(s->sessions[0].head_revision, 1);
+    assert_int_equal(s->node_count, 4);
+    assert_non_null(strstr(s->nodes[3].json, "hello"));
+    assert_null(s->turn);
+    assert_int_equal(s->usage_count, 1);
+    assert_string_equal(s->usage[0].source, "model");
+    assert_int_equal(s->usage[0].usage.output, 4);
+    hf_session_answer_free(s);
+}
+
+static void a_session_goes_on_with_its_next_message(void **state)
+{
+    (void)state;
+    send_message("s", "one");
+    send_message("s", "two");
+    start_worker();
+    await_model();
+    say("1");
+    await_model();
+    say("2");
+    while (hf_worker_held(world.worker) > 0) /* the next claim may be told of first */
+        (void)hf_loop_step(world.loop, -1);
+    struct hf_session_answer *s = loaded("s");
+    assert_int_equal(s->sessions[0].head_revision, 2);
+    assert_int_equal(s->node_count, 4);
+    hf_session_answer_free(s);
+}
+
+/* ---- ways out ------------------------------------------------------------------------ */
+
+static void a_stopped_worker_hands_back_and_another_goes_on(void **state)
+{
+    (void)state;
+    send_message("s", "hi");
+    start_worker();
+    await_model();
+    stop_worker(20);
+    await_log("claimed\nback\n");
+    struct hf_session_answer *s = loaded("s");
+    assert_null(s->sessions[0].owner);
+    assert_non_null(s->turn);
+    assert_int_equal(s->turn->step, 1);
+    assert_int_equal(s->turn->entry_count, 1);
+    assert_string_equal(s->turn->entries[0].key, "1");
+    assert_int_equal(s->turn->entries[0].status, HF_ENTRY_STARTED);
+    assert_string_equal(s->turn->inputs[0].status, "queued"); /* nothing terminal */
+    hf_session_answer_free(s);
+    start_worker();
+    await_model();
+    say("hello");
+    await_log("claimed\nturn_ended\n");
+}
+
+static void a_stop_waits_for_what_runs(void **state)
+{
+    (void)state;
+    struct hf_task stopped = { &world.stopped, on_stopped };
+    send_message("s", "hi");
+    start_worker();
+    await_model();
+    hf_worker_stop(world.worker, 60000, &stopped);
+    say("hello");
+    while (!world.stopped)
+        (void)hf_loop_step(world.loop, -1);
+    assert_int_equal(hf_worker_held(world.worker), 0);
+    hf_worker_free(world.worker);
+    world.worker = NULL;
+    while (hf_loop_step(world.loop, 0))
+        ;
+    await_log("claimed\nturn_ended\n");
+}
+
+/* Another claim takes the session once the lease has lapsed; it may take it only then. */
+static struct hf_session_answer *steal(const char *session)
+{
+    struct hf_session_answer *answer = NULL;
+    struct hf_session_claim claim = { .size = sizeof(claim), .session_id = session };
+    int rc = HF_ESESSIONBUSY;
+    while (rc == HF_ESESSIONBUSY)
+        rc = hf_session_claim(world.store, NULL, &claim, &answer, &err);
+    must(rc);
+    return answer;
+}
+
+static void a_worker_past_its_lease_commits_nothing(void **state)
+{
+    (void)state;
+    send_message("s", "hi");
+    world.config.ttl_ms = 750;
+    start_worker();
+    await_model();
+    struct hf_session_answer *stolen = steal("s"); /* the loop does not run meanwhile */
+    say("too late");
+    await_log("claimed\nlost\n");
+    struct hf_session_answer *s = loaded("s");
+    assert_int_equal(s->sessions[0].head_revision, 0);
+    assert_int_equal(s->turn->step, 1);
+    assert_string_equal(s->sessions[0].owner, stolen->sessions[0].owner);
+    hf_session_answer_free(s);
+    struct hf_session_back back = { .size = sizeof(back),
+                                    .session_id = "s",
+                                    .token = stolen->token };
+    must(hf_session_hand_back(world.store, NULL, &back, &err));
+    hf_session_answer_free(stolen);
+    await_model(); /* the next claim finishes the turn */
+    say("in time");
+    await_log("claimed\nturn_ended\n");
+}
+
+/* ---- tools --------------------------------------------------------------------------- */
+
+static void sources_are_asked_before_each_iteration(void **state)
+{
+    (void)state;
+    make_setup(true);
+    world.agent.sources = &source;
+    world.agent.source_count = 1;
+    send_message("s", "hi");
+    start_worker();
+    await_model();
+    world.added = 1; /* a tool that was not there when the turn began */
+    ask("one");
+    await_model();
+    ask("two");
+    await_model();
+    say("done");
+    await_log("claimed\ntool_started one\ntool_started two\nturn_ended\n");
+}
+
+/* ---- the journal --------------------------------------------------------------------- */
+
+static int store_step(const struct hf_session_answer *claim, int64_t number,
+                      const struct hf_effect_entry *begun,
+                      const struct hf_effect_settled *settled)
+{
+    struct hf_session_stepped stepped;
+    struct hf_session_step step = { .size = sizeof(step),
+                                    .session_id = "s",
+                                    .token = claim->token,
+                                    .turn_id = claim->turn->turn_id,
+                                    .step = number,
+                                    .chain = claim->sessions[0].chain,
+                                    .save = TEXT("some bytes"),
+                                    .begun = begun,
+                                    .begun_count = begun ? 1 : 0,
+                                    .settled = settled,
+                                    .settled_count = settled ? 1 : 0 };
+    return hf_session_step(world.store, NULL, &step, &stepped, &err);
+}
+
+static void an_effect_is_begun_once_and_settled_once(void **state)
+{
+    (void)state;
+    struct hf_effect_entry begun = { .key = "1",
+                                     .kind = "llm_call",
+                                     .recovery = HF_RECOVERY_KEYED,
+                                     .envelope = TEXT("{}") };
+    struct hf_effect_settled settled = { .key = "1",
+                                         .status = HF_ENTRY_DONE,
+                                         .outcome = TEXT("{}") };
+    send_message("s", "hi");
+    struct hf_session_answer *claim = steal("s");
+    assert_int_equal(store_step(claim, 0, NULL, &settled), HF_EEFFECT); /* never begun */
+    must(store_step(claim, 0, &begun, NULL));
+    must(store_step(claim, 0, &begun, NULL)); /* the same step again */
+    assert_int_equal(store_step(claim, 1, &begun, NULL), HF_EEFFECT);
+    must(store_step(claim, 1, NULL, &settled));
+    assert_int_equal(store_step(claim, 2, NULL, &settled), HF_EEFFECT);
+    begun.key = "2/c1/1";
+    begun.recovery = HF_RECOVERY_NONE;
+    assert_int_equal(store_step(claim, 2, &begun, NULL), HF_EINVAL);
+    assert_string_equal(
+        err.message, "effect 2/c1/1 must declare its class: safe, keyed, probe or ask");
+    struct hf_session_answer *s = loaded("s");
+    assert_int_equal(s->turn->step, 2); /* what was refused wrote nothing */
+    assert_int_equal(s->turn->entry_count, 0);
+    hf_session_answer_free(s);
+    hf_session_answer_free(claim);
+}
+
+static void what_cannot_work_is_refused(void **state)
+{
+    (void)state;
+    struct hf_worker *worker = NULL;
+    struct hf_worker_agent twice[] = { world.agent, world.agent };
+    world.config.ttl_ms = 1000;
+    world.config.renew_ms = 500;
+    assert_int_equal(hf_worker_new(&world.config, &worker, &err), HF_EINVAL);
+    assert_string_equal(err.field, "ttl_ms");
+    world.config.renew_ms = 0;
+    world.config.agents = twice;
+    world.config.agent_count = 2;
+    assert_int_equal(hf_worker_new(&world.config, &worker, &err), HF_EINVAL);
+    assert_string_equal(err.message, "there are two agents named a");
+    world.config.agent_count = 0;
+    assert_int_equal(hf_worker_new(&world.config, &worker, &err), HF_EINVAL);
+    assert_string_equal(err.message, "a worker has 1 to 32 agents");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_message_is_answered_and_committed),
+        CASE(a_session_goes_on_with_its_next_message),
+        CASE(a_stopped_worker_hands_back_and_another_goes_on),
+        CASE(a_stop_waits_for_what_runs),
+        CASE(a_worker_past_its_lease_commits_nothing),
+        CASE(sources_are_asked_before_each_iteration),
+        CASE(an_effect_is_begun_once_and_settled_once),
+        CASE(what_cannot_work_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
