@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <holdfast/session.h>
+
 #include "base/text.h"
 #include "core/ledger/reports.h"
 #include "op/store.h"
@@ -208,6 +210,20 @@ static void tell_schedule(struct teller *teller, const struct hf_schedule *sched
     tell(teller, &finding);
 }
 
+static void tell_unknown(struct teller *teller, const struct hf_session_effect *effect)
+{
+    struct finding finding = {
+        .is = { .what = "unknown_effect", .id = effect->turn_id, .kind = effect->kind }
+    };
+    char age[24];
+    (void)snprintf(finding.detail, sizeof(finding.detail),
+                   "%.50s of session %.40s, begun %s ago: did it happen?", effect->key,
+                   effect->session_id, op_age(teller->now - effect->started_at, age));
+    (void)snprintf(finding.command, sizeof(finding.command), "holdfast work show %s",
+                   effect->turn_id);
+    tell(teller, &finding);
+}
+
 /* ---- all of it, a page at a time -------------------------------------------------------- */
 
 /* The cursor outlives the page that gave it. NULL: there is no more. */
@@ -259,6 +275,24 @@ static int tell_schedules(struct teller *teller)
     return rc;
 }
 
+static int tell_effects(struct teller *teller)
+{
+    struct op_call *call = teller->call;
+    const char *after = NULL;
+    int rc = 0;
+    do {
+        struct hf_session_answer *page = NULL;
+        rc = hf_session_unknown(call->store, &call->who, after, (size_t)HF_MAX_PAGE,
+                                &page, call->err);
+        teller->now = hf_store_now(call->store);
+        for (size_t i = 0; rc == 0 && i < page->effect_count; i++)
+            tell_unknown(teller, &page->effects[i]);
+        rc = next_page(teller, rc, rc ? NULL : page->next, &after);
+        hf_session_answer_free(page);
+    } while (rc == 0 && after);
+    return rc;
+}
+
 static int tell_all(struct teller *teller)
 {
     static const enum hf_status waiting[] = { HF_WAITING_USER, HF_WAITING_EXTERNAL };
@@ -273,7 +307,9 @@ static int tell_all(struct teller *teller)
             teller,
             (struct hf_filter){ .statuses = queued, .status_count = 1, .gate = "held" },
             tell_held);
-    return rc ? rc : tell_schedules(teller);
+    if (rc == 0)
+        rc = tell_schedules(teller);
+    return rc ? rc : tell_effects(teller);
 }
 
 #define EXIT_ATTENTION 10

@@ -19,7 +19,7 @@
 #include "base/json.h"
 #include "core/ledger/fields.h" /* words */
 
-enum hf_input_kind {
+enum hf_in_kind {
     HF_IN_FLAG,  /* bool */
     HF_IN_TEXT,  /* const char *; `words` are usual values, and others are legal */
     HF_IN_TEXTS, /* const char *const *, and a size_t count next to it */
@@ -42,7 +42,7 @@ enum hf_input_kind {
 struct hf_input {
     const char *name;  /* NULL ends a table */
     const char *value; /* what help calls the value; NULL for a flag */
-    enum hf_input_kind kind;
+    enum hf_in_kind kind;
     unsigned flags;
     const char *help;
     const char *const *words; /* NULL ends */
