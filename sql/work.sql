@@ -340,9 +340,9 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 
 -- name: sweep_holders
 -- in: $1 limit, $2 after this one    out: distinct holders of running and of waiting
--- owner_bound rows, and of sessions, a page in their order
+-- owner_bound rows, and of sessions except those that are proven dead, a page in their order
 SELECT holder FROM work_state WHERE owner IS NOT NULL AND holder IS NOT NULL AND holder > $2
-UNION SELECT holder FROM session WHERE holder > $2
+UNION SELECT holder FROM session WHERE holder > $2 AND lease_check_at > 0
  ORDER BY holder LIMIT $1
 
 -- name: sweep_held_by

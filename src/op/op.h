@@ -44,6 +44,7 @@ enum op_answer {
 #define OP_REPEATABLE 1024u /* an operation id makes it repeatable */
 #define OP_WAITS 2048u      /* may wait for something to happen */
 #define OP_PAGED 4096u      /* a list that has "next" */
+#define OP_JSON 16384u      /* the shell prints JSON whether it was asked for or not */
 #define OP_CREATES 8192u    /* makes a row that may be there already: "created" says it */
 
 struct op_example {
@@ -275,6 +276,7 @@ extern const struct op op_schedule_rows[];
 extern const struct op op_process_rows[];
 extern const struct op op_store_rows[];
 extern const struct op op_trigger_rows[];
+extern const struct op op_session_rows[];
 extern const struct op op_turn_rows[];
 extern const struct op op_cell_rows[];
 extern const struct op op_provider_rows[];

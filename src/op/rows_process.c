@@ -168,7 +168,7 @@ const struct op op_process_rows[] = {
       BLANK(hf_await_request, .wait_ms = 30000), await_examples, UNIT, .role = OP_READ,
       .errors = op_get_errors, .exits = "11 12 13 14", .actor_kind = "human",
       .flags = OP_MUST_EXIST | OP_SHELL | OP_WAITS,
-      .route = "GET /v1/processes/{process_id}/await", .did = "ended:",
+      .route = "POST /v1/processes/{process_id}/await", .did = "ended:",
       .run = op_run_await },
     { "process.prune", "delete processes that ended long ago, and say what went", NULL,
       hf_process_prune_inputs, NULL, BLANK(hf_prune_request, .limit = 0), prune_examples,

@@ -384,7 +384,8 @@ const struct op op_top_rows[] = {
       "input is {\"op\":...,\"in\":{...}}, and may have id, tenant, actor, operation_id "
       "and correlation_id; each is answered by one line, in order. A line that is "
       "refused is answered by its error, and the next one is served.",
-      call_inputs, .examples = call_examples, .exits = "3 4 5 6 7 8 9 10" },
+      call_inputs, .examples = call_examples, .exits = "3 4 5 6 7 8 9 10",
+      .flags = OP_JSON },
     { "__man", "print a manual page", NULL, man_options, .flags = OP_HIDDEN,
       .exits = "3" },
     { "__completion", "print the completion for bash", NULL, op_no_inputs,

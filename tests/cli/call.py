@@ -98,6 +98,8 @@ class Table(Case):
             word = words[at]
             if word in ("--json", "--shell", "&&", ">", "||", "|") or word.startswith("$("):
                 break
+            if word == "--":
+                return None  # a command for this machine
             if word == "--field":
                 at += 2
                 continue

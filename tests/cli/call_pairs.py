@@ -17,10 +17,11 @@ from pairs import PAIRS
 
 PG = os.environ["PG_SCRIPT"]
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+HASHED = re.compile(r"\b(occ|sub|dlv):v1:[0-9a-f]{64}\b")  # of the tenant too
 UNITS = {"ms": 1, "s": 1000, "m": 60000, "h": 3600000, "d": 86400000}
 # What differs between two calls by nature: times, numbers that the store assigns, tokens.
 CHANGING = re.compile(r"(_at|_ms|^at|^now|_fence|^fence|token|_id|^next|tenant|"
-                      r"^incarnation)$")
+                      r"^incarnation|^first_started)$")
 ABOUT_NOW = ("facts", "findings")  # of the store as it is at the moment: only what they name
 
 
@@ -100,6 +101,7 @@ def plain(value, ids, key=""):
         return [plain(v, ids, key) for v in value]
     if isinstance(value, str):
         value = UUID.sub(lambda m: f"<{ids.setdefault(m.group(0), len(ids))}>", value)
+        value = HASHED.sub(r"\1", value)
         value = re.sub(r"\b(shell|call)-\d+\b", "<tenant>", value)
     if key.startswith("oldest_"):
         return "<age>"  # null within the first millisecond
@@ -146,14 +148,16 @@ class Pairs:
         return unit
 
     def rows(self, lines, tenant):
-        """All units of the tenant with their trails."""
+        """All units of the tenant with their trails, its schedules, triggers and processes."""
         units = lines.call("work.list", {"all": True, "limit": 1000}, tenant=tenant)["items"]
-        return [[unit, lines.call("work.events", {"work_id": unit["work_id"]},
-                                  tenant=tenant)["items"]] for unit in units]
+        trails = [lines.call("work.events", {"work_id": unit["work_id"]}, tenant=tenant)["items"]
+                  for unit in units]
+        return [units, trails] + [lines.call(op, {}, tenant=tenant)["items"] for op in
+                                  ("schedule.list", "trigger.list", "process.list")]
 
     def by_shell(self, op, tenant, options):
         words = op.replace(".", " ").replace("_", "-").split()
-        named = [] if op == "work.prune" else ["--tenant", tenant]
+        named = [] if op.endswith(".prune") else ["--tenant", tenant]
         done = self.run_raw("--json", "--actor", "human:bob", "--correlation-id", "c1", *named,
                             *words, *options)
         answer = json.loads(done.stdout)
@@ -164,7 +168,7 @@ class Pairs:
         return answer
 
     def by_call(self, lines, op, tenant, options):
-        named = "" if op == "work.prune" else f',"tenant":"{tenant}"'
+        named = "" if op.endswith(".prune") else f',"tenant":"{tenant}"'
         return lines.raw(f'{{"op":"{op}","in":{inputs_of(self.table[op], options)},'
                          f'"actor":"human:bob","correlation_id":"c1"{named}}}')
 

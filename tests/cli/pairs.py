@@ -32,7 +32,17 @@ UNIT = ["--lane", "l", "--priority", "2", "--max-attempts", "3", "--retry-policy
         "--exec-timeout", "2h"]
 KEY = ["--key", "k", "--owner-scope", "session:$TENANT"]
 SOURCE = ["--source-type", "$TENANT", "--source-key", "repo"]
+SESSION = ("session.create", {"session_id": "$TENANT", "agent": "helper"})
+SENT = ("session.send", {"session_id": "$TENANT", "text": "hello", "source_key": "k0"})
+MESSAGE = ('{"kind":"message","message":{"id":"m1","role":"user","parts":'
+           '[{"kind":"text","content":"x"}]}}')
 LATER = ("job.enqueue", {"kind": "mail", "delay_ms": 3600000})
+
+STARTED = ("process.start", {"disposition": "owner_bound", "identity_kind": "x",
+                             "identity_label": "n", "labels": {"a": "b"},
+                             "definition": {"v": 1}, "originator": "s5", "observers": ["s1"],
+                             "wake_session": "$TENANT"})
+ENDED = [STARTED, ("process.cancel", {"process_id": "$ID", "reason": "enough"})]
 
 PAIRS = [
     ("work.create", [], [
@@ -143,6 +153,22 @@ PAIRS = [
     ("process.complete", [EXTERNAL], ["--id", "$ID", "--authority", "ci", "--status", "failed",
                                       "--reason", "exit 1", "--class", "validation",
                                       "--summary", "none", "--output", "m:1"]),
+    ("session.create", [], [
+        "--session", "$TENANT", "--agent", "helper", "--config", '{"a": 1}', "--cause", '{"b":2}',
+        "--labels", '{"customer":"17"}', "--relation", "root"]),
+    ("session.create", [SESSION], ["--session", "$TENANT-child", "--agent", "helper", "--relation",
+                                   "child", "--parent", "$TENANT"]),
+    ("session.create", [SESSION], ["--session", "$TENANT", "--agent", "other"]),  # a conflict
+    ("session.send", [SESSION], ["--session", "$TENANT", "--text", "hello", "--key", "k"]),
+    ("session.send", [SESSION], ["--session", "$TENANT", "--message", MESSAGE]),
+    ("session.send", [SESSION], ["--session", "$TENANT"]),  # nothing to say: refused
+    ("session.list", [SESSION], ["--agent", "helper", "--limit", "5"]),
+    ("session.list", [SESSION], ["--parent", "none", "--open", "--after", "2"]),
+    ("session.show", [SESSION], ["--session", "$TENANT"]),
+    ("session.log", [SESSION], ["--session", "$TENANT", "--limit", "5"]),
+    ("session.log", [SESSION], ["--session", "$TENANT", "--after", "7"]),
+    ("session.inputs", [SESSION, SENT], ["--session", "$TENANT", "--limit", "5"]),
+    ("session.inputs", [SESSION, SENT], ["--session", "$TENANT", "--after", "$ID"]),
     ("schedule.add", [], [
         "--name", "$TENANT", "--cron", "0 9 1 * MON", "--tz", "Europe/Berlin", "--days", "and",
         "--kind", "report", "--queue", "q", "--payload", '{"a": 1}', *UNIT, "--overlap", "allow",
@@ -200,4 +226,34 @@ PAIRS = [
                                     "2026-03-27T12:00:00Z"]),
     ("trigger.deliveries", [SUBSCRIBED, OCCURRED], ["--occurrence", "$OCCURRENCE"]),
     ("trigger.granted", [SUBSCRIBED, OCCURRED], ["--session", "$TENANT", "--limit", "5"]),
+    ("trigger.subscribe", [SUBSCRIBED], [*KEY, *SOURCE, "--kind", "other"]),  # refused
+    ("trigger.emit", [SUBSCRIBED, OCCURRED], [*SOURCE, "--idempotency-key", "d1", "--payload",
+                                              '{"after": "abd"}']),  # other content: refused
+    ("schedule.run", [("schedule.add", {"name": "$TENANT", "at": "2020-01-01T00:00:00Z"})], []),
+    ("process.start", [CREATE], [
+        "--disposition", "rerunnable", "--kind", "x", "--name", "n", "--definition", '{"b":  1}',
+        "--label", "a=b", "--label", "c=d=e", "--input", '{"q":  1}', "--originator", "s5",
+        "--wake", "$TENANT", "--observer", "s1", "--observer", "s2", "--parent", "$ID", "--queue",
+        "q", "--max-attempts", "3", "--idempotency-key", "i"]),
+    ("process.start", [], ["--disposition", "externally_owned", "--ref", "job-17"]),
+    ("process.start", [], ["--disposition", "rerunnable", "--detached"]),
+    ("process.start", [], ["--disposition", "owner_bound", "--max-attempts", "2"]),  # refused
+    ("process.list", [STARTED], ["--all", "--status", "queued", "--originator", "s5", "--kind",
+                                 "x", "--name", "n", "--label", "a=b", "--definition", '{"v":  1}',
+                                 "--observer", "s1", "--limit", "5"]),
+    ("process.list", [STARTED], ["--waiting"]),
+    ("process.show", [STARTED, CLAIM], ["--id", "$ID", "--attempt", "1"]),
+    ("process.signal", [STARTED], ["--id", "$ID", "--name", "go", "--payload", '{"n":  1}',
+                                   "--key", "k1"]),
+    ("process.signal", ENDED, ["--id", "$ID", "--name", "go"]),  # it has ended: refused
+    ("process.observe", [STARTED], ["--id", "$ID", "--session", "s2"]),
+    ("process.observe", [STARTED], ["--id", "$ID", "--session", "s1", "--end"]),
+    ("process.retarget", [STARTED], ["--id", "$ID", "--session", "s2"]),
+    ("process.retarget", [STARTED], ["--id", "$ID", "--none"]),
+    ("process.retarget", [STARTED], ["--id", "$ID"]),  # neither: refused
+    ("process.await", ENDED, ["--id", "$ID", "--wait", "1s"]),
+    ("process.prune", ENDED, ["--older-than", "1000d"]),
+    ("process.drain", [STARTED, ("work.claim", {"owner": "$TENANT", "owner_incarnation": "i1",
+                                                "work_id": "$ID"})],
+     ["--owner", "$TENANT", "--incarnation", "i1"]),
 ]

@@ -928,6 +928,32 @@ static void a_broken_chain_is_corruption_and_stays_as_it_is(void **state)
     assert_int_equal(loaded(world, &err), HF_ECORRUPT); /* and not an empty history */
 }
 
+/* There is no verb for it yet; the column is what all verbs look at. */
+static void a_deleted_session_is_told_by_every_verb(void **state)
+{
+    struct world *world = *state;
+    struct hf_session_answer *answer = NULL;
+    struct hf_answer *units = NULL;
+    struct hf_session_new again = { .size = sizeof(again),
+                                    .session_id = "s",
+                                    .agent = "a" };
+    struct hf_session_claim claim = { .size = sizeof(claim), .session_id = "s" };
+    struct hf_session_send sent = { .size = sizeof(sent),
+                                    .session_id = "s",
+                                    .message = "{\"message\":{\"id\":\"m\"}}" };
+    talked(world);
+    done(world, "UPDATE session SET deleted_at = 1");
+    assert_int_equal(hf_session_create(world->store, NULL, &again, &answer, NULL),
+                     HF_ESESSIONDELETED);
+    assert_int_equal(hf_session_claim(world->store, NULL, &claim, &answer, NULL),
+                     HF_ESESSIONDELETED);
+    assert_int_equal(hf_session_send(world->store, NULL, &sent, &units, NULL),
+                     HF_ESESSIONDELETED);
+    assert_int_equal(hf_session_release(world->store, NULL, "s", "hf1.1.2.x", NULL),
+                     HF_ESESSIONDELETED);
+    assert_int_equal(counted(world, "SELECT count(*) FROM session_input"), 3);
+}
+
 /* Each on both engines. */
 #define GUARD(name)                                                                      \
     cmocka_unit_test_setup_teardown(name, set_up, tear_down),                            \
@@ -966,6 +992,7 @@ int main(void)
         GUARD(plain_sql_edits_no_history_and_moves_no_head_back),
         GUARD(plain_sql_runs_no_session_row_without_its_pin),
         GUARD(a_broken_chain_is_corruption_and_stays_as_it_is),
+        GUARD(a_deleted_session_is_told_by_every_verb),
     };
     pg_server_start(&server);
     return cmocka_run_group_tests_name("guards", tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "support/unit.h"
 
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <holdfast/store.h>
@@ -113,6 +114,32 @@ static void values_are_read_by_their_kind(void **state)
     assert_int_equal(hf_field_i64(&hf_work_fields[0], &work), 0);
 }
 
+static void assert_columns(const char *pragma, const char *expected)
+{
+    char names[80][40], all[2000] = "";
+    sqlite3 *db = open_schema();
+    size_t count = columns_of(db, pragma, names, 80);
+    for (size_t i = 0, at = 0; i < count; i++)
+        at += (size_t)snprintf(all + at, sizeof(all) - at, "%s%s", i ? " " : "",
+                               names[i]);
+    assert_string_equal(all, expected);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void the_columns_of_the_views_of_sessions_are_these(void **state)
+{
+    (void)state;
+    assert_columns(
+        "PRAGMA table_info(runtime_session)",
+        "session_id tenant agent relation parent_id cause labels head_revision "
+        "record_count chain config turn_id step ready_at waiting_until owner "
+        "owner_incarnation lease_fence lease_ttl_ms lease_claimed_at "
+        "lease_expires_at holder cancel_request deleted_at created_at updated_at");
+    assert_columns("PRAGMA table_info(runtime_turn)",
+                   "session_id turn_id tenant base_revision step node_count started_at "
+                   "finished_at active_ms outcome result save_bytes");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +147,7 @@ int main(void)
         cmocka_unit_test(every_field_of_an_event_is_a_column_of_runtime_work_event),
         cmocka_unit_test(offsets_are_in_the_order_of_the_structs_without_a_gap),
         cmocka_unit_test(values_are_read_by_their_kind),
+        cmocka_unit_test(the_columns_of_the_views_of_sessions_are_these),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

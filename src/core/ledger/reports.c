@@ -238,6 +238,7 @@ static const struct hf_field overview_facts_fields[] = {
     { .name = "more", .kind = HF_FIELD_ROW, .help = "which lists go on", .of = &goes_on_shape },
     { .name = "schedules", .kind = HF_FIELD_ROW, .help = "an array of the next slots",
       .of = &hf_next_slot_shape },
+    { .name = "sessions", .kind = HF_FIELD_JSON, .help = "an array of sessions with an open turn" },
 };
 const struct hf_shape hf_overview_facts_shape = HF_SHAPE("overview_lists", overview_facts_fields);
 /* clang-format on */
