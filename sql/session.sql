@@ -258,10 +258,13 @@ UPDATE /*lite OR ROLLBACK*/ session
  WHERE session_id = $1
 
 -- name: session_idle
--- A claim found nothing to do; what came since it looked is seen here.
+-- A claim found nothing to do: a lease that lapsed ends, so that no later claim looks at it.
+-- What came since the claim looked is seen here.
 -- in: $1 session_id, $2 ready_at as read
-UPDATE /*lite OR ROLLBACK*/ session SET ready_at = (SELECT w.due_at {pending_inputs})
- WHERE session_id = $1 AND ready_at = $2 AND claim_group IS NULL AND turn_key IS NULL
+UPDATE /*lite OR ROLLBACK*/ session
+   SET {session_lease_none}, ready_at = (SELECT w.due_at {pending_inputs})
+ WHERE session_id = $1 AND ready_at IS NOT DISTINCT FROM $2 AND turn_key IS NULL
+   AND (claim_group IS NULL OR lease_expires_at <= hf_lease_now() OR lease_check_at = 0)
 
 -- name: turn_open
 -- in: $1 session_id
