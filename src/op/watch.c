@@ -218,6 +218,20 @@ static void tell_schedule(struct teller *teller, const struct hf_schedule *sched
     tell(teller, &finding);
 }
 
+static void tell_unknown(struct teller *teller, const struct hf_session_effect *effect)
+{
+    struct finding finding = {
+        .is = { .what = "unknown_effect", .id = effect->turn_id, .kind = effect->kind }
+    };
+    char age[24], id[QUOTED];
+    (void)snprintf(finding.detail, sizeof(finding.detail),
+                   "%.50s of session %.40s, begun %s ago: did it happen?", effect->key,
+                   effect->session_id, op_age(teller->now - effect->started_at, age));
+    (void)snprintf(finding.command, sizeof(finding.command), "holdfast session log %s",
+                   quoted(effect->session_id, id));
+    tell(teller, &finding);
+}
+
 /* ---- all of it, a page at a time -------------------------------------------------------- */
 
 /* The cursor outlives the page that gave it. NULL: there is no more. */
@@ -266,6 +280,24 @@ static int tell_schedules(struct teller *teller)
         rc = next_page(teller, rc, rc ? NULL : hf_schedules_next(page), &filter.after);
         hf_schedules_free(page);
     } while (rc == 0 && filter.after);
+    return rc;
+}
+
+static int tell_effects(struct teller *teller)
+{
+    struct op_call *call = teller->call;
+    const char *after = NULL;
+    int rc = 0;
+    do {
+        struct hf_session_answer *page = NULL;
+        rc = hf_session_unknown(call->store, &call->who, after, (size_t)HF_MAX_PAGE,
+                                &page, call->err);
+        teller->now = hf_store_now(call->store);
+        for (size_t i = 0; rc == 0 && i < page->effect_count; i++)
+            tell_unknown(teller, &page->effects[i]);
+        rc = next_page(teller, rc, rc ? NULL : page->next, &after);
+        hf_session_answer_free(page);
+    } while (rc == 0 && after);
     return rc;
 }
 
@@ -318,6 +350,8 @@ static int tell_all(struct teller *teller)
             tell_held);
     if (rc == 0)
         rc = tell_sessions(teller);
+    if (rc == 0)
+        rc = tell_effects(teller);
     return rc ? rc : tell_schedules(teller);
 }
 

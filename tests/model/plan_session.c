@@ -1,6 +1,6 @@
 /* Random operations on sessions. Afterwards heads, histories, open turns, usage and inputs of
- * all sessions are compared. Each session has an agent of its own, so that it is certain which
- * one a claim by agent takes. */
+ * all sessions are compared. Each session has an agent of its own, so that it is known which
+ * one will be taken by a claim by agent. */
 
 #include <stdio.h>
 #include <string.h>
@@ -297,7 +297,7 @@ static void do_claim(struct pair *pair, struct dice *dice, size_t at)
     take(pair, "claim", codes, answers);
 }
 
-/* ---- under the lease -------------------------------------------------------------------------- */
+/* ---- under the lease ------------------------------------------------------------- */
 
 /* Mostly the last claim's, at times one that was lost. */
 static struct pair_talk *some_talk(struct pair *pair, struct dice *dice, size_t at)
@@ -396,7 +396,7 @@ static const struct hf_session_blob abc = {
               0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad }
 };
 
-/* What a commit brings beside its records. */
+/* What a commit brings in addition to its records. */
 struct extras {
     struct hf_session_blob blob;
     struct hf_session_spent spent;
@@ -527,7 +527,7 @@ static void do_release(struct pair *pair, struct dice *dice, size_t at)
     reach(pair, back ? PAIR_HANDED_BACK : PAIR_RELEASED, codes[MODEL] == 0);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ----------------------------------------------------------------- */
 
 void pair_session(struct pair *pair, struct dice *dice)
 {

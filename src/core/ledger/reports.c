@@ -197,8 +197,8 @@ const struct hf_shape hf_version_shape = HF_SHAPE("version", version_fields);
 /* ---- what an operator looks at -------------------------------------------------------- */
 
 static const struct hf_field attention_fields[] = {
-    TEXT(hf_attention, what, "silent, wait, held or schedule"),
-    TEXT(hf_attention, id, "the unit, or the name of the schedule"),
+    TEXT(hf_attention, what, "silent, wait, held, schedule or unknown_effect"),
+    TEXT(hf_attention, id, "the unit, the name of the schedule, or the turn"),
     TEXT(hf_attention, kind, "kind of the unit; left out for a schedule", .optional = true),
     TEXT(hf_attention, detail, "what is wrong"),
     TEXT(hf_attention, command, "that deals with it"),
