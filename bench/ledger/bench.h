@@ -17,6 +17,10 @@
 /* Commits of a lone caller before the clock starts, until the log of SQLite has its size. */
 #define BENCH_WARM_UP 1000
 
+/* Rows that the raw program puts and gets in turn, and the bytes of one. */
+#define BENCH_ROWS 1000
+#define BENCH_PUT 2048
+
 /* Where ours and raw are stored: a file each, or a schema each. */
 enum bench_place { BENCH_OURS, BENCH_LARGE, BENCH_RAW, BENCH_PLACES };
 
@@ -80,6 +84,14 @@ int bench_pickup_claim(struct bench *bench, struct bench_pair *ret);
 int bench_pickup_pool(struct bench *bench, struct bench_pair *ret);
 int bench_reclaim(struct bench *bench, struct bench_pair *ret);
 
+/* sessions.c: commits of 2 KiB, heads, claims and renewals. */
+int bench_commit_one(struct bench *bench, struct bench_pair *ret);
+int bench_commit_many(struct bench *bench, struct bench_pair *ret);
+int bench_commit_history(struct bench *bench, struct bench_pair *ret);
+int bench_session_head(struct bench *bench, struct bench_pair *ret);
+int bench_session_claim(struct bench *bench, struct bench_pair *ret);
+int bench_session_renew(struct bench *bench, struct bench_pair *ret);
+
 /* The raw program of each engine. Rates are jobs per second. */
 struct bench_raw {
     /* `callers` with one row in flight each: one row per transaction, or a row of each. */
@@ -90,6 +102,10 @@ struct bench_raw {
     int (*end_to_end)(struct bench *bench, double *ret_rate);
     /* So many pick-ups, in milliseconds each; on SQLite the two syncs that one takes. */
     int (*pickup)(struct bench *bench, size_t count, double *took);
+    /* A row of BENCH_PUT bytes is replaced if its fence is the caller's, one per transaction. */
+    int (*put)(struct bench *bench, size_t callers, double *ret_rate);
+    /* The revision, fence and owner of such a row are read by its key. */
+    int (*get)(struct bench *bench, double *ret_rate);
 };
 extern const struct bench_raw bench_raw_lite, bench_raw_pg;
 const struct bench_raw *bench_raw(const struct bench *bench);

@@ -115,6 +115,48 @@ static const struct figure {
       bench_growth,
       { { SHARE_AT_MOST, 1.3 }, { SHARE_AT_MOST, 1.3 } },
       { "the same in an empty table", "the same in an empty table" } },
+    { "sessions",
+      "commit, 1 session",
+      "/s",
+      false,
+      bench_commit_one,
+      { { SHARE_AT_LEAST, 0.50 }, { NO_BAR, 0 } },
+      { "one fenced row per transaction", "one fenced row per transaction" } },
+    { "sessions",
+      "commit, 16 sessions",
+      "/s",
+      false,
+      bench_commit_many,
+      { { SHARE_AT_LEAST, 2.00 }, { SHARE_AT_LEAST, 0.50 } },
+      { "one fenced row per transaction", "16 connections, one fenced row each" } },
+    { "sessions",
+      "head of a session",
+      "/s",
+      false,
+      bench_session_head,
+      { { SHARE_AT_LEAST, 0.50 }, { SHARE_AT_LEAST, 0.50 } },
+      { "get of one row", "get of one row" } },
+    { "sessions",
+      "commit on 10,000 nodes",
+      "us",
+      true,
+      bench_commit_history,
+      { { SHARE_AT_MOST, 1.2 }, { SHARE_AT_MOST, 1.2 } },
+      { "the same on 10 nodes", "the same on 10 nodes" } },
+    { "sessions",
+      "claim, many idle sessions",
+      "us",
+      true,
+      bench_session_claim,
+      { { SHARE_AT_MOST, 1.3 }, { SHARE_AT_MOST, 1.3 } },
+      { "the same without idle ones", "the same without idle ones" } },
+    { "sessions",
+      "renewal of 10,000",
+      "ms",
+      true,
+      bench_session_renew,
+      { { NO_BAR, 0 }, { NO_BAR, 0 } },
+      { "", "" } },
 };
 #define FIGURES (sizeof figures / sizeof figures[0])
 
@@ -220,8 +262,8 @@ static void show(const struct bench *bench, const struct figure *f, bool json,
                      at.raw, f->raw[bench->postgres], *text ? "; bar: " : "", text,
                      *text ? ": " : "", said);
     else
-        (void)printf("%-26s %10.2f %-2s bar: %s: %s\n", f->name, at.ours, f->unit, text,
-                     said);
+        (void)printf("%-26s %10.2f %-2s%s%s%s%s\n", f->name, at.ours, f->unit,
+                     *text ? " bar: " : "", text, *text ? ": " : "", said);
     (void)fflush(stdout);
 }
 
@@ -319,14 +361,16 @@ static const char usage[] =
     "Prints what the ledger reaches on this machine, as a share of a raw program that\n"
     "is written for the same engine and runs in turn with it, and the bar of each "
     "figure.\n"
-    "Groups: create process e2e pickup reclaim kept growth; without one, all of them.\n\n"
+    "Groups: create process e2e pickup reclaim kept growth sessions; without one, "
+    "all.\n\n"
     "  --db URL        a PostgreSQL server (postgres://...), in the scratch schemas\n"
     "                  holdfast_bench, _large and _raw, which are dropped; without it,\n"
     "                  SQLite files\n"
     "  --folder DIR    where the scratch files are made (default: TMPDIR, or /tmp)\n"
     "  --jobs N        jobs of each measurement (default: 20000)\n"
     "  --rounds N      rounds of ours and raw in turn (default: 5, at most 99)\n"
-    "  --finished N    finished rows of the large table (default: 1000000)\n"
+    "  --finished N    finished rows of the large table (default: 1000000); idle\n"
+    "                  sessions are a tenth of it\n"
     "  --json          one JSON object per figure and line\n"
     "  --help          this text\n\n"
     "Exit codes: 0 measured, whether bars are met or missed; otherwise as of holdfast.\n";

@@ -191,5 +191,71 @@ static int raw_pickup(struct bench *bench, size_t count, double *took)
                           "the scratch folder cannot be written");
 }
 
+/* ---- one fenced row ------------------------------------------------------------------ */
+
+static const char doc_sql[] =
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+    "CREATE TABLE doc (id INTEGER PRIMARY KEY, fence INTEGER NOT NULL,"
+    " revision INTEGER NOT NULL, owner TEXT, body TEXT NOT NULL);"
+    "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 999)"
+    " INSERT INTO doc SELECT i, 7, 0, 'w1', printf('%.2048c', 'x') FROM n;";
+static const char put_sql[] =
+    "UPDATE doc SET body = ?1, revision = revision + 1 WHERE id = ?2 AND fence = 7";
+static const char get_sql[] = "SELECT revision, fence, owner FROM doc WHERE id = ?2";
+
+static bool doc_open(struct bench *bench, const char *sql, struct raw *raw)
+{
+    *raw = (struct raw){ 0 };
+    (void)unlink(bench->url[BENCH_RAW]); /* it need not exist */
+    return sqlite3_open(bench->url[BENCH_RAW], &raw->db) == SQLITE_OK &&
+           sqlite3_exec(raw->db, doc_sql, NULL, NULL, NULL) == SQLITE_OK &&
+           prepare(raw, sql, &raw->insert);
+}
+
+static bool put(struct raw *raw, size_t i)
+{
+    static char body[BENCH_PUT];
+    memset(body, 'y', sizeof body);
+    return sqlite3_bind_text(raw->insert, 1, body, sizeof body, SQLITE_STATIC) ==
+               SQLITE_OK &&
+           sqlite3_bind_int64(raw->insert, 2, (sqlite3_int64)(i % BENCH_ROWS)) ==
+               SQLITE_OK &&
+           step(raw->insert) && sqlite3_changes(raw->db) == 1;
+}
+
+/* A file has one writer: there is one caller. */
+static int raw_put(struct bench *bench, size_t callers, double *ret_rate)
+{
+    struct raw raw = { 0 };
+    size_t count = bench->jobs / 10;
+    bool good = callers == 1 && doc_open(bench, put_sql, &raw);
+    for (size_t i = 0; good && i < BENCH_WARM_UP; i++)
+        good = put(&raw, i);
+    double start = bench_seconds();
+    for (size_t i = 0; good && i < count; i++)
+        good = put(&raw, i);
+    *ret_rate = (double)count / (bench_seconds() - start);
+    return raw_close(bench, &raw, good);
+}
+
+static bool get(struct raw *raw, size_t i)
+{
+    sqlite3_stmt *stmt = raw->insert;
+    return sqlite3_bind_int64(stmt, 2, (sqlite3_int64)(i % BENCH_ROWS)) == SQLITE_OK &&
+           sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_int64(stmt, 1) == 7 &&
+           sqlite3_column_text(stmt, 2) && sqlite3_reset(stmt) == SQLITE_OK;
+}
+
+static int raw_get(struct bench *bench, double *ret_rate)
+{
+    struct raw raw;
+    bool good = doc_open(bench, get_sql, &raw);
+    double start = bench_seconds();
+    for (size_t i = 0; good && i < bench->jobs; i++)
+        good = get(&raw, i);
+    *ret_rate = (double)bench->jobs / (bench_seconds() - start);
+    return raw_close(bench, &raw, good);
+}
+
 const struct bench_raw bench_raw_lite = { raw_create, raw_process, raw_end_to_end,
-                                          raw_pickup };
+                                          raw_pickup, raw_put,     raw_get };

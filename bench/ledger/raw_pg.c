@@ -173,6 +173,7 @@ static PGconn *raw_begin(const struct bench *bench, bool *ret_good)
 struct caller {
     struct bench *bench;
     size_t jobs;
+    size_t place; /* which of the callers it is */
     atomic_bool failed;
     pthread_t thread;
 };
@@ -189,23 +190,34 @@ static void *insert_each(void *arg)
     return NULL;
 }
 
-static int raw_create(struct bench *bench, size_t callers, double *ret_rate)
+/* So many threads, each with so many jobs; the seconds that all of them took. */
+static bool run_callers(struct bench *bench, size_t callers, size_t each,
+                        void *(*work)(void *), double *ret_seconds)
 {
     struct caller all[BENCH_CALLERS];
-    size_t each = bench->jobs / (callers == 1 ? 5 : callers), started = 0;
-    bool good;
-    PGconn *db = raw_begin(bench, &good);
+    size_t started = 0;
+    bool good = true;
     double start = bench_seconds();
     for (; good && started < callers; started += good) {
-        all[started] = (struct caller){ .bench = bench, .jobs = each };
-        good = pthread_create(&all[started].thread, NULL, insert_each, &all[started]) ==
-               0;
+        all[started] = (struct caller){ .bench = bench, .jobs = each, .place = started };
+        good = pthread_create(&all[started].thread, NULL, work, &all[started]) == 0;
     }
     for (size_t i = 0; i < started; i++) {
         (void)pthread_join(all[i].thread, NULL);
         good = good && !atomic_load(&all[i].failed);
     }
-    *ret_rate = (double)(each * callers) / (bench_seconds() - start);
+    *ret_seconds = bench_seconds() - start;
+    return good;
+}
+
+static int raw_create(struct bench *bench, size_t callers, double *ret_rate)
+{
+    size_t each = bench->jobs / (callers == 1 ? 5 : callers);
+    double took = 0;
+    bool good;
+    PGconn *db = raw_begin(bench, &good);
+    good = good && run_callers(bench, callers, each, insert_each, &took);
+    *ret_rate = (double)(each * callers) / took;
     return raw_end(bench, db, good);
 }
 
@@ -401,5 +413,76 @@ static int raw_pickup(struct bench *bench, size_t count, double *took)
     return raw_end(bench, db, good);
 }
 
+/* ---- one fenced row -------------------------------------------------------------------------- */
+
+#define DOC "holdfast_bench_raw.doc"
+static const char doc_sql[] =
+    "CREATE TABLE " DOC " (id bigint PRIMARY KEY, fence bigint NOT NULL,"
+    " revision bigint NOT NULL, owner text, body text NOT NULL) WITH (fillfactor = 50);"
+    "ALTER TABLE " DOC " ALTER body SET STORAGE EXTERNAL;"
+    "INSERT INTO " DOC " SELECT i, 7, 0, 'w1', repeat('x', 2048)"
+    " FROM generate_series(0, 999) AS i";
+static const char put_sql[] = "UPDATE " DOC " SET body = $1, revision = revision + 1"
+                              " WHERE id = $2::bigint AND fence = 7";
+static const char get_sql[] = "SELECT revision, fence, owner FROM " DOC
+                              " WHERE id = $1::bigint";
+
+static bool put(PGconn *db, size_t i)
+{
+    char body[BENCH_PUT + 1], id[24];
+    const char *args[] = { body, id };
+    memset(body, 'y', BENCH_PUT);
+    body[BENCH_PUT] = '\0';
+    (void)snprintf(id, sizeof id, "%zu", i % BENCH_ROWS);
+    PGresult *result = PQexecPrepared(db, "put", 2, args, NULL, NULL, 0);
+    bool good = PQresultStatus(result) == PGRES_COMMAND_OK &&
+                strcmp(PQcmdTuples(result), "1") == 0;
+    PQclear(result);
+    return good;
+}
+
+/* Each caller has rows of its own. */
+static void *put_each(void *arg)
+{
+    struct caller *caller = arg;
+    PGconn *db = raw_connect(caller->bench);
+    bool good = prepare(db, "put", put_sql);
+    for (size_t i = 0; good && i < caller->jobs; i++)
+        good = put(db, caller->place + i * BENCH_CALLERS);
+    atomic_store(&caller->failed, !good);
+    PQfinish(db);
+    return NULL;
+}
+
+static int raw_put(struct bench *bench, size_t callers, double *ret_rate)
+{
+    bool good;
+    PGconn *db = raw_begin(bench, &good);
+    good = good && plain(db, doc_sql);
+    size_t each = bench->jobs / (callers == 1 ? 10 : callers);
+    double took = 0;
+    good = good && run_callers(bench, callers, each, put_each, &took);
+    *ret_rate = (double)(each * callers) / took;
+    return raw_end(bench, db, good);
+}
+
+static int raw_get(struct bench *bench, double *ret_rate)
+{
+    bool good;
+    PGconn *db = raw_begin(bench, &good);
+    good = good && plain(db, doc_sql) && prepare(db, "get", get_sql);
+    double start = bench_seconds();
+    for (size_t i = 0; good && i < bench->jobs; i++) {
+        char id[24];
+        const char *args[] = { id };
+        (void)snprintf(id, sizeof id, "%zu", i % BENCH_ROWS);
+        PGresult *result = PQexecPrepared(db, "get", 1, args, NULL, NULL, 0);
+        good = PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1;
+        PQclear(result);
+    }
+    *ret_rate = (double)bench->jobs / (bench_seconds() - start);
+    return raw_end(bench, db, good);
+}
+
 const struct bench_raw bench_raw_pg = { raw_create, raw_process, raw_end_to_end,
-                                        raw_pickup };
+                                        raw_pickup, raw_put,     raw_get };
