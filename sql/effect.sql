@@ -62,3 +62,19 @@ SELECT coalesce(s.session_id || ', turn ' || t.turn_id, 'no session'), e.effect_
  WHERE t.turn_key IS NULL OR e.fence > s.lease_fence OR t.step = 0
     OR (t.commit_hash IS NOT NULL AND e.status = 'started')
  ORDER BY e.turn_key, e.effect_key LIMIT 100
+
+-- name: effects_unknown
+-- Effects of which it is not known whether they happened, where nothing came after them: their turn
+-- is the session's last one.
+-- in: $1 tenant or null, $2 after turn_key, $3 after effect_key, $4 limit
+-- out: turn_key, started_at, settled_at, attempt, session_id, turn_id, effect_key, kind, recovery,
+--      outcome
+SELECT e.turn_key, e.started_at, e.settled_at, e.attempt, s.session_id, t.turn_id, e.effect_key,
+       e.kind, e.recovery, e.outcome
+  FROM effect e JOIN session_turn t ON t.turn_key = e.turn_key
+  JOIN session s ON s.session_key = t.session_key
+ WHERE e.status = 'unknown' AND ($1::text IS NULL OR s.tenant = $1) AND s.deleted_at IS NULL
+   AND (e.turn_key > $2 OR (e.turn_key = $2 AND e.effect_key > $3))
+   AND NOT EXISTS (SELECT 1 FROM session_turn l
+                    WHERE l.session_key = t.session_key AND l.turn_key > t.turn_key)
+ ORDER BY e.turn_key, e.effect_key LIMIT $4

@@ -258,10 +258,13 @@ UPDATE /*lite OR ROLLBACK*/ session
  WHERE session_id = $1
 
 -- name: session_idle
--- A claim found nothing to do; what came since it looked is seen here.
+-- A claim found nothing to do: a lease that lapsed ends, so that no later claim looks at it.
+-- What came since the claim looked is seen here.
 -- in: $1 session_id, $2 ready_at as read
-UPDATE /*lite OR ROLLBACK*/ session SET ready_at = (SELECT w.due_at {pending_inputs})
- WHERE session_id = $1 AND ready_at = $2 AND claim_group IS NULL AND turn_key IS NULL
+UPDATE /*lite OR ROLLBACK*/ session
+   SET {session_lease_none}, ready_at = (SELECT w.due_at {pending_inputs})
+ WHERE session_id = $1 AND ready_at IS NOT DISTINCT FROM $2 AND turn_key IS NULL
+   AND (claim_group IS NULL OR lease_expires_at <= hf_lease_now() OR lease_check_at = 0)
 
 -- name: turn_open
 -- in: $1 session_id
@@ -468,3 +471,35 @@ SELECT u.source, u.model, sum(u.input)/*pg ::bigint*/, sum(u.output)/*pg ::bigin
        sum(u.reasoning)/*pg ::bigint*/
   FROM session s JOIN usage u ON u.session_key = s.session_key
  WHERE s.session_id = $1 GROUP BY u.source, u.model ORDER BY u.source, u.model
+
+-- name: doctor_sessions
+-- out: session_id, what is wrong with its rows
+SELECT s.session_id AS session_id,
+       'its head counts ' || s.record_count || ' records, and others are stored' AS fault
+  FROM session s
+ WHERE s.record_count <> (SELECT count(*) FROM node n WHERE n.session_key = s.session_key
+                                                        AND n.ordinal < s.record_count)
+UNION ALL
+SELECT s.session_id, 'the digest of its head is not that of its last record'
+  FROM session s JOIN node n ON n.session_key = s.session_key AND n.ordinal = s.record_count - 1
+ WHERE n.chain <> s.chain
+UNION ALL
+SELECT s.session_id, 'its open turn is finished, or is not there'
+  FROM session s
+ WHERE s.turn_key IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM session_turn t
+                    WHERE t.turn_key = s.turn_key AND t.session_key = s.session_key
+                      AND t.finished_at IS NULL)
+UNION ALL
+SELECT s.session_id, 'a unit runs that its lease does not hold'
+  FROM session s JOIN session_input i ON i.session_key = s.session_key
+  JOIN work_state w ON w.seq = i.seq
+ WHERE w.status = 'running'
+   AND (w.claim_group IS DISTINCT FROM s.claim_group OR w.session_fence <> s.lease_fence)
+LIMIT 100
+
+-- name: doctor_session_ids
+-- in: $1 session_key of the last one    out: session_key, session_id
+SELECT s.session_key, s.session_id
+  FROM session s WHERE s.session_key > $1 AND s.record_count > 0
+ ORDER BY s.session_key LIMIT 100

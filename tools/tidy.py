@@ -86,7 +86,7 @@ ROOMS = {
     "agent/worker": "",
     "agent/wire": "",
     "op": "core/* run/monitor",  # what can be asked for; each transport reads its table
-    "cli": "os op core/ledger core/inputs core/process core/schedule core/trigger",
+    "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger",
     **{"cli/" + part: "cli op os core/* run/monitor" for part in ("cmd", "demo", "table")},
     "cli/model": "cli cli/cmd",
     "conform": "",  # public headers only: any store can be tested with it

@@ -135,6 +135,19 @@ struct hf_session_usage {
     struct hf_usage usage;
 };
 
+/* An effect of a turn. */
+struct hf_session_effect {
+    const char *session_id;
+    const char *turn_id;
+    const char *key; /* holdfast/effect.h */
+    const char *kind;
+    const char *recovery;
+    int64_t attempt;
+    hf_ms started_at;
+    hf_ms settled_at;
+    const char *outcome; /* JSON: what is known */
+};
+
 /* What a verb returns. It owns all that it shows. Members that a verb does not name are zero. */
 struct hf_session_answer {
     const struct hf_session *sessions;
@@ -155,7 +168,9 @@ struct hf_session_answer {
         next_ordinal; /* load: first committed node of the next page; 0: there is none */
     const struct hf_session_usage *usage; /* load */
     size_t usage_count;
-    struct hf_span blob; /* blob_get */
+    struct hf_span blob;                     /* blob_get */
+    const struct hf_session_effect *effects; /* unknown */
+    size_t effect_count;
 };
 HF_API void hf_session_answer_free(struct hf_session_answer *answer); /* NULL is fine */
 
@@ -268,6 +283,15 @@ HF_API HF_MUST_USE int hf_session_node(struct hf_store *store, const char *sessi
 HF_API HF_MUST_USE int hf_session_blob_get(struct hf_store *store, const uint8_t hash[32],
                                            struct hf_session_answer **ret_answer,
                                            struct hf_err *err);
+
+/* Effects of which it is not known whether they happened and after which nothing came: their turn
+ * is the last one of its session. At most `limit` (0: 100), after the cursor `after` (NULL: from
+ * the first). */
+HF_API HF_MUST_USE int hf_session_unknown(struct hf_store *store,
+                                          const struct hf_caller *who, const char *after,
+                                          size_t limit,
+                                          struct hf_session_answer **ret_answer,
+                                          struct hf_err *err);
 
 struct hf_session_filter {
     uint32_t size;

@@ -476,6 +476,7 @@
     X(session_claim_by_id_takes_one_with_nothing_to_do, HF_CONFORM_SESSIONS)             \
     X(session_claim_under_a_nonce_is_repeatable, HF_CONFORM_SESSIONS)                    \
     X(session_lapsed_lease_passes_the_very_turn_on, HF_CONFORM_SESSIONS)                 \
+    X(session_lapsed_lease_with_nothing_to_do_hides_no_other, HF_CONFORM_SESSIONS)       \
     X(session_hand_back_keeps_the_turn_and_spends_nothing, HF_CONFORM_SESSIONS)          \
     X(session_crashes_without_a_step_hold_the_input_and_the_session_goes_on,             \
       HF_CONFORM_SESSIONS)                                                               \

@@ -207,6 +207,20 @@ test_case(session_lapsed_lease_passes_the_very_turn_on)
     EQ(2, head("s")->record_count);
 }
 
+test_case(session_lapsed_lease_with_nothing_to_do_hides_no_other)
+{
+    kit_session(t, "s");
+    kit_session(t, "u");
+    open_id("s"); /* its holder is never heard of again */
+    advance(SEC(30));
+    EQ(0, open_any().answer->session_count);
+    CODE(0, t->code);
+    SAME(NULL, head("s")->owner);
+    EQ(1, head("s")->lease_fence);
+    const char *one = send_id("s", "one");
+    SAME(one, open_any().turn_id);
+}
+
 test_case(session_hand_back_keeps_the_turn_and_spends_nothing)
 {
     kit_session(t, "s");

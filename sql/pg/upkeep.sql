@@ -14,5 +14,8 @@ SELECT 'index ' || c.relname || ' is not valid' AS fault
  WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace
 
 -- name: copy_ids
-SELECT setval('hf_ids', greatest((SELECT max(event_id) FROM work_event),
-                                 (SELECT max(seq) FROM work_spec), 1))
+SELECT max(last) FROM (VALUES
+    (setval('hf_ids', greatest((SELECT max(event_id) FROM work_event),
+                               (SELECT max(seq) FROM work_spec), 1))),
+    (setval(pg_get_serial_sequence('session', 'session_key'),
+            greatest((SELECT max(session_key) FROM session), 1)))) AS ids(last)

@@ -195,6 +195,7 @@ static int run_op(struct cli *cli)
 static int run(struct cli *cli, int argc, char **argv)
 {
     int rc = cli_parse(cli, argc, argv);
+    cli->json |= cli->op && cli->op->flags & OP_JSON && !cli->help;
     if (rc)
         return rc;
     if (cli->help)

@@ -35,10 +35,13 @@ static bool ends_in(const char *text, const char *end)
 
 static void put_fact(struct cli *cli, const struct hf_field *field, const void *row)
 {
-    char text[HF_INSTANT_TEXT], length[24];
+    char text[HF_INSTANT_TEXT], length[24], digits[2 * 32 + 1];
     int64_t number = hf_field_i64(field, row);
     cli_putf(cli, "%-18s ", field->name);
-    if (hf_field_text(field, row))
+    if (field->kind == HF_FIELD_DIGEST) {
+        hf_hex((const char *)row + field->offset, 32, digits);
+        cli_put(cli, digits);
+    } else if (hf_field_text(field, row))
         cli_put_clean(cli, hf_field_text(field, row));
     else if (ends_in(field->name, "_at"))
         cli_put(cli, hf_instant_text(number, text));
@@ -379,9 +382,10 @@ static void any_line(struct cli *cli, const struct op_row *row)
 const struct cli_view *cli_view_of(const struct hf_shape *shape)
 {
     static const struct cli_view any = { .line = any_line, .detail = cli_any_detail };
-    const struct cli_view *const tables[] = { views, cli_process_views,
-                                              cli_schedule_views, cli_store_views,
-                                              cli_trigger_views };
+    const struct cli_view *const tables[] = {
+        views,           cli_process_views, cli_schedule_views, cli_session_views,
+        cli_store_views, cli_trigger_views
+    };
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const struct cli_view *view = tables[t]; view->shape; view++)
             if (view->shape == shape)

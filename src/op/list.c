@@ -20,6 +20,7 @@ static const char *const field_types[] = {
     [HF_FIELD_BOOL] = "boolean", [HF_FIELD_WORD] = "word",
     [HF_FIELD_TIME] = "instant", [HF_FIELD_BYTES] = "text",
     [HF_FIELD_ROW] = "row",      [HF_FIELD_TIMES] = "instants",
+    [HF_FIELD_DIGEST] = "text",
 };
 
 static const char *const roles[] = { [OP_LOCAL] = "local",

@@ -36,15 +36,16 @@ enum op_answer {
 #define OP_OPENS 8u      /* opens its store itself, where it needs one */
 #define OP_FIELD 16u     /* the shell takes --field */
 #define OP_SHELL 32u     /* the shell takes --field and --shell */
-#define OP_HIDDEN 64u    /* for the build, not for people */
+#define OP_HIDDEN 64u    /* not in help: for the build, or for programs */
 #define OP_WRAPS 128u /* its exit code is another command's: its own failures are 125 */
 #define OP_ALIAS                                                                         \
-    256u /* another name of the shell for an operation that has its own row */
+    256u /* another name of the shell for an operation with a row of its own */
 #define OP_DESTROYS 512u    /* deletes what cannot be had back */
 #define OP_REPEATABLE 1024u /* an operation id makes it repeatable */
 #define OP_WAITS 2048u      /* may wait for something to happen */
 #define OP_PAGED 4096u      /* a list that has "next" */
 #define OP_CREATES 8192u    /* makes a row that may be there already: "created" says it */
+#define OP_JSON 16384u      /* the shell prints JSON whether it was asked for or not */
 
 struct op_example {
     const char *what; /* NULL ends a table */
@@ -275,6 +276,7 @@ extern const struct op op_schedule_rows[];
 extern const struct op op_process_rows[];
 extern const struct op op_store_rows[];
 extern const struct op op_trigger_rows[];
+extern const struct op op_session_rows[];
 extern const struct op op_turn_rows[];
 extern const struct op op_cell_rows[];
 extern const struct op op_provider_rows[];

@@ -16,6 +16,7 @@ extern const int op_claim_errors[];    /* a lease is taken */
 extern const int op_holder_errors[];   /* a holder changes its row */
 extern const int op_settle_errors[];   /* a row is ended, by a holder or not */
 extern const int op_operator_errors[]; /* an operator changes a row */
+extern const int op_session_errors[];  /* something is added to sessions */
 
 /* clang-format off */
 #define BLANK(type, ...)                                                                 \

@@ -338,7 +338,8 @@ const struct op op_top_rows[] = {
     { "attention",
       "list what needs a human now, each with the command that deals with it",
       "Silent holders, waits past half of their time, held work, schedules that fail or "
-      "were missed. Exits with 0 when there is nothing, with 10 when there is something.",
+      "were missed, effects of which it is not known whether they happened. Exits with 0 "
+      "when there is nothing, with 10 when there is something.",
       op_no_inputs, NULL, .examples = attention_examples, .answer = OP_LIST,
       .shape = &hf_attention_shape, .errors = op_read_errors, .exits = "10", READER(0),
       .route = "GET /v1/attention", .run = op_run_attention },
@@ -383,7 +384,8 @@ const struct op op_top_rows[] = {
       "input is {\"op\":...,\"in\":{...}}, and may have id, tenant, actor, operation_id "
       "and correlation_id; each is answered by one line, in order. A line that is "
       "refused is answered by its error, and the next one is served.",
-      call_inputs, .examples = call_examples, .exits = "3 4 5 6 7 8 9 10" },
+      call_inputs, .examples = call_examples, .exits = "3 4 5 6 7 8 9 10",
+      .flags = OP_JSON },
     { "__man", "print a manual page", NULL, man_options, .flags = OP_HIDDEN,
       .exits = "3" },
     { "__completion", "print the completion for bash", NULL, op_no_inputs,

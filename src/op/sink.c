@@ -5,6 +5,7 @@
 #include "op/op.h"
 
 #define TOKEN_FIELD "lease_token"
+#define DIGEST_BYTES 32
 
 /* ---- fields ------------------------------------------------------------------------ */
 
@@ -46,6 +47,13 @@ static void put_time(struct hf_json *json, hf_ms at)
     hf_json_str(json, hf_instant_text(at, text));
 }
 
+static void put_digest(struct hf_json *json, const void *bytes)
+{
+    char text[2 * DIGEST_BYTES + 1];
+    hf_hex(bytes, DIGEST_BYTES, text);
+    hf_json_str(json, text);
+}
+
 static void put_times(struct hf_json *json, const struct hf_times *times)
 {
     hf_json_array(json);
@@ -73,6 +81,7 @@ static void put_value(struct hf_json *json, const struct hf_field *field, const 
     case HF_FIELD_BYTES: hf_json_strn(json, bytes->at, bytes->len); return;
     case HF_FIELD_ROW: op_put_shape(json, field->of, at); return;
     case HF_FIELD_TIMES: put_times(json, at); return;
+    case HF_FIELD_DIGEST: put_digest(json, at); return;
     }
 }
 
@@ -103,6 +112,8 @@ void op_put_plain(struct hf_buf *out, const struct hf_field *field, const void *
         return;
     if (field->kind == HF_FIELD_JSON)
         put_compact(out, NULL, hf_field_text(field, row));
+    else if (field->kind == HF_FIELD_DIGEST)
+        hf_buf_hex(out, (const char *)row + field->offset, DIGEST_BYTES);
     else if (hf_field_text(field, row))
         hf_buf_text(out, hf_field_text(field, row));
     else

@@ -31,7 +31,8 @@ struct op_watch {
     struct hf_answer *silent;
     struct hf_answer *waiting;
     struct hf_answer *held;
-    struct hf_schedules *schedules; /* active ones */
+    struct hf_schedules *schedules;     /* active ones */
+    struct hf_session_answer *sessions; /* with an open turn */
 };
 
 HF_MUST_USE int op_watch_read(struct op_call *call, struct op_watch *ret_watch);

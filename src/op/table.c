@@ -23,6 +23,8 @@ const int op_settle_errors[] = { FIND,         HF_ETRANSITION, HF_EPOLICY, HF_EL
 const int op_operator_errors[] = {
     FIND, HF_ETRANSITION, HF_EPOLICY, HF_ECONFLICT, HF_EUNCERTAIN, STORE, 0
 };
+const int op_session_errors[] = { HF_ENOTFOUND,  HF_ECONFLICT, HF_ESESSIONDELETED,
+                                  HF_EUNCERTAIN, STORE,        0 };
 
 const struct op_group op_groups[] = {
     { "work", "create, claim, settle and look at units of work", op_work_rows },
@@ -34,6 +36,7 @@ const struct op_group op_groups[] = {
     { "process", "background processes", op_process_rows },
     { "store", "what an operator does to a store as a whole", op_store_rows },
     { "trigger", "start work when something happens", op_trigger_rows },
+    { "session", "conversations with one writer at a time", op_session_rows },
     { "turn", "look at turns that were saved", op_turn_rows },
     { "cell", "run code cells from the shell", op_cell_rows },
     { "provider", "the models that can be called", op_provider_rows },

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "core/ledger/reports.h"
+#include "core/session/shapes.h"
 #include "op/store.h"
 
 bool op_schedule_late(hf_ms now, const struct hf_schedule *schedule)
@@ -31,6 +32,9 @@ int op_watch_read(struct op_call *call, struct op_watch *ret_watch)
     struct hf_schedule_filter active = { .size = sizeof(active),
                                          .state = "active",
                                          .limit = OP_WATCH_ROWS };
+    struct hf_session_filter open = { .size = sizeof(open),
+                                      .open = true,
+                                      .limit = OP_WATCH_ROWS };
     int rc = hf_work_stats(call->store, &call->who, &list.stats, call->err);
     if (rc == 0)
         rc = read_rows(call, (struct hf_filter){ .statuses = running, .status_count = 1 },
@@ -48,6 +52,8 @@ int op_watch_read(struct op_call *call, struct op_watch *ret_watch)
     if (rc == 0)
         rc = hf_schedule_list(call->store, &call->who, &active, &list.schedules,
                               call->err);
+    if (rc == 0)
+        rc = hf_session_list(call->store, &call->who, &open, &list.sessions, call->err);
     list.now = hf_store_now(
         call->store); /* after the first answer, which tells a server's clock */
     if (rc)
@@ -64,6 +70,7 @@ void op_watch_free(struct op_watch *watch)
     hf_answer_free(watch->waiting);
     hf_answer_free(watch->held);
     hf_schedules_free(watch->schedules);
+    hf_session_answer_free(watch->sessions);
     *watch = (struct op_watch){ 0 };
 }
 
@@ -160,9 +167,12 @@ static void tell_held(struct teller *teller, const struct hf_work *work)
                    "lost its worker too often (%lld failures, last: %.60s)",
                    (long long)work->failures,
                    work->error_class ? work->error_class : "unknown");
-    (void)snprintf(finding.command, sizeof(finding.command),
-                   "holdfast job release %s --reason 'why it is safe now'",
-                   work->work_id);
+    (void)snprintf(
+        finding.command, sizeof(finding.command),
+        work->session_id
+            ? "holdfast work cancel %s --reason 'its session goes on without it'"
+            : "holdfast job release %s --reason 'why it is safe now'",
+        work->work_id);
     tell(teller, &finding);
 }
 
@@ -205,6 +215,20 @@ static void tell_schedule(struct teller *teller, const struct hf_schedule *sched
                        "holdfast %s%s%sschedule show %s", of_tenant ? "--tenant " : "",
                        of_tenant ? quoted(schedule->tenant, tenant) : "",
                        of_tenant ? " " : "", quoted(schedule->name, name));
+    tell(teller, &finding);
+}
+
+static void tell_unknown(struct teller *teller, const struct hf_session_effect *effect)
+{
+    struct finding finding = {
+        .is = { .what = "unknown_effect", .id = effect->turn_id, .kind = effect->kind }
+    };
+    char age[24], id[QUOTED];
+    (void)snprintf(finding.detail, sizeof(finding.detail),
+                   "%.50s of session %.40s, begun %s ago: did it happen?", effect->key,
+                   effect->session_id, op_age(teller->now - effect->started_at, age));
+    (void)snprintf(finding.command, sizeof(finding.command), "holdfast session log %s",
+                   quoted(effect->session_id, id));
     tell(teller, &finding);
 }
 
@@ -259,6 +283,57 @@ static int tell_schedules(struct teller *teller)
     return rc;
 }
 
+static int tell_effects(struct teller *teller)
+{
+    struct op_call *call = teller->call;
+    const char *after = NULL;
+    int rc = 0;
+    do {
+        struct hf_session_answer *page = NULL;
+        rc = hf_session_unknown(call->store, &call->who, after, (size_t)HF_MAX_PAGE,
+                                &page, call->err);
+        teller->now = hf_store_now(call->store);
+        for (size_t i = 0; rc == 0 && i < page->effect_count; i++)
+            tell_unknown(teller, &page->effects[i]);
+        rc = next_page(teller, rc, rc ? NULL : page->next, &after);
+        hf_session_answer_free(page);
+    } while (rc == 0 && after);
+    return rc;
+}
+
+static void tell_session(struct teller *teller, const struct hf_session *session)
+{
+    struct finding finding = { .is = { "silent", session->session_id, session->agent,
+                                       NULL, NULL } };
+    char age[24], id[QUOTED];
+    if (!session->owner || session->lease_remaining_ms >= 0)
+        return;
+    (void)snprintf(finding.detail, sizeof(finding.detail),
+                   "session: %.60s has not renewed its lease for %s past its end",
+                   session->owner, op_age(-session->lease_remaining_ms, age));
+    (void)snprintf(finding.command, sizeof(finding.command), "holdfast session show %s",
+                   quoted(session->session_id, id));
+    tell(teller, &finding);
+}
+
+static int tell_sessions(struct teller *teller)
+{
+    struct op_call *call = teller->call;
+    struct hf_session_filter filter = { .size = sizeof(filter),
+                                        .open = true,
+                                        .limit = (size_t)HF_MAX_PAGE };
+    int rc = 0;
+    do {
+        struct hf_session_answer *page = NULL;
+        rc = hf_session_list(call->store, &call->who, &filter, &page, call->err);
+        for (size_t i = 0; rc == 0 && i < page->session_count; i++)
+            tell_session(teller, &page->sessions[i]);
+        rc = next_page(teller, rc, rc ? NULL : page->next, &filter.after);
+        hf_session_answer_free(page);
+    } while (rc == 0 && filter.after);
+    return rc;
+}
+
 static int tell_all(struct teller *teller)
 {
     static const enum hf_status waiting[] = { HF_WAITING_USER, HF_WAITING_EXTERNAL };
@@ -273,6 +348,10 @@ static int tell_all(struct teller *teller)
             teller,
             (struct hf_filter){ .statuses = queued, .status_count = 1, .gate = "held" },
             tell_held);
+    if (rc == 0)
+        rc = tell_sessions(teller);
+    if (rc == 0)
+        rc = tell_effects(teller);
     return rc ? rc : tell_schedules(teller);
 }
 
@@ -320,6 +399,19 @@ static int say_schedules(struct op_call *call, const struct hf_schedules *schedu
     return rc ? rc : call->out->sink->end(call->out, &list);
 }
 
+static int say_sessions(struct op_call *call, const struct hf_session_answer *answer)
+{
+    const struct op_list list = { .key = "sessions", .shape = &hf_session_shape };
+    int rc = 0;
+    call->out->sink->begin(call->out, &list);
+    for (size_t i = 0; rc == 0 && i < answer->session_count; i++) {
+        const struct op_row row = { .shape = &hf_session_shape,
+                                    .at = &answer->sessions[i] };
+        rc = call->out->sink->item(call->out, &row);
+    }
+    return rc ? rc : call->out->sink->end(call->out, &list);
+}
+
 static int say_watch(struct op_call *call, const struct op_watch *watch)
 {
     const struct hf_overview_more more = {
@@ -340,7 +432,9 @@ static int say_watch(struct op_call *call, const struct op_watch *watch)
     if (rc == 0)
         rc = say_units(call, "held", watch->held);
     op_facts(call, &hf_overview_more_shape, &more);
-    return rc ? rc : say_schedules(call, watch->schedules);
+    if (rc == 0)
+        rc = say_schedules(call, watch->schedules);
+    return rc ? rc : say_sessions(call, watch->sessions);
 }
 
 int op_run_overview(struct op_call *call)

@@ -87,6 +87,28 @@ class Jobs(Case):
         self.assertEqual(self.attention(0), [])
         self.assertEqual(self.cli("attention").out, "nothing needs you\n")
 
+    def test_an_effect_that_is_unknown_is_told_until_the_session_goes_on(self):
+        turn = self.enqueue("input")["work_id"]
+        with sqlite3.connect(self.db) as db:
+            [seq] = db.execute("SELECT seq FROM work_spec WHERE work_id = ?", (turn,)).fetchone()
+            db.execute("INSERT INTO session (session_id, tenant, agent, created_at, updated_at, chain)"
+                       " VALUES ('s1', '', 'a', 1, 1, zeroblob(32))")
+            db.execute("INSERT INTO session_meta (session_key, relation, request_hash)"
+                       " SELECT session_key, 'root', zeroblob(32) FROM session")
+            add = ("INSERT INTO session_turn (turn_key, session_key, base_revision, base_count, started_at, turn_id,"
+                   " chain, step) SELECT ?, session_key, 0, 0, 1, ?, zeroblob(32), 1 FROM session")
+            db.execute(add, (seq, turn))
+            db.execute("INSERT INTO effect (turn_key, effect_key, attempt, fence, started_at, settled_at, kind,"
+                       " recovery, status, envelope, outcome) VALUES (?, '2/c1/1', 1, 0, 1, 2, 'tool_call', 'ask',"
+                       " 'unknown', '{}', '{}')", (seq,))
+        [item] = self.attention(10)
+        self.assertEqual((item["what"], item["id"], item["kind"]), ("unknown_effect", turn, "tool_call"))
+        self.assertTrue(item["detail"].startswith("2/c1/1 of session s1, begun "), item)
+        self.assertEqual(item["command"], "holdfast session log 's1'")
+        with sqlite3.connect(self.db) as db:
+            db.execute(add, (seq + 1, "next"))
+        self.assertEqual(self.attention(0), [])
+
     def test_poison_is_held_and_the_command_it_names_releases_it(self):
         job = self.enqueue("bad", "--max-attempts", "100")["work_id"]
         for _ in range(5):

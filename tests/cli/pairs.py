@@ -32,6 +32,10 @@ UNIT = ["--lane", "l", "--priority", "2", "--max-attempts", "3", "--retry-policy
         "--exec-timeout", "2h"]
 KEY = ["--key", "k", "--owner-scope", "session:$TENANT"]
 SOURCE = ["--source-type", "$TENANT", "--source-key", "repo"]
+SESSION = ("session.create", {"session_id": "$TENANT", "agent": "helper"})
+SENT = ("session.send", {"session_id": "$TENANT", "text": "hello", "source_key": "k0"})
+MESSAGE = ('{"kind":"message","message":{"id":"m1","role":"user","parts":'
+           '[{"kind":"text","content":"x"}]}}')
 LATER = ("job.enqueue", {"kind": "mail", "delay_ms": 3600000})
 
 STARTED = ("process.start", {"disposition": "owner_bound", "identity_kind": "x",
@@ -149,6 +153,22 @@ PAIRS = [
     ("process.complete", [EXTERNAL], ["--id", "$ID", "--authority", "ci", "--status", "failed",
                                       "--reason", "exit 1", "--class", "validation",
                                       "--summary", "none", "--output", "m:1"]),
+    ("session.create", [], [
+        "--session", "$TENANT", "--agent", "helper", "--config", '{"a": 1}', "--cause", '{"b":2}',
+        "--labels", '{"customer":"17"}', "--relation", "root"]),
+    ("session.create", [SESSION], ["--session", "$TENANT-child", "--agent", "helper", "--relation",
+                                   "child", "--parent", "$TENANT"]),
+    ("session.create", [SESSION], ["--session", "$TENANT", "--agent", "other"]),  # a conflict
+    ("session.send", [SESSION], ["--session", "$TENANT", "--text", "hello", "--key", "k"]),
+    ("session.send", [SESSION], ["--session", "$TENANT", "--message", MESSAGE]),
+    ("session.send", [SESSION], ["--session", "$TENANT"]),  # nothing to say: refused
+    ("session.list", [SESSION], ["--agent", "helper", "--limit", "5"]),
+    ("session.list", [SESSION], ["--parent", "none", "--open", "--after", "2"]),
+    ("session.show", [SESSION], ["--session", "$TENANT"]),
+    ("session.log", [SESSION], ["--session", "$TENANT", "--limit", "5"]),
+    ("session.log", [SESSION], ["--session", "$TENANT", "--after", "7"]),
+    ("session.inputs", [SESSION, SENT], ["--session", "$TENANT", "--limit", "5"]),
+    ("session.inputs", [SESSION, SENT], ["--session", "$TENANT", "--after", "$ID"]),
     ("schedule.add", [], [
         "--name", "$TENANT", "--cron", "0 9 1 * MON", "--tz", "Europe/Berlin", "--days", "and",
         "--kind", "report", "--queue", "q", "--payload", '{"a": 1}', *UNIT, "--overlap", "allow",

@@ -194,6 +194,20 @@ class Postgres(Filled):
         self.assertEqual(on[0]["notice"], "history")
         self.assertEqual([e["event_id"] for e in on[1:]], [again[-1]["event_id"]])
 
+    def test_sessions_go_on_in_the_copy(self):
+        self.fill()
+        self.ok("session", "create", "s1", "--agent", "helper")
+        sent = self.ok("session", "send", "s1", "hello", "--key", "k")["work"]["work_id"]
+        self.ok("store", "copy", "--from", self.db, "--to", self.pg)
+        self.ok("store", "copy", "--from", self.pg, "--to", self.path("back.db"))
+        for copy in (self.pg, self.path("back.db")):
+            again = self.ok("--db", copy, "session", "send", "s1", "hello", "--key", "k")
+            self.assertEqual((again["created"], again["work"]["work_id"]), (False, sent))
+            self.ok("--db", copy, "session", "create", "s2", "--agent", "helper")
+            self.assertEqual([s["session_id"] for s in self.ok("--db", copy, "session", "list")["items"]],
+                             ["s1", "s2"])
+            self.assertTrue(self.ok("--db", copy, "doctor")["ok"])
+
     def test_who_may_not_copy_spoils_no_target(self):
         self.fill()
         self.cli("--db", self.pg, "migrate")

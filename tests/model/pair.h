@@ -27,6 +27,44 @@ struct pair_name {
     size_t next[SIDES]; /* of the same bucket; 0 ends it */
 };
 
+/* What operations on sessions have come to, of both stores. */
+#define PAIR_REACHES(X)                                                                  \
+    X(CREATED, "created")                                                                \
+    X(CREATE_CONFLICT, "other content under an id")                                      \
+    X(TURN_BEGUN, "a turn begun")                                                        \
+    X(TURN_DISPLACED, "a turn taken from a lapsed lease")                                \
+    X(NO_SESSION, "a claim that found none")                                             \
+    X(BUSY, "session_busy")                                                              \
+    X(STEPPED, "a step")                                                                 \
+    X(STEP_REPEATED, "a repeated step")                                                  \
+    X(COMMITTED, "a commit")                                                             \
+    X(COMMIT_STEPPED, "a commit after steps")                                            \
+    X(COMMIT_REPEATED, "a repeated commit")                                              \
+    X(COMMIT_CONFLICT, "a commit with other content")                                    \
+    X(LOST, "session_lease_lost")                                                        \
+    X(HEAD_MOVED, "head_moved")                                                          \
+    X(SUPERSEDED, "claim_superseded")                                                    \
+    X(NO_BLOB, "a blob that is not stored")                                              \
+    X(RELEASED, "a release")                                                             \
+    X(HANDED_BACK, "a turn handed back")
+#define X(name, text) PAIR_##name,
+enum pair_reach { PAIR_REACHES(X) PAIR_REACH_COUNT };
+#undef X
+
+#define PAIR_SESSIONS 3
+#define PAIR_TALKS 3 /* the last claims of a session that are remembered */
+
+/* What the holder of a session knows of its open turn. */
+struct pair_talk {
+    const char *token[SIDES]; /* NULL: nothing was claimed */
+    const char *turn_id[SIDES];
+    int64_t head_revision;
+    int64_t record_count;
+    int64_t step;
+    int64_t node_count;
+    uint8_t chain[32];
+};
+
 struct pair_random {
     struct pair *pair;
     uint64_t state;
@@ -60,6 +98,8 @@ struct pair {
     struct pair_name names[PAIR_NAMES]; /* from 1 */
     size_t buckets[PAIR_BUCKETS][SIDES];
     size_t name_count;
+    uint32_t reached;                                  /* enum pair_reach */
+    struct pair_talk talks[PAIR_SESSIONS][PAIR_TALKS]; /* newest first */
     char feed_at[SIDES][128]; /* where a reader of the feed stands; "": at the start */
     bool gate_may_move;       /* of rows that a batch found and gave back */
     char did[1024];           /* the operation, for people */
@@ -73,6 +113,10 @@ void pair_reopen(struct pair *pair);
 
 /* Draws the next operation from `chance`, applies it to both and compares. */
 void pair_step(struct pair *pair, uint64_t chance);
+
+/* One operation on sessions (plan_session.c). */
+struct dice;
+void pair_session(struct pair *pair, struct dice *dice);
 
 /* ---- shared by pair.c and plan.c ------------------------------------------------------- */
 

@@ -4,27 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/dice.h"
 #include "model/pair.h"
-
-struct dice {
-    uint64_t state;
-};
-
-/* 0 to n - 1. */
-static unsigned roll(struct dice *dice, unsigned n)
-{
-    dice->state ^= dice->state << 13;
-    dice->state ^= dice->state >> 7;
-    dice->state ^= dice->state << 17;
-    return (unsigned)((dice->state >> 11) % n);
-}
-
-static bool one_in(struct dice *dice, unsigned n)
-{
-    return roll(dice, n) == 0;
-}
-
-#define PICK(dice, list) ((list)[roll((dice), sizeof(list) / sizeof((list)[0]))])
 
 static const char *const kinds[] = { "work", "mail", "index" };
 static const char *const queues[] = { NULL, NULL, "fast" };
@@ -878,23 +859,30 @@ static const struct {
     unsigned weight;
     void (*act)(struct pair *pair, struct dice *dice);
 } acts[] = {
-    { 22, do_create },  { 22, do_claim }, { 44, do_change }, { 4, do_renew_all },
-    { 8, do_sweep },    { 2, do_prune },  { 3, do_policy },  { 1, do_bump },
-    { 16, do_advance }, { 1, do_reopen }, { 3, do_list },    { 2, do_stats },
-    { 4, do_lease },    { 1, do_feed },   { 1, do_amnesty }, { 4, do_limit },
-    { 3, do_crowd },
+    { 22, do_create },  { 22, do_claim },    { 44, do_change }, { 4, do_renew_all },
+    { 8, do_sweep },    { 2, do_prune },     { 3, do_policy },  { 1, do_bump },
+    { 16, do_advance }, { 1, do_reopen },    { 3, do_list },    { 2, do_stats },
+    { 4, do_lease },    { 1, do_feed },      { 1, do_amnesty }, { 4, do_limit },
+    { 3, do_crowd },    { 8, pair_session },
 };
+
+/* One sequence in three is mostly about sessions. */
+static unsigned weight_of(const struct pair *pair, size_t i)
+{
+    bool more = acts[i].act == pair_session && pair->seed % 3 == 0;
+    return more ? 20 * acts[i].weight : acts[i].weight;
+}
 
 void pair_step(struct pair *pair, uint64_t chance)
 {
     struct dice dice = { chance | 1 };
     unsigned total = 0;
     for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++)
-        total += acts[i].weight;
+        total += weight_of(pair, i);
     unsigned at = roll(&dice, total);
     size_t i = 0;
-    while (at >= acts[i].weight)
-        at -= acts[i++].weight;
+    while (at >= weight_of(pair, i))
+        at -= weight_of(pair, i++);
     pair->did[0] = 0;
     pair->step = chance;
     /* Often the same again, as by a caller whose answer was lost. */

@@ -173,8 +173,7 @@ static enum claimed claim_one(struct m_call *call, struct m_session *s,
     if (taken.live && !m_session_mine(call, s, taker))
         return HELD_ALIVE;
     if (needs_turn && !s->s.turn_id && !m_session_pending(call->disk, s)) {
-        if (!s->nonce)
-            s->s.ready_at = 0;
+        m_session_free(call, s, s->s.waiting_until); /* of a lease that lapsed, too */
         return NOTHING;
     }
     taken.repeated = taken.live && m_same(s->nonce, taker->nonce);
@@ -208,14 +207,13 @@ static bool of_agents(const struct hf_session_claim *claim, const struct m_sessi
     return false;
 }
 
-/* A lapsed lease that has something to do comes first, then the one that is ready longest. */
+/* A lapsed lease comes first, then the one that is ready longest. */
 static struct m_session *best(struct m_call *call, const struct hf_session_claim *claim)
 {
     struct m_session *found = NULL;
     for (size_t i = 0; i < call->disk->sessions.count; i++) {
         struct m_session *s = &call->disk->sessions.at[i];
-        bool lapsed = s->nonce && !m_session_live(call, s) &&
-                      (s->s.turn_id || m_session_pending(call->disk, s));
+        bool lapsed = s->nonce && !m_session_live(call, s);
         bool ready = !s->nonce && s->s.ready_at && s->s.ready_at <= call->now;
         if (!of_agents(claim, s) || (!lapsed && !ready))
             continue;

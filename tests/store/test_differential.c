@@ -74,8 +74,9 @@ static void discard(void *user)
 
 /* ---- a sequence ---------------------------------------------------------------------------- */
 
-/* Edges that were taken, over all sequences. */
+/* Edges that were taken, and what came of operations on sessions, over all sequences. */
 struct taken {
+    uint32_t reached;
     uint64_t edges[HF_STATUS_COUNT][HF_STATUS_COUNT];
 };
 
@@ -146,6 +147,8 @@ static bool agrees(struct sequence *sequence)
     struct hf_dump counts = { sequence->taken, no_row, count_edge };
     if (open && sequence->taken)
         (void)pair->store[MODEL]->methods->dump(pair->store[MODEL], &counts, NULL);
+    if (sequence->taken)
+        sequence->taken->reached |= pair->reached;
     sequence->failed_at = i ? i - 1 : 0;
     (void)snprintf(sequence->did, sizeof(sequence->did), "%s", pair->did);
     (void)snprintf(sequence->complaint, sizeof(sequence->complaint), "%s",
@@ -235,9 +238,17 @@ static const enum hf_status edges[][2] = {
     { HF_ABANDONED, HF_QUEUED },
 };
 
+#define X(name, text) text,
+static const char *const reaches[] = { PAIR_REACHES(X) };
+#undef X
+
 /* A generator that reaches little proves little. */
 static void check_reach(const struct taken *taken)
 {
+    for (unsigned i = 0; i < PAIR_REACH_COUNT; i++) {
+        if (!(taken->reached & (1u << i)))
+            fail_msg("no sequence had, of sessions: %s", reaches[i]);
+    }
     for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
         const char *from = hf_status_word(edges[i][0]);
         if (taken->edges[edges[i][0]][edges[i][1]] == 0)
@@ -249,7 +260,7 @@ static void check_reach(const struct taken *taken)
 static void random_sequences_agree(void **state)
 {
     (void)state;
-    struct taken taken = { { { 0 } } };
+    struct taken taken = { .reached = 0 };
     uint64_t seed = setting("HF_DIFF_SEED", 1);
     uint64_t runs = setting("HF_DIFF_RUNS", RUNS);
     bool only_server = getenv("HF_DIFF_ONLY") != NULL;

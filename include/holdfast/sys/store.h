@@ -153,6 +153,9 @@ struct hf_session_methods {
                 struct hf_session_answer *answer, struct hf_err *err);
     int (*blob)(struct hf_store *store, const uint8_t hash[32],
                 struct hf_session_answer *answer, struct hf_err *err);
+    /* after: "TURN_KEY EFFECT_KEY", as an answer's `next`. */
+    int (*unknown)(struct hf_store *store, const struct hf_caller *who, const char *after,
+                   size_t limit, struct hf_session_answer *answer, struct hf_err *err);
     int (*list)(struct hf_store *store, const struct hf_caller *who,
                 const struct hf_session_filter *filter, struct hf_session_answer *answer,
                 struct hf_err *err);

@@ -169,7 +169,6 @@ static int call_lines(struct cli *cli)
 int check_call(struct cli *cli)
 {
     bool lines = cli_given(cli, "lines"), list = cli_given(cli, "list");
-    cli->json = true; /* every answer is an envelope */
     if (lines + list + cli_given(cli, "op") != 1)
         return hf_fail(&cli->err, HF_EINVAL, NULL,
                        "give an operation, --lines or --list (holdfast call --help)");

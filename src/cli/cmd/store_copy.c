@@ -56,10 +56,9 @@ static int print_copied(struct move *move, const struct hf_copy_report *report)
     } else if (!cli->quiet) {
         cli_put(cli, hf_buf_str(&move->items));
         cli_putf(cli,
-                 "copied %lld rows of %lld tables and compared each; the copy is in "
+                 "copied %lld rows and compared each; the copy is in "
                  "incarnation %lld\n",
-                 (long long)report->rows, (long long)report->tables,
-                 (long long)report->incarnation);
+                 (long long)report->rows, (long long)report->incarnation);
     }
     return 0;
 }

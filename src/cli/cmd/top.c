@@ -90,6 +90,17 @@ static void running_line(struct screen *screen, const struct op_watch *list,
     line(screen, silent ? CLI_RED : lapsing ? CLI_YELLOW : CLI_PLAIN, text);
 }
 
+static void session_line(struct screen *screen, const struct hf_session *session)
+{
+    char text[512], left[24];
+    bool silent = session->owner && session->lease_remaining_ms <= 0;
+    (void)snprintf(text, sizeof(text), "%-30.30s  %-14.14s  %-32.32s  %s%s",
+                   session->session_id, session->agent,
+                   session->owner ? session->owner : "-", silent ? "silent for " : "",
+                   session->owner ? op_age(session->lease_remaining_ms, left) : "-");
+    line(screen, silent ? CLI_RED : CLI_PLAIN, text);
+}
+
 static void waiting_line(struct screen *screen, const struct op_watch *list,
                          const struct hf_work *work)
 {
@@ -165,8 +176,15 @@ static void draw(struct screen *screen, const struct op_watch *list)
     heading(screen, "RUNNING   KIND                  QUEUE           OWNER"
                     "                        FOR  LEASE LEFT");
     for (size_t i = 0; i < hf_answer_count(list->running); i++)
-        running_line(screen, list, &hf_answer_at(list->running, i)->work);
+        if (!hf_answer_at(list->running, i)
+                 ->work.session_id) /* its session has the lease */
+            running_line(screen, list, &hf_answer_at(list->running, i)->work);
     rest_line(screen, list->running, stats->by_status[HF_RUNNING]);
+    if (list->sessions->session_count)
+        heading(screen, "SESSION                         AGENT           HOLDER"
+                        "                            LEASE LEFT");
+    for (size_t i = 0; i < list->sessions->session_count; i++)
+        session_line(screen, &list->sessions->sessions[i]);
     if (hf_answer_count(list->waiting) > 0)
         heading(screen, "WAITING   KIND                  STATUS          REF"
                         "                          FOR  TIME LEFT");

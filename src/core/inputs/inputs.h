@@ -12,6 +12,7 @@
 #include <holdfast/limits.h>
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
+#include <holdfast/session.h>
 #include <holdfast/trigger.h>
 #include <holdfast/work.h>
 
@@ -19,7 +20,7 @@
 #include "base/json.h"
 #include "core/ledger/fields.h" /* words */
 
-enum hf_input_kind {
+enum hf_in_kind {
     HF_IN_FLAG,  /* bool */
     HF_IN_TEXT,  /* const char *; `words` are usual values, and others are legal */
     HF_IN_TEXTS, /* const char *const *, and a size_t count next to it */
@@ -42,7 +43,7 @@ enum hf_input_kind {
 struct hf_input {
     const char *name;  /* NULL ends a table */
     const char *value; /* what help calls the value; NULL for a flag */
-    enum hf_input_kind kind;
+    enum hf_in_kind kind;
     unsigned flags;
     const char *help;
     const char *const *words; /* NULL ends */
@@ -202,6 +203,18 @@ struct hf_subscribe_request {
 struct hf_sync_request {
     const char *set; /* the JSON; the shell stores the name of its file first */
 };
+struct hf_say_request {
+    const char *session_id;
+    const char *text;
+    const char *message; /* JSON */
+    const char *source_key;
+};
+struct hf_session_page {
+    const char *session_id;
+    int64_t ordinal;   /* records after this one; -1: from the first */
+    const char *after; /* inputs after this one */
+    int64_t limit;
+};
 
 extern const struct hf_new hf_new_blank;
 extern const struct hf_input hf_caller_inputs[];
@@ -267,5 +280,11 @@ extern const struct hf_input hf_process_events_inputs[];
 extern const struct hf_input hf_process_cancel_inputs[];
 extern const struct hf_input hf_process_reason_inputs[];
 extern const struct hf_input hf_complete_inputs[];
+extern const struct hf_input hf_session_new_inputs[]; /* of hf_session_new */
+extern const struct hf_input hf_session_send_inputs[];
+extern const struct hf_input hf_session_list_inputs[];
+extern const struct hf_input hf_session_show_inputs[];
+extern const struct hf_input hf_session_log_inputs[];
+extern const struct hf_input hf_session_inputs_inputs[];
 
 #endif

@@ -309,6 +309,26 @@ static void write_text(struct hf_json *json, const struct hf_input *input,
     hf_json_put_str(json, name, text);
 }
 
+/* A list with the count that is next to it; words of an enum are an array of int. */
+static void write_list(struct hf_json *json, const struct hf_input *input,
+                       const void *request)
+{
+    const char *at = (const char *)request + input->offset;
+    const void *list = NULL;
+    size_t count = 0;
+    memcpy(&list, at, sizeof(list));
+    memcpy(&count, at + sizeof(list), sizeof(count));
+    if (!count)
+        return;
+    hf_json_key(json, input->name);
+    hf_json_array(json);
+    for (size_t i = 0; i < count; i++)
+        hf_json_str(json, input->kind == HF_IN_WORDS
+                              ? input->words[((const int *)list)[i] - input->min]
+                              : ((const char *const *)list)[i]);
+    hf_json_end(json);
+}
+
 void hf_inputs_write(struct hf_json *json, const struct hf_input *table,
                      const void *request, const void *blank)
 {
@@ -317,10 +337,11 @@ void hf_inputs_write(struct hf_json *json, const struct hf_input *table,
         bool is_text = input->kind == HF_IN_TEXT || input->kind == HF_IN_JSON ||
                        input->kind == HF_IN_PATH;
         hf_assert(strlen(input->name) < NAME_BYTES - sizeof(AS_TEXT));
-        hf_assert(!hf_input_many(input)); /* no struct that is written has any */
         if (number == hf_input_number(input, blank))
             continue;
-        if (is_text || (input->kind == HF_IN_WORD && input->width == sizeof(char *)))
+        if (input->kind == HF_IN_TEXTS || input->kind == HF_IN_WORDS)
+            write_list(json, input, request);
+        else if (is_text || (input->kind == HF_IN_WORD && input->width == sizeof(char *)))
             write_text(json, input, hf_input_text(input, request));
         else if (input->kind == HF_IN_WORD)
             hf_json_put_str(json, input->name, input->words[number - input->min]);

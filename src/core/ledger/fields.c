@@ -135,6 +135,7 @@ int64_t hf_field_i64(const struct hf_field *field, const void *row)
     case HF_FIELD_WORD:
     case HF_FIELD_BYTES:
     case HF_FIELD_ROW:
+    case HF_FIELD_DIGEST:
     case HF_FIELD_TIMES: return 0;
     }
     return 0;
@@ -155,6 +156,7 @@ bool hf_field_null(const struct hf_field *field, const void *row)
     case HF_FIELD_BOOL:
     case HF_FIELD_BYTES:
     case HF_FIELD_ROW:
+    case HF_FIELD_DIGEST:
     case HF_FIELD_TIMES: return false;
     }
     return false;

@@ -16,7 +16,8 @@ enum hf_field_kind {
     HF_FIELD_TIME,  /* hf_ms, shown as text (RFC 3339)             */
     HF_FIELD_BYTES, /* struct hf_span, shown as text               */
     HF_FIELD_ROW,   /* a struct within the row, of the shape `of`  */
-    HF_FIELD_TIMES  /* struct hf_times, shown as an array of texts */
+    HF_FIELD_TIMES, /* struct hf_times, shown as an array of texts */
+    HF_FIELD_DIGEST /* 32 bytes, shown as hex digits               */
 };
 
 struct hf_shape;

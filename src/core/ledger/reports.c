@@ -197,8 +197,8 @@ const struct hf_shape hf_version_shape = HF_SHAPE("version", version_fields);
 /* ---- what an operator looks at -------------------------------------------------------- */
 
 static const struct hf_field attention_fields[] = {
-    TEXT(hf_attention, what, "silent, wait, held or schedule"),
-    TEXT(hf_attention, id, "the unit, or the name of the schedule"),
+    TEXT(hf_attention, what, "silent, wait, held, schedule or unknown_effect"),
+    TEXT(hf_attention, id, "the unit, the name of the schedule, or the turn"),
     TEXT(hf_attention, kind, "kind of the unit; left out for a schedule", .optional = true),
     TEXT(hf_attention, detail, "what is wrong"),
     TEXT(hf_attention, command, "that deals with it"),
@@ -238,6 +238,7 @@ static const struct hf_field overview_facts_fields[] = {
     { .name = "more", .kind = HF_FIELD_ROW, .help = "which lists go on", .of = &goes_on_shape },
     { .name = "schedules", .kind = HF_FIELD_ROW, .help = "an array of the next slots",
       .of = &hf_next_slot_shape },
+    { .name = "sessions", .kind = HF_FIELD_JSON, .help = "an array of sessions with an open turn" },
 };
 const struct hf_shape hf_overview_facts_shape = HF_SHAPE("overview_lists", overview_facts_fields);
 /* clang-format on */

@@ -48,8 +48,8 @@ extern const struct hf_shape hf_version_shape;
 
 /* Something that needs a human. */
 struct hf_attention {
-    const char *what; /* silent, wait, held, schedule */
-    const char *id;   /* a unit's, or a schedule's name */
+    const char *what; /* silent, wait, held, schedule, unknown_effect */
+    const char *id;   /* a unit's or a turn's, or a schedule's name */
     const char *kind; /* NULL for a schedule */
     const char *detail;
     const char *command; /* that deals with it */

@@ -45,6 +45,8 @@ static const struct hf_field shown_fields[] = {
             .words = hf_disposition_words),
     OF_UNIT("first_started", I64, first_started_at, "when its first execution began",
             .zero_is_null = true),
+    OF_UNIT("first_started_at", I64, first_started_at, "the same, as its unit calls it",
+            .zero_is_null = true),
     { "lease_holder", HF_FIELD_ROW, 0, .help = "who holds its lease", .of = &holder_shape,
       .null_by = offsetof(struct hf_process, work.owner) },
     OF_UNIT("lease_expires_at", I64, lease_expires_at,

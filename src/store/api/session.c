@@ -432,6 +432,19 @@ static int check_filter(struct hf_session_filter *filter, struct hf_err *err)
     return rc ? rc : hf_check_key_opt(filter->parent_id, KEY_MAX, "parent_id", err);
 }
 
+int hf_session_unknown(struct hf_store *store, const struct hf_caller *given,
+                       const char *after, size_t limit,
+                       struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    struct api_call call = begin(store, given);
+    API_STEP(call, api_check_page(limit, "effects", &call.why));
+    struct hf_session_answer *answer = new_answer(&call, store);
+    API_STEP(call, store->methods->sessions->unknown(store, &call.who, after,
+                                                     limit ? limit : LIST_DEFAULT, answer,
+                                                     &call.why));
+    return answered(&call, answer, ret_answer, err);
+}
+
 int hf_session_list(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_session_filter *wanted,
                     struct hf_session_answer **ret_answer, struct hf_err *err)

@@ -403,11 +403,12 @@ static const struct {
     const char *name;
     int (*run)(struct finder *, struct hf_err *);
 } checks[] = {
-    { "engine", check_engine }, { "schema", check_schema },
-    { "clock", check_clock },   { "disk", check_disk },
-    { "chains", check_chains }, { "processes", check_processes },
-    { "limits", check_limits }, { "effects", doctor_effects },
-    { "leases", check_counts }, { "server", doctor_postgres },
+    { "engine", check_engine },    { "schema", check_schema },
+    { "clock", check_clock },      { "disk", check_disk },
+    { "chains", check_chains },    { "processes", check_processes },
+    { "limits", check_limits },    { "sessions", doctor_sessions },
+    { "effects", doctor_effects }, { "leases", check_counts },
+    { "server", doctor_postgres },
 };
 
 #define CHECKS (sizeof checks / sizeof checks[0])

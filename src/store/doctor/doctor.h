@@ -25,6 +25,8 @@ HF_MUST_USE int doctor_ask(struct finder *finder, struct hf_ops *ops,
 
 /* store/doctor/pg.c: what only a server has; nothing on other engines. */
 HF_MUST_USE int doctor_postgres(struct finder *finder, struct hf_err *err);
+/* store/doctor/sessions.c */
+HF_MUST_USE int doctor_sessions(struct finder *finder, struct hf_err *err);
 /* Entries of the effect journal that do not fit their turn. */
 int doctor_effects(struct finder *finder, struct hf_err *err);
 

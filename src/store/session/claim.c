@@ -259,7 +259,7 @@ static int end_turn(struct claiming *c, const struct hf_session_row *row,
     return rc;
 }
 
-/* A session that was ready has nothing to do. */
+/* A session that was ready, or whose lease lapsed, has nothing to do. */
 static int mark_idle(struct claiming *c, const struct hf_session_row *row,
                      struct hf_err *err)
 {
@@ -268,7 +268,7 @@ static int mark_idle(struct claiming *c, const struct hf_session_row *row,
     add_by_session(&ops, HF_SQL_LEASE_LOCK_SESSION, row);
     hf_ops_call(&ops, HF_SQL_SESSION_IDLE, HF_ANY_COUNT);
     hf_ops_text(&ops, row->s.session_id);
-    hf_ops_i64(&ops, row->s.ready_at);
+    hf_ops_i64_opt(&ops, row->s.ready_at);
     int rc = hf_ops_write(&ops, err);
     hf_ops_fini(&ops);
     return rc;

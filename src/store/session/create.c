@@ -11,6 +11,7 @@ const struct hf_session_methods sql_session_methods = {
     .load = sql_session_load,
     .node = sql_session_node,
     .blob = sql_session_blob,
+    .unknown = sql_session_unknown,
     .list = sql_session_list,
     .inputs = sql_session_inputs,
     .step = sql_session_step,

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "store/session/session.h"
 
 static const char *usage_json(struct hf_ops *ops, const struct hf_usage *usage)
@@ -163,6 +164,88 @@ int sql_session_blob(struct hf_store *base, const uint8_t hash[32],
                                                  (struct hf_span){ cell->at, cell->len });
         rc = answer->blob.at ? 0 : hf_fail_plain(err, HF_ENOMEM);
     }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* "TURN_KEY EFFECT_KEY": where the next page begins. */
+static int read_cursor(struct hf_arena *arena, const char *after, int64_t *ret_turn,
+                       const char **ret_key, struct hf_err *err)
+{
+    const char *gap = after ? strchr(after, ' ') : NULL;
+    *ret_turn = 0;
+    *ret_key = "";
+    if (!after)
+        return 0;
+    const char *turn = gap ? hf_arena_copy(arena, after, (size_t)(gap - after)) : NULL;
+    if (!turn)
+        return hf_fail(err, HF_EINVAL, "after", "the cursor is not one of an answer");
+    *ret_key = gap + 1;
+    return hf_parse_i64(turn, 1, INT64_MAX, "after", ret_turn, err);
+}
+
+static int show_cursor(struct hf_session_answer *answer, const struct hf_call *found,
+                       const struct hf_alloc *alloc, struct hf_err *err)
+{
+    struct hf_buf next;
+    size_t last = found->out_count - 1;
+    hf_buf_init(&next, alloc, 512);
+    hf_buf_i64(&next, hf_cell_i64(found, last, 0));
+    hf_buf_char(&next, ' ');
+    hf_buf_text(&next, hf_cell_text(found, last, 6));
+    answer->next = hf_session_answer_copy(
+        answer, (struct hf_span){ hf_buf_str(&next), next.len });
+    hf_buf_fini(&next);
+    return answer->next ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
+static int show_unknown(struct hf_session_answer *answer, const struct hf_call *found,
+                        struct hf_err *err)
+{
+    struct hf_session_effect *all = hf_session_answer_memory(answer, found->out_count *
+                                                                         sizeof *all);
+    bool failed = !all;
+    for (size_t i = 0; !failed && i < found->out_count; i++)
+        all[i] = (struct hf_session_effect){
+            .started_at = hf_cell_i64(found, i, 1),
+            .settled_at = hf_cell_i64(found, i, 2),
+            .attempt = hf_cell_i64(found, i, 3),
+            .session_id = copy_cell(answer, hf_cell(found, i, 4), &failed).at,
+            .turn_id = copy_cell(answer, hf_cell(found, i, 5), &failed).at,
+            .key = copy_cell(answer, hf_cell(found, i, 6), &failed).at,
+            .kind = copy_cell(answer, hf_cell(found, i, 7), &failed).at,
+            .recovery = copy_cell(answer, hf_cell(found, i, 8), &failed).at,
+            .outcome = copy_cell(answer, hf_cell(found, i, 9), &failed).at,
+        };
+    if (failed)
+        return hf_fail_plain(err, HF_ENOMEM);
+    answer->effects = all;
+    answer->effect_count = found->out_count;
+    return 0;
+}
+
+int sql_session_unknown(struct hf_store *base, const struct hf_caller *who,
+                        const char *after, size_t limit, struct hf_session_answer *answer,
+                        struct hf_err *err)
+{
+    struct hf_ops ops;
+    int64_t turn = 0;
+    const char *key = NULL;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    int rc = read_cursor(&ops.arena, after, &turn, &key, err);
+    if (rc == 0) {
+        hf_ops_call(&ops, HF_SQL_EFFECTS_UNKNOWN, HF_ANY_COUNT);
+        hf_ops_text(&ops, who->tenant[0] ? who->tenant : NULL);
+        hf_ops_i64(&ops, turn);
+        hf_ops_text(&ops, key);
+        hf_ops_i64(&ops, (int64_t)limit);
+        rc = hf_ops_read(&ops, err);
+    }
+    const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
+    if (rc == 0)
+        rc = show_unknown(answer, found, err);
+    if (rc == 0 && found->out_count == limit)
+        rc = show_cursor(answer, found, base->alloc, err);
     hf_ops_fini(&ops);
     return rc;
 }

@@ -102,6 +102,9 @@ int sql_session_node(struct hf_store *store, const char *session_id, int64_t ord
                      struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_blob(struct hf_store *store, const uint8_t hash[32],
                      struct hf_session_answer *answer, struct hf_err *err);
+int sql_session_unknown(struct hf_store *store, const struct hf_caller *who,
+                        const char *after, size_t limit, struct hf_session_answer *answer,
+                        struct hf_err *err);
 int sql_session_list(struct hf_store *store, const struct hf_caller *who,
                      const struct hf_session_filter *filter,
                      struct hf_session_answer *answer, struct hf_err *err);

@@ -1,0 +1,78 @@
+/* The inputs of operations on sessions. */
+#include "core/inputs/inputs.h"
+
+static const char *const relation_words[] = { "root", "child", "fork", "caused", NULL };
+
+/* clang-format off */
+#define END { .name = NULL }
+#define ID(type, flags_, help_)                                                          \
+    { "session_id", "SESSION", HF_IN_TEXT, HF_IN_BARE | (flags_), help_,                 \
+      .limit = HF_LIMIT_KEY_BYTES, .option = "session", HF_IN_AT(type, session_id) }
+#define LIMIT(type)                                                                      \
+    { "limit", "N", HF_IN_INT, 0, "at most so many (default: 100)", .min = 1,            \
+      .limit = HF_LIMIT_PAGE, HF_IN_AT(type, limit) }
+
+const struct hf_input hf_session_new_inputs[] = {
+    ID(hf_session_new, 0, "its id (default: a fresh one)"),
+    { "agent", "NAME", HF_IN_TEXT, HF_IN_NEEDED, "workers of this agent may claim it",
+      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_session_new, agent) },
+    { "config", "JSON", HF_IN_JSON, 0, "configuration, an object",
+      .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_session_new, config) },
+    { "relation", "WORD", HF_IN_WORD, 0, "how it comes to be (default: root)",
+      .words = relation_words, HF_IN_AT(hf_session_new, relation) },
+    { "parent_id", "SESSION", HF_IN_TEXT, 0, "session that it comes from",
+      .limit = HF_LIMIT_KEY_BYTES, .option = "parent", HF_IN_AT(hf_session_new, parent_id) },
+    { "cause", "JSON", HF_IN_JSON, 0, "what causes it", .limit = HF_LIMIT_EVENT_BYTES,
+      HF_IN_AT(hf_session_new, cause) },
+    { "labels", "JSON", HF_IN_JSON, 0, "labels, an object of texts",
+      .limit = HF_LIMIT_EVENT_BYTES, HF_IN_AT(hf_session_new, labels) },
+    END,
+};
+
+const struct hf_input hf_session_send_inputs[] = {
+    ID(hf_say_request, HF_IN_NEEDED, "the session"),
+    { "text", "TEXT", HF_IN_TEXT, HF_IN_BARE, "what the user says",
+      .limit = HF_LIMIT_INPUT_BYTES, HF_IN_AT(hf_say_request, text) },
+    { "message", "JSON", HF_IN_JSON, 0, "a whole message record instead of a text",
+      .limit = HF_LIMIT_INPUT_BYTES, HF_IN_AT(hf_say_request, message) },
+    { "source_key", "KEY", HF_IN_TEXT, 0,
+      "names this message: the same key and content are sent once",
+      .limit = HF_LIMIT_KEY_BYTES, .option = "key", HF_IN_AT(hf_say_request, source_key) },
+    END,
+};
+
+const struct hf_input hf_session_list_inputs[] = {
+    { "agent", "NAME", HF_IN_TEXT, 0, "only those of this agent",
+      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_session_filter, agent) },
+    { "parent_id", "SESSION", HF_IN_TEXT, 0, "only those that come from this session",
+      .limit = HF_LIMIT_KEY_BYTES, .option = "parent",
+      HF_IN_AT(hf_session_filter, parent_id) },
+    { "open", NULL, HF_IN_FLAG, 0, "only those with an open turn",
+      HF_IN_AT(hf_session_filter, open) },
+    LIMIT(hf_session_filter),
+    { "after", "CURSOR", HF_IN_TEXT, 0, "go on after an earlier page",
+      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_session_filter, after) },
+    END,
+};
+
+const struct hf_input hf_session_show_inputs[] = {
+    ID(hf_session_page, HF_IN_NEEDED, "the session"),
+    END,
+};
+
+const struct hf_input hf_session_log_inputs[] = {
+    ID(hf_session_page, HF_IN_NEEDED, "the session"),
+    { "after", "N", HF_IN_INT, 0, "records after this one", .max = INT64_MAX,
+      HF_IN_AT(hf_session_page, ordinal) },
+    LIMIT(hf_session_page),
+    END,
+};
+
+const struct hf_input hf_session_inputs_inputs[] = {
+    ID(hf_session_page, HF_IN_NEEDED, "the session"),
+    { "after", "WORK_ID", HF_IN_TEXT, 0, "those after this one",
+      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_session_page, after) },
+    LIMIT(hf_session_page),
+    END,
+};
+/* clang-format on */

@@ -1,0 +1,109 @@
+/* See shapes.h. */
+#include "core/session/shapes.h"
+
+/* clang-format off */
+#define TEXT(member, ...)  HF_FIELD(TEXT, hf_session, member, false, __VA_ARGS__)
+#define JSON(member, ...)  HF_FIELD(JSON, hf_session, member, false, __VA_ARGS__)
+#define COUNT(member, ...) HF_FIELD(I64, hf_session, member, false, __VA_ARGS__)
+#define MS(member, ...)    HF_FIELD(I64, hf_session, member, true, __VA_ARGS__)
+#define FACT(name_, kind_, help_) { .name = name_, .kind = HF_FIELD_##kind_, .help = help_ }
+/* A field under another name than the member's. */
+#define AS(name_, kind_, type, member, ...)                                              \
+    { .name = name_, .kind = HF_FIELD_##kind_, .offset = offsetof(struct type, member),  \
+      .help = __VA_ARGS__ }
+
+static const char *const relation_words[] = { "root", "child", "fork", "caused", NULL };
+
+static const struct hf_field session_fields[] = {
+    TEXT(session_id, "id of the session"),
+    TEXT(tenant, "tenant; empty: none"),
+    TEXT(agent, "workers of this agent may claim it"),
+    COUNT(head_revision, "commits so far"),
+    COUNT(record_count, "committed records"),
+    HF_FIELD(DIGEST, hf_session, chain, false, "digest over the committed records"),
+    JSON(config, "configuration, as the creator or a commit set it"),
+    TEXT(turn_id, "the open turn; null: none"),
+    MS(ready_at, "since when a worker may claim it; null: held, or nothing to do"),
+    MS(waiting_until, "when the open turn goes on; null: at once"),
+    TEXT(owner, "holder of the lease"),
+    TEXT(owner_incarnation, "which life of the holder"),
+    JSON(holder, "what is known of the holder's process"),
+    COUNT(lease_fence, "rises with each new holder"),
+    MS(lease_ttl_ms, "term of the lease"),
+    MS(lease_expires_at, "when it ends, on the lease clock"),
+    { .name = "lease_remaining_ms", .kind = HF_FIELD_I64,
+      .offset = offsetof(struct hf_session, lease_remaining_ms),
+      .help = "what is left of it; negative: it has lapsed",
+      .null_by = offsetof(struct hf_session, owner) },
+    JSON(cancel_request, "a cancellation of the running input that was asked for"),
+    TEXT(relation, "how the session came to be", .words = relation_words),
+    TEXT(parent_id, "session that it came from"),
+    JSON(cause, "what caused it"),
+    JSON(labels, "labels, an object of texts"),
+    MS(deleted_at, "when it was deleted"),
+    MS(created_at, "when it was created"),
+    MS(updated_at, "when the last turn was committed"),
+};
+const struct hf_shape hf_session_shape = HF_SHAPE("session", session_fields);
+
+#define TURN(kind, member, null, ...)                                                    \
+    HF_FIELD(kind, hf_session_turn, member, null, __VA_ARGS__)
+static const struct hf_field turn_fields[] = {
+    TURN(TEXT, turn_id, false, "id of the turn: that of its first input"),
+    TURN(I64, base_revision, false, "head revision that it began with"),
+    TURN(I64, step, false, "steps that are stored"),
+    TURN(I64, node_count, false, "provisional records that are stored"),
+    TURN(I64, started_at, true, "when it was claimed for the first time"),
+};
+const struct hf_shape hf_session_turn_shape = HF_SHAPE("turn", turn_fields);
+
+#define SPENT(kind, member, ...) HF_FIELD(kind, hf_session_usage, member, false, __VA_ARGS__)
+#define TOKENS(name, member, ...) AS(name, I64, hf_session_usage, usage.member, __VA_ARGS__)
+static const struct hf_field usage_fields[] = {
+    SPENT(TEXT, source, "what spent them"),
+    SPENT(TEXT, model, "on which model"),
+    TOKENS("input", input, "uncached input tokens"),
+    TOKENS("output", output, "output tokens"),
+    TOKENS("cache_read", cache_read, "input tokens read from a cache"),
+    TOKENS("cache_write", cache_write, "input tokens written to a cache"),
+    TOKENS("reasoning", reasoning, "reasoning tokens, a part of output"),
+};
+const struct hf_shape hf_session_usage_shape = HF_SHAPE("usage", usage_fields);
+
+static const char *const kind_words[] = { "message", "wake", NULL };
+#define INPUT(name, kind, member, ...) AS(name, kind, hf_input_shown, input.member, __VA_ARGS__)
+static const struct hf_field input_fields[] = {
+    AS("kind", TEXT, hf_input_shown, kind, "what it is", .words = kind_words),
+    INPUT("work_id", TEXT, work_id, "id of its unit"),
+    INPUT("status", TEXT, status, "status of its unit", .words = hf_status_words),
+    INPUT("gate", TEXT, gate, "what a queued unit is behind", .words = hf_gate_words),
+    INPUT("payload", JSON, payload, "the message, or what woke the session"),
+    INPUT("turn_id", TEXT, turn_id, "turn that took it; null: none yet"),
+    INPUT("attempt_count", I64, attempt_count, "executions so far"),
+    INPUT("crashes", I64, crashes, "claims lost in a row without a new step"),
+    INPUT("created_at", I64, created_at, "when it was sent"),
+};
+const struct hf_shape hf_session_input_shape = HF_SHAPE("input", input_fields);
+
+#define NODE(name, kind, member, ...) AS(name, kind, hf_node, member, __VA_ARGS__)
+static const struct hf_field node_fields[] = {
+    NODE("ordinal", I64, ordinal, "position in the history; -1: transient"),
+    NODE("turn_id", TEXT, turn_id, "turn that wrote it"),
+    NODE("provisional", BOOL, provisional, "of the open turn, and not committed"),
+    NODE("chain", DIGEST, chain, "digest over the history up to it"),
+    NODE("record", JSON, json, "the record"),
+};
+const struct hf_shape hf_node_shape = HF_SHAPE("node", node_fields);
+
+static const struct hf_field made_fields[] = {
+    FACT("created", BOOL, "false where the session was there already"),
+};
+const struct hf_shape hf_session_made_shape = HF_SHAPE("session_made", made_fields);
+
+static const struct hf_field shown_fields[] = {
+    { .name = "turn", .kind = HF_FIELD_ROW, .of = &hf_session_turn_shape,
+      .help = "the open turn; left out where there is none" },
+    { .name = "usage", .kind = HF_FIELD_ROW, .of = &hf_session_usage_shape,
+      .help = "an array: tokens of all committed turns" },
+};
+const struct hf_shape hf_session_shown_shape = HF_SHAPE("session_shown", shown_fields);

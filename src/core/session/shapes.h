@@ -1,0 +1,23 @@
+/* Sessions as rows that operations show. */
+#ifndef HF_CORE_SESSION_SHAPES_H
+#define HF_CORE_SESSION_SHAPES_H
+
+#include <holdfast/session.h>
+
+#include "core/ledger/fields.h"
+
+/* An input with its kind as a word. */
+struct hf_input_shown {
+    const char *kind;
+    struct hf_session_input input;
+};
+
+extern const struct hf_shape hf_session_shape;       /* struct hf_session */
+extern const struct hf_shape hf_session_turn_shape;  /* struct hf_session_turn */
+extern const struct hf_shape hf_session_usage_shape; /* struct hf_session_usage */
+extern const struct hf_shape hf_session_input_shape; /* struct hf_input_shown */
+extern const struct hf_shape hf_node_shape;          /* struct hf_node */
+extern const struct hf_shape hf_session_made_shape;  /* facts next to a new session */
+extern const struct hf_shape hf_session_shown_shape; /* facts next to one session */
+
+#endif

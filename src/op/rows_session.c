@@ -1,0 +1,91 @@
+/* The rows of `session`. */
+#include "core/ledger/reports.h"
+#include "core/session/shapes.h"
+#include "op/rows.h"
+#include "op/session.h"
+
+static const struct op_example create_examples[] = {
+    { "a conversation for workers of the agent `helper`",
+      "holdfast session create support-17 --agent helper" },
+    { .what = NULL },
+};
+
+static const struct op_example send_examples[] = {
+    { "a message, once, however often this is repeated",
+      "holdfast session send support-17 'Where is my parcel?' --key mail-1" },
+    { .what = NULL },
+};
+
+static const struct op_example list_examples[] = {
+    { "sessions with an open turn", "holdfast session list --open" },
+    { .what = NULL },
+};
+
+static const struct op_example show_examples[] = {
+    { "head, lease, open turn and usage", "holdfast session show support-17" },
+    { .what = NULL },
+};
+
+static const struct op_example log_examples[] = {
+    { "what was said", "holdfast session log support-17" },
+    { .what = NULL },
+};
+
+static const struct op_example inputs_examples[] = {
+    { "messages and wakes, and which turn took them",
+      "holdfast session inputs support-17" },
+    { .what = NULL },
+};
+
+static const struct op_advice create_advice[] = {
+    { HF_ECONFLICT, NULL, "look at it with `session show`, or choose another id" },
+    { 0, NULL, NULL },
+};
+
+static const struct op_advice send_advice[] = {
+    { HF_ECONFLICT, NULL, "send other content under another key" },
+    { HF_ENOTFOUND, NULL, "create it with `session create`" },
+    { 0, NULL, NULL },
+};
+
+/* clang-format off */
+#define PAGE BLANK(hf_session_page, .ordinal = -1, .limit = 100)
+
+const struct op op_session_rows[] = {
+    { "session.create", "create a session",
+      "The same request again is the same session; other content under its id is refused.",
+      hf_session_new_inputs, NULL,
+      BLANK(hf_session_new, .size = sizeof(struct hf_session_new)), create_examples,
+      .answer = OP_ROW, .shape = &hf_session_shape, .facts = &hf_session_made_shape,
+      .errors = op_session_errors, .advice = create_advice, .role = OP_OPERATOR,
+      .route = "POST /v1/sessions", .flags = OP_STORE | OP_CREATES | OP_SHELL,
+      .actor_kind = "human", .run = op_run_session_create },
+    { "session.send", "send a message to a session",
+      "The message is stored when this returns, and begins a turn when a worker takes it.",
+      hf_session_send_inputs, NULL, BLANK(hf_say_request, .session_id = NULL), send_examples,
+      UNIT, .facts = &hf_created_shape, .errors = op_session_errors,
+      .advice = send_advice, .role = OP_OPERATOR,
+      .route = "POST /v1/sessions/{session_id}/inputs",
+      .flags = OP_MUST_EXIST | OP_CREATES | OP_SHELL, .actor_kind = "human",
+      .check = op_check_say, .run = op_run_session_send },
+    { "session.list", "list sessions", NULL, hf_session_list_inputs, NULL,
+      BLANK(hf_session_filter, .size = sizeof(struct hf_session_filter)), list_examples,
+      .answer = OP_LIST, .shape = &hf_session_shape, .errors = op_read_errors,
+      READER(OP_PAGED), .route = "GET /v1/sessions", .run = op_run_session_list },
+    { "session.show", "show one with its open turn and usage", NULL,
+      hf_session_show_inputs, NULL, PAGE, show_examples, .answer = OP_ROW,
+      .shape = &hf_session_shape, .facts = &hf_session_shown_shape,
+      .errors = op_get_errors, READER(0), .route = "GET /v1/sessions/{session_id}",
+      .run = op_run_session_show },
+    { "session.log", "print the history of a session",
+      "Committed records, and at the end those that the open turn has stored so far.",
+      hf_session_log_inputs, NULL, PAGE, log_examples, .answer = OP_LIST,
+      .shape = &hf_node_shape, .errors = op_get_errors, READER(OP_PAGED),
+      .route = "GET /v1/sessions/{session_id}/log", .run = op_run_session_log },
+    { "session.inputs", "list what was sent to a session", NULL,
+      hf_session_inputs_inputs, NULL, PAGE, inputs_examples, .answer = OP_LIST,
+      .shape = &hf_session_input_shape, .errors = op_get_errors, READER(OP_PAGED),
+      .route = "GET /v1/sessions/{session_id}/inputs", .run = op_run_session_inputs },
+    { .name = NULL },
+};
+/* clang-format on */

@@ -1,0 +1,225 @@
+/* What the operations on sessions do. */
+#include "op/session.h"
+
+#include "base/ident.h"
+#include "core/session/shapes.h"
+
+/* ---- create and send --------------------------------------------------------------- */
+
+int op_run_session_create(struct op_call *call)
+{
+    struct hf_session_answer *answer = NULL;
+    int rc = hf_session_create(call->store, &call->who, call->in, &answer, call->err);
+    const struct op_row row = { .shape = &hf_session_shape,
+                                .key = "session",
+                                .at = rc ? NULL : answer->sessions,
+                                .did = rc == 0 && answer->created ? "created"
+                                                                  : "exists already:" };
+    if (rc == 0)
+        op_bool(call, "created", answer->created);
+    if (rc == 0)
+        rc = call->out->sink->row(call->out, &row);
+    hf_session_answer_free(answer);
+    return rc;
+}
+
+int op_check_say(struct op_call *call)
+{
+    const struct hf_say_request *in = call->in;
+    if (!in->text == !in->message)
+        return op_fail(call, HF_EINVAL, "{text}",
+                       "one of {text} and {message} is needed");
+    return 0;
+}
+
+/* A message of the user. Its id is the key, so that the same request is the same record. */
+static int message_of(struct op_call *call, const struct hf_say_request *in,
+                      const char **ret_json)
+{
+    char fresh[HF_NONCE_TEXT];
+    struct hf_buf buf;
+    struct hf_json json;
+    int rc = in->source_key ? 0 : hf_nonce(hf_random_system(), fresh, call->err);
+    if (rc)
+        return rc;
+    hf_buf_init(&buf, call->arena->alloc, 8 * (size_t)HF_MAX_INPUT_BYTES);
+    hf_json_begin(&json, &buf);
+    hf_json_object(&json);
+    hf_json_put_str(&json, "kind", "message");
+    hf_json_key(&json, "message");
+    hf_json_object(&json);
+    hf_json_put_str(&json, "id", in->source_key ? in->source_key : fresh);
+    hf_json_put_str(&json, "role", "user");
+    hf_json_key(&json, "parts");
+    hf_json_array(&json);
+    hf_json_object(&json);
+    hf_json_put_str(&json, "kind", "text");
+    hf_json_put_str(&json, "content", in->text);
+    hf_json_end(&json);
+    hf_json_end(&json);
+    hf_json_end(&json);
+    hf_json_end(&json);
+    *ret_json = hf_buf_keep(&buf, call->arena);
+    if (*ret_json)
+        return 0;
+    hf_buf_fini(&buf);
+    return hf_fail(call->err, HF_ENOMEM, NULL, "no memory for the message");
+}
+
+int op_run_session_send(struct op_call *call)
+{
+    const struct hf_say_request *in = call->in;
+    struct hf_session_send request = { .size = sizeof(request),
+                                       .session_id = in->session_id,
+                                       .source_key = in->source_key,
+                                       .message = in->message };
+    struct hf_answer *answer = NULL;
+    int rc = in->text ? message_of(call, in, &request.message) : 0;
+    if (rc == 0)
+        rc = hf_session_send(call->store, &call->who, &request, &answer, call->err);
+    const struct hf_item *item = rc ? NULL : hf_answer_at(answer, 0);
+    if (rc == 0)
+        rc = op_unit(call, item, item->created ? "sent" : "sent before:");
+    hf_answer_free(answer);
+    return rc;
+}
+
+/* ---- looking ----------------------------------------------------------------------- */
+
+/* The rows of one kind of an answer as a list; each row is `stride` bytes. */
+static int say_rows(struct op_call *call, const struct op_list *list, const void *rows,
+                    size_t count, size_t stride)
+{
+    const struct op_sink *sink = call->out->sink;
+    int rc = 0;
+    sink->begin(call->out, list);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const struct op_row row = { .shape = list->shape,
+                                    .at = (const char *)rows + i * stride,
+                                    .did = list->did };
+        rc = sink->item(call->out, &row);
+    }
+    return rc ? rc : sink->end(call->out, list);
+}
+
+int op_run_session_list(struct op_call *call)
+{
+    struct hf_session_answer *answer = NULL;
+    struct op_list list = {
+        .key = "items", .shape = &hf_session_shape, .none = "no sessions", .paged = true
+    };
+    int rc = hf_session_list(call->store, &call->who, call->in, &answer, call->err);
+    if (rc == 0) {
+        list.next = answer->next;
+        rc = say_rows(call, &list, answer->sessions, answer->session_count,
+                      sizeof(answer->sessions[0]));
+    }
+    hf_session_answer_free(answer);
+    return rc;
+}
+
+static int say_shown(struct op_call *call, const struct hf_session_answer *answer)
+{
+    const struct op_list usage = { .key = "usage",
+                                   .shape = &hf_session_usage_shape,
+                                   .did = "usage" };
+    const struct op_row turn = { .key = "turn",
+                                 .shape = &hf_session_turn_shape,
+                                 .at = answer->turn };
+    int rc = op_row(call, answer->sessions);
+    if (rc == 0 && answer->turn)
+        rc = call->out->sink->row(call->out, &turn);
+    return rc ? rc
+              : say_rows(call, &usage, answer->usage, answer->usage_count,
+                         sizeof(answer->usage[0]));
+}
+
+int op_run_session_show(struct op_call *call)
+{
+    const struct hf_session_page *in = call->in;
+    const struct hf_session_load request = { .size = sizeof(request),
+                                             .session_id = in->session_id,
+                                             .limit = 1 };
+    struct hf_session_answer *answer = NULL;
+    int rc = hf_session_load(call->store, &request, &answer, call->err);
+    if (rc == 0)
+        rc = say_shown(call, answer);
+    hf_session_answer_free(answer);
+    return rc;
+}
+
+/* A later page is of the head as it is now: records up to it never change. */
+static int load_page(struct op_call *call, const struct hf_session_page *in,
+                     struct hf_session_answer **ret_answer)
+{
+    struct hf_session_load request = { .size = sizeof(request),
+                                       .session_id = in->session_id,
+                                       .limit = (size_t)in->limit,
+                                       .from_ordinal = in->ordinal + 1 };
+    struct hf_session_answer *head = NULL;
+    int rc = request.from_ordinal
+                 ? hf_session_head(call->store, in->session_id, &head, call->err)
+                 : 0;
+    if (rc == 0 && head) {
+        request.head_revision = head->sessions[0].head_revision;
+        request.record_count = head->sessions[0].record_count;
+    }
+    if (rc == 0)
+        rc = hf_session_load(call->store, &request, ret_answer, call->err);
+    hf_session_answer_free(head);
+    return rc;
+}
+
+/* Committed records, and behind the last page what the open turn has stored. */
+int op_run_session_log(struct op_call *call)
+{
+    struct hf_session_answer *answer = NULL;
+    const struct op_sink *sink = call->out->sink;
+    struct op_list list = {
+        .key = "items", .shape = &hf_node_shape, .none = "no records", .paged = true
+    };
+    int rc = load_page(call, call->in, &answer);
+    if (rc)
+        return rc;
+    list.next_id = answer->next_ordinal ? answer->next_ordinal - 1 : 0;
+    sink->begin(call->out, &list);
+    for (size_t i = 0; rc == 0 && i < answer->node_count; i++)
+        rc = sink->item(call->out,
+                        &(struct op_row){ .shape = list.shape, .at = &answer->nodes[i] });
+    const struct hf_session_turn *turn = answer->next_ordinal ? NULL : answer->turn;
+    for (size_t i = 0; rc == 0 && turn && i < turn->stored_count; i++)
+        rc = sink->item(call->out,
+                        &(struct op_row){ .shape = list.shape, .at = &turn->nodes[i] });
+    if (rc == 0)
+        rc = sink->end(call->out, &list);
+    hf_session_answer_free(answer);
+    return rc;
+}
+
+int op_run_session_inputs(struct op_call *call)
+{
+    const struct hf_session_page *in = call->in;
+    struct hf_session_answer *answer = NULL;
+    const struct op_sink *sink = call->out->sink;
+    struct op_list list = { .key = "items",
+                            .shape = &hf_session_input_shape,
+                            .none = "no inputs",
+                            .paged = true };
+    int rc = hf_session_inputs(call->store, in->session_id, in->after, (size_t)in->limit,
+                               &answer, call->err);
+    if (rc)
+        return rc;
+    if (answer->input_count == (size_t)in->limit)
+        list.next = answer->inputs[answer->input_count - 1].work_id;
+    sink->begin(call->out, &list);
+    for (size_t i = 0; rc == 0 && i < answer->input_count; i++) {
+        const struct hf_input_shown shown = {
+            .kind = hf_input_kind_word(answer->inputs[i].kind), .input = answer->inputs[i]
+        };
+        rc = sink->item(call->out, &(struct op_row){ .shape = list.shape, .at = &shown });
+    }
+    if (rc == 0)
+        rc = sink->end(call->out, &list);
+    hf_session_answer_free(answer);
+    return rc;
+}
