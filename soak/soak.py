@@ -73,42 +73,37 @@ class Postgres:
         subprocess.run([PG, "down", self.folder], check=False)
 
 
-def keep_program(folder):
+def keep_program(folder, program):
     """The program and its library as they are now: a build meanwhile must not end the fleet."""
-    program = shutil.copy2(WORKER, folder)
-    for library in glob.glob(os.path.join(os.path.dirname(WORKER), "libholdfast.so.?")):
+    libraries = glob.glob(os.path.join(os.path.dirname(program), "libholdfast.so.?"))
+    program = shutil.copy2(program, folder)
+    for library in libraries:
         shutil.copy2(library, folder)
     return program, {**os.environ, "LD_LIBRARY_PATH": folder}
 
 
 class Fleet:
-    """The processes, and what is done to them."""
+    """Worker processes, and what is done to them. What a worker is, subclasses say."""
 
-    def __init__(self, store, folder, given):
-        self.store, self.folder, self.given = store, folder, given
-        self.program, self.environment = keep_program(folder)
+    def __init__(self, folder, given, program):
+        self.folder, self.given = folder, given
+        self.program, self.environment = keep_program(folder, program)
         self.deserted = []
         self.dice = random.Random(given.seed)
         self.workers, self.asleep, self.born = {}, {}, 0
         self.did = {"killed": 0, "woken": 0, "terminated": 0, "fleets": 0}
-        # Made and migrated before anybody is killed: a schema that was begun by a process that
-        # died is an operator's to finish (`holdfast migrate`).
-        if self.start("submit", "first", 0).wait():
-            raise SystemExit("no store")
-        self.submitters = [self.start("submit", f"s{i}", given.units)
-                           for i in range(given.submitters)]
-        self.tenders = [self.start("tend", f"t{i}") for i in range(2)]
-        for _ in range(given.workers):
-            self.hire()
 
-    def start(self, role, name, *args):
-        return subprocess.Popen([self.program, role, self.store.url, name, self.folder,
-                                 *map(str, args)], env=self.environment)
+    def worker_args(self, name):
+        """The arguments of a worker of that name."""
+        raise NotImplementedError
+
+    def start(self, *args):
+        return subprocess.Popen([self.program, *map(str, args)], env=self.environment)
 
     def hire(self):
         name = f"w{self.born}"
         self.born += 1
-        self.workers[name] = self.start("work", name, self.given.ttl)
+        self.workers[name] = self.start(*self.worker_args(name))
 
     def lose(self, name, how):
         process = self.workers.pop(name)
@@ -162,12 +157,66 @@ class Fleet:
             self.lose(self.dice.choice(awake), signal.SIGKILL)
             self.did["killed"] += 1
 
-    def drain(self):
-        """No more kills: everything must come to its end. Seconds it took."""
-        began = time.monotonic()
+    def wake_all(self):
         while self.asleep:
             self.wake()
             time.sleep(0.05)
+
+    def muster(self):
+        """Whoever ended although nobody ended it is noted, and its place is filled: a fleet that
+        is gone drains nothing, and must not look like a store that is stuck."""
+        for name, process in list(self.workers.items()):
+            if process.poll() is not None:
+                self.deserted.append(f"{name} ({process.returncode})")
+                del self.workers[name]
+                self.asleep.pop(name, None)
+                self.hire()
+
+    def processes(self):
+        return list(self.workers.values())
+
+    def dismiss(self):
+        for process in self.processes():
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.terminate()
+        for process in self.processes():
+            try:
+                process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+class LedgerFleet(Fleet):
+    """Workers, submitters and tenders of units."""
+
+    def __init__(self, store, folder, given):
+        super().__init__(folder, given, WORKER)
+        self.store = store
+        # Made and migrated before anybody is killed: a schema that was begun by a process that
+        # died is an operator's to finish (`holdfast migrate`).
+        if self.start_as("submit", "first", 0).wait():
+            raise SystemExit("no store")
+        self.submitters = [self.start_as("submit", f"s{i}", given.units)
+                           for i in range(given.submitters)]
+        self.tenders = [self.start_as("tend", f"t{i}") for i in range(2)]
+        for _ in range(given.workers):
+            self.hire()
+
+    def start_as(self, role, name, *args):
+        return self.start(role, self.store.url, name, self.folder, *args)
+
+    def worker_args(self, name):
+        return "work", self.store.url, name, self.folder, self.given.ttl
+
+    def processes(self):
+        return [*self.workers.values(), *self.tenders, *self.submitters]
+
+    def drain(self):
+        """No more kills: everything must come to its end. Seconds it took."""
+        began = time.monotonic()
+        self.wake_all()
         for process in self.submitters:
             process.send_signal(signal.SIGTERM)
             process.wait()
@@ -180,18 +229,11 @@ class Fleet:
         return took
 
     def muster(self):
-        """Whoever ended although nobody ended it is noted, and its place is filled: a fleet that
-        is gone drains nothing, and must not look like a store that is stuck."""
-        for name, process in list(self.workers.items()):
-            if process.poll() is not None:
-                self.deserted.append(f"{name} ({process.returncode})")
-                del self.workers[name]
-                self.asleep.pop(name, None)
-                self.hire()
+        super().muster()
         for i, process in enumerate(self.tenders):
             if process.poll() is not None:
                 self.deserted.append(f"t{i} ({process.returncode})")
-                self.tenders[i] = self.start("tend", f"t{i}-{len(self.deserted)}")
+                self.tenders[i] = self.start_as("tend", f"t{i}-{len(self.deserted)}")
 
     def explain(self):
         """What a slow drain waits for: the rows, the fleet, the machine."""
@@ -199,22 +241,10 @@ class Fleet:
         for row in self.store.ask(LEFT):
             print("  ", *row)
 
-    def dismiss(self):
-        for process in [*self.workers.values(), *self.tenders, *self.submitters]:
-            if process.poll() is None:
-                process.send_signal(signal.SIGCONT)
-                process.terminate()
-        for process in [*self.workers.values(), *self.tenders, *self.submitters]:
-            try:
-                process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
 
 def soak(folder, given):
     store = Sqlite(folder) if given.store == "sqlite" else Postgres(folder)
-    fleet, began, told = Fleet(store, folder, given), time.monotonic(), 0.0
+    fleet, began, told = LedgerFleet(store, folder, given), time.monotonic(), 0.0
     try:
         while fleet.did["killed"] < given.kills and time.monotonic() - began < given.most:
             time.sleep(given.every / 1000)

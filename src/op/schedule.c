@@ -23,7 +23,8 @@ static int check_timing(struct op_call *call, bool needed)
         return needed ? op_fail(call, HF_EINVAL, "{cron}",
                                 "give one of {cron}, {every_ms} and {at}")
                       : 0;
-    if (every && wanted->every_ms == 0)
+    if (every && (wanted->every_ms < HF_MAX_EVERY_MIN_MS ||
+                  wanted->every_ms > HF_MAX_DURATION_MAX_MS))
         return op_fail(call, HF_EINVAL, "{every_ms}", "{every_ms} must be 1s to 36525d");
     return hf_schedule_preview(wanted, system_now(), 1, &slot, &count, call->err);
 }
