@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/process.h>
 #include <holdfast/worker.h>
 
 #define TEXT(s) ((struct hf_span){ (s), strlen(s) })
@@ -306,6 +307,40 @@ static void a_session_goes_on_with_its_next_message(void **state)
     hf_session_answer_free(s);
 }
 
+static void a_wake_begins_a_turn(void **state)
+{
+    (void)state;
+    struct hf_answer *made = NULL, *ended = NULL;
+    struct hf_new unit = { .size = sizeof(unit),
+                           .source = HF_SOURCE_MANUAL,
+                           .source_id = "p1",
+                           .disposition = HF_RERUNNABLE };
+    struct hf_process_new process = { .size = sizeof(process),
+                                      .work = &unit,
+                                      .identity_kind = "shell",
+                                      .wake_session = "s" };
+    send_message("s", "hi");
+    start_worker();
+    await_model();
+    say("hello");
+    await_log("claimed\nturn_ended\n");
+    must(hf_process_register(world.store, NULL, &process, &made, &err));
+    struct hf_change cancel = { .size = sizeof(cancel),
+                                .verb = HF_VERB_CANCEL,
+                                .id = hf_answer_at(made, 0)->work.work_id,
+                                .reason = "enough" };
+    must(hf_work_change(world.store, NULL, &cancel, 1, 0, &ended, &err));
+    hf_answer_free(ended);
+    hf_answer_free(made);
+    await_model(); /* without a message: the end of the process is the cause */
+    say("I see");
+    await_log("claimed\nturn_ended\n");
+    struct hf_session_answer *s = loaded("s");
+    assert_int_equal(s->sessions[0].head_revision, 2);
+    assert_non_null(strstr(s->nodes[2].json, "\"event\"")); /* the role of a cause */
+    hf_session_answer_free(s);
+}
+
 /* ---- ways out ------------------------------------------------------------------------ */
 
 static void a_stopped_worker_hands_back_and_another_goes_on(void **state)
@@ -484,6 +519,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_message_is_answered_and_committed),
         CASE(a_session_goes_on_with_its_next_message),
+        CASE(a_wake_begins_a_turn),
         CASE(a_stopped_worker_hands_back_and_another_goes_on),
         CASE(a_stop_waits_for_what_runs),
         CASE(a_worker_past_its_lease_commits_nothing),

@@ -286,9 +286,12 @@ void session_put_token(struct hf_ops *ops, const char *session_id,
     hf_ops_text(ops, token->nonce);
 }
 
+/* All sessions have one topic, and a waiter may be for other agents: so many are woken. */
+#define WAITERS 64
+
 void session_ring(struct hf_ops *ops)
 {
-    hf_ops_ring_queue(ops, HF_SESSION_QUEUE, 1);
+    hf_ops_ring_queue(ops, HF_SESSION_QUEUE, WAITERS);
 }
 
 /* On PostgreSQL the nudge locks the session until the commit: a release at the same time comes

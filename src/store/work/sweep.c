@@ -299,7 +299,7 @@ static int sweep_dead_holder(struct sweeping *s, const char *holder, const char 
     hf_ops_reset(&ops);
     hf_ops_call(&ops, HF_SQL_SESSION_HOLDER_DEAD, HF_ANY_COUNT);
     hf_ops_text(&ops, holder);
-    hf_ops_ring_queue(&ops, "session", 1);
+    hf_ops_ring_queue(&ops, "session", 64);
     if (rc == 0)
         rc = hf_ops_write(&ops, err);
     hf_ops_fini(&ops);
