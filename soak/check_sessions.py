@@ -210,7 +210,7 @@ def check_order(run):
 
 def check_heads(run):
     for session in run.sessions.values():
-        turns, records = run.committed[session.id], 0
+        turns, records = run.committed.get(session.id, []), 0
         if [turn.base for turn in turns] != list(range(session.head)):
             yield f"{session.id}: head {session.head}, its turns began at " \
                   f"{[turn.base for turn in turns][:5]}…"
