@@ -143,7 +143,7 @@ static const struct cli_column waiting_columns[] = {
     { .title = "WAITING" },
     { .title = "WHAT", .least = 18 },
     { .title = "KIND", .rank = 2, .least = 6 },
-    { .title = "FOR WHOM", .rank = 1 },
+    { .title = "WAITS FOR", .rank = 1 },
     { .title = "REF", .rank = 3, .least = 12 },
     { .title = ">SINCE" },
     { .title = ">TIME LEFT" },
