@@ -159,7 +159,7 @@ static void run_effects(int rounds)
     hf_drive_free(drive);
 }
 
-/* Instructions of one effect: the slope between two turns, half of whose effects are model calls. */
+/* Instructions of one effect: the slope between two turns. Half of the effects are model calls. */
 static double per_effect(const char *const *apart)
 {
     const char *few[] = { "effect", "4", NULL }, *many[] = { "effect", "12", NULL };
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 {
     open_setup();
     if (argc == 3 && strcmp(argv[1], "effect") == 0) {
-        run_effects(atoi(argv[2]));
+        run_effects((int)strtol(argv[2], NULL, 10));
     } else {
         count_effects();
         count_memory();

@@ -177,7 +177,8 @@ test_case(d39_a_held_turn_that_begins_anew_has_an_empty_journal)
     struct talk talk = begun(t, "s");
     CODE(0, begin_effect(AT(t), &talk, "1"));
     const char *id = talk.turn_id;
-    for (int64_t i = 0; i <= HF_MAX_POISON_CRASHES; i++) { /* the step forgives the first */
+    for (int64_t i = 0; i <= HF_MAX_POISON_CRASHES;
+         i++) { /* the step forgives the first */
         SAME(id, talk.turn_id);
         advance(SEC(30));
         talk = open_any();

@@ -58,7 +58,7 @@ int kit_step(struct hf_conform *t, struct talk *talk, const struct hf_record *re
     kit_step(AT(t), (talk), (struct hf_record[]){ __VA_ARGS__ },                         \
              sizeof((struct hf_record[]){ __VA_ARGS__ }) / sizeof(struct hf_record))
 
-/* The next step of the talk's turn, with a save that names it and nothing else. */
+/* The next step of the talk's turn: a save that names it, no records. */
 struct hf_session_step kit_step_of(struct hf_conform *t, const struct talk *talk);
 /* Stores it; moves the talk on when it was stored. */
 int kit_store_step(struct hf_conform *t, struct talk *talk, struct hf_session_step step);
