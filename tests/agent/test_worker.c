@@ -92,7 +92,8 @@ static void on_heard(void *user, const struct hf_worker_event *event)
 {
     size_t used = strlen(world.log);
     (void)user;
-    if (event->kind == HF_WORKER_EMIT)
+    if (event->kind == HF_WORKER_EMIT || event->kind == HF_WORKER_TEXT ||
+        event->kind == HF_WORKER_RESET)
         return;
     snprintf(world.log + used, sizeof(world.log) - used, "%s%s%s\n",
              hf_worker_event_name(event->kind), event->call ? " " : "",
@@ -277,7 +278,7 @@ static void a_message_is_answered_and_committed(void **state)
     ask("one");
     await_model();
     say("hello");
-    await_log("claimed\ntool_started one\nturn_ended\n");
+    await_log("claimed\ntool_started one\ntool_ended one\nturn_ended\n");
     struct hf_session_answer *s = loaded("s");
     assert_int_equal(s->sessions[0].head_revision, 1);
     assert_int_equal(s->node_count, 4);
@@ -439,7 +440,8 @@ static void sources_are_asked_before_each_iteration(void **state)
     ask("two");
     await_model();
     say("done");
-    await_log("claimed\ntool_started one\ntool_started two\nturn_ended\n");
+    await_log("claimed\ntool_started one\ntool_ended one\ntool_started two\ntool_ended "
+              "two\nturn_ended\n");
 }
 
 /* ---- without a journal --------------------------------------------------------------- */
