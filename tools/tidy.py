@@ -81,6 +81,7 @@ ROOMS = {
        for part in ("command", "ingress", "monitor", "pool", "process", "wait")},
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
+    "agent/agent": "",
     "agent/drive": "",
     "agent/tool": "",
     "agent/worker": "",
