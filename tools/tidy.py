@@ -82,6 +82,7 @@ ROOMS = {
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
     "agent/agent": "",
+    "agent/config": "agent agent/wire",
     "agent/drive": "",
     "agent/tool": "",
     "agent/worker": "",

@@ -24,6 +24,28 @@ static const struct hf_input check_options[] = {
     { .name = NULL },
 };
 
+const struct hf_input op_worker_inputs[] = {
+    { "agent", "NAME", HF_IN_TEXTS, 0,
+      .help = "an [agent.NAME] of the configuration (default: all of them)" },
+    { "turns", "N", HF_IN_INT, 0, .help = "sessions held at once (default: 64)", .min = 1,
+      .max = 10000 },
+    { "grace", "DURATION", HF_IN_MS, 0,
+      .help = "what runs may take so long after SIGTERM before it is handed back "
+              "(default: 30s)" },
+    CONFIG_OPTION,
+    { "scripted", NULL, HF_IN_FLAG, 0,
+      .help = "the scripted model instead of a configuration; --agent names its agent" },
+    { .name = NULL },
+};
+
+const struct op_example op_worker_examples[] = {
+    { "drive the sessions of all configured agents", "holdfast worker" },
+    { "only those of one agent, ten at a time",
+      "holdfast worker --agent helper --turns 10" },
+    { "without any configuration", "holdfast worker --scripted" },
+    { .what = NULL },
+};
+
 static const struct op_example list_examples[] = {
     { "every provider, and where its key comes from", "holdfast provider list" },
     { .what = NULL },
