@@ -339,6 +339,7 @@ int cmd_cell_run(struct cli *cli);
 int cmd_provider_list(struct cli *cli);
 int cmd_provider_check(struct cli *cli);
 int cmd_config_check(struct cli *cli);
+int cmd_config_init(struct cli *cli);
 int cmd_config_keys(struct cli *cli);
 int cmd_store_bump(struct cli *cli);
 int cmd_store_copy(struct cli *cli);

@@ -2,17 +2,13 @@
 #include "cli/model/agent.h"
 
 #include <poll.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/json_walk.h"
 #include "base/text.h"
 #include "cli/model/config.h"
 
-#define PROMPT_BYTES_MAX ((size_t)256 * 1024)
 #define SCRIPTED_WORD_MS 30
-
-extern char **environ;
 
 /* A provider that one or more agents use. */
 struct opened {
@@ -34,7 +30,7 @@ struct cli_agents {
     struct cli_agents_request request;
     struct cli_place place;
     struct hf_config *config;
-    const char *folder; /* of the configuration, with a slash at the end */
+    const char *folder; /* of the configuration */
     struct opened *providers;
     struct one *ones;
     struct hf_agent **all;
@@ -55,12 +51,12 @@ static void wait_some(void *user, struct hf_invocation *call)
             bool it = hf_walk_is(hf_walk_key(&walk), "seconds");
             struct hf_span value = hf_walk_value(&walk);
             if (it)
-                (void)hf_walk_i64(value, &seconds); /* the schema allows nothing else */
+                (void)hf_walk_i64(value, &seconds); /* the schema has checked it */
         }
     for (int64_t left = seconds * 20; left > 0 && !hf_invocation_stopped(call); left--)
         (void)poll(NULL, 0, 50);
-    /* Without memory for the answer the call has none, and the model is told. */
-    (void)hf_invocation_text(call, (struct hf_span){ "the time is over", 16 });
+    int rc = hf_invocation_text(call, (struct hf_span){ "the time is over", 16 });
+    (void)rc; /* without memory the call has no answer, and the model is told */
 }
 
 static int list_scripted(void *user, struct hf_toolset *into, struct hf_err *err)
@@ -121,8 +117,9 @@ static int open_provider(struct cli_agents *agents, const char *name,
         return hf_fail_plain(&cli->err, HF_ENOMEM);
     int rc = hf_config_endpoint(agents->config, name, &http, &endpoint, &cli->err);
     if (rc == HF_ENOTFOUND)
-        cli->action = "see `holdfast provider list`: it names each provider and where its "
-                      "key comes from";
+        cli->action =
+            "see `holdfast provider list`: it names each provider and where its "
+            "key comes from";
     if (rc == 0)
         rc = hf_http_new(agents->request.loop, &http, &transport, &cli->err);
     if (rc == 0)
@@ -146,64 +143,12 @@ static int open_model(struct cli_agents *agents, struct one *one, const char *na
     return rc ? rc : open_provider(agents, provider, &model->provider);
 }
 
-/* A path of the configuration; a relative one is meant from the folder of its file. */
-static const char *resolved(struct cli_agents *agents, const char *path)
-{
-    if (!path || path[0] == '/')
-        return path;
-    return hf_arena_join(&agents->cli->arena, agents->folder, path);
-}
-
-static int read_prompt(struct cli_agents *agents, const struct hf_agent_entry *entry,
-                       struct hf_span *ret_prompt)
-{
-    struct cli *cli = agents->cli;
-    if (entry->prompt)
-        *ret_prompt = (struct hf_span){ entry->prompt, strlen(entry->prompt) };
-    if (!entry->prompt_file)
-        return 0;
-    const char *path = resolved(agents, entry->prompt_file);
-    int rc = path ? cli_read_file(cli, path, PROMPT_BYTES_MAX, ret_prompt)
-                  : hf_fail_plain(&cli->err, HF_ENOMEM);
-    if (rc) {
-        struct hf_err why = cli->err;
-        cli->action = "correct prompt_file in the configuration, or write that file";
-        return hf_fail(&cli->err, rc, "prompt_file", "[agent.%.60s]: prompt_file: %s",
-                       entry->name, why.message);
-    }
-    return 0;
-}
-
-/* The tools that the entry names, each of which is there. */
 static int open_tools(struct cli_agents *agents, struct one *one,
                       const struct hf_agent_entry *entry)
 {
-    struct cli *cli = agents->cli;
-    struct hf_tools_config config = { .size = sizeof(config),
-                                      .root = resolved(agents, entry->root),
-                                      .allow = entry->allow,
-                                      .lock_folder = agents->place.locks,
-                                      .env = (const char *const *)environ };
-    enum hf_builtin_tool builtin;
-    size_t count = 0;
-    while (entry->tools && entry->tools[count])
-        count++;
-    struct hf_shell_tool *shell = hf_arena_array(&cli->arena, count + 1, sizeof(*shell));
-    if (!shell || (entry->root && !config.root))
-        return hf_fail_plain(&cli->err, HF_ENOMEM);
-    config.shell = shell;
-    for (size_t i = 0; i < count; i++) {
-        if (hf_builtin_tool_read(entry->tools[i], &builtin)) {
-            config.builtins |= 1u << builtin;
-            continue;
-        }
-        struct hf_shell_tool *tool = &shell[config.shell_count++];
-        int rc = hf_config_tool(agents->config, entry->tools[i], tool, &cli->err);
-        if (rc)
-            return rc;
-        tool->folder = resolved(agents, tool->folder);
-    }
-    int rc = hf_tools_new(&config, &one->tools, &cli->err);
+    const struct cli_config_place place = { agents->config, agents->folder,
+                                            agents->place.locks };
+    int rc = cli_config_tools(agents->cli, &place, entry, &one->tools);
     if (rc == 0)
         one->source = hf_tools_source(one->tools);
     return rc;
@@ -235,7 +180,7 @@ static int open_one(struct cli_agents *agents, struct one *one, const char *name
             rc = open_model(agents, one, request->model ? request->model : entry.model,
                             &model);
         if (rc == 0)
-            rc = read_prompt(agents, &entry, &config.prompt);
+            rc = cli_config_prompt(cli, agents->folder, &entry, &config.prompt);
         if (rc == 0)
             rc = open_tools(agents, one, &entry);
     }
@@ -260,13 +205,9 @@ static int read_config(struct cli_agents *agents)
                       "needs none";
     if (rc)
         return rc;
-    const char *slash = strrchr(path, '/');
-    agents->folder = slash ? hf_arena_copy(&cli->arena, path, (size_t)(slash + 1 - path))
-                           : "";
-    if (!agents->folder)
-        return hf_fail_plain(&cli->err, HF_ENOMEM);
-    if (agents->count > 0)
-        return 0;
+    rc = cli_config_folder(cli, path, &agents->folder);
+    if (rc || agents->count > 0)
+        return rc;
     while (hf_config_name(agents->config, HF_CONFIG_AGENT, agents->count))
         agents->count++;
     if (agents->count > 0)

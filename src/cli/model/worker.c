@@ -30,9 +30,8 @@ static void log_line(const struct serving *serving, const char *name,
     if (serving->cli->quiet)
         return;
     if (!serving->cli->json) {
-        (void)fprintf(stderr, "%s %s: %s%s%s (%zu held)\n",
-                      hf_time_text(cli_now(), when), name,
-                      event && event->session_id ? event->session_id : "",
+        (void)fprintf(stderr, "%s %s: %s%s%s (%zu held)\n", hf_time_text(cli_now(), when),
+                      name, event && event->session_id ? event->session_id : "",
                       event && event->session_id && text[0] ? ", " : "", text, held);
         return; /* a log that cannot be written stops no worker */
     }
@@ -142,8 +141,8 @@ static int serve(struct serving *serving)
         return rc;
     log_begin(serving);
     return hf_agent_serve(cli_agents_all(serving->agents),
-                          cli_agents_count(serving->agents),
-                          cli_number(cli, "turns", 0), &cli->err);
+                          cli_agents_count(serving->agents), cli_number(cli, "turns", 0),
+                          &cli->err);
 }
 
 int cmd_worker(struct cli *cli)

@@ -14,6 +14,7 @@ static const struct cli_local locals[] = {
     { "provider.list", cmd_provider_list, NULL },
     { "provider.check", cmd_provider_check, NULL },
     { "config.check", cmd_config_check, NULL },
+    { "config.init", cmd_config_init, NULL },
     { "config.keys", cmd_config_keys, NULL },
     { "store.bump", cmd_store_bump, NULL },
     { "store.copy", cmd_store_copy, NULL },
