@@ -66,7 +66,8 @@ static int prepare_environment(struct cli *cli, const struct hf_command *command
 {
     static const char *const others[] = { "HOLDFAST_LEASE_TOKEN",    "HOLDFAST_OWNER",
                                           "HOLDFAST_INCARNATION",    "HOLDFAST_ATTEMPT",
-                                          "HOLDFAST_RESUME_PAYLOAD", "HOLDFAST_LOCK" };
+                                          "HOLDFAST_RESUME_PAYLOAD", "HOLDFAST_INPUT",
+                                          "HOLDFAST_LOCK" };
     struct cli_place place;
     int rc = cli_store_place(cli, &place);
     if (rc)
