@@ -24,9 +24,10 @@ static int check_no_command(struct cli *cli)
                                          "evidence" };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (cli_given(cli, names[i]))
-            return hf_fail(&cli->err, HF_EINVAL, "command",
-                           "--%s is about a command, and there is none: give it after --",
-                           names[i]);
+            return hf_fail(
+                &cli->err, HF_EINVAL, "command",
+                "--%s is about a command, and there is none: write it after --",
+                names[i]);
     return 0;
 }
 

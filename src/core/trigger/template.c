@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/json_get.h"
+#include "base/text.h"
 
 #define FIELD "template"
 #define MARKER "$event"
@@ -89,7 +90,7 @@ int hf_template_within(const char *text, const char *only, struct hf_err *err)
         return rc;
     bool outside = is_marker(value) || hf_json_type_of(value) != HF_JSON_OBJECT;
     for (void *at = NULL; !outside && hf_json_next(value, &at, &key, &member);)
-        outside = strcmp(key, only) != 0 && has_marker(member);
+        outside = !hf_same(key, only) && has_marker(member);
     hf_json_free(value);
     return outside ? hf_fail(err, HF_EINVAL, FIELD,
                              "template: a command is never taken from what happened: "
