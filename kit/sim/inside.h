@@ -43,6 +43,7 @@
 #define SIM_TALKS 2
 #define SIM_MESSAGES 6 /* of a session */
 #define SIM_REFUSALS 8
+#define SIM_BACKS 16
 #define SIM_PERHAPS 0x80u /* with a status: somebody else may have brought it about */
 #define SIM_GRACE_MS 2000 /* of kind "expire": the policy that sim_play sets */
 #define SIM_ID 40
@@ -434,6 +435,8 @@ struct hf_sim {
     struct sim_talk talks[SIM_TALKS];
     struct sim_refusal refusals[SIM_REFUSALS];
     size_t refusal_count;
+    char backs[SIM_BACKS][SIM_NAME]; /* the last hand-backs that may have been made */
+    size_t back_count;
     struct sim_limits limits;
     struct sim_occurrence occurrences[SIM_OCCURRENCES];
     size_t occurrence_count;

@@ -45,12 +45,23 @@ static void judge_opened(struct hf_sim *sim, const struct sim_op *op,
                                op->pid,     told->expires_at, false };
 }
 
+/* The same hand-back may have been made before. */
+static bool was_made(const struct hf_sim *sim, const struct sim_op *op)
+{
+    for (size_t i = 0; i < SIM_BACKS; i++) {
+        if (sim_same(sim->backs[i], op->name))
+            return true;
+    }
+    return false;
+}
+
 /* A step, a commit or a hand-back was accepted. */
 static void judge_written(struct hf_sim *sim, const struct sim_op *op,
                           const struct sim_answer *answer)
 {
     struct sim_talk *talk = &sim->talks[op->key];
-    bool repeated = answer->items[0].repeated;
+    bool back = op->kind == SIM_OP_BACK;
+    bool repeated = back ? was_made(sim, op) : answer->items[0].repeated;
     if (op->kind == SIM_OP_COMMIT) {
         sim_mark(sim, repeated ? HF_SIM_MARK_TALK_COMMIT_REPEATED
                                : HF_SIM_MARK_TALK_COMMITTED);
@@ -65,7 +76,7 @@ static void judge_written(struct hf_sim *sim, const struct sim_op *op,
         sim_violate(sim, "session %d: %s under fence %lld is accepted after fence %lld",
                     op->key, sim_op_word(op), (long long)op->fence,
                     (long long)talk->lease.fence);
-    if (op->kind == SIM_OP_BACK || (op->kind == SIM_OP_COMMIT && op->limit))
+    if (back || (op->kind == SIM_OP_COMMIT && op->limit))
         talk->lease.may_be_free = true;
 }
 
@@ -88,18 +99,16 @@ void sim_judge_talk(struct hf_sim *sim, const struct sim_op *op,
     if (!known) { /* a lease may have been taken, or released */
         for (int i = 0; i < SIM_TALKS && op->kind != SIM_OP_SEND; i++)
             sim->talks[i].lease.may_be_free = true;
-        return;
-    }
-    if (answer->code) {
+    } else if (answer->code)
         note_refusal(sim, op, answer->code);
-        return;
-    }
-    if (op->kind == SIM_OP_SEND)
+    else if (op->kind == SIM_OP_SEND)
         judge_sent(sim, op, &answer->items[0]);
     else if (op->kind != SIM_OP_OPEN)
         judge_written(sim, op, answer);
     else if (answer->count)
         judge_opened(sim, op, answer);
+    if (op->kind == SIM_OP_BACK)
+        sim_copy(sim->backs[sim->back_count++ % SIM_BACKS], SIM_NAME, op->name);
 }
 
 /* ---- inputs ---------------------------------------------------------------------- */

@@ -137,7 +137,7 @@ struct pg_member {
 
 /* To be told to other processes. */
 struct pg_due {
-    struct hf_ring rings[HF_BATCH_RINGS * 4];
+    struct hf_ring rings[32];
     size_t count;
     bool all; /* more topics than fit: everybody is to look */
 };
