@@ -11,18 +11,37 @@ static int not_found(const char *session_id, struct hf_err *err)
                    session_id);
 }
 
+static int show_head(struct hf_session_answer *answer, const char *session_id,
+                     const struct hf_call *found, struct hf_err *err)
+{
+    struct hf_session *s = hf_session_answer_memory(answer, sizeof *s);
+    if (!s)
+        return hf_fail_plain(err, HF_ENOMEM);
+    s->session_id = hf_session_answer_copy(
+        answer, (struct hf_span){ session_id, strlen(session_id) });
+    if (!s->session_id)
+        return hf_fail_plain(err, HF_ENOMEM);
+    s->head_revision = hf_cell_i64(found, 0, HF_COL_SESSION_HEAD_HEAD_REVISION);
+    s->record_count = hf_cell_i64(found, 0, HF_COL_SESSION_HEAD_RECORD_COUNT);
+    s->deleted_at = hf_cell_i64(found, 0, HF_COL_SESSION_HEAD_DELETED_AT);
+    answer->sessions = s;
+    answer->session_count = 1;
+    return session_chain_read(hf_cell(found, 0, HF_COL_SESSION_HEAD_CHAIN), s->chain,
+                              err);
+}
+
 int sql_session_head(struct hf_store *base, const char *session_id,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&ops, HF_SQL_SESSION_GET, HF_ANY_COUNT);
+    hf_ops_call(&ops, HF_SQL_SESSION_HEAD, HF_ANY_COUNT);
     hf_ops_text(&ops, session_id);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0 && hf_ops_result(&ops, 0)->out_count == 0)
         rc = not_found(session_id, err);
     if (rc == 0)
-        rc = session_show(answer, hf_ops_result(&ops, 0), 1, err);
+        rc = show_head(answer, session_id, hf_ops_result(&ops, 0), err);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -53,7 +72,8 @@ int sql_session_list(struct hf_store *base, const struct hf_caller *who,
     if (rc == 0 && found->out_count == filter->limit) {
         struct hf_buf next;
         hf_buf_init(&next, base->alloc, 32);
-        hf_buf_i64(&next, hf_cell_i64(found, found->out_count - 1, 0));
+        hf_buf_i64(&next, hf_cell_i64(found, found->out_count - 1,
+                                      HF_COL_SESSION_LIST_SESSION_KEY));
         answer->next = hf_session_answer_copy(
             answer, (struct hf_span){ hf_buf_str(&next), next.len });
         hf_buf_fini(&next);
@@ -85,6 +105,9 @@ int sql_session_inputs(struct hf_store *base, const char *session_id, const char
 }
 
 /* ---- histories ----------------------------------------------------------------------- */
+
+/* Both statements that return nodes have these columns. */
+#define NODE(name) HF_COL_SESSION_NODES_##name
 
 /* Records that are shown in order, while the chain is folded. */
 struct history {
@@ -118,13 +141,15 @@ static int add_node(struct history *h, const struct hf_call *found, size_t i,
                     struct hf_err *err)
 {
     struct hf_node *node = &h->nodes[h->count];
-    const struct hf_val *turn = hf_cell(found, i, 1), *record = hf_cell(found, i, 3);
-    if (hf_cell_i64(found, i, 0) != h->ordinal || record->type != HF_VAL_TEXT)
+    const struct hf_val *turn = hf_cell(found, i, NODE(TURN_ID));
+    const struct hf_val *record = hf_cell(found, i, NODE(RECORD));
+    if (hf_cell_i64(found, i, NODE(ORDINAL)) != h->ordinal || record->type != HF_VAL_TEXT)
         return broken(h, err);
     int rc = show_record(h, record->at, record->len, node, err);
     if (rc == 0)
         rc = hf_record_chain(h->chain, node->record, h->chain, err);
-    if (rc == 0 && !session_bytes_same(hf_cell(found, i, 2), h->chain, sizeof h->chain))
+    if (rc == 0 &&
+        !session_bytes_same(hf_cell(found, i, NODE(CHAIN)), h->chain, sizeof h->chain))
         rc = broken(h, err);
     if (rc)
         return rc;
@@ -148,9 +173,9 @@ static int begin_at(struct history *h, const struct hf_call *found, int64_t from
     *ret_first = 0;
     if (from == 0)
         return 0;
-    const struct hf_val *chain = found->out_count ? hf_cell(found, 0, 2) : NULL;
-    if (!chain || hf_cell_i64(found, 0, 0) != from - 1 || chain->type != HF_VAL_BYTES ||
-        chain->len != sizeof h->chain)
+    const struct hf_val *chain = found->out_count ? hf_cell(found, 0, NODE(CHAIN)) : NULL;
+    if (!chain || hf_cell_i64(found, 0, NODE(ORDINAL)) != from - 1 ||
+        chain->type != HF_VAL_BYTES || chain->len != sizeof h->chain)
         return broken(h, err);
     memcpy(h->chain, chain->at, sizeof h->chain);
     *ret_first = 1;
@@ -289,6 +314,8 @@ static struct loading add_reads(struct hf_ops *ops, const struct hf_session_load
     return l;
 }
 
+#define USAGE(name) HF_COL_SESSION_USAGE_##name
+
 static int show_usage(struct hf_session_answer *answer, const struct hf_call *found,
                       struct hf_err *err)
 {
@@ -296,16 +323,18 @@ static int show_usage(struct hf_session_answer *answer, const struct hf_call *fo
                                                                         sizeof *all);
     bool failed = !all;
     for (size_t i = 0; !failed && i < found->out_count; i++) {
-        const struct hf_val *source = hf_cell(found, i, 0), *model = hf_cell(found, i, 1);
+        const struct hf_val *source = hf_cell(found, i, USAGE(SOURCE));
+        const struct hf_val *model = hf_cell(found, i, USAGE(MODEL));
         all[i].source = hf_session_answer_copy(
             answer, (struct hf_span){ source->at, source->len });
         all[i].model = hf_session_answer_copy(answer,
                                               (struct hf_span){ model->at, model->len });
-        all[i].usage = (struct hf_usage){ .input = hf_cell_i64(found, i, 2),
-                                          .output = hf_cell_i64(found, i, 3),
-                                          .cache_read = hf_cell_i64(found, i, 4),
-                                          .cache_write = hf_cell_i64(found, i, 5),
-                                          .reasoning = hf_cell_i64(found, i, 6) };
+        all[i].usage =
+            (struct hf_usage){ .input = hf_cell_i64(found, i, USAGE(INPUT)),
+                               .output = hf_cell_i64(found, i, USAGE(OUTPUT)),
+                               .cache_read = hf_cell_i64(found, i, USAGE(CACHE_READ)),
+                               .cache_write = hf_cell_i64(found, i, USAGE(CACHE_WRITE)),
+                               .reasoning = hf_cell_i64(found, i, USAGE(REASONING)) };
         failed = !all[i].source || !all[i].model;
     }
     if (failed)
@@ -333,7 +362,7 @@ static int check_head(const struct hf_session_load *request, const struct hf_ses
 static void cut_page(struct hf_call *found, int64_t end, bool first)
 {
     while (first && found->out_count > 0 &&
-           hf_cell_i64(found, found->out_count - 1, 0) >= end)
+           hf_cell_i64(found, found->out_count - 1, NODE(ORDINAL)) >= end)
         found->out_count--;
 }
 
@@ -364,7 +393,8 @@ static int show_loaded(const struct hf_session_load *request, struct hf_ops *ops
                          .session_id = request->session_id,
                          .committed = s->record_count };
     if (rc == 0 && turn) {
-        const char *transients = hf_cell_text(hf_ops_result(ops, l.turn.turn), 0, 8);
+        const char *transients = hf_cell_text(hf_ops_result(ops, l.turn.turn), 0,
+                                              HF_COL_TURN_OPEN_TRANSIENTS);
         rc = show_turn_nodes(&t, hf_ops_result(ops, l.turn_nodes),
                              transients ? transients : "", turn, err);
     }
@@ -380,6 +410,9 @@ int sql_session_load(struct hf_store *base, const struct hf_session_load *reques
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     struct loading l = add_reads(&ops, request);
     int rc = hf_ops_read(&ops, err);
+    if (rc == HF_EOVERFLOW)
+        rc = hf_fail(err, rc, "usage", "a sum of tokens of session %.100s is too large",
+                     request->session_id);
     if (rc == 0 && hf_ops_result(&ops, l.session)->out_count == 0)
         rc = not_found(request->session_id, err);
     if (rc == 0)
@@ -411,8 +444,8 @@ int sql_session_node(struct hf_store *base, const char *session_id, int64_t ordi
         rc = not_found(session_id, err);
     if (rc == 0)
         rc = session_show(answer, hf_ops_result(&ops, 0), 1, err);
-    if (rc == 0 &&
-        (found->out_count == 0 || hf_cell_i64(found, found->out_count - 1, 0) != ordinal))
+    if (rc == 0 && (found->out_count == 0 ||
+                    hf_cell_i64(found, found->out_count - 1, NODE(ORDINAL)) != ordinal))
         rc = hf_fail(err, HF_ENOTFOUND, "ordinal", "session %.100s has no node %lld",
                      session_id, (long long)ordinal);
     struct history h = { .answer = answer, .session_id = session_id };
