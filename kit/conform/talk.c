@@ -169,7 +169,15 @@ test_case(session_head_is_the_revision_the_count_and_the_digest)
     EQ(1, seen->head_revision);
     EQ(1, seen->record_count);
     EQ(0, memcmp(seen->chain, head("s")->chain, sizeof(seen->chain)));
-    SAME(NULL, seen->agent); /* the other members are zero */
+    SAME("a", seen->agent);
+    SAME(NULL, seen->turn_id);
+    EQ(0, seen->ready_at);
+    SAME(NULL, seen->relation); /* the other members are zero */
+    send("s", "k2", "two");
+    TRUE(fresh("s")->ready_at > 0);
+    struct talk next = open_by(.session_id = "s", .owner = "w");
+    SAME(next.turn_id, fresh("s")->turn_id);
+    SAME("w", fresh("s")->owner);
 }
 
 test_case(session_a_message_that_is_refused_or_repeated_makes_nothing_ready)

@@ -211,8 +211,10 @@ int m_session_load(struct hf_store *store, const struct hf_session_load *request
     if (rc || request->from_ordinal)
         return rc;
     struct hf_session_turn *turn = m_turn_show(&call, answer, s);
-    if (turn)
+    if (turn) {
+        m_effects_show(answer, m_turn_open(call.disk, s), turn);
         rc = show_stored(answer, s, m_turn_open(call.disk, s), turn, err);
+    }
     return rc ? rc : show_usage(&call, answer, request->session_id);
 }
 
@@ -260,6 +262,10 @@ int m_session_head(struct hf_store *store, const char *session_id,
         return rc;
     struct hf_session *shown = m_answer_memory(answer, sizeof(*shown));
     *shown = (struct hf_session){ .session_id = s->s.session_id,
+                                  .agent = s->s.agent,
+                                  .turn_id = s->s.turn_id,
+                                  .ready_at = s->s.ready_at,
+                                  .owner = s->owner,
                                   .head_revision = s->s.head_revision,
                                   .record_count = s->s.record_count,
                                   .deleted_at = s->s.deleted_at };

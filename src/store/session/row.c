@@ -124,8 +124,8 @@ int session_read_seen(const struct hf_call *call, size_t i,
 /* ---- showing ----------------------------------------------------------------------- */
 
 /* A copy of a text or of bytes; NULL for null, or if there is no memory. */
-static const char *copied(struct hf_session_answer *answer, const struct hf_val *cell,
-                          bool *failed)
+const char *session_copied(struct hf_session_answer *answer, const struct hf_val *cell,
+                           bool *failed)
 {
     if (cell->type != HF_VAL_TEXT && cell->type != HF_VAL_BYTES)
         return NULL;
@@ -148,8 +148,8 @@ int session_show(struct hf_session_answer *answer, const struct hf_call *call,
             break;
         all[i] = row.s;
         for (size_t f = 0; f < TEXTS; f++)
-            *text_at(&all[i], f) = copied(answer, hf_cell(call, i, texts[f].column),
-                                          &failed);
+            *text_at(&all[i], f) = session_copied(
+                answer, hf_cell(call, i, texts[f].column), &failed);
     }
     if (rc == 0 && failed)
         rc = hf_fail_plain(err, HF_ENOMEM);
@@ -174,11 +174,14 @@ int session_inputs_show(struct hf_session_answer *answer, const struct hf_call *
         input->created_at = hf_cell_i64(call, i, INPUT(CREATED_AT));
         if (!hf_input_kind_of(hf_cell_text(call, i, INPUT(KIND)), &input->kind))
             return hf_fail(err, HF_ECORRUPT, "kind", "an input has an unknown kind");
-        input->work_id = copied(answer, hf_cell(call, i, INPUT(WORK_ID)), &failed);
-        input->status = copied(answer, hf_cell(call, i, INPUT(STATUS)), &failed);
-        input->gate = copied(answer, hf_cell(call, i, INPUT(GATE)), &failed);
-        input->payload = copied(answer, hf_cell(call, i, INPUT(PAYLOAD)), &failed);
-        input->turn_id = copied(answer, hf_cell(call, i, INPUT(TURN_ID)), &failed);
+        input->work_id = session_copied(answer, hf_cell(call, i, INPUT(WORK_ID)),
+                                        &failed);
+        input->status = session_copied(answer, hf_cell(call, i, INPUT(STATUS)), &failed);
+        input->gate = session_copied(answer, hf_cell(call, i, INPUT(GATE)), &failed);
+        input->payload = session_copied(answer, hf_cell(call, i, INPUT(PAYLOAD)),
+                                        &failed);
+        input->turn_id = session_copied(answer, hf_cell(call, i, INPUT(TURN_ID)),
+                                        &failed);
     }
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -214,8 +217,8 @@ int session_turn_show(struct hf_session_answer *answer, const struct hf_ops *ops
     turn->step = hf_cell_i64(call, 0, TURN(STEP));
     turn->node_count = hf_cell_i64(call, 0, TURN(NODE_COUNT));
     turn->started_at = hf_cell_i64(call, 0, TURN(STARTED_AT));
-    turn->turn_id = copied(answer, hf_cell(call, 0, TURN(TURN_ID)), &failed);
-    turn->save.at = copied(answer, save, &failed);
+    turn->turn_id = session_copied(answer, hf_cell(call, 0, TURN(TURN_ID)), &failed);
+    turn->save.at = session_copied(answer, save, &failed);
     turn->save.len = turn->save.at ? save->len : 0;
     int rc = failed ? hf_fail_plain(err, HF_ENOMEM)
                     : session_chain_read(hf_cell(call, 0, TURN(CHAIN)), turn->chain, err);
