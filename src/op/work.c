@@ -36,7 +36,9 @@ int op_check_create(struct op_call *call)
     struct hf_new request = *(const struct hf_new *)call->in;
     const char *parent = request.parent_work_id;
     request.parent_work_id = NULL; /* a part of an id is enough */
-    int rc = hf_new_check(&request, call->err);
+    int rc = op_check_kind(call, request.kind);
+    if (rc == 0)
+        rc = hf_new_check(&request, call->err);
     return rc == 0 && call->absent ? try_on_nothing(call, &request, parent) : rc;
 }
 
@@ -71,7 +73,9 @@ int op_run_create(struct op_call *call)
 
 int op_check_enqueue(struct op_call *call)
 {
-    return hf_job_check(call->in, call->err);
+    const struct hf_job_new *job = call->in;
+    int rc = op_check_kind(call, job->kind);
+    return rc ? rc : hf_job_check(job, call->err);
 }
 
 int op_run_enqueue(struct op_call *call)
