@@ -71,7 +71,8 @@ const struct op_example op_run_examples[] = {
       "holdfast run --disposition rerunnable --max-attempts 3 --env URL -- ./fetch.sh" },
     { "at most ten minutes, and then 30 seconds to clean up",
       "holdfast run --timeout 10m --kill-after 30s -- ./import.sh" },
-    { "start a server that nobody here looks after", "holdfast run --detach -- ./serve" },
+    { "start a server that this program does not look after",
+      "holdfast run --detach -- ./serve" },
     { "take over what other runners left", "holdfast run --worker --jobs 4" },
     { .what = NULL },
 };

@@ -21,7 +21,7 @@ static const struct op_example add_examples[] = {
 };
 
 static const struct op_example update_examples[] = {
-    { "another time, if nobody changed it meanwhile",
+    { "another time, if it was not changed meanwhile",
       "holdfast schedule update report --cron '30 8 * * MON-FRI' --revision 1" },
     { .what = NULL },
 };

@@ -14,7 +14,7 @@ static const struct op_example subscribe_examples[] = {
     { .what = NULL },
 };
 static const struct op_example update_examples[] = {
-    { "another kind of target, if nobody changed it meanwhile",
+    { "another kind of target, if it was not changed meanwhile",
       "holdfast trigger update new-mail --revision 1 --source-type mail --source-key "
       "inbox --kind sort" },
     { .what = NULL },

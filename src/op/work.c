@@ -23,12 +23,12 @@ static int try_on_nothing(struct op_call *call, const struct hf_new *request,
     struct hf_row row;
     hf_ms now = hf_clock_system()->wall_ms(hf_clock_system()->user);
     struct hf_env env = { .now = now, .policy = &hf_policy_builtin };
-    const struct hf_caller nobody = { .size = sizeof(nobody), .tenant = "" };
+    const struct hf_caller unnamed = { .size = sizeof(unnamed), .tenant = "" };
     if (parent && !hf_uuid_valid(parent))
         return op_fail(call, HF_ENOTFOUND, "{parent_work_id}",
                        "no unit's id begins or ends with %s: there is no store yet",
                        parent);
-    return hf_step_create(call->arena, request, "", &nobody, &env, &row, call->err);
+    return hf_step_create(call->arena, request, "", &unnamed, &env, &row, call->err);
 }
 
 int op_check_create(struct op_call *call)
