@@ -142,7 +142,7 @@ static void wait_command(const struct hf_work *work, struct finding *finding)
         rest = "--authority \"$USER\" --status done";
     } else if (work->owner) {
         verb = "request-abandon";
-        rest = "--reason 'nobody answers'";
+        rest = "--reason 'no answer'";
     }
     (void)snprintf(finding->command, sizeof(finding->command), "holdfast work %s %s %s",
                    verb, work->work_id, rest);
@@ -156,7 +156,7 @@ static void tell_wait(struct teller *teller, const struct hf_work *work)
         return;
     hf_ms until = work->deadline_at - teller->now;
     (void)snprintf(finding.detail, sizeof(finding.detail), "waits for %.60s since %s%s%s",
-                   work->waiting_ref ? work->waiting_ref : "somebody",
+                   work->waiting_ref ? work->waiting_ref : "an answer",
                    op_age(teller->now - work->updated_at, age),
                    work->deadline_at ? (until > 0 ? ", ends in " : ", overdue by ")
                                      : ", overdue",

@@ -161,7 +161,7 @@ class Jobs(Case):
 
     def test_a_schedule_of_any_tenant_is_named_as_a_shell_reads_it(self):
         for tenant, name in (("", "it's; 'x'"), ("o'b", "n")):
-            self.ok("--tenant", tenant, "schedule", "add", name, "--every", "1h")
+            self.ok("--tenant", tenant, "schedule", "add", name, "--every", "1h", "--kind", "k")
         with sqlite3.connect(self.db) as store:
             store.execute("UPDATE work_schedule SET last_error = 'no such zone'")
         items = self.attention(10)
