@@ -301,6 +301,8 @@ int check_reconcile(struct cli *cli);
 int check_demo(struct cli *cli);
 int check_tail(struct cli *cli);
 
+int check_attention(struct cli *cli);
+int cmd_attention(struct cli *cli);
 int cmd_top(struct cli *cli);
 int cmd_work_create(struct cli *cli);
 int cmd_work_tail(struct cli *cli);

@@ -22,6 +22,7 @@ static const struct cli_local locals[] = {
     { "run", cmd_run, check_run },
     { "monitor", cmd_monitor, NULL },
     { "top", cmd_top, NULL },
+    { "attention", cmd_attention, check_attention },
     { "migrate", cmd_migrate, NULL },
     { "demo", cmd_demo, check_demo },
     { "replay", cmd_replay, NULL },

@@ -8,6 +8,7 @@
 #ifndef HF_CORE_INPUTS_INPUTS_H
 #define HF_CORE_INPUTS_INPUTS_H
 
+#include <holdfast/attention.h>
 #include <holdfast/job.h>
 #include <holdfast/limits.h>
 #include <holdfast/process.h>
@@ -258,6 +259,8 @@ extern const struct hf_input hf_limit_inputs[];
 extern const struct hf_input hf_policy_inputs[];
 extern const struct hf_input hf_policy_show_inputs[];
 extern const struct hf_input hf_log_inputs[];
+extern const struct hf_input hf_attention_inputs[];
+extern const struct hf_input hf_ack_inputs[];
 extern const struct hf_input hf_subscribe_inputs[];
 extern const struct hf_input hf_trigger_update_inputs[];
 extern const struct hf_input hf_trigger_change_inputs[];
