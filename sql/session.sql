@@ -458,6 +458,55 @@ SELECT n.ordinal, t.turn_id, n.chain, n.record
  WHERE s.session_id = $1 AND s.turn_key IS NOT NULL AND n.ordinal >= s.record_count - 1
  ORDER BY n.ordinal
 
+-- One turn. Each statement names it by $1 and $2, so that a batch of them is one snapshot.
+
+-- fragment: turn_named
+(SELECT b.turn_key FROM session r JOIN session_turn b ON b.session_key = r.session_key
+  WHERE r.session_id = $1
+    AND ($2::text IS NULL OR b.turn_id = $2
+         OR b.turn_key = (SELECT i.turn_key FROM work_spec u JOIN session_input i ON i.seq = u.seq
+                           WHERE u.work_id = $2))
+  ORDER BY b.turn_key DESC LIMIT 1)
+
+-- name: turn_show
+-- in: $1 session_id, $2 id of the turn or of an input, or null: the last turn
+-- out: base_revision, base_count, step, node_count, active_ms, started_at, finished_at, turn_id,
+--      chain, outcome
+SELECT t.base_revision, t.base_count, t.step, t.node_count, t.active_ms, t.started_at,
+       t.finished_at, t.turn_id, t.chain, t.outcome
+  FROM session_turn t WHERE t.turn_key = {turn_named}
+
+-- name: turn_inputs
+-- in: as turn_show
+SELECT {input} FROM {input_from}
+ WHERE s.session_id = $1 AND i.turn_key = {turn_named} ORDER BY i.seq
+
+-- name: turn_nodes
+-- Its nodes, and the one before them.
+-- in: as turn_show    out: as session_nodes
+SELECT n.ordinal, t.turn_id, n.chain, n.record
+  FROM session_turn t JOIN node n ON n.session_key = t.session_key
+ WHERE t.turn_key = {turn_named} AND n.ordinal >= t.base_count - 1
+   AND (n.turn_key = t.turn_key OR n.ordinal = t.base_count - 1)
+ ORDER BY n.ordinal
+
+-- name: turn_usage
+-- in: as turn_show    out: as session_usage
+SELECT u.source, u.model, u.input, u.output, u.cache_read, u.cache_write, u.reasoning
+  FROM session_turn t JOIN usage u ON u.session_key = t.session_key AND u.turn_key = t.turn_key
+ WHERE t.turn_key = {turn_named} ORDER BY u.ordinal
+
+-- name: turn_effects
+-- In the order of their numbers, then of their calls.
+-- in: as turn_show
+-- out: started_at, settled_at, attempt, due_at, fence, taken_over, effect_key, kind, recovery,
+--      status, envelope, outcome, usage
+SELECT e.started_at, e.settled_at, e.attempt, e.due_at, e.fence, e.taken_over, e.effect_key, e.kind,
+       e.recovery, e.status, e.envelope, e.outcome, e.usage
+  FROM effect e WHERE e.turn_key = {turn_named}
+ ORDER BY /*lite CAST(e.effect_key AS INTEGER)*//*pg split_part(e.effect_key, '/', 1)::bigint*/,
+          e.started_at, e.effect_key
+
 -- name: session_next
 -- in: $1 agent    out: when one is ready next, wall; when a lease is looked at next, lease clock
 SELECT (SELECT min(s.ready_at) FROM session s WHERE s.agent = $1 AND s.ready_at IS NOT NULL),

@@ -82,6 +82,7 @@ ROOMS = {
        for part in ("command", "ingress", "monitor", "pool", "process", "wait")},
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
+    "agent/agent": "",
     "agent/drive": "",
     "agent/tool": "",
     "agent/worker": "",
@@ -90,6 +91,7 @@ ROOMS = {
     "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger",
     **{"cli/" + part: "cli op os core/* run/monitor" for part in ("cmd", "demo", "table")},
     "cli/model": "cli cli/cmd",
+    "cli/chat": "cli cli/model op",
     "conform": "",  # public headers only: any store can be tested with it
     "sim": "",  # likewise
 }

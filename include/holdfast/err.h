@@ -104,7 +104,10 @@ enum hf_class {
     X(SUPERSEDED, -74, "claim_superseded", "the turn or its inputs are another claim's", \
       TERMINAL, "drop this turn; claim the session again to go on", 5, 409)              \
     X(EFFECT, -80, "effect_mismatch", "the key was recorded for another effect",         \
-      TERMINAL, "look at the turn with `holdfast doctor`; use another key", 7, 409)
+      TERMINAL, "look at the turn with `holdfast doctor`; use another key", 7, 409)      \
+    X(NOTCONFIGURED, -90, "not_configured", "no model is configured", TERMINAL,          \
+      "name a model in the configuration: `holdfast config check` says what is missing", \
+      2, 422)
 
 enum hf_code {
     HF_OK = 0,

@@ -109,7 +109,7 @@ struct hf_node {
     const struct hf_record *record;
 };
 
-/* The open turn. */
+/* The open turn; of the verb `turn` any turn. */
 struct hf_session_turn {
     const char *turn_id;
     int64_t base_revision; /* the head's when it began */
@@ -118,6 +118,10 @@ struct hf_session_turn {
     uint8_t chain[32];     /* over the history and those nodes */
     struct hf_span save;   /* as the last step left it; len 0: none */
     hf_ms started_at;
+    hf_ms finished_at; /* turn: 0 while it is open */
+    hf_ms active_ms;   /* turn: time that its owners spent on it */
+    const char
+        *outcome; /* turn: JSON, as hf_outcome_encode writes it; NULL while it is open */
     const struct hf_session_input *inputs; /* in order */
     size_t input_count;
     const struct hf_node
@@ -146,6 +150,13 @@ struct hf_session_effect {
     hf_ms started_at;
     hf_ms settled_at;
     const char *outcome; /* JSON: what is known */
+    /* The rest is set by the verb `turn` only. */
+    const char *status;   /* started, done, failed or unknown */
+    const char *envelope; /* JSON: what was asked for */
+    const char *usage;    /* JSON; NULL: none */
+    hf_ms due_at;         /* of a failure: when it is retried; 0: it is not */
+    int64_t fence;        /* of the claim that began it */
+    bool taken_over;      /* it was performed again after a worker was lost */
 };
 
 /* What a verb returns. It owns all that it shows. Members that a verb does not name are zero. */
@@ -159,17 +170,17 @@ struct hf_session_answer {
         displaced; /* claim: a lapsed or dead holder lost the session; its facts follow */
     const char *displaced_owner;
     int64_t displaced_fence;
-    const struct hf_session_turn *turn;    /* claim, load: the open turn, or NULL */
+    const struct hf_session_turn *turn;    /* claim, load: the open turn, or NULL; turn */
     const struct hf_session_input *inputs; /* inputs */
     size_t input_count;
-    const struct hf_node *nodes; /* load, node */
+    const struct hf_node *nodes; /* load, node, turn */
     size_t node_count;
     int64_t
         next_ordinal; /* load: first committed node of the next page; 0: there is none */
-    const struct hf_session_usage *usage; /* load */
+    const struct hf_session_usage *usage; /* load; turn: its own */
     size_t usage_count;
     struct hf_span blob;                     /* blob_get */
-    const struct hf_session_effect *effects; /* unknown */
+    const struct hf_session_effect *effects; /* unknown, turn */
     size_t effect_count;
 };
 HF_API void hf_session_answer_free(struct hf_session_answer *answer); /* NULL is fine */
@@ -276,6 +287,15 @@ HF_API HF_MUST_USE int hf_session_load(struct hf_store *store,
 /* One node, committed or provisional. HF_ENOTFOUND. */
 HF_API HF_MUST_USE int hf_session_node(struct hf_store *store, const char *session_id,
                                        int64_t ordinal,
+                                       struct hf_session_answer **ret_answer,
+                                       struct hf_err *err);
+
+/* One turn, open or ended, in one snapshot: its facts and inputs, its records (`nodes`), its usage
+ * and all its effects in their order. `name` is the id of the turn or of any of its inputs; NULL:
+ * the last turn. A turn without effects has none in the answer. HF_ENOTFOUND: there is no such
+ * session, or no such turn of it. */
+HF_API HF_MUST_USE int hf_session_turn(struct hf_store *store, const char *session_id,
+                                       const char *name,
                                        struct hf_session_answer **ret_answer,
                                        struct hf_err *err);
 

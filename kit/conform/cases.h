@@ -522,6 +522,20 @@
     X(attention_finds_units_that_no_worker_claims, 0)                                    \
     X(attention_finds_a_limit_whose_holders_are_all_silent, 0)
 
+#define CASES_OF_EFFECT(X)                                                               \
+    X(d39_an_effect_is_begun_once_and_settled_once, HF_CONFORM_SESSIONS)                 \
+    X(d39_a_repeated_step_begins_and_settles_nothing_again, HF_CONFORM_SESSIONS)         \
+    X(d39_the_next_owner_is_shown_what_is_open_and_what_waits_for_a_retry,               \
+      HF_CONFORM_SESSIONS)                                                               \
+    X(d39_a_lost_or_lapsed_lease_settles_nothing, HF_CONFORM_SESSIONS)                   \
+    X(d39_a_renewed_lease_keeps_a_long_effect, HF_CONFORM_SESSIONS)                      \
+    X(d39_an_effect_is_of_its_turn_alone, HF_CONFORM_SESSIONS)                           \
+    X(d39_a_held_turn_that_begins_anew_has_an_empty_journal, HF_CONFORM_SESSIONS)        \
+    X(d39_bad_effects_are_refused_by_field_and_write_nothing, HF_CONFORM_SESSIONS)       \
+    X(d39_blobs_of_a_step_are_stored_once_and_read_by_their_hash, HF_CONFORM_SESSIONS)   \
+    X(d39_unknown_effects_are_listed_until_the_session_goes_on, HF_CONFORM_SESSIONS)     \
+    X(d39_the_journal_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
+
 #define CASES(X)                                                                         \
     CASES_OF_CREATE(X)                                                                   \
     CASES_OF_CLAIM(X)                                                                    \
@@ -542,7 +556,8 @@
     CASES_OF_PROCESS(X)                                                                  \
     CASES_OF_WATCH(X)                                                                    \
     CASES_OF_TALK(X)                                                                     \
-    CASES_OF_COMMIT(X)
+    CASES_OF_COMMIT(X)                                                                   \
+    CASES_OF_EFFECT(X)
 
 #define X(name, needs) void conform_##name(struct hf_conform *t);
 CASES(X)

@@ -15,8 +15,15 @@ static const char *count_text(int64_t count, char out[24])
     return out;
 }
 
-static const char *const limit_titles[] = { "NAME", "TENANT", ">MAX",    ">RATE",
-                                            ">PER", ">USED",  ">WAITING" };
+static const struct cli_column limit_columns[] = {
+    { .title = "NAME", .least = 16 },
+    { .title = "TENANT", .rank = 1 },
+    { .title = ">MAX" },
+    { .title = ">RATE" },
+    { .title = ">PER" },
+    { .title = ">USED" },
+    { .title = ">WAITING" },
+};
 
 static void limit_cells(struct cli_table *table, const void *row)
 {
@@ -32,7 +39,12 @@ static void limit_cells(struct cli_table *table, const void *row)
     cli_table_row(table, cells, 6, state->waiting ? CLI_YELLOW : CLI_PLAIN);
 }
 
-static const char *const info_titles[] = { "LIMIT", ">VALUE", "UNIT", "OF" };
+static const struct cli_column info_columns[] = {
+    { .title = "LIMIT" },
+    { .title = ">VALUE" },
+    { .title = "UNIT" },
+    { .title = "OF", .least = 16 },
+};
 
 static void info_cells(struct cli_table *table, const void *row)
 {
@@ -139,7 +151,7 @@ static int version_detail(struct cli *cli, const struct op_row *row)
 
 const char *cli_short_id(const char *id)
 {
-    size_t len = strlen(id);
+    size_t len = id ? strlen(id) : 0;
     return len > SHORT_ID ? id + len - SHORT_ID : id;
 }
 
@@ -177,8 +189,8 @@ static void attention_more_line(struct cli *cli, const struct op_row *row)
 }
 
 const struct cli_view cli_store_views[] = {
-    { &hf_limit_shape, limit_titles, 7, limit_cells, NULL, NULL },
-    { &hf_limit_info_shape, info_titles, 4, info_cells, NULL, NULL },
+    { &hf_limit_shape, limit_columns, 7, limit_cells, NULL, NULL },
+    { &hf_limit_info_shape, info_columns, 4, info_cells, NULL, NULL },
     { .shape = &hf_policy_shape, .detail = policy_detail },
     { .shape = &hf_log_shape, .line = log_line },
     { .shape = &hf_finding_shape, .line = finding_line },

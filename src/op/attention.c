@@ -227,13 +227,14 @@ int op_attention_row(struct op_call *call, struct hf_arena *arena, hf_ms now,
                      struct hf_attention_row *ret_row)
 {
     struct text text;
+    char what[OP_WHAT];
     struct hf_attention_row row = {
         .what = hf_need_word(item->what),
         .severity = hf_severity_word(item->severity),
         .subject = item->subject,
         .id = item->id,
         .tenant = item->tenant,
-        .name = item->unit ? item->unit->source_id : NULL,
+        .name = item->unit ? hf_arena_text(arena, op_what(item->unit, what)) : NULL,
         .kind = item->kind,
         .since = item->since,
         .until = item->until,
@@ -251,7 +252,8 @@ int op_attention_row(struct op_call *call, struct hf_arena *arena, hf_ms now,
     begin(&text);
     op_put_command(&text.buf, call->program, &item->act);
     row.command = end(&text, arena);
-    if (!row.detail || !row.facts || !row.act || !row.command)
+    if ((item->unit && !row.name) || !row.detail || !row.facts || !row.act ||
+        !row.command)
         return hf_fail_plain(call->err, HF_ENOMEM);
     *ret_row = row;
     return 0;

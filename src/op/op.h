@@ -228,6 +228,14 @@ void op_note(struct op_call *call, const char *format, ...)
 /* A time span to the second, without its sign: how old, how long still. */
 const char *op_age(hf_ms ms, char out[24]);
 
+/* What a unit is to its user, in `out`: the name that it was given, its command or its
+ * question, otherwise its source id. */
+#define OP_WHAT 192
+#define OP_QUESTION_KIND "question"
+const char *op_what(const struct hf_work *work, char out[OP_WHAT]);
+/* The command in a payload of kind "run" as one line. False: there is none. */
+bool op_command_text(const char *payload, char out[OP_WHAT]);
+
 /* The whole id of a unit for a part of it; a whole one is taken as it is, and NULL too. */
 HF_MUST_USE int op_full_id(struct op_call *call, const char *id, const char **ret_id);
 

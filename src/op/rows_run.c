@@ -6,6 +6,10 @@ static const char *const run_disposition_words[] = { "owner_bound", "rerunnable"
 const struct hf_input op_run_inputs[] = {
     { "command", "CMD", HF_IN_TEXTS, HF_IN_BARE,
       .help = "the command and its arguments, after --" },
+    { "name", "NAME", HF_IN_TEXT, 0,
+      .help =
+          "what lists call it (default: the command); the name is taken for its newest "
+          "unit wherever an id is asked for" },
     { "queue", "Q", HF_IN_TEXT, 0, .help = "the queue of the unit (default: run)" },
     { "disposition", "WORD", HF_IN_WORD, 0,
       .help = "may it run again when its runner is lost (default: owner_bound, never)",

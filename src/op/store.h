@@ -30,6 +30,7 @@ struct op_watch {
     struct hf_answer *silent;
     struct hf_answer *waiting;
     struct hf_answer *held;
+    struct hf_answer *oldest; /* the unit that has been queued the longest, if any */
     struct hf_schedules *schedules;     /* active ones */
     struct hf_session_answer *sessions; /* with an open turn */
 };

@@ -14,7 +14,7 @@ static int read_rows(struct op_call *call, struct hf_filter filter,
                      struct hf_answer **ret)
 {
     filter.size = sizeof(filter);
-    filter.limit = OP_WATCH_ROWS;
+    filter.limit = filter.limit ? filter.limit : OP_WATCH_ROWS;
     return hf_work_list(call->store, &call->who, &filter, ret, call->err);
 }
 
@@ -45,6 +45,10 @@ int op_watch_read(struct op_call *call, struct op_watch *ret_watch)
             (struct hf_filter){ .statuses = queued, .status_count = 1, .gate = "held" },
             &list.held);
     if (rc == 0)
+        rc = read_rows(
+            call, (struct hf_filter){ .statuses = queued, .status_count = 1, .limit = 1 },
+            &list.oldest);
+    if (rc == 0)
         rc = hf_schedule_list(call->store, &call->who, &active, &list.schedules,
                               call->err);
     if (rc == 0)
@@ -64,6 +68,7 @@ void op_watch_free(struct op_watch *watch)
     hf_answer_free(watch->silent);
     hf_answer_free(watch->waiting);
     hf_answer_free(watch->held);
+    hf_answer_free(watch->oldest);
     hf_schedules_free(watch->schedules);
     hf_session_answer_free(watch->sessions);
     *watch = (struct op_watch){ 0 };

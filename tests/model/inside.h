@@ -84,6 +84,13 @@ struct m_node {
     bool transient;    /* in no history */
 };
 
+/* One effect of a turn. */
+struct m_effect {
+    struct hf_effect_entry entry;
+    hf_ms started_at;
+    hf_ms settled_at;
+};
+
 struct m_turn {
     const char *session_id;
     const char *turn_id;
@@ -94,6 +101,7 @@ struct m_turn {
     int64_t node_count;   /* of `stored`, those that are not transient */
     uint8_t chain[32];
     M_LIST(struct m_node) stored;
+    M_LIST(struct m_effect) effects;
     struct hf_span save;
     hf_ms started_at;
     hf_ms finished_at;
@@ -110,6 +118,7 @@ struct m_input {
 
 struct m_blob {
     uint8_t hash[32];
+    struct hf_span bytes;
 };
 
 struct m_spent {
@@ -418,6 +427,21 @@ int m_session_list(struct hf_store *store, const struct hf_caller *who,
                    struct hf_session_answer *answer, struct hf_err *err);
 int m_session_inputs(struct hf_store *store, const char *session_id, const char *after,
                      size_t limit, struct hf_session_answer *answer, struct hf_err *err);
+
+/* Effects and blobs. A step's effects are checked first, then stored. */
+int m_effects_check(const struct m_call *call, const struct m_turn *turn,
+                    const struct hf_session_step *step);
+void m_effects_store(struct m_call *call, struct m_turn *turn,
+                     const struct hf_session_step *step, int64_t fence);
+void m_effects_show(struct hf_session_answer *answer, const struct m_turn *turn,
+                    struct hf_session_turn *out);
+bool m_blob_there(const struct model_disk *disk, const uint8_t hash[32]);
+void m_blob_add(struct model_disk *disk, const uint8_t hash[32], struct hf_span bytes);
+int m_session_blob(struct hf_store *store, const uint8_t hash[32],
+                   struct hf_session_answer *answer, struct hf_err *err);
+int m_session_unknown(struct hf_store *store, const struct hf_caller *who,
+                      const char *after, size_t limit, struct hf_session_answer *answer,
+                      struct hf_err *err);
 int m_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
                  struct hf_lease_info *ret_info, struct hf_err *err);
 int m_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,

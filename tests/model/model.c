@@ -86,8 +86,10 @@ void model_disk_free(struct model_disk *disk)
     for (size_t i = 0; i < disk->sessions.count; i++)
         free(disk->sessions.at[i].nodes.at);
     free(disk->sessions.at);
-    for (size_t i = 0; i < disk->turns.count; i++)
+    for (size_t i = 0; i < disk->turns.count; i++) {
         free(disk->turns.at[i].stored.at);
+        free(disk->turns.at[i].effects.at);
+    }
     free(disk->turns.at);
     free(disk->inputs.at);
     free(disk->blobs.at);

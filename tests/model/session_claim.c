@@ -49,7 +49,7 @@ static void begin(struct m_call *call, struct m_session *s)
     struct m_turn *turn = m_turn_of(call->disk, s->s.session_id, row->w.work_id);
     if (!turn)
         turn = m_add(call->disk->turns);
-    turn->stored.count = 0; /* one that was held begins anew */
+    turn->stored.count = turn->effects.count = 0; /* one that was held begins anew */
     turn->session_id = s->s.session_id;
     turn->turn_id = row->w.work_id;
     turn->seq = row->seq;

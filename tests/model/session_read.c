@@ -207,8 +207,10 @@ int m_session_load(struct hf_store *store, const struct hf_session_load *request
     if (rc || request->from_ordinal)
         return rc;
     struct hf_session_turn *turn = m_turn_show(&call, answer, s);
-    if (turn)
+    if (turn) {
+        m_effects_show(answer, m_turn_open(call.disk, s), turn);
         rc = show_stored(answer, s, m_turn_open(call.disk, s), turn, err);
+    }
     show_usage(&call, answer, request->session_id);
     return rc;
 }

@@ -152,6 +152,8 @@ struct hf_session_methods {
                 struct hf_session_answer *answer, struct hf_err *err);
     int (*node)(struct hf_store *store, const char *session_id, int64_t ordinal,
                 struct hf_session_answer *answer, struct hf_err *err);
+    int (*turn)(struct hf_store *store, const char *session_id, const char *name,
+                struct hf_session_answer *answer, struct hf_err *err);
     int (*blob)(struct hf_store *store, const uint8_t hash[32],
                 struct hf_session_answer *answer, struct hf_err *err);
     /* after: "TURN_KEY EFFECT_KEY", as an answer's `next`. */

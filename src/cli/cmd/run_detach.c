@@ -46,7 +46,8 @@ static int record(struct cli *cli, const struct hf_command *command, struct news
     work.detached = true;
     struct hf_process_new process = { .size = sizeof(process),
                                       .work = &work,
-                                      .identity_kind = HF_RUN_KIND };
+                                      .identity_kind = HF_RUN_KIND,
+                                      .identity_label = cli_text(cli, "name") };
     rc = hf_process_register(cli->store, &cli->who, &process, &answer, &cli->err);
     free(payload);
     if (rc)

@@ -98,7 +98,13 @@ static void put_key(struct cli *cli, const struct hf_config_key *key)
 
 int cmd_config_keys(struct cli *cli)
 {
-    static const char *const titles[] = { "table", "key", "type", "required", "meaning" };
+    static const struct cli_column columns[] = {
+        { .title = "table" },
+        { .title = "key" },
+        { .title = "type", .rank = 2 },
+        { .title = "required", .rank = 1 },
+        { .title = "meaning", .least = 20 },
+    };
     size_t key_count = 0;
     const struct hf_config_key *keys = hf_config_keys(&key_count);
     struct cli_table table;
@@ -112,7 +118,7 @@ int cmd_config_keys(struct cli *cli)
         cli_ok_end(cli);
         return 0;
     }
-    cli_table_begin(&table, cli, titles, 5);
+    cli_table_begin(&table, cli, columns, 5);
     for (size_t i = 0; i < key_count; i++) {
         const char *row[] = { keys[i].table, keys[i].name, keys[i].type,
                               keys[i].needed ? "yes" : NULL, keys[i].what };

@@ -28,7 +28,7 @@ const struct hf_input hf_process_start_inputs[] = {
       "what becomes of it when its owner is lost; there is no default",
       .words = disposition_words, .min = HF_RERUNNABLE,
       HF_IN_AT(hf_start_request, work.disposition) },
-    TEXT("identity_kind", "K", "what sort of process (default: process, shell)",
+    TEXT("identity_kind", "K", "what sort of process (default: process, run)",
          identity_kind, .option = "kind"),
     TEXT("identity_label", "N", "its name for people", identity_label, .option = "name"),
     { "definition", "JSON", HF_IN_JSON, 0, "what it was made from",

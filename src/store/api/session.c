@@ -413,6 +413,18 @@ int hf_session_node(struct hf_store *store, const char *session_id, int64_t ordi
     return answered(&call, answer, ret_answer, err);
 }
 
+int hf_session_turn(struct hf_store *store, const char *session_id, const char *name,
+                    struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    struct api_call call = begin(store, NULL);
+    API_STEP(call, check_id(session_id, &call.why));
+    API_STEP(call, hf_check_key_opt(name, KEY_MAX, "turn", &call.why));
+    struct hf_session_answer *answer = new_answer(&call, store);
+    API_STEP(call,
+             store->methods->sessions->turn(store, session_id, name, answer, &call.why));
+    return answered(&call, answer, ret_answer, err);
+}
+
 int hf_session_blob_get(struct hf_store *store, const uint8_t hash[32],
                         struct hf_session_answer **ret_answer, struct hf_err *err)
 {

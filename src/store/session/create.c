@@ -12,6 +12,7 @@ const struct hf_session_methods sql_session_methods = {
     .node = sql_session_node,
     .blob = sql_session_blob,
     .unknown = sql_session_unknown,
+    .turn = sql_session_turn,
     .list = sql_session_list,
     .inputs = sql_session_inputs,
     .step = sql_session_step,

@@ -392,6 +392,120 @@ int sql_session_load(struct hf_store *base, const struct hf_session_load *reques
     return rc;
 }
 
+/* ---- one turn ------------------------------------------------------------------------ */
+
+/* The statements that show a turn, in the order of their calls. */
+enum turn_call {
+    TURN_SESSION,
+    TURN_FACTS,
+    TURN_INPUTS,
+    TURN_NODES,
+    TURN_USAGE,
+    TURN_EFFECTS
+};
+
+static void add_turn_reads(struct hf_ops *ops, const char *session_id, const char *name)
+{
+    static const int statements[] = { HF_SQL_TURN_SHOW, HF_SQL_TURN_INPUTS,
+                                      HF_SQL_TURN_NODES, HF_SQL_TURN_USAGE,
+                                      HF_SQL_TURN_EFFECTS };
+    hf_ops_call(ops, HF_SQL_SESSION_GET, HF_ANY_COUNT);
+    hf_ops_text(ops, session_id);
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        hf_ops_call(ops, statements[i], HF_ANY_COUNT);
+        hf_ops_text(ops, session_id);
+        hf_ops_text(ops, name);
+    }
+}
+
+static int show_turn_facts(struct hf_session_answer *answer, const struct hf_ops *ops,
+                           struct hf_err *err)
+{
+    const struct hf_call *found = hf_ops_result(ops, TURN_FACTS);
+    struct hf_session_turn *turn = hf_session_answer_memory(answer, sizeof *turn);
+    bool failed = !turn;
+    if (failed)
+        return hf_fail_plain(err, HF_ENOMEM);
+    turn->base_revision = hf_cell_i64(found, 0, 0);
+    turn->step = hf_cell_i64(found, 0, 2);
+    turn->node_count = hf_cell_i64(found, 0, 3);
+    turn->active_ms = hf_cell_i64(found, 0, 4);
+    turn->started_at = hf_cell_i64(found, 0, 5);
+    turn->finished_at = hf_cell_i64(found, 0, 6);
+    turn->turn_id = session_copied(answer, hf_cell(found, 0, 7), &failed);
+    turn->outcome = session_copied(answer, hf_cell(found, 0, 9), &failed);
+    answer->turn = turn;
+    if (failed)
+        return hf_fail_plain(err, HF_ENOMEM);
+    return session_inputs_show(answer, hf_ops_result(ops, TURN_INPUTS), &turn->inputs,
+                               &turn->input_count, err);
+}
+
+static int show_turn_effects(struct hf_session_answer *answer,
+                             const struct hf_call *found, const char *session_id,
+                             struct hf_err *err)
+{
+    struct hf_session_effect *all = hf_session_answer_memory(answer, found->out_count *
+                                                                         sizeof *all);
+    struct hf_span id = { session_id, strlen(session_id) };
+    const char *named = hf_session_answer_copy(answer, id);
+    bool failed = !all || !named;
+    for (size_t i = 0; !failed && i < found->out_count; i++)
+        all[i] = (struct hf_session_effect){
+            .session_id = named,
+            .turn_id = answer->turn->turn_id,
+            .started_at = hf_cell_i64(found, i, 0),
+            .settled_at = hf_cell_i64(found, i, 1),
+            .attempt = hf_cell_i64(found, i, 2),
+            .due_at = hf_cell_i64(found, i, 3),
+            .fence = hf_cell_i64(found, i, 4),
+            .taken_over = hf_cell_i64(found, i, 5) != 0,
+            .key = session_copied(answer, hf_cell(found, i, 6), &failed),
+            .kind = session_copied(answer, hf_cell(found, i, 7), &failed),
+            .recovery = session_copied(answer, hf_cell(found, i, 8), &failed),
+            .status = session_copied(answer, hf_cell(found, i, 9), &failed),
+            .envelope = session_copied(answer, hf_cell(found, i, 10), &failed),
+            .outcome = session_copied(answer, hf_cell(found, i, 11), &failed),
+            .usage = session_copied(answer, hf_cell(found, i, 12), &failed),
+        };
+    if (failed)
+        return hf_fail_plain(err, HF_ENOMEM);
+    answer->effects = all;
+    answer->effect_count = found->out_count;
+    return 0;
+}
+
+int sql_session_turn(struct hf_store *base, const char *session_id, const char *name,
+                     struct hf_session_answer *answer, struct hf_err *err)
+{
+    struct hf_ops ops;
+    struct history h = { .answer = answer, .session_id = session_id };
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    add_turn_reads(&ops, session_id, name);
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0 && hf_ops_result(&ops, TURN_SESSION)->out_count == 0)
+        rc = not_found(session_id, err);
+    else if (rc == 0 && hf_ops_result(&ops, TURN_FACTS)->out_count == 0)
+        rc = hf_fail(err, HF_ENOTFOUND, "turn", "session %.100s has no turn %.100s",
+                     session_id, name ? name : "yet");
+    if (rc == 0)
+        rc = session_show(answer, hf_ops_result(&ops, TURN_SESSION), 1, err);
+    if (rc == 0)
+        rc = show_turn_facts(answer, &ops, err);
+    if (rc == 0) {
+        h.committed = answer->sessions->record_count;
+        rc = show_page(&h, hf_ops_result(&ops, TURN_NODES),
+                       hf_cell_i64(hf_ops_result(&ops, TURN_FACTS), 0, 1), err);
+    }
+    if (rc == 0)
+        rc = show_usage(answer, hf_ops_result(&ops, TURN_USAGE), err);
+    if (rc == 0)
+        rc = show_turn_effects(answer, hf_ops_result(&ops, TURN_EFFECTS), session_id,
+                               err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
 int sql_session_node(struct hf_store *base, const char *session_id, int64_t ordinal,
                      struct hf_session_answer *answer, struct hf_err *err)
 {

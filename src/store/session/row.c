@@ -116,8 +116,8 @@ int session_read_seen(const struct hf_call *call, size_t i,
 /* ---- showing ----------------------------------------------------------------------- */
 
 /* A copy of a text or of bytes; NULL for null, or if there is no memory. */
-static const char *copied(struct hf_session_answer *answer, const struct hf_val *cell,
-                          bool *failed)
+const char *session_copied(struct hf_session_answer *answer, const struct hf_val *cell,
+                           bool *failed)
 {
     if (cell->type != HF_VAL_TEXT && cell->type != HF_VAL_BYTES)
         return NULL;
@@ -140,8 +140,8 @@ int session_show(struct hf_session_answer *answer, const struct hf_call *call,
             break;
         all[i] = row.s;
         for (size_t f = 0; f < TEXTS; f++)
-            *text_at(&all[i], f) = copied(answer, hf_cell(call, i, TEXTS_AT + f),
-                                          &failed);
+            *text_at(&all[i], f) = session_copied(answer, hf_cell(call, i, TEXTS_AT + f),
+                                                  &failed);
     }
     if (rc == 0 && failed)
         rc = hf_fail_plain(err, HF_ENOMEM);
@@ -166,11 +166,11 @@ int session_inputs_show(struct hf_session_answer *answer, const struct hf_call *
         input->created_at = hf_cell_i64(call, i, 3);
         if (!hf_input_kind_of(hf_cell_text(call, i, 4), &input->kind))
             return hf_fail(err, HF_ECORRUPT, "kind", "an input has an unknown kind");
-        input->work_id = copied(answer, hf_cell(call, i, 5), &failed);
-        input->status = copied(answer, hf_cell(call, i, 6), &failed);
-        input->gate = copied(answer, hf_cell(call, i, 7), &failed);
-        input->payload = copied(answer, hf_cell(call, i, 8), &failed);
-        input->turn_id = copied(answer, hf_cell(call, i, 9), &failed);
+        input->work_id = session_copied(answer, hf_cell(call, i, 5), &failed);
+        input->status = session_copied(answer, hf_cell(call, i, 6), &failed);
+        input->gate = session_copied(answer, hf_cell(call, i, 7), &failed);
+        input->payload = session_copied(answer, hf_cell(call, i, 8), &failed);
+        input->turn_id = session_copied(answer, hf_cell(call, i, 9), &failed);
     }
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -205,8 +205,8 @@ int session_turn_show(struct hf_session_answer *answer, const struct hf_ops *ops
     turn->step = hf_cell_i64(call, 0, 3);
     turn->node_count = hf_cell_i64(call, 0, 4);
     turn->started_at = hf_cell_i64(call, 0, 5);
-    turn->turn_id = copied(answer, hf_cell(call, 0, 6), &failed);
-    turn->save.at = copied(answer, hf_cell(call, 0, 9), &failed);
+    turn->turn_id = session_copied(answer, hf_cell(call, 0, 6), &failed);
+    turn->save.at = session_copied(answer, hf_cell(call, 0, 9), &failed);
     turn->save.len = turn->save.at ? hf_cell(call, 0, 9)->len : 0;
     int rc = failed ? hf_fail_plain(err, HF_ENOMEM)
                     : read_chain(hf_cell(call, 0, 7), turn->chain, err);

@@ -16,6 +16,10 @@ int session_read(const struct hf_call *call, size_t i, struct hf_session_row *re
 int session_read_seen(const struct hf_call *call, size_t i,
                       struct hf_session_row *ret_row, struct hf_err *err);
 
+/* A text or bytes of a result, copied into the answer; NULL for any other value. *failed is set
+ * when there is no memory. */
+const char *session_copied(struct hf_session_answer *answer, const struct hf_val *cell,
+                           bool *failed);
 /* Copy rows of a result into the answer as its sessions. */
 int session_show(struct hf_session_answer *answer, const struct hf_call *call,
                  size_t count, struct hf_err *err);
@@ -99,6 +103,8 @@ int sql_session_head(struct hf_store *store, const char *session_id,
 int sql_session_load(struct hf_store *store, const struct hf_session_load *request,
                      struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_node(struct hf_store *store, const char *session_id, int64_t ordinal,
+                     struct hf_session_answer *answer, struct hf_err *err);
+int sql_session_turn(struct hf_store *store, const char *session_id, const char *name,
                      struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_blob(struct hf_store *store, const uint8_t hash[32],
                      struct hf_session_answer *answer, struct hf_err *err);
