@@ -20,6 +20,7 @@
 
 #define INTERVAL_MS 5000
 #define EXEC_MS 30000
+#define STOP_MS 1000 /* for a program that runs when the watch is told to end */
 #define JSON_MAX 262144
 
 extern char **environ;
@@ -164,35 +165,42 @@ static int json_file(const struct told *one)
     return fd;
 }
 
-/* Waits for its end; ends it when its time is over, or when the watch is told to end. */
+static void say_end(struct cli *cli, const char *command, hf_ms killed_after,
+                    const struct hf_child_exit *how)
+{
+    char text[80], age[24];
+    if (killed_after)
+        (void)snprintf(text, sizeof(text), "ended after %s", op_age(killed_after, age));
+    else if (how->signal)
+        (void)snprintf(text, sizeof(text), "ended by signal %d", how->signal);
+    else
+        (void)snprintf(text, sizeof(text), "exit code %d", how->exit_code);
+    if (killed_after || how->signal || how->exit_code)
+        note(cli, command, text);
+}
+
+/* Waits for its end. It is killed when its time is over, which is soon once the watch was told
+ * to end. */
 static void wait_for(struct cli *cli, struct hf_child *child, const char *command)
 {
     hf_ms limit = cli_number(cli, "exec-timeout", EXEC_MS);
     const struct hf_clock *clock = hf_clock_system();
-    hf_ms end = clock->mono_ms(clock->user) + limit;
+    hf_ms began = clock->mono_ms(clock->user), killed_after = 0;
     struct hf_child_exit how = { 0 };
-    char text[80], age[24];
-    bool killed = false;
     while (!hf_child_exited(child, &how)) {
         struct pollfd fds[] = { { .fd = hf_child_pidfd(child), .events = POLLIN },
                                 { .fd = cli->stop.fd, .events = POLLIN } };
-        hf_ms left = end - clock->mono_ms(clock->user);
-        if (left <= 0 && !killed) {
+        hf_ms spent = clock->mono_ms(clock->user) - began;
+        if (cli_stop_told(&cli->stop, 0) && limit > spent + STOP_MS)
+            limit = spent + STOP_MS;
+        if (spent >= limit && !killed_after) {
             hf_child_signal(child, SIGKILL);
-            killed = true;
+            killed_after = limit;
         }
-        (void)poll(fds, killed ? 1 : 2, killed ? 1000 : (int)left);
-        if (!killed && fds[1].revents)
-            end = 0;
+        (void)poll(fds, cli->stop.by ? 1 : 2,
+                   killed_after ? STOP_MS : (int)(limit - spent));
     }
-    if (killed)
-        (void)snprintf(text, sizeof(text), "ended after %s", op_age(limit, age));
-    else if (how.signal)
-        (void)snprintf(text, sizeof(text), "ended by signal %d", how.signal);
-    else
-        (void)snprintf(text, sizeof(text), "exit code %d", how.exit_code);
-    if (killed || how.signal || how.exit_code)
-        note(cli, command, text);
+    say_end(cli, command, killed_after, &how);
 }
 
 static void execute(struct cli *cli, const struct told *one)
