@@ -306,7 +306,8 @@ static int say_more(struct op_call *call, const struct hf_attention *found)
 
 int op_attention_read(struct op_call *call, struct hf_attention **ret)
 {
-    return hf_attention_read(call->store, &call->who, call->in, ret, call->err);
+    const struct hf_attention_request *in = call->in;
+    return hf_attention_read(call->store, &call->who, &in->query, ret, call->err);
 }
 
 int op_run_attention(struct op_call *call)

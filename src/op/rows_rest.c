@@ -351,7 +351,7 @@ const struct op op_top_rows[] = {
       "when there is nothing, with 10 when there is something. With --watch it looks again "
       "and again until SIGTERM or SIGINT and prints changes only.",
       hf_attention_inputs, NULL,
-      BLANK(hf_attention_query, .size = sizeof(struct hf_attention_query)),
+      BLANK(hf_attention_request, .query = { .size = sizeof(struct hf_attention_query) }),
       .examples = attention_examples, .answer = OP_LIST, .shape = &hf_attention_shape,
       .facts = &hf_attention_facts_shape, .errors = op_read_errors, .exits = "10", READER(0),
       .route = "GET /v1/attention", .run = op_run_attention },

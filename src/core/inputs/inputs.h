@@ -166,6 +166,13 @@ struct hf_complete_request {
     struct hf_change change;
     const char *status; /* a word, since those of this verb are not all in a row */
 };
+struct hf_attention_request {
+    struct hf_attention_query query;
+    bool watch; /* the rest is for the machine that watches */
+    hf_ms interval_ms;
+    const char *exec;
+    hf_ms exec_timeout_ms;
+};
 struct hf_prune_request {
     hf_ms older_than_ms;
     int64_t limit;
