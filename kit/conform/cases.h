@@ -474,7 +474,13 @@
     X(session_claim_opens_a_turn_over_the_oldest_input, HF_CONFORM_SESSIONS)             \
     X(session_claim_is_by_agent, HF_CONFORM_SESSIONS)                                    \
     X(session_claim_by_id_takes_one_with_nothing_to_do, HF_CONFORM_SESSIONS)             \
+    X(session_head_is_the_revision_the_count_and_the_digest, HF_CONFORM_SESSIONS)        \
+    X(session_a_message_that_is_refused_or_repeated_makes_nothing_ready,                 \
+      HF_CONFORM_SESSIONS)                                                               \
+    X(session_a_lease_that_was_ended_is_told_so_again, HF_CONFORM_SESSIONS)              \
+    X(session_amnesty_is_for_its_lease_too, HF_CONFORM_SESSIONS)                         \
     X(session_claim_under_a_nonce_is_repeatable, HF_CONFORM_SESSIONS)                    \
+    X(session_claim_by_agents_under_a_nonce_is_repeatable, HF_CONFORM_SESSIONS)          \
     X(session_lapsed_lease_passes_the_very_turn_on, HF_CONFORM_SESSIONS)                 \
     X(session_lapsed_lease_with_nothing_to_do_hides_no_other, HF_CONFORM_SESSIONS)       \
     X(session_hand_back_keeps_the_turn_and_spends_nothing, HF_CONFORM_SESSIONS)          \
@@ -499,6 +505,7 @@
     X(d32_steps_store_provisional_nodes_that_a_commit_makes_final, HF_CONFORM_SESSIONS)  \
     X(d32_a_step_is_stored_once_under_its_number, HF_CONFORM_SESSIONS)                   \
     X(d32_usage_is_summed_by_source_and_model, HF_CONFORM_SESSIONS)                      \
+    X(d32_usage_beyond_64_bits_is_told_and_not_wrapped, HF_CONFORM_SESSIONS)             \
     X(d32_a_blob_that_is_referred_to_must_be_stored, HF_CONFORM_SESSIONS)                \
     X(d32_units_of_the_outbox_are_made_with_the_commit_or_not_at_all,                    \
       HF_CONFORM_SESSIONS)                                                               \

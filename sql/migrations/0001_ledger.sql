@@ -588,7 +588,7 @@ CREATE TABLE work_policy (
 
 /*pg
 -- Each claim asks whether there is any policy, and reads the store's row anyway. That is locked
--- first: so what somebody else has changed meanwhile is seen.
+-- first: so what another transaction has changed meanwhile is seen.
 CREATE FUNCTION work_policy_known() RETURNS trigger LANGUAGE plpgsql AS $guard$
 BEGIN
     PERFORM 1 FROM @schema@.hf_store WHERE id = 1 FOR UPDATE;
@@ -722,7 +722,7 @@ BEGIN
                coalesce((SELECT max(seq) FROM work_spec), 0));
 END;
 *//*pg
--- Whoever raises the incarnation has locked out all who write, so nothing of the new history
+-- The transaction that raises the incarnation has locked out all writers, so nothing of the new history
 -- has a lower transaction id but what waits for that lock.
 CREATE FUNCTION hf_store_history() RETURNS trigger LANGUAGE plpgsql AS $guard$
 BEGIN

@@ -320,6 +320,9 @@ int check_create(struct cli *cli);
 int check_reconcile(struct cli *cli);
 int check_demo(struct cli *cli);
 int check_tail(struct cli *cli);
+int check_schedule_add(struct cli *cli);
+int check_schedule_update(struct cli *cli);
+int check_subscribe(struct cli *cli);
 
 int check_attention(struct cli *cli);
 int cmd_attention(struct cli *cli);

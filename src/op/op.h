@@ -225,6 +225,10 @@ void op_say(struct op_call *call, const char *format, ...)
 void op_note(struct op_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* HF_EINVAL for a kind whose payload is a command, where the caller is no shell of this
+ * machine: such a payload is executed, and never taken from elsewhere. */
+HF_MUST_USE int op_check_kind(struct op_call *call, const char *kind);
+
 /* A time span to the second, without its sign: how old, how long still. */
 const char *op_age(hf_ms ms, char out[24]);
 
@@ -291,6 +295,7 @@ extern const struct op op_cell_rows[];
 extern const struct op op_provider_rows[];
 extern const struct op op_config_rows[];
 extern const struct op op_top_rows[];
+extern const struct hf_input op_command_inputs[];
 extern const struct hf_input op_run_inputs[];
 extern const struct op_example op_run_examples[];
 

@@ -325,7 +325,7 @@ const struct op op_top_rows[] = {
       "with --env; the values of those named with --secret are never stored. SIGINT ends "
       "the command and cancels the unit; SIGTERM ends it and hands the unit back, or "
       "abandons it where it is owner_bound.",
-      op_run_inputs, .examples = op_run_examples, .flags = OP_WRAPS,
+      op_command_inputs, op_run_inputs, .examples = op_run_examples, .flags = OP_WRAPS,
       .actor_kind = "worker", .exits = "125" },
     { "monitor", "sweep, renew, make what is scheduled, until told to end",
       "Ends what was declared to end (lapsed leases, deadlines, waits), promotes what is "

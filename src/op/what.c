@@ -66,7 +66,8 @@ const char *op_what(const struct hf_work *work, char out[OP_WHAT])
         return out;
     if (hf_same(work->kind, OP_QUESTION_KIND) && question_text(work->payload, out))
         return out;
-    out[0] = '\0';
-    add(out, work->source_id ? work->source_id : "");
+    bool hashed = work->source_id && hf_starts_with(work->source_id, "sub:");
+    out[0] = '\0'; /* the id of a subscription is a hash: its kind says more */
+    add(out, hashed ? work->kind : work->source_id ? work->source_id : "");
     return out;
 }

@@ -226,7 +226,7 @@ class Attention(Case):
         self.assertEqual(self.kinds(), [])
 
     def test_a_schedule_that_no_monitor_makes_is_late(self):
-        self.ok("schedule", "add", "backup", "--every", "1s", "--miss-threshold", "1ms")
+        self.ok("schedule", "add", "backup", "--every", "1s", "--kind", "k", "--miss-threshold", "1ms")
         item = self.wait_for("schedule_late")
         self.assertEqual((item["subject"], item["id"]), ("schedule", "backup"))
         self.paste(item)
@@ -235,7 +235,7 @@ class Attention(Case):
 
     def test_a_schedule_of_any_tenant_is_named_as_a_shell_reads_it(self):
         for tenant, name in (("", "it's; 'x'"), ("o'b", "n")):
-            self.ok("--tenant", tenant, "schedule", "add", name, "--every", "1h")
+            self.ok("--tenant", tenant, "schedule", "add", name, "--every", "1h", "--kind", "k")
         with sqlite3.connect(self.db) as store:
             store.execute("UPDATE work_schedule SET last_error = 'no such zone'")
         items = self.look()

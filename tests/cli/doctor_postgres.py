@@ -309,7 +309,7 @@ class DoctorOfAServer(Case):
         asks = self.claim("--queue", "asks")
         self.ok("work", "wait", asks["work_id"], "--token", asks["lease_token"], "--kind", "user",
                 "--ref", "aged-1", "--timeout", "30h")
-        self.ok("schedule", "add", "aged", "--every", "1h")
+        self.ok("schedule", "add", "aged", "--every", "1h", "--kind", "k")
         for seconds in ("864000", "-864000"):
             self.skew(seconds)
             found = self.cli("--json", "attention", code=10).json["items"]

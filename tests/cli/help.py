@@ -60,7 +60,7 @@ class Help(Case):
                 if not found or line.strip().startswith("#"):
                     continue
                 script = "set -- " + re.sub(r"\)( && .*)?$", "", found.group(1)) + \
-                    '\n"$HOLDFAST" "$@" --help'
+                    '\n"$HOLDFAST" --help "$@"'
                 script = script.replace(" -h\n", "\n")
                 env = {**self.env, "HOLDFAST": shutil.which("holdfast", path=self.env["PATH"]),
                        "HF_WORK_ID": "w", "HF_LEASE_TOKEN": "t"}

@@ -138,6 +138,8 @@ struct m_session {
     hf_ms ttl_ms;
     hf_ms claimed_at;
     hf_ms expires_at;
+    const char *ended_token; /* of the last release or hand-back */
+    const char *ended_verb;
     M_LIST(struct m_node) nodes;
 };
 
@@ -391,6 +393,10 @@ void m_session_extend(struct m_call *call, struct m_session *s);
 /* The lease ends; an open turn wants to go on at `until`, 0: at once. */
 void m_session_free(struct m_call *call, struct m_session *s, hf_ms until);
 /* There may be something to do. */
+/* A release or a hand-back, which a repeat is known by. */
+void m_session_ended(struct m_call *call, struct m_session *s, const char *token,
+                     const char *verb);
+bool m_session_ended_by(const struct m_session *s, const char *token, const char *verb);
 void m_session_nudge(struct m_call *call, const char *session_id, const char *cancel);
 /* The first input that can begin a turn, or NULL. */
 struct m_input *m_session_pending(struct model_disk *disk, const struct m_session *s);

@@ -311,10 +311,12 @@ static void apply(struct m_call *call, const struct hf_session_commit *c,
                                                 .record_count = s->s.record_count };
     memcpy(turn->done.chain, s->s.chain, sizeof(turn->done.chain));
     m_session_extend(call, s);
-    if (c->release)
+    if (c->release) {
         m_session_free(call, s, 0);
-    else
+        m_session_ended(call, s, NULL, NULL);
+    } else {
         turn->done.lease_remaining_ms = s->expires_at - call->lease_now;
+    }
 }
 
 static size_t bytes_of(const struct hf_session_commit *c, const struct packed *packed)
@@ -364,6 +366,8 @@ int m_session_hand_back(struct hf_store *store, const struct hf_caller *who,
 {
     struct m_call call = m_begin(store, who, err);
     struct m_session *s = m_session_of(call.disk, back->session_id);
+    if (m_session_ended_by(s, back->token, "hand_back"))
+        return 0;
     int rc = m_session_held(&call, s, back->token);
     if (rc == HF_ESESSIONLOST && !s)
         rc = hf_fail_plain(err, HF_ENOTFOUND);
@@ -382,5 +386,6 @@ int m_session_hand_back(struct hf_store *store, const struct hf_caller *who,
         row->crashes = row->crashed_at = 0;
     }
     m_session_free(&call, s, back->delay_ms ? m_later(call.now, back->delay_ms) : 0);
+    m_session_ended(&call, s, back->token, "hand_back");
     return 0;
 }

@@ -64,9 +64,11 @@ static int record(struct cli *cli, const struct hf_command *command, struct news
 static int prepare_environment(struct cli *cli, const struct hf_command *command,
                                const char *work_id)
 {
-    static const char *const others[] = { "HOLDFAST_LEASE_TOKEN",    "HOLDFAST_OWNER",
-                                          "HOLDFAST_INCARNATION",    "HOLDFAST_ATTEMPT",
-                                          "HOLDFAST_RESUME_PAYLOAD", "HOLDFAST_LOCK" };
+    static const char *const others[] = {
+        "HOLDFAST_LEASE_TOKEN", "HOLDFAST_OWNER",          "HOLDFAST_INCARNATION",
+        "HOLDFAST_ATTEMPT",     "HOLDFAST_RESUME_PAYLOAD", "HOLDFAST_INPUT",
+        "HOLDFAST_LOCK"
+    };
     struct cli_place place;
     int rc = cli_store_place(cli, &place);
     if (rc)

@@ -118,7 +118,7 @@ const struct hf_input hf_process_observe_inputs[] = {
 const struct hf_input hf_process_retarget_inputs[] = {
     ID(hf_process_tell, id),
     SESSION(0, "the session to wake from now on"),
-    { "none", NULL, HF_IN_FLAG, 0, "wake nobody", HF_IN_AT(hf_tell_request, none) },
+    { "none", NULL, HF_IN_FLAG, 0, "wake no session", HF_IN_AT(hf_tell_request, none) },
     END,
 };
 

@@ -317,7 +317,8 @@ static int complete_claim(const struct hf_store *store, struct hf_arena *arena,
 {
     int rc = 0;
     if (!claim->owner) {
-        rc = fresh_id(store, arena, &claim->owner, err);
+        claim->owner = claim->nonce;
+        rc = claim->owner ? 0 : fresh_id(store, arena, &claim->owner, err);
         claim->incarnation = claim->owner;
     } else if (!claim->incarnation) {
         claim->incarnation = store->incarnation;

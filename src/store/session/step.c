@@ -96,7 +96,8 @@ static int step_once(struct stepping *s, struct hf_session_stepped *stepped,
     size_t left = add_calls(s, &ops);
     int rc = hf_ops_write(&ops, err);
     if (rc == 0 && hf_ops_result(&ops, left)->out_count > 0)
-        stepped->lease_remaining_ms = hf_cell_i64(hf_ops_result(&ops, left), 0, 0);
+        stepped->lease_remaining_ms = hf_cell_i64(
+            hf_ops_result(&ops, left), 0, HF_COL_SESSION_REMAINING_LEASE_REMAINING_MS);
     else if (rc == HF_EGUARD)
         rc = refused(s, &ops, stepped, err);
     hf_ops_fini(&ops);
