@@ -83,6 +83,7 @@ ROOMS = {
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
     "agent/agent": "",
+    "agent/config": "agent agent/wire",
     "agent/drive": "",
     "agent/tool": "",
     "agent/worker": "",
@@ -90,7 +91,7 @@ ROOMS = {
     "op": "core/* run/monitor",  # what can be asked for; each transport reads its table
     "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger",
     **{"cli/" + part: "cli op os core/* run/monitor" for part in ("cmd", "demo", "table")},
-    "cli/model": "cli cli/cmd",
+    "cli/model": "cli cli/cmd os",
     "cli/chat": "cli cli/model op",
     "conform": "",  # public headers only: any store can be tested with it
     "sim": "",  # likewise

@@ -297,6 +297,8 @@ extern const struct op op_config_rows[];
 extern const struct op op_top_rows[];
 extern const struct hf_input op_command_inputs[];
 extern const struct hf_input op_run_inputs[];
+extern const struct hf_input op_worker_inputs[];
+extern const struct op_example op_worker_examples[];
 extern const struct op_example op_run_examples[];
 
 #endif

@@ -336,6 +336,16 @@ const struct op op_top_rows[] = {
       "the totals are printed at the end. Choose an interval of at most a third of the "
       "shortest lease that it renews.",
       monitor_options, .examples = monitor_examples, .exits = "6 8 9" },
+    { "worker", "drive sessions of the configured agents, until told to end",
+      "Takes sessions that have something to do, calls their models and tools, and commits "
+      "their turns. Any number of workers may run on one store; what a killed worker held "
+      "is taken over at once on its machine, and otherwise when its lease has lapsed. "
+      "SIGTERM and SIGINT drain it: nothing new begins, what runs may end within --grace, "
+      "the rest is handed back as its last step left it; a second signal does not wait. "
+      "One line per event is written to standard error; with --json they are JSON lines, "
+      "and the totals are printed at the end.",
+      op_worker_inputs, .examples = op_worker_examples, .actor_kind = "worker",
+      .exits = "3 6 8 9" },
     { "top", "watch the ledger: running, waiting, silent, leases about to lapse",
       "A live view of the terminal; q, SIGTERM and SIGINT end it. Without a terminal, "
       "and "
