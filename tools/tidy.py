@@ -74,6 +74,7 @@ ROOMS = {
     "store/schedule": "core/ledger core/schedule store store/batch",
     "store/session": "os core/ledger core/session store store/batch",
     "store/trigger": "core/ledger core/trigger store store/batch store/process",
+    "store/watch": "os core/ledger store store/batch",
     "store/api": "core/* store store/*",
     "exec/cell": "core/turn",
     "exec/lua": "core/turn exec/cell",

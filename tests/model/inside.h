@@ -367,6 +367,7 @@ int m_quota_list(struct hf_store *store, hf_each_quota *each, void *user,
 /* ---- sessions --------------------------------------------------------------------------- */
 
 extern const struct hf_session_methods m_session_methods;
+extern const struct hf_watch_methods m_watch_methods;
 
 struct m_session *m_session_of(struct model_disk *disk, const char *session_id);
 /* The session, or NULL and HF_ENOTFOUND in *ret_code. */
