@@ -15,9 +15,9 @@ const struct cli_fact cli_exit_codes[] = {
     { "8", "the outcome is not known: read the row before doing anything again" },
     { "9", "the store is unusable: not a store, corrupt, newer schema, full, read-only" },
     { "10", "attention: something needs a human" },
-    { "11", "`process await`: it ended as failed" },
+    { "11", "`process await`, `chat`: it ended as failed" },
     { "12", "`process await`: it ended as timeout" },
-    { "13", "`process await`: it was cancelled" },
+    { "13", "`process await`, `chat`: it was cancelled" },
     { "14", "`process await`: it was abandoned" },
     { "125", "`holdfast run` itself failed; any other code of it is the command's, and "
              "128 + n where signal n ended it" },
@@ -42,6 +42,7 @@ const struct cli_fact cli_variables[] = {
 
 const struct cli_fact cli_first_steps[] = {
     { "holdfast demo", "watch a worker die and its work go on; needs nothing" },
+    { "holdfast chat --scripted", "talk to an agent; needs no key" },
     { "holdfast run -- CMD...", "run a command as work that a crash does not lose" },
     { "holdfast attention", "what needs a human now, and what to do about it" },
     { "holdfast top", "watch what is running and waiting" },

@@ -26,6 +26,7 @@ static const struct cli_local locals[] = {
     { "cell.run", cmd_cell_run, NULL },
     { "run", cmd_run, check_run },
     { "monitor", cmd_monitor, NULL },
+    { "chat", cmd_chat, NULL },
     { "worker", cmd_worker, NULL },
     { "top", cmd_top, NULL },
     { "attention", cmd_attention, check_attention },
