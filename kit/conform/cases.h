@@ -507,6 +507,8 @@
     X(d32_usage_is_summed_by_source_and_model, HF_CONFORM_SESSIONS)                      \
     X(d32_usage_beyond_64_bits_is_told_and_not_wrapped, HF_CONFORM_SESSIONS)             \
     X(d32_a_blob_that_is_referred_to_must_be_stored, HF_CONFORM_SESSIONS)                \
+    X(session_a_blob_is_stored_once_under_its_hash, HF_CONFORM_SESSIONS)                 \
+    X(session_a_blob_may_have_attachment_bytes_and_no_more, HF_CONFORM_SESSIONS)         \
     X(d32_units_of_the_outbox_are_made_with_the_commit_or_not_at_all,                    \
       HF_CONFORM_SESSIONS)                                                               \
     X(d32_budgets_of_bytes_and_rows_say_limit_and_size, HF_CONFORM_SESSIONS)             \
@@ -527,7 +529,10 @@
     X(attention_counts_questions_beyond_its_limit, 0)                                    \
     X(attention_is_of_one_tenant_or_of_all, 0)                                           \
     X(attention_finds_units_that_no_worker_claims, 0)                                    \
-    X(attention_finds_a_limit_whose_holders_are_all_silent, 0)
+    X(attention_finds_a_limit_whose_holders_are_all_silent, 0)                           \
+    X(queues_are_counted_by_name, 0)                                                     \
+    X(holders_are_listed_and_two_at_once_are_twins, 0)                                   \
+    X(ages_are_of_open_units_and_of_what_is_left_of_leases, 0)
 
 #define CASES_OF_EFFECT(X)                                                               \
     X(d39_an_effect_is_begun_once_and_settled_once, HF_CONFORM_SESSIONS)                 \
