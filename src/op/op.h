@@ -145,6 +145,7 @@ struct op_call {
     void *in;       /* the request of op->in_size bytes */
     uint64_t given; /* bit i: input i was given, those of `more` after those of `in` */
     bool dashes;    /* inputs are called --as-in-a-shell in messages */
+    const char *program; /* how printed commands begin; NULL: "holdfast" */
     struct op_out *out;
     int verdict;   /* a failure that is itself the answer; set before anything is said */
     int exit_code; /* of the shell, where it says more than done */
@@ -302,6 +303,8 @@ extern const struct op op_config_rows[];
 extern const struct op op_top_rows[];
 extern const struct hf_input op_command_inputs[];
 extern const struct hf_input op_run_inputs[];
+extern const struct hf_input op_worker_inputs[];
+extern const struct op_example op_worker_examples[];
 extern const struct op_example op_run_examples[];
 
 #endif

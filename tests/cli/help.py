@@ -136,7 +136,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _holdfast; printf '%s\\n' "${COMPREPL
         return done.stdout.split()
 
     def test_words_options_and_values(self):
-        self.assertEqual(self.complete("wo"), ["work"])
+        self.assertEqual(self.complete("wo"), ["work", "worker"])
         self.assertIn("doctor", self.complete(""))
         self.assertNotIn("__man", self.complete(""))
         self.assertEqual(self.complete("work", "cl"), ["claim", "close-out"])

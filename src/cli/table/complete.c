@@ -107,7 +107,9 @@ static void offer_commands(const struct completion *c)
             offer(c, g->name);
         for (const struct op *op = g->ops; op->name; op++) {
             const char *gap = strchr(op_path(op, path), ' ');
-            if ((op->flags & OP_HIDDEN) == 0 && c->group == (*g->name ? g : NULL))
+            bool own = c->group == (*g->name ? g : NULL);
+            bool further = !*g->name && gap; /* a second word of one-word commands */
+            if ((op->flags & OP_HIDDEN) == 0 && own && !further)
                 offer(c, gap ? gap + 1 : path);
         }
     }
@@ -156,7 +158,7 @@ static void take_word(struct completion *c, const char *word)
         }
         for (const struct op *op = g->ops; op->name; op++) {
             const char *gap = strchr(op_path(op, path), ' ');
-            if (c->group == (*g->name ? g : NULL) &&
+            if (c->group == (*g->name ? g : NULL) && (*g->name || !gap) &&
                 strcmp(gap ? gap + 1 : path, word) == 0) {
                 c->op = op;
                 return;
