@@ -350,8 +350,7 @@ struct hf_session_step {
     hf_ms active_ms; /* the owner's time since the last step, or since its claim */
     const struct hf_wait_new *waits; /* what the turn waits for now (holdfast/wait.h) */
     size_t wait_count;
-    bool
-        away; /* nothing else is to do: the inputs wait and the lease ends; needs waits */
+    bool away; /* the turn is put away: its inputs wait, the lease ends; needs waits */
 };
 
 /* The state of a turn after a step. */
