@@ -61,7 +61,7 @@ ROOMS = {
     "core/schedule": "core/ledger",
     "core/session": "core/ledger",
     "core/trigger": "core/ledger core/process",
-    "core/wait": "",
+    "core/wait": "core/ledger",
     "core/turn": "core core/turn/code",  # one part: the code protocol has a folder of its own
     "core/turn/code": "core/turn",
     "db": "os",
@@ -88,7 +88,8 @@ ROOMS = {
     "agent/worker": "",
     "agent/wire": "",
     "op": "core/* run/monitor",  # what can be asked for; each transport reads its table
-    "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger",
+    "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger "
+           "core/wait",
     **{"cli/" + part: "cli op os core/* run/monitor" for part in ("cmd", "demo", "table")},
     "cli/model": "cli cli/cmd",
     "conform": "",  # public headers only: any store can be tested with it
