@@ -25,24 +25,40 @@ static double read_total(const char *path)
     return total;
 }
 
-static void run_valgrind(const char *function, const char *out, const char *const *args)
+#define APART_MAX 16
+
+/* Collection is toggled when a function is entered and when it is left. */
+static void run_valgrind(const char *function, const char *const *apart, const char *out,
+                         const char *const *args)
 {
     char self[4096] = { 0 };
-    char collect[128];
+    char collect[1 + APART_MAX][128];
     char file[128];
-    const char *argv[ARGS_MAX + 7] = { "valgrind", "-q", "--tool=callgrind",
-                                       collect,    file, self };
-    snprintf(collect, sizeof(collect), "--toggle-collect=%s", function);
+    const char *argv[ARGS_MAX + APART_MAX + 7] = { "valgrind", "-q", "--tool=callgrind",
+                                                   file };
+    size_t count = 4;
+    for (size_t i = 0; i == 0 || (apart && i <= APART_MAX && apart[i - 1]); i++) {
+        snprintf(collect[i], sizeof(collect[i]), "--toggle-collect=%s",
+                 i == 0 ? function : apart[i - 1]);
+        argv[count++] = collect[i];
+    }
     snprintf(file, sizeof(file), "--callgrind-out-file=%s", out);
     if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
         _exit(127);
+    argv[count++] = self;
     for (size_t i = 0; i < ARGS_MAX && args[i]; i++)
-        argv[6 + i] = args[i];
+        argv[count++] = args[i];
     execvp("valgrind", (char *const *)(void *)argv);
     _exit(127);
 }
 
 double bench_instructions(const char *function, const char *const *args)
+{
+    return bench_instructions_apart(function, NULL, args);
+}
+
+double bench_instructions_apart(const char *function, const char *const *apart,
+                                const char *const *args)
 {
     char out[64];
     int status = 0;
@@ -50,7 +66,7 @@ double bench_instructions(const char *function, const char *const *args)
     fflush(stdout);
     pid_t child = fork();
     if (child == 0)
-        run_valgrind(function, out, args);
+        run_valgrind(function, apart, out, args);
     if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0) {
         fprintf(stderr, "bench: valgrind does not run\n");
         exit(1);

@@ -76,6 +76,7 @@ ROOMS = {
     "store/session": "os core/ledger core/session core/wait store store/batch",
     "store/wait": "core/ledger core/session core/wait store store/batch store/session",
     "store/trigger": "core/ledger core/trigger store store/batch store/process",
+    "store/watch": "os core/ledger store store/batch",
     "store/api": "core/* store store/*",
     "exec/cell": "core/turn",
     "exec/lua": "core/turn exec/cell",
@@ -83,6 +84,8 @@ ROOMS = {
        for part in ("command", "ingress", "monitor", "pool", "process", "wait")},
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
+    "agent/agent": "",
+    "agent/config": "agent agent/wire",
     "agent/drive": "",
     "agent/tool": "",
     "agent/worker": "",
@@ -91,7 +94,8 @@ ROOMS = {
     "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger "
            "core/wait",
     **{"cli/" + part: "cli op os core/* run/monitor" for part in ("cmd", "demo", "table")},
-    "cli/model": "cli cli/cmd",
+    "cli/model": "cli cli/cmd os",
+    "cli/chat": "cli cli/model op",
     "conform": "",  # public headers only: any store can be tested with it
     "sim": "",  # likewise
 }

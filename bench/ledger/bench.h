@@ -84,9 +84,11 @@ int bench_pickup_claim(struct bench *bench, struct bench_pair *ret);
 int bench_pickup_pool(struct bench *bench, struct bench_pair *ret);
 int bench_reclaim(struct bench *bench, struct bench_pair *ret);
 
-/* sessions.c: commits of 2 KiB, heads, claims and renewals. */
+/* sessions.c: commits and steps of 2 KiB, heads, claims and renewals. */
 int bench_commit_one(struct bench *bench, struct bench_pair *ret);
 int bench_commit_many(struct bench *bench, struct bench_pair *ret);
+int bench_step_one(struct bench *bench, struct bench_pair *ret);
+int bench_step_many(struct bench *bench, struct bench_pair *ret);
 int bench_commit_history(struct bench *bench, struct bench_pair *ret);
 int bench_session_head(struct bench *bench, struct bench_pair *ret);
 int bench_session_claim(struct bench *bench, struct bench_pair *ret);

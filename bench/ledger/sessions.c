@@ -252,6 +252,95 @@ int bench_commit_many(struct bench *bench, struct bench_pair *ret)
     return rc ? rc : commit_rate(bench, BENCH_CALLERS, &ret->ours);
 }
 
+/* ---- steps ------------------------------------------------------------------------------ */
+
+#define SAVE_BYTES 1024
+
+/* One step of a driver, after a reply of 2 KiB: its outcome and its record, the intent of the next
+ * effect, and the machine's save. */
+static int store_step(struct hf_store *store, const char *id, const struct held *held,
+                      struct hf_session_stepped *at, struct hf_err *err)
+{
+    static const char envelope[] =
+        "{\"kind\":\"llm_call\",\"model\":\"m\",\"records\":1}";
+    char outcome[RECORD_BYTES + 32], save[SAVE_BYTES], done[24], next[24];
+    const struct hf_part part = { .content = { body, RECORD_BYTES } };
+    const struct hf_message message = {
+        .id = "m", .role = HF_ROLE_ASSISTANT, .parts = &part, .part_count = 1
+    };
+    const struct hf_record record = { .kind = HF_RECORD_MESSAGE, .message = &message };
+    int len = snprintf(outcome, sizeof outcome, "{\"reply\":\"%s\"}", body);
+    (void)snprintf(done, sizeof done, "%lld", (long long)at->step);
+    (void)snprintf(next, sizeof next, "%lld", (long long)at->step + 1);
+    memset(save, (int)('a' + at->step % 26), sizeof save);
+    struct hf_effect_entry begun = { .key = next,
+                                     .kind = "llm_call",
+                                     .recovery = HF_RECOVERY_KEYED,
+                                     .envelope = { envelope, sizeof envelope - 1 } };
+    struct hf_effect_settled settled = { .key = done,
+                                         .status = HF_ENTRY_DONE,
+                                         .outcome = { outcome, (size_t)len } };
+    struct hf_session_step step = { .size = sizeof step,
+                                    .session_id = id,
+                                    .token = held->token,
+                                    .turn_id = held->turn_id,
+                                    .step = at->step,
+                                    .node_count = at->node_count,
+                                    .chain = at->chain,
+                                    .records = &record,
+                                    .record_count = 1,
+                                    .save = { save, sizeof save },
+                                    .begun = &begun,
+                                    .begun_count = 1,
+                                    .settled = &settled,
+                                    .settled_count = at->step > 0 ? 1 : 0 };
+    return hf_session_step(store, NULL, &step, at, err);
+}
+
+/* All steps of one session, one after the other. */
+static int step_held(struct crew *crew, size_t i)
+{
+    char id[32];
+    struct hf_session_stepped at = { .step = 0 };
+    size_t count = crew->bench->jobs / 10 / crew->count;
+    int rc = 0;
+    memcpy(at.chain, crew->held[i].chain, sizeof at.chain);
+    for (size_t n = 0; rc == 0 && n < count && !bench_stopped(); n++)
+        rc = store_step(crew->store, session_name(id, "s", i), &crew->held[i], &at,
+                        &crew->err);
+    return rc;
+}
+
+/* So many sessions that are stepped at once. */
+static int step_rate(struct bench *bench, size_t sessions, double *ret_rate)
+{
+    struct hf_store *store;
+    struct held held[BENCH_CALLERS];
+    size_t count = bench->jobs / 10 / sessions * sessions;
+    int rc = open_new(bench, BENCH_OURS, &store);
+    if (rc)
+        return rc;
+    rc = do_all(bench, store, held, sessions, sessions, make_held);
+    double start = bench_seconds();
+    if (rc == 0)
+        rc = do_all(bench, store, held, sessions, sessions, step_held);
+    *ret_rate = (double)count / (bench_seconds() - start);
+    hf_store_close(store);
+    return rc;
+}
+
+int bench_step_one(struct bench *bench, struct bench_pair *ret)
+{
+    int rc = bench_raw(bench)->put(bench, 1, &ret->raw);
+    return rc ? rc : step_rate(bench, 1, &ret->ours);
+}
+
+int bench_step_many(struct bench *bench, struct bench_pair *ret)
+{
+    int rc = bench_raw(bench)->put(bench, bench->postgres ? BENCH_CALLERS : 1, &ret->raw);
+    return rc ? rc : step_rate(bench, BENCH_CALLERS, &ret->ours);
+}
+
 /* A session with so many nodes. */
 static int make_history(struct bench *bench, struct hf_store *store, const char *id,
                         size_t nodes)

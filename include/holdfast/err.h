@@ -110,7 +110,10 @@ enum hf_class {
     X(WAITKEY, -85, "wait_key_unknown", "no wait can be answered with this key",         \
       TERMINAL, "check the key; ask for a new one", 3, 404)                              \
     X(ANSWERER, -86, "not_the_answerer", "this actor may not answer the wait", TERMINAL, \
-      "let the answerer answer that `holdfast wait show` names", 4, 403)
+      "let the answerer answer that `holdfast wait show` names", 4, 403)                 \
+    X(NOTCONFIGURED, -90, "not_configured", "no model is configured", TERMINAL,          \
+      "name a model in the configuration: `holdfast config check` says what is missing", \
+      2, 422)
 
 enum hf_code {
     HF_OK = 0,

@@ -110,7 +110,7 @@ struct hf_node {
     const struct hf_record *record;
 };
 
-/* The open turn. */
+/* The open turn; of the verb `turn` any turn. */
 struct hf_session_turn {
     const char *turn_id;
     int64_t base_revision; /* the head's when it began */
@@ -119,6 +119,10 @@ struct hf_session_turn {
     uint8_t chain[32];     /* over the history and those nodes */
     struct hf_span save;   /* as the last step left it; len 0: none */
     hf_ms started_at;
+    hf_ms finished_at; /* turn: 0 while it is open */
+    hf_ms active_ms;   /* turn: time that its owners spent on it */
+    const char
+        *outcome; /* turn: JSON, as hf_outcome_encode writes it; NULL while it is open */
     const struct hf_session_input *inputs; /* in order */
     size_t input_count;
     const struct hf_node
@@ -149,6 +153,13 @@ struct hf_session_effect {
     hf_ms started_at;
     hf_ms settled_at;
     const char *outcome; /* JSON: what is known */
+    /* The rest is set by the verb `turn` only. */
+    const char *status;   /* started, done, failed or unknown */
+    const char *envelope; /* JSON: what was asked for */
+    const char *usage;    /* JSON; NULL: none */
+    hf_ms due_at;         /* of a failure: when it is retried; 0: it is not */
+    int64_t fence;        /* of the claim that began it */
+    bool taken_over;      /* it was performed again after a worker was lost */
 };
 
 /* What a verb returns. It owns all that it shows. Members that a verb does not name are zero. */
@@ -162,17 +173,17 @@ struct hf_session_answer {
         displaced; /* claim: a lapsed or dead holder lost the session; its facts follow */
     const char *displaced_owner;
     int64_t displaced_fence;
-    const struct hf_session_turn *turn;    /* claim, load: the open turn, or NULL */
+    const struct hf_session_turn *turn;    /* claim, load: the open turn, or NULL; turn */
     const struct hf_session_input *inputs; /* inputs */
     size_t input_count;
-    const struct hf_node *nodes; /* load, node */
+    const struct hf_node *nodes; /* load, node, turn */
     size_t node_count;
     int64_t
         next_ordinal; /* load: first committed node of the next page; 0: there is none */
-    const struct hf_session_usage *usage; /* load */
+    const struct hf_session_usage *usage; /* load; turn: its own */
     size_t usage_count;
     struct hf_span blob;                     /* blob_get */
-    const struct hf_session_effect *effects; /* unknown */
+    const struct hf_session_effect *effects; /* unknown, turn */
     size_t effect_count;
 };
 HF_API void hf_session_answer_free(struct hf_session_answer *answer); /* NULL is fine */
@@ -223,10 +234,10 @@ struct hf_session_claim {
     const char *session_id;    /* this one; or, if NULL, any that is ready of */
     const char *const *agents; /* these agents */
     size_t agent_count;
-    const char *owner; /* NULL: a fresh owner and incarnation for this claim */
+    const char *owner; /* NULL: an owner of this claim alone: the nonce, or a fresh one */
     const char
         *incarnation;  /* NULL: a fresh one with a fresh owner, otherwise the handle's */
-    const char *nonce; /* NULL: fresh; set one to make the claim repeatable */
+    const char *nonce; /* NULL: fresh. Set one, which no other claim has, to repeat it */
     int pid;           /* 0: opaque; otherwise ties the lease to that local process */
     hf_ms wait_ms;     /* block up to this long until there is a session; not by id */
     hf_ms ttl_ms;      /* 0: 30 s */
@@ -239,7 +250,8 @@ struct hf_session_claim {
  * HF_ESESSIONBUSY, HF_ENOTFOUND, HF_ESESSIONDELETED (by id).
  *
  * The same owner and incarnation may claim a session that it holds: with the same nonce it
- * keeps its token, with another one the token rotates; the fence stays.
+ * keeps its token, with another one the token rotates; the fence stays. A claim by agents with
+ * the same nonce returns the session that it took, as long as it has the lease and the turn.
  *
  * Each claim after a death without a new step counts a crash. At `poison_crashes` within the
  * window (holdfast limits) the input gets the gate `held`, and the session goes on with the
@@ -252,7 +264,9 @@ HF_API HF_MUST_USE int hf_session_claim(struct hf_store *store,
 
 /* ---- read -------------------------------------------------------------------------- */
 
-/* The head alone, to know whether what was loaded is still fresh: one row. */
+/* The head alone, to know whether what was loaded is still fresh and whether there is something
+ * to do: session_id, agent, head_revision, record_count, chain, turn_id, ready_at, owner and
+ * deleted_at. The other members are zero. HF_ENOTFOUND. */
 HF_API HF_MUST_USE int hf_session_head(struct hf_store *store, const char *session_id,
                                        struct hf_session_answer **ret_answer,
                                        struct hf_err *err);
@@ -269,8 +283,8 @@ struct hf_session_load {
 /* Head, open turn with its save and what its steps have stored, usage, and the first page of
  * committed records, in one snapshot. Later pages have records only. They are of the first
  * page's head, whatever was committed since; HF_EHEADMOVED if the store does not have that head.
- * The digest of each record is checked: a broken chain is HF_ECORRUPT. HF_ENOTFOUND only if
- * there is certainly no such session. */
+ * The digest of each record is checked: a broken chain is HF_ECORRUPT. HF_EOVERFLOW if a sum of
+ * tokens is beyond 64 bits. HF_ENOTFOUND only if there is certainly no such session. */
 HF_API HF_MUST_USE int hf_session_load(struct hf_store *store,
                                        const struct hf_session_load *request,
                                        struct hf_session_answer **ret_answer,
@@ -279,6 +293,15 @@ HF_API HF_MUST_USE int hf_session_load(struct hf_store *store,
 /* One node, committed or provisional. HF_ENOTFOUND. */
 HF_API HF_MUST_USE int hf_session_node(struct hf_store *store, const char *session_id,
                                        int64_t ordinal,
+                                       struct hf_session_answer **ret_answer,
+                                       struct hf_err *err);
+
+/* One turn, open or ended, in one snapshot: its facts and inputs, its records (`nodes`), its usage
+ * and all its effects in their order. `name` is the id of the turn or of any of its inputs; NULL:
+ * the last turn. A turn without effects has none in the answer. HF_ENOTFOUND: there is no such
+ * session, or no such turn of it. */
+HF_API HF_MUST_USE int hf_session_turn(struct hf_store *store, const char *session_id,
+                                       const char *name,
                                        struct hf_session_answer **ret_answer,
                                        struct hf_err *err);
 
@@ -451,7 +474,7 @@ HF_API HF_MUST_USE int hf_session_renew_all(struct hf_store *store,
                                             size_t count, struct hf_err *err);
 
 /* Release a session without an open turn. With one it is HF_ETRANSITION: commit it or hand it
- * back. HF_ESESSIONLOST. */
+ * back. The same call again returns 0 until another lease has ended. HF_ESESSIONLOST. */
 HF_API HF_MUST_USE int hf_session_release(struct hf_store *store,
                                           const struct hf_caller *who,
                                           const char *session_id, const char *token,
@@ -466,7 +489,7 @@ struct hf_session_back {
 };
 
 /* Hand a session back with its open turn as the last step left it: the inputs are queued again
- * and no attempt is spent. HF_ESESSIONLOST. */
+ * and no attempt is spent. A repeat is as for a release. HF_ESESSIONLOST. */
 HF_API HF_MUST_USE int hf_session_hand_back(struct hf_store *store,
                                             const struct hf_caller *who,
                                             const struct hf_session_back *back,

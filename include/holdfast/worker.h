@@ -44,12 +44,17 @@ struct hf_worker_agent {
 /* What a worker tells. Texts are lent until the callback returns. */
 #define HF_WORKER_EVENTS(X)                                                              \
     X(CLAIMED, claimed)           /* a turn begins or goes on; `step` says where */      \
-    X(EMIT, emit)                 /* a live event of the turn machine */                 \
+    X(TEXT, text)                 /* text: more of the model's answer */                 \
+    X(REASONING, reasoning)       /* text: more of its reasoning */                      \
+    X(RESET, reset)               /* forget text since the last model call began */      \
+    X(EMIT, emit)                 /* any other live event of the turn machine */         \
     X(TOOL_STARTED, tool_started) /* call */                                             \
-    X(TURN_ENDED, turn_ended)     /* the turn is committed; status */                    \
-    X(BACK, back)   /* handed back; code and message say why, 0: stopped */              \
-    X(LOST, lost)   /* the lease is gone; nothing was stored */                          \
-    X(FAULT, fault) /* code, message: a store call failed and is repeated */
+    X(TOOL_ENDED,                                                                        \
+      tool_ended) /* call without args; result, or message: why there is none */         \
+    X(TURN_ENDED, turn_ended) /* the turn is committed; status, usage */                 \
+    X(BACK, back)             /* handed back; code and message say why, 0: stopped */    \
+    X(LOST, lost)             /* the lease is gone; nothing was stored */                \
+    X(FAULT, fault)           /* code, message: a store call failed and is repeated */
 
 #define X(name, word) HF_WORKER_##name,
 enum hf_worker_event_kind { HF_WORKER_EVENTS(X) };
@@ -59,12 +64,16 @@ HF_API const char *hf_worker_event_name(enum hf_worker_event_kind kind);
 
 struct hf_worker_event {
     enum hf_worker_event_kind kind;
+    const char *agent;      /* of the session */
     const char *session_id; /* NULL: of no session */
     const char *turn_id;
     int64_t step;
     const struct hf_emit *emit;
     const struct hf_drive_call *call;
+    const struct hf_tool_result *result;
+    struct hf_span text;
     enum hf_status status;
+    const struct hf_usage *usage;
     int code;
     const char *message;
 };
@@ -82,6 +91,7 @@ struct hf_worker_config {
     struct hf_store *store;
     const struct hf_worker_agent *agents;
     size_t agent_count;
+    const char *session_id;            /* only this session; NULL: any of the agents */
     const struct hf_effect_host *host; /* NULL: journal */
     int64_t turns;
     hf_ms ttl_ms;
@@ -105,6 +115,12 @@ HF_API HF_MUST_USE int hf_worker_new(const struct hf_worker_config *config,
  * terminal is written for it. `stopped` is called once, when the worker holds nothing. */
 HF_API void hf_worker_stop(struct hf_worker *worker, hf_ms grace_ms,
                            const struct hf_task *stopped);
+
+/* Cancels the turn of a session that this worker drives: what runs is stopped, and the turn ends as
+ * cancelled, with what is known. The turn's end is told as any other. HF_ENOTFOUND: the worker
+ * does not hold the session. */
+HF_API int hf_worker_cancel(struct hf_worker *worker, const char *session_id,
+                            const struct hf_evidence *evidence);
 
 /* Sessions that the worker holds. */
 HF_API size_t hf_worker_held(const struct hf_worker *worker);

@@ -201,6 +201,24 @@ test_case(d32_usage_is_summed_by_source_and_model)
     SAME("spent", t->err.field);
 }
 
+test_case(d32_usage_beyond_64_bits_is_told_and_not_wrapped)
+{
+    struct hf_session_spent most = { "model", "m", { .input = INT64_MAX } };
+    for (int i = 0; i < 2; i++) {
+        struct talk talk = begun(t, "question");
+        struct hf_session_commit commit = kit_commit_of(&talk);
+        EQ(i, load(.session_id = "s")->usage_count);
+        commit.spent = &most;
+        commit.spent_count = 1;
+        commit.release = true;
+        CODE(0, kit_commit(AT(t), commit, NULL));
+    }
+    load(.session_id = "s");
+    CODE(HF_EOVERFLOW, t->code);
+    SAME("usage", t->err.field);
+    EQ(2, fresh("s")->head_revision);
+}
+
 /* SHA-256 of "abc". */
 #define ABC                                                                              \
     {                                                                                    \

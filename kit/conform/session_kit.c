@@ -101,6 +101,12 @@ struct talk kit_open_any(struct hf_conform *t, const char *agent)
 
 const struct hf_session *kit_head(struct hf_conform *t, const char *session_id)
 {
+    return first(
+        kit_load(t, (struct hf_session_load){ .session_id = session_id, .limit = 1 }));
+}
+
+const struct hf_session *kit_fresh(struct hf_conform *t, const char *session_id)
+{
     struct hf_session_answer *answer = NULL;
     if (!t->failed)
         t->code = kit_called(t,
@@ -124,6 +130,16 @@ const struct hf_session_answer *kit_inputs(struct hf_conform *t, const char *ses
     if (!t->failed)
         t->code = kit_called(
             t, hf_session_inputs(t->store, session_id, NULL, 0, &answer, kit_err(t)));
+    return kept(t, answer);
+}
+
+const struct hf_session_answer *kit_unknown(struct hf_conform *t, const char *after,
+                                            size_t limit)
+{
+    struct hf_session_answer *answer = NULL;
+    if (!t->failed)
+        t->code = kit_called(
+            t, hf_session_unknown(t->store, &t->who, after, limit, &answer, kit_err(t)));
     return kept(t, answer);
 }
 
@@ -165,22 +181,23 @@ const char *kit_node_text(const struct hf_node *node)
 
 /* ---- under the lease -------------------------------------------------------------------- */
 
-int kit_step(struct hf_conform *t, struct talk *talk, const struct hf_record *records,
-             size_t count)
+struct hf_session_step kit_step_of(struct hf_conform *t, const struct talk *talk)
 {
     const char *save = kit_say(t, "save of %s after step %lld", talk->turn_id,
                                (long long)talk->step + 1);
+    return (struct hf_session_step){ .size = sizeof(struct hf_session_step),
+                                     .session_id = talk->session_id,
+                                     .token = talk->token,
+                                     .turn_id = talk->turn_id,
+                                     .step = talk->step,
+                                     .node_count = talk->node_count,
+                                     .chain = talk->chain,
+                                     .save = { save, strlen(save) } };
+}
+
+int kit_store_step(struct hf_conform *t, struct talk *talk, struct hf_session_step step)
+{
     struct hf_session_stepped stepped = { .step = 0 };
-    struct hf_session_step step = { .size = sizeof(step),
-                                    .session_id = talk->session_id,
-                                    .token = talk->token,
-                                    .turn_id = talk->turn_id,
-                                    .step = talk->step,
-                                    .node_count = talk->node_count,
-                                    .chain = talk->chain,
-                                    .records = records,
-                                    .record_count = count,
-                                    .save = { save, strlen(save) } };
     if (t->failed)
         return 0;
     t->code = kit_called(t,
@@ -191,6 +208,15 @@ int kit_step(struct hf_conform *t, struct talk *talk, const struct hf_record *re
         memcpy(talk->chain, stepped.chain, sizeof(talk->chain));
     }
     return t->code;
+}
+
+int kit_step(struct hf_conform *t, struct talk *talk, const struct hf_record *records,
+             size_t count)
+{
+    struct hf_session_step step = kit_step_of(t, talk);
+    step.records = records;
+    step.record_count = count;
+    return kit_store_step(t, talk, step);
 }
 
 struct hf_session_commit kit_commit_of(const struct talk *talk)

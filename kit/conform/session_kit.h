@@ -37,8 +37,12 @@ struct talk kit_open(struct hf_conform *t, struct hf_session_claim claim);
 struct talk kit_open_any(struct hf_conform *t, const char *agent);
 #define open_any() kit_open_any(AT(t), "a")
 
+/* The session as it is. */
 const struct hf_session *kit_head(struct hf_conform *t, const char *session_id);
 #define head(session_id) kit_head(AT(t), (session_id))
+/* hf_session_head */
+const struct hf_session *kit_fresh(struct hf_conform *t, const char *session_id);
+#define fresh(session_id) kit_fresh(AT(t), (session_id))
 const struct hf_session_answer *kit_load(struct hf_conform *t,
                                          struct hf_session_load request);
 #define load(...) kit_load(AT(t), (struct hf_session_load){ __VA_ARGS__ })
@@ -58,6 +62,11 @@ int kit_step(struct hf_conform *t, struct talk *talk, const struct hf_record *re
     kit_step(AT(t), (talk), (struct hf_record[]){ __VA_ARGS__ },                         \
              sizeof((struct hf_record[]){ __VA_ARGS__ }) / sizeof(struct hf_record))
 
+/* The next step of the talk's turn: a save that names it, no records. */
+struct hf_session_step kit_step_of(struct hf_conform *t, const struct talk *talk);
+/* Stores it; moves the talk on when it was stored. */
+int kit_store_step(struct hf_conform *t, struct talk *talk, struct hf_session_step step);
+
 /* The commit that the talk's turn would make, with no records. */
 struct hf_session_commit kit_commit_of(const struct talk *talk);
 /* Commit; *ret tells what came of it. Returns the code. */
@@ -66,6 +75,11 @@ int kit_commit(struct hf_conform *t, struct hf_session_commit commit,
 /* One record with this text and the release of the lease. */
 int kit_finish(struct hf_conform *t, const struct talk *talk, const char *text);
 #define finish(talk, text) kit_finish(AT(t), (talk), (text))
+
+/* One page of hf_session_unknown. */
+const struct hf_session_answer *kit_unknown(struct hf_conform *t, const char *after,
+                                            size_t limit);
+#define unknown(after, limit) kit_unknown(AT(t), (after), (limit))
 
 int kit_release(struct hf_conform *t, const struct talk *talk);
 int kit_back(struct hf_conform *t, const struct talk *talk, hf_ms delay_ms);

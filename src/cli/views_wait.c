@@ -8,8 +8,15 @@
 #include "base/json_get.h"
 #include "core/wait/shapes.h"
 
-static const char *const wait_titles[] = { "WAIT",     "KIND",     "STATE",   "SESSION",
-                                           "ANSWERER", "DEADLINE", "QUESTION" };
+static const struct cli_column wait_columns[] = {
+    { .title = "WAIT" },
+    { .title = "KIND", .rank = 2 },
+    { .title = "STATE" },
+    { .title = "SESSION", .rank = 1, .least = 12 },
+    { .title = "ANSWERER", .rank = 3 },
+    { .title = "DEADLINE" },
+    { .title = "QUESTION", .least = 20 },
+};
 #define QUESTION_BYTES 80
 
 /* The question, or what the wait is named after. */
@@ -35,7 +42,7 @@ static void wait_cells(struct cli_table *table, const void *row)
 {
     const struct hf_wait *wait = row;
     char deadline[HF_INSTANT_TEXT], question[QUESTION_BYTES];
-    const char *cells[] = { wait->wait_id,
+    const char *cells[] = { cli_short_id(wait->wait_id),
                             wait->kind,
                             wait->state,
                             wait->session_id,
@@ -60,6 +67,6 @@ static void wait_line(struct cli *cli, const struct op_row *row)
 }
 
 const struct cli_view cli_wait_views[] = {
-    { &hf_wait_shape, wait_titles, 7, wait_cells, wait_line, cli_any_detail },
+    { &hf_wait_shape, wait_columns, 7, wait_cells, wait_line, cli_any_detail },
     { .shape = NULL },
 };

@@ -92,7 +92,8 @@ static void on_heard(void *user, const struct hf_worker_event *event)
 {
     size_t used = strlen(world.log);
     (void)user;
-    if (event->kind == HF_WORKER_EMIT)
+    if (event->kind == HF_WORKER_EMIT || event->kind == HF_WORKER_TEXT ||
+        event->kind == HF_WORKER_RESET)
         return;
     snprintf(world.log + used, sizeof(world.log) - used, "%s%s%s\n",
              hf_worker_event_name(event->kind), event->call ? " " : "",
@@ -277,7 +278,7 @@ static void a_message_is_answered_and_committed(void **state)
     ask("one");
     await_model();
     say("hello");
-    await_log("claimed\ntool_started one\nturn_ended\n");
+    await_log("claimed\ntool_started one\ntool_ended one\nturn_ended\n");
     struct hf_session_answer *s = loaded("s");
     assert_int_equal(s->sessions[0].head_revision, 1);
     assert_int_equal(s->node_count, 4);
@@ -439,58 +440,40 @@ static void sources_are_asked_before_each_iteration(void **state)
     ask("two");
     await_model();
     say("done");
-    await_log("claimed\ntool_started one\ntool_started two\nturn_ended\n");
+    await_log("claimed\ntool_started one\ntool_ended one\ntool_started two\ntool_ended "
+              "two\nturn_ended\n");
 }
 
-/* ---- the journal --------------------------------------------------------------------- */
+/* ---- without a journal --------------------------------------------------------------- */
 
-static int store_step(const struct hf_session_answer *claim, int64_t number,
-                      const struct hf_effect_entry *begun,
-                      const struct hf_effect_settled *settled)
-{
-    struct hf_session_stepped stepped;
-    struct hf_session_step step = { .size = sizeof(step),
-                                    .session_id = "s",
-                                    .token = claim->token,
-                                    .turn_id = claim->turn->turn_id,
-                                    .step = number,
-                                    .chain = claim->sessions[0].chain,
-                                    .save = TEXT("some bytes"),
-                                    .begun = begun,
-                                    .begun_count = begun ? 1 : 0,
-                                    .settled = settled,
-                                    .settled_count = settled ? 1 : 0 };
-    return hf_session_step(world.store, NULL, &step, &stepped, &err);
-}
-
-static void an_effect_is_begun_once_and_settled_once(void **state)
+static void an_inline_turn_begins_again_from_the_last_commit(void **state)
 {
     (void)state;
-    struct hf_effect_entry begun = { .key = "1",
-                                     .kind = "llm_call",
-                                     .recovery = HF_RECOVERY_KEYED,
-                                     .envelope = TEXT("{}") };
-    struct hf_effect_settled settled = { .key = "1",
-                                         .status = HF_ENTRY_DONE,
-                                         .outcome = TEXT("{}") };
+    world.config.host = hf_effect_host_inline();
+    world.config.turns = 1; /* no claim is out that could take the session back */
     send_message("s", "hi");
-    struct hf_session_answer *claim = steal("s");
-    assert_int_equal(store_step(claim, 0, NULL, &settled), HF_EEFFECT); /* never begun */
-    must(store_step(claim, 0, &begun, NULL));
-    must(store_step(claim, 0, &begun, NULL)); /* the same step again */
-    assert_int_equal(store_step(claim, 1, &begun, NULL), HF_EEFFECT);
-    must(store_step(claim, 1, NULL, &settled));
-    assert_int_equal(store_step(claim, 2, NULL, &settled), HF_EEFFECT);
-    begun.key = "2/c1/1";
-    begun.recovery = HF_RECOVERY_NONE;
-    assert_int_equal(store_step(claim, 2, &begun, NULL), HF_EINVAL);
-    assert_string_equal(
-        err.message, "effect 2/c1/1 must declare its class: safe, keyed, probe or ask");
+    start_worker();
+    await_model();
+    ask("one");
+    await_model();
     struct hf_session_answer *s = loaded("s");
-    assert_int_equal(s->turn->step, 2); /* what was refused wrote nothing */
+    assert_int_equal(s->turn->step, 0); /* nothing is stored before the commit */
+    assert_int_equal(s->turn->stored_count, 0);
     assert_int_equal(s->turn->entry_count, 0);
     hf_session_answer_free(s);
-    hf_session_answer_free(claim);
+    stop_worker(0);
+    await_log("claimed\ntool_started one\nback\n");
+    start_worker();
+    await_model();
+    ask("one"); /* as its promise says, the tool runs a second time */
+    await_model();
+    say("hello");
+    await_log("claimed\ntool_started one\nturn_ended\n");
+    s = loaded("s");
+    assert_int_equal(s->sessions[0].head_revision, 1);
+    assert_int_equal(s->node_count, 4);
+    assert_int_equal(s->usage[0].usage.output, 4); /* what was lost is not counted */
+    hf_session_answer_free(s);
 }
 
 static void what_cannot_work_is_refused(void **state)
@@ -524,7 +507,7 @@ int main(void)
         CASE(a_stop_waits_for_what_runs),
         CASE(a_worker_past_its_lease_commits_nothing),
         CASE(sources_are_asked_before_each_iteration),
-        CASE(an_effect_is_begun_once_and_settled_once),
+        CASE(an_inline_turn_begins_again_from_the_last_commit),
         CASE(what_cannot_work_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,7 +142,11 @@ PAIRS = [
      ["--source", "manual", "--kind", "shown"]),
     ("store.log", [], ["--limit", "5"]),
     ("store.facts", [], []),
-    ("attention", [], []),
+    ("attention", [], ["--unserved", "1h", "--limit", "5"]),
+    ("attention.ack", FAILED, ["--id", "$ID", "--reason", "seen"]),
+    ("attention.ack", FAILED, ["--kind", "work"]),
+    ("attention.ack", [*FAILED], ["--all"]),
+    ("attention.ack", [CREATE], ["--id", "$ID"]),
     ("overview", [], []),
     ("doctor", [], []),
     ("limits", [], []),
@@ -189,9 +193,10 @@ PAIRS = [
         "--name", "$TENANT", "--cron", "0 9 1 * MON", "--tz", "Europe/Berlin", "--days", "and",
         "--kind", "report", "--queue", "q", "--payload", '{"a": 1}', *UNIT, "--overlap", "allow",
         "--catch-up", "all", "--miss-threshold", "5m", "--paused"]),
-    ("schedule.add", [], ["--name", "$TENANT", "--every", "10m", "--start",
+    ("schedule.add", [], ["--name", "$TENANT", "--kind", "k", "--every", "10m", "--start",
                           "2026-01-01T00:00:00Z"]),
-    ("schedule.add", [], ["--name", "$TENANT", "--at", "2100-01-01T00:00:00Z"]),
+    ("schedule.add", [], ["--name", "$TENANT", "--at", "2100-01-01T00:00:00Z", "--kind", "k"]),
+    ("schedule.add", [], ["--name", "$TENANT", "--at", "2100-01-01T00:00:00Z"]),  # of nothing: refused
     ("schedule.add", [], ["--name", "$TENANT"]),  # no timing: refused
     ("schedule.update", [SCHEDULE], [
         "--name", "$TENANT", "--cron", "0 10 1 * MON", "--tz", "Europe/Berlin", "--days", "and",
@@ -245,7 +250,8 @@ PAIRS = [
     ("trigger.subscribe", [SUBSCRIBED], [*KEY, *SOURCE, "--kind", "other"]),  # refused
     ("trigger.emit", [SUBSCRIBED, OCCURRED], [*SOURCE, "--idempotency-key", "d1", "--payload",
                                               '{"after": "abd"}']),  # other content: refused
-    ("schedule.run", [("schedule.add", {"name": "$TENANT", "at": "2020-01-01T00:00:00Z"})], []),
+    ("schedule.run", [("schedule.add", {"name": "$TENANT", "at": "2020-01-01T00:00:00Z",
+                                     "kind": "k"})], []),
     ("process.start", [CREATE], [
         "--disposition", "rerunnable", "--kind", "x", "--name", "n", "--definition", '{"b":  1}',
         "--label", "a=b", "--label", "c=d=e", "--input", '{"q":  1}', "--originator", "s5",

@@ -84,6 +84,13 @@ struct m_node {
     bool transient;    /* in no history */
 };
 
+/* One effect of a turn. */
+struct m_effect {
+    struct hf_effect_entry entry;
+    hf_ms started_at;
+    hf_ms settled_at;
+};
+
 struct m_turn {
     const char *session_id;
     const char *turn_id;
@@ -94,6 +101,7 @@ struct m_turn {
     int64_t node_count;   /* of `stored`, those that are not transient */
     uint8_t chain[32];
     M_LIST(struct m_node) stored;
+    M_LIST(struct m_effect) effects;
     struct hf_span save;
     hf_ms started_at;
     hf_ms finished_at;
@@ -111,6 +119,7 @@ struct m_input {
 
 struct m_blob {
     uint8_t hash[32];
+    struct hf_span bytes;
 };
 
 struct m_spent {
@@ -130,6 +139,8 @@ struct m_session {
     hf_ms ttl_ms;
     hf_ms claimed_at;
     hf_ms expires_at;
+    const char *ended_token; /* of the last release or hand-back */
+    const char *ended_verb;
     M_LIST(struct m_node) nodes;
 };
 
@@ -367,6 +378,7 @@ int m_quota_list(struct hf_store *store, hf_each_quota *each, void *user,
 /* ---- sessions --------------------------------------------------------------------------- */
 
 extern const struct hf_session_methods m_session_methods;
+extern const struct hf_watch_methods m_watch_methods;
 
 struct m_session *m_session_of(struct model_disk *disk, const char *session_id);
 /* The session, or NULL and HF_ENOTFOUND in *ret_code. */
@@ -392,6 +404,10 @@ void m_session_extend(struct m_call *call, struct m_session *s);
 /* The lease ends; an open turn wants to go on at `until`, 0: at once. */
 void m_session_free(struct m_call *call, struct m_session *s, hf_ms until);
 /* There may be something to do. */
+/* A release or a hand-back, which a repeat is known by. */
+void m_session_ended(struct m_call *call, struct m_session *s, const char *token,
+                     const char *verb);
+bool m_session_ended_by(const struct m_session *s, const char *token, const char *verb);
 void m_session_nudge(struct m_call *call, const char *session_id, const char *cancel);
 /* The first input that can begin a turn, or NULL. */
 struct m_input *m_session_pending(struct model_disk *disk, const struct m_session *s);
@@ -452,6 +468,21 @@ int m_cancel_turn(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_session_cancel *request,
                   enum hf_turn_cancel *ret_answer, struct hf_err *err);
 
+
+/* Effects and blobs. A step's effects are checked first, then stored. */
+int m_effects_check(const struct m_call *call, const struct m_turn *turn,
+                    const struct hf_session_step *step);
+void m_effects_store(struct m_call *call, struct m_turn *turn,
+                     const struct hf_session_step *step, int64_t fence);
+void m_effects_show(struct hf_session_answer *answer, const struct m_turn *turn,
+                    struct hf_session_turn *out);
+bool m_blob_there(const struct model_disk *disk, const uint8_t hash[32]);
+void m_blob_add(struct model_disk *disk, const uint8_t hash[32], struct hf_span bytes);
+int m_session_blob(struct hf_store *store, const uint8_t hash[32],
+                   struct hf_session_answer *answer, struct hf_err *err);
+int m_session_unknown(struct hf_store *store, const struct hf_caller *who,
+                      const char *after, size_t limit, struct hf_session_answer *answer,
+                      struct hf_err *err);
 int m_lease_take(struct hf_store *store, const struct hf_lease_claim *claim,
                  struct hf_lease_info *ret_info, struct hf_err *err);
 int m_lease_renew(struct hf_store *store, enum hf_lane lane, const char *key,

@@ -46,7 +46,11 @@ struct pair_name {
     X(SUPERSEDED, "claim_superseded")                                                    \
     X(NO_BLOB, "a blob that is not stored")                                              \
     X(RELEASED, "a release")                                                             \
-    X(HANDED_BACK, "a turn handed back")
+    X(HANDED_BACK, "a turn handed back")                                                 \
+    X(EFFECT_BEGUN, "an effect begun")                                                   \
+    X(EFFECT_SETTLED, "an effect settled")                                               \
+    X(EFFECT_REFUSED, "an effect that does not fit")                                     \
+    X(EFFECT_UNKNOWN, "an effect of unknown outcome")
 #define X(name, text) PAIR_##name,
 enum pair_reach { PAIR_REACHES(X) PAIR_REACH_COUNT };
 #undef X

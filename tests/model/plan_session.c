@@ -98,6 +98,39 @@ static void compare_nodes(struct pair *pair, const struct hf_node *a, size_t n,
     }
 }
 
+static void compare_entries(struct pair *pair, const struct hf_session_turn *a,
+                            const struct hf_session_turn *b)
+{
+    same_number(pair, "entries", (int64_t)a->entry_count, (int64_t)b->entry_count);
+    for (size_t i = 0; i < a->entry_count && !pair->complaint[0]; i++) {
+        const struct hf_effect_entry *x = &a->entries[i], *y = &b->entries[i];
+        same_text(pair, "entry, key", x->key, y->key);
+        same_text(pair, "entry, kind", x->kind, y->kind);
+        same_number(pair, "entry, recovery", x->recovery, y->recovery);
+        same_number(pair, "entry, status", x->status, y->status);
+        same_number(pair, "entry, attempt", x->attempt, y->attempt);
+        same_number(pair, "entry, due_at", x->due_at, y->due_at);
+        same_number(pair, "entry, fence", x->fence, y->fence);
+        same_text(pair, "entry, envelope", x->envelope.at, y->envelope.at);
+        same_text(pair, "entry, outcome", x->outcome.at, y->outcome.at);
+    }
+}
+
+static void compare_effects(struct pair *pair, const struct hf_session_answer *a,
+                            const struct hf_session_answer *b)
+{
+    same_number(pair, "effects", (int64_t)a->effect_count, (int64_t)b->effect_count);
+    for (size_t i = 0; i < a->effect_count && !pair->complaint[0]; i++) {
+        const struct hf_session_effect *x = &a->effects[i], *y = &b->effects[i];
+        same_text(pair, "effect, session", x->session_id, y->session_id);
+        same_text(pair, "effect, turn", x->turn_id, y->turn_id);
+        same_text(pair, "effect, key", x->key, y->key);
+        same_text(pair, "effect, outcome", x->outcome, y->outcome);
+        same_number(pair, "effect, started_at", x->started_at, y->started_at);
+        same_number(pair, "effect, settled_at", x->settled_at, y->settled_at);
+    }
+}
+
 static void compare_turn(struct pair *pair, const struct hf_session_turn *a,
                          const struct hf_session_turn *b)
 {
@@ -113,6 +146,7 @@ static void compare_turn(struct pair *pair, const struct hf_session_turn *a,
     same_text(pair, "turn, save", a->save.at, b->save.at);
     compare_inputs(pair, a->inputs, a->input_count, b->inputs, b->input_count);
     compare_nodes(pair, a->nodes, a->stored_count, b->nodes, b->stored_count);
+    compare_entries(pair, a, b);
 }
 
 static void compare_usage(struct pair *pair, const struct hf_session_answer *a,
@@ -143,6 +177,7 @@ static void compare_answers(struct pair *pair, const struct hf_session_answer *a
     compare_nodes(pair, a->nodes, a->node_count, b->nodes, b->node_count);
     same_number(pair, "next_ordinal", a->next_ordinal, b->next_ordinal);
     compare_usage(pair, a, b);
+    compare_effects(pair, a, b);
 }
 
 /* Compares, and frees what there is. */
@@ -156,6 +191,12 @@ static void take(struct pair *pair, const char *what, const int codes[SIDES],
         if (codes[side] == 0)
             hf_session_answer_free(answers[side]);
     }
+}
+
+static void reach(struct pair *pair, enum pair_reach what, bool really)
+{
+    if (really)
+        pair->reached |= 1u << what;
 }
 
 static void compare_all(struct pair *pair)
@@ -174,12 +215,13 @@ static void compare_all(struct pair *pair)
                                             &answers[side], NULL);
         take(pair, "inputs", codes, answers);
     }
-}
-
-static void reach(struct pair *pair, enum pair_reach what, bool really)
-{
-    if (really)
-        pair->reached |= 1u << what;
+    struct hf_session_answer *unknown[SIDES] = { NULL, NULL };
+    int codes[SIDES];
+    for (int side = 0; side < SIDES; side++)
+        codes[side] = hf_session_unknown(pair->store[side], NULL, NULL, 0, &unknown[side],
+                                         NULL);
+    reach(pair, PAIR_EFFECT_UNKNOWN, codes[MODEL] == 0 && unknown[MODEL]->effect_count);
+    take(pair, "unknown", codes, unknown);
 }
 
 static void reach_code(struct pair *pair, int code)
@@ -347,17 +389,50 @@ static void draw_records(struct dice *dice, struct records *r)
     (void)snprintf(r->save, sizeof(r->save), "save %u", roll(dice, 3));
 }
 
+/* At most one intent and one outcome; keys are few, so that some do not fit. */
+struct effects {
+    struct hf_effect_entry begun;
+    struct hf_effect_settled settled;
+    size_t begun_count;
+    size_t settled_count;
+};
+
+static void draw_effects(struct pair *pair, struct dice *dice, struct effects *e)
+{
+    static const char *const keys[] = { "1", "2/a/1", "2/b/1", "2/b/2" };
+    static const enum hf_entry_status ends[] = { HF_ENTRY_DONE, HF_ENTRY_FAILED,
+                                                 HF_ENTRY_UNKNOWN };
+    static const char envelope[] = "{\"kind\":\"tool_call\"}", outcome[] = "{\"n\":1}";
+    memset(e, 0, sizeof(*e));
+    e->begun = (struct hf_effect_entry){ .key = PICK(dice, keys),
+                                         .kind = "tool_call",
+                                         .recovery = HF_RECOVERY_ASK,
+                                         .attempt = 1,
+                                         .envelope = { envelope, sizeof(envelope) - 1 } };
+    e->settled = (struct hf_effect_settled){ .key = PICK(dice, keys),
+                                             .status = PICK(dice, ends),
+                                             .outcome = { outcome,
+                                                          sizeof(outcome) - 1 } };
+    if (e->settled.status == HF_ENTRY_FAILED && one_in(dice, 2))
+        e->settled.due_at = pair->wall + 1000;
+    e->begun_count = one_in(dice, 2);
+    e->settled_count = one_in(dice, 4);
+}
+
 static void do_step(struct pair *pair, struct dice *dice, size_t at)
 {
     struct records r;
+    struct effects e;
     struct pair_talk *talk = some_talk(pair, dice, at);
     struct hf_session_stepped stepped[SIDES];
     int codes[SIDES];
     int64_t number = talk->step + (one_in(dice, 10) ? 1 : 0);
     draw_records(dice, &r);
+    draw_effects(pair, dice, &e);
     memset(stepped, 0, sizeof(stepped));
-    pair_say(pair, "session step %s %lld, %zu records, %s", ids[at], (long long)number,
-             r.count, r.save);
+    pair_say(pair, "session step %s %lld, %zu records, %s, begin %s, settle %s", ids[at],
+             (long long)number, r.count, r.save, e.begun_count ? e.begun.key : "-",
+             e.settled_count ? e.settled.key : "-");
     for (int side = 0; side < SIDES; side++) {
         struct hf_session_step step = { .size = sizeof(step),
                                         .session_id = ids[at],
@@ -368,13 +443,20 @@ static void do_step(struct pair *pair, struct dice *dice, size_t at)
                                         .chain = talk->chain,
                                         .records = r.all,
                                         .record_count = r.count,
-                                        .save = { r.save, strlen(r.save) + 1 } };
+                                        .save = { r.save, strlen(r.save) + 1 },
+                                        .begun = &e.begun,
+                                        .begun_count = e.begun_count,
+                                        .settled = &e.settled,
+                                        .settled_count = e.settled_count };
         codes[side] = hf_session_step(pair->store[side], NULL, &step, &stepped[side],
                                       NULL);
     }
     pair_codes(pair, "step", codes[MODEL], codes[OTHER]);
+    reach(pair, PAIR_EFFECT_REFUSED, codes[MODEL] == HF_EEFFECT);
     if (codes[MODEL] || pair->complaint[0])
         return;
+    reach(pair, PAIR_EFFECT_BEGUN, !stepped[0].repeated && e.begun_count);
+    reach(pair, PAIR_EFFECT_SETTLED, !stepped[0].repeated && e.settled_count);
     reach(pair, stepped[0].repeated ? PAIR_STEP_REPEATED : PAIR_STEPPED, true);
     same_number(pair, "stepped, step", stepped[0].step, stepped[1].step);
     same_number(pair, "stepped, nodes", stepped[0].node_count, stepped[1].node_count);

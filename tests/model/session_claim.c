@@ -49,7 +49,7 @@ static void begin(struct m_call *call, struct m_session *s)
     struct m_turn *turn = m_turn_of(call->disk, s->s.session_id, row->w.work_id);
     if (!turn)
         turn = m_add(call->disk->turns);
-    turn->stored.count = 0; /* one that was held begins anew */
+    turn->stored.count = turn->effects.count = 0; /* one that was held begins anew */
     turn->revoked = false;
     turn->session_id = s->s.session_id;
     turn->turn_id = row->w.work_id;
@@ -237,10 +237,27 @@ static struct m_session *best(struct m_call *call, const struct hf_session_claim
     return found;
 }
 
+/* The turn that this very claim has taken before. */
+static struct m_session *claimed_before(struct m_call *call,
+                                        const struct hf_session_claim *claim,
+                                        const struct m_taker *taker)
+{
+    for (size_t i = 0; i < call->disk->sessions.count; i++) {
+        struct m_session *s = &call->disk->sessions.at[i];
+        if (of_agents(claim, s) && m_session_live(call, s) &&
+            m_session_mine(call, s, taker) && m_same(s->nonce, taker->nonce) &&
+            s->s.turn_id)
+            return s;
+    }
+    return NULL;
+}
+
 static bool claim_ready(struct m_call *call, const struct hf_session_claim *claim,
                         const struct m_taker *taker, struct hf_session_answer *answer)
 {
-    struct m_session *s;
+    struct m_session *s = claimed_before(call, claim, taker);
+    if (s && claim_one(call, s, taker, true, answer) == CLAIMED)
+        return true;
     while ((s = best(call, claim)) != NULL) {
         if (claim_one(call, s, taker, true, answer) == CLAIMED)
             return true;

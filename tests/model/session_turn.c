@@ -77,8 +77,12 @@ static bool same_bytes(struct hf_span a, struct hf_span b)
 }
 
 static void store_step(struct m_call *call, struct m_turn *turn,
-                       const struct hf_session_step *step, const struct packed *packed)
+                       const struct hf_session_step *step, const struct packed *packed,
+                       int64_t fence)
 {
+    m_effects_store(call, turn, step, fence);
+    for (size_t i = 0; i < step->blob_count; i++)
+        m_blob_add(call->disk, step->blobs[i].hash, step->blobs[i].bytes);
     for (size_t i = 0; i < packed->count; i++) {
         struct m_node *node = m_add(turn->stored);
         *node = packed->nodes[i];
@@ -99,8 +103,11 @@ int m_session_step(struct hf_store *store, const struct hf_caller *who,
     struct m_call call = m_begin(store, who, err);
     struct packed packed;
     int rc = pack(&call, step->records, step->record_count, step->chain, &packed);
+    size_t bytes = packed.bytes;
+    for (size_t i = 0; i < step->blob_count; i++)
+        bytes += step->blobs[i].bytes.len;
     if (rc == 0)
-        rc = within(&call, packed.bytes, step->record_count);
+        rc = within(&call, bytes, step->record_count + step->blob_count);
     struct m_session *s = rc ? NULL : m_session_find(&call, step->session_id, &rc);
     if (rc)
         return rc;
@@ -118,7 +125,10 @@ int m_session_step(struct hf_store *store, const struct hf_caller *who,
     if (!repeated && !as_given(turn, step->step, step->node_count, step->chain))
         return hf_fail(err, HF_ESUPERSEDED, "step", "another step");
     if (!repeated) {
-        store_step(&call, turn, step, &packed);
+        rc = m_effects_check(&call, turn, step);
+        if (rc)
+            return rc;
+        store_step(&call, turn, step, &packed, s->fence);
         m_session_extend(&call, s);
         m_waits_open(&call, turn, step);
     }
@@ -198,15 +208,6 @@ static int check(struct m_call *call, const struct hf_session_commit *c,
     return 0;
 }
 
-static bool has_blob(const struct model_disk *disk, const uint8_t hash[32])
-{
-    for (size_t i = 0; i < disk->blobs.count; i++) {
-        if (memcmp(disk->blobs.at[i].hash, hash, 32) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool brings_blob(const struct hf_session_commit *c, const uint8_t hash[32])
 {
     for (size_t i = 0; i < c->blob_count; i++) {
@@ -223,7 +224,8 @@ static int check_parts(struct m_call *call, const struct hf_session_commit *c,
     const struct m_turn *turn = m_turn_open(call->disk, s);
     const struct m_row *row = m_row_by_seq(call->disk, turn->seq);
     for (size_t i = 0; i < c->blob_count; i++) {
-        if (!has_blob(call->disk, c->blobs[i].hash) && !brings_blob(c, c->blobs[i].hash))
+        if (!m_blob_there(call->disk, c->blobs[i].hash) &&
+            !brings_blob(c, c->blobs[i].hash))
             return hf_fail(call->err, HF_EBLOB, "blobs", "not stored");
     }
     if (row && hf_status_terminal(row->status))
@@ -289,12 +291,8 @@ static void keep_side(struct m_call *call, const struct hf_session_commit *c,
                       const struct m_session *s)
 {
     struct model_disk *disk = call->disk;
-    for (size_t i = 0; i < c->blob_count; i++) {
-        if (has_blob(disk, c->blobs[i].hash))
-            continue;
-        struct m_blob *blob = m_add(disk->blobs);
-        memcpy(blob->hash, c->blobs[i].hash, sizeof(blob->hash));
-    }
+    for (size_t i = 0; i < c->blob_count; i++)
+        m_blob_add(disk, c->blobs[i].hash, c->blobs[i].bytes);
     for (size_t i = 0; i < c->spent_count; i++) {
         const struct hf_session_spent *spent = &c->spent[i];
         struct m_spent *kept = m_add(disk->spent);
@@ -330,10 +328,12 @@ static void apply(struct m_call *call, const struct hf_session_commit *c,
                                                 .record_count = s->s.record_count };
     memcpy(turn->done.chain, s->s.chain, sizeof(turn->done.chain));
     m_session_extend(call, s);
-    if (c->release)
+    if (c->release) {
         m_session_free(call, s, 0);
-    else
+        m_session_ended(call, s, NULL, NULL);
+    } else {
         turn->done.lease_remaining_ms = s->expires_at - call->lease_now;
+    }
 }
 
 static size_t bytes_of(const struct hf_session_commit *c, const struct packed *packed)
@@ -383,6 +383,8 @@ int m_session_hand_back(struct hf_store *store, const struct hf_caller *who,
 {
     struct m_call call = m_begin(store, who, err);
     struct m_session *s = m_session_of(call.disk, back->session_id);
+    if (m_session_ended_by(s, back->token, "hand_back"))
+        return 0;
     int rc = m_session_held(&call, s, back->token);
     if (rc == HF_ESESSIONLOST && !s)
         rc = hf_fail_plain(err, HF_ENOTFOUND);
@@ -401,5 +403,6 @@ int m_session_hand_back(struct hf_store *store, const struct hf_caller *who,
         row->crashes = row->crashed_at = 0;
     }
     m_session_free(&call, s, back->delay_ms ? m_later(call.now, back->delay_ms) : 0);
+    m_session_ended(&call, s, back->token, "hand_back");
     return 0;
 }

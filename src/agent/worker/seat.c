@@ -143,7 +143,9 @@ int seat_begin(struct seat *seat, struct hf_err *err)
 {
     struct inputs inputs = { 0 };
     seat->agent = agent_of(seat);
-    hf_assert(seat->agent); /* only sessions of these agents are claimed */
+    if (!seat->agent) /* of a worker for one session */
+        return hf_fail(err, HF_EINVAL, "session_id", "the worker has no agent %.100s",
+                       seat->claim->sessions[0].agent);
     int rc = make_inputs(seat, &inputs, err);
     if (rc == 0)
         rc = make_drive(seat, &inputs, err);
@@ -178,6 +180,7 @@ static void tell_stored(struct seat *seat)
     if (seat->code == 0) {
         event.kind = HF_WORKER_TURN_ENDED;
         event.status = seat->action.commit->status;
+        event.usage = seat->action.commit->usage;
     } else if (seat_is_lost(seat->code)) {
         if (seat->ended)
             return; /* that was told */
@@ -241,6 +244,17 @@ static bool still_held(struct seat *seat)
     return false;
 }
 
+/* Text that came as no stream is told as if it had; the rest is told as it is. */
+static void tell_emit(struct seat *seat, const struct hf_emit *emit)
+{
+    struct hf_worker_event event = { .kind = HF_WORKER_EMIT, .emit = emit };
+    if (emit->kind == HF_EMIT_TEXT_DELTA)
+        event = (struct hf_worker_event){ .kind = HF_WORKER_TEXT, .text = emit->text };
+    else if (emit->kind == HF_EMIT_ATTEMPT_RESET)
+        event = (struct hf_worker_event){ .kind = HF_WORKER_RESET };
+    worker_tell(seat->worker, seat, event);
+}
+
 static void act(struct seat *seat, const struct hf_drive_action *action)
 {
     switch (action->kind) {
@@ -271,11 +285,7 @@ static void act(struct seat *seat, const struct hf_drive_action *action)
     case HF_DRIVE_STOP_TOOL: seat_stop_tool(seat, action->call); break;
     case HF_DRIVE_SYNC: seat_sync(seat); break;
     case HF_DRIVE_TIMER: start_timer(seat, action->due_ms); break;
-    case HF_DRIVE_EMIT:
-        worker_tell(
-            seat->worker, seat,
-            (struct hf_worker_event){ .kind = HF_WORKER_EMIT, .emit = action->emit });
-        break;
+    case HF_DRIVE_EMIT: tell_emit(seat, action->emit); break;
     case HF_DRIVE_END: seat->ended = true; break;
     }
 }

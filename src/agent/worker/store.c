@@ -66,9 +66,8 @@ static int load(struct seat *seat)
     return rc;
 }
 
-void seat_run_claim(void *user)
+static int claim_any(struct seat *seat)
 {
-    struct seat *seat = user;
     const struct hf_worker_config *config = &seat->worker->config;
     const char *names[32];
     size_t count = 0;
@@ -80,9 +79,37 @@ void seat_run_claim(void *user)
                                       .pid = config->pid,
                                       .wait_ms = config->poll_ms,
                                       .ttl_ms = config->ttl_ms };
+    return hf_session_claim(config->store, NULL, &claim, &seat->claim, &seat->err);
+}
+
+/* One look at the head first: a claim of a session that has nothing to do would write. */
+static int claim_one(struct seat *seat)
+{
+    const struct hf_worker_config *config = &seat->worker->config;
+    struct hf_session_answer *head = NULL;
+    struct hf_session_claim claim = { .size = sizeof(claim),
+                                      .session_id = config->session_id,
+                                      .pid = config->pid,
+                                      .ttl_ms = config->ttl_ms };
+    int rc = hf_session_head(config->store, config->session_id, &head, &seat->err);
+    if (rc)
+        return rc;
+    const struct hf_session *session = &head->sessions[0];
+    bool ready = session->owner ||
+                 (session->ready_at && session->ready_at <= worker_wall(seat->worker));
+    hf_session_answer_free(head);
+    if (ready)
+        rc = hf_session_claim(config->store, NULL, &claim, &seat->claim, &seat->err);
+    return rc == HF_ESESSIONBUSY ? 0 : rc;
+}
+
+void seat_run_claim(void *user)
+{
+    struct seat *seat = user;
+    const struct hf_worker_config *config = &seat->worker->config;
     seat->valid_until = worker_mono(seat->worker) + config->ttl_ms;
-    seat->code = hf_session_claim(config->store, NULL, &claim, &seat->claim, &seat->err);
-    if (seat->code || seat->claim->session_count == 0)
+    seat->code = config->session_id ? claim_one(seat) : claim_any(seat);
+    if (seat->code || !seat->claim || seat->claim->session_count == 0)
         return;
     if (seat->claim->turn)
         seat->code = load(seat);

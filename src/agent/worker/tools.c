@@ -10,6 +10,13 @@
 static void on_model(void *user, const struct hf_model_event *event)
 {
     struct seat *seat = user;
+    struct hf_worker_event told = { .kind = HF_WORKER_TEXT, .text = event->text };
+    if (event->kind == HF_MODEL_REASONING)
+        told.kind = HF_WORKER_REASONING;
+    if (event->kind == HF_MODEL_RESET)
+        told.kind = HF_WORKER_RESET;
+    if (event->kind == HF_MODEL_TEXT || told.kind != HF_WORKER_TEXT)
+        worker_tell(seat->worker, seat, told);
     if (event->kind != HF_MODEL_END)
         return;
     seat->model_call = 0;
@@ -66,6 +73,22 @@ void seat_stop_model(struct seat *seat, uint64_t id)
 
 /* ---- tools ------------------------------------------------------------------------- */
 
+static void tell_ended(const struct seat_call *call,
+                       const struct hf_invocation_result *result)
+{
+    struct hf_drive_call shown = { .tool = call->tool, .probe = call->probe };
+    struct hf_worker_event event = { .kind = HF_WORKER_TOOL_ENDED,
+                                     .call = &shown,
+                                     .result = result->result };
+    shown.key.call_id = call->call_id;
+    shown.key.attempt = call->attempt;
+    if (call->probe && !result->result)
+        return; /* the call itself follows, or its end is unknown */
+    if (!result->result)
+        event.message = result->timed_out ? "out of time" : "stopped";
+    worker_tell(call->seat->worker, call->seat, event);
+}
+
 static void on_tool(void *user, const struct hf_invocation_result *result)
 {
     struct seat_call *call = user;
@@ -75,6 +98,7 @@ static void on_tool(void *user, const struct hf_invocation_result *result)
     while (*at != call)
         at = &(*at)->next;
     *at = call->next;
+    tell_ended(call, result);
     seat_feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_ANSWER,
                                              .call_id = call->call_id,
                                              .result = result });
@@ -90,8 +114,10 @@ void seat_start_tool(struct seat *seat, const struct hf_drive_call *shown)
                                                     sizeof(*call));
     int rc = call ? 0 : HF_ENOMEM;
     if (call) {
-        *call = (struct seat_call){ .seat = seat };
+        *call = (struct seat_call){ .seat = seat, .probe = shown->probe };
+        call->attempt = shown->key.attempt;
         memcpy(call->call_id, shown->key.call_id, strlen(shown->key.call_id) + 1);
+        memcpy(call->tool, shown->tool, strlen(shown->tool) + 1);
         struct hf_invocation_request request = { .size = sizeof(request),
                                                  .tools = shown->tools,
                                                  .tool = shown->tool,

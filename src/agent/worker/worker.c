@@ -22,6 +22,7 @@ void worker_tell(struct hf_worker *worker, const struct seat *seat,
     if (!worker->config.heard)
         return;
     if (seat && seat->claim && seat->claim->session_count > 0) {
+        event.agent = seat->claim->sessions[0].agent;
         event.session_id = seat->claim->sessions[0].session_id;
         event.turn_id = seat->claim->turn ? seat->claim->turn->turn_id : NULL;
     }
@@ -90,6 +91,19 @@ void hf_worker_stop(struct hf_worker *worker, hf_ms grace_ms,
     maybe_stopped(worker);
 }
 
+int hf_worker_cancel(struct hf_worker *worker, const char *session_id,
+                     const struct hf_evidence *evidence)
+{
+    for (struct seat *seat = worker->seats; seat; seat = seat->next) {
+        if (!hf_same(seat->claim->sessions[0].session_id, session_id) || seat->ended)
+            continue;
+        seat_feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_CANCEL,
+                                                 .evidence = evidence });
+        return 0;
+    }
+    return HF_ENOTFOUND;
+}
+
 size_t hf_worker_held(const struct hf_worker *worker)
 {
     return worker->seat_count;
@@ -155,7 +169,8 @@ static void on_claimed(void *user)
     struct seat *seat = user;
     struct hf_worker *worker = seat->worker;
     int seat_code = seat->code;
-    bool found = seat_code == 0 && seat->claim->session_count > 0;
+    bool found = seat_code == 0 && seat->claim && seat->claim->session_count > 0;
+    bool later = seat_code || (worker->config.session_id && !found);
     worker->claiming = NULL;
     if (seat->code)
         tell_fault(worker, seat, seat->code, seat->err.message);
@@ -163,8 +178,8 @@ static void on_claimed(void *user)
         take_seat(worker, seat);
     else
         seat_free(seat);
-    if (seat_code)
-        poll_later(worker); /* the store is away: not at once again */
+    if (later) /* the store is away, or the session has nothing to do: not at once again */
+        poll_later(worker);
     worker_claim(worker);
     maybe_stopped(worker);
 }

@@ -16,7 +16,10 @@ struct seat_call {
     struct seat_call *next;
     struct seat *seat;
     struct hf_invocation *invocation;
+    bool probe;
+    int64_t attempt;
     char call_id[32];
+    char tool[65]; /* copies: a turn that fails forgets its calls while they run */
 };
 
 /* One page of a session's history, or its claim. */

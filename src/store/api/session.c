@@ -318,7 +318,8 @@ static int complete_claim(const struct hf_store *store, struct hf_arena *arena,
 {
     int rc = 0;
     if (!claim->owner) {
-        rc = fresh_id(store, arena, &claim->owner, err);
+        claim->owner = claim->nonce;
+        rc = claim->owner ? 0 : fresh_id(store, arena, &claim->owner, err);
         claim->incarnation = claim->owner;
     } else if (!claim->incarnation) {
         claim->incarnation = store->incarnation;
@@ -411,6 +412,18 @@ int hf_session_node(struct hf_store *store, const char *session_id, int64_t ordi
     struct hf_session_answer *answer = new_answer(&call, store);
     API_STEP(call, store->methods->sessions->node(store, session_id, ordinal, answer,
                                                   &call.why));
+    return answered(&call, answer, ret_answer, err);
+}
+
+int hf_session_turn(struct hf_store *store, const char *session_id, const char *name,
+                    struct hf_session_answer **ret_answer, struct hf_err *err)
+{
+    struct api_call call = begin(store, NULL);
+    API_STEP(call, check_id(session_id, &call.why));
+    API_STEP(call, hf_check_key_opt(name, KEY_MAX, "turn", &call.why));
+    struct hf_session_answer *answer = new_answer(&call, store);
+    API_STEP(call,
+             store->methods->sessions->turn(store, session_id, name, answer, &call.why));
     return answered(&call, answer, ret_answer, err);
 }
 

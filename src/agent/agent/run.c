@@ -1,0 +1,260 @@
+/* Runs: one input, stored first and then driven here, or awaited from another worker. */
+#include "agent/agent/agent.h"
+
+#include <string.h>
+
+#include <holdfast/process.h>
+#include <holdfast/turn_json.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/sized.h"
+#include "base/text.h"
+
+#define LOOK_MS 100  /* between two looks at who drives the input */
+#define AWAIT_MS 200 /* how long one look waits for an end elsewhere */
+
+struct run {
+    struct agent_work work;
+    struct hf_agent *agent;
+    struct hf_arena arena;
+    const char *session_id;
+    const char *work_id; /* NULL: until the session has nothing to do */
+    const char *turn_id; /* that ended here last */
+    bool ended;
+    bool looking; /* a look is on the executor */
+    struct hf_timer timer;
+    bool looked_ended;
+    int looked_code;
+    struct hf_err looked_err;
+};
+
+/* ---- before it is driven ------------------------------------------------------------ */
+
+/* The session, made if it is not there. */
+static int find_session(struct run *run, const char *session_id, struct hf_err *err)
+{
+    struct hf_session_answer *answer = NULL;
+    struct hf_store *store = run->agent->config.store;
+    const char *name = run->agent->config.name;
+    struct hf_session_new fresh = { .size = sizeof(fresh),
+                                    .session_id = session_id,
+                                    .agent = name };
+    int rc = session_id ? hf_session_head(store, session_id, &answer, err) : HF_ENOTFOUND;
+    if (rc == HF_ENOTFOUND)
+        rc = hf_session_create(store, NULL, &fresh, &answer, err);
+    if (rc)
+        return rc;
+    const struct hf_session *session = &answer->sessions[0];
+    run->session_id = hf_arena_text(&run->arena, session->session_id);
+    if (!run->session_id)
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    else if (session->deleted_at)
+        rc = hf_fail(err, HF_ESESSIONDELETED, "session_id", "session %.100s was deleted",
+                     session_id);
+    else if (!hf_same(session->agent, name))
+        rc = hf_fail(err, HF_ECONFLICT, "session_id",
+                     "session %.80s belongs to agent %.60s, and not to %.60s", session_id,
+                     session->agent, name);
+    hf_session_answer_free(answer);
+    return rc;
+}
+
+/* The JSON of a user's message. Its id is the key, so that a repeat is the same record. */
+static int message_json(const struct hf_agent_run *given, struct hf_bytes *ret_json,
+                        struct hf_err *err)
+{
+    char fresh[HF_NONCE_TEXT];
+    int rc = hf_nonce(hf_random_system(), fresh, err);
+    if (rc)
+        return rc;
+    struct hf_part part = { .content = { given->text, strlen(given->text) } };
+    struct hf_message message = { .id = given->source_key ? given->source_key : fresh,
+                                  .parts = &part,
+                                  .part_count = 1 };
+    struct hf_record record = { .message = &message };
+    return hf_record_encode(NULL, &record, ret_json, err);
+}
+
+static int send_input(struct run *run, const struct hf_agent_run *given,
+                      struct hf_err *err)
+{
+    struct hf_bytes json = { 0 };
+    struct hf_answer *sent = NULL;
+    if (!given->text && !given->message)
+        return 0;
+    int rc = given->text ? message_json(given, &json, err) : 0;
+    const char *text = json.at ? hf_arena_copy(&run->arena, json.at, json.len)
+                               : given->message;
+    hf_bytes_free(&json);
+    if (rc == 0 && !text)
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    if (rc)
+        return rc;
+    struct hf_session_send send = { .size = sizeof(send),
+                                    .session_id = run->session_id,
+                                    .source_key = given->source_key,
+                                    .message = text };
+    rc = hf_session_send(run->agent->config.store, NULL, &send, &sent, err);
+    if (rc)
+        return rc;
+    run->work_id = hf_arena_text(&run->arena, hf_answer_at(sent, 0)->work.work_id);
+    hf_answer_free(sent);
+    return run->work_id ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
+/* ---- while it is driven -------------------------------------------------------------- */
+
+/* On a thread of the executor. */
+static void look(void *user)
+{
+    struct run *run = user;
+    struct hf_store *store = run->agent->config.store;
+    struct hf_answer *unit = NULL;
+    struct hf_session_answer *head = NULL;
+    if (run->work_id)
+        run->looked_code = hf_process_await(store, NULL, run->work_id, AWAIT_MS, &unit,
+                                            &run->looked_err);
+    else
+        run->looked_code = hf_session_head(store, run->session_id, &head,
+                                           &run->looked_err);
+    run->looked_ended = unit || (head && !head->sessions[0].turn_id &&
+                                 !head->sessions[0].ready_at);
+    hf_answer_free(unit);
+    hf_session_answer_free(head);
+}
+
+static void end_run(struct run *run)
+{
+    run->ended = true;
+    agent_work_stop(&run->work, 0); /* the next input of the session is not its matter */
+}
+
+static void on_look(void *user);
+
+static void look_later(struct run *run)
+{
+    struct hf_task task = { run, on_look };
+    if (!run->work.stopping &&
+        hf_timer_start(run->agent->config.loop, &run->timer, LOOK_MS, &task))
+        agent_work_stop(&run->work, 0); /* no memory: the caller may ask again */
+}
+
+static void on_looked(void *user)
+{
+    struct run *run = user;
+    run->looking = false;
+    if (run->looked_ended ||
+        (run->looked_code && hf_err_class(run->looked_code) == HF_CLASS_TERMINAL))
+        end_run(run);
+    else
+        look_later(run);
+}
+
+/* Nothing is looked up while the session is driven here: its end will be told. */
+static void on_look(void *user)
+{
+    struct run *run = user;
+    struct hf_task work = { run, look }, done = { run, on_looked };
+    if (run->work.stopping)
+        return;
+    if (hf_worker_held(run->work.worker) > 0 ||
+        hf_loop_work(run->agent->config.loop, &work, &done, NULL))
+        look_later(run);
+    else
+        run->looking = true;
+}
+
+static void on_heard(void *user, const struct hf_worker_event *event)
+{
+    struct run *run = user;
+    if (event->kind != HF_WORKER_TURN_ENDED)
+        return;
+    run->turn_id = hf_arena_text(&run->arena, event->turn_id);
+    if (hf_same(run->work_id, event->turn_id)) /* a turn has the id of its first input */
+        end_run(run);
+}
+
+static int drive(struct run *run, struct hf_err *err)
+{
+    struct hf_worker_config config = { .session_id = run->session_id, .turns = 1 };
+    int rc = agent_work_begin(&run->work, &run->arena, config, err);
+    if (rc)
+        return rc;
+    if (run->work_id)
+        look_later(run);
+    else
+        on_look(run);
+    agent_work_end(&run->work);
+    while (run->looking)
+        (void)hf_loop_step(run->agent->config.loop, -1);
+    hf_timer_stop(run->agent->config.loop, &run->timer);
+    if (run->looked_code && hf_err_class(run->looked_code) == HF_CLASS_TERMINAL) {
+        if (err)
+            *err = run->looked_err;
+        return run->looked_code;
+    }
+    return 0;
+}
+
+/* ---- the call ------------------------------------------------------------------------ */
+
+static int check_run(const struct hf_agent *agent, const struct hf_agent_run *given,
+                     struct hf_err *err)
+{
+    int rc = hf_sized_check(given->size, sizeof(*given), sizeof(*given), err);
+    if (rc)
+        return rc;
+    if (!agent->setup)
+        return hf_fail(err, HF_ENOTCONFIGURED, "model", "agent %.100s has no model",
+                       agent->config.name);
+    if (agent->work)
+        return hf_fail(err, HF_EBUSY, "agent", "agent %.100s runs already",
+                       agent->config.name);
+    if (given->text && given->message)
+        return hf_fail(err, HF_EINVAL, "message", "text and message exclude each other");
+    if (!given->text && !given->message && !given->session_id)
+        return hf_fail(err, HF_EINVAL, "session_id",
+                       "without a message the session to finish is required");
+    return 0;
+}
+
+int hf_agent_run(struct hf_agent *agent, const struct hf_agent_run *given,
+                 struct hf_agent_report **ret_report, struct hf_err *err)
+{
+    struct run run = { .agent = agent };
+    struct hf_agent_report *report = NULL;
+    int rc = check_run(agent, given, err);
+    if (rc)
+        return rc;
+    run.work = (struct agent_work){
+        .agents = &run.agent, .count = 1, .user = &run, .heard = on_heard
+    };
+    hf_arena_init_small(&run.arena, agent->arena.alloc, 1024, 16384);
+    rc = find_session(&run, given->session_id, err);
+    if (rc == 0)
+        rc = send_input(&run, given, err);
+    if (rc == 0)
+        rc = drive(&run, err);
+    if (rc == 0)
+        rc = agent_report_run(agent->config.store,
+                              &(struct agent_ran){ .session_id = run.session_id,
+                                                   .work_id = run.work_id,
+                                                   .turn_id = run.turn_id,
+                                                   .ended = run.ended },
+                              &report, err);
+    hf_arena_fini(&run.arena);
+    if (rc == 0)
+        *ret_report = report;
+    return rc;
+}
+
+bool hf_agent_cancel(struct hf_agent *agent)
+{
+    static const struct hf_evidence evidence = { .request_id = "caller",
+                                                 .origin = "caller" };
+    const struct agent_work *work = agent->work;
+    return work && work->heard && !work->stopping &&
+           hf_worker_cancel(work->worker, ((struct run *)work->user)->session_id,
+                            &evidence) == 0;
+}

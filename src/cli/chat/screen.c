@@ -1,0 +1,396 @@
+#include "cli/chat/screen.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/chat/glyph.h"
+
+#define OUT_BYTES_MAX (64u << 20)
+#define PLAIN "\x1b[0m"
+#define BOLD "\x1b[1m"
+#define DIM "\x1b[2m"
+#define RED "\x1b[31m"
+#define GREEN "\x1b[32m"
+#define YELLOW "\x1b[33m"
+#define BLUE "\x1b[34m"
+
+static const struct show_methods screen_methods;
+
+void screen_init(struct screen *screen, size_t width, size_t height, bool colour)
+{
+    *screen = (struct screen){ .show.methods = &screen_methods,
+                               .width = width,
+                               .height = height,
+                               .colour = colour };
+    hf_buf_init(&screen->out, hf_alloc_system(), OUT_BYTES_MAX);
+    hf_buf_init(&screen->status, hf_alloc_system(), 4096);
+    flow_init(&screen->flow, &screen->out, width);
+}
+
+void screen_fini(struct screen *screen)
+{
+    flow_fini(&screen->flow);
+    paint_fini(&screen->paint);
+    hf_buf_fini(&screen->status);
+    hf_buf_fini(&screen->out);
+}
+
+static void colour(struct screen *screen, const char *code)
+{
+    if (screen->colour)
+        hf_buf_text(&screen->out, code);
+}
+
+static size_t limit_of(const struct screen *screen)
+{
+    return screen->width > 1 ? screen->width - 1 : 1;
+}
+
+/* ---- lines ---------------------------------------------------------------------------- */
+
+/* Writes text until `columns` are full; line feeds and tabs become spaces. A text that is cut
+ * ends in "…". Returns the columns that it took. */
+static size_t put_cut(struct screen *screen, const char *text, size_t len, size_t columns)
+{
+    struct glyph glyph;
+    bool whole = glyph_columns(text, len) <= columns;
+    size_t most = whole ? columns : columns - (columns > 0);
+    size_t taken = 0;
+    while (len) {
+        size_t used = glyph_read(text, len, &glyph);
+        if (*glyph.bytes == '\n' || *glyph.bytes == '\t')
+            glyph = (struct glyph){ " ", 1, 1 };
+        if (used == 0 || taken + glyph.columns > most)
+            break;
+        hf_buf_bytes(&screen->out, glyph.bytes, glyph.len);
+        taken += glyph.columns;
+        text += used;
+        len -= used;
+    }
+    if (!whole && taken < columns) {
+        hf_buf_text(&screen->out, "…");
+        taken++;
+    }
+    return taken;
+}
+
+static void erase_status(struct screen *screen)
+{
+    if (screen->status_columns == 0)
+        return;
+    for (size_t i = (screen->status_columns - 1) / screen->width; i > 0; i--)
+        hf_buf_text(&screen->out, "\x1b[A"); /* a narrower terminal has broken it */
+    hf_buf_text(&screen->out, "\r\x1b[J");
+    screen->status_columns = 0;
+}
+
+static void end_text(struct screen *screen)
+{
+    if (screen->streaming)
+        flow_end(&screen->flow);
+    screen->streaming = false;
+}
+
+/* Writes the blank line before a block, unless it is there. */
+static void put_gap(struct screen *screen)
+{
+    if (screen->last != BLOCK_NONE && !screen->gap)
+        hf_buf_text(&screen->out, "\r\n");
+    screen->gap = true;
+}
+
+/* Makes the cursor be at the start of an empty row where a block of that kind may begin. */
+static void begin_block(struct screen *screen, enum screen_block block)
+{
+    erase_status(screen);
+    screen_prompt_end(screen);
+    end_text(screen);
+    if (block != BLOCK_TOOL || screen->last != BLOCK_TOOL)
+        put_gap(screen);
+    screen->gap = false;
+    screen->last = block;
+}
+
+static void show_status(struct screen *screen)
+{
+    size_t room = limit_of(screen) > 2 ? limit_of(screen) - 2 : 0;
+    erase_status(screen);
+    if (screen->status.len == 0)
+        return;
+    if (screen->last != BLOCK_TOOL)
+        put_gap(screen);
+    colour(screen, DIM);
+    hf_buf_text(&screen->out, "  ");
+    screen->status_columns = 2 + put_cut(screen, hf_buf_str(&screen->status),
+                                         screen->status.len, room);
+    colour(screen, PLAIN);
+}
+
+void screen_status(struct screen *screen, const char *text)
+{
+    hf_buf_reset(&screen->status);
+    hf_buf_text(&screen->status, text ? text : "");
+    if (!screen->streaming)
+        show_status(screen);
+}
+
+/* ---- blocks --------------------------------------------------------------------------- */
+
+void screen_title(struct screen *screen, const char *title, const char *detail)
+{
+    begin_block(screen, BLOCK_NOTE);
+    colour(screen, BOLD);
+    (void)put_cut(screen, title, strlen(title), limit_of(screen));
+    colour(screen, PLAIN);
+    hf_buf_text(&screen->out, "\r\n");
+    colour(screen, DIM);
+    (void)put_cut(screen, detail, strlen(detail), limit_of(screen));
+    colour(screen, PLAIN);
+    hf_buf_text(&screen->out, "\r\n");
+}
+
+/* A whole text behind a mark of two columns, under which its lines are indented. */
+static void put_marked(struct screen *screen, const char *mark, const char *text)
+{
+    struct flow flow;
+    flow_init(&flow, &screen->out, screen->width);
+    flow_hang(&flow, mark, 2);
+    flow_text(&flow, text, strlen(text));
+    flow_end(&flow);
+    flow_fini(&flow);
+}
+
+void screen_user(struct screen *screen, const char *text)
+{
+    begin_block(screen, BLOCK_TEXT);
+    colour(screen, BOLD);
+    put_marked(screen, "› ", text);
+    colour(screen, PLAIN);
+}
+
+void screen_answer(struct screen *screen, struct hf_span text)
+{
+    begin_block(screen, BLOCK_TEXT);
+    flow_text(&screen->flow, text.at, text.len);
+    flow_end(&screen->flow);
+}
+
+void screen_note(struct screen *screen, const char *text, bool failed)
+{
+    begin_block(screen, BLOCK_NOTE);
+    colour(screen, failed ? RED : DIM);
+    put_marked(screen, "  ", text);
+    colour(screen, PLAIN);
+}
+
+/* ---- the editor ----------------------------------------------------------------------- */
+
+void screen_prompt(struct screen *screen, const struct editor *editor)
+{
+    struct paint_style style = { .width = screen->width,
+                                 .height = screen->height,
+                                 .mark = "› ",
+                                 .mark_columns = 2,
+                                 .mark_colour = screen->colour ? BOLD BLUE : "",
+                                 .plain = screen->colour ? PLAIN : "" };
+    if (screen->paint.rows == 0) {
+        erase_status(screen);
+        end_text(screen);
+        put_gap(screen);
+    }
+    paint_draw(&screen->paint, &screen->out, editor, &style);
+}
+
+void screen_prompt_end(struct screen *screen)
+{
+    paint_erase(&screen->paint, &screen->out, screen->width);
+}
+
+void screen_clear(struct screen *screen, const struct editor *editor)
+{
+    hf_buf_text(&screen->out, "\x1b[H\x1b[2J");
+    screen->paint.rows = screen->paint.cursor_row = 0;
+    screen->status_columns = 0;
+    screen->last = BLOCK_NONE;
+    screen->gap = false;
+    screen_prompt(screen, editor);
+}
+
+void screen_resize(struct screen *screen, size_t width, size_t height)
+{
+    screen->height = height;
+    screen->width = width;
+    flow_resize(&screen->flow, width);
+    if (screen->status_columns)
+        show_status(screen);
+}
+
+/* ---- numbers -------------------------------------------------------------------------- */
+
+static const char *time_text(hf_ms ms, char *out, size_t room)
+{
+    if (ms < 1000)
+        (void)snprintf(out, room, "%lld ms", (long long)ms);
+    else if (ms < 60000)
+        (void)snprintf(out, room, "%lld.%lld s", (long long)(ms / 1000),
+                       (long long)(ms % 1000 / 100));
+    else
+        (void)snprintf(out, room, "%lld min %lld s", (long long)(ms / 60000),
+                       (long long)(ms % 60000 / 1000));
+    return out;
+}
+
+static const char *count_text(int64_t count, char *out, size_t room)
+{
+    if (count < 10000)
+        (void)snprintf(out, room, "%lld", (long long)count);
+    else
+        (void)snprintf(out, room, "%lld.%lldk", (long long)(count / 1000),
+                       (long long)(count % 1000 / 100));
+    return out;
+}
+
+void screen_usage(const struct hf_usage *usage, hf_ms ms, char *out, size_t room)
+{
+    char in[24], from[24], time[40];
+    (void)snprintf(
+        out, room, "%s tokens in · %s out · %s",
+        count_text(usage->input + usage->cache_read + usage->cache_write, in, sizeof(in)),
+        count_text(usage->output, from, sizeof(from)), time_text(ms, time, sizeof(time)));
+}
+
+/* ---- a turn --------------------------------------------------------------------------- */
+
+static struct screen *screen_of(struct show *show)
+{
+    return (struct screen *)show;
+}
+
+static void on_text(struct show *show, struct hf_span text)
+{
+    struct screen *screen = screen_of(show);
+    if (!screen->streaming)
+        begin_block(screen, BLOCK_TEXT);
+    screen->streaming = true;
+    flow_text(&screen->flow, text.at, text.len);
+}
+
+static void on_reset(struct show *show)
+{
+    struct screen *screen = screen_of(show);
+    if (screen->streaming)
+        screen_note(screen,
+                    "the model is asked again; what it said so far does not count",
+                    false);
+}
+
+/* The columns of the result with its arrow; 0: there is none. */
+static size_t result_columns(const struct show_tool *tool)
+{
+    return tool->text && *tool->text ? 3 + glyph_columns(tool->text, strlen(tool->text))
+                                     : 0;
+}
+
+/* The arguments, unless there are none: what the result leaves, and at least a third. */
+static size_t put_args(struct screen *screen, const struct show_tool *tool, size_t room)
+{
+    size_t result = result_columns(tool);
+    size_t most = room > result && room - result > room / 3 ? room - result : room / 3;
+    if (tool->args.len <= 2 || most < 8) /* {} */
+        return 0;
+    hf_buf_char(&screen->out, ' ');
+    return 1 + put_cut(screen, tool->args.at, tool->args.len, most - 1);
+}
+
+static void put_result(struct screen *screen, const struct show_tool *tool, size_t room)
+{
+    if (result_columns(tool) == 0 || room < 6)
+        return;
+    hf_buf_text(&screen->out, " → ");
+    (void)put_cut(screen, tool->text, strlen(tool->text), room - 3);
+}
+
+/* "  ✓ add {"n":1} → 3 · 12 ms" on one row. */
+static void put_tool(struct screen *screen, const struct show_tool *tool)
+{
+    static const struct {
+        const char *mark;
+        const char *colour;
+    } marks[] = { [HF_TOOL_SUCCESS] = { "✓", GREEN },
+                  [HF_TOOL_FAILURE] = { "✗", RED },
+                  [HF_TOOL_CANCELLED] = { "✗", YELLOW },
+                  [HF_TOOL_UNKNOWN] = { "?", YELLOW } };
+    char time[40], end[48];
+    size_t left = limit_of(screen);
+    hf_buf_text(&screen->out, "  ");
+    colour(screen, marks[tool->outcome].colour);
+    hf_buf_text(&screen->out, marks[tool->outcome].mark);
+    colour(screen, PLAIN);
+    colour(screen, DIM);
+    hf_buf_char(&screen->out, ' ');
+    (void)snprintf(end, sizeof(end), " · %s",
+                   time_text(tool->duration_ms, time, sizeof(time)));
+    size_t tail = glyph_columns(end, strlen(end));
+    left = left > 4 + tail ? left - 4 - tail : 0;
+    left -= put_cut(screen, tool->tool, strlen(tool->tool), left / 2);
+    left -= put_args(screen, tool, left);
+    put_result(screen, tool, left);
+    hf_buf_text(&screen->out, end);
+    colour(screen, PLAIN);
+    hf_buf_text(&screen->out, "\r\n");
+}
+
+static void on_tool_began(struct show *show, const struct show_tool *tool)
+{
+    struct screen *screen = screen_of(show);
+    end_text(screen);
+    (void)tool; /* the status line names it */
+}
+
+static void on_tool_ended(struct show *show, const struct show_tool *tool)
+{
+    struct screen *screen = screen_of(show);
+    begin_block(screen, BLOCK_TOOL);
+    put_tool(screen, tool);
+}
+
+static void put_failure(struct screen *screen, const struct show_end *end)
+{
+    char text[512];
+    (void)snprintf(text, sizeof(text), "%s%s%.400s%s",
+                   end->outcome ? end->outcome : "failed", end->text ? ": " : "",
+                   end->text ? end->text : "",
+                   end->retryable ? "\n/retry sends the message again" : "");
+    screen_note(screen, text, true);
+}
+
+static void on_ended(struct show *show, const struct show_end *end)
+{
+    struct screen *screen = screen_of(show);
+    char line[128];
+    if (!end->text_shown && !end->failed && end->text)
+        screen_answer(screen, (struct hf_span){ end->text, strlen(end->text) });
+    if (!end->turn_id)
+        screen_note(screen,
+                    "this turn is not over; it goes on when the session is opened "
+                    "again, or by a worker",
+                    false);
+    else if (end->failed)
+        put_failure(screen, end);
+    screen_usage(&end->usage, end->whole_ms, line, sizeof(line));
+    screen_note(screen, line, false);
+}
+
+static void on_note(struct show *show, const char *text)
+{
+    screen_note(screen_of(show), text, false);
+}
+
+static const struct show_methods screen_methods = {
+    .text = on_text,
+    .reset = on_reset,
+    .tool_began = on_tool_began,
+    .tool_ended = on_tool_ended,
+    .ended = on_ended,
+    .note = on_note,
+};
