@@ -81,7 +81,7 @@ ROOMS = {
     "exec/cell": "core/turn",
     "exec/lua": "core/turn exec/cell",
     **{"run/" + part: "os core/ledger core/inputs store/api store/batch"
-       for part in ("command", "ingress", "monitor", "pool", "process", "wait")},
+       for part in ("attach", "command", "ingress", "monitor", "pool", "process", "wait")},
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
     "agent/agent": "",

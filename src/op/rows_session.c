@@ -15,6 +15,8 @@ static const struct op_example create_examples[] = {
 static const struct op_example send_examples[] = {
     { "a message, once, however often this is repeated",
       "holdfast session send support-17 'Where is my parcel?' --key mail-1" },
+    { "a picture for a model that takes them",
+      "holdfast session send support-17 'What is this?' --attach photo.png" },
     { .what = NULL },
 };
 

@@ -157,6 +157,9 @@ struct hf_session_methods {
                 struct hf_session_answer *answer, struct hf_err *err);
     int (*blob)(struct hf_store *store, const uint8_t hash[32],
                 struct hf_session_answer *answer, struct hf_err *err);
+    /* The hash is that of the bytes. */
+    int (*blob_put)(struct hf_store *store, const uint8_t hash[32], struct hf_span bytes,
+                    struct hf_err *err);
     /* after: "TURN_KEY EFFECT_KEY", as an answer's `next`. */
     int (*unknown)(struct hf_store *store, const struct hf_caller *who, const char *after,
                    size_t limit, struct hf_session_answer *answer, struct hf_err *err);

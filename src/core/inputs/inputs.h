@@ -215,7 +215,9 @@ struct hf_sync_request {
 struct hf_say_request {
     const char *session_id;
     const char *text;
-    const char *message; /* JSON */
+    const char *message;       /* JSON */
+    const char *const *attach; /* files of this machine */
+    size_t attach_count;
     const char *source_key;
 };
 struct hf_wait_request {
