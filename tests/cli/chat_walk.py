@@ -271,6 +271,15 @@ class Walk(Case):
         terminal.send("hi")
         terminal.prompt("\n\nHello world\n")  # an answer that is not streamed
 
+    def test_config_init_is_all_that_a_chat_needs(self):
+        self.begin()
+        self.cli("config", "init", "--base-url", f"http://127.0.0.1:{self.server.port}/v1", "--model", "talk")
+        out = self.cli("chat", "-", stdin=b"hello").out
+        self.assertEqual(out, "You said: hello\n")
+        self.file("seen.txt", "fresh")
+        out = self.cli("chat", "-", stdin=b'use read_file {"path":"seen.txt"}').out
+        self.assertIn("fresh", out)
+
     def test_a_file_goes_with_the_next_message(self):
         self.begin()
         self.file("notes.txt", "the word is xylophone\n")
