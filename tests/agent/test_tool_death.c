@@ -34,7 +34,7 @@ static const char tool_script[] =
     "trap 'trap \"\" TERM; rmdir alone; echo term >> log; exit 1' TERM\n"
     "if [ $MOMENT = running ] && mkdir killed; then\n"
     "  kill -9 $PPID; i=0\n"
-    "  while [ $i -lt 1200 ] && [ -e log ]; do sleep 0.05; i=$((i+1)); done\n"
+    "  while [ $i -lt 1200 ] && [ -e log ]; do sleep 0.05; i=$((i+1)); done; exit 1\n"
     "fi\n"
     "echo act $HOLDFAST_CALL >> log\n"
     "if [ $MOMENT = acted ] && mkdir killed; then trap \"\" TERM; kill -9 $PPID; fi\n"
