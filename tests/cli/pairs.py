@@ -165,6 +165,10 @@ PAIRS = [
     ("session.list", [SESSION], ["--agent", "helper", "--limit", "5"]),
     ("session.list", [SESSION], ["--parent", "none", "--open", "--after", "2"]),
     ("session.show", [SESSION], ["--session", "$TENANT"]),
+    ("session.send", [SESSION], ["--session", "$TENANT", "--text", "hello", "--wait", "--timeout", "1ms"]),
+    ("session.turn", [SESSION, SENT], ["--session", "$TENANT"]),  # none has begun
+    ("session.turn", [SESSION, SENT], ["--session", "$TENANT", "--turn", "t1"]),
+    ("session.effects", [SESSION, SENT], ["--session", "$TENANT", "--turn", "t1"]),
     ("session.log", [SESSION], ["--session", "$TENANT", "--limit", "5"]),
     ("session.log", [SESSION], ["--session", "$TENANT", "--after", "7"]),
     ("session.inputs", [SESSION, SENT], ["--session", "$TENANT", "--limit", "5"]),

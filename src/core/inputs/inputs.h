@@ -208,6 +208,12 @@ struct hf_say_request {
     const char *text;
     const char *message; /* JSON */
     const char *source_key;
+    bool wait;
+    hf_ms timeout_ms;
+};
+struct hf_session_turn_request {
+    const char *session_id;
+    const char *name; /* of the turn or of an input; NULL: the last turn */
 };
 struct hf_session_page {
     const char *session_id;
@@ -284,6 +290,7 @@ extern const struct hf_input hf_session_new_inputs[]; /* of hf_session_new */
 extern const struct hf_input hf_session_send_inputs[];
 extern const struct hf_input hf_session_list_inputs[];
 extern const struct hf_input hf_session_show_inputs[];
+extern const struct hf_input hf_session_turn_inputs[];
 extern const struct hf_input hf_session_log_inputs[];
 extern const struct hf_input hf_session_inputs_inputs[];
 
