@@ -175,6 +175,55 @@ class Agents(Case):
         self.worker("--agent", "hanger").heard("turn_ended")
         self.assertEqual(json.loads(sender.communicate(timeout=60)[0])["answer"]["text"], "Hello world")
 
+    def wait_for_turns(self, worker, count):
+        for _ in range(count):
+            worker.heard("turn_ended")
+        return [json.dumps(n["record"]) for n in self.ok("session", "log", "s")["items"]]
+
+    def test_a_schedule_wakes_an_agent_which_answers(self):
+        self.assertIn("there is no session s",
+                      self.cli("schedule", "add", "daily", "--every", "1h", "--wake-session", "s", code=3).err)
+        worker = Worker(self, "--scripted")
+        worker.heard("serving")
+        self.ok("session", "create", "s", "--agent", "scripted")
+        self.ok("schedule", "add", "once", "--at", "2020-01-01T00:00:00Z", "--catch-up", "all", "--payload",
+                '{"task":"write the report"}', "--wake-session", "s")
+        self.cli("monitor", "--once")
+        told, said = self.wait_for_turns(worker, 1)
+        self.assertIn("write the report", told)
+        self.assertIn("2020-01-01T00:00:00", told)
+        self.assertIn("write the report", said)
+        self.ok("schedule", "add", "daily", "--every", "1h", "--wake-session", "s")
+        unit = self.ok("schedule", "trigger", "daily")["work"]
+        self.assertEqual((unit["session_id"], unit["queue"], unit["kind"]), ("s", "session", "wake"))
+        self.assertEqual(len(self.wait_for_turns(worker, 1)), 4)
+        self.assertEqual(self.ok("work", "show", unit["work_id"])["work"]["status"], "done")
+        self.ok("doctor")
+        for wrong in (["--overlap", "one_waiting"], ["--lane", "x"]):
+            self.cli("schedule", "add", "bad", "--every", "1h", "--wake-session", "s", *wrong, code=2)
+
+    def test_a_slot_is_skipped_while_the_agent_is_at_the_last_one(self):
+        self.ok("session", "create", "s", "--agent", "scripted")
+        self.ok("schedule", "add", "daily", "--every", "1h", "--wake-session", "s")
+        self.ok("schedule", "trigger", "daily")
+        self.cli("schedule", "trigger", "daily", code=7)
+        worker = Worker(self, "--scripted")
+        self.wait_for_turns(worker, 1)
+        self.ok("schedule", "trigger", "daily")
+        self.assertEqual(len(self.wait_for_turns(worker, 1)), 4)
+
+    def test_a_trigger_wakes_an_agent_which_answers(self):
+        worker = Worker(self, "--scripted")
+        worker.heard("serving")
+        self.ok("session", "create", "s", "--agent", "scripted")
+        self.ok("trigger", "subscribe", "--key", "mail", "--owner-scope", "session:s", "--source-type", "mail",
+                "--source-key", "in", "--wake-session", "s")
+        self.ok("trigger", "emit", "--source-type", "mail", "--source-key", "in", "--payload", '{"from":"ann"}',
+                "--idempotency-key", "m1")
+        told, said = self.wait_for_turns(worker, 1)
+        self.assertIn("mail", told)
+        self.assertIn("You said", said)
+
 
 class AgentsOnPostgres(Agents):
     @classmethod
@@ -198,6 +247,7 @@ class WhatIsRefused(Case):
     def test_each_says_what_to_do(self):
         none = self.cli("worker", code=3)
         self.assertIn("holdfast config init", none.err)
+        self.assertFalse(os.path.exists(self.db))
         self.cli("config", "init", "--config", "h.toml")
         key = self.cli("worker", "--config", "h.toml", code=3)
         self.assertIn("[secret:main]", key.err)

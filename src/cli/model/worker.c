@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/model/agent.h"
+#include "cli/model/config.h"
 
 #define GRACE_MS 30000
 
@@ -143,6 +144,16 @@ static int serve(struct serving *serving)
     return hf_agent_serve(cli_agents_all(serving->agents),
                           cli_agents_count(serving->agents), cli_number(cli, "turns", 0),
                           &cli->err);
+}
+
+/* A configuration that cannot be used makes no store. */
+int check_worker(struct cli *cli)
+{
+    struct hf_config *config = NULL;
+    const char *path = NULL;
+    int rc = cli_given(cli, "scripted") ? 0 : cli_config_read(cli, &path, &config);
+    hf_config_free(config);
+    return rc;
 }
 
 int cmd_worker(struct cli *cli)

@@ -26,7 +26,7 @@ static const struct cli_local locals[] = {
     { "cell.run", cmd_cell_run, NULL },
     { "run", cmd_run, check_run },
     { "monitor", cmd_monitor, NULL },
-    { "worker", cmd_worker, NULL },
+    { "worker", cmd_worker, check_worker },
     { "top", cmd_top, NULL },
     { "migrate", cmd_migrate, NULL },
     { "demo", cmd_demo, check_demo },
