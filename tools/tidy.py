@@ -74,11 +74,12 @@ ROOMS = {
     "store/schedule": "core/ledger core/schedule store store/batch",
     "store/session": "os core/ledger core/session store store/batch",
     "store/trigger": "core/ledger core/trigger store store/batch store/process",
+    "store/watch": "os core/ledger store store/batch",
     "store/api": "core/* store store/*",
     "exec/cell": "core/turn",
     "exec/lua": "core/turn exec/cell",
     **{"run/" + part: "os core/ledger core/inputs store/api store/batch"
-       for part in ("command", "ingress", "monitor", "pool", "process", "wait")},
+       for part in ("attach", "command", "ingress", "monitor", "pool", "process", "wait")},
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
     "agent/agent": "",

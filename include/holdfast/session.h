@@ -307,6 +307,11 @@ HF_API HF_MUST_USE int hf_session_blob_get(struct hf_store *store, const uint8_t
                                            struct hf_session_answer **ret_answer,
                                            struct hf_err *err);
 
+/* Stores bytes under their SHA-256, for a message that refers to them as "sha256:" and the hash
+ * in hex. The same bytes again are the same blob. HF_ETOOBIG for more than `attachment_bytes`. */
+HF_API HF_MUST_USE int hf_session_blob_put(struct hf_store *store, struct hf_span bytes,
+                                           uint8_t ret_hash[32], struct hf_err *err);
+
 /* Effects of which it is not known whether they happened and after which nothing came: their turn
  * is the last one of its session. At most `limit` (0: 100), after the cursor `after` (NULL: from
  * the first). */

@@ -507,11 +507,29 @@
     X(d32_usage_is_summed_by_source_and_model, HF_CONFORM_SESSIONS)                      \
     X(d32_usage_beyond_64_bits_is_told_and_not_wrapped, HF_CONFORM_SESSIONS)             \
     X(d32_a_blob_that_is_referred_to_must_be_stored, HF_CONFORM_SESSIONS)                \
+    X(session_a_blob_is_stored_once_under_its_hash, HF_CONFORM_SESSIONS)                 \
+    X(session_a_blob_may_have_attachment_bytes_and_no_more, HF_CONFORM_SESSIONS)         \
     X(d32_units_of_the_outbox_are_made_with_the_commit_or_not_at_all,                    \
       HF_CONFORM_SESSIONS)                                                               \
     X(d32_budgets_of_bytes_and_rows_say_limit_and_size, HF_CONFORM_SESSIONS)             \
     X(d32_pages_are_of_the_head_that_the_first_one_had, HF_CONFORM_SESSIONS)             \
     X(d32_what_was_committed_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
+
+#define CASES_OF_WATCH(X)                                                                \
+    X(attention_of_an_empty_store_is_empty, 0)                                           \
+    X(attention_finds_a_lease_that_lapses_soon_and_one_that_has_lapsed, 0)               \
+    X(attention_sends_a_silent_unit_that_may_run_again_to_a_sweep, 0)                    \
+    X(attention_shows_a_question_at_once, 0)                                             \
+    X(attention_shows_other_waits_past_half_of_their_time, 0)                            \
+    X(attention_shows_bad_ends_until_they_are_acknowledged, 0)                           \
+    X(attention_shows_a_unit_again_that_ends_badly_again, 0)                             \
+    X(ack_marks_bad_ends_of_a_kind_and_no_other, 0)                                      \
+    X(ack_refuses_what_did_not_end_badly_and_marks_nothing, 0)                           \
+    X(attention_counts_what_it_does_not_show, 0)                                         \
+    X(attention_counts_questions_beyond_its_limit, 0)                                    \
+    X(attention_is_of_one_tenant_or_of_all, 0)                                           \
+    X(attention_finds_units_that_no_worker_claims, 0)                                    \
+    X(attention_finds_a_limit_whose_holders_are_all_silent, 0)
 
 #define CASES_OF_EFFECT(X)                                                               \
     X(d39_an_effect_is_begun_once_and_settled_once, HF_CONFORM_SESSIONS)                 \
@@ -545,6 +563,7 @@
     CASES_OF_SCHEDULE(X)                                                                 \
     CASES_OF_TRIGGER(X)                                                                  \
     CASES_OF_PROCESS(X)                                                                  \
+    CASES_OF_WATCH(X)                                                                    \
     CASES_OF_TALK(X)                                                                     \
     CASES_OF_COMMIT(X)                                                                   \
     CASES_OF_EFFECT(X)

@@ -157,20 +157,34 @@ const char *cli_short_id(const char *id)
 
 static void attention_line(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_attention *finding = row->at;
-    cli_colour(cli, CLI_YELLOW);
-    cli_putf(cli, "%-9s", finding->what);
+    const struct hf_attention_row *finding = row->at;
+    bool unit = hf_same(finding->subject, "unit");
+    cli_colour(cli, hf_same(finding->severity, "now") ? CLI_RED : CLI_YELLOW);
+    cli_putf(cli, "%-17s", finding->what);
     cli_colour(cli, CLI_PLAIN);
-    cli_put_clean(cli, hf_same(finding->what, "schedule") ? finding->id
-                                                          : cli_short_id(finding->id));
-    cli_put(cli, "  ");
-    if (finding->kind) {
-        cli_put_clean(cli, finding->kind);
-        cli_put(cli, ": ");
+    cli_put_clean(cli, unit ? cli_short_id(finding->id) : finding->id);
+    if (finding->name) {
+        cli_put(cli, "  ");
+        cli_put_clean(cli, finding->name);
     }
+    cli_put(cli, ": ");
     cli_put_clean(cli, finding->detail);
-    cli_put(cli, "\n         ");
+    cli_put(cli, "\n                 ");
     cli_put_clean(cli, finding->command);
+    cli_put(cli, "\n");
+}
+
+static void attention_more_line(struct cli *cli, const struct op_row *row)
+{
+    const struct hf_attention_more_row *more = row->at;
+    cli_putf(cli, "%-17sand %s%lld more", more->what, more->at_least ? "at least " : "",
+             (long long)more->count);
+    cli_put(cli, more->kind ? " of kind " : "");
+    cli_put_clean(cli, more->kind ? more->kind : "");
+    cli_put(cli, more->error_class ? ", " : "");
+    cli_put_clean(cli, more->error_class ? more->error_class : "");
+    cli_put(cli, "\n                 ");
+    cli_put_clean(cli, more->command);
     cli_put(cli, "\n");
 }
 
@@ -183,5 +197,6 @@ const struct cli_view cli_store_views[] = {
     { .shape = &hf_store_facts_shape, .detail = facts_detail },
     { .shape = &hf_version_shape, .detail = version_detail },
     { .shape = &hf_attention_shape, .line = attention_line },
+    { .shape = &hf_attention_more_shape, .line = attention_more_line },
     { .shape = NULL },
 };

@@ -145,6 +145,7 @@ struct op_call {
     void *in;       /* the request of op->in_size bytes */
     uint64_t given; /* bit i: input i was given, those of `more` after those of `in` */
     bool dashes;    /* inputs are called --as-in-a-shell in messages */
+    const char *program; /* how printed commands begin; NULL: "holdfast" */
     struct op_out *out;
     int verdict;   /* a failure that is itself the answer; set before anything is said */
     int exit_code; /* of the shell, where it says more than done */

@@ -1,5 +1,6 @@
 /* The rows of operations that are not about units of work, and of local ones of one word. */
 #include "core/ledger/reports.h"
+#include "op/attention.h"
 #include "op/rows.h"
 #include "op/store.h"
 
@@ -279,7 +280,13 @@ static const struct op_example overview_examples[] = {
 };
 static const struct op_example attention_examples[] = {
     { "what needs me?", "holdfast attention" },
-    { "in a cron job that mails its output", "holdfast attention || true" },
+    { "in a cron table", "holdfast attention || page-me" },
+    { "the simplest pager", "holdfast attention --watch --exec ./page.sh" },
+    { .what = NULL },
+};
+static const struct op_example ack_examples[] = {
+    { "one unit", "holdfast attention ack 8b1c9d04 --reason 'the disk was full'" },
+    { "all of a kind", "holdfast attention ack --kind report" },
     { .what = NULL },
 };
 
@@ -346,13 +353,25 @@ const struct op op_top_rows[] = {
       top_options, .examples = top_examples, .flags = OP_READS, .actor_kind = "human",
       .exits = "6 9" },
     { "attention",
-      "list what needs a human now, each with the command that deals with it",
-      "Silent holders, waits past half of their time, held work, schedules that fail or "
-      "were missed, effects of which it is not known whether they happened. Exits with 0 "
-      "when there is nothing, with 10 when there is something.",
-      op_no_inputs, NULL, .examples = attention_examples, .answer = OP_LIST,
-      .shape = &hf_attention_shape, .errors = op_read_errors, .exits = "10", READER(0),
+      "list what needs a person, each with the command that deals with it",
+      "Silent holders and leases that lapse soon, questions to a person and long waits, held "
+      "units, bad ends that were not acknowledged, queues without a worker, schedules that "
+      "fail or are late, workers that share a name, limits that are stuck, effects of which it "
+      "is not known whether they happened, and the store itself. Exits with 0 "
+      "when there is nothing, with 10 when there is something. With --watch it looks again "
+      "and again until SIGTERM or SIGINT and prints changes only.",
+      hf_attention_inputs, NULL,
+      BLANK(hf_attention_request, .query = { .size = sizeof(struct hf_attention_query) }),
+      .examples = attention_examples, .answer = OP_LIST, .shape = &hf_attention_shape,
+      .facts = &hf_attention_facts_shape, .errors = op_read_errors, .exits = "10", READER(0),
       .route = "GET /v1/attention", .run = op_run_attention },
+    { "attention.ack", "say that a person has seen bad ends",
+      "Units that ended failed, timeout or abandoned are findings until they are acknowledged or "
+      "requeued. An event work_acknowledged in the unit's trail says who did it.",
+      hf_ack_inputs, NULL, BLANK(hf_ack, .size = sizeof(struct hf_ack)),
+      .examples = ack_examples, .facts = &hf_acked_shape, .errors = op_operator_errors,
+      .role = OP_OPERATOR, .flags = OP_MUST_EXIST, .actor_kind = "human",
+      .route = "POST /v1/attention/ack", .check = op_check_ack, .run = op_run_ack },
     { "overview", "show what is running, waiting, silent and held, in one answer",
       "What `top` shows. The lists have at most 200 rows each; \"more\" says which go on.",
       op_no_inputs, NULL, .examples = overview_examples, .shape = &hf_overview_shape,

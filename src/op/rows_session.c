@@ -15,6 +15,8 @@ static const struct op_example send_examples[] = {
       "holdfast session send support-17 'Where is my parcel?' --key mail-1" },
     { "and wait for the answer of whichever worker takes it",
       "holdfast session send support-17 'Where is my parcel?' --wait" },
+    { "a picture for a model that takes them",
+      "holdfast session send support-17 'What is this?' --attach photo.png" },
     { .what = NULL },
 };
 

@@ -16,7 +16,6 @@ int op_run_facts(struct op_call *call);
 int op_run_doctor(struct op_call *call);
 int op_run_limits(struct op_call *call);
 int op_run_version(struct op_call *call);
-int op_run_attention(struct op_call *call);
 int op_run_overview(struct op_call *call);
 
 /* ---- watch.c: what an operator looks at, read in one go ------------------------------ */

@@ -191,6 +191,7 @@ static const struct hf_store_methods methods = {
     .schedules = &sql_schedule_methods,
     .triggers = &sql_trigger_methods,
     .sessions = &sql_session_methods,
+    .watch = &sql_watch_methods,
     .known = sql_known,
     .now = sql_now,
 };

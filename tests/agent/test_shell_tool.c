@@ -315,7 +315,7 @@ static void die_with_a_call(const struct hf_shell_tool *tool, const char *call_i
  * its pipes, which a dead worker does not read. */
 static const char copy_script[] =
     "exec 2>/dev/null; mkdir alone || echo two >> log; echo begin >> log; "
-    "trap 'rmdir alone; echo term >> log; exit 1' TERM; "
+    "trap 'trap \"\" TERM; rmdir alone; echo term >> log; exit 1' TERM; "
     "if [ ! -e first ]; then touch first; echo x > up; while :; do sleep 0.05; done; fi; "
     "rmdir alone; echo end >> log; echo done";
 
@@ -408,11 +408,11 @@ static void two_attempts_of_a_call_never_overlap(void **state)
     (void)state;
     struct tool_kit kit;
     char log[256];
-    struct hf_shell_tool tool = tool_of(
-        SH("mkdir alone || echo two >> log; echo begin >> log; "
-           "trap 'sleep 0.3; rmdir alone; echo term >> log; exit 1' TERM; "
-           "if [ ! -e first ]; then touch first; echo x > up; "
-           "while :; do sleep 0.05; done; fi; rmdir alone; echo end >> log"));
+    struct hf_shell_tool tool = tool_of(SH(
+        "mkdir alone || echo two >> log; echo begin >> log; "
+        "trap 'trap \"\" TERM; sleep 0.3; rmdir alone; echo term >> log; exit 1' TERM; "
+        "if [ ! -e first ]; then touch first; echo x > up; "
+        "while :; do sleep 0.05; done; fi; rmdir alone; echo end >> log"));
     open_one(&kit, &tool);
     struct hf_invocation *call = tool_kit_start(&kit, "t", "call-1", "{}", false);
     while (read_file("up", log, sizeof log) == 0)

@@ -367,6 +367,7 @@ int m_quota_list(struct hf_store *store, hf_each_quota *each, void *user,
 /* ---- sessions --------------------------------------------------------------------------- */
 
 extern const struct hf_session_methods m_session_methods;
+extern const struct hf_watch_methods m_watch_methods;
 
 struct m_session *m_session_of(struct model_disk *disk, const char *session_id);
 /* The session, or NULL and HF_ENOTFOUND in *ret_code. */
@@ -442,6 +443,8 @@ void m_effects_show(struct hf_session_answer *answer, const struct m_turn *turn,
                     struct hf_session_turn *out);
 bool m_blob_there(const struct model_disk *disk, const uint8_t hash[32]);
 void m_blob_add(struct model_disk *disk, const uint8_t hash[32], struct hf_span bytes);
+int m_session_blob_put(struct hf_store *store, const uint8_t hash[32],
+                       struct hf_span bytes, struct hf_err *err);
 int m_session_blob(struct hf_store *store, const uint8_t hash[32],
                    struct hf_session_answer *answer, struct hf_err *err);
 int m_session_unknown(struct hf_store *store, const struct hf_caller *who,

@@ -362,6 +362,7 @@ const struct hf_session_methods m_session_methods = {
     .load = m_session_load,
     .node = m_session_node,
     .blob = m_session_blob,
+    .blob_put = m_session_blob_put,
     .unknown = m_session_unknown,
     .list = m_session_list,
     .inputs = m_session_inputs,

@@ -28,6 +28,7 @@ static const struct cli_local locals[] = {
     { "monitor", cmd_monitor, NULL },
     { "worker", cmd_worker, check_worker },
     { "top", cmd_top, NULL },
+    { "attention", cmd_attention, check_attention },
     { "migrate", cmd_migrate, NULL },
     { "demo", cmd_demo, check_demo },
     { "replay", cmd_replay, NULL },

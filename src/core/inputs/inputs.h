@@ -8,6 +8,7 @@
 #ifndef HF_CORE_INPUTS_INPUTS_H
 #define HF_CORE_INPUTS_INPUTS_H
 
+#include <holdfast/attention.h>
 #include <holdfast/job.h>
 #include <holdfast/limits.h>
 #include <holdfast/process.h>
@@ -165,6 +166,13 @@ struct hf_complete_request {
     struct hf_change change;
     const char *status; /* a word, since those of this verb are not all in a row */
 };
+struct hf_attention_request {
+    struct hf_attention_query query;
+    bool watch; /* the rest is for the machine that watches */
+    hf_ms interval_ms;
+    const char *exec;
+    hf_ms exec_timeout_ms;
+};
 struct hf_prune_request {
     hf_ms older_than_ms;
     int64_t limit;
@@ -206,7 +214,9 @@ struct hf_sync_request {
 struct hf_say_request {
     const char *session_id;
     const char *text;
-    const char *message; /* JSON */
+    const char *message;       /* JSON */
+    const char *const *attach; /* files of this machine */
+    size_t attach_count;
     const char *source_key;
     bool wait;
     hf_ms timeout_ms;
@@ -264,6 +274,8 @@ extern const struct hf_input hf_limit_inputs[];
 extern const struct hf_input hf_policy_inputs[];
 extern const struct hf_input hf_policy_show_inputs[];
 extern const struct hf_input hf_log_inputs[];
+extern const struct hf_input hf_attention_inputs[];
+extern const struct hf_input hf_ack_inputs[];
 extern const struct hf_input hf_subscribe_inputs[];
 extern const struct hf_input hf_trigger_update_inputs[];
 extern const struct hf_input hf_trigger_change_inputs[];

@@ -72,6 +72,7 @@ const struct hf_field hf_work_fields[] = {
     MS(hf_work, first_started_at, "when its first execution began"),
     MS(hf_work, started_at, "when its last execution began"),
     MS(hf_work, finished_at, "when it ended"),
+    MS(hf_work, acked_at, "when a person acknowledged its bad end"),
     MS(hf_work, created_at, "when it was created"),
     MS(hf_work, updated_at, "when it last changed"),
 };

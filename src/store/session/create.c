@@ -11,6 +11,7 @@ const struct hf_session_methods sql_session_methods = {
     .load = sql_session_load,
     .node = sql_session_node,
     .blob = sql_session_blob,
+    .blob_put = sql_session_blob_put,
     .unknown = sql_session_unknown,
     .turn = sql_session_turn,
     .list = sql_session_list,

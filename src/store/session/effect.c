@@ -150,6 +150,19 @@ int session_effects_show(struct hf_session_answer *answer, const struct hf_call 
     return 0;
 }
 
+int sql_session_blob_put(struct hf_store *base, const uint8_t hash[32],
+                         struct hf_span bytes, struct hf_err *err)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_BLOBS_ADD, HF_ANY_COUNT);
+    hf_ops_bytes(&ops, hash, 32);
+    hf_ops_bytes(&ops, bytes.at, bytes.len);
+    int rc = hf_ops_write(&ops, err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
 int sql_session_blob(struct hf_store *base, const uint8_t hash[32],
                      struct hf_session_answer *answer, struct hf_err *err)
 {

@@ -113,6 +113,8 @@ int sql_session_node(struct hf_store *store, const char *session_id, int64_t ord
                      struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_turn(struct hf_store *store, const char *session_id, const char *name,
                      struct hf_session_answer *answer, struct hf_err *err);
+int sql_session_blob_put(struct hf_store *store, const uint8_t hash[32],
+                         struct hf_span bytes, struct hf_err *err);
 int sql_session_blob(struct hf_store *store, const uint8_t hash[32],
                      struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_unknown(struct hf_store *store, const struct hf_caller *who,
