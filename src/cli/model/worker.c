@@ -147,7 +147,7 @@ static int serve(struct serving *serving)
 }
 
 /* A configuration that cannot be used makes no store. */
-int check_worker(struct cli *cli)
+int check_worker_config(struct cli *cli)
 {
     struct hf_config *config = NULL;
     const char *path = NULL;

@@ -26,7 +26,7 @@ static const struct cli_local locals[] = {
     { "cell.run", cmd_cell_run, NULL },
     { "run", cmd_run, check_run },
     { "monitor", cmd_monitor, NULL },
-    { "worker", cmd_worker, check_worker },
+    { "worker", cmd_worker, check_worker_config },
     { "top", cmd_top, NULL },
     { "attention", cmd_attention, check_attention },
     { "migrate", cmd_migrate, NULL },
