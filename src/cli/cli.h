@@ -260,6 +260,7 @@ struct cli_view {
     int (*detail)(struct cli *cli, const struct op_row *row); /* all of it */
 };
 extern const struct cli_view cli_process_views[]; /* shape NULL ends each */
+extern const struct cli_view cli_overview_views[];
 extern const struct cli_view cli_schedule_views[];
 extern const struct cli_view cli_session_views[];
 extern const struct cli_view cli_store_views[];

@@ -283,6 +283,8 @@ void op_put_list(struct hf_json *json);
 
 extern const struct op op_work_rows[];
 extern const struct op op_job_rows[];
+extern const struct op op_queue_rows[];
+extern const struct op op_holder_rows[];
 extern const struct op op_limit_rows[];
 extern const struct op op_policy_rows[];
 extern const struct op op_schedule_rows[];
