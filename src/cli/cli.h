@@ -67,6 +67,7 @@ struct cli {
     struct cli_value values[CLI_VALUES_MAX];
     size_t value_count;
     bool help;
+    bool help_all; /* `help all` */
     bool json;
     bool quiet;
     bool colour;       /* of stdout */
@@ -321,10 +322,15 @@ int check_create(struct cli *cli);
 int check_reconcile(struct cli *cli);
 int check_demo(struct cli *cli);
 int check_tail(struct cli *cli);
+int check_output(struct cli *cli);
+int cmd_work_output(struct cli *cli);
+int check_ask(struct cli *cli);
+int cmd_ask(struct cli *cli);
 int check_schedule_add(struct cli *cli);
 int check_schedule_update(struct cli *cli);
 int check_subscribe(struct cli *cli);
 
+int cmd_chat(struct cli *cli);
 int check_attention(struct cli *cli);
 int cmd_attention(struct cli *cli);
 int cmd_top(struct cli *cli);
@@ -355,5 +361,6 @@ int check_call(struct cli *cli);
 int cmd_call(struct cli *cli);
 int cmd_man(struct cli *cli);
 int cmd_completion(struct cli *cli);
+int cmd_complete(struct cli *cli);
 
 #endif

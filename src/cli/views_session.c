@@ -90,6 +90,17 @@ static const char *beginning(struct hf_span span, char out[SHOWN_BYTES + 4])
     return out;
 }
 
+/* The first text of a message; of files alone the name of the first one. */
+static struct hf_span shown_part(const struct hf_message *message)
+{
+    const struct hf_part *first = &message->parts[0];
+    for (size_t i = 0; i < message->part_count; i++)
+        if (message->parts[i].content.len > 0)
+            return message->parts[i].content;
+    const char *name = first->attachment ? first->attachment->name : NULL;
+    return (struct hf_span){ name, name ? strlen(name) : 0 };
+}
+
 static const struct cli_column node_columns[] = {
     { .title = ">#" },  { .title = "TURN", .rank = 2 },   { .title = "STATE", .rank = 1 },
     { .title = "WHO" }, { .title = "WHAT", .least = 24 },
@@ -99,15 +110,10 @@ static void node_cells(struct cli_table *table, const void *row)
 {
     const struct hf_node *node = row;
     const struct hf_message *message = node->record->message;
-    char ordinal[24], what[24 + SHOWN_BYTES + 4] = "";
+    char ordinal[24], what[SHOWN_BYTES + 4] = "";
     (void)snprintf(ordinal, sizeof(ordinal), "%lld", (long long)node->ordinal);
-    for (size_t i = 0; message && i < message->part_count && !*what; i++) {
-        const struct hf_part *part = &message->parts[i];
-        bool called = part->kind == HF_PART_TOOL_CALL ||
-                      part->kind == HF_PART_TOOL_RESULT;
-        size_t used = called ? (size_t)snprintf(what, 24, "%.20s: ", part->tool) : 0;
-        (void)beginning(part->content, what + used);
-    }
+    if (message && message->part_count)
+        (void)beginning(shown_part(message), what);
     const char *cells[] = { node->ordinal < 0 ? NULL : ordinal, node->turn_id,
                             node->provisional ? "provisional" : "committed",
                             message ? hf_role_name(message->role) : node->record->name,

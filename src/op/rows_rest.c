@@ -1,6 +1,7 @@
 /* The rows of operations that are not about units of work, and of local ones of one word. */
 #include "core/ledger/reports.h"
 #include "op/attention.h"
+#include "op/question.h"
 #include "op/rows.h"
 #include "op/store.h"
 
@@ -262,6 +263,43 @@ static const struct hf_input man_options[] = {
     { .name = NULL },
 };
 
+static const struct hf_input chat_options[] = {
+    { "session", "SESSION", HF_IN_TEXT, HF_IN_BARE,
+      .help =
+          "the conversation; - is a fresh one whose message is standard input (default: "
+          "the one of this user with the agent)" },
+    { "agent", "NAME", HF_IN_TEXT, 0,
+      .help = "an [agent.NAME] of the configuration (default: the session's, or the only "
+              "one)" },
+    { "model", "NAME", HF_IN_TEXT, 0,
+      .help = "a [model.NAME] instead of the agent's own" },
+    { "new", NULL, HF_IN_FLAG, 0, .help = "begin a fresh conversation" },
+    { "scripted", NULL, HF_IN_FLAG, 0,
+      .help =
+          "talk to a model that is a part of this program: no configuration, no key" },
+    { "config", "FILE", HF_IN_PATH, 0,
+      .help = "the configuration (default: holdfast/holdfast.toml in XDG_CONFIG_HOME, or "
+              "in ~/.config)" },
+    { .name = NULL },
+};
+static const struct op_example chat_examples[] = {
+    { "go on where the last conversation ended", "holdfast chat" },
+    { "see what it is, without a key", "holdfast chat --scripted" },
+    { "one question in a pipe", "echo 'What is new?' | holdfast chat -" },
+    { "every event as a line of JSON", "holdfast chat support-17 --json < question.txt" },
+    { .what = NULL },
+};
+static const char *const shell_words[] = { "bash", "zsh", "fish", NULL };
+static const struct hf_input completion_inputs[] = {
+    { "shell", "SHELL", HF_IN_WORD, HF_IN_BARE, .help = "for which (default: bash)",
+      .words = shell_words },
+    { .name = NULL },
+};
+static const struct hf_input complete_inputs[] = {
+    { "words", "WORD", HF_IN_TEXTS, HF_IN_BARE, .help = "the command line so far" },
+    { .name = NULL },
+};
+
 static const struct hf_input top_options[] = {
     { "once", NULL, HF_IN_FLAG, 0, .help = "print it once and end" },
     { "interval", "DURATION", HF_IN_MS, 0,
@@ -308,8 +346,65 @@ static const struct op_example call_examples[] = {
     { .what = NULL },
 };
 
+static const struct hf_input ask_inputs[] = {
+    { "question", "TEXT", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
+      .help = "what is asked" },
+    { "choices", "A,B", HF_IN_TEXT, 0,
+      .help = "the answers that are taken, with commas between (default: yes,no)" },
+    { "text", NULL, HF_IN_FLAG, 0, .help = "take any text as the answer" },
+    { "timeout", "DURATION", HF_IN_MS, 0,
+      .help = "how long an answer is waited for (default: by policy, a day)", .min = 1 },
+    { "idempotency-key", "K", HF_IN_TEXT, 0,
+      .help = "ask once: the same key again waits for the answer of the same question" },
+    { "owner", "O", HF_IN_TEXT, 0, .help = "who asks (default: run:HOST:PID)" },
+    { .name = NULL },
+};
+static const struct op_example ask_examples[] = {
+    { "deploy only if a person agrees",
+      "holdfast ask 'Deploy?' --timeout 1h && ./deploy.sh" },
+    { "three ways to go on, in a script",
+      "case $(holdfast ask 'The tests failed' --choices retry,skip,stop) in retry) ;; "
+      "esac" },
+    { .what = NULL },
+};
+static const struct hf_input answer_inputs[] = {
+    { "work_id", "ID", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
+      .help = "the question: its id or a part of it", .option = "id",
+      HF_IN_AT(hf_answer_request, id) },
+    { "answer", "WORD", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
+      .help = "one of its choices, or any text where it has none",
+      HF_IN_AT(hf_answer_request, answer) },
+    { "reason", "TEXT", HF_IN_TEXT, 0, .help = "why, for the trail",
+      .limit = HF_LIMIT_REASON_BYTES, HF_IN_AT(hf_answer_request, reason) },
+    { .name = NULL },
+};
+static const struct op_example answer_examples[] = {
+    { "agree", "holdfast answer 1f3c9a77 yes" },
+    { .what = NULL },
+};
+static const struct op_advice answer_advice[] = {
+    { HF_ECONFLICT, NULL, "look at it with `holdfast work show`" },
+    { 0, NULL, NULL },
+};
+
 /* clang-format off */
 const struct op op_top_rows[] = {
+    { "ask", "ask a person, and wait for the answer",
+      "The question is a unit that waits for a person: `attention` and `top` show it, and "
+      "`holdfast answer` ends the wait. The answer is printed. The exit code is the place "
+      "of the answer among the choices: 0 for the first, 1 for the second. 124 says that no "
+      "answer came in time, 125 that the command itself failed. SIGINT and SIGTERM cancel "
+      "the question, unless it has an --idempotency-key: then it goes on waiting, and the "
+      "same command continues with it.",
+      ask_inputs, .examples = ask_examples, .flags = OP_WRAPS, .actor_kind = "human",
+      .exits = "124 125" },
+    { "answer", "answer a question that `ask` asked, or a unit that waits for a person",
+      "The first answer is the one that counts. The same word again changes nothing; "
+      "another word is refused with exit code 7.",
+      answer_inputs, NULL, BLANK(hf_answer_request, .reason = NULL), answer_examples, UNIT,
+      .role = OP_OPERATOR, .errors = op_change_errors, .actor_kind = "human",
+      .route = "POST /v1/work/{work_id}/answer", .flags = OP_MUST_EXIST | OP_SHELL,
+      .advice = answer_advice, .run = op_run_answer },
     { "run", "run a command as leased work",
       "Everything after -- is the command. It becomes a unit of kind \"run\": its lease "
       "is "
@@ -336,6 +431,15 @@ const struct op op_top_rows[] = {
       "the totals are printed at the end. Choose an interval of at most a third of the "
       "shortest lease that it renews.",
       monitor_options, .examples = monitor_examples, .exits = "6 8 9" },
+    { "chat", "talk to an agent in the terminal, or in a pipe",
+      "A conversation is a session: it is stored as it goes, and the same command goes on "
+      "with it, also after this process was killed. Ctrl-C cancels the turn, a second one "
+      "leaves; /help lists what can be typed. Without a terminal one message is read "
+      "from standard input: the answer is printed, tools and usage go to standard error, "
+      "and with --json every event is a line. Exits with 11 if the turn failed, with 13 if "
+      "it was cancelled.",
+      chat_options, .examples = chat_examples, .flags = OP_STORE | OP_OPENS,
+      .actor_kind = "human", .exits = "3 6 7 8 9 11 13" },
     { "worker", "drive sessions of the configured agents, until told to end",
       "Takes sessions that have something to do, calls their models and tools, and commits "
       "their turns. Any number of workers may run on one store; what a killed worker held "
@@ -417,8 +521,10 @@ const struct op op_top_rows[] = {
       .flags = OP_JSON },
     { "__man", "print a manual page", NULL, man_options, .flags = OP_HIDDEN,
       .exits = "3" },
-    { "__completion", "print the completion for bash", NULL, op_no_inputs,
+    { "__completion", "print the completion for a shell", NULL, completion_inputs,
       .flags = OP_HIDDEN },
+    { "__complete", "print what the last word can become", NULL, complete_inputs,
+      .flags = OP_HIDDEN | OP_OPENS },
     { .name = NULL },
 };
 /* clang-format on */

@@ -124,6 +124,8 @@ static const struct op_example events_examples[] = {
     { .what = NULL },
 };
 static const struct op_example output_examples[] = {
+    { "what the newest run of a name prints, while it runs",
+      "holdfast work output nightly --follow" },
     { "what the command wrote", "holdfast work output 3f2a9c01d7e4" },
     { "one stream, into a file",
       "holdfast work output 3f2a9c01d7e4 --stream stdout > out.txt" },

@@ -76,6 +76,7 @@ PAIRS = [
     ("work.resume", WAITING, ["--ref", "chat-7", "--kind", "user", "--payload", '{"y": [1, 2]}']),
     ("work.resume", WAITING, ["--id", "$ID", "--owner", "w2", "--incarnation", "i2", "--nonce",
                               "$TENANT", "--ttl", "50s"]),
+    ("answer", WAITING, ["--id", "$ID", "--answer", "yes", "--reason", "ann agreed"]),
     ("work.close_out", HELD, [*HOLDER, "--status", "done", "--summary", "sent", "--output", "m:1",
                               "--output", "m:2", "--evidence", "sha:1", "--reviewer", "ann"]),
     ("work.close_out", [EXTERNAL], ["--id", "$ID", "--authority", "ci", "--status", "failed",
