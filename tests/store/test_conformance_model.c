@@ -40,6 +40,7 @@ int main(int argc, char **argv)
                                                 .discard = discard,
                                                 .without = HF_CONFORM_SCHEDULES |
                                                            HF_CONFORM_TRIGGERS |
-                                                           HF_CONFORM_PROCESSES };
+                                                           HF_CONFORM_PROCESSES |
+                                                           HF_CONFORM_WAITS };
     return conform_main("conformance_model", &factory, argc, argv);
 }
