@@ -116,7 +116,7 @@ class Fleet:
 
     def await_end(self, process):
         """Meanwhile others are woken: one that sleeps in a write keeps everybody out of a file, also
-        whoever is to end."""
+        the one that is to end."""
         until = time.monotonic() + 30
         while process.poll() is None and time.monotonic() < until:
             self.wake()
@@ -163,7 +163,7 @@ class Fleet:
             time.sleep(0.05)
 
     def muster(self):
-        """Whoever ended although nobody ended it is noted, and its place is filled: a fleet that
+        """A process that ended by itself is noted, and its place is filled: a fleet that
         is gone drains nothing, and must not look like a store that is stuck."""
         for name, process in list(self.workers.items()):
             if process.poll() is not None:
@@ -194,7 +194,7 @@ class LedgerFleet(Fleet):
     def __init__(self, store, folder, given):
         super().__init__(folder, given, WORKER)
         self.store = store
-        # Made and migrated before anybody is killed: a schema that was begun by a process that
+        # Made and migrated before any process is killed: a schema that was begun by a process that
         # died is an operator's to finish (`holdfast migrate`).
         if self.start_as("submit", "first", 0).wait():
             raise SystemExit("no store")
@@ -237,7 +237,7 @@ class LedgerFleet(Fleet):
 
     def explain(self):
         """What a slow drain waits for: the rows, the fleet, the machine."""
-        print(f"load {os.getloadavg()}; ended by themselves: {self.deserted or 'nobody'}; left:")
+        print(f"load {os.getloadavg()}; ended by themselves: {self.deserted or 'none'}; left:")
         for row in self.store.ask(LEFT):
             print("  ", *row)
 

@@ -1,10 +1,11 @@
 -- What a monitor that saw the store stall does for those who could not renew meanwhile.
 
 -- name: pulse
--- A write that is as durable as any, where somebody holds a lease; nothing where nobody does.
+-- A write that is as durable as any, if there is a lease; otherwise nothing.
 INSERT /*lite OR ROLLBACK*/ INTO hf_pulse (id, at)
 SELECT 1, hf_now()
  WHERE EXISTS (SELECT 1 FROM work_state w WHERE w.owner IS NOT NULL AND w.status = 'running')
+    OR EXISTS (SELECT 1 FROM session s WHERE s.lease_check_at > 0)
 ON CONFLICT (id) DO UPDATE SET at = excluded.at
 
 -- name: pulse_read
@@ -21,11 +22,22 @@ SELECT w.seq FROM work_state w
    AND w.lease_expires_at < hf_lease_now() + w.lease_ttl_ms / 3
  ORDER BY w.seq
 
+-- The same of sessions. A holder that was proven dead (0) has none to renew.
+-- fragment: amnesty_sessions
+SELECT s.session_key FROM session s
+ WHERE s.lease_check_at > 0 AND s.lease_store = hf_incarnation()
+   AND s.lease_ttl_ms < 3 * $1
+   AND s.lease_expires_at >= hf_lease_now() - $1
+   AND s.lease_expires_at < hf_lease_now() + s.lease_ttl_ms / 3
+ ORDER BY s.session_key
+
 -- name: amnesty_log
 -- in: $1 how long the calls stalled, ms, $2 the beginning of the note
 INSERT /*lite OR ROLLBACK*/ INTO hf_store_log (at, what, detail)
-SELECT hf_now(), 'amnesty', $2 || count(*) || '}'
-  FROM ({amnesty_rows}) AS t HAVING count(*) > 0
+SELECT hf_now(), 'amnesty', $2 || t.leases || '}'
+  FROM (SELECT (SELECT count(*) FROM ({amnesty_rows}) AS units)
+               + (SELECT count(*) FROM ({amnesty_sessions}) AS sessions) AS leases) AS t
+ WHERE t.leases > 0
 
 -- name: amnesty_give
 -- in: $1 as above
@@ -34,3 +46,8 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        lease_check_at = hf_lease_now() + lease_ttl_ms
                         + CASE WHEN disposition = 'expire' THEN coalesce(grace_ms, 0) ELSE 0 END
  WHERE seq IN ({amnesty_rows} /*pg FOR UPDATE SKIP LOCKED*/)
+
+-- name: amnesty_give_sessions
+-- in: $1 as above
+UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = hf_lease_now() + lease_ttl_ms
+ WHERE session_key IN ({amnesty_sessions} /*pg FOR UPDATE SKIP LOCKED*/)

@@ -4,7 +4,8 @@
 
 -- fragment: session
 s.session_key, s.head_revision, s.record_count, s.ready_at, s.waiting_until, s.lease_fence,
-s.lease_ttl_ms, s.lease_expires_at, s.lease_expires_at - hf_lease_now(), s.deleted_at,
+s.lease_ttl_ms, s.lease_expires_at, s.lease_expires_at - hf_lease_now() AS lease_remaining_ms,
+s.deleted_at,
 s.created_at, s.updated_at, s.lease_claimed_at, s.lease_store, s.turn_key, s.lease_check_at,
 s.session_id, s.tenant, s.agent, s.config, t.turn_id, s.owner, s.owner_incarnation, s.holder,
 s.cancel_request, m.relation, m.parent_id, m.cause, m.labels, s.claim_group, s.chain
@@ -46,8 +47,15 @@ SELECT s.session_key, $2, $3, $4, $5, $6 FROM session s WHERE s.session_id = $1
 ON CONFLICT DO NOTHING
 
 -- name: session_get
--- in: $1 session_id    out: the session, request_hash
-SELECT {session}, m.request_hash FROM {session_from} WHERE s.session_id = $1
+-- in: $1 session_id    out: the session, request_hash, the end of the last lease
+SELECT {session}, m.request_hash, s.ended_token, s.ended_verb
+  FROM {session_from} WHERE s.session_id = $1
+
+-- name: session_head
+-- in: $1 session_id
+SELECT s.head_revision, s.record_count, s.ready_at, s.deleted_at, s.chain, s.agent, s.owner,
+       t.turn_id
+  FROM session s LEFT JOIN session_turn t ON t.turn_key = s.turn_key WHERE s.session_id = $1
 
 -- name: session_known
 -- in: $1 session_id
@@ -67,12 +75,14 @@ SELECT {session}, m.request_hash FROM {session_from}
 -- name: session_nudge
 -- There is something to do. A session that is leased is looked at when the lease is released. One
 -- whose open turn waits stays so: only a cancel is about that turn.
--- in: $1 session_id, $2 cancel request or null
+-- in: $1 session_id, $2 cancel request or null, $3 work_id of the input that the batch makes, unless
+--     its key was used before, or null
 UPDATE /*lite OR ROLLBACK*/ session
-   SET ready_at = CASE WHEN claim_group IS NULL AND turn_key IS NOT NULL AND $2::text IS NULL
-                       THEN ready_at
-                       WHEN claim_group IS NULL
-                       THEN /*lite min*//*pg least*/(coalesce(ready_at, hf_now()), hf_now()) END,
+   SET ready_at = CASE WHEN claim_group IS NULL AND (turn_key IS NULL OR $2::text IS NOT NULL)
+                        AND ($3::text IS NULL
+                             OR EXISTS (SELECT 1 FROM work_spec u WHERE u.work_id = $3))
+                       THEN /*lite min*//*pg least*/(coalesce(ready_at, hf_now()), hf_now())
+                       ELSE ready_at END,
        cancel_request = coalesce(cancel_request, $2)
  WHERE session_id = $1 AND deleted_at IS NULL
 
@@ -108,6 +118,15 @@ SELECT {session}, {session_seen} FROM {session_from} LEFT JOIN work_state w ON w
                           WHERE r.agent = $1 AND r.lease_check_at <= hf_lease_now()
                           ORDER BY r.lease_check_at LIMIT $2)
    AND s.deleted_at IS NULL
+
+-- name: session_claimed
+-- The turn that this very claim has taken before.
+-- in: $1 agent, $2 nonce, $3 owner, $4 incarnation    out: as session_look
+SELECT {session}, {session_seen} FROM {session_from} LEFT JOIN work_state w ON w.seq = s.turn_key
+ WHERE s.claim_group = $2 AND s.agent = $1 AND s.owner = $3 AND s.owner_incarnation = $4
+   AND s.lease_store = hf_incarnation() AND s.lease_expires_at > hf_lease_now()
+   AND s.turn_key IS NOT NULL AND s.deleted_at IS NULL
+ ORDER BY s.session_key LIMIT 1
 
 -- name: session_push
 -- Live leases are looked at again when they would lapse.
@@ -322,9 +341,10 @@ UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
 
 -- name: session_free
 -- After session_fenced or session_commit in the same batch.
--- in: $1 session_id, $2 nonce, $3 how much later an open turn wants to go on, or null
+-- in: $1 session_id, $2 nonce, $3 how much later an open turn wants to go on, or null; $4 token and
+--     $5 verb that a repeat is known by, or null
 UPDATE /*lite OR ROLLBACK*/ session
-   SET {session_lease_none}, waiting_until = hf_now() + $3,
+   SET {session_lease_none}, waiting_until = hf_now() + $3, ended_token = $4, ended_verb = $5,
        ready_at = CASE WHEN turn_key IS NOT NULL THEN hf_now() + coalesce($3, 0)
                        ELSE (SELECT w.due_at {pending_inputs}) END
  WHERE session_id = $1 AND claim_group = $2
@@ -332,8 +352,8 @@ UPDATE /*lite OR ROLLBACK*/ session
 -- name: session_remaining
 -- in: $1 session_id, $2 nonce
 -- out: what is left of the lease, 1 if a cancel of the open turn was asked for
-SELECT s.lease_expires_at - hf_lease_now(),
-       CASE WHEN s.cancel_request IS NULL THEN 0 ELSE 1 END FROM session s
+SELECT s.lease_expires_at - hf_lease_now() AS lease_remaining_ms,
+       CASE WHEN s.cancel_request IS NULL THEN 0 ELSE 1 END AS cancel_requested FROM session s
  WHERE s.session_id = $1 AND s.claim_group = $2
 
 -- fragment: turn_as_given
@@ -437,10 +457,12 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 -- in: $1 session_id, $2 turn_id
 -- out: step, node_count, finished_at, length of the save, chain, commit_hash, result, the last 32
 --      bytes of the save, how many waits are open, the first input's status
-SELECT t.step, t.node_count, t.finished_at, length(t.save), t.chain, t.commit_hash, t.result,
-       substr(t.save, /*lite -32*//*pg greatest(length(t.save) - 31, 1)*/),
-       (SELECT count(*) FROM wait w WHERE w.turn_key = t.turn_key AND w.state = 'open'),
-       (SELECT w.status FROM work_state w WHERE w.seq = t.turn_key)
+SELECT t.step, t.node_count, t.finished_at, length(t.save) AS save_bytes, t.chain,
+       t.commit_hash, t.result,
+       substr(t.save, /*lite -32*//*pg greatest(length(t.save) - 31, 1)*/) AS save_end,
+       (SELECT count(*) FROM wait w
+         WHERE w.turn_key = t.turn_key AND w.state = 'open') AS open_waits,
+       (SELECT w.status FROM work_state w WHERE w.seq = t.turn_key) AS input_status
   FROM session s JOIN session_turn t ON t.session_key = s.session_key
  WHERE s.session_id = $1 AND t.turn_id = $2
 
@@ -456,10 +478,10 @@ UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
                         /*pg ORDER BY r.session_key FOR NO KEY UPDATE OF r SKIP LOCKED*/)
 
 -- name: session_renewed
--- in: as session_renew    out: a5, what is left of the lease, 1 if a cancellation was asked for
+-- in: as session_renew    out: a5, what is left of the lease, 1 if a cancellation was requested
 -- sets: text bigint bigint text bigint
-SELECT a.a5, r.lease_expires_at - hf_lease_now(),
-       CASE WHEN r.cancel_request IS NULL THEN 0 ELSE 1 END
+SELECT a.a5 AS place, r.lease_expires_at - hf_lease_now() AS lease_remaining_ms,
+       CASE WHEN r.cancel_request IS NULL THEN 0 ELSE 1 END AS cancel_requested
   FROM hf_args a JOIN session r ON r.session_id = a.a1
  WHERE r.claim_group = a.a4 AND r.lease_fence = a.a3 AND r.lease_store = a.a2
    AND r.lease_store = hf_incarnation() AND r.lease_expires_at > hf_lease_now()
@@ -537,16 +559,18 @@ SELECT e.started_at, e.settled_at, e.attempt, e.due_at, e.fence, e.taken_over, e
 -- in: $1 agent
 -- out: when one is ready next, wall; when a lease is looked at next, lease clock; when a sweep acts
 --      on a wait next, wall
-SELECT (SELECT min(s.ready_at) FROM session s WHERE s.agent = $1 AND s.ready_at IS NOT NULL),
+SELECT (SELECT min(s.ready_at) FROM session s
+         WHERE s.agent = $1 AND s.ready_at IS NOT NULL) AS ready_at,
        (SELECT min(s.lease_check_at) FROM session s
-         WHERE s.agent = $1 AND s.lease_check_at IS NOT NULL),
-       (SELECT min(w.check_at) FROM wait w WHERE w.check_at IS NOT NULL)
+         WHERE s.agent = $1 AND s.lease_check_at IS NOT NULL) AS lease_check_at,
+       (SELECT min(w.check_at) FROM wait w WHERE w.check_at IS NOT NULL) AS wait_check_at
 
 -- name: session_usage
 -- in: $1 session_id    out: source, model, sums
-SELECT u.source, u.model, sum(u.input)/*pg ::bigint*/, sum(u.output)/*pg ::bigint*/,
-       sum(u.cache_read)/*pg ::bigint*/, sum(u.cache_write)/*pg ::bigint*/,
-       sum(u.reasoning)/*pg ::bigint*/
+SELECT u.source, u.model, sum(u.input)/*pg ::bigint*/ AS input,
+       sum(u.output)/*pg ::bigint*/ AS output, sum(u.cache_read)/*pg ::bigint*/ AS cache_read,
+       sum(u.cache_write)/*pg ::bigint*/ AS cache_write,
+       sum(u.reasoning)/*pg ::bigint*/ AS reasoning
   FROM session s JOIN usage u ON u.session_key = s.session_key
  WHERE s.session_id = $1 GROUP BY u.source, u.model ORDER BY u.source, u.model
 

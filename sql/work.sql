@@ -11,7 +11,7 @@ w.deadline_at, w.start_timeout_ms, w.exec_timeout_ms, w.owner, w.owner_incarnati
 w.lease_ttl_ms, w.lease_expires_at, w.holder, w.waiting_kind, w.waiting_ref, w.escalate_at,
 w.escalate, w.resume_payload, w.error_class, w.result, s.payload, s.payload_ref, s.retry_policy,
 w.close_rule, w.cancel_request, w.abandon_request, w.active_at, w.first_started_at, w.started_at,
-w.finished_at, s.created_at, w.updated_at, w.seq, w.revision, w.lease_store, w.grace_ms,
+w.finished_at, w.acked_at, s.created_at, w.updated_at, w.seq, w.revision, w.lease_store, w.grace_ms,
 w.lease_check_at, w.session_fence, w.fair_tag, w.fair_weight, w.crashes, w.crashed_at,
 w.claim_group, w.settled_token, w.settled_verb, w.wake_session
 
@@ -180,7 +180,8 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        /*pg log_xid = {log_place},*/
        event_type = $39, actor_kind = $40,
        actor = $41, message = $42, note = $43, correlation_id = $44,
-       wake_at = $45, crashes = $46, crashed_at = $47, revision = revision + 1
+       wake_at = $45, crashes = $46, crashed_at = $47,
+       acked_at = CASE WHEN status = $4 THEN acked_at END, revision = revision + 1
  WHERE seq = $1 AND revision = $2 AND lease_expires_at IS NOT DISTINCT FROM $3
 
 -- fragment: settle_always

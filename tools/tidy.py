@@ -61,7 +61,7 @@ ROOMS = {
     "core/schedule": "core/ledger",
     "core/session": "core/ledger",
     "core/trigger": "core/ledger core/process",
-    "core/wait": "",
+    "core/wait": "core/ledger",
     "core/turn": "core core/turn/code",  # one part: the code protocol has a folder of its own
     "core/turn/code": "core/turn",
     "db": "os",
@@ -76,22 +76,25 @@ ROOMS = {
     "store/session": "os core/ledger core/session core/wait store store/batch",
     "store/wait": "core/ledger core/session core/wait store store/batch store/session",
     "store/trigger": "core/ledger core/trigger store store/batch store/process",
+    "store/watch": "os core/ledger store store/batch",
     "store/api": "core/* store store/*",
     "exec/cell": "core/turn",
     "exec/lua": "core/turn exec/cell",
     **{"run/" + part: "os core/ledger core/inputs store/api store/batch"
-       for part in ("command", "ingress", "monitor", "pool", "process", "wait")},
+       for part in ("attach", "command", "ingress", "monitor", "pool", "process", "wait")},
     "net": "",  # libholdfast-net: of the other library public headers only
     "agent": "agent/wire",  # likewise
     "agent/agent": "",
+    "agent/config": "agent agent/wire",
     "agent/drive": "",
     "agent/tool": "",
     "agent/worker": "",
     "agent/wire": "",
     "op": "core/* run/monitor",  # what can be asked for; each transport reads its table
-    "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger",
+    "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger "
+           "core/wait",
     **{"cli/" + part: "cli op os core/* run/monitor" for part in ("cmd", "demo", "table")},
-    "cli/model": "cli cli/cmd",
+    "cli/model": "cli cli/cmd os",
     "cli/chat": "cli cli/model op",
     "conform": "",  # public headers only: any store can be tested with it
     "sim": "",  # likewise

@@ -80,6 +80,59 @@ HF_API bool hf_child_exited(struct hf_child *child, struct hf_child_exit *ret_ex
 /* Signal its process group. Nothing once it has been reaped: the number may be another's. */
 HF_API void hf_child_signal(const struct hf_child *child, int signal);
 
+/* ---- locks of tool calls --------------------------------------------------------------
+ *
+ * The processes of a tool call outlive a worker that is killed. A worker that takes the call
+ * over on the same machine must end them before it starts the call again. It finds them by a
+ * lock file: all processes of the call inherit the lock, so that it is held until the last of
+ * them has gone (docs/internals/processes.md).
+ *
+ * Order: new, clear until nothing is left, hf_child_start with the descriptor and the path,
+ * pass, then held or signal, then free. One thread at a time. */
+struct hf_child_lock;
+
+/* How a lock is made. All is copied.
+ *   folder   absolute; it is made where it is missing. All workers of a machine share it
+ *   session  whose call it is
+ *   call     names the call; the same for every execution of it
+ *   fence    of the session's claim: the execution of a later claim replaces that of an
+ *            earlier one, never the other way round */
+struct hf_child_lock_plan {
+    size_t size;
+    const char *folder;
+    const char *session;
+    const char *call;
+    int64_t fence;
+};
+
+/* Makes a lock and takes it. HF_EINVAL, HF_ETOOBIG, HF_EREADONLY, HF_EFULL, HF_ESTOREIO. */
+HF_API HF_MUST_USE int hf_child_lock_new(const struct hf_alloc *alloc,
+                                         const struct hf_child_lock_plan *plan,
+                                         struct hf_child_lock **ret_lock,
+                                         struct hf_err *err);
+
+/* Sends the signal (0: none) to what must not run next to the call: other processes of the same
+ * call, and processes of calls of the same session whose worker is proven dead. *ret_left is
+ * the number of their locks that are still held. HF_EHELD: a later claim executes the call. */
+HF_API HF_MUST_USE int hf_child_lock_clear(struct hf_child_lock *lock, int signal,
+                                           size_t *ret_left, struct hf_err *err);
+
+#define HF_CHILD_LOCK_VARIABLE "HOLDFAST_LOCK"
+/* The value of HF_CHILD_LOCK_VARIABLE in the command's environment. */
+HF_API const char *hf_child_lock_path(const struct hf_child_lock *lock);
+/* The command's inherit_fd. */
+HF_API int hf_child_lock_fd(const struct hf_child_lock *lock);
+
+/* The command has started: from now on the lock is held by its processes only. */
+HF_API void hf_child_lock_pass(struct hf_child_lock *lock, const struct hf_child *child);
+/* Whether a process of the call may still run. */
+HF_API bool hf_child_lock_held(const struct hf_child_lock *lock);
+/* Signals all processes of the call, 0: none. Returns how many there are. */
+HF_API size_t hf_child_lock_signal(const struct hf_child_lock *lock, int signal);
+
+/* Releases the lock; its file is removed unless processes hold it. NULL is fine. */
+HF_API void hf_child_lock_free(struct hf_child_lock *lock);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,21 +1,25 @@
-/* Configuration files: providers and models by name.
+/* Configuration files: providers, models, agents and tools by name.
  *
  * A file is a subset of TOML (docs/configuration.md). Its tables become the structs that
- * hf_http_new, hf_endpoint_new and hf_model_new take. examples/model_turn.c uses one.
+ * hf_http_new, hf_endpoint_new, hf_model_new, hf_agent_new and hf_tools_new take.
+ * examples/model_turn.c uses one.
  */
 #ifndef HOLDFAST_CONFIG_H
 #define HOLDFAST_CONFIG_H
 
 #include <holdfast/model.h>
+#include <holdfast/tools.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The kinds of tables: [provider.NAME] and [model.NAME]. */
+/* The kinds of tables: [provider.NAME], … */
 #define HF_CONFIG_TABLES(X)                                                              \
     X(PROVIDER, provider)                                                                \
-    X(MODEL, model)
+    X(MODEL, model)                                                                      \
+    X(AGENT, agent)                                                                      \
+    X(TOOL, tool)
 
 #define X(name, word) HF_CONFIG_##name,
 enum hf_config_table { HF_CONFIG_TABLES(X) HF_CONFIG_TABLE_COUNT };
@@ -70,6 +74,27 @@ HF_API bool hf_config_show(const struct hf_config *config, size_t i,
 HF_API HF_MUST_USE int hf_config_model(const struct hf_config *config, const char *name,
                                        struct hf_model_config *ret_model,
                                        const char **ret_provider, struct hf_err *err);
+
+/* An agent as the file has it. Texts and lists are NULL where there is none; lists end in NULL.
+ * Relative paths are as they were written: the caller knows the folder of the file. */
+struct hf_agent_entry {
+    const char *name;
+    const char *model; /* the NAME of a [model.NAME], which is there */
+    const char *prompt;
+    const char *prompt_file;
+    const char *const *tools; /* each is a [tool.NAME] of the file or a built-in tool */
+    const char *root;
+    const char *const *allow;
+    int64_t turn_budget; /* 0: not given */
+    int64_t no_progress_budget;
+};
+/* [agent.NAME]; borrowed as above. HF_ENOTFOUND. */
+HF_API HF_MUST_USE int hf_config_agent(const struct hf_config *config, const char *name,
+                                       struct hf_agent_entry *ret_agent,
+                                       struct hf_err *err);
+/* [tool.NAME]; borrowed as above. HF_ENOTFOUND. */
+HF_API HF_MUST_USE int hf_config_tool(const struct hf_config *config, const char *name,
+                                      struct hf_shell_tool *ret_tool, struct hf_err *err);
 
 #ifdef __cplusplus
 }

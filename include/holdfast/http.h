@@ -37,6 +37,24 @@ HF_API HF_MUST_USE int hf_http_new(struct hf_loop *loop,
 HF_API HF_MUST_USE int hf_http_check_url(const char *url, const char *field,
                                          struct hf_err *err);
 
+/* The parts of an address that decide what a request reaches. */
+struct hf_url {
+    char host
+        [256]; /* lower case; an IPv4 address in four decimal numbers, IPv6 without [ ] */
+    int port;
+    bool address; /* the host is an address, not a name */
+};
+
+/* Reads an address as hf_http_new does, so that no two readers differ. HF_EINVAL as
+ * hf_http_check_url. */
+HF_API HF_MUST_USE int hf_url_read(const char *url, struct hf_url *ret_url,
+                                   struct hf_err *err);
+/* The address to which `location`, of a response to `url`, leads. Free it with alloc. HF_EINVAL,
+ * HF_ENOMEM. */
+HF_API HF_MUST_USE int hf_url_follow(const struct hf_alloc *alloc, const char *url,
+                                     const char *location, char **ret_url,
+                                     struct hf_err *err);
+
 /* Plays recorded exchanges (docs/models.md has the format), one per start, in their order; a
  * start after the last is refused with HF_ENOTFOUND. The text is copied. HF_EINVAL names the
  * line at fault. */

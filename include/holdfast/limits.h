@@ -63,6 +63,9 @@ extern "C" {
     X(COMMIT_ROWS, commit_rows, 512, "rows",                                             \
       "records, blobs, usage entries and units of one commit or step")                   \
     X(INPUT_BYTES, input_bytes, 1048576, "bytes", "a message that is sent to a session") \
+    X(ATTACHMENT_BYTES, attachment_bytes, 3670016, "bytes",                              \
+      "a file that is attached to a message (under 5 MB as base64)")                     \
+    X(ATTACHMENTS, attachments, 16, "items", "files that are attached to one message")   \
     X(CODE_OPTIONS_BYTES, code_options_bytes, 65536, "bytes",                            \
       "options of the code protocol, with the schema")                                   \
     X(CELL_BYTES, cell_bytes, 262144, "bytes", "source of a cell")                       \

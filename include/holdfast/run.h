@@ -24,7 +24,9 @@ extern "C" {
 #define HF_RUN_KIND "run"
 #define HF_RUN_TTL_MS 30000 /* of leases, where no policy says */
 
-/* What a unit's payload says of its command. */
+/* What a unit's payload says of its command: an object with the members argv, cwd, env,
+ * secrets, timeout_ms, kill_after_ms, require_close_out, evidence and input. It decides what is
+ * executed on the machines of the workers, so it must never be taken from a network. */
 struct hf_command {
     uint32_t size;
     const char *const *argv; /* NULL ends */
@@ -39,6 +41,7 @@ struct hf_command {
      * SHA-256 as evidence. A path that is not absolute begins in `cwd`. One that cannot be
      * read then is a failure of class "evidence_missing". */
     const char *const *evidence;
+    const char *input; /* JSON that the command gets as HOLDFAST_INPUT; NULL: none */
 };
 
 /* The payload of a command; free it with hf_text_free of any store, or hf_alloc_system.

@@ -234,10 +234,10 @@ struct hf_session_claim {
     const char *session_id;    /* this one; or, if NULL, any that is ready of */
     const char *const *agents; /* these agents */
     size_t agent_count;
-    const char *owner; /* NULL: a fresh owner and incarnation for this claim */
+    const char *owner; /* NULL: an owner of this claim alone: the nonce, or a fresh one */
     const char
         *incarnation;  /* NULL: a fresh one with a fresh owner, otherwise the handle's */
-    const char *nonce; /* NULL: fresh; set one to make the claim repeatable */
+    const char *nonce; /* NULL: fresh. Set one, which no other claim has, to repeat it */
     int pid;           /* 0: opaque; otherwise ties the lease to that local process */
     hf_ms wait_ms;     /* block up to this long until there is a session; not by id */
     hf_ms ttl_ms;      /* 0: 30 s */
@@ -250,7 +250,8 @@ struct hf_session_claim {
  * HF_ESESSIONBUSY, HF_ENOTFOUND, HF_ESESSIONDELETED (by id).
  *
  * The same owner and incarnation may claim a session that it holds: with the same nonce it
- * keeps its token, with another one the token rotates; the fence stays.
+ * keeps its token, with another one the token rotates; the fence stays. A claim by agents with
+ * the same nonce returns the session that it took, as long as it has the lease and the turn.
  *
  * Each claim after a death without a new step counts a crash. At `poison_crashes` within the
  * window (holdfast limits) the input gets the gate `held`, and the session goes on with the
@@ -263,7 +264,9 @@ HF_API HF_MUST_USE int hf_session_claim(struct hf_store *store,
 
 /* ---- read -------------------------------------------------------------------------- */
 
-/* The head alone, to know whether what was loaded is still fresh: one row. */
+/* The head alone, to know whether what was loaded is still fresh and whether there is something
+ * to do: session_id, agent, head_revision, record_count, chain, turn_id, ready_at, owner and
+ * deleted_at. The other members are zero. HF_ENOTFOUND. */
 HF_API HF_MUST_USE int hf_session_head(struct hf_store *store, const char *session_id,
                                        struct hf_session_answer **ret_answer,
                                        struct hf_err *err);
@@ -280,8 +283,8 @@ struct hf_session_load {
 /* Head, open turn with its save and what its steps have stored, usage, and the first page of
  * committed records, in one snapshot. Later pages have records only. They are of the first
  * page's head, whatever was committed since; HF_EHEADMOVED if the store does not have that head.
- * The digest of each record is checked: a broken chain is HF_ECORRUPT. HF_ENOTFOUND only if
- * there is certainly no such session. */
+ * The digest of each record is checked: a broken chain is HF_ECORRUPT. HF_EOVERFLOW if a sum of
+ * tokens is beyond 64 bits. HF_ENOTFOUND only if there is certainly no such session. */
 HF_API HF_MUST_USE int hf_session_load(struct hf_store *store,
                                        const struct hf_session_load *request,
                                        struct hf_session_answer **ret_answer,
@@ -306,6 +309,11 @@ HF_API HF_MUST_USE int hf_session_turn(struct hf_store *store, const char *sessi
 HF_API HF_MUST_USE int hf_session_blob_get(struct hf_store *store, const uint8_t hash[32],
                                            struct hf_session_answer **ret_answer,
                                            struct hf_err *err);
+
+/* Stores bytes under their SHA-256, for a message that refers to them as "sha256:" and the hash
+ * in hex. The same bytes again are the same blob. HF_ETOOBIG for more than `attachment_bytes`. */
+HF_API HF_MUST_USE int hf_session_blob_put(struct hf_store *store, struct hf_span bytes,
+                                           uint8_t ret_hash[32], struct hf_err *err);
 
 /* Effects of which it is not known whether they happened and after which nothing came: their turn
  * is the last one of its session. At most `limit` (0: 100), after the cursor `after` (NULL: from
@@ -370,8 +378,7 @@ struct hf_session_step {
     hf_ms active_ms; /* the owner's time since the last step, or since its claim */
     const struct hf_wait_new *waits; /* what the turn waits for now (holdfast/wait.h) */
     size_t wait_count;
-    bool
-        away; /* nothing else is to do: the inputs wait and the lease ends; needs waits */
+    bool away; /* the turn is put away: its inputs wait, the lease ends; needs waits */
 };
 
 /* The state of a turn after a step. */
@@ -477,7 +484,7 @@ HF_API HF_MUST_USE int hf_session_renew_all(struct hf_store *store,
 HF_API uint32_t hf_session_bell(struct hf_store *store);
 
 /* Release a session without an open turn. With one it is HF_ETRANSITION: commit it or hand it
- * back. HF_ESESSIONLOST. */
+ * back. The same call again returns 0 until another lease has ended. HF_ESESSIONLOST. */
 HF_API HF_MUST_USE int hf_session_release(struct hf_store *store,
                                           const struct hf_caller *who,
                                           const char *session_id, const char *token,
@@ -492,7 +499,7 @@ struct hf_session_back {
 };
 
 /* Hand a session back with its open turn as the last step left it: the inputs are queued again
- * and no attempt is spent. HF_ESESSIONLOST. */
+ * and no attempt is spent. A repeat is as for a release. HF_ESESSIONLOST. */
 HF_API HF_MUST_USE int hf_session_hand_back(struct hf_store *store,
                                             const struct hf_caller *who,
                                             const struct hf_session_back *back,

@@ -148,6 +148,7 @@ struct hf_invocation_key {
     uint64_t effect;
     const char *call_id;
     int64_t attempt;
+    int64_t fence; /* of the session's claim; no part of the name. 0: not known */
 };
 
 /* What a function that performs a call can ask of it. Texts live as long as the call. */
@@ -157,6 +158,8 @@ HF_API const struct hf_invocation_key *hf_invocation_key(
  * It is the same when the call is performed again. */
 HF_API const char *hf_invocation_key_text(const struct hf_invocation *call);
 HF_API struct hf_span hf_invocation_args(const struct hf_invocation *call); /* JSON */
+/* The loop that the call was started on: for timers and watches of an asynchronous tool. */
+HF_API struct hf_loop *hf_invocation_loop(const struct hf_invocation *call);
 /* Milliseconds until the call is out of time, 0 when it is. From any thread. */
 HF_API hf_ms hf_invocation_left_ms(const struct hf_invocation *call);
 /* The call was given up or is out of time: end soon. From any thread. */

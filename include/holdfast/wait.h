@@ -156,7 +156,7 @@ HF_API void hf_wait_answer_free(struct hf_wait_answer *answer); /* NULL is fine 
 HF_API HF_MUST_USE int hf_wait_key(struct hf_store *store, const char *wait_id,
                                    char ret_key[HF_WAIT_KEY_TEXT], struct hf_err *err);
 
-/* Make a new secret. Keys of the one before are taken for `valid_ms` more; older secrets end now. */
+/* Make a new secret. Keys of the one before hold for `valid_ms` more; older secrets end now. */
 HF_API HF_MUST_USE int hf_wait_rotate(struct hf_store *store, const struct hf_caller *who,
                                       hf_ms valid_ms, struct hf_err *err);
 

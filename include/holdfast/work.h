@@ -120,6 +120,7 @@ struct hf_work {
     hf_ms first_started_at;
     hf_ms started_at;
     hf_ms finished_at;
+    hf_ms acked_at; /* a person has seen that it ended badly */
     hf_ms created_at;
     hf_ms updated_at;
 };

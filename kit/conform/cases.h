@@ -474,7 +474,13 @@
     X(session_claim_opens_a_turn_over_the_oldest_input, HF_CONFORM_SESSIONS)             \
     X(session_claim_is_by_agent, HF_CONFORM_SESSIONS)                                    \
     X(session_claim_by_id_takes_one_with_nothing_to_do, HF_CONFORM_SESSIONS)             \
+    X(session_head_is_the_revision_the_count_and_the_digest, HF_CONFORM_SESSIONS)        \
+    X(session_a_message_that_is_refused_or_repeated_makes_nothing_ready,                 \
+      HF_CONFORM_SESSIONS)                                                               \
+    X(session_a_lease_that_was_ended_is_told_so_again, HF_CONFORM_SESSIONS)              \
+    X(session_amnesty_is_for_its_lease_too, HF_CONFORM_SESSIONS)                         \
     X(session_claim_under_a_nonce_is_repeatable, HF_CONFORM_SESSIONS)                    \
+    X(session_claim_by_agents_under_a_nonce_is_repeatable, HF_CONFORM_SESSIONS)          \
     X(session_lapsed_lease_passes_the_very_turn_on, HF_CONFORM_SESSIONS)                 \
     X(session_lapsed_lease_with_nothing_to_do_hides_no_other, HF_CONFORM_SESSIONS)       \
     X(session_hand_back_keeps_the_turn_and_spends_nothing, HF_CONFORM_SESSIONS)          \
@@ -499,26 +505,15 @@
     X(d32_steps_store_provisional_nodes_that_a_commit_makes_final, HF_CONFORM_SESSIONS)  \
     X(d32_a_step_is_stored_once_under_its_number, HF_CONFORM_SESSIONS)                   \
     X(d32_usage_is_summed_by_source_and_model, HF_CONFORM_SESSIONS)                      \
+    X(d32_usage_beyond_64_bits_is_told_and_not_wrapped, HF_CONFORM_SESSIONS)             \
     X(d32_a_blob_that_is_referred_to_must_be_stored, HF_CONFORM_SESSIONS)                \
+    X(session_a_blob_is_stored_once_under_its_hash, HF_CONFORM_SESSIONS)                 \
+    X(session_a_blob_may_have_attachment_bytes_and_no_more, HF_CONFORM_SESSIONS)         \
     X(d32_units_of_the_outbox_are_made_with_the_commit_or_not_at_all,                    \
       HF_CONFORM_SESSIONS)                                                               \
     X(d32_budgets_of_bytes_and_rows_say_limit_and_size, HF_CONFORM_SESSIONS)             \
     X(d32_pages_are_of_the_head_that_the_first_one_had, HF_CONFORM_SESSIONS)             \
     X(d32_what_was_committed_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
-
-#define CASES_OF_EFFECT(X)                                                               \
-    X(d39_an_effect_is_begun_once_and_settled_once, HF_CONFORM_SESSIONS)                 \
-    X(d39_a_repeated_step_begins_and_settles_nothing_again, HF_CONFORM_SESSIONS)         \
-    X(d39_the_next_owner_is_shown_what_is_open_and_what_waits_for_a_retry,               \
-      HF_CONFORM_SESSIONS)                                                               \
-    X(d39_a_lost_or_lapsed_lease_settles_nothing, HF_CONFORM_SESSIONS)                   \
-    X(d39_a_renewed_lease_keeps_a_long_effect, HF_CONFORM_SESSIONS)                      \
-    X(d39_an_effect_is_of_its_turn_alone, HF_CONFORM_SESSIONS)                           \
-    X(d39_a_held_turn_that_begins_anew_has_an_empty_journal, HF_CONFORM_SESSIONS)        \
-    X(d39_bad_effects_are_refused_by_field_and_write_nothing, HF_CONFORM_SESSIONS)       \
-    X(d39_blobs_of_a_step_are_stored_once_and_read_by_their_hash, HF_CONFORM_SESSIONS)   \
-    X(d39_unknown_effects_are_listed_until_the_session_goes_on, HF_CONFORM_SESSIONS)     \
-    X(d39_the_journal_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
 
 #define CASES_OF_AWAY(X)                                                                 \
     X(wait_puts_a_turn_away_and_its_answer_makes_it_ready, HF_CONFORM_WAITS)             \
@@ -551,6 +546,36 @@
     X(turn_cancel_while_it_runs_is_kept_by_a_put_away, HF_CONFORM_WAITS)                 \
     X(wait_an_owner_that_dies_while_it_ends_a_turn_is_replaced, HF_CONFORM_WAITS)
 
+#define CASES_OF_WATCH(X)                                                                \
+    X(attention_of_an_empty_store_is_empty, 0)                                           \
+    X(attention_finds_a_lease_that_lapses_soon_and_one_that_has_lapsed, 0)               \
+    X(attention_sends_a_silent_unit_that_may_run_again_to_a_sweep, 0)                    \
+    X(attention_shows_a_question_at_once, 0)                                             \
+    X(attention_shows_other_waits_past_half_of_their_time, 0)                            \
+    X(attention_shows_bad_ends_until_they_are_acknowledged, 0)                           \
+    X(attention_shows_a_unit_again_that_ends_badly_again, 0)                             \
+    X(ack_marks_bad_ends_of_a_kind_and_no_other, 0)                                      \
+    X(ack_refuses_what_did_not_end_badly_and_marks_nothing, 0)                           \
+    X(attention_counts_what_it_does_not_show, 0)                                         \
+    X(attention_counts_questions_beyond_its_limit, 0)                                    \
+    X(attention_is_of_one_tenant_or_of_all, 0)                                           \
+    X(attention_finds_units_that_no_worker_claims, 0)                                    \
+    X(attention_finds_a_limit_whose_holders_are_all_silent, 0)
+
+#define CASES_OF_EFFECT(X)                                                               \
+    X(d39_an_effect_is_begun_once_and_settled_once, HF_CONFORM_SESSIONS)                 \
+    X(d39_a_repeated_step_begins_and_settles_nothing_again, HF_CONFORM_SESSIONS)         \
+    X(d39_the_next_owner_is_shown_what_is_open_and_what_waits_for_a_retry,               \
+      HF_CONFORM_SESSIONS)                                                               \
+    X(d39_a_lost_or_lapsed_lease_settles_nothing, HF_CONFORM_SESSIONS)                   \
+    X(d39_a_renewed_lease_keeps_a_long_effect, HF_CONFORM_SESSIONS)                      \
+    X(d39_an_effect_is_of_its_turn_alone, HF_CONFORM_SESSIONS)                           \
+    X(d39_a_held_turn_that_begins_anew_has_an_empty_journal, HF_CONFORM_SESSIONS)        \
+    X(d39_bad_effects_are_refused_by_field_and_write_nothing, HF_CONFORM_SESSIONS)       \
+    X(d39_blobs_of_a_step_are_stored_once_and_read_by_their_hash, HF_CONFORM_SESSIONS)   \
+    X(d39_unknown_effects_are_listed_until_the_session_goes_on, HF_CONFORM_SESSIONS)     \
+    X(d39_the_journal_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
+
 #define CASES(X)                                                                         \
     CASES_OF_CREATE(X)                                                                   \
     CASES_OF_CLAIM(X)                                                                    \
@@ -569,10 +594,11 @@
     CASES_OF_SCHEDULE(X)                                                                 \
     CASES_OF_TRIGGER(X)                                                                  \
     CASES_OF_PROCESS(X)                                                                  \
+    CASES_OF_WATCH(X)                                                                    \
     CASES_OF_TALK(X)                                                                     \
     CASES_OF_COMMIT(X)                                                                   \
-    CASES_OF_EFFECT(X)                                                                   \
-    CASES_OF_AWAY(X)
+    CASES_OF_AWAY(X)                                                                     \
+    CASES_OF_EFFECT(X)
 
 #define X(name, needs) void conform_##name(struct hf_conform *t);
 CASES(X)

@@ -201,6 +201,24 @@ test_case(d32_usage_is_summed_by_source_and_model)
     SAME("spent", t->err.field);
 }
 
+test_case(d32_usage_beyond_64_bits_is_told_and_not_wrapped)
+{
+    struct hf_session_spent most = { "model", "m", { .input = INT64_MAX } };
+    for (int i = 0; i < 2; i++) {
+        struct talk talk = begun(t, "question");
+        struct hf_session_commit commit = kit_commit_of(&talk);
+        EQ(i, load(.session_id = "s")->usage_count);
+        commit.spent = &most;
+        commit.spent_count = 1;
+        commit.release = true;
+        CODE(0, kit_commit(AT(t), commit, NULL));
+    }
+    load(.session_id = "s");
+    CODE(HF_EOVERFLOW, t->code);
+    SAME("usage", t->err.field);
+    EQ(2, fresh("s")->head_revision);
+}
+
 /* SHA-256 of "abc". */
 #define ABC                                                                              \
     {                                                                                    \
@@ -233,6 +251,49 @@ test_case(d32_a_blob_that_is_referred_to_must_be_stored)
     commit.blobs = &blob;
     commit.blob_count = 1;
     CODE(0, kit_commit(AT(t), commit, NULL)); /* it is there by now */
+}
+
+/* Whether exactly these bytes are stored under the hash. */
+static bool blob_is(struct hf_conform *t, const uint8_t hash[32], struct hf_span bytes)
+{
+    struct hf_session_answer *answer = NULL;
+    CODE(0, hf_session_blob_get(t->store, hash, &answer, &t->err));
+    bool same = answer && answer->blob.len == bytes.len &&
+                memcmp(answer->blob.at, bytes.at, bytes.len) == 0;
+    hf_session_answer_free(answer);
+    return same;
+}
+
+test_case(session_a_blob_is_stored_once_under_its_hash)
+{
+    static const uint8_t abc[32] = ABC;
+    uint8_t hash[32] = { 0 };
+    struct hf_session_answer *answer = NULL;
+    struct hf_span bytes = { "abc", 3 };
+    CODE(HF_EBLOB, hf_session_blob_get(t->store, abc, &answer, &t->err));
+    CODE(0, hf_session_blob_put(t->store, bytes, hash, &t->err));
+    TRUE(memcmp(hash, abc, sizeof(hash)) == 0);
+    CODE(0, hf_session_blob_put(t->store, bytes, hash, &t->err));
+    TRUE(blob_is(t, abc, bytes));
+    CODE(HF_EINVAL,
+         hf_session_blob_put(t->store, (struct hf_span){ NULL, 0 }, hash, &t->err));
+    SAME("bytes", t->err.field);
+}
+
+test_case(session_a_blob_may_have_attachment_bytes_and_no_more)
+{
+    const size_t most = 3670016;
+    uint8_t hash[32] = { 0 };
+    char *text = hf_alloc_system()->realloc(NULL, NULL, most + 1);
+    TRUE(text);
+    memset(text, 'x', most + 1);
+    struct hf_span bytes = { text, most + 1 };
+    CODE(HF_ETOOBIG, hf_session_blob_put(t->store, bytes, hash, &t->err));
+    SAME("bytes", t->err.field);
+    bytes.len = most;
+    CODE(0, hf_session_blob_put(t->store, bytes, hash, &t->err));
+    TRUE(blob_is(t, hash, bytes));
+    hf_alloc_system()->free(NULL, text);
 }
 
 test_case(d32_units_of_the_outbox_are_made_with_the_commit_or_not_at_all)

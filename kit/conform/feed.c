@@ -233,17 +233,6 @@ test_case(feed_goes_on_after_a_reopened_store)
 
 /* ---- rule 13 ------------------------------------------------------------------------- */
 
-static int64_t kit_amnesty(struct hf_conform *t, hf_ms stalled_ms)
-{
-    int64_t rows = 0;
-    if (t->failed)
-        return 0;
-    t->code = kit_called(
-        t, t->store->methods->amnesty(t->store, stalled_ms, &rows, kit_err(t)));
-    CODE(0, t->code);
-    return rows;
-}
-
 test_case(amnesty_gives_one_more_term_to_what_a_stall_kept_from_renewing)
 {
     struct held lapsed = running(.disposition = HF_RERUNNABLE);

@@ -128,6 +128,8 @@ struct hf_stats kit_stats(struct hf_conform *t);
 int64_t kit_prune(struct hf_conform *t, hf_ms older_than_ms, size_t limit);
 int kit_policy(struct hf_conform *t, const char *scope, struct hf_policy policy);
 int64_t kit_bump(struct hf_conform *t);
+/* How many leases got another term. */
+int64_t kit_amnesty(struct hf_conform *t, hf_ms stalled_ms);
 /* A session of agent "a"; its id. */
 const char *kit_session(struct hf_conform *t, const char *session_id);
 /* The row as it stands; zeroed when there is none (t->code says why). */

@@ -101,6 +101,12 @@ struct talk kit_open_any(struct hf_conform *t, const char *agent)
 
 const struct hf_session *kit_head(struct hf_conform *t, const char *session_id)
 {
+    return first(
+        kit_load(t, (struct hf_session_load){ .session_id = session_id, .limit = 1 }));
+}
+
+const struct hf_session *kit_fresh(struct hf_conform *t, const char *session_id)
+{
     struct hf_session_answer *answer = NULL;
     if (!t->failed)
         t->code = kit_called(t,

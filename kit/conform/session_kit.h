@@ -37,8 +37,12 @@ struct talk kit_open(struct hf_conform *t, struct hf_session_claim claim);
 struct talk kit_open_any(struct hf_conform *t, const char *agent);
 #define open_any() kit_open_any(AT(t), "a")
 
+/* The session as it is. */
 const struct hf_session *kit_head(struct hf_conform *t, const char *session_id);
 #define head(session_id) kit_head(AT(t), (session_id))
+/* hf_session_head */
+const struct hf_session *kit_fresh(struct hf_conform *t, const char *session_id);
+#define fresh(session_id) kit_fresh(AT(t), (session_id))
 const struct hf_session_answer *kit_load(struct hf_conform *t,
                                          struct hf_session_load request);
 #define load(...) kit_load(AT(t), (struct hf_session_load){ __VA_ARGS__ })

@@ -1,6 +1,8 @@
 /* Sessions: creating, sending, claiming. The lines of durable-state.md 3.1 that are about what a
  * lease is for, and 2.4. The lease alone is in session.c. */
 
+#include <string.h>
+
 #include "conform/process_kit.h"
 #include "conform/session_kit.h"
 
@@ -151,8 +153,83 @@ test_case(session_claim_by_id_takes_one_with_nothing_to_do)
     EQ(0, head("s")->ready_at);
     EQ(0, open_any().answer->session_count);
     CODE(0, release(&talk));
-    CODE(HF_ESESSIONLOST, release(&talk));
     SAME(one, open_any().turn_id); /* the release has looked for it */
+}
+
+test_case(session_head_is_the_revision_the_count_and_the_digest)
+{
+    fresh("s");
+    CODE(HF_ENOTFOUND, t->code);
+    kit_session(t, "s");
+    send("s", "k", "one");
+    struct talk talk = open_any();
+    CODE(0, finish(&talk, "answer"));
+    const struct hf_session *seen = fresh("s");
+    SAME("s", seen->session_id);
+    EQ(1, seen->head_revision);
+    EQ(1, seen->record_count);
+    EQ(0, memcmp(seen->chain, head("s")->chain, sizeof(seen->chain)));
+    SAME("a", seen->agent);
+    SAME(NULL, seen->turn_id);
+    EQ(0, seen->ready_at);
+    SAME(NULL, seen->relation); /* the other members are zero */
+    send("s", "k2", "two");
+    TRUE(fresh("s")->ready_at > 0);
+    struct talk next = open_by(.session_id = "s", .owner = "w");
+    SAME(next.turn_id, fresh("s")->turn_id);
+    SAME("w", fresh("s")->owner);
+}
+
+test_case(session_a_message_that_is_refused_or_repeated_makes_nothing_ready)
+{
+    kit_session(t, "s");
+    send("s", "k", "one");
+    struct talk talk = open_any();
+    CODE(0, finish(&talk, "answer"));
+    EQ(0, head("s")->ready_at);
+    TRUE(!send("s", "k", "one")->created);
+    EQ(0, head("s")->ready_at);
+    send("s", "k", "two");
+    CODE(HF_ECONFLICT, t->code);
+    EQ(0, head("s")->ready_at);
+    TRUE(send("s", "k2", "two")->created);
+    TRUE(head("s")->ready_at > 0);
+}
+
+test_case(session_a_lease_that_was_ended_is_told_so_again)
+{
+    kit_session(t, "s");
+    struct talk first = open_id("s");
+    CODE(0, release(&first));
+    CODE(0, release(&first)); /* as after a lost answer */
+    CODE(HF_ESESSIONLOST, back(&first));
+    send("s", "k", "one");
+    struct talk second = open_any();
+    CODE(0, release(&first)); /* still the last end, although another owner has it */
+    CODE(0, back(&second));
+    CODE(0, back(&second));
+    CODE(HF_ESESSIONLOST, release(&second));
+    CODE(HF_ESESSIONLOST, release(&first)); /* another lease has ended since */
+    struct talk third = open_any();
+    EQ(2, row(third.turn_id)->attempt_count); /* handed back once */
+    CODE(0, finish(&third, "answer"));
+    CODE(HF_ESESSIONLOST, back(&second));
+    CODE(HF_ESESSIONLOST, release(&third)); /* its commit is the receipt */
+}
+
+test_case(session_amnesty_is_for_its_lease_too)
+{
+    kit_session(t, "s");
+    send("s", "k", "one");
+    struct talk talk = open_any();
+    advance(SEC(30)); /* lapsed at this moment */
+    EQ(0, kit_amnesty(AT(t), SEC(10)));
+    EQ(1, kit_amnesty(AT(t), SEC(10) + 1));
+    EQ(30000, head("s")->lease_remaining_ms);
+    EQ(0, open_any().answer->session_count);
+    EQ(0, kit_amnesty(AT(t), SEC(10) + 1)); /* it has time */
+    CODE(0, finish(&talk, "answer"));
+    EQ(1, head("s")->lease_fence);
 }
 
 test_case(session_claim_under_a_nonce_is_repeatable)
@@ -179,6 +256,39 @@ test_case(session_claim_under_a_nonce_is_repeatable)
     CODE(0, finish(&other, "x"));
     open_by(.session_id = "s", .owner = "w", .incarnation = "other");
     CODE(0, t->code); /* it is free */
+}
+
+test_case(session_claim_by_agents_under_a_nonce_is_repeatable)
+{
+    static const char *const a[] = { "a" };
+    kit_session(t, "s1");
+    kit_session(t, "s2");
+    kit_session(t, "s3");
+    for (int i = 1; i <= 3; i++) {
+        send(say("s%d", i), "k", "one");
+        advance(1);
+    }
+    struct talk first = open_by(.agents = a, .agent_count = 1, .owner = "w",
+                                .incarnation = "b", .nonce = "n");
+    SAME("s1", first.session_id);
+    struct talk again = open_by(.agents = a, .agent_count = 1, .owner = "w",
+                                .incarnation = "b", .nonce = "n");
+    SAME(first.token, again.token);
+    SAME(first.turn_id, again.turn_id);
+    EQ(1, row(first.turn_id)->attempt_count);
+    /* The nonce of another owner is another claim. */
+    struct talk other = open_by(.agents = a, .agent_count = 1, .owner = "v",
+                                .incarnation = "b", .nonce = "n");
+    SAME("s2", other.session_id);
+    /* Without an owner the nonce is the owner, too. */
+    struct talk alone = open_by(.agents = a, .agent_count = 1, .nonce = "m");
+    SAME("s3", alone.session_id);
+    SAME(alone.token, open_by(.agents = a, .agent_count = 1, .nonce = "m").token);
+    EQ(0, open_any().answer->session_count);
+    CODE(0, finish(&first, "answer"));
+    EQ(0, open_by(.agents = a, .agent_count = 1, .owner = "w", .incarnation = "b",
+                  .nonce = "n")
+              .answer->session_count); /* it was used up */
 }
 
 test_case(session_lapsed_lease_passes_the_very_turn_on)

@@ -216,6 +216,17 @@ int64_t kit_bump(struct hf_conform *t)
     return now;
 }
 
+int64_t kit_amnesty(struct hf_conform *t, hf_ms stalled_ms)
+{
+    int64_t rows = 0;
+    if (!t->failed) {
+        t->code = kit_called(
+            t, t->store->methods->amnesty(t->store, stalled_ms, &rows, kit_err(t)));
+        kit_code(t, "amnesty", 0, t->code);
+    }
+    return rows;
+}
+
 const struct hf_work *kit_row(struct hf_conform *t, const char *id)
 {
     struct hf_answer *answer = NULL;

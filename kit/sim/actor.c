@@ -50,7 +50,8 @@ void sim_actor_begin(struct hf_sim *sim, int actor)
     int nonces = a->nonces;
     enum sim_role role = a->role;
     *a = (struct sim_actor){ .role = role, .boot = boot, .nonces = nonces, .rate = 100 };
-    if (sim->has_processes && (role == SIM_WORKER || role == SIM_LEASER))
+    if (sim->has_processes &&
+        (role == SIM_WORKER || role == SIM_LEASER || role == SIM_TALKER))
         a->pid = spawn(sim);
     if (sim_fault(sim, HF_SIM_SKEW))
         a->skew_ms = (hf_ms)sim_roll(&sim->dice, 7200000) - 3600000;

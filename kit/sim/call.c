@@ -361,6 +361,13 @@ static void call_store(struct hf_sim *sim, const struct sim_op *op,
     case SIM_OP_TAKE:
     case SIM_OP_KEEP:
     case SIM_OP_RELEASE: call_lease(sim, store, op, &names, ret_answer); return;
+    case SIM_OP_SEND:
+    case SIM_OP_OPEN:
+    case SIM_OP_STEP:
+    case SIM_OP_COMMIT:
+    case SIM_OP_BACK:
+        sim_talk_call(store, op, names.owner, names.incarnation, ret_answer);
+        return;
     }
     take_answer(sim, code, given, ret_answer);
     ret_answer->stalled_ms = stalled_ms;

@@ -10,6 +10,7 @@
  *   triggers.c  subscriptions and what is emitted to them
  *   processes.c  registrations, and what a sweep must do by disposition
  *   monitor.c  a monitor that keeps running, and amnesty
+ *   sessions.c  senders and workers of sessions; talks.c what must be true of them
  *   turns.c   turns in which a model writes cells; code.c one of them
  *   call.c     a call on its way: lost, late, twice, failed; executed on the store
  *   look.c    all rows and events, folded into what the checker knows
@@ -39,6 +40,10 @@
 #define SIM_JOB_KEYS 2
 #define SIM_PROCESSES 128
 #define SIM_FENCES 32
+#define SIM_TALKS 2
+#define SIM_MESSAGES 6 /* of a session */
+#define SIM_REFUSALS 8
+#define SIM_BACKS 16
 #define SIM_PERHAPS 0x80u /* with a status: somebody else may have brought it about */
 #define SIM_GRACE_MS 2000 /* of kind "expire": the policy that sim_play sets */
 #define SIM_ID 40
@@ -118,6 +123,21 @@ enum sim_kind {
     SIM_OP_SUBSCRIPTION, /* enable or disable one */
     SIM_OP_REGISTER,
     SIM_OP_MONITOR,
+    SIM_OP_SEND, /* a message to a session */
+    SIM_OP_OPEN, /* claim one */
+    SIM_OP_STEP,
+    SIM_OP_COMMIT,
+    SIM_OP_BACK,
+};
+
+/* What the holder of a session knows of its turn. */
+struct sim_place {
+    int64_t head_revision;
+    int64_t record_count;
+    int64_t step;
+    int64_t node_count;
+    int message; /* that began the turn, -1: there is none */
+    uint8_t chain[32];
 };
 
 /* A request. Texts are copies: a request may outlive its caller. */
@@ -138,7 +158,8 @@ struct sim_op {
     hf_ms span_ms;
     int64_t fence; /* of the token, where there is one */
     int64_t store;
-    const char *why; /* static */
+    const char *why;        /* static */
+    struct sim_place place; /* of a step or a commit */
     char id[SIM_ID];
     char token[SIM_TOKEN];
     char name[SIM_NAME]; /* nonce, reference or operation id */
@@ -166,6 +187,7 @@ struct sim_answer {
     bool created;        /* of an emission */
     uint64_t occurrence; /* its id, hashed */
     hf_ms stalled_ms;    /* of a monitor's pass */
+    struct sim_place place;
     struct sim_told items[4];
 };
 
@@ -189,6 +211,8 @@ enum sim_role {
     SIM_OPERATOR,
     SIM_LEASER,
     SIM_MONITOR,
+    SIM_SENDER,
+    SIM_TALKER,
 };
 
 /* A row that a worker believes to hold. */
@@ -218,7 +242,8 @@ struct sim_actor {
     hf_ms skew_ms;
     int rate; /* of its own timers, in percent */
     int nonces;
-    hf_ms since; /* of a monitor: what it knows of calls that failed */
+    hf_ms since;            /* of a monitor: what it knows of calls that failed */
+    struct sim_place place; /* of a talker */
     struct sim_op claim;
     struct sim_pending pending;
     struct sim_hold holds[SIM_HOLDS];
@@ -235,6 +260,7 @@ struct sim_shadow {
     int schedule;        /* + 1 */
     int limit;           /* enum sim_limit */
     int dedup;           /* key of a job, + 1 */
+    int talk;            /* session that it is an input of, + 1 */
     bool here;           /* met by the present look */
     bool gone;           /* pruned */
     bool fresh;
@@ -317,6 +343,24 @@ struct sim_key {
     bool may_be_free;
 };
 
+/* What is known of a session that messages are sent to. */
+struct sim_talk {
+    struct sim_key lease; /* as the last claim was told of it */
+    int messages;         /* planned */
+    int acked;            /* the first so many */
+    char ids[SIM_MESSAGES][SIM_ID];
+    int64_t head;      /* at least this, as was told */
+    int64_t seen_head; /* at the last look */
+    bool held;         /* an input was held: the next ones went ahead */
+};
+
+/* A commit that was refused, with the name that its record would have. */
+struct sim_refusal {
+    int talk;
+    int code;
+    char name[SIM_NAME];
+};
+
 struct sim_process {
     int pid;
     bool dead;
@@ -388,6 +432,11 @@ struct hf_sim {
     int64_t incarnation; /* at least this */
     bool bumped;         /* perhaps: by a call without an answer */
     struct sim_key keys[SIM_KEYS];
+    struct sim_talk talks[SIM_TALKS];
+    struct sim_refusal refusals[SIM_REFUSALS];
+    size_t refusal_count;
+    char backs[SIM_BACKS][SIM_NAME]; /* the last hand-backs that may have been made */
+    size_t back_count;
     struct sim_limits limits;
     struct sim_occurrence occurrences[SIM_OCCURRENCES];
     size_t occurrence_count;
@@ -514,6 +563,29 @@ enum sim_work { SIM_WORK_MORE, SIM_WORK_DONE, SIM_WORK_LOST };
 enum sim_work sim_turn_work(struct hf_sim *sim, int actor, int hold);
 void sim_turns_judge(struct hf_sim *sim);
 void sim_turns_free(struct hf_sim *sim);
+
+/* sessions.c */
+bool sim_has_talks(const struct hf_sim *sim);
+int sim_talks_start(struct hf_sim *sim, struct hf_err *err);
+int sim_talk_of(const char *session_id); /* + 1; 0: none of ours */
+void sim_talk_call(struct hf_store *store, const struct sim_op *op, const char *owner,
+                   const char *incarnation, struct sim_answer *ret_answer);
+void sim_sender_act(struct hf_sim *sim, int actor);
+void sim_sender_hear(struct hf_sim *sim, int actor, const struct sim_op *op,
+                     const struct sim_answer *answer);
+void sim_talker_act(struct hf_sim *sim, int actor);
+void sim_talker_hear(struct hf_sim *sim, int actor, const struct sim_op *op,
+                     const struct sim_answer *answer);
+
+/* talks.c: the checks of them. */
+void sim_judge_talk(struct hf_sim *sim, const struct sim_op *op,
+                    const struct sim_answer *answer, bool known);
+/* An input stops running. */
+void sim_talk_left(struct hf_sim *sim, const struct sim_shadow *s,
+                   const struct hf_event *event, enum hf_status to);
+void sim_talks_look(struct hf_sim *sim); /* after each look */
+bool sim_talks_ended(const struct hf_sim *sim);
+void sim_talks_judge(struct hf_sim *sim); /* in the end */
 
 /* ---- call.c ---------------------------------------------------------------------- */
 

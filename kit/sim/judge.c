@@ -30,7 +30,8 @@ static const struct sim_did *deed_on(const struct hf_sim *sim, const char *id,
 bool sim_sweeps(enum sim_kind kind)
 {
     /* A claim sweeps before it says that there is nothing. */
-    return kind == SIM_OP_SWEEP || kind == SIM_OP_CLAIM || kind == SIM_OP_MONITOR;
+    return kind == SIM_OP_SWEEP || kind == SIM_OP_CLAIM || kind == SIM_OP_MONITOR ||
+           kind == SIM_OP_OPEN;
 }
 
 static bool somebody_swept(const struct hf_sim *sim)
@@ -164,6 +165,10 @@ static void judge_from_running(struct hf_sim *sim, struct sim_shadow *s,
 {
     if (sim_cron_replaced(s, event))
         return;
+    if (s->talk) {
+        sim_talk_left(sim, s, event, to);
+        return;
+    }
     bool holder = deed_on(sim, s->id, true, s->fold_fence) != NULL;
     bool ordered = deed_on(sim, s->id, false, 0) != NULL && to == HF_CANCELLED;
     if (ordered && !holder && s->bound && s->was_status == HF_RUNNING)
@@ -248,8 +253,9 @@ static void judge_fold(struct hf_sim *sim, const struct sim_shadow *s)
                     s->id, (long long)s->generation, (long long)s->attempts,
                     (long long)s->fence, (long long)s->fold_generation,
                     (long long)s->fold_attempts, (long long)s->fold_fence);
-    if ((s->status == HF_RUNNING) != s->leased ||
-        (s->owned && hf_status_terminal(s->status)))
+    /* An input of a session runs under the session's lease, and has none of its own. */
+    bool held = s->talk ? s->owned && !s->leased : s->leased;
+    if ((s->status == HF_RUNNING) != held || (s->owned && hf_status_terminal(s->status)))
         sim_violate(sim, "row %s is %s, and its lease is %s", s->id,
                     hf_status_word(s->status), s->leased ? "held" : "free");
     if (sim->window_count == 1 && s->generation > s->was_generation && s->failures)
@@ -269,8 +275,8 @@ static void judge_dead(struct hf_sim *sim, struct sim_shadow *s)
     for (size_t i = 0;
          dead && s->seen_dead && s->fence == s->was_fence && i < sim->window_count; i++) {
         const struct sim_did *did = &sim->window[i];
-        if (did->op.kind != SIM_OP_CLAIM && sim_sweeps(did->op.kind) && did->known &&
-            did->code == 0)
+        if (did->op.kind != SIM_OP_CLAIM && did->op.kind != SIM_OP_OPEN &&
+            sim_sweeps(did->op.kind) && did->known && did->code == 0)
             sim_violate(sim, "row %s: its holder is dead, and a sweep left it running",
                         s->id);
     }
@@ -540,6 +546,8 @@ void sim_judge_answer(struct hf_sim *sim, const struct sim_op *op,
 {
     if (op->kind == SIM_OP_TAKE || op->kind == SIM_OP_KEEP || op->kind == SIM_OP_RELEASE)
         judge_lease(sim, op, answer, known);
+    if (op->kind >= SIM_OP_SEND)
+        sim_judge_talk(sim, op, answer, known);
     sim_limits_answer(sim, op, answer, known);
     if (op->kind == SIM_OP_PRUNE)
         sim->pruned = true;
@@ -617,7 +625,7 @@ bool sim_ended(struct hf_sim *sim)
         if (!s->gone && !hf_status_terminal(s->status))
             return false;
     }
-    return sim_triggers_ended(sim);
+    return sim_triggers_ended(sim) && sim_talks_ended(sim);
 }
 
 void sim_judge_end(struct hf_sim *sim)
@@ -627,6 +635,7 @@ void sim_judge_end(struct hf_sim *sim)
     sim_cron_judge(sim);
     sim_triggers_judge(sim);
     sim_turns_judge(sim);
+    sim_talks_judge(sim);
     judge_stats(sim);
     if (hf_store_check(sim->handles[0], on_finding, sim, &err))
         sim_violate(sim, "the store cannot be checked: %s", err.message);

@@ -86,6 +86,7 @@ static void read_row(struct sim_shadow *s, const struct hf_work *work)
     s->abandon_asked = work->abandon_request != NULL;
     s->bound = s->disposition == HF_OWNER_BOUND && work->first_started_at != 0;
     s->holder_pid = pid_of(work->holder);
+    s->talk = sim_talk_of(work->session_id);
     sim_limits_read(s, work);
 }
 
@@ -182,7 +183,8 @@ static bool may_have_ended(const struct hf_sim *sim, const struct sim_shadow *s)
     for (size_t i = 0; i < sim->window_count; i++) {
         const struct sim_op *op = &sim->window[i].op;
         if (sim_sweeps(op->kind) ||
-            (op->kind == SIM_OP_CHANGE && sim_same(op->id, s->id)))
+            ((op->kind == SIM_OP_CHANGE || op->kind == SIM_OP_COMMIT) &&
+             sim_same(op->id, s->id)))
             return true;
     }
     return hf_status_terminal(s->at) || s->fresh;
@@ -225,6 +227,7 @@ void sim_look(struct hf_sim *sim)
     sim_judge_all(sim);
     sim_limits_look(sim);
     sim_cron_look(sim);
+    sim_talks_look(sim);
     sim->armed = armed;
     sim->window_count = 0;
     sim->calls_since_look = 0;

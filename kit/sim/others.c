@@ -290,6 +290,8 @@ void sim_other_act(struct hf_sim *sim, int actor)
     case SIM_OPERATOR: operate(sim, actor); break;
     case SIM_LEASER: lease(sim, actor); break;
     case SIM_MONITOR: watch(sim, actor); break;
+    case SIM_SENDER: sim_sender_act(sim, actor); break;
+    case SIM_TALKER: sim_talker_act(sim, actor); break;
     case SIM_WORKER: break;
     }
 }
@@ -299,6 +301,10 @@ void sim_other_hear(struct hf_sim *sim, int actor, const struct sim_op *op,
 {
     if (sim->actors[actor].role == SIM_LEASER)
         hear_lease(sim, actor, op, answer);
+    if (sim->actors[actor].role == SIM_SENDER)
+        sim_sender_hear(sim, actor, op, answer);
+    if (sim->actors[actor].role == SIM_TALKER)
+        sim_talker_hear(sim, actor, op, answer);
     if (op->kind == SIM_OP_EMIT && answer->code == 0)
         sim->occurrences[op->key].acked = true;
 }

@@ -92,6 +92,11 @@ const char *sim_op_word(const struct sim_op *op)
     case SIM_OP_SUBSCRIPTION: return op->limit ? "enable" : "disable";
     case SIM_OP_REGISTER: return "register";
     case SIM_OP_MONITOR: return "monitor";
+    case SIM_OP_SEND: return "session_send";
+    case SIM_OP_OPEN: return "session_claim";
+    case SIM_OP_STEP: return "session_step";
+    case SIM_OP_COMMIT: return "session_commit";
+    case SIM_OP_BACK: return "session_hand_back";
     }
     return "?";
 }

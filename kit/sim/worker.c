@@ -208,6 +208,7 @@ static void work_on(struct hf_sim *sim, int actor, int hold)
     case HF_SIM_OF_CANCEL:
     case HF_SIM_OF_EXTERNAL:
     case HF_SIM_OF_SESSION:
+    case HF_SIM_OF_TALK:
     case HF_SIM_OF_CRON:
     case HF_SIM_OF_LIMIT:
     case HF_SIM_OF_JOB:

@@ -177,7 +177,7 @@ static bool can_have(const struct hf_sim *sim, enum hf_sim_workload w)
 static bool has_units(enum hf_sim_workload w)
 {
     return w != HF_SIM_OF_SESSION && w != HF_SIM_OF_EXTRA && w != HF_SIM_OF_CRON &&
-           w != HF_SIM_OF_JOB && w != HF_SIM_OF_TRIGGER;
+           w != HF_SIM_OF_JOB && w != HF_SIM_OF_TRIGGER && w != HF_SIM_OF_TALK;
 }
 
 static void plan_units(struct hf_sim *sim)
@@ -546,6 +546,10 @@ static void plan_actors(struct hf_sim *sim)
         add_actors(sim, SIM_RENEWER, 1);
     if (sim->workloads & (1u << HF_SIM_OF_SESSION))
         add_actors(sim, SIM_LEASER, 2);
+    if (sim_has_talks(sim)) {
+        add_actors(sim, SIM_SENDER, 1);
+        add_actors(sim, SIM_TALKER, 2);
+    }
     if (sim->factory->monitor && sim_one_in(&sim->dice, 2))
         add_actors(sim, SIM_MONITOR, 1);
 }
@@ -597,6 +601,8 @@ static int start(struct hf_sim *sim, struct hf_err *err)
         rc = sim_limits_start(sim, err);
     if (rc == 0)
         rc = sim_triggers_start(sim, err);
+    if (rc == 0)
+        rc = sim_talks_start(sim, err);
     plan_actors(sim);
     return rc;
 }

@@ -187,6 +187,7 @@ CREATE TABLE work_state (
     lease_expires_at  INTEGER,
     lease_check_at    INTEGER,
     grace_ms          INTEGER,
+    acked_at          INTEGER, -- a person has seen that it ended badly
     lease_ttl_ms      INT,
     lease_store       INT,
     revision          INT NOT NULL DEFAULT 1,
@@ -270,6 +271,12 @@ CREATE INDEX work_wake ON work_state (wake_at) WHERE wake_at IS NOT NULL;
 CREATE INDEX work_lease ON work_state (lease_check_at) WHERE lease_check_at IS NOT NULL;
 CREATE INDEX work_owner ON work_state (owner, claim_group) WHERE owner IS NOT NULL;
 CREATE INDEX work_waiting ON work_state (waiting_ref) WHERE waiting_kind IS NOT NULL;
+-- Bad ends that no person has acknowledged. On SQLite the condition is false after one comparison
+-- for a row that is open, and after two for one that is done.
+CREATE INDEX work_unacked ON work_state (finished_at)
+    WHERE /*lite finished_at IS NOT NULL AND status <> 'done' AND status <> 'cancelled'
+          AND acked_at IS NULL*/
+          /*pg acked_at IS NULL AND status = ANY ('{abandoned,failed,timeout}')*/;
 
 -- Event ids are never reused: a new one is larger than every id and every seq, and the newest
 -- event stays (work_event_newest, work_spec_newest; prune leaves a mark, seq 0, in its place).
@@ -581,7 +588,7 @@ CREATE TABLE work_policy (
 
 /*pg
 -- Each claim asks whether there is any policy, and reads the store's row anyway. That is locked
--- first: so what somebody else has changed meanwhile is seen.
+-- first: so what another transaction has changed meanwhile is seen.
 CREATE FUNCTION work_policy_known() RETURNS trigger LANGUAGE plpgsql AS $guard$
 BEGIN
     PERFORM 1 FROM @schema@.hf_store WHERE id = 1 FOR UPDATE;
@@ -667,7 +674,7 @@ SELECT s.work_id, s.tenant, s.source_system, s.source_id,
                 || '"jitter":"full","max_attempts":3,"max_backoff_ms":300000}')
            AS retry_policy,
        w.close_rule, w.cancel_request, w.abandon_request, w.active_at, w.first_started_at, w.started_at,
-       w.finished_at, s.created_at, w.updated_at,
+       w.finished_at, w.acked_at, s.created_at, w.updated_at,
        coalesce(s.retry_policy, '{"backoff_multiplier":2,"initial_backoff_ms":5000,'
                 || '"jitter":"full","max_attempts":3,"max_backoff_ms":300000}')
            AS retry_policy_json
@@ -715,7 +722,7 @@ BEGIN
                coalesce((SELECT max(seq) FROM work_spec), 0));
 END;
 *//*pg
--- Whoever raises the incarnation has locked out all who write, so nothing of the new history
+-- The transaction that raises the incarnation has locked out all writers, so nothing of the new history
 -- has a lower transaction id but what waits for that lock.
 CREATE FUNCTION hf_store_history() RETURNS trigger LANGUAGE plpgsql AS $guard$
 BEGIN

@@ -242,6 +242,7 @@ SELECT s.work_id AS process_id, s.tenant, p.identity_kind, p.identity_label, p.d
 --   lease_check_at  a claim looks at the lease then; renewals do not write it. 0: a sweep has
 --                   proven that the holder is dead
 --   turn_key        the open turn
+--   ended_token     of the last release or hand-back, with its verb: a repeat is known by them
 -- Nodes with ordinals below record_count are the committed history. Those from there on are
 -- provisional: they belong to the open turn.
 CREATE TABLE session (
@@ -268,6 +269,8 @@ CREATE TABLE session (
     owner_incarnation TEXT,
     claim_group       TEXT,
     holder            TEXT,
+    ended_token       TEXT,
+    ended_verb        TEXT,
     cancel_request    TEXT,
     config            TEXT,
     CHECK ((claim_group IS NULL AND owner IS NULL AND lease_expires_at IS NULL
@@ -281,6 +284,7 @@ CREATE UNIQUE INDEX session_id ON session (session_id);
 CREATE INDEX session_ready ON session (agent, ready_at, session_key) WHERE ready_at IS NOT NULL;
 CREATE INDEX session_lease ON session (agent, lease_check_at) WHERE lease_check_at IS NOT NULL;
 CREATE INDEX session_holder ON session (holder) WHERE holder IS NOT NULL;
+CREATE INDEX session_claim ON session (claim_group) WHERE claim_group IS NOT NULL;
 /*pg
 -- Room on the page for renewals and commits, which change no indexed column.
 ALTER TABLE session SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02,

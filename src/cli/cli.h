@@ -186,24 +186,44 @@ enum cli_colour {
     CLI_BLUE
 };
 
+/* A table that is wider than the terminal hides columns without any value, then minor ones.
+ * The others shrink, down to `least`; where that is not enough, those of the highest rank are
+ * hidden too. */
+#define CLI_MINOR 4 /* the rank from which columns are minor */
+struct cli_column {
+    const char *title;   /* one that begins with '>' is aligned to the right */
+    unsigned char rank;  /* 0: it is always shown */
+    unsigned char least; /* characters that it may shrink to; 0: it never shrinks */
+    bool clips;          /* what is cut off is no loss: no ellipsis */
+};
+
 struct cli_table {
     struct cli *cli;
-    const char *const *titles;
-    size_t columns;
-    const char **cells; /* row by row; the arena's */
+    struct hf_arena *arena; /* of the cells */
+    const struct cli_column *columns;
+    size_t count;
+    const char **cells; /* row by row */
     enum cli_colour *colours;
     size_t rows;
     size_t room;
-    bool failed; /* out of memory */
+    size_t width;         /* of the terminal; 0: no bound */
+    const char *line_end; /* one that is no line end is not flushed */
+    bool failed;          /* out of memory */
 };
 
-void cli_table_begin(struct cli_table *table, struct cli *cli, const char *const *titles,
-                     size_t columns);
+/* The columns of the terminal that standard output is, or what COLUMNS says; 0: no bound, also
+ * under --wide. */
+size_t cli_terminal_width(const struct cli *cli);
+/* Terminal columns of a text. */
+size_t cli_width_of(const char *text);
+
+void cli_table_begin(struct cli_table *table, struct cli *cli,
+                     const struct cli_column *columns, size_t count);
 /* One row of `columns` texts, which are copied. NULL is shown as "-". `colour` is that of
  * column `coloured`. */
 void cli_table_row(struct cli_table *table, const char *const *texts, size_t coloured,
                    enum cli_colour colour);
-/* Prints it. A title that begins with '>' is of a column that is aligned to the right. */
+/* Prints the table. */
 HF_MUST_USE int cli_table_end(struct cli_table *table);
 
 void cli_colour(struct cli *cli, enum cli_colour colour); /* nothing without colours */
@@ -233,8 +253,8 @@ HF_MUST_USE int cli_perform(struct cli *cli);
 /* How rows of a shape are shown. A function that is NULL is not needed. */
 struct cli_view {
     const struct hf_shape *shape;
-    const char *const *titles;
-    size_t columns;
+    const struct cli_column *columns;
+    size_t count;
     void (*cells)(struct cli_table *table, const void *row);
     void (*line)(struct cli *cli, const struct op_row *row);  /* what happened to it */
     int (*detail)(struct cli *cli, const struct op_row *row); /* all of it */
@@ -242,6 +262,7 @@ struct cli_view {
 extern const struct cli_view cli_process_views[]; /* shape NULL ends each */
 extern const struct cli_view cli_schedule_views[];
 extern const struct cli_view cli_session_views[];
+extern const struct cli_view cli_wait_views[];
 extern const struct cli_view cli_store_views[];
 extern const struct cli_view cli_trigger_views[];
 /* Every field, a line each. */
@@ -300,13 +321,19 @@ int check_create(struct cli *cli);
 int check_reconcile(struct cli *cli);
 int check_demo(struct cli *cli);
 int check_tail(struct cli *cli);
+int check_schedule_add(struct cli *cli);
+int check_schedule_update(struct cli *cli);
+int check_subscribe(struct cli *cli);
 
+int check_attention(struct cli *cli);
+int cmd_attention(struct cli *cli);
 int cmd_top(struct cli *cli);
 int cmd_work_create(struct cli *cli);
 int cmd_work_tail(struct cli *cli);
 int cmd_work_sweep(struct cli *cli);
 int cmd_work_reconcile(struct cli *cli);
 int cmd_monitor(struct cli *cli);
+int cmd_worker(struct cli *cli);
 int check_process_start(struct cli *cli);
 int cmd_process_start(struct cli *cli);
 int check_run(struct cli *cli);
@@ -318,6 +345,7 @@ int cmd_cell_run(struct cli *cli);
 int cmd_provider_list(struct cli *cli);
 int cmd_provider_check(struct cli *cli);
 int cmd_config_check(struct cli *cli);
+int cmd_config_init(struct cli *cli);
 int cmd_config_keys(struct cli *cli);
 int cmd_store_bump(struct cli *cli);
 int cmd_store_copy(struct cli *cli);

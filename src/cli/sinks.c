@@ -63,15 +63,15 @@ static void people_begin(struct op_out *out, const struct op_list *list)
     struct cli_out *o = of(out);
     o->view = cli_view_of(list->shape);
     o->count = 0;
-    if (o->view->titles)
-        cli_table_begin(&o->table, o->cli, o->view->titles, o->view->columns);
+    if (o->view->columns)
+        cli_table_begin(&o->table, o->cli, o->view->columns, o->view->count);
 }
 
 static int people_item(struct op_out *out, const struct op_row *row)
 {
     struct cli_out *o = of(out);
     o->count++;
-    if (row->did || !o->view->titles)
+    if (row->did || !o->view->columns)
         o->view->line(o->cli, row);
     else
         o->view->cells(&o->table, row->at);
@@ -87,8 +87,8 @@ static int people_end(struct op_out *out, const struct op_list *list)
         cli_put(o->cli, list->none);
         cli_put(o->cli, "\n");
     }
-    int rc = o->count && !list->did && o->view->titles ? cli_table_end(&o->table)
-                                                       : cli_flush_some(o->cli);
+    int rc = o->count && !list->did && o->view->columns ? cli_table_end(&o->table)
+                                                        : cli_flush_some(o->cli);
     return rc ? rc : put_more(o->cli, list);
 }
 

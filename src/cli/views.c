@@ -10,8 +10,6 @@
 #include "base/text.h"
 #include "core/ledger/reports.h"
 
-#define SHOWN_ID 12 /* characters at the end of an id, in lists */
-
 hf_ms cli_now(void)
 {
     return hf_clock_system()->wall_ms(hf_clock_system()->user);
@@ -112,19 +110,13 @@ static void work_line(struct cli *cli, const struct op_row *row)
 
 /* ---- a unit: lists -------------------------------------------------------------------- */
 
-static const char *short_id(const char *id)
-{
-    size_t len = id ? strlen(id) : 0;
-    return len > SHOWN_ID ? id + len - SHOWN_ID : id;
-}
-
 /* The moment that matters next, in words. */
 static void put_next(const struct hf_work *work, hf_ms now, char *out, size_t room)
 {
     char text[24];
     enum hf_status status = hf_status_of(work->status);
     hf_ms at = status == HF_RETRY_SCHEDULED ? work->next_retry_at : work->deadline_at;
-    const char *what = "deadline in";
+    const char *what = "ends in";
     out[0] = '\0';
     if (status == HF_RUNNING && work->lease_expires_at) {
         hf_ms left = work->lease_remaining_ms;
@@ -142,27 +134,55 @@ static void put_next(const struct hf_work *work, hf_ms now, char *out, size_t ro
         (void)snprintf(out, room, "%s %s", what, op_age(at > now ? at - now : 0, text));
 }
 
-static const char *const work_titles[] = { "ID",   "STATUS", "SOURCE", "KIND", "QUEUE",
-                                           ">PRI", ">AGE",   "OWNER",  "NEXT", "REASON" };
+static const struct cli_column work_columns[] = {
+    { .title = "ID" },
+    { .title = "STATUS" },
+    { .title = "WHAT", .least = 12 },
+    { .title = "KIND", .rank = 3, .least = 6 },
+    { .title = ">AGE" },
+    { .title = "NEXT", .rank = 1, .least = 14 },
+    { .title = "REASON", .rank = 1, .least = 14 },
+    { .title = "OWNER", .rank = 2, .least = 8 },
+    { .title = "QUEUE", .rank = 4, .least = 8 },
+    { .title = "SOURCE", .rank = 6 },
+    { .title = ">PRI", .rank = 5 },
+};
+#define WORK_COLUMNS (sizeof(work_columns) / sizeof(work_columns[0]))
+
+/* The class of the failure that used up the last attempt is worth more than the fact, and a
+ * reason that repeats the status is worth nothing. */
+static const char *reason_text(const struct hf_work *work, char *out, size_t room)
+{
+    if (hf_same(work->status_reason, work->status))
+        return NULL;
+    if (!work->error_class || !hf_same(work->status_reason, "attempts_exhausted"))
+        return work->status_reason;
+    (void)snprintf(out, room, "%s, %lld attempts", work->error_class,
+                   (long long)work->attempt_count);
+    return out;
+}
 
 static void work_cells(struct cli_table *table, const void *row)
 {
     const struct hf_work *work = row;
     hf_ms now = cli_store_now(table->cli);
-    char age[24], priority[24], next[64];
+    char age[24], priority[24], next[64], what[OP_WHAT], reason[128];
     (void)snprintf(priority, sizeof(priority), "%lld", (long long)work->priority);
     put_next(work, now, next, sizeof(next));
     hf_ms since = now > work->created_at ? now - work->created_at : 0;
-    const char *cells[] = { short_id(work->work_id),
-                            work->status,
-                            work->source_system,
-                            work->kind,
-                            work->queue,
-                            priority,
-                            op_age(since, age),
-                            work->owner,
-                            next,
-                            work->status_reason };
+    const char *cells[WORK_COLUMNS] = {
+        cli_short_id(work->work_id),
+        work->status,
+        op_what(work, what),
+        work->kind,
+        op_age(since, age),
+        next,
+        reason_text(work, reason, sizeof(reason)),
+        work->owner,
+        work->queue,
+        work->source_system,
+        priority,
+    };
     cli_table_row(table, cells, 1, cli_status_colour(work->status));
 }
 
@@ -214,8 +234,14 @@ static int work_detail(struct cli *cli, const struct op_row *row)
 
 /* ---- events --------------------------------------------------------------------------- */
 
-static const char *const event_titles[] = { ">EVENT", "WHEN",  "TYPE",
-                                            "CHANGE", "ACTOR", "NOTE" };
+static const struct cli_column event_columns[] = {
+    { .title = ">EVENT", .rank = 3 },
+    { .title = "WHEN", .least = 19, .clips = true },
+    { .title = "TYPE" },
+    { .title = "CHANGE" },
+    { .title = "ACTOR", .rank = 2, .least = 10 },
+    { .title = "NOTE", .rank = 1, .least = 10 },
+};
 
 static void event_cells(struct cli_table *table, const void *row)
 {
@@ -319,12 +345,13 @@ static void stats_count(struct cli_table *table, const char *name, int64_t value
 static int stats_detail(struct cli *cli, const struct op_row *row)
 {
     const struct hf_stats *stats = row->at;
-    static const char *const titles[] = { "OPEN WORK", ">COUNT" };
+    static const struct cli_column columns[] = { { .title = "OPEN WORK" },
+                                                 { .title = ">COUNT" } };
     struct cli_table table;
     char text[24];
     hf_ms now = cli_store_now(cli), wait = stats->next_wait_deadline_at,
           retry = stats->next_retry_at;
-    cli_table_begin(&table, cli, titles, 2);
+    cli_table_begin(&table, cli, columns, 2);
     for (int i = 1; i < HF_STATUS_COUNT; i++) {
         if (!hf_status_terminal((enum hf_status)i))
             stats_count(&table, hf_status_word((enum hf_status)i), stats->by_status[i]);
@@ -359,8 +386,8 @@ static int sweep_detail(struct cli *cli, const struct op_row *row)
 /* ---- all views -------------------------------------------------------------------------- */
 
 static const struct cli_view views[] = {
-    { &hf_work_shape, work_titles, 10, work_cells, work_line, work_detail },
-    { &hf_event_shape, event_titles, 6, event_cells, NULL, NULL },
+    { &hf_work_shape, work_columns, WORK_COLUMNS, work_cells, work_line, work_detail },
+    { &hf_event_shape, event_columns, 6, event_cells, NULL, NULL },
     { .shape = &hf_output_shape, .detail = output_detail },
     { .shape = &hf_stats_shape, .detail = stats_detail },
     { .shape = &hf_sweep_shape, .detail = sweep_detail },
@@ -383,8 +410,8 @@ const struct cli_view *cli_view_of(const struct hf_shape *shape)
 {
     static const struct cli_view any = { .line = any_line, .detail = cli_any_detail };
     const struct cli_view *const tables[] = {
-        views,           cli_process_views, cli_schedule_views, cli_session_views,
-        cli_store_views, cli_trigger_views
+        views,          cli_process_views, cli_schedule_views, cli_session_views,
+        cli_wait_views, cli_store_views,   cli_trigger_views
     };
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const struct cli_view *view = tables[t]; view->shape; view++)

@@ -27,13 +27,23 @@ static const char *when(hf_ms at, char out[HF_INSTANT_TEXT])
     return at ? hf_instant_text(at, out) : NULL;
 }
 
-static const char *const schedule_titles[] = { "NAME", "TENANT", "STATE", "TIMING",
-                                               "NEXT", "LAST",   ">MADE", ">SKIPPED" };
+static const struct cli_column schedule_columns[] = {
+    { .title = "NAME", .least = 12 },
+    { .title = "TENANT", .rank = 5 },
+    { .title = "STATE" },
+    { .title = "TIMING", .least = 10 },
+    { .title = "RUNS", .rank = 1, .least = 12 },
+    { .title = "NEXT", .least = 16 },
+    { .title = "LAST", .rank = 3, .least = 16 },
+    { .title = ">MADE", .rank = 2 },
+    { .title = ">SKIPPED", .rank = 4 },
+};
 
 static void schedule_cells(struct cli_table *table, const void *row)
 {
     const struct hf_schedule *schedule = row;
-    char timing[512], next[HF_INSTANT_TEXT], last[HF_INSTANT_TEXT], made[24], skipped[24];
+    char timing[512], runs[OP_WHAT], next[HF_INSTANT_TEXT], last[HF_INSTANT_TEXT],
+        made[24], skipped[24];
     bool active = hf_same(schedule->state, "active");
     (void)snprintf(made, sizeof(made), "%lld", (long long)schedule->made);
     (void)snprintf(skipped, sizeof(skipped), "%lld", (long long)schedule->skipped);
@@ -41,7 +51,9 @@ static void schedule_cells(struct cli_table *table, const void *row)
                             *schedule->tenant ? schedule->tenant : NULL,
                             schedule->last_error ? "failing" : schedule->state,
                             timing_text(schedule, timing, sizeof(timing)),
-                            when(schedule->next_at, next),
+                            op_command_text(schedule->payload, runs) ? runs
+                                                                     : schedule->kind,
+                            active ? when(schedule->next_at, next) : NULL,
                             when(schedule->last_slot_at, last),
                             made,
                             skipped };
@@ -55,10 +67,11 @@ static void schedule_line(struct cli *cli, const struct op_row *row)
 {
     const struct hf_schedule *schedule = row->at;
     char next[HF_INSTANT_TEXT];
+    bool active = hf_same(schedule->state, "active") && schedule->next_at;
     cli_put_clean(cli, schedule->name);
-    cli_putf(cli, " %s: %s, revision %lld, next slot %s\n", row->did, schedule->state,
-             (long long)schedule->revision,
-             schedule->next_at ? hf_instant_text(schedule->next_at, next) : "none");
+    cli_putf(cli, " %s: %s, revision %lld%s%s\n", row->did, schedule->state,
+             (long long)schedule->revision, active ? ", next slot " : "",
+             active ? hf_instant_text(schedule->next_at, next) : "");
 }
 
 /* ---- slots ---------------------------------------------------------------------------- */
@@ -124,7 +137,7 @@ static int pass_detail(struct cli *cli, const struct op_row *row)
 }
 
 const struct cli_view cli_schedule_views[] = {
-    { &hf_schedule_shape, schedule_titles, 8, schedule_cells, schedule_line,
+    { &hf_schedule_shape, schedule_columns, 9, schedule_cells, schedule_line,
       cli_any_detail },
     { .shape = &hf_slots_shape, .detail = slots_detail },
     { .shape = &hf_upcoming_shape, .detail = upcoming_detail },

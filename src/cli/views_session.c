@@ -25,8 +25,15 @@ static enum cli_colour state_colour(const struct hf_session *session)
     return session->ready_at ? CLI_YELLOW : CLI_PLAIN;
 }
 
-static const char *const session_titles[] = { "SESSION",   "TENANT",   "AGENT", "STATE",
-                                              ">REVISION", ">RECORDS", "HOLDER" };
+static const struct cli_column session_columns[] = {
+    { .title = "SESSION", .least = 20 },
+    { .title = "TENANT", .rank = 4 },
+    { .title = "AGENT", .least = 8 },
+    { .title = "STATE" },
+    { .title = ">REVISION", .rank = 3 },
+    { .title = ">RECORDS", .rank = 2 },
+    { .title = "HOLDER", .rank = 1, .least = 8 },
+};
 
 static void session_cells(struct cli_table *table, const void *row)
 {
@@ -79,7 +86,10 @@ static const char *beginning(struct hf_span span, char out[SHOWN_BYTES + 4])
     return out;
 }
 
-static const char *const node_titles[] = { ">#", "TURN", "STATE", "WHO", "WHAT" };
+static const struct cli_column node_columns[] = {
+    { .title = ">#" },  { .title = "TURN", .rank = 2 },   { .title = "STATE", .rank = 1 },
+    { .title = "WHO" }, { .title = "WHAT", .least = 24 },
+};
 
 static void node_cells(struct cli_table *table, const void *row)
 {
@@ -98,7 +108,10 @@ static void node_cells(struct cli_table *table, const void *row)
 
 /* ---- inputs --------------------------------------------------------------------------- */
 
-static const char *const input_titles[] = { "INPUT", "KIND", "STATUS", "TURN", "SENT" };
+static const struct cli_column input_columns[] = {
+    { .title = "INPUT" },           { .title = "KIND", .rank = 2 }, { .title = "STATUS" },
+    { .title = "TURN", .rank = 3 }, { .title = "SENT", .rank = 1 },
+};
 
 static void input_cells(struct cli_table *table, const void *row)
 {
@@ -112,9 +125,10 @@ static void input_cells(struct cli_table *table, const void *row)
 }
 
 const struct cli_view cli_session_views[] = {
-    { &hf_session_shape, session_titles, 7, session_cells, session_line, cli_any_detail },
+    { &hf_session_shape, session_columns, 7, session_cells, session_line,
+      cli_any_detail },
     { .shape = &hf_session_usage_shape, .line = usage_line },
-    { &hf_node_shape, node_titles, 5, node_cells, NULL, NULL },
-    { &hf_session_input_shape, input_titles, 5, input_cells, NULL, NULL },
+    { &hf_node_shape, node_columns, 5, node_cells, NULL, NULL },
+    { &hf_session_input_shape, input_columns, 5, input_cells, NULL, NULL },
     { .shape = NULL },
 };

@@ -15,8 +15,15 @@ static const char *count_text(int64_t count, char out[24])
     return out;
 }
 
-static const char *const limit_titles[] = { "NAME", "TENANT", ">MAX",    ">RATE",
-                                            ">PER", ">USED",  ">WAITING" };
+static const struct cli_column limit_columns[] = {
+    { .title = "NAME", .least = 16 },
+    { .title = "TENANT", .rank = 1 },
+    { .title = ">MAX" },
+    { .title = ">RATE" },
+    { .title = ">PER" },
+    { .title = ">USED" },
+    { .title = ">WAITING" },
+};
 
 static void limit_cells(struct cli_table *table, const void *row)
 {
@@ -32,7 +39,12 @@ static void limit_cells(struct cli_table *table, const void *row)
     cli_table_row(table, cells, 6, state->waiting ? CLI_YELLOW : CLI_PLAIN);
 }
 
-static const char *const info_titles[] = { "LIMIT", ">VALUE", "UNIT", "OF" };
+static const struct cli_column info_columns[] = {
+    { .title = "LIMIT" },
+    { .title = ">VALUE" },
+    { .title = "UNIT" },
+    { .title = "OF", .least = 16 },
+};
 
 static void info_cells(struct cli_table *table, const void *row)
 {
@@ -139,37 +151,52 @@ static int version_detail(struct cli *cli, const struct op_row *row)
 
 const char *cli_short_id(const char *id)
 {
-    size_t len = strlen(id);
+    size_t len = id ? strlen(id) : 0;
     return len > SHORT_ID ? id + len - SHORT_ID : id;
 }
 
 static void attention_line(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_attention *finding = row->at;
-    cli_colour(cli, CLI_YELLOW);
-    cli_putf(cli, "%-9s", finding->what);
+    const struct hf_attention_row *finding = row->at;
+    bool unit = hf_same(finding->subject, "unit");
+    cli_colour(cli, hf_same(finding->severity, "now") ? CLI_RED : CLI_YELLOW);
+    cli_putf(cli, "%-17s", finding->what);
     cli_colour(cli, CLI_PLAIN);
-    cli_put_clean(cli, hf_same(finding->what, "schedule") ? finding->id
-                                                          : cli_short_id(finding->id));
-    cli_put(cli, "  ");
-    if (finding->kind) {
-        cli_put_clean(cli, finding->kind);
-        cli_put(cli, ": ");
+    cli_put_clean(cli, unit ? cli_short_id(finding->id) : finding->id);
+    if (finding->name) {
+        cli_put(cli, "  ");
+        cli_put_clean(cli, finding->name);
     }
+    cli_put(cli, ": ");
     cli_put_clean(cli, finding->detail);
-    cli_put(cli, "\n         ");
+    cli_put(cli, "\n                 ");
     cli_put_clean(cli, finding->command);
     cli_put(cli, "\n");
 }
 
+static void attention_more_line(struct cli *cli, const struct op_row *row)
+{
+    const struct hf_attention_more_row *more = row->at;
+    cli_putf(cli, "%-17sand %s%lld more", more->what, more->at_least ? "at least " : "",
+             (long long)more->count);
+    cli_put(cli, more->kind ? " of kind " : "");
+    cli_put_clean(cli, more->kind ? more->kind : "");
+    cli_put(cli, more->error_class ? ", " : "");
+    cli_put_clean(cli, more->error_class ? more->error_class : "");
+    cli_put(cli, "\n                 ");
+    cli_put_clean(cli, more->command);
+    cli_put(cli, "\n");
+}
+
 const struct cli_view cli_store_views[] = {
-    { &hf_limit_shape, limit_titles, 7, limit_cells, NULL, NULL },
-    { &hf_limit_info_shape, info_titles, 4, info_cells, NULL, NULL },
+    { &hf_limit_shape, limit_columns, 7, limit_cells, NULL, NULL },
+    { &hf_limit_info_shape, info_columns, 4, info_cells, NULL, NULL },
     { .shape = &hf_policy_shape, .detail = policy_detail },
     { .shape = &hf_log_shape, .line = log_line },
     { .shape = &hf_finding_shape, .line = finding_line },
     { .shape = &hf_store_facts_shape, .detail = facts_detail },
     { .shape = &hf_version_shape, .detail = version_detail },
     { .shape = &hf_attention_shape, .line = attention_line },
+    { .shape = &hf_attention_more_shape, .line = attention_more_line },
     { .shape = NULL },
 };

@@ -2,6 +2,7 @@
 #include "net/http_client.h"
 
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <holdfast/limits.h>
@@ -56,6 +57,69 @@ static int read_address(CURLU *parts, const char *url, const char *field,
     curl_free(scheme);
     curl_free(host);
     curl_free(user);
+    return rc;
+}
+
+static int read_host(CURLU *parts, struct hf_url *ret_url, struct hf_err *err)
+{
+    struct hf_url url = { .port = 0 };
+    char *host = NULL;
+    char *port = NULL;
+    int64_t number = 0;
+    int rc = curl_url_get(parts, CURLUPART_HOST, &host, 0) ||
+                     curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT)
+                 ? hf_fail_plain(err, HF_ENOMEM)
+                 : hf_parse_i64(port, 0, 65535, "url", &number, err);
+    size_t len = host ? strlen(host) : 0;
+    if (rc == 0 && len >= sizeof url.host)
+        rc = hf_fail(err, HF_EINVAL, "url", "the name of the host is too long");
+    if (rc == 0) {
+        bool six = host[0] == '[';
+        for (size_t i = six, to = 0; i < len - six; i++, to++)
+            url.host[to] = host[i] >= 'A' && host[i] <= 'Z' ? (char)(host[i] - 'A' + 'a')
+                                                            : host[i];
+        url.port = (int)number;
+        url.address = six || strspn(url.host, "0123456789.") == strlen(url.host);
+        *ret_url = url;
+    }
+    curl_free(host);
+    curl_free(port);
+    return rc;
+}
+
+int hf_url_read(const char *url, struct hf_url *ret_url, struct hf_err *err)
+{
+    struct address address;
+    CURLU *parts = curl_url();
+    if (!parts)
+        return hf_fail_plain(err, HF_ENOMEM);
+    int rc = read_address(parts, url ? url : "", "url", &address, err);
+    if (rc == 0)
+        rc = read_host(parts, ret_url, err);
+    curl_url_cleanup(parts);
+    return rc;
+}
+
+int hf_url_follow(const struct hf_alloc *alloc, const char *url, const char *location,
+                  char **ret_url, struct hf_err *err)
+{
+    CURLU *parts = curl_url();
+    char *whole = NULL;
+    char *copy = NULL;
+    int rc = parts ? 0 : hf_fail_plain(err, HF_ENOMEM);
+    if (rc == 0 && (curl_url_set(parts, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) ||
+                    curl_url_set(parts, CURLUPART_URL, location, CURLU_URLENCODE) ||
+                    curl_url_set(parts, CURLUPART_FRAGMENT, NULL, 0) ||
+                    curl_url_get(parts, CURLUPART_URL, &whole, 0)))
+        rc = hf_fail(err, HF_EINVAL, "url", "the redirect leads to no address");
+    if (rc == 0) {
+        copy = hf_text_copy(alloc, whole);
+        rc = copy ? 0 : hf_fail_plain(err, HF_ENOMEM);
+    }
+    if (rc == 0)
+        *ret_url = copy;
+    curl_free(whole);
+    curl_url_cleanup(parts);
     return rc;
 }
 
@@ -156,6 +220,41 @@ static size_t read_body(char *out, size_t size, size_t count, void *user)
     return now;
 }
 
+/* libcurl is about to connect to this address. */
+static curl_socket_t open_socket(void *user, curlsocktype purpose,
+                                 struct curl_sockaddr *to)
+{
+    const struct hf_exchange *exchange = user;
+    const struct hf_http_guard *guard = &exchange->guard;
+    (void)purpose;
+    if (!guard->may_connect(guard->user, &to->addr))
+        return CURL_SOCKET_BAD;
+    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
+static void set_guard(struct hf_exchange *exchange)
+{
+    CURL *easy = exchange->easy;
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, exchange);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+}
+
+static void set_method(struct hf_exchange *exchange)
+{
+    CURL *easy = exchange->easy;
+    if (exchange->get) {
+        curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+        return;
+    }
+    curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)exchange->body_len);
+    curl_easy_setopt(easy, CURLOPT_READFUNCTION, read_body);
+    curl_easy_setopt(easy, CURLOPT_READDATA, exchange);
+}
+
 static void set_options(struct hf_exchange *exchange, const char *url,
                         const struct address *address)
 {
@@ -170,10 +269,9 @@ static void set_options(struct hf_exchange *exchange, const char *url,
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BYTES);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)http->config.start_ms);
-    curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)exchange->body_len);
-    curl_easy_setopt(easy, CURLOPT_READFUNCTION, read_body);
-    curl_easy_setopt(easy, CURLOPT_READDATA, exchange);
+    set_method(exchange);
+    if (exchange->guard.may_connect)
+        set_guard(exchange);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, exchange->lines);
     if (http->ca_file)
         curl_easy_setopt(easy, CURLOPT_CAINFO, http->ca_file);
@@ -202,8 +300,11 @@ static int new_exchange(struct hf_http *http, const struct hf_http_request *requ
     *exchange = (struct hf_exchange){ .http = http };
     hf_buf_init(&exchange->pending, alloc, (size_t)HF_MAX_MODEL_RESPONSE_BYTES);
     hf_arena_init_small(&exchange->arena, alloc, 512, 4096);
+    exchange->get = request->get;
+    if (request->guard)
+        exchange->guard = *request->guard;
     exchange->body_len = request->body.len;
-    exchange->body = alloc->realloc(alloc->user, NULL, request->body.len);
+    exchange->body = alloc->realloc(alloc->user, NULL, request->body.len + 1);
     exchange->easy = curl_easy_init();
     int rc = exchange->body && exchange->easy ? add_lines(exchange, request) : HF_ENOMEM;
     if (rc) {

@@ -21,7 +21,9 @@ struct hf_exchange {
     uint64_t id;                   /* 0: forgotten, the sink is not called any more */
     struct hf_http_sink sink;
     CURL *easy;
-    struct curl_slist *lines; /* headers of the request */
+    struct curl_slist *lines;   /* headers of the request */
+    struct hf_http_guard guard; /* may_connect NULL: none */
+    bool get;
     char *body;
     size_t body_len;
     size_t body_sent;

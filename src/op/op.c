@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <holdfast/run.h>
+
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/ledger/step.h"
@@ -287,6 +289,17 @@ void op_note(struct op_call *call, const char *format, ...)
     va_end(args);
     hf_assert(len >= 0);
     call->out->sink->note(call->out, text);
+}
+
+int op_check_kind(struct op_call *call, const char *kind)
+{
+    if (call->dashes || !hf_same(kind, HF_RUN_KIND))
+        return 0;
+    return hf_fail(call->err, HF_EINVAL, "kind",
+                   "kind: the payload of \"%s\" is a command, which is taken from the "
+                   "command line of this machine only: `holdfast run`, `schedule add ... "
+                   "-- CMD`, `trigger subscribe ... -- CMD`",
+                   HF_RUN_KIND);
 }
 
 const char *op_age(hf_ms ms, char out[24])

@@ -145,6 +145,7 @@ struct op_call {
     void *in;       /* the request of op->in_size bytes */
     uint64_t given; /* bit i: input i was given, those of `more` after those of `in` */
     bool dashes;    /* inputs are called --as-in-a-shell in messages */
+    const char *program; /* how printed commands begin; NULL: "holdfast" */
     struct op_out *out;
     int verdict;   /* a failure that is itself the answer; set before anything is said */
     int exit_code; /* of the shell, where it says more than done */
@@ -224,8 +225,20 @@ void op_say(struct op_call *call, const char *format, ...)
 void op_note(struct op_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* HF_EINVAL for a kind whose payload is a command, where the caller is no shell of this
+ * machine: such a payload is executed, and never taken from elsewhere. */
+HF_MUST_USE int op_check_kind(struct op_call *call, const char *kind);
+
 /* A time span to the second, without its sign: how old, how long still. */
 const char *op_age(hf_ms ms, char out[24]);
+
+/* What a unit is to its user, in `out`: the name that it was given, its command or its
+ * question, otherwise its source id. */
+#define OP_WHAT 192
+#define OP_QUESTION_KIND "question"
+const char *op_what(const struct hf_work *work, char out[OP_WHAT]);
+/* The command in a payload of kind "run" as one line. False: there is none. */
+bool op_command_text(const char *payload, char out[OP_WHAT]);
 
 /* The whole id of a unit for a part of it; a whole one is taken as it is, and NULL too. */
 HF_MUST_USE int op_full_id(struct op_call *call, const char *id, const char **ret_id);
@@ -277,12 +290,16 @@ extern const struct op op_process_rows[];
 extern const struct op op_store_rows[];
 extern const struct op op_trigger_rows[];
 extern const struct op op_session_rows[];
+extern const struct op op_wait_rows[];
 extern const struct op op_turn_rows[];
 extern const struct op op_cell_rows[];
 extern const struct op op_provider_rows[];
 extern const struct op op_config_rows[];
 extern const struct op op_top_rows[];
+extern const struct hf_input op_command_inputs[];
 extern const struct hf_input op_run_inputs[];
+extern const struct hf_input op_worker_inputs[];
+extern const struct op_example op_worker_examples[];
 extern const struct op_example op_run_examples[];
 
 #endif

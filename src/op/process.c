@@ -66,6 +66,10 @@ int op_run_process_start(struct op_call *call)
     if (!in->process.identity_kind)
         in->process.identity_kind = "process";
     in->work.source_id = in->work.idempotency_key ? in->work.idempotency_key : nonce;
+    if (in->process.identity_label) { /* its name; each start is a run of that name */
+        in->work.source_run_id = in->work.source_id;
+        in->work.source_id = in->process.identity_label;
+    }
     if (!in->work.max_attempts && in->work.disposition == HF_OWNER_BOUND)
         in->work.max_attempts = 1; /* it is never run again */
     rc = hf_process_register(call->store, &call->who, &in->process, &answer, call->err);

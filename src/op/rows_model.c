@@ -9,6 +9,21 @@
     }
 
 static const struct hf_input config_options[] = { CONFIG_OPTION, { .name = NULL } };
+static const struct hf_input init_options[] = {
+    CONFIG_OPTION,
+    { "kind", "KIND", HF_IN_TEXT, 0,
+      .help = "openai-chat (the default) or anthropic-messages" },
+    { "base-url", "URL", HF_IN_TEXT, 0,
+      .help = "of the endpoint (default: the vendor's)" },
+    { "model", "ID", HF_IN_TEXT, 0, .help = "as the endpoint names the model" },
+    { "key-env", "NAME", HF_IN_TEXT, 0,
+      .help = "the variable of the environment that has the key (default: the vendor's; "
+              "with --base-url none)" },
+    { "root", "FOLDER", HF_IN_PATH, 0,
+      .help = "what the agent's file tools see (default: the current folder)" },
+    { "force", NULL, HF_IN_FLAG, 0, .help = "overwrite a file that is there" },
+    { .name = NULL },
+};
 static const struct hf_input no_options[] = { { .name = NULL } };
 static const struct hf_input check_options[] = {
     { "name", "NAME", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
@@ -24,6 +39,28 @@ static const struct hf_input check_options[] = {
     { .name = NULL },
 };
 
+const struct hf_input op_worker_inputs[] = {
+    { "agent", "NAME", HF_IN_TEXTS, 0,
+      .help = "an [agent.NAME] of the configuration (default: all of them)" },
+    { "turns", "N", HF_IN_INT, 0, .help = "sessions held at once (default: 64)", .min = 1,
+      .max = 10000 },
+    { "grace", "DURATION", HF_IN_MS, 0,
+      .help = "what runs may take so long after SIGTERM before it is handed back "
+              "(default: 30s)" },
+    CONFIG_OPTION,
+    { "scripted", NULL, HF_IN_FLAG, 0,
+      .help = "the scripted model instead of a configuration; --agent names its agent" },
+    { .name = NULL },
+};
+
+const struct op_example op_worker_examples[] = {
+    { "drive the sessions of all configured agents", "holdfast worker" },
+    { "only those of one agent, ten at a time",
+      "holdfast worker --agent helper --turns 10" },
+    { "without any configuration", "holdfast worker --scripted" },
+    { .what = NULL },
+};
+
 static const struct op_example list_examples[] = {
     { "every provider, and where its key comes from", "holdfast provider list" },
     { .what = NULL },
@@ -36,6 +73,12 @@ static const struct op_example provider_check_examples[] = {
 };
 static const struct op_example config_check_examples[] = {
     { "a file that is not in use yet", "holdfast config check --config new.toml" },
+    { .what = NULL },
+};
+static const struct op_example init_examples[] = {
+    { "in the usual place, for the usual endpoint", "holdfast config init" },
+    { "for a server of your own",
+      "holdfast config init --base-url http://127.0.0.1:8080/v1 --model small" },
     { .what = NULL },
 };
 static const struct op_example keys_examples[] = {
@@ -59,9 +102,17 @@ const struct op op_provider_rows[] = {
 
 const struct op op_config_rows[] = {
     { "config.check", "check a configuration file",
-      "Reads all of it and names the first line that is wrong. Nothing is called, and no "
-      "key is read; `provider check` does both.",
+      "Reads all of it and names the first line that is wrong. Then it says what the "
+      "file "
+      "refers to and is missing, and shows an example where there is no agent. Nothing "
+      "is "
+      "called, and no key is read; `provider check` does both.",
       config_options, .examples = config_check_examples, .exits = "3" },
+    { "config.init", "write a configuration to begin with",
+      "One provider, one model, one agent and one tool, with the current folder as the "
+      "root "
+      "of the agent's file tools. A file that is there is not touched.",
+      init_options, .examples = init_examples, .exits = "7" },
     { "config.keys", "list every key of a configuration file", NULL, no_options,
       .examples = keys_examples },
     { .name = NULL },

@@ -10,7 +10,7 @@
 static const struct op_example start_examples[] = {
     { "a shell in the background",
       "holdfast process start --disposition owner_bound --name build -- make all" },
-    { "what somebody else runs",
+    { "what another system runs",
       "holdfast process start --disposition externally_owned --ref job-17" },
     { .what = NULL },
 };
@@ -50,7 +50,7 @@ static const struct op_example granted_examples[] = {
 
 static const struct op_example retarget_examples[] = {
     { "another session takes over", "holdfast process retarget 2753751b8369 s2" },
-    { "nobody is to be woken", "holdfast process retarget 2753751b8369 --none" },
+    { "no session is to be woken", "holdfast process retarget 2753751b8369 --none" },
     { .what = NULL },
 };
 
@@ -107,7 +107,7 @@ const struct op op_process_rows[] = {
       .role = OP_WORKER, .route = "POST /v1/processes",
       .flags = OP_CREATES | OP_STORE | OP_SHELL, .actor_kind = "human",
       .check = op_check_process_start, .run = op_run_process_start },
-    { "process.list", "list processes, with the raw facts for whoever asks if one is stuck",
+    { "process.list", "list processes, with the raw facts that tell if one is stuck",
       "Nothing is called stuck: compare disposition, start, holder and lease with a "
       "budget of your own.", hf_process_list_inputs, NULL,
       BLANK(hf_process_filter, .size = sizeof(struct hf_process_filter)), list_examples,
@@ -130,7 +130,7 @@ const struct op op_process_rows[] = {
       signal_examples, UNIT, CHANGER, .route = "POST /v1/processes/{process_id}/signal",
       .run = op_run_tell },
     { "process.observe", "let a session see it, or no longer",
-      "Grants the session the process's handle. It wakes nobody, and keeps nothing "
+      "Grants the session the process's handle. It wakes no session, and keeps nothing "
       "alive.", hf_process_observe_inputs, NULL, TELL(OBSERVE), observe_examples, UNIT,
       CHANGER, .route = "POST /v1/processes/{process_id}/observe", .run = op_run_tell },
     { "process.granted", "list what a session may see",
@@ -139,7 +139,7 @@ const struct op op_process_rows[] = {
       granted_examples, UNITS, .errors = op_read_errors,
       READER(OP_FIELD | OP_PAGED | OP_ALIAS), .run = op_run_granted },
     { "process.retarget", "change the session that its end wakes",
-      "Wakes that nobody has taken yet are cancelled as retargeted.",
+      "Wakes that were not taken yet are cancelled as retargeted.",
       hf_process_retarget_inputs, NULL, TELL(RETARGET), retarget_examples, UNIT, CHANGER,
       .route = "POST /v1/processes/{process_id}/retarget", .check = op_check_retarget,
       .run = op_run_tell },
@@ -176,7 +176,7 @@ const struct op op_process_rows[] = {
       .route = "POST /v1/processes/prune", .flags = OP_MUST_EXIST | OP_DESTROYS,
       .actor_kind = "human", .check = op_check_prune, .run = op_run_process_prune },
     { "process.drain", "end an owner's own owner_bound processes, as abandoned",
-      "What is rerunnable, never started or somebody else's stays as it is.",
+      "What is rerunnable, never started or externally owned stays as it is.",
       hf_process_drain_inputs, NULL, BLANK(hf_drain, .size = sizeof(struct hf_drain)),
       drain_examples, .answer = OP_LIST, .shape = &hf_deferred_shape,
       .facts = &hf_drain_shape, .errors = op_write_errors, .role = OP_OPERATOR,

@@ -1,7 +1,10 @@
 /* The rows of operations that are not about units of work, and of local ones of one word. */
 #include "core/ledger/reports.h"
+#include "core/wait/shapes.h"
+#include "op/attention.h"
 #include "op/rows.h"
 #include "op/store.h"
+#include "op/wait.h"
 
 /* ---- policy ------------------------------------------------------------------------ */
 
@@ -277,9 +280,26 @@ static const struct op_example overview_examples[] = {
     { "all of it, as JSON", "holdfast overview --json" },
     { .what = NULL },
 };
+static const struct op_example approve_examples[] = {
+    { "what `attention` and `wait list` show", "holdfast approve 4c1f" },
+    { "with other arguments", "holdfast approve 4c1f --arguments '{\"amount\":10}'" },
+    { .what = NULL },
+};
+
+static const struct op_example deny_examples[] = {
+    { "the model is told why", "holdfast deny 4c1f --reason 'too expensive'" },
+    { .what = NULL },
+};
+
 static const struct op_example attention_examples[] = {
     { "what needs me?", "holdfast attention" },
-    { "in a cron job that mails its output", "holdfast attention || true" },
+    { "in a cron table", "holdfast attention || page-me" },
+    { "the simplest pager", "holdfast attention --watch --exec ./page.sh" },
+    { .what = NULL },
+};
+static const struct op_example ack_examples[] = {
+    { "one unit", "holdfast attention ack 8b1c9d04 --reason 'the disk was full'" },
+    { "all of a kind", "holdfast attention ack --kind report" },
     { .what = NULL },
 };
 
@@ -318,7 +338,7 @@ const struct op op_top_rows[] = {
       "with --env; the values of those named with --secret are never stored. SIGINT ends "
       "the command and cancels the unit; SIGTERM ends it and hands the unit back, or "
       "abandons it where it is owner_bound.",
-      op_run_inputs, .examples = op_run_examples, .flags = OP_WRAPS,
+      op_command_inputs, op_run_inputs, .examples = op_run_examples, .flags = OP_WRAPS,
       .actor_kind = "worker", .exits = "125" },
     { "monitor", "sweep, renew, make what is scheduled, until told to end",
       "Ends what was declared to end (lapsed leases, deadlines, waits), promotes what is "
@@ -329,6 +349,16 @@ const struct op op_top_rows[] = {
       "the totals are printed at the end. Choose an interval of at most a third of the "
       "shortest lease that it renews.",
       monitor_options, .examples = monitor_examples, .exits = "6 8 9" },
+    { "worker", "drive sessions of the configured agents, until told to end",
+      "Takes sessions that have something to do, calls their models and tools, and commits "
+      "their turns. Any number of workers may run on one store; what a killed worker held "
+      "is taken over at once on its machine, and otherwise when its lease has lapsed. "
+      "SIGTERM and SIGINT drain it: nothing new begins, what runs may end within --grace, "
+      "the rest is handed back as its last step left it; a second signal does not wait. "
+      "One line per event is written to standard error; with --json they are JSON lines, "
+      "and the totals are printed at the end.",
+      op_worker_inputs, .examples = op_worker_examples, .actor_kind = "worker",
+      .exits = "3 6 8 9" },
     { "top", "watch the ledger: running, waiting, silent, leases about to lapse",
       "A live view of the terminal; q, SIGTERM and SIGINT end it. Without a terminal, "
       "and "
@@ -336,13 +366,38 @@ const struct op op_top_rows[] = {
       top_options, .examples = top_examples, .flags = OP_READS, .actor_kind = "human",
       .exits = "6 9" },
     { "attention",
-      "list what needs a human now, each with the command that deals with it",
-      "Silent holders, waits past half of their time, held work, schedules that fail or "
-      "were missed, effects of which it is not known whether they happened. Exits with 0 "
-      "when there is nothing, with 10 when there is something.",
-      op_no_inputs, NULL, .examples = attention_examples, .answer = OP_LIST,
-      .shape = &hf_attention_shape, .errors = op_read_errors, .exits = "10", READER(0),
+      "list what needs a person, each with the command that deals with it",
+      "Silent holders and leases that lapse soon, questions to a person and long waits, held "
+      "units, bad ends that were not acknowledged, queues without a worker, schedules that "
+      "fail or are late, workers that share a name, limits that are stuck, effects of which it "
+      "is not known whether they happened, and the store itself. Exits with 0 "
+      "when there is nothing, with 10 when there is something. With --watch it looks again "
+      "and again until SIGTERM or SIGINT and prints changes only.",
+      hf_attention_inputs, NULL,
+      BLANK(hf_attention_request, .query = { .size = sizeof(struct hf_attention_query) }),
+      .examples = attention_examples, .answer = OP_LIST, .shape = &hf_attention_shape,
+      .facts = &hf_attention_facts_shape, .errors = op_read_errors, .exits = "10", READER(0),
       .route = "GET /v1/attention", .run = op_run_attention },
+    { "approve", "approve a call that a turn asks about",
+      "The first answer counts: accepted says whether it was this one.",
+      hf_waits_approve_inputs, NULL, BLANK(hf_wait_request, .wait_id = NULL),
+      approve_examples, .answer = OP_ROW, .shape = &hf_wait_shape,
+      .facts = &hf_wait_resolved_shape, .errors = op_answer_errors, .role = OP_OPERATOR,
+      .route = "POST /v1/waits/{wait_id}/approve", .flags = OP_MUST_EXIST | OP_SHELL,
+      .actor_kind = "human", .run = op_run_approve },
+    { "deny", "deny a call that a turn asks about", NULL, hf_waits_deny_inputs, NULL,
+      BLANK(hf_wait_request, .wait_id = NULL), deny_examples, .answer = OP_ROW,
+      .shape = &hf_wait_shape, .facts = &hf_wait_resolved_shape,
+      .errors = op_answer_errors, .role = OP_OPERATOR,
+      .route = "POST /v1/waits/{wait_id}/deny", .flags = OP_MUST_EXIST | OP_SHELL,
+      .actor_kind = "human", .run = op_run_deny },
+    { "attention.ack", "say that a person has seen bad ends",
+      "Units that ended failed, timeout or abandoned are findings until they are acknowledged or "
+      "requeued. An event work_acknowledged in the unit's trail says who did it.",
+      hf_ack_inputs, NULL, BLANK(hf_ack, .size = sizeof(struct hf_ack)),
+      .examples = ack_examples, .facts = &hf_acked_shape, .errors = op_operator_errors,
+      .role = OP_OPERATOR, .flags = OP_MUST_EXIST, .actor_kind = "human",
+      .route = "POST /v1/attention/ack", .check = op_check_ack, .run = op_run_ack },
     { "overview", "show what is running, waiting, silent and held, in one answer",
       "What `top` shows. The lists have at most 200 rows each; \"more\" says which go on.",
       op_no_inputs, NULL, .examples = overview_examples, .shape = &hf_overview_shape,

@@ -3,9 +3,34 @@
 
 static const char *const run_disposition_words[] = { "owner_bound", "rerunnable", NULL };
 
-const struct hf_input op_run_inputs[] = {
-    { "command", "CMD", HF_IN_TEXTS, HF_IN_BARE,
+/* A command, wherever one can be given. It means something on this machine only. */
+const struct hf_input op_command_inputs[] = {
+    { "command", "CMD", HF_IN_TEXTS, HF_IN_BARE | HF_IN_LOCAL,
       .help = "the command and its arguments, after --" },
+    { "cwd", "DIR", HF_IN_PATH, HF_IN_LOCAL,
+      .help = "the folder to run in (default: this one)" },
+    { "env", "NAME[=VALUE]", HF_IN_TEXTS, HF_IN_LOCAL,
+      .help = "store this variable with the unit, so that a peer's run has it too" },
+    { "secret", "NAME", HF_IN_TEXTS, HF_IN_LOCAL,
+      .help = "the command needs this variable; its value is never stored, and a peer "
+              "takes it from its own environment" },
+    { "timeout", "DURATION", HF_IN_MS, HF_IN_LOCAL,
+      .help = "end the command when it runs longer: TERM, then KILL", .min = 1 },
+    { "kill_after", "DURATION", HF_IN_MS, HF_IN_LOCAL,
+      .help = "from TERM to KILL (default: 5s)", .min = 1 },
+    { "require_close_out", NULL, HF_IN_FLAG, HF_IN_LOCAL,
+      .help = "infer nothing from exit code 0: the command must close the unit out" },
+    { "evidence", "FILE", HF_IN_TEXTS, HF_IN_LOCAL,
+      .help = "when the command ended with 0, close the unit with the SHA-256 of this "
+              "file as evidence; a file that is missing then is a failure" },
+    { .name = NULL },
+};
+
+const struct hf_input op_run_inputs[] = {
+    { "name", "NAME", HF_IN_TEXT, 0,
+      .help =
+          "what lists call it (default: the command); the name is taken for its newest "
+          "unit wherever an id is asked for" },
     { "queue", "Q", HF_IN_TEXT, 0, .help = "the queue of the unit (default: run)" },
     { "disposition", "WORD", HF_IN_WORD, 0,
       .help = "may it run again when its runner is lost (default: owner_bound, never)",
@@ -16,24 +41,9 @@ const struct hf_input op_run_inputs[] = {
       .min = 1, .limit = HF_LIMIT_ATTEMPTS_MAX },
     { "retry-policy", "JSON", HF_IN_JSON, 0, .help = "how failures are retried",
       .limit = HF_LIMIT_POLICY_BYTES },
-    { "timeout", "DURATION", HF_IN_MS, 0,
-      .help = "end the command when it runs longer: TERM, then KILL", .min = 1 },
-    { "kill-after", "DURATION", HF_IN_MS, 0, .help = "from TERM to KILL (default: 5s)",
-      .min = 1 },
     { "ttl", "DURATION", HF_IN_MS, 0,
       .help = "term of the lease (default: by policy, 30s where there is none)",
       .min = 1 },
-    { "require-close-out", NULL, HF_IN_FLAG, 0,
-      .help = "infer nothing from exit code 0: the command must close the unit out" },
-    { "evidence", "FILE", HF_IN_TEXTS, 0,
-      .help = "when the command ended with 0, close the unit with the SHA-256 of this "
-              "file as evidence; a file that is missing then is a failure" },
-    { "env", "NAME[=VALUE]", HF_IN_TEXTS, 0,
-      .help = "store this variable with the unit, so that a peer's run has it too" },
-    { "secret", "NAME", HF_IN_TEXTS, 0,
-      .help = "the command needs this variable; its value is never stored, and a peer "
-              "takes it from its own environment" },
-    { "cwd", "DIR", HF_IN_PATH, 0, .help = "the folder to run in (default: this one)" },
     { "idempotency-key", "K", HF_IN_TEXT, 0,
       .help = "run it once: the same key again starts nothing, waits for the end of the "
               "first run and exits with its outcome" },
@@ -61,7 +71,8 @@ const struct op_example op_run_examples[] = {
       "holdfast run --disposition rerunnable --max-attempts 3 --env URL -- ./fetch.sh" },
     { "at most ten minutes, and then 30 seconds to clean up",
       "holdfast run --timeout 10m --kill-after 30s -- ./import.sh" },
-    { "start a server that nobody here looks after", "holdfast run --detach -- ./serve" },
+    { "start a server that this program does not look after",
+      "holdfast run --detach -- ./serve" },
     { "take over what other runners left", "holdfast run --worker --jobs 4" },
     { .what = NULL },
 };

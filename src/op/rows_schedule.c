@@ -5,18 +5,23 @@
 #include "op/schedule.h"
 
 static const struct op_example add_examples[] = {
+    { "a command every night at three; `holdfast monitor --run` makes its units and runs "
+      "them",
+      "holdfast schedule add backup --cron '0 3 * * *' --timeout 1h -- ./backup.sh" },
     { "every working day at nine in Berlin, summer and winter",
       "holdfast schedule add report --cron '0 9 * * MON-FRI' --tz Europe/Berlin --kind "
       "report" },
     { "every ten minutes; if one takes longer, one more may wait",
-      "holdfast schedule add poll --every 10m --overlap one_waiting" },
+      "holdfast schedule add poll --every 10m --overlap one_waiting --kind poll" },
     { "once, by the clocks of New York",
-      "holdfast schedule add launch --at 2027-03-14T09:00:00 --tz America/New_York" },
+      "holdfast schedule add launch --at 2027-03-14T09:00:00 --tz America/New_York "
+      "--kind "
+      "launch" },
     { .what = NULL },
 };
 
 static const struct op_example update_examples[] = {
-    { "another time, if nobody changed it meanwhile",
+    { "another time, if it was not changed meanwhile",
       "holdfast schedule update report --cron '30 8 * * MON-FRI' --revision 1" },
     { .what = NULL },
 };
@@ -93,16 +98,18 @@ static const struct op_advice advice[] = {
 
 const struct op op_schedule_rows[] = {
     { "schedule.add", "add a schedule",
-      "Needs one of --cron, --every and --at. Each slot makes one unit of work: source "
-      "scheduler, source id the name, run id the slot. Adding the same again changes "
+      "Needs one of --cron, --every and --at, and a command after --, or --kind for units "
+      "that a worker of yours takes. Each slot makes one unit of work: source "
+      "scheduler, source id the name, run id the slot. A command is owner_bound, never run a "
+      "second time, unless --disposition says otherwise. Adding the same again changes "
       "nothing; another definition under the same name is refused with 7. `holdfast "
-      "monitor` makes the units.",
-      hf_schedule_inputs, NULL, REQUEST, add_examples, CHANGES, .errors = op_create_errors,
+      "monitor` makes the units, and with --run runs their commands.",
+      hf_schedule_inputs, op_command_inputs, REQUEST, add_examples, CHANGES, .errors = op_create_errors,
       .exits = "4", .route = "POST /v1/schedules", .flags = OP_STORE, .did = "added",
       .check = op_check_schedule_add, .run = op_run_schedule_add },
     { "schedule.update", "change a schedule",
       "What is not given stays. Its next slot stays too, unless its timing changes.",
-      hf_schedule_update_inputs, NULL, REQUEST, update_examples, CHANGES,
+      hf_schedule_update_inputs, op_command_inputs, REQUEST, update_examples, CHANGES,
       .errors = op_change_errors, .route = "PATCH /v1/schedules/{name}",
       .flags = OP_MUST_EXIST, .did = "updated", .check = op_check_schedule_update,
       .run = op_run_schedule_update },
@@ -148,7 +155,7 @@ const struct op op_schedule_rows[] = {
       hf_sync_inputs, NULL, BLANK(hf_sync_request, .set = NULL), sync_examples,
       .shape = &hf_sync_shape, .errors = op_change_errors, .role = OP_OPERATOR,
       .route = "POST /v1/schedule-sets", .flags = OP_STORE, .actor_kind = "human",
-      .run = op_run_sync },
+      .check = op_check_sync, .run = op_run_sync },
     { "schedule.run", "make what is due now, once",
       "One pass, as `holdfast monitor` makes it again and again. Any number may run.",
       op_no_inputs, NULL, .examples = run_examples, .shape = &hf_schedule_report_shape,

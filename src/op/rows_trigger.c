@@ -5,13 +5,16 @@
 #include "op/trigger.h"
 
 static const struct op_example subscribe_examples[] = {
+    { "a command for every upload, which finds what happened in HOLDFAST_INPUT",
+      "holdfast trigger subscribe thumbs --source-type upload --source-key photos -- "
+      "./thumbnail.sh" },
     { "a triage job for every mail, and wake the session that asked for it",
       "holdfast trigger subscribe new-mail --source-type mail --source-key inbox --kind "
       "triage --template '{\"from\":{\"$event\":\"from\"}}' --wake-session s1" },
     { .what = NULL },
 };
 static const struct op_example update_examples[] = {
-    { "another kind of target, if nobody changed it meanwhile",
+    { "another kind of target, if it was not changed meanwhile",
       "holdfast trigger update new-mail --revision 1 --source-type mail --source-key "
       "inbox --kind sort" },
     { .what = NULL },
@@ -79,14 +82,14 @@ static const struct op_advice advice[] = {
 const struct op op_trigger_rows[] = {
     { "trigger.subscribe", "start a target whenever something happens",
       "Every occurrence of the source, from now on, makes one unit of work: source "
-      "control, source id the subscription, run id the occurrence. The same definition "
-      "again changes nothing.",
-      hf_subscribe_inputs, NULL, REQUEST, subscribe_examples, CHANGES,
+      "control, source id the subscription, run id the occurrence. A command after -- gets "
+      "what happened as JSON in HOLDFAST_INPUT. The same definition again changes nothing.",
+      hf_subscribe_inputs, op_command_inputs, REQUEST, subscribe_examples, CHANGES,
       .errors = op_create_errors, .route = "POST /v1/triggers", .flags = OP_STORE,
       .did = "subscribed", .check = op_check_subscribe, .run = op_run_subscribe },
     { "trigger.update", "replace what a subscription waits for and starts",
       "All of it, at the revision that you have seen. It stays enabled or disabled.",
-      hf_trigger_update_inputs, NULL, REQUEST, update_examples, CHANGES,
+      hf_trigger_update_inputs, op_command_inputs, REQUEST, update_examples, CHANGES,
       .errors = op_operator_errors, .route = "PUT " ROUTE, .flags = OP_MUST_EXIST,
       .did = "updated", .check = op_check_subscribe, .run = op_run_trigger_update },
     { "trigger.enable", "deliver to a subscription again", NULL, hf_trigger_change_inputs,

@@ -7,7 +7,7 @@
 /* ---- examples ----------------------------------------------------------------------- */
 
 static const struct op_example create_examples[] = {
-    { "a message that somebody must answer",
+    { "a message that must be answered",
       "holdfast work create --source conversation --source-id msg-17 "
       "--payload '{\"text\":\"hello\"}'" },
     { "a job that may be run again after a crash; keep its id",
@@ -42,7 +42,7 @@ static const struct op_example touch_examples[] = {
     { .what = NULL },
 };
 static const struct op_example hand_back_examples[] = {
-    { "give it to somebody else",
+    { "give it to another owner",
       "holdfast work hand-back --id $HF_WORK_ID --token $HF_LEASE_TOKEN --reason "
       "shutdown" },
     { .what = NULL },
@@ -56,7 +56,7 @@ static const struct op_example wait_examples[] = {
 static const struct op_example close_out_examples[] = {
     { "it worked", "holdfast work close-out --id $HF_WORK_ID --token $HF_LEASE_TOKEN "
                    "--status done --summary 'sent' --output mail:17" },
-    { "somebody else's process ended",
+    { "another system's process ended",
       "holdfast work close-out --id 3f2a9c01 --authority ci --status failed --reason "
       "'exit 1'" },
     { .what = NULL },
@@ -103,7 +103,7 @@ static const struct op_example redrive_examples[] = {
     { .what = NULL },
 };
 static const struct op_example request_examples[] = {
-    { "accept that nobody will ever know how it ended",
+    { "accept that its end will never be known",
       "holdfast work request-abandon 3f2a9c01 --reason 'host was scrapped'" },
     { .what = NULL },
 };
@@ -225,7 +225,7 @@ const struct op op_work_rows[] = {
       hf_hand_back_inputs, NULL, VERB(HAND_BACK), hand_back_examples, UNIT, HOLDER,
       .route = "POST /v1/work/{work_id}/hand-back", .did = "handed back",
       .run = op_run_change },
-    { "work.wait", "let a unit wait for somebody or something",
+    { "work.wait", "let a unit wait for an answer or an event",
       "Gives the lease back. A resume ends the wait; its deadline ends the unit.",
       hf_wait_inputs, NULL, VERB(WAIT), wait_examples, UNIT, HOLDER,
       .route = "POST /v1/work/{work_id}/wait", .did = "waiting:", .run = op_run_change },

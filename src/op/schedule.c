@@ -1,7 +1,12 @@
 /* What the operations on schedules do. */
 #include "op/schedule.h"
 
+#include <string.h>
+
+#include <holdfast/run.h>
+
 #include "base/civil.h"
+#include "base/json_get.h"
 #include "base/text.h"
 #include "core/schedule/schedule.h"
 
@@ -31,12 +36,22 @@ static int check_timing(struct op_call *call, bool needed)
 
 int op_check_schedule_add(struct op_call *call)
 {
-    return check_timing(call, true);
+    const struct hf_schedule_new *wanted = call->in;
+    int rc = check_timing(call, true);
+    if (rc == 0)
+        rc = op_check_kind(call, wanted->kind);
+    if (rc || wanted->kind || wanted->queue || wanted->payload)
+        return rc;
+    return op_fail(call, HF_EINVAL, "{kind}",
+                   "what shall it run? name {kind}, of units that a worker of yours "
+                   "takes, or in the shell a command after --");
 }
 
 int op_check_schedule_update(struct op_call *call)
 {
-    return check_timing(call, false);
+    const struct hf_schedule_new *wanted = call->in;
+    int rc = op_check_kind(call, wanted->kind);
+    return rc ? rc : check_timing(call, false);
 }
 
 int op_check_preview(struct op_call *call)
@@ -89,10 +104,23 @@ static void keep_timing(const struct op_call *call, const struct hf_schedule *wa
         wanted->at = start;
 }
 
+/* One that begins to run a command goes to those who run commands. */
+static void begin_command(const struct hf_schedule *was, struct hf_schedule_new *wanted)
+{
+    if (!hf_same(wanted->kind, HF_RUN_KIND) || hf_same(was->kind, HF_RUN_KIND))
+        return;
+    wanted->queue = wanted->queue ? wanted->queue : HF_RUN_KIND;
+    if (!wanted->disposition)
+        wanted->disposition = HF_OWNER_BOUND;
+    if (wanted->disposition == HF_OWNER_BOUND)
+        wanted->max_attempts = 1;
+}
+
 static void keep_unit(const struct hf_schedule *was, struct hf_schedule_new *wanted)
 {
-    wanted->kind = wanted->kind ? wanted->kind : was->kind;
+    begin_command(was, wanted);
     wanted->queue = wanted->queue ? wanted->queue : was->queue;
+    wanted->kind = wanted->kind ? wanted->kind : was->kind;
     wanted->lane_key = wanted->lane_key ? wanted->lane_key : was->lane_key;
     wanted->payload = wanted->payload ? wanted->payload : was->payload;
     wanted->retry_policy = wanted->retry_policy ? wanted->retry_policy
@@ -179,6 +207,21 @@ int op_run_schedule_trigger(struct op_call *call)
 }
 
 /* ---- sets and passes --------------------------------------------------------------- */
+
+/* No entry of a set that did not come from this machine may hold a command. */
+int op_check_sync(struct op_call *call)
+{
+    const struct hf_sync_request *in = call->in;
+    struct json_t *all = NULL;
+    struct hf_span text = { in->set, strlen(in->set) };
+    int rc = hf_json_parse(text, (size_t)HF_MAX_CALL_LINE_BYTES, "set", &all, call->err);
+    const struct json_t *list = rc ? NULL : hf_json_member(all, "schedules");
+    for (size_t i = 0; rc == 0 && list && i < hf_json_items(list); i++)
+        rc = op_check_kind(
+            call, hf_json_as_text(hf_json_member(hf_json_item(list, i), "kind")));
+    hf_json_free(all);
+    return rc;
+}
 
 int op_run_sync(struct op_call *call)
 {

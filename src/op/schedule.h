@@ -16,6 +16,7 @@ int op_run_schedule_trigger(struct op_call *call);
 int op_run_schedule_list(struct op_call *call);
 int op_run_schedule_show(struct op_call *call);
 int op_run_preview(struct op_call *call);
+int op_check_sync(struct op_call *call);
 int op_run_sync(struct op_call *call);
 int op_run_schedule_pass(struct op_call *call);
 

@@ -1,7 +1,8 @@
 /* What the operations on sessions do. */
 #include "op/session.h"
 
-#include "base/ident.h"
+#include <holdfast/attach.h>
+
 #include "core/session/shapes.h"
 
 /* ---- create and send --------------------------------------------------------------- */
@@ -26,44 +27,11 @@ int op_run_session_create(struct op_call *call)
 int op_check_say(struct op_call *call)
 {
     const struct hf_say_request *in = call->in;
-    if (!in->text == !in->message)
+    bool said = in->text || in->attach_count > 0;
+    if (said == (in->message != NULL))
         return op_fail(call, HF_EINVAL, "{text}",
                        "one of {text} and {message} is needed");
     return 0;
-}
-
-/* A message of the user. Its id is the key, so that the same request is the same record. */
-static int message_of(struct op_call *call, const struct hf_say_request *in,
-                      const char **ret_json)
-{
-    char fresh[HF_NONCE_TEXT];
-    struct hf_buf buf;
-    struct hf_json json;
-    int rc = in->source_key ? 0 : hf_nonce(hf_random_system(), fresh, call->err);
-    if (rc)
-        return rc;
-    hf_buf_init(&buf, call->arena->alloc, 8 * (size_t)HF_MAX_INPUT_BYTES);
-    hf_json_begin(&json, &buf);
-    hf_json_object(&json);
-    hf_json_put_str(&json, "kind", "message");
-    hf_json_key(&json, "message");
-    hf_json_object(&json);
-    hf_json_put_str(&json, "id", in->source_key ? in->source_key : fresh);
-    hf_json_put_str(&json, "role", "user");
-    hf_json_key(&json, "parts");
-    hf_json_array(&json);
-    hf_json_object(&json);
-    hf_json_put_str(&json, "kind", "text");
-    hf_json_put_str(&json, "content", in->text);
-    hf_json_end(&json);
-    hf_json_end(&json);
-    hf_json_end(&json);
-    hf_json_end(&json);
-    *ret_json = hf_buf_keep(&buf, call->arena);
-    if (*ret_json)
-        return 0;
-    hf_buf_fini(&buf);
-    return hf_fail(call->err, HF_ENOMEM, NULL, "no memory for the message");
 }
 
 int op_run_session_send(struct op_call *call)
@@ -73,13 +41,24 @@ int op_run_session_send(struct op_call *call)
                                        .session_id = in->session_id,
                                        .source_key = in->source_key,
                                        .message = in->message };
+    /* The id is the key, so that the same request is the same record. */
+    const struct hf_user_message said = { .size = sizeof(said),
+                                          .id = in->source_key,
+                                          .text = in->text,
+                                          .paths = in->attach,
+                                          .path_count = in->attach_count };
     struct hf_answer *answer = NULL;
-    int rc = in->text ? message_of(call, in, &request.message) : 0;
+    char *message = NULL;
+    int rc = in->message ? 0
+                         : hf_user_message_write(call->store, &said, &message, call->err);
+    if (message)
+        request.message = message;
     if (rc == 0)
         rc = hf_session_send(call->store, &call->who, &request, &answer, call->err);
     const struct hf_item *item = rc ? NULL : hf_answer_at(answer, 0);
     if (rc == 0)
         rc = op_unit(call, item, item->created ? "sent" : "sent before:");
+    hf_text_free(call->store, message);
     hf_answer_free(answer);
     return rc;
 }

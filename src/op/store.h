@@ -16,7 +16,6 @@ int op_run_facts(struct op_call *call);
 int op_run_doctor(struct op_call *call);
 int op_run_limits(struct op_call *call);
 int op_run_version(struct op_call *call);
-int op_run_attention(struct op_call *call);
 int op_run_overview(struct op_call *call);
 
 /* ---- watch.c: what an operator looks at, read in one go ------------------------------ */
@@ -31,6 +30,7 @@ struct op_watch {
     struct hf_answer *silent;
     struct hf_answer *waiting;
     struct hf_answer *held;
+    struct hf_answer *oldest; /* the unit that has been queued the longest, if any */
     struct hf_schedules *schedules;     /* active ones */
     struct hf_session_answer *sessions; /* with an open turn */
 };

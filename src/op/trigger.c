@@ -7,7 +7,10 @@
 
 int op_check_subscribe(struct op_call *call)
 {
-    return hf_subscription_check(call->in, call->err);
+    const struct hf_subscription_new *wanted =
+        call->in; /* comes first in an update too */
+    int rc = op_check_kind(call, wanted->kind);
+    return rc ? rc : hf_subscription_check(wanted, call->err);
 }
 
 /* The one subscription of an answer, which is freed, or the failure `rc`. */

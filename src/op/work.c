@@ -23,12 +23,12 @@ static int try_on_nothing(struct op_call *call, const struct hf_new *request,
     struct hf_row row;
     hf_ms now = hf_clock_system()->wall_ms(hf_clock_system()->user);
     struct hf_env env = { .now = now, .policy = &hf_policy_builtin };
-    const struct hf_caller nobody = { .size = sizeof(nobody), .tenant = "" };
+    const struct hf_caller unnamed = { .size = sizeof(unnamed), .tenant = "" };
     if (parent && !hf_uuid_valid(parent))
         return op_fail(call, HF_ENOTFOUND, "{parent_work_id}",
                        "no unit's id begins or ends with %s: there is no store yet",
                        parent);
-    return hf_step_create(call->arena, request, "", &nobody, &env, &row, call->err);
+    return hf_step_create(call->arena, request, "", &unnamed, &env, &row, call->err);
 }
 
 int op_check_create(struct op_call *call)
@@ -36,7 +36,9 @@ int op_check_create(struct op_call *call)
     struct hf_new request = *(const struct hf_new *)call->in;
     const char *parent = request.parent_work_id;
     request.parent_work_id = NULL; /* a part of an id is enough */
-    int rc = hf_new_check(&request, call->err);
+    int rc = op_check_kind(call, request.kind);
+    if (rc == 0)
+        rc = hf_new_check(&request, call->err);
     return rc == 0 && call->absent ? try_on_nothing(call, &request, parent) : rc;
 }
 
@@ -71,7 +73,9 @@ int op_run_create(struct op_call *call)
 
 int op_check_enqueue(struct op_call *call)
 {
-    return hf_job_check(call->in, call->err);
+    const struct hf_job_new *job = call->in;
+    int rc = op_check_kind(call, job->kind);
+    return rc ? rc : hf_job_check(job, call->err);
 }
 
 int op_run_enqueue(struct op_call *call)

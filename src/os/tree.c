@@ -101,9 +101,12 @@ int hf_lock_write(const struct hf_lockfile *lock, const struct hf_lock_facts *fa
     hf_json_begin(&json, &text);
     hf_json_object(&json);
     hf_json_put_i64(&json, "attempt", facts->attempt);
+    hf_json_opt_str(&json, "call", facts->call);
     hf_json_opt_str(&json, "disposition", facts->disposition);
+    hf_json_opt_i64(&json, "fence", facts->fence);
     hf_json_opt_i64(&json, "group", facts->group);
     hf_json_put_raw(&json, "holder", facts->holder);
+    hf_json_opt_str(&json, "session", facts->session);
     hf_json_opt_str(&json, "work_id", facts->work_id);
     hf_json_end(&json);
     int rc = hf_buf_state(&text);
@@ -137,6 +140,11 @@ void hf_lock_remove(struct hf_lockfile *lock)
     hf_lock_close(lock);
 }
 
+static const char *text_of(struct hf_arena *arena, const json_t *value, const char *key)
+{
+    return hf_arena_text(arena, json_string_value(json_object_get(value, key)));
+}
+
 static bool read_facts(struct hf_arena *arena, int fd, struct hf_lock_facts *ret_facts)
 {
     char text[FACTS_MAX];
@@ -149,11 +157,12 @@ static bool read_facts(struct hf_arena *arena, int fd, struct hf_lock_facts *ret
     hf_buf_init(&holder, arena->alloc, FACTS_MAX);
     int rc = hf_json_canonical(&holder, json_object_get(value, "holder"));
     struct hf_lock_facts facts = {
-        .work_id = hf_arena_text(arena,
-                                 json_string_value(json_object_get(value, "work_id"))),
+        .work_id = text_of(arena, value, "work_id"),
+        .session = text_of(arena, value, "session"),
+        .call = text_of(arena, value, "call"),
+        .fence = json_integer_value(json_object_get(value, "fence")),
         .attempt = json_integer_value(json_object_get(value, "attempt")),
-        .disposition = hf_arena_text(
-            arena, json_string_value(json_object_get(value, "disposition"))),
+        .disposition = text_of(arena, value, "disposition"),
         .group = json_integer_value(json_object_get(value, "group")),
         .holder = rc ? NULL : hf_buf_keep(&holder, arena),
     };

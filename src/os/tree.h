@@ -25,9 +25,13 @@ struct hf_lockfile {
     char path[HF_LOCK_PATH];
 };
 
-/* What a lock file says. Texts are the arena's. */
+/* What a lock file says. Texts are the arena's. A lock is of a unit of work (work_id) or of a
+ * tool call (session, call, fence; holdfast/child.h); with neither, nothing was started. */
 struct hf_lock_facts {
-    const char *work_id; /* NULL: nothing was started under it */
+    const char *work_id;
+    const char *session;
+    const char *call;
+    int64_t fence;
     int64_t attempt;
     const char *disposition;
     const char *holder; /* JSON of the runner, as os/liveness.h describes it */

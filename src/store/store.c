@@ -193,6 +193,7 @@ static const struct hf_store_methods methods = {
     .triggers = &sql_trigger_methods,
     .sessions = &sql_session_methods,
     .waits = &sql_wait_methods,
+    .watch = &sql_watch_methods,
     .known = sql_known,
     .now = sql_now,
 };

@@ -244,6 +244,10 @@ int sql_output_add(struct hf_store *store, const struct hf_caller *who,
 int sql_output_read(struct hf_store *store, const char *id, int64_t attempt,
                     struct hf_output *output, struct hf_err *err);
 int sql_check(struct hf_store *store, hf_found *found, void *user, struct hf_err *err);
+/* The checks that cost little: schema, disk, and on a server guards, feed and wake-ups. */
+int sql_check_quickly(struct hf_store *store, hf_found *found, void *user,
+                      struct hf_err *err);
+extern const struct hf_watch_methods sql_watch_methods;
 int sql_dump(struct hf_store *store, const struct hf_dump *dump, struct hf_err *err);
 
 #endif

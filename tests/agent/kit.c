@@ -180,13 +180,17 @@ static int lend(void *user, const struct hf_attachment *attachment,
     (void)err;
     assert_string_equal(attachment->ref, "sha256:77");
     *ret_bytes = (struct hf_span){ "\x00\x01\xfe\xff", 4 };
+    if (strcmp(attachment->media_type, "text/plain") == 0)
+        *ret_bytes = span("a \"b\"\n");
     return 0;
 }
 
 void asked_image(struct asked *asked, const char *media_type)
 {
     static struct hf_attachment image;
-    image = (struct hf_attachment){ .ref = "sha256:77", .media_type = media_type };
+    image = (struct hf_attachment){ .ref = "sha256:77",
+                                    .media_type = media_type,
+                                    .name = "note" };
     struct hf_part parts[] = { { .content = span("look") },
                                { .kind = HF_PART_ATTACHMENT, .attachment = &image } };
     struct hf_message message = { .id = "m1", .parts = parts, .part_count = 2 };

@@ -39,7 +39,7 @@ void asked_init(struct asked *asked, const struct hf_message *messages, size_t c
                 const char *tools, const char *options);
 /* One user message "hi". */
 void asked_simply(struct asked *asked, const char *tools, const char *options);
-/* A user message "look" with an attachment of four bytes. */
+/* A user message "look" with an attachment "note" of four bytes, or of a line if it is text. */
 void asked_image(struct asked *asked, const char *media_type);
 void asked_fini(struct asked *asked);
 

@@ -376,6 +376,14 @@ static void an_image_is_sent_and_other_attachments_are_named(void **state)
         "\"data:image/png;base64,AAH+/w==\"}}]}]}",
         NULL);
     asked_fini(&asked);
+    asked_image(&asked, "text/plain");
+    expect_request(
+        &asked, &hf_codec_chat, &dialect,
+        "{\"model\":\"model-1\",\"messages\":[" SYSTEM
+        ",{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"look\"},"
+        "{\"type\":\"text\",\"text\":\"File note:\\na \\\"b\\\"\\n\"}]}]}",
+        NULL);
+    asked_fini(&asked);
     struct hf_err err = { 0 };
     struct hf_buf out;
     asked_image(&asked, "audio/wav");

@@ -83,6 +83,96 @@ static void every_key_of_a_model_gets_to_its_struct(void **state)
     hf_config_free(config);
 }
 
+#define HELPER "[agent.helper]\nmodel = 'small'\n"
+#define TODAY "[tool.today]\ncommand = ['date', '+%F']\ndescription = 'The date.'\n"
+
+static void every_key_of_an_agent_gets_to_its_struct(void **state)
+{
+    (void)state;
+    struct hf_config *config = read_config(
+        HELPER "prompt = 'Be brief.'\ntools = ['today', 'read_file', 'fetch_url']\n"
+               "root = 'files'\nallow = ['127.0.0.1']\nturn_budget = 7\n"
+               "no_progress_budget = 3\nprotocol = 'standard'\n" TODAY
+               "recovery = 'safe'\n" MAIN SMALL);
+    struct hf_agent_entry agent;
+    struct hf_err err = { 0 };
+    assert_int_equal(hf_config_agent(config, "helper", &agent, &err), 0);
+    assert_string_equal(agent.name, "helper");
+    assert_string_equal(agent.model, "small");
+    assert_string_equal(agent.prompt, "Be brief.");
+    assert_null(agent.prompt_file);
+    assert_string_equal(agent.tools[0], "today");
+    assert_string_equal(agent.tools[2], "fetch_url");
+    assert_null(agent.tools[3]);
+    assert_string_equal(agent.root, "files");
+    assert_string_equal(agent.allow[0], "127.0.0.1");
+    assert_int_equal(agent.turn_budget, 7);
+    assert_int_equal(agent.no_progress_budget, 3);
+    assert_string_equal(hf_config_name(config, HF_CONFIG_AGENT, 0), "helper");
+    assert_int_equal(hf_config_agent(config, "helpr", &agent, &err), HF_ENOTFOUND);
+    assert_string_equal(err.message,
+                        "the configuration has no [agent.helpr]; did you mean helper?");
+    hf_config_free(config);
+}
+
+static void every_key_of_a_tool_gets_to_its_struct(void **state)
+{
+    (void)state;
+    struct hf_config *config = read_config(
+        TODAY "recovery = 'probe'\nprobe = ['ask']\ninput = 'flags'\n"
+              "schema = '{\"type\":\"object\"}'\nenv = ['A=1']\npass_env = ['PATH']\n"
+              "folder = '/tmp'\ntimeout = '5s'\noutput_bytes = 100\n");
+    struct hf_shell_tool tool;
+    struct hf_err err = { 0 };
+    assert_int_equal(hf_config_tool(config, "today", &tool, &err), 0);
+    assert_int_equal(tool.size, sizeof(tool));
+    assert_string_equal(tool.name, "today");
+    assert_string_equal(tool.description, "The date.");
+    assert_string_equal(tool.argv[1], "+%F");
+    assert_null(tool.argv[2]);
+    assert_string_equal(tool.probe_argv[0], "ask");
+    assert_int_equal(tool.recovery, HF_RECOVERY_PROBE);
+    assert_true(tool.flags);
+    assert_string_equal(tool.schema.at, "{\"type\":\"object\"}");
+    assert_string_equal(tool.env[0], "A=1");
+    assert_string_equal(tool.pass_env[0], "PATH");
+    assert_string_equal(tool.folder, "/tmp");
+    assert_int_equal(tool.timeout_ms, 5000);
+    assert_int_equal(tool.output_bytes, 100);
+    hf_config_free(config);
+}
+
+static void an_agent_or_a_tool_that_cannot_work_is_named(void **state)
+{
+    (void)state;
+    refuse("[agent.a]\nprompt = 'x'\n", "[agent.a]: this table needs the key model");
+    refuse(MAIN SMALL "[agent.a]\nmodel = 'smal'\n",
+           "[agent.a]: there is no [model.smal]; did you mean small?");
+    refuse(MAIN SMALL HELPER "prompt = 'a'\nprompt_file = 'b'\n",
+           "[agent.helper]: prompt and prompt_file exclude each other");
+    refuse(MAIN SMALL HELPER "tools = ['today']\n",
+           "[agent.helper]: there is no tool today: write a [tool.today]");
+    refuse(MAIN SMALL HELPER "tools = ['read_fil']\nroot = '/'\n",
+           "[agent.helper]: there is no tool read_fil; did you mean read_file?");
+    refuse(MAIN SMALL HELPER "tools = ['read_file']\n",
+           "the key root (a folder) is needed for the tool read_file");
+    refuse(MAIN SMALL HELPER "tools = ['fetch_url', 'fetch_url']\n",
+           "tools has this name twice: fetch_url");
+    refuse(MAIN SMALL HELPER "protocol = 'code'\n", "the protocol is standard");
+    refuse(MAIN SMALL HELPER "tools = [1]\n", "strings are the items of tools");
+    refuse(TODAY, "[tool.today]: this table needs the key recovery");
+    refuse(TODAY "recovery = 'maybe'\n", "recovery is safe, keyed, probe or ask");
+    refuse(TODAY "recovery = 'probe'\n", "the class probe needs the key probe");
+    refuse(TODAY "recovery = 'safe'\ninput = 'args'\n", "input is stdin or flags");
+    refuse(TODAY "recovery = 'safe'\nschema = '{'\n", "[tool.today]: ");
+    refuse("[tool.read_file]\ncommand = ['x']\ndescription = 'x'\nrecovery = 'safe'\n",
+           "a built-in tool has this name");
+    refuse("[tool.x]\ncommand = []\ndescription = 'x'\nrecovery = 'safe'\n",
+           "command names no program");
+    refuse("[tool.'a b']\ncommand = ['x']\ndescription = 'x'\nrecovery = 'safe'\n",
+           "[tool.a b]: ");
+}
+
 static void names_are_listed_in_the_order_of_the_file(void **state)
 {
     (void)state;
@@ -202,6 +292,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_of_a_provider_gets_to_its_struct),
         cmocka_unit_test(every_key_of_a_model_gets_to_its_struct),
+        cmocka_unit_test(every_key_of_an_agent_gets_to_its_struct),
+        cmocka_unit_test(every_key_of_a_tool_gets_to_its_struct),
+        cmocka_unit_test(an_agent_or_a_tool_that_cannot_work_is_named),
         cmocka_unit_test(names_are_listed_in_the_order_of_the_file),
         cmocka_unit_test(a_key_is_read_when_it_is_needed_and_once),
         cmocka_unit_test(an_unknown_word_is_named_with_the_nearest_known),

@@ -337,13 +337,28 @@ static void roles_merge_results_come_first_and_empty_texts_go(void **state)
     asked_fini(&asked);
 }
 
+static void refuses(struct asked *asked, const struct hf_dialect *dialect,
+                    const char *message)
+{
+    struct hf_err err = { 0 };
+    struct hf_buf out;
+    struct hf_encode encode = { .call = &asked->call,
+                                .dialect = dialect,
+                                .alloc = hf_alloc_system() };
+    hf_buf_init(&out, hf_alloc_system(), 1 << 20);
+    hf_json_begin(&encode.json, &out);
+    assert_int_equal(hf_codec_messages.encode(&encode, &err), HF_EINVAL);
+    assert_string_equal(err.field, "attachment");
+    assert_string_equal(err.message, message);
+    hf_buf_fini(&out);
+    asked_fini(asked);
+}
+
 static void an_image_is_sent_and_other_attachments_are_named(void **state)
 {
     (void)state;
     struct asked asked;
     struct hf_dialect dialect = { 0 };
-    struct hf_err err = { 0 };
-    struct hf_buf out;
     asked_image(&asked, "image/png");
     expect_request(&asked, &hf_codec_messages, &dialect,
                    "{\"model\":\"model-1\",\"max_tokens\":32768," SYSTEM
@@ -353,17 +368,20 @@ static void an_image_is_sent_and_other_attachments_are_named(void **state)
                    "}]}]}",
                    NULL);
     asked_fini(&asked);
-    asked_image(&asked, "audio/wav");
-    struct hf_encode encode = { .call = &asked.call,
-                                .dialect = &dialect,
-                                .alloc = hf_alloc_system() };
-    hf_buf_init(&out, hf_alloc_system(), 1 << 20);
-    hf_json_begin(&encode.json, &out);
-    assert_int_equal(hf_codec_messages.encode(&encode, &err), HF_EINVAL);
-    assert_string_equal(err.field, "attachment");
-    assert_non_null(strstr(err.message, "audio/wav"));
-    hf_buf_fini(&out);
+    asked_image(&asked, "text/plain");
+    expect_request(&asked, &hf_codec_messages, &dialect,
+                   "{\"model\":\"model-1\",\"max_tokens\":32768," SYSTEM
+                   ",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\","
+                   "\"text\":\"look\"},{\"type\":\"text\",\"text\":"
+                   "\"File note:\\na \\\"b\\\"\\n\"," MARK "}]}]}",
+                   NULL);
     asked_fini(&asked);
+    asked_image(&asked, "text/html"); /* its bytes are no text */
+    refuses(&asked, &dialect, "the attachment note is no UTF-8 text");
+    asked_image(&asked, "audio/wav");
+    refuses(
+        &asked, &dialect,
+        "an attachment of type audio/wav cannot be sent: only image/* and text/* can");
 }
 
 int main(void)

@@ -419,10 +419,15 @@ class Store(Case):
                          done.stdout + done.stderr)
 
     def on_read_only_mount(self, *args):
-        """Root in a mount namespace of its own; another user by the modes of the files."""
+        """Root in a mount namespace of its own; another user by the modes of the files.
+
+        The propagation cannot be changed in a root folder that is no mount point (chroot).
+        """
         if os.getuid() == 0:
-            mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
-            return subprocess.run(["unshare", "-m", "sh", "-c", mount, self.folder, HOLDFAST, *args],
+            mount = ('mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" || exit 99; '
+                     '"$@"; code=$?; umount "$0"; exit $code')
+            return subprocess.run(["unshare", "-m", "--propagation", "unchanged", "sh", "-c",
+                                   mount, self.folder, HOLDFAST, *args],
                                   env=self.env, capture_output=True, text=True, check=False)
         for name in os.listdir(self.folder):
             os.chmod(self.path(name), 0o444)

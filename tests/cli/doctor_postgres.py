@@ -309,10 +309,12 @@ class DoctorOfAServer(Case):
         asks = self.claim("--queue", "asks")
         self.ok("work", "wait", asks["work_id"], "--token", asks["lease_token"], "--kind", "user",
                 "--ref", "aged-1", "--timeout", "30h")
-        self.ok("schedule", "add", "aged", "--every", "1h")
+        self.ok("schedule", "add", "aged", "--every", "1h", "--kind", "k")
         for seconds in ("864000", "-864000"):
             self.skew(seconds)
-            self.assertEqual(self.ok("attention")["items"], [])
+            found = self.cli("--json", "attention", code=10).json["items"]
+            [item] = [one for one in found if one["what"] not in ("ended_badly", "unserved")]
+            self.assertEqual((item["what"], item["id"]), ("question", asks["work_id"]))
             top = self.cli("top").out
             self.assertRegex(top, r" aged +\d+(ms|s)  +59m")
             self.assertRegex(top, r" aged-1 +\d+(ms|s)  +1d 5h")

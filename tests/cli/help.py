@@ -60,7 +60,7 @@ class Help(Case):
                 if not found or line.strip().startswith("#"):
                     continue
                 script = "set -- " + re.sub(r"\)( && .*)?$", "", found.group(1)) + \
-                    '\n"$HOLDFAST" "$@" --help'
+                    '\n"$HOLDFAST" --help "$@"'
                 script = script.replace(" -h\n", "\n")
                 env = {**self.env, "HOLDFAST": shutil.which("holdfast", path=self.env["PATH"]),
                        "HF_WORK_ID": "w", "HF_LEASE_TOKEN": "t"}
@@ -106,7 +106,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _holdfast; printf '%s\\n' "${COMPREPL
         return done.stdout.split()
 
     def test_words_options_and_values(self):
-        self.assertEqual(self.complete("wo"), ["work"])
+        self.assertEqual(self.complete("wo"), ["work", "worker"])
         self.assertIn("doctor", self.complete(""))
         self.assertNotIn("__man", self.complete(""))
         self.assertEqual(self.complete("work", "cl"), ["claim", "close-out"])

@@ -32,6 +32,7 @@ UNIT = ["--lane", "l", "--priority", "2", "--max-attempts", "3", "--retry-policy
         "--exec-timeout", "2h"]
 KEY = ["--key", "k", "--owner-scope", "session:$TENANT"]
 SOURCE = ["--source-type", "$TENANT", "--source-key", "repo"]
+WAIT = "t01a1e688-ec5d-7000-a568-0fba0a4639eb-0123456789abcdef01234567"  # of no turn
 SESSION = ("session.create", {"session_id": "$TENANT", "agent": "helper"})
 SENT = ("session.send", {"session_id": "$TENANT", "text": "hello", "source_key": "k0"})
 MESSAGE = ('{"kind":"message","message":{"id":"m1","role":"user","parts":'
@@ -141,7 +142,11 @@ PAIRS = [
      ["--source", "manual", "--kind", "shown"]),
     ("store.log", [], ["--limit", "5"]),
     ("store.facts", [], []),
-    ("attention", [], []),
+    ("attention", [], ["--unserved", "1h", "--limit", "5"]),
+    ("attention.ack", FAILED, ["--id", "$ID", "--reason", "seen"]),
+    ("attention.ack", FAILED, ["--kind", "work"]),
+    ("attention.ack", [*FAILED], ["--all"]),
+    ("attention.ack", [CREATE], ["--id", "$ID"]),
     ("overview", [], []),
     ("doctor", [], []),
     ("limits", [], []),
@@ -169,13 +174,29 @@ PAIRS = [
     ("session.log", [SESSION], ["--session", "$TENANT", "--after", "7"]),
     ("session.inputs", [SESSION, SENT], ["--session", "$TENANT", "--limit", "5"]),
     ("session.inputs", [SESSION, SENT], ["--session", "$TENANT", "--after", "$ID"]),
+    ("session.cancel-turn", [SESSION, SENT], ["--session", "$TENANT", "--turn", "$ID", "--reason", "r"]),
+    ("session.cancel-turn", [SESSION], ["--session", "$TENANT"]),  # no turn is open
+    ("wait.list", [SESSION], ["--session", "$TENANT", "--kind", "approval", "--answerer", "anna", "--closed",
+                              "--limit", "5"]),
+    ("wait.list", [], ["--after", "1 " + WAIT]),
+    ("wait.show", [], ["--wait", WAIT]),  # there is no such wait
+    ("wait.resolve", [], ["--wait", WAIT, "--answer", "error", "--value", "1", "--reason", "r"]),
+    ("wait.resolve", [], ["--key", "hfw1.x", "--answer", "ok"]),  # no such key
+    ("wait.revoke", [SESSION], ["--session", "$TENANT", "--reason", "r"]),
+    ("wait.revoke", [SESSION], ["--session", "$TENANT", "--turn", "none"]),
+    ("wait.revoke", [], ["--wait", WAIT]),
+    ("wait.key", [], ["--wait", WAIT]),
+    ("wait.rotate", [], ["--valid", "1h"]),
+    ("approve", [], ["--wait", WAIT, "--arguments", '{"n": 1}']),
+    ("deny", [], ["--wait", WAIT, "--reason", "r"]),
     ("schedule.add", [], [
         "--name", "$TENANT", "--cron", "0 9 1 * MON", "--tz", "Europe/Berlin", "--days", "and",
         "--kind", "report", "--queue", "q", "--payload", '{"a": 1}', *UNIT, "--overlap", "allow",
         "--catch-up", "all", "--miss-threshold", "5m", "--paused"]),
-    ("schedule.add", [], ["--name", "$TENANT", "--every", "10m", "--start",
+    ("schedule.add", [], ["--name", "$TENANT", "--kind", "k", "--every", "10m", "--start",
                           "2026-01-01T00:00:00Z"]),
-    ("schedule.add", [], ["--name", "$TENANT", "--at", "2100-01-01T00:00:00Z"]),
+    ("schedule.add", [], ["--name", "$TENANT", "--at", "2100-01-01T00:00:00Z", "--kind", "k"]),
+    ("schedule.add", [], ["--name", "$TENANT", "--at", "2100-01-01T00:00:00Z"]),  # of nothing: refused
     ("schedule.add", [], ["--name", "$TENANT"]),  # no timing: refused
     ("schedule.update", [SCHEDULE], [
         "--name", "$TENANT", "--cron", "0 10 1 * MON", "--tz", "Europe/Berlin", "--days", "and",
@@ -229,7 +250,8 @@ PAIRS = [
     ("trigger.subscribe", [SUBSCRIBED], [*KEY, *SOURCE, "--kind", "other"]),  # refused
     ("trigger.emit", [SUBSCRIBED, OCCURRED], [*SOURCE, "--idempotency-key", "d1", "--payload",
                                               '{"after": "abd"}']),  # other content: refused
-    ("schedule.run", [("schedule.add", {"name": "$TENANT", "at": "2020-01-01T00:00:00Z"})], []),
+    ("schedule.run", [("schedule.add", {"name": "$TENANT", "at": "2020-01-01T00:00:00Z",
+                                     "kind": "k"})], []),
     ("process.start", [CREATE], [
         "--disposition", "rerunnable", "--kind", "x", "--name", "n", "--definition", '{"b":  1}',
         "--label", "a=b", "--label", "c=d=e", "--input", '{"q":  1}', "--originator", "s5",

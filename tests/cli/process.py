@@ -64,7 +64,7 @@ class Process(Case):
         self.assertLessEqual(RAW_FACTS, set(facts))
         self.assertEqual((facts["identity_kind"], facts["identity_label"], facts["labels"],
                           facts["originator"], facts["wake_session"], facts["observers"]),
-                         ("shell", "n", {"a": "b"}, "host", "s1", ["o"]))
+                         ("run", "n", {"a": "b"}, "host", "s1", ["o"]))
         wake = self.claim("--queue", "session:s1")
         self.assertEqual(wake["payload"]["work_id"], process)
         self.assertEqual(wake["payload"]["status"], "failed")

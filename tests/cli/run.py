@@ -534,7 +534,7 @@ class Output(RunCase):
         self.assertEqual(proc.wait(PATIENCE), 0)
         work = self.unit()
         self.assertEqual((work["status"], work["status_reason"]),
-                         ("done", "the command ended with exit code 0"))
+                         ("done", "exit code 0"))
 
     def test_prune_takes_the_output_with_the_unit(self):
         self.cli("run", "--quiet", "--", "echo", "x")

@@ -78,7 +78,8 @@ class Preview(Case):
 
 class Schedule(Case):
     def add(self, name, *args):
-        return self.ok("schedule", "add", name, *args)
+        kind = () if "--kind" in args else ("--kind", "work")
+        return self.ok("schedule", "add", name, *args, *kind)
 
     def show(self, name):
         return self.ok("schedule", "show", name)
@@ -100,7 +101,7 @@ class Schedule(Case):
                                "--priority", "1")["changed"], False)
         self.assertIn("another definition",
                       self.refused(7, "conflict", "schedule", "add", "nightly", "--cron",
-                                   "@daily"))
+                                   "@daily", "--kind", "k"))
         shown = self.show("nightly")
         self.assertEqual(len(shown["upcoming"]), 5)
         self.assertEqual(shown["skips"], [])

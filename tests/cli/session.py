@@ -67,10 +67,10 @@ class Sessions(Case):
         self.cli("session", "create", "s2", code=BAD)  # no agent
         self.cli("session", "create", "s2", "--agent", "a", "--relation", "child", code=BAD)
         self.cli("session", "create", "s2", "--agent", "a", "--relation", "cousin", code=BAD)
-        gone = self.cli("session", "send", "nobody", "hi", code=NOT_FOUND)
+        gone = self.cli("session", "send", "absent", "hi", code=NOT_FOUND)
         self.assertIn("session create", gone.err)
         for verb in ("show", "log", "inputs"):
-            self.cli("session", verb, "nobody", code=NOT_FOUND)
+            self.cli("session", verb, "absent", code=NOT_FOUND)
         self.assertEqual(len(self.ok("session", "list")["items"]), 1)
 
     def test_lists_name_the_state_for_people(self):

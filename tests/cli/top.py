@@ -57,7 +57,7 @@ class Top(Case):
         self.assertEqual((len(top["running"]), top["by_status"]["running"]), (200, 203))
         self.assertEqual(top["more"], {"running": True, "silent": False, "waiting": False,
                                        "held": False, "schedules": False})
-        self.assertIn("... and 3 more, younger", self.cli("top").out)
+        self.assertIn("... and 3 more", self.cli("top").out)
 
     def start(self, rows, columns):
         master, slave = pty.openpty()

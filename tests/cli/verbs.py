@@ -584,8 +584,8 @@ class Read(Case):
         self.assertEqual(self.cli("work", "list", "--status", "done").out, "no such work\n")
         work_id = self.create()["work_id"]
         listed = self.cli("work", "list").out.split("\n")
-        self.assertTrue(listed[0].startswith("ID            STATUS  SOURCE"))
-        self.assertTrue(listed[1].startswith(work_id[-12:] + "  queued  manual"))
+        self.assertTrue(listed[0].startswith("ID        STATUS  WHAT  KIND"))
+        self.assertTrue(listed[1].startswith(work_id[-8:] + "  queued  s1    work"))
         self.assertIn("source_id          s1\n", self.cli("work", "show", work_id).out)
         self.assertIn("human:tester", self.cli("work", "events", work_id).out)
         self.assertIn("queued", self.cli("work", "stats").out)

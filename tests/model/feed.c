@@ -145,20 +145,32 @@ void m_log_add(struct m_call *call, const char *what, const char *detail)
                                     m_text(call->disk, detail) };
 }
 
+static bool kept_from_renewing(const struct m_call *call, hf_ms expires, hf_ms ttl,
+                               hf_ms stalled_ms)
+{
+    return 3 * stalled_ms > ttl && expires >= call->lease_now - stalled_ms &&
+           expires < call->lease_now + ttl / 3;
+}
+
 int m_amnesty(struct hf_store *store, hf_ms stalled_ms, int64_t *ret_rows,
               struct hf_err *err)
 {
     struct m_call call = m_begin(store, NULL, err);
     *ret_rows = 0;
+    for (size_t i = 0; i < call.disk->sessions.count; i++) {
+        struct m_session *s = &call.disk->sessions.at[i];
+        if (!s->nonce || s->store != call.disk->incarnation ||
+            !kept_from_renewing(&call, s->expires_at, s->ttl_ms, stalled_ms))
+            continue;
+        s->expires_at = call.lease_now + s->ttl_ms;
+        ++*ret_rows;
+    }
     for (size_t i = 0; i < call.disk->rows.count; i++) {
         struct m_row *row = &call.disk->rows.at[i];
         hf_ms expires = row->w.lease_expires_at, ttl = row->w.lease_ttl_ms;
         bool ours = row->status == HF_RUNNING && !row->w.session_id &&
                     row->lease_store == call.disk->incarnation;
-        bool kept_from_renewing = 3 * stalled_ms > ttl &&
-                                  expires >= call.lease_now - stalled_ms &&
-                                  expires < call.lease_now + ttl / 3;
-        if (!ours || !kept_from_renewing)
+        if (!ours || !kept_from_renewing(&call, expires, ttl, stalled_ms))
             continue;
         row->w.lease_expires_at = call.lease_now + ttl;
         row->check_at = m_act_at(row);

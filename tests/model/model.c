@@ -83,6 +83,7 @@ void model_disk_free(struct model_disk *disk)
     free(disk->limits.at);
     free(disk->fairs.at);
     free(disk->receipts.at);
+    free(disk->waits.at);
     for (size_t i = 0; i < disk->sessions.count; i++)
         free(disk->sessions.at[i].nodes.at);
     free(disk->sessions.at);
@@ -269,6 +270,7 @@ void m_enter(struct m_call *call, struct m_row *row, enum hf_status to,
             row->w.deadline_at = m_later(call->now, row->w.start_timeout_ms);
     }
     row->w.finished_at = hf_status_terminal(to) ? call->now : 0;
+    row->w.acked_at = 0;
     struct m_event *event = new_event(call, row, say);
     event->e.from_status = from;
     event->e.to_status = row->w.status;
@@ -444,6 +446,8 @@ static const struct hf_store_methods methods = {
     .holders = m_holders,
     .close = m_close,
     .sessions = &m_session_methods,
+    .waits = &m_wait_methods,
+    .watch = &m_watch_methods,
 };
 
 int model_open(struct model_disk *disk, const struct hf_store_options *options,

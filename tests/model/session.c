@@ -150,14 +150,27 @@ void m_session_free(struct m_call *call, struct m_session *s, hf_ms until)
         s->s.ready_at = next ? m_row_by_seq(call->disk, next->seq)->w.due_at : 0;
 }
 
+void m_session_ended(struct m_call *call, struct m_session *s, const char *token,
+                     const char *verb)
+{
+    s->ended_token = m_text(call->disk, token);
+    s->ended_verb = verb;
+}
+
+bool m_session_ended_by(const struct m_session *s, const char *token, const char *verb)
+{
+    return s && token && m_same(s->ended_token, token) && m_same(s->ended_verb, verb);
+}
+
 void m_session_nudge(struct m_call *call, const char *session_id, const char *cancel)
 {
     struct m_session *s = m_session_of(call->disk, session_id);
     if (!s)
         return;
-    if (!s->nonce && (!s->s.ready_at || s->s.ready_at > call->now))
+    bool waits = s->s.turn_id && !cancel; /* what came is not about the open turn */
+    if (!waits && !s->nonce && (!s->s.ready_at || s->s.ready_at > call->now))
         s->s.ready_at = call->now;
-    if (cancel)
+    if (cancel && !s->s.cancel_request)
         s->s.cancel_request = cancel;
 }
 
@@ -282,7 +295,6 @@ static int session_send(struct hf_store *store, const struct hf_caller *who,
     rc = hf_uuid7(call.now, &call.m->uuid_seq, store->random, id, err);
     if (rc)
         return rc;
-    m_session_nudge(&call, request->session_id, NULL); /* a hint: a claim looks */
     struct m_row *row = sent_before(&call, request);
     bool created = !row;
     if (row && !m_same(row->w.payload, request->message))
@@ -291,6 +303,7 @@ static int session_send(struct hf_store *store, const struct hf_caller *who,
         row = add_unit(&call, request, id);
         struct m_input *input = m_add(call.disk->inputs);
         *input = (struct m_input){ .session_id = row->w.session_id, .seq = row->seq };
+        m_session_nudge(&call, request->session_id, NULL);
     }
     struct hf_item *item = hf_answer_add(answer);
     m_show(&call, answer, item, row, false);
@@ -329,6 +342,8 @@ static int session_release(struct hf_store *store, const struct hf_caller *who,
     struct m_call call = m_begin(store, who, err);
     int rc = 0;
     struct m_session *s = is_token(token) ? m_session_find(&call, session_id, &rc) : NULL;
+    if (m_session_ended_by(s, token, "release"))
+        return 0;
     if (rc == 0)
         rc = m_session_held(&call, s, token);
     if (rc)
@@ -336,6 +351,7 @@ static int session_release(struct hf_store *store, const struct hf_caller *who,
     if (s->s.turn_id)
         return hf_fail(err, HF_ETRANSITION, "session_id", "a turn is open");
     m_session_free(&call, s, 0);
+    m_session_ended(&call, s, token, "release");
     return 0;
 }
 
@@ -347,6 +363,7 @@ const struct hf_session_methods m_session_methods = {
     .load = m_session_load,
     .node = m_session_node,
     .blob = m_session_blob,
+    .blob_put = m_session_blob_put,
     .unknown = m_session_unknown,
     .list = m_session_list,
     .inputs = m_session_inputs,
@@ -355,4 +372,5 @@ const struct hf_session_methods m_session_methods = {
     .renew_all = session_renew_all,
     .release = session_release,
     .hand_back = m_session_hand_back,
+    .cancel_turn = m_cancel_turn,
 };

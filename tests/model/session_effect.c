@@ -39,6 +39,14 @@ void m_blob_add(struct model_disk *disk, const uint8_t hash[32], struct hf_span 
     blob->bytes = copy(disk, bytes);
 }
 
+int m_session_blob_put(struct hf_store *store, const uint8_t hash[32],
+                       struct hf_span bytes, struct hf_err *err)
+{
+    struct m_call call = m_begin(store, NULL, err);
+    m_blob_add(call.disk, hash, bytes);
+    return 0;
+}
+
 int m_session_blob(struct hf_store *store, const uint8_t hash[32],
                    struct hf_session_answer *answer, struct hf_err *err)
 {

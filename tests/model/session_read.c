@@ -98,6 +98,7 @@ struct hf_session_turn *m_turn_show(struct m_call *call, struct hf_session_answe
         inputs[0] = input_of(&input, row);
         one->input_count = 1;
     }
+    m_waits_show(call, answer, one);
     answer->turn = one;
     return one;
 }
@@ -141,17 +142,19 @@ static int by_name(const void *a, const void *b)
     return order ? order : strcmp(x->model, y->model);
 }
 
-static void add_up(struct hf_usage *sum, const struct hf_usage *more)
+/* True: a counter does not have the room. */
+static bool add_up(struct hf_usage *sum, const struct hf_usage *more)
 {
-    sum->input += more->input;
-    sum->output += more->output;
-    sum->cache_read += more->cache_read;
-    sum->cache_write += more->cache_write;
-    sum->reasoning += more->reasoning;
+    return __builtin_add_overflow(sum->input, more->input, &sum->input) ||
+           __builtin_add_overflow(sum->output, more->output, &sum->output) ||
+           __builtin_add_overflow(sum->cache_read, more->cache_read, &sum->cache_read) ||
+           __builtin_add_overflow(sum->cache_write, more->cache_write,
+                                  &sum->cache_write) ||
+           __builtin_add_overflow(sum->reasoning, more->reasoning, &sum->reasoning);
 }
 
-static void show_usage(struct m_call *call, struct hf_session_answer *answer,
-                       const char *session_id)
+static int show_usage(struct m_call *call, struct hf_session_answer *answer,
+                      const char *session_id)
 {
     size_t most = call->disk->spent.count, count = 0;
     struct hf_session_usage *all = m_answer_memory(answer, most * sizeof(*all));
@@ -166,12 +169,14 @@ static void show_usage(struct m_call *call, struct hf_session_answer *answer,
         if (k == count)
             all[count++] = (struct hf_session_usage){ .source = spent->spent.source,
                                                       .model = spent->spent.model };
-        add_up(&all[k].usage, &spent->spent.usage);
+        if (add_up(&all[k].usage, &spent->spent.usage))
+            return hf_fail(call->err, HF_EOVERFLOW, "usage", "a sum is too large");
     }
     if (count)
         qsort(all, count, sizeof(*all), by_name);
     answer->usage = all;
     answer->usage_count = count;
+    return 0;
 }
 
 static int show_page(struct hf_session_answer *answer, const struct m_session *s,
@@ -211,8 +216,7 @@ int m_session_load(struct hf_store *store, const struct hf_session_load *request
         m_effects_show(answer, m_turn_open(call.disk, s), turn);
         rc = show_stored(answer, s, m_turn_open(call.disk, s), turn, err);
     }
-    show_usage(&call, answer, request->session_id);
-    return rc;
+    return rc ? rc : show_usage(&call, answer, request->session_id);
 }
 
 /* The node of an ordinal: committed, or of the open turn. */
@@ -255,9 +259,21 @@ int m_session_head(struct hf_store *store, const char *session_id,
     struct m_call call = m_begin(store, NULL, err);
     int rc = 0;
     const struct m_session *s = m_session_find(&call, session_id, &rc);
-    if (s)
-        m_session_show(&call, answer, s);
-    return rc;
+    if (!s)
+        return rc;
+    struct hf_session *shown = m_answer_memory(answer, sizeof(*shown));
+    *shown = (struct hf_session){ .session_id = s->s.session_id,
+                                  .agent = s->s.agent,
+                                  .turn_id = s->s.turn_id,
+                                  .ready_at = s->s.ready_at,
+                                  .owner = s->owner,
+                                  .head_revision = s->s.head_revision,
+                                  .record_count = s->s.record_count,
+                                  .deleted_at = s->s.deleted_at };
+    memcpy(shown->chain, s->s.chain, sizeof(shown->chain));
+    answer->sessions = shown;
+    answer->session_count = 1;
+    return 0;
 }
 
 static bool listed(const struct m_call *call, const struct hf_session_filter *filter,

@@ -144,7 +144,7 @@ VERBS = {
     "limit": ("", lambda u: ["limit", "set", f"key:{u.tag}", "--max", "2"],
               lambda u: ("SELECT count(*) FROM holdfast.work_limit WHERE name LIKE "
                          f"'%{u.tag}' AND max_running = 2")),
-    "schedule": ("", lambda u: ["schedule", "add", u.tag, "--cron", "@daily"],
+    "schedule": ("", lambda u: ["schedule", "add", u.tag, "--cron", "@daily", "--kind", "k"],
                  count("work_schedule", "name")),
     "schedule-trigger": ("schedule", lambda u: ["schedule", "trigger", u.tag],
                          count("work_spec", "source_id")),
@@ -211,7 +211,7 @@ class Race:
         if unit.state == "done":
             self.cli("work", "cancel", "--id", unit.id, "--reason", "r")
         if unit.state == "schedule":
-            self.cli("schedule", "add", unit.tag, "--cron", "@yearly")
+            self.cli("schedule", "add", unit.tag, "--cron", "@yearly", "--kind", "k")
         if unit.state == "subscribed":
             self.cli("trigger", "subscribe", unit.tag, "--source-type", "mail", "--source-key",
                      unit.tag)

@@ -40,7 +40,6 @@ int main(int argc, char **argv)
                                                 .discard = discard,
                                                 .without = HF_CONFORM_SCHEDULES |
                                                            HF_CONFORM_TRIGGERS |
-                                                           HF_CONFORM_PROCESSES |
-                                                           HF_CONFORM_WAITS };
+                                                           HF_CONFORM_PROCESSES };
     return conform_main("conformance_model", &factory, argc, argv);
 }

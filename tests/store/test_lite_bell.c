@@ -57,9 +57,10 @@ static int by_value(const void *a, const void *b)
 static int put_and_ring(struct hf_sql *sql, int64_t id, uint32_t topic)
 {
     struct kit_batch b;
+    struct hf_ring ring = { .topic = topic, .count = 1 };
     kit_begin(&b);
     kit_put(&b, id, "ann", 1);
-    b.batch.rings[0] = (struct hf_ring){ .topic = topic, .count = 1 };
+    b.batch.rings = &ring;
     b.batch.ring_count = 1;
     return kit_run(sql, &b, NULL);
 }

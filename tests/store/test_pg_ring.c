@@ -1,4 +1,4 @@
-/* A NOTIFY behind a commit: when it goes, who hears it, and that nobody waits for it. */
+/* A NOTIFY behind a commit: when it goes, who hears it, and that no caller waits for it. */
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 #include <libpq-fe.h>
@@ -80,7 +80,7 @@ static void a_lone_ring_goes_behind_its_commit(void **state)
     PGconn *listener = outsider("LISTEN hf_behind");
     make_unit(store, "first");
     assert_int_equal(pg_under(store)->bell.thread.count,
-                     0); /* nobody else could have sent it */
+                     0); /* no other process could have sent it */
     assert_rung_once(listener);
     /* On connections with answers to be read, and without. */
     for (int i = 0; i < 50; i++) {
@@ -95,7 +95,7 @@ static void a_lone_ring_goes_behind_its_commit(void **state)
     hf_store_close(store);
 }
 
-/* Whoever got the connection next would take its answers for its own, if this process went. */
+/* The next user of the connection would take its answers for its own, if this process went. */
 static void through_a_pooler_no_answer_is_left_unread(void **state)
 {
     (void)state;

@@ -76,21 +76,29 @@ static int sent(struct hf_store *store, const char *session_id, int number)
     return rc;
 }
 
-static struct hf_session_answer *claimed(struct hf_store *store, hf_ms wait_ms)
+static struct hf_session_answer *claimed_under(struct hf_store *store, const char *nonce,
+                                               hf_ms wait_ms)
 {
     struct hf_session_answer *answer = NULL;
     struct hf_err err = { 0 };
-    struct hf_session_claim claim = {
-        .size = sizeof(claim), .agents = agents, .agent_count = 1, .wait_ms = wait_ms
-    };
+    struct hf_session_claim claim = { .size = sizeof(claim),
+                                      .agents = agents,
+                                      .agent_count = 1,
+                                      .nonce = nonce,
+                                      .wait_ms = wait_ms };
     if (hf_session_claim(store, NULL, &claim, &answer, &err))
         fail_msg("%s", err.message);
     return answer;
 }
 
-/* The commit of a claimed turn that adds its own input to the history. */
-static int committed(struct hf_store *store, const struct hf_session_answer *held,
-                     bool release)
+static struct hf_session_answer *claimed(struct hf_store *store, hf_ms wait_ms)
+{
+    return claimed_under(store, NULL, wait_ms);
+}
+
+/* The commit of a claimed turn that adds its own input to the history, and makes units. */
+static int committed_with(struct hf_store *store, const struct hf_session_answer *held,
+                          const struct hf_new *units, size_t count, bool release)
 {
     struct hf_session_committed done;
     struct hf_message said = { .id = held->turn->turn_id, .role = HF_ROLE_ASSISTANT };
@@ -108,8 +116,16 @@ static int committed(struct hf_store *store, const struct hf_session_answer *hel
                                         .added_count = 1,
                                         .status = HF_DONE,
                                         .outcome = "{}",
+                                        .units = units,
+                                        .unit_count = count,
                                         .release = release };
     return hf_session_commit(store, NULL, &commit, &done, NULL);
+}
+
+static int committed(struct hf_store *store, const struct hf_session_answer *held,
+                     bool release)
+{
+    return committed_with(store, held, NULL, 0, release);
 }
 
 static int stepped(struct hf_store *store, struct hf_session_answer *held)
@@ -146,11 +162,12 @@ struct cost {
 
 /* docs/internals/sessions.md has the same numbers. */
 static const struct cost costs[] = {
-    { "create", 0, 1 },         { "send", 0, 1 },        { "claim any", 1, 1 },
-    { "step", 0, 1 },           { "hand_back", 0, 1 },   { "claim a turn again", 1, 1 },
-    { "head", 1, 0 },           { "load", 1, 0 },        { "renew_all", 0, 1 },
-    { "commit", 0, 1 },         { "claim by id", 1, 1 }, { "release", 0, 1 },
-    { "commit refused", 1, 1 }, { "list", 1, 0 },
+    { "create", 0, 1 },         { "send", 0, 1 },          { "claim any", 1, 1 },
+    { "step", 0, 1 },           { "hand_back", 0, 1 },     { "claim a turn again", 1, 1 },
+    { "head", 1, 0 },           { "load", 1, 0 },          { "renew_all", 0, 1 },
+    { "commit", 0, 1 },         { "claim by id", 1, 1 },   { "release", 0, 1 },
+    { "commit refused", 1, 1 }, { "release again", 1, 1 }, { "list", 1, 0 },
+    { "send", 0, 1 },           { "claim any", 1, 1 },     { "claim repeated", 2, 0 },
 };
 
 struct counting {
@@ -195,9 +212,17 @@ static void run_verb(struct counting *c, size_t verb)
         struct hf_session_turn none = { .turn_id = "none" };
         c->held->turn = &none;
         assert_int_equal(committed(c->store, c->held, true), HF_ESESSIONLOST);
+        c->held->turn = NULL;
         break;
     }
-    default: rc = hf_session_list(c->store, NULL, &filter, &answer, NULL); break;
+    case 13: rc = hf_session_release(c->store, NULL, "s", c->held->token, NULL); break;
+    case 14: rc = hf_session_list(c->store, NULL, &filter, &answer, NULL); break;
+    case 15: rc = sent(c->store, "s", 2); break;
+    default:
+        hf_session_answer_free(c->held);
+        c->held = claimed_under(c->store, "nonce", 0);
+        assert_non_null(c->held->turn);
+        break;
     }
     assert_int_equal(rc, 0);
     hf_session_answer_free(answer);
@@ -233,9 +258,7 @@ static void check_costs(bool postgres)
         assert_int_equal(postgres ? hf_postgres_open(at, &options, &sql, NULL)
                                   : hf_sqlite_open(at, &options, &sql, NULL),
                          0);
-        const struct pg *pg = postgres ? pg_of(sql) : NULL;
         count_all(sql, round == 0, round == 0 ? all : writes);
-        (void)pg;
     }
     for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++)
         if (writes[i] != costs[i].writes || all[i] - writes[i] != costs[i].reads)
@@ -249,6 +272,88 @@ static void each_verb_has_its_number_of_transactions(void **state)
     (void)state;
     check_costs(false);
     check_costs(true);
+}
+
+#define RENEWALS 10000
+
+/* Each transaction is two statements: of 10,000 leases, 20. */
+static void check_renewals(bool postgres)
+{
+    char url[400];
+    static struct hf_session_renewal all[RENEWALS];
+    struct hf_store *store = NULL;
+    struct hf_sql *sql = NULL;
+    struct mortal_plan plan = { .calls = 0 };
+    struct hf_sql_options options = { .size = sizeof(options) };
+    struct hf_store_options given = { .size = sizeof(given),
+                                      .alloc = hf_alloc_system(),
+                                      .clock = hf_clock_system(),
+                                      .random = hf_random_system() };
+    const char *at = place("renew", postgres, url);
+    assert_int_equal(postgres ? hf_postgres_open(at, &options, &sql, NULL)
+                              : hf_sqlite_open(at, &options, &sql, NULL),
+                     0);
+    assert_int_equal(hf_sql_store_new(mortal_over(sql, &plan), &given, &store, NULL), 0);
+    make_session(store, "s");
+    assert_int_equal(sent(store, "s", 1), 0);
+    struct hf_session_answer *held = claimed(store, 0);
+    for (size_t i = 0; i < RENEWALS; i++)
+        all[i] = (struct hf_session_renewal){ "s", "hf1.1.1.another", .code = 0 };
+    all[RENEWALS - 1].token = held->token;
+    int64_t before = plan.calls, statements = plan.statements;
+    assert_int_equal(hf_session_renew_all(store, all, RENEWALS, NULL), 0);
+    assert_int_equal(plan.calls - before, 10);
+    assert_int_equal(plan.statements - statements, 20);
+    assert_int_equal(all[RENEWALS - 2].code, HF_ESESSIONLOST);
+    assert_int_equal(all[RENEWALS - 1].code, 0);
+    hf_session_answer_free(held);
+    hf_store_close(store);
+}
+
+static void ten_thousand_leases_are_renewed_by_twenty_statements(void **state)
+{
+    (void)state;
+    check_renewals(false);
+    check_renewals(true);
+}
+
+/* ---- bells -------------------------------------------------------------------------------- */
+
+#define QUEUES 12
+
+static void check_rings(bool postgres)
+{
+    char url[400], names[QUEUES][8];
+    uint32_t seen[QUEUES];
+    struct hf_new units[QUEUES];
+    struct hf_store *store = opened(place("rings", postgres, url));
+    struct hf_sql *sql = sql_store_of(store)->sql;
+    make_session(store, "s");
+    assert_int_equal(sent(store, "s", 1), 0);
+    struct hf_session_answer *held = claimed(store, 0);
+    for (size_t i = 0; i < QUEUES; i++) {
+        (void)snprintf(names[i], sizeof(names[i]), "q%zu", i);
+        units[i] = (struct hf_new){ .size = sizeof(units[i]),
+                                    .source = HF_SOURCE_MANUAL,
+                                    .source_id = names[i],
+                                    .kind = "mail",
+                                    .queue = names[i],
+                                    .priority = -1 };
+        seen[i] = sql->methods->bell_seen(sql, hf_topic_of_queue(names[i]));
+    }
+    assert_int_equal(committed_with(store, held, units, QUEUES, true), 0);
+    for (size_t i = 0; i < QUEUES; i++)
+        if (sql->methods->bell_seen(sql, hf_topic_of_queue(names[i])) == seen[i])
+            fail_msg("queue %s was not rung", names[i]);
+    hf_session_answer_free(held);
+    hf_store_close(store);
+}
+
+static void a_commit_rings_every_queue_that_it_feeds(void **state)
+{
+    (void)state;
+    check_rings(false);
+    check_rings(true);
 }
 
 /* All expectations of a write are checked in SQL, so that it is one round trip. */
@@ -461,6 +566,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_verb_has_its_number_of_transactions),
+        cmocka_unit_test(ten_thousand_leases_are_renewed_by_twenty_statements),
+        cmocka_unit_test(a_commit_rings_every_queue_that_it_feeds),
         cmocka_unit_test(no_write_takes_a_second_round_trip),
         cmocka_unit_test(a_claim_waits_until_there_is_a_message),
         cmocka_unit_test(a_dead_holder_loses_its_session_before_the_term),

@@ -27,6 +27,7 @@ static int run(struct hf_sql *sql, struct hf_batch *batch, struct hf_err *err)
     struct mortal_plan *plan = ((struct mortal *)sql)->plan;
     bool counts = !batch->read_only || plan->reads_too;
     bool here = counts && ++plan->calls == plan->die_at;
+    plan->statements += counts ? (int64_t)batch->call_count : 0;
     if (here && plan->side == MORTAL_BEFORE)
         mortal_die();
     if (here && plan->side == MORTAL_MIDDLE)

@@ -8,8 +8,9 @@ enum mortal_side { MORTAL_BEFORE, MORTAL_MIDDLE, MORTAL_AFTER };
 
 /* In memory that a child shares. */
 struct mortal_plan {
-    int64_t calls;  /* so far */
-    int64_t die_at; /* which, from 1; 0: none */
+    int64_t calls;      /* so far */
+    int64_t statements; /* of those calls */
+    int64_t die_at;     /* which, from 1; 0: none */
     enum mortal_side side;
     bool reads_too;                             /* count calls that only read as well */
     void (*in_the_middle)(struct hf_sql *real); /* see to it that the call dies inside */

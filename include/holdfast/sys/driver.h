@@ -62,17 +62,15 @@ struct hf_ring {
     uint32_t count;
 };
 
-#define HF_BATCH_RINGS 8
-
 /* Zero it before filling it in: the driver looks for results of an earlier run. */
 struct hf_batch {
     const struct hf_alloc
         *alloc; /* of results; safe for the threads that run the batch */
     struct hf_call *calls;
     size_t call_count;
-    bool read_only; /* runs on a snapshot, takes no lock, is never grouped */
-    bool holds;     /* it may give leases that name a process of this machine */
-    struct hf_ring rings[HF_BATCH_RINGS];
+    bool read_only;        /* runs on a snapshot, takes no lock, is never grouped */
+    bool holds;            /* it may give leases that name a process of this machine */
+    struct hf_ring *rings; /* each topic once */
     size_t ring_count;
     /* filled by the driver */
     size_t failed_call; /* index, when the answer is HF_EGUARD or a constraint's code */
@@ -99,6 +97,7 @@ struct hf_sql_methods {
      *   HF_EINTERNAL   another constraint refused, or a statement is none: nothing was
      *                  written
      *   HF_ETRANSITION a guard (SQL trigger) refused: nothing was written
+     *   HF_EOVERFLOW   a sum of a statement is beyond 64 bits: nothing was written
      *   HF_EBUSY, HF_EFULL, HF_EREADONLY, HF_ESTOREIO, HF_ECORRUPT, HF_ENOMEM
      *                  nothing was written
      *   HF_EUNCERTAIN  the commit's outcome is not known: read before doing it again

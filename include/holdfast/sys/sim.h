@@ -75,6 +75,7 @@ enum hf_sim_fault { HF_SIM_FAULTS(X) HF_SIM_FAULT_COUNT };
     X(TRIGGER, "trigger")   /* occurrences and their subscribers, if any           */    \
     X(PROCESS, "process")   /* processes of each disposition, if any               */    \
     X(TURN, "turn")         /* turns in which a model writes cells                 */    \
+    X(TALK, "talk")         /* messages to sessions, and turns that commit         */    \
     X(EXTRA, "extra")       /* the store's own (hf_sim_factory.extra)              */
 
 #define X(name, word) HF_SIM_OF_##name,
@@ -118,7 +119,11 @@ enum hf_sim_workload { HF_SIM_WORKLOADS(X) HF_SIM_WORKLOAD_COUNT };
     X(RATE_WAITED, "rate_waited")                                                        \
     X(JOB_PUT_OFF, "job_put_off")                                                        \
     X(TURN_RESUMED, "turn_resumed") /* by another holder */                              \
-    X(TURN_CUT, "turn_cut")         /* before its last step was saved */
+    X(TURN_CUT, "turn_cut")         /* before its last step was saved */                 \
+    X(TALK_COMMITTED, "talk_committed")                                                  \
+    X(TALK_COMMIT_REPEATED, "talk_commit_repeated")                                      \
+    X(TALK_TAKEN_OVER, "talk_taken_over")                                                \
+    X(TALK_REFUSED, "talk_refused") /* the writing of a holder that lost its lease */
 
 #define X(name, word) HF_SIM_MARK_##name,
 enum hf_sim_mark { HF_SIM_MARKS(X) HF_SIM_MARK_COUNT };

@@ -9,6 +9,7 @@
 #ifndef HOLDFAST_SYS_STORE_H
 #define HOLDFAST_SYS_STORE_H
 
+#include <holdfast/attention.h>
 #include <holdfast/feed.h>
 #include <holdfast/lease.h>
 #include <holdfast/process.h>
@@ -156,6 +157,9 @@ struct hf_session_methods {
                 struct hf_session_answer *answer, struct hf_err *err);
     int (*blob)(struct hf_store *store, const uint8_t hash[32],
                 struct hf_session_answer *answer, struct hf_err *err);
+    /* The hash is that of the bytes. */
+    int (*blob_put)(struct hf_store *store, const uint8_t hash[32], struct hf_span bytes,
+                    struct hf_err *err);
     /* after: "TURN_KEY EFFECT_KEY", as an answer's `next`. */
     int (*unknown)(struct hf_store *store, const struct hf_caller *who, const char *after,
                    size_t limit, struct hf_session_answer *answer, struct hf_err *err);
@@ -209,6 +213,50 @@ struct hf_wait_methods {
                      char ret_wait_id[HF_WAIT_ID_TEXT], bool *ret_holds,
                      struct hf_err *err);
     int (*rotate)(struct hf_store *store, hf_ms valid_ms, struct hf_err *err);
+};
+
+/* What a store knows of one finding. Texts are borrowed until the callback returns. */
+struct hf_look_row {
+    /* The unit, without resume_payload, result and retry_policy, and with a payload only where
+     * its kind is run or question; NULL: the finding is not about a unit. */
+    const struct hf_work *work;
+    const char *tenant;
+    const char *id; /* of what is not a unit */
+    const char *kind;
+    const char *owner;
+    const char *text;    /* silent: which proof is missing; otherwise what is wrong */
+    const char *advice;  /* store: what to do */
+    const char *said;    /* with the event that brought the unit's status */
+    const char *said_by; /* "KIND:NAME" */
+    hf_ms since;
+    hf_ms until;
+    int64_t count;
+    int64_t most;
+};
+
+/* A code other than 0 ends the reading and is its code. */
+typedef int hf_each_look(void *user, const struct hf_look_row *seen);
+
+struct hf_look {
+    enum hf_need what;
+    bool rest;         /* of bad ends: those after the first `limit`, by kind and class */
+    size_t limit;      /* findings */
+    hf_ms unserved_ms; /* see struct hf_attention_query */
+    hf_each_look *each;
+    void *user;
+};
+
+/* A look counts no further. */
+#define HF_LOOK_BOUND 20000
+
+/* The verbs of attention.h. */
+struct hf_watch_methods {
+    /* One kind of finding. *ret_matched is how many there are, those that were not shown
+     * included, at most HF_LOOK_BOUND. */
+    int (*look)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_look *look, int64_t *ret_matched, struct hf_err *err);
+    int (*ack)(struct hf_store *store, const struct hf_caller *who,
+               const struct hf_ack *ack, int64_t *ret_count, struct hf_err *err);
 };
 
 struct hf_store_methods {
@@ -295,6 +343,7 @@ struct hf_store_methods {
     const struct hf_trigger_methods *triggers;   /* the same */
     const struct hf_session_methods *sessions;   /* the same */
     const struct hf_wait_methods *waits;         /* the same */
+    const struct hf_watch_methods *watch;        /* the same */
     /* Whether there is a unit of this tenant, source, id and run. May be NULL: none is. */
     int (*known)(struct hf_store *store, const char *tenant, const struct hf_new *request,
                  bool *ret_known, struct hf_err *err);

@@ -45,14 +45,27 @@ struct hf_http_header {
     const struct hf_secret *secret;
 };
 
-/* A POST. Everything is borrowed until start returns, except the secrets, which are
- * borrowed until the exchange has ended. */
+struct sockaddr;
+
+/* Who decides which addresses a request may reach: `may_connect` is asked for the very address
+ * that a connection is about to be opened to. */
+struct hf_http_guard {
+    void *user;
+    bool (*may_connect)(void *user, const struct sockaddr *address);
+};
+
+/* A POST, or a GET without a body. Everything is borrowed until start returns, except the
+ * secrets and what the guard points to, which are borrowed until the exchange has ended.
+ *   guard  NULL: every address. With one, no proxy and no kept connection is used. Only the
+ *          transport of hf_http_new has connections to guard */
 struct hf_http_request {
     size_t size;
     const char *url;
     const struct hf_http_header *headers;
     size_t header_count;
     struct hf_span body;
+    bool get;
+    const struct hf_http_guard *guard;
 };
 
 /* What a caller of a transport is told, in this order: head at most once, body any number

@@ -190,9 +190,9 @@ static void on_stopped(void *user)
 void agent_work_stop(struct agent_work *work, hf_ms grace_ms)
 {
     struct hf_task stopped = { work, on_stopped };
-    if (work->stopping)
+    if (work->stopped)
         return;
-    work->stopping = true;
+    work->stopping = true; /* again: with another grace */
     hf_worker_stop(work->worker, grace_ms, &stopped);
 }
 

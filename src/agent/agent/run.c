@@ -127,7 +127,7 @@ static void look(void *user)
 static void end_run(struct run *run)
 {
     run->ended = true;
-    agent_work_stop(&run->work, 0);
+    agent_work_stop(&run->work, 0); /* the next input of the session is not its matter */
 }
 
 static void on_look(void *user);

@@ -266,7 +266,7 @@ static void show(const struct hf_drive *drive, struct drive_call *call)
 {
     call->shown = (struct hf_drive_call){
         .key = { drive->session_id, drive->turn_id, drive->effect.id, call->call->call_id,
-                 call->attempt },
+                 call->attempt, drive->fence },
         .tool = call->call->tool,
         .args = call->call->args,
         .tools = drive->tools,

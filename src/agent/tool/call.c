@@ -62,6 +62,11 @@ struct hf_span hf_invocation_args(const struct hf_invocation *call)
     return call->args;
 }
 
+struct hf_loop *hf_invocation_loop(const struct hf_invocation *call)
+{
+    return call->loop;
+}
+
 static hf_ms mono(const struct hf_invocation *call)
 {
     const struct hf_clock *clock = hf_loop_clock(call->loop);

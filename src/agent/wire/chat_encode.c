@@ -14,34 +14,41 @@ static void put_text_part(struct hf_json *json, struct hf_span text)
     hf_json_end(json);
 }
 
-static int put_image(struct hf_encode *encode, const struct hf_block *block,
-                     struct hf_err *err)
+static int put_image(struct hf_encode *encode,
+                     const struct hf_wire_attachment *attachment, struct hf_err *err)
 {
     struct hf_json *json = &encode->json;
-    const struct hf_attachment *attachment = NULL;
-    struct hf_span bytes = { 0 };
     struct hf_buf before;
-    int rc = hf_encode_image(encode, block, &attachment, &bytes, err);
-    if (rc)
-        return rc;
     hf_buf_init(&before, encode->alloc, 512);
     hf_buf_text(&before, "data:");
     hf_buf_text(&before, attachment->media_type);
     hf_buf_text(&before, ";base64,");
-    hf_json_object(json);
     hf_json_put_str(json, "type", "image_url");
     hf_json_key(json, "image_url");
     hf_json_object(json);
     hf_json_key(json, "url");
-    rc = hf_buf_state(&before);
+    int rc = hf_buf_state(&before);
     rc = rc ? hf_encode_fail(rc, err)
-            : hf_encode_base64(encode, hf_buf_str(&before), bytes, err);
+            : hf_encode_base64(encode, hf_buf_str(&before), attachment->bytes, err);
     hf_buf_fini(&before);
+    if (rc == 0)
+        hf_json_end(json);
+    return rc;
+}
+
+static int put_attachment(struct hf_encode *encode, const struct hf_block *block,
+                          struct hf_err *err)
+{
+    struct hf_wire_attachment attachment;
+    int rc = hf_encode_attachment(encode, block, &attachment, err);
     if (rc)
         return rc;
-    hf_json_end(json);
-    hf_json_end(json);
-    return 0;
+    hf_json_object(&encode->json);
+    rc = attachment.text ? hf_encode_attached_text(encode, &attachment, err)
+                         : put_image(encode, &attachment, err);
+    if (rc == 0)
+        hf_json_end(&encode->json);
+    return rc;
 }
 
 static bool is_result(const struct hf_block *block)
@@ -92,7 +99,7 @@ static int put_user_content(struct hf_encode *encode, const struct hf_rendered *
     for (size_t i = 0; rc == 0 && i < message->block_count; i++) {
         const struct hf_block *block = &message->blocks[i];
         if (block->kind == HF_BLOCK_ATTACHMENT)
-            rc = put_image(encode, block, err);
+            rc = put_attachment(encode, block, err);
         else if (block->kind == HF_BLOCK_TEXT)
             put_text_part(&encode->json, block->text);
     }

@@ -75,11 +75,24 @@ HF_MUST_USE int hf_encode_base64(struct hf_encode *encode, const char *before,
                                  struct hf_span bytes, struct hf_err *err);
 /* Records that a buffer of the request failed with that code, and returns it. */
 int hf_encode_fail(int code, struct hf_err *err);
-/* The bytes of an image block. HF_EINVAL for an attachment that is no image, or that cannot
- * be had. */
-HF_MUST_USE int hf_encode_image(struct hf_encode *encode, const struct hf_block *block,
-                                const struct hf_attachment **ret_attachment,
-                                struct hf_span *ret_bytes, struct hf_err *err);
+/* An attachment as a codec shows it. */
+struct hf_wire_attachment {
+    const char *media_type;
+    const char *name; /* never NULL */
+    struct hf_span bytes;
+    bool text; /* UTF-8 text; otherwise an image */
+};
+
+/* An attachment of a block. HF_EINVAL for one that is neither image nor text, or that cannot be
+ * lent; otherwise as the caller's `attachment`. */
+HF_MUST_USE int hf_encode_attachment(struct hf_encode *encode,
+                                     const struct hf_block *block,
+                                     struct hf_wire_attachment *ret_attachment,
+                                     struct hf_err *err);
+/* The members of a text part that shows a file, into the object that is open. */
+HF_MUST_USE int hf_encode_attached_text(struct hf_encode *encode,
+                                        const struct hf_wire_attachment *attachment,
+                                        struct hf_err *err);
 void hf_encode_span(struct hf_encode *encode, const char *key, struct hf_span text);
 void hf_encode_raw(struct hf_encode *encode, const char *key, struct hf_span raw);
 

@@ -6,6 +6,7 @@
 #include "agent/wire/codec.h"
 #include "base/err.h"
 #include "base/json_walk.h"
+#include "base/repair.h"
 #include "base/text.h"
 
 bool hf_encode_wants(struct hf_encode *encode, enum hf_model_option option)
@@ -88,26 +89,52 @@ int hf_encode_fail(int code, struct hf_err *err)
                    (long long)HF_MAX_MODEL_REQUEST_BYTES);
 }
 
-int hf_encode_image(struct hf_encode *encode, const struct hf_block *block,
-                    const struct hf_attachment **ret_attachment,
-                    struct hf_span *ret_bytes, struct hf_err *err)
+int hf_encode_attachment(struct hf_encode *encode, const struct hf_block *block,
+                         struct hf_wire_attachment *ret_attachment, struct hf_err *err)
 {
     const struct hf_model_call *call = encode->call;
     const struct hf_attachment *attachment = hf_render_attachment(call->render,
                                                                   block->attachment);
-    if (!attachment || !attachment->media_type ||
-        !hf_starts_with(attachment->media_type, "image/"))
+    const char *type = attachment && attachment->media_type ? attachment->media_type
+                                                            : "(none)";
+    struct hf_wire_attachment found = { .media_type = type,
+                                        .text = hf_starts_with(type, "text/") };
+    if (!found.text && !hf_starts_with(type, "image/"))
         return hf_fail(err, HF_EINVAL, "attachment",
-                       "an attachment of type %.60s cannot be sent: only image/* can",
-                       attachment && attachment->media_type ? attachment->media_type
-                                                            : "(none)");
+                       "an attachment of type %.60s cannot be sent: only image/* and "
+                       "text/* can",
+                       type);
     if (!call->attachment)
         return hf_fail(err, HF_EINVAL, "attachment",
                        "the request has an attachment, and the host lends none");
-    int rc = call->attachment(call->user, attachment, ret_bytes, err);
-    if (rc == 0)
-        *ret_attachment = attachment;
-    return rc;
+    int rc = call->attachment(call->user, attachment, &found.bytes, err);
+    if (rc)
+        return rc;
+    if (found.text && !hf_text_clean(found.bytes.at, found.bytes.len))
+        return hf_fail(err, HF_EINVAL, "attachment",
+                       "the attachment %.60s is no UTF-8 text",
+                       attachment->name ? attachment->name : attachment->ref);
+    found.name = attachment->name ? attachment->name : "attachment";
+    *ret_attachment = found;
+    return 0;
+}
+
+int hf_encode_attached_text(struct hf_encode *encode,
+                            const struct hf_wire_attachment *attachment,
+                            struct hf_err *err)
+{
+    struct hf_buf text;
+    hf_buf_init(&text, encode->alloc, (size_t)HF_MAX_TURN_TEXT_BYTES);
+    hf_buf_text(&text, "File ");
+    hf_buf_text(&text, attachment->name);
+    hf_buf_text(&text, ":\n");
+    hf_buf_bytes(&text, attachment->bytes.at, attachment->bytes.len);
+    int rc = hf_buf_state(&text);
+    hf_json_put_str(&encode->json, "type", "text");
+    hf_json_key(&encode->json, "text");
+    hf_json_strn(&encode->json, hf_buf_str(&text), text.len);
+    hf_buf_fini(&text);
+    return rc ? hf_encode_fail(rc, err) : 0;
 }
 
 static struct hf_wire_tool read_tool(struct hf_walk *walk)

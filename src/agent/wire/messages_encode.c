@@ -17,26 +17,35 @@ static void put_mark(struct hf_json *json)
     hf_json_end(json);
 }
 
-static int put_image(struct hf_encode *encode, const struct hf_block *block, bool mark,
-                     struct hf_err *err)
+static int put_image(struct hf_encode *encode,
+                     const struct hf_wire_attachment *attachment, struct hf_err *err)
 {
     struct hf_json *json = &encode->json;
-    const struct hf_attachment *attachment = NULL;
-    struct hf_span bytes = { 0 };
-    int rc = hf_encode_image(encode, block, &attachment, &bytes, err);
-    if (rc)
-        return rc;
-    hf_json_object(json);
     hf_json_put_str(json, "type", "image");
     hf_json_key(json, "source");
     hf_json_object(json);
     hf_json_put_str(json, "type", "base64");
     hf_json_put_str(json, "media_type", attachment->media_type);
     hf_json_key(json, "data");
-    rc = hf_encode_base64(encode, "", bytes, err);
+    int rc = hf_encode_base64(encode, "", attachment->bytes, err);
+    if (rc == 0)
+        hf_json_end(json);
+    return rc;
+}
+
+static int put_attachment(struct hf_encode *encode, const struct hf_block *block,
+                          bool mark, struct hf_err *err)
+{
+    struct hf_json *json = &encode->json;
+    struct hf_wire_attachment attachment;
+    int rc = hf_encode_attachment(encode, block, &attachment, err);
     if (rc)
         return rc;
-    hf_json_end(json);
+    hf_json_object(json);
+    rc = attachment.text ? hf_encode_attached_text(encode, &attachment, err)
+                         : put_image(encode, &attachment, err);
+    if (rc)
+        return rc;
     if (mark)
         put_mark(json);
     hf_json_end(json);
@@ -67,7 +76,7 @@ static int put_block(struct hf_encode *encode, const struct hf_block *block, boo
         return 0;
     }
     if (block->kind == HF_BLOCK_ATTACHMENT)
-        return put_image(encode, block, mark, err);
+        return put_attachment(encode, block, mark, err);
     hf_json_object(json);
     if (block->kind == HF_BLOCK_TEXT) {
         hf_json_put_str(json, "type", "text");

@@ -292,7 +292,7 @@ static void start_timer(struct seat *seat, hf_ms due)
 
 /* An effect is performed only under a lease that is certainly held. A worker that was stopped
  * for longer than its lease finds out here. */
-static bool still_held(struct seat *seat)
+bool seat_still_held(struct seat *seat)
 {
     if (worker_mono(seat->worker) < seat->valid_until)
         return true;
@@ -326,12 +326,12 @@ static void act(struct seat *seat, const struct hf_drive_action *action)
     case HF_DRIVE_COMMIT:
     case HF_DRIVE_BLOB: seat_start_job(seat, action); break;
     case HF_DRIVE_MODEL:
-        if (still_held(seat))
+        if (seat_still_held(seat))
             seat_start_model(seat, action);
         break;
     case HF_DRIVE_STOP_MODEL: seat_stop_model(seat, action->id); break;
     case HF_DRIVE_TOOL:
-        if (!still_held(seat))
+        if (!seat_still_held(seat))
             break;
         if (!action->call->probe)
             worker_tell(seat->worker, seat,
@@ -356,6 +356,7 @@ void seat_pump(struct seat *seat)
     while (!seat->ended && hf_drive_next(seat->drive, &action))
         act(seat, &action);
     seat->pumping = false;
-    if (seat->ended && !seat->job_out && !seat->calls && !seat->model_call)
+    if (seat->ended && !seat->job_out && !seat->calls && !seat->model_call &&
+        seat->fetches == 0)
         worker_seat_ended(seat);
 }

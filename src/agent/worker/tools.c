@@ -28,7 +28,7 @@ static void on_model(void *user, const struct hf_model_event *event)
 
 /* The call could not be made at all. What the request or the set-up is to blame for is the
  * call's error; any other failure says nothing about the call. */
-static void refuse_model(struct seat *seat, uint64_t id, const struct hf_err *why)
+void seat_refuse_model(struct seat *seat, uint64_t id, const struct hf_err *why)
 {
     struct hf_llm_error error = { .size = sizeof(error),
                                   .kind = HF_LLM_VALIDATION,
@@ -36,31 +36,45 @@ static void refuse_model(struct seat *seat, uint64_t id, const struct hf_err *wh
                                   .code = hf_err_wire(why->code),
                                   .message = { why->message, strlen(why->message) } };
     bool fact = why->code == HF_EINVAL || why->code == HF_ENOTFOUND ||
-                why->code == HF_ETOOBIG || why->code == HF_EBASE;
+                why->code == HF_ETOOBIG || why->code == HF_EBASE || why->code == HF_EBLOB;
     seat_feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_REPLY,
                                              .id = id,
                                              .error = fact ? &error : NULL,
                                              .code = fact ? 0 : why->code });
 }
 
+void seat_call_model(struct seat *seat, struct hf_model_call *call)
+{
+    struct hf_err err = { 0 };
+    struct hf_model_sink sink = { seat, on_model };
+    uint64_t id = seat->model_id;
+    int rc = hf_provider_start(seat->agent->provider, call, &sink, &seat->model_call,
+                               &err);
+    if (rc == 0)
+        return;
+    err.code = rc;
+    seat_refuse_model(seat, id, &err);
+}
+
 void seat_start_model(struct seat *seat, const struct hf_drive_action *action)
 {
     struct hf_err err = { 0 };
     struct hf_render *render = NULL;
-    struct hf_model_sink sink = { seat, on_model };
     int rc = hf_render_new(action->turn, action->request, &render, &err);
     struct hf_model_call call = { .size = sizeof(call),
                                   .request = action->request,
                                   .render = render };
     seat->model_id = action->id;
-    if (rc == 0)
-        rc = hf_provider_start(seat->agent->provider, &call, &sink, &seat->model_call,
-                               &err);
-    hf_render_free(render);
-    if (rc == 0)
+    if (rc == 0 && hf_render_attachment(render, 0)) {
+        seat_fetch_start(seat, action, render);
         return;
+    }
     err.code = rc;
-    refuse_model(seat, action->id, &err);
+    if (rc == 0)
+        seat_call_model(seat, &call);
+    else
+        seat_refuse_model(seat, action->id, &err);
+    hf_render_free(render);
 }
 
 void seat_stop_model(struct seat *seat, uint64_t id)
@@ -69,6 +83,7 @@ void seat_stop_model(struct seat *seat, uint64_t id)
         (void)hf_provider_cancel(seat->agent->provider,
                                  seat->model_call); /* or it ended */
     seat->model_call = 0;
+    seat_fetch_stop(seat, id);
 }
 
 /* ---- tools ------------------------------------------------------------------------- */

@@ -59,8 +59,10 @@ struct seat {
     struct hf_err refusal; /* why the turn cannot be driven here */
 
     struct hf_timer timer;
-    uint64_t model_call; /* the provider's number; 0: none is out */
-    uint64_t model_id;   /* the effect's */
+    uint64_t model_call;      /* the provider's number; 0: none is out */
+    uint64_t model_id;        /* the effect's */
+    struct seat_fetch *fetch; /* attachments of the call that is about to be made */
+    size_t fetches;           /* with those whose call was given up */
     struct seat_call *calls;
     hf_ms valid_until; /* monotonic: the lease is certainly held until then */
     bool ended;        /* the drive said END */
@@ -123,6 +125,8 @@ void seat_free(struct seat *seat);
 /* Hands a store call to the threads. */
 void seat_start_job(struct seat *seat, const struct hf_drive_action *action);
 struct seat *seat_new(struct hf_worker *worker);
+/* Whether the lease is certainly held; otherwise the drive is told that it is lost. */
+bool seat_still_held(struct seat *seat);
 
 /* store.c: blocking calls, on a thread. */
 void seat_run_claim(void *user);
@@ -133,8 +137,17 @@ bool seat_is_lost(int code); /* the store refused because the session is not hel
 /* tools.c */
 void seat_start_model(struct seat *seat, const struct hf_drive_action *action);
 void seat_stop_model(struct seat *seat, uint64_t id);
+/* The call of a request that is rendered; attachments as struct hf_model_call. */
+void seat_call_model(struct seat *seat, struct hf_model_call *call);
+void seat_refuse_model(struct seat *seat, uint64_t id, const struct hf_err *why);
 void seat_start_tool(struct seat *seat, const struct hf_drive_call *call);
 void seat_stop_tool(struct seat *seat, const struct hf_drive_call *call);
 void seat_sync(struct seat *seat);
+
+/* attach.c: reads the attachments of a request on a store thread, then makes the call. Takes the
+ * render over. */
+void seat_fetch_start(struct seat *seat, const struct hf_drive_action *action,
+                      struct hf_render *render);
+void seat_fetch_stop(struct seat *seat, uint64_t id);
 
 #endif

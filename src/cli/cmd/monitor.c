@@ -138,7 +138,7 @@ static void log_orphan(void *user, const struct hf_orphan *orphan)
         return;
     (void)snprintf(text, sizeof(text),
                    "%lld processes of unit %s outlived their runner: told to end",
-                   (long long)orphan->processes, orphan->work_id);
+                   (long long)orphan->processes, cli_short_id(orphan->work_id));
     log_line(watch, "orphan", text, NULL);
 }
 

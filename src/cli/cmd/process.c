@@ -52,7 +52,7 @@ int check_process_start(struct cli *cli)
     if (!in->work.queue)
         in->work.queue = "run";
     if (!in->process.identity_kind)
-        in->process.identity_kind = "shell";
+        in->process.identity_kind = HF_RUN_KIND;
     return rc;
 }
 

@@ -286,15 +286,17 @@ static struct hf_claim claim_of(struct job *job)
                               .ttl_default_ms = HF_RUN_TTL_MS };
 }
 
-struct hf_new run_unit(struct cli *cli, const char *source_id, const char *payload)
+struct hf_new run_unit(struct cli *cli, const char *run_id, const char *payload)
 {
+    const char *name = cli_text(cli, "name");
     const char *disposition = cli_text(cli, "disposition");
     const char *queue = cli_text(cli, "queue");
     const char *parent = getenv("HOLDFAST_WORK_ID");
     return (struct hf_new){
         .size = sizeof(struct hf_new),
         .source = HF_SOURCE_MANUAL,
-        .source_id = source_id,
+        .source_id = name ? name : run_id,
+        .source_run_id = name ? run_id : NULL,
         .kind = HF_RUN_KIND,
         .queue = queue ? queue : RUN_QUEUE,
         .lane_key = cli_text(cli, "lane"),
@@ -324,7 +326,7 @@ static int make_unit(struct job *job)
     struct hf_process_new process = { .size = sizeof(process),
                                       .work = &work,
                                       .identity_kind = HF_RUN_KIND,
-                                      .identity_label = NULL,
+                                      .identity_label = cli_text(cli, "name"),
                                       .claim = &claim };
     rc = hf_process_register(cli->store, &cli->who, &process, &job->answer, &cli->err);
     free(payload);

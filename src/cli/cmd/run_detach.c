@@ -46,7 +46,8 @@ static int record(struct cli *cli, const struct hf_command *command, struct news
     work.detached = true;
     struct hf_process_new process = { .size = sizeof(process),
                                       .work = &work,
-                                      .identity_kind = HF_RUN_KIND };
+                                      .identity_kind = HF_RUN_KIND,
+                                      .identity_label = cli_text(cli, "name") };
     rc = hf_process_register(cli->store, &cli->who, &process, &answer, &cli->err);
     free(payload);
     if (rc)
@@ -63,9 +64,11 @@ static int record(struct cli *cli, const struct hf_command *command, struct news
 static int prepare_environment(struct cli *cli, const struct hf_command *command,
                                const char *work_id)
 {
-    static const char *const others[] = { "HOLDFAST_LEASE_TOKEN",    "HOLDFAST_OWNER",
-                                          "HOLDFAST_INCARNATION",    "HOLDFAST_ATTEMPT",
-                                          "HOLDFAST_RESUME_PAYLOAD", "HOLDFAST_LOCK" };
+    static const char *const others[] = {
+        "HOLDFAST_LEASE_TOKEN", "HOLDFAST_OWNER",          "HOLDFAST_INCARNATION",
+        "HOLDFAST_ATTEMPT",     "HOLDFAST_RESUME_PAYLOAD", "HOLDFAST_INPUT",
+        "HOLDFAST_LOCK"
+    };
     struct cli_place place;
     int rc = cli_store_place(cli, &place);
     if (rc)

@@ -39,6 +39,19 @@ struct worker {
     struct hf_err fault; /* why nothing more is taken, while commands still run */
 };
 
+/* "c0ffee12 ./backup.sh": a unit in the log. */
+#define UNIT_TEXT (OP_WHAT + 40)
+static const char *unit_text(const struct hf_work *work, char out[UNIT_TEXT])
+{
+    char what[OP_WHAT];
+    (void)snprintf(out, UNIT_TEXT, "%s %s", cli_short_id(work->work_id),
+                   op_what(work, what));
+    for (char *at = out; *at; at++)
+        if ((unsigned char)*at < ' ')
+            *at = ' '; /* an entry is one line */
+    return out;
+}
+
 static void say(const struct worker *worker, const char *what, const char *unit,
                 const char *more)
 {
@@ -68,14 +81,14 @@ static void free_slot(struct worker *worker, struct slot *slot)
 static void finish(struct worker *worker, struct slot *slot)
 {
     const struct hf_run_result *result = hf_run_result(slot->run);
-    char more[160];
+    char more[160], unit[UNIT_TEXT];
     (void)snprintf(more, sizeof(more), "exit code %d", result->exit_code);
     if (result->end == HF_RUN_TAKEN)
         (void)snprintf(more, sizeof(more), "lease lost");
     if (result->end == HF_RUN_UNRECORDED)
         (void)snprintf(more, sizeof(more), "not recorded: %.100s", result->err.message);
     say(worker, result->status ? result->status : "ended",
-        hf_answer_at(slot->answer, 0)->work.work_id, more);
+        unit_text(&hf_answer_at(slot->answer, 0)->work, unit), more);
     worker->ran++;
     worker->failed += result->exit_code != 0;
     free_slot(worker, slot);
@@ -110,20 +123,22 @@ static void start(struct worker *worker, struct hf_answer *answer)
     worker->next = NULL;
     worker->busy++;
     const struct hf_item *item = hf_answer_at(answer, 0);
+    char unit[UNIT_TEXT];
+    (void)unit_text(&item->work, unit);
     int rc = hf_command_read(item->work.payload, &slot->command, &slot->why);
     if (rc) { /* what is no command will be none tomorrow: it fails for good */
         slot->unrun = "misconfigured";
-        say(worker, "refused", item->work.work_id, slot->why.message);
+        say(worker, "refused", unit, slot->why.message);
         fail_unrun(worker, slot);
         return;
     }
     struct hf_run_plan plan = runner_plan(worker->runner, item,
                                           hf_command_of(slot->command));
-    say(worker, "running", item->work.work_id, "");
+    say(worker, "running", unit, "");
     rc = hf_run_begin(slot->run, &plan, &slot->why);
     if (rc == 0)
         return;
-    say(worker, "not started", item->work.work_id, slot->why.message);
+    say(worker, "not started", unit, slot->why.message);
     worker->failed++;
     if (hf_run_result(slot->run)->end == HF_RUN_UNRECORDED)
         slot->unrun = "spawn_failed";

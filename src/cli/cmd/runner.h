@@ -27,9 +27,10 @@ struct hf_run_plan runner_plan(const struct runner *runner, const struct hf_item
 /* Why a signal stops a run. */
 enum hf_run_stop runner_why(int signal);
 
-/* What the options say: the command, the unit, who is its owner. */
+/* What the options say: the command, the unit, its owner. The unit's source id is its name; runs
+ * of one name are told apart by `run_id`. */
 HF_MUST_USE int run_command(struct cli *cli, struct hf_command *ret_command);
-struct hf_new run_unit(struct cli *cli, const char *source_id, const char *payload);
+struct hf_new run_unit(struct cli *cli, const char *run_id, const char *payload);
 const char *run_owner(struct cli *cli); /* NULL: no memory */
 const char *const *run_environment(void);
 

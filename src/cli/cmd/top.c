@@ -1,6 +1,6 @@
-/* holdfast top: a live view of a terminal. Plain ANSI: its other screen, no cursor, a line a
- * row cut to the width; what was there is overwritten, not cleared, so that it does not
- * flicker. The terminal is put back as it was however the command ends, but by SIGKILL. */
+/* holdfast top: a live view of a terminal. Plain ANSI: its other screen, no cursor, tables that
+ * fit; what was there is overwritten, not cleared, so that it does not flicker. The terminal is
+ * put back as it was however the command ends, except by SIGKILL. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,24 +20,25 @@
 /* Lines still to fill, and how wide they are. */
 struct screen {
     struct cli *cli;
+    struct hf_arena *arena; /* of what one look shows */
     bool live;
     size_t lines;
-    size_t columns;
+    size_t columns; /* 0: no bound */
 };
 
 /* ---- lines ------------------------------------------------------------------------------ */
 
-static void end_line(struct screen *screen)
+static const char *line_end(const struct screen *screen)
 {
-    cli_put(screen->cli, screen->live ? "\x1b[K\n" : "\n");
-    screen->lines--;
+    return screen->live ? "\x1b[K\n" : "\n";
 }
 
 /* One line, cut at the width. Control characters are replaced. */
 static void line(struct screen *screen, enum cli_colour colour, const char *text)
 {
     char cut[512];
-    size_t most = screen->columns < sizeof(cut) - 1 ? screen->columns : sizeof(cut) - 1;
+    size_t most = screen->columns && screen->columns < sizeof(cut) - 1 ? screen->columns
+                                                                       : sizeof(cut) - 1;
     size_t len = strlen(text);
     if (screen->lines == 0)
         return;
@@ -48,165 +49,290 @@ static void line(struct screen *screen, enum cli_colour colour, const char *text
     cli_colour(screen->cli, colour);
     cli_put_clean(screen->cli, cut);
     cli_colour(screen->cli, CLI_PLAIN);
-    end_line(screen);
+    cli_put(screen->cli, line_end(screen));
+    screen->lines--;
 }
 
-static void heading(struct screen *screen, const char *title)
-{
-    line(screen, CLI_PLAIN, "");
-    line(screen, CLI_BOLD, title);
-}
+/* ---- counts ----------------------------------------------------------------------------- */
 
 static void counts(struct screen *screen, const struct op_watch *list)
 {
     const struct hf_stats *stats = &list->stats;
-    char text[256];
+    char text[160];
     (void)snprintf(text, sizeof(text),
                    "running %lld   queued %lld (%lld cannot start now)   waiting %lld   "
-                   "retry %lld   "
-                   "silent %lld   about to lapse %lld   held %zu%s",
+                   "retry %lld",
                    (long long)stats->by_status[HF_RUNNING],
                    (long long)stats->by_status[HF_QUEUED], (long long)stats->gated,
                    (long long)(stats->by_status[HF_WAITING_USER] +
                                stats->by_status[HF_WAITING_EXTERNAL]),
-                   (long long)stats->by_status[HF_RETRY_SCHEDULED],
+                   (long long)stats->by_status[HF_RETRY_SCHEDULED]);
+    line(screen, CLI_PLAIN, text);
+    (void)snprintf(text, sizeof(text), "silent %lld   about to lapse %lld   held %zu%s",
                    (long long)stats->silent, (long long)stats->lapsing,
                    hf_answer_count(list->held), hf_answer_next(list->held) ? "+" : "");
     line(screen, stats->silent || hf_answer_count(list->held) ? CLI_YELLOW : CLI_PLAIN,
          text);
 }
 
-static void running_line(struct screen *screen, const struct op_watch *list,
-                         const struct hf_work *work)
+/* Since when the unit that has been queued the longest waits for a worker. */
+static void oldest_queued(struct screen *screen, const struct op_watch *list)
 {
-    char text[512], age[24], left[24];
+    char text[OP_WHAT + 160], what[OP_WHAT], age[24];
+    if (hf_answer_count(list->oldest) == 0)
+        return;
+    const struct hf_work *work = &hf_answer_at(list->oldest, 0)->work;
+    (void)snprintf(text, sizeof(text), "oldest queued: %s, %s in %s, for %s",
+                   cli_short_id(work->work_id), op_what(work, what), work->queue,
+                   op_age(list->now - work->created_at, age));
+    line(screen, CLI_PLAIN, text);
+}
+
+/* ---- sections --------------------------------------------------------------------------- */
+
+static const struct cli_column running_columns[] = {
+    { .title = "RUNNING" },
+    { .title = "WHAT", .least = 18 },
+    { .title = "KIND", .rank = 2, .least = 6 },
+    { .title = "QUEUE", .rank = 3, .least = 8 },
+    { .title = "OWNER", .rank = 1, .least = 12 },
+    { .title = ">FOR" },
+    { .title = ">LEASE" },
+};
+
+static void running_row(struct cli_table *table, const struct op_watch *list, size_t i)
+{
+    const struct hf_work *work = &hf_answer_at(list->running, i)->work;
+    char what[OP_WHAT], age[24], left[24], lease[40];
     bool silent = work->lease_remaining_ms <= 0;
     bool lapsing = work->lease_remaining_ms * 3 < work->lease_ttl_ms;
-    (void)snprintf(text, sizeof(text), "%-8s  %-20.20s  %-14.14s  %-24.24s  %8s  %s%s",
-                   cli_short_id(work->work_id), work->kind, work->queue,
-                   work->owner ? work->owner : "-",
-                   op_age(list->now - work->started_at, age), silent ? "silent for " : "",
+    if (work->session_id)
+        return; /* its session has the lease */
+    (void)snprintf(lease, sizeof(lease), "%s%s", silent ? "silent for " : "",
                    op_age(work->lease_remaining_ms, left));
-    line(screen, silent ? CLI_RED : lapsing ? CLI_YELLOW : CLI_PLAIN, text);
+    const char *cells[] = { cli_short_id(work->work_id),
+                            op_what(work, what),
+                            work->kind,
+                            work->queue,
+                            work->owner,
+                            op_age(list->now - work->started_at, age),
+                            lease };
+    cli_table_row(table, cells, 6, silent ? CLI_RED : lapsing ? CLI_YELLOW : CLI_PLAIN);
 }
 
-static void session_line(struct screen *screen, const struct hf_session *session)
+static const struct cli_column session_columns[] = {
+    { .title = "SESSION", .least = 20 },
+    { .title = "AGENT", .least = 8 },
+    { .title = "HOLDER", .least = 12 },
+    { .title = ">LEASE" },
+};
+
+static void session_row(struct cli_table *table, const struct op_watch *list, size_t i)
 {
-    char text[512], left[24];
+    const struct hf_session *session = &list->sessions->sessions[i];
+    char left[24], lease[40] = "";
     bool silent = session->owner && session->lease_remaining_ms <= 0;
-    (void)snprintf(text, sizeof(text), "%-30.30s  %-14.14s  %-32.32s  %s%s",
-                   session->session_id, session->agent,
-                   session->owner ? session->owner : "-", silent ? "silent for " : "",
-                   session->owner ? op_age(session->lease_remaining_ms, left) : "-");
-    line(screen, silent ? CLI_RED : CLI_PLAIN, text);
+    if (session->owner)
+        (void)snprintf(lease, sizeof(lease), "%s%s", silent ? "silent for " : "",
+                       op_age(session->lease_remaining_ms, left));
+    const char *cells[] = { session->session_id, session->agent, session->owner, lease };
+    cli_table_row(table, cells, 3, silent ? CLI_RED : CLI_PLAIN);
 }
 
-static void waiting_line(struct screen *screen, const struct op_watch *list,
-                         const struct hf_work *work)
+static const struct cli_column waiting_columns[] = {
+    { .title = "WAITING" },
+    { .title = "WHAT", .least = 18 },
+    { .title = "KIND", .rank = 2, .least = 6 },
+    { .title = "WAITS FOR", .rank = 1 },
+    { .title = "REF", .rank = 3, .least = 12 },
+    { .title = ">SINCE" },
+    { .title = ">TIME LEFT" },
+};
+
+static void waiting_row(struct cli_table *table, const struct op_watch *list, size_t i)
 {
-    char text[512], age[24], left[24];
-    (void)snprintf(text, sizeof(text), "%-8s  %-20.20s  %-14.14s  %-24.24s  %8s  %s",
-                   cli_short_id(work->work_id), work->kind, work->status,
-                   work->waiting_ref ? work->waiting_ref : "-",
-                   op_age(list->now - work->updated_at, age),
-                   work->deadline_at ? op_age(work->deadline_at - list->now, left) : "-");
-    line(screen,
-         work->deadline_at && work->deadline_at <= list->now ? CLI_RED : CLI_PLAIN, text);
+    const struct hf_work *work = &hf_answer_at(list->waiting, i)->work;
+    char what[OP_WHAT], age[24], left[24];
+    bool over = work->deadline_at && work->deadline_at <= list->now;
+    bool user = hf_status_of(work->status) == HF_WAITING_USER;
+    const char *cells[] = { cli_short_id(work->work_id),
+                            op_what(work, what),
+                            work->kind,
+                            user ? "a person" : "elsewhere",
+                            work->waiting_ref,
+                            op_age(list->now - work->updated_at, age),
+                            over ? "over"
+                            : work->deadline_at
+                                ? op_age(work->deadline_at - list->now, left)
+                                : NULL };
+    cli_table_row(table, cells, 6, over ? CLI_RED : CLI_PLAIN);
 }
 
-static void schedule_line(struct screen *screen, const struct op_watch *list,
-                          const struct hf_schedule *schedule)
-{
-    char text[512], in[24];
-    bool late = op_schedule_late(list->now, schedule);
-    (void)snprintf(text, sizeof(text), "%-32.32s  %-20.20s  %s%s", schedule->name,
-                   schedule->kind ? schedule->kind : "work", late ? "late by " : "in ",
-                   op_age(schedule->next_at - list->now, in));
-    line(screen, late || schedule->last_error ? CLI_RED : CLI_PLAIN, text);
-}
+static const struct cli_column schedule_columns[] = {
+    { .title = "NEXT SCHEDULE", .least = 20 },
+    { .title = "RUNS", .least = 12 },
+    { .title = ">SLOT" },
+};
 
-/* The schedules that come next, soonest first: few, so each is looked for. */
-static void next_schedules(struct screen *screen, const struct op_watch *list)
+/* The i-th schedule in order of its next slot: few, so each is looked for. NULL: no more. */
+static const struct hf_schedule *nth_schedule(const struct op_watch *list, size_t n)
 {
-    hf_ms after = -1;
-    size_t shown = 0, at_after = 0;
-    while (shown < 5) {
-        const struct hf_schedule *next = NULL;
-        size_t next_at = 0;
-        for (size_t i = 0; i < hf_schedules_count(list->schedules); i++) {
-            const struct hf_schedule *s = hf_schedules_at(list->schedules, i);
-            bool later = s->next_at > after || (s->next_at == after && i > at_after);
-            if (s->next_at && later && (!next || s->next_at < next->next_at)) {
-                next = s;
-                next_at = i;
-            }
+    size_t count = hf_schedules_count(list->schedules);
+    for (size_t i = 0; i < count; i++) {
+        const struct hf_schedule *one = hf_schedules_at(list->schedules, i);
+        size_t before = 0;
+        for (size_t k = 0; one->next_at && k < count; k++) {
+            hf_ms other = hf_schedules_at(list->schedules, k)->next_at;
+            before += other && (other < one->next_at || (other == one->next_at && k < i));
         }
-        if (!next)
-            break;
-        if (shown++ == 0)
-            heading(screen, hf_schedules_next(list->schedules)
-                                ? "NEXT SCHEDULES, of the first " OP_WATCH_ROWS_TEXT
-                                  " names"
-                                : "NEXT SCHEDULES");
-        schedule_line(screen, list, next);
-        after = next->next_at;
-        at_after = next_at;
+        if (one->next_at && before == n)
+            return one;
+    }
+    return NULL;
+}
+
+static void schedule_row(struct cli_table *table, const struct op_watch *list, size_t i)
+{
+    const struct hf_schedule *schedule = nth_schedule(list, i);
+    char runs[OP_WHAT], in[24], slot[40];
+    if (!schedule)
+        return;
+    bool late = op_schedule_late(list->now, schedule);
+    (void)snprintf(slot, sizeof(slot), "%s%s", late ? "late by " : "in ",
+                   op_age(schedule->next_at - list->now, in));
+    const char *cells[] = { schedule->name,
+                            op_command_text(schedule->payload, runs) ? runs
+                                                                     : schedule->kind,
+                            slot };
+    cli_table_row(table, cells, 2, late || schedule->last_error ? CLI_RED : CLI_PLAIN);
+}
+
+/* ---- the screen ------------------------------------------------------------------------- */
+
+struct section {
+    const struct cli_column *columns;
+    size_t count;
+    void (*row)(struct cli_table *table, const struct op_watch *list, size_t i);
+    size_t rows;  /* that were read */
+    int64_t of;   /* all that there are; a page was read of them */
+    size_t lines; /* that it gets, below its titles */
+};
+
+#define COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
+#define SECTIONS 4
+#define SECTION_HEAD 2 /* an empty line and the titles */
+#define SECTION_LEAST 3
+#define SCHEDULES_SHOWN 5
+
+/* The rows that were read, and a line that counts the others. */
+static size_t wanted_lines(const struct section *section)
+{
+    return section->rows + (section->of > (int64_t)section->rows);
+}
+
+/* Every section gets some lines, and the first ones what is left. */
+static void share_lines(struct section sections[SECTIONS], size_t lines)
+{
+    for (size_t pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < SECTIONS; i++) {
+            struct section *section = &sections[i];
+            size_t want = wanted_lines(section);
+            if (pass == 0 && want > SECTION_LEAST)
+                want = SECTION_LEAST;
+            size_t head = pass == 0 && want ? SECTION_HEAD : 0;
+            if (lines < head)
+                return;
+            lines -= head;
+            size_t more = want - section->lines < lines ? want - section->lines : lines;
+            section->lines += more;
+            lines -= more;
+        }
     }
 }
 
-/* A page was read of them; the counts above are of all. */
-static void rest_line(struct screen *screen, const struct hf_answer *rows, int64_t of)
+static int put_section(struct screen *screen, const struct op_watch *list,
+                       const struct section *section)
 {
+    struct cli_table table;
     char text[80];
-    int64_t shown = (int64_t)hf_answer_count(rows);
-    if (!hf_answer_next(rows))
-        return;
-    (void)snprintf(text, sizeof(text), "... and %lld more, younger",
-                   (long long)(of > shown ? of - shown : 1));
-    line(screen, CLI_DIM, text);
+    bool cut = section->lines < section->rows || section->of > (int64_t)section->rows;
+    size_t shown = section->lines - (cut ? 1 : 0);
+    if (section->lines == 0)
+        return 0;
+    line(screen, CLI_PLAIN, "");
+    cli_table_begin(&table, screen->cli, section->columns, section->count);
+    table.arena = screen->arena;
+    table.width = screen->columns;
+    table.line_end = line_end(screen);
+    for (size_t i = 0; i < shown; i++)
+        section->row(&table, list, i);
+    screen->lines -= table.rows + 1;
+    int rc = cli_table_end(&table);
+    (void)snprintf(text, sizeof(text), "... and %lld more",
+                   (long long)(section->of - (int64_t)shown));
+    if (cut)
+        line(screen, CLI_DIM, text);
+    return rc;
 }
 
-static void draw(struct screen *screen, const struct op_watch *list)
+static int draw(struct screen *screen, const struct op_watch *list)
 {
     const struct hf_stats *stats = &list->stats;
-    char text[64], time[25];
-    (void)snprintf(text, sizeof(text), "holdfast top  %s", hf_time_text(list->now, time));
+    size_t running = hf_answer_count(list->running);
+    size_t waiting = hf_answer_count(list->waiting);
+    size_t schedules = hf_schedules_count(list->schedules);
+    int64_t waits = stats->by_status[HF_WAITING_USER] +
+                    stats->by_status[HF_WAITING_EXTERNAL];
+    struct section sections[SECTIONS] = {
+        { running_columns, COUNT(running_columns), running_row, running,
+          hf_answer_next(list->running) ? stats->by_status[HF_RUNNING] : (int64_t)running,
+          0 },
+        { session_columns, COUNT(session_columns), session_row,
+          list->sessions->session_count, (int64_t)list->sessions->session_count, 0 },
+        { waiting_columns, COUNT(waiting_columns), waiting_row, waiting,
+          hf_answer_next(list->waiting) ? waits : (int64_t)waiting, 0 },
+        { schedule_columns, COUNT(schedule_columns), schedule_row,
+          schedules < SCHEDULES_SHOWN ? schedules : SCHEDULES_SHOWN, (int64_t)schedules,
+          0 },
+    };
+    char text[80], time[25];
+    (void)snprintf(text, sizeof(text), "holdfast top  %s%s",
+                   hf_time_text(list->now, time), screen->live ? "   q quits" : "");
     line(screen, CLI_BOLD, text);
     counts(screen, list);
-    heading(screen, "RUNNING   KIND                  QUEUE           OWNER"
-                    "                        FOR  LEASE LEFT");
-    for (size_t i = 0; i < hf_answer_count(list->running); i++)
-        if (!hf_answer_at(list->running, i)
-                 ->work.session_id) /* its session has the lease */
-            running_line(screen, list, &hf_answer_at(list->running, i)->work);
-    rest_line(screen, list->running, stats->by_status[HF_RUNNING]);
-    if (list->sessions->session_count)
-        heading(screen, "SESSION                         AGENT           HOLDER"
-                        "                            LEASE LEFT");
-    for (size_t i = 0; i < list->sessions->session_count; i++)
-        session_line(screen, &list->sessions->sessions[i]);
-    if (hf_answer_count(list->waiting) > 0)
-        heading(screen, "WAITING   KIND                  STATUS          REF"
-                        "                          FOR  TIME LEFT");
-    for (size_t i = 0; i < hf_answer_count(list->waiting); i++)
-        waiting_line(screen, list, &hf_answer_at(list->waiting, i)->work);
-    rest_line(screen, list->waiting,
-              stats->by_status[HF_WAITING_USER] + stats->by_status[HF_WAITING_EXTERNAL]);
-    next_schedules(screen, list);
+    oldest_queued(screen, list);
+    share_lines(sections, screen->lines);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < SECTIONS; i++)
+        rc = put_section(screen, list, &sections[i]);
+    return rc;
 }
 
 /* ---- once ------------------------------------------------------------------------------- */
 
-static int show_once(struct cli *cli)
+/* What was read lives until it is shown; so does the memory of its tables. */
+static int look(struct cli *cli, struct screen *screen)
 {
     struct op_watch list;
-    struct screen screen = { .cli = cli, .lines = LINES_ONCE, .columns = 500 };
+    struct hf_arena arena;
     int rc = op_watch_read(&cli->call, &list);
     if (rc)
         return rc;
-    draw(&screen, &list);
+    hf_arena_init(&arena, hf_alloc_system());
+    screen->cli = cli;
+    screen->arena = &arena;
+    cli_put(cli, screen->live ? "\x1b[H" : "");
+    rc = draw(screen, &list);
+    cli_put(cli, screen->live ? "\x1b[J" : "");
+    hf_arena_fini(&arena);
     op_watch_free(&list);
-    return 0;
+    return rc;
+}
+
+static int show_once(struct cli *cli)
+{
+    struct screen screen = { .lines = LINES_ONCE, .columns = cli_terminal_width(cli) };
+    return look(cli, &screen);
 }
 
 /* ---- live -------------------------------------------------------------------------------- */
@@ -231,17 +357,10 @@ static void measure(struct screen *screen)
 
 static int refresh(struct cli *cli)
 {
-    struct op_watch list;
-    struct screen screen = { .cli = cli, .live = true };
-    int rc = op_watch_read(&cli->call, &list);
-    if (rc)
-        return rc;
+    struct screen screen = { .live = true };
     measure(&screen);
-    cli_put(cli, "\x1b[H");
-    draw(&screen, &list);
-    cli_put(cli, "\x1b[J");
-    op_watch_free(&list);
-    return cli_flush(cli);
+    int rc = look(cli, &screen);
+    return rc ? rc : cli_flush(cli);
 }
 
 /* True when it is time to end: q, the end of the input, or a signal. */

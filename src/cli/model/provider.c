@@ -38,8 +38,13 @@ static void put_provider(struct cli *cli, const char *const row[5])
 
 int cmd_provider_list(struct cli *cli)
 {
-    static const char *const titles[] = { "provider", "kind", "base url", "key",
-                                          "models" };
+    static const struct cli_column columns[] = {
+        { .title = "provider" },
+        { .title = "kind" },
+        { .title = "base url", .rank = 2, .least = 16 },
+        { .title = "key", .rank = 1 },
+        { .title = "models", .least = 16 },
+    };
     struct hf_config *config = NULL;
     struct hf_config_shown shown;
     struct cli_table table;
@@ -52,7 +57,7 @@ int cmd_provider_list(struct cli *cli)
         hf_json_key(&cli->writer, "providers");
         hf_json_array(&cli->writer);
     } else {
-        cli_table_begin(&table, cli, titles, 5);
+        cli_table_begin(&table, cli, columns, 5);
     }
     for (size_t i = 0; hf_config_show(config, i, &shown); i++) {
         const char *row[] = { shown.name, shown.kind, shown.base_url, shown.key,

@@ -86,7 +86,8 @@ static void put_next_words(struct cli *cli)
         if (*g->name)
             cli_putf(cli, " %s", g->name);
         for (const struct op *c = g->ops; !*g->name && c->name; c++)
-            cli_putf(cli, c->flags & OP_HIDDEN ? "%.0s" : " %s", c->name);
+            cli_putf(cli, c->flags & OP_HIDDEN || strchr(c->name, '.') ? "%.0s" : " %s",
+                     c->name);
     }
     cli_put(cli, "' ;;\n");
     for (const struct op_group *g = op_groups; g->name; g++) {

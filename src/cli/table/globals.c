@@ -66,6 +66,8 @@ const struct hf_input cli_global_options[] = {
     { "correlation-id", "ID", HF_IN_TEXT, 0,
       .help = "kept with the events that this makes" },
     { "quiet", NULL, HF_IN_FLAG, 0, .help = "print only what was asked for and errors" },
+    { "wide", NULL, HF_IN_FLAG, 0,
+      .help = "all columns of a table, however narrow the terminal is" },
     { "no-color", NULL, HF_IN_FLAG, 0, .help = "no colours on a terminal either" },
     { "help", NULL, HF_IN_FLAG, 0, .help = "print this" },
     { "version", NULL, HF_IN_FLAG, 0, .help = "print the version" },

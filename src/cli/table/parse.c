@@ -187,8 +187,13 @@ static const char *last_word(const struct op *op, char out[OP_PATH])
     return gap ? gap + 1 : out;
 }
 
+/* The options of an operation that was chosen before are forgotten. */
 static void choose(struct cli *cli, const struct op *op)
 {
+    if (cli->op)
+        cli->value_count = 0;
+    while (cli->op && cli_global_options[cli->value_count].name)
+        cli->value_count++;
     cli->op = op;
     for (size_t i = 0; i < CLI_OPTION_TABLES; i++)
         add_options(cli, cli_option_table(op, i));
@@ -239,7 +244,8 @@ static int read_command(struct cli *cli, const char *word)
             continue;
         }
         for (const struct op *c = g->ops; c->name; c++) {
-            if (strcmp(last_word(c, last), word) == 0) {
+            const char *known = *g->name ? last_word(c, last) : op_path(c, last);
+            if (strcmp(known, word) == 0) {
                 cli->group = g;
                 choose(cli, c);
                 return 0;
@@ -249,10 +255,27 @@ static int read_command(struct cli *cli, const char *word)
     return unknown_command(cli, word);
 }
 
+/* A second word of a command that is one without it: "attention ack". */
+static const struct op *longer(const struct cli *cli, const char *word)
+{
+    char path[OP_PATH], first[OP_PATH];
+    size_t len = strlen(op_path(cli->op, first));
+    for (const struct op *c = cli->group->ops; c->name; c++)
+        if (strncmp(op_path(c, path), first, len) == 0 && path[len] == ' ' &&
+            strcmp(path + len + 1, word) == 0)
+            return c;
+    return NULL;
+}
+
 static int read_word(struct cli *cli, const char *word)
 {
     if (!cli->op)
         return read_command(cli, word);
+    const struct op *second = longer(cli, word);
+    if (second) {
+        choose(cli, second);
+        return 0;
+    }
     for (size_t i = 0; i < cli->value_count; i++) {
         struct cli_value *value = &cli->values[i];
         bool taken = value->count && !hf_input_many(value->option);

@@ -8,12 +8,14 @@
 #ifndef HF_CORE_INPUTS_INPUTS_H
 #define HF_CORE_INPUTS_INPUTS_H
 
+#include <holdfast/attention.h>
 #include <holdfast/job.h>
 #include <holdfast/limits.h>
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
 #include <holdfast/session.h>
 #include <holdfast/trigger.h>
+#include <holdfast/wait.h>
 #include <holdfast/work.h>
 
 #include "base/arena.h"
@@ -165,6 +167,13 @@ struct hf_complete_request {
     struct hf_change change;
     const char *status; /* a word, since those of this verb are not all in a row */
 };
+struct hf_attention_request {
+    struct hf_attention_query query;
+    bool watch; /* the rest is for the machine that watches */
+    hf_ms interval_ms;
+    const char *exec;
+    hf_ms exec_timeout_ms;
+};
 struct hf_prune_request {
     hf_ms older_than_ms;
     int64_t limit;
@@ -206,8 +215,18 @@ struct hf_sync_request {
 struct hf_say_request {
     const char *session_id;
     const char *text;
-    const char *message; /* JSON */
+    const char *message;       /* JSON */
+    const char *const *attach; /* files of this machine */
+    size_t attach_count;
     const char *source_key;
+};
+struct hf_wait_request {
+    const char *wait_id;
+    const char *key;
+    enum hf_wait_word word;
+    const char *value; /* JSON */
+    const char *reason;
+    hf_ms valid_ms;
 };
 struct hf_session_page {
     const char *session_id;
@@ -258,6 +277,8 @@ extern const struct hf_input hf_limit_inputs[];
 extern const struct hf_input hf_policy_inputs[];
 extern const struct hf_input hf_policy_show_inputs[];
 extern const struct hf_input hf_log_inputs[];
+extern const struct hf_input hf_attention_inputs[];
+extern const struct hf_input hf_ack_inputs[];
 extern const struct hf_input hf_subscribe_inputs[];
 extern const struct hf_input hf_trigger_update_inputs[];
 extern const struct hf_input hf_trigger_change_inputs[];
@@ -286,5 +307,13 @@ extern const struct hf_input hf_session_list_inputs[];
 extern const struct hf_input hf_session_show_inputs[];
 extern const struct hf_input hf_session_log_inputs[];
 extern const struct hf_input hf_session_inputs_inputs[];
+extern const struct hf_input hf_turn_cancel_inputs[]; /* of hf_session_cancel */
+extern const struct hf_input hf_waits_list_inputs[];  /* of hf_wait_filter */
+extern const struct hf_input hf_waits_show_inputs[];
+extern const struct hf_input hf_waits_resolve_inputs[];
+extern const struct hf_input hf_waits_approve_inputs[];
+extern const struct hf_input hf_waits_deny_inputs[];
+extern const struct hf_input hf_waits_revoke_inputs[]; /* of hf_wait_revoke */
+extern const struct hf_input hf_waits_rotate_inputs[];
 
 #endif

@@ -28,7 +28,7 @@ const struct hf_input hf_process_start_inputs[] = {
       "what becomes of it when its owner is lost; there is no default",
       .words = disposition_words, .min = HF_RERUNNABLE,
       HF_IN_AT(hf_start_request, work.disposition) },
-    TEXT("identity_kind", "K", "what sort of process (default: process, shell)",
+    TEXT("identity_kind", "K", "what sort of process (default: process, run)",
          identity_kind, .option = "kind"),
     TEXT("identity_label", "N", "its name for people", identity_label, .option = "name"),
     { "definition", "JSON", HF_IN_JSON, 0, "what it was made from",
@@ -118,7 +118,7 @@ const struct hf_input hf_process_observe_inputs[] = {
 const struct hf_input hf_process_retarget_inputs[] = {
     ID(hf_process_tell, id),
     SESSION(0, "the session to wake from now on"),
-    { "none", NULL, HF_IN_FLAG, 0, "wake nobody", HF_IN_AT(hf_tell_request, none) },
+    { "none", NULL, HF_IN_FLAG, 0, "wake no session", HF_IN_AT(hf_tell_request, none) },
     END,
 };
 

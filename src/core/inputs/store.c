@@ -60,4 +60,36 @@ const struct hf_input hf_log_inputs[] = {
       .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_read_request, limit) },
     END,
 };
+
+const struct hf_input hf_attention_inputs[] = {
+    { "unserved_ms", "DURATION", HF_IN_MS, 0,
+      "claimable for so long without a worker is a finding (default: 5m)", .min = 1,
+      .option = "unserved", HF_IN_AT(hf_attention_query, unserved_ms) },
+    { "limit", "N", HF_IN_INT, 0, "findings of a kind (default: 200)", .min = 1, .max = 200,
+      HF_IN_AT(hf_attention_query, limit) },
+    { "watch", NULL, HF_IN_FLAG, HF_IN_LOCAL,
+      .help = "keep looking, and print what is new and what is gone",
+      HF_IN_AT(hf_attention_request, watch) },
+    { "interval_ms", "DURATION", HF_IN_MS, HF_IN_LOCAL,
+      .help = "with --watch: between two looks (default: 5s)", .min = 100, .max = 3600000,
+      .option = "interval", HF_IN_AT(hf_attention_request, interval_ms) },
+    { "exec", "CMD", HF_IN_TEXT, HF_IN_LOCAL,
+      .help = "run this program for each new finding, with its JSON on standard input",
+      HF_IN_AT(hf_attention_request, exec) },
+    { "exec_timeout_ms", "DURATION", HF_IN_MS, HF_IN_LOCAL,
+      .help = "with --exec: end the program after this time (default: 30s)", .min = 100,
+      .max = 3600000, .option = "exec-timeout",
+      HF_IN_AT(hf_attention_request, exec_timeout_ms) },
+    END,
+};
+
+const struct hf_input hf_ack_inputs[] = {
+    { "ids", "ID", HF_IN_TEXTS, HF_IN_BARE, "these units", .option = "id",
+      HF_IN_AT(hf_ack, ids) },
+    { "kind", "K", HF_IN_TEXT, 0, "all bad ends of this kind", HF_IN_AT(hf_ack, kind) },
+    { "all", NULL, HF_IN_FLAG, 0, "all bad ends", HF_IN_AT(hf_ack, all) },
+    { "reason", "R", HF_IN_TEXT, 0, "kept with the event", .limit = HF_LIMIT_REASON_BYTES,
+      HF_IN_AT(hf_ack, reason) },
+    END,
+};
 /* clang-format on */

@@ -210,7 +210,7 @@ const struct hf_input hf_hand_back_inputs[] = {
 const struct hf_input hf_wait_inputs[] = {
     ID(hf_change, id, HF_IN_NEEDED),
     TOKEN(HF_IN_NEEDED),
-    { "waiting_kind", "KIND", HF_IN_WORD, HF_IN_NEEDED, "for whom it waits",
+    { "waiting_kind", "KIND", HF_IN_WORD, HF_IN_NEEDED, "what it waits for",
       .words = wait_words, .min = HF_WAITING_USER, .option = "kind",
       HF_IN_AT(hf_change, status) },
     { "waiting_ref", "R", HF_IN_TEXT, HF_IN_NEEDED,

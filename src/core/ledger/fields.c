@@ -55,7 +55,7 @@ const struct hf_field hf_work_fields[] = {
     I64(hf_work, lease_remaining_ms, "time that is left on its lease; negative when lapsed",
         .null_by = offsetof(struct hf_work, lease_expires_at)),
     JSON(hf_work, holder, "what is known of the holder's process"),
-    TEXT(hf_work, waiting_kind, "for whom it waits"),
+    TEXT(hf_work, waiting_kind, "what it waits for"),
     TEXT(hf_work, waiting_ref, "what it waits for"),
     MS(hf_work, escalate_at, "when its wait is escalated"),
     TEXT(hf_work, escalate, "how its wait is escalated"),
@@ -72,6 +72,7 @@ const struct hf_field hf_work_fields[] = {
     MS(hf_work, first_started_at, "when its first execution began"),
     MS(hf_work, started_at, "when its last execution began"),
     MS(hf_work, finished_at, "when it ended"),
+    MS(hf_work, acked_at, "when a person acknowledged its bad end"),
     MS(hf_work, created_at, "when it was created"),
     MS(hf_work, updated_at, "when it last changed"),
 };

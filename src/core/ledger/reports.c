@@ -196,14 +196,54 @@ const struct hf_shape hf_version_shape = HF_SHAPE("version", version_fields);
 
 /* ---- what an operator looks at -------------------------------------------------------- */
 
+static const char *const need_words[] = {
+#define X(name, word, severity, when) #word,
+    HF_NEEDS(X)
+#undef X
+    NULL
+};
+static const char *const severity_words[] = { "now", "soon", "note", NULL };
+static const char *const subject_words[] = { "unit",  "session", "schedule", "queue", "owner",
+                                             "limit", "effect",  "store",    NULL };
+
 static const struct hf_field attention_fields[] = {
-    TEXT(hf_attention, what, "silent, wait, held, schedule or unknown_effect"),
-    TEXT(hf_attention, id, "the unit, the name of the schedule, or the turn"),
-    TEXT(hf_attention, kind, "kind of the unit; left out for a schedule", .optional = true),
-    TEXT(hf_attention, detail, "what is wrong"),
-    TEXT(hf_attention, command, "that deals with it"),
+    TEXT(hf_attention_row, what, "the kind of finding", .words = need_words),
+    TEXT(hf_attention_row, severity, "how soon it needs a person", .words = severity_words),
+    TEXT(hf_attention_row, subject, "what it is about", .words = subject_words),
+    TEXT(hf_attention_row, id, "of the subject: an id or a name"),
+    TEXT(hf_attention_row, tenant, "whose it is"),
+    TEXT(hf_attention_row, name, "as its user named it"),
+    TEXT(hf_attention_row, kind, "kind of the unit or effect"),
+    MS(hf_attention_row, since, "since when"),
+    MS(hf_attention_row, until, "when it ends by itself"),
+    TEXT(hf_attention_row, detail, "what is wrong, for people"),
+    HF_FIELD(JSON, hf_attention_row, facts, false, "what is wrong, as numbers and words"),
+    HF_FIELD(JSON, hf_attention_row, act, false, "the operation that deals with it: op and in"),
+    TEXT(hf_attention_row, command, "the same as a command of the shell"),
 };
 const struct hf_shape hf_attention_shape = HF_SHAPE("attention", attention_fields);
+
+static const struct hf_field attention_more_fields[] = {
+    TEXT(hf_attention_more_row, what, "the kind of finding", .words = need_words),
+    TEXT(hf_attention_more_row, kind, "of these units; null: of all"),
+    TEXT(hf_attention_more_row, error_class, "of these units; null: of all, or none"),
+    COUNT(hf_attention_more_row, count, "how many are not shown"),
+    BOOL(hf_attention_more_row, at_least, "they were counted only so far"),
+    HF_FIELD(JSON, hf_attention_more_row, act, false, "the operation that lists them"),
+    TEXT(hf_attention_more_row, command, "the same as a command of the shell"),
+};
+const struct hf_shape hf_attention_more_shape = HF_SHAPE("attention_more", attention_more_fields);
+
+static const struct hf_field attention_facts_fields[] = {
+    FACT("more", JSON, "findings that are not shown, by kind"),
+};
+const struct hf_shape hf_attention_facts_shape = HF_SHAPE("attention_facts",
+                                                          attention_facts_fields);
+
+static const struct hf_field acked_fields[] = {
+    FACT("acknowledged", I64, "units that were marked now"),
+};
+const struct hf_shape hf_acked_shape = HF_SHAPE("acknowledged", acked_fields);
 
 static const struct hf_field overview_fields[] = {
     COUNT(hf_overview, now, "when it was read"),

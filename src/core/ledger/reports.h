@@ -2,6 +2,7 @@
 #ifndef HF_CORE_LEDGER_REPORTS_H
 #define HF_CORE_LEDGER_REPORTS_H
 
+#include <holdfast/attention.h>
 #include <holdfast/limits.h>
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
@@ -46,15 +47,36 @@ struct hf_version_row {
 };
 extern const struct hf_shape hf_version_shape;
 
-/* Something that needs a human. */
-struct hf_attention {
-    const char *what; /* silent, wait, held, schedule, unknown_effect */
-    const char *id;   /* a unit's or a turn's, or a schedule's name */
-    const char *kind; /* NULL for a schedule */
+/* Something that needs a person. */
+struct hf_attention_row {
+    const char *what;
+    const char *severity;
+    const char *subject;
+    const char *id;
+    const char *tenant;
+    const char *name;
+    const char *kind;
+    hf_ms since;
+    hf_ms until;
     const char *detail;
-    const char *command; /* that deals with it */
+    const char *facts; /* JSON */
+    const char *act;   /* JSON */
+    const char *command;
 };
 extern const struct hf_shape hf_attention_shape;
+
+struct hf_attention_more_row {
+    const char *what;
+    const char *kind;
+    const char *error_class;
+    int64_t count;
+    bool at_least;
+    const char *act; /* JSON */
+    const char *command;
+};
+extern const struct hf_shape hf_attention_more_shape;
+extern const struct hf_shape hf_attention_facts_shape; /* the envelope of attention */
+extern const struct hf_shape hf_acked_shape;
 
 struct hf_overview {
     hf_ms now;

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/json_get.h"
+#include "base/text.h"
 
 #define FIELD "template"
 #define MARKER "$event"
@@ -64,6 +65,38 @@ int hf_template_check(const char *text, struct hf_err *err)
     rc = check_value(value, err);
     hf_json_free(value);
     return rc;
+}
+
+static bool has_marker(const struct json_t *value)
+{
+    bool found = is_marker(value);
+    for (size_t i = 0; !found && i < hf_json_items(value); i++)
+        found = has_marker(hf_json_item(value, i));
+    const char *key;
+    const struct json_t *member;
+    for (void *at = NULL; !found && hf_json_next(value, &at, &key, &member);)
+        found = has_marker(member);
+    return found;
+}
+
+int hf_template_within(const char *text, const char *only, struct hf_err *err)
+{
+    struct json_t *value = NULL;
+    const char *key;
+    const struct json_t *member;
+    int rc = hf_json_parse(span_of(text ? text : "{\"$event\":\"\"}"),
+                           (size_t)HF_MAX_PAYLOAD_BYTES, FIELD, &value, err);
+    if (rc)
+        return rc;
+    bool outside = is_marker(value) || hf_json_type_of(value) != HF_JSON_OBJECT;
+    for (void *at = NULL; !outside && hf_json_next(value, &at, &key, &member);)
+        outside = !hf_same(key, only) && has_marker(member);
+    hf_json_free(value);
+    return outside ? hf_fail(err, HF_EINVAL, FIELD,
+                             "template: a command is never taken from what happened: "
+                             "\"$event\" may be in the member \"%s\" only",
+                             only)
+                   : 0;
 }
 
 /* ---- filling ----------------------------------------------------------------------- */

@@ -9,6 +9,11 @@
 /* HF_EINVAL naming "template" for JSON that is none, or a marker that is none. */
 HF_MUST_USE int hf_template_check(const char *text, struct hf_err *err);
 
+/* HF_EINVAL where a marker is outside the member `only` of the template, or there is no
+ * template. The template was checked. */
+HF_MUST_USE int hf_template_within(const char *text, const char *only,
+                                   struct hf_err *err);
+
 /* The template filled from `values` (JSON, NULL: null), canonical, in the arena. A member that
  * is missing is HF_EINVAL naming "template" and the member. A template of NULL gives the
  * values. Both have been checked. */

@@ -13,6 +13,8 @@
 #include "core/process/process.h"
 #include "core/trigger/template.h"
 
+#define COMMAND_KIND "run" /* HF_RUN_KIND of run.h, which is above this */
+
 #define PRIORITY_DEFAULT 3
 #define SESSION "session:"
 
@@ -192,6 +194,8 @@ int hf_subscription_check(const struct hf_subscription_new *wanted, struct hf_er
                               "wake_session", err);
     if (rc == 0)
         rc = hf_template_check(wanted->payload_template, err);
+    if (rc == 0 && hf_same(wanted->kind, COMMAND_KIND))
+        rc = hf_template_within(wanted->payload_template, "input", err);
     if (rc == 0)
         rc = check_process(wanted, err);
     return rc ? rc : hf_new_check(&unit, err);

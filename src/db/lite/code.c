@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "db/lite/lite.h"
 
 static const struct {
@@ -95,6 +96,8 @@ int lite_fail_system(sqlite3 *db, int sqlite_rc, int system_errno, const char *w
 {
     int code = lite_code(sqlite_rc, system_errno);
     const char *message = db ? sqlite3_errmsg(db) : "";
+    if (sqlite_rc == SQLITE_ERROR && hf_same(message, "integer overflow"))
+        code = HF_EOVERFLOW; /* of a sum; it has no code of its own */
     if (sqlite_rc == SQLITE_CONSTRAINT_TRIGGER) {
         const char *reason = after(message, "holdfast: ");
         if (reason) /* the steps decide before they write: no caller can be at fault */

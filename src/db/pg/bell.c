@@ -8,7 +8,7 @@
  *
  * Others are listened to from the first wait on, on a connection of its own (db/pg/listen.c), which
  * must first hear itself. Where it cannot (behind a transaction pooler, in inline mode) waiters
- * look by themselves. Hints only: whoever waits looks again after each slice.
+ * look by themselves. Hints only: each waiter looks again after each slice.
  */
 #include <poll.h>
 #include <string.h>
@@ -63,7 +63,7 @@ void pg_bell_nudge(struct pg_bell *bell)
 
 /* ---- ringing ----------------------------------------------------------------------- */
 
-/* Whoever waits for HF_TOPIC_ANY hears of all of them. */
+/* Waiters for HF_TOPIC_ANY hear of all of them. */
 static size_t bell_of(uint32_t topic)
 {
     return topic != HF_TOPIC_ANY ? topic % PG_BELLS : PG_ANY_BELL;
@@ -163,7 +163,7 @@ static void tell(struct pg *pg, struct pg_conn *listener)
     hf_buf_fini(&channel);
 }
 
-/* Our own messages come back too: whoever waits here was woken already. */
+/* Our own messages come back too: the waiters here were woken already. */
 void pg_bell_hear(struct pg_bell *bell, const char *text)
 {
     const char *space = strchr(text, ' ');
@@ -235,7 +235,7 @@ static void follow(struct turn *turn)
     hf_unlock(&bell->lock);
 }
 
-/* How long to sleep: until the next message may go out, or somebody nudges. */
+/* How long to sleep: until the next message may go out, or a nudge comes. */
 static int pause_of(const struct turn *turn, bool due, hf_ms left, bool wanted)
 {
     if (due)
@@ -256,7 +256,7 @@ static void sleep_until_nudged(struct turn *turn, int pause)
     if (count > 0 && at[0].revents) {
         uint64_t ignored;
         ssize_t got = read(turn->pg->bell.nudge, &ignored, sizeof ignored);
-        (void)got; /* nothing to read: somebody else was faster */
+        (void)got; /* nothing to read: another thread was faster */
     }
     if (count > 0 && at[1].revents)
         (void)pg_listen_take(turn->pg, turn->conn, NULL); /* rung as they are read */
@@ -303,7 +303,7 @@ void pg_bell_stop(struct pg *pg)
 {
     hf_lock(&pg->bell.lock);
     pg->bell.thread.stopping = true; /* seen at the nudge below */
-    ring_all(&pg->bell);             /* whoever still waits is to leave */
+    ring_all(&pg->bell);             /* those that still wait are to leave */
     hf_unlock(&pg->bell.lock);
     pg_bell_nudge(&pg->bell);
     hf_threads_stop(&pg->bell.thread);
@@ -453,7 +453,7 @@ bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
     if (!rung && ms > 0) {
         wait_slice(pg, topic, ms < look ? ms : look);
         hf_ms passed = pg->clock->mono_ms(pg->clock->user) - began;
-        /* After a whole slice something may have changed that nobody told. */
+        /* After a whole slice something may have changed without a message. */
         rung = bell->words[bell_of(topic)] != seen || passed < ms;
     }
     hf_unlock(&bell->lock);

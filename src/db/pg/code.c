@@ -20,6 +20,7 @@ static const struct {
     { "HF001", HF_EGUARD, HIDE },
     { "HF002", HF_ETRANSITION, HIDE },
     { "HF003", PG_NEW_HISTORY, HIDE },
+    { "22003", HF_EOVERFLOW, SHOW }, /* a sum beyond 64 bits */
     { "23505", HF_ECONFLICT, HIDE },
     { "23503", HF_ECONFLICT, HIDE },
     { "23", HF_EINTERNAL, HIDE },

@@ -19,7 +19,7 @@
  *   db/pg/local.c     how often processes of this machine have taken leases
  *   db/pg/facts.c     what doctor and people want to know
  *
- * Threads. A connection belongs to whoever took it from the pool. Everything else is fixed
+ * Threads. A connection belongs to the thread that took it from the pool. Everything else is fixed
  * after open, atomic, or under the lock named beside it.
  */
 #ifndef HF_DB_PG_PG_H
@@ -46,9 +46,9 @@
 #define PG_SLOW_MS 100     /* after which the first one is slow */
 #define PG_GROUP_WORTH 8   /* batches that are worth a transaction beside another */
 #define PG_GROUP_MAX 64    /* batches of one transaction */
-#define PG_GROUP_ROWS 4096 /* argument sets, so that nobody waits too long */
+#define PG_GROUP_ROWS 4096 /* argument sets, so that no caller waits too long */
 #define PG_SCHEMA_MAX 48   /* bytes of a schema's name */
-/* A statement that takes longer is a fault of ours or of the server's; whoever waits for a
+/* A statement that takes longer is a fault of ours or of the server's; a caller that waits for a
  * lock keeps others waiting, so it is not for long. In ms. */
 #define PG_STATEMENT_TIMEOUT "60000"
 #define PG_LOCK_TIMEOUT "2000"
@@ -126,7 +126,7 @@ struct pg_member {
     struct hf_batch *batch;
     int rc;
     struct hf_err err;
-    struct pg_member *const *parts; /* those of whom it was gathered; NULL: itself */
+    struct pg_member *const *parts; /* those that it was gathered from; NULL: itself */
     size_t part_count;
     bool told; /* its rings went out behind its commit */
 };
@@ -137,7 +137,7 @@ struct pg_member {
 
 /* To be told to other processes. */
 struct pg_due {
-    struct hf_ring rings[HF_BATCH_RINGS * 4];
+    struct hf_ring rings[32];
     size_t count;
     bool all; /* more topics than fit: everybody is to look */
 };
@@ -152,13 +152,13 @@ struct pg_bell {
     hf_ms apart_until;        /* until then no message goes behind a commit */
     struct hf_threads thread; /* at most one; it sleeps in poll, so `nudge` wakes it */
     int nudge;                /* an eventfd */
-    bool wanted;              /* somebody waits, so others are to be heard */
+    bool wanted;              /* a thread waits, so others are to be heard */
     bool heard;               /* the listening connection heard itself */
     bool failed;              /* it did not: waiters look by themselves */
-    bool follow;      /* somebody here waits for whatever is committed: to be said */
+    bool follow;      /* a thread here waits for whatever is committed: to be said */
     hf_ms follow_due; /* when it is to be said again */
     _Atomic bool
-        followed; /* somebody does, here or elsewhere, as of the last transaction */
+        followed; /* a reader does, here or elsewhere, as of the last transaction */
 };
 
 struct pg_counts {
@@ -250,7 +250,7 @@ bool pg_is_transient(const PGresult *result);
 HF_MUST_USE int pg_conn_open(struct pg *pg, const char *conninfo,
                              struct pg_conn **ret_conn, struct hf_err *err);
 void pg_conn_close(struct pg_conn *conn);
-/* Has the server hung up, or said something unasked, while nobody used it? */
+/* Has the server hung up, or said something unasked, while it was not in use? */
 bool pg_conn_stale(struct pg_conn *conn);
 HF_MUST_USE int pg_conn_identity(struct pg_conn *conn, struct pg_identity *ret_identity,
                                  struct hf_err *err);

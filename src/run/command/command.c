@@ -91,6 +91,9 @@ static int check(const struct hf_command *command, struct hf_err *err)
     if (rc == 0 && count_of(command->evidence) > (size_t)HF_MAX_REFS)
         rc = hf_fail(err, HF_ETOOBIG, "evidence", "evidence: more than %lld files",
                      (long long)HF_MAX_REFS);
+    if (rc == 0 && command->input)
+        rc = hf_json_check((struct hf_span){ command->input, strlen(command->input) },
+                           (size_t)HF_MAX_PAYLOAD_BYTES, "input", err);
     return rc ? rc : check_names(command, err);
 }
 
@@ -123,6 +126,8 @@ int hf_command_write(const struct hf_command *wanted, char **ret_payload,
         put_list(&json, "env", command.env);
     if (count_of(command.evidence))
         put_list(&json, "evidence", command.evidence);
+    if (command.input)
+        hf_json_put_raw(&json, "input", command.input);
     hf_json_opt_i64(&json, "kill_after_ms", command.kill_after_ms);
     if (command.require_close_out)
         hf_json_put_bool(&json, "require_close_out", true);
@@ -147,9 +152,31 @@ struct hf_command_text {
     struct hf_command command;
 };
 
-static const char *const known[] = { "argv",     "cwd",           "env",
-                                     "evidence", "kill_after_ms", "require_close_out",
-                                     "secrets",  "timeout_ms" };
+static const char *const known[] = {
+    "argv",
+    "cwd",
+    "env",
+    "evidence",
+    "input",
+    "kill_after_ms",
+    "require_close_out",
+    "secrets",
+    "timeout_ms",
+};
+
+static int read_input(struct hf_command_text *text, const struct json_t *all,
+                      struct hf_err *err)
+{
+    const struct json_t *value = hf_json_member(all, "input");
+    struct hf_buf json;
+    if (!value)
+        return 0;
+    hf_buf_init(&json, hf_alloc_system(), (size_t)HF_MAX_PAYLOAD_BYTES);
+    int rc = hf_json_canonical(&json, value);
+    text->command.input = rc ? NULL : hf_arena_text(&text->arena, hf_buf_str(&json));
+    hf_buf_fini(&json);
+    return text->command.input ? 0 : hf_fail_plain(err, rc ? rc : HF_ENOMEM);
+}
 
 static int read_list(struct hf_arena *arena, const struct json_t *all, const char *key,
                      const char *const **ret_list, struct hf_err *err)
@@ -212,6 +239,8 @@ static int read_command(struct hf_command_text *text, const struct json_t *all,
         rc = read_ms(all, "timeout_ms", &command->timeout_ms, err);
     if (rc == 0)
         rc = read_ms(all, "kill_after_ms", &command->kill_after_ms, err);
+    if (rc == 0)
+        rc = read_input(text, all, err);
     return rc ? rc : check(command, err);
 }
 

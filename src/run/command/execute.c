@@ -159,18 +159,18 @@ static void env_drop(struct env *env, const char *name)
     }
 }
 
-/* What the unit was resumed with. An outer unit's, in whose command this runs, is not ours. */
-static int env_resume(struct env *env, const char *payload, struct hf_err *err)
+/* A value of this unit, as JSON. That of an outer unit, in whose command this runs, is dropped. */
+static int env_json(struct env *env, const char *name, const char *field,
+                    const char *json, struct hf_err *err)
 {
-    static const char name[] = "HOLDFAST_RESUME_PAYLOAD";
-    size_t most = VARIABLE_MAX - sizeof name - 1;
-    if (payload && strlen(payload) > most)
-        return hf_fail(err, HF_ETOOBIG, "resume_payload",
-                       "the resume payload has %zu bytes, and a command's variable holds "
-                       "at most %zu: resume with a reference to it",
-                       strlen(payload), most);
-    if (payload)
-        env_set(env, name, payload);
+    size_t most = VARIABLE_MAX - strlen(name) - 2;
+    if (json && strlen(json) > most)
+        return hf_fail(err, HF_ETOOBIG, field,
+                       "the %s has %zu bytes, and a command's variable holds "
+                       "at most %zu: store a reference to it",
+                       field, strlen(json), most);
+    if (json)
+        env_set(env, name, json);
     else
         env_drop(env, name);
     return 0;
@@ -212,7 +212,10 @@ static int make_env(struct hf_run *run, const struct hf_run_plan *plan,
     env_set(&env, "HOLDFAST_ATTEMPT", hf_buf_str(&number));
     env_set(&env, HF_LOCK_VARIABLE, run->lock.path);
     hf_buf_fini(&number);
-    int rc = env_resume(&env, plan->item->work.resume_payload, err);
+    int rc = env_json(&env, "HOLDFAST_RESUME_PAYLOAD", "resume_payload",
+                      plan->item->work.resume_payload, err);
+    if (rc == 0)
+        rc = env_json(&env, "HOLDFAST_INPUT", "input", command->input, err);
     if (rc == 0 && env.failed)
         rc = hf_fail_plain(err, HF_ENOMEM);
     *ret_env = env.list;

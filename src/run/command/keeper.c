@@ -220,12 +220,14 @@ static _Noreturn void become_keeper(const struct hf_keeper *keeper, int alive)
     struct hf_kept kept[HF_STREAM_COUNT] = { { .pipe = 0, .file = 2 },
                                              { .pipe = 1, .file = 3 } };
     (void)setsid();
-    if (fork() != 0) /* the other is adopted by init: the host has no child to reap */
-        _exit(0);
     ignore_stops();
-    (void)prctl(PR_SET_NAME, "hf-keeper");
+    /* Before the runner goes on: a keeper that still had the command's lock open would be
+     * counted, and ended, as a process of the command. */
     if (!take_descriptors(wanted) || chdir("/") != 0)
         _exit(1);
+    if (fork() != 0) /* the other is adopted by init: the host has no child to reap */
+        _exit(0);
+    (void)prctl(PR_SET_NAME, "hf-keeper");
     drop_shared_memory();
     keep_on(kept, 4);
 }

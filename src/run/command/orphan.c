@@ -258,6 +258,30 @@ static void forget_file(const struct pass *pass, const struct hf_lock_facts *fac
         (void)unlink(tree->path); /* tried again at the next pass */
 }
 
+/* The lock of a tool call. Its worker, or the one that takes the call over, looks after the
+ * processes; those of a dead worker are ended here, so that none is left for ever. */
+static void look_at_call(struct pass *pass, const struct hf_lock_facts *facts,
+                         struct hf_tree *tree, enum hf_lock_look look)
+{
+    if (!hf_holder_dead(facts->holder))
+        return;
+    if (look == HF_LOCK_FREE) {
+        (void)unlink(tree->path); /* tried again at the next pass */
+        return;
+    }
+    bool ending = end_tree(pass, tree);
+    struct hf_orphan orphan = {
+        .work_id = facts->call,
+        .disposition = facts->disposition,
+        .attempt = facts->attempt,
+        .processes = (int64_t)hf_tree_signal(tree, 0),
+        .lock = tree->path,
+        .ending = ending,
+    };
+    if (pass->each)
+        pass->each(pass->user, &orphan);
+}
+
 static void look_at(void *user, const char *path)
 {
     struct pass *pass = user;
@@ -267,6 +291,10 @@ static void look_at(void *user, const char *path)
     if (pass->rc)
         return;
     enum hf_lock_look look = hf_lock_look(&pass->arena, path, &facts, &tree);
+    if (look != HF_LOCK_GONE && facts.call) {
+        look_at_call(pass, &facts, &tree, look);
+        return;
+    }
     if (look == HF_LOCK_GONE || (look == HF_LOCK_HELD && !facts.work_id))
         return; /* nothing was started under it yet */
     pass->rc = facts.work_id ? find_unit(pass, facts.work_id, &answer)

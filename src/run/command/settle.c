@@ -141,7 +141,7 @@ static void close_done(struct hf_run *run, struct hf_change *change, struct word
         fail_as(change, words, "evidence_missing", -1, why.message);
         return;
     }
-    close_as(change, HF_DONE, NULL, "the command ended with exit code 0");
+    close_as(change, HF_DONE, NULL, "exit code 0");
     change->evidence = run->evidence;
     change->evidence_count = run->evidence_count;
     change->outputs = run->command->evidence;
@@ -178,11 +178,9 @@ static void ended(struct hf_run *run, struct hf_change *change, struct words *wo
     if (!how->known)
         fail_as(change, words, "exit_unknown", -1, "the command's exit status was lost");
     else if (how->signal)
-        fail_as(change, words, "signal_", how->signal,
-                "the command was ended by signal ");
+        fail_as(change, words, "signal_", how->signal, "ended by signal ");
     else if (how->exit_code)
-        fail_as(change, words, "exit_", how->exit_code,
-                "the command ended with exit code ");
+        fail_as(change, words, "exit_", how->exit_code, "exit code ");
     else if (run->command->require_close_out)
         fail_as(change, words, "close_out_missing", -1,
                 "the command ended without closing its unit out");

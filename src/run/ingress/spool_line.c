@@ -20,13 +20,13 @@ static const struct hf_input spooled_inputs[] = {
 void hf_spool_encode(const struct hf_caller *who, const struct hf_new *request,
                      hf_ms spooled_at, struct hf_buf *out)
 {
-    static const struct hf_caller nobody;
+    static const struct hf_caller unnamed;
     struct hf_json json;
     hf_json_begin(&json, out);
     hf_json_object(&json);
     hf_inputs_write(&json, hf_new_inputs, request, &hf_new_blank);
     hf_inputs_write(&json, hf_new_limit_inputs, request, &hf_new_blank);
-    hf_inputs_write(&json, hf_caller_inputs, who ? who : &nobody, &nobody);
+    hf_inputs_write(&json, hf_caller_inputs, who ? who : &unnamed, &unnamed);
     hf_json_put_i64(&json, "spooled_at", spooled_at);
     hf_json_end(&json);
     hf_buf_char(out, '\n');

@@ -318,7 +318,8 @@ static int complete_claim(const struct hf_store *store, struct hf_arena *arena,
 {
     int rc = 0;
     if (!claim->owner) {
-        rc = fresh_id(store, arena, &claim->owner, err);
+        claim->owner = claim->nonce;
+        rc = claim->owner ? 0 : fresh_id(store, arena, &claim->owner, err);
         claim->incarnation = claim->owner;
     } else if (!claim->incarnation) {
         claim->incarnation = store->incarnation;
@@ -424,6 +425,26 @@ int hf_session_turn(struct hf_store *store, const char *session_id, const char *
     API_STEP(call,
              store->methods->sessions->turn(store, session_id, name, answer, &call.why));
     return answered(&call, answer, ret_answer, err);
+}
+
+int hf_session_blob_put(struct hf_store *store, struct hf_span bytes,
+                        uint8_t ret_hash[32], struct hf_err *err)
+{
+    struct api_call call = begin(store, NULL);
+    uint8_t hash[HF_DIGEST_BYTES];
+    API_STEP(call, bytes.at && bytes.len > 0 ? 0
+                                             : hf_fail(&call.why, HF_EINVAL, "bytes",
+                                                       "there are no bytes to store"));
+    API_STEP(call, bytes.len <= (size_t)HF_MAX_ATTACHMENT_BYTES
+                       ? 0
+                       : hf_fail(&call.why, HF_ETOOBIG, "bytes",
+                                 "%zu bytes are over the limit of %lld", bytes.len,
+                                 (long long)HF_MAX_ATTACHMENT_BYTES));
+    API_STEP(call, hf_sha256(bytes.at, bytes.len, hash) ? HF_EINTERNAL : 0);
+    API_STEP(call, store->methods->sessions->blob_put(store, hash, bytes, &call.why));
+    if (call.rc == 0)
+        memcpy(ret_hash, hash, sizeof hash);
+    return api_end(&call, err);
 }
 
 int hf_session_blob_get(struct hf_store *store, const uint8_t hash[32],

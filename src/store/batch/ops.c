@@ -39,7 +39,7 @@ void hf_ops_reset(struct hf_ops *ops)
     const struct hf_alloc *alloc = ops->batch.alloc;
     ops->batch = (struct hf_batch){ .alloc = alloc };
     ops->args = NULL;
-    ops->call_room = ops->arg_room = ops->arg_count = 0;
+    ops->call_room = ops->arg_room = ops->arg_count = ops->ring_room = 0;
     ops->gates = NULL;
     ops->gate_count = ops->gate_room = 0;
     ops->state = 0;
@@ -186,29 +186,33 @@ uint32_t hf_topic_of_end(const char *work_id)
     return hf_crc32c(hf_crc32c(0, prefix, sizeof prefix - 1), work_id, strlen(work_id));
 }
 
-/* A batch that rings more topics than HF_BATCH_RINGS drops the rest: their waiters look again by
- * themselves. */
-static void ring(struct hf_batch *batch, uint32_t topic, uint32_t count)
+static void ring(struct hf_ops *ops, uint32_t topic, uint32_t count)
 {
+    struct hf_batch *batch = &ops->batch;
     for (size_t i = 0; i < batch->ring_count; i++) {
         if (batch->rings[i].topic == topic) {
             batch->rings[i].count += count;
             return;
         }
     }
-    if (batch->ring_count < HF_BATCH_RINGS)
-        batch->rings[batch->ring_count++] = (struct hf_ring){ .topic = topic,
-                                                              .count = count };
+    if (!ops->state && batch->ring_count == ops->ring_room) {
+        struct hf_ring *rings = hf_ops_grow(ops, batch->rings, sizeof(struct hf_ring),
+                                            &ops->ring_room);
+        if (rings)
+            batch->rings = rings;
+    }
+    if (!ops->state)
+        batch->rings[batch->ring_count++] = (struct hf_ring){ topic, count };
 }
 
 void hf_ops_ring_queue(struct hf_ops *ops, const char *queue, uint32_t count)
 {
-    ring(&ops->batch, hf_topic_of_queue(queue), count);
+    ring(ops, hf_topic_of_queue(queue), count);
 }
 
 void hf_ops_ring_ended(struct hf_ops *ops, const char *work_id)
 {
-    ring(&ops->batch, hf_topic_of_end(work_id), WAITERS_MOST);
+    ring(ops, hf_topic_of_end(work_id), WAITERS_MOST);
 }
 
 static int run(struct hf_ops *ops, bool read_only, struct hf_err *err)

@@ -29,6 +29,7 @@ struct hf_ops {
     struct hf_val *args; /* of all calls, in order */
     size_t arg_count;
     size_t arg_room;
+    size_t ring_room;
     struct hf_gate_note *gates; /* in order of names */
     size_t gate_count;
     size_t gate_room;

@@ -454,3 +454,17 @@ int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err 
     hf_buf_fini(&finder.detail);
     return rc;
 }
+
+int sql_check_quickly(struct hf_store *base, hf_found *found, void *user,
+                      struct hf_err *err)
+{
+    struct finder finder = { .base = base, .found = found, .user = user };
+    hf_buf_init(&finder.detail, base->alloc, 1024);
+    int rc = check_schema(&finder, err);
+    if (rc == 0)
+        rc = check_disk(&finder, err);
+    if (rc == 0)
+        rc = doctor_postgres_quick(&finder, err);
+    hf_buf_fini(&finder.detail);
+    return rc;
+}

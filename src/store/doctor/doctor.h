@@ -27,6 +27,8 @@ HF_MUST_USE int doctor_ask(struct finder *finder, struct hf_ops *ops,
 HF_MUST_USE int doctor_postgres(struct finder *finder, struct hf_err *err);
 /* store/doctor/sessions.c */
 HF_MUST_USE int doctor_sessions(struct finder *finder, struct hf_err *err);
+/* The server's checks that cost little: guards, feed, wake-ups. */
+HF_MUST_USE int doctor_postgres_quick(struct finder *finder, struct hf_err *err);
 /* Entries of the effect journal that do not fit their turn. */
 int doctor_effects(struct finder *finder, struct hf_err *err);
 /* Waits that do not fit their turn. */

@@ -12,6 +12,7 @@
 #define SKEW_MS 1000
 #define FACTS_BYTES 65536
 #define BELL_TEST_MS 3000
+#define BELL_QUICK_MS 150
 #define BEHIND_MS 1000 /* a transaction that is older keeps the feed back */
 
 #define MAY_SEE "GRANT pg_read_all_stats to the role that doctor uses"
@@ -268,46 +269,84 @@ static int check_skew(struct finder *finder, struct hf_err *err)
 
 /* Whoever waits makes the driver listen, which then tries whether it hears itself; with that
  * everybody is woken. */
-static void try_bell(struct hf_store *base)
+static void try_bell(struct hf_store *base, hf_ms ms)
 {
     uint32_t topic = hf_topic_of_end("");
     uint32_t seen = base->methods->bell_seen(base, topic);
-    hf_ms end = base->clock->mono_ms(base->clock->user) + BELL_TEST_MS;
-    for (hf_ms left = BELL_TEST_MS;
-         left > 0 && base->methods->bell_seen(base, topic) == seen;
+    hf_ms end = base->clock->mono_ms(base->clock->user) + ms;
+    for (hf_ms left = ms; left > 0 && base->methods->bell_seen(base, topic) == seen;
          left = end - base->clock->mono_ms(base->clock->user))
         (void)base->methods->bell_wait(base, topic, seen, left);
 }
 
-/* How wake-ups travel, as the driver knows it. */
-static int check_bell(struct finder *finder, struct hf_err *err)
+/* What the driver knows, as JSON. The caller frees *ret_text and *ret_json in any case. */
+static int read_facts(struct hf_store *base, char **ret_text, struct json_t **ret_json,
+                      struct hf_err *err)
+{
+    int rc = base->methods->facts(base, ret_text, err);
+    struct hf_span text = { *ret_text, rc == 0 ? strlen(*ret_text) : 0 };
+    return rc ? rc : hf_json_parse(text, FACTS_BYTES, "facts", ret_json, err);
+}
+
+static void tell_bell(struct finder *finder, const char *bell, const char *pooler)
+{
+    bool polls = hf_same(bell, "polling");
+    doctor_say(finder, "wake-ups: ");
+    doctor_say(finder, bell ? bell : "-");
+    doctor_say(finder, "; pooler: ");
+    doctor_say(finder, pooler ? pooler : "-");
+    doctor_tell(finder, false, "bell",
+                !polls ? ""
+                : hf_same(pooler, "none")
+                    ? "waiting workers look four times a second: the server cannot "
+                      "LISTEN, as a standby cannot"
+                    : "waiting workers look four times a second: give listen_url= an "
+                      "address past the pooler");
+}
+
+/* How wake-ups travel, as the driver knows it. `ms`: how long it may try. */
+static int ask_bell(struct finder *finder, hf_ms ms, struct hf_err *err)
 {
     char *facts = NULL;
     struct json_t *json = NULL;
     const struct hf_alloc *alloc = finder->base->alloc;
-    try_bell(finder->base);
-    int rc = finder->base->methods->facts(finder->base, &facts, err);
+    try_bell(finder->base, ms);
+    int rc = read_facts(finder->base, &facts, &json, err);
     if (rc == 0)
-        rc = hf_json_parse((struct hf_span){ facts, strlen(facts) }, FACTS_BYTES, "facts",
-                           &json, err);
-    if (rc == 0) {
-        const char *bell = hf_json_as_text(hf_json_member(json, "bell"));
-        const char *pooler = hf_json_as_text(hf_json_member(json, "pooler"));
-        bool polls = hf_same(bell, "polling");
-        doctor_say(finder, "wake-ups: ");
-        doctor_say(finder, bell ? bell : "-");
-        doctor_say(finder, "; pooler: ");
-        doctor_say(finder, pooler ? pooler : "-");
-        doctor_tell(finder, false, "bell",
-                    !polls ? ""
-                    : hf_same(pooler, "none")
-                        ? "waiting workers look four times a second: the server cannot "
-                          "LISTEN, as a standby cannot"
-                        : "waiting workers look four times a second: give listen_url= an "
-                          "address past the pooler");
-    }
+        tell_bell(finder, hf_json_as_text(hf_json_member(json, "bell")),
+                  hf_json_as_text(hf_json_member(json, "pooler")));
     hf_json_free(json);
     alloc->free(alloc->user, facts);
+    return rc;
+}
+
+static int check_bell(struct finder *finder, struct hf_err *err)
+{
+    return ask_bell(finder, BELL_TEST_MS, err);
+}
+
+/* Only a pooler can keep wake-ups back that a server sends. */
+static int check_bell_quickly(struct finder *finder, struct hf_err *err)
+{
+    char *facts = NULL;
+    struct json_t *json = NULL;
+    const struct hf_alloc *alloc = finder->base->alloc;
+    int rc = read_facts(finder->base, &facts, &json, err);
+    const char *pooler = rc == 0 ? hf_json_as_text(hf_json_member(json, "pooler")) : NULL;
+    bool pooled = pooler && !hf_same(pooler, "none");
+    hf_json_free(json);
+    alloc->free(alloc->user, facts);
+    return rc || !pooled ? rc : ask_bell(finder, BELL_QUICK_MS, err);
+}
+
+static int run_all(int (*const *checks)(struct finder *, struct hf_err *), size_t count,
+                   struct finder *finder, struct hf_err *err)
+{
+    int rc = 0;
+    if (!hf_same(sql_store_of(finder->base)->sql->methods->name, "postgres"))
+        return 0;
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = checks[i](finder, err);
     return rc;
 }
 
@@ -317,10 +356,13 @@ int doctor_postgres(struct finder *finder, struct hf_err *err)
         check_role,   check_vacuum, check_tables, check_settings,
         check_guards, check_feed,   check_skew,   check_bell,
     };
-    int rc = 0;
-    if (!hf_same(sql_store_of(finder->base)->sql->methods->name, "postgres"))
-        return 0;
-    for (size_t i = 0; rc == 0 && i < sizeof checks / sizeof checks[0]; i++)
-        rc = checks[i](finder, err);
-    return rc;
+    return run_all(checks, sizeof checks / sizeof checks[0], finder, err);
+}
+
+int doctor_postgres_quick(struct finder *finder, struct hf_err *err)
+{
+    static int (*const checks[])(struct finder *,
+                                 struct hf_err *) = { check_guards, check_feed,
+                                                      check_bell_quickly };
+    return run_all(checks, sizeof checks / sizeof checks[0], finder, err);
 }

@@ -28,12 +28,15 @@ int sql_amnesty(struct hf_store *base, hf_ms stalled_ms, int64_t *ret_rows,
     hf_ops_text(&ops, hf_buf_str(&note));
     size_t give = hf_ops_call(&ops, HF_SQL_AMNESTY_GIVE, HF_ANY_COUNT);
     hf_ops_i64(&ops, stalled_ms);
+    size_t sessions = hf_ops_call(&ops, HF_SQL_AMNESTY_GIVE_SESSIONS, HF_ANY_COUNT);
+    hf_ops_i64(&ops, stalled_ms);
     int rc = hf_buf_state(&note) ? hf_fail_plain(err, hf_buf_state(&note))
                                  : hf_ops_write(&ops, err);
     if (rc == 0)
         rc = hf_ops_counted(&ops, err);
     if (rc == 0)
-        *ret_rows = hf_ops_result(&ops, give)->changed;
+        *ret_rows = hf_ops_result(&ops, give)->changed +
+                    hf_ops_result(&ops, sessions)->changed;
     hf_buf_fini(&note);
     hf_ops_fini(&ops);
     return rc;

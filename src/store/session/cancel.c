@@ -28,8 +28,8 @@ static int make_gate(struct cancelling *c, struct hf_arena *arena, struct hf_err
     hf_json_key(&json, "by");
     hf_json_str(&json, hf_arena_join(arena, hf_arena_join(arena, c->who->actor_kind, ":"),
                                      c->who->actor));
-    hf_json_put_str(&json, "id", c->nonce);
     hf_json_opt_str(&json, "reason", c->request->reason);
+    hf_json_put_str(&json, "request_id", c->nonce);
     hf_json_end(&json);
     c->gate = hf_buf_keep(&text, arena);
     return c->gate ? 0 : hf_fail_plain(err, HF_ENOMEM);

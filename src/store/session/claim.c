@@ -402,6 +402,20 @@ static void add_look(struct claiming *c, struct hf_ops *look, enum hf_sql_id sta
     }
 }
 
+/* A claim that is repeated finds what it took. */
+static void add_claimed(struct claiming *c, struct hf_ops *look)
+{
+    hf_ops_call(look, HF_SQL_SESSION_CLAIMED, HF_ANY_COUNT);
+    for (size_t i = 0; i < c->request->agent_count; i++) {
+        if (i > 0)
+            hf_ops_again(look);
+        hf_ops_text(look, c->request->agents[i]);
+        hf_ops_text(look, c->claimant.nonce);
+        hf_ops_text(look, c->claimant.owner);
+        hf_ops_text(look, c->claimant.incarnation);
+    }
+}
+
 /* Which candidate comes after the first. Claims at the same time read the same list; one that
  * lost a race goes on where its nonce says, so that they do not meet again at the next. */
 static size_t nth_candidate(const struct claiming *c, size_t i, size_t count)
@@ -430,32 +444,44 @@ static int try_candidates(struct claiming *c, const struct hf_batch *seen,
     return c->done ? 0 : answer;
 }
 
-static int claim_any(struct claiming *c, struct hf_err *err)
+/* What a claim by agents reads, by number of the call. */
+enum { CLAIMED, LAPSED_LEASES, READY };
+
+/* Lapsed leases, then those that are ready, oldest first. */
+static int try_looked(struct claiming *c, struct hf_ops *look, struct hf_err *err)
 {
-    struct hf_ops look;
-    bool live = false;
-    size_t count = 0, lapsed;
-    hf_ops_init(&look, c->store->sql, c->store->base.alloc);
-    add_look(c, &look, HF_SQL_SESSION_LAPSED, LAPSED);
-    add_look(c, &look, HF_SQL_SESSION_READY, CANDIDATES);
-    int rc = hf_ops_read(&look, err);
-    size_t room =
-        rc ? 0 : hf_ops_result(&look, 0)->out_count + hf_ops_result(&look, 1)->out_count;
-    struct hf_session_row *rows = hf_arena_array(&look.arena, room + 1, sizeof *rows);
-    if (rc == 0 && !rows)
-        rc = hf_fail_plain(err, HF_ENOMEM);
+    bool live = false, none = false;
+    size_t count = 0;
+    size_t room = hf_ops_result(look, LAPSED_LEASES)->out_count +
+                  hf_ops_result(look, READY)->out_count;
+    struct hf_session_row *rows = hf_arena_array(&look->arena, room + 1, sizeof *rows);
+    if (!rows)
+        return hf_fail_plain(err, HF_ENOMEM);
+    int rc = add_candidates(look, LAPSED_LEASES, rows, &count, &live, err);
+    size_t lapsed = count;
     if (rc == 0)
-        rc = add_candidates(&look, 0, rows, &count, &live, err);
-    lapsed = count;
-    bool none = false;
-    if (rc == 0)
-        rc = add_candidates(&look, 1, rows, &count, &none, err);
+        rc = add_candidates(look, READY, rows, &count, &none, err);
     if (rc == 0 && count > lapsed)
         qsort(rows + lapsed, count - lapsed, sizeof *rows, by_ready);
     if (rc == 0 && live)
         rc = push_live(c, err);
+    return rc ? rc : try_candidates(c, &look->batch, rows, count, err);
+}
+
+static int claim_any(struct claiming *c, struct hf_err *err)
+{
+    struct hf_ops look;
+    struct hf_session_row row;
+    hf_ops_init(&look, c->store->sql, c->store->base.alloc);
+    add_claimed(c, &look);
+    add_look(c, &look, HF_SQL_SESSION_LAPSED, LAPSED);
+    add_look(c, &look, HF_SQL_SESSION_READY, CANDIDATES);
+    int rc = hf_ops_read(&look, err);
+    bool again = rc == 0 && hf_ops_result(&look, CLAIMED)->out_count > 0;
+    if (again)
+        rc = session_read_seen(hf_ops_result(&look, CLAIMED), 0, &row, err);
     if (rc == 0)
-        rc = try_candidates(c, &look.batch, rows, count, err);
+        rc = again ? try_one(c, &look.batch, &row, err) : try_looked(c, &look, err);
     hf_ops_fini(&look);
     return rc;
 }
@@ -513,9 +539,10 @@ int sql_session_next(struct hf_store *base, const struct hf_session_claim *claim
     }
     int rc = hf_ops_read(&ops, err);
     for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
-        hf_ms lease = hf_cell_i64(hf_ops_result(&ops, 0), i, 1);
-        at = sooner(at, hf_cell_i64(hf_ops_result(&ops, 0), i, 0));
-        at = sooner(at, hf_cell_i64(hf_ops_result(&ops, 0), i, 2));
+        const struct hf_call *next = hf_ops_result(&ops, 0);
+        hf_ms lease = hf_cell_i64(next, i, HF_COL_SESSION_NEXT_LEASE_CHECK_AT);
+        at = sooner(at, hf_cell_i64(next, i, HF_COL_SESSION_NEXT_READY_AT));
+        at = sooner(at, hf_cell_i64(next, i, HF_COL_SESSION_NEXT_WAIT_CHECK_AT));
         /* Of the lease clock only the distance carries over to the wall clock. */
         at = sooner(at, lease ? ops.batch.now + (lease - ops.batch.lease_now) : 0);
     }

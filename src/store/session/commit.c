@@ -300,7 +300,8 @@ static int commit_once(struct committing *c, struct hf_err *err)
     add_inputs(c, &ops);
     add_units(c, &ops);
     if (commit->release)
-        session_free_add(&ops, commit->session_id, &c->token, 0);
+        session_free_add(&ops, commit->session_id, &c->token,
+                         &(struct session_end){ .token = NULL });
     size_t left = hf_ops_call(&ops, HF_SQL_SESSION_REMAINING, HF_ANY_COUNT);
     hf_ops_text(&ops, commit->session_id);
     hf_ops_text(&ops, c->token.nonce);
@@ -308,7 +309,8 @@ static int commit_once(struct committing *c, struct hf_err *err)
     if (rc == HF_EGUARD)
         rc = refused_at(c, &ops, err);
     else if (rc == 0 && hf_ops_result(&ops, left)->out_count > 0)
-        c->done.lease_remaining_ms = hf_cell_i64(hf_ops_result(&ops, left), 0, 0);
+        c->done.lease_remaining_ms = hf_cell_i64(
+            hf_ops_result(&ops, left), 0, HF_COL_SESSION_REMAINING_LEASE_REMAINING_MS);
     hf_ops_fini(&ops);
     return rc;
 }

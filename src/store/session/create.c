@@ -11,6 +11,7 @@ const struct hf_session_methods sql_session_methods = {
     .load = sql_session_load,
     .node = sql_session_node,
     .blob = sql_session_blob,
+    .blob_put = sql_session_blob_put,
     .unknown = sql_session_unknown,
     .turn = sql_session_turn,
     .list = sql_session_list,
@@ -75,7 +76,8 @@ static int answer_found(const struct hf_ops *ops, const struct hf_session_new *r
     if (answer->sessions->deleted_at)
         return hf_fail(err, HF_ESESSIONDELETED, "session_id",
                        "session %.100s was deleted", request->session_id);
-    if (!session_bytes_same(hf_cell(found, 0, SESSION_COLUMNS), hash, HF_DIGEST_BYTES))
+    if (!session_bytes_same(hf_cell(found, 0, HF_COL_SESSION_GET_REQUEST_HASH), hash,
+                            HF_DIGEST_BYTES))
         return hf_fail(err, HF_ECONFLICT, "session_id",
                        "session %.100s exists with other content", request->session_id);
     answer->created = hf_ops_result(ops, 0)->changed > 0;

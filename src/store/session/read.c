@@ -11,18 +11,45 @@ static int not_found(const char *session_id, struct hf_err *err)
                    session_id);
 }
 
+#define HEAD(name) HF_COL_SESSION_HEAD_##name
+
+static int show_head(struct hf_session_answer *answer, const char *session_id,
+                     const struct hf_call *found, struct hf_err *err)
+{
+    struct hf_session *s = hf_session_answer_memory(answer, sizeof *s);
+    bool failed = !s;
+    if (failed)
+        return hf_fail_plain(err, HF_ENOMEM);
+    *s = (struct hf_session){
+        .session_id = hf_session_answer_copy(
+            answer, (struct hf_span){ session_id, strlen(session_id) }),
+        .agent = session_copied(answer, hf_cell(found, 0, HEAD(AGENT)), &failed),
+        .turn_id = session_copied(answer, hf_cell(found, 0, HEAD(TURN_ID)), &failed),
+        .owner = session_copied(answer, hf_cell(found, 0, HEAD(OWNER)), &failed),
+        .head_revision = hf_cell_i64(found, 0, HEAD(HEAD_REVISION)),
+        .record_count = hf_cell_i64(found, 0, HEAD(RECORD_COUNT)),
+        .ready_at = hf_cell_i64(found, 0, HEAD(READY_AT)),
+        .deleted_at = hf_cell_i64(found, 0, HEAD(DELETED_AT)),
+    };
+    if (failed || !s->session_id)
+        return hf_fail_plain(err, HF_ENOMEM);
+    answer->sessions = s;
+    answer->session_count = 1;
+    return session_chain_read(hf_cell(found, 0, HEAD(CHAIN)), s->chain, err);
+}
+
 int sql_session_head(struct hf_store *base, const char *session_id,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&ops, HF_SQL_SESSION_GET, HF_ANY_COUNT);
+    hf_ops_call(&ops, HF_SQL_SESSION_HEAD, HF_ANY_COUNT);
     hf_ops_text(&ops, session_id);
     int rc = hf_ops_read(&ops, err);
     if (rc == 0 && hf_ops_result(&ops, 0)->out_count == 0)
         rc = not_found(session_id, err);
     if (rc == 0)
-        rc = session_show(answer, hf_ops_result(&ops, 0), 1, err);
+        rc = show_head(answer, session_id, hf_ops_result(&ops, 0), err);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -53,7 +80,8 @@ int sql_session_list(struct hf_store *base, const struct hf_caller *who,
     if (rc == 0 && found->out_count == filter->limit) {
         struct hf_buf next;
         hf_buf_init(&next, base->alloc, 32);
-        hf_buf_i64(&next, hf_cell_i64(found, found->out_count - 1, 0));
+        hf_buf_i64(&next, hf_cell_i64(found, found->out_count - 1,
+                                      HF_COL_SESSION_LIST_SESSION_KEY));
         answer->next = hf_session_answer_copy(
             answer, (struct hf_span){ hf_buf_str(&next), next.len });
         hf_buf_fini(&next);
@@ -85,6 +113,9 @@ int sql_session_inputs(struct hf_store *base, const char *session_id, const char
 }
 
 /* ---- histories ----------------------------------------------------------------------- */
+
+/* Both statements that return nodes have these columns. */
+#define NODE(name) HF_COL_SESSION_NODES_##name
 
 /* Records that are shown in order, while the chain is folded. */
 struct history {
@@ -118,13 +149,15 @@ static int add_node(struct history *h, const struct hf_call *found, size_t i,
                     struct hf_err *err)
 {
     struct hf_node *node = &h->nodes[h->count];
-    const struct hf_val *turn = hf_cell(found, i, 1), *record = hf_cell(found, i, 3);
-    if (hf_cell_i64(found, i, 0) != h->ordinal || record->type != HF_VAL_TEXT)
+    const struct hf_val *turn = hf_cell(found, i, NODE(TURN_ID));
+    const struct hf_val *record = hf_cell(found, i, NODE(RECORD));
+    if (hf_cell_i64(found, i, NODE(ORDINAL)) != h->ordinal || record->type != HF_VAL_TEXT)
         return broken(h, err);
     int rc = show_record(h, record->at, record->len, node, err);
     if (rc == 0)
         rc = hf_record_chain(h->chain, node->record, h->chain, err);
-    if (rc == 0 && !session_bytes_same(hf_cell(found, i, 2), h->chain, sizeof h->chain))
+    if (rc == 0 &&
+        !session_bytes_same(hf_cell(found, i, NODE(CHAIN)), h->chain, sizeof h->chain))
         rc = broken(h, err);
     if (rc)
         return rc;
@@ -148,9 +181,9 @@ static int begin_at(struct history *h, const struct hf_call *found, int64_t from
     *ret_first = 0;
     if (from == 0)
         return 0;
-    const struct hf_val *chain = found->out_count ? hf_cell(found, 0, 2) : NULL;
-    if (!chain || hf_cell_i64(found, 0, 0) != from - 1 || chain->type != HF_VAL_BYTES ||
-        chain->len != sizeof h->chain)
+    const struct hf_val *chain = found->out_count ? hf_cell(found, 0, NODE(CHAIN)) : NULL;
+    if (!chain || hf_cell_i64(found, 0, NODE(ORDINAL)) != from - 1 ||
+        chain->type != HF_VAL_BYTES || chain->len != sizeof h->chain)
         return broken(h, err);
     memcpy(h->chain, chain->at, sizeof h->chain);
     *ret_first = 1;
@@ -289,6 +322,8 @@ static struct loading add_reads(struct hf_ops *ops, const struct hf_session_load
     return l;
 }
 
+#define USAGE(name) HF_COL_SESSION_USAGE_##name
+
 static int show_usage(struct hf_session_answer *answer, const struct hf_call *found,
                       struct hf_err *err)
 {
@@ -296,16 +331,18 @@ static int show_usage(struct hf_session_answer *answer, const struct hf_call *fo
                                                                         sizeof *all);
     bool failed = !all;
     for (size_t i = 0; !failed && i < found->out_count; i++) {
-        const struct hf_val *source = hf_cell(found, i, 0), *model = hf_cell(found, i, 1);
+        const struct hf_val *source = hf_cell(found, i, USAGE(SOURCE));
+        const struct hf_val *model = hf_cell(found, i, USAGE(MODEL));
         all[i].source = hf_session_answer_copy(
             answer, (struct hf_span){ source->at, source->len });
         all[i].model = hf_session_answer_copy(answer,
                                               (struct hf_span){ model->at, model->len });
-        all[i].usage = (struct hf_usage){ .input = hf_cell_i64(found, i, 2),
-                                          .output = hf_cell_i64(found, i, 3),
-                                          .cache_read = hf_cell_i64(found, i, 4),
-                                          .cache_write = hf_cell_i64(found, i, 5),
-                                          .reasoning = hf_cell_i64(found, i, 6) };
+        all[i].usage =
+            (struct hf_usage){ .input = hf_cell_i64(found, i, USAGE(INPUT)),
+                               .output = hf_cell_i64(found, i, USAGE(OUTPUT)),
+                               .cache_read = hf_cell_i64(found, i, USAGE(CACHE_READ)),
+                               .cache_write = hf_cell_i64(found, i, USAGE(CACHE_WRITE)),
+                               .reasoning = hf_cell_i64(found, i, USAGE(REASONING)) };
         failed = !all[i].source || !all[i].model;
     }
     if (failed)
@@ -333,7 +370,7 @@ static int check_head(const struct hf_session_load *request, const struct hf_ses
 static void cut_page(struct hf_call *found, int64_t end, bool first)
 {
     while (first && found->out_count > 0 &&
-           hf_cell_i64(found, found->out_count - 1, 0) >= end)
+           hf_cell_i64(found, found->out_count - 1, NODE(ORDINAL)) >= end)
         found->out_count--;
 }
 
@@ -364,7 +401,8 @@ static int show_loaded(const struct hf_session_load *request, struct hf_ops *ops
                          .session_id = request->session_id,
                          .committed = s->record_count };
     if (rc == 0 && turn) {
-        const char *transients = hf_cell_text(hf_ops_result(ops, l.turn.turn), 0, 8);
+        const char *transients = hf_cell_text(hf_ops_result(ops, l.turn.turn), 0,
+                                              HF_COL_TURN_OPEN_TRANSIENTS);
         rc = show_turn_nodes(&t, hf_ops_result(ops, l.turn_nodes),
                              transients ? transients : "", turn, err);
     }
@@ -380,6 +418,9 @@ int sql_session_load(struct hf_store *base, const struct hf_session_load *reques
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     struct loading l = add_reads(&ops, request);
     int rc = hf_ops_read(&ops, err);
+    if (rc == HF_EOVERFLOW)
+        rc = hf_fail(err, rc, "usage", "a sum of tokens of session %.100s is too large",
+                     request->session_id);
     if (rc == 0 && hf_ops_result(&ops, l.session)->out_count == 0)
         rc = not_found(request->session_id, err);
     if (rc == 0)
@@ -418,6 +459,9 @@ static void add_turn_reads(struct hf_ops *ops, const char *session_id, const cha
     }
 }
 
+#define SHOWN(name) HF_COL_TURN_SHOW_##name
+#define EFFECT(name) HF_COL_TURN_EFFECTS_##name
+
 static int show_turn_facts(struct hf_session_answer *answer, const struct hf_ops *ops,
                            struct hf_err *err)
 {
@@ -426,14 +470,14 @@ static int show_turn_facts(struct hf_session_answer *answer, const struct hf_ops
     bool failed = !turn;
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
-    turn->base_revision = hf_cell_i64(found, 0, 0);
-    turn->step = hf_cell_i64(found, 0, 2);
-    turn->node_count = hf_cell_i64(found, 0, 3);
-    turn->active_ms = hf_cell_i64(found, 0, 4);
-    turn->started_at = hf_cell_i64(found, 0, 5);
-    turn->finished_at = hf_cell_i64(found, 0, 6);
-    turn->turn_id = session_copied(answer, hf_cell(found, 0, 7), &failed);
-    turn->outcome = session_copied(answer, hf_cell(found, 0, 9), &failed);
+    turn->base_revision = hf_cell_i64(found, 0, SHOWN(BASE_REVISION));
+    turn->step = hf_cell_i64(found, 0, SHOWN(STEP));
+    turn->node_count = hf_cell_i64(found, 0, SHOWN(NODE_COUNT));
+    turn->active_ms = hf_cell_i64(found, 0, SHOWN(ACTIVE_MS));
+    turn->started_at = hf_cell_i64(found, 0, SHOWN(STARTED_AT));
+    turn->finished_at = hf_cell_i64(found, 0, SHOWN(FINISHED_AT));
+    turn->turn_id = session_copied(answer, hf_cell(found, 0, SHOWN(TURN_ID)), &failed);
+    turn->outcome = session_copied(answer, hf_cell(found, 0, SHOWN(OUTCOME)), &failed);
     answer->turn = turn;
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -454,19 +498,22 @@ static int show_turn_effects(struct hf_session_answer *answer,
         all[i] = (struct hf_session_effect){
             .session_id = named,
             .turn_id = answer->turn->turn_id,
-            .started_at = hf_cell_i64(found, i, 0),
-            .settled_at = hf_cell_i64(found, i, 1),
-            .attempt = hf_cell_i64(found, i, 2),
-            .due_at = hf_cell_i64(found, i, 3),
-            .fence = hf_cell_i64(found, i, 4),
-            .taken_over = hf_cell_i64(found, i, 5) != 0,
-            .key = session_copied(answer, hf_cell(found, i, 6), &failed),
-            .kind = session_copied(answer, hf_cell(found, i, 7), &failed),
-            .recovery = session_copied(answer, hf_cell(found, i, 8), &failed),
-            .status = session_copied(answer, hf_cell(found, i, 9), &failed),
-            .envelope = session_copied(answer, hf_cell(found, i, 10), &failed),
-            .outcome = session_copied(answer, hf_cell(found, i, 11), &failed),
-            .usage = session_copied(answer, hf_cell(found, i, 12), &failed),
+            .started_at = hf_cell_i64(found, i, EFFECT(STARTED_AT)),
+            .settled_at = hf_cell_i64(found, i, EFFECT(SETTLED_AT)),
+            .attempt = hf_cell_i64(found, i, EFFECT(ATTEMPT)),
+            .due_at = hf_cell_i64(found, i, EFFECT(DUE_AT)),
+            .fence = hf_cell_i64(found, i, EFFECT(FENCE)),
+            .taken_over = hf_cell_i64(found, i, EFFECT(TAKEN_OVER)) != 0,
+            .key = session_copied(answer, hf_cell(found, i, EFFECT(EFFECT_KEY)), &failed),
+            .kind = session_copied(answer, hf_cell(found, i, EFFECT(KIND)), &failed),
+            .recovery = session_copied(answer, hf_cell(found, i, EFFECT(RECOVERY)),
+                                       &failed),
+            .status = session_copied(answer, hf_cell(found, i, EFFECT(STATUS)), &failed),
+            .envelope = session_copied(answer, hf_cell(found, i, EFFECT(ENVELOPE)),
+                                       &failed),
+            .outcome = session_copied(answer, hf_cell(found, i, EFFECT(OUTCOME)),
+                                      &failed),
+            .usage = session_copied(answer, hf_cell(found, i, EFFECT(USAGE)), &failed),
         };
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -525,8 +572,8 @@ int sql_session_node(struct hf_store *base, const char *session_id, int64_t ordi
         rc = not_found(session_id, err);
     if (rc == 0)
         rc = session_show(answer, hf_ops_result(&ops, 0), 1, err);
-    if (rc == 0 &&
-        (found->out_count == 0 || hf_cell_i64(found, found->out_count - 1, 0) != ordinal))
+    if (rc == 0 && (found->out_count == 0 ||
+                    hf_cell_i64(found, found->out_count - 1, NODE(ORDINAL)) != ordinal))
         rc = hf_fail(err, HF_ENOTFOUND, "ordinal", "session %.100s has no node %lld",
                      session_id, (long long)ordinal);
     struct history h = { .answer = answer, .session_id = session_id };

@@ -7,50 +7,58 @@
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-/* Numbers of the fragment `session` in order; the last four are not shown. */
-static const size_t numbers[] = {
-    offsetof(struct hf_session, head_revision),
-    offsetof(struct hf_session, record_count),
-    offsetof(struct hf_session, ready_at),
-    offsetof(struct hf_session, waiting_until),
-    offsetof(struct hf_session, lease_fence),
-    offsetof(struct hf_session, lease_ttl_ms),
-    offsetof(struct hf_session, lease_expires_at),
-    offsetof(struct hf_session, lease_remaining_ms),
-    offsetof(struct hf_session, deleted_at),
-    offsetof(struct hf_session, created_at),
-    offsetof(struct hf_session, updated_at),
+/* Every statement that returns sessions has the columns of the fragment `session`, and its own
+ * behind them. */
+#define COL(name) HF_COL_SESSION_GET_##name
+#define SEEN(name) HF_COL_SESSION_LOOK_##name
+#define INPUT(name) HF_COL_SESSION_INPUTS_##name
+#define TURN(name) HF_COL_TURN_OPEN_##name
+
+struct column {
+    size_t offset; /* in struct hf_session */
+    size_t column;
+};
+
+static const struct column numbers[] = {
+    { offsetof(struct hf_session, head_revision), COL(HEAD_REVISION) },
+    { offsetof(struct hf_session, record_count), COL(RECORD_COUNT) },
+    { offsetof(struct hf_session, ready_at), COL(READY_AT) },
+    { offsetof(struct hf_session, waiting_until), COL(WAITING_UNTIL) },
+    { offsetof(struct hf_session, lease_fence), COL(LEASE_FENCE) },
+    { offsetof(struct hf_session, lease_ttl_ms), COL(LEASE_TTL_MS) },
+    { offsetof(struct hf_session, lease_expires_at), COL(LEASE_EXPIRES_AT) },
+    { offsetof(struct hf_session, lease_remaining_ms), COL(LEASE_REMAINING_MS) },
+    { offsetof(struct hf_session, deleted_at), COL(DELETED_AT) },
+    { offsetof(struct hf_session, created_at), COL(CREATED_AT) },
+    { offsetof(struct hf_session, updated_at), COL(UPDATED_AT) },
 };
 #define NUMBERS (sizeof numbers / sizeof numbers[0])
-enum { CLAIMED_AT = 1 + NUMBERS, STORE, TURN_KEY, CHECK_AT, TEXTS_AT };
 
-static const size_t texts[] = {
-    offsetof(struct hf_session, session_id),
-    offsetof(struct hf_session, tenant),
-    offsetof(struct hf_session, agent),
-    offsetof(struct hf_session, config),
-    offsetof(struct hf_session, turn_id),
-    offsetof(struct hf_session, owner),
-    offsetof(struct hf_session, owner_incarnation),
-    offsetof(struct hf_session, holder),
-    offsetof(struct hf_session, cancel_request),
-    offsetof(struct hf_session, relation),
-    offsetof(struct hf_session, parent_id),
-    offsetof(struct hf_session, cause),
-    offsetof(struct hf_session, labels),
+static const struct column texts[] = {
+    { offsetof(struct hf_session, session_id), COL(SESSION_ID) },
+    { offsetof(struct hf_session, tenant), COL(TENANT) },
+    { offsetof(struct hf_session, agent), COL(AGENT) },
+    { offsetof(struct hf_session, config), COL(CONFIG) },
+    { offsetof(struct hf_session, turn_id), COL(TURN_ID) },
+    { offsetof(struct hf_session, owner), COL(OWNER) },
+    { offsetof(struct hf_session, owner_incarnation), COL(OWNER_INCARNATION) },
+    { offsetof(struct hf_session, holder), COL(HOLDER) },
+    { offsetof(struct hf_session, cancel_request), COL(CANCEL_REQUEST) },
+    { offsetof(struct hf_session, relation), COL(RELATION) },
+    { offsetof(struct hf_session, parent_id), COL(PARENT_ID) },
+    { offsetof(struct hf_session, cause), COL(CAUSE) },
+    { offsetof(struct hf_session, labels), COL(LABELS) },
 };
 #define TEXTS (sizeof texts / sizeof texts[0])
-enum { NONCE = TEXTS_AT + TEXTS, CHAIN };
-_Static_assert(CHAIN + 1 == SESSION_COLUMNS, "the columns of the fragment session");
 
 static int64_t *number_at(struct hf_session *s, size_t i)
 {
-    return (int64_t *)(void *)((char *)s + numbers[i]);
+    return (int64_t *)(void *)((char *)s + numbers[i].offset);
 }
 
 static const char **text_at(struct hf_session *s, size_t i)
 {
-    return (const char **)(void *)((char *)s + texts[i]);
+    return (const char **)(void *)((char *)s + texts[i].offset);
 }
 
 bool session_bytes_same(const struct hf_val *cell, const void *bytes, size_t len)
@@ -59,8 +67,8 @@ bool session_bytes_same(const struct hf_val *cell, const void *bytes, size_t len
            memcmp(cell->at, bytes, len) == 0;
 }
 
-static int read_chain(const struct hf_val *cell, uint8_t ret_chain[32],
-                      struct hf_err *err)
+int session_chain_read(const struct hf_val *cell, uint8_t ret_chain[32],
+                       struct hf_err *err)
 {
     if (cell->type != HF_VAL_BYTES || cell->len != 32)
         return hf_fail(err, HF_ECORRUPT, "chain", "a digest must have 32 bytes");
@@ -73,23 +81,23 @@ int session_read(const struct hf_call *call, size_t i, struct hf_session_row *re
 {
     struct hf_session_row row = { .step = 0 };
     for (size_t f = 0; f < NUMBERS; f++)
-        *number_at(&row.s, f) = hf_cell_i64(call, i, 1 + f);
+        *number_at(&row.s, f) = hf_cell_i64(call, i, numbers[f].column);
     for (size_t f = 0; f < TEXTS; f++)
-        *text_at(&row.s, f) = hf_cell_text(call, i, TEXTS_AT + f);
-    row.turn_key = hf_cell_i64(call, i, TURN_KEY);
-    row.check_at = hf_cell_i64(call, i, CHECK_AT);
+        *text_at(&row.s, f) = hf_cell_text(call, i, texts[f].column);
+    row.turn_key = hf_cell_i64(call, i, COL(TURN_KEY));
+    row.check_at = hf_cell_i64(call, i, COL(LEASE_CHECK_AT));
     row.lease = (struct hf_lease){
         .owner = row.s.owner,
         .incarnation = row.s.owner_incarnation,
-        .nonce = hf_cell_text(call, i, NONCE),
+        .nonce = hf_cell_text(call, i, COL(CLAIM_GROUP)),
         .holder = row.s.holder,
         .fence = row.s.lease_fence,
-        .store = hf_cell_i64(call, i, STORE),
+        .store = hf_cell_i64(call, i, COL(LEASE_STORE)),
         .ttl_ms = row.s.lease_ttl_ms,
-        .claimed_at = hf_cell_i64(call, i, CLAIMED_AT),
+        .claimed_at = hf_cell_i64(call, i, COL(LEASE_CLAIMED_AT)),
         .expires_at = row.s.lease_expires_at,
     };
-    int rc = read_chain(hf_cell(call, i, CHAIN), row.s.chain, err);
+    int rc = session_chain_read(hf_cell(call, i, COL(CHAIN)), row.s.chain, err);
     if (rc == 0 &&
         (row.s.head_revision < 0 || row.s.record_count < 0 || row.s.lease_fence < 0))
         rc = hf_fail(err, HF_ECORRUPT, "head_revision",
@@ -105,11 +113,11 @@ int session_read_seen(const struct hf_call *call, size_t i,
     int rc = session_read(call, i, ret_row, err);
     if (rc)
         return rc;
-    ret_row->step = hf_cell_i64(call, i, SESSION_COLUMNS);
-    ret_row->claimed_step = hf_cell_i64(call, i, SESSION_COLUMNS + 1);
-    ret_row->input_status = hf_status_of(hf_cell_text(call, i, SESSION_COLUMNS + 2));
-    ret_row->crashes = hf_cell_i64(call, i, SESSION_COLUMNS + 3);
-    ret_row->crashed_at = hf_cell_i64(call, i, SESSION_COLUMNS + 4);
+    ret_row->step = hf_cell_i64(call, i, SEEN(STEP));
+    ret_row->claimed_step = hf_cell_i64(call, i, SEEN(CLAIMED_STEP));
+    ret_row->input_status = hf_status_of(hf_cell_text(call, i, SEEN(STATUS)));
+    ret_row->crashes = hf_cell_i64(call, i, SEEN(CRASHES));
+    ret_row->crashed_at = hf_cell_i64(call, i, SEEN(CRASHED_AT));
     return 0;
 }
 
@@ -140,8 +148,8 @@ int session_show(struct hf_session_answer *answer, const struct hf_call *call,
             break;
         all[i] = row.s;
         for (size_t f = 0; f < TEXTS; f++)
-            *text_at(&all[i], f) = session_copied(answer, hf_cell(call, i, TEXTS_AT + f),
-                                                  &failed);
+            *text_at(&all[i], f) = session_copied(
+                answer, hf_cell(call, i, texts[f].column), &failed);
     }
     if (rc == 0 && failed)
         rc = hf_fail_plain(err, HF_ENOMEM);
@@ -161,16 +169,19 @@ int session_inputs_show(struct hf_session_answer *answer, const struct hf_call *
     bool failed = !all;
     for (size_t i = 0; !failed && i < count; i++) {
         struct hf_session_input *input = &all[i];
-        input->attempt_count = hf_cell_i64(call, i, 1);
-        input->crashes = hf_cell_i64(call, i, 2);
-        input->created_at = hf_cell_i64(call, i, 3);
-        if (!hf_input_kind_of(hf_cell_text(call, i, 4), &input->kind))
+        input->attempt_count = hf_cell_i64(call, i, INPUT(ATTEMPT_COUNT));
+        input->crashes = hf_cell_i64(call, i, INPUT(CRASHES));
+        input->created_at = hf_cell_i64(call, i, INPUT(CREATED_AT));
+        if (!hf_input_kind_of(hf_cell_text(call, i, INPUT(KIND)), &input->kind))
             return hf_fail(err, HF_ECORRUPT, "kind", "an input has an unknown kind");
-        input->work_id = session_copied(answer, hf_cell(call, i, 5), &failed);
-        input->status = session_copied(answer, hf_cell(call, i, 6), &failed);
-        input->gate = session_copied(answer, hf_cell(call, i, 7), &failed);
-        input->payload = session_copied(answer, hf_cell(call, i, 8), &failed);
-        input->turn_id = session_copied(answer, hf_cell(call, i, 9), &failed);
+        input->work_id = session_copied(answer, hf_cell(call, i, INPUT(WORK_ID)),
+                                        &failed);
+        input->status = session_copied(answer, hf_cell(call, i, INPUT(STATUS)), &failed);
+        input->gate = session_copied(answer, hf_cell(call, i, INPUT(GATE)), &failed);
+        input->payload = session_copied(answer, hf_cell(call, i, INPUT(PAYLOAD)),
+                                        &failed);
+        input->turn_id = session_copied(answer, hf_cell(call, i, INPUT(TURN_ID)),
+                                        &failed);
     }
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -224,15 +235,16 @@ int session_turn_show(struct hf_session_answer *answer, const struct hf_ops *ops
     bool failed = !turn;
     if (failed)
         return hf_fail_plain(err, HF_ENOMEM);
-    turn->base_revision = hf_cell_i64(call, 0, 1);
-    turn->step = hf_cell_i64(call, 0, 3);
-    turn->node_count = hf_cell_i64(call, 0, 4);
-    turn->started_at = hf_cell_i64(call, 0, 5);
-    turn->turn_id = session_copied(answer, hf_cell(call, 0, 6), &failed);
-    turn->save.at = session_copied(answer, hf_cell(call, 0, 9), &failed);
-    turn->save.len = turn->save.at ? hf_cell(call, 0, 9)->len : 0;
+    const struct hf_val *save = hf_cell(call, 0, TURN(SAVE));
+    turn->base_revision = hf_cell_i64(call, 0, TURN(BASE_REVISION));
+    turn->step = hf_cell_i64(call, 0, TURN(STEP));
+    turn->node_count = hf_cell_i64(call, 0, TURN(NODE_COUNT));
+    turn->started_at = hf_cell_i64(call, 0, TURN(STARTED_AT));
+    turn->turn_id = session_copied(answer, hf_cell(call, 0, TURN(TURN_ID)), &failed);
+    turn->save.at = session_copied(answer, save, &failed);
+    turn->save.len = turn->save.at ? save->len : 0;
     int rc = failed ? hf_fail_plain(err, HF_ENOMEM)
-                    : read_chain(hf_cell(call, 0, 7), turn->chain, err);
+                    : session_chain_read(hf_cell(call, 0, TURN(CHAIN)), turn->chain, err);
     if (rc == 0)
         rc = session_inputs_show(answer, hf_ops_result(ops, reads.inputs), &turn->inputs,
                                  &turn->input_count, err);
@@ -263,6 +275,11 @@ int session_facts_read(struct hf_ops *ops, const char *session_id, const char *t
     struct session_facts facts = { .turn_found = false };
     if (rc == 0)
         rc = session_read(hf_ops_result(ops, session), 0, &facts.row, err);
+    if (rc == 0) {
+        facts.ended_token = hf_cell_text(hf_ops_result(ops, session), 0,
+                                         COL(ENDED_TOKEN));
+        facts.ended_verb = hf_cell_text(hf_ops_result(ops, session), 0, COL(ENDED_VERB));
+    }
     if (rc == 0 && facts.row.s.deleted_at)
         rc = hf_fail(err, HF_ESESSIONDELETED, "session_id", "session %.100s was deleted",
                      session_id);
@@ -271,16 +288,17 @@ int session_facts_read(struct hf_ops *ops, const char *session_id, const char *t
     const struct hf_call *found = hf_ops_result(ops, turn);
     facts.turn_found = found->out_count > 0;
     if (facts.turn_found) {
-        facts.step = hf_cell_i64(found, 0, 0);
-        facts.node_count = hf_cell_i64(found, 0, 1);
-        facts.finished_at = hf_cell_i64(found, 0, 2);
-        facts.save_bytes = (size_t)hf_cell_i64(found, 0, 3);
-        facts.chain = hf_cell(found, 0, 4);
-        facts.commit_hash = hf_cell(found, 0, 5);
-        facts.result = hf_cell_text(found, 0, 6);
-        facts.save_end = hf_cell(found, 0, 7);
-        facts.open_waits = hf_cell_i64(found, 0, 8);
-        facts.input_status = hf_status_of(hf_cell_text(found, 0, 9));
+        facts.step = hf_cell_i64(found, 0, HF_COL_TURN_GET_STEP);
+        facts.node_count = hf_cell_i64(found, 0, HF_COL_TURN_GET_NODE_COUNT);
+        facts.finished_at = hf_cell_i64(found, 0, HF_COL_TURN_GET_FINISHED_AT);
+        facts.save_bytes = (size_t)hf_cell_i64(found, 0, HF_COL_TURN_GET_SAVE_BYTES);
+        facts.chain = hf_cell(found, 0, HF_COL_TURN_GET_CHAIN);
+        facts.commit_hash = hf_cell(found, 0, HF_COL_TURN_GET_COMMIT_HASH);
+        facts.result = hf_cell_text(found, 0, HF_COL_TURN_GET_RESULT);
+        facts.save_end = hf_cell(found, 0, HF_COL_TURN_GET_SAVE_END);
+        facts.open_waits = hf_cell_i64(found, 0, HF_COL_TURN_GET_OPEN_WAITS);
+        facts.input_status = hf_status_of(
+            hf_cell_text(found, 0, HF_COL_TURN_GET_INPUT_STATUS));
     }
     *ret_facts = facts;
     return 0;
@@ -329,6 +347,7 @@ void session_input_add(struct hf_ops *ops, const char *session_id, const char *w
     hf_ops_call(ops, HF_SQL_SESSION_NUDGE, 1);
     hf_ops_text(ops, session_id);
     hf_ops_null(ops);
+    hf_ops_text(ops, work_id);
     hf_ops_call(ops, HF_SQL_SESSION_ADD_INPUT, HF_ANY_COUNT);
     hf_ops_text(ops, session_id);
     hf_ops_text(ops, work_id);
@@ -337,12 +356,14 @@ void session_input_add(struct hf_ops *ops, const char *session_id, const char *w
 }
 
 void session_free_add(struct hf_ops *ops, const char *session_id,
-                      const struct hf_token *token, hf_ms delay_ms)
+                      const struct hf_token *token, const struct session_end *end)
 {
     hf_ops_call(ops, HF_SQL_SESSION_FREE, 1);
     hf_ops_text(ops, session_id);
     hf_ops_text(ops, token->nonce);
-    hf_ops_i64_opt(ops, delay_ms);
+    hf_ops_i64_opt(ops, end->delay_ms);
+    hf_ops_text(ops, end->token);
+    hf_ops_text(ops, end->verb);
     session_ring(ops);
 }
 

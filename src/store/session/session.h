@@ -6,13 +6,12 @@
 #include "core/wait/wait.h"
 #include "store/store.h"
 
-/* Columns of the fragment `session`; a statement's own come after them. */
-#define SESSION_COLUMNS 31
-
 /* One row of the fragment `session`; texts stay in the result. HF_ECORRUPT for counters that are
  * negative and for words that are unknown. */
 int session_read(const struct hf_call *call, size_t i, struct hf_session_row *ret_row,
                  struct hf_err *err);
+int session_chain_read(const struct hf_val *cell, uint8_t ret_chain[32],
+                       struct hf_err *err);
 /* The same with the columns of the fragment `session_seen`. */
 int session_read_seen(const struct hf_call *call, size_t i,
                       struct hf_session_row *ret_row, struct hf_err *err);
@@ -44,6 +43,8 @@ int session_inputs_show(struct hf_session_answer *answer, const struct hf_call *
 /* What is known of a call that was refused. */
 struct session_facts {
     struct hf_session_row row;
+    const char *ended_token; /* of the last release or hand-back */
+    const char *ended_verb;
     bool turn_found;
     int64_t step;
     int64_t node_count;
@@ -78,9 +79,15 @@ void session_ring(struct hf_ops *ops);
  * where there is no session. */
 void session_input_add(struct hf_ops *ops, const char *session_id, const char *work_id,
                        enum hf_input_kind kind);
-/* Append the end of a lease; `delay_ms` is for an open turn. */
+/* How a lease ends. */
+struct session_end {
+    const char *token; /* with the verb, what a repeat is known by; NULL: of a commit */
+    const char *verb;
+    hf_ms delay_ms; /* of an open turn */
+};
+/* Append the end of a lease. */
 void session_free_add(struct hf_ops *ops, const char *session_id,
-                      const struct hf_token *token, hf_ms delay_ms);
+                      const struct hf_token *token, const struct session_end *end);
 
 /* Append what queues the running inputs of the open turn again; reason NULL: handed_back. */
 void session_back_add(struct hf_ops *ops, const struct hf_caller *who,
@@ -141,6 +148,8 @@ int sql_session_node(struct hf_store *store, const char *session_id, int64_t ord
                      struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_turn(struct hf_store *store, const char *session_id, const char *name,
                      struct hf_session_answer *answer, struct hf_err *err);
+int sql_session_blob_put(struct hf_store *store, const uint8_t hash[32],
+                         struct hf_span bytes, struct hf_err *err);
 int sql_session_blob(struct hf_store *store, const uint8_t hash[32],
                      struct hf_session_answer *answer, struct hf_err *err);
 int sql_session_unknown(struct hf_store *store, const struct hf_caller *who,

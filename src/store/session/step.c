@@ -107,8 +107,12 @@ static void tell(const struct stepping *s, const struct hf_ops *ops,
 {
     const struct hf_call *left = hf_ops_result(ops, calls->left);
     if (left->out_count > 0) {
-        stepped->cancel_requested = hf_cell_i64(left, 0, 1) != 0;
-        stepped->lease_remaining_ms = s->step->away ? 0 : hf_cell_i64(left, 0, 0);
+        stepped->cancel_requested =
+            hf_cell_i64(left, 0, HF_COL_SESSION_REMAINING_CANCEL_REQUESTED) != 0;
+        stepped->lease_remaining_ms =
+            s->step->away
+                ? 0
+                : hf_cell_i64(left, 0, HF_COL_SESSION_REMAINING_LEASE_REMAINING_MS);
     }
     if (calls->away && hf_ops_result(ops, calls->away)->out_count > 0)
         stepped->ready = hf_cell_i64(hf_ops_result(ops, calls->away), 0,

@@ -18,6 +18,8 @@ static void add_tokens(struct hf_ops *ops, enum hf_sql_id statement,
     }
 }
 
+#define RENEWED(name) hf_cell_i64(found, i, HF_COL_SESSION_RENEWED_##name)
+
 /* Those that are found again are held. */
 static void tell(const struct hf_call *found, struct hf_session_renewal *renewals,
                  size_t count)
@@ -28,10 +30,10 @@ static void tell(const struct hf_call *found, struct hf_session_renewal *renewal
         renewals[i].cancel_requested = false;
     }
     for (size_t i = 0; i < found->out_count; i++) {
-        struct hf_session_renewal *one = &renewals[hf_cell_i64(found, i, 0)];
+        struct hf_session_renewal *one = &renewals[RENEWED(PLACE)];
         one->code = 0;
-        one->lease_remaining_ms = hf_cell_i64(found, i, 1);
-        one->cancel_requested = hf_cell_i64(found, i, 2) != 0;
+        one->lease_remaining_ms = RENEWED(LEASE_REMAINING_MS);
+        one->cancel_requested = RENEWED(CANCEL_REQUESTED) != 0;
     }
 }
 
@@ -57,15 +59,22 @@ int sql_session_renew_all(struct hf_store *base, struct hf_session_renewal *rene
 
 /* ---- release, hand back -------------------------------------------------------------- */
 
-/* Why the guard refused; HF_EGUARD: it was in the way only at that moment. */
+static const char release_verb[] = "release", hand_back_verb[] = "hand_back";
+
+/* Why the guard refused. 0: the same call ended the lease before. HF_EGUARD: it was in the way only
+ * at that moment. */
 static int refused(struct hf_ops *ops, const char *session_id,
-                   const struct hf_token *token, bool release, struct hf_err *err)
+                   const struct hf_token *token, const struct session_end *end,
+                   struct hf_err *err)
 {
     struct session_facts facts;
     int rc = session_facts_read(ops, session_id, NULL, &facts, err);
+    if (rc == 0 && hf_same(facts.ended_token, end->token) &&
+        hf_same(facts.ended_verb, end->verb))
+        return 0;
     if (rc == 0)
         rc = session_lease_check(ops, &facts, token, err);
-    if (rc == 0 && release && facts.row.turn_key)
+    if (rc == 0 && end->verb == release_verb && facts.row.turn_key)
         rc = hf_fail(err, HF_ETRANSITION, "session_id",
                      "turn %.100s is open: commit it, or hand the session back",
                      facts.row.s.turn_id);
@@ -73,17 +82,18 @@ static int refused(struct hf_ops *ops, const char *session_id,
 }
 
 static int release_once(struct hf_store *base, const char *session_id,
-                        const struct hf_token *token, struct hf_err *err)
+                        const struct hf_token *token, const struct session_end *end,
+                        struct hf_err *err)
 {
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_FENCED_TURN, 1);
     session_put_token(&ops, session_id, token);
     hf_ops_null(&ops);
-    session_free_add(&ops, session_id, token, 0);
+    session_free_add(&ops, session_id, token, end);
     int rc = hf_ops_write(&ops, err);
     if (rc == HF_EGUARD)
-        rc = refused(&ops, session_id, token, true, err);
+        rc = refused(&ops, session_id, token, end, err);
     hf_ops_fini(&ops);
     return rc;
 }
@@ -93,11 +103,12 @@ int sql_session_release(struct hf_store *base, const struct hf_caller *who,
                         struct hf_err *err)
 {
     (void)who; /* no unit changes */
+    const struct session_end end = { .token = token_text, .verb = release_verb };
     struct hf_token token;
     int rc = session_token(token_text, &token, err);
     rc = rc ? rc : HF_EGUARD;
     for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
-        rc = release_once(base, session_id, &token, err);
+        rc = release_once(base, session_id, &token, &end, err);
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
@@ -127,15 +138,18 @@ static int hand_back_once(struct hf_store *base, const struct hf_caller *who,
                           const struct hf_session_back *back,
                           const struct hf_token *token, struct hf_err *err)
 {
+    const struct session_end end = { .token = back->token,
+                                     .verb = hand_back_verb,
+                                     .delay_ms = back->delay_ms };
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_FENCED, 1);
     session_put_token(&ops, back->session_id, token);
     session_back_add(&ops, who, back->session_id, token, back->reason);
-    session_free_add(&ops, back->session_id, token, back->delay_ms);
+    session_free_add(&ops, back->session_id, token, &end);
     int rc = hf_ops_write(&ops, err);
     if (rc == HF_EGUARD)
-        rc = refused(&ops, back->session_id, token, false, err);
+        rc = refused(&ops, back->session_id, token, &end, err);
     hf_ops_fini(&ops);
     return rc;
 }

@@ -1,5 +1,5 @@
-/* Waits as parts of a session's verbs: rows read and shown, waits that a step opens, the put-away of
- * a turn, and the end of a turn's waits. */
+/* Waits as parts of a session's verbs: rows read and shown, waits that a step opens, the put-away
+ * of a turn, and the end of a turn's waits. */
 #include <string.h>
 
 #include "base/err.h"

@@ -307,6 +307,7 @@ static void tell_session(struct hf_ops *ops, const struct slot *slot)
     hf_ops_call(ops, HF_SQL_SESSION_NUDGE, HF_ANY_COUNT);
     hf_ops_text(ops, row->w.session_id);
     hf_ops_text(ops, row->status == HF_RUNNING ? row->w.cancel_request : NULL);
+    hf_ops_null(ops);
 }
 
 static void add_row(struct hf_ops *ops, const struct slot *slot)

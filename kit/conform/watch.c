@@ -1,0 +1,309 @@
+/* What needs a person: each kind of finding that a store without processes and schedules can have,
+ * and acknowledging bad ends. */
+
+#include <holdfast/attention.h>
+#include <holdfast/job.h>
+
+#include "conform/kit.h"
+
+static void drop_attention(void *at)
+{
+    hf_attention_free(at);
+}
+
+static const struct hf_attention *kit_attention(struct hf_conform *t,
+                                                struct hf_attention_query query)
+{
+    static const struct hf_attention none = { .now = 0 };
+    struct hf_attention *found = NULL;
+    if (t->failed)
+        return &none;
+    query.size = sizeof(query);
+    t->code = kit_called(
+        t, hf_attention_read(t->store, &t->who, &query, &found, kit_err(t)));
+    if (t->code)
+        return &none;
+    kit_keep(t, found, drop_attention);
+    return found;
+}
+#define attention(...) kit_attention(AT(t), (struct hf_attention_query){ __VA_ARGS__ })
+
+static int64_t kit_ack(struct hf_conform *t, struct hf_ack ack)
+{
+    int64_t count = -1;
+    if (t->failed)
+        return 0;
+    ack.size = sizeof(ack);
+    t->code = kit_called(t,
+                         hf_attention_ack(t->store, &t->who, &ack, &count, kit_err(t)));
+    return t->code ? -1 : count;
+}
+#define ack(...) kit_ack(AT(t), (struct hf_ack){ __VA_ARGS__ })
+#define ack_id(id_) ack(.ids = (const char *const[]){ id_ }, .id_count = 1)
+
+/* The n-th finding of a kind; a zeroed one where there is none. */
+static const struct hf_attention_item *nth(const struct hf_attention *found,
+                                           enum hf_need what, size_t n)
+{
+    static const struct hf_attention_item none = { .id = NULL };
+    for (size_t i = 0; i < found->count; i++)
+        if (found->items[i].what == what && n-- == 0)
+            return &found->items[i];
+    return &none;
+}
+
+static size_t count_of_kind(const struct hf_attention *found, enum hf_need what)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < found->count; i++)
+        count += found->items[i].what == what;
+    return count;
+}
+
+static const struct hf_fact *fact_in(const struct hf_fact *facts, size_t count,
+                                     const char *name)
+{
+    static const struct hf_fact none = { .name = NULL };
+    for (size_t i = 0; i < count; i++)
+        if (same(facts[i].name, name))
+            return &facts[i];
+    return &none;
+}
+#define fact(item, name) fact_in((item)->facts, (item)->fact_count, name)
+#define input(item, name) fact_in((item)->act.inputs, (item)->act.count, name)
+
+test_case(attention_of_an_empty_store_is_empty)
+{
+    EQ(0, attention()->count);
+    CODE(0, t->code);
+}
+
+test_case(attention_finds_a_lease_that_lapses_soon_and_one_that_has_lapsed)
+{
+    struct held h = running(.disposition = HF_OWNER_BOUND);
+    EQ(0, attention()->count);
+    advance(SEC(31)); /* of 45 */
+    const struct hf_attention *found = attention();
+    EQ(1, found->count);
+    SAME(h.id, nth(found, HF_NEED_LAPSING, 0)->id);
+    EQ(HF_SEVERITY_SOON, nth(found, HF_NEED_LAPSING, 0)->severity);
+    EQ(SEC(14), fact(nth(found, HF_NEED_LAPSING, 0), "left_ms")->number);
+    EQ(found->now + SEC(14), nth(found, HF_NEED_LAPSING, 0)->until);
+    advance(SEC(20));
+    found = attention();
+    const struct hf_attention_item *silent = nth(found, HF_NEED_SILENT, 0);
+    EQ(1, found->count);
+    SAME(h.id, silent->id);
+    SAME("unit", silent->subject);
+    SAME("alice", fact(silent, "owner")->text);
+    SAME("no_pid", fact(silent, "missing_proof")->text);
+    EQ(SEC(6), fact(silent, "lapsed_ms")->number);
+    EQ(found->now - SEC(6), silent->since);
+    SAME("work.request_abandon", silent->act.op);
+    SAME(h.id, input(silent, "work_id")->text);
+}
+
+test_case(attention_sends_a_silent_unit_that_may_run_again_to_a_sweep)
+{
+    running(.disposition = HF_RERUNNABLE);
+    advance(SEC(50));
+    SAME("work.sweep", nth(attention(), HF_NEED_SILENT, 0)->act.op);
+}
+
+test_case(attention_shows_a_question_at_once)
+{
+    struct held h = running(.source_id = "deploy");
+    CODE(0, change(.verb = HF_VERB_WAIT, .id = h.id, .token = h.token,
+                   .status = HF_WAITING_USER, .ref = "r1", .reason = "may I deploy?",
+                   .timeout_ms = HOUR(1))
+                ->code);
+    const struct hf_attention *found = attention();
+    const struct hf_attention_item *asked = nth(found, HF_NEED_QUESTION, 0);
+    EQ(1, found->count);
+    SAME(h.id, asked->id);
+    EQ(HF_SEVERITY_NOW, asked->severity);
+    SAME("may I deploy?", fact(asked, "asked")->text);
+    SAME("r1", fact(asked, "waiting_ref")->text);
+    SAME("timeout", fact(asked, "then")->text);
+    EQ(found->now + HOUR(1), asked->until);
+    SAME("deploy", asked->unit ? asked->unit->source_id : NULL);
+    SAME("work.resume", asked->act.op);
+    CODE(0, change(.verb = HF_VERB_RESUME, .id = input(asked, "work_id")->text,
+                   .payload = input(asked, "payload")->text)
+                ->code);
+    EQ(0, attention()->count);
+}
+
+test_case(attention_shows_other_waits_past_half_of_their_time)
+{
+    struct held h = running();
+    CODE(0, change(.verb = HF_VERB_WAIT, .id = h.id, .token = h.token,
+                   .status = HF_WAITING_EXTERNAL, .ref = "ci", .timeout_ms = SEC(100))
+                ->code);
+    advance(SEC(50));
+    EQ(0, attention()->count);
+    advance(SEC(1));
+    const struct hf_attention *found = attention();
+    EQ(1, found->count);
+    SAME(h.id, nth(found, HF_NEED_WAIT, 0)->id);
+    EQ(HF_SEVERITY_SOON, nth(found, HF_NEED_WAIT, 0)->severity);
+}
+
+test_case(attention_shows_bad_ends_until_they_are_acknowledged)
+{
+    struct held good = running();
+    close_as(good, HF_DONE);
+    struct held bad = running(.kind = "report");
+    close_as(bad, HF_FAILED);
+    advance(SEC(1));
+    struct held worse = running(.kind = "report");
+    close_as(worse, HF_FAILED);
+    const char *cancelled = new_id();
+    cancel(cancelled);
+    const struct hf_attention *found = attention();
+    EQ(2, found->count);
+    SAME(worse.id, nth(found, HF_NEED_ENDED_BADLY, 0)->id); /* the newest first */
+    SAME(bad.id, nth(found, HF_NEED_ENDED_BADLY, 1)->id);
+    SAME("failed", fact(nth(found, HF_NEED_ENDED_BADLY, 0), "status")->text);
+    SAME("attention.ack", nth(found, HF_NEED_ENDED_BADLY, 0)->act.op);
+    EQ(1, ack_id(bad.id));
+    EQ(0, ack_id(bad.id)); /* it is so already */
+    EQ(1, count_events(bad.id, "work_acknowledged"));
+    SAME(t->who.actor ? t->who.actor : "holdfast",
+         last_event(bad.id, "work_acknowledged")->actor);
+    TRUE(row(bad.id)->acked_at > 0);
+    EQ(1, attention()->count);
+    EQ(1, ack(.all = true));
+    EQ(0, attention()->count);
+}
+
+test_case(attention_shows_a_unit_again_that_ends_badly_again)
+{
+    struct held h = running();
+    close_as(h, HF_FAILED);
+    EQ(1, ack_id(h.id));
+    requeue(h.id);
+    EQ(0, row(h.id)->acked_at);
+    EQ(0, attention()->count);
+    struct held again = { h.id, claim(.id = h.id)->token };
+    close_as(again, HF_FAILED);
+    EQ(1, count_of_kind(attention(), HF_NEED_ENDED_BADLY));
+}
+
+test_case(ack_marks_bad_ends_of_a_kind_and_no_other)
+{
+    struct held one = running(.kind = "a");
+    close_as(one, HF_FAILED);
+    struct held two = running(.kind = "b");
+    close_as(two, HF_FAILED);
+    EQ(0, ack(.kind = "none"));
+    EQ(1, ack(.kind = "a", .reason = "known"));
+    SAME("known", last_event(one.id, "work_acknowledged")->message);
+    SAME(two.id, nth(attention(), HF_NEED_ENDED_BADLY, 0)->id);
+}
+
+test_case(ack_refuses_what_did_not_end_badly_and_marks_nothing)
+{
+    struct held bad = running();
+    close_as(bad, HF_FAILED);
+    const char *open = new_id();
+    const char *before = picture();
+    EQ(-1, ack(.ids = (const char *const[]){ bad.id, open }, .id_count = 2));
+    CODE(HF_ETRANSITION, t->code);
+    EQ(-1, ack(.ids = (const char *const[]){ bad.id, "ffffffff" }, .id_count = 2));
+    CODE(HF_ENOTFOUND, t->code);
+    EQ(-1, ack(.all = true, .kind = "work"));
+    CODE(HF_EINVAL, t->code);
+    EQ(-1, ack(.all = false));
+    CODE(HF_EINVAL, t->code);
+    UNCHANGED(before);
+}
+
+test_case(attention_counts_what_it_does_not_show)
+{
+    for (int i = 0; i < 5; i++) {
+        struct held h = running(.kind = i < 4 ? "a" : "b", .max_attempts = 1);
+        fail_as(h, i < 2 ? "oom" : "net");
+        advance(SEC(1));
+    }
+    const struct hf_attention *found = attention(.limit = 2);
+    EQ(2, count_of_kind(found, HF_NEED_ENDED_BADLY)); /* b net, a net */
+    EQ(2, found->more_count);
+    if (t->failed)
+        return;
+    SAME("a", found->more[0].kind);
+    SAME("oom", found->more[0].error_class);
+    EQ(2, found->more[0].count);
+    SAME("net", found->more[1].error_class);
+    EQ(1, found->more[1].count);
+    SAME("work.list", found->more[0].act.op);
+    EQ(5, count_of_kind(attention(), HF_NEED_ENDED_BADLY));
+    CODE(HF_ETOOBIG, (attention(.limit = 201), t->code));
+}
+
+test_case(attention_counts_questions_beyond_its_limit)
+{
+    for (int i = 0; i < 5; i++) {
+        struct held h = running();
+        wait_for(h, HF_WAITING_USER, say("r%d", i));
+    }
+    const struct hf_attention *found = attention(.limit = 2);
+    EQ(2, count_of_kind(found, HF_NEED_QUESTION));
+    EQ(1, found->more_count);
+    if (t->failed)
+        return;
+    EQ(3, found->more[0].count);
+    TRUE(!found->more[0].at_least);
+}
+
+test_case(attention_is_of_one_tenant_or_of_all)
+{
+    t->who.tenant = "t1";
+    struct held one = running();
+    close_as(one, HF_FAILED);
+    t->who.tenant = "t2";
+    struct held two = running();
+    wait_for(two, HF_WAITING_USER, "r");
+    EQ(1, attention()->count);
+    SAME(two.id, nth(attention(), HF_NEED_QUESTION, 0)->id);
+    SAME("t2", nth(attention(), HF_NEED_QUESTION, 0)->tenant);
+    EQ(0, ack(.all = true));
+    t->who.tenant = NULL;
+    EQ(2, attention()->count);
+}
+
+test_case(attention_finds_units_that_no_worker_claims)
+{
+    create(.queue = "mail", .kind = "send");
+    create(.queue = "mail", .kind = "send");
+    create(.queue = "mail", .kind = "later", .delay_ms = HOUR(1));
+    EQ(0, attention()->count);
+    advance(MINUTE(5));
+    const struct hf_attention *found = attention();
+    const struct hf_attention_item *unserved = nth(found, HF_NEED_UNSERVED, 0);
+    EQ(1, found->count);
+    SAME("queue", unserved->subject);
+    SAME("mail", unserved->id);
+    SAME("send", unserved->kind);
+    EQ(2, fact(unserved, "units")->number);
+    EQ(found->now - MINUTE(5), unserved->since);
+    EQ(0, attention(.unserved_ms = MINUTE(6))->count);
+    claim(.queue = "mail"); /* a worker is there */
+    EQ(0, count_of_kind(attention(), HF_NEED_UNSERVED));
+}
+
+test_case(attention_finds_a_limit_whose_holders_are_all_silent)
+{
+    struct hf_quota quota = { .size = sizeof(quota),
+                              .name = "kind:slow",
+                              .max_running = 1 };
+    CODE(0, kit_called(t, hf_quota_set(t->store, &t->who, &quota, kit_err(t))));
+    running(.kind = "slow", .disposition = HF_OWNER_BOUND);
+    create(.kind = "slow");
+    EQ(0, attention()->count);
+    advance(SEC(50));
+    const struct hf_attention_item *stuck = nth(attention(), HF_NEED_LIMIT_STUCK, 0);
+    SAME("kind:slow", stuck->id);
+    EQ(1, fact(stuck, "max_running")->number);
+    EQ(1, fact(stuck, "waiting")->number);
+}

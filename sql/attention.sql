@@ -1,0 +1,213 @@
+-- What needs a person. Every statement reads open rows by their small indexes, or bad ends by
+-- work_unacked: rows that ended well cost nothing.
+
+-- The columns of a row in their order, without the texts that may be long; a command and a
+-- question name their unit.
+-- fragment: seen_row
+s.work_id, s.tenant, s.source_system, s.source_id, nullif(s.source_run_id, '') AS source_run_id,
+w.kind, w.queue, w.lane_key, w.dedup_key, w.limit_name, w.fair_key, s.idempotency_key, s.ref,
+s.parent_work_id, s.correlation_id, w.session_id, w.status, w.status_reason, w.gate, w.disposition,
+w.priority, w.generation, w.attempt_count, w.failures, w.max_attempts, w.due_at, w.next_retry_at,
+w.deadline_at, w.start_timeout_ms, w.exec_timeout_ms, w.owner, w.owner_incarnation, w.lease_fence,
+w.lease_ttl_ms, w.lease_expires_at, w.holder, w.waiting_kind, w.waiting_ref, w.escalate_at,
+w.escalate, NULL AS resume_payload, w.error_class, NULL AS result,
+CASE WHEN (w.kind = 'run' OR w.kind = 'question') AND length(s.payload) <= 8192
+     THEN s.payload END AS payload,
+s.payload_ref, NULL AS retry_policy, w.close_rule, w.cancel_request, w.abandon_request, w.active_at,
+w.first_started_at, w.started_at, w.finished_at, w.acked_at, s.created_at, w.updated_at, w.seq,
+w.revision, w.lease_store, w.grace_ms, w.lease_check_at, w.session_fence, w.fair_tag, w.fair_weight,
+w.crashes, w.crashed_at, w.claim_group, w.settled_token, w.settled_verb, w.wake_session
+
+-- The event that brought the row's status: who, and what was said.
+-- fragment: seen_more
+(SELECT e.message FROM work_event e WHERE e.seq = w.seq AND e.to_status = w.status
+  ORDER BY e.event_id DESC LIMIT 1) AS said,
+coalesce((SELECT e.actor_kind || ':' || e.actor FROM work_event e
+           WHERE e.seq = w.seq AND e.to_status = w.status
+           ORDER BY e.event_id DESC LIMIT 1), s.actor_kind || ':' || s.actor) AS said_by
+
+-- fragment: leased
+w.owner IS NOT NULL AND w.status = 'running' AND w.lease_expires_at IS NOT NULL
+AND ($1::text IS NULL OR w.tenant = $1)
+
+-- fragment: lease_lapsed
+w.lease_expires_at <= hf_lease_now()
+
+-- fragment: lease_lapsing
+w.lease_expires_at > hf_lease_now()
+AND 3 * (w.lease_expires_at - hf_lease_now()) < w.lease_ttl_ms
+
+-- fragment: asks_a_person
+w.waiting_kind IS NOT NULL AND w.waiting_kind = 'user' AND ($1::text IS NULL OR w.tenant = $1)
+
+-- fragment: waits_long
+w.waiting_kind IS NOT NULL AND w.waiting_kind <> 'user' AND ($1::text IS NULL OR w.tenant = $1)
+AND (w.status_reason = 'wait_overdue' OR (w.escalate IS NOT NULL AND w.escalate_at IS NULL)
+     OR 2 * (hf_now() - w.updated_at) > w.deadline_at - w.updated_at)
+
+-- fragment: is_held
+w.gate = 'held' AND ($1::text IS NULL OR w.tenant = $1)
+
+-- fragment: ended_badly
+/*lite w.finished_at IS NOT NULL AND w.status <> 'done' AND w.status <> 'cancelled'
+       AND w.acked_at IS NULL*/
+/*pg w.acked_at IS NULL AND w.status = ANY ('{abandoned,failed,timeout}')*/
+
+-- name: seen_silent
+-- in: $1 tenant or null, $2 limit
+SELECT {seen_row}, {lease_left}, {seen_more} FROM {row_from}
+ WHERE {leased} AND {lease_lapsed} ORDER BY w.lease_expires_at, w.seq LIMIT $2
+
+-- name: seen_lapsing
+-- in: $1 tenant or null, $2 limit
+SELECT {seen_row}, {lease_left}, {seen_more} FROM {row_from}
+ WHERE {leased} AND {lease_lapsing} ORDER BY w.lease_expires_at, w.seq LIMIT $2
+
+-- name: seen_question
+-- What ends first comes first; an overdue wait has no end.
+-- in: $1 tenant or null, $2 limit
+SELECT {seen_row}, {lease_left}, {seen_more} FROM {row_from}
+ WHERE {asks_a_person} ORDER BY coalesce(w.deadline_at, 0), w.seq LIMIT $2
+
+-- name: seen_wait
+-- in: $1 tenant or null, $2 limit
+SELECT {seen_row}, {lease_left}, {seen_more} FROM {row_from}
+ WHERE {waits_long} ORDER BY coalesce(w.deadline_at, 0), w.seq LIMIT $2
+
+-- name: seen_held
+-- in: $1 tenant or null, $2 limit
+SELECT {seen_row}, {lease_left}, {seen_more} FROM {row_from}
+ WHERE {is_held} ORDER BY w.seq LIMIT $2
+
+-- name: seen_ended
+-- The newest first.
+-- in: $1 tenant or null, $2 limit
+SELECT {seen_row}, {lease_left}, {seen_more} FROM {row_from}
+ WHERE {ended_badly} AND ($1::text IS NULL OR w.tenant = $1)
+ ORDER BY w.finished_at DESC, w.seq DESC LIMIT $2
+
+-- name: seen_counts
+-- How many there are of each kind whose findings did not fit, up to a bound.
+-- in: $1 tenant or null, $2 bound
+SELECT (SELECT count(*) FROM (SELECT 1 FROM work_state w
+                               WHERE {leased} AND {lease_lapsed} LIMIT $2) AS a) AS silent,
+       (SELECT count(*) FROM (SELECT 1 FROM work_state w
+                               WHERE {leased} AND {lease_lapsing} LIMIT $2) AS b) AS lapsing,
+       (SELECT count(*) FROM (SELECT 1 FROM work_state w
+                               WHERE {asks_a_person} LIMIT $2) AS c) AS question,
+       (SELECT count(*) FROM (SELECT 1 FROM work_state w
+                               WHERE {waits_long} LIMIT $2) AS d) AS wait,
+       (SELECT count(*) FROM (SELECT 1 FROM work_state w
+                               WHERE {is_held} LIMIT $2) AS e) AS held
+
+-- name: seen_ended_rest
+-- Bad ends after the newest ones, by kind and class.
+-- in: $1 tenant or null, $2 bound, $3 how many newest are left out    out: kind, class, units
+SELECT t.kind, t.error_class, count(*) AS units
+  FROM (SELECT w.kind, w.error_class FROM work_state w
+         WHERE {ended_badly} AND ($1::text IS NULL OR w.tenant = $1)
+         ORDER BY w.finished_at DESC, w.seq DESC LIMIT $2 OFFSET $3) AS t
+ GROUP BY t.kind, t.error_class ORDER BY count(*) DESC, t.kind, t.error_class LIMIT 50
+
+-- Acknowledging. The event is written next to it (event_append).
+-- name: work_ack
+-- in: $1 seq
+UPDATE /*lite OR ROLLBACK*/ work_state SET acked_at = hf_now()
+ WHERE seq = $1 AND acked_at IS NULL AND finished_at IS NOT NULL AND status <> 'done'
+   AND status <> 'cancelled'
+
+-- name: work_unacked
+-- in: $1 tenant or null, $2 kind or null, $3 limit
+SELECT {seen_row}, {lease_left} FROM {row_from}
+ WHERE {ended_badly} AND ($1::text IS NULL OR w.tenant = $1) AND ($2::text IS NULL OR w.kind = $2)
+ ORDER BY w.finished_at DESC, w.seq DESC LIMIT $3
+
+-- Queues without a worker: the queues that have something to claim; the kinds at the front of
+-- one; what is served.
+-- name: seen_queues
+-- Each is found by one step into the index, however many rows it has.
+-- in: $1 limit
+WITH RECURSIVE q(queue) AS (
+    SELECT (SELECT min(queue) FROM work_state WHERE status = 'queued' AND gate IS NULL)
+    UNION ALL
+    SELECT (SELECT min(n.queue) FROM work_state n
+             WHERE n.status = 'queued' AND n.gate IS NULL AND n.queue > q.queue)
+      FROM q WHERE q.queue IS NOT NULL)
+SELECT queue FROM q WHERE queue IS NOT NULL LIMIT $1
+
+-- name: seen_front
+-- in: $1 queue, $2 tenant or null, $3 rows, $4 claimable for so long, ms
+SELECT t.tenant, t.kind, min(t.since) AS since, count(*) AS units
+  FROM (SELECT w.tenant, w.kind, CASE WHEN w.updated_at > w.due_at THEN w.updated_at
+                                      ELSE w.due_at END AS since
+          FROM work_state w
+         WHERE w.queue = $1 AND w.status = 'queued' AND w.gate IS NULL
+           AND ($2::text IS NULL OR w.tenant = $2)
+         ORDER BY w.priority, w.fair_tag, w.seq LIMIT $3) AS t
+ GROUP BY t.tenant, t.kind
+HAVING min(t.since) <= hf_now() - $4
+ ORDER BY t.tenant, t.kind
+
+-- name: seen_running
+-- out: queue and kind of what runs
+SELECT DISTINCT queue, kind FROM work_state WHERE owner IS NOT NULL AND status = 'running'
+
+-- name: seen_claimed
+-- in: $1 how many of the last events    out: queue and kind of what was claimed
+SELECT DISTINCT w.queue, w.kind
+  FROM (SELECT e.seq, e.to_status FROM work_event e
+         ORDER BY /*pg e.xid DESC,*/ e.event_id DESC LIMIT $1) AS t
+  JOIN work_state w ON w.seq = t.seq
+ WHERE t.to_status = 'running'
+
+-- name: seen_schedules
+-- in: $1 tenant or null, $2 1: those that fail, 0: those that are late, $3 limit
+SELECT tenant, name, kind, last_error, failures, next_at, updated_at
+  FROM work_schedule
+ WHERE state = 'active' AND look_at IS NOT NULL AND ($1::text IS NULL OR tenant = $1)
+   AND (($2 = 1 AND last_error IS NOT NULL)
+        OR ($2 = 0 AND last_error IS NULL AND hf_now() > next_at + miss_threshold_ms))
+ ORDER BY tenant, name LIMIT $3
+
+-- name: seen_sessions
+-- in: $1 tenant or null, $2 1: those whose lease has lapsed, 0: those whose lapses soon, $3 limit
+SELECT s.session_id, s.tenant, s.agent, s.owner, s.holder, s.lease_ttl_ms,
+       s.lease_expires_at - hf_lease_now() AS lease_remaining_ms
+  FROM session s
+ WHERE s.lease_check_at IS NOT NULL AND ($1::text IS NULL OR s.tenant = $1)
+   AND (($2 = 1 AND s.lease_expires_at <= hf_lease_now())
+        OR ($2 = 0 AND s.lease_expires_at > hf_lease_now()
+            AND 3 * (s.lease_expires_at - hf_lease_now()) < s.lease_ttl_ms))
+ ORDER BY s.lease_expires_at, s.session_key LIMIT $3
+
+-- name: seen_twins
+-- Owners with several incarnations: since when each holds something, and when it last renewed.
+-- in: $1 tenant or null    out: by owner
+SELECT w.owner, w.owner_incarnation, min(w.started_at) AS since,
+       max(w.lease_expires_at - w.lease_ttl_ms) + hf_now() - hf_lease_now() AS renewed_at,
+       count(*) AS units
+  FROM work_state w
+ WHERE {leased}
+   AND w.owner IN (SELECT o.owner FROM work_state o
+                    WHERE o.owner IS NOT NULL AND o.status = 'running'
+                    GROUP BY o.owner HAVING min(o.owner_incarnation) < max(o.owner_incarnation))
+ GROUP BY w.owner, w.owner_incarnation
+ ORDER BY w.owner, min(w.started_at), w.owner_incarnation
+
+-- name: seen_limits
+-- Limits with rows behind them whose places are all taken by silent holders.
+-- in: $1 limit
+SELECT l.name, l.max_running, t.since, t.units,
+       (SELECT count(*) FROM work_state g
+         WHERE g.limit_name = l.name AND (g.gate = 'limit' OR g.gate = 'rate')) AS waiting
+  FROM work_limit l
+  JOIN (SELECT limit_name, count(*) AS units,
+               min(lease_expires_at) + hf_now() - hf_lease_now() AS since
+          FROM work_state
+         WHERE owner IS NOT NULL AND status = 'running' AND limit_name IS NOT NULL
+           AND lease_expires_at <= hf_lease_now()
+         GROUP BY limit_name) AS t ON t.limit_name = l.name
+ WHERE l.max_running IS NOT NULL AND t.units >= l.used AND l.used >= l.max_running
+   AND EXISTS (SELECT 1 FROM work_state g
+                WHERE g.limit_name = l.name AND (g.gate = 'limit' OR g.gate = 'rate'))
+ ORDER BY l.name LIMIT $1

@@ -1,0 +1,232 @@
+/* What is special in each kind of table: checks of its own, and what is made of its values. */
+#include <string.h>
+
+#include <holdfast/limits.h>
+
+#include "agent/check.h"
+#include "agent/config/config.h"
+#include "agent/wire/codec.h"
+#include "base/err.h"
+#include "base/text.h"
+
+/* ---- providers ------------------------------------------------------------------------- */
+
+/* "env OPENAI_KEY": how people are told where a key is. */
+static int name_source(const struct reading *reading, struct provider *provider)
+{
+    static const char *const words[] = { "file ", "env ", "command ", "credential " };
+    struct hf_arena *arena = &reading->config->arena;
+    provider->key_text = "none";
+    int count = 0;
+    for (int i = 0; i < KEY_SOURCES; i++)
+        if (provider->key_from[i]) {
+            provider->key_text = hf_arena_join(arena, words[i], provider->key_from[i]);
+            count++;
+        }
+    if (count > 1)
+        return config_fail(reading, reading->table->line,
+                           "a provider has one key: keep one of key_file, key_env, "
+                           "key_command and key_credential");
+    return provider->key_text ? 0 : hf_fail_plain(reading->err, HF_ENOMEM);
+}
+
+static int read_provider(struct reading *reading, struct provider *provider)
+{
+    struct hf_err why = { 0 };
+    provider->http.size = sizeof(provider->http);
+    provider->endpoint.size = sizeof(provider->endpoint);
+    provider->endpoint.name = provider->entry.name;
+    int rc = config_read_pairs(reading);
+    if (rc == 0 && hf_endpoint_check(&provider->endpoint, &why))
+        rc = config_fail(reading, reading->table->line, why.message);
+    return rc ? rc : name_source(reading, provider);
+}
+
+/* ---- models ---------------------------------------------------------------------------- */
+
+static void put_value(struct hf_json *json, const struct hf_toml_value *value)
+{
+    if (value->type == HF_TOML_STRING)
+        hf_json_str(json, value->text);
+    else
+        hf_json_raw(json, value->text);
+}
+
+/* The options as the JSON that hf_model_new takes. */
+static int write_options(const struct reading *reading, struct model *model)
+{
+    struct hf_buf text;
+    struct hf_json json;
+    hf_buf_init(&text, reading->config->arena.alloc, (size_t)HF_MAX_CONFIG_BYTES);
+    hf_json_begin(&json, &text);
+    hf_json_object(&json);
+    for (int i = 0; i < HF_OPTION_COUNT; i++) {
+        const struct hf_toml_value *value = &model->options[i];
+        if (value->line == 0)
+            continue;
+        hf_json_key(&json, hf_model_option_name((enum hf_model_option)i));
+        if (value->type != HF_TOML_ARRAY) {
+            put_value(&json, value);
+            continue;
+        }
+        hf_json_array(&json);
+        for (const struct hf_toml_value *item = value->items; item; item = item->next)
+            put_value(&json, item);
+        hf_json_end(&json);
+    }
+    hf_json_end(&json);
+    size_t len = text.len;
+    char *kept = hf_buf_keep(&text, &reading->config->arena);
+    model->config.options = (struct hf_span){ kept, len };
+    return kept ? 0 : hf_fail_plain(reading->err, HF_ENOMEM);
+}
+
+static int read_model(struct reading *reading, struct model *model)
+{
+    struct hf_err why = { 0 };
+    model->config.size = sizeof(model->config);
+    model->config.id = model->entry.name;
+    int rc = config_read_pairs(reading);
+    if (rc == 0)
+        rc = write_options(reading, model);
+    if (rc == 0 && hf_model_check(&model->config, &why))
+        rc = config_fail(reading, reading->table->line, why.message);
+    return rc;
+}
+
+/* ---- agents ---------------------------------------------------------------------------- */
+
+static int check_twice(const struct reading *reading, const char *const *list)
+{
+    for (size_t i = 0; list && list[i]; i++)
+        for (size_t j = 0; j < i; j++)
+            if (hf_same(list[i], list[j]))
+                return config_fail_word(reading, reading->table->line,
+                                        "tools has this name twice:", list[i]);
+    return 0;
+}
+
+/* A built-in tool that works in a folder has one. */
+static int check_root(const struct reading *reading, const struct agent *agent)
+{
+    for (size_t i = 0; agent->shown.tools && agent->shown.tools[i]; i++) {
+        const char *name = agent->shown.tools[i];
+        if (!agent->shown.root && config_is_builtin(name) && !hf_same(name, "fetch_url"))
+            return config_fail_word(reading, reading->table->line,
+                                    "the key root (a folder) is needed for the tool",
+                                    name);
+    }
+    return 0;
+}
+
+static int read_agent(struct reading *reading, struct agent *agent)
+{
+    int line = reading->table->line;
+    agent->shown.name = agent->entry.name;
+    int rc = config_read_pairs(reading);
+    if (rc == 0 && agent->shown.prompt && agent->shown.prompt_file)
+        rc = config_fail(reading, line, "prompt and prompt_file exclude each other");
+    if (rc == 0 && agent->protocol && !hf_same(agent->protocol, "standard"))
+        rc = config_fail_word(reading, line,
+                              "the protocol is standard; this program has no",
+                              agent->protocol);
+    if (rc == 0 && (agent->shown.turn_budget < 0 || agent->shown.no_progress_budget < 0))
+        rc = config_fail(reading, line, "a budget is above 0");
+    if (rc == 0)
+        rc = check_twice(reading, agent->shown.tools);
+    return rc ? rc : check_root(reading, agent);
+}
+
+/* ---- tools ----------------------------------------------------------------------------- */
+
+static void run_nothing(void *user, struct hf_invocation *call)
+{
+    (void)user;
+    (void)call;
+}
+
+static enum hf_probe probe_nothing(void *user, struct hf_invocation *call)
+{
+    (void)user;
+    (void)call;
+    return HF_PROBE_CANNOT_TELL;
+}
+
+/* Name, schema and limits are checked by the one who will take the tool. */
+static int check_tool(const struct reading *reading, const struct hf_shell_tool *shell)
+{
+    struct hf_toolset *set = NULL;
+    struct hf_err why = { 0 };
+    struct hf_tool tool = { .size = sizeof(tool),
+                            .name = shell->name,
+                            .description = shell->description,
+                            .schema = shell->schema,
+                            .recovery = shell->recovery,
+                            .timeout_ms = shell->timeout_ms,
+                            .output_bytes = shell->output_bytes,
+                            .run = run_nothing };
+    if (shell->recovery == HF_RECOVERY_PROBE)
+        tool.probe = probe_nothing;
+    int rc = hf_toolset_new(NULL, &set, reading->err);
+    if (rc == 0 && hf_toolset_add(set, &tool, &why))
+        rc = config_fail(reading, reading->table->line, why.message);
+    hf_toolset_unref(set);
+    return rc;
+}
+
+static int read_tool(struct reading *reading, struct tool *tool)
+{
+    struct hf_shell_tool *shown = &tool->shown;
+    int line = reading->table->line;
+    shown->size = sizeof(*shown);
+    shown->name = tool->entry.name;
+    int rc = config_read_pairs(reading);
+    if (rc)
+        return rc;
+    if (tool->schema)
+        shown->schema = (struct hf_span){ tool->schema, strlen(tool->schema) };
+    shown->flags = hf_same(tool->input, "flags");
+    if (tool->input && !shown->flags && !hf_same(tool->input, "stdin"))
+        return config_fail_word(reading, line, "input is stdin or flags, and not",
+                                tool->input);
+    if (!hf_recovery_read(tool->recovery, &shown->recovery))
+        return config_fail_word(reading, line,
+                                "recovery is safe, keyed, probe or ask, and not",
+                                tool->recovery);
+    if (!shown->argv[0])
+        return config_fail(reading, line, "command names no program");
+    if ((shown->recovery == HF_RECOVERY_PROBE) != (shown->probe_argv != NULL))
+        return config_fail(reading, line,
+                           "the class probe needs the key probe, and no other has it");
+    if (config_is_builtin(shown->name))
+        return config_fail(reading, line, "a built-in tool has this name");
+    return check_tool(reading, shown);
+}
+
+/* ---- all ------------------------------------------------------------------------------- */
+
+int config_read_entry(struct reading *reading, enum hf_config_table kind)
+{
+    static const size_t sizes[] = { [HF_CONFIG_PROVIDER] = sizeof(struct provider),
+                                    [HF_CONFIG_MODEL] = sizeof(struct model),
+                                    [HF_CONFIG_AGENT] = sizeof(struct agent),
+                                    [HF_CONFIG_TOOL] = sizeof(struct tool) };
+    struct entry **tail = &reading->config->first[kind];
+    struct entry *entry = hf_arena_take(&reading->config->arena, sizes[kind]);
+    if (!entry)
+        return hf_fail_plain(reading->err, HF_ENOMEM);
+    entry->name = reading->table->path[1];
+    entry->line = reading->table->line;
+    reading->into = entry;
+    while (*tail)
+        tail = &(*tail)->next;
+    *tail = entry;
+    switch (kind) {
+    case HF_CONFIG_PROVIDER: return read_provider(reading, (struct provider *)entry);
+    case HF_CONFIG_MODEL: return read_model(reading, (struct model *)entry);
+    case HF_CONFIG_AGENT: return read_agent(reading, (struct agent *)entry);
+    case HF_CONFIG_TOOL: return read_tool(reading, (struct tool *)entry);
+    case HF_CONFIG_TABLE_COUNT: break;
+    }
+    return HF_EINTERNAL;
+}

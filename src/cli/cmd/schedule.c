@@ -1,0 +1,113 @@
+/* Commands on a schedule and on a trigger: what is typed after -- becomes the payload of the
+ * units that they make. Workers on this machine, or on machines that have the folder, run it. */
+#include "cli/cmd/runner.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a unit that holds a command; each member is the request's own. */
+struct unit {
+    const char **kind;
+    const char **queue;
+    const char **payload;
+    enum hf_disposition *disposition;
+    int *max_attempts;
+    const char *payload_option;
+};
+
+/* Options that say something about a command need one. */
+static int check_no_command(struct cli *cli)
+{
+    static const char *const names[] = { "cwd",     "env",        "secret",
+                                         "timeout", "kill-after", "require-close-out",
+                                         "evidence" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (cli_given(cli, names[i]))
+            return hf_fail(
+                &cli->err, HF_EINVAL, "command",
+                "--%s is about a command, and there is none: write it after --",
+                names[i]);
+    return 0;
+}
+
+/* The command is looked for now: one that does not exist would fail at night. */
+static int write_command(struct cli *cli, const char *input, const char **ret_payload)
+{
+    struct hf_command command;
+    char path[PATH_MAX], *payload = NULL;
+    int rc = run_command(cli, &command);
+    if (rc)
+        return rc;
+    command.input = input;
+    rc = hf_command_write(&command, &payload, &cli->err);
+    if (rc == 0)
+        rc = hf_command_find(command.argv[0], run_environment(), command.cwd,
+                             sizeof(path), path, &cli->err);
+    if (rc == 0 && !(*ret_payload = hf_arena_text(&cli->arena, payload)))
+        rc = hf_fail_plain(&cli->err, HF_ENOMEM);
+    free(payload);
+    return rc;
+}
+
+/* As `holdfast run` has it: never a second time, unless that was said to do no harm. */
+static int fill_unit(struct cli *cli, const struct unit *unit, const char *input)
+{
+    if (!cli_given(cli, "command"))
+        return check_no_command(cli);
+    if (*unit->kind || *unit->payload)
+        return hf_fail(&cli->err, HF_EINVAL, unit->payload_option,
+                       "a command is its own %s: leave out --kind and --%s",
+                       unit->payload_option, unit->payload_option);
+    if (*unit->max_attempts > 1 && *unit->disposition != HF_RERUNNABLE)
+        return hf_fail(&cli->err, HF_EINVAL, "--max-attempts",
+                       "--max-attempts above 1 needs --disposition rerunnable: what is "
+                       "owner_bound is never run again");
+    *unit->kind = HF_RUN_KIND;
+    *unit->queue = *unit->queue ? *unit->queue : RUN_QUEUE;
+    if (*unit->disposition == HF_DISPOSITION_NONE)
+        *unit->disposition = HF_OWNER_BOUND;
+    if (*unit->disposition == HF_OWNER_BOUND)
+        *unit->max_attempts = 1;
+    return write_command(cli, input, unit->payload);
+}
+
+static int fill_schedule(struct cli *cli)
+{
+    struct hf_schedule_new *wanted =
+        &((struct hf_schedule_request *)cli->call.in)->wanted;
+    return fill_unit(cli,
+                     &(struct unit){ &wanted->kind, &wanted->queue, &wanted->payload,
+                                     &wanted->disposition, &wanted->max_attempts,
+                                     "payload" },
+                     NULL);
+}
+
+int check_schedule_add(struct cli *cli)
+{
+    return fill_schedule(cli);
+}
+
+/* What is not given stays: that of a command, too. */
+int check_schedule_update(struct cli *cli)
+{
+    struct hf_schedule_new *wanted =
+        &((struct hf_schedule_request *)cli->call.in)->wanted;
+    const struct hf_schedule_new given = *wanted;
+    int rc = fill_schedule(cli);
+    wanted->queue = given.queue;
+    wanted->disposition = given.disposition;
+    wanted->max_attempts = given.max_attempts;
+    return rc;
+}
+
+/* What happened is the command's input, and never a part of the command. */
+int check_subscribe(struct cli *cli)
+{
+    struct hf_subscription_new *wanted = cli->call.in; /* comes first in an update too */
+    return fill_unit(cli,
+                     &(struct unit){ &wanted->kind, &wanted->queue,
+                                     &wanted->payload_template, &wanted->disposition,
+                                     &wanted->max_attempts, "template" },
+                     "{\"$event\":\"\"}");
+}

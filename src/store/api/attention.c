@@ -1,0 +1,647 @@
+/* The public verbs of attention.h: each kind of finding is read from the store and put into words
+ * and numbers, with the operation that deals with it. */
+#include <holdfast/limits.h>
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "core/ledger/fields.h"
+#include "store/api/call.h"
+
+#define ITEMS 200 /* findings of a kind, at most */
+#define UNSERVED_MS 300000
+#define FACTS 10
+#define ACK_IDS 100
+
+/* ---- words -------------------------------------------------------------------------- */
+
+static const struct {
+    const char *word;
+    enum hf_severity severity;
+} needs[HF_NEED_COUNT] = {
+#define X(name, text, severity_, when)                                                   \
+    [HF_NEED_##name] = { #text, HF_SEVERITY_##severity_ },
+    HF_NEEDS(X)
+#undef X
+};
+
+const char *hf_need_word(enum hf_need need)
+{
+    return (size_t)need < HF_NEED_COUNT ? needs[need].word : NULL;
+}
+
+enum hf_need hf_need_of(const char *word)
+{
+    for (int i = 1; i < HF_NEED_COUNT; i++)
+        if (hf_same(needs[i].word, word))
+            return (enum hf_need)i;
+    return HF_NEED_NONE;
+}
+
+const char *hf_severity_word(enum hf_severity severity)
+{
+    static const char *const words[] = { NULL, "now", "soon", "note" };
+    return (size_t)severity < sizeof words / sizeof words[0] ? words[severity] : NULL;
+}
+
+/* ---- what is being put together ----------------------------------------------------- */
+
+struct made {
+    struct hf_attention shown; /* first: callers see it alone */
+    struct hf_arena arena;
+    struct hf_attention_item *items;
+    size_t room;
+    struct hf_attention_more *more;
+    size_t more_room;
+};
+
+/* One finding under construction: facts and inputs are collected here, then kept. */
+struct maker {
+    struct made *made;
+    const struct hf_store *store;
+    const struct hf_caller *who;
+    enum hf_need what;
+    size_t limit;
+    bool failed; /* there was no memory */
+    struct hf_fact facts[FACTS];
+    size_t fact_count;
+    struct hf_fact inputs[FACTS];
+    size_t input_count;
+    const char *op;
+    const char *op_tenant;
+};
+
+static const char *keep(struct maker *m, const char *text)
+{
+    const char *copy = text ? hf_arena_text(&m->made->arena, text) : NULL;
+    m->failed = m->failed || (text && !copy);
+    return copy;
+}
+
+static void put(struct maker *m, struct hf_fact *list, size_t *count, struct hf_fact fact)
+{
+    hf_assert(*count < FACTS);
+    fact.text = keep(m, fact.text);
+    list[(*count)++] = fact;
+}
+
+static void fact_text(struct maker *m, const char *name, const char *text)
+{
+    if (text)
+        put(m, m->facts, &m->fact_count, (struct hf_fact){ .name = name, .text = text });
+}
+
+static void fact_number(struct maker *m, const char *name, int64_t number)
+{
+    put(m, m->facts, &m->fact_count, (struct hf_fact){ .name = name, .number = number });
+}
+
+static void act(struct maker *m, const char *op)
+{
+    m->op = op;
+    m->op_tenant = NULL;
+    m->input_count = 0;
+}
+
+static void input_text(struct maker *m, const char *name, const char *text)
+{
+    if (text)
+        put(m, m->inputs, &m->input_count,
+            (struct hf_fact){ .name = name, .text = text });
+}
+
+static void input_json(struct maker *m, const char *name, const char *text)
+{
+    put(m, m->inputs, &m->input_count,
+        (struct hf_fact){ .name = name, .text = text, .json = true });
+}
+
+static void input_flag(struct maker *m, const char *name)
+{
+    input_json(m, name, "true");
+}
+
+static const struct hf_fact *kept_facts(struct maker *m, const struct hf_fact *facts,
+                                        size_t count)
+{
+    const struct hf_fact *copy =
+        count ? hf_arena_dup(&m->made->arena, facts, count * sizeof *facts) : NULL;
+    m->failed = m->failed || (count && !copy);
+    return copy;
+}
+
+static struct hf_act kept_act(struct maker *m)
+{
+    return (struct hf_act){ .op = m->op,
+                            .tenant = m->op_tenant,
+                            .inputs = kept_facts(m, m->inputs, m->input_count),
+                            .count = m->input_count };
+}
+
+/* A larger copy of an array of the answer; NULL: no memory. */
+static void *grown(struct maker *m, const void *old, size_t count, size_t *room,
+                   size_t each)
+{
+    size_t wanted = *room ? 2 * *room : 16;
+    void *now = hf_arena_array(&m->made->arena, wanted, each);
+    if (now && count)
+        memcpy(now, old, count * each);
+    if (now)
+        *room = wanted;
+    m->failed = m->failed || !now;
+    return now;
+}
+
+static void add_item(struct maker *m, const struct hf_attention_item *item)
+{
+    struct made *made = m->made;
+    if (made->shown.count == made->room) {
+        void *more = grown(m, made->items, made->shown.count, &made->room, sizeof *item);
+        if (!more)
+            return;
+        made->items = more;
+    }
+    made->items[made->shown.count++] = *item;
+    made->shown.items = made->items;
+}
+
+static void add_more(struct maker *m, const struct hf_attention_more *more)
+{
+    struct made *made = m->made;
+    if (made->shown.more_count == made->more_room) {
+        void *larger = grown(m, made->more, made->shown.more_count, &made->more_room,
+                             sizeof *more);
+        if (!larger)
+            return;
+        made->more = larger;
+    }
+    made->more[made->shown.more_count++] = *more;
+    made->shown.more = made->more;
+}
+
+static const struct hf_work *kept_unit(struct maker *m, const struct hf_work *work)
+{
+    struct hf_work *copy = hf_arena_dup(&m->made->arena, work, sizeof *work);
+    m->failed = m->failed || !copy;
+    for (size_t i = 0; copy && i < hf_work_field_count; i++) {
+        const struct hf_field *field = &hf_work_fields[i];
+        const char **text = (const char **)(void *)((char *)copy + field->offset);
+        if (field->kind == HF_FIELD_TEXT || field->kind == HF_FIELD_JSON)
+            *text = keep(m, *text);
+    }
+    return copy;
+}
+
+/* ---- what each kind says ------------------------------------------------------------ */
+
+/* Fills what the kind adds: times, facts and the act. */
+typedef void describe(struct maker *m, const struct hf_look_row *seen,
+                      struct hf_attention_item *item);
+
+static void act_on(struct maker *m, const char *op, const struct hf_work *work)
+{
+    act(m, op);
+    input_text(m, "work_id", work->work_id);
+}
+
+static void describe_lease(struct maker *m, const struct hf_look_row *seen,
+                           struct hf_attention_item *item, hf_ms left)
+{
+    hf_ms at = hf_store_now(m->store) + left;
+    if (m->what == HF_NEED_SILENT) {
+        item->since = at;
+        fact_number(m, "lapsed_ms", -left);
+        fact_text(m, "missing_proof", seen->text);
+    } else {
+        item->until = at;
+        fact_number(m, "left_ms", left);
+    }
+}
+
+static void describe_session(struct maker *m, const struct hf_look_row *seen,
+                             struct hf_attention_item *item)
+{
+    item->subject = "session";
+    fact_text(m, "owner", seen->owner);
+    describe_lease(m, seen, item, seen->count);
+    fact_number(m, "ttl_ms", seen->most);
+    act(m, "session.show");
+    input_text(m, "session_id", seen->id);
+}
+
+/* A lapsed lease of work that may run again is ended by a sweep; with work that is bound to its
+ * owner a person accepts first that its outcome stays unknown. */
+static void describe_leased(struct maker *m, const struct hf_look_row *seen,
+                            struct hf_attention_item *item)
+{
+    const struct hf_work *work = seen->work;
+    if (!work) {
+        describe_session(m, seen, item);
+        return;
+    }
+    bool bound = hf_disposition_of(work->disposition) == HF_OWNER_BOUND;
+    fact_text(m, "owner", work->owner);
+    describe_lease(m, seen, item, work->lease_remaining_ms);
+    fact_number(m, "ttl_ms", work->lease_ttl_ms);
+    fact_text(m, "disposition", work->disposition);
+    if (m->what == HF_NEED_LAPSING) {
+        act_on(m, "work.show", work);
+    } else if (bound && !work->abandon_request) {
+        act_on(m, "work.request_abandon", work);
+        input_text(m, "reason", "its owner is gone");
+    } else {
+        act(m, "work.sweep");
+    }
+}
+
+/* What ends a wait. Only its owner, in the same incarnation, continues a started owner_bound
+ * unit; an externally_owned one is closed by an authority. */
+static void act_of_wait(struct maker *m, const struct hf_work *work)
+{
+    if (hf_disposition_of(work->disposition) == HF_EXTERNALLY_OWNED) {
+        act_on(m, "work.close_out", work);
+        input_text(m, "authority", m->who->actor);
+        input_text(m, "status", hf_status_word(HF_DONE));
+        return;
+    }
+    act_on(m, "work.resume", work);
+    input_json(m, "payload", "\"yes\"");
+    if (work->owner) {
+        input_text(m, "owner", work->owner);
+        input_text(m, "owner_incarnation", work->owner_incarnation);
+    }
+}
+
+static const char *after_wait(const struct hf_work *work)
+{
+    if (hf_disposition_of(work->disposition) == HF_EXTERNALLY_OWNED)
+        return "nothing";
+    return work->owner ? "overdue" : "timeout";
+}
+
+static void describe_wait(struct maker *m, const struct hf_look_row *seen,
+                          struct hf_attention_item *item)
+{
+    const struct hf_work *work = seen->work;
+    bool overdue = hf_same(work->status_reason, "wait_overdue") ||
+                   (work->deadline_at && work->deadline_at <= hf_store_now(m->store));
+    bool escalated = work->escalate && !work->escalate_at;
+    item->since = work->updated_at;
+    item->until = work->deadline_at;
+    if (overdue || escalated)
+        item->severity = HF_SEVERITY_NOW;
+    fact_text(m, "asked", seen->said);
+    fact_text(m, "asked_by", seen->said_by);
+    fact_text(m, "waiting_ref", work->waiting_ref);
+    fact_text(m, "then", after_wait(work));
+    if (overdue)
+        fact_text(m, "state", "overdue");
+    else if (escalated)
+        fact_text(m, "state", "escalated");
+    if (work->escalate_at)
+        fact_number(m, "escalate_at", work->escalate_at);
+    act_of_wait(m, work);
+}
+
+static void describe_held(struct maker *m, const struct hf_look_row *seen,
+                          struct hf_attention_item *item)
+{
+    const struct hf_work *work = seen->work;
+    item->since = work->updated_at;
+    fact_number(m, "failures", work->failures);
+    fact_number(m, "attempts", work->attempt_count);
+    fact_text(m, "error_class", work->error_class);
+    act_on(m, work->session_id ? "work.cancel" : "job.release", work);
+    input_text(m, "reason",
+               work->session_id ? "its session goes on without it"
+                                : "its cause is removed");
+}
+
+static void describe_ended(struct maker *m, const struct hf_look_row *seen,
+                           struct hf_attention_item *item)
+{
+    const struct hf_work *work = seen->work;
+    item->since = work->finished_at;
+    fact_text(m, "status", work->status);
+    fact_text(m, "reason", work->status_reason);
+    fact_text(m, "error_class", work->error_class);
+    fact_number(m, "attempts", work->attempt_count);
+    fact_text(m, "ended_by", seen->said_by);
+    act(m, "attention.ack");
+    input_text(m, "ids", work->work_id);
+}
+
+static void describe_unserved(struct maker *m, const struct hf_look_row *seen,
+                              struct hf_attention_item *item)
+{
+    item->subject = "queue";
+    item->since = seen->since;
+    fact_number(m, "units", seen->count);
+    act(m, "work.list");
+    m->op_tenant = *seen->tenant ? keep(m, seen->tenant) : NULL;
+    input_text(m, "statuses", hf_status_word(HF_QUEUED));
+    input_text(m, "queue", seen->id);
+    input_text(m, "kind", seen->kind);
+}
+
+static void describe_schedule(struct maker *m, const struct hf_look_row *seen,
+                              struct hf_attention_item *item)
+{
+    item->subject = "schedule";
+    item->since = seen->since;
+    if (m->what == HF_NEED_SCHEDULE_LATE) {
+        fact_number(m, "late_ms", hf_store_now(m->store) - seen->since);
+        act(m, "monitor");
+        input_flag(m, "once");
+        return;
+    }
+    fact_text(m, "error", seen->text);
+    fact_number(m, "failures", seen->count);
+    act(m, "schedule.show");
+    m->op_tenant = *seen->tenant ? keep(m, seen->tenant) : NULL;
+    input_text(m, "name", seen->id);
+}
+
+static void describe_twins(struct maker *m, const struct hf_look_row *seen,
+                           struct hf_attention_item *item)
+{
+    item->subject = "owner";
+    item->since = seen->since;
+    fact_number(m, "incarnations", seen->count);
+    act(m, "work.list");
+    input_text(m, "owner", seen->id);
+}
+
+static void describe_limit(struct maker *m, const struct hf_look_row *seen,
+                           struct hf_attention_item *item)
+{
+    item->subject = "limit";
+    item->since = seen->since;
+    fact_number(m, "max_running", seen->most);
+    fact_number(m, "waiting", seen->count);
+    act(m, "work.list");
+    input_flag(m, "silent");
+}
+
+static void describe_store(struct maker *m, const struct hf_look_row *seen,
+                           struct hf_attention_item *item)
+{
+    item->subject = "store";
+    fact_text(m, "problem", seen->text);
+    fact_text(m, "advice", seen->advice);
+    act(m, "doctor");
+}
+
+static describe *const describes[HF_NEED_COUNT] = {
+    [HF_NEED_SILENT] = describe_leased,
+    [HF_NEED_LAPSING] = describe_leased,
+    [HF_NEED_QUESTION] = describe_wait,
+    [HF_NEED_WAIT] = describe_wait,
+    [HF_NEED_HELD] = describe_held,
+    [HF_NEED_ENDED_BADLY] = describe_ended,
+    [HF_NEED_UNSERVED] = describe_unserved,
+    [HF_NEED_SCHEDULE_FAILING] = describe_schedule,
+    [HF_NEED_SCHEDULE_LATE] = describe_schedule,
+    [HF_NEED_TWINS] = describe_twins,
+    [HF_NEED_LIMIT_STUCK] = describe_limit,
+    [HF_NEED_STORE] = describe_store,
+};
+
+/* ---- reading ------------------------------------------------------------------------ */
+
+static void begin_item(struct maker *m)
+{
+    m->fact_count = 0;
+    act(m, NULL);
+}
+
+static int end_item(struct maker *m, struct hf_attention_item *item)
+{
+    item->facts = kept_facts(m, m->facts, m->fact_count);
+    item->fact_count = m->fact_count;
+    item->act = kept_act(m);
+    add_item(m, item);
+    return m->failed ? HF_ENOMEM : 0;
+}
+
+static int on_seen(void *user, const struct hf_look_row *seen)
+{
+    struct maker *m = user;
+    const struct hf_work *work = seen->work;
+    struct hf_attention_item item = { .what = m->what,
+                                      .severity = needs[m->what].severity,
+                                      .subject = "unit",
+                                      .unit = work ? kept_unit(m, work) : NULL };
+    item.id = keep(m, work ? work->work_id : seen->id);
+    item.kind = keep(m, work ? work->kind : seen->kind);
+    item.tenant = keep(m, work ? work->tenant : seen->tenant ? seen->tenant : "");
+    begin_item(m);
+    describes[m->what](m, seen, &item);
+    return end_item(m, &item);
+}
+
+/* Of bad ends that are not shown: how many of a kind and class, and the list that shows them. */
+static int on_rest(void *user, const struct hf_look_row *seen)
+{
+    struct maker *m = user;
+    begin_item(m);
+    act(m, "work.list");
+    input_text(m, "statuses", hf_status_word(HF_FAILED));
+    input_text(m, "statuses", hf_status_word(HF_TIMEOUT));
+    input_text(m, "statuses", hf_status_word(HF_ABANDONED));
+    input_text(m, "kind", seen->kind);
+    const struct hf_attention_more more = { .what = m->what,
+                                            .count = seen->count,
+                                            .kind = keep(m, seen->kind),
+                                            .error_class = keep(m, seen->text),
+                                            .act = kept_act(m) };
+    add_more(m, &more);
+    return m->failed ? HF_ENOMEM : 0;
+}
+
+/* The list that shows what did not fit. */
+static void act_of_more(struct maker *m)
+{
+    act(m, "work.list");
+    if (m->what == HF_NEED_SILENT)
+        input_flag(m, "silent");
+    else if (m->what == HF_NEED_QUESTION)
+        input_text(m, "statuses", hf_status_word(HF_WAITING_USER));
+    else if (m->what == HF_NEED_WAIT)
+        input_text(m, "statuses", hf_status_word(HF_WAITING_EXTERNAL));
+    else if (m->what == HF_NEED_HELD)
+        input_text(m, "gate", "held");
+    else if (m->what == HF_NEED_LAPSING || m->what == HF_NEED_TWINS)
+        input_text(m, "statuses", hf_status_word(HF_RUNNING));
+    else if (m->what == HF_NEED_SCHEDULE_FAILING || m->what == HF_NEED_SCHEDULE_LATE)
+        act(m, "schedule.list");
+    else if (m->what == HF_NEED_LIMIT_STUCK)
+        act(m, "limit.list");
+}
+
+static int look(struct maker *m, struct hf_store *store,
+                const struct hf_attention_query *query, struct hf_err *err)
+{
+    struct hf_look asked = { .what = m->what,
+                             .limit = query->limit,
+                             .unserved_ms = query->unserved_ms,
+                             .each = on_seen,
+                             .user = m };
+    int64_t matched = 0;
+    int rc = store->methods->watch->look(store, m->who, &asked, &matched, err);
+    if (rc || matched <= (int64_t)query->limit)
+        return rc;
+    if (m->what == HF_NEED_ENDED_BADLY) {
+        asked.rest = true;
+        asked.each = on_rest;
+        return store->methods->watch->look(store, m->who, &asked, &matched, err);
+    }
+    act_of_more(m);
+    const struct hf_attention_more more = { .what = m->what,
+                                            .count = matched - (int64_t)query->limit,
+                                            .at_least = matched >= HF_LOOK_BOUND,
+                                            .act = kept_act(m) };
+    add_more(m, &more);
+    return m->failed ? HF_ENOMEM : 0;
+}
+
+static int show_effect(struct maker *m, const struct hf_session_effect *effect)
+{
+    struct hf_attention_item item = { .what = m->what,
+                                      .severity = HF_SEVERITY_NOW,
+                                      .subject = "effect",
+                                      .id = keep(m, effect->turn_id),
+                                      .tenant = "",
+                                      .kind = keep(m, effect->kind),
+                                      .since = effect->started_at };
+    begin_item(m);
+    fact_text(m, "key", effect->key);
+    fact_text(m, "session_id", effect->session_id);
+    act(m, "session.log");
+    input_text(m, "session_id", effect->session_id);
+    return end_item(m, &item);
+}
+
+static int look_effects(struct maker *m, struct hf_store *store,
+                        const struct hf_attention_query *query, struct hf_err *err)
+{
+    const struct hf_session_methods *sessions = store->methods->sessions;
+    struct hf_session_answer *page = hf_session_answer_new(store->alloc);
+    int rc = page ? sessions->unknown(store, m->who, NULL, query->limit, page, err)
+                  : HF_ENOMEM;
+    for (size_t i = 0; rc == 0 && i < page->effect_count; i++)
+        rc = show_effect(m, &page->effects[i]);
+    if (rc == 0 && page->next) {
+        act(m, "session.list");
+        const struct hf_attention_more more = {
+            .what = m->what, .count = 1, .at_least = true, .act = kept_act(m)
+        };
+        add_more(m, &more);
+    }
+    hf_session_answer_free(page);
+    return rc;
+}
+
+static int read_all(struct maker *m, struct hf_store *store,
+                    const struct hf_attention_query *query, struct hf_err *err)
+{
+    int rc = 0;
+    for (int need = 1; rc == 0 && need < HF_NEED_COUNT; need++) {
+        m->what = (enum hf_need)need;
+        if (m->what != HF_NEED_UNKNOWN_EFFECT)
+            rc = look(m, store, query, err);
+        else if (store->methods->sessions && store->methods->sessions->unknown)
+            rc = look_effects(m, store, query, err);
+    }
+    return rc == HF_ENOMEM ? hf_fail_plain(err, HF_ENOMEM) : rc;
+}
+
+/* ---- the verbs ---------------------------------------------------------------------- */
+
+static int check_watch(const struct hf_store *store, struct hf_err *err)
+{
+    return store->methods->watch
+               ? 0
+               : hf_fail(err, HF_EINVAL, "store", "this store has no attention");
+}
+
+static int complete_query(struct hf_attention_query *query, struct hf_err *err)
+{
+    if (query->limit > ITEMS)
+        return hf_fail(err, HF_ETOOBIG, "limit", "at most %d findings of a kind are read",
+                       ITEMS);
+    if (query->limit == 0)
+        query->limit = ITEMS;
+    int rc = api_check_time(query->unserved_ms, "unserved_ms", err);
+    if (query->unserved_ms == 0)
+        query->unserved_ms = UNSERVED_MS;
+    return rc;
+}
+
+int hf_attention_read(struct hf_store *store, const struct hf_caller *given,
+                      const struct hf_attention_query *wanted,
+                      struct hf_attention **ret_attention, struct hf_err *err)
+{
+    struct hf_attention_query query = { .size = sizeof query };
+    struct api_call call = api_begin(given);
+    if (wanted)
+        API_COPY(call, wanted, &query);
+    API_STEP(call, check_watch(store, &call.why));
+    API_STEP(call, complete_query(&query, &call.why));
+    struct made *made =
+        call.rc ? NULL : store->alloc->realloc(store->alloc->user, NULL, sizeof *made);
+    API_STEP(call, made ? 0 : HF_ENOMEM);
+    if (made) {
+        *made = (struct made){ .room = 0 };
+        hf_arena_init(&made->arena, store->alloc);
+        struct maker m = { .made = made, .store = store, .who = &call.who };
+        API_STEP(call, read_all(&m, store, &query, &call.why));
+        made->shown.now = hf_store_now(store);
+    }
+    if (call.rc)
+        hf_attention_free(made ? &made->shown : NULL);
+    else
+        *ret_attention = &made->shown;
+    return api_end(&call, err);
+}
+
+void hf_attention_free(struct hf_attention *shown)
+{
+    struct made *made = (struct made *)(void *)shown;
+    if (!made)
+        return;
+    const struct hf_alloc *alloc = made->arena.alloc;
+    hf_arena_fini(&made->arena);
+    alloc->free(alloc->user, made);
+}
+
+static int check_ack(const struct hf_ack *ack, struct hf_err *err)
+{
+    int ways = (ack->id_count > 0) + (ack->kind != NULL) + ack->all;
+    int rc = 0;
+    if (ways != 1)
+        return hf_fail(err, HF_EINVAL, "ids",
+                       "name ids, a kind or all: one of the three");
+    if (ack->id_count > ACK_IDS)
+        return hf_fail(err, HF_ETOOBIG, "ids", "at most %d ids at a time", ACK_IDS);
+    for (size_t i = 0; rc == 0 && i < ack->id_count; i++)
+        rc = hf_check_key(ack->ids[i], (size_t)HF_MAX_KEY_BYTES, "ids", err);
+    if (rc == 0)
+        rc = hf_check_key_opt(ack->kind, (size_t)HF_MAX_KEY_BYTES, "kind", err);
+    return rc ? rc
+              : hf_check_text(ack->reason, (size_t)HF_MAX_REASON_BYTES, "reason", err);
+}
+
+int hf_attention_ack(struct hf_store *store, const struct hf_caller *given,
+                     const struct hf_ack *wanted, int64_t *ret_count, struct hf_err *err)
+{
+    struct hf_ack ack;
+    struct api_call call = api_begin(given);
+    API_COPY(call, wanted, &ack);
+    API_STEP(call, check_watch(store, &call.why));
+    API_STEP(call, check_ack(&ack, &call.why));
+    API_STEP(call,
+             store->methods->watch->ack(store, &call.who, &ack, ret_count, &call.why));
+    return api_end(&call, err);
+}

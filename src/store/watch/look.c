@@ -1,0 +1,334 @@
+/* The findings of one kind, read by one or two statements. What they mean is said above
+ * (store/api/attention.c). */
+#include "base/err.h"
+#include "base/text.h"
+#include "core/ledger/quota.h"
+#include "os/liveness.h"
+#include "store/watch/watch.h"
+
+int watch_show(struct watch_look *look, const struct hf_look_row *seen)
+{
+    look->matched++;
+    if (look->shown == look->asked->limit)
+        return 0;
+    look->shown++;
+    return look->asked->each(look->asked->user, seen);
+}
+
+/* Reads with one statement that has the arguments tenant, then a number, then the room that is
+ * left and one more, which says that there are more. */
+static void begin(struct watch_look *look, struct hf_ops *ops, enum hf_sql_id statement)
+{
+    hf_ops_init(ops, sql_store_of(look->base)->sql, look->base->alloc);
+    hf_ops_call(ops, statement, HF_ANY_COUNT);
+    hf_ops_text(ops, look->tenant);
+}
+
+static void add_limit(struct watch_look *look, struct hf_ops *ops)
+{
+    hf_ops_i64(ops, (int64_t)(look->asked->limit - look->shown + 1));
+}
+
+/* ---- units -------------------------------------------------------------------------- */
+
+/* The columns behind those of a row are the same in all of these statements. */
+static const struct {
+    enum hf_sql_id statement;
+    size_t counted; /* column of seen_counts */
+} units[HF_NEED_COUNT] = {
+    [HF_NEED_SILENT] = { HF_SQL_SEEN_SILENT, HF_COL_SEEN_COUNTS_SILENT },
+    [HF_NEED_LAPSING] = { HF_SQL_SEEN_LAPSING, HF_COL_SEEN_COUNTS_LAPSING },
+    [HF_NEED_QUESTION] = { HF_SQL_SEEN_QUESTION, HF_COL_SEEN_COUNTS_QUESTION },
+    [HF_NEED_WAIT] = { HF_SQL_SEEN_WAIT, HF_COL_SEEN_COUNTS_WAIT },
+    [HF_NEED_HELD] = { HF_SQL_SEEN_HELD, HF_COL_SEEN_COUNTS_HELD },
+    [HF_NEED_ENDED_BADLY] = { HF_SQL_SEEN_ENDED, 0 },
+};
+
+/* Which proof of death is missing. */
+static const char *missing_proof(const char *holder)
+{
+    if (!holder)
+        return "no_pid";
+    if (hf_holder_busy(holder))
+        return "work_alive";
+    if (hf_holder_living(holder))
+        return "process_alive";
+    return hf_holder_dead(holder) ? "none" : "other_host";
+}
+
+static int show_unit(struct watch_look *look, const struct hf_call *rows, size_t i)
+{
+    struct hf_row row;
+    int rc = hf_row_read(rows, i, &row, look->err);
+    row.w.retry_policy = NULL;
+    struct hf_look_row seen = {
+        .work = &row.w,
+        .said = hf_cell_text(rows, i, HF_COL_SEEN_SILENT_SAID),
+        .said_by = hf_cell_text(rows, i, HF_COL_SEEN_SILENT_SAID_BY),
+    };
+    if (rc == 0 && look->asked->what == HF_NEED_SILENT)
+        seen.text = missing_proof(row.w.holder);
+    return rc ? rc : watch_show(look, &seen);
+}
+
+/* The page was full: how many there are. Bad ends are counted by kind and class (rest). */
+static int count_units(struct watch_look *look)
+{
+    struct hf_ops ops;
+    if (look->asked->what == HF_NEED_ENDED_BADLY)
+        return 0;
+    begin(look, &ops, HF_SQL_SEEN_COUNTS);
+    hf_ops_i64(&ops, HF_LOOK_BOUND);
+    int rc = hf_ops_read(&ops, look->err);
+    if (rc == 0)
+        look->matched = hf_cell_i64(hf_ops_result(&ops, 0), 0,
+                                    units[look->asked->what].counted);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int look_units(struct watch_look *look)
+{
+    struct hf_ops ops;
+    begin(look, &ops, units[look->asked->what].statement);
+    add_limit(look, &ops);
+    int rc = hf_ops_read(&ops, look->err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
+        rc = show_unit(look, hf_ops_result(&ops, 0), i);
+    hf_ops_fini(&ops);
+    if (rc == 0 && (size_t)look->matched > look->asked->limit)
+        rc = count_units(look);
+    return rc;
+}
+
+static int look_rest(struct watch_look *look)
+{
+    struct hf_ops ops;
+    begin(look, &ops, HF_SQL_SEEN_ENDED_REST);
+    hf_ops_i64(&ops, HF_LOOK_BOUND);
+    hf_ops_i64(&ops, (int64_t)look->asked->limit);
+    int rc = hf_ops_read(&ops, look->err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
+        const struct hf_call *rows = hf_ops_result(&ops, 0);
+        const struct hf_look_row seen = {
+            .kind = hf_cell_text(rows, i, HF_COL_SEEN_ENDED_REST_KIND),
+            .text = hf_cell_text(rows, i, HF_COL_SEEN_ENDED_REST_ERROR_CLASS),
+            .count = hf_cell_i64(rows, i, HF_COL_SEEN_ENDED_REST_UNITS),
+        };
+        look->matched += seen.count;
+        rc = look->asked->each(look->asked->user, &seen);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* ---- sessions and schedules ----------------------------------------------------------- */
+
+static int look_sessions(struct watch_look *look)
+{
+    struct hf_ops ops;
+    bool silent = look->asked->what == HF_NEED_SILENT;
+    begin(look, &ops, HF_SQL_SEEN_SESSIONS);
+    hf_ops_i64(&ops, silent);
+    add_limit(look, &ops);
+    int rc = hf_ops_read(&ops, look->err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
+        const struct hf_call *rows = hf_ops_result(&ops, 0);
+        hf_ms left = hf_cell_i64(rows, i, HF_COL_SEEN_SESSIONS_LEASE_REMAINING_MS);
+        struct hf_look_row seen = {
+            .id = hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_SESSION_ID),
+            .tenant = hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_TENANT),
+            .kind = hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_AGENT),
+            .owner = hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_OWNER),
+            .count = left,
+            .most = hf_cell_i64(rows, i, HF_COL_SEEN_SESSIONS_LEASE_TTL_MS),
+        };
+        if (silent)
+            seen.text = missing_proof(hf_cell_text(rows, i, HF_COL_SEEN_SESSIONS_HOLDER));
+        rc = watch_show(look, &seen);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int look_leases(struct watch_look *look)
+{
+    int rc = look_units(look);
+    return rc ? rc : look_sessions(look);
+}
+
+static int look_schedules(struct watch_look *look)
+{
+    struct hf_ops ops;
+    bool failing = look->asked->what == HF_NEED_SCHEDULE_FAILING;
+    begin(look, &ops, HF_SQL_SEEN_SCHEDULES);
+    hf_ops_i64(&ops, failing);
+    add_limit(look, &ops);
+    int rc = hf_ops_read(&ops, look->err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++) {
+        const struct hf_call *rows = hf_ops_result(&ops, 0);
+        const struct hf_look_row seen = {
+            .id = hf_cell_text(rows, i, HF_COL_SEEN_SCHEDULES_NAME),
+            .tenant = hf_cell_text(rows, i, HF_COL_SEEN_SCHEDULES_TENANT),
+            .kind = hf_cell_text(rows, i, HF_COL_SEEN_SCHEDULES_KIND),
+            .text = hf_cell_text(rows, i, HF_COL_SEEN_SCHEDULES_LAST_ERROR),
+            .count = hf_cell_i64(rows, i, HF_COL_SEEN_SCHEDULES_FAILURES),
+            .since = hf_cell_i64(rows, i,
+                                 failing ? HF_COL_SEEN_SCHEDULES_UPDATED_AT
+                                         : HF_COL_SEEN_SCHEDULES_NEXT_AT),
+        };
+        rc = watch_show(look, &seen);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* ---- owners and limits ------------------------------------------------------------------ */
+
+/* Two incarnations hold work at once if each renewed after the other had begun. One that was
+ * replaced after a crash did not. Rows are in the order of their beginnings. */
+static bool at_once(const struct hf_call *rows, size_t first, size_t second)
+{
+    return hf_cell_i64(rows, first, HF_COL_SEEN_TWINS_RENEWED_AT) >
+           hf_cell_i64(rows, second, HF_COL_SEEN_TWINS_SINCE);
+}
+
+static int show_twins(struct watch_look *look, const struct hf_call *rows, size_t from,
+                      size_t to)
+{
+    int64_t twins = 0;
+    hf_ms since = 0;
+    for (size_t i = from; i < to; i++) {
+        bool twin = false;
+        for (size_t k = from; k < to && !twin; k++)
+            twin = k != i && at_once(rows, k < i ? k : i, k < i ? i : k);
+        twins += twin;
+        if (twin)
+            since = hf_cell_i64(rows, i, HF_COL_SEEN_TWINS_SINCE);
+    }
+    const struct hf_look_row seen = {
+        .id = hf_cell_text(rows, from, HF_COL_SEEN_TWINS_OWNER),
+        .count = twins,
+        .since = since,
+    };
+    return twins ? watch_show(look, &seen) : 0;
+}
+
+static int look_twins(struct watch_look *look)
+{
+    struct hf_ops ops;
+    begin(look, &ops, HF_SQL_SEEN_TWINS);
+    int rc = hf_ops_read(&ops, look->err);
+    size_t count = rc == 0 ? hf_ops_result(&ops, 0)->out_count : 0, to = 0;
+    for (size_t from = 0; rc == 0 && from < count; from = to) {
+        const struct hf_call *rows = hf_ops_result(&ops, 0);
+        for (to = from; to < count &&
+                        hf_same(hf_cell_text(rows, from, 0), hf_cell_text(rows, to, 0));)
+            to++;
+        rc = show_twins(look, rows, from, to);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int show_limit(struct watch_look *look, struct hf_ops *ops,
+                      const struct hf_call *rows, size_t i)
+{
+    char *name = hf_arena_text(&ops->arena,
+                               hf_cell_text(rows, i, HF_COL_SEEN_LIMITS_NAME));
+    if (!name)
+        return hf_fail_plain(look->err, HF_ENOMEM);
+    const char *tenant = "";
+    for (char *at = name; *at; at++)
+        if (*at == HF_QUOTA_TENANT) {
+            *at = 0;
+            tenant = at + 1;
+            break;
+        }
+    const struct hf_look_row seen = {
+        .id = name,
+        .tenant = tenant,
+        .since = hf_cell_i64(rows, i, HF_COL_SEEN_LIMITS_SINCE),
+        .count = hf_cell_i64(rows, i, HF_COL_SEEN_LIMITS_WAITING),
+        .most = hf_cell_i64(rows, i, HF_COL_SEEN_LIMITS_MAX_RUNNING),
+    };
+    return look->tenant && *tenant && !hf_same(look->tenant, tenant)
+               ? 0
+               : watch_show(look, &seen);
+}
+
+static int look_limits(struct watch_look *look)
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(look->base)->sql, look->base->alloc);
+    hf_ops_call(&ops, HF_SQL_SEEN_LIMITS, HF_ANY_COUNT);
+    hf_ops_i64(&ops, HF_LOOK_BOUND);
+    int rc = hf_ops_read(&ops, look->err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
+        rc = show_limit(look, &ops, hf_ops_result(&ops, 0), i);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+/* ---- the store ---------------------------------------------------------------------------- */
+
+struct trouble {
+    struct watch_look *look;
+    int rc;
+};
+
+/* A disk that is only tight, and a schema that is one version ahead, need no person now. */
+static void found(void *user, const struct hf_finding *finding)
+{
+    struct trouble *trouble = user;
+    bool advice = finding->advice && *finding->advice;
+    bool mild = hf_same(finding->what, "disk") || hf_same(finding->what, "schema");
+    const struct hf_look_row seen = { .id = finding->what,
+                                      .text = finding->detail,
+                                      .advice = finding->advice };
+    if (trouble->rc == 0 && (finding->bad || (advice && !mild)))
+        trouble->rc = watch_show(trouble->look, &seen);
+}
+
+static int look_store(struct watch_look *look)
+{
+    struct trouble trouble = { .look = look };
+    int rc = sql_check_quickly(look->base, found, &trouble, look->err);
+    return rc ? rc : trouble.rc;
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+static int (*const looks[HF_NEED_COUNT])(struct watch_look *) = {
+    [HF_NEED_SILENT] = look_leases,
+    [HF_NEED_LAPSING] = look_leases,
+    [HF_NEED_QUESTION] = look_units,
+    [HF_NEED_WAIT] = look_units,
+    [HF_NEED_HELD] = look_units,
+    [HF_NEED_ENDED_BADLY] = look_units,
+    [HF_NEED_UNSERVED] = watch_unserved,
+    [HF_NEED_SCHEDULE_FAILING] = look_schedules,
+    [HF_NEED_SCHEDULE_LATE] = look_schedules,
+    [HF_NEED_TWINS] = look_twins,
+    [HF_NEED_LIMIT_STUCK] = look_limits,
+    [HF_NEED_STORE] = look_store,
+};
+
+static int sql_look(struct hf_store *base, const struct hf_caller *who,
+                    const struct hf_look *asked, int64_t *ret_matched, struct hf_err *err)
+{
+    struct watch_look look = { .base = base,
+                               .asked = asked,
+                               .tenant = who->tenant[0] ? who->tenant : NULL,
+                               .err = err };
+    int rc = 0;
+    if (asked->rest)
+        rc = look_rest(&look);
+    else if (looks[asked->what])
+        rc = looks[asked->what](&look);
+    if (rc == 0)
+        *ret_matched = look.matched;
+    return rc;
+}
+
+const struct hf_watch_methods sql_watch_methods = { .look = sql_look, .ack = sql_ack };

@@ -1,0 +1,454 @@
+#!/usr/bin/env python3
+"""holdfast attention: each kind of finding by real means, seen, acted on by the very command that
+was printed, and gone."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+
+from harness import HOLDFAST, Case, main
+
+PG = os.environ["PG_SCRIPT"]
+
+
+class Attention(Case):
+    def look(self, *args):
+        done = self.run_raw("--json", "attention", *args)
+        self.assertIn(done.returncode, (0, 10), done.stderr)
+        answer = json.loads(done.stdout)
+        self.assertEqual(done.returncode, 10 if answer["items"] else 0)
+        return answer["items"]
+
+    def wait_for(self, what, *args):
+        """The first finding of the kind, when it is there."""
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            found = [item for item in self.look(*args) if item["what"] == what]
+            if found:
+                return found[0]
+        self.fail(f"no finding {what}: {self.look(*args)}")
+        return None
+
+    def paste(self, item):
+        """Runs the command as a shell reads it."""
+        done = subprocess.run(["sh", "-c", item["command"]], env=self.env, cwd=self.folder,
+                              capture_output=True, text=True, timeout=50, check=False)
+        self.assertEqual(done.returncode, 0, f"{item['command']}: {done.stderr}")
+        return done.stdout
+
+    def kinds(self, *args):
+        return [item["what"] for item in self.look(*args)]
+
+    def status(self, work_id):
+        return self.ok("work", "show", work_id)["work"]["status"]
+
+    # ---- leases ------------------------------------------------------------------------------
+
+    def test_nothing_needs_a_person(self):
+        self.ok("job", "enqueue", "mail")
+        self.assertEqual(self.kinds(), [])
+        self.assertEqual(self.cli("attention").out, "nothing needs you\n")
+
+    def test_a_stopped_holder_is_silent_until_it_is_given_up_and_seen(self):
+        with subprocess.Popen(["sleep", "600"]) as holder:
+            self.addCleanup(holder.kill)
+            holder.send_signal(signal.SIGSTOP)
+            self.create("deploy", "--disposition", "owner_bound")
+            unit = self.claim("--ttl", "750ms", "--pid", str(holder.pid))["work_id"]
+            item = self.wait_for("silent")
+            self.assertEqual((item["id"], item["name"], item["severity"], item["subject"]),
+                             (unit, "deploy", "now", "unit"))
+            self.assertEqual(item["facts"]["missing_proof"], "process_alive")
+            self.assertIn("its process is alive", item["detail"])
+            self.paste(item)
+            again = self.wait_for("silent")
+            self.assertEqual(again["act"], {"op": "work.sweep", "in": {}})
+            self.paste(again)
+            self.assertEqual(self.status(unit), "abandoned")
+            self.paste(self.wait_for("ended_badly"))
+            self.assertEqual(self.kinds(), [])
+            holder.kill()
+
+    def test_a_lease_that_lapses_soon_is_told_until_it_is_renewed(self):
+        unit, token = self.held("s1")
+        self.ok("work", "hand-back", "--id", unit, "--token", token)
+        token = self.claim("--ttl", "6s")["lease_token"]
+        item = self.wait_for("lapsing")
+        self.assertEqual(item["severity"], "soon")
+        self.assertLess(item["facts"]["left_ms"], 2000)
+        self.assertIn(unit, self.paste(item))
+        self.ok("work", "renew", "--id", unit, "--token", token)
+        self.assertEqual(self.kinds(), [])
+
+    # ---- waits -------------------------------------------------------------------------------
+
+    def waits(self, kind, source_id, *args, create=()):
+        self.create(source_id, *create)
+        held = self.claim()
+        self.ok("work", "wait", "--id", held["work_id"], "--token", held["lease_token"],
+                "--kind", kind, "--ref", source_id, *args)
+        return held["work_id"]
+
+    def test_a_question_is_told_at_once_and_answered(self):
+        unit = self.waits("user", "deploy", "--reason", "may I 'deploy'?", "--timeout", "2h")
+        [item] = self.look()
+        self.assertEqual((item["what"], item["id"], item["name"]), ("question", unit, "deploy"))
+        self.assertEqual(item["facts"]["asked"], "may I 'deploy'?")
+        self.assertEqual(item["facts"]["asked_by"], "worker:tester")
+        self.assertEqual(item["facts"]["then"], "timeout")
+        self.assertGreater(item["until"], item["since"])
+        self.paste(item)
+        self.assertEqual(self.ok("work", "show", unit)["work"]["resume_payload"], "yes")
+        self.assertEqual(self.kinds(), [])
+
+    def test_a_question_of_work_that_is_bound_to_its_owner_is_answered_in_its_name(self):
+        unit = self.waits("user", "bound", create=("--disposition", "owner_bound"))
+        [item] = self.look()
+        self.assertEqual(item["facts"]["then"], "overdue")
+        self.paste(item)
+        self.assertEqual(self.status(unit), "running")
+
+    def test_work_of_another_system_is_closed_by_the_authority_that_looks(self):
+        unit = self.create("out", "--disposition", "externally_owned")["work_id"]
+        with sqlite3.connect(self.db) as db:
+            db.execute("UPDATE work_state SET deadline_at = updated_at + 1")
+        item = self.wait_for("wait")
+        self.paste(item)
+        self.assertEqual(self.status(unit), "done")
+        self.assertEqual(self.kinds(), [])
+
+    def test_another_wait_is_told_past_half_of_its_time(self):
+        unit = self.waits("external", "ci", "--timeout", "1h")
+        self.assertEqual(self.kinds(), [])
+        self.ok("work", "resume", "--ref", "ci")
+        held = self.claim()
+        self.ok("work", "wait", "--id", unit, "--token", held["lease_token"], "--kind", "external",
+                "--ref", "ci", "--timeout", "1s")
+        item = self.wait_for("wait")
+        self.assertEqual(item["id"], unit)
+        self.paste(item)
+        self.assertEqual(self.kinds(), [])
+
+    # ---- ends --------------------------------------------------------------------------------
+
+    def test_a_command_that_fails_is_told_until_it_is_acknowledged(self):
+        self.cli("run", "--quiet", "--", "false", code=1)
+        [item] = self.look()
+        self.assertEqual((item["what"], item["facts"]["status"], item["kind"]),
+                         ("ended_badly", "failed", "run"))
+        self.paste(item)
+        self.assertEqual(self.kinds(), [])
+        trail = self.ok("work", "events", item["id"])["items"]
+        [seen] = [event for event in trail if event["event_type"] == "work_acknowledged"]
+        self.assertEqual((seen["actor_kind"], seen["actor"]), ("human", "tester"))
+        self.ok("work", "requeue", item["id"], "--reason", "once more")
+        self.assertEqual(self.kinds(), [])
+
+    def test_what_does_not_fit_is_counted_and_listed(self):
+        for number in range(5):
+            unit, token = self.held(f"s{number}", "--kind", "mail", "--max-attempts", "1")
+            self.ok("work", "fail", "--id", unit, "--token", token, "--class", "net")
+        answer = self.cli("--json", "attention", "--limit", "2", code=10).json
+        self.assertEqual(len(answer["items"]), 2)
+        [more] = answer["more"]
+        self.assertEqual((more["what"], more["kind"], more["error_class"], more["count"]),
+                         ("ended_badly", "mail", "net", 3))
+        self.assertEqual(self.paste(more).count("mail"), 5)
+        self.assertIn("and 3 more of kind mail, net", self.cli("attention", "--limit", "2", code=10).out)
+        self.assertEqual(self.ok("attention", "ack", "--kind", "mail")["acknowledged"], 5)
+        self.assertEqual(self.kinds(), [])
+
+    def test_bad_acknowledgements_say_what_is_wrong(self):
+        unit = self.create("s1")["work_id"]
+        for args in ([], ["--all", "--kind", "k"], [unit, "--all"]):
+            self.assertIn("exactly one", self.refused(2, "invalid_argument", "attention", "ack", *args))
+        self.assertIn(unit, self.refused(4, "illegal_transition", "attention", "ack", unit))
+        self.refused(3, "not_found", "attention", "ack", "ffffffff")
+
+    # ---- workers and schedules -------------------------------------------------------------------
+
+    def crash(self, work_id):
+        """A worker that takes the unit and is killed."""
+        with subprocess.Popen(["sleep", "600"]) as worker:
+            self.ok("work", "claim", "--id", work_id, "--owner", "w", "--pid", str(worker.pid))
+            worker.kill()
+            worker.wait()
+        self.ok("work", "sweep")
+
+    def test_a_unit_that_kills_its_workers_is_held_until_it_is_released(self):
+        job = self.ok("job", "enqueue", "bad", "--max-attempts", "100")["work"]["work_id"]
+        for _ in range(5):
+            self.crash(job)
+        [item] = self.look()
+        self.assertEqual((item["what"], item["id"], item["kind"]), ("held", job, "bad"))
+        self.paste(item)
+        self.assertIsNone(self.ok("work", "show", job)["work"]["gate"])
+        self.assertEqual(self.kinds(), [])
+
+    def test_a_queue_without_a_worker_is_told_until_a_worker_claims(self):
+        self.create("s1", "--queue", "o'q", "--kind", "report")
+        self.create("s2", "--queue", "o'q", "--kind", "report")
+        self.assertEqual(self.kinds(), [])
+        item = self.wait_for("unserved", "--unserved", "1ms")
+        self.assertEqual((item["id"], item["kind"], item["facts"]["units"]), ("o'q", "report", 2))
+        self.assertEqual(self.paste(item).count("report"), 2)
+        self.claim("--queue", "o'q")
+        self.assertEqual(self.kinds("--unserved", "1ms"), [])
+
+    def test_two_workers_of_one_name_are_told(self):
+        one = self.create("s1")["work_id"]
+        two = self.create("s2")["work_id"]
+        first = self.claim("--id", one, "--incarnation", "a", "--ttl", "1h")
+        self.claim("--id", two, "--incarnation", "b", "--ttl", "1h")
+        self.assertEqual(self.kinds(), [])  # the first may be gone
+        self.ok("work", "renew", "--id", one, "--token", first["lease_token"])
+        item = self.wait_for("twins")
+        self.assertEqual((item["id"], item["facts"]["incarnations"]), ("w1", 2))
+        self.paste(item)
+        self.ok("work", "close-out", "--id", one, "--token", first["lease_token"], "--status", "done")
+        self.assertEqual(self.kinds(), [])
+
+    def test_a_limit_whose_holders_are_silent_is_told(self):
+        self.ok("limit", "set", "kind:slow", "--max", "1")
+        self.create("s1", "--kind", "slow", "--disposition", "owner_bound")
+        self.create("s2", "--kind", "slow")
+        unit = self.claim("--ttl", "750ms")["work_id"]
+        item = self.wait_for("limit_stuck")
+        self.assertEqual((item["id"], item["facts"]), ("kind:slow", {"max_running": 1, "waiting": 1}))
+        self.assertIn(unit[-8:], self.paste(item))
+        self.paste(self.wait_for("silent"))
+        self.paste(self.wait_for("silent"))
+        self.ok("attention", "ack", "--all")
+        self.assertEqual(self.kinds(), [])
+
+    def test_a_schedule_that_no_monitor_makes_is_late(self):
+        self.ok("schedule", "add", "backup", "--every", "1s", "--kind", "k", "--miss-threshold", "1ms")
+        item = self.wait_for("schedule_late")
+        self.assertEqual((item["subject"], item["id"]), ("schedule", "backup"))
+        self.paste(item)
+        self.ok("schedule", "pause", "backup")
+        self.assertEqual(self.kinds(), [])
+
+    def test_a_schedule_of_any_tenant_is_named_as_a_shell_reads_it(self):
+        for tenant, name in (("", "it's; 'x'"), ("o'b", "n")):
+            self.ok("--tenant", tenant, "schedule", "add", name, "--every", "1h", "--kind", "k")
+        with sqlite3.connect(self.db) as store:
+            store.execute("UPDATE work_schedule SET last_error = 'no such zone'")
+        items = self.look()
+        self.assertEqual([(item["what"], item["id"]) for item in items],
+                         [("schedule_failing", "it's; 'x'"), ("schedule_failing", "n")])
+        for item in items:
+            self.assertIn("no such zone", self.paste(item))
+
+    def test_an_effect_that_is_unknown_is_told_until_the_session_goes_on(self):
+        turn = self.ok("job", "enqueue", "input")["work"]["work_id"]
+        with sqlite3.connect(self.db) as db:
+            [seq] = db.execute("SELECT seq FROM work_spec WHERE work_id = ?", (turn,)).fetchone()
+            db.execute("INSERT INTO session (session_id, tenant, agent, created_at, updated_at, chain)"
+                       " VALUES ('s1', '', 'a', 1, 1, zeroblob(32))")
+            db.execute("INSERT INTO session_meta (session_key, relation, request_hash)"
+                       " SELECT session_key, 'root', zeroblob(32) FROM session")
+            add = ("INSERT INTO session_turn (turn_key, session_key, base_revision, base_count, started_at, turn_id,"
+                   " chain, step) SELECT ?, session_key, 0, 0, 1, ?, zeroblob(32), 1 FROM session")
+            db.execute(add, (seq, turn))
+            db.execute("INSERT INTO effect (turn_key, effect_key, attempt, fence, started_at, settled_at, kind,"
+                       " recovery, status, envelope, outcome) VALUES (?, '2/c1/1', 1, 0, 1, 2, 'tool_call', 'ask',"
+                       " 'unknown', '{}', '{}')", (seq,))
+        [item] = self.look()
+        self.assertEqual((item["what"], item["id"], item["kind"]), ("unknown_effect", turn, "tool_call"))
+        self.assertTrue(item["detail"].startswith("2/c1/1 of session s1, begun "), item)
+        self.assertEqual(item["command"], "holdfast session log s1")
+        with sqlite3.connect(self.db) as db:
+            db.execute(add, (seq + 1, "next"))
+        self.assertEqual(self.kinds(), [])
+
+    def test_a_silent_session_is_told(self):
+        self.ok("session", "create", "s1", "--agent", "a")
+        with sqlite3.connect(self.db) as db:
+            db.execute("UPDATE session SET owner = 'w', owner_incarnation = 'i', claim_group = 'n',"
+                       " lease_expires_at = 1, lease_check_at = 1, lease_ttl_ms = 1000, lease_store = 1,"
+                       " ready_at = NULL")
+        [item] = self.look()
+        self.assertEqual((item["what"], item["subject"], item["id"]), ("silent", "session", "s1"))
+        self.assertIn("s1", self.paste(item))
+
+    def test_a_disk_that_is_nearly_full_is_told(self):
+        folder = self.path("small")
+        os.mkdir(folder)
+        script = (f"mount -t tmpfs -o size=32m none {folder} && export HOLDFAST_DB={folder}/work.db && "
+                  "holdfast job enqueue mail --quiet && holdfast --json attention; "
+                  f"mount -o remount,size=300m {folder} && holdfast --json attention")
+        done = None
+        for flags in ("-m", "-rm"):
+            done = subprocess.run(["unshare", flags, "sh", "-c", script], env=self.env,
+                                  capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                break
+        self.assertEqual(done.returncode, 0, done.stderr)
+        full, large = [json.loads(line)["items"] for line in done.stdout.splitlines()]
+        [item] = full
+        self.assertEqual((item["what"], item["subject"], item["id"]), ("store", "store", "disk"))
+        self.assertRegex(item["detail"], r"^\d+ MB are left.*free disk space")
+        self.assertEqual(item["command"], "holdfast doctor")
+        self.assertEqual(large, [])
+
+    # ---- one store of many -----------------------------------------------------------------------
+
+    def test_a_printed_command_names_the_store_that_was_named(self):
+        other = self.path("it's another.db")
+        self.run_raw("--db", other, "run", "--quiet", "--", "false")
+        done = self.run_raw("--json", "--db", other, "attention")
+        self.paste(json.loads(done.stdout)["items"][0])
+        self.assertEqual(self.run_raw("--db", other, "attention").returncode, 0)
+
+    def test_findings_are_of_the_tenant_that_asks(self):
+        unit = self.ok("--tenant", "t1", "work", "create", "--source", "manual", "--source-id",
+                       "s1")["work"]["work_id"]
+        held = self.claim("--id", unit)
+        self.ok("work", "close-out", "--id", unit, "--token", held["lease_token"], "--status", "failed")
+        self.assertEqual(self.run_raw("--tenant", "t2", "attention").returncode, 0)
+        self.assertEqual(self.run_raw("--tenant", "t1", "attention").returncode, 10)
+
+    # ---- watch and exec ----------------------------------------------------------------------------
+
+    def watch(self, *args):
+        watch = subprocess.Popen([HOLDFAST, "attention", "--watch", "--interval", "100ms", *args],
+                                 env=self.env, cwd=self.folder, text=True, bufsize=1,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(lambda: (watch.kill(), watch.communicate()))
+        return watch
+
+    def end(self, watch):
+        watch.send_signal(signal.SIGTERM)
+        out, err = watch.communicate(timeout=30)
+        self.assertEqual(watch.returncode, 0, err)
+        return out, err
+
+    def test_a_watch_prints_what_is_new_and_what_is_gone(self):
+        self.create("s1")
+        watch = self.watch("--json")
+        unit = self.waits("user", "ask")
+        new = json.loads(watch.stdout.readline())
+        self.assertEqual((new["change"], new["item"]["what"], new["item"]["id"]), ("new", "question", unit))
+        self.ok("work", "resume", unit, "--payload", "1")
+        gone = json.loads(watch.stdout.readline())
+        self.assertEqual((gone["change"], gone["item"]["id"]), ("gone", unit))
+        self.assertEqual(self.end(watch), ("", ""))
+
+    def pager(self, body):
+        path = self.file("page.sh", f"#!/bin/sh\n{body}\n")
+        os.chmod(path, 0o755)
+        return path
+
+    def told(self):
+        try:
+            with open(self.path("told"), encoding="utf-8") as lines:
+                return [json.loads(line)["id"] for line in lines]
+        except FileNotFoundError:
+            return []
+
+    def test_a_pager_gets_each_finding_once(self):
+        self.ok("job", "enqueue", "mail")
+        watch = self.watch("--exec", self.pager("cat >> told"))
+        units = []
+        for name in ("a", "b"):
+            units.append(self.waits("user", name))
+            end = time.monotonic() + 30
+            while len(self.told()) < len(units) and time.monotonic() < end:
+                pass
+        out, err = self.end(watch)
+        self.assertEqual(self.told(), units)
+        self.assertEqual(out.count("new "), 2)
+        self.assertEqual(err, "")
+
+    def test_a_pager_that_hangs_is_ended_and_that_is_said(self):
+        self.waits("user", "a")
+        done = self.run_raw("attention", "--exec", self.pager("exec sleep 600"), "--exec-timeout", "300ms")
+        self.assertEqual(done.returncode, 10)
+        self.assertIn(b"ended after 300ms", done.stderr)
+
+    def test_bad_watches_say_what_is_wrong(self):
+        for args, what in ((["--exec", "no-such-program"], "no command"),
+                           (["--interval", "1s"], "--watch"),
+                           (["--exec-timeout", "1s"], "--exec"),
+                           (["--watch", "--interval", "1ms"], "100")):
+            self.assertIn(what, self.refused(2, "invalid_argument", "attention", *args))
+
+
+class OfAServer(Attention):
+    """The same on PostgreSQL for what is about the server; cases of the file are not repeated."""
+
+    @classmethod
+    def setUpClass(cls):
+        base = tempfile.TemporaryDirectory(prefix="hf-attention-")
+        cls.addClassCleanup(base.cleanup)
+        os.chmod(base.name, 0o755)
+        cls.server = os.path.join(base.name, "pg")
+        cls.url = cls.ask("up")
+        cls.addClassCleanup(cls.ask, "down")
+
+    @classmethod
+    def ask(cls, verb):
+        return subprocess.run([PG, verb, cls.server], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout.strip()
+
+    def setUp(self):
+        super().setUp()
+        self.env["HOLDFAST_DB"] = self.url
+
+    def test_an_open_transaction_that_holds_the_feed_back_is_told(self):
+        self.ok("job", "enqueue", "mail", "--delay", "1h")
+        holder = subprocess.Popen(["psql", self.url, "-qAt"], stdin=subprocess.PIPE, text=True,
+                                  stdout=subprocess.PIPE)
+        self.addCleanup(holder.communicate)
+        holder.stdin.write("BEGIN; SELECT txid_current() > 0;\n")
+        holder.stdin.flush()
+        holder.stdout.readline()
+        self.ok("job", "enqueue", "mail", "--delay", "1h")
+        item = self.wait_for("store")
+        self.assertEqual(item["id"], "feed")
+        self.assertIn("keeps events back", item["detail"])
+        self.paste(item)
+        holder.communicate()
+        self.assertEqual(self.kinds(), [])
+
+    def test_a_guard_that_is_switched_off_is_told(self):
+        self.ok("job", "enqueue", "mail", "--delay", "1h")
+        table = "ALTER TABLE holdfast.work_event {} TRIGGER work_event_frozen"
+        subprocess.run(["psql", self.url, "-qc", table.format("DISABLE")], check=True)
+        try:
+            item = self.wait_for("store")
+            self.assertEqual(item["id"], "guards")
+        finally:
+            subprocess.run(["psql", self.url, "-qc", table.format("ENABLE")], check=True)
+        self.assertEqual(self.kinds(), [])
+
+    def test_a_pager_tells_each_finding_once_while_the_server_comes_and_goes(self):
+        watch = self.watch("--exec", self.pager("cat >> told"))
+        unit = self.waits("user", "ask")
+        end = time.monotonic() + 30
+        while not self.told() and time.monotonic() < end:
+            pass
+        self.ask("crash")
+        self.assertIn("it is tried again", watch.stderr.readline())
+        self.ask("start")
+        other = self.waits("user", "another")
+        while len(self.told()) < 2 and time.monotonic() < end + 30:
+            pass
+        self.end(watch)
+        self.assertEqual(self.told(), [unit, other])
+        for one in (unit, other):
+            self.ok("work", "cancel", one, "--reason", "enough")
+
+
+# Only the server's own cases are run there.
+for name in list(vars(Attention)):
+    if name.startswith("test_") and name not in vars(OfAServer):
+        setattr(OfAServer, name, None)
+
+if __name__ == "__main__":
+    main()
