@@ -305,12 +305,13 @@ def check_told(run):
 
 def check_progress(run):
     did, kills = run.plan["did"], run.plan["kills"]
-    if did["killed"] < kills or did["woken"] < min(kills // 8, 3):
+    if did["killed"] < kills or did["woken"] < run.plan["wakes"]:
         yield f"too little was done to the fleet: {did}"
     if run.plan["ended"]:
         yield f"ended by themselves: {run.plan['ended']}"
-    if len(run.done) < 2 * kills:
-        yield f"{len(run.done)} commits in all"
+    committed = sum(1 for turn in run.turns.values() if turn.result)
+    if committed < 2 * kills:
+        yield f"{committed} commits in all"
 
 
 CHECKS = [check_lost, check_ends, check_order, check_heads, check_nodes, check_chains,

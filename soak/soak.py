@@ -269,6 +269,21 @@ def soak(folder, given):
     return check.selftest(folder) and good
 
 
+def run(whole, given):
+    """`whole` in a folder that is kept if it was given, or if not all is well. An exit code."""
+    memory = "/dev/shm" if not given.disk and os.access("/dev/shm", os.W_OK) else None
+    folder = given.folder or tempfile.mkdtemp(prefix="holdfast-soak-", dir=memory)
+    os.makedirs(folder, exist_ok=True)
+    if given.store == "postgres":
+        os.chmod(folder, 0o755)  # the server is another user's
+    good = whole(folder, given)
+    if good and not given.folder:
+        shutil.rmtree(folder)
+    elif not good:
+        print(f"kept: {folder}")
+    return 0 if good else 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -283,18 +298,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder")
     parser.add_argument("--disk", action="store_true")
-    given = parser.parse_args()
-    memory = "/dev/shm" if not given.disk and os.access("/dev/shm", os.W_OK) else None
-    folder = given.folder or tempfile.mkdtemp(prefix="holdfast-soak-", dir=memory)
-    os.makedirs(folder, exist_ok=True)
-    if given.store == "postgres":
-        os.chmod(folder, 0o755)
-    good = soak(folder, given)
-    if good and not given.folder:
-        shutil.rmtree(folder)
-    elif not good:
-        print(f"kept: {folder}")
-    return 0 if good else 1
+    return run(soak, parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -189,10 +189,14 @@ UPDATE /*lite OR ROLLBACK*/ session_input SET turn_key = seq
 -- in: $1 turn_key
 UPDATE /*lite OR ROLLBACK*/ session_turn SET claimed_step = step WHERE turn_key = $1
 
--- fragment: turn_units
-(SELECT i.seq FROM session s JOIN session_input i
-     ON i.session_key = s.session_key AND i.turn_key = s.turn_key
-  WHERE s.session_id = $1)
+-- The inputs of the open turn. Keys are looked up one by one, so that no plan walks all inputs of
+-- the session, and on PostgreSQL none begins with the units.
+-- fragment: of_open_turn
+/*lite IN (*//*pg = ANY (ARRAY(*/
+SELECT i.seq FROM session_input i
+ WHERE i.session_key = (SELECT s.session_key FROM session s WHERE s.session_id = $1)
+   AND i.turn_key = (SELECT s.turn_key FROM session s WHERE s.session_id = $1)
+/*lite )*//*pg ))*/
 
 -- The event of each of them is the statement's own on PostgreSQL, as that of a claim.
 -- fragment: unit_logged
@@ -219,7 +223,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        message = NULL, note = $8, correlation_id = $9
 *//*pg , log_xid = {log_place}, vouched = vouched + 1
 */
- WHERE seq IN {turn_units} AND status = $10
+ WHERE seq {of_open_turn} AND status = $10
 {unit_logged}
 /*pg $11::text, $10::text, status, $6::text, $7::text, NULL::text, $8::text, $9::text
   FROM moved*/
@@ -230,7 +234,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET owner = $2, owner_incarnation = $3, claim_group = $4, session_fence = $5,
        lease_store = hf_incarnation(), crashes = $6, crashed_at = $7, revision = revision + 1
- WHERE seq IN {turn_units} AND status = 'running'
+ WHERE seq {of_open_turn} AND status = 'running'
 
 -- name: inputs_back
 -- in: $1 session_id, $2 nonce, $3 session fence, $4 gate, $5 reason, $6 crashes, $7 crashed_at,
@@ -244,7 +248,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        note = $12, correlation_id = $13
 *//*pg , log_xid = {log_place}, vouched = vouched + 1
 */
- WHERE seq IN {turn_units} AND status = 'running' AND claim_group = $2 AND session_fence = $3
+ WHERE seq {of_open_turn} AND status = 'running' AND claim_group = $2 AND session_fence = $3
 {unit_logged}
 /*pg $8::text, 'running'::text, status, $9::text, $10::text, $11::text, $12::text, $13::text
   FROM moved*/
@@ -252,19 +256,19 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 -- name: inputs_run
 -- Each input of the open turn runs: none was cancelled meanwhile.
 -- in: $1 session_id
-SELECT hf_expect(count(*), 0) FROM work_state w WHERE w.seq IN {turn_units}
+SELECT hf_expect(count(*), 0) FROM work_state w WHERE w.seq {of_open_turn}
    AND w.status <> 'running'
 
 -- name: inputs_crashed
 -- The inputs of the open turn have ended; its owner was lost before it could end the turn.
 -- in: $1 session_id, $2 crashes, $3 crashed_at
 UPDATE /*lite OR ROLLBACK*/ work_state SET crashes = $2, crashed_at = $3
- WHERE seq IN {turn_units} AND finished_at IS NOT NULL
+ WHERE seq {of_open_turn} AND finished_at IS NOT NULL
 
 -- name: inputs_loose
 -- They are in no turn, so that a later one can begin with them.
 -- in: $1 session_id
-UPDATE /*lite OR ROLLBACK*/ session_input SET turn_key = NULL WHERE seq IN {turn_units}
+UPDATE /*lite OR ROLLBACK*/ session_input SET turn_key = NULL WHERE seq {of_open_turn}
 
 -- name: turn_void
 -- in: $1 session_id, $2 outcome
@@ -442,10 +446,14 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        message = NULL, note = $10, correlation_id = $11
 *//*pg , log_xid = {log_place}, vouched = vouched + 1
 */
- WHERE seq IN (SELECT i.seq FROM session s
-                 JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2
-                 JOIN session_input i ON i.session_key = t.session_key AND i.turn_key = t.turn_key
-                WHERE s.session_id = $1)
+ WHERE seq /*lite IN (*//*pg = ANY (ARRAY(*/
+       SELECT i.seq FROM session_input i
+        WHERE i.session_key = (SELECT s.session_key FROM session s WHERE s.session_id = $1)
+          AND i.turn_key = (SELECT t.turn_key FROM session_turn t
+                             WHERE t.session_key = (SELECT s.session_key FROM session s
+                                                     WHERE s.session_id = $1)
+                               AND t.turn_id = $2)
+       /*lite )*//*pg ))*/
    AND status = 'running' AND claim_group = $3 AND session_fence = $4
 {unit_logged}
 /*pg 'close_out'::text, 'running'::text, status, $8::text, $9::text, NULL::text, $10::text,

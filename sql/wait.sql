@@ -85,9 +85,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
           FROM session s JOIN wait w ON w.turn_key = s.turn_key AND w.state = 'open'
          WHERE s.session_id = $1 AND (s.ready_at IS NULL OR s.ready_at > hf_now())
          {wait_order}) AS u
- WHERE work_state.seq IN (SELECT i.seq FROM session s JOIN session_input i
-                              ON i.session_key = s.session_key AND i.turn_key = s.turn_key
-                           WHERE s.session_id = $1)
+ WHERE work_state.seq {of_open_turn}
    AND work_state.status = 'running' AND work_state.claim_group = $2
    AND work_state.session_fence = $3
 /*pg RETURNING work_state.seq, work_state.status, work_state.generation,
@@ -153,9 +151,11 @@ UPDATE /*lite OR ROLLBACK*/ wait
 
 -- The units that wait in the turn of a wait that this call has closed.
 -- fragment: units_of_closed
-(SELECT i.seq FROM wait w JOIN session_input i
-     ON i.session_key = w.session_key AND i.turn_key = w.turn_key
-  WHERE w.wait_id = $1 AND w.closed_by = $2)
+/*lite IN (*//*pg = ANY (ARRAY(*/
+SELECT i.seq FROM wait w JOIN session_input i
+    ON i.session_key = w.session_key AND i.turn_key = w.turn_key
+ WHERE w.wait_id = $1 AND w.closed_by = $2
+/*lite )*//*pg ))*/
 
 -- On PostgreSQL a statement that takes units out of a wait reads the status that they leave.
 -- fragment: units_left_event
@@ -171,7 +171,7 @@ SELECT hf_next_id(), seq, updated_at, log_xid, generation, attempt_count, lease_
 -- name: inputs_resume
 -- in: $1 wait_id, $2 closed_by, $3 actor_kind, $4 actor, $5 note, $6 correlation_id
 /*pg WITH old AS (SELECT w.seq, w.status FROM work_state w
-                   WHERE w.seq IN {units_of_closed} AND w.waiting_kind IS NOT NULL
+                   WHERE w.seq {units_of_closed} AND w.waiting_kind IS NOT NULL
                      FOR NO KEY UPDATE),
      moved AS (*/
 UPDATE /*lite OR ROLLBACK*/ work_state
@@ -179,7 +179,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        {unit_waits_no_more}, updated_at = hf_now(), revision = revision + 1
 /*lite , event_id = hf_next_id(), event_type = 'resumed', actor_kind = $3, actor = $4,
        message = $1, note = $5, correlation_id = $6
- WHERE seq IN {units_of_closed} AND waiting_kind IS NOT NULL
+ WHERE seq {units_of_closed} AND waiting_kind IS NOT NULL
 *//*pg , log_xid = {log_place}, vouched = vouched + 1
   FROM old WHERE work_state.seq = old.seq
 */
@@ -190,7 +190,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 -- The turn fails at the deadline of one of its waits.
 -- in: as inputs_resume, $7 reason
 /*pg WITH old AS (SELECT w.seq, w.status FROM work_state w
-                   WHERE w.seq IN {units_of_closed} AND w.waiting_kind IS NOT NULL
+                   WHERE w.seq {units_of_closed} AND w.waiting_kind IS NOT NULL
                      FOR NO KEY UPDATE),
      moved AS (*/
 UPDATE /*lite OR ROLLBACK*/ work_state
@@ -198,7 +198,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        updated_at = hf_now(), revision = revision + 1
 /*lite , event_id = hf_next_id(), event_type = 'timeout_marked', actor_kind = $3, actor = $4,
        message = $1, note = $5, correlation_id = $6
- WHERE seq IN {units_of_closed} AND waiting_kind IS NOT NULL
+ WHERE seq {units_of_closed} AND waiting_kind IS NOT NULL
 *//*pg , log_xid = {log_place}, vouched = vouched + 1
   FROM old WHERE work_state.seq = old.seq
 */
@@ -264,15 +264,17 @@ SELECT count(*) AS closed
 
 -- The units that wait in a turn.
 -- fragment: units_of_turn
-(SELECT i.seq FROM session s
-   JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2
-   JOIN session_input i ON i.session_key = t.session_key AND i.turn_key = t.turn_key
-  WHERE s.session_id = $1)
+/*lite IN (*//*pg = ANY (ARRAY(*/
+SELECT i.seq FROM session s
+  JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2
+  JOIN session_input i ON i.session_key = t.session_key AND i.turn_key = t.turn_key
+ WHERE s.session_id = $1
+/*lite )*//*pg ))*/
 
 -- name: inputs_resume_turn
 -- in: $1 session_id, $2 turn_id, $3 actor_kind, $4 actor, $5 note, $6 correlation_id
 /*pg WITH old AS (SELECT w.seq, w.status FROM work_state w
-                   WHERE w.seq IN {units_of_turn} AND w.waiting_kind IS NOT NULL
+                   WHERE w.seq {units_of_turn} AND w.waiting_kind IS NOT NULL
                      FOR NO KEY UPDATE),
      moved AS (*/
 UPDATE /*lite OR ROLLBACK*/ work_state
@@ -280,7 +282,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        {unit_waits_no_more}, updated_at = hf_now(), revision = revision + 1
 /*lite , event_id = hf_next_id(), event_type = 'resumed', actor_kind = $3, actor = $4,
        message = NULL, note = $5, correlation_id = $6
- WHERE seq IN {units_of_turn} AND waiting_kind IS NOT NULL
+ WHERE seq {units_of_turn} AND waiting_kind IS NOT NULL
 *//*pg , log_xid = {log_place}, vouched = vouched + 1
   FROM old WHERE work_state.seq = old.seq
 */
@@ -310,7 +312,7 @@ EXISTS (SELECT 1 FROM session s JOIN session_turn t ON t.turn_key = s.turn_key
 -- A turn that waits: its units end at once.
 -- in: $1 session_id, $2 turn_id, $3 request, $4 actor_kind, $5 actor, $6 reason, $7 correlation_id
 /*pg WITH old AS (SELECT w.seq, w.status FROM work_state w
-                   WHERE w.seq IN {units_of_turn} AND w.waiting_kind IS NOT NULL AND {cancel_mine}
+                   WHERE w.seq {units_of_turn} AND w.waiting_kind IS NOT NULL AND {cancel_mine}
                      FOR NO KEY UPDATE),
      moved AS (*/
 UPDATE /*lite OR ROLLBACK*/ work_state
@@ -318,7 +320,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
        {unit_waits_no_more}, updated_at = hf_now(), revision = revision + 1
 /*lite , event_id = hf_next_id(), event_type = 'transition', actor_kind = $4, actor = $5,
        message = $6, note = $3, correlation_id = $7
- WHERE seq IN {units_of_turn} AND waiting_kind IS NOT NULL AND {cancel_mine}
+ WHERE seq {units_of_turn} AND waiting_kind IS NOT NULL AND {cancel_mine}
 *//*pg , log_xid = {log_place}, vouched = vouched + 1
   FROM old WHERE work_state.seq = old.seq
 */
@@ -422,9 +424,10 @@ UPDATE /*lite OR ROLLBACK*/ work_state
   FROM (SELECT w.session_key, w.turn_key, w.wait_id, w.deadline_at, w.escalate_at
           FROM wait g JOIN wait w ON w.turn_key = g.turn_key AND w.state = 'open'
          WHERE g.wait_id = $1 {wait_order}) AS u
- WHERE work_state.seq IN (SELECT i.seq FROM wait g JOIN session_input i
-                              ON i.session_key = g.session_key AND i.turn_key = g.turn_key
-                           WHERE g.wait_id = $1)
+ WHERE work_state.seq /*lite IN (*//*pg = ANY (ARRAY(*/
+       SELECT i.seq FROM wait g JOIN session_input i
+           ON i.session_key = g.session_key AND i.turn_key = g.turn_key
+        WHERE g.wait_id = $1 /*lite )*//*pg ))*/
    AND work_state.waiting_kind IS NOT NULL
 
 -- Reading.

@@ -135,14 +135,24 @@ static void a_recorded_failure_is_retried_under_a_new_attempt(void **state)
     drig_expect(rig, "store 8 records 1 settle 2/put/4:failed begin 4\nmodel 4\n");
 }
 
+/* The model's first answer asks for two tools, which are called. */
+static void ask_for_two(const char *first, const char *second)
+{
+    char lines[200];
+    drig_claim(rig);
+    drig_expect(rig, "store 0 records 1 begin 1\nmodel 1\n");
+    drig_ask(rig, 1, first, "{}", second, "{}", NULL);
+    (void)snprintf(lines, sizeof(lines),
+                   "store 1 records 1 settle 1:done begin 2/%s/1 2/%s/1\n"
+                   "tool 2/%s/1 {}\ntool 2/%s/1 {}\n",
+                   first, second, first, second);
+    drig_expect(rig, lines);
+}
+
 static void other_failures_are_final(void **state)
 {
     (void)state;
-    drig_claim(rig);
-    drig_expect(rig, "store 0 records 1 begin 1\nmodel 1\n");
-    drig_ask(rig, 1, "add", "{}", "pay", "{}", NULL);
-    drig_expect(rig, "store 1 records 1 settle 1:done begin 2/add/1 2/pay/1\n"
-                     "tool 2/add/1 {}\ntool 2/pay/1 {}\n");
+    ask_for_two("add", "pay");
     drig_fail_tool(rig, "add", HF_RETRY_NEVER);
     drig_expect(rig, "store 2 settle 2/add/1:failed\n");
     drig_fail_tool(rig, "pay", HF_RETRY_SAFE); /* ask is never repeated */
@@ -152,11 +162,7 @@ static void other_failures_are_final(void **state)
 static void a_timeout_of_an_ask_or_probe_tool_is_not_known(void **state)
 {
     (void)state;
-    drig_claim(rig);
-    drig_expect(rig, "store 0 records 1 begin 1\nmodel 1\n");
-    drig_ask(rig, 1, "mail", "{}", "pay", "{}", NULL);
-    drig_expect(rig, "store 1 records 1 settle 1:done begin 2/mail/1 2/pay/1\n"
-                     "tool 2/mail/1 {}\ntool 2/pay/1 {}\n");
+    ask_for_two("mail", "pay");
     drig_cut_tool(rig, "pay", true);
     drig_expect(rig, "store 2 ask approval:2/pay/1/happened\n");
     drig_cut_tool(rig, "mail", true);

@@ -27,8 +27,7 @@
 #define PORT 5499
 #define CROWD 8
 
-static struct pg_server server;
-static struct wire_proxy *proxy;
+static struct cut_rig rig;
 static struct hf_store *cut;   /* through the proxy */
 static struct hf_store *judge; /* past it */
 static PGconn *outside;        /* plain SQL */
@@ -416,7 +415,7 @@ static void every_message_of_every_verb_can_be_the_last(void **state)
                 : !verbs[v].brief)
             continue;
         struct attempt attempt = { .verb = &verbs[v] };
-        cut_everywhere(proxy,
+        cut_everywhere(rig.proxy,
                        &(struct cut_case){ .name = verbs[v].name,
                                            .prepare = prepare_attempt,
                                            .call = call_attempt,
@@ -501,12 +500,12 @@ static int paused(const struct verb *verb, enum wire_way way, uint32_t n, bool *
     paused_try = named_try(number, "p");
     verb->prepare(&paused_try);
     struct try before = paused_try;
-    wire_proxy_arm(proxy, n, WIRE_HOLD, way);
+    wire_proxy_arm(rig.proxy, n, WIRE_HOLD, way);
     assert_int_equal(pthread_create(&thread, NULL, call_paused, &rc), 0);
-    if (!wire_proxy_await(proxy))
+    if (!wire_proxy_await(rig.proxy))
         fail_msg("%s: nothing passed", verb->name);
     *ret_taken = taken_over(&before, token);
-    (void)wire_proxy_disarm(proxy);
+    (void)wire_proxy_disarm(rig.proxy);
     assert_int_equal(pthread_join(thread, NULL), 0);
     return rc;
 }
@@ -606,55 +605,21 @@ static void a_session_paused_past_its_lease_is_refused(void **state)
         hf_lease_renew(late, HF_LANE_SESSION, "paused", theirs.token, &again, NULL), 0);
 }
 
-static hf_ms a_day_ahead(void *user)
-{
-    (void)user;
-    const struct hf_clock *clock = hf_clock_system();
-    return clock->wall_ms(clock->user) + 86400000;
-}
-
-static void no_wait(void *user, hf_ms ms)
-{
-    (void)user;
-    (void)ms;
-}
-
 static int setup(void **state)
 {
-    static const struct hf_clock ahead = { NULL, a_day_ahead, a_day_ahead, no_wait };
-    struct hf_store_options options = { .size = sizeof(options), .clock = &ahead };
-    /* So that no thread's wake-ups pass between a verb's messages. */
-    struct hf_store_options alone = { .size = sizeof(alone), .inline_mode = true };
-    char url[400], through[400];
-    char socket_path[160];
     (void)state;
-    pg_server_start(&server);
-    int port = PORT + (int)getpid() % 400;
-    (void)snprintf(socket_path, sizeof(socket_path), "%s/.s.PGSQL.%d", server.folder,
-                   server.port);
-    proxy = wire_proxy_start("/tmp", port, socket_path);
-    (void)pg_server_schema(server.url, "wire", url);
-    (void)snprintf(through, sizeof(through),
-                   "postgres:///hf?host=/tmp&port=%d&user=hf&schema=wire", port);
-    struct hf_err err = { 0 };
-    outside = PQconnectdb(server.url);
-    assert_int_equal(PQstatus(outside), CONNECTION_OK);
-    if (hf_store_open(url, NULL, &judge, &err) ||
-        hf_store_open(through, &alone, &cut, &err) ||
-        hf_store_open(url, &options, &late, &err))
-        fail_msg("open: %s", err.message);
+    cut_rig_start(&rig, "wire", PORT);
+    cut = rig.cut;
+    judge = rig.judge;
+    late = rig.late;
+    outside = rig.outside;
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    hf_store_close(cut);
-    hf_store_close(judge);
-    hf_store_close(late);
-    PQfinish(outside);
-    wire_proxy_stop(proxy);
-    pg_server_stop(&server);
+    cut_rig_stop(&rig);
     return 0;
 }
 

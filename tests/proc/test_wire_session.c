@@ -33,8 +33,7 @@
             0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad                                     \
     }
 
-static struct pg_server server;
-static struct wire_proxy *proxy;
+static struct cut_rig rig;
 static struct hf_store *cut;   /* through the proxy */
 static struct hf_store *judge; /* past it */
 static struct hf_store *late;  /* past it, and its clock is a day ahead */
@@ -390,7 +389,7 @@ static void every_message_of_every_verb_can_be_the_last(void **state)
     for (size_t v = 0; v < VERBS; v++) {
         struct talk t = { .verb = &verbs[v] };
         if (is_wanted(&verbs[v]))
-            cut_everywhere(proxy,
+            cut_everywhere(rig.proxy,
                            &(struct cut_case){
                                .name = verbs[v].name,
                                .prepare = prepare_talk,
@@ -425,14 +424,14 @@ static int paused(const struct verb *verb, enum wire_way way, struct talk *ret_l
     assert_int_equal(verb->call(&paused_talk), 0); /* connected, statements prepared */
     prepare_talk(&paused_talk, ++number);
     *ret_late = paused_talk;
-    wire_proxy_arm(proxy, 1, WIRE_HOLD, way);
+    wire_proxy_arm(rig.proxy, 1, WIRE_HOLD, way);
     assert_int_equal(pthread_create(&thread, NULL, call_paused, NULL), 0);
-    if (!wire_proxy_await(proxy))
+    if (!wire_proxy_await(rig.proxy))
         fail_msg("%s: nothing passed", verb->name);
     int rc = claim(late, ret_late, "late");
     if (rc)
         fail_msg("%s: it cannot be taken over: %s", verb->name, hf_err_wire(rc));
-    (void)wire_proxy_disarm(proxy);
+    (void)wire_proxy_disarm(rig.proxy);
     assert_int_equal(pthread_join(thread, NULL), 0);
     return paused_code;
 }
@@ -488,54 +487,21 @@ static void a_commit_that_is_heard_of_late_is_made_once(void **state)
     assert_int_equal(release(late, &taken), 0);
 }
 
-static hf_ms a_day_ahead(void *user)
-{
-    (void)user;
-    const struct hf_clock *clock = hf_clock_system();
-    return clock->wall_ms(clock->user) + 86400000;
-}
-
-static void no_wait(void *user, hf_ms ms)
-{
-    (void)user;
-    (void)ms;
-}
-
 static int setup(void **state)
 {
-    static const struct hf_clock ahead = { NULL, a_day_ahead, a_day_ahead, no_wait };
-    struct hf_store_options options = { .size = sizeof(options), .clock = &ahead };
-    /* No thread's wake-ups pass between a verb's messages. */
-    struct hf_store_options alone = { .size = sizeof(alone), .inline_mode = true };
-    char url[400], through[400], socket_path[160];
-    struct hf_err err = { 0 };
     (void)state;
-    pg_server_start(&server);
-    int port = PORT + (int)getpid() % 400;
-    (void)snprintf(socket_path, sizeof(socket_path), "%s/.s.PGSQL.%d", server.folder,
-                   server.port);
-    proxy = wire_proxy_start("/tmp", port, socket_path);
-    (void)pg_server_schema(server.url, "wires", url);
-    (void)snprintf(through, sizeof(through),
-                   "postgres:///hf?host=/tmp&port=%d&user=hf&schema=wires", port);
-    outside = PQconnectdb(server.url);
-    assert_int_equal(PQstatus(outside), CONNECTION_OK);
-    if (hf_store_open(url, NULL, &judge, &err) ||
-        hf_store_open(through, &alone, &cut, &err) ||
-        hf_store_open(url, &options, &late, &err))
-        fail_msg("open: %s", err.message);
+    cut_rig_start(&rig, "wires", PORT);
+    cut = rig.cut;
+    judge = rig.judge;
+    late = rig.late;
+    outside = rig.outside;
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    hf_store_close(cut);
-    hf_store_close(judge);
-    hf_store_close(late);
-    PQfinish(outside);
-    wire_proxy_stop(proxy);
-    pg_server_stop(&server);
+    cut_rig_stop(&rig);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <holdfast/err.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define MESSAGES_MAX 400 /* of one call; none comes near */
 #define REPEATS_MAX 20
@@ -84,4 +85,53 @@ void cut_everywhere(struct wire_proxy *proxy, const struct cut_case *c, void *us
     (void)printf(
         "# %-12s %3d cuts: %d answered as done, %d as not written, %d as unknown\n",
         c->name, tally.cuts, tally.said_done, tally.said_nothing, tally.said_unknown);
+}
+
+/* ---- the rig ------------------------------------------------------------------------ */
+
+static hf_ms a_day_ahead(void *user)
+{
+    (void)user;
+    const struct hf_clock *clock = hf_clock_system();
+    return clock->wall_ms(clock->user) + 86400000;
+}
+
+static void no_wait(void *user, hf_ms ms)
+{
+    (void)user;
+    (void)ms;
+}
+
+void cut_rig_start(struct cut_rig *rig, const char *schema, int port)
+{
+    static const struct hf_clock ahead = { NULL, a_day_ahead, a_day_ahead, no_wait };
+    struct hf_store_options options = { .size = sizeof(options), .clock = &ahead };
+    /* No thread's wake-ups pass between a verb's messages. */
+    struct hf_store_options alone = { .size = sizeof(alone), .inline_mode = true };
+    char url[400], through[400], socket_path[160];
+    struct hf_err err = { 0 };
+    pg_server_start(&rig->server);
+    port += (int)getpid() % 400;
+    (void)snprintf(socket_path, sizeof(socket_path), "%s/.s.PGSQL.%d", rig->server.folder,
+                   rig->server.port);
+    rig->proxy = wire_proxy_start("/tmp", port, socket_path);
+    (void)pg_server_schema(rig->server.url, schema, url);
+    (void)snprintf(through, sizeof(through),
+                   "postgres:///hf?host=/tmp&port=%d&user=hf&schema=%s", port, schema);
+    rig->outside = PQconnectdb(rig->server.url);
+    assert_int_equal(PQstatus(rig->outside), CONNECTION_OK);
+    if (hf_store_open(url, NULL, &rig->judge, &err) ||
+        hf_store_open(through, &alone, &rig->cut, &err) ||
+        hf_store_open(url, &options, &rig->late, &err))
+        fail_msg("open: %s", err.message);
+}
+
+void cut_rig_stop(struct cut_rig *rig)
+{
+    hf_store_close(rig->cut);
+    hf_store_close(rig->judge);
+    hf_store_close(rig->late);
+    PQfinish(rig->outside);
+    wire_proxy_stop(rig->proxy);
+    pg_server_stop(&rig->server);
 }

@@ -5,7 +5,25 @@
 #ifndef HF_TESTS_SUPPORT_CUTS_H
 #define HF_TESTS_SUPPORT_CUTS_H
 
+#include <holdfast/store.h>
+#include <libpq-fe.h>
+
+#include "support/pg.h"
 #include "support/wire.h"
+
+/* A server, and ways to one store on it. */
+struct cut_rig {
+    struct pg_server server;
+    struct wire_proxy *proxy;
+    struct hf_store *cut;   /* through the proxy */
+    struct hf_store *judge; /* past it */
+    struct hf_store *late;  /* past it, and its clock is a day ahead */
+    PGconn *outside;        /* plain SQL */
+};
+
+/* The proxy listens at `port` or one of the 400 after it. Both fail the test on a failure. */
+void cut_rig_start(struct cut_rig *rig, const char *schema, int port);
+void cut_rig_stop(struct cut_rig *rig);
 
 struct cut_case {
     const char *name;

@@ -128,6 +128,14 @@ int pg_conn_ask(struct pg_conn *conn, enum db_own which, const char *const *args
 #define PAGE_BYTES 8192
 #define SMALL_BYTES (1024 * PAGE_BYTES)
 
+#define SIZED_EVERY 16 /* transactions: to ask costs as much as to read a row */
+
+const char *pg_conn_sized(struct pg_conn *conn)
+{
+    bool due = conn->planned_bytes < SMALL_BYTES && conn->begun++ % SIZED_EVERY == 0;
+    return due ? conn->pg->schema->grows : NULL;
+}
+
 void pg_conn_note_size(struct pg_conn *conn, int64_t bytes)
 {
     conn->bytes = bytes > PAGE_BYTES ? bytes : PAGE_BYTES;

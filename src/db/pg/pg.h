@@ -96,6 +96,7 @@ struct pg_conn {
     hf_ms freed_at;        /* monotonic: when it went back to the pool */
     int64_t bytes;         /* of the table that grows, as last seen, */
     int64_t planned_bytes; /* and when the oldest plan may have been made; 0: none is */
+    uint32_t begun;        /* transactions so far, while its size is asked for */
     struct pg_process process; /* behind a pooler: the one that answered first */
     unsigned char *prepared;   /* by 2 * statement, + 1 for its guarded form */
 };
@@ -264,6 +265,8 @@ HF_MUST_USE int pg_conn_exec(struct pg_conn *conn, const char *sql, const char *
 HF_MUST_USE int pg_conn_ask(struct pg_conn *conn, enum db_own which,
                             const char *const *args, PGresult **ret_result,
                             struct hf_err *err);
+/* The table whose size the next transaction asks for, or NULL. */
+const char *pg_conn_sized(struct pg_conn *conn);
 /* The table that grows takes so many bytes now. */
 void pg_conn_note_size(struct pg_conn *conn, int64_t bytes);
 /* Has statements planned anew if the table has grown much since; false: the connection is of no

@@ -146,7 +146,7 @@ static void send_head(struct running *run)
     bool pooled = run->pg->url.pooler == PG_POOLER_TRANSACTION;
     enum db_own head = pooled ? DB_OWN_PG_BEGIN_POOLED : DB_OWN_PG_BEGIN;
     const char *texts[] = { run->trace.nonce, pg_i64_text(&run->arena, run->trace.epoch),
-                            run->pg->schema->grows };
+                            pg_conn_sized(run->conn) };
     struct pg_args args = { .count = db_own_pg[head].params, .values = texts };
     run->pipe.failed |= !texts[1];
     pg_pipe_send(&run->pipe, pg_own(run->pg, head), false, &args,
@@ -189,6 +189,13 @@ static void note_clock(struct running *run)
 
 /* ---- answers ----------------------------------------------------------------------- */
 
+/* Null where it was not asked for. */
+static void note_size(struct pg_conn *conn, const PGresult *result, int column)
+{
+    if (!PQgetisnull(result, 0, column))
+        pg_conn_note_size(conn, pg_cell_i64(result, 0, column));
+}
+
 /* The heads begin with the same columns. */
 static void read_head(struct running *run, const PGresult *result)
 {
@@ -204,7 +211,7 @@ static void read_head(struct running *run, const PGresult *result)
                           memory_order_relaxed);
     note_clock(run);
     if (run->reads) {
-        pg_conn_note_size(run->conn, pg_cell_i64(result, 0, DB_COL_PG_LOOK_BYTES));
+        note_size(run->conn, result, DB_COL_PG_LOOK_BYTES);
         return;
     }
     atomic_store_explicit(&run->pg->bell.followed,
@@ -212,7 +219,7 @@ static void read_head(struct running *run, const PGresult *result)
                               run->now,
                           memory_order_relaxed);
     run->conn->process.timeline = pg_cell_i64(result, 0, DB_COL_PG_BEGIN_TIMELINE);
-    pg_conn_note_size(run->conn, pg_cell_i64(result, 0, DB_COL_PG_BEGIN_BYTES));
+    note_size(run->conn, result, DB_COL_PG_BEGIN_BYTES);
     if (run->pg->url.pooler == PG_POOLER_TRANSACTION)
         run->trace.process = (struct pg_process){
             pg_cell_i64(result, 0, DB_COL_PG_BEGIN_POOLED_PID),
@@ -589,7 +596,7 @@ static void send_read(struct running *run, bool again)
     if (snapshot)
         pg_pipe_plain(&run->pipe, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     send_settings(run->pg, &run->pipe);
-    const char *texts[] = { run->pg->schema->grows };
+    const char *texts[] = { pg_conn_sized(run->conn) };
     struct pg_args args = { .count = 1, .values = texts };
     pg_pipe_send(&run->pipe, pg_own(run->pg, DB_OWN_PG_LOOK), false, &args,
                  (struct pg_sent){ .kind = PG_SENT_HEAD, .member = NOBODY });

@@ -447,9 +447,9 @@ enum turn_call {
 
 static void add_turn_reads(struct hf_ops *ops, const char *session_id, const char *name)
 {
-    static const int statements[] = { HF_SQL_TURN_SHOW, HF_SQL_TURN_INPUTS,
-                                      HF_SQL_TURN_NODES, HF_SQL_TURN_USAGE,
-                                      HF_SQL_TURN_EFFECTS };
+    static const enum hf_sql_id statements[] = { HF_SQL_TURN_SHOW, HF_SQL_TURN_INPUTS,
+                                                 HF_SQL_TURN_NODES, HF_SQL_TURN_USAGE,
+                                                 HF_SQL_TURN_EFFECTS };
     hf_ops_call(ops, HF_SQL_SESSION_GET, HF_ANY_COUNT);
     hf_ops_text(ops, session_id);
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
