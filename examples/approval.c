@@ -6,8 +6,8 @@
  *   approval STORE approve WAIT [ARGUMENTS]
  *   approval STORE deny WAIT REASON
  *
- * No process runs between these commands. `holdfast approve WAIT` and `holdfast deny WAIT` answer as
- * well. The model is a function below, so that the example needs no network.
+ * No process runs between these commands. `holdfast approve WAIT` and `holdfast deny WAIT` answer
+ * as well. The model is a function below, so that the example needs no network.
  *
  *   cc approval.c $(pkg-config --cflags --libs holdfast-net)
  */

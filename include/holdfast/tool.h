@@ -30,8 +30,8 @@ struct hf_invocation;
 /* Whether a call that was started had its effect. */
 enum hf_probe { HF_PROBE_CANNOT_TELL, HF_PROBE_HAPPENED, HF_PROBE_NOT_HAPPENED };
 
-/* How long a wait lasts, and what happens then (holdfast/wait.h). Zero: any actor may answer, within
- * the time of the ledger's policy.
+/* How long a wait lasts, and what happens then (holdfast/wait.h). Zero: any actor may answer,
+ * within the time of the ledger's policy.
  *   at_deadline  NONE: deny, of an approval; result, of a deferred call
  *   escalate_ms  0: never */
 struct hf_wait_terms {

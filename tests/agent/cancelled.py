@@ -9,23 +9,13 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 
 HOLDFAST, WORKER, SERVER = (os.environ[name] for name in ("HOLDFAST", "TURN_WORKER", "MODEL_SERVER"))
-DEADLINE = 100  # seconds
 
 
 def rows(db, sql):
     with sqlite3.connect(db, timeout=20) as connection:
         return connection.execute(sql).fetchall()
-
-
-def wait_for(db, sql):
-    end = time.monotonic() + DEADLINE
-    while not rows(db, sql):
-        assert time.monotonic() < end, sql
-        time.sleep(0.02)
-    return rows(db, sql)[0]
 
 
 def check(kind, folder):
@@ -34,17 +24,21 @@ def check(kind, folder):
     port = server.stdout.readline().decode().strip()
     subprocess.run([WORKER, db, port, log, "send", "1", "2"], check=True)
     environment = dict(os.environ, TURN_KIND=kind, TURN_APPROVAL="always")
-    worker = subprocess.Popen([WORKER, db, port, log, "work"], stdout=subprocess.DEVNULL, env=environment)
-    waits = "SELECT wait_id, turn_id FROM runtime_wait WHERE state = 'open'"
-    _, turn = wait_for(db, waits)
-    subprocess.run([HOLDFAST, "session", "cancel-turn", "s0", turn, "--db", db], check=True,
-                   stdout=subprocess.DEVNULL)
-    done = "SELECT NULL, turn_id FROM runtime_turn WHERE finished_at IS NOT NULL"
-    while True:
-        wait, other = wait_for(db, f"SELECT * FROM ({waits} UNION ALL {done}) WHERE turn_id <> '{turn}'")
-        if wait is None:
+    worker = subprocess.Popen([WORKER, db, port, log, "work"], stdout=subprocess.PIPE, text=True, env=environment)
+    cancelled, turn = None, None
+    for line in worker.stdout:  # "asked WAIT TURN", "ended TURN STATUS"
+        word, *told = line.split()
+        turn = told[1] if word == "asked" else turn
+        if word == "asked" and cancelled in (None, turn):
+            cancelled = turn
+            act = ["session", "cancel-turn", "s0", turn]
+        elif word == "asked":
+            act = ["approve", told[0]]
+        elif word == "ended" and told[1] == "done":
             break
-        subprocess.run([HOLDFAST, "approve", wait, "--db", db], check=True, stdout=subprocess.DEVNULL)
+        else:
+            continue
+        subprocess.run([HOLDFAST, *act, "--db", db], check=True, stdout=subprocess.DEVNULL)
     worker.terminate()
     assert worker.wait(30) == 0
     server.stdin.close()
@@ -52,7 +46,7 @@ def check(kind, folder):
     ends = rows(db, "SELECT status FROM runtime_work WHERE source_system = 'conversation' ORDER BY work_id")
     assert ends == [("cancelled",), ("done",)], ends
     performed = pathlib.Path(log).read_text().splitlines()
-    assert performed and all(other in line for line in performed), performed
+    assert performed and all(turn in line for line in performed), performed
 
 
 def main():

@@ -1,4 +1,4 @@
-/* Turns that wait, on real stores and with real processes: nothing is kept between them except rows.
+/* Turns that wait, on real stores and with real processes: only rows are kept between them.
  * Workers die at store calls, answers come from other processes, and each is told the same. */
 #include "support/unit.h"
 

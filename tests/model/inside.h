@@ -468,7 +468,6 @@ int m_cancel_turn(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_session_cancel *request,
                   enum hf_turn_cancel *ret_answer, struct hf_err *err);
 
-
 /* Effects and blobs. A step's effects are checked first, then stored. */
 int m_effects_check(const struct m_call *call, const struct m_turn *turn,
                     const struct hf_session_step *step);

@@ -7,8 +7,8 @@
  * tool `add` three times. The tool writes the key of each call that it performs to LOG, a line at
  * a time, before it answers: the log is what an outsider knows of its effects.
  *
- * TURN_KIND in the environment is the kind of the endpoint (openai-chat), TURN_APPROVAL a rule of the
- * tool's approvals (never).
+ * It says "asked WAIT TURN" and "ended TURN STATUS". TURN_KIND in the environment is the kind of
+ * the endpoint (openai-chat), TURN_APPROVAL the rule for the tool's approvals (never).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -109,6 +109,11 @@ static void on_signal(void *user, int events)
 static void on_heard(void *user, const struct hf_worker_event *event)
 {
     (void)user;
+    if (event->kind == HF_WORKER_ASKED)
+        printf("asked %s %s\n", event->wait_id, event->turn_id);
+    if (event->kind == HF_WORKER_TURN_ENDED)
+        printf("ended %s %s\n", event->turn_id, hf_status_word(event->status));
+    fflush(stdout);
     if (event->kind == HF_WORKER_FAULT || (event->kind == HF_WORKER_BACK && event->code))
         fprintf(stderr, "turn_worker: %s %s: %s\n", hf_worker_event_name(event->kind),
                 event->session_id ? event->session_id : "-", event->message);

@@ -8,8 +8,8 @@
  *   - the outcome of an effect, the records and the usage that came of it, the intent of the
  *     next effect and the machine's save are one step, which is one transaction;
  *   - an effect that a lost worker left open is handled by its recorded class;
- *   - a turn that only waits (for an approval, for a call that is completed from outside, for a time
- *     far enough away) is put away by its last step, which also ends the lease;
+ *   - a turn that only waits (for an approval, for a call that is completed from outside, for a
+ *     time that is far away) is put away by its last step, which also ends the lease;
  *   - after the lease is lost nothing is stored and nothing new is performed.
  *
  *     while (hf_drive_next(drive, &action)) {
@@ -39,7 +39,8 @@ struct hf_drive;
  *   tool_limit    calls of a batch that run at once; 0: 8
  *   tool_retries  how often a recorded failure of a safe or keyed tool is retried; 0: 3;
  *                 -1: never
- *   away_ms       a turn that waits for a time stays resident if it comes within so long; 0: 30,000 */
+ *   away_ms       a turn that waits for a time stays resident if it comes within so long; 0:
+ *                 30,000 */
 struct hf_drive_config {
     size_t size;
     const struct hf_alloc *alloc; /* NULL: the system's */
@@ -83,8 +84,8 @@ struct hf_drive_turn {
     hf_ms mono_ms;
 };
 
-/* One transaction. `chain` is the digest before it. With `away` it also ends the lease, and END is the
- * next action. */
+/* One transaction. `chain` is the digest before it. With `away` it also ends the lease, and END is
+ * the next action. */
 struct hf_drive_step {
     int64_t step;
     int64_t node_count;

@@ -77,7 +77,6 @@ struct drive_call {
     enum drive_for waits_for;
     struct hf_wait_new wait;    /* of a call that waits */
     bool listed;                /* an earlier step has opened the wait */
-    const char *why;            /* DRIVE_FOR_TRUTH: why it is not known */
     struct hf_drive_call shown; /* what the action shows */
 };
 

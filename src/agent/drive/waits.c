@@ -101,10 +101,14 @@ static enum hf_wait_kind kind_of(enum drive_for what)
 
 /* ---- beginning to wait ------------------------------------------------------------- */
 
-static void wait_from_now(struct hf_drive *drive, struct drive_call *call,
-                          enum drive_for what, const char *name, const char *asked,
-                          const struct hf_wait_terms *terms)
+/* `asked` NULL: no memory. */
+static int wait_from_now(struct hf_drive *drive, struct drive_call *call,
+                         enum drive_for what, const char *asked,
+                         const struct hf_wait_terms *terms)
 {
+    const char *name = name_of(drive, call, what);
+    if (!name || !asked)
+        return HF_ENOMEM;
     enum hf_wait_policy usual = what == DRIVE_FOR_APPROVAL ? HF_AT_DEADLINE_DENY
                                                            : HF_AT_DEADLINE_RESULT;
     call->run.at = DRIVE_WAITING;
@@ -125,9 +129,11 @@ static void wait_from_now(struct hf_drive *drive, struct drive_call *call,
         .escalate = terms->escalate,
     };
     drive_pending(drive)->dirty = true;
+    return 0;
 }
 
-/* {"question":…,"call":{"name":…,"arguments":…},"edits":…} in the batch's arena. edits len 0: none. */
+/* {"question":…,"call":{"name":…,"arguments":…},"edits":…} in the batch's arena. Without edits
+ * where they are empty. */
 static const char *asked_of(struct hf_drive *drive, const struct drive_call *call,
                             const char *question, struct hf_span edits)
 {
@@ -167,28 +173,21 @@ int drive_ask_approval(struct hf_drive *drive, struct drive_call *call)
 {
     const struct hf_tool *tool = drive_tool(drive, call);
     struct hf_span edits = tool && tool->schema.len > 0 ? tool->schema : span_of("true");
-    const char *name = name_of(drive, call, DRIVE_FOR_APPROVAL);
     const char *question = tool && tool->approval.question
                                ? tool->approval.question
                                : question_of(drive, "May ", call, " be called?");
     const char *asked = question ? asked_of(drive, call, question, edits) : NULL;
-    if (!name || !asked)
-        return HF_ENOMEM;
-    wait_from_now(drive, call, DRIVE_FOR_APPROVAL, name, asked,
-                  tool ? &tool->approval.terms : &(struct hf_wait_terms){ 0 });
-    return 0;
+    return wait_from_now(drive, call, DRIVE_FOR_APPROVAL, asked,
+                         tool ? &tool->approval.terms : &(struct hf_wait_terms){ 0 });
 }
 
 int drive_defer(struct hf_drive *drive, struct drive_call *call,
                 const struct hf_deferred *deferred)
 {
-    const char *name = name_of(drive, call, DRIVE_FOR_RESULT);
     const char *asked = asked_of(drive, call, deferred->question, (struct hf_span){ 0 });
     struct hf_wait_terms terms = deferred->terms;
     const char **const texts[] = { &terms.answerer, &terms.next_answerer,
                                    &terms.escalate };
-    if (!name || !asked)
-        return HF_ENOMEM;
     if (!drive->host->journaled)
         return drive_finish_unknown(drive, call,
                                     "the call was deferred, and this host cannot wait");
@@ -196,15 +195,13 @@ int drive_defer(struct hf_drive *drive, struct drive_call *call,
         if (*texts[i] && !(*texts[i] = hf_arena_text(&drive->batch, *texts[i])))
             return HF_ENOMEM;
     }
-    wait_from_now(drive, call, DRIVE_FOR_RESULT, name, asked, &terms);
-    return 0;
+    return wait_from_now(drive, call, DRIVE_FOR_RESULT, asked, &terms);
 }
 
 int drive_ask_truth(struct hf_drive *drive, struct drive_call *call, const char *why)
 {
     if (!drive->host->journaled || drive->cancelled || hf_turn_cancelling(drive->turn))
         return drive_finish_unknown(drive, call, why);
-    const char *name = name_of(drive, call, DRIVE_FOR_TRUTH);
     const char *last = " happen? It is not known: ";
     struct hf_buf text;
     hf_buf_init(&text, drive->alloc, 4096);
@@ -215,12 +212,8 @@ int drive_ask_truth(struct hf_drive *drive, struct drive_call *call, const char 
     const char *question = last ? question_of(drive, "Did ", call, last) : NULL;
     const char *asked = question ? asked_of(drive, call, question, span_of("true"))
                                  : NULL;
-    if (!name || !asked)
-        return HF_ENOMEM;
-    call->why = why;
-    wait_from_now(drive, call, DRIVE_FOR_TRUTH, name, asked,
-                  &(struct hf_wait_terms){ 0 });
-    return 0;
+    return wait_from_now(drive, call, DRIVE_FOR_TRUTH, asked,
+                         &(struct hf_wait_terms){ 0 });
 }
 
 /* ---- answers ----------------------------------------------------------------------- */
@@ -402,15 +395,18 @@ bool drive_may_go_away(const struct hf_drive *drive)
     return waits;
 }
 
-static int add_timer(struct hf_drive *drive, struct hf_arena *arena, const char *call_id,
-                     int64_t attempt, hf_ms due, struct hf_wait_new *wait)
+/* call NULL: the sleep of the turn. */
+static int add_timer(const struct hf_drive *drive, struct hf_arena *arena,
+                     const struct drive_call *call, struct hf_wait_new *wait)
 {
     char key[HF_EFFECT_KEY_ROOM];
-    hf_effect_key(drive->effect.id, call_id, attempt, key);
+    hf_effect_key(drive->effect.id, call ? call->call->call_id : NULL,
+                  call ? call->attempt : 0, key);
     *wait = (struct hf_wait_new){ .size = sizeof(*wait),
                                   .kind = HF_WAIT_TIMER,
                                   .name = hf_arena_text(arena, key),
-                                  .deadline_at = due };
+                                  .deadline_at = call ? call->run.due
+                                                      : drive->sleep_due };
     return wait->name ? 0 : HF_ENOMEM;
 }
 
@@ -432,12 +428,11 @@ int drive_list_waits(struct hf_drive *drive, struct hf_arena *arena,
     size_t count = 0;
     int rc = all ? 0 : HF_ENOMEM;
     if (rc == 0 && step->away && drive->sleep_due)
-        rc = add_timer(drive, arena, NULL, 0, drive->sleep_due, &all[count++]);
+        rc = add_timer(drive, arena, NULL, &all[count++]);
     for (size_t i = 0; rc == 0 && step->away && i < drive->call_count; i++) {
         const struct drive_call *call = &drive->calls[i];
         if (call->run.at == DRIVE_NOT_BEGUN)
-            rc = add_timer(drive, arena, call->call->call_id, call->attempt,
-                           call->run.due, &all[count++]);
+            rc = add_timer(drive, arena, call, &all[count++]);
     }
     if (rc)
         return rc;
