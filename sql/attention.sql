@@ -180,20 +180,6 @@ SELECT s.session_id, s.tenant, s.agent, s.owner, s.holder, s.lease_ttl_ms,
             AND 3 * (s.lease_expires_at - hf_lease_now()) < s.lease_ttl_ms))
  ORDER BY s.lease_expires_at, s.session_key LIMIT $3
 
--- name: seen_twins
--- Owners with several incarnations: since when each holds something, and when it last renewed.
--- in: $1 tenant or null    out: by owner
-SELECT w.owner, w.owner_incarnation, min(w.started_at) AS since,
-       max(w.lease_expires_at - w.lease_ttl_ms) + hf_now() - hf_lease_now() AS renewed_at,
-       count(*) AS units
-  FROM work_state w
- WHERE {leased}
-   AND w.owner IN (SELECT o.owner FROM work_state o
-                    WHERE o.owner IS NOT NULL AND o.status = 'running'
-                    GROUP BY o.owner HAVING min(o.owner_incarnation) < max(o.owner_incarnation))
- GROUP BY w.owner, w.owner_incarnation
- ORDER BY w.owner, min(w.started_at), w.owner_incarnation
-
 -- name: seen_limits
 -- Limits with rows behind them whose places are all taken by silent holders.
 -- in: $1 limit

@@ -560,7 +560,10 @@
     X(attention_counts_questions_beyond_its_limit, 0)                                    \
     X(attention_is_of_one_tenant_or_of_all, 0)                                           \
     X(attention_finds_units_that_no_worker_claims, 0)                                    \
-    X(attention_finds_a_limit_whose_holders_are_all_silent, 0)
+    X(attention_finds_a_limit_whose_holders_are_all_silent, 0)                           \
+    X(queues_are_counted_by_name, 0)                                                     \
+    X(holders_are_listed_and_two_at_once_are_twins, 0)                                   \
+    X(ages_are_of_open_units_and_of_what_is_left_of_leases, 0)
 
 #define CASES_OF_EFFECT(X)                                                               \
     X(d39_an_effect_is_begun_once_and_settled_once, HF_CONFORM_SESSIONS)                 \

@@ -3,6 +3,7 @@
 
 #include <holdfast/attention.h>
 #include <holdfast/job.h>
+#include <holdfast/overview.h>
 
 #include "conform/kit.h"
 
@@ -306,4 +307,134 @@ test_case(attention_finds_a_limit_whose_holders_are_all_silent)
     SAME("kind:slow", stuck->id);
     EQ(1, fact(stuck, "max_running")->number);
     EQ(1, fact(stuck, "waiting")->number);
+}
+
+/* ---- counts ------------------------------------------------------------------------------ */
+
+struct queues {
+    struct hf_conform *t;
+    struct hf_queue at[4];
+    const char *kinds[4];
+    size_t count;
+};
+
+static void each_queue(void *user, const struct hf_queue *queue)
+{
+    struct queues *queues = user;
+    struct hf_conform *t = queues->t;
+    if (queues->count == 4)
+        return;
+    queues->at[queues->count] = *queue;
+    queues->at[queues->count].queue = say("%s", queue->queue);
+    queues->kinds[queues->count++] = say("%s", queue->kinds);
+}
+
+test_case(queues_are_counted_by_name)
+{
+    struct queues queues = { .t = t };
+    create(.queue = "b", .kind = "y", .delay_ms = MINUTE(2));
+    create(.queue = "a", .kind = "y");
+    create(.queue = "a", .kind = "x", .lane_key = "l");
+    create(.queue = "a", .kind = "x", .lane_key = "l");
+    struct held runs = running(.queue = "a");
+    struct held waits = running(.queue = "b");
+    wait_for(waits, HF_WAITING_USER, "r");
+    struct held over = running(.queue = "c");
+    close_as(over, HF_FAILED);
+    (void)runs;
+    advance(SEC(50));
+    CODE(0, kit_called(
+                t, hf_queue_list(t->store, &t->who, each_queue, &queues, kit_err(t))));
+    EQ(2, queues.count);
+    if (t->failed)
+        return;
+    SAME("a", queues.at[0].queue);
+    EQ(2, queues.at[0].claimable);
+    EQ(1, queues.at[0].lane);
+    EQ(1, queues.at[0].running);
+    EQ(1, queues.at[0].silent);
+    EQ(SEC(50), queues.at[0].oldest_claimable_ms);
+    TRUE(contains(queues.kinds[0], "\"x\"") && contains(queues.kinds[0], "\"y\""));
+    SAME("b", queues.at[1].queue);
+    EQ(0, queues.at[1].claimable);
+    EQ(1, queues.at[1].due);
+    EQ(1, queues.at[1].waiting);
+    TRUE(queues.at[1].next_due_at > t->wall);
+}
+
+struct holders {
+    struct hf_conform *t;
+    struct hf_holder at[4];
+    size_t count;
+};
+
+static void each_holder(void *user, const struct hf_holder *holder)
+{
+    struct holders *holders = user;
+    struct hf_conform *t = holders->t;
+    if (holders->count == 4)
+        return;
+    holders->at[holders->count] = *holder;
+    holders->at[holders->count].owner = say("%s", holder->owner);
+    holders->at[holders->count++].incarnation = say("%s", holder->incarnation);
+}
+
+static struct holders kit_holders(struct hf_conform *t, const char *owner)
+{
+    struct holders holders = { .t = t };
+    if (!t->failed)
+        t->code = kit_called(t, hf_holder_list(t->store, &t->who, owner, each_holder,
+                                               &holders, kit_err(t)));
+    return holders;
+}
+
+test_case(holders_are_listed_and_two_at_once_are_twins)
+{
+    const char *one = new_id(), *two = new_id(), *three = new_id();
+    struct held a = { one, claim(.id = one, .owner = "w", .incarnation = "a")->token };
+    advance(SEC(10));
+    claim(.id = two, .owner = "w", .incarnation = "b");
+    claim(.id = three, .owner = "v", .incarnation = "c");
+    struct holders holders = kit_holders(AT(t), NULL);
+    EQ(3, holders.count);
+    if (t->failed)
+        return;
+    SAME("v", holders.at[0].owner);
+    SAME("a", holders.at[1].incarnation);
+    SAME("b", holders.at[2].incarnation);
+    EQ(SEC(35), holders.at[1].least_left_ms);
+    EQ(1, holders.at[1].running);
+    TRUE(!holders.at[1].twin); /* it may have been replaced by the other one */
+    EQ(0, count_of_kind(attention(), HF_NEED_TWINS));
+    advance(SEC(1));
+    renew(a);
+    holders = kit_holders(AT(t), "w");
+    EQ(2, holders.count);
+    TRUE(holders.at[0].twin && holders.at[1].twin);
+    SAME("w", nth(attention(), HF_NEED_TWINS, 0)->id);
+    EQ(2, fact(nth(attention(), HF_NEED_TWINS, 0), "incarnations")->number);
+}
+
+test_case(ages_are_of_open_units_and_of_what_is_left_of_leases)
+{
+    struct hf_age_table ages;
+    create();
+    struct held over = running();
+    close_as(over, HF_DONE);
+    advance(MINUTE(1));
+    running();
+    advance(SEC(16)); /* of 45 */
+    running();
+    CODE(0, kit_called(t, hf_work_ages(t->store, &t->who, &ages, kit_err(t))));
+    EQ(1, ages.open[HF_QUEUED][1]);
+    EQ(2, ages.open[HF_RUNNING][0]);
+    EQ(0, ages.open[HF_DONE][1]);
+    EQ(1, ages.leases[0]);
+    EQ(1, ages.leases[1]);
+    advance(SEC(25));
+    CODE(0, kit_called(t, hf_work_ages(t->store, &t->who, &ages, kit_err(t))));
+    EQ(1, ages.leases[2]);
+    advance(SEC(10));
+    CODE(0, kit_called(t, hf_work_ages(t->store, &t->who, &ages, kit_err(t))));
+    EQ(1, ages.leases[3]);
 }

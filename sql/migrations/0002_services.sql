@@ -123,6 +123,7 @@ CREATE TABLE occurrence (
     occurred_at     INTEGER NOT NULL,
     created_at      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX occurrence_made ON occurrence (created_at, occurrence_id);
 
 CREATE TABLE delivery (
     delivery_id     TEXT PRIMARY KEY,

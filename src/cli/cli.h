@@ -67,6 +67,7 @@ struct cli {
     struct cli_value values[CLI_VALUES_MAX];
     size_t value_count;
     bool help;
+    bool help_all; /* `help all` */
     bool json;
     bool quiet;
     bool colour;       /* of stdout */
@@ -260,6 +261,7 @@ struct cli_view {
     int (*detail)(struct cli *cli, const struct op_row *row); /* all of it */
 };
 extern const struct cli_view cli_process_views[]; /* shape NULL ends each */
+extern const struct cli_view cli_overview_views[];
 extern const struct cli_view cli_schedule_views[];
 extern const struct cli_view cli_session_views[];
 extern const struct cli_view cli_wait_views[];
@@ -321,6 +323,10 @@ int check_create(struct cli *cli);
 int check_reconcile(struct cli *cli);
 int check_demo(struct cli *cli);
 int check_tail(struct cli *cli);
+int check_output(struct cli *cli);
+int cmd_work_output(struct cli *cli);
+int check_ask(struct cli *cli);
+int cmd_ask(struct cli *cli);
 int check_schedule_add(struct cli *cli);
 int check_schedule_update(struct cli *cli);
 int check_subscribe(struct cli *cli);
@@ -354,5 +360,6 @@ int check_call(struct cli *cli);
 int cmd_call(struct cli *cli);
 int cmd_man(struct cli *cli);
 int cmd_completion(struct cli *cli);
+int cmd_complete(struct cli *cli);
 
 #endif

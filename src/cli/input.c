@@ -83,14 +83,30 @@ static int keep_json(struct cli *cli, const struct hf_input *option, struct hf_s
     return 0;
 }
 
+/* "use '"yes"'" for a plain word, which is no JSON; NULL: nothing is sure to help. */
+static const char *quoted_json(struct cli *cli, const char *value)
+{
+    size_t room = strlen(value) + 16;
+    bool plain = *value && !strpbrk(value, "\"'\\{}[]\n");
+    char *text = plain && room < 80 ? hf_arena_take(&cli->arena, room) : NULL;
+    if (text)
+        (void)snprintf(text, room, "use '\"%s\"'", value);
+    return text;
+}
+
 int cli_read_json(struct cli *cli, const struct hf_input *option, const char *value,
                   const char **ret_text)
 {
     struct origin from = { option, value[0] == '@' ? value + 1 : NULL, "" };
     (void)hf_input_option(option, from.name);
     bool is_stdin = strcmp(value, "-") == 0;
-    if (!is_stdin && !from.path)
-        return keep_json(cli, option, (struct hf_span){ value, strlen(value) }, ret_text);
+    if (!is_stdin && !from.path) {
+        int rc = keep_json(cli, option, (struct hf_span){ value, strlen(value) },
+                           ret_text);
+        if (rc == HF_EINVAL)
+            cli->action = quoted_json(cli, value);
+        return rc;
+    }
 
     struct hf_buf text;
     hf_buf_init(&text, hf_alloc_system(), (size_t)hf_input_max(option));

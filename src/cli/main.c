@@ -43,8 +43,10 @@ static int show_help(struct cli *cli)
         cli_print_command_help(cli, cli->op);
     else if (cli->group)
         cli_print_group_help(cli, cli->group);
-    else
+    else if (cli->help_all)
         cli_print_overview(cli);
+    else
+        cli_print_short_overview(cli);
     return 0;
 }
 

@@ -364,6 +364,8 @@ static const char *user_name(struct cli *cli)
     name = name ? name : variable("LOGNAME");
     if (name)
         return name;
+    if (getuid() == 0)
+        return "root";
     char *number = hf_arena_take(&cli->arena, 24);
     if (number)
         (void)snprintf(number, 24, "uid-%u", (unsigned)getuid());

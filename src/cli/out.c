@@ -129,7 +129,8 @@ static void report_envelope(struct cli *cli, int code)
 int cli_report(struct cli *cli, int code)
 {
     char message[OP_MESSAGE];
-    bool usage = code == HF_EINVAL && !*cli->err.field; /* says itself what to do */
+    bool says = code == HF_EINVAL &&
+                !cli->action; /* the message itself says what to do */
     bool envelope = cli->json && !cli->stdout_closed && !cli->wrote;
     if (envelope && !cli->reported)
         report_envelope(cli, code);
@@ -138,7 +139,7 @@ int cli_report(struct cli *cli, int code)
     cli->err.code = code;
     /* Nowhere is left to say that stderr failed too; the exit code tells. */
     (void)fprintf(stderr, "holdfast: %s\n", op_message(&cli->err, message));
-    if (!usage)
+    if (!says)
         (void)fprintf(stderr, "  what to do: %s\n",
                       cli->action ? cli->action : hf_err_action(code));
     return hf_err_exit(code);

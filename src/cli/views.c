@@ -409,10 +409,14 @@ static void any_line(struct cli *cli, const struct op_row *row)
 const struct cli_view *cli_view_of(const struct hf_shape *shape)
 {
     static const struct cli_view any = { .line = any_line, .detail = cli_any_detail };
-    const struct cli_view *const tables[] = {
-        views,          cli_process_views, cli_schedule_views, cli_session_views,
-        cli_wait_views, cli_store_views,   cli_trigger_views
-    };
+    const struct cli_view *const tables[] = { views,
+                                              cli_overview_views,
+                                              cli_process_views,
+                                              cli_schedule_views,
+                                              cli_session_views,
+                                              cli_store_views,
+                                              cli_trigger_views,
+                                              cli_wait_views };
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const struct cli_view *view = tables[t]; view->shape; view++)
             if (view->shape == shape)

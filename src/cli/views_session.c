@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/civil.h"
 #include "core/session/shapes.h"
@@ -86,6 +87,17 @@ static const char *beginning(struct hf_span span, char out[SHOWN_BYTES + 4])
     return out;
 }
 
+/* The first text of a message; of files alone the name of the first one. */
+static struct hf_span shown_part(const struct hf_message *message)
+{
+    const struct hf_part *first = &message->parts[0];
+    for (size_t i = 0; i < message->part_count; i++)
+        if (message->parts[i].content.len > 0)
+            return message->parts[i].content;
+    const char *name = first->attachment ? first->attachment->name : NULL;
+    return (struct hf_span){ name, name ? strlen(name) : 0 };
+}
+
 static const struct cli_column node_columns[] = {
     { .title = ">#" },  { .title = "TURN", .rank = 2 },   { .title = "STATE", .rank = 1 },
     { .title = "WHO" }, { .title = "WHAT", .least = 24 },
@@ -98,7 +110,7 @@ static void node_cells(struct cli_table *table, const void *row)
     char ordinal[24], what[SHOWN_BYTES + 4] = "";
     (void)snprintf(ordinal, sizeof(ordinal), "%lld", (long long)node->ordinal);
     if (message && message->part_count)
-        (void)beginning(message->parts[0].content, what);
+        (void)beginning(shown_part(message), what);
     const char *cells[] = { node->ordinal < 0 ? NULL : ordinal, node->turn_id,
                             node->provisional ? "provisional" : "committed",
                             message ? hf_role_name(message->role) : node->record->name,

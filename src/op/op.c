@@ -316,12 +316,11 @@ int op_full_id(struct op_call *call, const char *id, const char **ret_id)
         return 0;
     }
     int rc = hf_work_get(call->store, &call->who, id, &answer, call->err);
+    if (rc == HF_ENOTFOUND || rc == HF_EINVAL)
+        return op_named_unit(call, id, rc, ret_id);
     if (rc)
         return rc;
-    const char *full = hf_arena_text(call->arena, hf_answer_at(answer, 0)->work.work_id);
+    *ret_id = hf_arena_text(call->arena, hf_answer_at(answer, 0)->work.work_id);
     hf_answer_free(answer);
-    if (!full)
-        return hf_fail_plain(call->err, HF_ENOMEM);
-    *ret_id = full;
-    return 0;
+    return *ret_id ? 0 : hf_fail_plain(call->err, HF_ENOMEM);
 }

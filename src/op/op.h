@@ -240,8 +240,14 @@ const char *op_what(const struct hf_work *work, char out[OP_WHAT]);
 /* The command in a payload of kind "run" as one line. False: there is none. */
 bool op_command_text(const char *payload, char out[OP_WHAT]);
 
-/* The whole id of a unit for a part of it; a whole one is taken as it is, and NULL too. */
+/* The whole id of a unit for a part of it, or for a name; a whole one is taken as it is, and
+ * NULL too. A name is that of `run --name`, `process start --name` or a schedule. It means the
+ * unit of that name that has not ended, otherwise the newest one. Several that have not ended
+ * are HF_EAMBIGUOUS. */
 HF_MUST_USE int op_full_id(struct op_call *call, const char *id, const char **ret_id);
+/* The same for a name alone. `missing` is the failure where there is none, which is in err. */
+HF_MUST_USE int op_named_unit(struct op_call *call, const char *name, int missing,
+                              const char **ret_id);
 
 /* ---- JSON -------------------------------------------------------------------------- */
 
@@ -283,6 +289,8 @@ void op_put_list(struct hf_json *json);
 
 extern const struct op op_work_rows[];
 extern const struct op op_job_rows[];
+extern const struct op op_queue_rows[];
+extern const struct op op_holder_rows[];
 extern const struct op op_limit_rows[];
 extern const struct op op_policy_rows[];
 extern const struct op op_schedule_rows[];

@@ -122,15 +122,28 @@ static int say_output(struct op_call *call, const struct hf_output *output)
     return call->out->sink->row(call->out, &row);
 }
 
+/* A name becomes an id. What is not found stays as it is: processes that were pruned are
+ * remembered for a while. */
+static int by_name(struct op_call *call, const char **id)
+{
+    const char *full = NULL;
+    int rc = op_full_id(call, *id, &full);
+    if (rc == 0)
+        *id = full;
+    return rc == HF_ENOTFOUND || rc == HF_EINVAL ? 0 : rc;
+}
+
 int op_run_process_show(struct op_call *call)
 {
-    const struct hf_read_request *in = call->in;
+    struct hf_read_request *in = call->in;
     struct hf_processes *found = NULL;
     struct hf_output *output = NULL;
+    int rc = by_name(call, &in->id);
     struct hf_process_filter filter = { .size = sizeof(filter),
                                         .id = in->id,
                                         .limit = 1 };
-    int rc = hf_process_list(call->store, &call->who, &filter, &found, call->err);
+    if (rc == 0)
+        rc = hf_process_list(call->store, &call->who, &filter, &found, call->err);
     const struct hf_process *one = rc ? NULL : hf_processes_at(found, 0);
     if (rc == 0)
         rc = hf_output_read(call->store, one->work.work_id, in->attempt, &output,
@@ -189,9 +202,11 @@ static int outcome_code(enum hf_status status)
 
 int op_run_await(struct op_call *call)
 {
-    const struct hf_await_request *in = call->in;
+    struct hf_await_request *in = call->in;
     struct hf_answer *answer = NULL;
-    int rc = hf_process_await(call->store, &call->who, in->id, in->wait_ms, &answer,
+    int rc = by_name(call, &in->id);
+    if (rc == 0)
+        rc = hf_process_await(call->store, &call->who, in->id, in->wait_ms, &answer,
                               call->err);
     if (rc == 0)
         rc = op_unit(call, hf_answer_at(answer, 0), call->op->did);

@@ -1,5 +1,6 @@
 /* The rows of `job` and `limit`. */
 #include "core/ledger/reports.h"
+#include "op/overview.h"
 #include "op/rows.h"
 #include "op/store.h"
 #include "op/work.h"
@@ -93,6 +94,35 @@ static const struct op_example limits_examples[] = {
 };
 
 /* clang-format off */
+static const struct op_example queue_examples[] = {
+    { "what waits where", "holdfast queue list" },
+    { .what = NULL },
+};
+static const struct op_example holder_examples[] = {
+    { "who holds what", "holdfast holder list" },
+    { "the processes of one name", "holdfast holder list worker-7" },
+    { .what = NULL },
+};
+
+const struct op op_queue_rows[] = {
+    { "queue.list", "count open units by queue",
+      "How many can be claimed, wait behind which gate, run, wait, are retried or are silent; since "
+      "when the oldest can be claimed, and when the next falls due. Finished units are not counted.",
+      op_no_inputs, NULL, .examples = queue_examples, .answer = OP_LIST, .shape = &hf_queue_shape,
+      .errors = op_read_errors, READER(0), .route = "GET /v1/queues", .run = op_run_queues },
+    { .name = NULL },
+};
+
+const struct op op_holder_rows[] = {
+    { "holder.list", "list who holds work",
+      "One row per owner and incarnation. A twin is an incarnation that holds work while another one "
+      "of the same name does: names must be unique.",
+      hf_holder_list_inputs, NULL, BLANK(hf_filter, .size = sizeof(struct hf_filter)),
+      .examples = holder_examples, .answer = OP_LIST, .shape = &hf_holder_shape,
+      .errors = op_read_errors, READER(0), .route = "GET /v1/holders", .run = op_run_holders },
+    { .name = NULL },
+};
+
 const struct op op_limit_rows[] = {
     { "limit.set", "bound what runs or starts under a name",
       "Limits of keys and rates hold at once. That of a kind is for units without a key "

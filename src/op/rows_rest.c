@@ -2,6 +2,7 @@
 #include "core/ledger/reports.h"
 #include "core/wait/shapes.h"
 #include "op/attention.h"
+#include "op/question.h"
 #include "op/rows.h"
 #include "op/store.h"
 #include "op/wait.h"
@@ -264,6 +265,17 @@ static const struct hf_input man_options[] = {
     { .name = NULL },
 };
 
+static const char *const shell_words[] = { "bash", "zsh", "fish", NULL };
+static const struct hf_input completion_inputs[] = {
+    { "shell", "SHELL", HF_IN_WORD, HF_IN_BARE, .help = "for which (default: bash)",
+      .words = shell_words },
+    { .name = NULL },
+};
+static const struct hf_input complete_inputs[] = {
+    { "words", "WORD", HF_IN_TEXTS, HF_IN_BARE, .help = "the command line so far" },
+    { .name = NULL },
+};
+
 static const struct hf_input top_options[] = {
     { "once", NULL, HF_IN_FLAG, 0, .help = "print it once and end" },
     { "interval", "DURATION", HF_IN_MS, 0,
@@ -321,8 +333,65 @@ static const struct op_example call_examples[] = {
     { .what = NULL },
 };
 
+static const struct hf_input ask_inputs[] = {
+    { "question", "TEXT", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
+      .help = "what is asked" },
+    { "choices", "A,B", HF_IN_TEXT, 0,
+      .help = "the answers that are taken, with commas between (default: yes,no)" },
+    { "text", NULL, HF_IN_FLAG, 0, .help = "take any text as the answer" },
+    { "timeout", "DURATION", HF_IN_MS, 0,
+      .help = "how long an answer is waited for (default: by policy, a day)", .min = 1 },
+    { "idempotency-key", "K", HF_IN_TEXT, 0,
+      .help = "ask once: the same key again waits for the answer of the same question" },
+    { "owner", "O", HF_IN_TEXT, 0, .help = "who asks (default: run:HOST:PID)" },
+    { .name = NULL },
+};
+static const struct op_example ask_examples[] = {
+    { "deploy only if a person agrees",
+      "holdfast ask 'Deploy?' --timeout 1h && ./deploy.sh" },
+    { "three ways to go on, in a script",
+      "case $(holdfast ask 'The tests failed' --choices retry,skip,stop) in retry) ;; "
+      "esac" },
+    { .what = NULL },
+};
+static const struct hf_input answer_inputs[] = {
+    { "work_id", "ID", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
+      .help = "the question: its id or a part of it", .option = "id",
+      HF_IN_AT(hf_answer_request, id) },
+    { "answer", "WORD", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
+      .help = "one of its choices, or any text where it has none",
+      HF_IN_AT(hf_answer_request, answer) },
+    { "reason", "TEXT", HF_IN_TEXT, 0, .help = "why, for the trail",
+      .limit = HF_LIMIT_REASON_BYTES, HF_IN_AT(hf_answer_request, reason) },
+    { .name = NULL },
+};
+static const struct op_example answer_examples[] = {
+    { "agree", "holdfast answer 1f3c9a77 yes" },
+    { .what = NULL },
+};
+static const struct op_advice answer_advice[] = {
+    { HF_ECONFLICT, NULL, "look at it with `holdfast work show`" },
+    { 0, NULL, NULL },
+};
+
 /* clang-format off */
 const struct op op_top_rows[] = {
+    { "ask", "ask a person, and wait for the answer",
+      "The question is a unit that waits for a person: `attention` and `top` show it, and "
+      "`holdfast answer` ends the wait. The answer is printed. The exit code is the place "
+      "of the answer among the choices: 0 for the first, 1 for the second. 124 says that no "
+      "answer came in time, 125 that the command itself failed. SIGINT and SIGTERM cancel "
+      "the question, unless it has an --idempotency-key: then it goes on waiting, and the "
+      "same command continues with it.",
+      ask_inputs, .examples = ask_examples, .flags = OP_WRAPS, .actor_kind = "human",
+      .exits = "124 125" },
+    { "answer", "answer a question that `ask` asked, or a unit that waits for a person",
+      "The first answer is the one that counts. The same word again changes nothing; "
+      "another word is refused with exit code 7.",
+      answer_inputs, NULL, BLANK(hf_answer_request, .reason = NULL), answer_examples, UNIT,
+      .role = OP_OPERATOR, .errors = op_change_errors, .actor_kind = "human",
+      .route = "POST /v1/work/{work_id}/answer", .flags = OP_MUST_EXIST | OP_SHELL,
+      .advice = answer_advice, .run = op_run_answer },
     { "run", "run a command as leased work",
       "Everything after -- is the command. It becomes a unit of kind \"run\": its lease "
       "is "
@@ -443,8 +512,10 @@ const struct op op_top_rows[] = {
       .flags = OP_JSON },
     { "__man", "print a manual page", NULL, man_options, .flags = OP_HIDDEN,
       .exits = "3" },
-    { "__completion", "print the completion for bash", NULL, op_no_inputs,
+    { "__completion", "print the completion for a shell", NULL, completion_inputs,
       .flags = OP_HIDDEN },
+    { "__complete", "print what the last word can become", NULL, complete_inputs,
+      .flags = OP_HIDDEN | OP_OPENS },
     { .name = NULL },
 };
 /* clang-format on */

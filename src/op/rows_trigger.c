@@ -1,6 +1,7 @@
 /* The rows of `trigger`. */
 #include "core/ledger/reports.h"
 #include "core/trigger/trigger.h"
+#include "op/overview.h"
 #include "op/rows.h"
 #include "op/trigger.h"
 
@@ -79,6 +80,11 @@ static const struct op_advice advice[] = {
           .verb = HF_TRIGGER_##verb_)
 #define ROUTE "/v1/triggers/{subscription_key}"
 
+static const struct op_example occurrences_examples[] = {
+    { "what came in", "holdfast trigger occurrences --limit 20" },
+    { .what = NULL },
+};
+
 const struct op op_trigger_rows[] = {
     { "trigger.subscribe", "start a target whenever something happens",
       "Every occurrence of the source, from now on, makes one unit of work: source "
@@ -132,6 +138,12 @@ const struct op op_trigger_rows[] = {
       .shape = &hf_delivery_shape, .facts = &hf_emission_shape, .errors = op_get_errors,
       READER(0), .route = "GET /v1/occurrences/{occurrence_id}/deliveries",
       .run = op_run_deliveries },
+    { "trigger.occurrences", "list what has happened, the newest first",
+      "Each with the units that it started and their status.", hf_occurrence_inputs, NULL,
+      BLANK(hf_occurrence_filter, .size = sizeof(struct hf_occurrence_filter)),
+      .examples = occurrences_examples, .answer = OP_LIST, .shape = &hf_occurrence_shape,
+      .errors = op_read_errors, READER(OP_PAGED), .route = "GET /v1/occurrences",
+      .run = op_run_occurrences },
     { "trigger.granted", "the units that a session was granted", NULL, hf_granted_inputs,
       NULL, BLANK(hf_read_request, .id = NULL), granted_examples, UNITS,
       .errors = op_read_errors, READER(OP_FIELD | OP_PAGED),

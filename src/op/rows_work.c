@@ -1,4 +1,5 @@
 /* The rows of `work`: what can be asked of units of work. */
+#include "op/overview.h"
 #include "op/rows.h"
 #include "op/work.h"
 
@@ -123,6 +124,8 @@ static const struct op_example events_examples[] = {
     { .what = NULL },
 };
 static const struct op_example output_examples[] = {
+    { "what the newest run of a name prints, while it runs",
+      "holdfast work output nightly --follow" },
     { "what the command wrote", "holdfast work output 3f2a9c01d7e4" },
     { "one stream, into a file",
       "holdfast work output 3f2a9c01d7e4 --stream stdout > out.txt" },
@@ -142,6 +145,11 @@ static const struct op_example sweep_examples[] = {
     { "what a monitor does, once", "holdfast work sweep" },
     { .what = NULL },
 };
+static const struct op_example ages_examples[] = {
+    { "what is getting old", "holdfast work ages" },
+    { .what = NULL },
+};
+
 static const struct op_example prune_examples[] = {
     { "forget what ended a month ago", "holdfast work prune --older-than 30d" },
     { .what = NULL },
@@ -313,6 +321,11 @@ const struct op op_work_rows[] = {
       BLANK(hf_read_request, .id = NULL), sweep_examples, .shape = &hf_sweep_shape,
       .errors = op_write_errors, .role = OP_OPERATOR, .route = "POST /v1/work/sweep",
       .flags = OP_MUST_EXIST, .run = op_run_sweep },
+    { "work.ages", "count open units by status and age",
+      "And leases by what is left of their term. Finished units are not counted.",
+      op_no_inputs, NULL, .examples = ages_examples, .answer = OP_LIST, .shape = &hf_age_shape,
+      .facts = &hf_lease_parts_shape, .errors = op_read_errors, READER(0),
+      .route = "GET /v1/work/ages", .run = op_run_ages },
     { "work.prune", "delete finished units with their trails",
       "Those of all tenants, in small chunks, so that others can write in between.",
       hf_prune_inputs, NULL, BLANK(hf_prune_request, .limit = 0), prune_examples,

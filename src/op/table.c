@@ -33,6 +33,8 @@ const int op_answer_errors[] = {
 const struct op_group op_groups[] = {
     { "work", "create, claim, settle and look at units of work", op_work_rows },
     { "job", "work that code runs by the name of its kind", op_job_rows },
+    { "queue", "what waits in which queue", op_queue_rows },
+    { "holder", "which workers hold work", op_holder_rows },
     { "limit", "how much of something runs or starts at once", op_limit_rows },
     { "policy", "timings, retries and rules for kinds and sources of work",
       op_policy_rows },

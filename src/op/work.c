@@ -117,6 +117,16 @@ int op_run_claim(struct op_call *call)
 
 /* ---- changes ----------------------------------------------------------------------- */
 
+/* A cancel ends the unit, or only asks its owner to end it. */
+static const char *what_was_done(const struct op_call *call, const struct hf_work *work)
+{
+    const struct hf_change *change = call->in;
+    if (change->verb != HF_VERB_CANCEL)
+        return call->op->did;
+    return hf_status_of(work->status) == HF_CANCELLED ? "cancelled"
+                                                      : "its owner was asked to end";
+}
+
 int op_run_change(struct op_call *call)
 {
     struct hf_change *change = call->in;
@@ -128,7 +138,8 @@ int op_run_change(struct op_call *call)
         rc = hf_work_change(call->store, &call->who, change, 1, HF_ALL_OR_NONE, &answer,
                             call->err);
     if (rc == 0)
-        rc = op_unit(call, hf_answer_at(answer, 0), call->op->did);
+        rc = op_unit(call, hf_answer_at(answer, 0),
+                     what_was_done(call, &hf_answer_at(answer, 0)->work));
     hf_answer_free(answer);
     return rc;
 }
@@ -319,9 +330,11 @@ int op_run_list(struct op_call *call)
 
 int op_run_show(struct op_call *call)
 {
-    const struct hf_read_request *in = call->in;
+    struct hf_read_request *in = call->in;
     struct hf_answer *answer = NULL;
-    int rc = hf_work_get(call->store, &call->who, in->id, &answer, call->err);
+    int rc = op_full_id(call, in->id, &in->id);
+    if (rc == 0)
+        rc = hf_work_get(call->store, &call->who, in->id, &answer, call->err);
     if (rc == 0)
         rc = op_unit(call, hf_answer_at(answer, 0), NULL);
     hf_answer_free(answer);
@@ -373,13 +386,15 @@ static int say_events(struct op_call *call, const struct hf_events *events, size
 
 int op_run_events(struct op_call *call)
 {
-    const struct hf_read_request *in = call->in;
+    struct hf_read_request *in = call->in;
     struct hf_events *events = NULL;
     size_t limit = in->limit ? (size_t)in->limit : EVENTS_LIMIT;
     size_t asked = limit + EVENT_PARTS - 1;
     if (asked > (size_t)HF_MAX_PAGE)
         asked = (size_t)HF_MAX_PAGE;
-    int rc = hf_work_events(call->store, &call->who, in->id, in->after, asked, &events,
+    int rc = op_full_id(call, in->id, &in->id);
+    if (rc == 0)
+        rc = hf_work_events(call->store, &call->who, in->id, in->after, asked, &events,
                             call->err);
     if (rc == 0)
         rc = say_events(call, events, whole_events(events, limit, asked));
@@ -389,9 +404,11 @@ int op_run_events(struct op_call *call)
 
 int op_run_output(struct op_call *call)
 {
-    const struct hf_read_request *in = call->in;
+    struct hf_read_request *in = call->in;
     struct hf_output *output = NULL;
-    int rc = hf_output_read(call->store, in->id, in->attempt, &output, call->err);
+    int rc = op_full_id(call, in->id, &in->id);
+    if (rc == 0)
+        rc = hf_output_read(call->store, in->id, in->attempt, &output, call->err);
     if (rc)
         return rc;
     struct hf_output_streams streams;

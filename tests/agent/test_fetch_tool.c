@@ -573,7 +573,7 @@ static void a_name_that_changes_its_address_reaches_nothing(void **state)
     assert_string_equal(got->code, "address_refused");
     assert_string_equal(
         got->text, "flip.test: the address is loopback, and fetch_url reaches public "
-                   "addresses only; the host's owner can name it in `allow`");
+                   "addresses only; an operator can name the host in `allow`");
     atomic_store(&hostile, false);
     assert_int_equal(fetch("http://flip.test/?to=http://flip.test/")->outcome,
                      HF_TOOL_SUCCESS);

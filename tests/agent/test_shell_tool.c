@@ -3,6 +3,7 @@
 #include "agent/tool_kit.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,10 @@
 #include <unistd.h>
 
 #include <holdfast/child.h>
+#include <holdfast/run.h>
+#include <holdfast/store.h>
+
+#include "support/fail_alloc.h"
 
 static char folder[64];
 static char locks[80];
@@ -455,6 +460,63 @@ static void calls_of_other_sessions_are_left_alone(void **state)
     tool_kit_close(&kit);
 }
 
+/* `work sweep` and the monitor: what no worker takes over is ended all the same. */
+static void a_reaper_ends_what_a_dead_worker_left(void **state)
+{
+    (void)state;
+    struct hf_store *store = NULL;
+    struct hf_reaper *reaper = NULL;
+    struct hf_err err = { 0 };
+    int64_t ending = 1;
+    char log[256];
+    struct hf_shell_tool tool = tool_of(SH(copy_script));
+    die_with_a_call(&tool, "call-1", "up");
+    assert_int_equal(hf_store_open("sqlite::memory:", NULL, &store, &err), 0);
+    assert_int_equal(hf_reaper_new(store, locks, &reaper, &err), 0);
+    assert_int_equal(hf_reaper_pass(reaper, NULL, 5000, NULL, NULL, &ending, &err), 0);
+    assert_int_equal(ending, 1);
+    while (ending > 0) {
+        assert_int_equal(hf_reaper_pass(reaper, NULL, 5000, NULL, NULL, &ending, &err),
+                         0);
+        (void)poll(NULL, 0, 5);
+    }
+    (void)read_file("log", log, sizeof log);
+    assert_string_equal(log, "begin\nterm\n");
+    assert_int_equal(locks_left(), 0);
+    hf_reaper_free(reaper);
+    hf_store_close(store);
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static void every_allocation_of_a_declaration_may_fail(void **state)
+{
+    (void)state;
+    static const char *const env[] = { "A=1", NULL };
+    static const char *const pass[] = { "PATH", NULL };
+    static const char schema[] = "{\"properties\":{\"a\":{\"type\":\"string\"}}}";
+    struct hf_shell_tool tool = tool_of(SH("true"));
+    struct hf_tools_config config = config_of(&tool);
+    struct fail_alloc fail;
+    int rc = HF_ENOMEM;
+    tool.flags = true;
+    tool.schema = (struct hf_span){ schema, sizeof schema - 1 };
+    tool.env = env;
+    tool.pass_env = pass;
+    config.builtins = (1U << HF_BUILTIN_COUNT) - 1;
+    config.root = folder;
+    config.alloc = &fail.alloc;
+    for (int64_t at = 1; rc == HF_ENOMEM; at++) {
+        struct hf_tools *tools = NULL;
+        struct hf_err err = { 0 };
+        fail_alloc_init(&fail, at);
+        rc = hf_tools_new(&config, &tools, &err);
+        hf_tools_free(tools);
+        assert_int_equal(fail.live, 0);
+    }
+    assert_int_equal(rc, 0);
+}
+
 /* ---- bad input --------------------------------------------------------------------- */
 
 static void refused(const struct hf_tools_config *config, const char *field,
@@ -577,6 +639,8 @@ int main(void)
         CASE(an_earlier_claim_never_ends_a_later_copy),
         CASE(two_attempts_of_a_call_never_overlap),
         CASE(calls_of_other_sessions_are_left_alone),
+        CASE(a_reaper_ends_what_a_dead_worker_left),
+        CASE(every_allocation_of_a_declaration_may_fail),
         CASE(what_is_declared_badly_is_refused_with_its_field),
         CASE(a_command_that_is_not_there_is_told_to_the_model),
         CASE(run_command_runs_a_line_in_the_root),

@@ -25,24 +25,54 @@ class Help(Case):
         for command in COMMANDS:
             text = self.cli(*command.split(), "--help").out
             self.assertIn(f"Usage: holdfast {command}", text)
-            self.assertIn("Exit codes", text)
-            self.assertIn("Examples", text, command)
-            self.assertIn(command.split()[0], text.split("Examples")[1])
+            self.assertIn("\nExamples\n  # ", text, command)
+            self.assertNotIn("--correlation-id", text)
+            self.assertIn("holdfast help all", text)
             self.assertEqual(text, self.cli("help", *command.split()).out)
             self.assertEqual(text, self.cli(*command.split(), "-h").out)
 
     def test_lines_fit_a_terminal_but_for_examples(self):
         for command in COMMANDS:
-            text = self.cli(*command.split(), "--help").out.split("Examples")[0]
+            text = self.cli(*command.split(), "--help").out
             for line in text.split("\n"):
-                self.assertLessEqual(len(line), 80, line)
+                if not line.startswith(("  #", "  holdfast", "  out=", "  id=", "  make-")):
+                    self.assertLessEqual(len(line), 80, line)
 
     def test_the_overview_names_every_command(self):
-        text = self.cli("--help").out
+        text = self.cli("help", "all").out
+        self.assertIn("Exit codes", text)
+        self.assertIn("--correlation-id", text)
         for command in COMMANDS:
             self.assertRegex(text, rf"(?m)^  {command} ")
         self.assertNotIn("__man", text)
         self.assertIn("close-out", self.cli("work", "--help").out)
+
+    def test_the_short_overview_fits_a_screen(self):
+        text = self.cli("--help").out
+        self.assertLessEqual(text.count("\n"), 40)
+        for word in ("run -- CMD", "schedule add", "attention", "help all", "\n  work ", "\n  session "):
+            self.assertIn(word, text)
+
+    def test_usage_is_as_people_write_it(self):
+        for command, usage in (("run", "run [options] -- CMD [ARG...]"),
+                               ("work show", "work show ID [options]"),
+                               ("schedule add", "schedule add NAME [options] [-- CMD [ARG...]]"),
+                               ("answer", "answer ID WORD [options]")):
+            self.assertIn(f"Usage: holdfast {usage}\n", self.cli(*command.split(), "--help").out)
+
+    def test_near_misses_name_the_command(self):
+        for word, meant in (("list", "work list"), ("status", "top"), ("logs", "work output"),
+                            ("cancel", "work cancel"), ("atention", "attention")):
+            self.assertIn(f'did you mean "{"" if word[0] == "a" else "holdfast "}{meant}"',
+                          self.cli(word, code=2).err)
+        self.assertIn("holdfast run -- ls -l", self.cli("run", "ls", "-l", code=125).err)
+        self.assertIn("holdfast run -- ls --all", self.cli("run", "ls", "--all", code=125).err)
+
+    def test_what_to_do_is_concrete_or_nothing(self):
+        self.cli("migrate")
+        err = self.cli("work", "resume", "abcd", "--payload", "yes", code=2).err
+        self.assertIn("what to do: use '\"yes\"'", err)
+        self.assertNotIn("what to do", self.cli("work", "list", "--limit", "0", code=2).err)
 
     def test_help_and_version_need_no_store_and_exit_0(self):
         self.env["HOLDFAST_DB"] = "/nonexistent/x.db"
@@ -54,10 +84,10 @@ class Help(Case):
     def test_every_example_parses(self):
         """An example in --help must not be refused by the parser it documents."""
         for command in COMMANDS:
-            text = self.cli(*command.split(), "--help").out.split("Examples")[1]
+            text = self.cli(*command.split(), "--help").out.split("Examples")[1].split("\n\nOptions")[0]
             for line in text.split("\n"):
                 found = re.search(r"holdfast ((?:--\S+ \S+ )*\w.*)", line)
-                if not found or line.strip().startswith("#"):
+                if not found or not line.startswith("  ") or line.strip().startswith("#"):
                     continue
                 script = "set -- " + re.sub(r"\)( && .*)?$", "", found.group(1)) + \
                     '\n"$HOLDFAST" --help "$@"'
@@ -90,7 +120,7 @@ class Pages(Case):
         for command in COMMANDS:
             page = [command.split()[0]] if " " in command else []
             text = self.cli("__man", *page).out.replace("\\-", "-")
-            own = self.cli(*command.split(), "--help").out.split("Global options")[0]
+            own = self.cli(*command.split(), "--help").out
             for option in re.findall(r"(?m)^  (--[a-z-]+)", own):
                 self.assertIn(f"\\fB{option}\\fR", text)
 
@@ -101,7 +131,7 @@ class Completion(Case):
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _holdfast; printf '%s\\n' "${COMPREPLY[@]}"
 """
         done = subprocess.run(["bash", "-c", script, "bash", "holdfast", *words], text=True,
-                              capture_output=True, check=True, cwd=self.folder)
+                              capture_output=True, check=True, cwd=self.folder, env=self.env)
         self.assertEqual(done.stderr, "")
         return done.stdout.split()
 
@@ -118,9 +148,26 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _holdfast; printf '%s\\n' "${COMPREPL
         self.assertIn("--older-than", self.complete("work", "prune", "--"))
 
     def test_files_where_files_are_wanted(self):
-        self.file("active-work.json", "")
-        self.assertEqual(self.complete("monitor", "--pointer", "act"), ["active-work.json"])
-        self.assertEqual(self.complete("--db", "act"), ["active-work.json"])
+        self.file("payload.json", "1")
+        self.assertEqual(self.complete("--db", "pay"), ["payload.json"])
+        self.assertEqual(self.complete("run", "--", "pay"), ["payload.json"])
+
+    def test_ids_and_names_of_the_store(self):
+        self.assertEqual(self.complete("work", "show", ""), [])
+        unit = self.create("s1")["work_id"]
+        self.ok("schedule", "add", "nightly", "--cron", "0 3 * * *", "--", "true")
+        self.ok("process", "start", "--disposition", "rerunnable", "--name", "indexer")
+        self.assertIn(unit[-8:], self.complete("work", "show", ""))
+        self.assertEqual(self.complete("work", "show", "ind"), ["indexer"])
+        self.assertEqual(self.complete("schedule", "pause", "n"), ["nightly"])
+        self.assertEqual(self.complete("work", "events", "--id", unit[-8:-2]), [unit[-8:]])
+
+    def test_each_shell_has_a_script_that_asks_the_program(self):
+        for shell in ("bash", "zsh", "fish"):
+            self.assertIn("__complete --", self.cli("__completion", shell).out)
+            if shutil.which(shell):
+                script = self.file("script", self.cli("__completion", shell).out)
+                subprocess.run([shell, "-n", script], check=True)
 
 
 if __name__ == "__main__":

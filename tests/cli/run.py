@@ -607,7 +607,7 @@ class Inside(RunCase):
         self.assertEqual((work["status"], work["error_class"]), ("failed", "spawn_failed"))
         failed = [event for event in self.ok("work", "events", work["work_id"])["items"]
                   if event["from_status"] == "running"][-1]
-        self.assertIn("the resume payload has 131074 bytes", failed["message"])
+        self.assertIn("the resume_payload has 131074 bytes", failed["message"])
 
     def test_an_owner_bound_command_waits_and_resumes_itself(self):
         script = ('holdfast work wait --kind external --ref x && '

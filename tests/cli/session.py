@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Sessions from the shell: create, send, list, show, log, inputs."""
 
+import hashlib
+import os
+
 from harness import Case, main
 
 NOT_FOUND, BAD, CONFLICT = 3, 2, 7
@@ -51,6 +54,34 @@ class Sessions(Case):
         self.assertEqual([i["payload"]["message"]["parts"][0]["content"]
                           for i in page["items"] + rest["items"]], ["a", "b", "c"])
         self.assertIsNone(rest["next"])
+
+    def test_files_go_with_a_message(self):
+        image = b"\x89PNG\r\n\x1a\n\x00pixels"
+        for name, content in (("p.png", image), ("n.txt", "caf\u00e9".encode()), ("b.bin", b"\xff\x00"), ("e", b"")):
+            with open(os.path.join(self.folder, name), "wb") as file:
+                file.write(content)
+        path = lambda name: os.path.join(self.folder, name)  # noqa: E731
+        first = self.send("look", "--key", "k", "--attach", path("p.png"), "--attach", path("n.txt"))
+        again = self.send("look", "--key", "k", "--attach", path("p.png"), "--attach", path("n.txt"))
+        self.assertEqual((first["created"], again["created"]), (True, False))
+        parts = first["work"]["payload"]["message"]["parts"]
+        self.assertEqual([p.get("attachment") for p in parts],
+                         [{"ref": "sha256:" + hashlib.sha256(image).hexdigest(), "media_type": "image/png",
+                           "name": "p.png", "bytes": len(image)},
+                          {"ref": "sha256:" + hashlib.sha256("caf\u00e9".encode()).hexdigest(),
+                           "media_type": "text/plain", "name": "n.txt", "bytes": 5}, None])
+        self.assertEqual(parts[2]["content"], "look")
+        alone = self.cli("--json", "session", "send", "s1", "--attach", path("n.txt")).json
+        self.assertEqual(len(alone["work"]["payload"]["message"]["parts"]), 1)
+        with open(path("p.png"), "ab") as file:
+            file.truncate(3670017)
+        for name, message in (("p.png", "is over 3670016 bytes"),
+                                    ("b.bin", "neither an image (PNG, JPEG, GIF, WebP) nor UTF-8 text"),
+                                    ("e", "is empty"), ("none", "No such file or directory")):
+            error = self.send("x", "--attach", path(name), code=BAD)["error"]
+            self.assertIn(message, error["message"])
+        self.assertEqual(len(self.ok("session", "inputs", "s1")["items"]), 2)
+        self.cli("call", "session.send", '{"session_id":"s1","text":"x","attach":["n.txt"]}', code=BAD)
 
     def test_a_whole_message_can_be_sent(self):
         message = ('{"kind":"message","message":{"id":"m1","role":"user","parts":'

@@ -38,6 +38,25 @@ class Trigger(Case):
         self.assertIn("other content", self.refused(7, "conflict", "trigger", "emit", *MAIL,
                                                     "--idempotency-key", "m1"))
 
+    def test_occurrences_are_listed_the_newest_first(self):
+        self.subscribe("a", "--kind", "k")
+        for key in ("m1", "m2", "m3"):
+            self.emit(key)
+        work = self.claim()
+        self.ok("work", "close-out", "--id", work["work_id"], "--token", work["lease_token"], "--status", "done")
+        seen, after = [], []
+        while True:
+            page = self.ok("trigger", "occurrences", "--limit", "2", *after)
+            seen += page["items"]
+            if not page["next"]:
+                break
+            after = ["--after", page["next"]]
+        self.assertEqual([one["idempotency_key"] for one in seen], ["m3", "m2", "m1"])
+        self.assertEqual(seen[2]["deliveries"], [{"subscription_key": "a", "work_id": work["work_id"],
+                                                  "status": "done"}])
+        self.assertEqual(self.ok("trigger", "occurrences", "--source-type", "none")["items"], [])
+        self.assertIn("after", self.refused(2, "invalid_argument", "trigger", "occurrences", "--after", "x"))
+
     def test_a_missing_member_writes_nothing(self):
         self.subscribe("a")
         self.subscribe("b", "--template", '{"s":{"$event":"mail.subject"}}')

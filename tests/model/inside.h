@@ -379,6 +379,12 @@ int m_quota_list(struct hf_store *store, hf_each_quota *each, void *user,
 
 extern const struct hf_session_methods m_session_methods;
 extern const struct hf_watch_methods m_watch_methods;
+int m_queues(struct hf_store *store, const struct hf_caller *who, hf_each_queue *each,
+             void *user, struct hf_err *err);
+int m_holder_list(struct hf_store *store, const struct hf_caller *who, const char *owner,
+                  hf_each_holder_row *each, void *user, struct hf_err *err);
+int m_ages(struct hf_store *store, const struct hf_caller *who,
+           struct hf_age_table *ret_ages, struct hf_err *err);
 
 struct m_session *m_session_of(struct model_disk *disk, const char *session_id);
 /* The session, or NULL and HF_ENOTFOUND in *ret_code. */

@@ -272,6 +272,37 @@ static void look_unserved(struct looking *l)
     }
 }
 
+struct twins {
+    struct looking *l;
+    struct hf_look_row seen; /* of the owner that is being counted */
+};
+
+static void end_twins(struct twins *twins)
+{
+    if (twins->seen.count)
+        show(twins->l, &twins->seen);
+    twins->seen = (struct hf_look_row){ .count = 0 };
+}
+
+static void count_twin(void *user, const struct hf_holder *holder)
+{
+    struct twins *twins = user;
+    if (!m_same(twins->seen.id, holder->owner))
+        end_twins(twins);
+    twins->seen.id = holder->owner;
+    if (holder->twin) {
+        twins->seen.count++;
+        twins->seen.since = holder->started_at;
+    }
+}
+
+static void look_twins(struct looking *l, struct hf_store *store)
+{
+    struct twins twins = { .l = l };
+    l->rc = m_holder_list(store, l->call.who, NULL, count_twin, &twins, l->call.err);
+    end_twins(&twins);
+}
+
 static void look_limits(struct looking *l)
 {
     struct model_disk *disk = l->call.disk;
@@ -318,6 +349,8 @@ static int m_look(struct hf_store *store, const struct hf_caller *who,
         look_rest(&l);
     } else if (look->what == HF_NEED_UNSERVED) {
         look_unserved(&l);
+    } else if (look->what == HF_NEED_TWINS) {
+        look_twins(&l, store);
     } else if (look->what == HF_NEED_LIMIT_STUCK) {
         look_limits(&l);
     } else {
@@ -362,4 +395,10 @@ static int m_ack(struct hf_store *store, const struct hf_caller *who,
     return 0;
 }
 
-const struct hf_watch_methods m_watch_methods = { .look = m_look, .ack = m_ack };
+const struct hf_watch_methods m_watch_methods = {
+    .look = m_look,
+    .ack = m_ack,
+    .queues = m_queues,
+    .holders = m_holder_list,
+    .ages = m_ages,
+};

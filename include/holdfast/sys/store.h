@@ -12,6 +12,7 @@
 #include <holdfast/attention.h>
 #include <holdfast/feed.h>
 #include <holdfast/lease.h>
+#include <holdfast/overview.h>
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
 #include <holdfast/session.h>
@@ -249,7 +250,7 @@ struct hf_look {
 /* A look counts no further. */
 #define HF_LOOK_BOUND 20000
 
-/* The verbs of attention.h. */
+/* The verbs of attention.h and overview.h. */
 struct hf_watch_methods {
     /* One kind of finding. *ret_matched is how many there are, those that were not shown
      * included, at most HF_LOOK_BOUND. */
@@ -257,6 +258,16 @@ struct hf_watch_methods {
                 const struct hf_look *look, int64_t *ret_matched, struct hf_err *err);
     int (*ack)(struct hf_store *store, const struct hf_caller *who,
                const struct hf_ack *ack, int64_t *ret_count, struct hf_err *err);
+    int (*queues)(struct hf_store *store, const struct hf_caller *who,
+                  hf_each_queue *each, void *user, struct hf_err *err);
+    int (*holders)(struct hf_store *store, const struct hf_caller *who, const char *owner,
+                   hf_each_holder_row *each, void *user, struct hf_err *err);
+    int (*ages)(struct hf_store *store, const struct hf_caller *who,
+                struct hf_age_table *ret_ages, struct hf_err *err);
+    /* `limit` is set. NULL: a store without triggers. */
+    int (*occurrences)(struct hf_store *store, const struct hf_caller *who,
+                       const struct hf_occurrence_filter *filter,
+                       hf_each_occurrence *each, void *user, struct hf_err *err);
 };
 
 struct hf_store_methods {

@@ -98,8 +98,8 @@ static void say_refused(struct fetch *fetch)
     hf_buf_init(&text, fetch->tools->alloc, 4096);
     hf_buf_text(&text, "the address is ");
     hf_buf_text(&text, address_rule_name(fetch->refused));
-    hf_buf_text(&text, ", and fetch_url reaches public addresses only; the host's owner "
-                       "can name it in `allow`");
+    hf_buf_text(&text, ", and fetch_url reaches public addresses only; an operator can "
+                       "name the host in `allow`");
     fail_host(fetch, HF_FAILURE_PERMISSION_DENIED, "address_refused", hf_buf_str(&text));
     hf_buf_fini(&text);
 }

@@ -1,5 +1,5 @@
-/* The inside of struct hf_tools: tools.c makes it, shell.c runs commands, files.c works on
- * files, fetch.c fetches addresses. */
+/* The inside of struct hf_tools: tools.c makes it, declare.c checks commands, shell.c runs them,
+ * files.c works on files, fetch.c fetches addresses. */
 #ifndef HF_AGENT_TOOL_TOOLS_H
 #define HF_AGENT_TOOL_TOOLS_H
 
@@ -35,12 +35,18 @@ struct shell {
     bool line;                 /* run_command: the argument `command` for /bin/sh */
 };
 
-/* shell.c. The spec is lent. */
+/* What the limits of a call are over those of its command: time to clear the way, for TERM and
+ * KILL, and room for what an answer says in addition to the output. */
+#define SHELL_SPARE_MS 30000
+#define SHELL_SPARE_BYTES 4096
+
+/* declare.c. The spec is lent. */
 HF_MUST_USE int shell_init(struct shell *shell, struct hf_tools *tools,
                            const struct hf_shell_tool *spec, struct hf_err *err);
 /* run_command. */
 HF_MUST_USE int shell_init_line(struct shell *shell, struct hf_tools *tools,
                                 struct hf_err *err);
+/* shell.c */
 HF_MUST_USE int shell_add(struct shell *shell, struct hf_toolset *into,
                           struct hf_err *err);
 

@@ -102,11 +102,16 @@ static int start_runner(struct cli *cli, const char *id)
 static void say_what_follows(const struct cli *cli, const struct hf_start_request *in)
 {
     const char *who = "`holdfast monitor --run` or `holdfast run --worker`";
+    const char *id = cli_short_id(in->created_id);
     if (in->no_run)
         cli_note(cli, "nothing runs it yet: it waits for %s", who);
-    else if (in->work.disposition == HF_RERUNNABLE)
-        cli_note(cli, "it runs in the background; if its runner dies, %s runs it again",
-                 who);
+    else
+        cli_note(cli,
+                 "it runs in the background; holdfast work output %s --follow shows what "
+                 "it prints",
+                 id);
+    if (!in->no_run && in->work.disposition == HF_RERUNNABLE)
+        cli_note(cli, "if its runner dies, %s runs it again", who);
 }
 
 int cmd_process_start(struct cli *cli)

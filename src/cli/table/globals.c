@@ -19,8 +19,10 @@ const struct cli_fact cli_exit_codes[] = {
     { "12", "`process await`: it ended as timeout" },
     { "13", "`process await`: it was cancelled" },
     { "14", "`process await`: it was abandoned" },
-    { "125", "`holdfast run` itself failed; any other code of it is the command's, and "
-             "128 + n where signal n ended it" },
+    { "124", "`holdfast ask`: no answer came in time" },
+    { "125",
+      "`holdfast run` or `ask` itself failed; any other code of it is the command's, and "
+      "128 + n where signal n ended it" },
     { NULL, NULL },
 };
 
@@ -41,10 +43,18 @@ const struct cli_fact cli_variables[] = {
 };
 
 const struct cli_fact cli_first_steps[] = {
-    { "holdfast demo", "watch a worker die and its work go on; needs nothing" },
-    { "holdfast run -- CMD...", "run a command as work that a crash does not lose" },
-    { "holdfast attention", "what needs a human now, and what to do about it" },
-    { "holdfast top", "watch what is running and waiting" },
+    { "run -- CMD [ARG...]", "run a command, and keep what became of it" },
+    { "work list [--all]", "what is running, waiting and queued; with --all what ended" },
+    { "work output ID", "what a command printed; --follow while it runs" },
+    { "work cancel ID", "stop something" },
+    { "schedule add NAME", "run a command at set times" },
+    { "monitor --run",
+      "what makes scheduled work, runs it and cleans up; keep one running" },
+    { "ask 'TEXT'", "ask a person in a script, and wait for the answer" },
+    { "answer ID WORD", "answer such a question" },
+    { "attention", "what needs a person now, and what to do about it" },
+    { "top", "watch it live" },
+    { "demo", "see in some seconds what happens when a worker is killed" },
     { NULL, NULL },
 };
 

@@ -98,11 +98,15 @@ static void put_heading(struct cli *cli, const char *text)
 void cli_put_usage(struct cli *cli, const struct hf_input *option)
 {
     char name[HF_INPUT_NAME];
-    bool needed = option->flags & HF_IN_NEEDED, bare = option->flags & HF_IN_BARE;
-    cli_putf(cli, "%s%s--%s%s%s%s%s%s", needed ? " " : " [", bare ? "[" : "",
-             hf_input_option(option, name), bare ? "]" : "", option->value ? " " : "",
-             option->value ? option->value : "", needed ? "" : "]",
-             hf_input_many(option) ? "..." : "");
+    bool needed = option->flags & HF_IN_NEEDED;
+    const char *close = needed ? "" : "]", *more = hf_input_many(option) ? "..." : "";
+    cli_put(cli, needed ? " " : " [");
+    if (option->flags & HF_IN_BARE)
+        cli_putf(cli, "%s%s%s", option->value, close, more);
+    else
+        cli_putf(cli, "--%s%s%s%s%s", hf_input_option(option, name),
+                 option->value ? " " : "", option->value ? option->value : "", close,
+                 more);
 }
 
 static void put_range(struct cli *cli, const struct hf_input *option)
@@ -175,14 +179,6 @@ static void put_options(struct cli *cli, const char *heading,
         put_option(cli, options);
 }
 
-static void put_exits(struct cli *cli, const struct op *command)
-{
-    put_heading(cli, "Exit codes");
-    for (const struct cli_fact *fact = cli_exit_codes; fact->name; fact++)
-        if (fact < cli_exit_codes + 3 || cli_exits_with(command, fact->name))
-            put_pair(cli, fact->name, fact->text, 7);
-}
-
 static void put_examples(struct cli *cli, const struct op *command)
 {
     if (!command->examples)
@@ -203,9 +199,18 @@ static void put_duration_note(struct cli *cli, const struct op *command)
     }
 }
 
-static bool is_shown(const struct hf_input *option)
+/* A command is written after --, behind all options. */
+static bool is_command(const struct hf_input *option)
 {
-    return option->flags & (HF_IN_NEEDED | HF_IN_BARE);
+    return strcmp(option->name, "command") == 0;
+}
+
+static const struct hf_input *command_input(const struct hf_input *options)
+{
+    for (; options && options->name; options++)
+        if (is_command(options))
+            return options;
+    return NULL;
 }
 
 /* One line, or several where it is longer than a terminal is wide. */
@@ -215,7 +220,7 @@ static void put_usage(struct cli *cli, const struct op *command)
     size_t line = cli->out.len;
     cli_putf(cli, "Usage: holdfast %s", op_path(command, path));
     for (const struct hf_input *o = command->in; o && o->name; o++) {
-        if (!is_shown(o))
+        if (!(o->flags & (HF_IN_NEEDED | HF_IN_BARE)) || is_command(o))
             continue;
         size_t room = 4 + strlen(hf_input_option(o, name)) +
                       (o->value ? strlen(o->value) : 0) + 12;
@@ -225,7 +230,12 @@ static void put_usage(struct cli *cli, const struct op *command)
         }
         cli_put_usage(cli, o);
     }
-    cli_put(cli, " [options]\n");
+    cli_put(cli, " [options]");
+    if (command_input(command->in))
+        cli_put(cli, " -- CMD [ARG...]");
+    else if (command_input(command->more))
+        cli_put(cli, " [-- CMD [ARG...]]");
+    cli_put(cli, "\n");
 }
 
 void cli_print_command_help(struct cli *cli, const struct op *command)
@@ -233,6 +243,7 @@ void cli_print_command_help(struct cli *cli, const struct op *command)
     char path[OP_PATH];
     cli_putf(cli, "holdfast %s: %s\n\n", op_path(command, path), command->summary);
     put_usage(cli, command);
+    put_examples(cli, command);
     if (command->text) {
         cli_put(cli, "\n");
         put_wrapped(cli, command->text, 0, 0);
@@ -244,9 +255,7 @@ void cli_print_command_help(struct cli *cli, const struct op *command)
         heading = table && table->name ? NULL : heading;
     }
     put_duration_note(cli, command);
-    put_options(cli, "Global options", cli_global_options);
-    put_exits(cli, command);
-    put_examples(cli, command);
+    cli_put(cli, "\nOptions of every command, and exit codes: holdfast help all\n");
 }
 
 static void put_commands(struct cli *cli, const struct op_group *group)
@@ -264,7 +273,6 @@ void cli_print_group_help(struct cli *cli, const struct op_group *group)
              group->name, group->summary, group->name);
     put_heading(cli, "Commands");
     put_commands(cli, group);
-    put_options(cli, "Global options", cli_global_options);
     cli_putf(cli, "\n`holdfast %s COMMAND --help` says more of one command.\n",
              group->name);
 }
@@ -273,26 +281,22 @@ static void put_usage_line(struct cli *cli)
 {
     cli_put(cli, "holdfast: a durable ledger of work for long-running agents\n\n"
                  "Usage: holdfast [--db PATH|URL] [--json] COMMAND [options]\n");
-    put_heading(cli, "First steps");
+    put_heading(cli, "To begin with");
     for (const struct cli_fact *step = cli_first_steps; step->name; step++)
-        put_pair(cli, step->name, step->text, 26);
+        put_pair(cli, step->name, step->text, 24);
 }
 
 void cli_print_short_overview(struct cli *cli)
 {
     put_usage_line(cli);
-    put_heading(cli, "Commands");
+    put_heading(cli, "Groups of commands");
     for (const struct op_group *g = op_groups; g->name; g++) {
         if (*g->name)
             put_pair(cli, g->name, g->summary, 14);
     }
-    for (const struct op *c = op_top_rows; c->name; c++) {
-        if (!(c->flags & OP_HIDDEN))
-            put_pair(cli, c->name, c->summary, 14);
-    }
     cli_put(cli,
-            "\n`holdfast --help` lists everything, `holdfast COMMAND --help` says more "
-            "of one\ncommand.\n");
+            "\n`holdfast COMMAND --help` says more of one command or group, `holdfast "
+            "help all`\nlists everything.\n");
 }
 
 /* "schedule: work that is made at set times": who reads from the top finds the subject. */

@@ -6,6 +6,7 @@
 
 static const struct cli_local locals[] = {
     { "work.tail", cmd_work_tail, check_tail },
+    { "work.output", cmd_work_output, check_output },
     { "work.reconcile", cmd_work_reconcile, check_reconcile },
     { "work.claim", cli_perform, check_claim },
     { "work.create", cmd_work_create, check_create },
@@ -24,6 +25,7 @@ static const struct cli_local locals[] = {
     { "store.copy", cmd_store_copy, NULL },
     { "turn.inspect", cmd_turn_inspect, NULL },
     { "cell.run", cmd_cell_run, NULL },
+    { "ask", cmd_ask, check_ask },
     { "run", cmd_run, check_run },
     { "monitor", cmd_monitor, NULL },
     { "worker", cmd_worker, NULL },
@@ -35,6 +37,7 @@ static const struct cli_local locals[] = {
     { "call", cmd_call, check_call },
     { "__man", cmd_man, NULL },
     { "__completion", cmd_completion, NULL },
+    { "__complete", cmd_complete, NULL },
 };
 
 const struct cli_local *cli_local_of(const struct op *op)

@@ -148,6 +148,23 @@ static int unknown_option(struct cli *cli, const char *name, size_t len)
     return usage(cli, "unknown option --%.60s (holdfast %s --help)", typed, of);
 }
 
+/* An option of the command that is to be run was read as ours. */
+static bool lacks_dashes(const struct cli *cli)
+{
+    size_t i = cli->op ? find_option(cli, "command", strlen("command")) : NOT_FOUND;
+    return i != NOT_FOUND && cli->values[i].count > 0;
+}
+
+static int misplaced_option(struct cli *cli, const char *option)
+{
+    char path[OP_PATH];
+    return usage(
+        cli,
+        "unknown option %.60s: if it belongs to the command, write -- before the "
+        "command: holdfast %s -- %.60s %.60s",
+        option, op_path(cli->op, path), cli_text(cli, "command"), option);
+}
+
 /* "--name", "--name value" or "--name=value". */
 static int read_option(struct walk *walk)
 {
@@ -156,6 +173,8 @@ static int read_option(struct walk *walk)
     const char *equals = strchr(name, '=');
     size_t len = equals ? (size_t)(equals - name) : strlen(name);
     size_t i = find_option(cli, name, len);
+    if (i == NOT_FOUND && lacks_dashes(cli))
+        return misplaced_option(cli, name - 2);
     if (i == NOT_FOUND)
         return unknown_option(cli, name, len);
     struct cli_value *value = &cli->values[i];
@@ -199,10 +218,34 @@ static void choose(struct cli *cli, const struct op *op)
         add_options(cli, cli_option_table(op, i));
 }
 
+/* Words that other programs have for these. */
+static const char *known_elsewhere(const char *word)
+{
+    static const char *const words[][2] = {
+        { "list", "work list" },      { "ls", "work list" },
+        { "status", "top" },          { "ps", "process list" },
+        { "logs", "work output" },    { "log", "work output" },
+        { "output", "work output" },  { "cancel", "work cancel" },
+        { "kill", "work cancel" },    { "stop", "work cancel" },
+        { "show", "work show" },      { "events", "work events" },
+        { "retry", "work requeue" },  { "start", "process start" },
+        { "cron", "schedule add" },   { "exec", "run --" },
+        { "worker", "run --worker" },
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i][0], word) == 0)
+            return words[i][1];
+    return NULL;
+}
+
 static int unknown_command(struct cli *cli, const char *word)
 {
     struct hf_near near;
+    const char *other = cli->group ? NULL : known_elsewhere(word);
     hf_near_begin(&near, word);
+    if (other)
+        return usage(cli, "unknown command \"%.60s\": did you mean \"holdfast %s\"?",
+                     word, other);
     if (cli->group) {
         char words[CLI_WORDS_MAX][OP_PATH]; /* the nearest one is borrowed */
         size_t n = 0;
@@ -232,6 +275,10 @@ static int read_command(struct cli *cli, const char *word)
 {
     if (!cli->group && strcmp(word, "help") == 0) {
         cli->help = true;
+        return 0;
+    }
+    if (!cli->group && cli->help && strcmp(word, "all") == 0) {
+        cli->help_all = true;
         return 0;
     }
     char last[OP_PATH];
@@ -306,6 +353,8 @@ static int read_next(struct walk *walk)
         walk->cli->help = true;
         return 0;
     }
+    if (arg[1] != '-' && lacks_dashes(walk->cli))
+        return misplaced_option(walk->cli, arg);
     if (arg[1] != '-')
         return usage(walk->cli, "unknown option %.60s: options have two dashes", arg);
     return read_option(walk);

@@ -11,6 +11,7 @@
 #include <holdfast/attention.h>
 #include <holdfast/job.h>
 #include <holdfast/limits.h>
+#include <holdfast/overview.h>
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
 #include <holdfast/session.h>
@@ -279,6 +280,8 @@ extern const struct hf_input hf_policy_show_inputs[];
 extern const struct hf_input hf_log_inputs[];
 extern const struct hf_input hf_attention_inputs[];
 extern const struct hf_input hf_ack_inputs[];
+extern const struct hf_input hf_holder_list_inputs[];
+extern const struct hf_input hf_occurrence_inputs[];
 extern const struct hf_input hf_subscribe_inputs[];
 extern const struct hf_input hf_trigger_update_inputs[];
 extern const struct hf_input hf_trigger_change_inputs[];

@@ -92,4 +92,22 @@ const struct hf_input hf_ack_inputs[] = {
       HF_IN_AT(hf_ack, reason) },
     END,
 };
+
+const struct hf_input hf_holder_list_inputs[] = {
+    { "owner", "O", HF_IN_TEXT, HF_IN_BARE, "only of this name", .limit = HF_LIMIT_KEY_BYTES,
+      HF_IN_AT(hf_filter, owner) },
+    END,
+};
+
+const struct hf_input hf_occurrence_inputs[] = {
+    { "source_type", "TYPE", HF_IN_TEXT, 0, "only of this kind of source",
+      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_occurrence_filter, source_type) },
+    { "source_key", "KEY", HF_IN_TEXT, 0, "only of this source", .limit = HF_LIMIT_KEY_BYTES,
+      HF_IN_AT(hf_occurrence_filter, source_key) },
+    { "limit", "N", HF_IN_INT, 0, "rows of a page (default: 100)", .min = 1,
+      .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_occurrence_filter, limit) },
+    { "after", "CURSOR", HF_IN_TEXT, 0, "the page after this one", .limit = HF_LIMIT_KEY_BYTES,
+      HF_IN_AT(hf_occurrence_filter, after) },
+    END,
+};
 /* clang-format on */

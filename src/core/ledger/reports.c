@@ -245,6 +245,70 @@ static const struct hf_field acked_fields[] = {
 };
 const struct hf_shape hf_acked_shape = HF_SHAPE("acknowledged", acked_fields);
 
+static const struct hf_field queue_fields[] = {
+    TEXT(hf_queue, queue, "its name"),
+    COUNT(hf_queue, claimable, "units that can be claimed now"),
+    COUNT(hf_queue, due, "units whose time has not come"),
+    COUNT(hf_queue, lane, "units behind another one of their lane"),
+    COUNT(hf_queue, limit, "units behind a limit"),
+    COUNT(hf_queue, rate, "units behind a rate"),
+    COUNT(hf_queue, held, "units that lost their worker too often"),
+    COUNT(hf_queue, running, "units that run"),
+    COUNT(hf_queue, waiting, "units that wait for an answer"),
+    COUNT(hf_queue, retry, "units that failed and are tried again"),
+    COUNT(hf_queue, silent, "units that run under a lapsed lease"),
+    MS(hf_queue, oldest_claimable_ms, "for how long the oldest can be claimed"),
+    MS(hf_queue, next_due_at, "when the next unit falls due"),
+    HF_FIELD(JSON, hf_queue, kinds, false, "the kinds of its units"),
+};
+const struct hf_shape hf_queue_shape = HF_SHAPE("queue", queue_fields);
+
+static const struct hf_field holder_fields[] = {
+    TEXT(hf_holder, owner, "its name"),
+    TEXT(hf_holder, incarnation, "which boot of the owner"),
+    COUNT(hf_holder, running, "units that it holds"),
+    COUNT(hf_holder, silent, "of them those whose lease has lapsed"),
+    MS(hf_holder, started_at, "when the oldest of them was started"),
+    COUNT(hf_holder, least_left_ms, "least time left on a lease; negative when lapsed"),
+    COUNT(hf_holder, most_left_ms, "most time left on a lease"),
+    MS(hf_holder, active_at, "last reported activity"),
+    TEXT(hf_holder, boot, "which boot of a machine its process is on"),
+    HF_FIELD(I64, hf_holder, pid, true, "its process there"),
+    BOOL(hf_holder, twin, "another incarnation of the owner holds work at once"),
+};
+const struct hf_shape hf_holder_shape = HF_SHAPE("holder", holder_fields);
+
+static const struct hf_field age_fields[] = {
+    TEXT(hf_age_row, status, "of the units", .words = hf_status_words),
+    COUNT(hf_age_row, under_1m, "created less than a minute ago"),
+    COUNT(hf_age_row, under_10m, "less than ten minutes"),
+    COUNT(hf_age_row, under_1h, "less than an hour"),
+    COUNT(hf_age_row, under_1d, "less than a day"),
+    COUNT(hf_age_row, under_1w, "less than a week"),
+    COUNT(hf_age_row, older, "longer"),
+};
+const struct hf_shape hf_age_shape = HF_SHAPE("ages", age_fields);
+
+static const struct hf_field lease_parts_fields[] = {
+    AS("leases_over_two_thirds", I64, hf_lease_parts, over_two_thirds, "leases with over two thirds left"),
+    AS("leases_over_one_third", I64, hf_lease_parts, over_one_third, "with over one third left"),
+    AS("leases_less", I64, hf_lease_parts, less, "with less left"),
+    AS("leases_lapsed", I64, hf_lease_parts, lapsed, "that have lapsed"),
+};
+const struct hf_shape hf_lease_parts_shape = HF_SHAPE("lease_parts", lease_parts_fields);
+
+static const struct hf_field occurrence_fields[] = {
+    TEXT(hf_occurrence, occurrence_id, "its id"),
+    TEXT(hf_occurrence, tenant, "whose it is"),
+    TEXT(hf_occurrence, source_type, "what kind of source"),
+    TEXT(hf_occurrence, source_key, "which source"),
+    TEXT(hf_occurrence, idempotency_key, "the same key is the same occurrence"),
+    MS(hf_occurrence, occurred_at, "when it happened"),
+    MS(hf_occurrence, created_at, "when it was emitted"),
+    HF_FIELD(JSON, hf_occurrence, deliveries, false, "an array of subscription_key, work_id and status"),
+};
+const struct hf_shape hf_occurrence_shape = HF_SHAPE("occurrence", occurrence_fields);
+
 static const struct hf_field overview_fields[] = {
     COUNT(hf_overview, now, "when it was read"),
     AS("by_status", ROW, hf_overview, stats, "by status", .of = &by_status_shape),

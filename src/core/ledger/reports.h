@@ -4,6 +4,7 @@
 
 #include <holdfast/attention.h>
 #include <holdfast/limits.h>
+#include <holdfast/overview.h>
 #include <holdfast/process.h>
 #include <holdfast/schedule.h>
 #include <holdfast/store.h>
@@ -77,6 +78,29 @@ struct hf_attention_more_row {
 extern const struct hf_shape hf_attention_more_shape;
 extern const struct hf_shape hf_attention_facts_shape; /* the envelope of attention */
 extern const struct hf_shape hf_acked_shape;
+
+extern const struct hf_shape hf_queue_shape;      /* struct hf_queue */
+extern const struct hf_shape hf_holder_shape;     /* struct hf_holder */
+extern const struct hf_shape hf_occurrence_shape; /* struct hf_occurrence */
+
+struct hf_age_row {
+    const char *status;
+    int64_t under_1m;
+    int64_t under_10m;
+    int64_t under_1h;
+    int64_t under_1d;
+    int64_t under_1w;
+    int64_t older;
+};
+extern const struct hf_shape hf_age_shape;
+
+struct hf_lease_parts {
+    int64_t over_two_thirds;
+    int64_t over_one_third;
+    int64_t less;
+    int64_t lapsed;
+};
+extern const struct hf_shape hf_lease_parts_shape;
 
 struct hf_overview {
     hf_ms now;

@@ -369,7 +369,7 @@ static void describe_twins(struct maker *m, const struct hf_look_row *seen,
     item->subject = "owner";
     item->since = seen->since;
     fact_number(m, "incarnations", seen->count);
-    act(m, "work.list");
+    act(m, "holder.list");
     input_text(m, "owner", seen->id);
 }
 

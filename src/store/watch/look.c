@@ -185,29 +185,18 @@ static int look_schedules(struct watch_look *look)
 
 /* ---- owners and limits ------------------------------------------------------------------ */
 
-/* Two incarnations hold work at once if each renewed after the other had begun. One that was
- * replaced after a crash did not. Rows are in the order of their beginnings. */
-static bool at_once(const struct hf_call *rows, size_t first, size_t second)
-{
-    return hf_cell_i64(rows, first, HF_COL_SEEN_TWINS_RENEWED_AT) >
-           hf_cell_i64(rows, second, HF_COL_SEEN_TWINS_SINCE);
-}
-
 static int show_twins(struct watch_look *look, const struct hf_call *rows, size_t from,
                       size_t to)
 {
     int64_t twins = 0;
     hf_ms since = 0;
-    for (size_t i = from; i < to; i++) {
-        bool twin = false;
-        for (size_t k = from; k < to && !twin; k++)
-            twin = k != i && at_once(rows, k < i ? k : i, k < i ? i : k);
-        twins += twin;
-        if (twin)
-            since = hf_cell_i64(rows, i, HF_COL_SEEN_TWINS_SINCE);
-    }
+    for (size_t i = from; i < to; i++)
+        if (watch_is_twin(rows, from, to, i)) {
+            twins++;
+            since = hf_cell_i64(rows, i, HF_COL_OVERVIEW_HOLDERS_SINCE);
+        }
     const struct hf_look_row seen = {
-        .id = hf_cell_text(rows, from, HF_COL_SEEN_TWINS_OWNER),
+        .id = hf_cell_text(rows, from, HF_COL_OVERVIEW_HOLDERS_OWNER),
         .count = twins,
         .since = since,
     };
@@ -217,15 +206,14 @@ static int show_twins(struct watch_look *look, const struct hf_call *rows, size_
 static int look_twins(struct watch_look *look)
 {
     struct hf_ops ops;
-    begin(look, &ops, HF_SQL_SEEN_TWINS);
+    begin(look, &ops, HF_SQL_OVERVIEW_HOLDERS);
+    hf_ops_null(&ops);
+    hf_ops_i64(&ops, HF_LOOK_BOUND);
     int rc = hf_ops_read(&ops, look->err);
     size_t count = rc == 0 ? hf_ops_result(&ops, 0)->out_count : 0, to = 0;
     for (size_t from = 0; rc == 0 && from < count; from = to) {
-        const struct hf_call *rows = hf_ops_result(&ops, 0);
-        for (to = from; to < count &&
-                        hf_same(hf_cell_text(rows, from, 0), hf_cell_text(rows, to, 0));)
-            to++;
-        rc = show_twins(look, rows, from, to);
+        to = watch_owner_end(hf_ops_result(&ops, 0), from);
+        rc = show_twins(look, hf_ops_result(&ops, 0), from, to);
     }
     hf_ops_fini(&ops);
     return rc;
@@ -331,4 +319,11 @@ static int sql_look(struct hf_store *base, const struct hf_caller *who,
     return rc;
 }
 
-const struct hf_watch_methods sql_watch_methods = { .look = sql_look, .ack = sql_ack };
+const struct hf_watch_methods sql_watch_methods = {
+    .look = sql_look,
+    .ack = sql_ack,
+    .queues = sql_queues,
+    .holders = sql_holder_list,
+    .ages = sql_ages,
+    .occurrences = sql_occurrences,
+};

@@ -1,0 +1,104 @@
+/* Counts by what an operator thinks in: queues, holders, ages. Each call is one read on one
+ * snapshot. Rows that have ended are never counted.
+ *
+ * Rows are passed to a callback one by one; their texts are borrowed until it returns. `who` names
+ * the tenant; without one all tenants are counted.
+ */
+#ifndef HOLDFAST_OVERVIEW_H
+#define HOLDFAST_OVERVIEW_H
+
+#include <holdfast/work.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hf_queue {
+    const char *queue;
+    int64_t claimable;
+    int64_t due; /* queued behind this gate; the same for the next four */
+    int64_t lane;
+    int64_t limit;
+    int64_t rate;
+    int64_t held;
+    int64_t running;
+    int64_t waiting;
+    int64_t retry;
+    int64_t silent;            /* of those that run */
+    hf_ms oldest_claimable_ms; /* for how long; 0: none */
+    hf_ms next_due_at;         /* when the next unit falls due; 0: none */
+    const char *kinds;         /* JSON: an array of the kinds, in order */
+};
+typedef void hf_each_queue(void *user, const struct hf_queue *queue);
+
+/* The queues that have open units, by name, at most 1,000. */
+HF_API HF_MUST_USE int hf_queue_list(struct hf_store *store, const struct hf_caller *who,
+                                     hf_each_queue *each, void *user, struct hf_err *err);
+
+struct hf_holder {
+    const char *owner;
+    const char *incarnation;
+    int64_t running;
+    int64_t silent;
+    hf_ms started_at;    /* of the oldest */
+    hf_ms least_left_ms; /* of a lease; negative: it has lapsed */
+    hf_ms most_left_ms;
+    hf_ms active_at;  /* the last activity that was reported */
+    const char *boot; /* of the machine; NULL: not known */
+    int64_t pid;      /* on it; 0: not known */
+    bool twin;        /* another incarnation of this owner holds work at once */
+};
+typedef void hf_each_holder_row(void *user, const struct hf_holder *holder);
+
+/* Who holds work, by owner and beginning, at most 1,000. `owner` NULL: all. */
+HF_API HF_MUST_USE int hf_holder_list(struct hf_store *store, const struct hf_caller *who,
+                                      const char *owner, hf_each_holder_row *each,
+                                      void *user, struct hf_err *err);
+
+/* Under a minute, ten minutes, an hour, a day, a week; older. */
+#define HF_AGES 6
+/* Over two thirds of the term are left, over one third, less, none. */
+#define HF_LEASE_PARTS 4
+
+struct hf_age_table {
+    int64_t open[HF_STATUS_COUNT][HF_AGES]; /* by the age of the unit */
+    int64_t leases[HF_LEASE_PARTS];         /* of units that run */
+};
+
+/* Open units by status and age, and leases by what is left of their term. */
+HF_API HF_MUST_USE int hf_work_ages(struct hf_store *store, const struct hf_caller *who,
+                                    struct hf_age_table *ret_ages, struct hf_err *err);
+
+struct hf_occurrence {
+    const char *occurrence_id;
+    const char *tenant;
+    const char *source_type;
+    const char *source_key;
+    const char *idempotency_key;
+    hf_ms occurred_at;
+    hf_ms created_at;
+    const char *deliveries; /* JSON: an array of subscription_key, work_id and status */
+};
+typedef void hf_each_occurrence(void *user, const struct hf_occurrence *occurrence,
+                                const char *cursor);
+
+struct hf_occurrence_filter {
+    uint32_t size;
+    const char *source_type;
+    const char *source_key;
+    size_t limit;      /* 0: 100 */
+    const char *after; /* the cursor of the last one that was seen */
+};
+
+/* What has happened, the newest first, each with the units that it started. `cursor` of the last
+ * one continues the list. HF_EINVAL naming "after". */
+HF_API HF_MUST_USE int hf_occurrence_list(struct hf_store *store,
+                                          const struct hf_caller *who,
+                                          const struct hf_occurrence_filter *filter,
+                                          hf_each_occurrence *each, void *user,
+                                          struct hf_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,83 @@
+-- Counts of open rows by queue, holder and age. Rows are found by {open_rows}, so that those that
+-- have ended cost nothing.
+
+-- name: overview_queues
+-- in: $1 tenant or null, $2 limit
+SELECT w.queue, sum(CASE WHEN w.status = 'queued' AND w.gate IS NULL THEN 1 ELSE 0 END) AS claimable,
+       sum(CASE WHEN w.gate = 'due' THEN 1 ELSE 0 END) AS due,
+       sum(CASE WHEN w.gate = 'lane' THEN 1 ELSE 0 END) AS lane,
+       sum(CASE WHEN w.gate = 'limit' THEN 1 ELSE 0 END) AS limited,
+       sum(CASE WHEN w.gate = 'rate' THEN 1 ELSE 0 END) AS rate,
+       sum(CASE WHEN w.gate = 'held' THEN 1 ELSE 0 END) AS held,
+       sum(CASE WHEN w.status = 'running' THEN 1 ELSE 0 END) AS running,
+       sum(CASE WHEN w.waiting_kind IS NOT NULL THEN 1 ELSE 0 END) AS waiting,
+       sum(CASE WHEN w.status = 'retry_scheduled' THEN 1 ELSE 0 END) AS retry,
+       sum(CASE WHEN w.lease_expires_at <= hf_lease_now() THEN 1 ELSE 0 END) AS silent,
+       min(CASE WHEN w.status <> 'queued' OR w.gate IS NOT NULL THEN NULL
+                WHEN w.updated_at > w.due_at THEN w.updated_at ELSE w.due_at END) AS oldest_at,
+       min(CASE WHEN w.gate = 'due' THEN w.due_at
+                WHEN w.status = 'retry_scheduled' THEN w.next_retry_at END) AS next_due_at,
+       /*lite json_group_array(DISTINCT w.kind)*//*pg jsonb_agg(DISTINCT w.kind)::text*/ AS kinds
+  FROM work_state w
+ WHERE w.seq IN {open_rows} AND ($1::text IS NULL OR w.tenant = $1)
+ GROUP BY w.queue ORDER BY w.queue LIMIT $2
+
+-- name: overview_holders
+-- Since when an incarnation holds something, and when it last renewed, tell twins.
+-- in: $1 tenant or null, $2 owner or null, $3 limit    out: by owner
+SELECT w.owner, w.owner_incarnation, min(w.started_at) AS since,
+       max(w.lease_expires_at - w.lease_ttl_ms) + hf_now() - hf_lease_now() AS renewed_at,
+       count(*) AS units,
+       sum(CASE WHEN w.lease_expires_at <= hf_lease_now() THEN 1 ELSE 0 END) AS silent,
+       min(w.lease_expires_at) - hf_lease_now() AS least_ms,
+       max(w.lease_expires_at) - hf_lease_now() AS most_ms,
+       max(w.active_at) AS active_at, max(w.holder) AS holder
+  FROM work_state w
+ WHERE w.owner IS NOT NULL AND w.status = 'running' AND ($1::text IS NULL OR w.tenant = $1)
+   AND ($2::text IS NULL OR w.owner = $2)
+ GROUP BY w.owner, w.owner_incarnation
+ ORDER BY w.owner, min(w.started_at), w.owner_incarnation LIMIT $3
+
+-- name: overview_ages
+-- in: $1 tenant or null    out: status, age class, rows
+SELECT t.status, t.age, count(*) AS units
+  FROM (SELECT w.status, CASE WHEN s.created_at > hf_now() - 60000 THEN 0
+                              WHEN s.created_at > hf_now() - 600000 THEN 1
+                              WHEN s.created_at > hf_now() - 3600000 THEN 2
+                              WHEN s.created_at > hf_now() - 86400000 THEN 3
+                              WHEN s.created_at > hf_now() - 604800000 THEN 4 ELSE 5 END AS age
+          FROM {row_from}
+         WHERE w.seq IN {open_rows} AND ($1::text IS NULL OR w.tenant = $1)) AS t
+ GROUP BY t.status, t.age
+
+-- name: overview_leases
+-- in: $1 tenant or null    out: how much of the term is left, rows
+SELECT t.part, count(*) AS units
+  FROM (SELECT CASE WHEN w.lease_expires_at <= hf_lease_now() THEN 3
+                    WHEN 3 * (w.lease_expires_at - hf_lease_now()) < w.lease_ttl_ms THEN 2
+                    WHEN 3 * (w.lease_expires_at - hf_lease_now()) < 2 * w.lease_ttl_ms THEN 1
+                    ELSE 0 END AS part
+          FROM work_state w
+         WHERE w.owner IS NOT NULL AND w.status = 'running' AND w.lease_expires_at IS NOT NULL
+           AND ($1::text IS NULL OR w.tenant = $1)) AS t
+ GROUP BY t.part
+
+-- name: occurrence_list
+-- The newest first.
+-- in: $1 tenant or null, $2 source_type or null, $3 source_key or null,
+--     $4 before this created_at and $5 this id, $6 limit
+SELECT o.occurrence_id, o.tenant, o.source_type, o.source_key, o.idempotency_key, o.occurred_at,
+       o.created_at,
+       (SELECT /*lite json_group_array(json_object('subscription_key', s.subscription_key,
+                                                   'work_id', d.work_id, 'status', w.status))*/
+               /*pg coalesce(jsonb_agg(jsonb_build_object('subscription_key', s.subscription_key,
+                                                          'work_id', d.work_id, 'status',
+                                                          w.status))::text, '[]')*/
+          FROM delivery d JOIN subscription s ON s.subscription_id = d.subscription_id
+          LEFT JOIN work_spec k ON k.work_id = d.work_id
+          LEFT JOIN work_state w ON w.seq = k.seq
+         WHERE d.occurrence_id = o.occurrence_id) AS deliveries
+  FROM occurrence o
+ WHERE (o.created_at, o.occurrence_id) < ($4, $5) AND ($1::text IS NULL OR o.tenant = $1)
+   AND ($2::text IS NULL OR o.source_type = $2) AND ($3::text IS NULL OR o.source_key = $3)
+ ORDER BY o.created_at DESC, o.occurrence_id DESC LIMIT $6
