@@ -207,8 +207,13 @@ def guard_step(step):
     return f"    {step};"
 
 
+# Characters. PostgreSQL reads the condition of a trigger from its text in every statement that may
+# fire it; a function is compiled once for a connection.
+LONG_CONDITION = 200
+
+
 def guard(match, names):
-    """A trigger with a body becomes a function and a trigger. A condition without a
+    """A trigger with a body becomes a function and a trigger. A short condition without a
     subquery stays in the trigger, where it costs no call."""
     name, time, table = match.group("name", "time", "table")
     when = match.group("when")
@@ -216,7 +221,7 @@ def guard(match, names):
     row = "OLD" if event == "DELETE" else "NEW"
     lines = []
     condition = ""
-    if when and re.search(r"\bSELECT\b", when):
+    if when and (re.search(r"\bSELECT\b", when) or len(when) > LONG_CONDITION):
         lines.append(f"    IF NOT ({when}) THEN RETURN {row}; END IF;")
     elif when:
         condition = f" WHEN ({when})"
