@@ -360,19 +360,43 @@ SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL) AS wake_a
 
 -- Reading many.
 -- fragment: list_where
-(w.seq > $1 AND ($2::text IS NULL OR w.source_system = $2)
+(($2::text IS NULL OR w.source_system = $2)
  AND ($3::text IS NULL OR w.queue = $3) AND ($4::text IS NULL OR w.kind = $4)
  AND ($5::text IS NULL OR w.owner = $5) AND ($6::text IS NULL OR w.waiting_ref = $6)
  AND ($7::bigint IS NULL OR w.updated_at <= hf_now() - $7)
  AND ($8::bigint = 0 OR w.lease_expires_at <= hf_lease_now())
  AND ($9::text IS NULL OR w.tenant = $9)
- AND ($12::text IS NULL OR w.gate = $12))
+ AND ($12::text IS NULL OR w.gate = $12)
+ AND ($13::text IS NULL OR s.source_id = $13)
+ AND ($14::text IS NULL OR s.source_run_id = $14)
+ AND ($15::text IS NULL OR s.parent_work_id = $15)
+ AND ($16::text IS NULL OR w.session_id = $16) AND ($17::text IS NULL OR w.lane_key = $17)
+ AND ($18::text IS NULL OR s.correlation_id = $18)
+ AND ($19::text IS NULL OR w.error_class = $19)
+ AND ($20::text IS NULL OR w.disposition = $20)
+ AND ($22::bigint IS NULL OR (CASE WHEN $21::bigint = 1 THEN w.finished_at ELSE s.created_at END) >= hf_now() - $22)
+ AND ($23::bigint IS NULL OR (CASE WHEN $21::bigint = 1 THEN w.finished_at ELSE s.created_at END) >= $23)
+ AND ($24::bigint IS NULL OR (CASE WHEN $21::bigint = 1 THEN w.finished_at ELSE s.created_at END) < $24))
 
 -- fragment: listed_statuses
 (SELECT /*lite value FROM json_each($11)*//*pg jsonb_array_elements_text($11::jsonb)*/)
 
--- Every row that is not finished stands in one of the small indexes: claimable, gated,
--- leased, waiting, or due for a retry. So none is needed for all of them, which every
+-- The columns of a row in their order, without those that may be long.
+-- fragment: brief_row
+s.work_id, s.tenant, s.source_system, s.source_id, nullif(s.source_run_id, '') AS source_run_id,
+w.kind, w.queue, w.lane_key, w.dedup_key, w.limit_name, w.fair_key, s.idempotency_key, s.ref,
+s.parent_work_id, s.correlation_id, w.session_id, w.status, w.status_reason, w.gate, w.disposition,
+w.priority, w.generation, w.attempt_count, w.failures, w.max_attempts, w.due_at, w.next_retry_at,
+w.deadline_at, w.start_timeout_ms, w.exec_timeout_ms, w.owner, w.owner_incarnation, w.lease_fence,
+w.lease_ttl_ms, w.lease_expires_at, NULL AS holder, w.waiting_kind, w.waiting_ref, w.escalate_at,
+w.escalate, NULL AS resume_payload, w.error_class, NULL AS result, NULL AS payload, s.payload_ref,
+NULL AS retry_policy, w.close_rule, w.cancel_request, w.abandon_request, w.active_at,
+w.first_started_at, w.started_at, w.finished_at, w.acked_at, s.created_at, w.updated_at, w.seq,
+w.revision, w.lease_store, w.grace_ms, w.lease_check_at, w.session_fence, w.fair_tag, w.fair_weight,
+w.crashes, w.crashed_at, w.claim_group, w.settled_token, w.settled_verb, w.wake_session
+
+-- Every row that is not finished is in one of the small indexes: claimable, gated,
+-- leased, waiting, or due for a retry. So no index is needed for all of them, which every
 -- transaction would have to keep.
 -- fragment: open_rows
 (SELECT seq FROM work_state WHERE status = 'queued' AND gate IS NULL
@@ -386,23 +410,62 @@ SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL) AS wake_a
 -- name: work_list_open
 -- in: $1 after seq, $2 source, $3 queue, $4 kind, $5 owner, $6 waiting_ref,
 --     $7 not updated since, $8 silent only, $9 tenant or null, $10 limit,
---     $11 statuses as a JSON array or null, $12 gate or null
+--     $11 statuses as a JSON array or null, $12 gate or null, $13 source_id, $14 source_run_id,
+--     $15 parent_work_id, $16 session_id, $17 lane_key, $18 correlation_id, $19 error_class,
+--     $20 disposition, $21 1: the times are of the end, $22 so long ago, $23 from, $24 before
 SELECT {row}, {lease_left} FROM {row_from}
- WHERE w.seq IN {open_rows} AND {list_where}
+ WHERE w.seq IN {open_rows} AND w.seq > $1 AND {list_where}
    AND ($11::text IS NULL OR w.status IN {listed_statuses})
  ORDER BY w.seq LIMIT $10
 
--- name: work_list_finished
--- in: as work_list_open, but $11 is one terminal status
-SELECT {row}, {lease_left} FROM {row_from}
- WHERE w.finished_at IS NOT NULL AND w.status = $11 AND {list_where}
+-- name: work_list_open_brief
+-- in: as work_list_open
+SELECT {brief_row}, {lease_left} FROM {row_from}
+ WHERE w.seq IN {open_rows} AND w.seq > $1 AND {list_where}
+   AND ($11::text IS NULL OR w.status IN {listed_statuses})
  ORDER BY w.seq LIMIT $10
+
+-- name: work_list_open_newest
+-- in: as work_list_open
+SELECT {row}, {lease_left} FROM {row_from}
+ WHERE w.seq IN {open_rows} AND w.seq < $1 AND {list_where}
+   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ ORDER BY w.seq DESC LIMIT $10
+
+-- name: work_list_open_newest_brief
+-- in: as work_list_open
+SELECT {brief_row}, {lease_left} FROM {row_from}
+ WHERE w.seq IN {open_rows} AND w.seq < $1 AND {list_where}
+   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ ORDER BY w.seq DESC LIMIT $10
 
 -- name: work_list_any
 -- in: as work_list_open
 SELECT {row}, {lease_left} FROM {row_from}
- WHERE {list_where} AND w.status IN {listed_statuses}
+ WHERE w.seq > $1 AND {list_where}
+   AND ($11::text IS NULL OR w.status IN {listed_statuses})
  ORDER BY w.seq LIMIT $10
+
+-- name: work_list_any_brief
+-- in: as work_list_open
+SELECT {brief_row}, {lease_left} FROM {row_from}
+ WHERE w.seq > $1 AND {list_where}
+   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ ORDER BY w.seq LIMIT $10
+
+-- name: work_list_any_newest
+-- in: as work_list_open
+SELECT {row}, {lease_left} FROM {row_from}
+ WHERE w.seq < $1 AND {list_where}
+   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ ORDER BY w.seq DESC LIMIT $10
+
+-- name: work_list_any_newest_brief
+-- in: as work_list_open
+SELECT {brief_row}, {lease_left} FROM {row_from}
+ WHERE w.seq < $1 AND {list_where}
+   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ ORDER BY w.seq DESC LIMIT $10
 
 -- name: work_counts
 -- in: $1 tenant, null for all    out: status, source_system, rows, of them gated, silent,

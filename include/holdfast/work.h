@@ -356,9 +356,25 @@ struct hf_filter {
     size_t limit;        /* 0: 100 */
     const char *after;   /* cursor of an earlier answer */
     const char *gate;    /* queued behind this gate: due, lane, limit, rate, held */
+    bool newest;         /* from the newest down */
+    bool brief;    /* without payload, resume_payload, result, retry_policy and holder */
+    bool finished; /* since_ms, from and before are of the end, and not of the creation */
+    hf_ms since_ms; /* at most so long ago */
+    hf_ms from;     /* not before this time */
+    hf_ms before;   /* before this time */
+    const char *source_id;
+    const char *source_run_id;
+    const char *parent_work_id;
+    const char *session_id;
+    const char *lane_key;
+    const char *correlation_id;
+    const char *error_class;
+    enum hf_disposition disposition;
 };
 
-/* Rows in order of creation, a page at a time; hf_answer_next gives the next cursor. */
+/* Rows in order of creation, or from the newest down, a page at a time. hf_answer_next is the
+ * cursor of the next page, and goes on in the direction of its list only. No row is shown twice
+ * within one walk. */
 HF_API HF_MUST_USE int hf_work_list(struct hf_store *store, const struct hf_caller *who,
                                     const struct hf_filter *filter,
                                     struct hf_answer **ret_answer, struct hf_err *err);

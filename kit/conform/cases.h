@@ -283,6 +283,10 @@
     X(list_filters_by_each_column, 0)                                                    \
     X(list_by_status_finds_terminal_rows_too, 0)                                         \
     X(list_by_age_looks_at_the_last_change, 0)                                           \
+    X(list_begins_with_the_newest_and_a_cursor_keeps_its_direction, 0)                   \
+    X(list_filters_by_what_a_unit_belongs_to, 0)                                         \
+    X(list_of_a_period_is_by_creation_or_by_end, 0)                                      \
+    X(a_brief_list_has_no_long_texts, 0)                                                 \
     X(pages_have_no_gap_and_no_repeat, 0)                                                \
     X(a_last_page_has_no_cursor, 0)                                                      \
     X(paging_by_terminal_status_has_no_gap_either, 0)                                    \

@@ -82,6 +82,78 @@ test_case(list_by_age_looks_at_the_last_change)
     EQ(0, count_of(list(.older_than_ms = SEC(61))));
 }
 
+test_case(list_begins_with_the_newest_and_a_cursor_keeps_its_direction)
+{
+    const char *ids[5];
+    for (int i = 0; i < 5; i++)
+        ids[i] = new_id();
+    const struct hf_answer *first = list(.newest = true, .limit = 2);
+    EQ(2, count_of(first));
+    SAME(ids[4], item_of(first, 0)->work.work_id);
+    SAME(ids[3], item_of(first, 1)->work.work_id);
+    const char *after = first ? hf_answer_next(first) : NULL;
+    TRUE(after != NULL);
+    create(); /* it is newer, and pushes nothing out */
+    const struct hf_answer *rest = list(.newest = true, .after = after);
+    EQ(3, count_of(rest));
+    SAME(ids[2], item_of(rest, 0)->work.work_id);
+    SAME(ids[0], item_of(rest, 2)->work.work_id);
+    TRUE(!rest || !hf_answer_next(rest));
+    list(.after = after);
+    CODE(HF_EINVAL, t->code);
+    const struct hf_answer *up = list(.limit = 1);
+    list(.newest = true, .after = up ? hf_answer_next(up) : NULL);
+    CODE(HF_EINVAL, t->code);
+}
+
+test_case(list_filters_by_what_a_unit_belongs_to)
+{
+    const char *parent = new_id(.source_id = "a", .source_run_id = "r1");
+    const char *child = new_id(.parent_work_id = parent, .lane_key = "l",
+                               .disposition = HF_RERUNNABLE);
+    struct held bad = running(.max_attempts = 1);
+    fail_as(bad, "oom");
+    static const enum hf_status ended[] = { HF_FAILED, HF_DONE };
+    SAME(parent, item_of(list(.source_id = "a"), 0)->work.work_id);
+    EQ(1, count_of(list(.source_run_id = "r1")));
+    EQ(1, count_of(list(.parent_work_id = parent)));
+    SAME(child, item_of(list(.lane_key = "l"), 0)->work.work_id);
+    EQ(1, count_of(list(.disposition = HF_RERUNNABLE)));
+    EQ(1, count_of(list(.statuses = ended, .status_count = 2, .error_class = "oom")));
+    EQ(0, count_of(list(.statuses = ended, .status_count = 2, .error_class = "net")));
+    EQ(0, count_of(list(.session_id = "none")));
+    EQ(0, count_of(list(.correlation_id = "none")));
+}
+
+test_case(list_of_a_period_is_by_creation_or_by_end)
+{
+    static const enum hf_status failed[] = { HF_FAILED };
+    struct held old = running();
+    advance(HOUR(2));
+    hf_ms now = t->wall;
+    close_as(old, HF_FAILED); /* late, but not taken by another owner */
+    const char *fresh = new_id();
+    EQ(1, count_of(list(.since_ms = HOUR(1))));
+    SAME(fresh, item_of(list(.since_ms = HOUR(1)), 0)->work.work_id);
+    EQ(1, count_of(list(.from = now, .before = now + 1)));
+    EQ(0, count_of(list(.before = now)));
+    EQ(0, count_of(list(.statuses = failed, .status_count = 1, .since_ms = HOUR(1))));
+    EQ(1, count_of(list(.statuses = failed, .status_count = 1, .since_ms = HOUR(1),
+                        .finished = true)));
+    list(.from = 5, .before = 5);
+    CODE(HF_EINVAL, t->code);
+}
+
+test_case(a_brief_list_has_no_long_texts)
+{
+    const char *id = new_id(.payload = "{\"n\":1}");
+    const struct hf_work *w = &item_of(list(.brief = true), 0)->work;
+    SAME(id, w->work_id);
+    SAME(NULL, w->payload);
+    SAME(NULL, w->retry_policy);
+    SAME("{\"n\":1}", item_of(list(), 0)->work.payload);
+}
+
 test_case(pages_have_no_gap_and_no_repeat)
 {
     const char *ids[23];

@@ -330,6 +330,7 @@ int check_schedule_add(struct cli *cli);
 int check_schedule_update(struct cli *cli);
 int check_subscribe(struct cli *cli);
 
+int cmd_chat(struct cli *cli);
 int check_attention(struct cli *cli);
 int cmd_attention(struct cli *cli);
 int cmd_top(struct cli *cli);

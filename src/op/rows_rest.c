@@ -263,6 +263,32 @@ static const struct hf_input man_options[] = {
     { .name = NULL },
 };
 
+static const struct hf_input chat_options[] = {
+    { "session", "SESSION", HF_IN_TEXT, HF_IN_BARE,
+      .help =
+          "the conversation; - is a fresh one whose message is standard input (default: "
+          "the one of this user with the agent)" },
+    { "agent", "NAME", HF_IN_TEXT, 0,
+      .help = "an [agent.NAME] of the configuration (default: the session's, or the only "
+              "one)" },
+    { "model", "NAME", HF_IN_TEXT, 0,
+      .help = "a [model.NAME] instead of the agent's own" },
+    { "new", NULL, HF_IN_FLAG, 0, .help = "begin a fresh conversation" },
+    { "scripted", NULL, HF_IN_FLAG, 0,
+      .help =
+          "talk to a model that is a part of this program: no configuration, no key" },
+    { "config", "FILE", HF_IN_PATH, 0,
+      .help = "the configuration (default: holdfast/holdfast.toml in XDG_CONFIG_HOME, or "
+              "in ~/.config)" },
+    { .name = NULL },
+};
+static const struct op_example chat_examples[] = {
+    { "go on where the last conversation ended", "holdfast chat" },
+    { "see what it is, without a key", "holdfast chat --scripted" },
+    { "one question in a pipe", "echo 'What is new?' | holdfast chat -" },
+    { "every event as a line of JSON", "holdfast chat support-17 --json < question.txt" },
+    { .what = NULL },
+};
 static const char *const shell_words[] = { "bash", "zsh", "fish", NULL };
 static const struct hf_input completion_inputs[] = {
     { "shell", "SHELL", HF_IN_WORD, HF_IN_BARE, .help = "for which (default: bash)",
@@ -405,6 +431,15 @@ const struct op op_top_rows[] = {
       "the totals are printed at the end. Choose an interval of at most a third of the "
       "shortest lease that it renews.",
       monitor_options, .examples = monitor_examples, .exits = "6 8 9" },
+    { "chat", "talk to an agent in the terminal, or in a pipe",
+      "A conversation is a session: it is stored as it goes, and the same command goes on "
+      "with it, also after this process was killed. Ctrl-C cancels the turn, a second one "
+      "leaves; /help lists what can be typed. Without a terminal one message is read "
+      "from standard input: the answer is printed, tools and usage go to standard error, "
+      "and with --json every event is a line. Exits with 11 if the turn failed, with 13 if "
+      "it was cancelled.",
+      chat_options, .examples = chat_examples, .flags = OP_STORE | OP_OPENS,
+      .actor_kind = "human", .exits = "3 6 7 8 9 11 13" },
     { "worker", "drive sessions of the configured agents, until told to end",
       "Takes sessions that have something to do, calls their models and tools, and commits "
       "their turns. Any number of workers may run on one store; what a killed worker held "

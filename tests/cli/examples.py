@@ -86,5 +86,27 @@ class Webhook(Case):
         self.assertIn("usage:", done.stderr)
 
 
+class Agents(Case):
+    def agent(self, *args):
+        done = subprocess.run([os.environ["AGENT_EXAMPLE"], "agent.db", *args], env=self.env, text=True,
+                              capture_output=True, cwd=self.folder, timeout=50, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, done.stderr
+
+    def test_the_host_answers_with_its_tool(self):
+        out, err = self.agent("use roll {}")
+        self.assertEqual(out, 'I will use roll.The tool answered: {"eyes":4}\nassistant_message, 1 tool call\n')
+        self.assertRegex(err, r"^roll table-1/[0-9a-f-]{36}/\d+/c[a-z0-5]{24}/1\n$")
+        self.assertEqual(self.agent(), ("\nnothing to do, 0 tool calls\n", ""))
+
+    def test_each_configuration_is_one(self):
+        self.env["PATH"] = os.environ["PATH"]
+        folder = os.path.join(EXAMPLES, "agents")
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".toml"))
+        self.assertEqual(names, ["reporter.toml", "reviewer.toml", "shell-helper.toml"])
+        for name in names:
+            self.cli("config", "check", "--config", os.path.join(folder, name))
+
+
 if __name__ == "__main__":
     main()

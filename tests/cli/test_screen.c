@@ -268,7 +268,7 @@ static void a_turn_looks_like_this(void **state)
     struct show_tool look = { .call_id = "c2",
                               .tool = "look_up",
                               .args = { "{}", 2 },
-                              .text = "no such\nentry",
+                              .text = "no such\nentry\n",
                               .outcome = HF_TOOL_FAILURE,
                               .duration_ms = 61000 };
     struct show_end end = { .turn_id = "t",
@@ -280,10 +280,10 @@ static void a_turn_looks_like_this(void **state)
     (void)state;
     screen_title(&stage->screen, "chat-1", "agent helper · model large");
     screen_user(&stage->screen, "What is 2 + 3?");
-    screen_status(&stage->screen, "waiting for the model · 1 s");
+    screen_status(&stage->screen, "waiting for the model · 1s");
     show(stage);
     expect(stage, "chat-1\nagent helper · model large\n\n› What is 2 + 3?\n\n"
-                  "  waiting for the model · 1 s\n");
+                  "  waiting for the model · 1s\n");
     form->methods->tool_began(form, &add);
     screen_status(&stage->screen, "add …");
     form->methods->tool_ended(form, &add);
@@ -298,12 +298,12 @@ static void a_turn_looks_like_this(void **state)
                   "\n"
                   "› What is 2 + 3?\n"
                   "\n"
-                  "  ✓ add {\"a\":2,\"b\":3} → 5 · 12 ms\n"
-                  "  ✗ look_up → no such entry · 1 min 1 s\n"
+                  "  ✓ add {\"a\":2,\"b\":3} → 5 · 12ms\n"
+                  "  ✗ look_up → no such entry · 1m 1s\n"
                   "\n"
                   "It is 5.\n"
                   "\n"
-                  "  12.3k tokens in · 67 out · 1.2 s\n"
+                  "  12.3k tokens in · 67 out · 1.2s\n"
                   "\n"
                   "›\n");
     stage_free(stage);
@@ -322,8 +322,8 @@ static void a_tool_takes_one_row_whatever_it_says(void **state)
     form->methods->tool_ended(form, &tool);
     form->methods->tool_ended(form, &tool);
     show(stage);
-    expect(stage, "  ✓ run_command_w… → line one l… · 5 ms\n"
-                  "  ✓ run_command_w… → line one l… · 5 ms\n");
+    expect(stage, "  ✓ run_command_w… → line one li… · 5ms\n"
+                  "  ✓ run_command_w… → line one li… · 5ms\n");
     stage_free(stage);
 }
 
@@ -341,7 +341,7 @@ static void a_failed_turn_says_why_and_what_to_do(void **state)
     form->methods->ended(form, &end);
     show(stage);
     expect(stage, "  provider_error: no connection to the endpoint\n"
-                  "  /retry sends the message again\n\n  0 tokens in · 0 out · 40 ms\n");
+                  "  /retry sends the message again\n\n  0 tokens in · 0 out · 40ms\n");
     stage_free(stage);
 }
 
@@ -355,7 +355,7 @@ static void an_answer_that_was_not_streamed_is_shown_at_the_end(void **state)
     (void)state;
     form->methods->ended(form, &end);
     show(stage);
-    expect(stage, "Hi.\n\n  0 tokens in · 0 out · 1 ms\n");
+    expect(stage, "Hi.\n\n  0 tokens in · 0 out · 1ms\n");
     stage_free(stage);
 }
 

@@ -677,8 +677,15 @@ static void do_list(struct pair *pair, struct dice *dice)
     filter.ref = one_in(dice, 6) ? PICK(dice, refs) : NULL;
     filter.silent = one_in(dice, 6);
     filter.older_than_ms = one_in(dice, 4) ? PICK(dice, spans) : 0;
-    pair_say(pair, "list limit=%zu statuses=%zu silent=%d", filter.limit,
-             filter.status_count, filter.silent);
+    filter.newest = one_in(dice, 3);
+    filter.brief = one_in(dice, 4);
+    filter.since_ms = one_in(dice, 6) ? PICK(dice, spans) : 0;
+    filter.finished = one_in(dice, 3);
+    filter.lane_key = one_in(dice, 8) ? "lane-1" : NULL;
+    filter.error_class = one_in(dice, 8) ? PICK(dice, classes) : NULL;
+    filter.disposition = one_in(dice, 8) ? HF_RERUNNABLE : HF_DISPOSITION_NONE;
+    pair_say(pair, "list limit=%zu statuses=%zu silent=%d newest=%d", filter.limit,
+             filter.status_count, filter.silent, filter.newest);
     int codes[SIDES];
     struct hf_answer *answers[SIDES];
     for (int side = 0; side < SIDES; side++)

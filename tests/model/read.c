@@ -42,10 +42,45 @@ static bool matches(const struct m_call *call, const struct hf_filter *filter,
         (filter->ref && !m_same(filter->ref, w->waiting_ref)) ||
         (tenant[0] && !m_same(tenant, w->tenant)))
         return false;
+    if ((filter->source_id && !m_same(filter->source_id, w->source_id)) ||
+        (filter->source_run_id && !m_same(filter->source_run_id, w->source_run_id)) ||
+        (filter->parent_work_id && !m_same(filter->parent_work_id, w->parent_work_id)) ||
+        (filter->session_id && !m_same(filter->session_id, w->session_id)) ||
+        (filter->lane_key && !m_same(filter->lane_key, w->lane_key)) ||
+        (filter->correlation_id && !m_same(filter->correlation_id, w->correlation_id)) ||
+        (filter->error_class && !m_same(filter->error_class, w->error_class)) ||
+        (filter->disposition && filter->disposition != row->disposition))
+        return false;
+    hf_ms at = filter->finished ? w->finished_at : w->created_at;
+    if ((filter->since_ms || filter->from || filter->before) &&
+        (!at || (filter->since_ms && at < call->now - filter->since_ms) ||
+         (filter->from && at < filter->from) || (filter->before && at >= filter->before)))
+        return false;
     if (filter->older_than_ms && w->updated_at > call->now - filter->older_than_ms)
         return false;
     return !filter->silent ||
            (w->lease_expires_at && w->lease_expires_at <= call->lease_now);
+}
+
+static void show_brief(struct hf_item *item)
+{
+    item->work.payload = NULL;
+    item->work.resume_payload = NULL;
+    item->work.result = NULL;
+    item->work.retry_policy = NULL;
+    item->work.holder = NULL;
+}
+
+static int read_cursor(const struct hf_filter *filter, int64_t *ret_after,
+                       struct hf_err *err)
+{
+    const char *after = filter->after;
+    *ret_after = filter->newest ? INT64_MAX : 0;
+    if (!after)
+        return 0;
+    if ((after[0] == 'n') != filter->newest)
+        return hf_fail(err, HF_EINVAL, "after", "the other direction");
+    return hf_parse_i64(after + filter->newest, 0, INT64_MAX, "after", ret_after, err);
 }
 
 int m_list(struct hf_store *store, const struct hf_caller *who,
@@ -53,20 +88,24 @@ int m_list(struct hf_store *store, const struct hf_caller *who,
 {
     struct m_call call = m_begin(store, who, err);
     size_t limit = filter->limit ? filter->limit : 100;
+    size_t count = call.disk->rows.count;
     int64_t after = 0;
     int64_t last = 0;
-    int rc = filter->after
-                 ? hf_parse_i64(filter->after, 0, INT64_MAX, "after", &after, err)
-                 : 0;
-    for (size_t i = 0; rc == 0 && i < call.disk->rows.count; i++) {
-        const struct m_row *row = &call.disk->rows.at[i];
-        if (row->seq <= after || !matches(&call, filter, row))
+    int rc = read_cursor(filter, &after, err);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const struct m_row *row = &call.disk->rows.at[filter->newest ? count - 1 - i : i];
+        bool past = filter->newest ? row->seq >= after : row->seq <= after;
+        if (past || !matches(&call, filter, row))
             continue;
         if (hf_answer_count(answer) == limit) {
-            hf_answer_set_next(answer, m_say(call.disk, "%lld", (long long)last));
+            hf_answer_set_next(answer, m_say(call.disk, "%s%lld",
+                                             filter->newest ? "n" : "", (long long)last));
             break;
         }
-        m_show(&call, answer, hf_answer_add(answer), row, false);
+        struct hf_item *item = hf_answer_add(answer);
+        m_show(&call, answer, item, row, false);
+        if (filter->brief)
+            show_brief(item);
         last = row->seq;
     }
     return rc;

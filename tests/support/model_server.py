@@ -17,6 +17,9 @@ What it does follows from the model that a request names:
     echo      401, with all headers and the body in the error message, and canaries in its own headers
     leak      200, the same as a stream that sends each byte by itself
     drop      a kept connection that closes after it has read the second request
+    talk      what the user says last: `use TOOL {arguments}` calls a tool, one per line; `hold` sends half of an
+              answer and then nothing, the first time; `timed N` writes the time of its first piece, in ns of the
+              monotonic clock, to JOURNAL.times, and says first-N; `say TEXT` says it; any other text is repeated word by word
 
 The journal has one JSON line for each request that arrived whole: connection, path, headers, body.
 A server that is started with the journal of another one goes on counting from it.
@@ -28,6 +31,7 @@ import socket
 import ssl
 import sys
 import threading
+import time
 
 CANARIES = {"Set-Cookie": "session=CANARY-cookie", "X-Custom": "CANARY-custom",
             "WWW-Authenticate": "Bearer CANARY-challenge"}
@@ -106,6 +110,29 @@ def results(body):
         here = (message["role"] == "tool") + sum(part["type"] == "tool_result" for part in parts)
         count = 0 if message["role"] == "user" and here == 0 else count + here
     return count
+
+
+def said(body):
+    """What the user said last, and what tools answered since."""
+    text, answers = "", []
+    for message in body["messages"]:
+        content = message["content"]
+        if isinstance(content, list):
+            content = "".join(part.get("text", "") for part in content)
+        if message["role"] == "user":
+            text, answers = content, []
+        elif message["role"] == "tool":
+            answers.append(content)
+    return text, answers
+
+
+def talk_calls(uses):
+    calls = []
+    for number, use in enumerate(uses):
+        name, _, arguments = use.partition(" ")
+        calls.append({"index": number, "id": f"call_{number}", "type": "function",
+                      "function": {"name": name, "arguments": arguments or "{}"}})
+    return [chat_chunk({"tool_calls": calls}), chat_chunk({}, "tool_calls"), b"data: [DONE]\n\n"]
 
 
 class Closed(Exception):
@@ -213,12 +240,41 @@ class Connection:
             self.begin()
             self.piece(b"".join(text(hello)[:1 if chat else 3]))
             self.forever()
+        elif model == "talk":
+            self.talk(body)
         elif model == "drop":
             if self.requests > 1:
                 raise Closed
             self.stream(text(hello))
         else:
             self.reply(404, {"error": {"code": "model_not_found"}})
+
+    def talk(self, body):
+        text, answers = said(body)
+        uses = [line[4:] for line in text.split("\n") if line.startswith("use ")]
+        with lock:
+            seen[text] = seen.get(text, 0) + 1
+            first = seen[text] == 1
+        if len(answers) < len(uses):
+            self.stream(talk_calls(uses))
+        elif uses:
+            self.stream(chat_text(["The tools said: ", "; ".join(answers)]))
+        elif text.startswith("hold") and first:
+            self.begin()
+            self.piece(chat_text(["Half of the"])[0])
+            self.forever()
+        elif text.startswith("timed"):
+            self.begin()
+            with open(self.journal + ".times", "a", encoding="ascii") as times:
+                times.write(f"{time.monotonic_ns()}\n")
+            for piece in chat_text([f"first-{text[6:]}", " and the rest"]):
+                self.piece(piece)
+            self.sock.sendall(b"0\r\n\r\n")
+        elif text.startswith("say "):
+            self.stream(chat_text([text[4:]]))
+        else:
+            words = text.split(" ")
+            self.stream(chat_text(["You said:"] + [" " + word for word in words]))
 
     def serve(self):
         try:

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#define VT_ROWS_MAX 400
+#define VT_ROWS_MAX 160
 #define VT_COLUMNS_MAX 240
 
 struct vt {

@@ -49,7 +49,8 @@ static struct heard hear(const struct hf_render *render)
     struct heard heard = { 0 };
     const struct hf_rendered *message = NULL;
     for (size_t i = 0; (message = hf_render_message(render, i)); i++) {
-        heard.messages += message->role == HF_ROLE_USER;
+        heard.messages += message->role == HF_ROLE_USER && message->block_count &&
+                          message->blocks[0].kind != HF_BLOCK_TOOL_RESULT;
         for (size_t j = 0; j < message->block_count; j++) {
             const struct hf_block *block = &message->blocks[j];
             heard.bytes += (int64_t)block->text.len;
@@ -105,9 +106,10 @@ static int plan(struct call *call, const struct hf_render *render)
         put_quoted(&buf, heard.last->text);
         hf_buf_text(&buf,
                     "\n\nI am a scripted model and understand nothing, but I remember "
-                    "all ");
+                    "what you said: ");
         hf_buf_i64(&buf, (int64_t)heard.messages);
-        hf_buf_text(&buf, " of your messages. Write \"use TOOL {arguments}\", and I call "
+        hf_buf_text(&buf, heard.messages == 1 ? " message" : " messages");
+        hf_buf_text(&buf, " so far. Write \"use TOOL {arguments}\", and I call "
                           "that tool.");
     }
     call->len = buf.len;

@@ -61,12 +61,12 @@ void paint_fini(struct paint *paint)
 
 void paint_erase(struct paint *paint, struct hf_buf *out, size_t width)
 {
-    size_t up = paint->cursor_row;
-    for (size_t i = 0; i <= paint->cursor_row && i < paint->rows && width; i++)
-        if (paint->columns[i] > width)
-            up += (paint->columns[i] - 1) / width;
     if (paint->rows == 0)
         return;
+    size_t up = paint->cursor_row + paint->cursor_column / width;
+    for (size_t i = 0; i < paint->cursor_row; i++)
+        if (paint->columns[i] > width)
+            up += (paint->columns[i] - 1) / width;
     move(out, up, 'A');
     hf_buf_text(out, "\r\x1b[J");
     paint->rows = paint->cursor_row = 0;
@@ -155,4 +155,5 @@ void paint_draw(struct paint *paint, struct hf_buf *out, const struct editor *ed
     hf_buf_char(out, '\r');
     move(out, cursor.column, 'C');
     paint->cursor_row = cursor.row - first;
+    paint->cursor_column = cursor.column;
 }

@@ -12,7 +12,8 @@
 struct paint {
     size_t rows;       /* on the screen; 0: none */
     size_t cursor_row; /* where the cursor is, from the first of them */
-    size_t *columns;   /* of each of them */
+    size_t cursor_column;
+    size_t *columns; /* of each of them */
     size_t room;
 };
 

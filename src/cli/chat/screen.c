@@ -230,12 +230,12 @@ void screen_resize(struct screen *screen, size_t width, size_t height)
 static const char *time_text(hf_ms ms, char *out, size_t room)
 {
     if (ms < 1000)
-        (void)snprintf(out, room, "%lld ms", (long long)ms);
+        (void)snprintf(out, room, "%lldms", (long long)ms);
     else if (ms < 60000)
-        (void)snprintf(out, room, "%lld.%lld s", (long long)(ms / 1000),
+        (void)snprintf(out, room, "%lld.%llds", (long long)(ms / 1000),
                        (long long)(ms % 1000 / 100));
     else
-        (void)snprintf(out, room, "%lld min %lld s", (long long)(ms / 60000),
+        (void)snprintf(out, room, "%lldm %llds", (long long)(ms / 60000),
                        (long long)(ms % 60000 / 1000));
     return out;
 }
@@ -284,11 +284,20 @@ static void on_reset(struct show *show)
                     false);
 }
 
+/* The bytes of the result without the line feeds at its end. */
+static size_t result_len(const struct show_tool *tool)
+{
+    size_t len = tool->text ? strlen(tool->text) : 0;
+    while (len && strchr(" \n\t\r", tool->text[len - 1]))
+        len--;
+    return len;
+}
+
 /* The columns of the result with its arrow; 0: there is none. */
 static size_t result_columns(const struct show_tool *tool)
 {
-    return tool->text && *tool->text ? 3 + glyph_columns(tool->text, strlen(tool->text))
-                                     : 0;
+    size_t len = result_len(tool);
+    return len ? 3 + glyph_columns(tool->text, len) : 0;
 }
 
 /* The arguments, unless there are none: what the result leaves, and at least a third. */
@@ -307,7 +316,7 @@ static void put_result(struct screen *screen, const struct show_tool *tool, size
     if (result_columns(tool) == 0 || room < 6)
         return;
     hf_buf_text(&screen->out, " → ");
-    (void)put_cut(screen, tool->text, strlen(tool->text), room - 3);
+    (void)put_cut(screen, tool->text, result_len(tool), room - 3);
 }
 
 /* "  ✓ add {"n":1} → 3 · 12 ms" on one row. */
@@ -320,16 +329,18 @@ static void put_tool(struct screen *screen, const struct show_tool *tool)
                   [HF_TOOL_FAILURE] = { "✗", RED },
                   [HF_TOOL_CANCELLED] = { "✗", YELLOW },
                   [HF_TOOL_UNKNOWN] = { "?", YELLOW } };
-    char time[40], end[48];
+    char time[40], end[48] = "";
     size_t left = limit_of(screen);
+    bool past = tool->duration_ms < 0;
     hf_buf_text(&screen->out, "  ");
-    colour(screen, marks[tool->outcome].colour);
-    hf_buf_text(&screen->out, marks[tool->outcome].mark);
+    colour(screen, past ? DIM : marks[tool->outcome].colour);
+    hf_buf_text(&screen->out, past ? "•" : marks[tool->outcome].mark);
     colour(screen, PLAIN);
     colour(screen, DIM);
     hf_buf_char(&screen->out, ' ');
-    (void)snprintf(end, sizeof(end), " · %s",
-                   time_text(tool->duration_ms, time, sizeof(time)));
+    if (!past)
+        (void)snprintf(end, sizeof(end), " · %s",
+                       time_text(tool->duration_ms, time, sizeof(time)));
     size_t tail = glyph_columns(end, strlen(end));
     left = left > 4 + tail ? left - 4 - tail : 0;
     left -= put_cut(screen, tool->tool, strlen(tool->tool), left / 2);
@@ -338,6 +349,11 @@ static void put_tool(struct screen *screen, const struct show_tool *tool)
     hf_buf_text(&screen->out, end);
     colour(screen, PLAIN);
     hf_buf_text(&screen->out, "\r\n");
+}
+
+static void on_model_called(struct show *show)
+{
+    end_text(screen_of(show));
 }
 
 static void on_tool_began(struct show *show, const struct show_tool *tool)
@@ -367,17 +383,22 @@ static void put_failure(struct screen *screen, const struct show_end *end)
 static void on_ended(struct show *show, const struct show_end *end)
 {
     struct screen *screen = screen_of(show);
-    char line[128];
+    char usage[128], line[160];
+    if (!end->turn_id) {
+        screen_note(
+            screen,
+            "this turn is not over: it goes on when the session is opened again, or "
+            "by a worker",
+            false);
+        return;
+    }
     if (!end->text_shown && !end->failed && end->text)
         screen_answer(screen, (struct hf_span){ end->text, strlen(end->text) });
-    if (!end->turn_id)
-        screen_note(screen,
-                    "this turn is not over; it goes on when the session is opened "
-                    "again, or by a worker",
-                    false);
-    else if (end->failed)
+    if (end->failed && !end->cancelled)
         put_failure(screen, end);
-    screen_usage(&end->usage, end->whole_ms, line, sizeof(line));
+    screen_usage(&end->usage, end->whole_ms, usage, sizeof(usage));
+    (void)snprintf(line, sizeof(line), "%s%s", end->cancelled ? "cancelled · " : "",
+                   usage);
     screen_note(screen, line, false);
 }
 
@@ -389,6 +410,7 @@ static void on_note(struct show *show, const char *text)
 static const struct show_methods screen_methods = {
     .text = on_text,
     .reset = on_reset,
+    .model_called = on_model_called,
     .tool_began = on_tool_began,
     .tool_ended = on_tool_ended,
     .ended = on_ended,

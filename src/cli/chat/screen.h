@@ -51,7 +51,7 @@ void screen_prompt_end(struct screen *screen);
 /* An empty screen with the editor on its first row. */
 void screen_clear(struct screen *screen, const struct editor *editor);
 
-/* "12.3k tokens in · 34 out · 1.5 s" */
+/* "12.3k tokens in · 34 out · 1.5s" */
 void screen_usage(const struct hf_usage *usage, hf_ms ms, char *out, size_t room);
 
 #endif

@@ -15,7 +15,8 @@ struct show_tool {
     struct hf_span args;
     enum hf_tool_outcome outcome;
     const char *text; /* its answer, or why there is none; NULL: nothing */
-    hf_ms duration_ms;
+    hf_ms
+        duration_ms; /* -1: it is of the past, and neither that nor the outcome is known */
 };
 
 /* The end of a turn. */
@@ -23,7 +24,8 @@ struct show_end {
     const char *session_id;
     const char *turn_id; /* NULL: the turn goes on elsewhere */
     const char *outcome; /* a word of HF_OUTCOMES */
-    bool failed;
+    bool failed;         /* it has no answer */
+    bool cancelled;      /* because that was asked for */
     bool retryable;
     const char *text;  /* the answer, or why there is none */
     const char *issue; /* code of what went wrong; NULL: nothing */
@@ -38,6 +40,8 @@ struct show_methods {
     void (*text)(struct show *show, struct hf_span text);
     /* What was shown of the answer since the last tool does not count: it begins again. */
     void (*reset)(struct show *show);
+    /* The model is called: what it says is a text of its own. */
+    void (*model_called)(struct show *show);
     void (*tool_began)(struct show *show, const struct show_tool *tool);
     void (*tool_ended)(struct show *show, const struct show_tool *tool);
     void (*ended)(struct show *show, const struct show_end *end);

@@ -1,7 +1,11 @@
 /* Agents made from the configuration: providers, models, tools and prompts put together. */
 #include "cli/model/agent.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/json_walk.h"
@@ -29,6 +33,7 @@ struct cli_agents {
     struct cli *cli;
     struct cli_agents_request request;
     struct cli_place place;
+    const char *own_locks; /* a folder that is removed at the end; NULL: none */
     struct hf_config *config;
     const char *folder; /* of the configuration */
     struct opened *providers;
@@ -99,6 +104,23 @@ static int open_scripted(struct cli_agents *agents, struct one *one,
 
 /* ---- what the configuration names ---------------------------------------------------------- */
 
+/* Where the missing key of a provider should have come from. */
+static int say_key(struct cli_agents *agents, const char *name)
+{
+    struct cli *cli = agents->cli;
+    struct hf_config_shown shown;
+    struct hf_err why = cli->err;
+    for (size_t i = 0; hf_config_show(agents->config, i, &shown); i++)
+        if (hf_same(shown.name, name))
+            (void)hf_fail(&cli->err, HF_ENOTFOUND, NULL,
+                          "the key of provider %.60s (%.100s) is missing: %s", name,
+                          shown.key, why.message);
+    cli->action =
+        "set it; `holdfast provider list` names each provider and where its key "
+        "comes from";
+    return HF_ENOTFOUND;
+}
+
 /* The provider of that name, which is opened once. */
 static int open_provider(struct cli_agents *agents, const char *name,
                          struct hf_provider **ret_provider)
@@ -117,9 +139,7 @@ static int open_provider(struct cli_agents *agents, const char *name,
         return hf_fail_plain(&cli->err, HF_ENOMEM);
     int rc = hf_config_endpoint(agents->config, name, &http, &endpoint, &cli->err);
     if (rc == HF_ENOTFOUND)
-        cli->action =
-            "see `holdfast provider list`: it names each provider and where its "
-            "key comes from";
+        rc = say_key(agents, name);
     if (rc == 0)
         rc = hf_http_new(agents->request.loop, &http, &transport, &cli->err);
     if (rc == 0)
@@ -225,6 +245,34 @@ static const char *name_of(const struct cli_agents *agents, size_t i)
                           : "scripted";
 }
 
+/* Where the processes of tools hold their locks: with the store, or for a store in memory, which
+ * no other process can share, in a folder that ends with this process. */
+static int find_locks(struct cli_agents *agents)
+{
+    struct cli *cli = agents->cli;
+    const char *store = cli_store_named(cli);
+    if (!hf_same(store, "sqlite::memory:") && !hf_same(store, ":memory:"))
+        return cli_store_place(cli, &agents->place);
+    char *folder = hf_arena_text(&cli->arena, "/tmp/holdfast-XXXXXX");
+    if (!folder)
+        return hf_fail_plain(&cli->err, HF_ENOMEM);
+    if (!mkdtemp(folder))
+        return hf_fail(&cli->err, HF_EINTERNAL, NULL, "/tmp: %s", strerror(errno));
+    agents->place.locks = agents->own_locks = folder;
+    return 0;
+}
+
+static void remove_locks(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry = NULL;
+    while (dir && (entry = readdir(dir)))
+        (void)unlinkat(dirfd(dir), entry->d_name, 0); /* not "." and ".." */
+    if (dir)
+        (void)closedir(dir); /* only read */
+    (void)rmdir(folder);     /* what is left in /tmp harms nothing */
+}
+
 static int open_all(struct cli_agents *agents)
 {
     struct cli *cli = agents->cli;
@@ -233,8 +281,8 @@ static int open_all(struct cli_agents *agents)
         agents->count = 1;
     else
         rc = read_config(agents);
-    if (rc == 0)
-        rc = cli_store_place(cli, &agents->place);
+    if (rc == 0 && !agents->request.scripted)
+        rc = find_locks(agents);
     if (rc)
         return rc;
     agents->ones = hf_arena_array(&cli->arena, agents->count, sizeof(*agents->ones));
@@ -280,6 +328,8 @@ void cli_agents_close(struct cli_agents *agents)
     }
     for (struct opened *at = agents->providers; at; at = at->next)
         hf_provider_free(at->provider);
+    if (agents->own_locks)
+        remove_locks(agents->own_locks);
     hf_config_free(agents->config);
 }
 

@@ -28,6 +28,7 @@ static const struct cli_local locals[] = {
     { "ask", cmd_ask, check_ask },
     { "run", cmd_run, check_run },
     { "monitor", cmd_monitor, NULL },
+    { "chat", cmd_chat, NULL },
     { "worker", cmd_worker, NULL },
     { "top", cmd_top, NULL },
     { "attention", cmd_attention, check_attention },

@@ -451,6 +451,8 @@ static int on_rest(void *user, const struct hf_look_row *seen)
     input_text(m, "statuses", hf_status_word(HF_TIMEOUT));
     input_text(m, "statuses", hf_status_word(HF_ABANDONED));
     input_text(m, "kind", seen->kind);
+    input_text(m, "error_class", seen->text);
+    input_flag(m, "newest");
     const struct hf_attention_more more = { .what = m->what,
                                             .count = seen->count,
                                             .kind = keep(m, seen->kind),

@@ -229,6 +229,18 @@ int hf_work_get(struct hf_store *store, const struct hf_caller *given, const cha
     return api_answered(&call, answer, ret_answer, err);
 }
 
+static int check_period(const struct hf_filter *filter, struct hf_err *err)
+{
+    if (filter->from < 0 || filter->before < 0)
+        return hf_fail(err, HF_EINVAL, filter->from < 0 ? "from" : "before",
+                       "a time must not be negative");
+    if (filter->before && filter->from >= filter->before)
+        return hf_fail(err, HF_EINVAL, "from", "from must be earlier than before");
+    if (filter->disposition && !hf_disposition_word(filter->disposition))
+        return hf_fail(err, HF_EINVAL, "disposition", "the disposition is unknown");
+    return 0;
+}
+
 static int check_filter(const struct hf_filter *filter, struct hf_err *err)
 {
     const struct {
@@ -237,7 +249,14 @@ static int check_filter(const struct hf_filter *filter, struct hf_err *err)
                  { filter->kind, "kind" },
                  { filter->owner, "owner" },
                  { filter->ref, "ref" },
-                 { filter->gate, "gate" } };
+                 { filter->gate, "gate" },
+                 { filter->source_id, "source_id" },
+                 { filter->source_run_id, "source_run_id" },
+                 { filter->parent_work_id, "parent_work_id" },
+                 { filter->session_id, "session_id" },
+                 { filter->lane_key, "lane_key" },
+                 { filter->correlation_id, "correlation_id" },
+                 { filter->error_class, "error_class" } };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof keys[0]; i++)
         rc = hf_check_key_opt(keys[i].value, (size_t)HF_MAX_KEY_BYTES, keys[i].field,
@@ -251,6 +270,10 @@ static int check_filter(const struct hf_filter *filter, struct hf_err *err)
                          i);
     if (rc == 0)
         rc = api_check_page(filter->limit, "rows", err);
+    if (rc == 0)
+        rc = api_check_time(filter->since_ms, "since_ms", err);
+    if (rc == 0)
+        rc = check_period(filter, err);
     return rc ? rc : api_check_time(filter->older_than_ms, "older_than_ms", err);
 }
 

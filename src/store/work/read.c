@@ -105,55 +105,47 @@ int sql_known(struct hf_store *base, const char *tenant, const struct hf_new *re
 
 /* ---- pages ------------------------------------------------------------------------- */
 
-/* Which of the three list statements serves a filter, and its status argument. */
-struct plan {
-    enum hf_sql_id statement;
-    const char *statuses; /* JSON array, one word, or NULL */
+/* By whether finished rows are asked for, direction and brevity. */
+static const enum hf_sql_id list_statements[2][2][2] = {
+    { { HF_SQL_WORK_LIST_OPEN, HF_SQL_WORK_LIST_OPEN_BRIEF },
+      { HF_SQL_WORK_LIST_OPEN_NEWEST, HF_SQL_WORK_LIST_OPEN_NEWEST_BRIEF } },
+    { { HF_SQL_WORK_LIST_ANY, HF_SQL_WORK_LIST_ANY_BRIEF },
+      { HF_SQL_WORK_LIST_ANY_NEWEST, HF_SQL_WORK_LIST_ANY_NEWEST_BRIEF } },
 };
 
-static int plan_list(struct hf_arena *arena, const struct hf_filter *filter,
-                     struct plan *ret_plan)
+/* The statuses as a JSON array; NULL where there are none, or no memory. */
+static const char *list_statuses(struct hf_arena *arena, const struct hf_filter *filter)
 {
-    bool finished = false, open = false;
-    for (size_t i = 0; i < filter->status_count; i++) {
-        finished |= hf_status_terminal(filter->statuses[i]);
-        open |= !hf_status_terminal(filter->statuses[i]);
-    }
-    if (filter->status_count == 1 && finished) {
-        *ret_plan = (struct plan){ HF_SQL_WORK_LIST_FINISHED,
-                                   hf_status_word(filter->statuses[0]) };
-        return 0;
-    }
-    *ret_plan = (struct plan){ finished ? HF_SQL_WORK_LIST_ANY : HF_SQL_WORK_LIST_OPEN,
-                               NULL };
-    if (!finished && !open)
-        return 0;
     struct hf_buf buf;
     struct hf_json json;
+    if (!filter->status_count)
+        return NULL;
     hf_buf_init(&buf, arena->alloc, 1024);
     hf_json_begin(&json, &buf);
     hf_json_array(&json);
     for (size_t i = 0; i < filter->status_count; i++)
         hf_json_str(&json, hf_status_word(filter->statuses[i]));
     hf_json_end(&json);
-    ret_plan->statuses = hf_buf_keep(&buf, arena);
-    return ret_plan->statuses ? 0 : HF_ENOMEM;
+    return hf_buf_keep(&buf, arena);
 }
 
-static int add_list(struct hf_ops *ops, const struct hf_caller *who,
-                    const struct hf_filter *filter, size_t limit, struct hf_err *err)
+/* A list from the newest down has cursors of its own: "n" and the key. */
+static int read_cursor(const struct hf_filter *filter, int64_t *ret_after,
+                       struct hf_err *err)
 {
-    struct plan plan;
-    int64_t after = 0;
-    int rc = filter->after
-                 ? hf_parse_i64(filter->after, 0, INT64_MAX, "after", &after, err)
-                 : 0;
-    if (rc == 0 && plan_list(&ops->arena, filter, &plan))
-        rc = hf_fail_plain(err, HF_ENOMEM);
-    if (rc)
-        return rc;
-    hf_ops_call(ops, plan.statement, HF_ANY_COUNT);
-    hf_ops_i64(ops, after);
+    const char *after = filter->after;
+    *ret_after = filter->newest ? INT64_MAX : 0;
+    if (!after)
+        return 0;
+    if ((after[0] == 'n') != filter->newest)
+        return hf_fail(err, HF_EINVAL, "after",
+                       "after is a cursor of a list in the other direction");
+    return hf_parse_i64(after + filter->newest, 0, INT64_MAX, "after", ret_after, err);
+}
+
+static void add_filter(struct hf_ops *ops, const struct hf_caller *who,
+                       const struct hf_filter *filter, size_t limit, const char *statuses)
+{
     hf_ops_text(ops, hf_source_word(filter->source));
     hf_ops_text(ops, filter->queue);
     hf_ops_text(ops, filter->kind);
@@ -163,15 +155,46 @@ static int add_list(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_i64(ops, filter->silent);
     hf_ops_text(ops, who->tenant[0] ? who->tenant : NULL);
     hf_ops_i64(ops, (int64_t)limit + 1); /* one more tells whether there is a next page */
-    hf_ops_text(ops, plan.statuses);
+    hf_ops_text(ops, statuses);
     hf_ops_text(ops, filter->gate);
+    hf_ops_text(ops, filter->source_id);
+    hf_ops_text(ops, filter->source_run_id);
+    hf_ops_text(ops, filter->parent_work_id);
+    hf_ops_text(ops, filter->session_id);
+    hf_ops_text(ops, filter->lane_key);
+    hf_ops_text(ops, filter->correlation_id);
+    hf_ops_text(ops, filter->error_class);
+    hf_ops_text(ops, hf_disposition_word(filter->disposition));
+    hf_ops_i64(ops, filter->finished);
+    hf_ops_i64_opt(ops, filter->since_ms);
+    hf_ops_i64_opt(ops, filter->from);
+    hf_ops_i64_opt(ops, filter->before);
+}
+
+static int add_list(struct hf_ops *ops, const struct hf_caller *who,
+                    const struct hf_filter *filter, size_t limit, struct hf_err *err)
+{
+    int64_t after = 0;
+    bool ended = false;
+    int rc = read_cursor(filter, &after, err);
+    const char *statuses = list_statuses(&ops->arena, filter);
+    if (rc == 0 && filter->status_count && !statuses)
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < filter->status_count; i++)
+        ended |= hf_status_terminal(filter->statuses[i]);
+    hf_ops_call(ops, list_statements[ended][filter->newest][filter->brief], HF_ANY_COUNT);
+    hf_ops_i64(ops, after);
+    add_filter(ops, who, filter, limit, statuses);
     return 0;
 }
 
-static int set_cursor(struct hf_answer *answer, int64_t seq)
+static int set_cursor(struct hf_answer *answer, bool newest, int64_t seq)
 {
     struct hf_buf buf;
     hf_buf_init(&buf, hf_alloc_system(), 32);
+    hf_buf_text(&buf, newest ? "n" : "");
     hf_buf_i64(&buf, seq);
     const char *cursor = hf_answer_text(answer, hf_buf_str(&buf));
     hf_buf_fini(&buf);
@@ -192,10 +215,12 @@ int sql_list(struct hf_store *base, const struct hf_caller *who,
     for (size_t i = 0; rc == 0 && i < rows->out_count && i < limit; i++) {
         struct hf_row row;
         rc = hf_row_read(rows, i, &row, err);
+        if (filter->brief)
+            row.w.retry_policy = NULL;
         if (rc == 0)
             rc = add_item(answer, &row, err);
         if (rc == 0 && i + 1 == limit && rows->out_count > limit &&
-            set_cursor(answer, row.seq))
+            set_cursor(answer, filter->newest, row.seq))
             rc = hf_fail_plain(err, HF_ENOMEM);
     }
     hf_ops_fini(&ops);

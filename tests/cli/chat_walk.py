@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""A newcomer's walk with a model over HTTP: configure, chat with tools in a terminal, be killed with -9 in
+the middle of a tool and of a stream, go on. On SQLite and on PostgreSQL. The judges are outside: the tool's
+own log, the model server's journal, and plain SQL."""
+
+import os
+import pty
+import select
+import signal
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
+from servers import Server
+
+from harness import HOLDFAST, Case, main, need_terminals
+from tmux import Terminal
+
+PG = os.environ["PG_SCRIPT"]
+SECONDS = 60
+TURNS_TIMED = 15
+BOUND_MS = 250  # loose, for a machine under load; what is printed is the figure
+
+CONFIG = """
+[provider.test]
+kind = "openai-chat"
+base_url = "http://127.0.0.1:{port}/v1"
+
+[model.talk]
+provider = "test"
+context_tokens = 100_000
+output_tokens = 1_000
+
+[model.whole]
+provider = "test"
+context_tokens = 100_000
+output_tokens = 1_000
+
+[model.broken]
+provider = "test"
+id = "500"
+context_tokens = 100_000
+output_tokens = 1_000
+
+[provider.locked]
+kind = "openai-chat"
+base_url = "http://127.0.0.1:{port}/v1"
+key_env = "WALK_KEY"
+
+[model.locked]
+provider = "locked"
+context_tokens = 100_000
+output_tokens = 1_000
+
+[agent.walker]
+model = "talk"
+prompt = "You are brief."
+tools = ["note", "slow"]
+
+[tool.note]
+description = "Writes a note."
+command = ["{folder}/note"]
+recovery = "keyed"
+pass_env = ["PATH"]
+
+[tool.slow]
+description = "Writes a note, slowly."
+command = ["{folder}/note", "slow"]
+recovery = "keyed"
+pass_env = ["PATH"]
+"""
+
+# One line per key in `log`, however often it is called; one per start in `starts`. The slow one waits at a
+# gate until the test has opened it for good.
+NOTE = """#!/bin/sh
+cd {folder} || exit 1
+echo "$HOLDFAST_CALL" >>starts
+[ "$1" = slow ] && [ ! -e open ] && read line <gate
+grep -qxF "$HOLDFAST_CALL" log 2>/dev/null || echo "$HOLDFAST_CALL" >>log
+echo "noted $(sed 's/[^0-9]//g')"
+"""
+
+
+class File:
+    def __init__(self, case):
+        self.url = case.db
+
+    def rows(self, sql):
+        with sqlite3.connect(self.url, timeout=20) as db:
+            return [tuple(map(str, row)) for row in db.execute(sql)]
+
+
+class Postgres:
+    def __init__(self, case):
+        base = tempfile.TemporaryDirectory(prefix="hf-walk-")
+        case.addCleanup(base.cleanup)
+        os.chmod(base.name, 0o755)  # the server runs as another user
+        folder = os.path.join(base.name, "pg")
+        self.url = subprocess.run([PG, "up", folder], check=True, text=True,
+                                  stdout=subprocess.PIPE).stdout.strip()
+        case.addCleanup(subprocess.run, [PG, "down", folder], check=True)
+
+    def rows(self, sql):
+        out = subprocess.run(["psql", self.url.split("&schema")[0], "-qAt", "-F", "|", "-c",
+                              "SET search_path = holdfast", "-c", sql],
+                             check=True, text=True, stdout=subprocess.PIPE).stdout
+        return [tuple(line.split("|")) for line in out.splitlines()]
+
+
+class Walk(Case):
+    def begin(self, engine=File):
+        self.server = Server(self.path("journal"))
+        self.addCleanup(lambda: self.server.stop())
+        self.store = engine(self)
+        self.env["HOLDFAST_DB"] = self.store.url
+        os.mkfifo(self.path("gate"))
+        self.file("note", NOTE.format(folder=self.folder))
+        os.chmod(self.path("note"), 0o755)
+        self.file("walk.toml", CONFIG.format(port=self.server.port, folder=self.folder))
+        self.command = [HOLDFAST, "chat", "--config", self.path("walk.toml")]
+        self.cli("migrate")
+
+    def open(self, *args):
+        terminal = Terminal(self.folder, self.env, [*self.command, *args])
+        self.addCleanup(terminal.close)
+        terminal.prompt()
+        return terminal
+
+    def lines(self, name):
+        if not os.path.exists(self.path(name)):
+            return []
+        with open(self.path(name), encoding="utf-8") as f:
+            return f.read().splitlines()
+
+    def wait(self, what):
+        end = time.monotonic() + SECONDS
+        while not what():
+            self.assertLess(time.monotonic(), end)
+
+    def kill(self, terminal):
+        os.kill(terminal.pid(), signal.SIGKILL)
+        self.assertEqual(terminal.ended(), 137)
+        terminal.start(self.folder, self.command)
+
+    def walk(self, engine):
+        self.begin(engine)
+        terminal = self.open()
+        # two tools
+        terminal.paste('use note {"n":1}\nuse note {"n":2}')
+        terminal.key("Enter")
+        terminal.prompt('\n  ✓ note {"n":1} → noted 1 · ', '\n  ✓ note {"n":2} → noted 2 · ',
+                        "\n\nThe tools said: noted 1")
+        # killed in the middle of a tool
+        terminal.send('use slow {"n":3}')
+        self.wait(lambda: len(self.lines("starts")) == 3)
+        self.file("open", "")
+        self.kill(terminal)
+        screen = terminal.prompt('✓ slow {"n":3} → noted 3', "The tools said: noted 3")
+        self.assertEqual(screen.count('› use slow {"n":3}'), 1, screen)
+        # killed in the middle of a stream
+        terminal.send("hold on")
+        terminal.until("Half of the")
+        self.kill(terminal)
+        screen = terminal.prompt("You said: hold on")
+        self.assertNotIn("Half of the", screen)
+        self.assertEqual(screen.count("› hold on"), 1, screen)
+        terminal.send("bye")
+        terminal.prompt("You said: bye")
+        terminal.key("C-d")
+        self.assertEqual(terminal.ended(), 0)
+        self.judge()
+
+    def judge(self):
+        # one entry per recorded effect in the tool's log, and none that is not recorded
+        effects = self.store.rows("SELECT status, COUNT(*) FROM runtime_effect WHERE kind = 'tool_call' GROUP BY status")
+        self.assertEqual(effects, [("done", "3")])
+        self.assertEqual(len(self.lines("log")), 3)
+        self.assertEqual(len(set(self.lines("log"))), 3)
+        self.assertEqual(sorted(set(self.lines("starts"))), sorted(self.lines("log")))
+        self.assertEqual(len(self.lines("starts")), 4)  # the slow one, twice, under one key
+        # the model was told the same story to the end
+        last = self.server.requests()[-1]["body"]["messages"]
+        said = [m["content"] for m in last if m["role"] == "user"]
+        self.assertEqual(said, ['use note {"n":1}\nuse note {"n":2}', 'use slow {"n":3}', "hold on", "bye"])
+        self.assertEqual(len([m for m in last if m["role"] == "tool"]), 3)
+        self.cli("doctor")
+
+    def test_the_walk_on_sqlite(self):
+        self.walk(File)
+
+    def test_the_walk_on_postgresql(self):
+        self.walk(Postgres)
+
+    def test_the_first_piece_is_shown_at_once(self):
+        """From the moment before the server writes it to the moment at which it is read from the terminal."""
+        self.begin()
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        chat = subprocess.Popen(self.command, stdin=slave, stdout=slave, stderr=slave, cwd=self.folder,
+                                env={**self.env, "TERM": "xterm"}, start_new_session=True)
+        os.close(slave)
+        self.addCleanup(chat.wait)
+        self.addCleanup(chat.kill)
+        shown, seen = [], b""
+        while b"\xe2\x80\xba" not in seen:  # the prompt
+            seen += os.read(master, 65536)
+        for i in range(TURNS_TIMED):
+            os.write(master, f"timed {i}\r".encode())
+            while f"first-{i}".encode() not in seen:
+                self.assertTrue(select.select([master], [], [], SECONDS)[0], seen)
+                seen += os.read(master, 65536)
+            shown.append(time.monotonic_ns())
+            seen = b""
+        sent = [int(line) for line in self.lines("journal.times")]
+        took = [(a - b) / 1e6 for a, b in zip(shown, sent)]
+        print(f"# from the server's first piece to the terminal: median {statistics.median(took):.2f} ms, "
+              f"best {min(took):.2f}, worst {max(took):.2f}", file=sys.stderr)
+        self.assertLess(statistics.median(took), BOUND_MS)
+
+    def test_a_long_history_begins_with_a_message_and_says_what_is_left_out(self):
+        self.begin()
+        for i in range(25):
+            self.cli("chat", "tester-walker", "--config", "walk.toml", "--quiet", stdin=f"message {i}".encode())
+        terminal = self.open()
+        whole = terminal.screen(history=True)
+        self.assertIn("  10 earlier records: holdfast session log tester-walker\n\n› message 5\n", whole)
+        self.assertNotIn("message 4\n", whole)
+        self.assertEqual(whole.count("You said"), 20)
+
+    def test_an_unknown_tool_is_told_to_the_model(self):
+        self.begin()
+        done = self.cli("chat", "-", "--config", "walk.toml", stdin=b"use nothing {}")
+        self.assertIn("there is no tool named nothing", done.out)
+        self.assertIn("tool nothing  failed: was not called", done.err)
+
+    def test_a_missing_key_is_named_and_a_key_is_never_shown(self):
+        self.begin()
+        message = self.refused(3, "not_found", "chat", "-", "--config", "walk.toml", "--model", "locked", stdin=b"hi")
+        self.assertIn("the key of provider locked (env WALK_KEY) is missing", message)
+        self.env["WALK_KEY"] = "CANARY-key"
+        done = self.cli("chat", "-", "--config", "walk.toml", "--model", "locked", code=11, stdin=b"hi")
+        self.assertNotIn("CANARY-key", done.out + done.err)
+        with open(self.db, "rb") as store:
+            self.assertNotIn(b"CANARY-key", store.read())
+
+    def test_a_turn_that_fails_says_why_and_can_be_sent_again(self):
+        self.begin()
+        terminal = self.open("--model", "broken")
+        terminal.send("hello")
+        terminal.prompt("\n  provider_error: ", "\n  /retry sends the message again\n")
+        terminal.send("/model talk")
+        terminal.send("/retry")
+        terminal.until("You said: hello")
+        self.assertEqual(self.cli("chat", "-", "--config", "walk.toml", "--model", "broken", code=11,
+                                  stdin=b"hi").out, "")
+
+    def test_another_model_is_taken_from_the_next_message_on(self):
+        self.begin()
+        terminal = self.open()
+        terminal.send("/model")
+        terminal.until("model talk; there are talk, whole, broken, locked")
+        terminal.send("/model none")
+        terminal.prompt("the configuration has no [model.none]")
+        terminal.send("/model whole")
+        terminal.until("model whole from the next message on")
+        terminal.send("hi")
+        terminal.prompt("\n\nHello world\n")  # an answer that is not streamed
+
+    def test_what_a_model_says_controls_no_terminal(self):
+        self.begin()
+        evil = "\x1b[2J\x1b]0;owned\x07\x9b2J\x08 \x1b[31mred"
+        done = self.run_raw("chat", "tester-walker", "--config", "walk.toml", stdin=("say " + evil).encode())
+        self.assertNotIn(b"\x1b", done.stdout + done.stderr)
+        terminal = self.open()
+        self.assertIn("␛[2J␛]0;owned␇", terminal.prompt())
+        self.assertNotEqual(terminal.tmux("display-message", "-p", "#{pane_title}").strip(), "owned")
+
+
+if __name__ == "__main__":
+    need_terminals()
+    main()
