@@ -73,16 +73,17 @@ SELECT {session}, m.request_hash FROM {session_from}
 -- Sending.
 
 -- name: session_nudge
--- There is something to do. A session that is leased is looked at when the lease is released.
+-- There is something to do. A session that is leased is looked at when the lease is released. One
+-- whose open turn waits stays so: only a cancel is about that turn.
 -- in: $1 session_id, $2 cancel request or null, $3 work_id of the input that the batch makes, unless
 --     its key was used before, or null
 UPDATE /*lite OR ROLLBACK*/ session
-   SET ready_at = CASE WHEN claim_group IS NULL
+   SET ready_at = CASE WHEN claim_group IS NULL AND (turn_key IS NULL OR $2::text IS NOT NULL)
                         AND ($3::text IS NULL
                              OR EXISTS (SELECT 1 FROM work_spec u WHERE u.work_id = $3))
                        THEN /*lite min*//*pg least*/(coalesce(ready_at, hf_now()), hf_now())
                        ELSE ready_at END,
-       cancel_request = coalesce($2, cancel_request)
+       cancel_request = coalesce(cancel_request, $2)
  WHERE session_id = $1 AND deleted_at IS NULL
 
 -- name: session_add_input
@@ -177,7 +178,7 @@ SELECT s.turn_key, s.session_key, u.work_id, s.head_revision, s.record_count, s.
 ON CONFLICT (turn_key) DO UPDATE
    SET base_revision = excluded.base_revision, base_count = excluded.base_count,
        chain = excluded.chain, started_at = excluded.started_at, step = 0, claimed_step = 0,
-       node_count = 0, transients = NULL, save = NULL
+       node_count = 0, transients = NULL, save = NULL, waits_revoked_at = NULL
 
 -- name: turn_take_input
 -- in: $1 session_id
@@ -208,22 +209,23 @@ SELECT hf_next_id(), seq, updated_at, log_xid, generation, attempt_count, lease_
 
 -- name: inputs_take
 -- in: $1 session_id, $2 owner, $3 incarnation, $4 nonce, $5 session fence, $6 actor_kind,
---     $7 actor, $8 note, $9 correlation_id
+--     $7 actor, $8 note, $9 correlation_id, $10 status as read, $11 event_type
 /*pg WITH moved AS (*/
 UPDATE /*lite OR ROLLBACK*/ work_state
-   SET status = 'running', status_reason = NULL, gate = NULL, owner = $2,
+   SET status = 'running', waiting_kind = NULL, waiting_ref = NULL, deadline_at = NULL,
+       escalate_at = NULL, escalate = NULL, status_reason = NULL, gate = NULL, owner = $2,
        owner_incarnation = $3, claim_group = $4, session_fence = $5,
        lease_store = hf_incarnation(), lease_fence = lease_fence + 1,
        attempt_count = attempt_count + 1, started_at = hf_now(),
        first_started_at = coalesce(first_started_at, hf_now()), active_at = hf_now(),
        updated_at = hf_now(), revision = revision + 1
-/*lite , event_id = hf_next_id(), event_type = 'claimed', actor_kind = $6, actor = $7,
+/*lite , event_id = hf_next_id(), event_type = $11, actor_kind = $6, actor = $7,
        message = NULL, note = $8, correlation_id = $9
 *//*pg , log_xid = {log_place}, vouched = vouched + 1
 */
- WHERE seq {of_open_turn} AND status = 'queued'
+ WHERE seq {of_open_turn} AND status = $10
 {unit_logged}
-/*pg 'claimed'::text, 'queued'::text, status, $6::text, $7::text, NULL::text, $8::text, $9::text
+/*pg $11::text, $10::text, status, $6::text, $7::text, NULL::text, $8::text, $9::text
   FROM moved*/
 
 -- name: inputs_retake
@@ -256,6 +258,12 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 -- in: $1 session_id
 SELECT hf_expect(count(*), 0) FROM work_state w WHERE w.seq {of_open_turn}
    AND w.status <> 'running'
+
+-- name: inputs_crashed
+-- The inputs of the open turn have ended; its owner was lost before it could end the turn.
+-- in: $1 session_id, $2 crashes, $3 crashed_at
+UPDATE /*lite OR ROLLBACK*/ work_state SET crashes = $2, crashed_at = $3
+ WHERE seq {of_open_turn} AND finished_at IS NOT NULL
 
 -- name: inputs_loose
 -- They are in no turn, so that a later one can begin with them.
@@ -346,8 +354,10 @@ UPDATE /*lite OR ROLLBACK*/ session
  WHERE session_id = $1 AND claim_group = $2
 
 -- name: session_remaining
--- in: $1 session_id, $2 nonce    out: what is left of the lease
-SELECT s.lease_expires_at - hf_lease_now() AS lease_remaining_ms FROM session s
+-- in: $1 session_id, $2 nonce
+-- out: what is left of the lease, 1 if a cancel of the open turn was asked for
+SELECT s.lease_expires_at - hf_lease_now() AS lease_remaining_ms,
+       CASE WHEN s.cancel_request IS NULL THEN 0 ELSE 1 END AS cancel_requested FROM session s
  WHERE s.session_id = $1 AND s.claim_group = $2
 
 -- fragment: turn_as_given
@@ -373,12 +383,13 @@ SELECT t.session_key, t.base_count + a.a1, t.turn_key, a.a2, a.a3
 
 -- name: session_commit
 -- in: $1 session_id, $2 store, $3 fence, $4 nonce, $5 turn_id, $6 head_revision, $7 record_count,
---     $8 record_count and $9 chain after, $10 config or null
+--     $8 record_count and $9 chain after, $10 config or null, $11 1: only if no cancel was asked for
 UPDATE /*lite OR ROLLBACK*/ session
    SET head_revision = head_revision + 1, record_count = $8, chain = $9, turn_key = NULL,
        cancel_request = NULL, config = coalesce($10, config), updated_at = hf_now(),
        lease_expires_at = {session_extended}
  WHERE {session_held} AND head_revision = $6 AND record_count = $7
+   AND ($11::bigint = 0 OR cancel_request IS NULL)
    AND turn_key = (SELECT t.turn_key FROM session_turn t
                     WHERE t.session_key = session.session_key AND t.turn_id = $5)
 
@@ -390,6 +401,17 @@ UPDATE /*lite OR ROLLBACK*/ session_turn
        active_ms = active_ms + $9,
        transients = NULL
  WHERE {turn_as_given}
+   AND NOT EXISTS (SELECT 1 FROM wait w
+                    WHERE w.turn_key = session_turn.turn_key AND w.state = 'open')
+
+-- name: inputs_ended
+-- The inputs of a turn that ended while it waited.
+-- in: $1 session_id, $2 turn_id, $3 status
+SELECT hf_expect(count(*), 0)
+  FROM session s JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2
+  JOIN session_input i ON i.session_key = t.session_key AND i.turn_key = t.turn_key
+  JOIN work_state w ON w.seq = i.seq
+ WHERE s.session_id = $1 AND w.status <> $3
 
 -- name: blobs_add
 -- in: a1 hash, a2 bytes
@@ -442,10 +464,13 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 -- What a refused call reads.
 -- in: $1 session_id, $2 turn_id
 -- out: step, node_count, finished_at, length of the save, chain, commit_hash, result, the last 32
---      bytes of the save
+--      bytes of the save, how many waits are open, the first input's status
 SELECT t.step, t.node_count, t.finished_at, length(t.save) AS save_bytes, t.chain,
        t.commit_hash, t.result,
-       substr(t.save, /*lite -32*//*pg greatest(length(t.save) - 31, 1)*/) AS save_end
+       substr(t.save, /*lite -32*//*pg greatest(length(t.save) - 31, 1)*/) AS save_end,
+       (SELECT count(*) FROM wait w
+         WHERE w.turn_key = t.turn_key AND w.state = 'open') AS open_waits,
+       (SELECT w.status FROM work_state w WHERE w.seq = t.turn_key) AS input_status
   FROM session s JOIN session_turn t ON t.session_key = s.session_key
  WHERE s.session_id = $1 AND t.turn_id = $2
 
@@ -539,11 +564,14 @@ SELECT e.started_at, e.settled_at, e.attempt, e.due_at, e.fence, e.taken_over, e
           e.started_at, e.effect_key
 
 -- name: session_next
--- in: $1 agent    out: when one is ready next, wall; when a lease is looked at next, lease clock
+-- in: $1 agent
+-- out: when one is ready next, wall; when a lease is looked at next, lease clock; when a sweep acts
+--      on a wait next, wall
 SELECT (SELECT min(s.ready_at) FROM session s
          WHERE s.agent = $1 AND s.ready_at IS NOT NULL) AS ready_at,
        (SELECT min(s.lease_check_at) FROM session s
-         WHERE s.agent = $1 AND s.lease_check_at IS NOT NULL) AS lease_check_at
+         WHERE s.agent = $1 AND s.lease_check_at IS NOT NULL) AS lease_check_at,
+       (SELECT min(w.check_at) FROM wait w WHERE w.check_at IS NOT NULL) AS wait_check_at
 
 -- name: session_usage
 -- in: $1 session_id    out: source, model, sums

@@ -356,7 +356,8 @@ SELECT {row}, {lease_left} FROM {row_from}
 SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL) AS wake_at,
        (SELECT min(lease_check_at) FROM work_state
          WHERE lease_check_at IS NOT NULL) AS lease_check_at,
-       (SELECT min(wake_at) FROM work_limit WHERE wake_at IS NOT NULL) AS limit_wake_at
+       (SELECT min(wake_at) FROM work_limit WHERE wake_at IS NOT NULL) AS limit_wake_at,
+       (SELECT min(check_at) FROM wait WHERE check_at IS NOT NULL) AS wait_check_at
 
 -- Reading many.
 -- fragment: list_where

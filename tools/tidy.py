@@ -61,18 +61,20 @@ ROOMS = {
     "core/schedule": "core/ledger",
     "core/session": "core/ledger",
     "core/trigger": "core/ledger core/process",
+    "core/wait": "core/ledger",
     "core/turn": "core core/turn/code",  # one part: the code protocol has a folder of its own
     "core/turn/code": "core/turn",
     "db": "os",
     "db/lite": "os db",
     "db/pg": "os db",
     "store/batch": "core/ledger db",
-    "store": "os core/ledger db db/* store/*",  # store.h and store.c put the parts together
-    **{"store/" + part: "os core/ledger db store store/batch"
+    "store": "os core/ledger core/wait db db/* store/*",  # store.h and store.c put the parts together
+    **{"store/" + part: "os core/ledger core/wait db store store/batch"
        for part in ("work", "lease", "limit", "feed", "upkeep", "doctor")},
     "store/process": "core/ledger core/process store store/batch",
     "store/schedule": "core/ledger core/schedule store store/batch",
-    "store/session": "os core/ledger core/session store store/batch",
+    "store/session": "os core/ledger core/session core/wait store store/batch",
+    "store/wait": "core/ledger core/session core/wait store store/batch store/session",
     "store/trigger": "core/ledger core/trigger store store/batch store/process",
     "store/watch": "os core/ledger store store/batch",
     "store/api": "core/* store store/*",
@@ -89,7 +91,8 @@ ROOMS = {
     "agent/worker": "",
     "agent/wire": "",
     "op": "core/* run/monitor",  # what can be asked for; each transport reads its table
-    "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger",
+    "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger "
+           "core/wait",
     **{"cli/" + part: "cli op os core/* run/monitor" for part in ("cmd", "demo", "table")},
     "cli/model": "cli cli/cmd os",
     "cli/chat": "cli cli/model op",

@@ -103,8 +103,14 @@ enum hf_class {
       "use another session id: this one is never used again", 3, 410)                    \
     X(SUPERSEDED, -74, "claim_superseded", "the turn or its inputs are another claim's", \
       TERMINAL, "drop this turn; claim the session again to go on", 5, 409)              \
+    X(CANCELASKED, -75, "cancel_requested", "a cancel of the turn was asked for before", \
+      TERMINAL, "cancel the turn, then commit it as cancelled", 4, 409)                  \
     X(EFFECT, -80, "effect_mismatch", "the key was recorded for another effect",         \
       TERMINAL, "look at the turn with `holdfast doctor`; use another key", 7, 409)      \
+    X(WAITKEY, -85, "wait_key_unknown", "no wait can be answered with this key",         \
+      TERMINAL, "check the key; ask for a new one", 3, 404)                              \
+    X(ANSWERER, -86, "not_the_answerer", "this actor may not answer the wait", TERMINAL, \
+      "let the answerer answer that `holdfast wait show` names", 4, 403)                 \
     X(NOTCONFIGURED, -90, "not_configured", "no model is configured", TERMINAL,          \
       "name a model in the configuration: `holdfast config check` says what is missing", \
       2, 422)

@@ -30,6 +30,7 @@
 
 #include <holdfast/effect.h>
 #include <holdfast/turn.h>
+#include <holdfast/wait.h>
 #include <holdfast/work.h>
 
 #ifdef __cplusplus
@@ -130,6 +131,8 @@ struct hf_session_turn {
     const struct hf_effect_entry
         *entries; /* load: effects without a result, and failures that wait for a retry */
     size_t entry_count;
+    const struct hf_wait *waits; /* claim, load: all of the turn, in order of their ids */
+    size_t wait_count;
 };
 
 /* Tokens of one source and model, over all committed turns. */
@@ -373,6 +376,9 @@ struct hf_session_step {
     const struct hf_effect_blob *blobs; /* stored unless they are there */
     size_t blob_count;
     hf_ms active_ms; /* the owner's time since the last step, or since its claim */
+    const struct hf_wait_new *waits; /* what the turn waits for now (holdfast/wait.h) */
+    size_t wait_count;
+    bool away; /* the turn is put away: its inputs wait, the lease ends; needs waits */
 };
 
 /* The state of a turn after a step. */
@@ -382,12 +388,19 @@ struct hf_session_stepped {
     uint8_t chain[32];
     bool repeated; /* the same step was stored before */
     hf_ms lease_remaining_ms;
+    bool cancel_requested; /* cancel the turn, and commit it as cancelled */
+    bool ready;            /* away: a wait is closed already; claim the session again */
 };
 
 /* Store one step: new provisional nodes, intents and outcomes of effects, and the save, under
  * compare-and-set on the step's number; one transaction. It extends the lease. A repeat of the
  * last step returns what it left. HF_ESESSIONLOST, HF_ESUPERSEDED, HF_ETOOBIG; HF_EEFFECT for a
- * key that was begun before, or settled, or never begun. */
+ * key that was begun before, or settled, or never begun.
+ *
+ * `waits` are opened unless they are there: the first deadline of a wait counts. With `away` the
+ * step puts the turn away: its inputs become waiting_user or waiting_external, as the most urgent
+ * open wait asks for, and the lease ends. The session is ready again when one of the listed waits
+ * is closed, which may be at once, or when the first timer is due. */
 HF_API HF_MUST_USE int hf_session_step(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_session_step *step,
@@ -439,7 +452,11 @@ struct hf_session_committed {
  * content returns the stored result, also when another owner holds the session; with other
  * content it is HF_ECONFLICT. In this order: HF_ENOTFOUND, HF_ESESSIONDELETED, the receipt,
  * HF_ESESSIONLOST, HF_EHEADMOVED, HF_ESUPERSEDED. HF_EBLOB for a blob that is not stored,
- * HF_ETOOBIG for more than `commit_bytes` or `commit_rows`. */
+ * HF_ETOOBIG for more than `commit_bytes` or `commit_rows`. HF_ECANCELASKED for status DONE after
+ * hf_session_cancel_turn has returned REQUESTED.
+ *
+ * Inputs that ended while the turn waited (cancelled, timeout) keep their status, and the commit
+ * must have the same one; otherwise it is HF_ESUPERSEDED. Waits that are open become cancelled. */
 HF_API HF_MUST_USE int hf_session_commit(struct hf_store *store,
                                          const struct hf_caller *who,
                                          const struct hf_session_commit *commit,
@@ -482,6 +499,36 @@ HF_API HF_MUST_USE int hf_session_hand_back(struct hf_store *store,
                                             const struct hf_caller *who,
                                             const struct hf_session_back *back,
                                             struct hf_err *err);
+
+/* ---- cancel a turn ----------------------------------------------------------------- */
+
+#define HF_TURN_CANCELS(X)                                                               \
+    X(REQUESTED, "requested")       /* this request is the first */                      \
+    X(ALREADY, "already_requested") /* another one was */                                \
+    X(COMPLETED, "completed_before")
+#define X(name, word) HF_TURN_CANCEL_##name,
+enum hf_turn_cancel { HF_TURN_CANCELS(X) HF_TURN_CANCEL_COUNT };
+#undef X
+HF_API const char *hf_turn_cancel_word(
+    enum hf_turn_cancel answer); /* NULL past the last */
+
+struct hf_session_cancel {
+    uint32_t size;
+    const char *session_id;
+    const char *turn_id; /* the work id of the turn's input */
+    const char *reason;  /* NULL: none */
+};
+
+/* Ask that a turn be cancelled, from any process. A turn that has not begun: its input is
+ * cancelled. A turn that waits: its waits and inputs are cancelled at once and the session is
+ * ready; the next owner cancels the turn and commits it. Otherwise the owner, or a later one, sees
+ * `cancel_request` (claim, head), `cancel_requested` (renewals, steps), and does the same. After
+ * REQUESTED the turn can no longer be committed as done. HF_ENOTFOUND, HF_ESESSIONDELETED. */
+HF_API HF_MUST_USE int hf_session_cancel_turn(struct hf_store *store,
+                                              const struct hf_caller *who,
+                                              const struct hf_session_cancel *request,
+                                              enum hf_turn_cancel *ret_answer,
+                                              struct hf_err *err);
 
 #ifdef __cplusplus
 }

@@ -519,6 +519,37 @@
     X(d32_pages_are_of_the_head_that_the_first_one_had, HF_CONFORM_SESSIONS)             \
     X(d32_what_was_committed_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
 
+#define CASES_OF_AWAY(X)                                                                 \
+    X(wait_puts_a_turn_away_and_its_answer_makes_it_ready, HF_CONFORM_WAITS)             \
+    X(wait_the_first_answer_counts_and_later_ones_are_told_of_it, HF_CONFORM_WAITS)      \
+    X(wait_an_early_answer_is_kept, HF_CONFORM_WAITS)                                    \
+    X(wait_several_of_a_turn_are_independent_and_the_first_wakes_it, HF_CONFORM_WAITS)   \
+    X(wait_a_timer_is_the_sessions_ready_time_and_never_begins_again, HF_CONFORM_WAITS)  \
+    X(wait_a_message_does_not_wake_a_turn_that_waits, HF_CONFORM_WAITS)                  \
+    X(wait_put_away_repeats_without_a_lease, HF_CONFORM_WAITS)                           \
+    X(wait_a_deadline_does_what_its_wait_says, HF_CONFORM_WAITS)                         \
+    X(wait_a_turn_that_failed_at_a_deadline_is_ended_by_its_next_owner,                  \
+      HF_CONFORM_WAITS)                                                                  \
+    X(wait_a_deadline_passes_to_the_next_answerer, HF_CONFORM_WAITS)                     \
+    X(wait_escalates_once_and_stays_open, HF_CONFORM_WAITS)                              \
+    X(wait_rows_of_sessions_are_never_due_by_themselves, HF_CONFORM_WAITS)               \
+    X(wait_revocation_is_for_good, HF_CONFORM_WAITS)                                     \
+    X(wait_one_is_revoked_alone, HF_CONFORM_WAITS)                                       \
+    X(wait_keys_are_stable_and_answer_from_a_cold_process,                               \
+      HF_CONFORM_WAITS | HF_CONFORM_AGAIN)                                               \
+    X(wait_a_bad_key_gets_one_answer_and_writes_nothing, HF_CONFORM_WAITS)               \
+    X(wait_two_secrets_may_be_valid, HF_CONFORM_WAITS)                                   \
+    X(wait_bad_input_names_the_field_and_writes_nothing, HF_CONFORM_WAITS)               \
+    X(wait_edited_arguments_must_fit, HF_CONFORM_WAITS)                                  \
+    X(turn_cancel_before_it_begins_cancels_its_input, HF_CONFORM_WAITS)                  \
+    X(turn_cancel_of_a_running_turn_is_seen_by_every_owner_and_wins_over_completion,     \
+      HF_CONFORM_WAITS)                                                                  \
+    X(turn_cancel_after_completion_says_so, HF_CONFORM_WAITS)                            \
+    X(turn_cancel_of_a_waiting_turn_ends_its_waits_and_units_at_once, HF_CONFORM_WAITS)  \
+    X(turn_cancel_by_the_unit_cancels_a_waiting_turn_too, HF_CONFORM_WAITS)              \
+    X(turn_cancel_while_it_runs_is_kept_by_a_put_away, HF_CONFORM_WAITS)                 \
+    X(wait_an_owner_that_dies_while_it_ends_a_turn_is_replaced, HF_CONFORM_WAITS)
+
 #define CASES_OF_WATCH(X)                                                                \
     X(attention_of_an_empty_store_is_empty, 0)                                           \
     X(attention_finds_a_lease_that_lapses_soon_and_one_that_has_lapsed, 0)               \
@@ -573,6 +604,7 @@
     CASES_OF_WATCH(X)                                                                    \
     CASES_OF_TALK(X)                                                                     \
     CASES_OF_COMMIT(X)                                                                   \
+    CASES_OF_AWAY(X)                                                                     \
     CASES_OF_EFFECT(X)
 
 #define X(name, needs) void conform_##name(struct hf_conform *t);

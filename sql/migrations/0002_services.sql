@@ -320,6 +320,7 @@ CREATE TABLE session_turn (
     active_ms     INTEGER NOT NULL DEFAULT 0,
     started_at    INTEGER NOT NULL,
     finished_at   INTEGER,
+    waits_revoked_at INTEGER, -- no wait of this turn can be answered since then
     turn_id       TEXT NOT NULL,
     chain         BLOB NOT NULL,
     commit_hash   BLOB,
@@ -400,6 +401,64 @@ CREATE TABLE effect (
                AND outcome IS NOT NULL AND settled_at IS NOT NULL))
 ) STRICT;
 CREATE INDEX effect_unknown ON effect (settled_at) WHERE status = 'unknown';
+
+-- A wait is what an open turn waits for. It is closed once: by an answer, at its deadline, by a
+-- revocation, or with its turn. wait_id follows from turn, kind and name. A wait that was answered
+-- before its turn opened it has no opened_at.
+--   check_at   when a sweep acts on it: at escalate_at, then at deadline_at; null: closed, or a timer,
+--              whose due time is the session's ready_at
+--   closed_by  names the call that closed it, so that a caller knows whether it was its own
+CREATE TABLE wait (
+    wait_id       TEXT NOT NULL PRIMARY KEY,
+    session_key   INTEGER NOT NULL,
+    turn_key      INTEGER NOT NULL,
+    deadline_at   INTEGER,
+    escalate_at   INTEGER,
+    check_at      INTEGER,
+    next_ms       INTEGER,
+    opened_at     INTEGER,
+    closed_at     INTEGER,
+    kind          TEXT NOT NULL,
+    state         TEXT NOT NULL,
+    policy        TEXT,
+    name          TEXT,
+    asked         TEXT,
+    answerer      TEXT,
+    next_answerer TEXT,
+    next_policy   TEXT,
+    escalate      TEXT,
+    outcome       TEXT,
+    actor_kind    TEXT,
+    actor         TEXT,
+    closed_by     TEXT,
+    CHECK (kind = 'tool' OR kind = 'approval' OR kind = 'signal' OR kind = 'timer'
+           OR kind = 'custom'),
+    CHECK ((state = 'open' AND outcome IS NULL AND closed_at IS NULL AND closed_by IS NULL
+            AND opened_at IS NOT NULL AND deadline_at IS NOT NULL AND name IS NOT NULL
+            AND (policy IS NULL) = (kind = 'timer') AND (check_at IS NULL) = (kind = 'timer'))
+           OR ((state = 'resolved' OR state = 'cancelled' OR state = 'timed_out')
+               AND outcome IS NOT NULL AND closed_at IS NOT NULL AND closed_by IS NOT NULL
+               AND check_at IS NULL)),
+    CHECK ((policy IS NOT NULL AND policy = 'next') = (next_policy IS NOT NULL))
+) STRICT;
+CREATE INDEX wait_turn ON wait (turn_key);
+CREATE INDEX wait_check ON wait (check_at) WHERE check_at IS NOT NULL;
+CREATE INDEX wait_open ON wait (deadline_at, wait_id) WHERE state = 'open';
+/*pg
+ALTER TABLE wait SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+*/
+
+-- The secrets of the keys with which waits are answered. valid_until null: new keys are made with
+-- it.
+CREATE TABLE wait_secret (
+    key_id      TEXT NOT NULL PRIMARY KEY,
+    secret      BLOB NOT NULL,
+    valid_until INTEGER,
+    created_at  INTEGER NOT NULL,
+    CHECK (length(secret) = 32)
+) STRICT;
+CREATE UNIQUE INDEX wait_secret_current ON wait_secret ((valid_until IS NULL))
+    WHERE valid_until IS NULL;
 
 -- Guards against plain SQL.
 CREATE TRIGGER session_identity
@@ -507,7 +566,29 @@ BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: the effects of a committed turn stay');
 END;
 
+CREATE TRIGGER wait_identity
+AFTER UPDATE OF wait_id, session_key, turn_key, kind/*lite , rowid, _rowid_, oid*/ ON wait
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: identity columns never change');
+END;
+
+-- A wait that was answered early learns once what was asked.
+CREATE TRIGGER wait_frozen AFTER UPDATE ON wait
+WHEN OLD.state <> 'open'
+     AND (OLD.opened_at IS NOT NULL OR NEW.state <> OLD.state OR NEW.outcome <> OLD.outcome
+          OR NEW.closed_by <> OLD.closed_by OR NEW.closed_at <> OLD.closed_at)
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: a wait has one outcome');
+END;
+
+CREATE TRIGGER wait_delete BEFORE DELETE ON wait
+WHEN OLD.state = 'open'
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: an open wait stays');
+END;
+
 /*pg
+CREATE TRIGGER wait_truncated BEFORE TRUNCATE ON wait EXECUTE FUNCTION work_truncated();
 CREATE TRIGGER session_truncated BEFORE TRUNCATE ON session EXECUTE FUNCTION work_truncated();
 CREATE TRIGGER session_turn_truncated BEFORE TRUNCATE ON session_turn
     EXECUTE FUNCTION work_truncated();
@@ -539,3 +620,10 @@ SELECT s.session_id, t.turn_id, s.tenant, e.effect_key, e.kind, e.recovery, e.st
        e.due_at, e.fence, e.started_at, e.settled_at, e.taken_over, e.envelope, e.outcome, e.usage
   FROM effect e JOIN session_turn t ON t.turn_key = e.turn_key
   JOIN session s ON s.session_key = t.session_key;
+
+CREATE VIEW runtime_wait AS
+SELECT w.wait_id, s.session_id, t.turn_id, s.tenant, s.agent, w.kind, w.name, w.state, w.asked,
+       w.answerer, w.deadline_at, w.policy, w.next_answerer, w.next_policy, w.next_ms,
+       w.escalate_at, w.escalate, w.outcome, w.actor_kind, w.actor, w.opened_at, w.closed_at
+  FROM wait w JOIN session_turn t ON t.turn_key = w.turn_key
+  JOIN session s ON s.session_key = w.session_key;

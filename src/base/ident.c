@@ -12,6 +12,9 @@
 #include <string.h>
 
 #define OPENSSL_SUPPRESS_DEPRECATED /* see state_of */
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/sha.h>
 
 #include "base/err.h"
@@ -205,6 +208,20 @@ int hf_sha256(const void *bytes, size_t len, uint8_t ret_bytes[HF_DIGEST_BYTES])
     hf_sha256_begin(&digest);
     hf_sha256_more(&digest, bytes, len);
     return hf_digest_end(&digest, ret_bytes);
+}
+
+int hf_hmac_sha256(const uint8_t secret[HF_DIGEST_BYTES], const void *bytes, size_t len,
+                   uint8_t ret_mac[HF_DIGEST_BYTES])
+{
+    unsigned size = 0;
+    const unsigned char *mac = HMAC(EVP_sha256(), secret, HF_DIGEST_BYTES, bytes, len,
+                                    ret_mac, &size);
+    return mac && size == HF_DIGEST_BYTES ? 0 : HF_ENOMEM;
+}
+
+bool hf_secret_same(const void *a, const void *b, size_t len)
+{
+    return CRYPTO_memcmp(a, b, len) == 0;
 }
 
 /* Four bits a step: the table stays small, and the inputs are. Each entry is its index

@@ -416,7 +416,8 @@ const struct cli_view *cli_view_of(const struct hf_shape *shape)
                                               cli_schedule_views,
                                               cli_session_views,
                                               cli_store_views,
-                                              cli_trigger_views };
+                                              cli_trigger_views,
+                                              cli_wait_views };
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const struct cli_view *view = tables[t]; view->shape; view++)
             if (view->shape == shape)

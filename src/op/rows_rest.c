@@ -1,9 +1,11 @@
 /* The rows of operations that are not about units of work, and of local ones of one word. */
 #include "core/ledger/reports.h"
+#include "core/wait/shapes.h"
 #include "op/attention.h"
 #include "op/question.h"
 #include "op/rows.h"
 #include "op/store.h"
+#include "op/wait.h"
 
 /* ---- policy ------------------------------------------------------------------------ */
 
@@ -316,6 +318,17 @@ static const struct op_example overview_examples[] = {
     { "all of it, as JSON", "holdfast overview --json" },
     { .what = NULL },
 };
+static const struct op_example approve_examples[] = {
+    { "what `attention` and `wait list` show", "holdfast approve 4c1f" },
+    { "with other arguments", "holdfast approve 4c1f --arguments '{\"amount\":10}'" },
+    { .what = NULL },
+};
+
+static const struct op_example deny_examples[] = {
+    { "the model is told why", "holdfast deny 4c1f --reason 'too expensive'" },
+    { .what = NULL },
+};
+
 static const struct op_example attention_examples[] = {
     { "what needs me?", "holdfast attention" },
     { "in a cron table", "holdfast attention || page-me" },
@@ -469,6 +482,19 @@ const struct op op_top_rows[] = {
       .examples = attention_examples, .answer = OP_LIST, .shape = &hf_attention_shape,
       .facts = &hf_attention_facts_shape, .errors = op_read_errors, .exits = "10", READER(0),
       .route = "GET /v1/attention", .run = op_run_attention },
+    { "approve", "approve a call that a turn asks about",
+      "The first answer counts: accepted says whether it was this one.",
+      hf_waits_approve_inputs, NULL, BLANK(hf_wait_request, .wait_id = NULL),
+      approve_examples, .answer = OP_ROW, .shape = &hf_wait_shape,
+      .facts = &hf_wait_resolved_shape, .errors = op_answer_errors, .role = OP_OPERATOR,
+      .route = "POST /v1/waits/{wait_id}/approve", .flags = OP_MUST_EXIST | OP_SHELL,
+      .actor_kind = "human", .run = op_run_approve },
+    { "deny", "deny a call that a turn asks about", NULL, hf_waits_deny_inputs, NULL,
+      BLANK(hf_wait_request, .wait_id = NULL), deny_examples, .answer = OP_ROW,
+      .shape = &hf_wait_shape, .facts = &hf_wait_resolved_shape,
+      .errors = op_answer_errors, .role = OP_OPERATOR,
+      .route = "POST /v1/waits/{wait_id}/deny", .flags = OP_MUST_EXIST | OP_SHELL,
+      .actor_kind = "human", .run = op_run_deny },
     { "attention.ack", "say that a person has seen bad ends",
       "Units that ended failed, timeout or abandoned are findings until they are acknowledged or "
       "requeued. An event work_acknowledged in the unit's trail says who did it.",

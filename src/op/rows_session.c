@@ -1,8 +1,10 @@
 /* The rows of `session`. */
 #include "core/ledger/reports.h"
 #include "core/session/shapes.h"
+#include "core/wait/shapes.h"
 #include "op/rows.h"
 #include "op/session.h"
+#include "op/wait.h"
 
 static const struct op_example create_examples[] = {
     { "a conversation for workers of the agent `helper`",
@@ -36,6 +38,12 @@ static const struct op_example log_examples[] = {
 static const struct op_example inputs_examples[] = {
     { "messages and wakes, and which turn took them",
       "holdfast session inputs support-17" },
+    { .what = NULL },
+};
+
+static const struct op_example cancel_examples[] = {
+    { "stop what it does now",
+      "holdfast session cancel-turn support-17 --reason 'not needed'" },
     { .what = NULL },
 };
 
@@ -88,6 +96,14 @@ const struct op op_session_rows[] = {
       hf_session_inputs_inputs, NULL, PAGE, inputs_examples, .answer = OP_LIST,
       .shape = &hf_session_input_shape, .errors = op_get_errors, READER(OP_PAGED),
       .route = "GET /v1/sessions/{session_id}/inputs", .run = op_run_session_inputs },
+    { "session.cancel-turn", "cancel a turn of a session",
+      "A turn that waits ends at once, one that has not begun never begins, and one that runs "
+      "is ended by its worker. Answers requested, already_requested or completed_before.",
+      hf_turn_cancel_inputs, NULL,
+      BLANK(hf_session_cancel, .size = sizeof(struct hf_session_cancel)), cancel_examples,
+      .shape = &hf_turn_cancel_shape, .errors = op_session_errors, .role = OP_OPERATOR,
+      .route = "POST /v1/sessions/{session_id}/cancel-turn",
+      .flags = OP_MUST_EXIST | OP_SHELL, .actor_kind = "human", .run = op_run_cancel_turn },
     { .name = NULL },
 };
 /* clang-format on */

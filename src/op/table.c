@@ -26,6 +26,10 @@ const int op_operator_errors[] = {
 const int op_session_errors[] = { HF_ENOTFOUND,  HF_ECONFLICT, HF_ESESSIONDELETED,
                                   HF_EUNCERTAIN, STORE,        0 };
 
+const int op_answer_errors[] = {
+    FIND, HF_EWAITKEY, HF_EANSWERER, HF_EUNCERTAIN, STORE, 0
+};
+
 const struct op_group op_groups[] = {
     { "work", "create, claim, settle and look at units of work", op_work_rows },
     { "job", "work that code runs by the name of its kind", op_job_rows },
@@ -39,6 +43,7 @@ const struct op_group op_groups[] = {
     { "store", "what an operator does to a store as a whole", op_store_rows },
     { "trigger", "start work when something happens", op_trigger_rows },
     { "session", "conversations with one writer at a time", op_session_rows },
+    { "wait", "what turns wait for, and their answers", op_wait_rows },
     { "turn", "look at turns that were saved", op_turn_rows },
     { "cell", "run code cells from the shell", op_cell_rows },
     { "provider", "the models that can be called", op_provider_rows },

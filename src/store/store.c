@@ -10,6 +10,7 @@
 #include "store/schedule/schedule.h"
 #include "store/session/session.h"
 #include "store/trigger/trigger.h"
+#include "store/wait/wait.h"
 
 int sql_new_id(struct sql_store *store, hf_ms now, char ret_id[37], struct hf_err *err)
 {
@@ -191,6 +192,7 @@ static const struct hf_store_methods methods = {
     .schedules = &sql_schedule_methods,
     .triggers = &sql_trigger_methods,
     .sessions = &sql_session_methods,
+    .waits = &sql_wait_methods,
     .watch = &sql_watch_methods,
     .known = sql_known,
     .now = sql_now,

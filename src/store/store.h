@@ -6,6 +6,7 @@
 #include <holdfast/sys/store.h>
 
 #include "core/ledger/step.h"
+#include "core/wait/wait.h"
 #include "os/threads.h"
 #include "store/batch/ops.h"
 #include "store/batch/plan.h"
@@ -23,6 +24,14 @@ struct sql_random {
     uint8_t bytes[512];
 };
 
+/* The secrets of waits' keys as last read, the current one first. */
+struct sql_secrets {
+    size_t count;
+    struct hf_wait_secret all[2];
+    hf_ms valid_until[2]; /* wall; 0: the current one */
+    hf_ms read_at;        /* monotonic */
+};
+
 struct sql_store {
     struct hf_store base;
     struct hf_sql *sql;
@@ -33,6 +42,7 @@ struct sql_store {
     uint64_t uuid_seq;
     struct policy_set *policies; /* as last read; NULL: read again */
     hf_ms policies_at;           /* monotonic */
+    struct sql_secrets secrets;
 };
 
 static inline struct sql_store *sql_store_of(struct hf_store *store)
@@ -142,6 +152,10 @@ void sql_wake_input(struct hf_ops *ops, const struct hf_making *wake);
 int sql_wake_ended(struct sql_store *store, const struct hf_caller *who,
                    struct hf_ops *ops, const struct hf_row *was, const struct hf_row *row,
                    struct hf_err *err);
+
+/* Act on open waits whose time has come, at most `limit`; counts into the report. */
+int sql_waits_sweep(struct sql_store *store, const struct hf_caller *who, size_t limit,
+                    struct hf_sweep_report *report, struct hf_err *err);
 
 /* Find one row by id, unique prefix or unique suffix. The row's texts live in `ops`. */
 int sql_find(struct hf_ops *ops, const char *id, struct hf_row *ret_row,

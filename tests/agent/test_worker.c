@@ -462,13 +462,13 @@ static void an_inline_turn_begins_again_from_the_last_commit(void **state)
     assert_int_equal(s->turn->entry_count, 0);
     hf_session_answer_free(s);
     stop_worker(0);
-    await_log("claimed\ntool_started one\nback\n");
+    await_log("claimed\ntool_started one\ntool_ended one\nback\n");
     start_worker();
     await_model();
     ask("one"); /* as its promise says, the tool runs a second time */
     await_model();
     say("hello");
-    await_log("claimed\ntool_started one\nturn_ended\n");
+    await_log("claimed\ntool_started one\ntool_ended one\nturn_ended\n");
     s = loaded("s");
     assert_int_equal(s->sessions[0].head_revision, 1);
     assert_int_equal(s->node_count, 4);

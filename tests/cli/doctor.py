@@ -82,7 +82,7 @@ class Doctor(Case):
             self.create(f"u{number}")
         self.sql("DROP TABLE work_limit", guards=False)
         error = self.cli("--json", "doctor", code=1).json["error"]
-        self.assertIn("not checked: limits, sessions, effects, leases, server", error["message"])
+        self.assertIn("not checked: limits, sessions, effects, waits, leases, server", error["message"])
 
     def test_what_lies_after_a_hundred_faults_is_said_to_be_unseen(self):
         self.file("units.jsonl", "".join(f'{{"source_system":"manual","source_id":"u{i}"}}\n'

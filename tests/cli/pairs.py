@@ -32,6 +32,7 @@ UNIT = ["--lane", "l", "--priority", "2", "--max-attempts", "3", "--retry-policy
         "--exec-timeout", "2h"]
 KEY = ["--key", "k", "--owner-scope", "session:$TENANT"]
 SOURCE = ["--source-type", "$TENANT", "--source-key", "repo"]
+WAIT = "t01a1e688-ec5d-7000-a568-0fba0a4639eb-0123456789abcdef01234567"  # of no turn
 SESSION = ("session.create", {"session_id": "$TENANT", "agent": "helper"})
 SENT = ("session.send", {"session_id": "$TENANT", "text": "hello", "source_key": "k0"})
 MESSAGE = ('{"kind":"message","message":{"id":"m1","role":"user","parts":'
@@ -188,6 +189,21 @@ PAIRS = [
     ("session.log", [SESSION], ["--session", "$TENANT", "--after", "7"]),
     ("session.inputs", [SESSION, SENT], ["--session", "$TENANT", "--limit", "5"]),
     ("session.inputs", [SESSION, SENT], ["--session", "$TENANT", "--after", "$ID"]),
+    ("session.cancel-turn", [SESSION, SENT], ["--session", "$TENANT", "--turn", "$ID", "--reason", "r"]),
+    ("session.cancel-turn", [SESSION], ["--session", "$TENANT"]),  # no turn is open
+    ("wait.list", [SESSION], ["--session", "$TENANT", "--kind", "approval", "--answerer", "anna", "--closed",
+                              "--limit", "5"]),
+    ("wait.list", [], ["--after", "1 " + WAIT]),
+    ("wait.show", [], ["--wait", WAIT]),  # there is no such wait
+    ("wait.resolve", [], ["--wait", WAIT, "--answer", "error", "--value", "1", "--reason", "r"]),
+    ("wait.resolve", [], ["--key", "hfw1.x", "--answer", "ok"]),  # no such key
+    ("wait.revoke", [SESSION], ["--session", "$TENANT", "--reason", "r"]),
+    ("wait.revoke", [SESSION], ["--session", "$TENANT", "--turn", "none"]),
+    ("wait.revoke", [], ["--wait", WAIT]),
+    ("wait.key", [], ["--wait", WAIT]),
+    ("wait.rotate", [], ["--valid", "1h"]),
+    ("approve", [], ["--wait", WAIT, "--arguments", '{"n": 1}']),
+    ("deny", [], ["--wait", WAIT, "--reason", "r"]),
     ("schedule.add", [], [
         "--name", "$TENANT", "--cron", "0 9 1 * MON", "--tz", "Europe/Berlin", "--days", "and",
         "--kind", "report", "--queue", "q", "--payload", '{"a": 1}', *UNIT, "--overlap", "allow",

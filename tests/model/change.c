@@ -483,6 +483,9 @@ static int apply(struct m_call *call, const struct hf_change *change,
         row->settled_token = m_text(call->disk, change->token);
         row->settled_verb = settlement(call, change);
     }
+    bool waited = before == HF_WAITING_USER || before == HF_WAITING_EXTERNAL;
+    if (rc == 0 && row->w.session_id && waited && row->status == HF_CANCELLED)
+        m_cancel_waiting(call, row);
     if (rc == 0 && row->w.session_id && !hf_status_terminal(row->status))
         m_session_nudge(call, row->w.session_id,
                         row->status == HF_RUNNING ? row->w.cancel_request : NULL);

@@ -106,6 +106,7 @@ struct m_turn {
     hf_ms started_at;
     hf_ms finished_at;
     bool committed;
+    bool revoked;      /* none of its waits can be answered */
     uint8_t asked[32]; /* digest of the commit */
     struct hf_session_committed done;
 };
@@ -143,6 +144,13 @@ struct m_session {
     M_LIST(struct m_node) nodes;
 };
 
+struct m_wait {
+    struct hf_wait w;
+    hf_ms check_at; /* 0: no sweep acts on it */
+    hf_ms next_ms;
+    const char *closed_by;
+};
+
 struct m_history {
     int64_t incarnation;
     int64_t began_id; /* the last event before it */
@@ -159,6 +167,9 @@ struct model_disk {
     M_LIST(struct m_input) inputs; /* in order of seq */
     M_LIST(struct m_blob) blobs;
     M_LIST(struct m_spent) spent;
+    M_LIST(struct m_wait) waits;
+    int64_t secret; /* which one makes keys; the one before is valid until: */
+    hf_ms secret_until;
     M_LIST(struct m_history) histories;
     M_LIST(struct hf_log_entry) log;
     int64_t pruned_id; /* the last event that prune took */
@@ -439,6 +450,29 @@ int m_session_list(struct hf_store *store, const struct hf_caller *who,
                    struct hf_session_answer *answer, struct hf_err *err);
 int m_session_inputs(struct hf_store *store, const char *session_id, const char *after,
                      size_t limit, struct hf_session_answer *answer, struct hf_err *err);
+/* ---- waits ------------------------------------------------------------------------------ */
+
+extern const struct hf_wait_methods m_wait_methods;
+
+/* The waits of a step; and its put-away, true if the session is ready again. */
+void m_waits_open(struct m_call *call, struct m_turn *turn,
+                  const struct hf_session_step *step);
+bool m_put_away(struct m_call *call, struct m_session *s, const struct m_turn *turn,
+                const struct hf_session_step *step);
+/* Open waits of a turn become cancelled; how many. */
+int64_t m_waits_end(struct m_call *call, const char *turn_id);
+void m_waits_drop(struct model_disk *disk, const char *turn_id);
+/* The timers of the open turn that are due. */
+void m_waits_due(struct m_call *call, const struct m_session *s);
+void m_waits_show(struct m_call *call, struct hf_session_answer *answer,
+                  struct hf_session_turn *turn);
+void m_waits_sweep(struct m_call *call, size_t limit, struct hf_sweep_report *report);
+hf_ms m_waits_next(const struct model_disk *disk);
+/* The unit of a turn that waits was cancelled. */
+void m_cancel_waiting(struct m_call *call, const struct m_row *row);
+int m_cancel_turn(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_session_cancel *request,
+                  enum hf_turn_cancel *ret_answer, struct hf_err *err);
 
 /* Effects and blobs. A step's effects are checked first, then stored. */
 int m_effects_check(const struct m_call *call, const struct m_turn *turn,

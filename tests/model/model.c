@@ -83,6 +83,7 @@ void model_disk_free(struct model_disk *disk)
     free(disk->limits.at);
     free(disk->fairs.at);
     free(disk->receipts.at);
+    free(disk->waits.at);
     for (size_t i = 0; i < disk->sessions.count; i++)
         free(disk->sessions.at[i].nodes.at);
     free(disk->sessions.at);
@@ -445,6 +446,7 @@ static const struct hf_store_methods methods = {
     .holders = m_holders,
     .close = m_close,
     .sessions = &m_session_methods,
+    .waits = &m_wait_methods,
     .watch = &m_watch_methods,
 };
 

@@ -167,9 +167,10 @@ void m_session_nudge(struct m_call *call, const char *session_id, const char *ca
     struct m_session *s = m_session_of(call->disk, session_id);
     if (!s)
         return;
-    if (!s->nonce && (!s->s.ready_at || s->s.ready_at > call->now))
+    bool waits = s->s.turn_id && !cancel; /* what came is not about the open turn */
+    if (!waits && !s->nonce && (!s->s.ready_at || s->s.ready_at > call->now))
         s->s.ready_at = call->now;
-    if (cancel)
+    if (cancel && !s->s.cancel_request)
         s->s.cancel_request = cancel;
 }
 
@@ -371,4 +372,5 @@ const struct hf_session_methods m_session_methods = {
     .renew_all = session_renew_all,
     .release = session_release,
     .hand_back = m_session_hand_back,
+    .cancel_turn = m_cancel_turn,
 };

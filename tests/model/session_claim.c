@@ -27,12 +27,12 @@ static void pin(struct m_call *call, struct m_row *row, const struct m_session *
 
 static void start(struct m_call *call, struct m_row *row, const struct m_session *s)
 {
+    const char *event = m_waits(row) ? "resumed" : "claimed";
     row->w.attempt_count++;
     row->w.lease_fence++;
-    m_enter(
-        call, row, HF_RUNNING,
-        (struct m_say_event){ "claimed", NULL,
-                              m_say(call->disk, "\"fence\":%lld", (long long)s->fence) });
+    m_enter(call, row, HF_RUNNING,
+            (struct m_say_event){
+                event, NULL, m_say(call->disk, "\"fence\":%lld", (long long)s->fence) });
     pin(call, row, s);
     row->w.started_at = call->now;
     row->w.active_at = call->now;
@@ -50,6 +50,7 @@ static void begin(struct m_call *call, struct m_session *s)
     if (!turn)
         turn = m_add(call->disk->turns);
     turn->stored.count = turn->effects.count = 0; /* one that was held begins anew */
+    turn->revoked = false;
     turn->session_id = s->s.session_id;
     turn->turn_id = row->w.work_id;
     turn->seq = row->seq;
@@ -67,6 +68,7 @@ static void begin(struct m_call *call, struct m_session *s)
 /* The turn ends without a commit, and the session is free. */
 static void end_turn(struct m_call *call, struct m_session *s)
 {
+    (void)m_waits_end(call, s->s.turn_id); /* how many does not matter */
     s->s.turn_id = NULL;
     s->s.cancel_request = NULL;
     m_session_free(call, s, 0);
@@ -81,6 +83,7 @@ static void hold(struct m_call *call, struct m_session *s, struct m_row *row)
     m_input_back(call, row, "held",
                  (struct m_say_event){ "transition", NULL, "\"reason\":\"poison\"" });
     row->w.status_reason = "poison";
+    m_waits_drop(call->disk, s->s.turn_id);
     end_turn(call, s);
 }
 
@@ -145,18 +148,26 @@ static enum claimed with_turn(struct m_call *call, struct m_session *s,
 {
     struct m_turn *turn = m_turn_open(call->disk, s);
     struct m_row *row = m_row_by_seq(call->disk, turn->seq);
-    if (!row || (row->status != HF_QUEUED && row->status != HF_RUNNING)) {
+    bool ended = row && turn->step > 0 &&
+                 (row->status == HF_CANCELLED || row->status == HF_TIMEOUT);
+    bool starts = row && (row->status == HF_QUEUED || m_waits(row));
+    bool lost = ended && !taken->live && taken->was.nonce && count_crash(call, turn, row);
+    if (!row || lost || (!starts && !ended && row->status != HF_RUNNING)) {
         s->fence = taken->was.fence; /* it was not claimed */
         turn->finished_at = call->now;
         end_turn(call, s);
         return AGAIN;
     }
-    *ret_writes = row->status == HF_QUEUED || !taken->repeated;
+    *ret_writes = starts || !taken->repeated;
     if (!*ret_writes)
         return CLAIMED;
-    if (row->status == HF_QUEUED)
+    if (starts) {
+        m_waits_due(call, s);
         start(call, row, s);
-    else if (!take_over(call, s, turn, row, taken)) {
+    } else if (ended) {
+        turn->claimed_step = turn->step;
+        return CLAIMED;
+    } else if (!take_over(call, s, turn, row, taken)) {
         s->fence = taken->was.fence;
         return AGAIN;
     }

@@ -98,6 +98,7 @@ struct hf_session_turn *m_turn_show(struct m_call *call, struct hf_session_answe
         inputs[0] = input_of(&input, row);
         one->input_count = 1;
     }
+    m_waits_show(call, answer, one);
     answer->turn = one;
     return one;
 }

@@ -109,16 +109,19 @@ int m_session_step(struct hf_store *store, const struct hf_caller *who,
     if (rc == 0)
         rc = within(&call, bytes, step->record_count + step->blob_count);
     struct m_session *s = rc ? NULL : m_session_find(&call, step->session_id, &rc);
-    if (rc == 0)
+    if (rc)
+        return rc;
+    struct m_turn *turn = m_turn_of(call.disk, step->session_id, step->turn_id);
+    int64_t nodes = step->node_count + packed.kept;
+    bool repeated = turn && !turn->finished_at &&
+                    as_given(turn, step->step + 1, nodes, packed.chain) &&
+                    same_bytes(turn->save, step->save);
+    if (!(repeated && step->away))
         rc = m_session_held(&call, s, step->token);
     if (rc)
         return rc;
-    struct m_turn *turn = m_turn_open(call.disk, s);
-    if (!turn || !m_same(turn->turn_id, step->turn_id))
+    if (!(repeated && step->away) && (!turn || !m_same(s->s.turn_id, step->turn_id)))
         return hf_fail(err, HF_ESUPERSEDED, "turn_id", "not open");
-    int64_t nodes = step->node_count + packed.kept;
-    bool repeated = as_given(turn, step->step + 1, nodes, packed.chain) &&
-                    same_bytes(turn->save, step->save);
     if (!repeated && !as_given(turn, step->step, step->node_count, step->chain))
         return hf_fail(err, HF_ESUPERSEDED, "step", "another step");
     if (!repeated) {
@@ -127,12 +130,17 @@ int m_session_step(struct hf_store *store, const struct hf_caller *who,
             return rc;
         store_step(&call, turn, step, &packed, s->fence);
         m_session_extend(&call, s);
+        m_waits_open(&call, turn, step);
     }
-    *ret_stepped = (struct hf_session_stepped){ .step = turn->step,
-                                                .node_count = nodes,
-                                                .repeated = repeated,
-                                                .lease_remaining_ms = s->expires_at -
-                                                                      call.lease_now };
+    *ret_stepped = (struct hf_session_stepped){
+        .step = turn->step,
+        .node_count = nodes,
+        .repeated = repeated,
+        .cancel_requested = s->s.cancel_request != NULL,
+        .lease_remaining_ms = step->away ? 0 : s->expires_at - call.lease_now
+    };
+    if (!repeated && step->away)
+        ret_stepped->ready = m_put_away(&call, s, turn, step);
     memcpy(ret_stepped->chain, turn->chain, sizeof(turn->chain));
     return 0;
 }
@@ -191,6 +199,8 @@ static int check(struct m_call *call, const struct hf_session_commit *c,
         return rc;
     if (s->s.head_revision != c->head_revision || s->s.record_count != c->record_count)
         return hf_fail(call->err, HF_EHEADMOVED, "head_revision", "moved");
+    if (c->status == HF_DONE && s->s.cancel_request)
+        return hf_fail(call->err, HF_ECANCELASKED, "status", "a cancel was asked for");
     if (!turn || !m_same(s->s.turn_id, c->turn_id))
         return hf_fail(call->err, HF_ESUPERSEDED, "turn_id", "not open");
     if (!as_given(turn, c->step, c->node_count, c->chain))
@@ -218,6 +228,10 @@ static int check_parts(struct m_call *call, const struct hf_session_commit *c,
             !brings_blob(c, c->blobs[i].hash))
             return hf_fail(call->err, HF_EBLOB, "blobs", "not stored");
     }
+    if (row && hf_status_terminal(row->status))
+        return row->status == c->status
+                   ? 0
+                   : hf_fail(call->err, HF_ESUPERSEDED, "turn_id", "it ended otherwise");
     if (!row || row->status != HF_RUNNING || !m_same(row->nonce, s->nonce) ||
         row->session_fence != s->fence)
         return hf_fail(call->err, HF_ESUPERSEDED, "turn_id", "not this claim's");
@@ -263,6 +277,9 @@ static void end_input(struct m_call *call, const struct hf_session_commit *c,
                       const struct m_turn *turn)
 {
     struct m_row *row = m_row_by_seq(call->disk, turn->seq);
+    (void)m_waits_end(call, turn->turn_id); /* how many does not matter */
+    if (hf_status_terminal(row->status))
+        return; /* it ended while the turn waited */
     m_enter(call, row, c->status, (struct m_say_event){ "close_out", NULL, NULL });
     row->w.status_reason = c->status == HF_DONE ? NULL : row->w.status;
     row->settled_token = m_text(call->disk, c->token);

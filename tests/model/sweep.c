@@ -209,7 +209,8 @@ static hf_ms wake_at(const struct m_row *row)
         if (times[i] && (!at || times[i] < at))
             at = times[i];
     }
-    return hf_status_terminal(row->status) ? 0 : at;
+    /* Of a session's unit the waits of its turn are due. */
+    return hf_status_terminal(row->status) || row->w.session_id ? 0 : at;
 }
 
 bool m_due(const struct m_call *call, const struct m_row *row)
@@ -257,6 +258,7 @@ static void sweep_some(struct m_call *call, size_t limit,
     ret_report->more = (size_t)ret_report->looked_at >= limit;
     ret_report->promoted += m_limits(call);
     ret_report->promoted += m_limits_sweep(call);
+    m_waits_sweep(call, limit, ret_report);
 }
 
 void m_sweep_all(struct m_call *call, struct hf_sweep_report *ret_report)
@@ -277,6 +279,9 @@ int m_next_due(struct hf_store *store, hf_ms *ret_at, struct hf_err *err)
         if (wall_at && (!next || wall_at < next))
             next = wall_at;
     }
+    hf_ms wait_at = m_waits_next(call.disk);
+    if (wait_at && (!next || wait_at < next))
+        next = wait_at;
     hf_ms limit_at = m_limits_next(call.disk);
     *ret_at = limit_at && (!next || limit_at < next) ? limit_at : next;
     return 0;

@@ -42,12 +42,13 @@ struct hf_conform_factory {
 };
 
 /* What a case needs: a factory with `again`; a store with schedules, triggers, processes,
- * sessions. */
+ * sessions, waits. */
 #define HF_CONFORM_AGAIN 1u
 #define HF_CONFORM_SCHEDULES 2u
 #define HF_CONFORM_TRIGGERS 4u
 #define HF_CONFORM_PROCESSES 8u
 #define HF_CONFORM_SESSIONS 16u
+#define HF_CONFORM_WAITS 32u
 
 struct hf_conform;
 

@@ -18,6 +18,7 @@
 #include <holdfast/session.h>
 #include <holdfast/store.h>
 #include <holdfast/trigger.h>
+#include <holdfast/wait.h>
 #include <holdfast/work.h>
 
 #ifdef __cplusplus
@@ -185,6 +186,34 @@ struct hf_session_methods {
      * nothing in sight). */
     int (*next)(struct hf_store *store, const struct hf_session_claim *claim,
                 hf_ms *ret_at, struct hf_err *err);
+    int (*cancel_turn)(struct hf_store *store, const struct hf_caller *who,
+                       const struct hf_session_cancel *request,
+                       enum hf_turn_cancel *ret_answer, struct hf_err *err);
+};
+
+/* The verbs of wait.h; each as declared there, with an empty answer to fill. Input has been
+ * checked. A resolve has an id, and its value is canonical JSON; `by_key`: it was named by a key,
+ * which holds, so that a wait that is cancelled or not there is HF_EWAITKEY. */
+struct hf_wait_methods {
+    int (*resolve)(struct hf_store *store, const struct hf_caller *who,
+                   const struct hf_wait_resolve *request, bool by_key,
+                   struct hf_wait_answer *answer, struct hf_err *err);
+    int (*revoke)(struct hf_store *store, const struct hf_caller *who,
+                  const struct hf_wait_revoke *request, struct hf_wait_answer *answer,
+                  struct hf_err *err);
+    int (*list)(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_wait_filter *filter, struct hf_wait_answer *answer,
+                struct hf_err *err);
+    /* By id, or by a unique part of at least 4 characters at its beginning or end. */
+    int (*get)(struct hf_store *store, const char *wait_id, struct hf_wait_answer *answer,
+               struct hf_err *err);
+    /* The key of an id that is one; false in *ret_holds for a key that does not hold. */
+    int (*key)(struct hf_store *store, const char *wait_id,
+               char ret_key[HF_WAIT_KEY_TEXT], struct hf_err *err);
+    int (*key_check)(struct hf_store *store, const char *key,
+                     char ret_wait_id[HF_WAIT_ID_TEXT], bool *ret_holds,
+                     struct hf_err *err);
+    int (*rotate)(struct hf_store *store, hf_ms valid_ms, struct hf_err *err);
 };
 
 /* What a store knows of one finding. Texts are borrowed until the callback returns. */
@@ -324,6 +353,7 @@ struct hf_store_methods {
     const struct hf_schedule_methods *schedules; /* NULL: this store has none */
     const struct hf_trigger_methods *triggers;   /* the same */
     const struct hf_session_methods *sessions;   /* the same */
+    const struct hf_wait_methods *waits;         /* the same */
     const struct hf_watch_methods *watch;        /* the same */
     /* Whether there is a unit of this tenant, source, id and run. May be NULL: none is. */
     int (*known)(struct hf_store *store, const char *tenant, const struct hf_new *request,
@@ -384,6 +414,12 @@ HF_API HF_MUST_USE int hf_session_answer_record(struct hf_session_answer *answer
                                                 const char *json,
                                                 const struct hf_record **ret_record,
                                                 struct hf_err *err);
+
+/* The same for waits. */
+HF_API struct hf_wait_answer *hf_wait_answer_new(const struct hf_alloc *alloc);
+HF_API void *hf_wait_answer_memory(struct hf_wait_answer *answer, size_t bytes);
+HF_API const char *hf_wait_answer_copy(struct hf_wait_answer *answer,
+                                       struct hf_span bytes);
 
 /* A policy to give back, with copies of its texts; NULL: no memory. */
 HF_API struct hf_policy_answer *hf_policy_answer_new(const struct hf_alloc *alloc,

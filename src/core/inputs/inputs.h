@@ -16,6 +16,7 @@
 #include <holdfast/schedule.h>
 #include <holdfast/session.h>
 #include <holdfast/trigger.h>
+#include <holdfast/wait.h>
 #include <holdfast/work.h>
 
 #include "base/arena.h"
@@ -220,6 +221,14 @@ struct hf_say_request {
     size_t attach_count;
     const char *source_key;
 };
+struct hf_wait_request {
+    const char *wait_id;
+    const char *key;
+    enum hf_wait_word word;
+    const char *value; /* JSON */
+    const char *reason;
+    hf_ms valid_ms;
+};
 struct hf_session_page {
     const char *session_id;
     int64_t ordinal;   /* records after this one; -1: from the first */
@@ -301,5 +310,13 @@ extern const struct hf_input hf_session_list_inputs[];
 extern const struct hf_input hf_session_show_inputs[];
 extern const struct hf_input hf_session_log_inputs[];
 extern const struct hf_input hf_session_inputs_inputs[];
+extern const struct hf_input hf_turn_cancel_inputs[]; /* of hf_session_cancel */
+extern const struct hf_input hf_waits_list_inputs[];  /* of hf_wait_filter */
+extern const struct hf_input hf_waits_show_inputs[];
+extern const struct hf_input hf_waits_resolve_inputs[];
+extern const struct hf_input hf_waits_approve_inputs[];
+extern const struct hf_input hf_waits_deny_inputs[];
+extern const struct hf_input hf_waits_revoke_inputs[]; /* of hf_wait_revoke */
+extern const struct hf_input hf_waits_rotate_inputs[];
 
 #endif

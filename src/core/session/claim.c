@@ -26,14 +26,18 @@ static enum hf_session_move move_of(const struct hf_session_row *row, hf_ms now,
     bool mine = plan->outcome == HF_LEASE_REPEATED || plan->outcome == HF_LEASE_REENTERED;
     if (!row->turn_key)
         return HF_TURN_BEGIN;
-    if (row->input_status == HF_QUEUED)
+    if (row->input_status == HF_QUEUED || row->input_status == HF_WAITING_USER ||
+        row->input_status == HF_WAITING_EXTERNAL)
         return HF_TURN_RESUME;
-    if (row->input_status != HF_RUNNING)
+    bool ended = row->input_status == HF_CANCELLED || row->input_status == HF_TIMEOUT;
+    if (row->input_status != HF_RUNNING && !(ended && row->step > 0))
         return HF_TURN_VOID;
     if (plan->outcome == HF_LEASE_REPEATED)
         return HF_TURN_LEAVE;
     if (!mine && row->lease.nonce && poisonous(row, now, plan))
-        return HF_TURN_HOLD;
+        return ended ? HF_TURN_VOID : HF_TURN_HOLD;
+    if (ended)
+        return HF_TURN_CLOSE;
     if (mine) {
         plan->crashes = row->crashes;
         plan->crashed_at = row->crashed_at;

@@ -29,10 +29,11 @@ struct hf_session_row {
 /* What a claim does with the turn. */
 enum hf_session_move {
     HF_TURN_BEGIN,  /* none is open: begin one over the first input, if there is one */
-    HF_TURN_RESUME, /* it was handed back: its inputs run again */
+    HF_TURN_RESUME, /* it was handed back or put away: its inputs run again */
     HF_TURN_TAKE,   /* its inputs run already, and pass to this lease */
     HF_TURN_LEAVE,  /* this very claim again: nothing is written */
     HF_TURN_HOLD,   /* it lost too many claims in a row: its input is held */
+    HF_TURN_CLOSE,  /* its input ended while it waited: the owner ends the turn */
     HF_TURN_VOID    /* its input has ended without it */
 };
 

@@ -5,6 +5,7 @@
 #define X(name, word) word,
 static const char *const relations[] = { HF_RELATIONS(X) };
 static const char *const input_kinds[] = { HF_INPUT_KINDS(X) };
+static const char *const turn_cancels[] = { HF_TURN_CANCELS(X) };
 #undef X
 
 static bool find(const char *const *words, unsigned count, const char *word,
@@ -27,6 +28,11 @@ const char *hf_relation_word(enum hf_relation relation)
 const char *hf_input_kind_word(enum hf_input_kind kind)
 {
     return (unsigned)kind < HF_INPUT_KIND_COUNT ? input_kinds[kind] : NULL;
+}
+
+const char *hf_turn_cancel_word(enum hf_turn_cancel answer)
+{
+    return (unsigned)answer < HF_TURN_CANCEL_COUNT ? turn_cancels[answer] : NULL;
 }
 
 bool hf_relation_of(const char *word, enum hf_relation *ret_relation)

@@ -8,6 +8,7 @@
 #include "base/json_get.h"
 #include "base/text.h"
 #include "core/session/session.h"
+#include "core/wait/wait.h"
 #include "store/api/call.h"
 #include "store/api/given.h"
 #include "store/api/session.h"
@@ -602,6 +603,20 @@ static int check_effects(const struct hf_session_step *step, struct hf_err *err)
     return rc;
 }
 
+static int check_waits(const struct hf_session_step *step, struct hf_err *err)
+{
+    int rc = check_counted(step->waits, step->wait_count, "waits", err);
+    if (rc == 0 && step->wait_count > (size_t)HF_MAX_TURN_CALLS)
+        rc = hf_fail(err, HF_ETOOBIG, "waits", "a step has %zu waits; %lld are allowed",
+                     step->wait_count, (long long)HF_MAX_TURN_CALLS);
+    if (rc == 0 && step->away && step->wait_count == 0)
+        rc = hf_fail(err, HF_EINVAL, "waits",
+                     "a turn that is put away waits for something: list it");
+    for (size_t i = 0; rc == 0 && i < step->wait_count; i++)
+        rc = hf_wait_new_check(&step->waits[i], err);
+    return rc;
+}
+
 static int check_step(const struct hf_session_step *step, struct hf_err *err)
 {
     int rc = check_place(&(struct place){ step->session_id, step->token, step->turn_id,
@@ -611,6 +626,8 @@ static int check_step(const struct hf_session_step *step, struct hf_err *err)
         rc = check_counted(step->records, step->record_count, "records", err);
     if (rc == 0)
         rc = check_effects(step, err);
+    if (rc == 0)
+        rc = check_waits(step, err);
     if (rc == 0 && (!step->save.at || step->save.len == 0))
         rc = hf_fail(err, HF_EINVAL, "save", "the turn's save is needed");
     if (rc == 0 && step->save.len > (size_t)HF_MAX_TURN_SAVE_BYTES)
@@ -754,5 +771,22 @@ int hf_session_hand_back(struct hf_store *store, const struct hf_caller *given,
     API_STEP(call, check_back(&back, &call.why));
     API_STEP(call,
              store->methods->sessions->hand_back(store, &call.who, &back, &call.why));
+    return api_end(&call, err);
+}
+
+int hf_session_cancel_turn(struct hf_store *store, const struct hf_caller *given,
+                           const struct hf_session_cancel *wanted,
+                           enum hf_turn_cancel *ret_answer, struct hf_err *err)
+{
+    struct hf_session_cancel request;
+    struct api_call call = begin(store, given);
+    API_COPY(call, wanted, &request);
+    API_STEP(call, check_id(request.session_id, &call.why));
+    API_STEP(call, hf_check_key(request.turn_id, KEY_MAX, "turn_id", &call.why));
+    if (call.rc == 0 && request.reason)
+        API_STEP(call, hf_check_text(request.reason, (size_t)HF_MAX_REASON_BYTES,
+                                     "reason", &call.why));
+    API_STEP(call, store->methods->sessions->cancel_turn(store, &call.who, &request,
+                                                         ret_answer, &call.why));
     return api_end(&call, err);
 }

@@ -133,7 +133,8 @@ static hf_ms sooner(hf_ms a, hf_ms b)
 
 hf_ms hf_wake_at(const struct hf_row *row)
 {
-    if (row->w.finished_at)
+    /* A sweep never acts on a session's unit: it acts on the waits of its turn. */
+    if (row->w.finished_at || row->w.session_id)
         return 0;
     hf_ms at = sooner(row->w.deadline_at, row->w.escalate_at);
     at = sooner(at, row->w.next_retry_at);

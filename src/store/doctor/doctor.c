@@ -407,8 +407,8 @@ static const struct {
     { "clock", check_clock },      { "disk", check_disk },
     { "chains", check_chains },    { "processes", check_processes },
     { "limits", check_limits },    { "sessions", doctor_sessions },
-    { "effects", doctor_effects }, { "leases", check_counts },
-    { "server", doctor_postgres },
+    { "effects", doctor_effects }, { "waits", doctor_waits },
+    { "leases", check_counts },    { "server", doctor_postgres },
 };
 
 #define CHECKS (sizeof checks / sizeof checks[0])

@@ -31,5 +31,7 @@ HF_MUST_USE int doctor_sessions(struct finder *finder, struct hf_err *err);
 HF_MUST_USE int doctor_postgres_quick(struct finder *finder, struct hf_err *err);
 /* Entries of the effect journal that do not fit their turn. */
 int doctor_effects(struct finder *finder, struct hf_err *err);
+/* Waits that do not fit their turn. */
+int doctor_waits(struct finder *finder, struct hf_err *err);
 
 #endif

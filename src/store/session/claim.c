@@ -70,10 +70,18 @@ static void add_by_session(struct hf_ops *ops, enum hf_sql_id statement,
     hf_ops_text(ops, row->s.session_id);
 }
 
-/* Queued inputs run under the lease. */
+/* Inputs that are queued or wait run under the lease. */
 static void add_start(struct claiming *c, struct hf_ops *ops,
                       const struct hf_session_row *row, const struct hf_lease *lease)
 {
+    bool waits = row->turn_key && row->input_status != HF_QUEUED;
+    if (row->turn_key) {
+        hf_ops_call(ops, HF_SQL_WAITS_DUE, HF_ANY_COUNT);
+        hf_ops_text(ops, row->s.session_id);
+        hf_ops_text(ops, HF_WAIT_OUTCOME_TIMER);
+        put_event(c, ops);
+        hf_ops_text(ops, lease->nonce);
+    }
     hf_ops_call(ops, HF_SQL_INPUTS_TAKE, HF_ANY_COUNT);
     hf_ops_text(ops, row->s.session_id);
     hf_ops_text(ops, lease->owner);
@@ -83,6 +91,8 @@ static void add_start(struct claiming *c, struct hf_ops *ops,
     put_event(c, ops);
     hf_ops_text(ops, hf_input_note(&ops->arena, lease, NULL, 0));
     hf_ops_text(ops, c->who->correlation_id);
+    hf_ops_text(ops, hf_status_word(waits ? row->input_status : HF_QUEUED));
+    hf_ops_text(ops, waits ? "resumed" : "claimed");
 }
 
 /* Running inputs pass to the lease. No status changes; an event tells of a lost claim. */
@@ -122,6 +132,13 @@ static void add_turn(struct claiming *c, struct hf_ops *ops,
     } else {
         hf_ops_call(ops, HF_SQL_TURN_CLAIMED, 1);
         hf_ops_i64(ops, row->turn_key);
+    }
+    if (plan->move == HF_TURN_CLOSE) {
+        hf_ops_call(ops, HF_SQL_INPUTS_CRASHED, HF_ANY_COUNT);
+        hf_ops_text(ops, row->s.session_id);
+        hf_ops_i64(ops, plan->crashes);
+        hf_ops_i64_opt(ops, plan->crashed_at);
+        return;
     }
     if (plan->move == HF_TURN_TAKE)
         add_pass(c, ops, row, plan);
@@ -171,7 +188,7 @@ static struct reads add_reads(struct hf_ops *ops, const struct hf_session_row *r
     struct reads reads = { .session = hf_ops_call(ops, HF_SQL_SESSION_GET,
                                                   HF_ANY_COUNT) };
     hf_ops_text(ops, row->s.session_id);
-    reads.turn = session_turn_add(ops, row->s.session_id);
+    reads.turn = session_turn_add(ops, row->s.session_id, row->turn_key != 0);
     return reads;
 }
 
@@ -248,8 +265,11 @@ static int end_turn(struct claiming *c, const struct hf_session_row *row,
     } else {
         hf_ops_call(&ops, HF_SQL_TURN_VOID, 1);
         hf_ops_text(&ops, row->s.session_id);
-        hf_ops_text(&ops, "{\"kind\":\"cancelled\"}");
+        hf_ops_text(&ops, HF_WAIT_OUTCOME_CANCELLED);
     }
+    session_waits_end(&ops, c->who, row->s.session_id, row->s.turn_id);
+    if (plan->move == HF_TURN_HOLD)
+        add_by_session(&ops, HF_SQL_WAITS_DROP, row);
     add_by_session(&ops, HF_SQL_SESSION_DROP_NODES, row);
     hf_ops_call(&ops, HF_SQL_SESSION_TURN_OFF, 1);
     hf_ops_text(&ops, row->s.session_id);
@@ -522,6 +542,7 @@ int sql_session_next(struct hf_store *base, const struct hf_session_claim *claim
         const struct hf_call *next = hf_ops_result(&ops, 0);
         hf_ms lease = hf_cell_i64(next, i, HF_COL_SESSION_NEXT_LEASE_CHECK_AT);
         at = sooner(at, hf_cell_i64(next, i, HF_COL_SESSION_NEXT_READY_AT));
+        at = sooner(at, hf_cell_i64(next, i, HF_COL_SESSION_NEXT_WAIT_CHECK_AT));
         /* Of the lease clock only the distance carries over to the wall clock. */
         at = sooner(at, lease ? ops.batch.now + (lease - ops.batch.lease_now) : 0);
     }

@@ -18,6 +18,8 @@ struct committing {
     uint8_t hash[32];
     struct hf_session_committed done;
     const char *result;        /* JSON, as the turn's row keeps it */
+    bool ended;                /* the inputs ended while the turn waited */
+    bool ends_waits;           /* some are open */
     struct hf_making *makings; /* of the units */
     /* Where parts of the batch begin, to tell which was refused. */
     size_t blobs_call;
@@ -92,6 +94,9 @@ static void add_guard(struct committing *c, struct hf_ops *ops)
     hf_ops_i64(ops, c->done.record_count);
     hf_ops_bytes(ops, c->done.chain, 32);
     hf_ops_text(ops, commit->config);
+    hf_ops_i64(ops, commit->status == HF_DONE);
+    if (c->ends_waits)
+        session_waits_end(ops, c->who, commit->session_id, commit->turn_id);
     hf_ops_call(ops, HF_SQL_TURN_COMMIT, 1);
     hf_ops_text(ops, commit->session_id);
     hf_ops_text(ops, commit->turn_id);
@@ -163,6 +168,13 @@ static void add_inputs(struct committing *c, struct hf_ops *ops)
     const struct hf_session_commit *commit = c->commit;
     const char *status = hf_status_word(commit->status);
     const struct hf_lease lease = { .fence = c->token.fence };
+    if (c->ended) {
+        c->inputs_call = hf_ops_call(ops, HF_SQL_INPUTS_ENDED, HF_ANY_COUNT);
+        hf_ops_text(ops, commit->session_id);
+        hf_ops_text(ops, commit->turn_id);
+        hf_ops_text(ops, status);
+        return;
+    }
     c->inputs_call = hf_ops_call(ops, HF_SQL_INPUTS_SETTLE, 1);
     hf_ops_text(ops, commit->session_id);
     hf_ops_text(ops, commit->turn_id);
@@ -244,15 +256,25 @@ static int refused(struct committing *c, struct hf_ops *ops, struct hf_err *err)
                        (long long)facts.row.s.head_revision,
                        (long long)facts.row.s.record_count,
                        (long long)commit->head_revision, (long long)commit->record_count);
+    if (commit->status == HF_DONE && facts.row.s.cancel_request)
+        return hf_fail(err, HF_ECANCELASKED, "status",
+                       "a cancel of turn %.100s was asked for: commit it as cancelled",
+                       commit->turn_id);
     rc = check_turn(c, &facts, err);
-    return rc ? rc : HF_EGUARD;
+    if (rc)
+        return rc;
+    /* What few turns have is looked at only where it was in the way. */
+    c->ends_waits = facts.open_waits > 0;
+    c->ended = hf_status_terminal(facts.input_status);
+    return HF_EGUARD;
 }
 
 static int refused_at(struct committing *c, struct hf_ops *ops, struct hf_err *err)
 {
     size_t at = ops->batch.failed_call;
+    bool ended = c->ended;
     int rc = refused(c, ops, err);
-    if (rc != HF_EGUARD || at < c->blobs_call)
+    if (rc != HF_EGUARD || at < c->blobs_call || c->ended != ended)
         return rc;
     if (at < c->inputs_call)
         return hf_fail(err, HF_EBLOB, "blobs", "a blob that it refers to is not stored");

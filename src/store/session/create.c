@@ -22,6 +22,7 @@ const struct hf_session_methods sql_session_methods = {
     .release = sql_session_release,
     .hand_back = sql_session_hand_back,
     .next = sql_session_next,
+    .cancel_turn = sql_session_cancel_turn,
 };
 
 static int request_hash(const struct hf_caller *who, const struct hf_session_new *request,

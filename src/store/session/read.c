@@ -312,7 +312,7 @@ static struct loading add_reads(struct hf_ops *ops, const struct hf_session_load
     hf_ops_i64(ops, (int64_t)request->limit + !first);
     if (!first)
         return l;
-    l.turn = session_turn_add(ops, request->session_id);
+    l.turn = session_turn_add(ops, request->session_id, true);
     l.turn_nodes = hf_ops_call(ops, HF_SQL_SESSION_TURN_NODES, HF_ANY_COUNT);
     hf_ops_text(ops, request->session_id);
     l.usage = hf_ops_call(ops, HF_SQL_SESSION_USAGE, HF_ANY_COUNT);

@@ -190,14 +190,37 @@ int session_inputs_show(struct hf_session_answer *answer, const struct hf_call *
     return 0;
 }
 
-struct session_turn_reads session_turn_add(struct hf_ops *ops, const char *session_id)
+struct session_turn_reads session_turn_add(struct hf_ops *ops, const char *session_id,
+                                           bool waits)
 {
-    struct session_turn_reads reads;
+    struct session_turn_reads reads = { .waits = 0 };
     reads.turn = hf_ops_call(ops, HF_SQL_TURN_OPEN, HF_ANY_COUNT);
     hf_ops_text(ops, session_id);
     reads.inputs = hf_ops_call(ops, HF_SQL_TURN_OPEN_INPUTS, HF_ANY_COUNT);
     hf_ops_text(ops, session_id);
+    if (waits) {
+        reads.waits = hf_ops_call(ops, HF_SQL_WAITS_OF_TURN, HF_ANY_COUNT);
+        hf_ops_text(ops, session_id);
+    }
     return reads;
+}
+
+static void *keep_memory(void *answer, size_t bytes)
+{
+    return hf_session_answer_memory(answer, bytes);
+}
+
+static const char *keep_copy(void *answer, struct hf_span bytes)
+{
+    return hf_session_answer_copy(answer, bytes);
+}
+
+static int show_waits(struct hf_session_answer *answer, const struct hf_call *found,
+                      struct hf_session_turn *turn, struct hf_err *err)
+{
+    const struct session_wait_keeper keeper = { answer, keep_memory, keep_copy };
+    turn->wait_count = found->out_count;
+    return session_waits_show(&keeper, found, &turn->waits, err);
 }
 
 int session_turn_show(struct hf_session_answer *answer, const struct hf_ops *ops,
@@ -225,6 +248,8 @@ int session_turn_show(struct hf_session_answer *answer, const struct hf_ops *ops
     if (rc == 0)
         rc = session_inputs_show(answer, hf_ops_result(ops, reads.inputs), &turn->inputs,
                                  &turn->input_count, err);
+    if (rc == 0 && reads.waits)
+        rc = show_waits(answer, hf_ops_result(ops, reads.waits), turn, err);
     if (rc == 0) {
         answer->turn = turn;
         *ret_turn = turn;
@@ -271,6 +296,9 @@ int session_facts_read(struct hf_ops *ops, const char *session_id, const char *t
         facts.commit_hash = hf_cell(found, 0, HF_COL_TURN_GET_COMMIT_HASH);
         facts.result = hf_cell_text(found, 0, HF_COL_TURN_GET_RESULT);
         facts.save_end = hf_cell(found, 0, HF_COL_TURN_GET_SAVE_END);
+        facts.open_waits = hf_cell_i64(found, 0, HF_COL_TURN_GET_OPEN_WAITS);
+        facts.input_status = hf_status_of(
+            hf_cell_text(found, 0, HF_COL_TURN_GET_INPUT_STATUS));
     }
     *ret_facts = facts;
     return 0;

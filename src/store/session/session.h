@@ -3,6 +3,7 @@
 #define HF_STORE_SESSION_SESSION_H
 
 #include "core/session/session.h"
+#include "core/wait/wait.h"
 #include "store/store.h"
 
 /* One row of the fragment `session`; texts stay in the result. HF_ECORRUPT for counters that are
@@ -27,8 +28,10 @@ int session_show(struct hf_session_answer *answer, const struct hf_call *call,
 struct session_turn_reads {
     size_t turn;
     size_t inputs;
+    size_t waits; /* 0: not read */
 };
-struct session_turn_reads session_turn_add(struct hf_ops *ops, const char *session_id);
+struct session_turn_reads session_turn_add(struct hf_ops *ops, const char *session_id,
+                                           bool waits);
 int session_turn_show(struct hf_session_answer *answer, const struct hf_ops *ops,
                       struct session_turn_reads reads, struct hf_session_turn **ret_turn,
                       struct hf_err *err);
@@ -51,6 +54,8 @@ struct session_facts {
     const struct hf_val *commit_hash;
     const char *result;
     const struct hf_val *save_end; /* at most its last 32 bytes */
+    int64_t open_waits;
+    enum hf_status input_status; /* of the turn's first input */
 };
 
 /* Read the session and the turn (NULL: none) into `ops`. HF_ENOTFOUND, HF_ESESSIONDELETED. */
@@ -84,6 +89,11 @@ struct session_end {
 void session_free_add(struct hf_ops *ops, const char *session_id,
                       const struct hf_token *token, const struct session_end *end);
 
+/* Append what queues the running inputs of the open turn again; reason NULL: handed_back. */
+void session_back_add(struct hf_ops *ops, const struct hf_caller *who,
+                      const char *session_id, const struct hf_token *token,
+                      const char *reason);
+
 /* Append the nodes of a step or a commit. */
 void session_nodes_add(struct hf_ops *ops, const char *session_id, const char *turn_id,
                        int64_t node_count, const struct hf_packed *packed);
@@ -94,6 +104,31 @@ size_t session_effects_add(struct hf_ops *ops, const struct hf_session_step *ste
 /* The entries of a result, as those of the turn. */
 int session_effects_show(struct hf_session_answer *answer, const struct hf_call *found,
                          struct hf_session_turn *turn, struct hf_err *err);
+
+/* Rows of waits, copied by `copy` into an answer. HF_ECORRUPT for words that are unknown. */
+struct session_wait_keeper {
+    void *answer;
+    void *(*memory)(void *answer, size_t bytes);
+    const char *(*copy)(void *answer, struct hf_span bytes);
+};
+int session_waits_show(const struct session_wait_keeper *keeper,
+                       const struct hf_call *found, const struct hf_wait **ret_waits,
+                       struct hf_err *err);
+/* One row of the fragment `wait`; texts stay in the result. */
+int session_wait_read(const struct hf_call *found, size_t i, struct hf_wait *ret_wait,
+                      struct hf_err *err);
+#define SESSION_WAIT_NEXT_MS 4 /* columns of the fragment that are not shown */
+#define SESSION_WAIT_CHECK_AT 5
+#define SESSION_WAIT_CLOSED_BY 23
+
+/* Append the opening of a step's waits; with `away` what puts the turn away, after which
+ * HF_SQL_SESSION_PUT_AWAY is read. Returns that call, 0 if there is none. */
+int session_waits_add(struct sql_store *store, struct hf_ops *ops,
+                      const struct hf_caller *who, const struct hf_session_step *step,
+                      const struct hf_token *token, size_t *ret_call, struct hf_err *err);
+/* Append the end of all open waits of a turn that ends. */
+void session_waits_end(struct hf_ops *ops, const struct hf_caller *who,
+                       const char *session_id, const char *turn_id);
 
 extern const struct hf_session_methods sql_session_methods;
 int sql_session_create(struct hf_store *store, const struct hf_caller *who,
@@ -138,6 +173,9 @@ int sql_session_release(struct hf_store *store, const struct hf_caller *who,
                         const char *session_id, const char *token, struct hf_err *err);
 int sql_session_hand_back(struct hf_store *store, const struct hf_caller *who,
                           const struct hf_session_back *back, struct hf_err *err);
+int sql_session_cancel_turn(struct hf_store *store, const struct hf_caller *who,
+                            const struct hf_session_cancel *request,
+                            enum hf_turn_cancel *ret_answer, struct hf_err *err);
 int sql_session_next(struct hf_store *store, const struct hf_session_claim *claim,
                      hf_ms *ret_at, struct hf_err *err);
 

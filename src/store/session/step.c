@@ -10,12 +10,19 @@ struct stepping {
     const struct hf_session_step *step;
     struct hf_token token;
     struct hf_packed packed;
+    const struct hf_caller *who;
     int64_t nodes;  /* provisional nodes afterwards */
     size_t effects; /* the first call about effects, and the one behind the last */
     size_t effects_end;
 };
 
-static size_t add_calls(struct stepping *s, struct hf_ops *ops)
+struct calls {
+    size_t left; /* what is left of the lease */
+    size_t away; /* whether the session is ready again; 0: it was not put away */
+};
+
+static int add_calls(struct stepping *s, struct hf_ops *ops, struct calls *calls,
+                     struct hf_err *err)
 {
     const struct hf_session_step *step = s->step;
     hf_ops_call(ops, HF_SQL_SESSION_FENCED_TURN, 1);
@@ -35,10 +42,10 @@ static size_t add_calls(struct stepping *s, struct hf_ops *ops)
     session_nodes_add(ops, step->session_id, step->turn_id, step->node_count, &s->packed);
     s->effects = session_effects_add(ops, step, s->token.fence);
     s->effects_end = ops->batch.call_count;
-    size_t left = hf_ops_call(ops, HF_SQL_SESSION_REMAINING, HF_ANY_COUNT);
+    calls->left = hf_ops_call(ops, HF_SQL_SESSION_REMAINING, HF_ANY_COUNT);
     hf_ops_text(ops, step->session_id);
     hf_ops_text(ops, s->token.nonce);
-    return left;
+    return session_waits_add(s->store, ops, s->who, step, &s->token, &calls->away, err);
 }
 
 /* The same step, stored before: it left the same nodes and the same save, whose last 32 bytes
@@ -62,6 +69,12 @@ static int refused(struct stepping *s, struct hf_ops *ops,
     const struct hf_session_step *step = s->step;
     size_t call = ops->batch.failed_call;
     int rc = session_facts_read(ops, step->session_id, step->turn_id, &facts, err);
+    /* A turn that this step has put away has no lease. */
+    if (rc == 0 && step->away && !facts.finished_at && is_repeat(s, &facts)) {
+        stepped->repeated = true;
+        stepped->cancel_requested = facts.row.s.cancel_request != NULL;
+        return 0;
+    }
     if (rc == 0)
         rc = session_lease_check(ops, &facts, &s->token, err);
     if (rc)
@@ -73,6 +86,7 @@ static int refused(struct stepping *s, struct hf_ops *ops,
     if (is_repeat(s, &facts)) {
         stepped->repeated = true;
         stepped->lease_remaining_ms = facts.row.s.lease_remaining_ms;
+        stepped->cancel_requested = facts.row.s.cancel_request != NULL;
         return 0;
     }
     if (facts.step != step->step || facts.node_count != step->node_count ||
@@ -88,16 +102,34 @@ static int refused(struct stepping *s, struct hf_ops *ops,
     return HF_EGUARD; /* it was in the way only at that moment */
 }
 
+static void tell(const struct stepping *s, const struct hf_ops *ops,
+                 const struct calls *calls, struct hf_session_stepped *stepped)
+{
+    const struct hf_call *left = hf_ops_result(ops, calls->left);
+    if (left->out_count > 0) {
+        stepped->cancel_requested =
+            hf_cell_i64(left, 0, HF_COL_SESSION_REMAINING_CANCEL_REQUESTED) != 0;
+        stepped->lease_remaining_ms =
+            s->step->away
+                ? 0
+                : hf_cell_i64(left, 0, HF_COL_SESSION_REMAINING_LEASE_REMAINING_MS);
+    }
+    if (calls->away && hf_ops_result(ops, calls->away)->out_count > 0)
+        stepped->ready = hf_cell_i64(hf_ops_result(ops, calls->away), 0,
+                                     HF_COL_SESSION_PUT_AWAY_READY) != 0;
+}
+
 static int step_once(struct stepping *s, struct hf_session_stepped *stepped,
                      struct hf_err *err)
 {
     struct hf_ops ops;
+    struct calls calls = { .away = 0 };
     hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
-    size_t left = add_calls(s, &ops);
-    int rc = hf_ops_write(&ops, err);
-    if (rc == 0 && hf_ops_result(&ops, left)->out_count > 0)
-        stepped->lease_remaining_ms = hf_cell_i64(
-            hf_ops_result(&ops, left), 0, HF_COL_SESSION_REMAINING_LEASE_REMAINING_MS);
+    int rc = add_calls(s, &ops, &calls, err);
+    if (rc == 0)
+        rc = hf_ops_write(&ops, err);
+    if (rc == 0)
+        tell(s, &ops, &calls, stepped);
     else if (rc == HF_EGUARD)
         rc = refused(s, &ops, stepped, err);
     hf_ops_fini(&ops);
@@ -108,8 +140,7 @@ int sql_session_step(struct hf_store *base, const struct hf_caller *who,
                      const struct hf_session_step *step,
                      struct hf_session_stepped *ret_stepped, struct hf_err *err)
 {
-    (void)who; /* a step changes no unit, so that no event names its actor */
-    struct stepping s = { .store = sql_store_of(base), .step = step };
+    struct stepping s = { .store = sql_store_of(base), .step = step, .who = who };
     struct hf_session_stepped stepped = { .step = step->step + 1 };
     struct hf_arena arena;
     hf_arena_init(&arena, base->alloc);

@@ -112,13 +112,14 @@ int sql_session_release(struct hf_store *base, const struct hf_caller *who,
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
-static void add_back(struct hf_ops *ops, const struct hf_caller *who,
-                     const struct hf_session_back *back, const struct hf_token *token)
+void session_back_add(struct hf_ops *ops, const struct hf_caller *who,
+                      const char *session_id, const struct hf_token *token,
+                      const char *given)
 {
-    const char *reason = back->reason ? back->reason : "handed_back";
+    const char *reason = given ? given : "handed_back";
     struct hf_lease lease = { .fence = token->fence };
     hf_ops_call(ops, HF_SQL_INPUTS_BACK, HF_ANY_COUNT);
-    hf_ops_text(ops, back->session_id);
+    hf_ops_text(ops, session_id);
     hf_ops_text(ops, token->nonce);
     hf_ops_i64(ops, token->fence);
     hf_ops_text(ops, "lane");
@@ -128,7 +129,7 @@ static void add_back(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_text(ops, "transition");
     hf_ops_text(ops, who->actor_kind);
     hf_ops_text(ops, who->actor);
-    hf_ops_text(ops, back->reason);
+    hf_ops_text(ops, given);
     hf_ops_text(ops, hf_input_note(&ops->arena, &lease, reason, 0));
     hf_ops_text(ops, who->correlation_id);
 }
@@ -144,7 +145,7 @@ static int hand_back_once(struct hf_store *base, const struct hf_caller *who,
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
     hf_ops_call(&ops, HF_SQL_SESSION_FENCED, 1);
     session_put_token(&ops, back->session_id, token);
-    add_back(&ops, who, back, token);
+    session_back_add(&ops, who, back->session_id, token, back->reason);
     session_free_add(&ops, back->session_id, token, &end);
     int rc = hf_ops_write(&ops, err);
     if (rc == HF_EGUARD)

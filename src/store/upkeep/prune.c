@@ -106,7 +106,8 @@ static int prune_beside(const struct pruning *p, struct hf_err *err)
     hf_ops_call(&ops, HF_SQL_TOMB_PRUNE, HF_ANY_COUNT);
     hf_ops_i64(&ops, now - RECEIPT_KEEP_MS);
     static const enum hf_sql_id by_age[] = { HF_SQL_SCHEDULE_SKIP_PRUNE,
-                                             HF_SQL_DELIVERY_PRUNE, HF_SQL_GRANT_PRUNE };
+                                             HF_SQL_DELIVERY_PRUNE, HF_SQL_GRANT_PRUNE,
+                                             HF_SQL_WAIT_PRUNE };
     for (size_t i = 0; i < sizeof by_age / sizeof by_age[0]; i++) {
         hf_ops_call(&ops, by_age[i], HF_ANY_COUNT);
         hf_ops_i64(&ops, p->before);

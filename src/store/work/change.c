@@ -278,10 +278,30 @@ static void add_read_back(struct changing *c, struct hf_ops *ops, struct slot *s
     }
 }
 
+/* The input of a turn that waits was cancelled: so is the turn, which its next owner ends. */
+static void cancel_waiting(struct hf_ops *ops, const struct slot *slot)
+{
+    const struct hf_row *row = &slot->step.row;
+    hf_ops_call(ops, HF_SQL_SESSION_CANCEL, HF_ANY_COUNT);
+    hf_ops_text(ops, row->w.session_id);
+    hf_ops_text(ops, row->w.work_id);
+    hf_ops_text(ops, row->note);
+    hf_ops_call(ops, HF_SQL_WAITS_CLOSE_TURN, HF_ANY_COUNT);
+    hf_ops_text(ops, row->w.session_id);
+    hf_ops_text(ops, row->w.work_id);
+    hf_ops_text(ops, HF_WAIT_OUTCOME_CANCELLED);
+    hf_ops_text(ops, row->actor_kind);
+    hf_ops_text(ops, row->actor);
+    hf_ops_text(ops, "cancel");
+    hf_ops_ring_queue(ops, "session", 64);
+}
+
 /* A session is told of what was asked of its running input, or that one may begin a turn. */
 static void tell_session(struct hf_ops *ops, const struct slot *slot)
 {
     const struct hf_row *row = &slot->step.row;
+    if (row->w.session_id && slot->was.w.waiting_kind && row->status == HF_CANCELLED)
+        cancel_waiting(ops, slot);
     if (!row->w.session_id || hf_status_terminal(row->status))
         return;
     hf_ops_call(ops, HF_SQL_SESSION_NUDGE, HF_ANY_COUNT);

@@ -374,6 +374,8 @@ static int next_due(struct hf_store *base, hf_ms *ret_at, hf_ms *ret_now,
         hf_ms at = sooner(
             hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_WAKE_AT),
             hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_LIMIT_WAKE_AT));
+        at = sooner(
+            at, hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_WAIT_CHECK_AT));
         hf_ms lease = hf_cell_i64(hf_ops_result(&ops, 0), 0,
                                   HF_COL_SWEEP_NEXT_LEASE_CHECK_AT);
         /* The lease clock runs beside the wall clock: only the distance carries over. */
@@ -406,6 +408,8 @@ int sql_sweep(struct hf_store *base, const struct hf_caller *who, size_t limit,
         rc = sweep_timers(&s, limit, &why);
     if (rc == 0)
         rc = sweep_limits(&s, limit, &why);
+    if (rc == 0)
+        rc = sql_waits_sweep(s.store, who, limit, &s.report, &why);
     if (rc == 0)
         rc = next_due(base, &s.report.next_at, &now, &why);
     if (rc == 0)

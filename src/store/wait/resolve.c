@@ -1,0 +1,312 @@
+/* Closing waits: answers and revocations. The first writer closes a wait; all others are told of
+ * its outcome. */
+#include "base/err.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "store/wait/wait.h"
+
+/* ---- appending ---------------------------------------------------------------------- */
+
+static void put_who(struct hf_ops *ops, const struct hf_caller *who)
+{
+    hf_ops_text(ops, who->actor_kind);
+    hf_ops_text(ops, who->actor);
+}
+
+size_t wait_close_add(struct hf_ops *ops, const struct hf_caller *who,
+                      const struct wait_closing *closing)
+{
+    hf_ops_call(ops, HF_SQL_WAIT_WAKE, HF_ANY_COUNT);
+    hf_ops_text(ops, closing->wait_id);
+    hf_ops_text(ops, closing->answerer);
+    size_t closed = hf_ops_call(ops, HF_SQL_WAIT_CLOSE, HF_ANY_COUNT);
+    hf_ops_text(ops, closing->wait_id);
+    hf_ops_text(ops, closing->answerer);
+    hf_ops_text(ops, hf_wait_state_word(closing->state));
+    hf_ops_text(ops, closing->outcome);
+    put_who(ops, who);
+    hf_ops_text(ops, closing->closed_by);
+    hf_ops_i64_opt(ops, closing->check_at);
+    session_ring(ops);
+    return closed;
+}
+
+/* The event's JSON: which wait, and how it ended. The outcome itself is in the wait's row. */
+static const char *closed_note(struct hf_ops *ops, const struct wait_closing *closing)
+{
+    struct hf_buf text;
+    struct hf_json json;
+    hf_buf_init(&text, ops->arena.alloc, 1024);
+    hf_json_begin(&json, &text);
+    hf_json_object(&json);
+    hf_json_put_str(&json, "state", hf_wait_state_word(closing->state));
+    hf_json_put_str(&json, "wait_id", closing->wait_id);
+    hf_json_end(&json);
+    const char *note = hf_buf_keep(&text, &ops->arena);
+    if (!note)
+        ops->state = HF_ENOMEM;
+    return note;
+}
+
+static void add_units(struct hf_ops *ops, const struct hf_caller *who,
+                      const struct wait_closing *closing, enum hf_sql_id statement)
+{
+    hf_ops_call(ops, statement, HF_ANY_COUNT);
+    hf_ops_text(ops, closing->wait_id);
+    hf_ops_text(ops, closing->closed_by);
+    put_who(ops, who);
+    hf_ops_text(ops, closed_note(ops, closing));
+    hf_ops_text(ops, who->correlation_id);
+}
+
+void wait_resume_add(struct hf_ops *ops, const struct hf_caller *who,
+                     const struct wait_closing *closing)
+{
+    add_units(ops, who, closing, HF_SQL_INPUTS_RESUME);
+}
+
+void wait_fail_add(struct hf_ops *ops, const struct hf_caller *who,
+                   const struct wait_closing *closing)
+{
+    add_units(ops, who, closing, HF_SQL_INPUTS_EXPIRE);
+    hf_ops_text(ops, "wait_timeout");
+    hf_ops_call(ops, HF_SQL_WAITS_CLOSE_OTHERS, HF_ANY_COUNT);
+    hf_ops_text(ops, closing->wait_id);
+    hf_ops_text(ops, closing->closed_by);
+    hf_ops_text(ops, HF_WAIT_OUTCOME_CANCELLED);
+    put_who(ops, who);
+}
+
+/* ---- one wait ----------------------------------------------------------------------- */
+
+struct closing {
+    struct sql_store *store;
+    const struct hf_caller *who;
+    struct wait_closing what;
+    struct hf_wait_place place;
+    bool by_key;
+    char nonce[HF_NONCE_TEXT];
+};
+
+static int not_there(const struct closing *c, struct hf_err *err)
+{
+    return c->by_key ? hf_fail_plain(err, HF_EWAITKEY)
+                     : hf_fail(err, HF_ENOTFOUND, "wait_id", "there is no wait %.80s",
+                               c->what.wait_id);
+}
+
+/* What the read-back says. HF_EGUARD: another call was in between. */
+static int judge(const struct closing *c, const struct hf_call *found,
+                 struct hf_wait_answer *answer, struct hf_err *err)
+{
+    struct hf_wait wait;
+    int rc = session_wait_read(found, 0, &wait, err);
+    bool open = rc == 0 && hf_same(wait.state, hf_wait_state_word(HF_WAIT_IS_OPEN));
+    bool cancelled = rc == 0 &&
+                     hf_same(wait.state, hf_wait_state_word(HF_WAIT_IS_CANCELLED));
+    bool mine = rc == 0 && hf_same(hf_cell_text(found, 0, SESSION_WAIT_CLOSED_BY),
+                                   c->what.closed_by);
+    if (rc)
+        return rc;
+    if (open && c->what.answerer && wait.answerer &&
+        !hf_same(wait.answerer, c->what.answerer))
+        return hf_fail(err, HF_EANSWERER, "actor",
+                       "%.80s may answer this wait, not %.80s", wait.answerer,
+                       c->what.answerer);
+    if (open)
+        return HF_EGUARD;
+    if (c->by_key && cancelled && !mine)
+        return not_there(c, err);
+    answer->accepted = mine;
+    return wait_show(answer, found, err);
+}
+
+static int write_read(struct hf_ops *ops, const struct closing *c, size_t *ret_found,
+                      struct hf_err *err)
+{
+    *ret_found = hf_ops_call(ops, HF_SQL_WAIT_GET, HF_ANY_COUNT);
+    hf_ops_text(ops, c->what.wait_id);
+    return hf_ops_write(ops, err);
+}
+
+/* The wait is not there: it may be one that its turn opens later. */
+static int close_early(const struct closing *c, struct hf_wait_answer *answer,
+                       struct hf_err *err)
+{
+    struct hf_ops ops;
+    size_t found = 0;
+    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    hf_ops_call(&ops, HF_SQL_WAIT_TURN_LOCK, HF_ANY_COUNT);
+    hf_ops_text(&ops, c->place.turn_id);
+    hf_ops_call(&ops, HF_SQL_WAIT_EARLY, HF_ANY_COUNT);
+    hf_ops_text(&ops, c->place.turn_id);
+    hf_ops_text(&ops, c->what.wait_id);
+    hf_ops_text(&ops, hf_wait_kind_word(c->place.kind));
+    hf_ops_text(&ops, hf_wait_state_word(c->what.state));
+    hf_ops_text(&ops, c->what.outcome);
+    put_who(&ops, c->who);
+    hf_ops_text(&ops, c->what.closed_by);
+    int rc = write_read(&ops, c, &found, err);
+    if (rc == 0 && hf_ops_result(&ops, found)->out_count == 0)
+        rc = not_there(c, err);
+    else if (rc == 0)
+        rc = judge(c, hf_ops_result(&ops, found), answer, err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int close_once(const struct closing *c, struct hf_wait_answer *answer,
+                      struct hf_err *err)
+{
+    struct hf_ops ops;
+    size_t found = 0;
+    hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
+    (void)wait_close_add(&ops, c->who, &c->what); /* the read-back says who closed it */
+    wait_resume_add(&ops, c->who, &c->what);
+    int rc = write_read(&ops, c, &found, err);
+    bool there = rc == 0 && hf_ops_result(&ops, found)->out_count > 0;
+    if (there)
+        rc = judge(c, hf_ops_result(&ops, found), answer, err);
+    hf_ops_fini(&ops);
+    return rc || there ? rc : close_early(c, answer, err);
+}
+
+static int close_wait(struct closing *c, struct hf_wait_answer *answer,
+                      struct hf_err *err)
+{
+    int rc = hf_nonce(c->store->base.random, c->nonce, err);
+    c->what.closed_by = c->who->operation_id ? c->who->operation_id : c->nonce;
+    if (!hf_wait_id_read(c->what.wait_id, &c->place))
+        return not_there(c, err);
+    rc = rc ? rc : HF_EGUARD;
+    for (int i = 0; rc == HF_EGUARD && i < HF_TRIES; i++)
+        rc = close_once(c, answer, err);
+    return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
+}
+
+/* Edited arguments are checked against what was asked, which never changes. */
+static int check_edits(struct hf_store *base, const struct hf_wait_resolve *request,
+                       struct hf_err *err)
+{
+    struct hf_ops ops;
+    struct hf_wait wait;
+    if (request->word != HF_ANSWER_APPROVE || !request->value)
+        return 0;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops, HF_SQL_WAIT_GET, HF_ANY_COUNT);
+    hf_ops_text(&ops, request->wait_id);
+    int rc = hf_ops_read(&ops, err);
+    if (rc == 0 && hf_ops_result(&ops, 0)->out_count == 0)
+        rc = hf_fail(err, HF_EINVAL, "value",
+                     "the turn has not asked yet: approve without edited arguments");
+    if (rc == 0)
+        rc = session_wait_read(hf_ops_result(&ops, 0), 0, &wait, err);
+    if (rc == 0 && hf_same(wait.state, hf_wait_state_word(HF_WAIT_IS_OPEN)))
+        rc = hf_wait_edits_check(base->alloc, wait.asked, request->value, err);
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+int sql_wait_resolve(struct hf_store *base, const struct hf_caller *who,
+                     const struct hf_wait_resolve *request, bool by_key,
+                     struct hf_wait_answer *answer, struct hf_err *err)
+{
+    struct closing c = { .store = sql_store_of(base), .who = who, .by_key = by_key };
+    struct hf_arena arena;
+    hf_arena_init(&arena, base->alloc);
+    c.what = (struct wait_closing){ .wait_id = request->wait_id,
+                                    .answerer = who->actor,
+                                    .state = HF_WAIT_IS_RESOLVED };
+    int rc = hf_wait_id_read(request->wait_id, &c.place) ? 0 : not_there(&c, err);
+    if (rc == 0)
+        rc = hf_wait_outcome(&arena, c.place.kind, request, &c.what.outcome, err);
+    if (rc == 0)
+        rc = check_edits(base, request, err);
+    if (rc == 0)
+        rc = close_wait(&c, answer, err);
+    hf_arena_fini(&arena);
+    return rc;
+}
+
+/* ---- revoking ----------------------------------------------------------------------- */
+
+static int revoke_one(struct hf_store *base, const struct hf_caller *who,
+                      const struct hf_wait_revoke *request, struct hf_wait_answer *answer,
+                      struct hf_err *err)
+{
+    struct closing c = { .store = sql_store_of(base), .who = who };
+    c.what = (struct wait_closing){ .wait_id = request->wait_id,
+                                    .state = HF_WAIT_IS_CANCELLED,
+                                    .outcome = HF_WAIT_OUTCOME_CANCELLED };
+    int rc = close_wait(&c, answer, err);
+    answer->revoked = rc == 0 && answer->accepted;
+    return rc;
+}
+
+static void add_turn(struct hf_ops *ops, const struct hf_caller *who,
+                     const char *session_id, const char *turn_id, const char *nonce)
+{
+    hf_ops_call(ops, HF_SQL_SESSION_ROUSE, HF_ANY_COUNT);
+    hf_ops_text(ops, session_id);
+    hf_ops_text(ops, turn_id);
+    hf_ops_call(ops, HF_SQL_TURN_REVOKE, HF_ANY_COUNT);
+    hf_ops_text(ops, session_id);
+    hf_ops_text(ops, turn_id);
+    hf_ops_call(ops, HF_SQL_WAITS_CLOSE_TURN, HF_ANY_COUNT);
+    hf_ops_text(ops, session_id);
+    hf_ops_text(ops, turn_id);
+    hf_ops_text(ops, HF_WAIT_OUTCOME_CANCELLED);
+    put_who(ops, who);
+    hf_ops_text(ops, nonce);
+    hf_ops_call(ops, HF_SQL_INPUTS_RESUME_TURN, HF_ANY_COUNT);
+    hf_ops_text(ops, session_id);
+    hf_ops_text(ops, turn_id);
+    put_who(ops, who);
+    hf_ops_null(ops);
+    hf_ops_text(ops, who->correlation_id);
+    session_ring(ops);
+}
+
+static int revoke_turn(struct hf_store *base, const struct hf_caller *who,
+                       const struct hf_wait_revoke *request,
+                       struct hf_wait_answer *answer, struct hf_err *err)
+{
+    struct session_facts facts;
+    char nonce[HF_NONCE_TEXT];
+    struct hf_ops look, ops;
+    hf_ops_init(&look, sql_store_of(base)->sql, base->alloc);
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    int rc = hf_nonce(base->random, nonce, err);
+    if (rc == 0)
+        rc = session_facts_read(&look, request->session_id, request->turn_id, &facts,
+                                err);
+    const char *turn_id = rc == 0 && !request->turn_id ? facts.row.s.turn_id
+                                                       : request->turn_id;
+    if (rc == 0 && request->turn_id && !facts.turn_found)
+        rc = hf_fail(err, HF_ENOTFOUND, "turn_id", "session %.60s has no turn %.60s",
+                     request->session_id, request->turn_id);
+    bool some = rc == 0 && turn_id && !(request->turn_id && facts.finished_at);
+    size_t counted = 0;
+    if (some) {
+        add_turn(&ops, who, request->session_id, turn_id, nonce);
+        counted = hf_ops_call(&ops, HF_SQL_TURN_CLOSED_NOW, HF_ANY_COUNT);
+        hf_ops_text(&ops, request->session_id);
+        hf_ops_text(&ops, turn_id);
+        hf_ops_text(&ops, nonce);
+        rc = hf_ops_write(&ops, err);
+    }
+    if (rc == 0 && some)
+        answer->revoked = hf_cell_i64(hf_ops_result(&ops, counted), 0,
+                                      HF_COL_TURN_CLOSED_NOW_CLOSED);
+    hf_ops_fini(&ops);
+    hf_ops_fini(&look);
+    return rc;
+}
+
+int sql_wait_revoke(struct hf_store *base, const struct hf_caller *who,
+                    const struct hf_wait_revoke *request, struct hf_wait_answer *answer,
+                    struct hf_err *err)
+{
+    return request->wait_id ? revoke_one(base, who, request, answer, err)
+                            : revoke_turn(base, who, request, answer, err);
+}
