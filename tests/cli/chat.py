@@ -187,6 +187,7 @@ class Screens(Chat):
                    "› /help",
                    "",
                    "  /help           what can be typed",
+                   "  /attach FILE    send a file with the next message",
                    "  /model [NAME]   show the models, or take another one",
                    "  /retry          send the last message again",
                    "  /quit           leave; the conversation is kept",

@@ -3,6 +3,7 @@
 the middle of a tool and of a stream, go on. On SQLite and on PostgreSQL. The judges are outside: the tool's
 own log, the model server's journal, and plain SQL."""
 
+import json
 import os
 import pty
 import select
@@ -269,6 +270,35 @@ class Walk(Case):
         terminal.until("model whole from the next message on")
         terminal.send("hi")
         terminal.prompt("\n\nHello world\n")  # an answer that is not streamed
+
+    def test_config_init_is_all_that_a_chat_needs(self):
+        self.begin()
+        self.cli("config", "init", "--base-url", f"http://127.0.0.1:{self.server.port}/v1", "--model", "talk")
+        out = self.cli("chat", "-", stdin=b"hello").out
+        self.assertEqual(out, "You said: hello\n")
+        self.file("seen.txt", "fresh")
+        out = self.cli("chat", "-", stdin=b'use read_file {"path":"seen.txt"}').out
+        self.assertIn("fresh", out)
+
+    def test_a_file_goes_with_the_next_message(self):
+        self.begin()
+        self.file("notes.txt", "the word is xylophone\n")
+        terminal = self.open()
+        terminal.send("/attach nowhere.txt")
+        terminal.prompt("nowhere.txt: No such file or directory")
+        terminal.send("/attach notes.txt")
+        terminal.prompt("notes.txt goes with the next message")
+        terminal.send("what is the word?")
+        terminal.prompt("You said:", "tokens in")
+        terminal.send("and again?")
+        terminal.prompt("You said:", "again?\n\n  ")
+        said = [json.dumps([m for m in request["body"]["messages"] if m["role"] == "user"])
+                for request in self.server.requests()]
+        self.assertEqual([text.count("xylophone") for text in said], [1, 1])
+        terminal.key("C-d")
+        self.assertEqual(terminal.ended(), 0)
+        terminal.start(self.folder, self.command)
+        terminal.prompt("› what is the word?")
 
     def test_what_a_model_says_controls_no_terminal(self):
         self.begin()

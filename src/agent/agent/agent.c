@@ -202,6 +202,7 @@ void agent_work_end(struct agent_work *work)
     while (!work->stopped)
         (void)hf_loop_step(loop, -1); /* the worker is on it: something is always due */
     hf_worker_free(work->worker);
+    (void)hf_loop_step(loop, 0); /* the last message of its threads releases them */
     for (size_t i = 0; i < work->count; i++)
         work->agents[i]->work = NULL;
 }

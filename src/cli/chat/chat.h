@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/model/agent.h"
 
+#define CHAT_ATTACHED_MAX 8
 #define CHAT_TOOLS_MAX 64 /* calls whose arguments are remembered until they end */
 
 /* A tool call of the turn. */
@@ -63,6 +64,8 @@ struct chat {
     struct hf_timer tick;
     struct chat_tool tools[CHAT_TOOLS_MAX];
     char *last_text; /* the last message of the user, for /retry; NULL: none */
+    const char *attached[CHAT_ATTACHED_MAX]; /* files of the next message */
+    size_t attached_count;
 };
 
 /* ---- chat.c ------------------------------------------------------------------------- */

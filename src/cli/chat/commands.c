@@ -1,4 +1,7 @@
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/near.h"
 #include "base/text.h"
@@ -65,6 +68,30 @@ static int model(struct chat *chat, const char *rest)
     return 0;
 }
 
+/* ---- /attach -------------------------------------------------------------------------- */
+
+/* A file for the next message. It is read and stored when that is sent. */
+static int attach(struct chat *chat, const char *rest)
+{
+    struct stat file;
+    if (!*rest) {
+        chat_note(chat, false, "/attach FILE: which one?");
+    } else if (stat(rest, &file) || access(rest, R_OK)) {
+        chat_note(chat, true, "%.200s: %s", rest, strerror(errno));
+    } else if (!S_ISREG(file.st_mode)) {
+        chat_note(chat, true, "%.200s is not a file", rest);
+    } else if (chat->attached_count == CHAT_ATTACHED_MAX) {
+        chat_note(chat, true, "a message takes %d files", CHAT_ATTACHED_MAX);
+    } else {
+        const char *path = hf_arena_text(&chat->cli->arena, rest);
+        if (!path)
+            return hf_fail_plain(&chat->cli->err, HF_ENOMEM);
+        chat->attached[chat->attached_count++] = path;
+        chat_note(chat, false, "%.200s goes with the next message", rest);
+    }
+    return 0;
+}
+
 /* ---- the table ------------------------------------------------------------------------ */
 
 static const struct command {
@@ -74,6 +101,7 @@ static const struct command {
     int (*run)(struct chat *chat, const char *rest);
 } commands[] = {
     { "help", "", "what can be typed", help },
+    { "attach", " FILE", "send a file with the next message", attach },
     { "model", " [NAME]", "show the models, or take another one", model },
     { "retry", "", "send the last message again", retry },
     { "quit", "", "leave; the conversation is kept", quit },

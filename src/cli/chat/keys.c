@@ -29,8 +29,10 @@ static void edit(struct chat *chat)
         if (event == EDITOR_REDRAW)
             screen_clear(&chat->screen, &chat->editor);
     }
-    memmove(chat->ahead.at, chat->ahead.at + at, chat->ahead.len - at);
-    chat->ahead.len -= at;
+    if (at > 0) { /* otherwise there may be no memory yet */
+        memmove(chat->ahead.at, chat->ahead.at + at, chat->ahead.len - at);
+        chat->ahead.len -= at;
+    }
     if (changed && chat->asking && !chat->sent)
         screen_prompt(&chat->screen, &chat->editor);
     chat_flush(chat);

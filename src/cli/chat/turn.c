@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/attach.h>
+
 #include "base/text.h"
 #include "cli/chat/chat.h"
 
@@ -233,10 +235,32 @@ static int run_turn(struct chat *chat, const struct hf_agent_run *run)
     return rc;
 }
 
+/* The message that the run sends: with files it is written before, and they are stored. */
+static int write_message(struct chat *chat, const char *text, struct hf_agent_run *run,
+                         char **ret_json)
+{
+    struct hf_user_message message = { .size = sizeof(message),
+                                       .text = text,
+                                       .paths = chat->attached,
+                                       .path_count = chat->attached_count };
+    if (!text || chat->attached_count == 0) {
+        run->text = text;
+        return 0;
+    }
+    int rc = hf_user_message_write(chat->cli->store, &message, ret_json, &chat->cli->err);
+    if (rc == 0)
+        run->message = *ret_json;
+    chat->attached_count = 0; /* also if one was refused: it can be named again */
+    return rc;
+}
+
 int chat_run(struct chat *chat, const char *text)
 {
-    struct hf_agent_run run = { .size = sizeof(run),
-                                .session_id = chat->session_id,
-                                .text = text };
-    return run_turn(chat, &run);
+    struct hf_agent_run run = { .size = sizeof(run), .session_id = chat->session_id };
+    char *json = NULL;
+    int rc = write_message(chat, text, &run, &json);
+    if (rc == 0)
+        rc = run_turn(chat, &run);
+    hf_text_free(chat->cli->store, json);
+    return rc;
 }
