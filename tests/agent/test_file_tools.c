@@ -395,11 +395,20 @@ static void no_path_reads_what_is_outside(void **state)
     }
 }
 
+/* Paths of the system are read only: a build that fails this test must do no harm. */
+static bool is_of_system(const char *trick)
+{
+    return strstr(trick, "etc/") || strstr(trick, "/dev/") || strstr(trick, "/proc/") ||
+           strstr(trick, "~root") || strcmp(trick, "fd") == 0;
+}
+
 static void no_path_writes_what_is_outside(void **state)
 {
     (void)state;
     char args[1024];
     for (size_t i = 0; i < TRICKS; i++) {
+        if (is_of_system(tricks[i]))
+            continue;
         make_args(args, tricks[i], ",\"content\":\"PWNED\"");
         (void)tool_kit_call(&kit, "write_file",
                             args); /* strange names may be made inside */
