@@ -88,6 +88,16 @@ static void on_heard(void *user, const struct hf_worker_event *event)
             (void)snprintf(text, sizeof(text), "%s: %s", event->call->tool,
                            event->message);
         break;
+    case HF_WORKER_ASKED:
+        (void)snprintf(text, sizeof(text), "%s %s",
+                       event->wait->kind == HF_WAIT_APPROVAL
+                           ? "answer with: holdfast approve"
+                           : "answer with: holdfast wait resolve",
+                       event->wait_id);
+        break;
+    case HF_WORKER_AWAY:
+        (void)snprintf(text, sizeof(text), "until it is answered");
+        break;
     case HF_WORKER_BACK:
     case HF_WORKER_LOST:
     case HF_WORKER_FAULT:
