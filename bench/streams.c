@@ -2,6 +2,8 @@
  * the same streams, in the same run.
  *
  *   bench_streams [COUNT]            both in turn, with a server of their own; figures, verdicts
+ *   bench_streams sessions [COUNT]   one worker with so many sessions, each in a model call of 200
+ *                                    pieces, against the bare program with the same streams
  *
  * A child serves: every stream gets its head and ten events, one round after the other, then
  * its end. Memory is what the process has private when all streams have their head; CPU is that
@@ -16,12 +18,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <holdfast/model.h>
+#include <holdfast/agent.h>
 
 #include "count.h"
 
 #define COUNT_MAX 4000
 #define ROUNDS 10
+#define SESSION_ROUNDS 200
+
+static int rounds = ROUNDS; /* pieces of a stream */
 
 static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
                            "Connection: close\r\n\r\n";
@@ -108,7 +113,7 @@ static void serve(int listener, long count, int go)
     }
     if (read(go, &byte, 1) != 1)
         die("the client is gone");
-    for (int round = 1; round < ROUNDS; round++)
+    for (int round = 1; round < rounds; round++)
         for (long i = 0; i < count; i++)
             send_all(fds[i], event);
     for (long i = 0; i < count; i++) {
@@ -268,8 +273,97 @@ static void run_bare(struct client *client, const char *url)
     client->ended = client->count;
 }
 
+/* ---- sessions on one worker ---- */
+
+struct crowd {
+    struct client *client;
+    struct hf_agent *agent;
+    bool begun[COUNT_MAX];
+};
+
+static void on_heard(void *user, const struct hf_worker_event *heard)
+{
+    struct crowd *crowd = user;
+    long i = heard->session_id ? strtol(heard->session_id + 1, NULL, 10) : 0;
+    if (heard->kind == HF_WORKER_TEXT && !crowd->begun[i]) {
+        crowd->begun[i] = true;
+        on_head(crowd->client);
+    }
+    if (heard->kind == HF_WORKER_TURN_ENDED &&
+        ++crowd->client->ended == crowd->client->count)
+        hf_agent_stop(crowd->agent, 0);
+}
+
+static void send_all_messages(struct hf_store *store, long count)
+{
+    for (long i = 0; i < count; i++) {
+        char id[32];
+        struct hf_err err = { 0 };
+        struct hf_session_answer *made = NULL;
+        struct hf_answer *sent = NULL;
+        struct hf_session_new fresh = { .size = sizeof(fresh),
+                                        .session_id = id,
+                                        .agent = "bench" };
+        struct hf_session_send send = {
+            .size = sizeof(send),
+            .session_id = id,
+            .message = "{\"message\":{\"id\":\"m\",\"parts\":[{\"content\":\"hi\"}]}}"
+        };
+        snprintf(id, sizeof(id), "s%ld", i);
+        if (hf_session_create(store, NULL, &fresh, &made, &err) ||
+            hf_session_send(store, NULL, &send, &sent, &err))
+            die(err.message);
+        hf_session_answer_free(made);
+        hf_answer_free(sent);
+    }
+}
+
+static void run_sessions(struct client *client, const char *url)
+{
+    static struct crowd crowd;
+    struct hf_err err = { 0 };
+    struct hf_store *store = NULL;
+    struct hf_loop *loop = NULL;
+    struct hf_transport *http = NULL;
+    struct hf_provider *provider = NULL;
+    struct hf_model *model = NULL;
+    struct hf_endpoint endpoint = {
+        .size = sizeof(endpoint), .name = "bench", .kind = "openai-chat", .base_url = url
+    };
+    crowd.client = client;
+    if (hf_store_open("sqlite::memory:", NULL, &store, &err) ||
+        hf_loop_new(NULL, &loop, &err) || hf_http_new(loop, NULL, &http, &err) ||
+        hf_endpoint_new(loop, &endpoint, http, &provider, &err))
+        die(err.message);
+    struct hf_model_config entry = { .size = sizeof(entry),
+                                     .provider = provider,
+                                     .id = "m",
+                                     .context_tokens = 100000,
+                                     .output_tokens = 1000 };
+    if (hf_model_new(&entry, &model, &err))
+        die(err.message);
+    struct hf_agent_config config = { .size = sizeof(config),
+                                      .loop = loop,
+                                      .store = store,
+                                      .name = "bench",
+                                      .model = model,
+                                      .user = &crowd,
+                                      .heard = on_heard };
+    if (hf_agent_new(&config, &crowd.agent, &err))
+        die(err.message);
+    send_all_messages(store, client->count);
+    double before = cpu_s();
+    if (hf_agent_serve(&crowd.agent, 1, client->count, &err))
+        die(err.message);
+    client->figures.cpu_s = -before; /* what was spent before is not counted */
+}
+
+/* ---- both ---- */
+
+typedef void run_client(struct client *client, const char *url);
+
 /* A client in a process of its own, so that neither has what the other left. */
-static struct figures measure(bool bare, long count)
+static struct figures measure(run_client *run, long count)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
     socklen_t len = sizeof(address);
@@ -288,8 +382,8 @@ static struct figures measure(bool bare, long count)
     if (child == 0) {
         struct client client = { .count = count, .go = go[1] };
         close(listener);
-        (bare ? run_bare : run_ours)(&client, url);
-        client.figures.cpu_s = cpu_s();
+        run(&client, url);
+        client.figures.cpu_s += cpu_s();
         client.figures.ended = client.ended;
         if (write(report[1], &client.figures, sizeof(figures)) != sizeof(figures))
             die("no report");
@@ -303,17 +397,35 @@ static struct figures measure(bool bare, long count)
     return figures;
 }
 
+static int bench_sessions(long count)
+{
+    rounds = SESSION_ROUNDS;
+    struct figures bare = measure(run_bare, count);
+    struct figures ours = measure(run_sessions, count);
+    printf("%ld sessions   bare %.2f s    one worker %ld KB, %.2f s, %ld threads\n",
+           count, bare.cpu_s, ours.private_kb, ours.cpu_s, ours.threads);
+    printf("CPU     %.2f times the bare program's (at most 3)", ours.cpu_s / bare.cpu_s);
+    bench_check(ours.cpu_s <= 3 * bare.cpu_s);
+    printf("threads %ld (at most 12)", ours.threads);
+    bench_check(ours.threads <= 12);
+    return bench_passed() ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
-    long count = argc > 1 ? strtol(argv[1], NULL, 10) : 2000;
+    bool sessions = argc > 1 && strcmp(argv[1], "sessions") == 0;
+    const char *given = argc > 1 + sessions ? argv[1 + sessions] : NULL;
+    long count = given ? strtol(given, NULL, 10) : sessions ? 200 : 2000;
     struct rlimit files;
     if (count < 1 || count > COUNT_MAX)
         die("COUNT is 1 to 4000");
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
-    struct figures bare = measure(true, count);
-    struct figures ours = measure(false, count);
+    if (sessions)
+        return bench_sessions(count);
+    struct figures bare = measure(run_bare, count);
+    struct figures ours = measure(run_ours, count);
     printf("%ld streams    bare %ld KB, %.2f s    ours %ld KB, %.2f s, %ld thread(s)\n",
            count, bare.private_kb, bare.cpu_s, ours.private_kb, ours.cpu_s, ours.threads);
     printf("memory  %.2f times the bare program's (at most 1.5)",
@@ -323,7 +435,7 @@ int main(int argc, char **argv)
     bench_check(ours.cpu_s <= 2 * bare.cpu_s);
     printf("threads %ld (at most 2)", ours.threads);
     bench_check(ours.threads <= 2);
-    struct figures idle = measure(false, 1);
+    struct figures idle = measure(run_ours, 1);
     printf("idle    %ld KB private with a provider and one stream (at most 8,192)",
            idle.private_kb);
     bench_check(idle.private_kb <= 8192);

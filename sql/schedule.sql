@@ -4,7 +4,7 @@
 -- fragment: schedule_columns
 name, tenant, state, state_reason, timing, cron, every_ms, start_at, zone, days, overlap,
 catch_up, miss_threshold_ms, kind, queue, lane_key, payload, priority, max_attempts,
-retry_policy, disposition, start_timeout_ms, exec_timeout_ms, origin, revision, next_at,
+retry_policy, disposition, start_timeout_ms, exec_timeout_ms, wake_session, origin, revision, next_at,
 last_slot_at, last_work_id, made, skipped, failures, last_error, created_at, updated_at,
 look_at, tick
 
@@ -29,20 +29,21 @@ SELECT {schedule_columns} FROM work_schedule
 -- in: the columns in order
 INSERT /*lite OR ROLLBACK*/ INTO work_schedule ({schedule_columns})
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-        $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36)
+        $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36,
+        $37)
 ON CONFLICT DO NOTHING
 
 -- name: schedule_write
--- in: the columns in order, but $36 is the tick that was read
+-- in: the columns in order, but $37 is the tick that was read
 UPDATE /*lite OR ROLLBACK*/ work_schedule
    SET state = $3, state_reason = $4, timing = $5, cron = $6, every_ms = $7, start_at = $8,
        zone = $9, days = $10, overlap = $11, catch_up = $12, miss_threshold_ms = $13,
        kind = $14, queue = $15, lane_key = $16, payload = $17, priority = $18,
        max_attempts = $19, retry_policy = $20, disposition = $21, start_timeout_ms = $22,
-       exec_timeout_ms = $23, origin = $24, revision = $25, next_at = $26,
-       last_slot_at = $27, last_work_id = $28, made = $29, skipped = $30, failures = $31,
-       last_error = $32, created_at = $33, updated_at = $34, look_at = $35, tick = tick + 1
- WHERE name = $1 AND tenant = $2 AND tick = $36
+       exec_timeout_ms = $23, wake_session = $24, origin = $25, revision = $26, next_at = $27,
+       last_slot_at = $28, last_work_id = $29, made = $30, skipped = $31, failures = $32,
+       last_error = $33, created_at = $34, updated_at = $35, look_at = $36, tick = tick + 1
+ WHERE name = $1 AND tenant = $2 AND tick = $37
 
 -- name: schedule_delete
 -- in: $1 name, $2 tenant, $3 tick that was read

@@ -69,10 +69,11 @@ struct hf_schedule {
     const char *disposition;
     hf_ms start_timeout_ms;
     hf_ms exec_timeout_ms;
-    const char *origin; /* the set of the file that declares it; NULL: none does */
-    int64_t revision;   /* raised by every change that a person makes */
-    hf_ms next_at;      /* the next slot; 0: there is none */
-    hf_ms last_slot_at; /* the newest slot that was made */
+    const char *wake_session; /* its units are inputs of this session */
+    const char *origin;       /* the set of the file that declares it; NULL: none does */
+    int64_t revision;         /* raised by every change that a person makes */
+    hf_ms next_at;            /* the next slot; 0: there is none */
+    hf_ms last_slot_at;       /* the newest slot that was made */
     const char *last_work_id;
     int64_t made;     /* slots that became units */
     int64_t skipped;  /* slots that did not */
@@ -108,6 +109,9 @@ struct hf_schedule_new {
     enum hf_disposition disposition; /* NONE: rerunnable */
     hf_ms start_timeout_ms;
     hf_ms exec_timeout_ms;
+    /* A session that exists: each unit is an input of it, and wakes its agent, instead of waiting
+     * in a queue. For overlap skip and allow, without a lane. NULL: none */
+    const char *wake_session;
     bool paused; /* at first */
 };
 

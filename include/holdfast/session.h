@@ -478,6 +478,11 @@ HF_API HF_MUST_USE int hf_session_renew_all(struct hf_store *store,
                                             struct hf_session_renewal *renewals,
                                             size_t count, struct hf_err *err);
 
+/* A number that changes when something is told about any session: an input, an answer to a wait, a
+ * request to cancel, the end of a lease. It may change without cause. Reading it costs no
+ * transaction: a holder compares it before it asks for more. */
+HF_API uint32_t hf_session_bell(struct hf_store *store);
+
 /* Release a session without an open turn. With one it is HF_ETRANSITION: commit it or hand it
  * back. The same call again returns 0 until another lease has ended. HF_ESESSIONLOST. */
 HF_API HF_MUST_USE int hf_session_release(struct hf_store *store,

@@ -19,6 +19,7 @@
 #include <holdfast/effect.h>
 #include <holdfast/loop.h>
 #include <holdfast/turn_types.h>
+#include <holdfast/wait.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,6 +29,34 @@ struct hf_invocation;
 
 /* Whether a call that was started had its effect. */
 enum hf_probe { HF_PROBE_CANNOT_TELL, HF_PROBE_HAPPENED, HF_PROBE_NOT_HAPPENED };
+
+/* How long a wait lasts, and what happens then (holdfast/wait.h). Zero: any actor may answer,
+ * within the time of the ledger's policy.
+ *   at_deadline  NONE: deny, of an approval; result, of a deferred call
+ *   escalate_ms  0: never */
+struct hf_wait_terms {
+    const char *answerer;
+    hf_ms within_ms;
+    enum hf_wait_policy at_deadline;
+    const char *next_answerer;
+    hf_ms next_ms;
+    enum hf_wait_policy next_policy;
+    hf_ms escalate_ms;
+    const char *escalate;
+};
+
+/* Which calls of a tool need an approval before they run.
+ *   rule      NULL or "never"; "always"; or a JSON object of JSON pointers into the arguments,
+ *             each with a JSON Schema: {"/amount":{"minimum":100}}. A call needs an approval if
+ *             each of the values fits its schema; a value that is missing counts as one that fits
+ *   question  for the person that answers; NULL: "May TOOL be called?"
+ * The answer may be an approval, one with other arguments that fit the tool's schema, or a denial
+ * with a reason. It is shown to the model with its actor. */
+struct hf_approval {
+    const char *rule;
+    const char *question;
+    struct hf_wait_terms terms;
+};
 
 /* One tool.
  *   name          1 to 64 of [A-Za-z0-9_-]
@@ -45,6 +74,7 @@ enum hf_probe { HF_PROBE_CANNOT_TELL, HF_PROBE_HAPPENED, HF_PROBE_NOT_HAPPENED }
  *   probe         required for the class probe and refused for others: tells whether a call
  *                 with this key happened. It runs on the executor. When it happened, the
  *                 function sets the answer as run does
+ *   approval      which calls need one; zero: none
  * Texts are copied; user and the functions must outlive the toolset. */
 struct hf_tool {
     size_t size;
@@ -59,6 +89,7 @@ struct hf_tool {
     bool asynchronous;
     void (*stop)(void *user, struct hf_invocation *call);
     enum hf_probe (*probe)(void *user, struct hf_invocation *call);
+    struct hf_approval approval;
 };
 
 struct hf_toolset;
@@ -104,6 +135,12 @@ HF_API const char *hf_toolset_notice(const struct hf_toolset *tools, size_t i);
 HF_API HF_MUST_USE int hf_toolset_check(const struct hf_toolset *tools, const char *name,
                                         struct hf_span args, struct hf_err *err);
 
+/* Whether a call that may run needs an approval first. HF_ENOTFOUND for a tool that is not in the
+ * set, HF_EINVAL for arguments that are no JSON, HF_ENOMEM. */
+HF_API HF_MUST_USE int hf_toolset_approval(const struct hf_toolset *tools,
+                                           const char *name, struct hf_span args,
+                                           bool *ret_needed, struct hf_err *err);
+
 /* Whose call it is. Together these name the call for ever. */
 struct hf_invocation_key {
     const char *session_id;
@@ -143,8 +180,29 @@ HF_API HF_MUST_USE int hf_invocation_fail(struct hf_invocation *call,
                                           const struct hf_failure *failure);
 HF_API HF_MUST_USE int hf_invocation_unknown(struct hf_invocation *call, const char *why);
 
+/* A deferred call: `run` starts something outside, takes the key under which its end can be told
+ * (hf_wait_resolve), and defers instead of answering. The turn is put away, and no worker is needed
+ * until the answer comes. An answer that was set before is forgotten.
+ *
+ * The key is the same each time the call is performed. From the thread that performs the call; it
+ * may ask the store. HF_EINVAL where the host has no waits, and the store's codes. */
+HF_API HF_MUST_USE int hf_invocation_wait_key(struct hf_invocation *call,
+                                              char ret_key[HF_WAIT_KEY_TEXT],
+                                              struct hf_err *err);
+/* question: what is awaited, for people; NULL: "TOOL has not ended yet". terms NULL: zero. Data is
+ * copied. HF_ENOMEM. */
+HF_API HF_MUST_USE int hf_invocation_defer(struct hf_invocation *call,
+                                           const char *question,
+                                           const struct hf_wait_terms *terms);
+
 /* Ends an asynchronous call, once. The call must not be used afterwards. From any thread. */
 HF_API void hf_invocation_end(struct hf_invocation *call);
+
+/* A call that was deferred. */
+struct hf_deferred {
+    const char *question;
+    struct hf_wait_terms terms;
+};
 
 /* For those who run tools: one call, and what came of it. */
 struct hf_invocation_result {
@@ -152,7 +210,16 @@ struct hf_invocation_result {
     bool timed_out;      /* the time was over before the call ended */
     bool stopped;        /* it was given up before it ended */
     const struct hf_tool_result
-        *result; /* NULL: timed_out, stopped, or no answer of a probe */
+        *result; /* NULL: timed_out, stopped, deferred, or no answer of a probe */
+    const struct hf_deferred *deferred;
+};
+
+/* Makes the key of a call's wait. It is called on threads of the executor, perhaps after the call
+ * was reported; user lives as long as the loop. */
+struct hf_wait_keys {
+    void *user;
+    int (*make)(void *user, const struct hf_invocation_key *call,
+                char ret_key[HF_WAIT_KEY_TEXT], struct hf_err *err);
 };
 
 struct hf_invocation_request {
@@ -161,7 +228,8 @@ struct hf_invocation_request {
     const char *tool;
     struct hf_invocation_key key;
     struct hf_span args;
-    bool probe; /* ask whether it happened, instead of performing it */
+    bool probe;               /* ask whether it happened, instead of performing it */
+    struct hf_wait_keys keys; /* make NULL: calls cannot be deferred */
     void *user;
     /* Called once, on the loop's thread, never before hf_invocation_start returns; the call
      * must not be used afterwards. The result is lent until it returns. A tool that overstays

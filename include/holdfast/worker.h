@@ -50,7 +50,9 @@ struct hf_worker_agent {
     X(EMIT, emit)                 /* any other live event of the turn machine */         \
     X(TOOL_STARTED, tool_started) /* call */                                             \
     X(TOOL_ENDED,                                                                        \
-      tool_ended) /* call without args; result, or message: why there is none */         \
+      tool_ended)   /* call without args; result, or message: why there is none */       \
+    X(ASKED, asked) /* a wait was opened: wait, wait_id */                               \
+    X(AWAY, away)   /* the turn was put away until a wait is answered */                 \
     X(TURN_ENDED, turn_ended) /* the turn is committed; status, usage */                 \
     X(BACK, back)             /* handed back; code and message say why, 0: stopped */    \
     X(LOST, lost)             /* the lease is gone; nothing was stored */                \
@@ -72,6 +74,8 @@ struct hf_worker_event {
     const struct hf_drive_call *call;
     const struct hf_tool_result *result;
     struct hf_span text;
+    const struct hf_wait_new *wait; /* ASKED: an approval, a question, a deferred call */
+    const char *wait_id;            /* for hf_wait_resolve */
     enum hf_status status;
     const struct hf_usage *usage;
     int code;
@@ -101,6 +105,7 @@ struct hf_worker_config {
     int pid;
     int64_t tool_limit;   /* as struct hf_drive_config */
     int64_t tool_retries; /* likewise */
+    hf_ms away_ms; /* likewise; at most ttl_ms. 0: 30,000, or ttl_ms if that is less */
     void *user;
     void (*heard)(void *user, const struct hf_worker_event *event); /* NULL: none */
 };

@@ -27,6 +27,7 @@ CREATE TABLE work_schedule (
     disposition       TEXT NOT NULL,
     start_timeout_ms  INTEGER,
     exec_timeout_ms   INTEGER,
+    wake_session      TEXT,
     origin            TEXT,
     revision          INTEGER NOT NULL,
     next_at           INTEGER,

@@ -340,6 +340,7 @@ int cmd_work_tail(struct cli *cli);
 int cmd_work_sweep(struct cli *cli);
 int cmd_work_reconcile(struct cli *cli);
 int cmd_monitor(struct cli *cli);
+int check_worker_config(struct cli *cli);
 int cmd_worker(struct cli *cli);
 int check_process_start(struct cli *cli);
 int cmd_process_start(struct cli *cli);

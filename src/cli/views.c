@@ -150,10 +150,11 @@ static const struct cli_column work_columns[] = {
 #define WORK_COLUMNS (sizeof(work_columns) / sizeof(work_columns[0]))
 
 /* The class of the failure that used up the last attempt is worth more than the fact, and a
- * reason that repeats the status is worth nothing. */
-static const char *reason_text(const struct hf_work *work, char *out, size_t room)
+ * reason that repeats the status or the question is worth nothing. */
+static const char *reason_text(const struct hf_work *work, const char *what, char *out,
+                               size_t room)
 {
-    if (hf_same(work->status_reason, work->status))
+    if (hf_same(work->status_reason, work->status) || hf_same(work->status_reason, what))
         return NULL;
     if (!work->error_class || !hf_same(work->status_reason, "attempts_exhausted"))
         return work->status_reason;
@@ -177,7 +178,7 @@ static void work_cells(struct cli_table *table, const void *row)
         work->kind,
         op_age(since, age),
         next,
-        reason_text(work, reason, sizeof(reason)),
+        reason_text(work, what, reason, sizeof(reason)),
         work->owner,
         work->queue,
         work->source_system,

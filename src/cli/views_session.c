@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <holdfast/turn_json.h>
+
 #include "base/civil.h"
+#include "base/json_walk.h"
 #include "core/session/shapes.h"
 
 /* ---- sessions ------------------------------------------------------------------------- */
@@ -118,6 +121,147 @@ static void node_cells(struct cli_table *table, const void *row)
     cli_table_row(table, cells, 2, node->provisional ? CLI_YELLOW : CLI_GREEN);
 }
 
+/* ---- effects -------------------------------------------------------------------------- */
+
+/* A member of an object, as it is written; empty: it has none. */
+static struct hf_span member(struct hf_span object, const char *name)
+{
+    struct hf_walk walk;
+    hf_walk_begin(&walk, object);
+    if (hf_walk_enter(&walk, '{'))
+        while (hf_walk_more(&walk)) {
+            bool it = hf_walk_is(hf_walk_key(&walk), name);
+            struct hf_span value = hf_walk_value(&walk);
+            if (it)
+                return value;
+        }
+    return (struct hf_span){ 0 };
+}
+
+/* What a model said: its text, or the tools that it called. */
+static void reply_text(const struct hf_llm_response *reply, char out[SHOWN_BYTES + 4])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < reply->part_count; i++) {
+        const struct hf_part *part = &reply->parts[i];
+        if (part->kind == HF_PART_TEXT && part->content.len && !used) {
+            (void)beginning(part->content, out);
+            return;
+        }
+        if (part->kind == HF_PART_TOOL_CALL && used < SHOWN_BYTES)
+            used += (size_t)snprintf(out + used, SHOWN_BYTES + 4 - used, "%s%.20s",
+                                     used ? ", " : "calls ", part->tool);
+    }
+}
+
+static struct hf_span result_text(const struct hf_tool_result *result)
+{
+    if (result->failure)
+        return result->failure->message;
+    if (result->part_count && result->parts[0].kind == HF_PART_TEXT)
+        return result->parts[0].content;
+    return result->value.len ? result->value : result->reason;
+}
+
+/* The beginning of what came of an effect. Text that cannot be decoded is shown as it is. */
+static void effect_text(const struct hf_session_effect *effect, char out[SHOWN_BYTES + 4])
+{
+    struct hf_decoded *owner = NULL;
+    const struct hf_tool_result *result = NULL;
+    const struct hf_llm_response *reply = NULL;
+    const struct hf_llm_error *error = NULL;
+    struct hf_span json = { effect->outcome,
+                            effect->outcome ? strlen(effect->outcome) : 0 };
+    struct hf_span inner = member(json, "reply");
+    if (!json.len)
+        return;
+    if (inner.len && !hf_llm_response_decode(NULL, inner, &owner, &reply, NULL))
+        reply_text(reply, out);
+    else if ((inner = member(json, "error")).len &&
+             !hf_llm_error_decode(NULL, inner, &owner, &error, NULL))
+        (void)beginning(error->message, out);
+    else if (!hf_tool_result_decode(NULL, json, &owner, &result, NULL))
+        (void)beginning(result_text(result), out);
+    else
+        (void)beginning(json, out);
+    hf_decoded_free(owner);
+}
+
+static const struct cli_column effect_columns[] = {
+    { .title = "EFFECT", .least = 4 },  { .title = "WHAT", .least = 8 },
+    { .title = ">ATTEMPT", .rank = 3 }, { .title = "STATUS" },
+    { .title = ">TOOK", .rank = 1 },    { .title = "CLASS", .rank = 4 },
+    { .title = "RESULT", .least = 24 },
+};
+
+static void effect_cells(struct cli_table *table, const void *row)
+{
+    const struct hf_session_effect *effect = row;
+    char number[24], attempt[24], took[24], status[40], what[80] = "model";
+    char result[SHOWN_BYTES + 4] = "";
+    struct hf_span envelope = { effect->envelope, strlen(effect->envelope) };
+    struct hf_span tool = member(envelope, "tool"); /* in quotes */
+    if (tool.len > 2)
+        (void)snprintf(what, sizeof(what), "%.*s", (int)tool.len - 2,
+                       (const char *)tool.at + 1);
+    (void)snprintf(number, sizeof(number), "%.*s", (int)strcspn(effect->key, "/"),
+                   effect->key);
+    (void)snprintf(attempt, sizeof(attempt), "%lld", (long long)effect->attempt);
+    (void)snprintf(status, sizeof(status), "%s%s", effect->status,
+                   effect->taken_over ? ", again" : "");
+    effect_text(effect, result);
+    const char *cells[] = {
+        number,
+        what,
+        effect->attempt ? attempt : NULL,
+        status,
+        effect->settled_at ? cli_duration(effect->settled_at - effect->started_at, took)
+                           : NULL,
+        effect->recovery,
+        result
+    };
+    cli_table_row(table, cells, 3,
+                  *effect->status == 'd'   ? CLI_GREEN
+                  : *effect->status == 's' ? CLI_YELLOW
+                                           : CLI_RED);
+}
+
+/* ---- a turn --------------------------------------------------------------------------- */
+
+static void answer_line(struct cli *cli, const struct op_row *row)
+{
+    const struct hf_turn_answer *answer = row->at;
+    if (!answer->outcome) {
+        cli_put(cli, "the turn is open\n");
+        return;
+    }
+    if (answer->text)
+        cli_put_clean(cli, answer->text);
+    cli_put(cli, answer->text ? "\n" : "");
+    cli_colour(cli, CLI_DIM);
+    cli_putf(cli, "%s, %lld tokens in, %lld out", answer->outcome,
+             (long long)answer->input, (long long)answer->output);
+    cli_colour(cli, CLI_PLAIN);
+    cli_put(cli, "\n");
+}
+
+static int turn_detail(struct cli *cli, const struct op_row *row)
+{
+    const struct hf_session_turn *turn = row->at;
+    char begun[HF_INSTANT_TEXT], took[24], active[24];
+    cli_put(cli, "turn ");
+    cli_put_clean(cli, turn->turn_id);
+    cli_putf(cli, "\nbegan %s, ", hf_instant_text(turn->started_at, begun));
+    if (turn->finished_at)
+        cli_putf(cli, "took %s",
+                 cli_duration(turn->finished_at - turn->started_at, took));
+    else
+        cli_put(cli, "open");
+    cli_putf(cli, ", %lld steps, %s active\n", (long long)turn->step,
+             cli_duration(turn->active_ms, active));
+    return 0;
+}
+
 /* ---- inputs --------------------------------------------------------------------------- */
 
 static const struct cli_column input_columns[] = {
@@ -140,6 +284,9 @@ const struct cli_view cli_session_views[] = {
     { &hf_session_shape, session_columns, 7, session_cells, session_line,
       cli_any_detail },
     { .shape = &hf_session_usage_shape, .line = usage_line },
+    { &hf_session_effect_shape, effect_columns, 7, effect_cells, NULL, NULL },
+    { .shape = &hf_turn_answer_shape, .line = answer_line },
+    { .shape = &hf_session_turn_shape, .detail = turn_detail },
     { &hf_node_shape, node_columns, 5, node_cells, NULL, NULL },
     { &hf_session_input_shape, input_columns, 5, input_cells, NULL, NULL },
     { .shape = NULL },

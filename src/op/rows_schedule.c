@@ -13,6 +13,9 @@ static const struct op_example add_examples[] = {
       "report" },
     { "every ten minutes; if one takes longer, one more may wait",
       "holdfast schedule add poll --every 10m --overlap one_waiting --kind poll" },
+    { "wake the agent of a session every morning",
+      "holdfast schedule add morning --cron '0 7 * * *' --wake-session reports --payload "
+      "'{\"task\":\"report\"}'" },
     { "once, by the clocks of New York",
       "holdfast schedule add launch --at 2027-03-14T09:00:00 --tz America/New_York "
       "--kind "
@@ -98,13 +101,14 @@ static const struct op_advice advice[] = {
 
 const struct op op_schedule_rows[] = {
     { "schedule.add", "add a schedule",
-      "Needs one of --cron, --every and --at, and a command after --, or --kind for units "
-      "that a worker of yours takes. Each slot makes one unit of work: source "
+      "Needs one of --cron, --every and --at, and a command after --, --kind for units "
+      "that a worker of yours takes, or --wake-session for an agent. Each slot makes one unit of work: source "
       "scheduler, source id the name, run id the slot. A command is owner_bound, never run a "
       "second time, unless --disposition says otherwise. Adding the same again changes "
       "nothing; another definition under the same name is refused with 7. `holdfast "
       "monitor` makes the units, and with --run runs their commands.",
-      hf_schedule_inputs, op_command_inputs, REQUEST, add_examples, CHANGES, .errors = op_create_errors,
+      hf_schedule_inputs, op_command_inputs, REQUEST, add_examples, CHANGES,
+      .errors = op_change_errors,
       .exits = "4", .route = "POST /v1/schedules", .flags = OP_STORE, .did = "added",
       .check = op_check_schedule_add, .run = op_run_schedule_add },
     { "schedule.update", "change a schedule",

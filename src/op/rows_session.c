@@ -15,8 +15,20 @@ static const struct op_example create_examples[] = {
 static const struct op_example send_examples[] = {
     { "a message, once, however often this is repeated",
       "holdfast session send support-17 'Where is my parcel?' --key mail-1" },
+    { "and wait for the answer of whichever worker takes it",
+      "holdfast session send support-17 'Where is my parcel?' --wait" },
     { "a picture for a model that takes them",
       "holdfast session send support-17 'What is this?' --attach photo.png" },
+    { .what = NULL },
+};
+
+static const struct op_example turn_examples[] = {
+    { "the last turn", "holdfast session turn support-17" },
+    { .what = NULL },
+};
+
+static const struct op_example effects_examples[] = {
+    { "what the last turn did", "holdfast session effects support-17" },
     { .what = NULL },
 };
 
@@ -71,9 +83,11 @@ const struct op op_session_rows[] = {
       .route = "POST /v1/sessions", .flags = OP_STORE | OP_CREATES | OP_SHELL,
       .actor_kind = "human", .run = op_run_session_create },
     { "session.send", "send a message to a session",
-      "The message is stored when this returns, and begins a turn when a worker takes it.",
-      hf_session_send_inputs, NULL, BLANK(hf_say_request, .session_id = NULL), send_examples,
-      UNIT, .facts = &hf_created_shape, .errors = op_session_errors,
+      "The message is stored when this returns, and begins a turn when a worker takes it. "
+      "With --wait it also waits for the end of that turn, whichever worker drives it; a wait "
+      "that ends early leaves the message where it is (exit 6).",
+      hf_session_send_inputs, NULL, BLANK(hf_say_request, .timeout_ms = 600000),
+      send_examples, UNIT, .facts = &hf_session_sent_shape, .errors = op_session_errors,
       .advice = send_advice, .role = OP_OPERATOR,
       .route = "POST /v1/sessions/{session_id}/inputs",
       .flags = OP_MUST_EXIST | OP_CREATES | OP_SHELL, .actor_kind = "human",
@@ -87,6 +101,20 @@ const struct op op_session_rows[] = {
       .shape = &hf_session_shape, .facts = &hf_session_shown_shape,
       .errors = op_get_errors, READER(0), .route = "GET /v1/sessions/{session_id}",
       .run = op_run_session_show },
+    { "session.turn", "show one turn as a timeline",
+      "Its model calls and tool calls with attempts and results, what it used, and how it "
+      "ended.",
+      hf_session_turn_inputs, NULL, BLANK(hf_session_turn_request, .name = NULL),
+      turn_examples, .answer = OP_ROW, .shape = &hf_session_turn_shape,
+      .facts = &hf_session_turned_shape, .errors = op_get_errors, READER(0),
+      .route = "GET /v1/sessions/{session_id}/turn", .run = op_run_session_turn },
+    { "session.effects", "list the effects of one turn",
+      "The effect journal: what was begun, what came of it, and what was taken over from a "
+      "worker that was lost.",
+      hf_session_turn_inputs, NULL, BLANK(hf_session_turn_request, .name = NULL),
+      effects_examples, .answer = OP_LIST, .shape = &hf_session_effect_shape,
+      .errors = op_get_errors, READER(0),
+      .route = "GET /v1/sessions/{session_id}/effects", .run = op_run_session_effects },
     { "session.log", "print the history of a session",
       "Committed records, and at the end those that the open turn has stored so far.",
       hf_session_log_inputs, NULL, PAGE, log_examples, .answer = OP_LIST,

@@ -40,11 +40,11 @@ int op_check_schedule_add(struct op_call *call)
     int rc = check_timing(call, true);
     if (rc == 0)
         rc = op_check_kind(call, wanted->kind);
-    if (rc || wanted->kind || wanted->queue || wanted->payload)
+    if (rc || wanted->kind || wanted->queue || wanted->payload || wanted->wake_session)
         return rc;
     return op_fail(call, HF_EINVAL, "{kind}",
                    "what shall it run? name {kind}, of units that a worker of yours "
-                   "takes, or in the shell a command after --");
+                   "takes, or {wake_session}, or in the shell a command after --");
 }
 
 int op_check_schedule_update(struct op_call *call)
@@ -123,6 +123,8 @@ static void keep_unit(const struct hf_schedule *was, struct hf_schedule_new *wan
     wanted->kind = wanted->kind ? wanted->kind : was->kind;
     wanted->lane_key = wanted->lane_key ? wanted->lane_key : was->lane_key;
     wanted->payload = wanted->payload ? wanted->payload : was->payload;
+    wanted->wake_session = wanted->wake_session ? wanted->wake_session
+                                                : was->wake_session;
     wanted->retry_policy = wanted->retry_policy ? wanted->retry_policy
                                                 : was->retry_policy;
     if (wanted->priority < 0)

@@ -1,7 +1,11 @@
 /* What the operations on sessions do. */
 #include "op/session.h"
 
+#include <string.h>
+
 #include <holdfast/attach.h>
+#include <holdfast/process.h>
+#include <holdfast/turn_json.h>
 
 #include "core/session/shapes.h"
 
@@ -34,6 +38,62 @@ int op_check_say(struct op_call *call)
     return 0;
 }
 
+/* How a turn ended, as a row of its own. */
+static int say_answer(struct op_call *call, const struct hf_session_answer *turned)
+{
+    const struct hf_session_turn *turn = turned->turn;
+    struct hf_turn_answer answer = { .turn_id = turn->turn_id };
+    const struct op_row row = {
+        .key = "answer", .shape = &hf_turn_answer_shape, .at = &answer, .did = "answered"
+    };
+    struct hf_decoded *owner = NULL;
+    const struct hf_outcome *outcome = NULL;
+    struct hf_span json = { turn->outcome, turn->outcome ? strlen(turn->outcome) : 0 };
+    int rc = turn->outcome ? hf_outcome_decode(NULL, json, &owner, &outcome, call->err)
+                           : 0;
+    if (rc == 0 && outcome) {
+        struct hf_span text = outcome->text.len ? outcome->text : outcome->value;
+        answer.outcome = hf_outcome_name(outcome->kind);
+        answer.text = text.at ? hf_arena_copy(call->arena, text.at, text.len) : NULL;
+    }
+    for (size_t i = 0; i < turned->usage_count; i++) {
+        answer.input += turned->usage[i].usage.input;
+        answer.output += turned->usage[i].usage.output;
+    }
+    if (rc == 0)
+        rc = call->out->sink->row(call->out, &row);
+    hf_decoded_free(owner);
+    return rc;
+}
+
+/* The unit once its turn has ended, and how. */
+static int await_turn(struct op_call *call, const struct hf_say_request *in,
+                      const char *work_id, bool created)
+{
+    struct hf_answer *ended = NULL;
+    struct hf_session_answer *turned = NULL;
+    int rc = hf_process_await(call->store, &call->who, work_id, in->timeout_ms, &ended,
+                              call->err);
+    if (rc == HF_EBUSY)
+        return op_fail(call, rc, NULL,
+                       "the turn has not ended yet; input %s stays with the session",
+                       work_id);
+    if (rc)
+        return rc;
+    struct hf_item item = *hf_answer_at(ended, 0);
+    item.created = created;
+    rc = op_unit(call, &item, created ? "sent" : "sent before:");
+    if (rc == 0)
+        rc = hf_session_turn(call->store, in->session_id, work_id, &turned, call->err);
+    if (rc == 0)
+        rc = say_answer(call, turned);
+    else if (rc == HF_ENOTFOUND)
+        rc = 0; /* it was cancelled before a turn began */
+    hf_session_answer_free(turned);
+    hf_answer_free(ended);
+    return rc;
+}
+
 int op_run_session_send(struct op_call *call)
 {
     const struct hf_say_request *in = call->in;
@@ -56,7 +116,9 @@ int op_run_session_send(struct op_call *call)
     if (rc == 0)
         rc = hf_session_send(call->store, &call->who, &request, &answer, call->err);
     const struct hf_item *item = rc ? NULL : hf_answer_at(answer, 0);
-    if (rc == 0)
+    if (rc == 0 && in->wait)
+        rc = await_turn(call, in, item->work.work_id, item->created);
+    else if (rc == 0)
         rc = op_unit(call, item, item->created ? "sent" : "sent before:");
     hf_text_free(call->store, message);
     hf_answer_free(answer);
@@ -124,6 +186,47 @@ int op_run_session_show(struct op_call *call)
     if (rc == 0)
         rc = say_shown(call, answer);
     hf_session_answer_free(answer);
+    return rc;
+}
+
+static const struct op_list effect_list = { .key = "effects",
+                                            .shape = &hf_session_effect_shape,
+                                            .none = "no effects" };
+
+int op_run_session_turn(struct op_call *call)
+{
+    const struct hf_session_turn_request *in = call->in;
+    const struct op_list usage = { .key = "usage",
+                                   .shape = &hf_session_usage_shape,
+                                   .did = "usage" };
+    struct hf_session_answer *turned = NULL;
+    int rc = hf_session_turn(call->store, in->session_id, in->name, &turned, call->err);
+    if (rc)
+        return rc;
+    rc = op_row(call, turned->turn);
+    if (rc == 0)
+        rc = say_rows(call, &effect_list, turned->effects, turned->effect_count,
+                      sizeof(turned->effects[0]));
+    if (rc == 0)
+        rc = say_rows(call, &usage, turned->usage, turned->usage_count,
+                      sizeof(turned->usage[0]));
+    if (rc == 0)
+        rc = say_answer(call, turned);
+    hf_session_answer_free(turned);
+    return rc;
+}
+
+int op_run_session_effects(struct op_call *call)
+{
+    const struct hf_session_turn_request *in = call->in;
+    struct hf_session_answer *turned = NULL;
+    struct op_list list = effect_list;
+    int rc = hf_session_turn(call->store, in->session_id, in->name, &turned, call->err);
+    list.key = "items";
+    if (rc == 0)
+        rc = say_rows(call, &list, turned->effects, turned->effect_count,
+                      sizeof(turned->effects[0]));
+    hf_session_answer_free(turned);
     return rc;
 }
 

@@ -7,6 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <holdfast/sys/driver.h>
+
+#include "store/store.h"
+#include "support/mortal.h"
+
 #define CALLS 16
 
 static struct hf_err err;
@@ -17,6 +22,59 @@ static void must(int rc, const char *what)
         return;
     fprintf(stderr, "actor: %s: %s\n", what, err.message);
     _exit(3);
+}
+
+/* ---- the store ------------------------------------------------------------------------ */
+
+static const hf_ms *clock_offset;
+
+static hf_ms ahead(void)
+{
+    return clock_offset ? *clock_offset : 0;
+}
+
+static hf_ms wall_ms(void *user)
+{
+    const struct hf_clock *clock = hf_clock_system();
+    (void)user;
+    return clock->wall_ms(clock->user) + ahead();
+}
+
+static hf_ms mono_ms(void *user)
+{
+    const struct hf_clock *clock = hf_clock_system();
+    (void)user;
+    return clock->mono_ms(clock->user) + ahead();
+}
+
+static void wait_ms(void *user, hf_ms ms)
+{
+    const struct hf_clock *clock = hf_clock_system();
+    (void)user;
+    clock->wait_ms(clock->user, ms);
+}
+
+static const struct hf_clock moved_clock = { NULL, wall_ms, mono_ms, wait_ms };
+
+struct hf_store *actor_store(const char *url, struct mortal_plan *plan,
+                             const hf_ms *offset)
+{
+    struct hf_sql_options driver = { .size = sizeof(driver),
+                                     .alloc = hf_alloc_system(),
+                                     .clock = &moved_clock,
+                                     .random = hf_random_system() };
+    struct hf_store_options options = { .size = sizeof(options),
+                                        .alloc = driver.alloc,
+                                        .clock = driver.clock,
+                                        .random = driver.random };
+    struct hf_sql *real = NULL;
+    struct hf_store *store = NULL;
+    clock_offset = offset;
+    must(strncmp(url, "postgres", 8) == 0 ? hf_postgres_open(url, &driver, &real, &err)
+                                          : hf_sqlite_open(url, &driver, &real, &err),
+         url);
+    must(hf_sql_store_new(mortal_over(real, plan), &options, &store, &err), url);
+    return store;
 }
 
 /* ---- the model ------------------------------------------------------------------------ */
@@ -77,6 +135,8 @@ static void speak(void *user)
     if (actor->call == 0)
         return; /* it was cancelled */
     snprintf(line, sizeof(line), "%s", actor->script[actor->iteration]);
+    if (strcmp(line, "silence") == 0)
+        return; /* the model thinks for ever */
     if (strncmp(line, "call ", 5) == 0)
         count = read_calls(line + 5, parts, ids);
     else

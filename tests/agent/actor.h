@@ -2,7 +2,8 @@
  * stores, in this process or in children. What the model says depends on the iteration alone, so
  * that every process that goes on with a turn hears the same.
  *
- * A line of the script per iteration: "call TOOL ARGS" with further calls after ";", or a text.
+ * A line of the script per iteration: "call TOOL ARGS" with further calls after ";", or a text;
+ * "silence" never ends.
  */
 #ifndef TESTS_AGENT_ACTOR_H
 #define TESTS_AGENT_ACTOR_H
@@ -31,6 +32,13 @@ struct actor {
     void (*on_model)(uint64_t iteration); /* NULL: none; the same below */
     void (*on_event)(const struct hf_worker_event *event);
 };
+
+struct mortal_plan;
+
+/* A store by its path, or by the URL of a PostgreSQL, whose driver dies by the plan. offset: added
+ * to the clocks of the store, in memory that children share; NULL: 0. Exits on a failure. */
+struct hf_store *actor_store(const char *url, struct mortal_plan *plan,
+                             const hf_ms *offset);
 
 /* Exits on a failure, since it runs in children. Tools are added between open and start. */
 void actor_open(struct actor *actor, struct hf_store *store, const char *const *script);

@@ -52,7 +52,16 @@ static const char *short_key(struct drig *rig, const char *key)
 {
     static char text[HF_EFFECT_KEY_ROOM];
     struct hf_effect_name name;
-    assert_true(hf_effect_key_read(key, &name));
+    if (!hf_effect_key_read(key, &name)) { /* of a question: KEY/happened */
+        char cut[HF_EFFECT_KEY_ROOM];
+        const char *end = strrchr(key, '/');
+        assert_true(end && (size_t)(end - key) < sizeof(cut));
+        snprintf(cut, sizeof(cut), "%.*s", (int)(end - key), key);
+        assert_true(hf_effect_key_read(cut, &name));
+        snprintf(text, sizeof(text), "%d/%s/%d%s", (int)name.effect,
+                 tool_of(rig, name.call_id), (int)name.attempt, end);
+        return text;
+    }
     if (name.attempt)
         snprintf(text, sizeof(text), "%d/%s/%d", (int)name.effect,
                  tool_of(rig, name.call_id), (int)name.attempt);
@@ -160,6 +169,73 @@ static void keep_blob(struct drig *rig, const struct hf_effect_blob *blob)
     kept->bytes.at = bytes;
 }
 
+static struct drig_wait *wait_of(struct drig *rig, const char *name)
+{
+    for (size_t i = 0; i < rig->wait_count; i++)
+        if (strcmp(short_key(rig, rig->waits[i].name), name) == 0)
+            return &rig->waits[i];
+    return NULL;
+}
+
+const struct drig_wait *drig_wait(struct drig *rig, const char *name)
+{
+    const struct drig_wait *wait = wait_of(rig, name);
+    if (!wait)
+        fail_msg("there is no wait %s", name);
+    return wait;
+}
+
+void drig_resolve(struct drig *rig, const char *name, const char *actor,
+                  const char *outcome)
+{
+    struct drig_wait *wait = wait_of(rig, name);
+    if (!wait)
+        fail_msg("there is no wait %s", name);
+    if (strcmp(wait->wait.state, "open") != 0)
+        return; /* the first answer is the outcome */
+    snprintf(wait->outcome, sizeof(wait->outcome), "%s", outcome);
+    snprintf(wait->actor, sizeof(wait->actor), "%s", actor);
+    wait->wait.state = "resolved";
+    wait->wait.outcome = wait->outcome;
+    wait->wait.actor = wait->actor;
+}
+
+static bool same_wait(const struct drig_wait *kept, const struct hf_wait_new *wait)
+{
+    return strcmp(kept->name, wait->name) == 0 &&
+           strcmp(kept->wait.kind, hf_wait_kind_word(wait->kind)) == 0;
+}
+
+static void keep_wait(struct drig *rig, const struct hf_wait_new *wait, bool fresh)
+{
+    for (size_t i = 0; i < rig->wait_count; i++)
+        if (same_wait(&rig->waits[i], wait)) {
+            assert_false(fresh);
+            return;
+        }
+    assert_true(rig->wait_count < DRIG_MAX);
+    struct drig_wait *kept = &rig->waits[rig->wait_count++];
+    snprintf(kept->name, sizeof(kept->name), "%s", wait->name);
+    snprintf(kept->asked, sizeof(kept->asked), "%s", wait->asked ? wait->asked : "");
+    kept->wait = (struct hf_wait){ .kind = hf_wait_kind_word(wait->kind),
+                                   .name = kept->name,
+                                   .state = "open",
+                                   .asked = kept->asked,
+                                   .policy = wait->policy ? "some" : "",
+                                   .deadline_at = wait->deadline_at };
+    assert_true(wait->policy ||
+                wait->kind == HF_WAIT_TIMER); /* otherwise it is refused */
+}
+
+static void keep_waits(struct drig *rig, const struct hf_drive_step *step)
+{
+    size_t old = step->wait_count - step->new_wait_count;
+    for (size_t i = 0; i < step->wait_count; i++)
+        keep_wait(rig, &step->waits[i], i >= old);
+    assert_true(!step->away || step->wait_count > 0);
+    rig->away = step->away;
+}
+
 static void apply(struct drig *rig, const struct hf_drive_step *step)
 {
     assert_int_equal(step->step, rig->step);
@@ -175,6 +251,7 @@ static void apply(struct drig *rig, const struct hf_drive_step *step)
         keep_begun(rig, &step->begun[i]);
     for (size_t i = 0; i < step->blob_count; i++)
         keep_blob(rig, &step->blobs[i]);
+    keep_waits(rig, step);
     rig->step++;
     rig->node_count += (int64_t)step->record_count;
     rig->active_ms += step->active_ms;
@@ -222,6 +299,19 @@ static void learn_calls(struct drig *rig, const struct hf_drive_step *step)
     }
 }
 
+/* A call that was not begun is learned from what is asked about it. */
+static void learn_asked(struct drig *rig, const struct hf_wait_new *wait)
+{
+    char tool[16], call[32];
+    const char *at = wait->asked ? strstr(wait->asked, "\"name\":\"") : NULL;
+    const char *id = strchr(wait->name, '/');
+    if (!at || !id)
+        return;
+    snprintf(tool, sizeof(tool), "%.*s", (int)strcspn(at + 8, "\""), at + 8);
+    snprintf(call, sizeof(call), "%.*s", (int)strcspn(id + 1, "/"), id + 1);
+    learn(rig, call, tool);
+}
+
 static void tell_step(struct drig *rig, const struct hf_drive_step *step)
 {
     learn_calls(rig, step);
@@ -234,7 +324,14 @@ static void tell_step(struct drig *rig, const struct hf_drive_step *step)
             step->settled[i].taken_over ? "*" : "");
     for (size_t i = 0; i < step->begun_count; i++)
         say(rig, "%s %s", i ? "" : " begin", short_key(rig, step->begun[i].key));
-    say(rig, "\n");
+    for (size_t i = 0; i < step->wait_count; i++) {
+        const struct hf_wait_new *wait = &step->waits[i];
+        bool fresh = i >= step->wait_count - step->new_wait_count;
+        learn_asked(rig, wait);
+        say(rig, " %s %s:%s", fresh ? "ask" : "wait", hf_wait_kind_word(wait->kind),
+            short_key(rig, wait->name));
+    }
+    say(rig, "%s\n", step->away ? " away" : "");
 }
 
 static void tell_tool(struct drig *rig, const char *word,
@@ -324,15 +421,22 @@ void drig_expect(struct drig *rig, const char *lines)
 
 /* ---- events ------------------------------------------------------------------------- */
 
-void drig_event(struct drig *rig, enum hf_drive_event_kind kind, int code)
+static void feed(struct drig *rig, struct hf_drive_event event)
 {
     struct hf_evidence evidence = { .request_id = "r1" };
-    struct hf_drive_event event = { .kind = kind,
-                                    .wall_ms = rig->now,
-                                    .mono_ms = rig->now,
-                                    .code = code,
-                                    .evidence = &evidence };
+    event.wall_ms = event.mono_ms = rig->now;
+    event.evidence = &evidence;
     hf_drive_feed(rig->drive, &event);
+}
+
+void drig_event(struct drig *rig, enum hf_drive_event_kind kind, int code)
+{
+    feed(rig, (struct hf_drive_event){ .kind = kind, .code = code });
+}
+
+void drig_cancel(struct drig *rig, enum hf_status status)
+{
+    feed(rig, (struct hf_drive_event){ .kind = HF_DRIVEN_CANCEL, .status = status });
 }
 
 void drig_pass(struct drig *rig, hf_ms ms)
@@ -433,6 +537,13 @@ void drig_cut_tool(struct drig *rig, const char *tool, bool timed_out)
     answer(rig, tool, &result);
 }
 
+void drig_defer(struct drig *rig, const char *tool)
+{
+    struct hf_deferred deferred = { .question = "is it done?" };
+    struct hf_invocation_result result = { .deferred = &deferred };
+    answer(rig, tool, &result);
+}
+
 void drig_probe(struct drig *rig, const char *tool, enum hf_probe probe, const char *json)
 {
     struct hf_tool_result value = { .value = span_of(json ? json : "") };
@@ -473,8 +584,11 @@ int drig_try_claim(struct drig *rig, struct hf_err *err)
     struct hf_record input = { .message = &message };
     struct hf_base base = { .id = "0", .count = rig->record_count, .user = rig };
     struct hf_effect_entry entries[DRIG_MAX];
+    struct hf_wait waits[DRIG_MAX];
     for (size_t i = 0; i < rig->entry_count; i++)
         entries[i] = rig->entries[i].entry;
+    for (size_t i = 0; i < rig->wait_count; i++)
+        waits[i] = rig->waits[i].wait;
     lend_records(rig);
     base.get = get_record;
     memcpy(base.digest, rig->chain, sizeof(base.digest));
@@ -489,6 +603,8 @@ int drig_try_claim(struct drig *rig, struct hf_err *err)
                                   .input_count = 1,
                                   .entries = entries,
                                   .entry_count = rig->entry_count,
+                                  .waits = waits,
+                                  .wait_count = rig->wait_count,
                                   .fence = ++rig->fence,
                                   .wall_ms = rig->now,
                                   .mono_ms = rig->now };
@@ -532,6 +648,8 @@ static void add_tool(struct drig *rig, const char *name, enum hf_recovery recove
                           "\"integer\"}}}");
     if (recovery == HF_RECOVERY_PROBE)
         tool.probe = probe_nothing;
+    if (strcmp(name, "buy") == 0)
+        tool.approval.rule = "{\"/a\":{\"minimum\":100}}";
     if (hf_toolset_add(rig->tools, &tool, &err))
         fail_msg("%s", err.message);
 }
@@ -547,6 +665,7 @@ void drig_init(struct drig *rig)
     add_tool(rig, "put", HF_RECOVERY_KEYED);
     add_tool(rig, "mail", HF_RECOVERY_PROBE);
     add_tool(rig, "pay", HF_RECOVERY_ASK);
+    add_tool(rig, "buy", HF_RECOVERY_KEYED); /* from 100 on with an approval */
     assert_int_equal(hf_surface_new(NULL, span_of("Be brief."),
                                     hf_toolset_json(rig->tools), &rig->surface, &err),
                      0);

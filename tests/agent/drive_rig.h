@@ -7,6 +7,7 @@
  *   store 1 records 1 settle 1:done begin 2/add/1 2/pay/1
  *   tool 2/add/1 {"a":1} | probe 2/mail/1 | stop tool 2/pay/1
  *   store 2 settle 2/add/1:done
+ *   store 1 records 1 settle 1:done ask approval:2/pay/1 away      puts the turn away; end follows
  *   timer +1000 | sync | blob | back +0 | end
  *   commit done records 1 "text"
  *
@@ -32,6 +33,14 @@ struct drig_entry {
     bool taken_over;
 };
 
+struct drig_wait {
+    char name[HF_EFFECT_KEY_ROOM + 16];
+    char asked[1024];
+    char outcome[512];
+    char actor[32];
+    struct hf_wait wait;
+};
+
 struct drig {
     struct hf_surface *surface;
     struct hf_setup *setup;
@@ -54,6 +63,9 @@ struct drig {
     size_t save_len;
     struct drig_entry entries[DRIG_MAX];
     size_t entry_count;
+    struct drig_wait waits[DRIG_MAX];
+    size_t wait_count;
+    bool away; /* the last step put the turn away */
     struct hf_effect_blob blobs[DRIG_MAX];
     size_t blob_count;
     int64_t fence;
@@ -99,6 +111,8 @@ void drig_store(struct drig *rig); /* a step that was held */
 
 /* Events. */
 void drig_event(struct drig *rig, enum hf_drive_event_kind kind, int code);
+/* A cancel; status: of inputs that have ended already, or NONE. */
+void drig_cancel(struct drig *rig, enum hf_status status);
 void drig_pass(struct drig *rig, hf_ms ms); /* the clock moves, and a TIMER comes */
 void drig_say(struct drig *rig, uint64_t id, const char *text);
 /* The model asks for tools: pairs of name and arguments, ended by NULL. */
@@ -109,6 +123,14 @@ void drig_fail_tool(struct drig *rig, const char *tool, enum hf_failure_retry re
 void drig_cut_tool(struct drig *rig, const char *tool, bool timed_out);
 void drig_probe(struct drig *rig, const char *tool, enum hf_probe probe,
                 const char *json);
+
+/* A tool that has started something outside. */
+void drig_defer(struct drig *rig, const char *tool);
+/* An actor answers a wait ("2/pay/1", "2/pay/1/happened") with an outcome; "" is the first one. */
+void drig_resolve(struct drig *rig, const char *name, const char *actor,
+                  const char *outcome);
+/* What was asked, and when it is due; fails when there is no such wait. */
+const struct drig_wait *drig_wait(struct drig *rig, const char *name);
 
 /* The status of the newest entry that ends in this ("1", "2/add/1"); "" when there is none. */
 const char *drig_status(struct drig *rig, const char *key);

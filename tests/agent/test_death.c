@@ -13,11 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <holdfast/sys/driver.h>
-
 #include "agent/actor.h"
 #include "db/lite/lite.h"
-#include "store/store.h"
 #include "support/mortal.h"
 #include "support/pg.h"
 
@@ -59,27 +56,9 @@ static void kill_in_commit(struct hf_sql *real)
 static struct hf_store *open_store(void)
 {
     char url[400];
-    struct hf_sql_options driver = { .size = sizeof(driver),
-                                     .alloc = hf_alloc_system(),
-                                     .clock = hf_clock_system(),
-                                     .random = hf_random_system() };
-    struct hf_store_options options = { .size = sizeof(options),
-                                        .alloc = driver.alloc,
-                                        .clock = driver.clock,
-                                        .random = driver.random };
-    struct hf_sql *real = NULL;
-    struct hf_store *store = NULL;
-    struct hf_err err = { 0 };
-    int rc = on_postgres ? hf_postgres_open(pg_server_schema(server.url, "death", url),
-                                            &driver, &real, &err)
-                         : hf_sqlite_open(lite_path, &driver, &real, &err);
-    if (rc == 0)
-        rc = hf_sql_store_new(mortal_over(real, &world->death), &options, &store, &err);
-    if (rc) {
-        fprintf(stderr, "the store cannot be opened: %s\n", err.message);
-        _exit(2);
-    }
-    return store;
+    return actor_store(on_postgres ? pg_server_schema(server.url, "death", url)
+                                   : lite_path,
+                       &world->death, NULL);
 }
 
 /* ---- the agent ------------------------------------------------------------------------ */

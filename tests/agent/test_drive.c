@@ -159,15 +159,17 @@ static void other_failures_are_final(void **state)
     drig_expect(rig, "store 3 records 1 settle 2/pay/1:failed begin 4\nmodel 4\n");
 }
 
-static void a_timeout_of_an_ask_or_probe_tool_is_unknown(void **state)
+static void a_timeout_of_an_ask_or_probe_tool_is_not_known(void **state)
 {
     (void)state;
     ask_for_two("mail", "pay");
     drig_cut_tool(rig, "pay", true);
-    drig_expect(rig, "store 2 settle 2/pay/1:unknown\n");
+    drig_expect(rig, "store 2 ask approval:2/pay/1/happened\n");
     drig_cut_tool(rig, "mail", true);
-    drig_expect(rig, "store 3 records 1 settle 2/mail/1:unknown begin 4\nmodel 4\n");
-    assert_non_null(strstr(rig->records[2], "cannot be told"));
+    drig_expect(rig, "store 3 wait approval:2/pay/1/happened "
+                     "ask approval:2/mail/1/happened away\nend\n");
+    assert_non_null(strstr(drig_wait(rig, "2/pay/1/happened")->asked, "cannot be told"));
+    assert_string_equal(drig_status(rig, "2/pay/1"), "started");
 }
 
 static void a_failed_model_call_sleeps_until_its_due_time(void **state)
@@ -224,12 +226,13 @@ static void each_class_is_taken_over_as_declared(void **state)
     drig_expect(rig, "store 2 settle 2/put/1:done\n");
     drig_kill(rig);
     drig_claim(rig);
-    drig_expect(rig,
-                "tool 2/add/1 {}\nprobe 2/mail/1\nstore 3 settle 2/pay/1:unknown*\n");
+    drig_expect(rig, "store 3 ask approval:2/pay/1/happened\n"
+                     "tool 2/add/1 {}\nprobe 2/mail/1\n");
     drig_probe(rig, "mail", HF_PROBE_HAPPENED, "\"sent\"");
-    drig_expect(rig, "store 4 settle 2/mail/1:done*\n");
+    drig_expect(rig, "store 4 settle 2/mail/1:done* wait approval:2/pay/1/happened\n");
     drig_answer(rig, "add", "2");
-    drig_expect(rig, "store 5 records 1 settle 2/add/1:done* begin 4\nmodel 4\n");
+    drig_expect(rig, "store 5 settle 2/add/1:done* wait approval:2/pay/1/happened away\n"
+                     "end\n");
     assert_int_equal(drig_performed(rig, "2/add/1"), 2);
     assert_int_equal(drig_performed(rig, "2/put/1"), 1);
     assert_int_equal(drig_performed(rig, "2/mail/1"), 1);
@@ -253,7 +256,7 @@ static void a_probe_decides_whether_a_call_runs_again(void **state)
     drig_claim(rig);
     drig_expect(rig, "probe 2/mail/1\n");
     drig_probe(rig, "mail", HF_PROBE_CANNOT_TELL, NULL);
-    drig_expect(rig, "store 2 records 1 settle 2/mail/1:unknown* begin 4\nmodel 4\n");
+    drig_expect(rig, "store 2 ask approval:2/mail/1/happened away\nend\n");
 }
 
 static void a_retry_that_waits_survives_its_worker(void **state)
@@ -667,7 +670,7 @@ int main(void)
         CASE(a_call_that_does_not_fit_goes_back_to_the_model),
         CASE(a_recorded_failure_is_retried_under_a_new_attempt),
         CASE(other_failures_are_final),
-        CASE(a_timeout_of_an_ask_or_probe_tool_is_unknown),
+        CASE(a_timeout_of_an_ask_or_probe_tool_is_not_known),
         CASE(a_failed_model_call_sleeps_until_its_due_time),
         CASE(a_lost_model_call_is_made_again_under_its_key),
         CASE(each_class_is_taken_over_as_declared),

@@ -24,6 +24,7 @@ class Demo(Case):
                                                  "retries", "evidence", "faults", "kept")},
                          {"units": 6, "done": 6, "attempts": 8, "steps": 3, "resumes": 1,
                           "retries": 1, "evidence": 1, "faults": 0, "kept": False})
+        self.assertEqual((answer["agent_effects"], answer["agent_answer"]), (1, "The tool answered: noted"))
         reclaim = answer["reclaim"]
         self.assertEqual(reclaim["killed_pid"], reclaim["proven_pid"])
         self.assertTrue(0 <= reclaim["ms"] < reclaim["lease_ttl_ms"])
@@ -35,7 +36,8 @@ class Demo(Case):
         self.assertNotIn("\033", result.out)
         for words in ("kill -9 of worker-", "proof stored in event", "attempt 2",
                       "waits for a user", 'answered with {"approved":true}',
-                      "transient_network", "without evidence refused", "sha256:"):
+                      "transient_network", "without evidence refused", "sha256:",
+                      "between the effect and its commit", "tool.log has 1 line"):
             self.assertIn(words, result.out)
         commands = result.out.split("Try next\n")[1].split("\n\n")[0].splitlines()
         self.assertEqual(len(commands), 3)

@@ -185,6 +185,10 @@ PAIRS = [
     ("session.list", [SESSION], ["--agent", "helper", "--limit", "5"]),
     ("session.list", [SESSION], ["--parent", "none", "--open", "--after", "2"]),
     ("session.show", [SESSION], ["--session", "$TENANT"]),
+    ("session.send", [SESSION], ["--session", "$TENANT", "--text", "hello", "--key", "k", "--wait", "--timeout", "1ms"]),
+    ("session.turn", [SESSION, SENT], ["--session", "$TENANT"]),  # none has begun
+    ("session.turn", [SESSION, SENT], ["--session", "$TENANT", "--turn", "t1"]),
+    ("session.effects", [SESSION, SENT], ["--session", "$TENANT", "--turn", "t1"]),
     ("session.log", [SESSION], ["--session", "$TENANT", "--limit", "5"]),
     ("session.log", [SESSION], ["--session", "$TENANT", "--after", "7"]),
     ("session.inputs", [SESSION, SENT], ["--session", "$TENANT", "--limit", "5"]),
@@ -211,6 +215,7 @@ PAIRS = [
     ("schedule.add", [], ["--name", "$TENANT", "--kind", "k", "--every", "10m", "--start",
                           "2026-01-01T00:00:00Z"]),
     ("schedule.add", [], ["--name", "$TENANT", "--at", "2100-01-01T00:00:00Z", "--kind", "k"]),
+    ("schedule.add", [SESSION], ["--name", "$TENANT", "--at", "2100-01-01T00:00:00Z", "--wake-session", "$TENANT"]),
     ("schedule.add", [], ["--name", "$TENANT", "--at", "2100-01-01T00:00:00Z"]),  # of nothing: refused
     ("schedule.add", [], ["--name", "$TENANT"]),  # no timing: refused
     ("schedule.update", [SCHEDULE], [
@@ -220,6 +225,7 @@ PAIRS = [
     ("schedule.update", [SCHEDULE], ["--name", "$TENANT", "--every", "1h", "--start",
                                      "2026-01-01T00:00:00Z"]),
     ("schedule.update", [SCHEDULE], ["--name", "$TENANT", "--at", "2100-01-01T00:00:00Z"]),
+    ("schedule.update", [SESSION, SCHEDULE], ["--name", "$TENANT", "--wake-session", "$TENANT"]),
     ("schedule.update", [SCHEDULE], ["--name", "$TENANT", "--queue", "q", "--revision", "7"]),
     ("schedule.pause", [SCHEDULE], ["--name", "$TENANT", "--revision", "1", "--reason", "holiday"]),
     ("schedule.resume", [SCHEDULE, ("schedule.pause", {"name": "$TENANT"})],

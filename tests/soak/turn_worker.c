@@ -6,6 +6,9 @@
  * PORT is that of the model server (tests/support/model_server.py); its model `tools` asks for the
  * tool `add` three times. The tool writes the key of each call that it performs to LOG, a line at
  * a time, before it answers: the log is what an outsider knows of its effects.
+ *
+ * It says "asked WAIT TURN" and "ended TURN STATUS". TURN_KIND in the environment is the kind of
+ * the endpoint (openai-chat), TURN_APPROVAL the rule for the tool's approvals (never).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +34,12 @@ static void die(const char *why)
 {
     fprintf(stderr, "turn_worker: %s\n", why);
     exit(1);
+}
+
+static const char *from_env(const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+    return value ? value : otherwise;
 }
 
 static void add(void *user, struct hf_invocation *call)
@@ -100,6 +109,11 @@ static void on_signal(void *user, int events)
 static void on_heard(void *user, const struct hf_worker_event *event)
 {
     (void)user;
+    if (event->kind == HF_WORKER_ASKED)
+        printf("asked %s %s\n", event->wait_id, event->turn_id);
+    if (event->kind == HF_WORKER_TURN_ENDED)
+        printf("ended %s %s\n", event->turn_id, hf_status_word(event->status));
+    fflush(stdout);
     if (event->kind == HF_WORKER_FAULT || (event->kind == HF_WORKER_BACK && event->code))
         fprintf(stderr, "turn_worker: %s %s: %s\n", hf_worker_event_name(event->kind),
                 event->session_id ? event->session_id : "-", event->message);
@@ -132,13 +146,14 @@ static void work(struct hf_store *store, const char *port)
     must(hf_http_new(program.loop, NULL, &transport, &err));
     struct hf_endpoint endpoint = { .size = sizeof(endpoint),
                                     .name = "demo",
-                                    .kind = "openai-chat",
+                                    .kind = from_env("TURN_KIND", "openai-chat"),
                                     .base_url = url,
                                     .key = key };
     must(hf_endpoint_new(program.loop, &endpoint, transport, &provider, &err));
     struct hf_tool tool = {
         .size = sizeof(tool), .name = "add", .recovery = HF_RECOVERY_KEYED, .run = add
     };
+    tool.approval.rule = from_env("TURN_APPROVAL", "never");
     must(hf_toolset_new(NULL, &tools, &err));
     must(hf_toolset_add(tools, &tool, &err));
     must(hf_surface_new(NULL, TEXT("Be brief."), hf_toolset_json(tools), &surface, &err));

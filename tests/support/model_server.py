@@ -112,6 +112,22 @@ def results(body):
     return count
 
 
+def unanswered(messages):
+    """Calls of the history without their results right behind them: real servers refuse those."""
+    waiting = set()
+    for message in messages:
+        parts = message["content"] if isinstance(message["content"], list) else []
+        answered = {part["tool_use_id"] for part in parts if part["type"] == "tool_result"}
+        if message["role"] == "tool":
+            answered.add(message["tool_call_id"])
+        if waiting and not answered:
+            return waiting
+        waiting -= answered
+        waiting |= {part["id"] for part in parts if part["type"] == "tool_use"}
+        waiting |= {call["id"] for call in message.get("tool_calls") or []}
+    return waiting
+
+
 def said(body):
     """What the user said last, and what tools answered since."""
     text, answers = "", []
@@ -200,6 +216,10 @@ class Connection:
         text, call, whole = (chat_text, chat_call, chat_whole) if chat \
             else (msg_text, msg_call, msg_whole)
         model = body["model"]
+        missing = unanswered(body["messages"])
+        if missing:
+            self.reply(400, {"error": {"message": f"calls without results: {sorted(missing)}"}})
+            return
         hello = ["Hello", " world"]
         with lock:
             seen[model] = seen.get(model, 0) + 1

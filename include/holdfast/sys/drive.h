@@ -8,6 +8,8 @@
  *   - the outcome of an effect, the records and the usage that came of it, the intent of the
  *     next effect and the machine's save are one step, which is one transaction;
  *   - an effect that a lost worker left open is handled by its recorded class;
+ *   - a turn that only waits (for an approval, for a call that is completed from outside, for a
+ *     time that is far away) is put away by its last step, which also ends the lease;
  *   - after the lease is lost nothing is stored and nothing new is performed.
  *
  *     while (hf_drive_next(drive, &action)) {
@@ -36,7 +38,9 @@ struct hf_drive;
  *   host          NULL: journal
  *   tool_limit    calls of a batch that run at once; 0: 8
  *   tool_retries  how often a recorded failure of a safe or keyed tool is retried; 0: 3;
- *                 -1: never */
+ *                 -1: never
+ *   away_ms       a turn that waits for a time stays resident if it comes within so long; 0:
+ *                 30,000 */
 struct hf_drive_config {
     size_t size;
     const struct hf_alloc *alloc; /* NULL: the system's */
@@ -45,6 +49,7 @@ struct hf_drive_config {
     const struct hf_effect_host *host;
     int64_t tool_limit;
     int64_t tool_retries;
+    hf_ms away_ms;
 };
 
 /* A turn as it was claimed and loaded. All is copied except what base lends; that must last as
@@ -55,6 +60,7 @@ struct hf_drive_config {
  *   inputs, causes    of a turn that begins
  *   entries  the journal's entries of the turn; settled ones may be left out, except failures
  *            that wait for a retry
+ *   waits    all of the turn, in any state
  *   fence    of the claim; above that of every entry
  *   wall_ms, mono_ms  now */
 struct hf_drive_turn {
@@ -71,12 +77,15 @@ struct hf_drive_turn {
     size_t cause_count;
     const struct hf_effect_entry *entries;
     size_t entry_count;
+    const struct hf_wait *waits;
+    size_t wait_count;
     int64_t fence;
     hf_ms wall_ms;
     hf_ms mono_ms;
 };
 
-/* One transaction. `chain` is the digest before it. */
+/* One transaction. `chain` is the digest before it. With `away` it also ends the lease, and END is
+ * the next action. */
 struct hf_drive_step {
     int64_t step;
     int64_t node_count;
@@ -90,6 +99,10 @@ struct hf_drive_step {
     size_t settled_count;
     const struct hf_effect_blob *blobs; /* what the begun model call refers to */
     size_t blob_count;
+    const struct hf_wait_new *waits; /* all that the turn waits for now, new ones last */
+    size_t wait_count;
+    size_t new_wait_count;
+    bool away;
     hf_ms active_ms; /* since the step before, or since the claim */
 };
 
@@ -136,7 +149,7 @@ struct hf_drive_call {
     X(SYNCED, synced)         /* surface or NULL, tools or NULL; or code */              \
     X(FETCHED, fetched)       /* bytes; or code */                                       \
     X(TIMER, timer)           /* it is due_ms */                                         \
-    X(CANCEL, cancel)         /* evidence */                                             \
+    X(CANCEL, cancel)         /* evidence; status: of inputs that have ended already */  \
     X(STOP, stop)             /* begin nothing new; what runs may end */                 \
     X(GIVE_UP, give_up)       /* stop what runs, then hand back */                       \
     X(LEASE_LOST, lease_lost) /* stop what runs, store nothing */
@@ -185,6 +198,7 @@ struct hf_drive_event {
     struct hf_toolset *tools;
     struct hf_span bytes;
     const struct hf_evidence *evidence;
+    enum hf_status status;
 };
 
 /* A drive for a claimed turn. HF_EINVAL, HF_ENOMEM. What is wrong with the save is told by the

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/json.h"
 #include "base/text.h"
 
 static struct hf_span span_of(const char *text)
@@ -19,15 +20,15 @@ struct drive_call *drive_call_of(struct hf_drive *drive, const char *call_id)
     return NULL;
 }
 
-static const struct hf_tool *tool_of(const struct hf_drive *drive,
-                                     const struct drive_call *call)
+const struct hf_tool *drive_tool(const struct hf_drive *drive,
+                                 const struct drive_call *call)
 {
     return drive->tools ? hf_toolset_find(drive->tools, call->call->tool) : NULL;
 }
 
 /* Tells the machine. After the last answer of a batch its calls are gone. */
-static int answer(struct hf_drive *drive, struct drive_call *call,
-                  const struct hf_tool_result *result)
+int drive_finish_unbegun(struct hf_drive *drive, struct drive_call *call,
+                         const struct hf_tool_result *result)
 {
     struct hf_tool_result named = *result;
     named.call_id = call->call->call_id;
@@ -69,18 +70,47 @@ static int settle(struct hf_drive *drive, const struct drive_call *call,
     return rc;
 }
 
-static int finish(struct hf_drive *drive, struct drive_call *call,
-                  const struct hf_tool_result *result)
+/* What the model is shown of a call that was approved: the approval, and then the value. */
+static int show_approval(struct hf_drive *drive, const struct drive_call *call,
+                         struct hf_tool_result *result)
 {
-    int rc = settle(drive, call, result, 0);
-    return rc ? rc : answer(drive, call, result);
+    struct hf_buf text;
+    struct hf_json json;
+    hf_buf_init(&text, drive->alloc, SIZE_MAX / 2);
+    hf_json_begin(&json, &text);
+    hf_json_object(&json);
+    hf_json_put_str(&json, "approved_by", call->approved_by);
+    if (call->args.at != call->call->args.at) {
+        hf_json_key(&json, "arguments");
+        hf_json_rawn(&json, call->args.at, call->args.len);
+    }
+    hf_json_key(&json, "result");
+    if (result->value.len > 0)
+        hf_json_rawn(&json, result->value.at, result->value.len);
+    else
+        hf_json_raw(&json, "null");
+    hf_json_end(&json);
+    result->value.len = text.len;
+    result->value.at = hf_buf_keep(&text, &drive->batch);
+    return result->value.at ? 0 : HF_ENOMEM;
 }
 
-static int finish_unknown(struct hf_drive *drive, struct drive_call *call,
-                          const char *why)
+int drive_finish(struct hf_drive *drive, struct drive_call *call,
+                 const struct hf_tool_result *result)
+{
+    struct hf_tool_result shown = *result;
+    int rc = 0;
+    if (call->approved_by && result->outcome == HF_TOOL_SUCCESS)
+        rc = show_approval(drive, call, &shown);
+    if (rc == 0)
+        rc = settle(drive, call, &shown, 0);
+    return rc ? rc : drive_finish_unbegun(drive, call, &shown);
+}
+
+int drive_finish_unknown(struct hf_drive *drive, struct drive_call *call, const char *why)
 {
     struct hf_tool_result result = { .outcome = HF_TOOL_UNKNOWN, .reason = span_of(why) };
-    return finish(drive, call, &result);
+    return drive_finish(drive, call, &result);
 }
 
 /* ---- beginning --------------------------------------------------------------------- */
@@ -94,14 +124,14 @@ static int refuse(struct hf_drive *drive, struct drive_call *call, const char *c
                                   .code = code,
                                   .message = span_of(message) };
     struct hf_tool_result result = { .outcome = HF_TOOL_FAILURE, .failure = &failure };
-    return answer(drive, call, &result);
+    return drive_finish_unbegun(drive, call, &result);
 }
 
 static int begin(struct hf_drive *drive, struct drive_call *call)
 {
     struct hf_arena *arena = &drive_pending(drive)->arena;
-    const struct hf_tool *tool = tool_of(drive, call);
-    const char *envelope = drive_tool_envelope(arena, call->call);
+    const struct hf_tool *tool = drive_tool(drive, call);
+    const char *envelope = drive_tool_envelope(arena, call->call, call->args);
     char key[HF_EFFECT_KEY_ROOM];
     if (!envelope)
         return HF_ENOMEM;
@@ -120,11 +150,18 @@ static int begin(struct hf_drive *drive, struct drive_call *call)
 static int check_and_begin(struct hf_drive *drive, struct drive_call *call)
 {
     struct hf_err why = { 0 };
-    int rc = drive->tools ? hf_toolset_check(drive->tools, call->call->tool,
-                                             call->call->args, &why)
-                          : hf_fail(&why, HF_ENOTFOUND, "tool", "there are no tools");
+    bool approval = false;
+    int rc = drive->tools
+                 ? hf_toolset_check(drive->tools, call->call->tool, call->args, &why)
+                 : hf_fail(&why, HF_ENOTFOUND, "tool", "there are no tools");
+    if (rc == 0 && !call->approved_by)
+        rc = hf_toolset_approval(drive->tools, call->call->tool, call->args, &approval,
+                                 &why);
+    if (rc == 0 && approval && !drive->host->journaled)
+        return refuse(drive, call, "approval_unavailable",
+                      "the call needs an approval, and this host cannot wait for one");
     if (rc == 0)
-        return begin(drive, call);
+        return approval ? drive_ask_approval(drive, call) : begin(drive, call);
     if (rc == HF_ENOTFOUND)
         return refuse(drive, call, "unknown_tool", why.message);
     if (rc == HF_EINVAL || rc == HF_ETOOBIG)
@@ -172,24 +209,29 @@ static int replay(struct hf_drive *drive, struct drive_call *call,
     int rc = hf_tool_result_decode(drive->alloc, entry->outcome, &owner, &result,
                                    &drive->err);
     if (rc == 0)
-        rc = answer(drive, call, result);
+        rc = drive_finish_unbegun(drive, call, result);
     hf_decoded_free(owner);
     return rc;
 }
 
 static int take_over(struct hf_drive *drive, struct drive_call *call)
 {
-    const struct hf_tool *tool = tool_of(drive, call);
+    const struct hf_tool *tool = drive_tool(drive, call);
     enum hf_recover_act act = hf_effect_recover(call->recovery, tool && tool->probe);
+    bool known = false;
     call->run.taken_over = true;
+    int rc = drive_recall_end(drive, call, &known);
+    if (rc || known)
+        return rc;
     if (!tool)
-        return finish_unknown(drive, call,
-                              "a worker that is gone had started the call, and the tool "
-                              "is not there any more");
+        return drive_finish_unknown(
+            drive, call,
+            "a worker that is gone had started the call, and the tool "
+            "is not there any more");
     if (act == HF_RECOVER_UNKNOWN)
-        return finish_unknown(drive, call,
-                              "a worker that is gone had started the call; whether it "
-                              "happened cannot be told");
+        return drive_ask_truth(drive, call,
+                               "a worker that is gone had started the call; whether it "
+                               "happened cannot be told");
     call->run.at = DRIVE_ARMED;
     call->shown.probe = act == HF_RECOVER_PROBE;
     return 0;
@@ -200,9 +242,11 @@ static int recover(struct hf_drive *drive, struct drive_call *call)
     const struct hf_effect_entry *entry = drive_entry(drive, drive->effect.id,
                                                       call->call->call_id);
     struct hf_effect_name name;
-    if (!entry)
-        return 0;
-    const char *text = drive_tool_envelope(&drive_pending(drive)->arena, call->call);
+    int rc = drive_recall_approval(drive, call);
+    if (rc || call->run.at != DRIVE_NOT_BEGUN || !entry)
+        return rc;
+    const char *text = drive_tool_envelope(&drive_pending(drive)->arena, call->call,
+                                           call->args);
     if (!text || !hf_effect_key_read(entry->key, &name))
         return HF_ENOMEM;
     struct hf_effect_ask ask = { HF_SCOPE_TURN, span_of(text), drive->fence, 0 };
@@ -213,7 +257,7 @@ static int recover(struct hf_drive *drive, struct drive_call *call)
         return take_over(drive, call);
     if (decision == HF_DECISION_REPLAY)
         return replay(drive, call, entry);
-    int rc = drive_contradiction(drive, decision, entry, ask.envelope);
+    rc = drive_contradiction(drive, decision, entry, ask.envelope);
     drive->call_count = 0; /* the batch is over with its turn */
     return rc;
 }
@@ -242,6 +286,7 @@ int drive_batch(struct hf_drive *drive)
     for (size_t i = 0; i < drive->call_count; i++) {
         struct drive_call *call = &drive->calls[i];
         call->call = &effect->calls[i];
+        call->args = call->call->args;
         call->attempt = 1;
         show(drive, call);
         call->run.at = call->call->answered ? DRIVE_SETTLED : DRIVE_NOT_BEGUN;
@@ -271,7 +316,7 @@ static int retry_or_finish(struct hf_drive *drive, struct drive_call *call,
                  repeatable(call) && !drive->host->retries && !drive->cancelled &&
                  call->attempt <= drive->tool_retries;
     if (!again)
-        return finish(drive, call, result);
+        return drive_finish(drive, call, result);
     hf_ms wait = DRIVE_RETRY_MS << (call->attempt < 6 ? call->attempt - 1 : 5);
     if (wait > DRIVE_RETRY_MAX_MS)
         wait = DRIVE_RETRY_MAX_MS;
@@ -293,31 +338,32 @@ static int finish_cut(struct hf_drive *drive, struct drive_call *call, bool time
                                .message = span_of("the tool did not end in its time") };
     struct hf_tool_result result = { .outcome = HF_TOOL_FAILURE, .failure = &late };
     if (!repeatable(call))
-        return finish_unknown(drive, call,
-                              timed_out ? "the call was out of time; whether it happened "
-                                          "cannot be told"
-                                        : "the call was stopped; whether it happened "
-                                          "cannot be told");
+        return drive_ask_truth(drive, call,
+                               timed_out
+                                   ? "the call was out of time; whether it happened "
+                                     "cannot be told"
+                                   : "the call was stopped; whether it happened "
+                                     "cannot be told");
     if (timed_out)
         return retry_or_finish(drive, call, &result);
     result = (struct hf_tool_result){ .outcome = HF_TOOL_CANCELLED,
                                       .reason = span_of("the call was stopped") };
-    return finish(drive, call, &result);
+    return drive_finish(drive, call, &result);
 }
 
 static int finish_probe(struct hf_drive *drive, struct drive_call *call,
                         const struct hf_invocation_result *result)
 {
     if (result->result)
-        return finish(drive, call, result->result);
+        return drive_finish(drive, call, result->result);
     if (result->probe == HF_PROBE_NOT_HAPPENED && !drive->cancelled) {
         call->shown.probe = false; /* under the same key: the attempt is the same */
         call->run.at = DRIVE_ARMED;
         return 0;
     }
-    return finish_unknown(drive, call,
-                          "a worker that is gone had started the call, and the tool "
-                          "cannot tell whether it happened");
+    return drive_ask_truth(drive, call,
+                           "a worker that is gone had started the call, and the tool "
+                           "cannot tell whether it happened");
 }
 
 int drive_answer(struct hf_drive *drive, const struct hf_drive_event *event)
@@ -333,7 +379,9 @@ int drive_answer(struct hf_drive *drive, const struct hf_drive_event *event)
         call->run.due = drive->wall + DRIVE_AGAIN_MS;
         return drive->cancelled ? drive_cancel_batch(drive) : 0;
     }
-    if (call->shown.probe)
+    if (result->deferred)
+        rc = drive_defer(drive, call, result->deferred);
+    else if (call->shown.probe)
         rc = finish_probe(drive, call, result);
     else if (result->timed_out || result->stopped || !result->result)
         rc = finish_cut(drive, call, result->timed_out);
@@ -353,15 +401,20 @@ int drive_cancel_batch(struct hf_drive *drive)
         struct drive_call *call = &drive->calls[i];
         if (call->run.at == DRIVE_OUT)
             call->run.stop = true;
-        else if (call->run.at == DRIVE_NOT_BEGUN)
-            rc = answer(drive, call, &result);
+        else if (call->run.at == DRIVE_NOT_BEGUN ||
+                 (call->run.at == DRIVE_WAITING && call->waits_for == DRIVE_FOR_APPROVAL))
+            rc = drive_finish_unbegun(drive, call, &result);
+        else if (call->run.at == DRIVE_WAITING)
+            rc = drive_finish_unknown(drive, call,
+                                      "the turn was cancelled before it was known what "
+                                      "came of the call");
         else if (call->run.at != DRIVE_SETTLED && call->run.taken_over)
-            rc = finish_unknown(
+            rc = drive_finish_unknown(
                 drive, call,
                 "a worker that is gone had started the call, and the turn "
                 "was cancelled");
         else if (call->run.at != DRIVE_SETTLED)
-            rc = finish(drive, call, &result);
+            rc = drive_finish(drive, call, &result);
     }
     return rc;
 }

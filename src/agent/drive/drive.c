@@ -83,6 +83,17 @@ static int resolve(void *user, const uint8_t hash[32], struct hf_span *ret_blob)
     return HF_EBLOB;
 }
 
+static void cancel(struct hf_drive *drive, const struct hf_evidence *evidence)
+{
+    int rc = hf_turn_cancel(drive->turn, evidence, &drive->err);
+    if (rc == HF_EFINISHED || rc == HF_EANSWERED)
+        return;
+    drive->sleep_due = 0;
+    drive_pending(drive)->dirty = true;
+    if (rc)
+        drive_fail(drive, rc, &drive->err);
+}
+
 /* Restores the turn, or asks for a blob that it needs. */
 static void restore(struct hf_drive *drive)
 {
@@ -101,6 +112,8 @@ static void restore(struct hf_drive *drive)
         drive->blob_out = false;
     } else if (rc)
         drive_fail(drive, rc, &drive->err);
+    else if (drive->cancel)
+        cancel(drive, drive->cancel);
 }
 
 static int begin(struct hf_drive *drive, const struct hf_drive_turn *turn,
@@ -134,6 +147,7 @@ static void set_up(struct hf_drive *drive, const struct hf_drive_config *config,
     drive->host = config->host ? config->host : hf_effect_host_journal();
     drive->tool_limit = config->tool_limit > 0 ? config->tool_limit : 8;
     drive->tool_retries = config->tool_retries ? config->tool_retries : 3;
+    drive->away_ms = config->away_ms > 0 ? config->away_ms : 30000;
     drive->fence = turn->fence;
     drive->step = turn->step;
     drive->node_count = turn->node_count;
@@ -164,7 +178,8 @@ int hf_drive_new(const struct hf_drive_config *config, const struct hf_drive_tur
     set_up(drive, config, turn);
     drive->session_id = hf_arena_text(&drive->stay, turn->session_id);
     drive->turn_id = hf_arena_text(&drive->stay, turn->turn_id);
-    if (!drive->session_id || !drive->turn_id || copy_entries(drive, turn))
+    if (!drive->session_id || !drive->turn_id || copy_entries(drive, turn) ||
+        drive_copy_waits(drive, turn))
         rc = hf_fail_plain(err, HF_ENOMEM);
     else
         rc = begin(drive, turn, err);
@@ -279,6 +294,7 @@ static bool next_start(struct hf_drive *drive, struct hf_drive_action *action)
         if (startable(drive, &drive->calls[i].run)) {
             struct drive_call *call = &drive->calls[i];
             call->shown.key.attempt = call->attempt;
+            call->shown.args = call->args;
             call->shown.tools = drive->tools;
             *action = (struct hf_drive_action){ .kind = HF_DRIVE_TOOL,
                                                 .call = &call->shown };
@@ -415,9 +431,16 @@ static void on_stored(struct hf_drive *drive, int code)
 {
     if (!drive->storing || !drive->store_said)
         return;
-    if (code == 0 && drive->committing) {
-        drive->phase = DRIVE_ENDING; /* nothing is left: END comes next */
+    if (code == 0 && (drive->committing || drive->stored.away)) {
+        drive->phase = DRIVE_ENDING; /* nothing is left here: END comes next */
         drive->storing = false;
+        return;
+    }
+    if (code == HF_ECANCELASKED && drive->phase == DRIVE_RUNNING &&
+        drive->commit.status != HF_CANCELLED) {
+        int rc = drive_commit_cancelled(drive); /* the cancel came first */
+        if (rc)
+            drive_fail(drive, rc, &drive->err);
         return;
     }
     if (code == 0) {
@@ -493,14 +516,24 @@ static int on_synced(struct hf_drive *drive, const struct hf_drive_event *event)
 
 static int on_cancel(struct hf_drive *drive, const struct hf_drive_event *event)
 {
-    if (!drive->turn)
+    if (event->status)
+        drive->ended = event->status;
+    if (drive->turn) {
+        cancel(drive, event->evidence);
         return 0;
-    int rc = hf_turn_cancel(drive->turn, event->evidence, &drive->err);
-    if (rc == HF_EFINISHED || rc == HF_EANSWERED)
-        return 0;
-    drive->sleep_due = 0;
-    drive_pending(drive)->dirty = true;
-    return rc;
+    }
+    struct hf_evidence *kept = hf_arena_new(&drive->stay, struct hf_evidence);
+    const struct hf_evidence *given = event->evidence;
+    if (!kept)
+        return HF_ENOMEM;
+    kept->request_id = hf_arena_text(&drive->stay, given->request_id);
+    kept->origin = given->origin ? hf_arena_text(&drive->stay, given->origin) : NULL;
+    kept->reason = given->reason ? hf_arena_text(&drive->stay, given->reason) : NULL;
+    if (!kept->request_id || (given->origin && !kept->origin) ||
+        (given->reason && !kept->reason))
+        return HF_ENOMEM;
+    drive->cancel = kept;
+    return 0;
 }
 
 static int take(struct hf_drive *drive, const struct hf_drive_event *event)

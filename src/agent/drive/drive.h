@@ -2,6 +2,7 @@
  *   drive.c     events in, actions out
  *   effects.c   what each effect of the turn machine asks for
  *   batch.c     the calls of one TOOL_CALLS effect
+ *   waits.c     what the turn waits for, and what came of it
  *   step.c      what the next transaction will hold
  *   envelope.c  what identifies an effect
  */
@@ -37,7 +38,8 @@ enum drive_at {
     DRIVE_INTENT,    /* the intent is in a step that is not stored yet */
     DRIVE_ARMED,     /* may start, from `due` on */
     DRIVE_OUT,       /* an action asked for it */
-    DRIVE_SETTLED
+    DRIVE_SETTLED,
+    DRIVE_WAITING /* of a call: for an answer from outside (struct drive_call.wait) */
 };
 
 struct drive_run {
@@ -47,12 +49,34 @@ struct drive_run {
     hf_ms due;       /* wall time; 0: now */
 };
 
-/* One call of a batch. Its texts are the effect's. */
+/* What a call waits for. */
+enum drive_for {
+    DRIVE_FOR_APPROVAL, /* it has not begun */
+    DRIVE_FOR_RESULT,   /* it was deferred */
+    DRIVE_FOR_TRUTH     /* it was begun, and whether it happened is asked */
+};
+
+/* A wait of the turn, as it was loaded. */
+struct drive_wait {
+    enum hf_wait_kind kind;
+    const char *name;
+    bool open;
+    struct hf_span outcome; /* JSON, once it is not open */
+    const char *actor;
+};
+
+/* One call of a batch. Its texts are the effect's, or in the batch's arena. */
 struct drive_call {
     struct drive_run run;
     const struct hf_tool_call *call;
     int64_t attempt;
-    enum hf_recovery recovery;  /* as declared when it was begun */
+    enum hf_recovery recovery; /* as declared when it was begun */
+    struct hf_span
+        args; /* the model's, or those that an approval has put in their place */
+    const char *approved_by; /* NULL: no approval was needed */
+    enum drive_for waits_for;
+    struct hf_wait_new wait;    /* of a call that waits */
+    bool listed;                /* an earlier step has opened the wait */
     struct hf_drive_call shown; /* what the action shows */
 };
 
@@ -84,6 +108,7 @@ struct hf_drive {
     const struct hf_effect_host *host;
     int64_t tool_limit;
     int64_t tool_retries;
+    hf_ms away_ms;
 
     struct hf_arena stay; /* lives as long as the drive: ids, entries, blobs */
     const char *session_id;
@@ -92,6 +117,8 @@ struct hf_drive {
     struct hf_effect_entry
         *entries; /* as loaded; one that was used has no key any more */
     size_t entry_count;
+    struct drive_wait *waits; /* as loaded */
+    size_t wait_count;
 
     struct hf_base lent; /* the adapter's */
     struct hf_base base; /* lent, and then `held` */
@@ -112,7 +139,9 @@ struct hf_drive {
     enum drive_phase phase;
     bool stopping; /* nothing new begins */
     bool cancelled;
-    bool done; /* the machine has said DONE */
+    const struct hf_evidence *cancel; /* asked for while the save was fetched */
+    enum hf_status ended;             /* of the inputs, where they have; NONE: they run */
+    bool done;                        /* the machine has said DONE */
     hf_ms wall;
     hf_ms mono;
     hf_ms counted; /* monotonic time up to which active time was reported */
@@ -158,7 +187,8 @@ void drive_fail(struct hf_drive *drive, int code, const struct hf_err *why);
 /* envelope.c: canonical JSON in the arena; NULL without memory. */
 const char *drive_model_envelope(struct hf_arena *arena,
                                  const struct hf_request *request);
-const char *drive_tool_envelope(struct hf_arena *arena, const struct hf_tool_call *call);
+const char *drive_tool_envelope(struct hf_arena *arena, const struct hf_tool_call *call,
+                                struct hf_span args);
 
 /* step.c. Each returns 0 or HF_ENOMEM, and the rest of the machine's codes. */
 void drive_base_init(struct hf_drive *drive, const struct hf_base *lent);
@@ -166,9 +196,12 @@ int drive_hold(struct hf_drive *drive, uint64_t from, uint64_t to);
 int drive_begin(struct hf_drive *drive, const struct hf_effect_entry *entry);
 int drive_settle(struct hf_drive *drive, const struct hf_effect_settled *settled);
 int drive_add_blobs(struct hf_drive *drive, const struct hf_request *request);
-/* Makes the step that STORE will show, from what is pending and the machine's state. */
-int drive_flush(struct hf_drive *drive);
+/* Makes the step that STORE will show, from what is pending and the machine's state. away: it puts
+ * the turn away. */
+int drive_flush(struct hf_drive *drive, bool away);
 int drive_make_commit(struct hf_drive *drive);
+/* The same commit as a cancelled turn, without the final answer. */
+int drive_commit_cancelled(struct hf_drive *drive);
 void drive_stored(struct hf_drive *drive); /* the step is stored */
 void drive_clear(struct drive_pending *pending);
 /* Intents that are stored, or need not be, may be performed. */
@@ -178,6 +211,9 @@ void drive_arm(struct hf_drive *drive);
 struct hf_effect_entry *drive_entry(struct hf_drive *drive, uint64_t effect,
                                     const char *call_id);
 
+/* The value of a member of a JSON object; len 0: there is none. */
+struct hf_span drive_member(struct hf_span object, const char *word);
+
 /* effects.c. Handles the effects of the machine until one of them needs an action or an event;
  * true: *action is one. */
 bool drive_poll(struct hf_drive *drive, struct hf_drive_action *action);
@@ -186,7 +222,37 @@ void drive_reply(struct hf_drive *drive, const struct hf_drive_event *event);
 int drive_contradiction(struct hf_drive *drive, enum hf_decision decision,
                         const struct hf_effect_entry *entry, struct hf_span envelope);
 
+/* waits.c */
+int drive_copy_waits(struct hf_drive *drive, const struct hf_drive_turn *turn);
+/* An approval that the call has, or waits for: it may run, waits, or is answered. NOT_BEGUN with
+ * approved_by NULL: there is none. */
+int drive_recall_approval(struct hf_drive *drive, struct drive_call *call);
+/* A call that a lost worker had begun waits for its end or for a question, or is answered by the
+ * outcome; *ret_known false: no wait tells of it. */
+int drive_recall_end(struct hf_drive *drive, struct drive_call *call, bool *ret_known);
+/* The call waits from now on. */
+int drive_ask_approval(struct hf_drive *drive, struct drive_call *call);
+int drive_defer(struct hf_drive *drive, struct drive_call *call,
+                const struct hf_deferred *deferred);
+/* Whether the call happened is not known: a person is asked, unless the turn is about to end. */
+int drive_ask_truth(struct hf_drive *drive, struct drive_call *call, const char *why);
+/* Nothing is left to do here except to wait, and for long. */
+bool drive_may_go_away(const struct hf_drive *drive);
+/* What the turn waits for, into the step. */
+int drive_list_waits(struct hf_drive *drive, struct hf_arena *arena,
+                     struct hf_drive_step *step);
+
 /* batch.c */
+/* The call is over: recorded, and told to the machine; _unbegun: told alone. */
+int drive_finish(struct hf_drive *drive, struct drive_call *call,
+                 const struct hf_tool_result *result);
+int drive_finish_unknown(struct hf_drive *drive, struct drive_call *call,
+                         const char *why);
+int drive_finish_unbegun(struct hf_drive *drive, struct drive_call *call,
+                         const struct hf_tool_result *result);
+/* The tool of a call, or NULL. */
+const struct hf_tool *drive_tool(const struct hf_drive *drive,
+                                 const struct drive_call *call);
 int drive_batch(struct hf_drive *drive);
 /* Begins as many calls as may run; 0 or HF_ENOMEM. */
 int drive_fill(struct hf_drive *drive);

@@ -39,11 +39,10 @@ static int begin_model(struct hf_drive *drive, const char *envelope)
     return rc ? rc : drive_add_blobs(drive, drive->effect.request);
 }
 
-/* The member of an outcome {"reply": …} or {"error": …}. */
-static struct hf_span member_of(struct hf_span outcome, const char *word)
+struct hf_span drive_member(struct hf_span object, const char *word)
 {
     struct hf_walk walk;
-    hf_walk_begin(&walk, outcome);
+    hf_walk_begin(&walk, object);
     if (hf_walk_enter(&walk, '{'))
         while (hf_walk_more(&walk)) {
             struct hf_span key = hf_walk_key(&walk);
@@ -60,7 +59,7 @@ static int replay_model(struct hf_drive *drive, const struct hf_effect_entry *en
     struct hf_decoded *owner = NULL;
     const struct hf_llm_response *reply = NULL;
     const struct hf_llm_error *error = NULL;
-    struct hf_span json = member_of(entry->outcome, "reply");
+    struct hf_span json = drive_member(entry->outcome, "reply");
     int rc = 0;
     drive->model.at = DRIVE_SETTLED;
     if (json.len > 0) {
@@ -68,7 +67,7 @@ static int replay_model(struct hf_drive *drive, const struct hf_effect_entry *en
         if (rc == 0)
             rc = hf_turn_llm_done(drive->turn, drive->effect.id, reply, &drive->err);
     } else {
-        json = member_of(entry->outcome, "error");
+        json = drive_member(entry->outcome, "error");
         rc = hf_llm_error_decode(drive->alloc, json, &owner, &error, &drive->err);
         if (rc == 0)
             rc = hf_turn_llm_failed(drive->turn, drive->effect.id, error, &drive->err);
@@ -238,8 +237,9 @@ static int on_pause(struct hf_drive *drive)
 {
     if (hf_turn_state(drive->turn) == HF_TURN_WAITING_SURFACE)
         return 0;
-    if (drive_pending(drive)->dirty && drive->host->journaled)
-        return drive_flush(drive);
+    bool away = drive_may_go_away(drive);
+    if ((drive_pending(drive)->dirty || away) && drive->host->journaled)
+        return drive_flush(drive, away);
     if (drive_pending(drive)->dirty) {
         drive_clear(drive_pending(drive));
         drive_arm(drive);

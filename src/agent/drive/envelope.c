@@ -37,12 +37,13 @@ const char *drive_model_envelope(struct hf_arena *arena, const struct hf_request
     return hf_buf_keep(&text, arena);
 }
 
-const char *drive_tool_envelope(struct hf_arena *arena, const struct hf_tool_call *call)
+const char *drive_tool_envelope(struct hf_arena *arena, const struct hf_tool_call *call,
+                                struct hf_span args)
 {
     struct hf_buf text;
     struct hf_json json;
     uint8_t hash[HF_DIGEST_BYTES];
-    if (hf_sha256(call->args.at, call->args.len, hash))
+    if (hf_sha256(args.at, args.len, hash))
         return NULL;
     hf_buf_init(&text, arena->alloc, 4096);
     hf_json_begin(&json, &text);

@@ -193,7 +193,7 @@ static int show_records(struct hf_drive *drive, struct hf_arena *arena, size_t f
     return 0;
 }
 
-int drive_flush(struct hf_drive *drive)
+int drive_flush(struct hf_drive *drive, bool away)
 {
     struct drive_pending *pending = drive_pending(drive);
     size_t from = pending->record_from;
@@ -220,8 +220,12 @@ int drive_flush(struct hf_drive *drive)
         .settled_count = pending->settled_count,
         .blobs = pending->blobs,
         .blob_count = pending->blob_count,
+        .away = away,
         .active_ms = drive->mono - drive->counted,
     };
+    rc = drive_list_waits(drive, &pending->arena, &drive->stored);
+    if (rc)
+        return rc;
     drive->storing = true;
     drive->store_said = false;
     drive->now ^= 1;
@@ -259,6 +263,12 @@ static enum hf_status status_of(enum hf_outcome_kind kind)
     return kind == HF_OUTCOME_CANCELLED ? HF_CANCELLED : HF_FAILED;
 }
 
+/* No record of the turn holds the final answer. */
+static bool has_answer(const struct hf_outcome *outcome)
+{
+    return outcome->kind == HF_OUTCOME_ASSISTANT_MESSAGE && outcome->message;
+}
+
 int drive_make_commit(struct hf_drive *drive)
 {
     struct drive_pending *pending = drive_pending(drive);
@@ -273,7 +283,7 @@ int drive_make_commit(struct hf_drive *drive)
     if (rc)
         return rc;
     size_t count = drive->held_count - from;
-    if (outcome->kind == HF_OUTCOME_ASSISTANT_MESSAGE && outcome->message)
+    if (has_answer(outcome))
         drive->records[count++] = (struct hf_record){ .message = outcome->message };
     drive->commit = (struct hf_drive_commit){
         .step = drive->step,
@@ -281,13 +291,31 @@ int drive_make_commit(struct hf_drive *drive)
         .chain = drive->base.digest,
         .records = drive->records,
         .record_count = count,
-        .status = status_of(outcome->kind),
+        .status = drive->ended ? drive->ended : status_of(outcome->kind),
         .outcome = { drive->outcome.at, drive->outcome.len },
         .usage = hf_turn_usage(drive->turn),
         .active_ms = drive->mono - drive->counted,
     };
     drive->committing = true;
     drive->storing = true;
+    drive->store_said = false;
+    return 0;
+}
+
+int drive_commit_cancelled(struct hf_drive *drive)
+{
+    const struct hf_evidence evidence = { .request_id = "session", .origin = "session" };
+    struct hf_outcome outcome = { .kind = HF_OUTCOME_CANCELLED, .evidence = &evidence };
+    const struct hf_outcome *was = hf_turn_outcome(drive->turn);
+    hf_bytes_free(&drive->outcome);
+    drive->outcome = (struct hf_bytes){ 0 };
+    int rc = hf_outcome_encode(drive->alloc, &outcome, &drive->outcome, &drive->err);
+    if (rc)
+        return rc;
+    if (has_answer(was))
+        drive->commit.record_count--;
+    drive->commit.status = HF_CANCELLED;
+    drive->commit.outcome = (struct hf_span){ drive->outcome.at, drive->outcome.len };
     drive->store_said = false;
     return 0;
 }

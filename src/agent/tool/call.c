@@ -25,6 +25,7 @@ struct hf_invocation {
     const char *key_text;
     struct hf_span args;
     bool probe;
+    struct hf_wait_keys keys;
     void *user;
     void (*done)(void *user, const struct hf_invocation_result *result);
 
@@ -41,6 +42,7 @@ struct hf_invocation {
     struct hf_arena answers;
     struct hf_tool_result result;
     struct hf_failure failure;
+    struct hf_deferred deferred; /* question NULL: it was not deferred */
     bool answered;
     enum hf_probe happened;
 };
@@ -202,6 +204,45 @@ static void set_no_answer(struct hf_invocation *call)
                                             .failure = &call->failure };
 }
 
+/* ---- deferring --------------------------------------------------------------------- */
+
+int hf_invocation_wait_key(struct hf_invocation *call, char ret_key[HF_WAIT_KEY_TEXT],
+                           struct hf_err *err)
+{
+    if (!call->keys.make)
+        return hf_fail(err, HF_EINVAL, "call", "this host cannot defer calls");
+    return call->keys.make(call->keys.user, &call->key, ret_key, err);
+}
+
+static int keep_opt(struct hf_invocation *call, const char **text)
+{
+    if (*text)
+        *text = hf_arena_text(&call->answers, *text);
+    return *text ? 0 : HF_ENOMEM;
+}
+
+int hf_invocation_defer(struct hf_invocation *call, const char *question,
+                        const struct hf_wait_terms *terms)
+{
+    struct hf_deferred made = { .question = question };
+    struct hf_buf text;
+    if (terms)
+        made.terms = *terms;
+    if (!question) {
+        hf_buf_init(&text, call->alloc, 256);
+        hf_buf_text(&text, call->tool->name);
+        hf_buf_text(&text, " has not ended yet");
+        made.question = hf_buf_keep(&text, &call->answers);
+    }
+    if ((question && keep_opt(call, &made.question)) || !made.question ||
+        (made.terms.answerer && keep_opt(call, &made.terms.answerer)) ||
+        (made.terms.next_answerer && keep_opt(call, &made.terms.next_answerer)) ||
+        (made.terms.escalate && keep_opt(call, &made.terms.escalate)))
+        return HF_ENOMEM;
+    call->deferred = made;
+    return 0;
+}
+
 static void report(struct hf_invocation *call, bool timed_out)
 {
     struct hf_invocation_result result = { .timed_out = timed_out,
@@ -209,7 +250,10 @@ static void report(struct hf_invocation *call, bool timed_out)
     bool ended = atomic_load(&call->ended);
     hf_timer_stop(call->loop, &call->timer);
     call->reported = true;
-    if (ended && !call->given_up) {
+    if (ended && !call->given_up && call->deferred.question && !call->probe) {
+        result.timed_out = false;
+        result.deferred = &call->deferred;
+    } else if (ended && !call->given_up) {
         if (!call->answered && !call->probe)
             set_no_answer(call);
         call->result.call_id = call->key.call_id;
@@ -340,6 +384,7 @@ int hf_invocation_start(struct hf_loop *loop, const struct hf_invocation_request
     *call = (struct hf_invocation){ .alloc = alloc, .loop = loop, .tool = tool };
     call->tools = hf_toolset_ref(request->tools);
     call->probe = request->probe;
+    call->keys = request->keys;
     call->user = request->user;
     call->done = request->done;
     hf_arena_init_small(&call->arena, alloc, 512, 4096);

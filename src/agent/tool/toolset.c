@@ -6,6 +6,7 @@
 
 #include <holdfast/limits.h>
 
+#include "agent/tool/approval.h"
 #include "base/err.h"
 #include "base/json_get.h"
 #include "base/json_schema.h"
@@ -19,6 +20,7 @@
 struct tool {
     struct hf_tool tool; /* with the defaults filled in */
     struct hf_schema *schema;
+    struct approval_rule *rule; /* NULL: no call needs an approval */
     struct tool *next;
 };
 
@@ -67,8 +69,10 @@ void hf_toolset_unref(struct hf_toolset *tools)
 {
     if (!tools || atomic_fetch_sub(&tools->refs, 1) > 1)
         return;
-    for (struct tool *tool = tools->first; tool; tool = tool->next)
+    for (struct tool *tool = tools->first; tool; tool = tool->next) {
         hf_schema_free(tool->schema);
+        approval_rule_free(tool->rule);
+    }
     hf_buf_fini(&tools->json);
     hf_buf_fini(&tools->whole);
     hf_buf_fini(&tools->notices);
@@ -156,6 +160,24 @@ static int write_tool(struct hf_toolset *tools, const struct hf_tool *tool,
     return hf_buf_state(out);
 }
 
+/* Replaces the caller's texts by copies. */
+static int copy_approval(struct hf_toolset *tools, struct hf_approval *approval)
+{
+    const char **const texts[] = { &approval->rule, &approval->question,
+                                   &approval->terms.answerer,
+                                   &approval->terms.next_answerer,
+                                   &approval->terms.escalate };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (*texts[i])
+            *texts[i] = hf_arena_text(&tools->arena, *texts[i]);
+        else
+            continue;
+        if (!*texts[i])
+            return HF_ENOMEM;
+    }
+    return 0;
+}
+
 static int copy_tool(struct hf_toolset *tools, const struct hf_tool *given,
                      struct tool **ret_tool)
 {
@@ -173,7 +195,8 @@ static int copy_tool(struct hf_toolset *tools, const struct hf_tool *given,
         kept->schema.at = hf_arena_copy(&tools->arena, given->schema.at,
                                         given->schema.len);
     if (!kept->name || (given->description && !kept->description) ||
-        (given->schema.len > 0 && !kept->schema.at))
+        (given->schema.len > 0 && !kept->schema.at) ||
+        copy_approval(tools, &kept->approval))
         return HF_ENOMEM;
     *ret_tool = tool;
     return 0;
@@ -214,6 +237,7 @@ int hf_toolset_add(struct hf_toolset *tools, const struct hf_tool *tool,
                    struct hf_err *err)
 {
     struct hf_schema *schema = NULL;
+    struct approval_rule *rule = NULL;
     struct tool *made = NULL;
     struct hf_buf json, whole;
     int rc = hf_sized_check(tool->size, sizeof(*tool), sizeof(*tool), err);
@@ -222,8 +246,12 @@ int hf_toolset_add(struct hf_toolset *tools, const struct hf_tool *tool,
     if (rc == 0 && tool->schema.len > 0)
         rc = hf_schema_new(tools->alloc, tool->schema, (size_t)HF_MAX_PAYLOAD_BYTES,
                            &schema, err);
-    if (rc)
+    if (rc == 0)
+        rc = approval_rule_new(tools->alloc, tool->approval.rule, &rule, err);
+    if (rc) {
+        hf_schema_free(schema);
         return rc;
+    }
     hf_buf_init(&json, tools->alloc, (size_t)HF_MAX_TURN_TEXT_BYTES);
     hf_buf_init(&whole, tools->alloc, (size_t)HF_MAX_TURN_TEXT_BYTES);
     rc = copy_tool(tools, tool, &made);
@@ -235,11 +263,13 @@ int hf_toolset_add(struct hf_toolset *tools, const struct hf_tool *tool,
         rc = hf_buf_state(&whole);
     if (rc) {
         hf_schema_free(schema);
+        approval_rule_free(rule);
         hf_buf_fini(&json);
         hf_buf_fini(&whole);
         return hf_fail_plain(err, rc);
     }
     made->schema = schema;
+    made->rule = rule;
     keep_tool(tools, made, &json, &whole);
     return 0;
 }
@@ -276,6 +306,20 @@ int hf_toolset_check(const struct hf_toolset *tools, const char *name,
         rc = hf_schema_check(tool->schema, value, err);
     else if (rc == 0 && hf_json_type_of(value) != HF_JSON_OBJECT)
         rc = hf_fail(err, HF_EINVAL, "args", "value: must be of type object");
+    hf_json_free(value);
+    return rc;
+}
+
+int hf_toolset_approval(const struct hf_toolset *tools, const char *name,
+                        struct hf_span args, bool *ret_needed, struct hf_err *err)
+{
+    const struct tool *tool = find(tools, name);
+    struct json_t *value = NULL;
+    if (!tool)
+        return hf_fail(err, HF_ENOTFOUND, "tool", "there is no tool named %.80s", name);
+    int rc = hf_json_parse(args, (size_t)HF_MAX_TURN_TEXT_BYTES, "args", &value, err);
+    if (rc == 0)
+        *ret_needed = approval_needed(tool->rule, value);
     hf_json_free(value);
     return rc;
 }

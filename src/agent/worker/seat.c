@@ -117,7 +117,8 @@ static int make_drive(struct seat *seat, const struct inputs *inputs, struct hf_
                                     .tools = seat->agent->tools,
                                     .host = config->host,
                                     .tool_limit = config->tool_limit,
-                                    .tool_retries = config->tool_retries };
+                                    .tool_retries = config->tool_retries,
+                                    .away_ms = config->away_ms };
     struct hf_drive_turn begun = { .size = sizeof(begun),
                                    .session_id = seat->claim->sessions[0].session_id,
                                    .turn_id = turn->turn_id,
@@ -131,6 +132,8 @@ static int make_drive(struct seat *seat, const struct inputs *inputs, struct hf_
                                    .cause_count = inputs->cause_count,
                                    .entries = turn->entries,
                                    .entry_count = turn->entry_count,
+                                   .waits = turn->waits,
+                                   .wait_count = turn->wait_count,
                                    .fence = seat->claim->sessions[0].lease_fence,
                                    .wall_ms = worker_wall(seat->worker),
                                    .mono_ms = worker_mono(seat->worker) };
@@ -156,12 +159,39 @@ int seat_begin(struct seat *seat, struct hf_err *err)
 
 /* ---- events and actions ------------------------------------------------------------ */
 
-void seat_feed(struct seat *seat, struct hf_drive_event event)
+static void feed(struct seat *seat, struct hf_drive_event event)
 {
     event.wall_ms = worker_wall(seat->worker);
     event.mono_ms = worker_mono(seat->worker);
     if (!seat->ended)
         hf_drive_feed(seat->drive, &event);
+}
+
+void seat_feed(struct seat *seat, struct hf_drive_event event)
+{
+    feed(seat, event);
+    seat_pump(seat);
+}
+
+struct hf_drive_event worker_cancel(void)
+{
+    static const struct hf_evidence evidence = { .request_id = "session",
+                                                 .origin = "session" };
+    return (struct hf_drive_event){ .kind = HF_DRIVEN_CANCEL, .evidence = &evidence };
+}
+
+void seat_drive(struct seat *seat)
+{
+    const struct hf_session_turn *turn = seat->loaded->turn;
+    struct hf_drive_event cancel = worker_cancel();
+    if (turn->input_count > 0)
+        cancel.status = hf_status_of(turn->inputs[0].status);
+    if (cancel.status != HF_CANCELLED && cancel.status != HF_TIMEOUT)
+        cancel.status = HF_STATUS_NONE;
+    if (cancel.status || seat->loaded->sessions[0].cancel_request)
+        feed(seat, cancel);
+    if (seat->worker->stopping)
+        feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_STOP });
     seat_pump(seat);
 }
 
@@ -170,12 +200,34 @@ static void on_timer(void *user)
     seat_feed(user, (struct hf_drive_event){ .kind = HF_DRIVEN_TIMER });
 }
 
+/* Waits that a step has opened, and that the turn is put away. */
+static void tell_waits(struct seat *seat)
+{
+    const struct hf_drive_step *step = seat->action.step;
+    const char *turn_id = seat->claim->turn->turn_id;
+    for (size_t i = step->wait_count - step->new_wait_count; i < step->wait_count; i++) {
+        char wait_id[HF_WAIT_ID_TEXT];
+        struct hf_worker_event event = { .kind = HF_WORKER_ASKED,
+                                         .wait = &step->waits[i],
+                                         .wait_id = wait_id };
+        if (hf_wait_id(turn_id, step->waits[i].kind, step->waits[i].name, wait_id,
+                       NULL) == 0)
+            worker_tell(seat->worker, seat, event);
+    }
+    if (step->away)
+        worker_tell(seat->worker, seat,
+                    (struct hf_worker_event){ .kind = HF_WORKER_AWAY });
+}
+
 static void tell_stored(struct seat *seat)
 {
     struct hf_worker_event event = { .kind = HF_WORKER_FAULT,
                                      .code = seat->code,
                                      .message = seat->err.message };
-    if (seat->code == 0 && seat->action.kind != HF_DRIVE_COMMIT)
+    if (seat->code == 0 && seat->action.kind == HF_DRIVE_STORE)
+        tell_waits(seat);
+    if ((seat->code == 0 && seat->action.kind != HF_DRIVE_COMMIT) ||
+        seat->code == HF_ECANCELASKED)
         return;
     if (seat->code == 0) {
         event.kind = HF_WORKER_TURN_ENDED;
@@ -207,7 +259,12 @@ static void on_stored(void *user)
     }
     if (seat_is_lost(seat->code))
         event = (struct hf_drive_event){ .kind = HF_DRIVEN_LEASE_LOST };
-    seat_feed(seat, event);
+    bool cancel = seat->cancel_requested && seat->code == 0;
+    seat->cancel_requested = false;
+    feed(seat, event);
+    if (cancel) /* before anything new begins */
+        feed(seat, worker_cancel());
+    seat_pump(seat);
 }
 
 void seat_start_job(struct seat *seat, const struct hf_drive_action *action)

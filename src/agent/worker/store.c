@@ -142,9 +142,14 @@ static int store_step(struct seat *seat, const struct hf_drive_step *step)
         .blobs = step->blobs,
         .blob_count = step->blob_count,
         .active_ms = step->active_ms,
+        .waits = step->waits,
+        .wait_count = step->wait_count,
+        .away = step->away,
     };
-    return hf_session_step(seat->worker->config.store, NULL, &request, &stepped,
-                           &seat->err);
+    int rc = hf_session_step(seat->worker->config.store, NULL, &request, &stepped,
+                             &seat->err);
+    seat->cancel_requested = rc == 0 && stepped.cancel_requested;
+    return rc;
 }
 
 static int store_commit(struct seat *seat, const struct hf_drive_commit *commit)

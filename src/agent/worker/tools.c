@@ -97,8 +97,8 @@ static void tell_ended(const struct seat_call *call,
                                      .result = result->result };
     shown.key.call_id = call->call_id;
     shown.key.attempt = call->attempt;
-    if (call->probe && !result->result)
-        return; /* the call itself follows, or its end is unknown */
+    if (result->deferred || (call->probe && !result->result))
+        return; /* it ends later, the call itself follows, or its end is unknown */
     if (!result->result)
         event.message = result->timed_out ? "out of time" : "stopped";
     worker_tell(call->seat->worker, call->seat, event);
@@ -121,6 +121,16 @@ static void on_tool(void *user, const struct hf_invocation_result *result)
                 call); /* the seat may be gone: it may have waited for this call */
 }
 
+/* On a thread of the executor. */
+static int make_key(void *user, const struct hf_invocation_key *call,
+                    char ret_key[HF_WAIT_KEY_TEXT], struct hf_err *err)
+{
+    char name[HF_EFFECT_KEY_ROOM], wait_id[HF_WAIT_ID_TEXT];
+    hf_effect_key(call->effect, call->call_id, call->attempt, name);
+    int rc = hf_wait_id(call->turn_id, HF_WAIT_TOOL, name, wait_id, err);
+    return rc ? rc : hf_wait_key(user, wait_id, ret_key, err);
+}
+
 void seat_start_tool(struct seat *seat, const struct hf_drive_call *shown)
 {
     struct hf_worker *worker = seat->worker;
@@ -139,6 +149,8 @@ void seat_start_tool(struct seat *seat, const struct hf_drive_call *shown)
                                                  .key = shown->key,
                                                  .args = shown->args,
                                                  .probe = shown->probe,
+                                                 .keys = { worker->config.store,
+                                                           make_key },
                                                  .user = call,
                                                  .done = on_tool };
         rc = hf_invocation_start(worker->config.loop, &request, &call->invocation, &err);

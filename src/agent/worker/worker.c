@@ -6,6 +6,11 @@
 #include "base/sized.h"
 #include "base/text.h"
 
+/* How often the bell of the sessions is looked at, and how long after a renewal at the earliest
+ * another one is made because of it. */
+#define LISTEN_MS 100
+#define LISTEN_REST_MS 500
+
 #define X(name, word) #word,
 static const char *const event_words[] = { HF_WORKER_EVENTS(X) };
 #undef X
@@ -47,6 +52,7 @@ static void maybe_stopped(struct hf_worker *worker)
     worker->stop_said = true;
     hf_timer_stop(worker->config.loop, &worker->poll);
     hf_timer_stop(worker->config.loop, &worker->heartbeat);
+    hf_timer_stop(worker->config.loop, &worker->listen);
     hf_timer_stop(worker->config.loop, &worker->grace);
     if (worker->stopped.run)
         worker->stopped.run(worker->stopped.user);
@@ -158,10 +164,7 @@ static void take_seat(struct hf_worker *worker, struct seat *seat)
         refuse(seat, why);
         return;
     }
-    if (worker->stopping)
-        seat_feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_STOP });
-    else
-        seat_pump(seat);
+    seat_drive(seat);
 }
 
 static void on_claimed(void *user)
@@ -219,7 +222,6 @@ static void lose(struct seat *seat)
 static void apply_renewal(struct hf_worker *worker,
                           const struct hf_session_renewal *renewal)
 {
-    struct hf_evidence evidence = { .request_id = "session", .origin = "session" };
     struct seat *seat = seat_of(worker, renewal->token);
     if (!seat || seat->ended)
         return;
@@ -229,8 +231,7 @@ static void apply_renewal(struct hf_worker *worker,
     }
     seat->valid_until = worker->renewal_sent + renewal->lease_remaining_ms;
     if (renewal->cancel_requested)
-        seat_feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_CANCEL,
-                                                 .evidence = &evidence });
+        seat_feed(seat, worker_cancel());
 }
 
 /* Leases that could not be renewed in their term may be another worker's by now. */
@@ -277,27 +278,51 @@ static int copy_leases(struct hf_worker *worker)
     return 0;
 }
 
-static void on_heartbeat(void *user)
+/* Renews all leases, unless that is under way. */
+static void renew(struct hf_worker *worker)
 {
-    struct hf_worker *worker = user;
-    struct hf_task task = { worker, on_heartbeat };
-    /* The timer has just fired, so that its place needs no memory. */
-    int rc = hf_timer_start(worker->config.loop, &worker->heartbeat,
-                            worker->config.renew_ms, &task);
-    hf_assert(rc == 0);
-    hf_threads_collect(worker->threads);
-    lose_lapsed(worker);
-    if (worker->renewing || worker->seat_count == 0) {
-        worker_claim(worker);
-        return;
-    }
-    if (copy_leases(worker) || worker->renewal_count == 0)
+    if (worker->renewing || worker->seat_count == 0 || copy_leases(worker) ||
+        worker->renewal_count == 0)
         return; /* the next heartbeat tries again */
     worker->renewing = true;
+    worker->bell = hf_session_bell(worker->config.store);
     worker->renewal_sent = worker_mono(worker);
     worker->renewal =
         (struct hf_job){ .user = worker, .run = worker_run_renewal, .done = on_renewed };
     hf_threads_add(worker->threads, &worker->renewal);
+}
+
+/* Starts a timer that has just fired, so that its place needs no memory. */
+static void again(struct hf_worker *worker, struct hf_timer *timer, hf_ms after_ms,
+                  void (*run)(void *user))
+{
+    struct hf_task task = { worker, run };
+    int rc = hf_timer_start(worker->config.loop, timer, after_ms, &task);
+    hf_assert(rc == 0);
+}
+
+static void on_heartbeat(void *user)
+{
+    struct hf_worker *worker = user;
+    again(worker, &worker->heartbeat, worker->config.renew_ms, on_heartbeat);
+    hf_threads_collect(worker->threads);
+    lose_lapsed(worker);
+    if (worker->renewing || worker->seat_count == 0)
+        worker_claim(worker);
+    else
+        renew(worker);
+}
+
+/* Something was told about sessions since the last renewal: a renewal says whether one of ours is
+ * to be cancelled. */
+static void on_listen(void *user)
+{
+    struct hf_worker *worker = user;
+    again(worker, &worker->listen, LISTEN_MS, on_listen);
+    if (worker->seat_count > 0 &&
+        worker_mono(worker) - worker->renewal_sent >= LISTEN_REST_MS &&
+        hf_session_bell(worker->config.store) != worker->bell)
+        renew(worker);
 }
 
 /* ---- making ------------------------------------------------------------------------ */
@@ -331,6 +356,12 @@ static int complete(struct hf_worker_config *config, struct hf_err *err)
     if (config->poll_ms > config->renew_ms)
         config->poll_ms =
             config->renew_ms; /* a lease counts from the claim's beginning */
+    config->away_ms = config->away_ms          ? config->away_ms
+                      : config->ttl_ms < 30000 ? config->ttl_ms
+                                               : 30000;
+    if (config->away_ms < 1 || config->away_ms > config->ttl_ms)
+        return hf_fail(err, HF_EINVAL, "away_ms",
+                       "a turn stays resident for 1 ms to the term of its lease");
     if (config->renew_ms < 1 || config->ttl_ms < 3 * config->renew_ms)
         return hf_fail(err, HF_EINVAL, "ttl_ms",
                        "a lease lasts at least three renewals: ttl_ms >= 3 * renew_ms");
@@ -356,9 +387,12 @@ int hf_worker_new(const struct hf_worker_config *config, struct hf_worker **ret_
     worker->clock = hf_loop_clock(full.loop);
     hf_arena_init(&worker->renewal_arena, alloc);
     struct hf_task beat = { worker, on_heartbeat }, look = { worker, on_poll };
+    struct hf_task listen = { worker, on_listen };
     rc = hf_threads_new(full.loop, full.store_threads, &worker->threads, err);
     if (rc == 0)
         rc = hf_timer_start(full.loop, &worker->heartbeat, full.renew_ms, &beat);
+    if (rc == 0)
+        rc = hf_timer_start(full.loop, &worker->listen, LISTEN_MS, &listen);
     if (rc == 0)
         rc = hf_timer_start(full.loop, &worker->poll, 0, &look);
     if (rc) {
@@ -378,6 +412,7 @@ void hf_worker_free(struct hf_worker *worker)
     hf_assert(worker->stop_said);
     hf_timer_stop(worker->config.loop, &worker->poll);
     hf_timer_stop(worker->config.loop, &worker->heartbeat);
+    hf_timer_stop(worker->config.loop, &worker->listen);
     hf_threads_free(worker->threads);
     for (struct worker_surface *at = worker->surfaces, *next = NULL; at; at = next) {
         next = at->next;

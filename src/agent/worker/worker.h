@@ -55,6 +55,7 @@ struct seat {
     int code;                      /* of the job */
     struct hf_err err;
     struct hf_session_answer *blob;
+    bool cancel_requested; /* a step was told so */
     struct hf_err refusal; /* why the turn cannot be driven here */
 
     struct hf_timer timer;
@@ -88,6 +89,8 @@ struct hf_worker {
     struct hf_arena renewal_arena;
     hf_ms renewal_sent; /* monotonic */
     int renewal_code;
+    struct hf_timer listen;
+    uint32_t bell; /* of the sessions, when the last renewal was sent */
 
     struct hf_timer grace;
     bool stopping;
@@ -114,6 +117,10 @@ void worker_seat_ended(struct seat *seat);
 void seat_pump(struct seat *seat);
 void seat_feed(struct seat *seat, struct hf_drive_event event);
 int seat_begin(struct seat *seat, struct hf_err *err); /* after claim and load */
+/* Begins to drive; cancels first what has ended already, or was asked to be cancelled. */
+void seat_drive(struct seat *seat);
+/* A cancel that was asked for by way of the session. */
+struct hf_drive_event worker_cancel(void);
 void seat_free(struct seat *seat);
 /* Hands a store call to the threads. */
 void seat_start_job(struct seat *seat, const struct hf_drive_action *action);

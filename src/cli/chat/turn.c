@@ -179,8 +179,14 @@ void chat_heard(void *user, const struct hf_worker_event *event)
                   event->message ? event->message : hf_err_text(event->code));
         break;
     case HF_WORKER_EMIT: emitted(chat, event->emit); break;
+    case HF_WORKER_ASKED:
+        chat_note(chat, false, "the turn waits: holdfast %s %s",
+                  event->wait->kind == HF_WAIT_APPROVAL ? "approve" : "wait resolve",
+                  event->wait_id);
+        break;
     case HF_WORKER_CLAIMED:
     case HF_WORKER_REASONING:
+    case HF_WORKER_AWAY:
     case HF_WORKER_TURN_ENDED:
     case HF_WORKER_BACK: return;
     }

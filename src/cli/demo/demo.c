@@ -49,6 +49,7 @@ struct demo {
     bool ending;
     enum demo_who victim;
     struct demo_facts facts;
+    struct demo_agent agent;
 };
 
 static const char *const part_names[DEMO_PARTS] = { "submitter", "worker-1", "worker-2",
@@ -556,6 +557,38 @@ static void print_next(const struct demo *demo, bool removed)
     cli_put(cli, "\n");
 }
 
+/* An agent's turn, on a store of its own. */
+static int act_agent(struct demo *demo)
+{
+    char line[300];
+    struct demo_agent *act = &demo->agent;
+    act->folder = demo->folder;
+    int rc = tell(demo, "agent", CLI_BLUE,
+                  "a turn: the model calls a tool, which writes one line to tool.log");
+    if (rc == 0)
+        rc = demo_agent_first(act);
+    (void)snprintf(line, sizeof(line),
+                   "kill -9 of the agent's worker, pid %d, between the effect and its "
+                   "commit",
+                   act->pid);
+    if (rc == 0)
+        rc = tell(demo, "demo", CLI_RED, line);
+    if (rc == 0)
+        rc = demo_agent_second(act);
+    if (rc == 0 && act->effects != 1)
+        rc = HF_EINTERNAL;
+    if (rc)
+        return hf_fail(&demo->cli->err, HF_EINTERNAL, NULL,
+                       "the agent's turn was not finished as it should: %lld lines in "
+                       "tool.log",
+                       (long long)act->effects);
+    (void)snprintf(line, sizeof(line),
+                   "another worker asked the tool, which found its line: tool.log has "
+                   "1 line. \"%.100s\"",
+                   act->answer);
+    return tell(demo, "agent", CLI_GREEN, line);
+}
+
 /* The parts are gone; what happened is what the ledger says. */
 static int conclude(struct demo *demo, bool removes)
 {
@@ -572,6 +605,8 @@ static int conclude(struct demo *demo, bool removes)
         hf_json_put_str(&cli->writer, "folder", demo->folder);
         hf_json_put_bool(&cli->writer, "kept", !removes);
         demo_json_facts(&cli->writer, &demo->facts);
+        hf_json_put_i64(&cli->writer, "agent_effects", demo->agent.effects);
+        hf_json_put_str(&cli->writer, "agent_answer", demo->agent.answer);
         cli_ok_end(cli);
     } else if (!cli->quiet) {
         demo_print_facts(cli, &demo->facts);
@@ -628,6 +663,8 @@ int cmd_demo(struct cli *cli)
     if (rc == 0)
         rc = act_rest(&demo);
     end_parts(&demo, rc != 0);
+    if (rc == 0)
+        rc = act_agent(&demo);
     if (rc == 0)
         rc = conclude(&demo, removes);
     let_go(&demo, rc, removes);

@@ -90,4 +90,21 @@ const char *demo_objection(const struct demo_facts *facts);
 void demo_print_facts(struct cli *cli, const struct demo_facts *facts);
 void demo_json_facts(struct hf_json *json, const struct demo_facts *facts);
 
+/* ---- agent.c: a turn whose worker is killed between the effect and its commit --------------- */
+
+#define PATH_MAX_DEMO 600
+#define DEMO_TOLD 200
+
+struct demo_agent {
+    const char *folder;
+    int pid;                /* of the worker that was started last */
+    int64_t effects;        /* lines of the tool's own log */
+    char answer[DEMO_TOLD]; /* of the model, after the tool's */
+};
+
+/* A worker that is killed in its tool, after the tool acted; then another one, which finishes the
+ * turn. HF_EINTERNAL: it went wrong. No child is left. No store may be open in this process. */
+HF_MUST_USE int demo_agent_first(struct demo_agent *act);
+HF_MUST_USE int demo_agent_second(struct demo_agent *act);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/model/agent.h"
+#include "cli/model/config.h"
 
 #define GRACE_MS 30000
 
@@ -87,6 +88,16 @@ static void on_heard(void *user, const struct hf_worker_event *event)
             (void)snprintf(text, sizeof(text), "%s: %s", event->call->tool,
                            event->message);
         break;
+    case HF_WORKER_ASKED:
+        (void)snprintf(text, sizeof(text), "%s %s",
+                       event->wait->kind == HF_WAIT_APPROVAL
+                           ? "answer with: holdfast approve"
+                           : "answer with: holdfast wait resolve",
+                       event->wait_id);
+        break;
+    case HF_WORKER_AWAY:
+        (void)snprintf(text, sizeof(text), "until it is answered");
+        break;
     case HF_WORKER_BACK:
     case HF_WORKER_LOST:
     case HF_WORKER_FAULT:
@@ -143,6 +154,16 @@ static int serve(struct serving *serving)
     return hf_agent_serve(cli_agents_all(serving->agents),
                           cli_agents_count(serving->agents), cli_number(cli, "turns", 0),
                           &cli->err);
+}
+
+/* A configuration that cannot be used makes no store. */
+int check_worker_config(struct cli *cli)
+{
+    struct hf_config *config = NULL;
+    const char *path = NULL;
+    int rc = cli_given(cli, "scripted") ? 0 : cli_config_read(cli, &path, &config);
+    hf_config_free(config);
+    return rc;
 }
 
 int cmd_worker(struct cli *cli)

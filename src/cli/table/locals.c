@@ -29,7 +29,7 @@ static const struct cli_local locals[] = {
     { "run", cmd_run, check_run },
     { "monitor", cmd_monitor, NULL },
     { "chat", cmd_chat, NULL },
-    { "worker", cmd_worker, NULL },
+    { "worker", cmd_worker, check_worker_config },
     { "top", cmd_top, NULL },
     { "attention", cmd_attention, check_attention },
     { "migrate", cmd_migrate, NULL },

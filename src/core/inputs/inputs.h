@@ -220,6 +220,12 @@ struct hf_say_request {
     const char *const *attach; /* files of this machine */
     size_t attach_count;
     const char *source_key;
+    bool wait;
+    hf_ms timeout_ms;
+};
+struct hf_session_turn_request {
+    const char *session_id;
+    const char *name; /* of the turn or of an input; NULL: the last turn */
 };
 struct hf_wait_request {
     const char *wait_id;
@@ -308,6 +314,7 @@ extern const struct hf_input hf_session_new_inputs[]; /* of hf_session_new */
 extern const struct hf_input hf_session_send_inputs[];
 extern const struct hf_input hf_session_list_inputs[];
 extern const struct hf_input hf_session_show_inputs[];
+extern const struct hf_input hf_session_turn_inputs[];
 extern const struct hf_input hf_session_log_inputs[];
 extern const struct hf_input hf_session_inputs_inputs[];
 extern const struct hf_input hf_turn_cancel_inputs[]; /* of hf_session_cancel */

@@ -44,6 +44,9 @@ static const char *const state_words[] = { "active", "paused", "finished", NULL 
       HF_IN_AT(hf_schedule_new, queue) },                                                \
     { "payload", "JSON", HF_IN_JSON, 0, "their payload",                                 \
       .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_schedule_new, payload) },             \
+    { "wake_session", "SESSION", HF_IN_TEXT, 0,                                          \
+      "make inputs of this session instead, which wake its agent",                       \
+      .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_schedule_new, wake_session) },            \
     HF_UNIT_INPUTS(hf_schedule_new),                                                     \
     { "overlap", "RULE", HF_IN_WORD, 0,                                                  \
       "a slot comes while an earlier unit is unfinished: skip it, let one "              \

@@ -41,6 +41,10 @@ const struct hf_input hf_session_send_inputs[] = {
     { "source_key", "KEY", HF_IN_TEXT, 0,
       "names this message: the same key and content are sent once",
       .limit = HF_LIMIT_KEY_BYTES, .option = "key", HF_IN_AT(hf_say_request, source_key) },
+    { "wait", NULL, HF_IN_FLAG, 0, "wait for the end of its turn, and show the answer",
+      HF_IN_AT(hf_say_request, wait) },
+    { "timeout_ms", "DURATION", HF_IN_MS, 0, "with wait: at most so long",
+      .min = 1, .max = 86400000, .option = "timeout", HF_IN_AT(hf_say_request, timeout_ms) },
     END,
 };
 
@@ -60,6 +64,14 @@ const struct hf_input hf_session_list_inputs[] = {
 
 const struct hf_input hf_session_show_inputs[] = {
     ID(hf_session_page, HF_IN_NEEDED, "the session"),
+    END,
+};
+
+const struct hf_input hf_session_turn_inputs[] = {
+    ID(hf_session_turn_request, HF_IN_NEEDED, "the session"),
+    { "turn", "ID", HF_IN_TEXT, HF_IN_BARE,
+      "the turn, or an input of it (default: the last turn)", .limit = HF_LIMIT_KEY_BYTES,
+      HF_IN_AT(hf_session_turn_request, name) },
     END,
 };
 

@@ -143,6 +143,7 @@ static void read_entry(struct reader *in, struct hf_schedule_new *ret_new)
             "expire, rerunnable, owner_bound or externally_owned"),
         .start_timeout_ms = duration(in, "start_timeout"),
         .exec_timeout_ms = duration(in, "exec_timeout"),
+        .wake_session = text(in, "wake_session"),
         .paused = flag(in, "paused"),
     };
 }
@@ -164,7 +165,7 @@ static int read_item(struct hf_arena *arena, const struct json_t *entry,
         "zone",         "days",         "overlap",      "catch_up",    "miss_threshold",
         "kind",         "queue",        "lane",         "payload",     "priority",
         "paused",       "max_attempts", "retry_policy", "disposition", "start_timeout",
-        "exec_timeout",
+        "exec_timeout", "wake_session",
     };
     struct reader in = { .arena = arena, .entry = entry, .err = err };
     int rc = check_keys(entry, keys, sizeof(keys) / sizeof(keys[0]), err);

@@ -5,6 +5,7 @@
 
 #include "base/civil.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "core/ledger/step.h"
 
@@ -46,6 +47,7 @@ const struct hf_field hf_schedule_fields[] = {
     TEXT(disposition, "what a lapsed lease does", .words = hf_disposition_words),
     MS(start_timeout_ms, "longest time of a unit in the queue"),
     MS(exec_timeout_ms, "longest time of one execution"),
+    TEXT(wake_session, "the session that its units wake, as inputs"),
     /* what became of it */
     TEXT(origin, "the synced set that declares it"),
     I64(revision, "raised by every change of its definition or state"),
@@ -66,7 +68,7 @@ const struct hf_shape hf_schedule_shape = HF_SHAPE("schedule", hf_schedule_field
 
 #define FIRST_DEFINING 4
 #define TIMING_FIELDS 6 /* the first of the defining ones */
-#define DEFINING_FIELDS 19
+#define DEFINING_FIELDS 20
 
 bool hf_schedule_same(const struct hf_schedule *a, const struct hf_schedule *b)
 {
@@ -133,6 +135,22 @@ static int check_rules(const struct hf_schedule_new *wanted, struct hf_err *err)
     return 0;
 }
 
+/* A session takes its inputs one after another, in its own order. */
+static int check_wake(const struct hf_schedule_new *wanted, struct hf_err *err)
+{
+    bool plain = wanted->overlap == HF_OVERLAP_DEFAULT ||
+                 wanted->overlap == HF_OVERLAP_SKIP ||
+                 wanted->overlap == HF_OVERLAP_ALLOW;
+    if (wanted->wake_session && !plain)
+        return hf_fail(err, HF_EINVAL, "overlap",
+                       "a schedule that wakes a session has overlap skip or allow");
+    if (wanted->wake_session && wanted->lane_key)
+        return hf_fail(err, HF_EINVAL, "lane_key",
+                       "a schedule that wakes a session has no lane");
+    return hf_check_key_opt(wanted->wake_session, (size_t)HF_MAX_KEY_BYTES,
+                            "wake_session", err);
+}
+
 int hf_schedule_check(const struct hf_schedule_new *wanted, bool named,
                       struct hf_err *err)
 {
@@ -142,6 +160,8 @@ int hf_schedule_check(const struct hf_schedule_new *wanted, bool named,
     rc = hf_check_key(wanted->name, (size_t)HF_MAX_SCHEDULE_NAME_BYTES, "name", err);
     if (rc == 0)
         rc = check_rules(wanted, err);
+    if (rc == 0)
+        rc = check_wake(wanted, err);
     if (rc == 0) {
         struct hf_new unit = unit_of(wanted, wanted->name);
         rc = hf_new_check(&unit, err);
@@ -208,6 +228,7 @@ int hf_schedule_build(const struct hf_schedule_new *wanted, const struct hf_zone
         .disposition = hf_disposition_word(unit.disposition),
         .start_timeout_ms = unit.start_timeout_ms,
         .exec_timeout_ms = unit.exec_timeout_ms,
+        .wake_session = wanted->wake_session,
         .revision = 1,
         .created_at = now,
         .updated_at = now,
@@ -260,6 +281,25 @@ static const char *own_key(struct hf_arena *arena, const char *name)
     return key;
 }
 
+/* What the woken session is told: the payload, and which slot it is. */
+static const char *wake_payload(struct hf_arena *arena,
+                                const struct hf_schedule *schedule, const char *run_id)
+{
+    struct hf_buf text;
+    struct hf_json json;
+    hf_buf_init(&text, arena->alloc, 2 * (size_t)HF_MAX_PAYLOAD_BYTES);
+    hf_json_begin(&json, &text);
+    hf_json_object(&json);
+    if (schedule->payload) {
+        hf_json_key(&json, "payload");
+        hf_json_raw(&json, schedule->payload);
+    }
+    hf_json_put_str(&json, "schedule", schedule->name);
+    hf_json_put_str(&json, "slot", run_id);
+    hf_json_end(&json);
+    return hf_buf_keep(&text, arena);
+}
+
 int hf_schedule_unit(struct hf_arena *arena, const struct hf_schedule *schedule,
                      const char *run_id, struct hf_new *ret_new, struct hf_err *err)
 {
@@ -287,6 +327,12 @@ int hf_schedule_unit(struct hf_arena *arena, const struct hf_schedule *schedule,
         unit.dedup_key = key;
     else if (overlap == HF_OVERLAP_ONE_WAITING && !unit.lane_key)
         unit.lane_key = key;
+    if (schedule->wake_session) {
+        unit.kind = "wake";
+        unit.payload = wake_payload(arena, schedule, run_id);
+        if (!unit.payload)
+            return hf_fail_plain(err, HF_ENOMEM);
+    }
     *ret_new = unit;
     return 0;
 }

@@ -54,6 +54,9 @@ static const struct hf_field turn_fields[] = {
     TURN(I64, step, false, "steps that are stored"),
     TURN(I64, node_count, false, "provisional records that are stored"),
     TURN(I64, started_at, true, "when it was claimed for the first time"),
+    TURN(I64, finished_at, true, "when it ended; null: it is open"),
+    TURN(I64, active_ms, false, "time that its owners spent on it, as far as it was read"),
+    TURN(JSON, outcome, false, "how it ended; null: it is open"),
 };
 const struct hf_shape hf_session_turn_shape = HF_SHAPE("turn", turn_fields);
 
@@ -99,6 +102,56 @@ static const struct hf_field made_fields[] = {
     FACT("created", BOOL, "false where the session was there already"),
 };
 const struct hf_shape hf_session_made_shape = HF_SHAPE("session_made", made_fields);
+
+#define ANSWER(kind, member, ...) HF_FIELD(kind, hf_turn_answer, member, false, __VA_ARGS__)
+static const struct hf_field answer_fields[] = {
+    ANSWER(TEXT, turn_id, "the turn"),
+    ANSWER(TEXT, outcome, "how it ended; null: it has not"),
+    ANSWER(TEXT, text, "the answer, or why there is none"),
+    ANSWER(I64, input, "input tokens"),
+    ANSWER(I64, output, "output tokens"),
+};
+const struct hf_shape hf_turn_answer_shape = HF_SHAPE("answer", answer_fields);
+
+#define EFFECT(kind, member, null, ...)                                                  \
+    HF_FIELD(kind, hf_session_effect, member, null, __VA_ARGS__)
+static const char *const entry_words[] = { "started", "done", "failed", "unknown", NULL };
+static const char *const recovery_words[] = { "safe", "keyed", "probe", "ask", NULL };
+static const struct hf_field effect_fields[] = {
+    EFFECT(TEXT, key, false, "number of the effect; of a tool call with its id and attempt"),
+    EFFECT(TEXT, kind, false, "llm_call or tool_call"),
+    EFFECT(TEXT, status, false, "what is known of it", .words = entry_words),
+    EFFECT(TEXT, recovery, false, "what may be done after a worker is lost",
+           .words = recovery_words),
+    EFFECT(I64, attempt, false, "of a tool call: from 1"),
+    EFFECT(BOOL, taken_over, false, "performed again after a worker was lost"),
+    EFFECT(I64, fence, false, "of the claim that began it"),
+    EFFECT(I64, started_at, true, "when its intent was stored"),
+    EFFECT(I64, settled_at, true, "when its outcome was stored; null: it is open"),
+    EFFECT(I64, due_at, true, "of a failure: when it is retried"),
+    EFFECT(JSON, envelope, false, "what was asked for, by hashes"),
+    EFFECT(JSON, outcome, false, "what came of it"),
+    EFFECT(JSON, usage, false, "tokens"),
+};
+const struct hf_shape hf_session_effect_shape = HF_SHAPE("effect", effect_fields);
+
+static const struct hf_field sent_fields[] = {
+    FACT("created", BOOL, "false where the unit was there already"),
+    FACT("repeated", BOOL, "true where the same call had been applied before; otherwise left out"),
+    { .name = "answer", .kind = HF_FIELD_ROW, .of = &hf_turn_answer_shape,
+      .help = "how its turn ended; left out without wait" },
+};
+const struct hf_shape hf_session_sent_shape = HF_SHAPE("session_sent", sent_fields);
+
+static const struct hf_field turned_fields[] = {
+    { .name = "effects", .kind = HF_FIELD_ROW, .of = &hf_session_effect_shape,
+      .help = "an array: its model calls and tool calls in their order" },
+    { .name = "usage", .kind = HF_FIELD_ROW, .of = &hf_session_usage_shape,
+      .help = "an array: tokens that it spent" },
+    { .name = "answer", .kind = HF_FIELD_ROW, .of = &hf_turn_answer_shape,
+      .help = "how it ended" },
+};
+const struct hf_shape hf_session_turned_shape = HF_SHAPE("session_turned", turned_fields);
 
 static const struct hf_field shown_fields[] = {
     { .name = "turn", .kind = HF_FIELD_ROW, .of = &hf_session_turn_shape,

@@ -64,3 +64,8 @@ int hf_session_claim(struct hf_store *store, const struct hf_caller *who,
         *ret_answer = answer;
     return rc;
 }
+
+uint32_t hf_session_bell(struct hf_store *store)
+{
+    return store->methods->bell_seen(store, hf_topic_of_queue("session"));
+}

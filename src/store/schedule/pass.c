@@ -193,24 +193,21 @@ static int make_units(struct pass *pass, struct due *due, struct hf_env *env,
     env->actor_kind = "schedule";
     env->actor = due->row.s.name;
     for (size_t i = 0; i < due->plan.made_count; i++) {
-        struct hf_new unit;
+        struct hf_making making;
         struct hf_err why = { 0 };
-        struct hf_row *row = hf_arena_new(arena, struct hf_row);
-        uint8_t *hash = hf_arena_take(arena, 32);
         const char *run_id = slot_id(arena, due->plan.made[i]);
-        if (!row || !hash || !run_id)
+        if (!run_id)
             return hf_fail_plain(err, HF_ENOMEM);
-        int rc = hf_schedule_unit(arena, &due->row.s, run_id, &unit, &why);
-        if (rc == 0)
-            rc = sql_make_row(pass->call.store, arena, &who, env, &unit, row, hash, &why);
+        int rc = schedule_make(&pass->call, &who, env, &due->row.s, run_id, &making,
+                               &why);
         if (rc == 0 && due->replaces)
             rc = schedule_replace(&pass->call, env, &due->old, run_id, &due->end, &why);
         if (rc) {
             *count = before;
             return note_fault(pass, due, rc, &why, err);
         }
-        makings[(*count)++] = (struct hf_making){ .row = row, .hash = hash };
-        due->last_work_id = row->w.work_id;
+        makings[(*count)++] = making;
+        due->last_work_id = making.row->w.work_id;
     }
     return 0;
 }
@@ -298,7 +295,7 @@ static int write_batch(struct pass *pass, struct hf_err *err)
     hf_rows_expect_all(ops);
     for (size_t i = 0; i < count; i++)
         if (makings[i].row->status == HF_QUEUED)
-            hf_ops_ring_queue(ops, makings[i].row->w.queue, 1);
+            sql_wake_input(ops, &makings[i]); /* or the bell of its queue */
     return hf_ops_write(ops, err);
 }
 

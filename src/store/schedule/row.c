@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/ident.h"
 #include "base/text.h"
 #include "store/schedule/schedule.h"
 
@@ -132,19 +133,43 @@ static void drop_due(struct schedule_call *call, struct hf_schedule_row *row,
     row->s.skipped += skips.slots;
 }
 
+int schedule_make(struct schedule_call *call, const struct hf_caller *who,
+                  struct hf_env *env, const struct hf_schedule *schedule,
+                  const char *run_id, struct hf_making *ret_making, struct hf_err *err)
+{
+    struct hf_new unit;
+    struct hf_row *row = hf_arena_new(&call->arena, struct hf_row);
+    uint8_t *hash = hf_arena_take(&call->arena, HF_DIGEST_BYTES);
+    if (!row || !hash)
+        return hf_fail_plain(err, HF_ENOMEM);
+    int rc = hf_schedule_unit(&call->arena, schedule, run_id, &unit, err);
+    struct sql_waking waking = { schedule->wake_session, &unit };
+    struct hf_making making = { .row = row, .hash = hash };
+    if (rc == 0 && waking.session_id)
+        rc = sql_wake_row(call->store, &call->arena, who, env, &waking, &making, err);
+    else if (rc == 0)
+        rc = sql_make_row(call->store, &call->arena, who, env, &unit, row, hash, err);
+    if (rc == 0 && waking.session_id && !making.row->w.session_id)
+        rc = hf_fail(err, HF_ENOTFOUND, "wake_session", "there is no session %.100s",
+                     waking.session_id);
+    if (rc)
+        return rc;
+    if (waking.session_id) { /* an input has the key of the overlap rule too */
+        *row = *making.row;
+        row->w.dedup_key = unit.dedup_key;
+        making.row = row;
+    }
+    *ret_making = making;
+    return 0;
+}
+
 int schedule_unit(struct schedule_call *call, const struct hf_schedule *schedule,
-                  const char *run_id, struct hf_row *ret_row, uint8_t *ret_hash,
-                  struct hf_err *err)
+                  const char *run_id, struct hf_making *ret_making, struct hf_err *err)
 {
     struct hf_env env;
-    struct hf_new unit;
-    int rc = hf_schedule_unit(&call->arena, schedule, run_id, &unit, err);
-    if (rc == 0)
-        rc = sql_env(call->store, call->who, &call->look.batch, &env, err);
-    if (rc == 0)
-        rc = sql_make_row(call->store, &call->arena, call->who, &env, &unit, ret_row,
-                          ret_hash, err);
-    return rc;
+    int rc = sql_env(call->store, call->who, &call->look.batch, &env, err);
+    return rc ? rc
+              : schedule_make(call, call->who, &env, schedule, run_id, ret_making, err);
 }
 
 int schedule_replace(struct schedule_call *call, const struct hf_env *env,
@@ -206,15 +231,14 @@ int schedule_define(struct schedule_call *call, const struct hf_schedule_new *wa
     struct hf_schedule_row row = { .tick = 1 };
     struct hf_timing timing;
     const struct hf_zone *zone = NULL;
-    struct hf_row unit;
-    uint8_t hash[32];
+    struct hf_making unit;
     hf_ms now = call->look.batch.now;
     int rc = hf_zones_get(&call->zones, wanted->zone ? wanted->zone : "UTC", &zone, err);
     if (rc == 0)
         rc = hf_schedule_build(wanted, zone, now, &row.s, err);
     row.s.tenant = call->who->tenant;
     if (rc == 0) /* does the policy in force let a slot become a unit at all? */
-        rc = schedule_unit(call, &row.s, "slot", &unit, hash, err);
+        rc = schedule_unit(call, &row.s, "slot", &unit, err);
     if (rc == 0 && was && wanted->every_ms && !wanted->start &&
         was->s.every_ms == wanted->every_ms)
         row.s.start_at = was->s.start_at; /* as it was: nobody asked for another */

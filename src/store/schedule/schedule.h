@@ -67,10 +67,14 @@ int schedule_find(struct schedule_call *call, const char *name,
 int schedule_timing(struct schedule_call *call, const struct hf_schedule *schedule,
                     struct hf_timing *ret_timing, struct hf_err *err);
 
-/* The unit that a slot makes, with its request's hash (32 bytes), as the caller's act. */
+/* The unit that a slot makes, in the call's arena. One that wakes a session is an input of it:
+ * sql_wake_input follows its insert. HF_ENOTFOUND: there is no such session. */
+int schedule_make(struct schedule_call *call, const struct hf_caller *who,
+                  struct hf_env *env, const struct hf_schedule *schedule,
+                  const char *run_id, struct hf_making *ret_making, struct hf_err *err);
+/* The same as the caller's act. */
 int schedule_unit(struct schedule_call *call, const struct hf_schedule *schedule,
-                  const char *run_id, struct hf_row *ret_row, uint8_t *ret_hash,
-                  struct hf_err *err);
+                  const char *run_id, struct hf_making *ret_making, struct hf_err *err);
 
 /* The cancellation of an unfinished unit that the unit `run_id` replaces (overlap `replace`).
  * HF_ETRANSITION: it cannot be ended at once, as a started owner_bound one. */

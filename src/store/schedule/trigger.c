@@ -92,8 +92,7 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
                         struct hf_answer *answer, struct hf_err *err)
 {
     struct hf_schedule_row row;
-    struct hf_row work;
-    uint8_t hash[32];
+    struct hf_making making;
     int rc = look(call, name, run_id, err);
     if (rc)
         return rc;
@@ -101,16 +100,15 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
         return show(hf_ops_result(&call->look, 1), false, answer, err);
     const struct hf_call *found = hf_ops_result(&call->look, 0);
     schedule_read(found, 0, &row);
-    rc = schedule_unit(call, &row.s, run_id, &work, hash, err);
+    rc = schedule_unit(call, &row.s, run_id, &making, err);
     if (rc)
         return rc;
     struct hf_ops *ops = &call->write;
-    struct hf_making making = { .row = &work, .hash = hash };
     hf_ops_call(ops, HF_SQL_SCHEDULE_TOUCH, 1);
     hf_ops_text(ops, row.s.name);
     hf_ops_text(ops, row.s.tenant);
     hf_ops_i64(ops, row.tick);
-    hf_ops_text(ops, work.w.work_id);
+    hf_ops_text(ops, making.row->w.work_id);
     if (hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY))
         rc = replace(call, &row.s,
                      hf_cell_text(found, 0, HF_COL_SCHEDULE_LOOK_IN_THE_WAY), run_id,
@@ -119,9 +117,9 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
         return rc;
     hf_rows_insert(ops, &making, 1);
     hf_rows_expect_all(ops);
-    hf_ops_ring_queue(ops, work.w.queue, 1);
+    sql_wake_input(ops, &making); /* or the bell of its queue */
     size_t read_back = hf_ops_call(ops, HF_SQL_WORK_BY_ID, 1);
-    hf_ops_text(ops, work.w.work_id);
+    hf_ops_text(ops, making.row->w.work_id);
     rc = hf_ops_write(ops, err);
     return rc ? rc : show(hf_ops_result(ops, read_back), true, answer, err);
 }

@@ -1,0 +1,191 @@
+/* The last act of the demonstration: an agent's turn whose worker is killed after its tool acted,
+ * before anything about it was stored. The log of the tool says how often it acted. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <holdfast/agent.h>
+
+#include "cli/demo/demo.h"
+#include "os/fileio.h"
+
+#define MOST_MS 10000 /* one worker that takes longer has gone wrong */
+#define SESSION "demo"
+#define ORDER "use note {\"text\":\"water the plants\"}"
+
+/* What a worker needs; it is a process of its own. */
+struct worker {
+    const char *folder;
+    int tell;  /* to the director */
+    bool dies; /* it stops in the tool, to be killed there */
+    struct hf_store *store;
+    struct hf_loop *loop;
+    struct hf_provider *provider;
+    struct hf_model *model;
+    struct hf_agent *agent;
+};
+
+static void log_path(const char *folder, char out[PATH_MAX_DEMO])
+{
+    (void)snprintf(out, PATH_MAX_DEMO, "%s/tool.log", folder);
+}
+
+/* ---- the tool ------------------------------------------------------------------------------ */
+
+/* Its effect is one line with the key of the call. */
+static void note(void *user, struct hf_invocation *call)
+{
+    const struct worker *worker = user;
+    char path[PATH_MAX_DEMO], line[400];
+    log_path(worker->folder, path);
+    (void)snprintf(line, sizeof(line), "%s\n", hf_invocation_key_text(call));
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    bool written = fd >= 0 && hf_file_write(fd, line, strlen(line)) == 0 &&
+                   fsync(fd) == 0;
+    if (fd >= 0)
+        (void)close(fd); /* it is synced */
+    while (worker->dies && written && hf_file_write(worker->tell, "x", 1) == 0)
+        (void)pause(); /* until the director kills this process */
+    int rc = written ? hf_invocation_text(call, (struct hf_span){ "noted", 5 }) : 0;
+    (void)rc; /* without an answer the call fails, and the proof with it */
+}
+
+/* Whether the log has the call. */
+static enum hf_probe probe_note(void *user, struct hf_invocation *call)
+{
+    const struct worker *worker = user;
+    char path[PATH_MAX_DEMO], line[400];
+    enum hf_probe found = HF_PROBE_NOT_HAPPENED;
+    log_path(worker->folder, path);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strcmp(line, hf_invocation_key_text(call)) == 0)
+            found = HF_PROBE_HAPPENED;
+    }
+    if (file)
+        (void)fclose(file); /* it was only read */
+    int rc = found == HF_PROBE_HAPPENED
+                 ? hf_invocation_text(call, (struct hf_span){ "noted", 5 })
+                 : 0;
+    return rc ? HF_PROBE_CANNOT_TELL : found;
+}
+
+static int list_tools(void *user, struct hf_toolset *into, struct hf_err *err)
+{
+    struct hf_tool tool = { .size = sizeof(tool),
+                            .name = "note",
+                            .description = "Writes a note.",
+                            .recovery = HF_RECOVERY_PROBE,
+                            .user = user,
+                            .run = note,
+                            .probe = probe_note };
+    return hf_toolset_add(into, &tool, err);
+}
+
+/* ---- a worker ------------------------------------------------------------------------------- */
+
+static int open_worker(struct worker *worker, struct hf_err *err)
+{
+    char path[PATH_MAX_DEMO];
+    struct hf_tool_source source = { worker, list_tools };
+    (void)snprintf(path, sizeof(path), "%s/agent.db", worker->folder);
+    int rc = hf_store_open(path, NULL, &worker->store, err);
+    if (rc == 0)
+        rc = hf_loop_new(NULL, &worker->loop, err);
+    if (rc == 0)
+        rc = hf_scripted_new(worker->loop, 0, &worker->provider, err);
+    struct hf_model_config model = { .size = sizeof(model),
+                                     .provider = worker->provider,
+                                     .id = "scripted",
+                                     .context_tokens = 100000,
+                                     .output_tokens = 1000 };
+    if (rc == 0)
+        rc = hf_model_new(&model, &worker->model, err);
+    struct hf_agent_config config = { .size = sizeof(config),
+                                      .loop = worker->loop,
+                                      .store = worker->store,
+                                      .name = "helper",
+                                      .model = worker->model,
+                                      .sources = &source,
+                                      .source_count = 1,
+                                      .pid = (int)getpid() };
+    return rc ? rc : hf_agent_new(&config, &worker->agent, err);
+}
+
+/* The child: the first one sends the message, the second one finishes what it finds. */
+static int run_worker(struct worker *worker)
+{
+    struct hf_err err = { 0 };
+    struct hf_agent_report *report = NULL;
+    struct hf_agent_run run = { .size = sizeof(run),
+                                .session_id = SESSION,
+                                .text = worker->dies ? ORDER : NULL };
+    int rc = open_worker(worker, &err);
+    if (rc == 0)
+        rc = hf_agent_run(worker->agent, &run, &report, &err);
+    bool proven = rc == 0 && report->answered && report->call_count == 1 &&
+                  report->calls[0].taken_over;
+    if (proven)
+        proven = hf_file_write(worker->tell, report->text, strlen(report->text)) == 0;
+    hf_agent_report_free(report);
+    hf_agent_free(worker->agent);
+    hf_model_free(worker->model);
+    hf_provider_free(worker->provider);
+    hf_loop_free(worker->loop);
+    hf_store_close(worker->store);
+    return proven ? 0 : 1;
+}
+
+/* ---- the director --------------------------------------------------------------------------- */
+
+/* Starts a worker and waits until it has told something, which `ret_told` gets. It is killed
+ * then, if it is to die; otherwise it ends by itself. */
+static int play(struct demo_agent *act, bool dies, char ret_told[DEMO_TOLD])
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC))
+        return HF_EINTERNAL;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct worker worker = { .folder = act->folder, .tell = fds[1], .dies = dies };
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* no child outlives the demonstration */
+        _exit(run_worker(&worker));
+    }
+    (void)close(fds[1]);
+    struct pollfd ready = { .fd = fds[0], .events = POLLIN };
+    ssize_t len = pid > 0 && poll(&ready, 1, MOST_MS) == 1
+                      ? read(fds[0], ret_told, DEMO_TOLD - 1)
+                      : 0;
+    ret_told[len > 0 ? len : 0] = '\0';
+    int status = 0;
+    if (pid > 0 && (dies || len <= 0))
+        (void)kill(pid, SIGKILL);
+    (void)close(fds[0]);
+    act->pid = pid;
+    return pid > 0 && waitpid(pid, &status, 0) == pid && len > 0 ? 0 : HF_EINTERNAL;
+}
+
+int demo_agent_first(struct demo_agent *act)
+{
+    char told[DEMO_TOLD];
+    return play(act, true, told);
+}
+
+int demo_agent_second(struct demo_agent *act)
+{
+    char path[PATH_MAX_DEMO], line[400];
+    int rc = play(act, false, act->answer);
+    log_path(act->folder, path);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file))
+        act->effects++;
+    if (file)
+        (void)fclose(file); /* it was only read */
+    return rc;
+}
