@@ -108,7 +108,7 @@ static struct hf_drive_action settle(struct hf_drive *drive)
 }
 
 /* One effect: its answer, the step that stores it, and the next effect's start. */
-__attribute__((noinline, noclone)) static struct hf_drive_action one_effect(
+__attribute__((noinline)) static struct hf_drive_action one_effect(
     struct hf_drive *drive, const struct hf_drive_event *event)
 {
     hf_drive_feed(drive, event);

@@ -172,7 +172,7 @@ static struct hf_invocation *started(struct hf_tool tool, bool probe)
     struct hf_invocation_request request = { .size = sizeof(request),
                                              .tools = tools,
                                              .tool = tool.name,
-                                             .key = { "s", "t", 3, "c1", 2 },
+                                             .key = { "s", "t", 3, "c1", 2, 0 },
                                              .args = span_of("{\"n\":1}"),
                                              .probe = probe,
                                              .done = on_done };

@@ -318,7 +318,7 @@ class DoctorOfAServer(Case):
             top = self.cli("top").out
             self.assertRegex(top, r" aged +\d+(ms|s)  +59m")
             self.assertRegex(top, r" aged-1 +\d+(ms|s)  +1d 5h")
-            self.assertRegex(top, r"aged +work +in (59m|1h)")
+            self.assertRegex(top, r"aged +k +in (59m|1h)")
             aged = [line for line in self.cli("work", "list").out.split("\n") if " aged " in line]
             self.assertRegex(aged[0], r" aged +3 +\d+(ms|s)  aged ")
             self.assertRegex(self.cli("work", "show", asks["work_id"]).out,
