@@ -107,9 +107,16 @@ static struct hf_drive_action settle(struct hf_drive *drive)
     return last;
 }
 
+/* The counter of instructions finds the function by its name. */
+#ifdef __clang__
+#    define KEPT __attribute__((noinline))
+#else
+#    define KEPT __attribute__((noinline, noclone))
+#endif
+
 /* One effect: its answer, the step that stores it, and the next effect's start. */
-__attribute__((noinline)) static struct hf_drive_action one_effect(
-    struct hf_drive *drive, const struct hf_drive_event *event)
+KEPT static struct hf_drive_action one_effect(struct hf_drive *drive,
+                                              const struct hf_drive_event *event)
 {
     hf_drive_feed(drive, event);
     return settle(drive);
