@@ -172,7 +172,7 @@ static void put_op(struct hf_json *json, const struct op *op)
 
 /* ---- shapes ------------------------------------------------------------------------ */
 
-#define SHAPES_MAX 64
+#define SHAPES_MAX 128
 
 struct shapes {
     const struct hf_shape *at[SHAPES_MAX];

@@ -419,44 +419,50 @@ static void draw_effects(struct pair *pair, struct dice *dice, struct effects *e
     e->settled_count = one_in(dice, 4);
 }
 
-static void do_step(struct pair *pair, struct dice *dice, size_t at)
-{
+/* What one step stores. */
+struct drawn_step {
+    int64_t number;
     struct records r;
     struct effects e;
-    struct pair_talk *talk = some_talk(pair, dice, at);
+};
+
+/* True if both sides have stored it. */
+static bool step_once(struct pair *pair, struct pair_talk *talk, size_t at,
+                      const struct drawn_step *drawn, struct hf_session_stepped *ret)
+{
+    const struct records *r = &drawn->r;
+    const struct effects *e = &drawn->e;
     struct hf_session_stepped stepped[SIDES];
     int codes[SIDES];
-    int64_t number = talk->step + (one_in(dice, 10) ? 1 : 0);
-    draw_records(dice, &r);
-    draw_effects(pair, dice, &e);
     memset(stepped, 0, sizeof(stepped));
     pair_say(pair, "session step %s %lld, %zu records, %s, begin %s, settle %s", ids[at],
-             (long long)number, r.count, r.save, e.begun_count ? e.begun.key : "-",
-             e.settled_count ? e.settled.key : "-");
+             (long long)drawn->number, r->count, r->save,
+             e->begun_count ? e->begun.key : "-",
+             e->settled_count ? e->settled.key : "-");
     for (int side = 0; side < SIDES; side++) {
         struct hf_session_step step = { .size = sizeof(step),
                                         .session_id = ids[at],
                                         .token = token_of(talk, side),
                                         .turn_id = turn_of(talk, side),
-                                        .step = number,
+                                        .step = drawn->number,
                                         .node_count = talk->node_count,
                                         .chain = talk->chain,
-                                        .records = r.all,
-                                        .record_count = r.count,
-                                        .save = { r.save, strlen(r.save) + 1 },
-                                        .begun = &e.begun,
-                                        .begun_count = e.begun_count,
-                                        .settled = &e.settled,
-                                        .settled_count = e.settled_count };
+                                        .records = r->all,
+                                        .record_count = r->count,
+                                        .save = { r->save, strlen(r->save) + 1 },
+                                        .begun = &e->begun,
+                                        .begun_count = e->begun_count,
+                                        .settled = &e->settled,
+                                        .settled_count = e->settled_count };
         codes[side] = hf_session_step(pair->store[side], NULL, &step, &stepped[side],
                                       NULL);
     }
     pair_codes(pair, "step", codes[MODEL], codes[OTHER]);
     reach(pair, PAIR_EFFECT_REFUSED, codes[MODEL] == HF_EEFFECT);
     if (codes[MODEL] || pair->complaint[0])
-        return;
-    reach(pair, PAIR_EFFECT_BEGUN, !stepped[0].repeated && e.begun_count);
-    reach(pair, PAIR_EFFECT_SETTLED, !stepped[0].repeated && e.settled_count);
+        return false;
+    reach(pair, PAIR_EFFECT_BEGUN, !stepped[0].repeated && e->begun_count);
+    reach(pair, PAIR_EFFECT_SETTLED, !stepped[0].repeated && e->settled_count);
     reach(pair, stepped[0].repeated ? PAIR_STEP_REPEATED : PAIR_STEPPED, true);
     same_number(pair, "stepped, step", stepped[0].step, stepped[1].step);
     same_number(pair, "stepped, nodes", stepped[0].node_count, stepped[1].node_count);
@@ -464,11 +470,27 @@ static void do_step(struct pair *pair, struct dice *dice, size_t at)
     same_number(pair, "stepped, remaining", stepped[0].lease_remaining_ms,
                 stepped[1].lease_remaining_ms);
     same_chain(pair, "stepped", stepped[0].chain, stepped[1].chain);
-    if (one_in(dice, 6))
-        return; /* its answer is lost: the next step is a repeat or another one */
-    talk->step = stepped[0].step;
-    talk->node_count = stepped[0].node_count;
-    memcpy(talk->chain, stepped[0].chain, sizeof(talk->chain));
+    *ret = stepped[0];
+    return !pair->complaint[0];
+}
+
+static void do_step(struct pair *pair, struct dice *dice, size_t at)
+{
+    struct drawn_step drawn;
+    struct hf_session_stepped stepped;
+    struct pair_talk *talk = some_talk(pair, dice, at);
+    drawn.number = talk->step + (one_in(dice, 10) ? 1 : 0);
+    draw_records(dice, &drawn.r);
+    draw_effects(pair, dice, &drawn.e);
+    if (!step_once(pair, talk, at, &drawn, &stepped))
+        return;
+    /* Its answer is lost: the step is repeated, or another one follows. */
+    if (one_in(dice, 4) &&
+        (one_in(dice, 2) || !step_once(pair, talk, at, &drawn, &stepped)))
+        return;
+    talk->step = stepped.step;
+    talk->node_count = stepped.node_count;
+    memcpy(talk->chain, stepped.chain, sizeof(talk->chain));
 }
 
 /* SHA-256 of "abc". */
