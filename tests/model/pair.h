@@ -67,6 +67,7 @@ struct pair_talk {
     int64_t step;
     int64_t node_count;
     uint8_t chain[32];
+    const char *begun; /* key of the last effect that was begun; NULL: none */
 };
 
 struct pair_random {

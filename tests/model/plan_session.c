@@ -397,7 +397,8 @@ struct effects {
     size_t settled_count;
 };
 
-static void draw_effects(struct pair *pair, struct dice *dice, struct effects *e)
+static void draw_effects(struct pair *pair, const struct pair_talk *talk,
+                         struct dice *dice, struct effects *e)
 {
     static const char *const keys[] = { "1", "2/a/1", "2/b/1", "2/b/2" };
     static const enum hf_entry_status ends[] = { HF_ENTRY_DONE, HF_ENTRY_FAILED,
@@ -413,10 +414,12 @@ static void draw_effects(struct pair *pair, struct dice *dice, struct effects *e
                                              .status = PICK(dice, ends),
                                              .outcome = { outcome,
                                                           sizeof(outcome) - 1 } };
+    if (talk->begun && !one_in(dice, 3))
+        e->settled.key = talk->begun;
     if (e->settled.status == HF_ENTRY_FAILED && one_in(dice, 2))
         e->settled.due_at = pair->wall + 1000;
     e->begun_count = one_in(dice, 2);
-    e->settled_count = one_in(dice, 4);
+    e->settled_count = one_in(dice, 3);
 }
 
 /* What one step stores. */
@@ -481,13 +484,15 @@ static void do_step(struct pair *pair, struct dice *dice, size_t at)
     struct pair_talk *talk = some_talk(pair, dice, at);
     drawn.number = talk->step + (one_in(dice, 10) ? 1 : 0);
     draw_records(dice, &drawn.r);
-    draw_effects(pair, dice, &drawn.e);
+    draw_effects(pair, talk, dice, &drawn.e);
     if (!step_once(pair, talk, at, &drawn, &stepped))
         return;
     /* Its answer is lost: the step is repeated, or another one follows. */
     if (one_in(dice, 4) &&
         (one_in(dice, 2) || !step_once(pair, talk, at, &drawn, &stepped)))
         return;
+    if (drawn.e.begun_count)
+        talk->begun = drawn.e.begun.key;
     talk->step = stepped.step;
     talk->node_count = stepped.node_count;
     memcpy(talk->chain, stepped.chain, sizeof(talk->chain));
