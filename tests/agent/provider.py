@@ -87,7 +87,8 @@ class Provider(unittest.TestCase):
         said = self.answer("config", "check")
         self.assertEqual((said["path"], said["providers"], said["models"]), (self.path, 3, 9))
         done = self.run_it("config", "check", config=self.path)
-        self.assertEqual(done.stdout, f"{self.path}: ok, 3 providers and 9 models\n")
+        self.assertEqual(done.stdout.split("\n")[0],
+                         f"{self.path}: ok, 3 providers, 9 models, 0 agents, 0 tools")
 
     def test_providers_are_listed_with_where_their_key_is(self):
         said = self.answer("provider", "list")["providers"]
@@ -169,9 +170,10 @@ class Provider(unittest.TestCase):
 
     def test_every_key_is_listed(self):
         keys = self.answer("config", "keys")["keys"]
-        self.assertEqual({key["table"] for key in keys}, {"provider", "model"})
+        self.assertEqual({key["table"] for key in keys}, {"provider", "model", "agent", "tool"})
         self.assertEqual([key["key"] for key in keys if key["required"]],
-                         ["kind", "base_url", "provider", "context_tokens", "output_tokens"])
+                         ["kind", "base_url", "provider", "context_tokens", "output_tokens", "model",
+                          "command", "description", "recovery"])
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ BARS = {
     "claim of 100, large table": ("at most 1.3", "at most 1.3"),
     "commit, 1 session": ("at least 0.50", ""),
     "commit, 16 sessions": ("at least 2.00", "at least 0.50"),
+    "step, 1 session": ("at least 0.40", ""),
+    "step, 16 sessions": ("", "at least 0.40"),
     "head of a session": ("at least 0.50", "at least 0.50"),
     "commit on 10,000 nodes": ("at most 1.2", "at most 1.2"),
     "claim, many idle sessions": ("at most 1.3", "at most 1.3"),

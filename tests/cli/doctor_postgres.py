@@ -320,7 +320,7 @@ class DoctorOfAServer(Case):
             self.assertRegex(top, r" aged-1 +\d+(ms|s)  +1d 5h")
             self.assertRegex(top, r"aged +k +in (59m|1h)")
             aged = [line for line in self.cli("work", "list").out.split("\n") if " aged " in line]
-            self.assertRegex(aged[0], r" aged +3 +\d+(ms|s)  aged ")
+            self.assertRegex(aged[0], r" aged +work +\d+(ms|s)  lease (59m|1h)")
             self.assertRegex(self.cli("work", "show", asks["work_id"]).out,
                              r"created_at +\S+  \(\d+(ms|s) ago\)")
             self.assertNotRegex(self.cli("work", "stats").out, "next wait deadline in +-")

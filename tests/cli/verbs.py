@@ -15,7 +15,7 @@ disposition priority generation attempt_count failures max_attempts due_at next_
 deadline_at start_timeout_ms exec_timeout_ms owner owner_incarnation lease_fence lease_ttl_ms
 lease_expires_at lease_remaining_ms holder waiting_kind waiting_ref escalate_at escalate
 resume_payload error_class result payload payload_ref retry_policy close_rule cancel_request
-abandon_request active_at first_started_at started_at finished_at created_at
+abandon_request active_at first_started_at started_at finished_at acked_at created_at
 updated_at""".split()
 SHA = "sha256:" + "ab" * 32
 EVENT_KEYS = """event_id work_id event_type from_status to_status generation attempt fence actor_kind

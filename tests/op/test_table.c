@@ -21,7 +21,9 @@ static void check_inputs(const struct op *op)
     size_t count = 0;
     for (size_t t = 0; t < 2; t++)
         for (const struct hf_input *in = tables[t]; in && in->name; in++, count++) {
-            if (!in->help || (op->run && !in->width) ||
+            /* Only what the command itself reads may have no place. */
+            bool placed = in->width || in->flags & HF_IN_LOCAL;
+            if (!in->help || (op->run && !placed) ||
                 (op->run && in->offset + in->width > op->in_size))
                 fail_msg("%s: %s has no help or no place", op->name, in->name);
             if (in->kind == HF_IN_PATH && op->run && !(in->flags & HF_IN_LOCAL))

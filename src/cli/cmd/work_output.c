@@ -79,7 +79,7 @@ static int look(struct following *f, bool *ret_ended)
 int check_output(struct cli *cli)
 {
     const struct hf_read_request *in = cli->call.in;
-    if (!cli_given(cli, "follow"))
+    if (!in->follow)
         return 0;
     if (cli->json || in->attempt)
         return hf_fail(&cli->err, HF_EINVAL, "--follow",
@@ -92,7 +92,7 @@ int cmd_work_output(struct cli *cli)
     const struct hf_read_request *in = cli->call.in;
     struct following f = { .cli = cli, .stream = in->stream };
     bool ended = false;
-    if (!cli_given(cli, "follow"))
+    if (!in->follow)
         return cli_perform(cli);
     int rc = cli_open_store(cli);
     cli->call.store = cli->store;

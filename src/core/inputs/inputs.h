@@ -155,6 +155,7 @@ struct hf_read_request { /* of one unit, or of a page */
     int64_t limit;
     int64_t attempt;
     const char *stream;
+    bool follow; /* for the machine that shows it */
 };
 struct hf_limit_request {
     struct hf_quota quota;

@@ -401,7 +401,8 @@ const struct hf_input hf_output_inputs[] = {
       "of this attempt (default: the last that wrote anything)", .min = 1,
       .max = INT32_MAX, HF_IN_AT(hf_read_request, attempt) },
     { "follow", NULL, HF_IN_FLAG, HF_IN_LOCAL,
-      .help = "go on with what it writes, until the unit has ended" },
+      "go on with what it writes, until the unit has ended",
+      HF_IN_AT(hf_read_request, follow) },
     END,
 };
 
