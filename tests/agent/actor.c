@@ -61,7 +61,7 @@ struct hf_store *actor_store(const char *url, struct mortal_plan *plan,
 {
     struct hf_sql_options driver = { .size = sizeof(driver),
                                      .alloc = hf_alloc_system(),
-                                     .clock = &moved_clock,
+                                     .clock = offset ? &moved_clock : hf_clock_system(),
                                      .random = hf_random_system() };
     struct hf_store_options options = { .size = sizeof(options),
                                         .alloc = driver.alloc,

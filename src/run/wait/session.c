@@ -67,5 +67,9 @@ int hf_session_claim(struct hf_store *store, const struct hf_caller *who,
 
 uint32_t hf_session_bell(struct hf_store *store)
 {
-    return store->methods->bell_seen(store, hf_topic_of_queue("session"));
+    uint32_t topic = hf_topic_of_queue("session");
+    uint32_t seen = store->methods->bell_seen(store, topic);
+    /* A server's store begins to listen at its first wait; a worker that is full never waits. */
+    (void)store->methods->bell_wait(store, topic, seen, 0);
+    return seen;
 }
