@@ -36,8 +36,8 @@ struct actor {
 struct mortal_plan;
 
 /* A store by its path, or by the URL of a PostgreSQL, whose driver dies by the plan. offset: added
- * to the clocks of the store, in memory that children share; NULL: the clocks of the system, without which a PostgreSQL
- * store does not listen. Exits on a failure. */
+ * to the clocks of the store, in memory that children share; NULL: the clocks of the system,
+ * without which a PostgreSQL store does not listen. Exits on a failure. */
 struct hf_store *actor_store(const char *url, struct mortal_plan *plan,
                              const hf_ms *offset);
 
