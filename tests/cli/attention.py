@@ -281,10 +281,12 @@ class Attention(Case):
         os.mkdir(folder)
         script = (f"mount -t tmpfs -o size=32m none {folder} && export HOLDFAST_DB={folder}/work.db && "
                   "holdfast job enqueue mail --quiet && holdfast --json attention; "
-                  f"mount -o remount,size=300m {folder} && holdfast --json attention")
+                  f"mount -o remount,size=300m {folder} && holdfast --json attention; "
+                  f"code=$?; umount {folder}; exit $code")
         done = None
-        for flags in ("-m", "-rm"):
-            done = subprocess.run(["unshare", flags, "sh", "-c", script], env=self.env,
+        # In a root folder that is no mount point (chroot) the propagation cannot be changed.
+        for flags in (["-m", "--propagation", "unchanged"], ["-rm"]):
+            done = subprocess.run(["unshare", *flags, "sh", "-c", script], env=self.env,
                                   capture_output=True, text=True, check=False)
             if done.returncode == 0:
                 break
