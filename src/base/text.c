@@ -350,6 +350,18 @@ bool hf_is_word(const char *text, size_t len)
     return len > 0;
 }
 
+bool hf_word_find(const char *const *words, unsigned count, const char *word,
+                  unsigned *ret_at)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (hf_same(words[i], word)) {
+            *ret_at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 int hf_text_order(const char *a, const char *b)
 {
     return strcmp(a, b);

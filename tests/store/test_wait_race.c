@@ -220,46 +220,36 @@ static void told_alike(const struct round *round, const struct racer racers[RACE
     }
 }
 
-static void answers_race(int first)
+/* Rounds in which one of the racers ends the wait; due_ms: its deadline, from now. */
+static void end_races(int first, race *const races[RACERS], hf_ms due_ms)
 {
-    race *const races[RACERS] = { resolve, resolve, resolve, resolve };
     for (int i = 0; i < ROUNDS; i++) {
         struct round round;
         struct racer racers[RACERS];
         begin(&round, first + i);
-        put_away(&round, hf_store_now(store) + 3600000, true);
+        put_away(&round, hf_store_now(store) + due_ms, true);
         run(&round, races, racers);
         assert_int_equal(winners(racers), 1);
         told_alike(&round, racers);
     }
+}
+
+static void answers_race(int first)
+{
+    race *const races[RACERS] = { resolve, resolve, resolve, resolve };
+    end_races(first, races, 3600000);
 }
 
 static void deadline_races(int first)
 {
     race *const races[RACERS] = { resolve, sweep, resolve, sweep };
-    for (int i = 0; i < ROUNDS; i++) {
-        struct round round;
-        struct racer racers[RACERS];
-        begin(&round, first + i);
-        put_away(&round, hf_store_now(store) - 1, true);
-        run(&round, races, racers);
-        assert_int_equal(winners(racers), 1);
-        told_alike(&round, racers);
-    }
+    end_races(first, races, -1);
 }
 
 static void revocation_races(int first)
 {
     race *const races[RACERS] = { resolve, revoke_all, resolve, revoke_all };
-    for (int i = 0; i < ROUNDS; i++) {
-        struct round round;
-        struct racer racers[RACERS];
-        begin(&round, first + i);
-        put_away(&round, hf_store_now(store) + 3600000, true);
-        run(&round, races, racers);
-        assert_int_equal(winners(racers), 1);
-        told_alike(&round, racers);
-    }
+    end_races(first, races, 3600000);
 }
 
 static void completion_races(int first)

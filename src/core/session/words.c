@@ -8,18 +8,6 @@ static const char *const input_kinds[] = { HF_INPUT_KINDS(X) };
 static const char *const turn_cancels[] = { HF_TURN_CANCELS(X) };
 #undef X
 
-static bool find(const char *const *words, unsigned count, const char *word,
-                 unsigned *ret_at)
-{
-    for (unsigned i = 0; i < count; i++) {
-        if (hf_same(words[i], word)) {
-            *ret_at = i;
-            return true;
-        }
-    }
-    return false;
-}
-
 const char *hf_relation_word(enum hf_relation relation)
 {
     return (unsigned)relation < HF_RELATION_COUNT ? relations[relation] : NULL;
@@ -38,7 +26,7 @@ const char *hf_turn_cancel_word(enum hf_turn_cancel answer)
 bool hf_relation_of(const char *word, enum hf_relation *ret_relation)
 {
     unsigned at = 0;
-    bool found = find(relations, HF_RELATION_COUNT, word, &at);
+    bool found = hf_word_find(relations, HF_RELATION_COUNT, word, &at);
     if (found)
         *ret_relation = (enum hf_relation)at;
     return found;
@@ -47,7 +35,7 @@ bool hf_relation_of(const char *word, enum hf_relation *ret_relation)
 bool hf_input_kind_of(const char *word, enum hf_input_kind *ret_kind)
 {
     unsigned at = 0;
-    bool found = find(input_kinds, HF_INPUT_KIND_COUNT, word, &at);
+    bool found = hf_word_find(input_kinds, HF_INPUT_KIND_COUNT, word, &at);
     if (found)
         *ret_kind = (enum hf_input_kind)at;
     return found;

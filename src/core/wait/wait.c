@@ -32,18 +32,6 @@ static const char *const policies[] = { HF_WAIT_POLICIES(X) };
 static const char *const answers[] = { HF_WAIT_ANSWERS(X) };
 #undef X
 
-static bool find(const char *const *words, unsigned count, const char *word,
-                 unsigned *ret_at)
-{
-    for (unsigned i = 0; i < count; i++) {
-        if (hf_same(words[i], word)) {
-            *ret_at = i;
-            return true;
-        }
-    }
-    return false;
-}
-
 const char *hf_wait_kind_word(enum hf_wait_kind kind)
 {
     return (unsigned)kind < HF_WAIT_KIND_COUNT ? kinds[kind] : NULL;
@@ -67,7 +55,7 @@ const char *hf_wait_answer_word(enum hf_wait_word word)
 bool hf_wait_kind_of(const char *word, enum hf_wait_kind *ret_kind)
 {
     unsigned at = 0;
-    bool found = find(kinds, HF_WAIT_KIND_COUNT, word, &at);
+    bool found = hf_word_find(kinds, HF_WAIT_KIND_COUNT, word, &at);
     if (found)
         *ret_kind = (enum hf_wait_kind)at;
     return found;
@@ -76,7 +64,7 @@ bool hf_wait_kind_of(const char *word, enum hf_wait_kind *ret_kind)
 bool hf_wait_state_of(const char *word, enum hf_wait_state *ret_state)
 {
     unsigned at = 0;
-    bool found = find(states, HF_WAIT_STATE_COUNT, word, &at);
+    bool found = hf_word_find(states, HF_WAIT_STATE_COUNT, word, &at);
     if (found)
         *ret_state = (enum hf_wait_state)at;
     return found;
@@ -85,7 +73,7 @@ bool hf_wait_state_of(const char *word, enum hf_wait_state *ret_state)
 bool hf_wait_policy_of(const char *word, enum hf_wait_policy *ret_policy)
 {
     unsigned at = 0;
-    bool found = find(policies, HF_WAIT_POLICY_COUNT, word ? word : "", &at);
+    bool found = hf_word_find(policies, HF_WAIT_POLICY_COUNT, word ? word : "", &at);
     if (found)
         *ret_policy = (enum hf_wait_policy)at;
     return found;
@@ -94,7 +82,7 @@ bool hf_wait_policy_of(const char *word, enum hf_wait_policy *ret_policy)
 bool hf_wait_answer_of(const char *word, enum hf_wait_word *ret_word)
 {
     unsigned at = 0;
-    bool found = find(answers, HF_WAIT_WORD_COUNT, word, &at);
+    bool found = hf_word_find(answers, HF_WAIT_WORD_COUNT, word, &at);
     if (found)
         *ret_word = (enum hf_wait_word)at;
     return found;
