@@ -103,7 +103,7 @@ class Agents(Case):
         self.env["PATH"] = os.environ["PATH"]
         folder = os.path.join(EXAMPLES, "agents")
         names = sorted(name for name in os.listdir(folder) if name.endswith(".toml"))
-        self.assertEqual(names, ["reporter.toml", "reviewer.toml", "shell-helper.toml"])
+        self.assertEqual(names, ["operator.toml", "reporter.toml", "reviewer.toml", "shell-helper.toml"])
         for name in names:
             self.cli("config", "check", "--config", os.path.join(folder, name))
 

@@ -110,7 +110,7 @@ static int check_links(const struct hf_config *config, struct hf_err *err)
 static int read_table(struct hf_config *config, const struct hf_toml_table *table,
                       struct hf_err *err)
 {
-    struct reading reading = { config, table, NULL, err };
+    struct reading reading = { .config = config, .table = table, .err = err };
     struct hf_near near;
     hf_near_begin(&near, table->path[0]);
     for (int i = 0; i < HF_CONFIG_TABLE_COUNT; i++) {
@@ -271,4 +271,11 @@ int hf_config_tool(const struct hf_config *config, const char *name,
     if (rc == 0)
         *ret_tool = ((struct tool *)entry)->shown;
     return rc;
+}
+
+struct hf_approval hf_config_approval(const struct hf_config *config, const char *tool)
+{
+    const struct tool *entry = (const struct tool *)config_find(config, HF_CONFIG_TOOL,
+                                                                tool);
+    return entry ? entry->shown.approval : (struct hf_approval){ 0 };
 }

@@ -51,6 +51,7 @@ struct tool {
     const char *recovery;
     const char *schema;
     const char *input;
+    const char *approve_otherwise;
 };
 
 struct hf_config {
@@ -77,6 +78,7 @@ struct reading {
     const struct hf_toml_table *table;
     void *into;
     struct hf_err *err;
+    bool partial; /* keys that are required otherwise may be missing */
 };
 
 /* HF_EINVAL with the line and the table before `what`. */

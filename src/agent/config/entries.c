@@ -152,7 +152,32 @@ static enum hf_probe probe_nothing(void *user, struct hf_invocation *call)
     return HF_PROBE_CANNOT_TELL;
 }
 
-/* Name, schema and limits are checked by the one who will take the tool. */
+/* The policy of approve_otherwise. */
+static int read_approval(const struct reading *reading, struct tool *tool)
+{
+    struct hf_approval *approval = &tool->shown.approval;
+    const struct hf_wait_terms *terms = &approval->terms;
+    int line = reading->table->line;
+    const char *word = tool->approve_otherwise;
+    if (!approval->rule &&
+        (approval->question || terms->answerer || terms->within_ms || word))
+        return config_fail(reading, line,
+                           "approve_question, approve_by, approve_within and "
+                           "approve_otherwise need the key approve");
+    if (!word)
+        return 0;
+    for (int i = HF_AT_DEADLINE_RESULT; i < HF_AT_DEADLINE_NEXT; i++)
+        if (hf_same(word, hf_wait_policy_word((enum hf_wait_policy)i)))
+            approval->terms.at_deadline = (enum hf_wait_policy)i;
+    return terms->at_deadline
+               ? 0
+               : config_fail_word(
+                     reading, line,
+                     "approve_otherwise is deny, approve, result or fail_turn, and not",
+                     word);
+}
+
+/* Name, schema, limits and rule are checked by the toolset that will have the tool. */
 static int check_tool(const struct reading *reading, const struct hf_shell_tool *shell)
 {
     struct hf_toolset *set = NULL;
@@ -164,22 +189,44 @@ static int check_tool(const struct reading *reading, const struct hf_shell_tool 
                             .recovery = shell->recovery,
                             .timeout_ms = shell->timeout_ms,
                             .output_bytes = shell->output_bytes,
-                            .run = run_nothing };
+                            .run = run_nothing,
+                            .approval = shell->approval };
     if (shell->recovery == HF_RECOVERY_PROBE)
         tool.probe = probe_nothing;
     int rc = hf_toolset_new(NULL, &set, reading->err);
-    if (rc == 0 && hf_toolset_add(set, &tool, &why))
-        rc = config_fail(reading, reading->table->line, why.message);
+    if (rc == 0 && (rc = hf_toolset_add(set, &tool, &why)))
+        rc = hf_same(why.field, "approval")
+                 ? config_fail(
+                       reading, reading->table->line,
+                       "approve is \"never\", \"always\", or a rule such as "
+                       "'{\"/amount\":{\"minimum\":100}}': JSON pointers into the "
+                       "arguments, each with a JSON Schema")
+                 : config_fail(reading, reading->table->line, why.message);
     hf_toolset_unref(set);
     return rc;
 }
 
-static int read_tool(struct reading *reading, struct tool *tool)
+/* The table of a built-in tool says only which of its calls need an approval. */
+static int read_builtin(struct reading *reading, struct tool *tool)
+{
+    for (const struct hf_toml_pair *pair = reading->table->pairs; pair; pair = pair->next)
+        if (!hf_starts_with(pair->key, "approve"))
+            return config_fail_word(reading, pair->value.line,
+                                    "a built-in tool has this name: its table takes "
+                                    "approve and the like, and not",
+                                    pair->key);
+    reading->partial = true;
+    int rc = config_read_pairs(reading);
+    if (rc == 0)
+        rc = read_approval(reading, tool);
+    tool->shown.recovery = HF_RECOVERY_SAFE; /* for the check */
+    return rc ? rc : check_tool(reading, &tool->shown);
+}
+
+static int read_command(struct reading *reading, struct tool *tool)
 {
     struct hf_shell_tool *shown = &tool->shown;
     int line = reading->table->line;
-    shown->size = sizeof(*shown);
-    shown->name = tool->entry.name;
     int rc = config_read_pairs(reading);
     if (rc)
         return rc;
@@ -198,9 +245,16 @@ static int read_tool(struct reading *reading, struct tool *tool)
     if ((shown->recovery == HF_RECOVERY_PROBE) != (shown->probe_argv != NULL))
         return config_fail(reading, line,
                            "the class probe needs the key probe, and no other has it");
-    if (config_is_builtin(shown->name))
-        return config_fail(reading, line, "a built-in tool has this name");
-    return check_tool(reading, shown);
+    rc = read_approval(reading, tool);
+    return rc ? rc : check_tool(reading, shown);
+}
+
+static int read_tool(struct reading *reading, struct tool *tool)
+{
+    tool->shown.size = sizeof(tool->shown);
+    tool->shown.name = tool->entry.name;
+    return config_is_builtin(tool->entry.name) ? read_builtin(reading, tool)
+                                               : read_command(reading, tool);
 }
 
 /* ---- all ------------------------------------------------------------------------------- */

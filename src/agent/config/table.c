@@ -151,7 +151,7 @@ int config_read_pairs(const struct reading *reading)
     const struct hf_config_key *keys = hf_config_keys(&count);
     for (const struct hf_toml_pair *p = reading->table->pairs; p && rc == 0; p = p->next)
         rc = read_pair(reading, p);
-    for (size_t i = 0; i < count && rc == 0; i++)
+    for (size_t i = 0; i < count && rc == 0 && !reading->partial; i++)
         if (keys[i].needed && hf_same(keys[i].table, reading->table->path[0]) &&
             !has_pair(reading->table, keys[i].name))
             rc = config_fail_word(reading, reading->table->line,

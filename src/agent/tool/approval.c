@@ -149,6 +149,18 @@ void approval_rule_free(struct approval_rule *rule)
     alloc->free(alloc->user, rule);
 }
 
+int approval_copy(struct hf_arena *arena, struct hf_approval *approval)
+{
+    const char **const texts[] = { &approval->rule, &approval->question,
+                                   &approval->terms.answerer,
+                                   &approval->terms.next_answerer,
+                                   &approval->terms.escalate };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (*texts[i] && !(*texts[i] = hf_arena_text(arena, *texts[i])))
+            return HF_ENOMEM;
+    return 0;
+}
+
 bool approval_needed(const struct approval_rule *rule, const struct json_t *args)
 {
     if (!rule)

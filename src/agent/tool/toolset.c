@@ -160,24 +160,6 @@ static int write_tool(struct hf_toolset *tools, const struct hf_tool *tool,
     return hf_buf_state(out);
 }
 
-/* Replaces the caller's texts by copies. */
-static int copy_approval(struct hf_toolset *tools, struct hf_approval *approval)
-{
-    const char **const texts[] = { &approval->rule, &approval->question,
-                                   &approval->terms.answerer,
-                                   &approval->terms.next_answerer,
-                                   &approval->terms.escalate };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        if (*texts[i])
-            *texts[i] = hf_arena_text(&tools->arena, *texts[i]);
-        else
-            continue;
-        if (!*texts[i])
-            return HF_ENOMEM;
-    }
-    return 0;
-}
-
 static int copy_tool(struct hf_toolset *tools, const struct hf_tool *given,
                      struct tool **ret_tool)
 {
@@ -196,7 +178,7 @@ static int copy_tool(struct hf_toolset *tools, const struct hf_tool *given,
                                         given->schema.len);
     if (!kept->name || (given->description && !kept->description) ||
         (given->schema.len > 0 && !kept->schema.at) ||
-        copy_approval(tools, &kept->approval))
+        approval_copy(&tools->arena, &kept->approval))
         return HF_ENOMEM;
     *ret_tool = tool;
     return 0;
