@@ -690,12 +690,19 @@ def word_line(f, words):
     return lines[-1] if lines else 1
 
 
+def recorded_counts(f):
+    """The counts without those that an exception lets through."""
+    excused = [what for rule, path, what, _ in EXCEPTIONS if rule == "words" and fnmatch.fnmatch(f.path, path)]
+    return {name: count for name, count in word_counts(f).items()
+            if not any(re.fullmatch(what, f'"{name}" is') for what in excused)}
+
+
 def lower_words():
     """Record what the tree has. Files may be moved, split and joined, but of no word may there be
     more than was recorded in all."""
     tree = read_tree()
     before = json.loads(next((f.text for f in tree if f.path == WORDS_FILE), "null"))
-    now = {f.path: counts for f in tree if (counts := word_counts(f))}
+    now = {f.path: counts for f in tree if (counts := recorded_counts(f))}
     for name, _, instead in WORDS:
         was = sum(counts.get(name, 0) for counts in (before or {}).values())
         is_now = sum(counts.get(name, 0) for counts in now.values())
