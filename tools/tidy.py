@@ -90,10 +90,10 @@ ROOMS = {
     "agent/tool": "",
     "agent/worker": "",
     "agent/wire": "",
-    "op": "core/* run/monitor",  # what can be asked for; each transport reads its table
+    "op": "core/*",  # what can be asked for; each transport reads its table
     "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger "
            "core/wait",
-    **{"cli/" + part: "cli op os core/* run/monitor" for part in ("cmd", "demo", "table")},
+    **{"cli/" + part: "cli op os core/*" for part in ("cmd", "demo", "table")},
     "cli/model": "cli cli/cmd os",
     "cli/chat": "cli cli/model op",
     "conform": "",  # public headers only: any store can be tested with it
@@ -690,12 +690,19 @@ def word_line(f, words):
     return lines[-1] if lines else 1
 
 
+def recorded_counts(f):
+    """The counts without those that an exception lets through."""
+    excused = [what for rule, path, what, _ in EXCEPTIONS if rule == "words" and fnmatch.fnmatch(f.path, path)]
+    return {name: count for name, count in word_counts(f).items()
+            if not any(re.fullmatch(what, f'"{name}" is') for what in excused)}
+
+
 def lower_words():
     """Record what the tree has. Files may be moved, split and joined, but of no word may there be
     more than was recorded in all."""
     tree = read_tree()
     before = json.loads(next((f.text for f in tree if f.path == WORDS_FILE), "null"))
-    now = {f.path: counts for f in tree if (counts := word_counts(f))}
+    now = {f.path: counts for f in tree if (counts := recorded_counts(f))}
     for name, _, instead in WORDS:
         was = sum(counts.get(name, 0) for counts in (before or {}).values())
         is_now = sum(counts.get(name, 0) for counts in now.values())
@@ -841,7 +848,7 @@ BAD = [
 GOOD = [
     {"src/base/a.c": GOOD_C, "src/base/b.c": "", **BASE_BUILD},
     {"src/core/a.c": '#include "base/buf.h"\n#include "core/edge.h"\n#include <stdint.h>\n'},
-    {"src/cli/cmd/a.c": '#include "run/monitor/monitor.h"\n#include "cli/cli.h"\n#include <stdio.h>\n'},
+    {"src/cli/cmd/a.c": '#include "op/op.h"\n#include "cli/cli.h"\n#include <stdio.h>\n'},
     {"src/core/a.c": "/* strcpy() and time(0) in prose, SELECT too */\n"},
     {"src/core/a.c": body('    x = say("strcpy(a)");\n    x += s->time(1);\n    x += s.time(1);\n')},
     {"src/cli/a.c": body("    snprintf(b, 9, f);\n    x = strcmp(a, b);\n")},
