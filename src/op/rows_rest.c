@@ -446,9 +446,9 @@ const struct op op_top_rows[] = {
       monitor_options, .examples = monitor_examples, .exits = "6 8 9" },
     { "chat", "talk to an agent in the terminal, or in a pipe",
       "A conversation is a session: it is stored as it goes, and the same command goes on "
-      "with it, also after this process was killed. Ctrl-C cancels the turn, a second one "
-      "leaves; /help lists what can be typed. Without a terminal one message is read "
-      "from standard input: the answer is printed, tools and usage go to standard error, "
+      "with it, also after this process was killed. What a turn asks is answered there. "
+      "Ctrl-C cancels the turn, a second one leaves; /help lists what can be typed. "
+      "Without a terminal one message is read from standard input: the answer is printed, tools and usage go to standard error, "
       "and with --json every event is a line. Exits with 11 if the turn failed, with 13 if "
       "it was cancelled.",
       chat_options, .examples = chat_examples, .flags = OP_STORE | OP_OPENS,

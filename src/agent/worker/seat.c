@@ -200,6 +200,13 @@ static void on_timer(void *user)
     seat_feed(user, (struct hf_drive_event){ .kind = HF_DRIVEN_TIMER });
 }
 
+bool seat_ends_lease(const struct seat *seat)
+{
+    enum hf_drive_action_kind kind = seat->action.kind;
+    return seat->job_out && (kind == HF_DRIVE_COMMIT || kind == HF_DRIVE_BACK ||
+                             (kind == HF_DRIVE_STORE && seat->action.step->away));
+}
+
 /* Waits that a step has opened, and that the turn is put away. */
 static void tell_waits(struct seat *seat)
 {
@@ -246,8 +253,8 @@ static void on_stored(void *user)
 {
     struct seat *seat = user;
     struct hf_drive_event event = { .kind = HF_DRIVEN_STORED, .code = seat->code };
+    tell_stored(seat); /* the seat stays, whatever the callback does: its job is out */
     seat->job_out = false;
-    tell_stored(seat);
     if (seat->action.kind == HF_DRIVE_BACK) { /* done, or left to the lease's end */
         seat_pump(seat);
         return;

@@ -226,7 +226,8 @@ static void apply_renewal(struct hf_worker *worker,
     if (!seat || seat->ended)
         return;
     if (renewal->code) {
-        lose(seat);
+        if (!seat_ends_lease(seat))
+            lose(seat);
         return;
     }
     seat->valid_until = worker->renewal_sent + renewal->lease_remaining_ms;

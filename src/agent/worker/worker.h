@@ -121,6 +121,8 @@ int seat_begin(struct seat *seat, struct hf_err *err); /* after claim and load *
 void seat_drive(struct seat *seat);
 /* A cancel that was asked for by way of the session. */
 struct hf_drive_event worker_cancel(void);
+/* Whether the store call that is out may end the lease. Its own answer says what came of it. */
+bool seat_ends_lease(const struct seat *seat);
 void seat_free(struct seat *seat);
 /* Hands a store call to the threads. */
 void seat_start_job(struct seat *seat, const struct hf_drive_action *action);
