@@ -5,13 +5,13 @@
 #include <signal.h>
 
 #include <holdfast/ingress.h>
+#include <holdfast/monitor.h>
 
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/ledger/policy.h"
 #include "core/ledger/reports.h"
 #include "core/ledger/step.h"
-#include "run/monitor/monitor.h"
 
 /* ---- create ------------------------------------------------------------------------ */
 
