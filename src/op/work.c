@@ -125,7 +125,7 @@ static const char *what_was_done(const struct op_call *call, const struct hf_wor
     if (change->verb != HF_VERB_CANCEL)
         return call->op->did;
     return hf_status_of(work->status) == HF_CANCELLED ? "cancelled"
-                                                      : "its owner was asked to end it";
+                                                      : "asked its owner to end";
 }
 
 int op_run_change(struct op_call *call)
