@@ -18,7 +18,7 @@
 struct watch {
     struct cli *cli;
     struct hf_monitor_plan plan;
-    struct hf_witness witness; /* of this monitor's own calls */
+    struct hf_monitor_witness witness; /* of this monitor's own calls */
     struct monitor_worker worker;
     hf_ms interval_ms;
     struct cli_stop stop;
@@ -74,9 +74,10 @@ static void log_pass(const struct watch *watch, const struct hf_monitor_report *
         log_line(watch, "renewed", text, report);
     }
     if (report->stalled_ms && report->spared) {
-        (void)snprintf(text, sizeof(text),
-                       "the store stalled for %lld ms; %lld leases got one more term",
-                       (long long)report->stalled_ms, (long long)report->spared);
+        (void)snprintf(
+            text, sizeof(text),
+            "the store stalled for %lld ms; %lld leases were extended by one term",
+            (long long)report->stalled_ms, (long long)report->spared);
         log_line(watch, "amnesty", text, report);
     }
     if (hf_sweep_changes(&report->sweep)) {
@@ -137,7 +138,7 @@ static void log_orphan(void *user, const struct hf_orphan *orphan)
     if (!orphan->ending || watch->ending)
         return;
     (void)snprintf(text, sizeof(text),
-                   "%lld processes of unit %s outlived their runner: told to end",
+                   "%lld processes of unit %s outlived their runner: sent TERM",
                    (long long)orphan->processes, cli_short_id(orphan->work_id));
     log_line(watch, "orphan", text, NULL);
 }
@@ -187,7 +188,7 @@ static int check_options(struct watch *watch)
                        "--pointer, --incarnation and --fresh need --owner");
     if (cli_given(cli, "once") && cli_given(cli, "run"))
         return hf_fail(&cli->err, HF_EINVAL, "--run",
-                       "--run needs a monitor that goes on: leave --once out, or use "
+                       "--run and --once exclude each other: leave --once out, or use "
                        "`holdfast run --worker --until-idle`");
     if (!cli_given(cli, "run") && (cli_given(cli, "jobs") || cli_given(cli, "queue")))
         return hf_fail(&cli->err, HF_EINVAL, "--run", "--jobs and --queue need --run");
@@ -201,7 +202,8 @@ int cmd_monitor(struct cli *cli)
 {
     struct watch watch = {
         .cli = cli,
-        .plan = { .owner = cli_text(cli, "owner"),
+        .plan = { .size = sizeof(watch.plan),
+                  .owner = cli_text(cli, "owner"),
                   .incarnation = cli_text(cli, "incarnation"),
                   .fresh_ms = cli_number(cli, "fresh", 0),
                   .pointer = cli_text(cli, "pointer") },
