@@ -52,6 +52,9 @@ static void harden(sqlite3 *db)
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+    /* Otherwise each bound value that a partial index could depend on prepares its statement anew
+     * at every execution. Indexes that only a value would select are not used here. */
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
 }
 
 /* All at once: a ROLLBACK must not fail for want of memory to prepare it. */
