@@ -130,9 +130,9 @@ static const struct hf_config_key keys[] = { PROVIDER_KEYS(P) MODEL_KEYS(M, O)
 #define A(name, field, type, needed, member, what)                                       \
     { field, offsetof(struct agent, member) },
 #define T(name, field, type, needed, member, what)                                       \
-    { field, offsetof(struct tool, member) },
-static const struct place places[] = { PROVIDER_KEYS(P) MODEL_KEYS(M, O) AGENT_KEYS(A)
-                                           TOOL_KEYS(T) };
+    { field, offsetof(struct config_tool, member) },
+static const struct config_place places[] = { PROVIDER_KEYS(P) MODEL_KEYS(M, O)
+                                                  AGENT_KEYS(A) TOOL_KEYS(T) };
 #undef P
 #undef M
 #undef O
@@ -145,7 +145,7 @@ const struct hf_config_key *hf_config_keys(size_t *ret_count)
     return keys;
 }
 
-const struct place *config_place(size_t i)
+const struct config_place *config_place(size_t i)
 {
     return &places[i];
 }

@@ -197,14 +197,10 @@ void seat_drive(struct seat *seat)
 
 static void on_timer(void *user)
 {
+    struct hf_worker *worker = ((struct seat *)user)->worker;
+    worker_enter(worker);
     seat_feed(user, (struct hf_drive_event){ .kind = HF_DRIVEN_TIMER });
-}
-
-bool seat_ends_lease(const struct seat *seat)
-{
-    enum hf_drive_action_kind kind = seat->action.kind;
-    return seat->job_out && (kind == HF_DRIVE_COMMIT || kind == HF_DRIVE_BACK ||
-                             (kind == HF_DRIVE_STORE && seat->action.step->away));
+    worker_leave(worker);
 }
 
 /* Waits that a step has opened, and that the turn is put away. */
@@ -248,13 +244,12 @@ static void tell_stored(struct seat *seat)
     worker_tell(seat->worker, seat, event);
 }
 
-/* What a store call came to; on the loop. */
-static void on_stored(void *user)
+/* What a store call came to. */
+static void take_stored(struct seat *seat)
 {
-    struct seat *seat = user;
     struct hf_drive_event event = { .kind = HF_DRIVEN_STORED, .code = seat->code };
-    tell_stored(seat); /* the seat stays, whatever the callback does: its job is out */
     seat->job_out = false;
+    tell_stored(seat);
     if (seat->action.kind == HF_DRIVE_BACK) { /* done, or left to the lease's end */
         seat_pump(seat);
         return;
@@ -272,6 +267,15 @@ static void on_stored(void *user)
     if (cancel) /* before anything new begins */
         feed(seat, worker_cancel());
     seat_pump(seat);
+}
+
+/* On the loop. */
+static void on_stored(void *user)
+{
+    struct hf_worker *worker = ((struct seat *)user)->worker;
+    worker_enter(worker);
+    take_stored(user);
+    worker_leave(worker);
 }
 
 void seat_start_job(struct seat *seat, const struct hf_drive_action *action)
@@ -354,6 +358,12 @@ static void act(struct seat *seat, const struct hf_drive_action *action)
     }
 }
 
+bool seat_is_over(const struct seat *seat)
+{
+    return seat->ended && !seat->job_out && !seat->calls && !seat->model_call &&
+           seat->fetches == 0;
+}
+
 void seat_pump(struct seat *seat)
 {
     struct hf_drive_action action;
@@ -363,7 +373,6 @@ void seat_pump(struct seat *seat)
     while (!seat->ended && hf_drive_next(seat->drive, &action))
         act(seat, &action);
     seat->pumping = false;
-    if (seat->ended && !seat->job_out && !seat->calls && !seat->model_call &&
-        seat->fetches == 0)
-        worker_seat_ended(seat);
+    if (seat_is_over(seat))
+        seat->worker->some_ended = true;
 }
