@@ -65,7 +65,7 @@ def refuse_untyped(text):
 
 
 def each_set(text, sets):
-    """An UPDATE that names its parameters, run once for many sets of them: each stands in a row."""
+    """An UPDATE that names its parameters, run once for many sets of them, each in a row."""
     at, verb = main_verb(text)
     top = top_where(text, at)
     if verb != "UPDATE" or top is None:

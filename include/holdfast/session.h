@@ -392,9 +392,9 @@ struct hf_session_stepped {
 };
 
 /* Store one step: new provisional nodes, intents and outcomes of effects, and the save, under
- * compare-and-set on the step's number; one transaction. It extends the lease by its term. A repeat of the
- * last step returns what it left. HF_ESESSIONLOST, HF_ESUPERSEDED, HF_ETOOBIG; HF_EEFFECT for a
- * key that was begun before, or settled, or never begun.
+ * compare-and-set on the step's number; one transaction. It extends the lease by its term. A repeat
+ * of the last step returns what it left. HF_ESESSIONLOST, HF_ESUPERSEDED, HF_ETOOBIG; HF_EEFFECT
+ * for a key that was begun before, or settled, or never begun.
  *
  * `waits` are opened unless they are there: the first deadline of a wait counts. With `away` the
  * step puts the turn away: its inputs become waiting_user or waiting_external, as the most urgent

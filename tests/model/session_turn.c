@@ -132,12 +132,11 @@ int m_session_step(struct hf_store *store, const struct hf_caller *who,
         m_session_extend(&call, s);
         m_waits_open(&call, turn, step);
     }
-    *ret_stepped = (struct hf_session_stepped){
-        .step = turn->step,
-        .node_count = nodes,
-        .repeated = repeated,
-        .cancel_requested = s->s.cancel_request != NULL
-    };
+    *ret_stepped = (struct hf_session_stepped){ .step = turn->step,
+                                                .node_count = nodes,
+                                                .repeated = repeated,
+                                                .cancel_requested = s->s.cancel_request !=
+                                                                    NULL };
     if (!repeated && step->away)
         ret_stepped->ready = m_put_away(&call, s, turn, step);
     memcpy(ret_stepped->chain, turn->chain, sizeof(turn->chain));

@@ -1,5 +1,5 @@
-/* What waits for a transaction on PostgreSQL goes in one: creates, and commits of sessions, gathered
- * into one statement each, and whatever else there is beside them. */
+/* What waits for a transaction on PostgreSQL goes in one: creates, and commits of sessions,
+ * gathered into one statement each, and whatever else there is beside them. */
 #include <holdfast/session.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
@@ -291,7 +291,7 @@ static void *commit_talk(void *arg)
     return NULL;
 }
 
-/* All commit at once; gives how many batches were gathered, and closes the store. */
+/* All commit at once. Returns how many batches were gathered, and closes the store. */
 static int64_t commit_all(struct hf_store *store, struct talker talkers[MAKERS])
 {
     struct pg *pg = pg_of(sql_store_of(store)->sql);
@@ -326,11 +326,11 @@ static void commits_of_many_sessions_are_one_statement_each(void **state)
     for (int i = 0; i < MAKERS; i++)
         assert_int_equal(talkers[i].rc, 0);
     assert_string_equal(
-        pg_server_sql(&server,
-                      "SELECT string_agg(s.session_id || s.head_revision || s.record_count"
-                      " || count || (s.owner IS NULL), ' ' ORDER BY s.session_id)"
-                      " FROM talks.session s, LATERAL (SELECT count(*) FROM talks.node n"
-                      " WHERE n.session_key = s.session_key) AS nodes"),
+        pg_server_sql(
+            &server, "SELECT string_agg(s.session_id || s.head_revision || s.record_count"
+                     " || count || (s.owner IS NULL), ' ' ORDER BY s.session_id)"
+                     " FROM talks.session s, LATERAL (SELECT count(*) FROM talks.node n"
+                     " WHERE n.session_key = s.session_key) AS nodes"),
         "a111true b122true c111true");
     assert_string_equal(
         pg_server_sql(&server,

@@ -163,24 +163,15 @@ struct cost {
 
 /* docs/internals/sessions.md has the same numbers. */
 static const struct cost costs[] = {
-    { "create", 0, 1, 3 },
-    { "send", 0, 1, 5 },
-    { "claim any", 1, 1, 12 },
-    { "step", 0, 1, 3 },
-    { "hand_back", 0, 1, 3 },
-    { "claim a turn again", 1, 1, 10 },
-    { "head", 1, 0, 0 },
-    { "load", 1, 0, 0 },
-    { "renew_all", 0, 1, 2 },
-    { "commit", 0, 1, 5 },
-    { "claim by id", 1, 1, 11 },
-    { "release", 0, 1, 2 },
-    { "commit refused", 1, 1, 5 },
-    { "release again", 1, 1, 2 },
-    { "list", 1, 0, 0 },
-    { "send", 0, 1, 5 },
-    { "claim any", 1, 1, 12 },
-    { "claim repeated", 2, 0, 0 },
+    { "create", 0, 1, 3 },         { "send", 0, 1, 5 },
+    { "claim any", 1, 1, 12 },     { "step", 0, 1, 3 },
+    { "hand_back", 0, 1, 3 },      { "claim a turn again", 1, 1, 10 },
+    { "head", 1, 0, 0 },           { "load", 1, 0, 0 },
+    { "renew_all", 0, 1, 2 },      { "commit", 0, 1, 5 },
+    { "claim by id", 1, 1, 11 },   { "release", 0, 1, 2 },
+    { "commit refused", 1, 1, 5 }, { "release again", 1, 1, 2 },
+    { "list", 1, 0, 0 },           { "send", 0, 1, 5 },
+    { "claim any", 1, 1, 12 },     { "claim repeated", 2, 0, 0 },
 };
 
 struct counting {
@@ -278,10 +269,11 @@ static void check_costs(bool postgres)
     for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++)
         if (writes[i] != costs[i].writes || all[i] - writes[i] != costs[i].reads ||
             statements[i] != costs[i].statements)
-            fail_msg("%s: %lld reads, %lld writes of %lld statements, not %lld, %lld of %lld",
-                     costs[i].verb, (long long)(all[i] - writes[i]), (long long)writes[i],
-                     (long long)statements[i], (long long)costs[i].reads,
-                     (long long)costs[i].writes, (long long)costs[i].statements);
+            fail_msg(
+                "%s: %lld reads, %lld writes of %lld statements, not %lld, %lld of %lld",
+                costs[i].verb, (long long)(all[i] - writes[i]), (long long)writes[i],
+                (long long)statements[i], (long long)costs[i].reads,
+                (long long)costs[i].writes, (long long)costs[i].statements);
 }
 
 static void each_verb_has_its_number_of_transactions(void **state)

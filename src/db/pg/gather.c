@@ -3,8 +3,8 @@
  * A batch fits if each of its calls
  * - has one set and a form for many (`-- many:` in sql/), and expects nothing; the gathered call
  *   expects that every set changes one row, or
- * - takes sets and nothing but sets, and says how many rows it changes; the gathered call has all of
- *   them, and expects the sum.
+ * - takes only sets, and says how many rows it changes; the gathered call has all
+ *   of them, and expects the sum.
  * If a gathered batch is refused, it is undone and its members run as they are.
  */
 #include <string.h>
@@ -97,7 +97,8 @@ void pg_gather_answer(const struct pg_gathered *all, struct pg_member *const *me
         batch->lease_now = all->batch.lease_now;
         batch->incarnation = all->batch.incarnation;
         for (size_t i = 0; i < all->batch.call_count; i++)
-            batch->calls[i].changed =
-                batch->calls[i].expect == HF_ANY_COUNT ? 1 : batch->calls[i].expect;
+            batch->calls[i].changed = batch->calls[i].expect == HF_ANY_COUNT
+                                          ? 1
+                                          : batch->calls[i].expect;
     }
 }

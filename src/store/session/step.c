@@ -11,7 +11,7 @@ struct stepping {
     struct hf_token token;
     struct hf_packed packed;
     const struct hf_caller *who;
-    int64_t nodes;  /* provisional nodes afterwards */
+    int64_t nodes; /* provisional nodes afterwards */
     bool cancel_asked;
     size_t effects; /* the first call about effects, and the one behind the last */
     size_t effects_end;
