@@ -173,13 +173,14 @@ struct hf_session_answer {
         displaced; /* claim: a lapsed or dead holder lost the session; its facts follow */
     const char *displaced_owner;
     int64_t displaced_fence;
+    bool loaded;                           /* claim: with its records */
     const struct hf_session_turn *turn;    /* claim, load: the open turn, or NULL; turn */
     const struct hf_session_input *inputs; /* inputs */
     size_t input_count;
-    const struct hf_node *nodes; /* load, node, turn */
+    const struct hf_node *nodes; /* claim, load, node, turn */
     size_t node_count;
     int64_t
-        next_ordinal; /* load: first committed node of the next page; 0: there is none */
+        next_ordinal; /* claim, load: first committed node of the next page; 0: none */
     const struct hf_session_usage *usage; /* load; turn: its own */
     size_t usage_count;
     struct hf_span blob;                     /* blob_get */
@@ -241,6 +242,7 @@ struct hf_session_claim {
     int pid;           /* 0: opaque; otherwise ties the lease to that local process */
     hf_ms wait_ms;     /* block up to this long until there is a session; not by id */
     hf_ms ttl_ms;      /* 0: 30 s */
+    size_t records; /* also load the first so many records, at most one page; 0: do not */
 };
 
 /* Take the lease of a session and open a turn over its oldest input. An open turn is continued
@@ -255,7 +257,11 @@ struct hf_session_claim {
  *
  * Each claim after a death without a new step counts a crash. At `poison_crashes` within the
  * window (holdfast limits) the input gets the gate `held`, and the session goes on with the
- * next one. */
+ * next one.
+ *
+ * With `records` the answer is that of hf_session_load, too, but for the usage: a page of the
+ * history, the open turn's own records and its entries. `loaded` false: they could not be shown, and
+ * hf_session_load says why. */
 HF_API HF_MUST_USE int hf_session_claim(struct hf_store *store,
                                         const struct hf_caller *who,
                                         const struct hf_session_claim *claim,

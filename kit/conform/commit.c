@@ -348,6 +348,52 @@ test_case(d32_budgets_of_bytes_and_rows_say_limit_and_size)
     EQ(512, head("s")->record_count);
 }
 
+test_case(d32_a_claim_loads_the_first_page_and_the_open_turn)
+{
+    struct talk talk = begun(t, "question");
+    struct hf_record three[] = { record("0"), record("1"), record("2") };
+    struct hf_session_commit commit = kit_commit_of(&talk);
+    commit.records = three;
+    commit.added_count = 3;
+    commit.release = true;
+    CODE(0, kit_commit(AT(t), commit, NULL));
+    send("s", NULL, "more");
+    struct talk next = open_by(.session_id = "s", .records = 2);
+    TRUE(next.answer->loaded);
+    EQ(2, next.answer->node_count);
+    SAME("1", kit_node_text(&next.answer->nodes[1]));
+    EQ(2, next.answer->next_ordinal);
+    EQ(0, next.answer->turn->stored_count);
+    struct hf_effect_entry begun_one = { .key = "1",
+                                         .kind = "llm_call",
+                                         .recovery = HF_RECOVERY_KEYED,
+                                         .envelope = { "{}", 2 } };
+    struct hf_session_step step = kit_step_of(AT(t), &next);
+    step.records = three;
+    step.record_count = 1;
+    step.begun = &begun_one;
+    step.begun_count = 1;
+    CODE(0, kit_store_step(AT(t), &next, step));
+    advance(HOUR(1));
+    struct talk last = open_by(.session_id = "s", .records = 3);
+    TRUE(last.answer->loaded);
+    EQ(3, last.answer->node_count);
+    EQ(0, last.answer->next_ordinal);
+    SAME(next.turn_id, last.turn_id);
+    EQ(1, last.answer->turn->stored_count);
+    SAME("0", kit_node_text(&last.answer->turn->nodes[0]));
+    EQ(1, last.answer->turn->entry_count);
+    SAME("1", last.answer->turn->entries[0].key);
+    advance(HOUR(1));
+    struct talk plain = open_id("s");
+    TRUE(!plain.answer->loaded);
+    EQ(0, plain.answer->node_count);
+    struct hf_session_claim wrong = { .size = sizeof(wrong), .session_id = "s" };
+    struct hf_session_answer *none = NULL;
+    wrong.records = 100000;
+    CODE(HF_ETOOBIG, hf_session_claim(t->store, &t->who, &wrong, &none, NULL));
+}
+
 test_case(d32_pages_are_of_the_head_that_the_first_one_had)
 {
     struct talk talk = begun(t, "question");

@@ -426,6 +426,10 @@ void m_session_show(struct m_call *call, struct hf_session_answer *answer,
 /* The open turn without its records. */
 struct hf_session_turn *m_turn_show(struct m_call *call, struct hf_session_answer *answer,
                                     const struct m_session *s);
+/* A first page of the history, and the open turn with its records and entries. */
+int m_session_page(struct m_call *call, const struct m_session *s,
+                   const struct hf_session_load *request,
+                   struct hf_session_answer *answer);
 void *m_answer_memory(struct hf_session_answer *answer, size_t bytes);
 
 int m_session_claim(struct hf_store *store, const struct hf_caller *who,

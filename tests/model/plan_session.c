@@ -308,6 +308,7 @@ static void do_claim(struct pair *pair, struct dice *dice, size_t at)
     static const char *const owners[] = { NULL, "dora", "emil" };
     static const char *const nonces[] = { NULL, NULL, "s-1", "s-2" };
     static const hf_ms terms[] = { 0, 0, 2000, 60000 };
+    static const size_t pages[] = { 0, 1, 3, 100 };
     bool by_id = one_in(dice, 2);
     struct hf_session_claim claim = { .size = sizeof(claim),
                                       .session_id = by_id ? ids[at] : NULL,
@@ -317,6 +318,7 @@ static void do_claim(struct pair *pair, struct dice *dice, size_t at)
     claim.incarnation = claim.owner ? "boot-1" : NULL;
     claim.nonce = PICK(dice, nonces);
     claim.ttl_ms = PICK(dice, terms);
+    claim.records = PICK(dice, pages);
     pair_say(pair, "session claim %s %s owner=%s nonce=%s ttl=%lld",
              by_id ? "id" : "agent", ids[at], claim.owner ? claim.owner : "-",
              claim.nonce ? claim.nonce : "-", (long long)claim.ttl_ms);

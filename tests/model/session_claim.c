@@ -265,11 +265,9 @@ static bool claim_ready(struct m_call *call, const struct hf_session_claim *clai
     return false;
 }
 
-int m_session_claim(struct hf_store *store, const struct hf_caller *who,
-                    const struct hf_session_claim *claim,
-                    struct hf_session_answer *answer, struct hf_err *err)
+static int claim_session(struct m_call *call, const struct hf_session_claim *claim,
+                         struct hf_session_answer *answer)
 {
-    struct m_call call = m_begin(store, who, err);
     const struct m_taker taker = { .owner = claim->owner,
                                    .incarnation = claim->incarnation,
                                    .nonce = claim->nonce,
@@ -277,17 +275,31 @@ int m_session_claim(struct hf_store *store, const struct hf_caller *who,
     int rc = 0;
     if (!claim->session_id) {
         struct hf_sweep_report report;
-        if (claim_ready(&call, claim, &taker, answer))
+        if (claim_ready(call, claim, &taker, answer))
             return 0;
-        m_sweep_all(&call, &report);
-        (void)claim_ready(&call, claim, &taker, answer); /* nothing is fine */
+        m_sweep_all(call, &report);
+        (void)claim_ready(call, claim, &taker, answer); /* nothing is fine */
         return 0;
     }
-    struct m_session *s = m_session_find(&call, claim->session_id, &rc);
+    struct m_session *s = m_session_find(call, claim->session_id, &rc);
     enum claimed what = AGAIN;
     while (rc == 0 && what == AGAIN)
-        what = claim_one(&call, s, &taker, false, answer);
+        what = claim_one(call, s, &taker, false, answer);
     if (rc == 0 && what == HELD_ALIVE)
-        rc = hf_fail(err, HF_ESESSIONBUSY, "session_id", "held");
+        rc = hf_fail(call->err, HF_ESESSIONBUSY, "session_id", "held");
     return rc;
+}
+
+int m_session_claim(struct hf_store *store, const struct hf_caller *who,
+                    const struct hf_session_claim *claim,
+                    struct hf_session_answer *answer, struct hf_err *err)
+{
+    struct m_call call = m_begin(store, who, err);
+    const struct hf_session_load load = { .limit = claim->records };
+    int rc = claim_session(&call, claim, answer);
+    answer->loaded = rc == 0 && claim->records > 0 && answer->session_count > 0;
+    if (!answer->loaded)
+        return rc;
+    return m_session_page(
+        &call, m_session_find(&call, answer->sessions[0].session_id, &rc), &load, answer);
 }

@@ -196,6 +196,18 @@ static int show_page(struct hf_session_answer *answer, const struct m_session *s
     return rc;
 }
 
+int m_session_page(struct m_call *call, const struct m_session *s,
+                   const struct hf_session_load *request,
+                   struct hf_session_answer *answer)
+{
+    int rc = show_page(answer, s, request, call->err);
+    struct hf_session_turn *turn = rc == 0 ? m_turn_show(call, answer, s) : NULL;
+    if (!turn)
+        return rc;
+    m_effects_show(answer, m_turn_open(call->disk, s), turn);
+    return show_stored(answer, s, m_turn_open(call->disk, s), turn, call->err);
+}
+
 int m_session_load(struct hf_store *store, const struct hf_session_load *request,
                    struct hf_session_answer *answer, struct hf_err *err)
 {
@@ -208,14 +220,9 @@ int m_session_load(struct hf_store *store, const struct hf_session_load *request
                                   s->s.record_count < request->record_count))
         return hf_fail(err, HF_EHEADMOVED, "head_revision", "no such head");
     m_session_show(&call, answer, s);
-    rc = show_page(answer, s, request, err);
-    if (rc || request->from_ordinal)
-        return rc;
-    struct hf_session_turn *turn = m_turn_show(&call, answer, s);
-    if (turn) {
-        m_effects_show(answer, m_turn_open(call.disk, s), turn);
-        rc = show_stored(answer, s, m_turn_open(call.disk, s), turn, err);
-    }
+    if (request->from_ordinal)
+        return show_page(answer, s, request, err);
+    rc = m_session_page(&call, s, request, answer);
     return rc ? rc : show_usage(&call, answer, request->session_id);
 }
 

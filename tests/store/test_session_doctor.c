@@ -180,10 +180,36 @@ static void damage_on_a_server_is_found(void **state)
     }
 }
 
+/* The session is claimed, and its owner can end that; only the records are left out. */
+static void a_claim_does_not_load_a_damaged_history(void **state)
+{
+    (void)state;
+    char path[100];
+    struct hf_store *store = NULL;
+    struct hf_session_answer *held = NULL, *loaded = NULL;
+    const struct hf_session_claim claim = { .size = sizeof(claim),
+                                            .session_id = "s",
+                                            .records = 10 };
+    const struct hf_session_load load = { .size = sizeof(load), .session_id = "s" };
+    (void)snprintf(path, sizeof(path), "%s/claimed.db", folder);
+    make_session(path);
+    damage_file(path, cases[0].damage);
+    assert_int_equal(hf_store_open(path, NULL, &store, NULL), 0);
+    assert_int_equal(hf_session_claim(store, NULL, &claim, &held, NULL), 0);
+    assert_false(held->loaded);
+    assert_int_equal(held->node_count, 0);
+    assert_int_equal(hf_session_load(store, &load, &loaded, NULL), HF_ECORRUPT);
+    assert_int_equal(hf_session_release(store, NULL, "s", held->token, NULL), 0);
+    hf_session_answer_free(held);
+    hf_store_close(store);
+    remove_store(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damage_in_a_file_is_found),
+        cmocka_unit_test(a_claim_does_not_load_a_damaged_history),
         cmocka_unit_test(damage_on_a_server_is_found),
     };
     (void)snprintf(folder, sizeof(folder), "/tmp/hf-session-doctor-XXXXXX");

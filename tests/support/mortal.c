@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/batch/sql_gen.h"
+
 struct mortal {
     struct hf_sql sql; /* first */
     struct hf_sql *real;
@@ -27,6 +29,7 @@ static int run(struct hf_sql *sql, struct hf_batch *batch, struct hf_err *err)
     struct mortal_plan *plan = ((struct mortal *)sql)->plan;
     bool counts = !batch->read_only || plan->reads_too;
     bool here = counts && ++plan->calls == plan->die_at;
+    plan->renewals += counts && batch->calls[0].statement == HF_SQL_SESSION_RENEW;
     plan->statements += counts ? (int64_t)batch->call_count : 0;
     if (here && plan->side == MORTAL_BEFORE)
         mortal_die();

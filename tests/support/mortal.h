@@ -10,6 +10,7 @@ enum mortal_side { MORTAL_BEFORE, MORTAL_MIDDLE, MORTAL_AFTER };
 struct mortal_plan {
     int64_t calls;      /* so far */
     int64_t statements; /* of those calls */
+    int64_t renewals;   /* calls that renew sessions, whose number depends on time */
     int64_t die_at;     /* which, from 1; 0: none */
     enum mortal_side side;
     bool reads_too;                             /* count calls that only read as well */

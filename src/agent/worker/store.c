@@ -34,13 +34,16 @@ static void add_records(struct seat *seat, const struct hf_node *nodes, size_t c
         seat->records[seat->record_count++] = nodes[i].record;
 }
 
+/* Records that a claim loads; a history that has more is loaded in larger pages. */
+#define CLAIMED_RECORDS 100
+
 /* The whole history. The lease is held, so that no page can change meanwhile. */
 static int load(struct seat *seat)
 {
     struct hf_session_load request = { .size = sizeof(request) };
-    struct hf_session_answer *page = NULL;
+    struct hf_session_answer *page = seat->claim;
     request.session_id = seat->claim->sessions[0].session_id;
-    int rc = add_page(seat, &request, &page);
+    int rc = page->loaded ? 0 : add_page(seat, &request, &page);
     if (rc)
         return rc;
     seat->loaded = page;
@@ -78,7 +81,8 @@ static int claim_any(struct seat *seat)
                                       .agent_count = count,
                                       .pid = config->pid,
                                       .wait_ms = config->poll_ms,
-                                      .ttl_ms = config->ttl_ms };
+                                      .ttl_ms = config->ttl_ms,
+                                      .records = CLAIMED_RECORDS };
     return hf_session_claim(config->store, NULL, &claim, &seat->claim, &seat->err);
 }
 
@@ -90,7 +94,8 @@ static int claim_one(struct seat *seat)
     struct hf_session_claim claim = { .size = sizeof(claim),
                                       .session_id = config->session_id,
                                       .pid = config->pid,
-                                      .ttl_ms = config->ttl_ms };
+                                      .ttl_ms = config->ttl_ms,
+                                      .records = CLAIMED_RECORDS };
     int rc = hf_session_head(config->store, config->session_id, &head, &seat->err);
     if (rc)
         return rc;

@@ -309,6 +309,8 @@ static int check_claim(const struct hf_session_claim *claim, struct hf_err *err)
         rc = hf_fail(err, HF_EINVAL, "pid", "pid must not be negative");
     if (rc == 0)
         rc = api_check_time(claim->wait_ms, "wait_ms", err);
+    if (rc == 0)
+        rc = api_check_page(claim->records, "records", err);
     return rc || !claim->ttl_ms ? rc : hf_lease_timing(claim->ttl_ms, 0, err);
 }
 

@@ -178,27 +178,53 @@ static int show_displaced(struct claiming *c, const struct hf_session_row *row,
     return c->answer->displaced_owner ? 0 : hf_fail_plain(err, HF_ENOMEM);
 }
 
-struct reads {
-    size_t session;
-    struct session_turn_reads turn;
-};
-
-static struct reads add_reads(struct hf_ops *ops, const struct hf_session_row *row)
+static struct hf_session_load load_of(const struct claiming *c,
+                                      const struct hf_session_row *row)
 {
-    struct reads reads = { .session = hf_ops_call(ops, HF_SQL_SESSION_GET,
-                                                  HF_ANY_COUNT) };
+    return (struct hf_session_load){ .size = sizeof(struct hf_session_load),
+                                     .session_id = row->s.session_id,
+                                     .limit = c->request->records };
+}
+
+static struct session_load_reads add_reads(const struct claiming *c, struct hf_ops *ops,
+                                           const struct hf_session_row *row)
+{
+    struct hf_session_load load = load_of(c, row);
+    if (load.limit > 0)
+        return session_load_add(ops, &load);
+    struct session_load_reads reads = { .session = hf_ops_call(ops, HF_SQL_SESSION_GET,
+                                                               HF_ANY_COUNT) };
     hf_ops_text(ops, row->s.session_id);
     reads.turn = session_turn_add(ops, row->s.session_id, row->turn_key != 0);
     return reads;
 }
 
-static int show_claimed(struct claiming *c, const struct hf_ops *ops, struct reads reads,
+/* The session was claimed, whatever its history is like: where that cannot be shown, the answer has
+ * the turn alone. */
+static int show_turn(struct claiming *c, struct hf_ops *ops,
+                     const struct session_load_reads *reads,
+                     const struct hf_session_row *row, struct hf_err *err)
+{
+    struct hf_session_answer *answer = c->answer;
+    struct hf_session_load load = load_of(c, row);
+    struct hf_session_turn *turn;
+    answer->loaded = load.limit > 0 &&
+                     session_load_show(&load, ops, reads, answer, NULL) == 0;
+    if (answer->loaded)
+        return 0;
+    answer->nodes = NULL;
+    answer->node_count = 0;
+    answer->next_ordinal = 0;
+    return session_turn_show(answer, ops, reads->turn, &turn, err);
+}
+
+static int show_claimed(struct claiming *c, struct hf_ops *ops,
+                        const struct session_load_reads *reads,
                         const struct hf_session_row *row,
                         const struct hf_session_plan *plan, struct hf_err *err)
 {
-    const struct hf_call *found = hf_ops_result(ops, reads.session);
+    const struct hf_call *found = hf_ops_result(ops, reads->session);
     struct hf_session_row now;
-    struct hf_session_turn *turn;
     int rc = found->out_count ? session_read(found, 0, &now, err)
                               : hf_fail_plain(err, HF_EINTERNAL);
     if (rc == 0 && !hf_same(now.lease.nonce, plan->lease.nonce))
@@ -207,7 +233,7 @@ static int show_claimed(struct claiming *c, const struct hf_ops *ops, struct rea
     if (rc == 0)
         rc = session_show(c->answer, found, 1, err);
     if (rc == 0)
-        rc = session_turn_show(c->answer, ops, reads.turn, &turn, err);
+        rc = show_turn(c, ops, reads, row, err);
     if (rc == 0)
         rc = show_token(c, &plan->lease, err);
     if (rc == 0)
@@ -228,12 +254,12 @@ static int write_claim(struct claiming *c, const struct hf_session_row *row,
         add_lease(&ops, row, &plan->lease);
         add_turn(c, &ops, row, plan);
     }
-    struct reads reads = add_reads(&ops, row);
+    struct session_load_reads reads = add_reads(c, &ops, row);
     int rc = writes ? hf_ops_write(&ops, err) : hf_ops_read(&ops, err);
     /* The first two calls are the lease's. */
     c->idle = rc == HF_EGUARD && ops.batch.failed_call > 1 && plan->move == HF_TURN_BEGIN;
     if (rc == 0)
-        rc = show_claimed(c, &ops, reads, row, plan, err);
+        rc = show_claimed(c, &ops, &reads, row, plan, err);
     hf_ops_fini(&ops);
     return rc;
 }

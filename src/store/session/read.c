@@ -286,23 +286,16 @@ static int show_turn_nodes(struct history *h, const struct hf_call *found,
 
 /* ---- load ------------------------------------------------------------------------------ */
 
-struct loading {
-    size_t session;
-    size_t nodes;
-    size_t turn_nodes;
-    size_t usage;
-    size_t effects;
-    struct session_turn_reads turn;
-};
-
 static int64_t less(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static struct loading add_reads(struct hf_ops *ops, const struct hf_session_load *request)
+struct session_load_reads session_load_add(struct hf_ops *ops,
+                                           const struct hf_session_load *request)
 {
-    struct loading l = { .session = hf_ops_call(ops, HF_SQL_SESSION_GET, HF_ANY_COUNT) };
+    struct session_load_reads l = { .session = hf_ops_call(ops, HF_SQL_SESSION_GET,
+                                                           HF_ANY_COUNT) };
     bool first = request->from_ordinal == 0;
     hf_ops_text(ops, request->session_id);
     l.nodes = hf_ops_call(ops, HF_SQL_SESSION_NODES, HF_ANY_COUNT);
@@ -314,8 +307,6 @@ static struct loading add_reads(struct hf_ops *ops, const struct hf_session_load
         return l;
     l.turn = session_turn_add(ops, request->session_id, true);
     l.turn_nodes = hf_ops_call(ops, HF_SQL_SESSION_TURN_NODES, HF_ANY_COUNT);
-    hf_ops_text(ops, request->session_id);
-    l.usage = hf_ops_call(ops, HF_SQL_SESSION_USAGE, HF_ANY_COUNT);
     hf_ops_text(ops, request->session_id);
     l.effects = hf_ops_call(ops, HF_SQL_EFFECTS_OPEN, HF_ANY_COUNT);
     hf_ops_text(ops, request->session_id);
@@ -374,16 +365,16 @@ static void cut_page(struct hf_call *found, int64_t end, bool first)
         found->out_count--;
 }
 
-static int show_loaded(const struct hf_session_load *request, struct hf_ops *ops,
-                       struct loading l, struct hf_session_answer *answer,
-                       struct hf_err *err)
+int session_load_show(const struct hf_session_load *request, struct hf_ops *ops,
+                      const struct session_load_reads *reads,
+                      struct hf_session_answer *answer, struct hf_err *err)
 {
     const struct hf_session *s = answer->sessions;
     bool first = request->from_ordinal == 0;
     struct hf_session_turn *turn = NULL;
     struct history h = { .answer = answer, .session_id = request->session_id };
     h.committed = first ? s->record_count : request->record_count;
-    struct hf_call *found = &ops->batch.calls[l.nodes];
+    struct hf_call *found = &ops->batch.calls[reads->nodes];
     cut_page(found, h.committed, first);
     int rc = show_page(&h, found, request->from_ordinal, err);
     int64_t wanted = less(h.committed, request->from_ordinal + (int64_t)request->limit);
@@ -396,19 +387,19 @@ static int show_loaded(const struct hf_session_load *request, struct hf_ops *ops
         answer->next_ordinal = h.ordinal;
     if (rc || !first)
         return rc;
-    rc = session_turn_show(answer, ops, l.turn, &turn, err);
+    rc = session_turn_show(answer, ops, reads->turn, &turn, err);
     struct history t = { .answer = answer,
                          .session_id = request->session_id,
                          .committed = s->record_count };
     if (rc == 0 && turn) {
-        const char *transients = hf_cell_text(hf_ops_result(ops, l.turn.turn), 0,
+        const char *transients = hf_cell_text(hf_ops_result(ops, reads->turn.turn), 0,
                                               HF_COL_TURN_OPEN_TRANSIENTS);
-        rc = show_turn_nodes(&t, hf_ops_result(ops, l.turn_nodes),
+        rc = show_turn_nodes(&t, hf_ops_result(ops, reads->turn_nodes),
                              transients ? transients : "", turn, err);
     }
     if (rc == 0 && turn)
-        rc = session_effects_show(answer, hf_ops_result(ops, l.effects), turn, err);
-    return rc ? rc : show_usage(answer, hf_ops_result(ops, l.usage), err);
+        rc = session_effects_show(answer, hf_ops_result(ops, reads->effects), turn, err);
+    return rc;
 }
 
 int sql_session_load(struct hf_store *base, const struct hf_session_load *request,
@@ -416,19 +407,26 @@ int sql_session_load(struct hf_store *base, const struct hf_session_load *reques
 {
     struct hf_ops ops;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    struct loading l = add_reads(&ops, request);
+    struct session_load_reads reads = session_load_add(&ops, request);
+    size_t usage = 0;
+    if (request->from_ordinal == 0) {
+        usage = hf_ops_call(&ops, HF_SQL_SESSION_USAGE, HF_ANY_COUNT);
+        hf_ops_text(&ops, request->session_id);
+    }
     int rc = hf_ops_read(&ops, err);
     if (rc == HF_EOVERFLOW)
         rc = hf_fail(err, rc, "usage", "a sum of tokens of session %.100s is too large",
                      request->session_id);
-    if (rc == 0 && hf_ops_result(&ops, l.session)->out_count == 0)
+    if (rc == 0 && hf_ops_result(&ops, reads.session)->out_count == 0)
         rc = not_found(request->session_id, err);
     if (rc == 0)
-        rc = session_show(answer, hf_ops_result(&ops, l.session), 1, err);
+        rc = session_show(answer, hf_ops_result(&ops, reads.session), 1, err);
     if (rc == 0)
         rc = check_head(request, answer->sessions, err);
     if (rc == 0)
-        rc = show_loaded(request, &ops, l, answer, err);
+        rc = session_load_show(request, &ops, &reads, answer, err);
+    if (rc == 0 && usage)
+        rc = show_usage(answer, hf_ops_result(&ops, usage), err);
     hf_ops_fini(&ops);
     return rc;
 }

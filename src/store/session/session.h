@@ -40,6 +40,21 @@ int session_inputs_show(struct hf_session_answer *answer, const struct hf_call *
                         const struct hf_session_input **ret_inputs, size_t *ret_count,
                         struct hf_err *err);
 
+/* Append the reads of a page of the history, and with the first page those of the open turn; show
+ * them, but for the session and its usage. */
+struct session_load_reads {
+    size_t session;
+    size_t nodes;
+    size_t turn_nodes;
+    size_t effects;
+    struct session_turn_reads turn;
+};
+struct session_load_reads session_load_add(struct hf_ops *ops,
+                                           const struct hf_session_load *request);
+int session_load_show(const struct hf_session_load *request, struct hf_ops *ops,
+                      const struct session_load_reads *reads,
+                      struct hf_session_answer *answer, struct hf_err *err);
+
 /* What is known of a call that was refused. */
 struct session_facts {
     struct hf_session_row row;
