@@ -44,7 +44,7 @@ static void *hand_main(void *user)
         hf_lock(&hand->lock);
         hand->answered = true;
         ssize_t rung = write(hand->bell, &one, sizeof one);
-        (void)rung; /* the stepper looks by itself once a second */
+        (void)rung; /* the stepper looks by itself once per second */
     }
     hf_unlock(&hand->lock);
     return NULL;

@@ -1,9 +1,9 @@
 /* Handing requests over without waiting for the ledger.
  *
  * Two hands, each a thread with a queue: one puts requests into the ledger, one into the
- * spool. A caller gives its request to the first and waits for half of its budget, then to
- * the second and waits for the rest. What hangs, hangs in a hand: while the ledger's has been
- * busy for longer than a caller would wait, requests go straight to the spool.
+ * spool. A caller passes its request to the first and waits for half of its budget, then
+ * to the second and waits for the rest. What hangs, hangs in a hand: while the ledger's
+ * has been busy for longer than a caller would wait, requests go straight to the spool.
  *
  * A request travels as its spool line, so what is spooled is what the ledger would get. All
  * changing state is under one lock; a hand holds none while it works. The last of handle,
@@ -540,7 +540,7 @@ static size_t part_with(struct hf_ingress *in, pthread_t ret_ended[HANDS])
     for (size_t i = 0; i < HANDS; i++) {
         const struct hand *hand = &in->hands[i];
         if (hand->made && hand->started)
-            (void)pthread_detach(hand->thread); /* nobody else does */
+            (void)pthread_detach(hand->thread); /* no other process does */
         else if (hand->made)
             ret_ended[count++] = hand->thread;
     }
