@@ -122,7 +122,7 @@ int pg_conn_ask(struct pg_conn *conn, enum db_own which, const char *const *args
 
 /* Statements are planned once. For a table that was all but empty when it was last analyzed, to
  * read an index from end to end costs no more than to look one row up, and such a plan stays: on
- * 60,000 rows per claim took 40 ms and a close-out 400, until a process analyzed. A plan
+ * 60,000 rows a claim took 40 ms and a close-out 400, until a process analyzed. A plan
  * for many rows is good for few. So while the table is small, each time that it has grown
  * fourfold they are made anew. */
 #define PAGE_BYTES 8192
