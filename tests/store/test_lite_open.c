@@ -255,7 +255,8 @@ static void a_store_opens_while_another_program_writes(void **state)
     kit_begin(&b);
     kit_put(&b, 1, "ann", 1);
     assert_int_equal(kit_run(kit->sql, &b, &err), HF_EBUSY);
-    assert_non_null(strstr(err.message, "SQLite's write lock without taking its turn"));
+    assert_non_null(
+        strstr(err.message, "SQLite's write lock without the store's turnstile"));
     assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(kit_run(kit->sql, &b, NULL), 0);
     assert_int_equal(sqlite3_close(other), SQLITE_OK);
