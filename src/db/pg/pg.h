@@ -164,6 +164,7 @@ struct pg_bell {
 struct pg_counts {
     _Atomic int64_t replays;
     _Atomic int64_t two_trips;
+    _Atomic int64_t gathered; /* batches that became one with others */
     _Atomic int64_t connects;
     _Atomic int64_t lost;
     _Atomic int64_t resolved;
@@ -347,7 +348,7 @@ HF_MUST_USE int pg_run_read(struct pg *pg, struct hf_batch *batch, struct hf_err
 bool pg_checked_in_sql(const struct pg *pg, const struct hf_batch *batch);
 
 /* db/pg/gather.c */
-#define PG_GATHER_CALLS 4
+#define PG_GATHER_CALLS 8
 
 struct pg_gathered {
     struct pg_member member;

@@ -557,6 +557,8 @@ static void run_gathered(struct pg *pg, struct pg_member **gather, size_t gather
         pg_count(&pg->counts.replays);
         run_together(pg, gather, gathers);
     } else {
+        (void)atomic_fetch_add_explicit(&pg->counts.gathered, (int64_t)gathers,
+                                        memory_order_relaxed);
         pg_gather_answer(&all, gather, gathers);
     }
     hf_arena_fini(&arena);
