@@ -1,5 +1,5 @@
 /* What waits for a transaction on PostgreSQL goes in one: creates, and commits of sessions,
- * gathered into one statement each, and whatever else there is beside them. */
+ * gathered into one statement each, and whatever else there is next to them. */
 #include <holdfast/session.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
