@@ -97,8 +97,12 @@ static const struct op_example drain_examples[] = {
 
 const struct op op_process_rows[] = {
     { "process.start", "register a process, and run its command in the background",
-      "The disposition must be declared. With a command after -- a runner of its own is "
-      "started, which outlives this command and its terminal.", hf_process_start_inputs,
+      "With a command after -- a runner of its own is started, which outlives this command "
+      "and its terminal. The disposition must be declared: a rerunnable process whose "
+      "runner died is run again by `holdfast monitor --run`; an owner_bound one is never "
+      "run a second time, and an outcome that is not known is said to be unknown; an "
+      "externally_owned one is run by another system, which says how it ended.",
+      hf_process_start_inputs,
       NULL,
       BLANK(hf_start_request, .process = { .size = sizeof(struct hf_process_new) },
             .work = { .size = sizeof(struct hf_new), .source = HF_SOURCE_MANUAL,
@@ -112,7 +116,7 @@ const struct op op_process_rows[] = {
       "budget of your own.", hf_process_list_inputs, NULL,
       BLANK(hf_process_filter, .size = sizeof(struct hf_process_filter)), list_examples,
       .answer = OP_LIST, .shape = &hf_process_shape, .errors = op_read_errors,
-      READER(OP_PAGED), .route = "GET /v1/processes", .run = op_run_process_list },
+      READER(OP_FIELD | OP_PAGED), .route = "GET /v1/processes", .run = op_run_process_list },
     { "process.show", "show one process and what it wrote", NULL, hf_process_show_inputs,
       NULL, BLANK(hf_read_request, .id = NULL), show_examples, .answer = OP_ROW,
       .shape = &hf_process_shape, .facts = &hf_output_facts_shape,

@@ -161,7 +161,7 @@ const struct hf_input hf_process_granted_inputs[] = {
 
 const struct hf_input hf_process_cancel_inputs[] = {
     ID(hf_change, id),
-    REASON(HF_IN_NEEDED),
+    REASON(0),
     { "lease_token", "T", HF_IN_TEXT, 0, "the holder's, where the holder cancels",
       .option = "token", HF_IN_AT(hf_change, token) },
     END,
