@@ -47,7 +47,7 @@ inline accept(f, who, life_of) { /* the write itself, and what must be true of i
     took[f]++; assert(took[f] == 1)
 }
 
-/* hf_step_change: check_token, then hf_act_close_out or hf_act_hand_back; work_settle's WHERE
+/* hf_step_change: check_token, then hf_draft_close_out or hf_draft_hand_back; work_settle's WHERE
  * is the same comparison in SQL. `ok`: the caller is told that it is so. */
 inline settle(f, s, who, life_of) {
     d_step {
@@ -65,8 +65,8 @@ inline settle(f, s, who, life_of) {
                 accept(f, who, life_of); assert(s == inc);
                 sfence = f; sstore = s; owner = NONE; store = 0; asleep = 0; /* release */
                 if
-                :: rounds < ROUNDS -> rounds++; status = queued    /* hf_act_hand_back */
-                :: else -> status = done; ends++; assert(ends == 1) /* hf_act_close_out */
+                :: rounds < ROUNDS -> rounds++; status = queued    /* hf_draft_hand_back */
+                :: else -> status = done; ends++; assert(ends == 1) /* hf_draft_close_out */
                 fi;
                 ok = 1
             :: else -> ok = 0
@@ -75,7 +75,7 @@ inline settle(f, s, who, life_of) {
     }
 }
 
-inline acquire(me, b) { /* hf_act_acquire, work_claim */
+inline acquire(me, b) { /* hf_draft_acquire, work_claim */
 #ifndef FENCEKEPT
     fence++;
 #else

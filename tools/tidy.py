@@ -14,12 +14,13 @@ was. What a rule must let through by name stands in EXCEPTIONS, with the reason.
 
 import bisect
 import fnmatch
-import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+
+from tidy_words import WORDS_FILE, lower_words, rule_words
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -44,6 +45,8 @@ EXCEPTIONS = [
     ("banned", "src/run/command/keeper.c", r"_exit\(\).*", "as above"),
     ("banned", "kit/conform/kit.c", r"(vsnprintf|snprintf|strcmp)\(\).*",
      "the suite links with the public library only: base/ is out of its reach"),
+    ("tags", "*", r"hf_(threads|job) names another type in src/(os|agent/worker)/threads\.h",
+     "the agent's worker has threads of its own, which libuv needs"),
     ("words", "*json_schema*", r"\"else\" is.*", "a keyword of JSON Schema"),
     ("banned", "kit/sim/say.c", r"(vsnprintf|snprintf)\(\).*", "as above, of the simulator"),
 ]
@@ -90,10 +93,10 @@ ROOMS = {
     "agent/tool": "",
     "agent/worker": "",
     "agent/wire": "",
-    "op": "core/* run/monitor",  # what can be asked for; each transport reads its table
+    "op": "core/*",  # what can be asked for; each transport reads its table
     "cli": "os op core/ledger core/inputs core/process core/schedule core/session core/trigger "
            "core/wait",
-    **{"cli/" + part: "cli op os core/* run/monitor" for part in ("cmd", "demo", "table")},
+    **{"cli/" + part: "cli op os core/*" for part in ("cmd", "demo", "table")},
     "cli/model": "cli cli/cmd os",
     "cli/chat": "cli cli/model op",
     "conform": "",  # public headers only: any store can be tested with it
@@ -147,27 +150,6 @@ SQL_TEXT = re.compile(
 )
 UNFINISHED = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X)\b")
 TEXT_SUFFIXES = (".c", ".h", ".py", ".sh", ".sql", ".md", ".build", ".txt", ".yml", ".bash")
-
-
-# The rule for words (docs/STYLE.md): what is counted, and what to write instead. Each file has a
-# recorded count per entry (tools/words.json) that may only fall; a new file has none.
-WORDS_FILE = "tools/words.json"
-WORDS = [
-    ("somebody", r"some(?:body|one)|any(?:body|one)|every(?:body|one)|nobody|no one|who(?:so)?ever|whom",
-     "the thing in the code: thread, batch, row, caller"),
-    ("gives", r"gives?|gave|given back", "\"returns\", or what the code does: stores, passes, assigns"),
-    ("stands", r"stands?|stood", "\"is stored\", \"is in\", \"is written\""),
-    ("else", r"else", "\"otherwise\""),
-    ("but for", r"but for", "\"except\""),
-    ("beside", r"besides?", "\"in addition to\" or \"next to\""),
-    ("a for per", r"(?:one|once|twice|times|\d[\d,.]*)"
-     r"(?: (?!(?:after|and|as|at|by|for|from|in|is|of|on|or|than|that|to|under|when|with) )\w+)? an? (?:batch|byte|call|caller|case|claim|column|commit"
-     r"|connection|core|day|engine|event|file|fleet|function|group|handle|hour|key|line|message|minute|name|page"
-     r"|program|queue|row|schedule|second|set|size|statement|step|store|table|thread|transaction|unit|word|worker)",
-     "\"per\""),
-]
-PROSE = (".c", ".h", ".py", ".sh", ".sql", ".md", ".build", ".edit")
-NOT_PROSE = ("docs/VERIFICATION.md", "docs/man/*", "tools/tidy.py", "tests/turn/golden/*", "tests/fuzz/*")
 
 
 def blank(text):
@@ -527,6 +509,21 @@ def rule_sql(tree):
                 yield f, line, "SQL in a string literal: it belongs in sql/"
 
 
+def rule_tags(tree):
+    """a tag that begins with hf_, or is in a header, names one type"""
+    first, in_header = {}, set()
+    places = [(f, m) for f in c_files(tree, "src/", "kit/", "include/")
+              for m in re.finditer(r"\b(?:struct|enum|union)\s+(\w+)\s*\{", f.plain)]
+    for f, m in sorted(places, key=lambda place: (not place[0].path.endswith(".h"), place[0].path)):
+        tag = m.group(1)
+        if f.path.endswith(".h"):
+            in_header.add(tag)
+        if tag not in first:
+            first[tag] = f.path
+        elif tag in in_header or tag.startswith("hf_"):
+            yield f, f.line_of(m.start()), f"{tag} names another type in {first[tag]}"
+
+
 def rule_public_comments(tree):
     """every function of a public header has a comment: alone, or over its unbroken group"""
     for f in c_files(tree, "include/"):
@@ -633,80 +630,6 @@ def rule_format(tree):
                    "clang-format has it (clang-format -i FILE)")
     if done.returncode != 0 and not wrong:
         yield paths[0], 1, "clang-format failed: " + done.stderr.strip()
-
-
-def prose(f):
-    """What a file says to people: comments and literals of C, comments of other languages, and
-    Markdown without its code."""
-    if f.is_c:
-        return [text for _, _, text in f.comments] + [text for _, text in f.strings]
-    if f.path.endswith(".md"):
-        return re.split(r"(?s)```.*?```|`[^`\n]*`", f.text)
-    if f.path.endswith(".sql"):
-        return re.findall(r"--(.*)", f.text)
-    return re.findall(r"(?s)\"\"\".*?\"\"\"|(?<=#)[^\n]*", f.text)
-
-
-def word_counts(f):
-    """entry: how often the file has it; nothing where it has none."""
-    if f.generated or not f.path.endswith(PROSE) or matches_any(f.path, NOT_PROSE):
-        return {}
-    text = re.sub(r"\s+[*#-]*\s*", " ", "\n".join(prose(f)))
-    counts = {name: len(re.findall(rf"(?i)\b(?:{words})\b", text)) for name, words, _ in WORDS}
-    return {name: count for name, count in counts.items() if count}
-
-
-def read_words(tree):
-    """The recorded counts by path. A file that moved has those of its old path: of the recorded
-    files with its name that are not in the tree any more, the most of each word."""
-    recorded = json.loads(next((f.text for f in tree if f.path == WORDS_FILE), "{}"))
-    there = {f.path for f in tree}
-    gone = {}
-    for path in recorded.keys() - there:
-        counts = gone.setdefault(os.path.basename(path), {})
-        for name, count in recorded[path].items():
-            counts[name] = max(count, counts.get(name, 0))
-    for f in tree:
-        if f.path not in recorded:
-            recorded[f.path] = gone.get(os.path.basename(f.path), {})
-    return recorded
-
-
-def rule_words(tree):
-    """of the words that docs/STYLE.md rules out a file has no more than its recorded count"""
-    recorded = read_words(tree)
-    for f in tree:
-        had = recorded.get(f.path, {})
-        for name, count in word_counts(f).items():
-            if count > had.get(name, 0):
-                words, instead = next((words, instead) for n, words, instead in WORDS if n == name)
-                yield (f, word_line(f, words), f'"{name}" is here {count} times, and {had.get(name, 0)} are recorded: write '
-                       f"{instead} (moved or split a file: tools/tidy.py --words)")
-
-
-def word_line(f, words):
-    """The last line with such a word, as far as lines go: new text is the more often below."""
-    lines = [number for number, line in enumerate(f.lines, 1) if re.search(rf"(?i)\b(?:{words})\b", line)]
-    return lines[-1] if lines else 1
-
-
-def lower_words():
-    """Record what the tree has. Files may be moved, split and joined, but of no word may there be
-    more than was recorded in all."""
-    tree = read_tree()
-    before = json.loads(next((f.text for f in tree if f.path == WORDS_FILE), "null"))
-    now = {f.path: counts for f in tree if (counts := word_counts(f))}
-    for name, _, instead in WORDS:
-        was = sum(counts.get(name, 0) for counts in (before or {}).values())
-        is_now = sum(counts.get(name, 0) for counts in now.values())
-        print(f"{name:10} {was:6} -> {is_now:6}")
-        if before is not None and is_now > was:
-            print(f'tidy: there is more of "{name}" than was recorded: write {instead}')
-            return 1
-    lines = ",\n".join(f"{json.dumps(path)}: {json.dumps(now[path], sort_keys=True)}" for path in sorted(now))
-    with open(os.path.join(ROOT, WORDS_FILE), "w", encoding="utf-8") as out:
-        out.write("{\n" + lines + "\n}\n")
-    return 0
 
 
 RULES = {name[5:]: rule for name, rule in list(globals().items()) if name.startswith("rule_")}
@@ -820,6 +743,8 @@ BAD = [
     ("sql", {"src/store/a.c": 'static const char q[] = "delete from t where 1";\n'}),
     ("public_comments", {"include/holdfast/a.h": "int hf_a(void);\n"}),
     ("public_comments", {"include/holdfast/a.h": "/* A. */\nint hf_a(void);\n\nint hf_b(void);\n"}),
+    ("tags", {"src/base/a.c": "struct hf_a {\n    int a;\n};\n", "src/os/a.c": "struct hf_a {\n    int b;\n};\n"}),
+    ("tags", {"src/base/a.h": "struct a {\n    int a;\n};\n", "src/base/a.c": "enum a { B };\n"}),
     ("listed", {"src/base/c.c": "", **BASE_BUILD}),
     ("listed", {"tests/unit/test_c.c": "", "tests/meson.build": "c_tests = {\n}\n"}),
     ("listed", {"src/base/meson.build": "files(\n    'b.c',\n    'a.c',\n)\n"}),
@@ -841,7 +766,7 @@ BAD = [
 GOOD = [
     {"src/base/a.c": GOOD_C, "src/base/b.c": "", **BASE_BUILD},
     {"src/core/a.c": '#include "base/buf.h"\n#include "core/edge.h"\n#include <stdint.h>\n'},
-    {"src/cli/cmd/a.c": '#include "run/monitor/monitor.h"\n#include "cli/cli.h"\n#include <stdio.h>\n'},
+    {"src/cli/cmd/a.c": '#include "op/op.h"\n#include "cli/cli.h"\n#include <stdio.h>\n'},
     {"src/core/a.c": "/* strcpy() and time(0) in prose, SELECT too */\n"},
     {"src/core/a.c": body('    x = say("strcpy(a)");\n    x += s->time(1);\n    x += s.time(1);\n')},
     {"src/cli/a.c": body("    snprintf(b, 9, f);\n    x = strcmp(a, b);\n")},
@@ -855,6 +780,7 @@ GOOD = [
                       "typedef int (*hf_fn)(int);\n"
                       "int hf_a(const struct hf_x *x) __attribute__((warn_unused_result));\n"
                       "static int (*const hooks[])(int) = { f, g };\n"},
+    {"src/base/a.c": "struct a {\n    int a;\n};\n", "src/os/a.c": "struct a {\n    int b;\n};\n"},
     {"src/run/pool/a.c": "static int count;\n"},
     {"src/core/a.c": body("    static const int steps[] = { 1, 2 };\n    x += steps[0];\n")},
     {"tests/soak/test_a.c": body("    sleep(1);\n")},
@@ -913,7 +839,7 @@ def main(arguments):
             print(f"{name:16} {rule.__doc__}")
         return 0
     if arguments == ["--words"]:
-        return lower_words()
+        return lower_words(read_tree(), EXCEPTIONS, os.path.join(ROOT, WORDS_FILE))
     if arguments:
         print("usage: tools/tidy.py [--selftest | --list | --words]", file=sys.stderr)
         return 2

@@ -53,7 +53,7 @@ struct hf_fact {
 };
 
 /* An operation of the table (`holdfast call --list`) with its inputs. */
-struct hf_act {
+struct hf_attention_act {
     const char *op;
     const char *tenant; /* of the caller, where the operation needs it; NULL: any */
     const struct hf_fact *inputs;
@@ -74,17 +74,17 @@ struct hf_attention_item {
     hf_ms until; /* when it ends by itself; 0: never */
     const struct hf_fact *facts;
     size_t fact_count;
-    struct hf_act act;
+    struct hf_attention_act act;
 };
 
 /* Findings of one kind that are not shown. */
 struct hf_attention_more {
     enum hf_need what;
     int64_t count;
-    bool at_least;           /* it was counted only so far */
-    const char *kind;        /* of these units; NULL: of all */
-    const char *error_class; /* the same */
-    struct hf_act act;       /* the list that shows them */
+    bool at_least;               /* it was counted only so far */
+    const char *kind;            /* of these units; NULL: of all */
+    const char *error_class;     /* the same */
+    struct hf_attention_act act; /* the list that shows them */
 };
 
 /* Owns all the memory that it shows. */

@@ -34,6 +34,7 @@ extern "C" {
  *   folder        absolute; NULL: the root of struct hf_tools_config, otherwise "/"
  *   timeout_ms    0: 60,000. Then its processes get TERM, and KILL five seconds later
  *   output_bytes  of both streams together; 0: 16,384. The beginning and the end are kept
+ *   approval      which calls need one (holdfast/tool.h); zero: none
  * In addition to these the command has HOLDFAST_CALL, the key of the call, and HOLDFAST_LOCK. */
 struct hf_shell_tool {
     size_t size;
@@ -49,6 +50,7 @@ struct hf_shell_tool {
     const char *folder;
     hf_ms timeout_ms;
     int64_t output_bytes;
+    struct hf_approval approval;
 };
 
 /* The built-in tools, with their recovery classes. */
@@ -72,6 +74,7 @@ HF_API bool hf_builtin_tool_read(const char *word, enum hf_builtin_tool *ret_too
 /* The tools of one agent. All is copied.
  *   shell        in the order in which the model sees them; built-in tools follow
  *   builtins     bit (1 << enum hf_builtin_tool) per tool that is on
+ *   approvals    of the built-in tools: HF_BUILTIN_COUNT of them; NULL: none
  *   root         absolute; required by file tools and run_command. No path leads out of it
  *   allow        hosts (NAME, NAME:PORT or an address) that fetch_url may reach although a rule
  *                refuses their addresses; link-local and metadata addresses only as addresses
@@ -84,6 +87,7 @@ struct hf_tools_config {
     const struct hf_shell_tool *shell;
     size_t shell_count;
     uint32_t builtins;
+    const struct hf_approval *approvals;
     const char *root;
     const char *const *allow;
     const char *lock_folder;

@@ -18,7 +18,7 @@ struct place {
 };
 
 struct check {
-    const struct hf_schema *schema;
+    const struct hf_json_schema *schema;
     struct hf_err *err;
     int depth;
     int steps;
@@ -34,7 +34,7 @@ static void write_place(struct hf_buf *out, const struct place *at)
     write_place(out, at->up);
     hf_buf_char(out, '/');
     if (at->key)
-        hf_schema_escape(out, at->key);
+        hf_json_schema_escape(out, at->key);
     else
         hf_buf_i64(out, (int64_t)at->item);
 }
@@ -183,7 +183,7 @@ static int check_number(struct check *check, const struct json_t *rule,
 
 /* A count within two optional bounds. */
 static int check_count(struct check *check, const struct json_t *rule,
-                       const struct hf_schema_bounds *bounds, size_t count,
+                       const struct hf_json_schema_bounds *bounds, size_t count,
                        const struct place *at)
 {
     const struct json_t *least = hf_json_member(rule, bounds->least);
@@ -198,9 +198,10 @@ static int check_count(struct check *check, const struct json_t *rule,
 static int check_text(struct check *check, const struct json_t *rule,
                       const struct json_t *value, const struct place *at)
 {
-    static const struct hf_schema_bounds length = { "minLength", "maxLength",
-                                                    "its characters must be at least ",
-                                                    "its characters must be at most " };
+    static const struct hf_json_schema_bounds length = {
+        "minLength", "maxLength", "its characters must be at least ",
+        "its characters must be at most "
+    };
     const char *text = hf_json_as_text(value);
     size_t left = strlen(text), count = 0;
     for (size_t step = 0; left > 0; left -= step, text += step, count++) {
@@ -218,7 +219,7 @@ static int check_unique(struct check *check, const struct json_t *value,
         for (size_t j = 0; j < i; j++) {
             bool same = false;
             if (++check->steps > STEPS_MAX)
-                return hf_fail(check->err, HF_ETOOBIG, "schema", HF_SCHEMA_TOO_LONG);
+                return hf_fail(check->err, HF_ETOOBIG, "schema", HF_JSON_SCHEMA_TOO_LONG);
             int rc = equal(check, hf_json_item(value, i), hf_json_item(value, j), &same);
             if (rc == 0 && same)
                 rc = misfit(check, at, "has the same item twice", "");
@@ -231,9 +232,9 @@ static int check_unique(struct check *check, const struct json_t *value,
 static int check_array(struct check *check, const struct json_t *rule,
                        const struct json_t *value, const struct place *at)
 {
-    static const struct hf_schema_bounds number = { "minItems", "maxItems",
-                                                    "its items must be at least ",
-                                                    "its items must be at most " };
+    static const struct hf_json_schema_bounds number = { "minItems", "maxItems",
+                                                         "its items must be at least ",
+                                                         "its items must be at most " };
     const struct json_t *first = hf_json_member(rule, "prefixItems");
     const struct json_t *rest = hf_json_member(rule, "items");
     size_t firsts = hf_json_items(first);
@@ -289,9 +290,9 @@ static int check_names(struct check *check, const struct json_t *names, const ch
 static int check_object(struct check *check, const struct json_t *rule,
                         const struct json_t *value, const struct place *at)
 {
-    static const struct hf_schema_bounds number = { "minProperties", "maxProperties",
-                                                    "its members must be at least ",
-                                                    "its members must be at most " };
+    static const struct hf_json_schema_bounds number = { "minProperties", "maxProperties",
+                                                         "its members must be at least ",
+                                                         "its members must be at most " };
     const struct json_t *names = hf_json_member(rule, "propertyNames");
     const struct json_t *linked = hf_json_member(rule, "dependentRequired");
     const struct json_t *member = NULL;
@@ -322,7 +323,7 @@ static int fits(struct check *check, const struct json_t *rule,
     if (rc == 0 || rc == HF_EINVAL)
         return 0;
     if (rc == HF_ETOOBIG)
-        return hf_fail(err, rc, "schema", HF_SCHEMA_TOO_LONG);
+        return hf_fail(err, rc, "schema", HF_JSON_SCHEMA_TOO_LONG);
     return hf_fail_plain(err, rc);
 }
 
@@ -380,7 +381,7 @@ static int apply_object(struct check *check, const struct json_t *rule,
                         const struct json_t *value, const struct place *at)
 {
     enum hf_json_type type = hf_json_type_of(value);
-    const struct json_t *target = hf_schema_target(check->schema, rule);
+    const struct json_t *target = hf_json_schema_target(check->schema, rule);
     int rc = target ? apply(check, target, value, at) : 0;
     if (rc == 0)
         rc = check_type(check, rule, value, at);
@@ -403,7 +404,7 @@ static int apply(struct check *check, const struct json_t *rule,
                  const struct json_t *value, const struct place *at)
 {
     if (++check->steps > STEPS_MAX || check->depth >= DEPTH_MAX)
-        return hf_fail(check->err, HF_ETOOBIG, "schema", HF_SCHEMA_TOO_LONG);
+        return hf_fail(check->err, HF_ETOOBIG, "schema", HF_JSON_SCHEMA_TOO_LONG);
     if (hf_json_type_of(rule) == HF_JSON_BOOL)
         return hf_json_as_bool(rule) ? 0 : misfit(check, at, "is not allowed", "");
     check->depth++;
@@ -412,8 +413,8 @@ static int apply(struct check *check, const struct json_t *rule,
     return rc;
 }
 
-int hf_schema_check(const struct hf_schema *schema, const struct json_t *value,
-                    struct hf_err *err)
+int hf_json_schema_check(const struct hf_json_schema *schema, const struct json_t *value,
+                         struct hf_err *err)
 {
     struct check check = { schema, err, 0, 0 };
     struct place top = { NULL, NULL, 0 };

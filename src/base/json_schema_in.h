@@ -6,18 +6,18 @@
 #include "base/json_get.h"
 #include "base/json_schema.h"
 
-#define HF_SCHEMA_TOO_LONG "the check takes too many steps"
-#define HF_SCHEMA_NOTICES 16
+#define HF_JSON_SCHEMA_TOO_LONG "the check takes too many steps"
+#define HF_JSON_SCHEMA_NOTICES 16
 
-struct hf_schema {
+struct hf_json_schema {
     const struct hf_alloc *alloc;
     struct json_t *root;
-    char *notices[HF_SCHEMA_NOTICES];
+    char *notices[HF_JSON_SCHEMA_NOTICES];
     size_t notice_count;
 };
 
 /* Two keywords that bound a count, and what is said of a count outside. */
-struct hf_schema_bounds {
+struct hf_json_schema_bounds {
     const char *least;
     const char *most;
     const char *too_few;
@@ -25,10 +25,10 @@ struct hf_schema_bounds {
 };
 
 /* The schema that $ref of `rule` names; NULL when it has none, or none within the schema. */
-const struct json_t *hf_schema_target(const struct hf_schema *schema,
-                                      const struct json_t *rule);
+const struct json_t *hf_json_schema_target(const struct hf_json_schema *schema,
+                                           const struct json_t *rule);
 
 /* Appends a key as one part of a JSON pointer. */
-void hf_schema_escape(struct hf_buf *out, const char *key);
+void hf_json_schema_escape(struct hf_buf *out, const char *key);
 
 #endif

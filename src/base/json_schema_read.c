@@ -83,14 +83,14 @@ static const char *const type_words[] = { "array",  "boolean", "integer", "null"
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 struct read {
-    struct hf_schema *schema;
+    struct hf_json_schema *schema;
     struct hf_buf path; /* JSON pointer of the schema that is read */
     struct hf_err *err;
 };
 
 static int read_rule(struct read *read, const struct json_t *rule);
 
-void hf_schema_escape(struct hf_buf *out, const char *key)
+void hf_json_schema_escape(struct hf_buf *out, const char *key)
 {
     for (; *key; key++)
         if (*key == '~' || *key == '/')
@@ -135,8 +135,8 @@ static const struct json_t *step_into(const struct json_t *value, const char *ke
     return hf_json_item(value, (size_t)item);
 }
 
-const struct json_t *hf_schema_target(const struct hf_schema *schema,
-                                      const struct json_t *rule)
+const struct json_t *hf_json_schema_target(const struct hf_json_schema *schema,
+                                           const struct json_t *rule)
 {
     const char *ref = hf_json_as_text(hf_json_member(rule, "$ref"));
     const struct json_t *value = schema->root;
@@ -153,15 +153,15 @@ const struct json_t *hf_schema_target(const struct hf_schema *schema,
 /* Keeps a notice; those past the last place are dropped, as is one without memory. */
 static void note(struct read *read, const char *keyword, const char *what)
 {
-    struct hf_schema *schema = read->schema;
+    struct hf_json_schema *schema = read->schema;
     struct hf_buf text;
-    if (schema->notice_count == HF_SCHEMA_NOTICES)
+    if (schema->notice_count == HF_JSON_SCHEMA_NOTICES)
         return;
     hf_buf_init(&text, schema->alloc, 4096);
     hf_buf_char(&text, '#');
     hf_buf_bytes(&text, hf_buf_str(&read->path), read->path.len);
     hf_buf_char(&text, '/');
-    hf_schema_escape(&text, keyword);
+    hf_json_schema_escape(&text, keyword);
     hf_buf_text(&text, what);
     if (hf_buf_state(&text) == 0)
         schema->notices[schema->notice_count++] = text.at;
@@ -184,7 +184,7 @@ static int read_ref(struct read *read, const struct json_t *rule,
         const char *next = hf_json_as_text(hf_json_member(at, "$ref"));
         if (next && next[0] != '#')
             return 0; /* the one that leads out has the notice */
-        at = hf_schema_target(read->schema, at);
+        at = hf_json_schema_target(read->schema, at);
         if (!at)
             return fault(read, "$ref", "leads nowhere");
         if (hf_json_type_of(at) != HF_JSON_OBJECT && hf_json_type_of(at) != HF_JSON_BOOL)
@@ -263,7 +263,7 @@ static int read_inner(struct read *read, const char *key, const struct json_t *r
 {
     size_t len = read->path.len;
     hf_buf_char(&read->path, '/');
-    hf_schema_escape(&read->path, key);
+    hf_json_schema_escape(&read->path, key);
     int rc = hf_buf_state(&read->path);
     rc = rc ? hf_fail_plain(read->err, rc) : read_rule(read, rule);
     if (hf_buf_state(&read->path) == 0) {
@@ -339,13 +339,13 @@ static int read_rule(struct read *read, const struct json_t *rule)
     return rc;
 }
 
-int hf_schema_new(const struct hf_alloc *alloc, struct hf_span text, size_t max,
-                  struct hf_schema **ret_schema, struct hf_err *err)
+int hf_json_schema_new(const struct hf_alloc *alloc, struct hf_span text, size_t max,
+                       struct hf_json_schema **ret_schema, struct hf_err *err)
 {
-    struct hf_schema *schema = alloc->realloc(alloc->user, NULL, sizeof(*schema));
+    struct hf_json_schema *schema = alloc->realloc(alloc->user, NULL, sizeof(*schema));
     if (!schema)
         return hf_fail_plain(err, HF_ENOMEM);
-    *schema = (struct hf_schema){ .alloc = alloc };
+    *schema = (struct hf_json_schema){ .alloc = alloc };
     struct read read = { .schema = schema, .err = err };
     hf_buf_init(&read.path, alloc, 64 * 1024);
     int rc = hf_json_parse(text, max, "schema", &schema->root, err);
@@ -353,14 +353,14 @@ int hf_schema_new(const struct hf_alloc *alloc, struct hf_span text, size_t max,
         rc = read_rule(&read, schema->root);
     hf_buf_fini(&read.path);
     if (rc) {
-        hf_schema_free(schema);
+        hf_json_schema_free(schema);
         return rc;
     }
     *ret_schema = schema;
     return 0;
 }
 
-void hf_schema_free(struct hf_schema *schema)
+void hf_json_schema_free(struct hf_json_schema *schema)
 {
     if (!schema)
         return;
@@ -370,7 +370,7 @@ void hf_schema_free(struct hf_schema *schema)
     schema->alloc->free(schema->alloc->user, schema);
 }
 
-const char *hf_schema_notice(const struct hf_schema *schema, size_t i)
+const char *hf_json_schema_notice(const struct hf_json_schema *schema, size_t i)
 {
     return i < schema->notice_count ? schema->notices[i] : NULL;
 }

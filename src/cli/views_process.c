@@ -56,13 +56,13 @@ static int process_detail(struct cli *cli, const struct op_row *row)
 
 static void deferred_line(struct cli *cli, const struct op_row *row)
 {
-    const struct hf_deferred *left = row->at;
+    const struct hf_process_deferred *left = row->at;
     cli_note(cli, "%s was left: %s", left->work_id, left->message);
 }
 
 const struct cli_view cli_process_views[] = {
     { &hf_process_shape, process_columns, PROCESS_COLUMNS, process_cells, NULL,
       process_detail },
-    { .shape = &hf_deferred_shape, .line = deferred_line },
+    { .shape = &hf_process_deferred_shape, .line = deferred_line },
     { .shape = NULL },
 };

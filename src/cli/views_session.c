@@ -123,8 +123,7 @@ static void node_cells(struct cli_table *table, const void *row)
         (void)beginning(shown_part(message), what);
     const char *cells[] = { node->ordinal < 0 ? NULL : ordinal, node->turn_id,
                             node->provisional ? "provisional" : "committed",
-                            message ? speaker(message) : node->record->name,
-                            what };
+                            message ? speaker(message) : node->record->name, what };
     cli_table_row(table, cells, 2, node->provisional ? CLI_YELLOW : CLI_GREEN);
 }
 

@@ -52,7 +52,8 @@ static void put_input(struct hf_buf *out, const struct hf_input *input,
         hf_buf_i64(out, fact->number);
 }
 
-void op_put_command(struct hf_buf *out, const char *program, const struct hf_act *act)
+void op_put_command(struct hf_buf *out, const char *program,
+                    const struct hf_attention_act *act)
 {
     const struct op *op = op_find(act->op);
     char path[OP_PATH];
@@ -91,7 +92,7 @@ void op_put_facts(struct hf_json *json, const struct hf_fact *facts, size_t coun
 }
 
 /* Inputs that can be given more than once are arrays; their values follow each other. */
-void op_put_act(struct hf_json *json, const struct hf_act *act)
+void op_put_act(struct hf_json *json, const struct hf_attention_act *act)
 {
     const struct op *op = op_find(act->op);
     hf_json_object(json);

@@ -236,7 +236,7 @@ int op_run_process_prune(struct op_call *call)
 
 /* What a drain left, kept until its counts are known. */
 struct left {
-    struct hf_deferred deferred;
+    struct hf_process_deferred deferred;
     struct left *next;
 };
 struct draining {
@@ -254,7 +254,7 @@ static void keep_deferred(void *user, const char *work_id, const struct hf_err *
     d->failed |= !left || !id || !message;
     if (d->failed)
         return;
-    left->deferred = (struct hf_deferred){ id, hf_err_wire(why->code), message };
+    left->deferred = (struct hf_process_deferred){ id, hf_err_wire(why->code), message };
     *d->last = left;
     d->last = &left->next;
 }
@@ -263,7 +263,7 @@ static int say_drained(struct op_call *call, const struct hf_drain_report *repor
                        const struct left *left)
 {
     const struct op_sink *sink = call->out->sink;
-    const struct op_list list = { .key = "items", .shape = &hf_deferred_shape };
+    const struct op_list list = { .key = "items", .shape = &hf_process_deferred_shape };
     int rc = 0;
     op_facts(call, &hf_drain_shape, report);
     op_say(call, "abandoned %lld, left %lld", (long long)report->ended,

@@ -182,7 +182,7 @@ const struct op op_process_rows[] = {
     { "process.drain", "end an owner's own owner_bound processes, as abandoned",
       "What is rerunnable, never started or externally owned stays as it is.",
       hf_process_drain_inputs, NULL, BLANK(hf_drain, .size = sizeof(struct hf_drain)),
-      drain_examples, .answer = OP_LIST, .shape = &hf_deferred_shape,
+      drain_examples, .answer = OP_LIST, .shape = &hf_process_deferred_shape,
       .facts = &hf_drain_shape, .errors = op_write_errors, .role = OP_OPERATOR,
       .route = "POST /v1/processes/drain", .flags = OP_MUST_EXIST, .actor_kind = "human",
       .run = op_run_drain },

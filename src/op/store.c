@@ -1,12 +1,13 @@
 /* What the operations on limits, policies and the store as a whole do. */
 #include "op/store.h"
 
+#include <holdfast/version.h>
+
 #include <sqlite3.h>
 
 #include "base/text.h"
 #include "core/ledger/quota.h"
 #include "core/ledger/reports.h"
-#include "op/version.h"
 
 /* Rows that the library reports one by one. */
 struct each {
@@ -224,7 +225,7 @@ int op_run_limits(struct op_call *call)
 
 int op_run_version(struct op_call *call)
 {
-    const struct hf_version_row row = { HF_VERSION, hf_store_schema_version(),
+    const struct hf_version_row row = { hf_version(), hf_store_schema_version(),
                                         sqlite3_libversion() };
     return op_row(call, &row);
 }

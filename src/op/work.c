@@ -5,13 +5,13 @@
 #include <signal.h>
 
 #include <holdfast/ingress.h>
+#include <holdfast/monitor.h>
 
 #include "base/ident.h"
 #include "base/text.h"
 #include "core/ledger/policy.h"
 #include "core/ledger/reports.h"
 #include "core/ledger/step.h"
-#include "run/monitor/monitor.h"
 
 /* ---- create ------------------------------------------------------------------------ */
 
@@ -130,7 +130,8 @@ static const char *what_was_done(const struct op_call *call, const struct hf_wor
 /* Who wants the one or the other need not say why; the library asks every caller for a reason. */
 static void reason_where_none(struct hf_change *change)
 {
-    if (!change->reason && (change->verb == HF_VERB_CANCEL || change->verb == HF_VERB_REQUEUE))
+    if (!change->reason &&
+        (change->verb == HF_VERB_CANCEL || change->verb == HF_VERB_REQUEUE))
         change->reason = "no reason given";
 }
 

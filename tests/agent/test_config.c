@@ -1,4 +1,5 @@
 /* Configuration files: what becomes of each key, and what is named when one is wrong. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,6 +141,52 @@ static void every_key_of_a_tool_gets_to_its_struct(void **state)
     assert_int_equal(tool.timeout_ms, 5000);
     assert_int_equal(tool.output_bytes, 100);
     hf_config_free(config);
+}
+
+#define PAY TODAY "recovery = 'ask'\n"
+#define RULE "{\"/amount\":{\"minimum\":100}}"
+
+static void approvals_of_commands_and_of_builtin_tools_get_to_their_structs(void **state)
+{
+    (void)state;
+    struct hf_config *config = read_config(
+        PAY "approve = '" RULE "'\napprove_question = 'May it?'\napprove_by = 'anna'\n"
+            "approve_within = '10m'\napprove_otherwise = 'fail_turn'\n"
+            "[tool.run_command]\napprove = 'always'\n");
+    struct hf_approval approval = hf_config_approval(config, "today");
+    assert_string_equal(approval.rule, RULE);
+    assert_string_equal(approval.question, "May it?");
+    assert_string_equal(approval.terms.answerer, "anna");
+    assert_int_equal(approval.terms.within_ms, 600000);
+    assert_int_equal(approval.terms.at_deadline, HF_AT_DEADLINE_FAIL_TURN);
+    approval = hf_config_approval(config, "run_command");
+    assert_string_equal(approval.rule, "always");
+    assert_int_equal(approval.terms.at_deadline, HF_AT_DEADLINE_NONE);
+    assert_null(hf_config_approval(config, "read_file").rule);
+    hf_config_free(config);
+}
+
+static void an_approval_that_cannot_work_is_named_with_its_key(void **state)
+{
+    static const char *const rules[] = {
+        "alway", "", "{", "{}", "[]", "{\"amount\":{}}", "{\"/amount\":1}", "{\"/~2\":{}}"
+    };
+    char text[512];
+    (void)state;
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        (void)snprintf(text, sizeof(text), "%sapprove = '%s'\n", PAY, rules[i]);
+        refuse(text, "[tool.today]: approve is \"never\", \"always\", or a rule such as");
+    }
+    refuse("[tool.write_file]\napprove = 'maybe'\n", "[tool.write_file]: approve is ");
+    refuse(PAY "approve = true\n", "approve must be a string");
+    refuse(PAY "approve_by = 'anna'\n", "need the key approve");
+    refuse(PAY "approve = 'always'\napprove_otherwise = 'next'\n",
+           "approve_otherwise is deny, approve, result or fail_turn, and not next");
+    refuse(PAY "approve = 'always'\napprove_within = 'soon'\n",
+           "a duration such as \"90s\" is needed for approve_within");
+    refuse(PAY "aprove = 'always'\n", "unknown key aprove; did you mean approve?");
+    refuse("[tool.run_command]\napprove = 'always'\ntimeout = '1s'\n",
+           "its table takes approve and the like, and not timeout");
 }
 
 static void an_agent_or_a_tool_that_cannot_work_is_named(void **state)
@@ -294,6 +341,8 @@ int main(void)
         cmocka_unit_test(every_key_of_a_model_gets_to_its_struct),
         cmocka_unit_test(every_key_of_an_agent_gets_to_its_struct),
         cmocka_unit_test(every_key_of_a_tool_gets_to_its_struct),
+        cmocka_unit_test(approvals_of_commands_and_of_builtin_tools_get_to_their_structs),
+        cmocka_unit_test(an_approval_that_cannot_work_is_named_with_its_key),
         cmocka_unit_test(an_agent_or_a_tool_that_cannot_work_is_named),
         cmocka_unit_test(names_are_listed_in_the_order_of_the_file),
         cmocka_unit_test(a_key_is_read_when_it_is_needed_and_once),

@@ -30,6 +30,24 @@ class Crons(Case):
         self.assertEqual(books["items"], ["2026-01-30T23:00:00Z", "2026-02-27T23:00:00Z"])
 
 
+class Monitor(Case):
+    def test_a_host_runs_what_the_monitor_runs(self):
+        self.ok("schedule", "add", "tick", "--every", "1s", "--kind", "tick")
+        with subprocess.Popen([os.environ["MONITOR_EXAMPLE"], self.env["HOLDFAST_DB"]], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as monitor:
+            self.assertEqual(monitor.stdout.readline(), "made 1 units\n")
+            monitor.terminate()
+            self.assertEqual((monitor.wait(30), monitor.stderr.read()), (0, ""))
+        made = self.ok("work", "list", "--kind", "tick")["items"]
+        self.assertEqual({unit["status"] for unit in made}, {"queued"})
+
+    def test_a_store_that_is_none_is_refused(self):
+        path = self.file("text", "no store")
+        done = subprocess.run([os.environ["MONITOR_EXAMPLE"], path], text=True, capture_output=True,
+                              timeout=50, check=False)
+        self.assertEqual(done.returncode, 9)
+
+
 class Call(Case):
     def run_worker(self):
         done = subprocess.run([os.path.join(EXAMPLES, "call.py"), "py1"], env=self.env, text=True,
@@ -103,7 +121,7 @@ class Agents(Case):
         self.env["PATH"] = os.environ["PATH"]
         folder = os.path.join(EXAMPLES, "agents")
         names = sorted(name for name in os.listdir(folder) if name.endswith(".toml"))
-        self.assertEqual(names, ["reporter.toml", "reviewer.toml", "shell-helper.toml"])
+        self.assertEqual(names, ["operator.toml", "reporter.toml", "reviewer.toml", "shell-helper.toml"])
         for name in names:
             self.cli("config", "check", "--config", os.path.join(folder, name))
 

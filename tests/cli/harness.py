@@ -139,13 +139,13 @@ class Worker:
             self.lines.put(json.loads(line) if line.startswith("{") else {"event": line})
         self.lines.put(None)
 
-    def heard(self, event):
-        """The next line of that event; others are passed over."""
+    def heard(self, *events):
+        """The next line of one of these events; others are passed over."""
         while True:
             line = self.lines.get(timeout=60)
             if line is None:
-                raise AssertionError(f"the worker ended before {event}")
-            if line["event"] == event:
+                raise AssertionError(f"the worker ended before {events}")
+            if line["event"] in events:
                 return line
 
     def so_far(self):

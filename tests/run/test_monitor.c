@@ -2,11 +2,10 @@
  * each call then takes as long as the test says, on that clock, or fails after it. */
 #include "support/unit.h"
 
+#include <holdfast/monitor.h>
 #include <holdfast/sys/store.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "run/monitor/monitor.h"
 
 #define TERM 45000
 
@@ -19,7 +18,7 @@ struct rig {
     hf_ms pulse_takes;
     hf_ms sweep_takes;
     int pulse_fails; /* this many times */
-    struct hf_witness witness;
+    struct hf_monitor_witness witness;
     struct hf_monitor_report report;
     struct hf_err err;
 };
@@ -105,7 +104,8 @@ static const char *run_one(struct rig *rig, char id[40])
 
 static int pass(struct rig *rig, bool continuous)
 {
-    struct hf_monitor_plan plan = { .witness = continuous ? &rig->witness : NULL };
+    struct hf_monitor_plan plan = { .size = sizeof(plan),
+                                    .witness = continuous ? &rig->witness : NULL };
     return hf_monitor_pass(rig->store, NULL, &plan, &rig->report, &rig->err);
 }
 
@@ -217,6 +217,22 @@ static void a_sweep_that_stalled_is_followed_by_amnesty(void **state)
     assert_int_equal(rig->report.sweep.requeued, 0);
 }
 
+static void a_plan_says_its_size(void **state)
+{
+    struct rig *rig = *state;
+    struct hf_monitor_plan plan = { .size = 1 };
+    struct hf_pointer_plan pointer = { .size = sizeof(pointer), .owner = "main" };
+    struct hf_pointer_report report;
+    assert_int_equal(hf_monitor_pass(rig->store, NULL, &plan, &rig->report, &rig->err),
+                     HF_EINVAL);
+    assert_string_equal(rig->err.field, "size");
+    assert_int_equal(hf_monitor_pass(rig->store, NULL, NULL, &rig->report, &rig->err),
+                     HF_EINVAL);
+    assert_int_equal(hf_pointer_reconcile(rig->store, NULL, &pointer, &report, &rig->err),
+                     HF_EINVAL);
+    assert_string_equal(rig->err.field, "path");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -226,6 +242,7 @@ int main(void)
         CASE(a_single_pass_and_a_plain_sweep_never_give_amnesty),
         CASE(a_stall_of_a_third_of_the_term_spares_nobody),
         CASE(calls_that_fail_are_a_stall_until_one_works),
+        CASE(a_plan_says_its_size),
         CASE(a_sweep_that_stalled_is_followed_by_amnesty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

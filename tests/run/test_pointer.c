@@ -169,7 +169,8 @@ static enum hf_status status_of(struct rig *rig, const struct unit *unit)
 
 static int reconcile_as(struct rig *rig, const char *incarnation)
 {
-    struct hf_pointer_plan plan = { .path = rig->path,
+    struct hf_pointer_plan plan = { .size = sizeof(plan),
+                                    .path = rig->path,
                                     .owner = "main",
                                     .incarnation = incarnation };
     memset(&rig->report, 0, sizeof(rig->report));
@@ -507,7 +508,7 @@ static void r33_the_file_of_another_owner_gives_way(void **state)
 static void without_an_owner_the_file_says_whose_it_is(void **state)
 {
     struct rig *rig = *state;
-    struct hf_pointer_plan plan = { .path = rig->path };
+    struct hf_pointer_plan plan = { .size = sizeof(plan), .path = rig->path };
     struct unit unit = run(rig, "i1", 0);
     assert_int_equal(
         hf_pointer_reconcile(rig->store, NULL, &plan, &rig->report, &rig->err),
@@ -570,13 +571,13 @@ static void crash(struct rig *rig, enum hf_pointer_moment moment)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        struct hf_pointer_plan plan = { .path = rig->path,
-                                        .owner = "main",
-                                        .incarnation = "i1",
-                                        .at = die_at,
-                                        .user = &moment };
+        struct hf_pointer_plan plan = {
+            .size = sizeof(plan), .path = rig->path, .owner = "main", .incarnation = "i1"
+        };
+        struct hf_pointer_hook hook = { die_at, &moment };
         open_store(rig);
-        int rc = hf_pointer_reconcile(rig->store, NULL, &plan, &rig->report, &rig->err);
+        int rc = hf_pointer_reconcile_at(rig->store, NULL, &plan, &hook, &rig->report,
+                                         &rig->err);
         _exit(rc ? 2 : 1);
     }
     int status = 0;

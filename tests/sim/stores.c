@@ -9,10 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <holdfast/monitor.h>
+
 #include "base/err.h"
 #include "db/lite/lite.h"
 #include "model/model.h"
-#include "run/monitor/monitor.h"
 #include "sim/disk.h"
 #include "sim/plants.h"
 #include "store/schema.h"
@@ -232,8 +233,8 @@ static void end(void *user, int pid)
 static int monitor(void *user, struct hf_store *store, hf_ms *io_since,
                    struct hf_err *err)
 {
-    struct hf_witness witness = { .since = *io_since };
-    struct hf_monitor_plan plan = { .witness = &witness };
+    struct hf_monitor_witness witness = { .since = *io_since };
+    struct hf_monitor_plan plan = { .size = sizeof(plan), .witness = &witness };
     struct hf_monitor_report report;
     struct hf_caller who = { .size = sizeof(who), .actor_kind = "system" };
     (void)user;

@@ -83,12 +83,12 @@ static void a_lease_that_names_a_process_is_counted(void **state)
     closed(store);
 }
 
-static long asked(struct hf_watch *watch)
+static long asked(struct hf_death_watch *watch)
 {
     static const char holders[] = "%UNION SELECT holder FROM session%";
     long before = pg_store_ran(watch->store, holders);
     watch->look_at = 0; /* whatever the last one took */
-    assert_int_equal(hf_watch_refresh(watch, NULL), 0);
+    assert_int_equal(hf_death_watch_refresh(watch, NULL), 0);
     return pg_store_ran(watch->store, holders) - before;
 }
 
@@ -96,8 +96,8 @@ static void whom_to_watch_is_asked_when_somebody_took_a_lease(void **state)
 {
     (void)state;
     struct hf_store *store = opened("watched", 3), *peer = opened("watched", 3);
-    struct hf_watch watch;
-    hf_watch_init(&watch, store);
+    struct hf_death_watch watch;
+    hf_death_watch_init(&watch, store);
     assert_int_equal(asked(&watch), 1); /* the first always */
     watch.sure_to = INT64_MAX;          /* however slow this machine is */
     assert_int_equal(asked(&watch), 0);
@@ -108,7 +108,7 @@ static void whom_to_watch_is_asked_when_somebody_took_a_lease(void **state)
     assert_int_equal(asked(&watch), 0);
     watch.sure_to = 0; /* a second later */
     assert_int_equal(asked(&watch), 1);
-    hf_watch_fini(&watch);
+    hf_death_watch_fini(&watch);
     closed(peer);
     closed(store);
 }
@@ -117,7 +117,7 @@ static void after_a_death_it_is_asked_again(void **state)
 {
     (void)state;
     struct hf_store *store = opened("bereft", 4), *peer = opened("bereft", 4);
-    struct hf_watch watch;
+    struct hf_death_watch watch;
     struct hf_sweep_report report;
     pid_t child = fork();
     if (child == 0) {
@@ -125,19 +125,19 @@ static void after_a_death_it_is_asked_again(void **state)
         _exit(0);
     }
     claimed(peer, "held", child);
-    hf_watch_init(&watch, store);
+    hf_death_watch_init(&watch, store);
     assert_int_equal(asked(&watch), 1);
     assert_int_equal(watch.count, 1);
-    assert_false(hf_watch_death(&watch));
+    assert_false(hf_death_watch_died(&watch));
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_true(hf_watch_death(&watch));
+    assert_true(hf_death_watch_died(&watch));
     assert_int_equal(hf_work_sweep(peer, NULL, 10, &report, NULL), 0);
     assert_int_equal(report.proven_dead, 1);
     assert_int_equal(asked(&watch), 1);
     assert_int_equal(watch.count, 0);
-    assert_false(hf_watch_death(&watch));
-    hf_watch_fini(&watch);
+    assert_false(hf_death_watch_died(&watch));
+    hf_death_watch_fini(&watch);
     closed(peer);
     closed(store);
 }
@@ -146,15 +146,15 @@ static void without_the_page_it_is_asked_each_time(void **state)
 {
     (void)state;
     struct hf_store *store = pg_server_store(&server, "alone");
-    struct hf_watch watch;
+    struct hf_death_watch watch;
     pg_local_close(pg_of(sql_store_of(store)->sql));
     uint32_t count = 7;
     assert_false(store->methods->taken_here(store, &count));
     claimed(store, "unit", getpid());
-    hf_watch_init(&watch, store);
+    hf_death_watch_init(&watch, store);
     for (int i = 0; i < 3; i++)
         assert_int_equal(asked(&watch), 1);
-    hf_watch_fini(&watch);
+    hf_death_watch_fini(&watch);
     hf_store_close(store);
 }
 

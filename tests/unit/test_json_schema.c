@@ -17,11 +17,11 @@ static struct hf_span span_of(const char *text)
     return (struct hf_span){ text, strlen(text) };
 }
 
-static struct hf_schema *schema_of(const char *text)
+static struct hf_json_schema *schema_of(const char *text)
 {
-    struct hf_schema *schema = NULL;
+    struct hf_json_schema *schema = NULL;
     struct hf_err err = { 0 };
-    if (hf_schema_new(hf_alloc_system(), span_of(text), ROOM, &schema, &err))
+    if (hf_json_schema_new(hf_alloc_system(), span_of(text), ROOM, &schema, &err))
         fail_msg("%s: %s", text, err.message);
     return schema;
 }
@@ -30,14 +30,14 @@ static struct hf_schema *schema_of(const char *text)
 static const char *said(const char *schema_text, const char *value_text)
 {
     static struct hf_err err;
-    struct hf_schema *schema = schema_of(schema_text);
+    struct hf_json_schema *schema = schema_of(schema_text);
     struct json_t *value = NULL;
     err = (struct hf_err){ 0 };
     assert_int_equal(hf_json_parse(span_of(value_text), ROOM, "value", &value, &err), 0);
-    int rc = hf_schema_check(schema, value, &err);
+    int rc = hf_json_schema_check(schema, value, &err);
     assert_int_equal(rc, err.code);
     hf_json_free(value);
-    hf_schema_free(schema);
+    hf_json_schema_free(schema);
     return rc ? err.message : "";
 }
 
@@ -148,10 +148,10 @@ static void a_bad_schema_is_refused_with_its_place(void **state)
         { "{\"$ref\":\"#\"}", "#/$ref leads back to itself" },
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
-        struct hf_schema *schema = NULL;
+        struct hf_json_schema *schema = NULL;
         struct hf_err err = { 0 };
-        int rc = hf_schema_new(hf_alloc_system(), span_of(bad[i][0]), ROOM, &schema,
-                               &err);
+        int rc = hf_json_schema_new(hf_alloc_system(), span_of(bad[i][0]), ROOM, &schema,
+                                    &err);
         if (rc != HF_EINVAL || strcmp(err.message, bad[i][1]) != 0)
             fail_msg("%s: %d \"%s\"", bad[i][0], rc, err.message);
     }
@@ -160,17 +160,18 @@ static void a_bad_schema_is_refused_with_its_place(void **state)
 static void what_is_not_checked_is_noted(void **state)
 {
     (void)state;
-    struct hf_schema *schema = schema_of(
+    struct hf_json_schema *schema = schema_of(
         "{\"title\":\"x\",\"format\":\"date\",\"properties\":{\"a\":{\"pattern\":\"^a\"},"
         "\"b\":{\"$ref\":\"other.json\"}}}");
-    const char *one = hf_schema_notice(schema, 0), *two = hf_schema_notice(schema, 1);
+    const char *one = hf_json_schema_notice(schema, 0),
+               *two = hf_json_schema_notice(schema, 1);
     bool swapped = strncmp(one, "#/b", 3) == 0; /* members have no order */
     assert_string_equal(swapped ? two : one,
                         "#/a/pattern is a keyword that is not checked");
     assert_string_equal(swapped ? one : two,
                         "#/b/$ref leads out of the schema and is not followed");
-    assert_null(hf_schema_notice(schema, 2));
-    hf_schema_free(schema);
+    assert_null(hf_json_schema_notice(schema, 2));
+    hf_json_schema_free(schema);
 }
 
 static void an_endless_check_is_ended(void **state)
@@ -187,10 +188,10 @@ static void an_endless_check_is_ended(void **state)
     };
     assert_int_equal(hf_json_parse(span_of("1"), ROOM, "value", &value, &err), 0);
     for (size_t i = 0; i < COUNT(endless); i++) {
-        struct hf_schema *schema = schema_of(endless[i]);
-        assert_int_equal(hf_schema_check(schema, value, &err), HF_ETOOBIG);
+        struct hf_json_schema *schema = schema_of(endless[i]);
+        assert_int_equal(hf_json_schema_check(schema, value, &err), HF_ETOOBIG);
         assert_string_equal(err.message, "the check takes too many steps");
-        hf_schema_free(schema);
+        hf_json_schema_free(schema);
     }
     hf_json_free(value);
 }
@@ -204,13 +205,13 @@ static void memory_may_run_out_anywhere(void **state)
     bool failed = true;
     for (int64_t at = 1; failed; at++) {
         struct fail_alloc memory;
-        struct hf_schema *schema = NULL;
+        struct hf_json_schema *schema = NULL;
         struct hf_err err = { 0 };
         fail_alloc_init(&memory, at);
-        int rc = hf_schema_new(&memory.alloc, span_of(text), ROOM, &schema, &err);
+        int rc = hf_json_schema_new(&memory.alloc, span_of(text), ROOM, &schema, &err);
         if (rc == 0)
-            rc = hf_schema_check(schema, value, &err);
-        hf_schema_free(schema);
+            rc = hf_json_schema_check(schema, value, &err);
+        hf_json_schema_free(schema);
         assert_int_equal(memory.live, 0);
         failed = memory.calls >= at;
         assert_true(rc == HF_EINVAL || (failed && rc == HF_ENOMEM));

@@ -25,10 +25,10 @@ bool config_is_builtin(const char *name)
     return false;
 }
 
-struct entry *config_find(const struct hf_config *config, enum hf_config_table kind,
-                          const char *name)
+struct config_entry *config_find(const struct hf_config *config,
+                                 enum hf_config_table kind, const char *name)
 {
-    struct entry *entry = config->first[kind];
+    struct config_entry *entry = config->first[kind];
     while (entry && !hf_same(entry->name, name))
         entry = entry->next;
     return entry;
@@ -40,7 +40,8 @@ static struct hf_near nearest(const struct hf_config *config, enum hf_config_tab
 {
     struct hf_near near;
     hf_near_begin(&near, name);
-    for (const struct entry *entry = config->first[kind]; entry; entry = entry->next)
+    for (const struct config_entry *entry = config->first[kind]; entry;
+         entry = entry->next)
         hf_near_try(&near, entry->name);
     return near;
 }
@@ -86,14 +87,14 @@ static int check_links(const struct hf_config *config, struct hf_err *err)
 {
     struct hf_err from = { 0 };
     int rc = 0;
-    for (struct entry *at = config->first[HF_CONFIG_MODEL]; at && rc == 0;
+    for (struct config_entry *at = config->first[HF_CONFIG_MODEL]; at && rc == 0;
          at = at->next) {
         const struct model *model = (const struct model *)at;
         (void)hf_fail(&from, HF_EINVAL, NULL, "model.%.60s", at->name);
         if (!config_find(config, HF_CONFIG_PROVIDER, model->provider))
             rc = no_link(config, from.message, HF_CONFIG_PROVIDER, model->provider, err);
     }
-    for (struct entry *at = config->first[HF_CONFIG_AGENT]; at && rc == 0;
+    for (struct config_entry *at = config->first[HF_CONFIG_AGENT]; at && rc == 0;
          at = at->next) {
         const struct agent *agent = (const struct agent *)at;
         (void)hf_fail(&from, HF_EINVAL, NULL, "agent.%.60s", at->name);
@@ -110,7 +111,7 @@ static int check_links(const struct hf_config *config, struct hf_err *err)
 static int read_table(struct hf_config *config, const struct hf_toml_table *table,
                       struct hf_err *err)
 {
-    struct reading reading = { config, table, NULL, err };
+    struct config_reading reading = { .config = config, .table = table, .err = err };
     struct hf_near near;
     hf_near_begin(&near, table->path[0]);
     for (int i = 0; i < HF_CONFIG_TABLE_COUNT; i++) {
@@ -171,7 +172,7 @@ void hf_config_free(struct hf_config *config)
 {
     if (!config)
         return;
-    for (struct entry *at = config->first[HF_CONFIG_PROVIDER]; at; at = at->next)
+    for (struct config_entry *at = config->first[HF_CONFIG_PROVIDER]; at; at = at->next)
         hf_secret_free(((struct provider *)at)->key);
     struct hf_arena arena = config->arena;
     hf_arena_fini(&arena);
@@ -179,10 +180,10 @@ void hf_config_free(struct hf_config *config)
 
 /* ---- looking up ------------------------------------------------------------------------ */
 
-static struct entry *entry_at(const struct hf_config *config, enum hf_config_table kind,
-                              size_t i)
+static struct config_entry *entry_at(const struct hf_config *config,
+                                     enum hf_config_table kind, size_t i)
 {
-    struct entry *entry = config->first[kind];
+    struct config_entry *entry = config->first[kind];
     for (; entry && i > 0; i--)
         entry = entry->next;
     return entry;
@@ -191,12 +192,12 @@ static struct entry *entry_at(const struct hf_config *config, enum hf_config_tab
 const char *hf_config_name(const struct hf_config *config, enum hf_config_table table,
                            size_t i)
 {
-    const struct entry *entry = entry_at(config, table, i);
+    const struct config_entry *entry = entry_at(config, table, i);
     return entry ? entry->name : NULL;
 }
 
 static int find(const struct hf_config *config, enum hf_config_table kind,
-                const char *name, struct entry **ret_entry, struct hf_err *err)
+                const char *name, struct config_entry **ret_entry, struct hf_err *err)
 {
     struct hf_near near = nearest(config, kind, name);
     *ret_entry = config_find(config, kind, name);
@@ -212,7 +213,7 @@ int hf_config_endpoint(struct hf_config *config, const char *name,
                        struct hf_http_config *ret_http, struct hf_endpoint *ret_endpoint,
                        struct hf_err *err)
 {
-    struct entry *entry = NULL;
+    struct config_entry *entry = NULL;
     int rc = find(config, HF_CONFIG_PROVIDER, name, &entry, err);
     struct provider *provider = (struct provider *)entry;
     for (int i = 0; i < KEY_SOURCES && rc == 0; i++)
@@ -244,7 +245,7 @@ int hf_config_model(const struct hf_config *config, const char *name,
                     struct hf_model_config *ret_model, const char **ret_provider,
                     struct hf_err *err)
 {
-    struct entry *entry = NULL;
+    struct config_entry *entry = NULL;
     int rc = find(config, HF_CONFIG_MODEL, name, &entry, err);
     if (rc)
         return rc;
@@ -256,7 +257,7 @@ int hf_config_model(const struct hf_config *config, const char *name,
 int hf_config_agent(const struct hf_config *config, const char *name,
                     struct hf_agent_entry *ret_agent, struct hf_err *err)
 {
-    struct entry *entry = NULL;
+    struct config_entry *entry = NULL;
     int rc = find(config, HF_CONFIG_AGENT, name, &entry, err);
     if (rc == 0)
         *ret_agent = ((struct agent *)entry)->shown;
@@ -266,9 +267,16 @@ int hf_config_agent(const struct hf_config *config, const char *name,
 int hf_config_tool(const struct hf_config *config, const char *name,
                    struct hf_shell_tool *ret_tool, struct hf_err *err)
 {
-    struct entry *entry = NULL;
+    struct config_entry *entry = NULL;
     int rc = find(config, HF_CONFIG_TOOL, name, &entry, err);
     if (rc == 0)
-        *ret_tool = ((struct tool *)entry)->shown;
+        *ret_tool = ((struct config_tool *)entry)->shown;
     return rc;
+}
+
+struct hf_approval hf_config_approval(const struct hf_config *config, const char *tool)
+{
+    const struct config_tool *entry = (const struct config_tool *)config_find(
+        config, HF_CONFIG_TOOL, tool);
+    return entry ? entry->shown.approval : (struct hf_approval){ 0 };
 }

@@ -12,7 +12,7 @@
 /* ---- providers ------------------------------------------------------------------------- */
 
 /* "env OPENAI_KEY": how people are told where a key is. */
-static int name_source(const struct reading *reading, struct provider *provider)
+static int name_source(const struct config_reading *reading, struct provider *provider)
 {
     static const char *const words[] = { "file ", "env ", "command ", "credential " };
     struct hf_arena *arena = &reading->config->arena;
@@ -30,7 +30,7 @@ static int name_source(const struct reading *reading, struct provider *provider)
     return provider->key_text ? 0 : hf_fail_plain(reading->err, HF_ENOMEM);
 }
 
-static int read_provider(struct reading *reading, struct provider *provider)
+static int read_provider(struct config_reading *reading, struct provider *provider)
 {
     struct hf_err why = { 0 };
     provider->http.size = sizeof(provider->http);
@@ -53,7 +53,7 @@ static void put_value(struct hf_json *json, const struct hf_toml_value *value)
 }
 
 /* The options as the JSON that hf_model_new takes. */
-static int write_options(const struct reading *reading, struct model *model)
+static int write_options(const struct config_reading *reading, struct model *model)
 {
     struct hf_buf text;
     struct hf_json json;
@@ -81,7 +81,7 @@ static int write_options(const struct reading *reading, struct model *model)
     return kept ? 0 : hf_fail_plain(reading->err, HF_ENOMEM);
 }
 
-static int read_model(struct reading *reading, struct model *model)
+static int read_model(struct config_reading *reading, struct model *model)
 {
     struct hf_err why = { 0 };
     model->config.size = sizeof(model->config);
@@ -96,7 +96,7 @@ static int read_model(struct reading *reading, struct model *model)
 
 /* ---- agents ---------------------------------------------------------------------------- */
 
-static int check_twice(const struct reading *reading, const char *const *list)
+static int check_twice(const struct config_reading *reading, const char *const *list)
 {
     for (size_t i = 0; list && list[i]; i++)
         for (size_t j = 0; j < i; j++)
@@ -107,7 +107,7 @@ static int check_twice(const struct reading *reading, const char *const *list)
 }
 
 /* A built-in tool that works in a folder has one. */
-static int check_root(const struct reading *reading, const struct agent *agent)
+static int check_root(const struct config_reading *reading, const struct agent *agent)
 {
     for (size_t i = 0; agent->shown.tools && agent->shown.tools[i]; i++) {
         const char *name = agent->shown.tools[i];
@@ -119,7 +119,7 @@ static int check_root(const struct reading *reading, const struct agent *agent)
     return 0;
 }
 
-static int read_agent(struct reading *reading, struct agent *agent)
+static int read_agent(struct config_reading *reading, struct agent *agent)
 {
     int line = reading->table->line;
     agent->shown.name = agent->entry.name;
@@ -152,8 +152,34 @@ static enum hf_probe probe_nothing(void *user, struct hf_invocation *call)
     return HF_PROBE_CANNOT_TELL;
 }
 
-/* Name, schema and limits are checked by the one who will take the tool. */
-static int check_tool(const struct reading *reading, const struct hf_shell_tool *shell)
+/* The policy of approve_otherwise. */
+static int read_approval(const struct config_reading *reading, struct config_tool *tool)
+{
+    struct hf_approval *approval = &tool->shown.approval;
+    const struct hf_wait_terms *terms = &approval->terms;
+    int line = reading->table->line;
+    const char *word = tool->approve_otherwise;
+    if (!approval->rule &&
+        (approval->question || terms->answerer || terms->within_ms || word))
+        return config_fail(reading, line,
+                           "approve_question, approve_by, approve_within and "
+                           "approve_otherwise need the key approve");
+    if (!word)
+        return 0;
+    for (int i = HF_AT_DEADLINE_RESULT; i < HF_AT_DEADLINE_NEXT; i++)
+        if (hf_same(word, hf_wait_policy_word((enum hf_wait_policy)i)))
+            approval->terms.at_deadline = (enum hf_wait_policy)i;
+    return terms->at_deadline
+               ? 0
+               : config_fail_word(
+                     reading, line,
+                     "approve_otherwise is deny, approve, result or fail_turn, and not",
+                     word);
+}
+
+/* Name, schema, limits and rule are checked by the toolset that will have the tool. */
+static int check_tool(const struct config_reading *reading,
+                      const struct hf_shell_tool *shell)
 {
     struct hf_toolset *set = NULL;
     struct hf_err why = { 0 };
@@ -164,22 +190,44 @@ static int check_tool(const struct reading *reading, const struct hf_shell_tool 
                             .recovery = shell->recovery,
                             .timeout_ms = shell->timeout_ms,
                             .output_bytes = shell->output_bytes,
-                            .run = run_nothing };
+                            .run = run_nothing,
+                            .approval = shell->approval };
     if (shell->recovery == HF_RECOVERY_PROBE)
         tool.probe = probe_nothing;
     int rc = hf_toolset_new(NULL, &set, reading->err);
-    if (rc == 0 && hf_toolset_add(set, &tool, &why))
-        rc = config_fail(reading, reading->table->line, why.message);
+    if (rc == 0 && (rc = hf_toolset_add(set, &tool, &why)))
+        rc = hf_same(why.field, "approval")
+                 ? config_fail(
+                       reading, reading->table->line,
+                       "approve is \"never\", \"always\", or a rule such as "
+                       "'{\"/amount\":{\"minimum\":100}}': JSON pointers into the "
+                       "arguments, each with a JSON Schema")
+                 : config_fail(reading, reading->table->line, why.message);
     hf_toolset_unref(set);
     return rc;
 }
 
-static int read_tool(struct reading *reading, struct tool *tool)
+/* The table of a built-in tool says only which of its calls need an approval. */
+static int read_builtin(struct config_reading *reading, struct config_tool *tool)
+{
+    for (const struct hf_toml_pair *pair = reading->table->pairs; pair; pair = pair->next)
+        if (!hf_starts_with(pair->key, "approve"))
+            return config_fail_word(reading, pair->value.line,
+                                    "a built-in tool has this name: its table takes "
+                                    "approve and the like, and not",
+                                    pair->key);
+    reading->partial = true;
+    int rc = config_read_pairs(reading);
+    if (rc == 0)
+        rc = read_approval(reading, tool);
+    tool->shown.recovery = HF_RECOVERY_SAFE; /* for the check */
+    return rc ? rc : check_tool(reading, &tool->shown);
+}
+
+static int read_command(struct config_reading *reading, struct config_tool *tool)
 {
     struct hf_shell_tool *shown = &tool->shown;
     int line = reading->table->line;
-    shown->size = sizeof(*shown);
-    shown->name = tool->entry.name;
     int rc = config_read_pairs(reading);
     if (rc)
         return rc;
@@ -198,21 +246,28 @@ static int read_tool(struct reading *reading, struct tool *tool)
     if ((shown->recovery == HF_RECOVERY_PROBE) != (shown->probe_argv != NULL))
         return config_fail(reading, line,
                            "the class probe needs the key probe, and no other has it");
-    if (config_is_builtin(shown->name))
-        return config_fail(reading, line, "a built-in tool has this name");
-    return check_tool(reading, shown);
+    rc = read_approval(reading, tool);
+    return rc ? rc : check_tool(reading, shown);
+}
+
+static int read_tool(struct config_reading *reading, struct config_tool *tool)
+{
+    tool->shown.size = sizeof(tool->shown);
+    tool->shown.name = tool->entry.name;
+    return config_is_builtin(tool->entry.name) ? read_builtin(reading, tool)
+                                               : read_command(reading, tool);
 }
 
 /* ---- all ------------------------------------------------------------------------------- */
 
-int config_read_entry(struct reading *reading, enum hf_config_table kind)
+int config_read_entry(struct config_reading *reading, enum hf_config_table kind)
 {
     static const size_t sizes[] = { [HF_CONFIG_PROVIDER] = sizeof(struct provider),
                                     [HF_CONFIG_MODEL] = sizeof(struct model),
                                     [HF_CONFIG_AGENT] = sizeof(struct agent),
-                                    [HF_CONFIG_TOOL] = sizeof(struct tool) };
-    struct entry **tail = &reading->config->first[kind];
-    struct entry *entry = hf_arena_take(&reading->config->arena, sizes[kind]);
+                                    [HF_CONFIG_TOOL] = sizeof(struct config_tool) };
+    struct config_entry **tail = &reading->config->first[kind];
+    struct config_entry *entry = hf_arena_take(&reading->config->arena, sizes[kind]);
     if (!entry)
         return hf_fail_plain(reading->err, HF_ENOMEM);
     entry->name = reading->table->path[1];
@@ -225,7 +280,7 @@ int config_read_entry(struct reading *reading, enum hf_config_table kind)
     case HF_CONFIG_PROVIDER: return read_provider(reading, (struct provider *)entry);
     case HF_CONFIG_MODEL: return read_model(reading, (struct model *)entry);
     case HF_CONFIG_AGENT: return read_agent(reading, (struct agent *)entry);
-    case HF_CONFIG_TOOL: return read_tool(reading, (struct tool *)entry);
+    case HF_CONFIG_TOOL: return read_tool(reading, (struct config_tool *)entry);
     case HF_CONFIG_TABLE_COUNT: break;
     }
     return HF_EINTERNAL;

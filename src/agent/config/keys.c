@@ -90,7 +90,17 @@
       "where it runs (root of the agent)")                                               \
     T("timeout", DURATION, "duration", false, shown.timeout_ms, "of one call (60s)")     \
     T("output_bytes", COUNT, "integer", false, shown.output_bytes,                       \
-      "what is kept of its output (16384)")
+      "what is kept of its output (16384)")                                              \
+    T("approve", TEXT, "string", false, shown.approval.rule,                             \
+      "calls that need an approval: never, always, or a rule (never)")                   \
+    T("approve_question", TEXT, "string", false, shown.approval.question,                \
+      "what is asked (May NAME be called?)")                                             \
+    T("approve_by", TEXT, "string", false, shown.approval.terms.answerer,                \
+      "the name of the actor that may answer (any)")                                     \
+    T("approve_within", DURATION, "duration", false, shown.approval.terms.within_ms,     \
+      "how long an answer is waited for (24h)")                                          \
+    T("approve_otherwise", TEXT, "string", false, approve_otherwise,                     \
+      "what happens without one: deny, approve, result or fail_turn (deny)")
 
 #define P(name, field, type, needed, member, what)                                       \
     { "provider", (name), (type), (needed), (what) },
@@ -120,9 +130,9 @@ static const struct hf_config_key keys[] = { PROVIDER_KEYS(P) MODEL_KEYS(M, O)
 #define A(name, field, type, needed, member, what)                                       \
     { field, offsetof(struct agent, member) },
 #define T(name, field, type, needed, member, what)                                       \
-    { field, offsetof(struct tool, member) },
-static const struct place places[] = { PROVIDER_KEYS(P) MODEL_KEYS(M, O) AGENT_KEYS(A)
-                                           TOOL_KEYS(T) };
+    { field, offsetof(struct config_tool, member) },
+static const struct config_place places[] = { PROVIDER_KEYS(P) MODEL_KEYS(M, O)
+                                                  AGENT_KEYS(A) TOOL_KEYS(T) };
 #undef P
 #undef M
 #undef O
@@ -135,7 +145,7 @@ const struct hf_config_key *hf_config_keys(size_t *ret_count)
     return keys;
 }
 
-const struct place *config_place(size_t i)
+const struct config_place *config_place(size_t i)
 {
     return &places[i];
 }

@@ -3,14 +3,14 @@
 #include "base/err.h"
 #include "base/text.h"
 
-int config_fail(const struct reading *reading, int line, const char *what)
+int config_fail(const struct config_reading *reading, int line, const char *what)
 {
     const struct hf_toml_table *table = reading->table;
     return hf_fail(reading->err, HF_EINVAL, "config", "line %d: [%s.%.60s]: %s", line,
                    table->path[0], table->path[1], what);
 }
 
-int config_fail_word(const struct reading *reading, int line, const char *what,
+int config_fail_word(const struct config_reading *reading, int line, const char *what,
                      const char *word)
 {
     struct hf_err said = { 0 };
@@ -18,7 +18,7 @@ int config_fail_word(const struct reading *reading, int line, const char *what,
     return config_fail(reading, line, said.message);
 }
 
-static int fail_type(const struct reading *reading, int line, const char *key,
+static int fail_type(const struct config_reading *reading, int line, const char *key,
                      enum hf_toml_type type)
 {
     struct hf_err said = { 0 };
@@ -26,7 +26,7 @@ static int fail_type(const struct reading *reading, int line, const char *key,
     return config_fail(reading, line, said.message);
 }
 
-int config_fail_unknown(const struct reading *reading, int line, const char *what,
+int config_fail_unknown(const struct config_reading *reading, int line, const char *what,
                         const struct hf_near *near)
 {
     struct hf_err said = { 0 };
@@ -37,7 +37,7 @@ int config_fail_unknown(const struct reading *reading, int line, const char *wha
     return config_fail(reading, line, said.message);
 }
 
-static int read_duration(const struct reading *reading, const char *key,
+static int read_duration(const struct config_reading *reading, const char *key,
                          const struct hf_toml_value *value, hf_ms *ret_ms)
 {
     bool unlimited = hf_same(key, "whole_timeout") && hf_same(value->text, "none");
@@ -49,8 +49,8 @@ static int read_duration(const struct reading *reading, const char *key,
     return 0;
 }
 
-static int read_omit(const struct reading *reading, const struct hf_toml_value *value,
-                     uint32_t *ret_bits)
+static int read_omit(const struct config_reading *reading,
+                     const struct hf_toml_value *value, uint32_t *ret_bits)
 {
     for (const struct hf_toml_value *item = value->items; item; item = item->next) {
         struct hf_near near;
@@ -72,8 +72,9 @@ static int read_omit(const struct reading *reading, const struct hf_toml_value *
 }
 
 /* Strings, as a list that ends in NULL. */
-static int read_list(const struct reading *reading, const struct hf_toml_value *value,
-                     const char *key, const char *const **ret_list)
+static int read_list(const struct config_reading *reading,
+                     const struct hf_toml_value *value, const char *key,
+                     const char *const **ret_list)
 {
     const char **list = NULL;
     size_t count = 0;
@@ -92,8 +93,9 @@ static int read_list(const struct reading *reading, const struct hf_toml_value *
     return 0;
 }
 
-static int read_value(const struct reading *reading, const struct hf_config_key *key,
-                      const struct place *at, const struct hf_toml_value *value)
+static int read_value(const struct config_reading *reading,
+                      const struct hf_config_key *key, const struct config_place *at,
+                      const struct hf_toml_value *value)
 {
     static const enum hf_toml_type types[] = {
         [TEXT] = HF_TOML_STRING,     [COUNT] = HF_TOML_INTEGER, [FLAG] = HF_TOML_BOOLEAN,
@@ -120,7 +122,8 @@ static int read_value(const struct reading *reading, const struct hf_config_key 
     return 0;
 }
 
-static int read_pair(const struct reading *reading, const struct hf_toml_pair *pair)
+static int read_pair(const struct config_reading *reading,
+                     const struct hf_toml_pair *pair)
 {
     struct hf_near near;
     size_t count = 0;
@@ -144,14 +147,14 @@ static bool has_pair(const struct hf_toml_table *table, const char *key)
     return pair != NULL;
 }
 
-int config_read_pairs(const struct reading *reading)
+int config_read_pairs(const struct config_reading *reading)
 {
     int rc = 0;
     size_t count = 0;
     const struct hf_config_key *keys = hf_config_keys(&count);
     for (const struct hf_toml_pair *p = reading->table->pairs; p && rc == 0; p = p->next)
         rc = read_pair(reading, p);
-    for (size_t i = 0; i < count && rc == 0; i++)
+    for (size_t i = 0; i < count && rc == 0 && !reading->partial; i++)
         if (keys[i].needed && hf_same(keys[i].table, reading->table->path[0]) &&
             !has_pair(reading->table, keys[i].name))
             rc = config_fail_word(reading, reading->table->line,

@@ -12,7 +12,7 @@
 struct condition {
     struct condition *next;
     const char *pointer;
-    struct hf_schema *schema;
+    struct hf_json_schema *schema;
 };
 
 struct approval_rule {
@@ -81,9 +81,9 @@ static int add_condition(struct approval_rule *rule, const char *pointer,
     if (rc == 0) {
         made->pointer = hf_arena_text(&rule->arena, pointer);
         rc = made->pointer
-                 ? hf_schema_new(rule->arena.alloc,
-                                 (struct hf_span){ hf_buf_str(&text), text.len },
-                                 (size_t)HF_MAX_PAYLOAD_BYTES, &made->schema, err)
+                 ? hf_json_schema_new(rule->arena.alloc,
+                                      (struct hf_span){ hf_buf_str(&text), text.len },
+                                      (size_t)HF_MAX_PAYLOAD_BYTES, &made->schema, err)
                  : HF_ENOMEM;
     }
     hf_buf_fini(&text);
@@ -144,9 +144,21 @@ void approval_rule_free(struct approval_rule *rule)
         return;
     const struct hf_alloc *alloc = rule->arena.alloc;
     for (struct condition *at = rule->first; at; at = at->next)
-        hf_schema_free(at->schema);
+        hf_json_schema_free(at->schema);
     hf_arena_fini(&rule->arena);
     alloc->free(alloc->user, rule);
+}
+
+int approval_copy(struct hf_arena *arena, struct hf_approval *approval)
+{
+    const char **const texts[] = { &approval->rule, &approval->question,
+                                   &approval->terms.answerer,
+                                   &approval->terms.next_answerer,
+                                   &approval->terms.escalate };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (*texts[i] && !(*texts[i] = hf_arena_text(arena, *texts[i])))
+            return HF_ENOMEM;
+    return 0;
 }
 
 bool approval_needed(const struct approval_rule *rule, const struct json_t *args)
@@ -155,7 +167,7 @@ bool approval_needed(const struct approval_rule *rule, const struct json_t *args
         return false;
     for (const struct condition *at = rule->first; at; at = at->next) {
         const struct json_t *value = find(args, at->pointer);
-        if (value && hf_schema_check(at->schema, value, NULL) == HF_EINVAL)
+        if (value && hf_json_schema_check(at->schema, value, NULL) == HF_EINVAL)
             return false;
     }
     return true;

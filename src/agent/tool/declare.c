@@ -3,6 +3,7 @@
 
 #include <holdfast/limits.h>
 
+#include "agent/tool/approval.h"
 #include "agent/tool/tools.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -178,7 +179,8 @@ static int copy_texts(struct shell *shell, const struct hf_shell_tool *spec,
     if (spec->schema.len > 0)
         tool->schema.at = hf_arena_copy(arena, spec->schema.at, spec->schema.len);
     if (!tool->name || (spec->description && !tool->description) || !tool->folder ||
-        !tool->argv || !tool->probe_argv || (spec->schema.len > 0 && !tool->schema.at))
+        !tool->argv || !tool->probe_argv || (spec->schema.len > 0 && !tool->schema.at) ||
+        approval_copy(arena, &tool->approval))
         return hf_fail_plain(err, HF_ENOMEM);
     return 0;
 }
@@ -217,6 +219,7 @@ int shell_init_line(struct shell *shell, struct hf_tools *tools, struct hf_err *
         .argv = argv,
         .env = tools->config.env,
         .timeout_ms = LINE_TIMEOUT_MS,
+        .approval = tools->config.approvals[HF_BUILTIN_RUN_COMMAND],
     };
     int rc = shell_init(shell, tools, &spec, err);
     shell->line = true;

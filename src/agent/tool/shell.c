@@ -422,6 +422,7 @@ int shell_add(struct shell *shell, struct hf_toolset *into, struct hf_err *err)
         .asynchronous = true,
         .stop = stop_call,
         .probe = tool->recovery == HF_RECOVERY_PROBE ? ask : NULL,
+        .approval = tool->approval,
     };
     return hf_toolset_add(into, &made, err);
 }

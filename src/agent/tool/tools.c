@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/tool/approval.h"
 #include "base/err.h"
 #include "base/sized.h"
 #include "base/text.h"
@@ -142,6 +143,20 @@ static int copy_list(struct hf_arena *arena, const char *const **list)
     return copy ? 0 : HF_ENOMEM;
 }
 
+static int copy_approvals(struct hf_tools *tools)
+{
+    const struct hf_approval *given = tools->config.approvals;
+    struct hf_approval *copy = hf_arena_array(&tools->arena, HF_BUILTIN_COUNT,
+                                              sizeof(*copy));
+    int rc = copy ? 0 : HF_ENOMEM;
+    for (size_t i = 0; given && rc == 0 && i < HF_BUILTIN_COUNT; i++) {
+        copy[i] = given[i];
+        rc = approval_copy(&tools->arena, &copy[i]);
+    }
+    tools->config.approvals = copy;
+    return rc;
+}
+
 static int copy_config(struct hf_tools *tools, const struct hf_tools_config *given,
                        struct hf_err *err)
 {
@@ -151,7 +166,7 @@ static int copy_config(struct hf_tools *tools, const struct hf_tools_config *giv
     config->lock_folder = hf_arena_text(&tools->arena, given->lock_folder);
     if ((given->root && !config->root) || (given->lock_folder && !config->lock_folder) ||
         copy_list(&tools->arena, &config->allow) ||
-        copy_list(&tools->arena, &config->env))
+        copy_list(&tools->arena, &config->env) || copy_approvals(tools))
         return hf_fail_plain(err, HF_ENOMEM);
     return 0;
 }
@@ -244,7 +259,8 @@ static int add_builtin(struct hf_tools *tools, enum hf_builtin_tool which,
                             .run = builtin->run,
                             .asynchronous = builtin->stop != NULL,
                             .stop = builtin->stop,
-                            .probe = builtin->probe };
+                            .probe = builtin->probe,
+                            .approval = tools->config.approvals[which] };
     return hf_toolset_add(into, &tool, err);
 }
 

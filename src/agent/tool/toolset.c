@@ -19,7 +19,7 @@
 
 struct tool {
     struct hf_tool tool; /* with the defaults filled in */
-    struct hf_schema *schema;
+    struct hf_json_schema *schema;
     struct approval_rule *rule; /* NULL: no call needs an approval */
     struct tool *next;
 };
@@ -70,7 +70,7 @@ void hf_toolset_unref(struct hf_toolset *tools)
     if (!tools || atomic_fetch_sub(&tools->refs, 1) > 1)
         return;
     for (struct tool *tool = tools->first; tool; tool = tool->next) {
-        hf_schema_free(tool->schema);
+        hf_json_schema_free(tool->schema);
         approval_rule_free(tool->rule);
     }
     hf_buf_fini(&tools->json);
@@ -160,24 +160,6 @@ static int write_tool(struct hf_toolset *tools, const struct hf_tool *tool,
     return hf_buf_state(out);
 }
 
-/* Replaces the caller's texts by copies. */
-static int copy_approval(struct hf_toolset *tools, struct hf_approval *approval)
-{
-    const char **const texts[] = { &approval->rule, &approval->question,
-                                   &approval->terms.answerer,
-                                   &approval->terms.next_answerer,
-                                   &approval->terms.escalate };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        if (*texts[i])
-            *texts[i] = hf_arena_text(&tools->arena, *texts[i]);
-        else
-            continue;
-        if (!*texts[i])
-            return HF_ENOMEM;
-    }
-    return 0;
-}
-
 static int copy_tool(struct hf_toolset *tools, const struct hf_tool *given,
                      struct tool **ret_tool)
 {
@@ -196,7 +178,7 @@ static int copy_tool(struct hf_toolset *tools, const struct hf_tool *given,
                                         given->schema.len);
     if (!kept->name || (given->description && !kept->description) ||
         (given->schema.len > 0 && !kept->schema.at) ||
-        copy_approval(tools, &kept->approval))
+        approval_copy(&tools->arena, &kept->approval))
         return HF_ENOMEM;
     *ret_tool = tool;
     return 0;
@@ -206,7 +188,7 @@ static int copy_tool(struct hf_toolset *tools, const struct hf_tool *given,
 static void keep_notices(struct hf_toolset *tools, const struct tool *tool)
 {
     const char *text = NULL;
-    for (size_t i = 0; (text = hf_schema_notice(tool->schema, i)); i++) {
+    for (size_t i = 0; (text = hf_json_schema_notice(tool->schema, i)); i++) {
         size_t need = strlen(tool->tool.name) + strlen(text) + 3;
         if (tools->notices.max - tools->notices.len < need ||
             !hf_buf_room(&tools->notices, need))
@@ -236,7 +218,7 @@ static void keep_tool(struct hf_toolset *tools, struct tool *tool, struct hf_buf
 int hf_toolset_add(struct hf_toolset *tools, const struct hf_tool *tool,
                    struct hf_err *err)
 {
-    struct hf_schema *schema = NULL;
+    struct hf_json_schema *schema = NULL;
     struct approval_rule *rule = NULL;
     struct tool *made = NULL;
     struct hf_buf json, whole;
@@ -244,12 +226,12 @@ int hf_toolset_add(struct hf_toolset *tools, const struct hf_tool *tool,
     if (rc == 0)
         rc = check_tool(tools, tool, err);
     if (rc == 0 && tool->schema.len > 0)
-        rc = hf_schema_new(tools->alloc, tool->schema, (size_t)HF_MAX_PAYLOAD_BYTES,
-                           &schema, err);
+        rc = hf_json_schema_new(tools->alloc, tool->schema, (size_t)HF_MAX_PAYLOAD_BYTES,
+                                &schema, err);
     if (rc == 0)
         rc = approval_rule_new(tools->alloc, tool->approval.rule, &rule, err);
     if (rc) {
-        hf_schema_free(schema);
+        hf_json_schema_free(schema);
         return rc;
     }
     hf_buf_init(&json, tools->alloc, (size_t)HF_MAX_TURN_TEXT_BYTES);
@@ -262,7 +244,7 @@ int hf_toolset_add(struct hf_toolset *tools, const struct hf_tool *tool,
     if (rc == 0)
         rc = hf_buf_state(&whole);
     if (rc) {
-        hf_schema_free(schema);
+        hf_json_schema_free(schema);
         approval_rule_free(rule);
         hf_buf_fini(&json);
         hf_buf_fini(&whole);
@@ -303,7 +285,7 @@ int hf_toolset_check(const struct hf_toolset *tools, const char *name,
         return hf_fail(err, HF_ENOTFOUND, "tool", "there is no tool named %.80s", name);
     int rc = hf_json_parse(args, (size_t)HF_MAX_TURN_TEXT_BYTES, "args", &value, err);
     if (rc == 0 && tool->schema)
-        rc = hf_schema_check(tool->schema, value, err);
+        rc = hf_json_schema_check(tool->schema, value, err);
     else if (rc == 0 && hf_json_type_of(value) != HF_JSON_OBJECT)
         rc = hf_fail(err, HF_EINVAL, "args", "value: must be of type object");
     hf_json_free(value);

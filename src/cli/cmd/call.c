@@ -64,7 +64,7 @@ static void begin(struct cli *cli, struct op_json_out *json)
 #define READ_BYTES 65536
 #define KEEP_BYTES ((size_t)1 << 20)
 
-struct lines {
+struct call_lines {
     struct cli *cli;
     const struct op *call; /* the row of `call` itself */
     struct hf_buf text;    /* what was read and not served */
@@ -73,7 +73,7 @@ struct lines {
     bool skipping; /* the rest of a line that is too long */
 };
 
-static int serve(struct lines *lines, struct hf_span text)
+static int serve(struct call_lines *lines, struct hf_span text)
 {
     struct cli *cli = lines->cli;
     struct op_json_out json;
@@ -92,7 +92,7 @@ static int serve(struct lines *lines, struct hf_span text)
                                    : 0;
 }
 
-static int read_more(struct lines *lines)
+static int read_more(struct call_lines *lines)
 {
     struct hf_buf *text = &lines->text;
     size_t left = text->len - lines->at;
@@ -115,7 +115,7 @@ static int read_more(struct lines *lines)
     return 0;
 }
 
-static int too_long(struct lines *lines)
+static int too_long(struct call_lines *lines)
 {
     struct op_json_out json;
     begin(lines->cli, &json);
@@ -126,7 +126,7 @@ static int too_long(struct lines *lines)
 }
 
 /* Serves the lines that were read, and drops what belongs to one that is too long. */
-static int serve_read(struct lines *lines)
+static int serve_read(struct call_lines *lines)
 {
     struct hf_buf *text = &lines->text;
     int rc = 0;
@@ -151,7 +151,7 @@ static int serve_read(struct lines *lines)
 
 static int call_lines(struct cli *cli)
 {
-    struct lines lines = { .cli = cli, .call = cli->op };
+    struct call_lines lines = { .cli = cli, .call = cli->op };
     hf_buf_init(&lines.text, hf_alloc_system(),
                 (size_t)HF_MAX_CALL_LINE_BYTES + 2 * READ_BYTES);
     int rc = 0;

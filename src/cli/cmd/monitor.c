@@ -18,7 +18,7 @@
 struct watch {
     struct cli *cli;
     struct hf_monitor_plan plan;
-    struct hf_witness witness; /* of this monitor's own calls */
+    struct hf_monitor_witness witness; /* of this monitor's own calls */
     struct monitor_worker worker;
     hf_ms interval_ms;
     struct cli_stop stop;
@@ -201,7 +201,8 @@ int cmd_monitor(struct cli *cli)
 {
     struct watch watch = {
         .cli = cli,
-        .plan = { .owner = cli_text(cli, "owner"),
+        .plan = { .size = sizeof(watch.plan),
+                  .owner = cli_text(cli, "owner"),
                   .incarnation = cli_text(cli, "incarnation"),
                   .fresh_ms = cli_number(cli, "fresh", 0),
                   .pointer = cli_text(cli, "pointer") },

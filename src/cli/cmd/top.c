@@ -18,7 +18,7 @@
 #define INTERVAL_MS 1000
 
 /* Lines still to fill, and how wide they are. */
-struct screen {
+struct top_screen {
     struct cli *cli;
     struct hf_arena *arena; /* of what one look shows */
     bool live;
@@ -28,13 +28,13 @@ struct screen {
 
 /* ---- lines ------------------------------------------------------------------------------ */
 
-static const char *line_end(const struct screen *screen)
+static const char *line_end(const struct top_screen *screen)
 {
     return screen->live ? "\x1b[K\n" : "\n";
 }
 
 /* One line, cut at the width. Control characters are replaced. */
-static void line(struct screen *screen, enum cli_colour colour, const char *text)
+static void line(struct top_screen *screen, enum cli_colour colour, const char *text)
 {
     char cut[512];
     size_t most = screen->columns && screen->columns < sizeof(cut) - 1 ? screen->columns
@@ -55,7 +55,7 @@ static void line(struct screen *screen, enum cli_colour colour, const char *text
 
 /* ---- counts ----------------------------------------------------------------------------- */
 
-static void counts(struct screen *screen, const struct op_watch *list)
+static void counts(struct top_screen *screen, const struct op_watch *list)
 {
     const struct hf_stats *stats = &list->stats;
     char text[160];
@@ -76,7 +76,7 @@ static void counts(struct screen *screen, const struct op_watch *list)
 }
 
 /* Since when the unit that has been queued the longest waits for a worker. */
-static void oldest_queued(struct screen *screen, const struct op_watch *list)
+static void oldest_queued(struct top_screen *screen, const struct op_watch *list)
 {
     char text[OP_WHAT + 160], what[OP_WHAT], age[24];
     if (hf_answer_count(list->oldest) == 0)
@@ -250,7 +250,7 @@ static void share_lines(struct section sections[SECTIONS], size_t lines)
     }
 }
 
-static int put_section(struct screen *screen, const struct op_watch *list,
+static int put_section(struct top_screen *screen, const struct op_watch *list,
                        const struct section *section)
 {
     struct cli_table table;
@@ -275,7 +275,7 @@ static int put_section(struct screen *screen, const struct op_watch *list,
     return rc;
 }
 
-static int draw(struct screen *screen, const struct op_watch *list)
+static int draw(struct top_screen *screen, const struct op_watch *list)
 {
     const struct hf_stats *stats = &list->stats;
     size_t running = hf_answer_count(list->running);
@@ -311,7 +311,7 @@ static int draw(struct screen *screen, const struct op_watch *list)
 /* ---- once ------------------------------------------------------------------------------- */
 
 /* What was read lives until it is shown; so does the memory of its tables. */
-static int look(struct cli *cli, struct screen *screen)
+static int look(struct cli *cli, struct top_screen *screen)
 {
     struct op_watch list;
     struct hf_arena arena;
@@ -331,7 +331,8 @@ static int look(struct cli *cli, struct screen *screen)
 
 static int show_once(struct cli *cli)
 {
-    struct screen screen = { .lines = LINES_ONCE, .columns = cli_terminal_width(cli) };
+    struct top_screen screen = { .lines = LINES_ONCE,
+                                 .columns = cli_terminal_width(cli) };
     return look(cli, &screen);
 }
 
@@ -342,7 +343,7 @@ static void resized(int signum)
     (void)signum; /* it has ended the wait */
 }
 
-static void measure(struct screen *screen)
+static void measure(struct top_screen *screen)
 {
     struct winsize size;
     screen->lines = 24;
@@ -357,7 +358,7 @@ static void measure(struct screen *screen)
 
 static int refresh(struct cli *cli)
 {
-    struct screen screen = { .live = true };
+    struct top_screen screen = { .live = true };
     measure(&screen);
     int rc = look(cli, &screen);
     return rc ? rc : cli_flush(cli);

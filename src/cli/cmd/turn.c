@@ -14,7 +14,7 @@ struct line {
     size_t len;
 };
 
-struct lines {
+struct turn_lines {
     struct line *items;
     size_t count;
 };
@@ -33,7 +33,7 @@ static int describe(struct cli *cli, const char *path, struct hf_span *ret_save,
     return *ret_text ? 0 : hf_fail_plain(&cli->err, HF_ENOMEM);
 }
 
-static int split(struct cli *cli, const char *text, struct lines *ret_lines)
+static int split(struct cli *cli, const char *text, struct turn_lines *ret_lines)
 {
     size_t count = 0;
     for (const char *at = text; *at; at++)
@@ -53,7 +53,7 @@ static int split(struct cli *cli, const char *text, struct lines *ret_lines)
     return 0;
 }
 
-static const struct line *find(const struct lines *lines, const struct line *wanted)
+static const struct line *find(const struct turn_lines *lines, const struct line *wanted)
 {
     for (size_t i = 0; i < lines->count; i++)
         if (lines->items[i].path == wanted->path &&
@@ -88,8 +88,8 @@ static void put_line(struct cli *cli, const char *sign, const struct line *line)
 }
 
 /* What stands only in the first, or differently there, then what only in the second. */
-static size_t put_differences(struct cli *cli, const struct lines *a,
-                              const struct lines *b)
+static size_t put_differences(struct cli *cli, const struct turn_lines *a,
+                              const struct turn_lines *b)
 {
     size_t count = 0;
     for (size_t i = 0; i < a->count; i++) {
@@ -112,8 +112,8 @@ static size_t put_differences(struct cli *cli, const struct lines *a,
 
 static int show_difference(struct cli *cli, const char *a_text, const char *b_text)
 {
-    struct lines a;
-    struct lines b;
+    struct turn_lines a;
+    struct turn_lines b;
     int rc = split(cli, a_text, &a);
     if (rc == 0)
         rc = split(cli, b_text, &b);
@@ -135,7 +135,7 @@ static int show_difference(struct cli *cli, const char *a_text, const char *b_te
 
 static int put_save(struct cli *cli, const char *text)
 {
-    struct lines lines;
+    struct turn_lines lines;
     int rc = split(cli, text, &lines);
     if (rc)
         return rc;

@@ -4,7 +4,7 @@
 #define HF_CLI_CMD_UPKEEP_H
 
 #include "base/json.h"
-#include "run/monitor/monitor.h"
+#include <holdfast/monitor.h>
 
 /* The counts of a report into the object that is open. */
 struct hf_shape;

@@ -249,7 +249,8 @@ int cmd_work_reconcile(struct cli *cli)
     struct hf_pointer_report report;
     struct arrival arrival = { .cli = cli };
     const char *from = cli_text(cli, "from");
-    struct hf_pointer_plan plan = { .path = cli_text(cli, "pointer"),
+    struct hf_pointer_plan plan = { .size = sizeof(plan),
+                                    .path = cli_text(cli, "pointer"),
                                     .owner = cli_text(cli, "owner"),
                                     .incarnation = cli_text(cli, "incarnation") };
     int rc = from ? arrive(&arrival, from) : 0;

@@ -58,12 +58,15 @@ int cli_config_read(struct cli *cli, const char **ret_path, struct hf_config **r
 
 /* ---- check --------------------------------------------------------------------------------- */
 
+/* A table about a built-in tool declares none. */
 static int64_t count(const struct hf_config *config, enum hf_config_table table)
 {
-    int64_t i = 0;
-    while (hf_config_name(config, table, (size_t)i))
-        i++;
-    return i;
+    enum hf_builtin_tool builtin;
+    const char *name = NULL;
+    int64_t counted = 0;
+    for (size_t i = 0; (name = hf_config_name(config, table, i)); i++)
+        counted += table != HF_CONFIG_TOOL || !hf_builtin_tool_read(name, &builtin);
+    return counted;
 }
 
 /* What a file that is right refers to and does not have: one line each. */

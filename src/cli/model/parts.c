@@ -62,6 +62,7 @@ int cli_config_tools(struct cli *cli, const struct cli_config_place *place,
                                       .allow = entry->allow,
                                       .lock_folder = place->locks,
                                       .env = (const char *const *)environ };
+    struct hf_approval approvals[HF_BUILTIN_COUNT] = { 0 };
     enum hf_builtin_tool builtin;
     size_t count = 0;
     while (entry->tools && entry->tools[count])
@@ -70,9 +71,11 @@ int cli_config_tools(struct cli *cli, const struct cli_config_place *place,
     if (!shell || (entry->root && !config.root))
         return hf_fail_plain(&cli->err, HF_ENOMEM);
     config.shell = shell;
+    config.approvals = approvals;
     for (size_t i = 0; i < count; i++) {
         if (hf_builtin_tool_read(entry->tools[i], &builtin)) {
             config.builtins |= 1u << builtin;
+            approvals[builtin] = hf_config_approval(place->config, entry->tools[i]);
             continue;
         }
         struct hf_shell_tool *tool = &shell[config.shell_count++];

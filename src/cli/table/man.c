@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "op/version.h"
+#include <holdfast/version.h>
 
 /* Text that troff takes as it is: a backslash and a dash are written out, and no line may
  * begin with a dot or an apostrophe. */

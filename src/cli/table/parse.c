@@ -238,7 +238,7 @@ static const char *known_elsewhere(const char *word)
     return NULL;
 }
 
-/* The group's own word for what others call `word`, or else the nearest one. */
+/* The group's own word for what others call `word`, otherwise the nearest one. */
 static int unknown_in_group(struct cli *cli, const char *word)
 {
     struct hf_near near;

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
-#include "core/ledger/act.h"
+#include "core/ledger/draft.h"
 
 static void opt_raw(struct hf_json *json, const char *key, const char *text)
 {
@@ -92,55 +92,56 @@ static void put_note(struct hf_json *json, const struct hf_note *note)
     hf_json_end(json);
 }
 
-static int keep(struct hf_act *act, struct hf_buf *text, const char **ret_text)
+static int keep(struct hf_draft *draft, struct hf_buf *text, const char **ret_text)
 {
     int rc = hf_buf_state(text);
-    char *copy = rc ? NULL : hf_arena_copy(act->arena, hf_buf_str(text), text->len);
+    char *copy = rc ? NULL : hf_arena_copy(draft->arena, hf_buf_str(text), text->len);
     if (rc == 0 && !copy)
         rc = HF_ENOMEM;
     hf_buf_fini(text);
     if (rc)
-        return hf_fail_plain(act->err, rc);
+        return hf_fail_plain(draft->err, rc);
     *ret_text = copy;
     return 0;
 }
 
-int hf_note_text(struct hf_act *act, const struct hf_note *note, const char **ret_text)
+int hf_note_text(struct hf_draft *draft, const struct hf_note *note,
+                 const char **ret_text)
 {
     struct hf_buf text;
     struct hf_json json;
     /* An event may carry a payload whole, and escapes make texts longer. */
-    hf_buf_init(&text, act->arena->alloc, 2 * (size_t)HF_MAX_PAYLOAD_BYTES);
+    hf_buf_init(&text, draft->arena->alloc, 2 * (size_t)HF_MAX_PAYLOAD_BYTES);
     hf_json_begin(&json, &text);
     put_note(&json, note);
-    return keep(act, &text, ret_text);
+    return keep(draft, &text, ret_text);
 }
 
-int hf_act_note(struct hf_act *act, const struct hf_note *note)
+int hf_draft_note(struct hf_draft *draft, const struct hf_note *note)
 {
-    return hf_note_text(act, note, &act->out.row.note);
+    return hf_note_text(draft, note, &draft->out.row.note);
 }
 
-int hf_act_request(struct hf_act *act, const char **ret_text)
+int hf_draft_request(struct hf_draft *draft, const char **ret_text)
 {
-    const struct hf_row *row = &act->out.row;
+    const struct hf_row *row = &draft->out.row;
     struct hf_buf by;
-    hf_buf_init(&by, act->arena->alloc, 1024);
+    hf_buf_init(&by, draft->arena->alloc, 1024);
     hf_buf_text(&by, row->actor_kind);
     hf_buf_char(&by, ':');
     hf_buf_text(&by, row->actor);
 
     struct hf_buf text;
     struct hf_json json;
-    hf_buf_init(&text, act->arena->alloc, (size_t)HF_MAX_PAYLOAD_BYTES);
+    hf_buf_init(&text, draft->arena->alloc, (size_t)HF_MAX_PAYLOAD_BYTES);
     hf_json_begin(&json, &text);
     hf_json_object(&json);
-    hf_json_put_i64(&json, "at", act->env->now);
+    hf_json_put_i64(&json, "at", draft->env->now);
     hf_json_put_str(&json, "by", hf_buf_str(&by));
-    hf_json_opt_str(&json, "reason", act->change->reason);
+    hf_json_opt_str(&json, "reason", draft->change->reason);
     hf_json_end(&json);
     if (text.state == 0)
         text.state = hf_buf_state(&by);
     hf_buf_fini(&by);
-    return keep(act, &text, ret_text);
+    return keep(draft, &text, ret_text);
 }

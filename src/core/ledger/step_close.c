@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "core/ledger/act.h"
+#include "core/ledger/draft.h"
 #include "core/ledger/lifecycle.h"
 
 static const char *first_of(const char *a, const char *b, const char *c)
@@ -12,23 +12,23 @@ static const char *first_of(const char *a, const char *b, const char *c)
 }
 
 /* What the row asks of whoever calls it done. */
-static int check_rule(struct hf_act *act, const char *closer)
+static int check_rule(struct hf_draft *draft, const char *closer)
 {
-    const struct hf_change *change = act->change;
-    const char *rule = act->old->w.close_rule;
+    const struct hf_change *change = draft->change;
+    const char *rule = draft->old->w.close_rule;
     if (!rule || change->status != HF_DONE)
         return 0;
     if (hf_same(rule, "evidence") && change->evidence_count == 0)
         return hf_fail(
-            act->err, HF_EPOLICY, "evidence",
+            draft->err, HF_EPOLICY, "evidence",
             "this row closes as done only with evidence: a hash or a reference");
     if (!hf_same(rule, "reviewer"))
         return 0;
     if (!change->reviewer)
-        return hf_fail(act->err, HF_EPOLICY, "reviewer",
+        return hf_fail(draft->err, HF_EPOLICY, "reviewer",
                        "this row closes as done only with a reviewer");
     if (hf_same(change->reviewer, closer))
-        return hf_fail(act->err, HF_EPOLICY, "reviewer",
+        return hf_fail(draft->err, HF_EPOLICY, "reviewer",
                        "the reviewer must be somebody other than the owner");
     return 0;
 }
@@ -46,14 +46,14 @@ static struct hf_note result_of(const struct hf_change *change)
 }
 
 /* The row's result as JSON in the arena; NULL where the change has none. */
-static int result_text(struct hf_act *act, const char **ret_text)
+static int result_text(struct hf_draft *draft, const char **ret_text)
 {
-    const struct hf_change *change = act->change;
+    const struct hf_change *change = draft->change;
     struct hf_note result = result_of(change);
     *ret_text = NULL;
     bool has_result = change->evidence_count > 0 || change->output_count > 0 ||
                       change->reviewer || change->summary;
-    return has_result ? hf_note_text(act, &result, ret_text) : 0;
+    return has_result ? hf_note_text(draft, &result, ret_text) : 0;
 }
 
 static const char *reason_of(const struct hf_change *change)
@@ -65,12 +65,12 @@ static const char *reason_of(const struct hf_change *change)
 
 /* An authority has no token by which its repeat is known: it says the same of a row that has
  * ended so. */
-static int completed_before(struct hf_act *act, bool *ret_before)
+static int completed_before(struct hf_draft *draft, bool *ret_before)
 {
-    const struct hf_change *change = act->change;
-    const struct hf_row *old = act->old;
+    const struct hf_change *change = draft->change;
+    const struct hf_row *old = draft->old;
     const char *text = NULL;
-    int rc = old->status == change->status ? result_text(act, &text) : 0;
+    int rc = old->status == change->status ? result_text(draft, &text) : 0;
     *ret_before = rc == 0 && old->status == change->status &&
                   hf_same(old->w.result, text) &&
                   hf_same(old->w.error_class, change->error_class) &&
@@ -78,16 +78,16 @@ static int completed_before(struct hf_act *act, bool *ret_before)
     return rc;
 }
 
-static int close_row(struct hf_act *act, const char *verb)
+static int close_row(struct hf_draft *draft, const char *verb)
 {
-    const struct hf_change *change = act->change;
-    struct hf_row *row = &act->out.row;
+    const struct hf_change *change = draft->change;
+    struct hf_row *row = &draft->out.row;
     const char *text = NULL;
-    int rc = result_text(act, &text);
+    int rc = result_text(draft, &text);
     if (rc)
         return rc;
 
-    hf_act_enter(act, change->status, verb);
+    hf_draft_enter(draft, change->status, verb);
     row->w.result = text;
     row->w.error_class = change->error_class;
     row->w.status_reason = reason_of(change);
@@ -96,131 +96,132 @@ static int close_row(struct hf_act *act, const char *verb)
     struct hf_note note = result_of(change);
     note.authority = change->authority;
     note.error_class = change->error_class;
-    note.released_fence = hf_act_released(act);
+    note.released_fence = hf_draft_released(draft);
     note.reason = row->w.status_reason;
     note.status = row->w.status;
-    return hf_act_note(act, &note);
+    return hf_draft_note(draft, &note);
 }
 
-int hf_act_close_out(struct hf_act *act)
+int hf_draft_close_out(struct hf_draft *draft)
 {
-    const struct hf_change *change = act->change;
-    const struct hf_row *old = act->old;
+    const struct hf_change *change = draft->change;
+    const struct hf_row *old = draft->old;
     const char *verb = change->token ? "close_out" : "complete";
     if (!change->token && !change->authority)
-        return hf_fail(act->err, HF_EINVAL, "token",
+        return hf_fail(draft->err, HF_EINVAL, "token",
                        "a close-out needs the holder's token, or an authority");
     if (!change->token && old->disposition != HF_EXTERNALLY_OWNED)
-        return hf_act_refuse(act, change->status, "an authority",
-                             "only externally_owned rows are completed from outside");
+        return hf_draft_refuse(draft, change->status, "an authority",
+                               "only externally_owned rows are completed from outside");
     bool before = false;
-    int rc = change->token ? 0 : completed_before(act, &before);
+    int rc = change->token ? 0 : completed_before(draft, &before);
     if (rc || before)
-        return rc ? rc : hf_act_repeat(act);
+        return rc ? rc : hf_draft_repeat(draft);
     if (!hf_edge_legal(old->status, change->status, verb))
-        return hf_act_refuse(act, change->status, verb, NULL);
-    rc = check_rule(act, change->token ? old->w.owner : change->authority);
-    return rc ? rc : close_row(act, verb);
+        return hf_draft_refuse(draft, change->status, verb, NULL);
+    rc = check_rule(draft, change->token ? old->w.owner : change->authority);
+    return rc ? rc : close_row(draft, verb);
 }
 
-int hf_act_fail(struct hf_act *act)
+int hf_draft_fail(struct hf_draft *draft)
 {
-    const struct hf_change *change = act->change;
-    struct hf_row *row = &act->out.row;
+    const struct hf_change *change = draft->change;
+    struct hf_row *row = &draft->out.row;
     struct hf_retry retry;
-    int rc = hf_act_policy(act, &retry);
+    int rc = hf_draft_policy(draft, &retry);
     if (rc == 0)
-        rc = hf_act_count(act, &row->w.failures, "failures");
+        rc = hf_draft_count(draft, &row->w.failures, "failures");
     if (rc)
         return rc;
 
     struct hf_note note = {
         .error_class = change->error_class,
         .failures = row->w.failures,
-        .released_fence = hf_act_released(act),
+        .released_fence = hf_draft_released(draft),
         .max_attempts = row->w.max_attempts,
     };
     bool retryable = !hf_row_bound(row) &&
                      hf_retry_allows(&retry, change->error_class, false);
     if (retryable && row->w.failures < row->w.max_attempts)
-        hf_act_retry(act, &retry, "fail", &note);
+        hf_draft_retry(draft, &retry, "fail", &note);
     else
-        hf_act_enter(act, HF_FAILED, "fail");
+        hf_draft_enter(draft, HF_FAILED, "fail");
     row->w.error_class = change->error_class;
     row->w.status_reason = retryable && row->status == HF_FAILED
                                ? "attempts_exhausted"
                                : first_of(change->reason, change->error_class, NULL);
     row->message = change->reason;
     note.reason = row->w.status_reason;
-    return hf_act_note(act, &note);
+    return hf_draft_note(draft, &note);
 }
 
-int hf_act_hand_back(struct hf_act *act)
+int hf_draft_hand_back(struct hf_draft *draft)
 {
-    struct hf_row *row = &act->out.row;
+    struct hf_row *row = &draft->out.row;
     if (hf_row_bound(row))
-        return hf_act_refuse(act, HF_QUEUED, "hand_back",
-                             "a started owner_bound row is its owner's to end");
-    hf_act_enter(act, HF_QUEUED, "hand_back");
-    row->w.status_reason = first_of(act->change->reason, "handed_back", NULL);
-    row->message = act->change->reason;
-    return hf_act_note(act, &(struct hf_note){ .deadline_at = row->w.deadline_at,
-                                               .released_fence = hf_act_released(act),
-                                               .reason = row->w.status_reason });
+        return hf_draft_refuse(draft, HF_QUEUED, "hand_back",
+                               "a started owner_bound row is its owner's to end");
+    hf_draft_enter(draft, HF_QUEUED, "hand_back");
+    row->w.status_reason = first_of(draft->change->reason, "handed_back", NULL);
+    row->message = draft->change->reason;
+    return hf_draft_note(draft,
+                         &(struct hf_note){ .deadline_at = row->w.deadline_at,
+                                            .released_fence = hf_draft_released(draft),
+                                            .reason = row->w.status_reason });
 }
 
 /* First writer wins: a later request is answered as the first was. */
-static int record(struct hf_act *act, const char **column, const char *event)
+static int record(struct hf_draft *draft, const char **column, const char *event)
 {
     if (*column)
-        return hf_act_repeat(act);
-    int rc = hf_act_request(act, column);
+        return hf_draft_repeat(draft);
+    int rc = hf_draft_request(draft, column);
     if (rc)
         return rc;
-    act->out.row.w.updated_at = act->env->now;
-    act->out.row.message = act->change->reason;
-    act->out.row.note = *column;
-    hf_act_quiet(act, event);
+    draft->out.row.w.updated_at = draft->env->now;
+    draft->out.row.message = draft->change->reason;
+    draft->out.row.note = *column;
+    hf_draft_quiet(draft, event);
     return 0;
 }
 
-int hf_act_cancel(struct hf_act *act)
+int hf_draft_cancel(struct hf_draft *draft)
 {
-    struct hf_row *row = &act->out.row;
+    struct hf_row *row = &draft->out.row;
     if (!hf_edge_legal(row->status, HF_CANCELLED, "cancel"))
-        return hf_act_refuse(act, HF_CANCELLED, "cancel", NULL);
+        return hf_draft_refuse(draft, HF_CANCELLED, "cancel", NULL);
     /* The holder's own token cancels at once. The turn of a session ends by its commit. */
     bool asks = row->w.session_id ||
-                (row->disposition == HF_OWNER_BOUND && !act->change->token);
+                (row->disposition == HF_OWNER_BOUND && !draft->change->token);
     if (row->status == HF_RUNNING && asks)
-        return record(act, &row->w.cancel_request, "cancel_requested");
+        return record(draft, &row->w.cancel_request, "cancel_requested");
 
-    hf_act_enter(act, HF_CANCELLED, "cancel");
-    row->w.status_reason = first_of(act->change->reason, row->w.status, NULL);
-    row->message = act->change->reason;
+    hf_draft_enter(draft, HF_CANCELLED, "cancel");
+    row->w.status_reason = first_of(draft->change->reason, row->w.status, NULL);
+    row->message = draft->change->reason;
     struct hf_note note = { .reason = row->w.status_reason };
-    if (act->change->token)
-        note.released_fence = hf_act_released(act);
+    if (draft->change->token)
+        note.released_fence = hf_draft_released(draft);
     else
-        note.lease_lost = act->old;
-    return hf_act_note(act, &note);
+        note.lease_lost = draft->old;
+    return hf_draft_note(draft, &note);
 }
 
-int hf_act_requeue(struct hf_act *act)
+int hf_draft_requeue(struct hf_draft *draft)
 {
-    struct hf_row *row = &act->out.row;
+    struct hf_row *row = &draft->out.row;
     if (!hf_edge_legal(row->status, HF_QUEUED, "requeue"))
-        return hf_act_refuse(act, HF_QUEUED, "requeue", NULL);
+        return hf_draft_refuse(draft, HF_QUEUED, "requeue", NULL);
     /* Nobody here could run it; whoever owns it outside starts a new unit. */
     if (row->disposition == HF_EXTERNALLY_OWNED)
-        return hf_act_refuse(act, HF_QUEUED, "requeue",
-                             "an externally_owned row is never run here");
-    int rc = hf_act_count(act, &row->w.generation, "generation");
+        return hf_draft_refuse(draft, HF_QUEUED, "requeue",
+                               "an externally_owned row is never run here");
+    int rc = hf_draft_count(draft, &row->w.generation, "generation");
     if (rc)
         return rc;
-    hf_act_enter(act, HF_QUEUED, "requeue");
-    row->w.status_reason = first_of(act->change->reason, "requeued", NULL);
-    row->message = act->change->reason;
+    hf_draft_enter(draft, HF_QUEUED, "requeue");
+    row->w.status_reason = first_of(draft->change->reason, "requeued", NULL);
+    row->message = draft->change->reason;
     row->w.failures = 0;
     row->w.result = NULL;
     row->w.error_class = NULL;
@@ -235,38 +236,40 @@ int hf_act_requeue(struct hf_act *act)
     row->crashed_at = 0;
     row->settled_token = NULL;
     row->settled_verb = NULL;
-    return hf_act_note(act, &(struct hf_note){ .deadline_at = row->w.deadline_at,
-                                               .generation = row->w.generation,
-                                               .reason = row->w.status_reason });
+    return hf_draft_note(draft, &(struct hf_note){ .deadline_at = row->w.deadline_at,
+                                                   .generation = row->w.generation,
+                                                   .reason = row->w.status_reason });
 }
 
-int hf_act_request_abandon(struct hf_act *act)
+int hf_draft_request_abandon(struct hf_draft *draft)
 {
-    struct hf_row *row = &act->out.row;
+    struct hf_row *row = &draft->out.row;
     bool external = row->disposition == HF_EXTERNALLY_OWNED;
     if (hf_status_terminal(row->status) || (!external && !hf_row_bound(row)))
-        return hf_act_refuse(act, HF_ABANDONED, "request_abandon",
-                             "only a started owner_bound or an externally_owned row that "
-                             "has not ended can be abandoned");
-    int rc = record(act, &row->w.abandon_request, "abandon_requested");
-    if (rc || act->out.kind != HF_STEP_QUIET)
+        return hf_draft_refuse(
+            draft, HF_ABANDONED, "request_abandon",
+            "only a started owner_bound or an externally_owned row that "
+            "has not ended can be abandoned");
+    int rc = record(draft, &row->w.abandon_request, "abandon_requested");
+    if (rc || draft->out.kind != HF_STEP_QUIET)
         return rc;
     /* Let the next sweep look at the lease; a row without one is found by its request. */
     if (row->status == HF_RUNNING)
-        row->lease_check_at = act->env->lease_now;
+        row->lease_check_at = draft->env->lease_now;
     return 0;
 }
 
-int hf_act_abandon(struct hf_act *act)
+int hf_draft_abandon(struct hf_draft *draft)
 {
-    struct hf_row *row = &act->out.row;
+    struct hf_row *row = &draft->out.row;
     if (!hf_row_bound(row) || !hf_edge_legal(row->status, HF_ABANDONED, "drain"))
-        return hf_act_refuse(act, HF_ABANDONED, "abandon",
-                             "only the owner of a started owner_bound row drains it");
-    hf_act_enter(act, HF_ABANDONED, "drain");
+        return hf_draft_refuse(draft, HF_ABANDONED, "abandon",
+                               "only the owner of a started owner_bound row drains it");
+    hf_draft_enter(draft, HF_ABANDONED, "drain");
     row->w.status_reason = "owner_drain";
-    row->message = act->change->reason;
-    return hf_act_note(act, &(struct hf_note){ .released_fence = hf_act_released(act),
-                                               .reason = act->change->reason,
-                                               .writer = "owner_drain" });
+    row->message = draft->change->reason;
+    return hf_draft_note(draft,
+                         &(struct hf_note){ .released_fence = hf_draft_released(draft),
+                                            .reason = draft->change->reason,
+                                            .writer = "owner_drain" });
 }

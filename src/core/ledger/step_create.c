@@ -2,7 +2,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "core/ledger/act.h"
+#include "core/ledger/draft.h"
 #include "core/ledger/lifecycle.h"
 #include "core/ledger/quota.h"
 
@@ -40,13 +40,13 @@ static int check_fit(const struct hf_new *request, enum hf_disposition dispositi
 
 /* request > its retry policy > the policy in force > built in. Fixed in the row, so that a
  * later change of policy does not move work that exists. */
-static int fix_retry(struct hf_act *act, const struct hf_new *request)
+static int fix_retry(struct hf_draft *draft, const struct hf_new *request)
 {
-    const struct hf_policy *policy = act->env->policy;
-    struct hf_row *row = &act->out.row;
+    const struct hf_policy *policy = draft->env->policy;
+    struct hf_row *row = &draft->out.row;
     struct hf_retry retry;
     int rc = hf_retry_read(or_else(request->retry_policy, policy->retry_policy), &retry,
-                           act->err);
+                           draft->err);
     if (rc)
         return rc;
     int64_t attempts = request->max_attempts;
@@ -65,14 +65,14 @@ static int fix_retry(struct hf_act *act, const struct hf_new *request)
     }
 
     struct hf_buf text;
-    hf_buf_init(&text, act->arena->alloc, 65536);
+    hf_buf_init(&text, draft->arena->alloc, 65536);
     rc = hf_retry_write(&text, &retry);
     if (rc == 0) {
-        row->w.retry_policy = hf_arena_copy(act->arena, hf_buf_str(&text), text.len);
+        row->w.retry_policy = hf_arena_copy(draft->arena, hf_buf_str(&text), text.len);
         rc = row->w.retry_policy ? 0 : HF_ENOMEM;
     }
     hf_buf_fini(&text);
-    return rc ? hf_fail_plain(act->err, rc) : 0;
+    return rc ? hf_fail_plain(draft->err, rc) : 0;
 }
 
 static void copy_request(struct hf_work *w, const struct hf_new *request)
@@ -93,20 +93,21 @@ static void copy_request(struct hf_work *w, const struct hf_new *request)
 }
 
 /* The name of the limit that the row will be under. */
-static int fix_limit(struct hf_act *act, const struct hf_new *request)
+static int fix_limit(struct hf_draft *draft, const struct hf_new *request)
 {
-    struct hf_row *row = &act->out.row;
+    struct hf_row *row = &draft->out.row;
     const char *key = request->limit_key ? request->limit_key : request->rate_key;
     row->w.fair_key = request->fair_key;
     row->fair_weight = request->fair_weight ? request->fair_weight : 1;
     if (row->disposition == HF_EXTERNALLY_OWNED || request->detached)
         return 0;
     if (key)
-        return hf_quota_full_name(act->arena, request->limit_key ? "key:" : "rate:", key,
-                                  row->w.tenant, &row->w.limit_name, act->err);
-    if (act->env->kind_limited && !request->lane_key)
-        return hf_quota_full_name(act->arena, "kind:", row->w.kind, NULL,
-                                  &row->w.limit_name, act->err);
+        return hf_quota_full_name(draft->arena,
+                                  request->limit_key ? "key:" : "rate:", key,
+                                  row->w.tenant, &row->w.limit_name, draft->err);
+    if (draft->env->kind_limited && !request->lane_key)
+        return hf_quota_full_name(draft->arena, "kind:", row->w.kind, NULL,
+                                  &row->w.limit_name, draft->err);
     return 0;
 }
 
@@ -129,21 +130,21 @@ static void fix_policy(struct hf_row *row, const struct hf_new *request,
                                                           : policy->exec_timeout_ms;
 }
 
-static void enter_first(struct hf_act *act, const struct hf_new *request)
+static void enter_first(struct hf_draft *draft, const struct hf_new *request)
 {
-    struct hf_row *row = &act->out.row;
-    hf_ms now = act->env->now;
+    struct hf_row *row = &draft->out.row;
+    hf_ms now = draft->env->now;
     hf_ms due_at = request->due_at ? request->due_at : hf_later(now, request->delay_ms);
     if (request->detached) {
-        hf_act_enter(act, HF_DONE, "create");
+        hf_draft_enter(draft, HF_DONE, "create");
         row->w.status_reason = "detached";
     } else if (row->disposition == HF_EXTERNALLY_OWNED) {
-        hf_act_enter(act, HF_WAITING_EXTERNAL, "create");
+        hf_draft_enter(draft, HF_WAITING_EXTERNAL, "create");
         row->w.waiting_kind = "external";
         row->w.waiting_ref = request->ref;
         row->w.status_reason = row->w.status;
     } else {
-        hf_act_enter(act, HF_QUEUED, "create");
+        hf_draft_enter(draft, HF_QUEUED, "create");
         if (row->w.start_timeout_ms)
             row->w.deadline_at = hf_later(due_at, row->w.start_timeout_ms);
         if (due_at > now)
@@ -160,9 +161,10 @@ static bool sets_policy(const struct hf_new *request)
            request->exec_timeout_ms || request->close_rule;
 }
 
-static struct hf_note created_note(const struct hf_act *act, const struct hf_new *request)
+static struct hf_note created_note(const struct hf_draft *draft,
+                                   const struct hf_new *request)
 {
-    const struct hf_work *w = &act->out.row.w;
+    const struct hf_work *w = &draft->out.row.w;
     return (struct hf_note){
         .deadline_at = w->deadline_at,
         .detached = request->detached,
@@ -172,7 +174,7 @@ static struct hf_note created_note(const struct hf_act *act, const struct hf_new
         .from = sets_policy(request) ? "request" : "policy",
         .max_attempts = w->max_attempts,
         .ref = w->waiting_ref,
-        .retry_policy = request->retry_policy || act->env->policy->retry_policy
+        .retry_policy = request->retry_policy || draft->env->policy->retry_policy
                             ? w->retry_policy
                             : NULL,
         .start_timeout_ms = w->start_timeout_ms,
@@ -180,25 +182,25 @@ static struct hf_note created_note(const struct hf_act *act, const struct hf_new
 }
 
 /* Requests of one call mostly say the same, so its text is written once. */
-static int note_created(struct hf_act *act, const struct hf_new *request)
+static int note_created(struct hf_draft *draft, const struct hf_new *request)
 {
-    struct hf_note note = created_note(act, request);
-    struct hf_kept_note *kept = act->env->kept;
+    struct hf_note note = created_note(draft, request);
+    struct hf_kept_note *kept = draft->env->kept;
     bool short_one = !note.deadline_at && !note.detached && !note.due_at &&
                      !note.exec_timeout_ms && !note.ref && !note.retry_policy &&
                      !note.start_timeout_ms;
     if (!kept || !short_one)
-        return hf_act_note(act, &note);
+        return hf_draft_note(draft, &note);
     bool same = kept->text && hf_same(kept->disposition, note.disposition) &&
                 hf_same(kept->from, note.from) && kept->max_attempts == note.max_attempts;
-    int rc = same ? 0 : hf_act_note(act, &note);
+    int rc = same ? 0 : hf_draft_note(draft, &note);
     if (rc)
         return rc;
     if (same)
-        act->out.row.note = kept->text;
+        draft->out.row.note = kept->text;
     else
         *kept = (struct hf_kept_note){ note.disposition, note.from, note.max_attempts,
-                                       act->out.row.note };
+                                       draft->out.row.note };
     return 0;
 }
 
@@ -207,8 +209,8 @@ int hf_step_create(struct hf_arena *arena, const struct hf_new *request,
                    const struct hf_env *env, struct hf_row *ret_row, struct hf_err *err)
 {
     static const struct hf_row no_row;
-    struct hf_act act = hf_act_begin(arena, &no_row, env, err);
-    struct hf_row *row = &act.out.row;
+    struct hf_draft draft = hf_draft_begin(arena, &no_row, env, err);
+    struct hf_row *row = &draft.out.row;
     row->source = request->source;
     row->w.work_id = work_id;
     row->w.tenant = who && who->tenant ? who->tenant : "";
@@ -218,13 +220,13 @@ int hf_step_create(struct hf_arena *arena, const struct hf_new *request,
     fix_policy(row, request, env->policy);
     int rc = check_fit(request, row->disposition, err);
     if (rc == 0)
-        rc = fix_retry(&act, request);
+        rc = fix_retry(&draft, request);
     if (rc == 0)
-        rc = fix_limit(&act, request);
+        rc = fix_limit(&draft, request);
     if (rc)
         return rc;
-    enter_first(&act, request);
-    rc = note_created(&act, request);
+    enter_first(&draft, request);
+    rc = note_created(&draft, request);
     if (rc == 0)
         *ret_row = *row;
     return rc;

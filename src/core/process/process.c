@@ -77,11 +77,11 @@ static const struct hf_field drain_fields[] = {
 const struct hf_shape hf_drain_shape = HF_SHAPE("drain", drain_fields);
 
 static const struct hf_field deferred_fields[] = {
-    HF_FIELD(TEXT, hf_deferred, work_id, false, "a process that was left"),
-    HF_FIELD(TEXT, hf_deferred, code, false, "code of the error"),
-    HF_FIELD(TEXT, hf_deferred, message, false, "why it was left"),
+    HF_FIELD(TEXT, hf_process_deferred, work_id, false, "a process that was left"),
+    HF_FIELD(TEXT, hf_process_deferred, code, false, "code of the error"),
+    HF_FIELD(TEXT, hf_process_deferred, message, false, "why it was left"),
 };
-const struct hf_shape hf_deferred_shape = HF_SHAPE("deferred", deferred_fields);
+const struct hf_shape hf_process_deferred_shape = HF_SHAPE("deferred", deferred_fields);
 
 #define TEXT(type, name) { #name, HF_FIELD_TEXT, offsetof(struct type, name), .zero_is_null = false }
 #define JSON(type, name) { #name, HF_FIELD_JSON, offsetof(struct type, name), .zero_is_null = false }

@@ -237,7 +237,8 @@ int hf_act_start_exec(struct hf_move *move, const struct hf_exec_start *start,
     if (start->code.len > (size_t)HF_MAX_TURN_TEXT_BYTES)
         return hf_fail(err, HF_ETOOBIG, "code", "the cell is over its limit");
 
-    struct hf_wait wait = { .language = hf_arena_text(move->arena, start->language) };
+    struct hf_outstanding wait = { .language = hf_arena_text(move->arena,
+                                                             start->language) };
     char *code = hf_arena_copy(move->arena, start->code.at, start->code.len);
     wait.bindings = hf_arena_text(move->arena, start->bindings);
     if (!wait.language || !code || (start->bindings && !wait.bindings))

@@ -28,14 +28,14 @@ struct hf_arena *hf_decoded_arena(struct hf_decoded *owner)
     return &owner->arena;
 }
 
-static int take_in(const struct hf_codec *codec, struct hf_arena *arena,
+static int take_in(const struct hf_turn_codec *codec, struct hf_arena *arena,
                    const void *value, void *ret_copy, struct hf_err *err)
 {
     int rc = hf_copy(arena, codec->schema, codec->mode, value, ret_copy, err);
     return rc == 0 && codec->check ? codec->check(ret_copy, err) : rc;
 }
 
-static int write_text(const struct hf_codec *codec, struct hf_arena *scratch,
+static int write_text(const struct hf_turn_codec *codec, struct hf_arena *scratch,
                       const void *value, struct hf_buf *out, struct hf_err *err)
 {
     struct hf_json_out json = { .scratch = scratch };
@@ -50,7 +50,8 @@ static int write_text(const struct hf_codec *codec, struct hf_arena *scratch,
     return rc ? hf_fail_plain(err, rc) : 0;
 }
 
-static int check_size(const struct hf_codec *codec, const void *value, struct hf_err *err)
+static int check_size(const struct hf_turn_codec *codec, const void *value,
+                      struct hf_err *err)
 {
     size_t size = codec->schema->size;
     if (codec->sized)
@@ -58,8 +59,8 @@ static int check_size(const struct hf_codec *codec, const void *value, struct hf
     return hf_sized_check(size, codec->schema->size, codec->schema->size, err);
 }
 
-int hf_encode(const struct hf_codec *codec, const struct hf_alloc *alloc,
-              const void *value, struct hf_bytes *ret_json, struct hf_err *err)
+int hf_turn_encode(const struct hf_turn_codec *codec, const struct hf_alloc *alloc,
+                   const void *value, struct hf_bytes *ret_json, struct hf_err *err)
 {
     struct hf_arena scratch;
     struct hf_buf out;
@@ -85,7 +86,7 @@ int hf_encode(const struct hf_codec *codec, const struct hf_alloc *alloc,
 }
 
 /* Read into scratch first: the copy that stays is checked, and holds no more than it must. */
-static int read_text(const struct hf_codec *codec, struct hf_decoded *owner,
+static int read_text(const struct hf_turn_codec *codec, struct hf_decoded *owner,
                      struct hf_span json, void **ret_value, struct hf_err *err)
 {
     struct hf_arena scratch;
@@ -105,9 +106,9 @@ static int read_text(const struct hf_codec *codec, struct hf_decoded *owner,
     return rc;
 }
 
-int hf_decode(const struct hf_codec *codec, const struct hf_alloc *alloc,
-              struct hf_span json, struct hf_decoded **ret_owner, void **ret_value,
-              struct hf_err *err)
+int hf_turn_decode(const struct hf_turn_codec *codec, const struct hf_alloc *alloc,
+                   struct hf_span json, struct hf_decoded **ret_owner, void **ret_value,
+                   struct hf_err *err)
 {
     size_t max = (size_t)HF_MAX_TURN_SAVE_BYTES;
     bool foul = false; /* what a model said may be: it is repaired */
@@ -204,21 +205,21 @@ static int check_restore(const void *value, struct hf_err *err)
 /* The functions that decode a value do not know it as a host's: they are handed no pointers
  * to functions and no `user`, which the tables do not name. */
 #define CODEC(name, type, table, copy_mode, has_size, check_it)                          \
-    static const struct hf_codec codec_##name = { .schema = &(table),                    \
-                                                  .mode = (copy_mode),                   \
-                                                  .sized = (has_size),                   \
-                                                  .check = (check_it) };                 \
+    static const struct hf_turn_codec codec_##name = { .schema = &(table),               \
+                                                       .mode = (copy_mode),              \
+                                                       .sized = (has_size),              \
+                                                       .check = (check_it) };            \
     int hf_##name##_encode(const struct hf_alloc *alloc, const struct type *value,       \
                            struct hf_bytes *ret_json, struct hf_err *err)                \
     {                                                                                    \
-        return hf_encode(&codec_##name, alloc, value, ret_json, err);                    \
+        return hf_turn_encode(&codec_##name, alloc, value, ret_json, err);               \
     }                                                                                    \
     int hf_##name##_decode(const struct hf_alloc *alloc, struct hf_span json,            \
                            struct hf_decoded **ret_owner, const struct type **ret_value, \
                            struct hf_err *err)                                           \
     {                                                                                    \
         void *value = NULL;                                                              \
-        int rc = hf_decode(&codec_##name, alloc, json, ret_owner, &value, err);          \
+        int rc = hf_turn_decode(&codec_##name, alloc, json, ret_owner, &value, err);     \
         if (rc == 0)                                                                     \
             *ret_value = value;                                                          \
         return rc;                                                                       \

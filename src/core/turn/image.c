@@ -54,22 +54,22 @@ static const struct hf_member queued[] = {
 static HF_SCHEMA(s_queued, hf_queued, queued);
 
 static const struct hf_member wait[] = {
-    { .key = 1, U64, HF_AT(hf_wait, id) },
-    { .key = 2, BOOL, HF_AT(hf_wait, update) },
-    { .key = 3, REF(hf_s_request), HF_AT(hf_wait, request) },
+    { .key = 1, U64, HF_AT(hf_outstanding, id) },
+    { .key = 2, BOOL, HF_AT(hf_outstanding, update) },
+    { .key = 3, REF(hf_s_request), HF_AT(hf_outstanding, request) },
     { .key = 4, .type = HF_M_LIST, .of = &hf_s_tool_call, .max = HF_BATCH_MAX,
-      HF_AT_LIST(hf_wait, calls, call_count) },
-    { .key = 5, KEY, HF_AT(hf_wait, language) },
-    { .key = 6, LONG, HF_AT(hf_wait, code) },
-    { .key = 7, KEY, HF_AT(hf_wait, bindings) },
-    { .key = 8, REF(hf_s_driver), HF_AT(hf_wait, driver) },
-    { .key = 9, .type = HF_M_ENUM, .words = &hf_w_checkpoints, HF_AT(hf_wait, checkpoint) },
-    { .key = 10, REF(hf_s_outcome), HF_AT(hf_wait, on_empty) },
-    { .key = 11, .type = HF_M_I64, HF_AT(hf_wait, duration_ms) },
-    { .key = 12, .type = HF_M_I64, HF_AT(hf_wait, due_ms) },
-    { .key = 13, BOOL, HF_AT(hf_wait, yielded) },
+      HF_AT_LIST(hf_outstanding, calls, call_count) },
+    { .key = 5, KEY, HF_AT(hf_outstanding, language) },
+    { .key = 6, LONG, HF_AT(hf_outstanding, code) },
+    { .key = 7, KEY, HF_AT(hf_outstanding, bindings) },
+    { .key = 8, REF(hf_s_driver), HF_AT(hf_outstanding, driver) },
+    { .key = 9, .type = HF_M_ENUM, .words = &hf_w_checkpoints, HF_AT(hf_outstanding, checkpoint) },
+    { .key = 10, REF(hf_s_outcome), HF_AT(hf_outstanding, on_empty) },
+    { .key = 11, .type = HF_M_I64, HF_AT(hf_outstanding, duration_ms) },
+    { .key = 12, .type = HF_M_I64, HF_AT(hf_outstanding, due_ms) },
+    { .key = 13, BOOL, HF_AT(hf_outstanding, yielded) },
 };
-HF_SCHEMA(hf_s_wait, hf_wait, wait);
+HF_SCHEMA(hf_s_outstanding, hf_outstanding, wait);
 
 static const struct hf_member given[] = {
     { .key = 1, .type = HF_M_JSON, .max = 8388608, HF_AT(hf_given, values), STAY },
@@ -91,7 +91,7 @@ static const struct hf_member body[] = {
     { .key = 11, PLACE(s_face), HF_AT(hf_turn_body, face) },
     { .key = 12, REF(hf_s_evidence), HF_AT(hf_turn_body, cancel), STAY },
     { .key = 13, REF(hf_s_outcome), HF_AT(hf_turn_body, outcome), STAY },
-    { .key = 14, PLACE(hf_s_wait), HF_AT(hf_turn_body, wait) },
+    { .key = 14, PLACE(hf_s_outstanding), HF_AT(hf_turn_body, wait) },
     { .key = 15, REFS(hf_s_cause), HF_AT_LIST(hf_turn_body, causes, cause_count), STAY },
     { .key = 16, REFS(hf_s_record), HF_AT_LIST(hf_turn_body, own, own_count), KEEP },
     { .key = 17, REFS(s_queued), HF_AT_LIST(hf_turn_body, queue, queue_count) },
@@ -135,7 +135,7 @@ static int check_request(const struct hf_save_head *top, const struct hf_turn_bo
     return 0;
 }
 
-static int check_calls(const struct hf_wait *out, struct hf_err *err)
+static int check_calls(const struct hf_outstanding *out, struct hf_err *err)
 {
     bool open = false;
     for (size_t i = 0; i < out->call_count; i++) {
@@ -152,7 +152,7 @@ static int check_calls(const struct hf_wait *out, struct hf_err *err)
 static int check_wait(const struct hf_save_head *top, const struct hf_turn_body *now,
                       struct hf_err *err)
 {
-    const struct hf_wait *out = &now->wait;
+    const struct hf_outstanding *out = &now->wait;
     bool waits = now->state != HF_TURN_PREPARING &&
                  now->state != HF_TURN_PREPARE_ITERATION &&
                  now->state != HF_TURN_FINISHED;

@@ -54,7 +54,7 @@ struct hf_queued {
 };
 
 /* What is needed to yield the outstanding effect again, and to go on after it. */
-struct hf_wait {
+struct hf_outstanding {
     uint64_t id;  /* 0: nothing is out */
     bool yielded; /* it was polled, from this handle or from one before it */
     bool update;
@@ -71,7 +71,7 @@ struct hf_wait {
     hf_ms due_ms;
 };
 
-extern const struct hf_schema hf_s_wait; /* core/turn/image.c */
+extern const struct hf_schema hf_s_outstanding; /* core/turn/image.c */
 
 struct hf_turn_body {
     enum hf_turn_state state;
@@ -92,7 +92,7 @@ struct hf_turn_body {
     struct hf_face face;
     const struct hf_evidence *cancel;
     const struct hf_outcome *outcome;
-    struct hf_wait wait;
+    struct hf_outstanding wait;
     struct hf_cause **causes;
     size_t cause_count;
     struct hf_record **own;
@@ -155,7 +155,7 @@ enum hf_turn_event {
     HF_ON_COUNT
 };
 
-struct hf_input {
+struct hf_turn_input {
     enum hf_turn_event event;
     uint64_t id;      /* of the effect; levers have none */
     const void *data; /* what the event's function was given, in the move's arena */
@@ -168,8 +168,9 @@ struct hf_input {
 struct hf_turn_rule {
     enum hf_turn_state from;
     enum hf_turn_event on;
-    bool (*guard)(const struct hf_move *move, const struct hf_input *input);
-    int (*act)(struct hf_move *move, const struct hf_input *input, struct hf_err *err);
+    bool (*guard)(const struct hf_move *move, const struct hf_turn_input *input);
+    int (*act)(struct hf_move *move, const struct hf_turn_input *input,
+               struct hf_err *err);
     uint32_t to;      /* states it may lead to, one bit each */
     const char *when; /* the guard, for people */
     const char *does; /* for people */
@@ -182,7 +183,7 @@ const char *hf_turn_event_name(enum hf_turn_event event);
 HF_MUST_USE int hf_turn_expect(const struct hf_turn *turn, enum hf_turn_event event,
                                uint64_t id, struct hf_err *err);
 /* Runs the first rule that fits, on a move that was begun. */
-HF_MUST_USE int hf_turn_apply(struct hf_move *move, const struct hf_input *input,
+HF_MUST_USE int hf_turn_apply(struct hf_move *move, const struct hf_turn_input *input,
                               struct hf_err *err);
 
 /* Moves: core/turn/move.c. begin never fails. A move is committed or dropped. */
@@ -286,7 +287,7 @@ HF_MUST_USE int hf_turn_bad_end(struct hf_move *move,
 HF_MUST_USE int hf_turn_end_empty(struct hf_move *move, struct hf_err *err);
 HF_MUST_USE int hf_turn_answer(struct hf_move *move, const struct hf_tool_result *results,
                                size_t count, struct hf_err *err);
-bool hf_turn_all_answered(const struct hf_wait *wait);
+bool hf_turn_all_answered(const struct hf_outstanding *wait);
 /* A call that cannot be run is answered: one past the limit, without a tool, or with
  * arguments that are not JSON. Its texts lie in the move's arena. */
 HF_MUST_USE int hf_turn_judge_call(struct hf_move *move, struct hf_tool_call *call,

@@ -70,7 +70,7 @@ uint64_t hf_move_next_id(struct hf_move *move)
 void hf_move_enter(struct hf_move *move, enum hf_turn_state state, bool with_id)
 {
     move->next.state = state;
-    move->next.wait = (struct hf_wait){ 0 };
+    move->next.wait = (struct hf_outstanding){ 0 };
     if (with_id)
         move->next.wait.id = hf_move_next_id(move);
     move->ended = true;
@@ -416,7 +416,7 @@ int hf_move_emit_answer(struct hf_move *move, const struct hf_tool_call *call,
 static int tools_done_once(struct hf_move *move, struct hf_err *err)
 {
     const struct hf_protocol *protocol = move->turn->setup->config.protocol;
-    struct hf_wait wait = move->next.wait;
+    struct hf_outstanding wait = move->next.wait;
     move->ended = false;
     int rc = protocol->ops->tools_done(protocol, move, wait.calls, wait.call_count, err);
     return check_ended(move, rc, err);

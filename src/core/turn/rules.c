@@ -19,46 +19,46 @@ const char *hf_turn_event_name(enum hf_turn_event event)
 
 /* Guards */
 
-static bool sync_wanted(const struct hf_move *move, const struct hf_input *input)
+static bool sync_wanted(const struct hf_move *move, const struct hf_turn_input *input)
 {
     (void)input;
     return move->turn->setup->config.sync;
 }
 
-static bool sync_due(const struct hf_move *move, const struct hf_input *input)
+static bool sync_due(const struct hf_move *move, const struct hf_turn_input *input)
 {
     (void)input;
     return move->turn->setup->config.sync &&
            move->next.synced != move->next.iteration + 1;
 }
 
-static const struct hf_llm_response *response_of(const struct hf_input *input)
+static const struct hf_llm_response *response_of(const struct hf_turn_input *input)
 {
     return input->data;
 }
 
-static const struct hf_llm_error *error_of(const struct hf_input *input)
+static const struct hf_llm_error *error_of(const struct hf_turn_input *input)
 {
     return input->data;
 }
 
-static bool reply_overflows(const struct hf_move *move, const struct hf_input *input)
+static bool reply_overflows(const struct hf_move *move, const struct hf_turn_input *input)
 {
     return !hf_turn_usage_fits(move, &response_of(input)->usage);
 }
 
-static bool error_overflows(const struct hf_move *move, const struct hf_input *input)
+static bool error_overflows(const struct hf_move *move, const struct hf_turn_input *input)
 {
     return !hf_turn_usage_fits(move, &error_of(input)->usage);
 }
 
-static bool reply_cut(const struct hf_move *move, const struct hf_input *input)
+static bool reply_cut(const struct hf_move *move, const struct hf_turn_input *input)
 {
     return response_of(input)->reason == HF_REASON_OUTPUT_LIMIT &&
            !move->turn->setup->config.protocol->ops->takes_cut_replies;
 }
 
-static bool reply_refused(const struct hf_move *move, const struct hf_input *input)
+static bool reply_refused(const struct hf_move *move, const struct hf_turn_input *input)
 {
     (void)move;
     enum hf_reason reason = response_of(input)->reason;
@@ -66,47 +66,49 @@ static bool reply_refused(const struct hf_move *move, const struct hf_input *inp
            reason == HF_REASON_PROVIDER_ERROR;
 }
 
-static bool reply_cancelled(const struct hf_move *move, const struct hf_input *input)
+static bool reply_cancelled(const struct hf_move *move, const struct hf_turn_input *input)
 {
     (void)move;
     return response_of(input)->reason == HF_REASON_CANCELLED;
 }
 
-static bool call_cancelled(const struct hf_move *move, const struct hf_input *input)
+static bool call_cancelled(const struct hf_move *move, const struct hf_turn_input *input)
 {
     (void)move;
     return error_of(input)->cancelled;
 }
 
-static bool call_repeatable(const struct hf_move *move, const struct hf_input *input)
+static bool call_repeatable(const struct hf_move *move, const struct hf_turn_input *input)
 {
     return hf_turn_may_retry(move, error_of(input));
 }
 
-static bool calls_open(const struct hf_move *move, const struct hf_input *input)
+static bool calls_open(const struct hf_move *move, const struct hf_turn_input *input)
 {
     (void)input;
     return !hf_turn_all_answered(&move->next.wait);
 }
 
-static bool delivered_nothing(const struct hf_move *move, const struct hf_input *input)
+static bool delivered_nothing(const struct hf_move *move,
+                              const struct hf_turn_input *input)
 {
     (void)move;
     return hf_delivery_empty(input->data);
 }
 
-static bool nothing_and_go_on(const struct hf_move *move, const struct hf_input *input)
+static bool nothing_and_go_on(const struct hf_move *move,
+                              const struct hf_turn_input *input)
 {
     return delivered_nothing(move, input) && !move->next.wait.on_empty;
 }
 
-static bool after_work(const struct hf_move *move, const struct hf_input *input)
+static bool after_work(const struct hf_move *move, const struct hf_turn_input *input)
 {
     (void)input;
     return move->next.wait.checkpoint == HF_CHECKPOINT_AFTER_WORK;
 }
 
-static bool grace_spent(const struct hf_move *move, const struct hf_input *input)
+static bool grace_spent(const struct hf_move *move, const struct hf_turn_input *input)
 {
     (void)input;
     return move->next.grace;
@@ -121,7 +123,7 @@ static int sync_surface(struct hf_move *move, bool update)
     return 0;
 }
 
-static int first_sync(struct hf_move *move, const struct hf_input *input,
+static int first_sync(struct hf_move *move, const struct hf_turn_input *input,
                       struct hf_err *err)
 {
     (void)input;
@@ -129,7 +131,7 @@ static int first_sync(struct hf_move *move, const struct hf_input *input,
     return sync_surface(move, false);
 }
 
-static int next_sync(struct hf_move *move, const struct hf_input *input,
+static int next_sync(struct hf_move *move, const struct hf_turn_input *input,
                      struct hf_err *err)
 {
     (void)input;
@@ -137,13 +139,14 @@ static int next_sync(struct hf_move *move, const struct hf_input *input,
     return sync_surface(move, true);
 }
 
-static int prepare(struct hf_move *move, const struct hf_input *input, struct hf_err *err)
+static int prepare(struct hf_move *move, const struct hf_turn_input *input,
+                   struct hf_err *err)
 {
     (void)input;
     return hf_move_prepare(move, err);
 }
 
-static int take_surface(struct hf_move *move, const struct hf_input *input,
+static int take_surface(struct hf_move *move, const struct hf_turn_input *input,
                         struct hf_err *err)
 {
     (void)err;
@@ -155,7 +158,7 @@ static int take_surface(struct hf_move *move, const struct hf_input *input,
     return 0;
 }
 
-static int sync_failed(struct hf_move *move, const struct hf_input *input,
+static int sync_failed(struct hf_move *move, const struct hf_turn_input *input,
                        struct hf_err *err)
 {
     struct hf_emit emit = { .name = "execution_surface",
@@ -167,37 +170,37 @@ static int sync_failed(struct hf_move *move, const struct hf_input *input,
                                  err);
 }
 
-static int reply_overflowed(struct hf_move *move, const struct hf_input *input,
+static int reply_overflowed(struct hf_move *move, const struct hf_turn_input *input,
                             struct hf_err *err)
 {
     return hf_turn_overflowed(move, &response_of(input)->usage, err);
 }
 
-static int error_overflowed(struct hf_move *move, const struct hf_input *input,
+static int error_overflowed(struct hf_move *move, const struct hf_turn_input *input,
                             struct hf_err *err)
 {
     return hf_turn_overflowed(move, &error_of(input)->usage, err);
 }
 
-static int end_incomplete(struct hf_move *move, const struct hf_input *input,
+static int end_incomplete(struct hf_move *move, const struct hf_turn_input *input,
                           struct hf_err *err)
 {
     return hf_turn_bad_end(move, response_of(input), HF_OUTCOME_INCOMPLETE, err);
 }
 
-static int end_refused(struct hf_move *move, const struct hf_input *input,
+static int end_refused(struct hf_move *move, const struct hf_turn_input *input,
                        struct hf_err *err)
 {
     return hf_turn_bad_end(move, response_of(input), HF_OUTCOME_PROVIDER_ERROR, err);
 }
 
-static int end_reply_cancelled(struct hf_move *move, const struct hf_input *input,
+static int end_reply_cancelled(struct hf_move *move, const struct hf_turn_input *input,
                                struct hf_err *err)
 {
     return hf_turn_bad_end(move, response_of(input), HF_OUTCOME_CANCELLED, err);
 }
 
-static int take_reply(struct hf_move *move, const struct hf_input *input,
+static int take_reply(struct hf_move *move, const struct hf_turn_input *input,
                       struct hf_err *err)
 {
     int rc = hf_move_account(move, &response_of(input)->usage, err);
@@ -206,25 +209,25 @@ static int take_reply(struct hf_move *move, const struct hf_input *input,
     return rc ? rc : hf_move_llm_done(move, response_of(input), err);
 }
 
-static int end_call_cancelled(struct hf_move *move, const struct hf_input *input,
+static int end_call_cancelled(struct hf_move *move, const struct hf_turn_input *input,
                               struct hf_err *err)
 {
     return hf_turn_call_cancelled(move, error_of(input), err);
 }
 
-static int repeat_call(struct hf_move *move, const struct hf_input *input,
+static int repeat_call(struct hf_move *move, const struct hf_turn_input *input,
                        struct hf_err *err)
 {
     return hf_turn_retry(move, error_of(input), err);
 }
 
-static int end_call_failed(struct hf_move *move, const struct hf_input *input,
+static int end_call_failed(struct hf_move *move, const struct hf_turn_input *input,
                            struct hf_err *err)
 {
     return hf_turn_call_failed(move, error_of(input), err);
 }
 
-static int keep_waiting(struct hf_move *move, const struct hf_input *input,
+static int keep_waiting(struct hf_move *move, const struct hf_turn_input *input,
                         struct hf_err *err)
 {
     (void)move;
@@ -233,14 +236,14 @@ static int keep_waiting(struct hf_move *move, const struct hf_input *input,
     return 0; /* the answers are in the batch already */
 }
 
-static int tools_done(struct hf_move *move, const struct hf_input *input,
+static int tools_done(struct hf_move *move, const struct hf_turn_input *input,
                       struct hf_err *err)
 {
     (void)input;
     return hf_move_tools_done(move, err);
 }
 
-static int exec_done(struct hf_move *move, const struct hf_input *input,
+static int exec_done(struct hf_move *move, const struct hf_turn_input *input,
                      struct hf_err *err)
 {
     const struct hf_exec_result *result = input->data;
@@ -252,7 +255,8 @@ static int exec_done(struct hf_move *move, const struct hf_input *input,
     return hf_move_exec_done(move, result, err);
 }
 
-static int go_on(struct hf_move *move, const struct hf_input *input, struct hf_err *err)
+static int go_on(struct hf_move *move, const struct hf_turn_input *input,
+                 struct hf_err *err)
 {
     (void)input;
     int rc = hf_move_flush(move, err);
@@ -261,7 +265,7 @@ static int go_on(struct hf_move *move, const struct hf_input *input, struct hf_e
     return rc;
 }
 
-static int end_as_planned(struct hf_move *move, const struct hf_input *input,
+static int end_as_planned(struct hf_move *move, const struct hf_turn_input *input,
                           struct hf_err *err)
 {
     (void)input;
@@ -270,7 +274,7 @@ static int end_as_planned(struct hf_move *move, const struct hf_input *input,
 
 /* What the model said before new input came is part of the conversation: it would be lost
  * if only the outcome held it. */
-static int deliver_after_answer(struct hf_move *move, const struct hf_input *input,
+static int deliver_after_answer(struct hf_move *move, const struct hf_turn_input *input,
                                 struct hf_err *err)
 {
     const struct hf_outcome *planned = move->next.wait.on_empty;
@@ -289,14 +293,14 @@ static int deliver_after_answer(struct hf_move *move, const struct hf_input *inp
     return rc;
 }
 
-static int deliver_and_go_on(struct hf_move *move, const struct hf_input *input,
+static int deliver_and_go_on(struct hf_move *move, const struct hf_turn_input *input,
                              struct hf_err *err)
 {
     int rc = hf_turn_deliver(move, input->data, err);
     return rc ? rc : go_on(move, input, err);
 }
 
-static int deliver_and_end(struct hf_move *move, const struct hf_input *input,
+static int deliver_and_end(struct hf_move *move, const struct hf_turn_input *input,
                            struct hf_err *err)
 {
     int rc = deliver_after_answer(move, input, err);
@@ -305,7 +309,7 @@ static int deliver_and_end(struct hf_move *move, const struct hf_input *input,
     return hf_move_end_kind(move, HF_OUTCOME_MAX_TURNS, (struct hf_span){ 0 }, err);
 }
 
-static int deliver_and_resume(struct hf_move *move, const struct hf_input *input,
+static int deliver_and_resume(struct hf_move *move, const struct hf_turn_input *input,
                               struct hf_err *err)
 {
     int rc = deliver_after_answer(move, input, err);
@@ -314,7 +318,7 @@ static int deliver_and_resume(struct hf_move *move, const struct hf_input *input
     return rc ? rc : go_on(move, input, err);
 }
 
-static int note_due(struct hf_move *move, const struct hf_input *input,
+static int note_due(struct hf_move *move, const struct hf_turn_input *input,
                     struct hf_err *err)
 {
     (void)err;
@@ -323,7 +327,7 @@ static int note_due(struct hf_move *move, const struct hf_input *input,
 }
 
 /* The same request under a new id. */
-static int call_again(struct hf_move *move, const struct hf_input *input,
+static int call_again(struct hf_move *move, const struct hf_turn_input *input,
                       struct hf_err *err)
 {
     (void)input;
@@ -340,7 +344,7 @@ static int call_again(struct hf_move *move, const struct hf_input *input,
     return 0;
 }
 
-static int remember_cancel(struct hf_move *move, const struct hf_input *input,
+static int remember_cancel(struct hf_move *move, const struct hf_turn_input *input,
                            struct hf_err *err)
 {
     const void *copy = NULL;
@@ -350,7 +354,7 @@ static int remember_cancel(struct hf_move *move, const struct hf_input *input,
     return rc;
 }
 
-static int cancel_now(struct hf_move *move, const struct hf_input *input,
+static int cancel_now(struct hf_move *move, const struct hf_turn_input *input,
                       struct hf_err *err)
 {
     int rc = remember_cancel(move, input, err);
@@ -372,21 +376,21 @@ static int give_up_call(struct hf_move *move, struct hf_err *err)
     return stop(move, HF_EFFECT_CANCEL_LLM, err);
 }
 
-static int cancel_tools(struct hf_move *move, const struct hf_input *input,
+static int cancel_tools(struct hf_move *move, const struct hf_turn_input *input,
                         struct hf_err *err)
 {
     int rc = remember_cancel(move, input, err);
     return rc ? rc : stop(move, HF_EFFECT_CANCEL_TOOLS, err);
 }
 
-static int cancel_exec(struct hf_move *move, const struct hf_input *input,
+static int cancel_exec(struct hf_move *move, const struct hf_turn_input *input,
                        struct hf_err *err)
 {
     int rc = remember_cancel(move, input, err);
     return rc ? rc : stop(move, HF_EFFECT_CANCEL_EXEC, err);
 }
 
-static int cancel_call(struct hf_move *move, const struct hf_input *input,
+static int cancel_call(struct hf_move *move, const struct hf_turn_input *input,
                        struct hf_err *err)
 {
     int rc = give_up_call(move, err);
@@ -394,7 +398,7 @@ static int cancel_call(struct hf_move *move, const struct hf_input *input,
 }
 
 /* hf_turn_fail is a finish with an error to show. */
-static int show_failure(struct hf_move *move, const struct hf_input *input,
+static int show_failure(struct hf_move *move, const struct hf_turn_input *input,
                         struct hf_err *err)
 {
     const struct hf_outcome *outcome = input->data;
@@ -402,14 +406,14 @@ static int show_failure(struct hf_move *move, const struct hf_input *input,
     return input->code ? hf_move_error(move, &emit, err) : 0;
 }
 
-static int finish_now(struct hf_move *move, const struct hf_input *input,
+static int finish_now(struct hf_move *move, const struct hf_turn_input *input,
                       struct hf_err *err)
 {
     int rc = show_failure(move, input, err);
     return rc ? rc : hf_move_end(move, input->data, err);
 }
 
-static int finish_call(struct hf_move *move, const struct hf_input *input,
+static int finish_call(struct hf_move *move, const struct hf_turn_input *input,
                        struct hf_err *err)
 {
     int rc = give_up_call(move, err);
@@ -418,8 +422,8 @@ static int finish_call(struct hf_move *move, const struct hf_input *input,
 
 /* The protocol records what is known; what is not known is recorded as unknown. A lever
  * must work even when the protocol does not: then the turn just ends. */
-static int finish_after(struct hf_move *move, const struct hf_input *input, bool tools,
-                        struct hf_err *err)
+static int finish_after(struct hf_move *move, const struct hf_turn_input *input,
+                        bool tools, struct hf_err *err)
 {
     static const struct hf_exec_result gone = { .size = sizeof(gone), .unknown = true };
     struct hf_turn_body before = move->next;
@@ -442,14 +446,14 @@ static int finish_after(struct hf_move *move, const struct hf_input *input, bool
     return finish_now(move, input, err);
 }
 
-static int finish_tools(struct hf_move *move, const struct hf_input *input,
+static int finish_tools(struct hf_move *move, const struct hf_turn_input *input,
                         struct hf_err *err)
 {
     int rc = stop(move, HF_EFFECT_CANCEL_TOOLS, err);
     return rc ? rc : finish_after(move, input, true, err);
 }
 
-static int finish_exec(struct hf_move *move, const struct hf_input *input,
+static int finish_exec(struct hf_move *move, const struct hf_turn_input *input,
                        struct hf_err *err)
 {
     int rc = stop(move, HF_EFFECT_CANCEL_EXEC, err);
@@ -588,7 +592,8 @@ int hf_turn_expect(const struct hf_turn *turn, enum hf_turn_event event, uint64_
                    (unsigned long long)id, hf_turn_event_name(event));
 }
 
-int hf_turn_apply(struct hf_move *move, const struct hf_input *input, struct hf_err *err)
+int hf_turn_apply(struct hf_move *move, const struct hf_turn_input *input,
+                  struct hf_err *err)
 {
     enum hf_turn_state state = move->turn->now.state;
     for (size_t i = first_of(state); i < end_of(state); i++) {

@@ -11,7 +11,7 @@
 #include "core/turn/machine.h"
 #include "core/turn/view.h"
 
-bool hf_turn_all_answered(const struct hf_wait *wait)
+bool hf_turn_all_answered(const struct hf_outstanding *wait)
 {
     for (size_t i = 0; i < wait->call_count; i++)
         if (!wait->calls[i].answered)
@@ -19,7 +19,8 @@ bool hf_turn_all_answered(const struct hf_wait *wait)
     return true;
 }
 
-static struct hf_tool_call *find_call(const struct hf_wait *wait, const char *call_id)
+static struct hf_tool_call *find_call(const struct hf_outstanding *wait,
+                                      const char *call_id)
 {
     for (size_t i = 0; i < wait->call_count; i++)
         if (hf_span_same(hf_span_of(wait->calls[i].call_id), hf_span_of(call_id)))
@@ -74,7 +75,7 @@ static int take_result(struct hf_turn *turn, const struct hf_tool_call *call,
     return rc;
 }
 
-static void take_back(struct hf_wait *wait, const struct hf_tool_result *results,
+static void take_back(struct hf_outstanding *wait, const struct hf_tool_result *results,
                       size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -88,7 +89,7 @@ static void take_back(struct hf_wait *wait, const struct hf_tool_result *results
 static int answer_all(struct hf_turn *turn, const struct hf_tool_result *results,
                       size_t count, struct hf_err *err)
 {
-    struct hf_wait *wait = &turn->now.wait;
+    struct hf_outstanding *wait = &turn->now.wait;
     for (size_t i = 0; i < count; i++) {
         int rc = 0;
         const struct hf_tool_result *copy = NULL;
@@ -127,7 +128,7 @@ int hf_turn_tool_results(struct hf_turn *turn, uint64_t id,
         return rc;
 
     struct hf_move move;
-    struct hf_input input = { .event = HF_ON_TOOL_RESULTS, .id = id };
+    struct hf_turn_input input = { .event = HF_ON_TOOL_RESULTS, .id = id };
     if (hf_turn_all_answered(&turn->now.wait))
         hf_move_begin(&move, turn);
     else
@@ -150,7 +151,7 @@ int hf_turn_tool_results(struct hf_turn *turn, uint64_t id,
 int hf_turn_mark_unknown(struct hf_move *move, struct hf_err *err)
 {
     static const char reason[] = "the turn was ended before the tool answered";
-    struct hf_wait *wait = &move->next.wait;
+    struct hf_outstanding *wait = &move->next.wait;
     struct hf_tool_call *calls = hf_arena_array(move->arena, wait->call_count,
                                                 sizeof(*calls));
     if (!calls)

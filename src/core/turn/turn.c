@@ -196,7 +196,7 @@ static const enum hf_effect_kind effect_of[] = {
 static void yield_outstanding(const struct hf_turn *turn, struct hf_effect *ret_effect)
 {
     const struct hf_turn_body *now = &turn->now;
-    const struct hf_wait *wait = &now->wait;
+    const struct hf_outstanding *wait = &now->wait;
     *ret_effect = (struct hf_effect){ .kind = effect_of[now->state],
                                       .id = wait->id,
                                       .iteration = now->iteration,
@@ -247,7 +247,7 @@ static int yield_reset(struct hf_turn *turn, struct hf_effect *ret_effect,
 }
 
 /* Runs a move over a cleaned input; what it fails with has changed nothing. */
-static int run(struct hf_move *move, const struct hf_input *input, int rc,
+static int run(struct hf_move *move, const struct hf_turn_input *input, int rc,
                struct hf_err *err)
 {
     if (rc == 0)
@@ -264,11 +264,12 @@ static int run(struct hf_move *move, const struct hf_input *input, int rc,
 static void shed_scraps(struct hf_turn *turn)
 {
     struct hf_arena *other = &turn->step[!turn->live];
-    struct hf_wait wait;
+    struct hf_outstanding wait;
     if (turn->step[turn->live].held <= SCRAPS_MAX)
         return;
     hf_arena_fini(other);
-    if (hf_copy(other, &hf_s_wait, HF_COPY_TRUST, &turn->now.wait, &wait, NULL) == 0) {
+    if (hf_copy(other, &hf_s_outstanding, HF_COPY_TRUST, &turn->now.wait, &wait, NULL) ==
+        0) {
         turn->now.wait = wait;
         turn->now.queue = NULL;
         turn->now.queue_room = 0;
@@ -283,7 +284,7 @@ int hf_turn_poll(struct hf_turn *turn, struct hf_effect *ret_effect, struct hf_e
                 turn->now.state == HF_TURN_PREPARE_ITERATION;
     if (turn->now.queue_count == 0 && idle) {
         struct hf_move move;
-        struct hf_input input = { .event = HF_ON_POLL };
+        struct hf_turn_input input = { .event = HF_ON_POLL };
         hf_move_begin(&move, turn);
         int rc = run(&move, &input, 0, err);
         if (rc)
@@ -316,7 +317,7 @@ int hf_turn_synced(struct hf_turn *turn, uint64_t id, const struct hf_surface *u
                    struct hf_err *err)
 {
     struct hf_move move;
-    struct hf_input input = { .event = HF_ON_SYNCED, .id = id, .data = update };
+    struct hf_turn_input input = { .event = HF_ON_SYNCED, .id = id, .data = update };
     int rc = hf_turn_expect(turn, input.event, id, err);
     if (rc)
         return rc;
@@ -328,7 +329,9 @@ int hf_turn_sync_failed(struct hf_turn *turn, uint64_t id, const char *message,
                         struct hf_err *err)
 {
     struct hf_move move;
-    struct hf_input input = { .event = HF_ON_SYNC_FAILED, .id = id, .data = message };
+    struct hf_turn_input input = { .event = HF_ON_SYNC_FAILED,
+                                   .id = id,
+                                   .data = message };
     int rc = hf_turn_expect(turn, input.event, id, err);
     if (rc == 0)
         rc = hf_check_text(message, (size_t)HF_MAX_SUMMARY_BYTES, "message", err);
@@ -351,7 +354,7 @@ int hf_turn_llm_done(struct hf_turn *turn, uint64_t id,
                      const struct hf_llm_response *response, struct hf_err *err)
 {
     struct hf_move move;
-    struct hf_input input = { .event = HF_ON_LLM_DONE, .id = id };
+    struct hf_turn_input input = { .event = HF_ON_LLM_DONE, .id = id };
     const struct hf_llm_response *taken = NULL;
     int rc = hf_turn_expect(turn, input.event, id, err);
     if (rc)
@@ -368,7 +371,7 @@ int hf_turn_llm_done(struct hf_turn *turn, uint64_t id,
 }
 
 /* The common way of a response that is a struct. */
-static int respond(struct hf_turn *turn, struct hf_input *input,
+static int respond(struct hf_turn *turn, struct hf_turn_input *input,
                    const struct hf_schema *schema, const void *data, struct hf_err *err)
 {
     struct hf_move move;
@@ -383,7 +386,7 @@ static int respond(struct hf_turn *turn, struct hf_input *input,
 int hf_turn_llm_failed(struct hf_turn *turn, uint64_t id,
                        const struct hf_llm_error *error, struct hf_err *err)
 {
-    struct hf_input input = { .event = HF_ON_LLM_FAILED, .id = id };
+    struct hf_turn_input input = { .event = HF_ON_LLM_FAILED, .id = id };
     struct hf_move move;
     int rc = hf_turn_expect(turn, input.event, id, err);
     if (rc)
@@ -403,7 +406,7 @@ int hf_turn_llm_failed(struct hf_turn *turn, uint64_t id,
 int hf_turn_exec_done(struct hf_turn *turn, uint64_t id,
                       const struct hf_exec_result *result, struct hf_err *err)
 {
-    struct hf_input input = { .event = HF_ON_EXEC_DONE, .id = id };
+    struct hf_turn_input input = { .event = HF_ON_EXEC_DONE, .id = id };
     int rc = check_size(result, sizeof(*result), err);
     if (rc)
         return rc;
@@ -419,7 +422,7 @@ int hf_turn_exec_done(struct hf_turn *turn, uint64_t id,
 int hf_turn_checkpoint_done(struct hf_turn *turn, uint64_t id,
                             const struct hf_turn_delivery *delivery, struct hf_err *err)
 {
-    struct hf_input input = { .event = HF_ON_CHECKPOINT, .id = id };
+    struct hf_turn_input input = { .event = HF_ON_CHECKPOINT, .id = id };
     int rc = delivery ? check_size(delivery, sizeof(*delivery), err) : 0;
     return rc ? rc : respond(turn, &input, &hf_s_delivery, delivery, err);
 }
@@ -428,7 +431,7 @@ int hf_turn_sleep_noted(struct hf_turn *turn, uint64_t id, hf_ms due_ms,
                         struct hf_err *err)
 {
     struct hf_move move;
-    struct hf_input input = { .event = HF_ON_SLEEP_NOTED, .id = id, .ms = due_ms };
+    struct hf_turn_input input = { .event = HF_ON_SLEEP_NOTED, .id = id, .ms = due_ms };
     int rc = hf_turn_expect(turn, input.event, id, err);
     if (rc)
         return rc;
@@ -445,7 +448,7 @@ int hf_turn_sleep_noted(struct hf_turn *turn, uint64_t id, hf_ms due_ms,
 int hf_turn_sleep_over(struct hf_turn *turn, uint64_t id, struct hf_err *err)
 {
     struct hf_move move;
-    struct hf_input input = { .event = HF_ON_SLEEP_OVER, .id = id };
+    struct hf_turn_input input = { .event = HF_ON_SLEEP_OVER, .id = id };
     int rc = hf_turn_expect(turn, input.event, id, err);
     if (rc)
         return rc;
@@ -459,7 +462,7 @@ int hf_turn_cancel(struct hf_turn *turn, const struct hf_evidence *evidence,
                    struct hf_err *err)
 {
     struct hf_move move;
-    struct hf_input input = { .event = HF_ON_CANCEL };
+    struct hf_turn_input input = { .event = HF_ON_CANCEL };
     int rc = hf_turn_expect(turn, input.event, 0, err);
     if (rc)
         return rc;
@@ -477,7 +480,7 @@ static int finish(struct hf_turn *turn, const struct hf_outcome *outcome,
                   const char *code, struct hf_err *err)
 {
     struct hf_move move;
-    struct hf_input input = { .event = HF_ON_FINISH, .code = code };
+    struct hf_turn_input input = { .event = HF_ON_FINISH, .code = code };
     int rc = hf_turn_expect(turn, input.event, 0, err);
     if (rc == 0)
         rc = hf_outcome_check(outcome, err);

@@ -193,16 +193,16 @@ static int check_schema(const struct hf_alloc *alloc, const struct json_t *edits
                         const struct json_t *value, struct hf_err *err)
 {
     struct hf_buf text;
-    struct hf_schema *schema = NULL;
+    struct hf_json_schema *schema = NULL;
     struct hf_err why = { 0 };
     hf_buf_init(&text, alloc, 2 * (size_t)HF_MAX_PAYLOAD_BYTES);
     int rc = hf_json_canonical(&text, edits);
     if (rc == 0)
-        rc = hf_schema_new(alloc, (struct hf_span){ hf_buf_str(&text), text.len },
-                           (size_t)HF_MAX_PAYLOAD_BYTES, &schema, &why);
+        rc = hf_json_schema_new(alloc, (struct hf_span){ hf_buf_str(&text), text.len },
+                                (size_t)HF_MAX_PAYLOAD_BYTES, &schema, &why);
     if (rc == 0)
-        rc = hf_schema_check(schema, value, &why);
-    hf_schema_free(schema);
+        rc = hf_json_schema_check(schema, value, &why);
+    hf_json_schema_free(schema);
     hf_buf_fini(&text);
     return rc ? hf_fail(err, rc, "value", "the edited arguments do not fit: %.180s",
                         why.message)

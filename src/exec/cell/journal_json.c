@@ -67,9 +67,9 @@ static int check_journal(const void *value, struct hf_err *err)
     return 0;
 }
 
-static const struct hf_codec codec = { .schema = &s_journal,
-                                       .mode = HF_COPY_STRICT,
-                                       .check = check_journal };
+static const struct hf_turn_codec codec = { .schema = &s_journal,
+                                            .mode = HF_COPY_STRICT,
+                                            .check = check_journal };
 
 int hf_journal_encode(const struct hf_alloc *alloc, const struct hf_op_record *ops,
                       size_t count, struct hf_bytes *ret_json, struct hf_err *err)
@@ -93,7 +93,7 @@ int hf_journal_encode(const struct hf_alloc *alloc, const struct hf_op_record *o
         *(print ? &journal.ops[i].text : &journal.ops[i].args) = ops[i].args;
     }
     if (rc == 0)
-        rc = hf_encode(&codec, alloc, &journal, ret_json, err);
+        rc = hf_turn_encode(&codec, alloc, &journal, ret_json, err);
     hf_arena_fini(&arena);
     return rc;
 }
@@ -104,7 +104,7 @@ int hf_journal_decode(const struct hf_alloc *alloc, struct hf_span json,
 {
     struct hf_decoded *owner = NULL;
     void *value = NULL;
-    int rc = hf_decode(&codec, alloc, json, &owner, &value, err);
+    int rc = hf_turn_decode(&codec, alloc, json, &owner, &value, err);
     if (rc)
         return rc;
     const struct journal *journal = value;

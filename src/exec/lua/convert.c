@@ -53,7 +53,7 @@ int hf_bindings_convert(const struct hf_alloc *alloc, struct hf_span json,
     int rc = hf_json_check(json, (size_t)HF_MAX_CELL_BINDINGS_BYTES, "bindings", err);
     if (rc)
         return rc;
-    hf_pool_init(&run.pool, alloc);
+    hf_lua_pool_init(&run.pool, alloc);
     hf_buf_init(&run.message, alloc, 1 << 16);
     locale_t plain = newlocale(LC_ALL_MASK, "C", NULL);
     run.main = plain ? lua_newstate(hf_lua_alloc, &run) : NULL;
@@ -73,7 +73,7 @@ int hf_bindings_convert(const struct hf_alloc *alloc, struct hf_span json,
         freelocale(plain);
     if (rc)
         rc = report(&run, rc, err);
-    hf_pool_fini(&run.pool);
+    hf_lua_pool_fini(&run.pool);
     hf_buf_fini(&run.message);
     return rc;
 }

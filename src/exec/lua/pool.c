@@ -6,48 +6,48 @@
 #define SLAB_FIRST ((size_t)4096)
 #define SLAB_LARGEST ((size_t)65536)
 
-struct hf_pool_slab {
-    struct hf_pool_slab *next;
+struct hf_lua_pool_slab {
+    struct hf_lua_pool_slab *next;
     size_t bytes; /* keeps what follows aligned */
 };
 
-void hf_pool_init(struct hf_pool *pool, const struct hf_alloc *alloc)
+void hf_lua_pool_init(struct hf_lua_pool *pool, const struct hf_alloc *alloc)
 {
-    *pool = (struct hf_pool){ .alloc = alloc };
+    *pool = (struct hf_lua_pool){ .alloc = alloc };
 }
 
-void hf_pool_fini(struct hf_pool *pool)
+void hf_lua_pool_fini(struct hf_lua_pool *pool)
 {
-    struct hf_pool_slab *slab = pool->slabs;
+    struct hf_lua_pool_slab *slab = pool->slabs;
     while (slab) {
-        struct hf_pool_slab *next = slab->next;
+        struct hf_lua_pool_slab *next = slab->next;
         pool->alloc->free(pool->alloc->user, slab);
         slab = next;
     }
-    hf_pool_init(pool, pool->alloc);
+    hf_lua_pool_init(pool, pool->alloc);
 }
 
 static size_t size_of(size_t bytes)
 {
-    return (bytes - 1) / HF_POOL_GRAIN;
+    return (bytes - 1) / HF_LUA_POOL_GRAIN;
 }
 
 static bool is_small(size_t bytes)
 {
-    return bytes > 0 && bytes <= HF_POOL_BLOCK_MAX;
+    return bytes > 0 && bytes <= HF_LUA_POOL_BLOCK_MAX;
 }
 
 /* What is left of the slab before is given up: less than one block. */
-static bool add_slab(struct hf_pool *pool)
+static bool add_slab(struct hf_lua_pool *pool)
 {
     size_t bytes = pool->slab_bytes == 0             ? SLAB_FIRST
                    : pool->held < 4 * SLAB_FIRST     ? SLAB_FIRST
                    : pool->slab_bytes < SLAB_LARGEST ? pool->slab_bytes * 2
                                                      : SLAB_LARGEST;
-    struct hf_pool_slab *slab = pool->alloc->realloc(pool->alloc->user, NULL, bytes);
+    struct hf_lua_pool_slab *slab = pool->alloc->realloc(pool->alloc->user, NULL, bytes);
     if (!slab)
         return false;
-    *slab = (struct hf_pool_slab){ .next = pool->slabs, .bytes = bytes };
+    *slab = (struct hf_lua_pool_slab){ .next = pool->slabs, .bytes = bytes };
     pool->slabs = slab;
     pool->slab_bytes = bytes;
     pool->held += bytes;
@@ -56,7 +56,7 @@ static bool add_slab(struct hf_pool *pool)
     return true;
 }
 
-static void *take(struct hf_pool *pool, size_t bytes)
+static void *take(struct hf_lua_pool *pool, size_t bytes)
 {
     size_t size = size_of(bytes);
     void *block = pool->free[size];
@@ -64,7 +64,7 @@ static void *take(struct hf_pool *pool, size_t bytes)
         memcpy(&pool->free[size], block, sizeof(void *));
         return block;
     }
-    size_t whole = (size + 1) * HF_POOL_GRAIN;
+    size_t whole = (size + 1) * HF_LUA_POOL_GRAIN;
     if ((size_t)(pool->end - pool->at) < whole && !add_slab(pool))
         return NULL;
     block = pool->at;
@@ -72,7 +72,7 @@ static void *take(struct hf_pool *pool, size_t bytes)
     return block;
 }
 
-void hf_pool_release(struct hf_pool *pool, void *old, size_t had)
+void hf_lua_pool_release(struct hf_lua_pool *pool, void *old, size_t had)
 {
     if (!is_small(had)) {
         pool->held -= had;
@@ -84,7 +84,7 @@ void hf_pool_release(struct hf_pool *pool, void *old, size_t had)
     pool->free[size] = old;
 }
 
-static void *take_large(struct hf_pool *pool, void *old, size_t had, size_t bytes)
+static void *take_large(struct hf_lua_pool *pool, void *old, size_t had, size_t bytes)
 {
     void *block = pool->alloc->realloc(pool->alloc->user, old, bytes);
     if (block)
@@ -92,7 +92,7 @@ static void *take_large(struct hf_pool *pool, void *old, size_t had, size_t byte
     return block;
 }
 
-void *hf_pool_resize(struct hf_pool *pool, void *old, size_t had, size_t bytes)
+void *hf_lua_pool_resize(struct hf_lua_pool *pool, void *old, size_t had, size_t bytes)
 {
     bool small = is_small(bytes);
     if (!old || had == 0)
@@ -105,6 +105,6 @@ void *hf_pool_resize(struct hf_pool *pool, void *old, size_t had, size_t bytes)
     if (!block)
         return NULL;
     memcpy(block, old, had < bytes ? had : bytes);
-    hf_pool_release(pool, old, had);
+    hf_lua_pool_release(pool, old, had);
     return block;
 }

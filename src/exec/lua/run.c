@@ -37,7 +37,7 @@ void *hf_lua_alloc(void *user, void *old, size_t had, size_t bytes)
     size_t before = old ? had : 0;
     if (bytes == 0) {
         if (old)
-            hf_pool_release(&run->pool, old, before);
+            hf_lua_pool_release(&run->pool, old, before);
         run->memory -= before;
         return NULL;
     }
@@ -51,7 +51,7 @@ void *hf_lua_alloc(void *user, void *old, size_t had, size_t bytes)
             run->steps += (int64_t)(bytes / HF_LUA_STEP_BYTES);
         }
     }
-    void *at = hf_pool_resize(&run->pool, old, before, bytes);
+    void *at = hf_lua_pool_resize(&run->pool, old, before, bytes);
     if (!at)
         return bytes <= before ? old : refuse(run, true); /* Lua counts on shrinking */
     run->memory = run->memory - before + bytes;
@@ -185,7 +185,7 @@ static void run_free(struct hf_engine_run *run)
 {
     if (run->main)
         lua_close(run->main);
-    hf_pool_fini(&run->pool);
+    hf_lua_pool_fini(&run->pool);
     if (run->locale)
         freelocale(run->locale);
     hf_buf_fini(&run->out);
@@ -227,7 +227,7 @@ static int run_start(const struct hf_engine *engine, const struct hf_engine_star
                                    .clock = start->clock,
                                    .limits = start->limits,
                                    .slice_end = INT64_MAX };
-    hf_pool_init(&run->pool, alloc);
+    hf_lua_pool_init(&run->pool, alloc);
     hf_buf_init(&run->out, alloc, HF_LUA_STRING_MAX);
     hf_buf_init(&run->message, alloc, 1 << 16);
     hf_buf_init(&run->bindings, alloc, (size_t)HF_MAX_CELL_BINDINGS_BYTES);

@@ -30,8 +30,8 @@ struct hf_engine_run {
     const struct hf_alloc *alloc;
     const struct hf_clock *clock;
     struct hf_cell_limits limits;
-    void *locale;        /* the C locale, a locale_t */
-    struct hf_pool pool; /* the state's memory */
+    void *locale;            /* the C locale, a locale_t */
+    struct hf_lua_pool pool; /* the state's memory */
     lua_State *main;
     lua_State *cell; /* the coroutine; anchored in the registry */
 

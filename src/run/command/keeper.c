@@ -52,7 +52,7 @@ void hf_keeper_remove(const char *lock_path)
 
 /* splice moves bytes and counts them in the file's size in one system call: a process that
  * is killed has either moved them or not. It cannot write to every file system. */
-static ssize_t move_some(const struct hf_kept *kept, size_t most)
+static ssize_t move_some(const struct hf_keeper_stream *kept, size_t most)
 {
     char bytes[16384];
     off_t at = (off_t)kept->bytes;
@@ -70,7 +70,7 @@ static ssize_t move_some(const struct hf_kept *kept, size_t most)
 }
 
 /* Gives the blocks between head and tail back. False when the file has grown too large. */
-static bool punch(struct hf_kept *kept)
+static bool punch(struct hf_keeper_stream *kept)
 {
     if (kept->bytes - kept->punched < PUNCH_EVERY)
         return true;
@@ -86,7 +86,7 @@ static bool punch(struct hf_kept *kept)
 }
 
 /* Moves at most `most` bytes; gives how many, 0 at the end, -1 with errno. */
-static ssize_t keep(struct hf_kept *kept, size_t most)
+static ssize_t keep(struct hf_keeper_stream *kept, size_t most)
 {
     ssize_t moved = move_some(kept, most);
     if (moved > 0)
@@ -102,7 +102,7 @@ static bool passes(int error)
 }
 
 /* A file that cannot be written must not stop the command: its output is read and dropped. */
-static void drop_some(struct hf_kept *kept)
+static void drop_some(struct hf_keeper_stream *kept)
 {
     char bytes[16384];
     ssize_t got = read(kept->pipe, bytes, sizeof bytes);
@@ -110,7 +110,7 @@ static void drop_some(struct hf_kept *kept)
         kept->pipe = -1;
 }
 
-static void keep_stream(struct hf_kept *kept)
+static void keep_stream(struct hf_keeper_stream *kept)
 {
     if (kept->file < 0) {
         drop_some(kept);
@@ -131,7 +131,7 @@ static void await_runner_end(int alive)
             return;
 }
 
-static _Noreturn void keep_on(struct hf_kept *kept, int alive)
+static _Noreturn void keep_on(struct hf_keeper_stream *kept, int alive)
 {
     await_runner_end(alive);
     for (int s = 0; s < HF_STREAM_COUNT; s++) {
@@ -217,8 +217,8 @@ static _Noreturn void become_keeper(const struct hf_keeper *keeper, int alive)
 {
     const int wanted[KEEPER_FDS] = { keeper->kept[0].pipe, keeper->kept[1].pipe,
                                      keeper->kept[0].file, keeper->kept[1].file, alive };
-    struct hf_kept kept[HF_STREAM_COUNT] = { { .pipe = 0, .file = 2 },
-                                             { .pipe = 1, .file = 3 } };
+    struct hf_keeper_stream kept[HF_STREAM_COUNT] = { { .pipe = 0, .file = 2 },
+                                                      { .pipe = 1, .file = 3 } };
     (void)setsid();
     ignore_stops();
     /* Before the runner goes on: a keeper that still had the command's lock open would be
@@ -241,8 +241,8 @@ static int cannot(struct hf_err *err, const char *what)
                    what, strerror(errno));
 }
 
-static int open_kept(struct hf_kept *kept, const char *lock_path, enum hf_stream stream,
-                     int *ret_write, struct hf_err *err)
+static int open_kept(struct hf_keeper_stream *kept, const char *lock_path,
+                     enum hf_stream stream, int *ret_write, struct hf_err *err)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     int ends[2];
@@ -280,7 +280,7 @@ int hf_keeper_start(struct hf_keeper *keeper, const struct hf_lockfile *lock,
     int rc = 0;
     *keeper = (struct hf_keeper){ .started = true, .alive = -1 };
     for (int s = 0; s < HF_STREAM_COUNT; s++) {
-        keeper->kept[s] = (struct hf_kept){ .pipe = -1, .file = -1 };
+        keeper->kept[s] = (struct hf_keeper_stream){ .pipe = -1, .file = -1 };
         ret_write[s] = -1;
     }
     for (int s = 0; rc == 0 && s < HF_STREAM_COUNT; s++)
@@ -309,7 +309,7 @@ void hf_keeper_end(struct hf_keeper *keeper)
     keeper->started = false;
 }
 
-static size_t read_pipe(struct hf_kept *kept, char *ret_bytes, size_t room)
+static size_t read_pipe(struct hf_keeper_stream *kept, char *ret_bytes, size_t room)
 {
     ssize_t got = read(kept->pipe, ret_bytes, room);
     if (got == 0 || (got < 0 && !passes(errno)))
@@ -320,7 +320,7 @@ static size_t read_pipe(struct hf_kept *kept, char *ret_bytes, size_t room)
 size_t hf_keeper_read(struct hf_keeper *keeper, enum hf_stream stream, char *ret_bytes,
                       size_t room)
 {
-    struct hf_kept *kept = &keeper->kept[stream];
+    struct hf_keeper_stream *kept = &keeper->kept[stream];
     if (kept->pipe < 0 || room == 0)
         return 0;
     if (kept->file < 0)

@@ -24,7 +24,7 @@
 #define HF_KEEPER_FILE_MAX ((int64_t)256 << 20)
 
 /* A stream on its way from its pipe into its file. */
-struct hf_kept {
+struct hf_keeper_stream {
     int pipe; /* -1: at its end */
     int file; /* -1: none, or it could not be written: the pipe is read without it */
     int64_t bytes;
@@ -33,7 +33,7 @@ struct hf_kept {
 
 struct hf_keeper {
     bool started;
-    struct hf_kept kept[HF_STREAM_COUNT];
+    struct hf_keeper_stream kept[HF_STREAM_COUNT];
     int alive; /* closing it tells the keeper that the runner has gone */
 };
 

@@ -1,7 +1,8 @@
-/* See monitor.h. */
-#include "run/monitor/monitor.h"
+/* See holdfast/monitor.h. */
+#include <holdfast/monitor.h>
 
 #include "base/err.h"
+#include "base/sized.h"
 #include "store/api/work.h"
 
 #include <holdfast/limits.h>
@@ -37,8 +38,9 @@ int64_t hf_sweep_changes(const struct hf_sweep_report *report)
 
 /* A call that began at `begun` has ended with rc: was it, or were those that failed before
  * it, a stall? Only a call that works ends one. Gives rc, or why amnesty could not be. */
-static int look_back(struct hf_store *store, struct hf_witness *witness, hf_ms begun,
-                     int rc, struct hf_monitor_report *report, struct hf_err *err)
+static int look_back(struct hf_store *store, struct hf_monitor_witness *witness,
+                     hf_ms begun, int rc, struct hf_monitor_report *report,
+                     struct hf_err *err)
 {
     if (!witness)
         return rc;
@@ -62,7 +64,7 @@ static int look_back(struct hf_store *store, struct hf_witness *witness, hf_ms b
     return 0;
 }
 
-static int pulse(struct hf_store *store, struct hf_witness *witness,
+static int pulse(struct hf_store *store, struct hf_monitor_witness *witness,
                  struct hf_monitor_report *report, struct hf_err *err)
 {
     hf_ms begun = hf_store_mono(store);
@@ -74,7 +76,7 @@ static int pulse(struct hf_store *store, struct hf_witness *witness,
 
 /* A sweep that stalled is followed by amnesty before the next one acts. */
 static int sweep_all(struct hf_store *store, const struct hf_caller *who,
-                     struct hf_witness *witness, struct hf_monitor_report *report,
+                     struct hf_monitor_witness *witness, struct hf_monitor_report *report,
                      struct hf_err *err)
 {
     struct hf_sweep_report *sum = &report->sweep;
@@ -182,9 +184,9 @@ static int renew(struct hf_store *store, const struct hf_caller *who,
     return 0;
 }
 
-int hf_monitor_pass(struct hf_store *store, const struct hf_caller *who,
-                    const struct hf_monitor_plan *plan,
-                    struct hf_monitor_report *ret_report, struct hf_err *err)
+static int pass(struct hf_store *store, const struct hf_caller *who,
+                const struct hf_monitor_plan *plan, struct hf_monitor_report *ret_report,
+                struct hf_err *err)
 {
     struct hf_monitor_report report = { .renew_in_ms = -1 };
     int rc = pulse(store, plan->witness, &report, err);
@@ -204,7 +206,8 @@ int hf_monitor_pass(struct hf_store *store, const struct hf_caller *who,
     if (rc == 0)
         rc = hf_schedule_pass(store, who, &report.schedules, err);
     if (rc == 0 && plan->pointer) {
-        struct hf_pointer_plan pointer = { .path = plan->pointer,
+        struct hf_pointer_plan pointer = { .size = sizeof(pointer),
+                                           .path = plan->pointer,
                                            .owner = plan->owner,
                                            .incarnation = plan->incarnation };
         report.has_pointer = true;
@@ -213,4 +216,14 @@ int hf_monitor_pass(struct hf_store *store, const struct hf_caller *who,
     if (rc == 0)
         *ret_report = report;
     return rc;
+}
+
+int hf_monitor_pass(struct hf_store *store, const struct hf_caller *who,
+                    const struct hf_monitor_plan *given,
+                    struct hf_monitor_report *ret_report, struct hf_err *err)
+{
+    struct hf_monitor_plan plan;
+    struct hf_err why = { 0 };
+    int rc = hf_sized_copy(given, sizeof(plan), sizeof(plan), &plan, &why);
+    return rc ? hf_fail_as(err, rc, &why) : pass(store, who, &plan, ret_report, err);
 }

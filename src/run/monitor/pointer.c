@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "run/monitor/pointer_file.h"
 
@@ -19,6 +20,7 @@ struct look {
     struct hf_store *store;
     const struct hf_caller *who;
     const struct hf_pointer_plan *plan;
+    const struct hf_pointer_hook *hook;
     struct hf_arena arena;
     enum hf_pointer_state state;
     struct hf_pointer file;   /* GOOD: what it says */
@@ -176,7 +178,7 @@ static int bring_in_line(struct look *look, struct hf_err *err)
                              : HF_POINTER_REPLACED;
     const struct hf_clock *clock = hf_clock_system();
     look->newest.updated_at = clock->wall_ms(clock->user);
-    return hf_pointer_write(look->plan, &look->newest, err);
+    return hf_pointer_write(look->plan->path, &look->newest, look->hook, err);
 }
 
 static int set_aside(struct look *look, struct hf_err *err)
@@ -213,22 +215,38 @@ static int reconcile(struct look *look, struct hf_err *err)
     }
     if (rc == 0)
         rc = read_running(look, err);
-    if (rc == 0 && look->plan->at)
-        look->plan->at(look->plan->user, HF_POINTER_READ);
+    if (rc == 0 && look->hook->at)
+        look->hook->at(look->hook->user, HF_POINTER_READ);
     if (rc == 0 && look->state == HF_POINTER_CORRUPT)
         rc = set_aside(look, err);
     return rc ? rc : bring_in_line(look, err);
+}
+
+int hf_pointer_reconcile_at(struct hf_store *store, const struct hf_caller *who,
+                            const struct hf_pointer_plan *plan,
+                            const struct hf_pointer_hook *hook,
+                            struct hf_pointer_report *ret_report, struct hf_err *err)
+{
+    struct hf_pointer_plan full;
+    struct hf_err why = { 0 };
+    int rc = hf_sized_copy(plan, sizeof(full), sizeof(full), &full, &why);
+    if (rc == 0 && !full.path)
+        rc = hf_fail(&why, HF_EINVAL, "path", "the path of the pointer file is needed");
+    if (rc)
+        return hf_fail_as(err, rc, &why);
+    struct look look = { .store = store, .who = who, .plan = &full, .hook = hook };
+    hf_arena_init(&look.arena, hf_alloc_system());
+    rc = reconcile(&look, err);
+    if (rc == 0)
+        *ret_report = look.report;
+    hf_arena_fini(&look.arena);
+    return rc;
 }
 
 int hf_pointer_reconcile(struct hf_store *store, const struct hf_caller *who,
                          const struct hf_pointer_plan *plan,
                          struct hf_pointer_report *ret_report, struct hf_err *err)
 {
-    struct look look = { .store = store, .who = who, .plan = plan };
-    hf_arena_init(&look.arena, hf_alloc_system());
-    int rc = reconcile(&look, err);
-    if (rc == 0)
-        *ret_report = look.report;
-    hf_arena_fini(&look.arena);
-    return rc;
+    static const struct hf_pointer_hook none = { NULL, NULL };
+    return hf_pointer_reconcile_at(store, who, plan, &none, ret_report, err);
 }

@@ -177,17 +177,17 @@ static int open_temporary(const char *path, const char *temporary, int *ret_fd,
                    "the pointer file %.100s changes all the time", path);
 }
 
-static void tell(const struct hf_pointer_plan *plan, enum hf_pointer_moment moment)
+static void tell(const struct hf_pointer_hook *hook, enum hf_pointer_moment moment)
 {
-    if (plan->at)
-        plan->at(plan->user, moment);
+    if (hook->at)
+        hook->at(hook->user, moment);
 }
 
-static int replace(const struct hf_pointer_plan *plan, const char *temporary,
-                   const struct hf_buf *text, struct hf_err *err)
+static int replace(const char *path, const char *temporary, const struct hf_buf *text,
+                   const struct hf_pointer_hook *hook, struct hf_err *err)
 {
     int fd = -1;
-    int rc = open_temporary(plan->path, temporary, &fd, err);
+    int rc = open_temporary(path, temporary, &fd, err);
     if (rc)
         return rc;
     int errnum = fchmod(fd, 0600) != 0 || ftruncate(fd, 0) != 0 ? errno : 0;
@@ -196,35 +196,35 @@ static int replace(const struct hf_pointer_plan *plan, const char *temporary,
     if (errnum == 0 && fsync(fd) != 0)
         errnum = errno;
     if (errnum)
-        rc = failed(err, "write", plan->path, errnum);
+        rc = failed(err, "write", path, errnum);
     if (rc == 0) {
-        tell(plan, HF_POINTER_WRITTEN);
-        if (rename(temporary, plan->path) != 0)
-            rc = failed(err, "replace", plan->path, errno);
+        tell(hook, HF_POINTER_WRITTEN);
+        if (rename(temporary, path) != 0)
+            rc = failed(err, "replace", path, errno);
     }
     if (rc)
         (void)unlink(temporary); /* half of it helps nobody; the lock is still ours */
     (void)close(fd);             /* synced before; the lock ends with it */
     if (rc)
         return rc;
-    tell(plan, HF_POINTER_RENAMED);
-    return sync_folder(plan->path, err);
+    tell(hook, HF_POINTER_RENAMED);
+    return sync_folder(path, err);
 }
 
-int hf_pointer_write(const struct hf_pointer_plan *plan, const struct hf_pointer *pointer,
-                     struct hf_err *err)
+int hf_pointer_write(const char *path, const struct hf_pointer *pointer,
+                     const struct hf_pointer_hook *hook, struct hf_err *err)
 {
     struct hf_buf text, temporary;
     hf_buf_init(&text, hf_alloc_system(), POINTER_BYTES_MAX);
     hf_buf_init(&temporary, hf_alloc_system(), PATH_MAX);
     encode(pointer, &text);
-    hf_buf_text(&temporary, plan->path);
+    hf_buf_text(&temporary, path);
     hf_buf_text(&temporary, ".tmp");
     int rc = hf_buf_state(&text) ? hf_buf_state(&text) : hf_buf_state(&temporary);
     if (rc)
         rc = hf_fail(err, rc, "pointer", "%s", hf_err_text(rc));
     else
-        rc = replace(plan, hf_buf_str(&temporary), &text, err);
+        rc = replace(path, hf_buf_str(&temporary), &text, hook, err);
     hf_buf_fini(&text);
     hf_buf_fini(&temporary);
     return rc;

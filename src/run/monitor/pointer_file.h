@@ -32,8 +32,8 @@ HF_MUST_USE int hf_pointer_read(const char *path, struct hf_arena *arena,
 
 /* Replaces the file: temporary file beside it (mode 0600), sync, rename, sync of the
  * folder. HF_EBUSY when somebody else is writing it at this moment. */
-HF_MUST_USE int hf_pointer_write(const struct hf_pointer_plan *plan,
-                                 const struct hf_pointer *pointer, struct hf_err *err);
+HF_MUST_USE int hf_pointer_write(const char *path, const struct hf_pointer *pointer,
+                                 const struct hf_pointer_hook *hook, struct hf_err *err);
 
 /* Takes it away; that it is not there is fine. */
 HF_MUST_USE int hf_pointer_remove(const char *path, struct hf_err *err);

@@ -15,7 +15,7 @@
  * them has room for, since they may all be of that kind. With the lock. */
 static void choose_kinds(struct hf_pool *pool)
 {
-    struct claiming *c = &pool->claim;
+    struct pool_claiming *c = &pool->claim;
     c->kind_count = 0;
     for (size_t i = 0; i < pool->kind_count && !pool->any; i++) {
         const struct pool_kind *kind = &pool->kinds[i];
@@ -133,7 +133,7 @@ static int take_in(struct hf_pool *pool, struct hf_answer *answer, struct hf_err
 /* The claim that is made next. */
 static struct hf_claim request(const struct hf_pool *pool)
 {
-    const struct claiming *c = &pool->claim;
+    const struct pool_claiming *c = &pool->claim;
     return (struct hf_claim){
         .size = sizeof(struct hf_claim),
         .owner = pool->owner,
@@ -164,7 +164,7 @@ static int take_answer(struct hf_pool *pool, struct hf_answer *answer, struct hf
 /* One claim. A failure keeps the nonce. */
 static int claim_some(struct hf_pool *pool, hf_ms wait_ms, struct hf_err *err)
 {
-    struct claiming *c = &pool->claim;
+    struct pool_claiming *c = &pool->claim;
     int rc = c->asked ? 0 : hf_nonce(pool->store->random, c->nonce, err);
     struct hf_claim claim = request(pool);
     claim.wait_ms = c->asked ? 0 : wait_ms;
@@ -191,7 +191,7 @@ static int claim_out(struct hf_pool *pool, hf_ms wait_ms)
 void *pool_claim_main(void *arg)
 {
     struct hf_pool *pool = arg;
-    const struct claiming *c = &pool->claim;
+    const struct pool_claiming *c = &pool->claim;
     hf_lock(&pool->lock);
     while (!pool->draining || c->asked) {
         if (!c->asked && !wants_more(pool)) {

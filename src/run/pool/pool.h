@@ -69,7 +69,7 @@ struct job_list {
 struct settling;
 
 /* The claim that is made next or is under way. Only the claiming thread uses it. */
-struct claiming {
+struct pool_claiming {
     const char *kinds[POOL_KINDS];
     size_t kind_count;
     size_t want;
@@ -96,7 +96,7 @@ struct hf_pool {
     pthread_cond_t for_stop; /* jobs that sleep */
     bool started, draining;
     bool claiming; /* the claimer is there */
-    struct claiming claim;
+    struct pool_claiming claim;
     size_t idle, waking; /* workers that wait, and of these who have been called */
     size_t ahead;     /* how many jobs to keep ready beyond what the threads can start */
     hf_ms beat_every; /* a third of the least term among the jobs held */

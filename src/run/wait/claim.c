@@ -48,8 +48,8 @@ static int claim_waiting(struct hf_store *store, const struct hf_caller *who,
 {
     uint32_t topic = hf_topic_of_queue(claim->queue ? claim->queue : "default");
     hf_ms end = hf_store_mono(store) + claim->wait_ms;
-    struct hf_watch watch;
-    hf_watch_init(&watch, store);
+    struct hf_death_watch watch;
+    hf_death_watch_init(&watch, store);
     int rc = 0;
     for (;;) {
         uint32_t seen = store->methods->bell_seen(store, topic);
@@ -61,7 +61,8 @@ static int claim_waiting(struct hf_store *store, const struct hf_caller *who,
         hf_ms wait = 0;
         rc = until_due(store, least(left, LOOK_MS), &wait, err);
         if (rc == 0)
-            rc = hf_watch_wait(&watch, topic, seen, wait > 0 ? wait : 1, &death, err);
+            rc = hf_death_watch_wait(&watch, topic, seen, wait > 0 ? wait : 1, &death,
+                                     err);
         if (rc == 0 && death)
             rc = sweep_some(store, who, err);
         hf_answer_free(*ret_answer);
@@ -69,7 +70,7 @@ static int claim_waiting(struct hf_store *store, const struct hf_caller *who,
         if (rc)
             break;
     }
-    hf_watch_fini(&watch);
+    hf_death_watch_fini(&watch);
     return rc;
 }
 
@@ -106,8 +107,8 @@ int hf_work_await(struct hf_store *store, hf_ms most_ms, struct hf_err *err)
 {
     bool death = false;
     hf_ms wait = 0;
-    struct hf_watch watch;
-    hf_watch_init(&watch, store);
+    struct hf_death_watch watch;
+    hf_death_watch_init(&watch, store);
     int rc = until_slot(store, most_ms, &most_ms, err);
     if (rc == 0)
         rc = until_due(store, most_ms, &wait, err);
@@ -117,10 +118,10 @@ int hf_work_await(struct hf_store *store, hf_ms most_ms, struct hf_err *err)
         hf_ms end = hf_store_mono(store) + wait;
         while (rc == 0 && !death && hf_store_mono(store) < end) {
             uint32_t seen = store->methods->bell_seen(store, topic);
-            rc = hf_watch_wait(&watch, topic, seen, end - hf_store_mono(store), &death,
-                               err);
+            rc = hf_death_watch_wait(&watch, topic, seen, end - hf_store_mono(store),
+                                     &death, err);
         }
     }
-    hf_watch_fini(&watch);
+    hf_death_watch_fini(&watch);
     return rc;
 }

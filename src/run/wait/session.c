@@ -21,8 +21,9 @@ static int pause_for(struct hf_store *store, const struct hf_session_claim *clai
     return rc;
 }
 
-static int wait_for_one(struct hf_watch *watch, const struct hf_session_claim *claim,
-                        uint32_t seen, hf_ms most, struct hf_err *err)
+static int wait_for_one(struct hf_death_watch *watch,
+                        const struct hf_session_claim *claim, uint32_t seen, hf_ms most,
+                        struct hf_err *err)
 {
     struct hf_store *store = watch->store;
     struct hf_sweep_report report;
@@ -31,7 +32,8 @@ static int wait_for_one(struct hf_watch *watch, const struct hf_session_claim *c
     hf_ms ms = 0;
     int rc = pause_for(store, claim, most < LOOK_MS ? most : LOOK_MS, &ms, err);
     if (rc == 0)
-        rc = hf_watch_wait(watch, hf_topic_of_queue("session"), seen, ms, &death, err);
+        rc = hf_death_watch_wait(watch, hf_topic_of_queue("session"), seen, ms, &death,
+                                 err);
     return rc || !death ? rc : hf_work_sweep(store, &who, SWEPT, &report, err);
 }
 
@@ -41,12 +43,12 @@ int hf_session_claim(struct hf_store *store, const struct hf_caller *who,
 {
     struct hf_session_claim claim;
     struct hf_session_answer *answer = NULL;
-    struct hf_watch watch;
+    struct hf_death_watch watch;
     int rc = hf_session_claim_check(wanted, &claim, err);
     if (rc)
         return rc;
     hf_ms end = hf_store_mono(store) + claim.wait_ms;
-    hf_watch_init(&watch, store);
+    hf_death_watch_init(&watch, store);
     for (;;) {
         uint32_t seen = store->methods->bell_seen(store, hf_topic_of_queue("session"));
         rc = hf_session_claim_once(store, who, &claim, &answer, err);
@@ -59,7 +61,7 @@ int hf_session_claim(struct hf_store *store, const struct hf_caller *who,
         if (rc)
             break;
     }
-    hf_watch_fini(&watch);
+    hf_death_watch_fini(&watch);
     if (rc == 0)
         *ret_answer = answer;
     return rc;

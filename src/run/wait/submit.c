@@ -23,8 +23,8 @@
 #define QUEUED_DEFAULT 65536
 #define LOOK_FAR 1024 /* how deep in the queue company is looked for */
 
-struct op {
-    struct op *next;
+struct submitted_op {
+    struct submitted_op *next;
     struct hf_operation what;
     struct hf_caller who;      /* complete */
     struct hf_renew_all renew; /* what.renew with all its fields */
@@ -37,8 +37,8 @@ struct hf_submitter {
     pthread_mutex_t lock; /* of what follows */
     struct hf_threads threads;
     pthread_t ids[THREADS_MAX];
-    struct op *head;
-    struct op **tail;
+    struct submitted_op *head;
+    struct submitted_op **tail;
     size_t queued;
     size_t max_queued;
 };
@@ -58,21 +58,21 @@ static bool same_caller(const struct hf_caller *a, const struct hf_caller *b)
 }
 
 /* Whole batches and repeatable operations stand alone: each is one transaction's answer. */
-static bool shares(const struct op *op)
+static bool shares(const struct submitted_op *op)
 {
     return (op->what.create || op->what.change) && !op->who.operation_id &&
            !(op->what.flags & HF_ALL_OR_NONE);
 }
 
-static bool goes_with(const struct op *first, const struct op *op)
+static bool goes_with(const struct submitted_op *first, const struct submitted_op *op)
 {
     return shares(op) && !first->what.create == !op->what.create &&
            first->what.flags == op->what.flags && same_caller(&first->who, &op->who);
 }
 
-static void unlink_op(struct hf_submitter *s, struct op **at)
+static void unlink_op(struct hf_submitter *s, struct submitted_op **at)
 {
-    struct op *op = *at;
+    struct submitted_op *op = *at;
     *at = op->next;
     if (!op->next)
         s->tail = at;
@@ -81,20 +81,20 @@ static void unlink_op(struct hf_submitter *s, struct op **at)
 }
 
 /* The first operation and its company, as a list; NULL at the end. */
-static struct op *take(struct hf_submitter *s)
+static struct submitted_op *take(struct hf_submitter *s)
 {
     hf_lock(&s->lock);
     while (!s->head && !s->threads.stopping)
         (void)hf_threads_sleep(&s->threads, HF_NO_END);
-    struct op *first = s->head;
+    struct submitted_op *first = s->head;
     if (first)
         unlink_op(s, &s->head);
     if (first && shares(first)) {
-        struct op **last = &first->next;
+        struct submitted_op **last = &first->next;
         size_t items = first->what.n;
-        struct op **at = &s->head;
+        struct submitted_op **at = &s->head;
         for (int i = 0; *at && i < LOOK_FAR && items < (size_t)HF_MAX_BATCH; i++) {
-            struct op *op = *at;
+            struct submitted_op *op = *at;
             if (!goes_with(first, op) || items + op->what.n > (size_t)HF_MAX_BATCH) {
                 at = &op->next;
                 continue;
@@ -111,7 +111,7 @@ static struct op *take(struct hf_submitter *s)
 
 /* ---- doing ----------------------------------------------------------------------------- */
 
-static void finish(struct hf_submitter *s, struct op *op,
+static void finish(struct hf_submitter *s, struct submitted_op *op,
                    const struct hf_submitted *outcome)
 {
     op->done(op->user, outcome);
@@ -119,11 +119,11 @@ static void finish(struct hf_submitter *s, struct op *op,
 }
 
 /* Every operation of the list gets its part of the answer, or the failure. */
-static void finish_all(struct hf_submitter *s, struct op *ops,
+static void finish_all(struct hf_submitter *s, struct submitted_op *ops,
                        struct hf_submitted outcome)
 {
     while (ops) {
-        struct op *next = ops->next;
+        struct submitted_op *next = ops->next;
         bool by_count = ops->what.create || ops->what.change;
         if (outcome.code == 0)
             outcome.count = by_count ? ops->what.n : hf_answer_count(outcome.answer);
@@ -133,14 +133,14 @@ static void finish_all(struct hf_submitter *s, struct op *ops,
     }
 }
 
-static int do_creates(struct hf_store *store, const struct op *ops, size_t items,
-                      struct hf_answer *answer, struct hf_err *err)
+static int do_creates(struct hf_store *store, const struct submitted_op *ops,
+                      size_t items, struct hf_answer *answer, struct hf_err *err)
 {
     struct hf_arena arena;
     hf_arena_init(&arena, store->alloc);
     struct hf_new *news = hf_arena_room(&arena, items, sizeof *news);
     size_t n = 0;
-    for (const struct op *op = ops; news && op; op = op->next) {
+    for (const struct submitted_op *op = ops; news && op; op = op->next) {
         memcpy(news + n, op->what.create, op->what.n * sizeof *news);
         n += op->what.n;
     }
@@ -152,14 +152,14 @@ static int do_creates(struct hf_store *store, const struct op *ops, size_t items
 }
 
 /* Two operations may name one row, which one call may not. */
-static int do_changes(struct hf_store *store, const struct op *ops, size_t items,
-                      struct hf_answer *answer, struct hf_err *err)
+static int do_changes(struct hf_store *store, const struct submitted_op *ops,
+                      size_t items, struct hf_answer *answer, struct hf_err *err)
 {
     struct hf_arena arena;
     hf_arena_init(&arena, store->alloc);
     struct hf_change *changes = hf_arena_room(&arena, items, sizeof *changes);
     size_t n = 0;
-    for (const struct op *op = ops; changes && op; op = op->next) {
+    for (const struct submitted_op *op = ops; changes && op; op = op->next) {
         memcpy(changes + n, op->what.change, op->what.n * sizeof *changes);
         n += op->what.n;
     }
@@ -173,11 +173,11 @@ static int do_changes(struct hf_store *store, const struct op *ops, size_t items
     return rc;
 }
 
-static int do_ops(struct hf_store *store, const struct op *ops, struct hf_answer *answer,
-                  struct hf_err *err)
+static int do_ops(struct hf_store *store, const struct submitted_op *ops,
+                  struct hf_answer *answer, struct hf_err *err)
 {
     size_t items = 0;
-    for (const struct op *op = ops; op; op = op->next)
+    for (const struct submitted_op *op = ops; op; op = op->next)
         items += op->what.n;
     if (ops->what.create)
         return do_creates(store, ops, items, answer, err);
@@ -204,7 +204,7 @@ static bool of_the_store(int code)
 }
 
 /* What refuses a call as a whole may be one operation's fault: then each is done alone. */
-static void run_ops(struct hf_submitter *s, struct op *ops)
+static void run_ops(struct hf_submitter *s, struct submitted_op *ops)
 {
     struct hf_err err = { 0 };
     struct hf_submitted outcome = { .err = &err,
@@ -214,7 +214,7 @@ static void run_ops(struct hf_submitter *s, struct op *ops)
                           : hf_fail_plain(&err, HF_ENOMEM);
     if (outcome.code != 0 && ops->next && !of_the_store(outcome.code)) {
         while (ops) {
-            struct op *next = ops->next;
+            struct submitted_op *next = ops->next;
             ops->next = NULL;
             run_ops(s, ops);
             ops = next;
@@ -228,14 +228,14 @@ static void run_ops(struct hf_submitter *s, struct op *ops)
 static void *thread_main(void *arg)
 {
     struct hf_submitter *s = arg;
-    for (struct op *ops; (ops = take(s));)
+    for (struct submitted_op *ops; (ops = take(s));)
         run_ops(s, ops);
     return NULL;
 }
 
 /* ---- submitting ------------------------------------------------------------------------ */
 
-static int check_what(struct op *op, struct hf_err *err)
+static int check_what(struct submitted_op *op, struct hf_err *err)
 {
     const struct hf_operation *what = &op->what;
     int given = !!what->create + !!what->change + !!what->claim + !!what->renew;
@@ -254,7 +254,8 @@ static int check_what(struct op *op, struct hf_err *err)
     return hf_claim_check(what->claim, err);
 }
 
-static int check(struct op *op, const struct hf_operation *operation, struct hf_err *err)
+static int check(struct submitted_op *op, const struct hf_operation *operation,
+                 struct hf_err *err)
 {
     size_t size = sizeof op->what;
     int rc = hf_sized_copy(operation, size, size, &op->what, err);
@@ -270,7 +271,7 @@ static int check(struct op *op, const struct hf_operation *operation, struct hf_
     return rc;
 }
 
-static int enqueue(struct hf_submitter *s, struct op *op, struct hf_err *err)
+static int enqueue(struct hf_submitter *s, struct submitted_op *op, struct hf_err *err)
 {
     int rc = 0;
     hf_lock(&s->lock);
@@ -293,10 +294,10 @@ int hf_submit(struct hf_submitter *submitter, const struct hf_operation *operati
     const struct hf_alloc *alloc = submitter->store->alloc;
     if (!done)
         return hf_fail(err, HF_EINVAL, "done", "somebody must be told what came of it");
-    struct op *op = alloc->realloc(alloc->user, NULL, sizeof *op);
+    struct submitted_op *op = alloc->realloc(alloc->user, NULL, sizeof *op);
     if (!op)
         return hf_fail_plain(err, HF_ENOMEM);
-    *op = (struct op){ .done = done, .user = user };
+    *op = (struct submitted_op){ .done = done, .user = user };
     int rc = check(op, operation, err);
     if (rc == 0)
         rc = enqueue(submitter, op, err);

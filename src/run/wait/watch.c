@@ -13,7 +13,7 @@
 /* How long a count that does not change is believed: other users' processes do not count. */
 #define SURE_MS 1000
 
-void hf_watch_init(struct hf_watch *watch, struct hf_store *store)
+void hf_death_watch_init(struct hf_death_watch *watch, struct hf_store *store)
 {
     watch->store = store;
     watch->count = 0;
@@ -23,15 +23,15 @@ void hf_watch_init(struct hf_watch *watch, struct hf_store *store)
     watch->taken = 0;
 }
 
-static void drop(struct hf_watch *watch, size_t i)
+static void drop(struct hf_death_watch *watch, size_t i)
 {
-    struct hf_watched *one = &watch->watched[i];
+    struct hf_death_watched *one = &watch->watched[i];
     (void)close(one->fd);
     watch->store->alloc->free(watch->store->alloc->user, one->holder);
     *one = watch->watched[--watch->count];
 }
 
-void hf_watch_fini(struct hf_watch *watch)
+void hf_death_watch_fini(struct hf_death_watch *watch)
 {
     while (watch->count > 0)
         drop(watch, watch->count - 1);
@@ -39,10 +39,10 @@ void hf_watch_fini(struct hf_watch *watch)
 
 /* A holder that this process cannot judge, or that there is no room for, is left to its
  * lease's term. */
-static void add(struct hf_watch *watch, const char *holder)
+static void add(struct hf_death_watch *watch, const char *holder)
 {
     const struct hf_alloc *alloc = watch->store->alloc;
-    if (watch->count == HF_WATCH_MAX)
+    if (watch->count == HF_DEATH_WATCH_MAX)
         return;
     bool gone = false;
     int fd = hf_holder_pidfd(holder, &gone);
@@ -56,12 +56,12 @@ static void add(struct hf_watch *watch, const char *holder)
         return;
     }
     memcpy(copy, holder, bytes);
-    watch->watched[watch->count++] = (struct hf_watched){ fd, true, copy };
+    watch->watched[watch->count++] = (struct hf_death_watched){ fd, true, copy };
 }
 
 static void each_holder(void *user, const char *holder)
 {
-    struct hf_watch *watch = user;
+    struct hf_death_watch *watch = user;
     for (size_t i = 0; i < watch->count; i++) {
         if (hf_same(watch->watched[i].holder, holder)) {
             watch->watched[i].seen = true;
@@ -72,7 +72,7 @@ static void each_holder(void *user, const char *holder)
 }
 
 /* Since the last look. Where nobody counts, something may always be. */
-static bool nothing_new(struct hf_watch *watch, hf_ms now)
+static bool nothing_new(struct hf_death_watch *watch, hf_ms now)
 {
     const struct hf_store_methods *methods = watch->store->methods;
     uint32_t taken = 0;
@@ -83,7 +83,7 @@ static bool nothing_new(struct hf_watch *watch, hf_ms now)
     return same;
 }
 
-int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err)
+int hf_death_watch_refresh(struct hf_death_watch *watch, struct hf_err *err)
 {
     hf_ms start = hf_store_mono(watch->store);
     if (!watch->store->methods->holders || start < watch->look_at ||
@@ -102,9 +102,9 @@ int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err)
     return rc;
 }
 
-bool hf_watch_death(struct hf_watch *watch)
+bool hf_death_watch_died(struct hf_death_watch *watch)
 {
-    struct pollfd fds[HF_WATCH_MAX];
+    struct pollfd fds[HF_DEATH_WATCH_MAX];
     for (size_t i = 0; i < watch->count; i++)
         fds[i] = (struct pollfd){ .fd = watch->watched[i].fd, .events = POLLIN };
     bool dead = watch->gone || (watch->count > 0 && poll(fds, watch->count, 0) > 0);
@@ -113,22 +113,22 @@ bool hf_watch_death(struct hf_watch *watch)
     return dead;
 }
 
-int hf_watch_wait(struct hf_watch *watch, uint32_t topic, uint32_t seen, hf_ms ms,
-                  bool *ret_death, struct hf_err *err)
+int hf_death_watch_wait(struct hf_death_watch *watch, uint32_t topic, uint32_t seen,
+                        hf_ms ms, bool *ret_death, struct hf_err *err)
 {
     struct hf_store *store = watch->store;
     hf_ms end = hf_store_mono(store) + ms;
     *ret_death = false;
     for (;;) {
-        int rc = hf_watch_refresh(watch, err);
+        int rc = hf_death_watch_refresh(watch, err);
         if (rc)
             return rc;
-        *ret_death = hf_watch_death(watch);
+        *ret_death = hf_death_watch_died(watch);
         hf_ms left = end - hf_store_mono(store);
         if (*ret_death || left <= 0)
             return 0;
-        if (store->methods->bell_wait(store, topic, seen,
-                                      left < HF_WATCH_MS ? left : HF_WATCH_MS))
+        if (store->methods->bell_wait(
+                store, topic, seen, left < HF_DEATH_WATCH_MS ? left : HF_DEATH_WATCH_MS))
             return 0;
     }
 }

@@ -5,19 +5,19 @@
 
 #include <holdfast/sys/store.h>
 
-#define HF_WATCH_MAX 256
+#define HF_DEATH_WATCH_MAX 256
 /* How long a death may go unnoticed while somebody waits. */
-#define HF_WATCH_MS 20
+#define HF_DEATH_WATCH_MS 20
 
-struct hf_watched {
+struct hf_death_watched {
     int fd;
     bool seen; /* in the last look at the store */
     char *holder;
 };
 
-struct hf_watch {
+struct hf_death_watch {
     struct hf_store *store;
-    struct hf_watched watched[HF_WATCH_MAX];
+    struct hf_death_watched watched[HF_DEATH_WATCH_MAX];
     size_t count;
     bool gone;      /* a holder was dead before it could be watched */
     hf_ms look_at;  /* monotonic: when the store may be asked again, */
@@ -25,20 +25,20 @@ struct hf_watch {
     uint32_t taken; /* nobody here has taken a lease since */
 };
 
-void hf_watch_init(struct hf_watch *watch, struct hf_store *store);
-void hf_watch_fini(struct hf_watch *watch);
+void hf_death_watch_init(struct hf_death_watch *watch, struct hf_store *store);
+void hf_death_watch_fini(struct hf_death_watch *watch);
 
 /* Look which holders there are now, if it is time to: a look costs a row of the store each,
  * so with many rows running it is taken more seldom (a fiftieth of the time at most), and where
  * the store counts who takes leases here, once a second and when that has changed. */
-int hf_watch_refresh(struct hf_watch *watch, struct hf_err *err);
+int hf_death_watch_refresh(struct hf_death_watch *watch, struct hf_err *err);
 
 /* Has one of them died? Does not block. */
-bool hf_watch_death(struct hf_watch *watch);
+bool hf_death_watch_died(struct hf_death_watch *watch);
 
 /* Waits for the bell of a topic, up to `ms`, and for a death meanwhile. `seen` is the bell's
  * ticket from before the caller looked. */
-int hf_watch_wait(struct hf_watch *watch, uint32_t topic, uint32_t seen, hf_ms ms,
-                  bool *ret_death, struct hf_err *err);
+int hf_death_watch_wait(struct hf_death_watch *watch, uint32_t topic, uint32_t seen,
+                        hf_ms ms, bool *ret_death, struct hf_err *err);
 
 #endif

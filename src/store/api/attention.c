@@ -131,12 +131,12 @@ static const struct hf_fact *kept_facts(struct maker *m, const struct hf_fact *f
     return copy;
 }
 
-static struct hf_act kept_act(struct maker *m)
+static struct hf_attention_act kept_act(struct maker *m)
 {
-    return (struct hf_act){ .op = m->op,
-                            .tenant = m->op_tenant,
-                            .inputs = kept_facts(m, m->inputs, m->input_count),
-                            .count = m->input_count };
+    return (struct hf_attention_act){ .op = m->op,
+                                      .tenant = m->op_tenant,
+                                      .inputs = kept_facts(m, m->inputs, m->input_count),
+                                      .count = m->input_count };
 }
 
 /* A larger copy of an array of the answer; NULL: no memory. */

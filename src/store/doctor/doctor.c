@@ -18,19 +18,20 @@
 
 #define RESTORE "restore it from a backup, then run `holdfast store bump`"
 
-void doctor_say(struct finder *finder, const char *text)
+void doctor_say(struct doctor_finder *finder, const char *text)
 {
     hf_buf_text(&finder->detail, text);
 }
 
-void doctor_say_i64(struct finder *finder, int64_t number, const char *text)
+void doctor_say_i64(struct doctor_finder *finder, int64_t number, const char *text)
 {
     hf_buf_i64(&finder->detail, number);
     hf_buf_text(&finder->detail, text);
 }
 
 /* What was said since the last finding. */
-void doctor_tell(struct finder *finder, bool bad, const char *what, const char *advice)
+void doctor_tell(struct doctor_finder *finder, bool bad, const char *what,
+                 const char *advice)
 {
     struct hf_finding finding = { what, hf_buf_str(&finder->detail), advice, bad };
     finder->faults += bad;
@@ -38,7 +39,7 @@ void doctor_tell(struct finder *finder, bool bad, const char *what, const char *
     hf_buf_reset(&finder->detail);
 }
 
-int doctor_ask(struct finder *finder, struct hf_ops *ops, enum hf_sql_id statement,
+int doctor_ask(struct doctor_finder *finder, struct hf_ops *ops, enum hf_sql_id statement,
                struct hf_err *err)
 {
     hf_ops_init(ops, sql_store_of(finder->base)->sql, finder->base->alloc);
@@ -48,7 +49,7 @@ int doctor_ask(struct finder *finder, struct hf_ops *ops, enum hf_sql_id stateme
 
 /* ---- the engine and the schema ------------------------------------------------------ */
 
-static int check_engine(struct finder *finder, struct hf_err *err)
+static int check_engine(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_INTEGRITY, err);
@@ -82,7 +83,7 @@ static bool as_applied(const struct hf_migration *step, const char *checksum)
 
 /* What could be opened is not older. One version ahead is what a fleet has while its programs
  * are exchanged: no fault. */
-static void tell_version(struct finder *finder, int64_t newest)
+static void tell_version(struct doctor_finder *finder, int64_t newest)
 {
     bool ahead = newest > hf_store_schema_version();
     doctor_say(finder, "version ");
@@ -96,7 +97,7 @@ static void tell_version(struct finder *finder, int64_t newest)
                       : "");
 }
 
-static int check_schema(struct finder *finder, struct hf_err *err)
+static int check_schema(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     size_t before = finder->faults;
@@ -126,7 +127,7 @@ static int check_schema(struct finder *finder, struct hf_err *err)
 
 /* ---- clocks and disk ------------------------------------------------------------------ */
 
-static int check_clock(struct finder *finder, struct hf_err *err)
+static int check_clock(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_NEWEST_EVENT, err);
@@ -164,7 +165,7 @@ static int check_clock(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
-static void judge_disk(struct finder *finder, int64_t free_bytes, int64_t used)
+static void judge_disk(struct doctor_finder *finder, int64_t free_bytes, int64_t used)
 {
     bool full = free_bytes < DISK_LEAST, tight = free_bytes < 2 * used;
     doctor_say_i64(finder, free_bytes >> 20, " MB are left");
@@ -178,7 +179,7 @@ static void judge_disk(struct finder *finder, int64_t free_bytes, int64_t used)
 }
 
 /* What the driver knows of its files; a store in memory has none. */
-static int check_disk(struct finder *finder, struct hf_err *err)
+static int check_disk(struct doctor_finder *finder, struct hf_err *err)
 {
     char *facts = NULL;
     struct json_t *json = NULL;
@@ -206,7 +207,7 @@ struct stretch {
 };
 
 /* The next of them; the last one goes on to the end, for events whose unit is gone. */
-static int next_stretch(struct finder *finder, struct stretch *stretch,
+static int next_stretch(struct doctor_finder *finder, struct stretch *stretch,
                         struct hf_err *err)
 {
     struct hf_ops ops;
@@ -227,7 +228,7 @@ static int next_stretch(struct finder *finder, struct stretch *stretch,
     return rc;
 }
 
-static void tell_chains(struct finder *finder, const struct hf_call *rows)
+static void tell_chains(struct doctor_finder *finder, const struct hf_call *rows)
 {
     for (size_t i = 0; i < rows->out_count; i++) {
         doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_CHAINS_WORK_ID));
@@ -257,7 +258,7 @@ static void put_edges(struct hf_buf *text)
     hf_buf_text(text, ",");
 }
 
-static int fold_stretch(struct finder *finder, const struct stretch *stretch,
+static int fold_stretch(struct doctor_finder *finder, const struct stretch *stretch,
                         const char *edges, struct hf_err *err)
 {
     static const enum hf_sql_id asked[] = { HF_SQL_DOCTOR_CHAINS, HF_SQL_DOCTOR_EVENTS };
@@ -281,7 +282,7 @@ static int fold_stretch(struct finder *finder, const struct stretch *stretch,
     return rc;
 }
 
-static int fold_all(struct finder *finder, const char *edges, struct hf_err *err)
+static int fold_all(struct doctor_finder *finder, const char *edges, struct hf_err *err)
 {
     struct stretch stretch = { 0 };
     size_t before = finder->faults;
@@ -300,7 +301,7 @@ static int fold_all(struct finder *finder, const char *edges, struct hf_err *err
     return rc;
 }
 
-static int check_chains(struct finder *finder, struct hf_err *err)
+static int check_chains(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_buf edges;
     hf_buf_init(&edges, finder->base->alloc, 16384);
@@ -313,7 +314,7 @@ static int check_chains(struct finder *finder, struct hf_err *err)
 
 /* The record of a process is what its events alone give. One that is pruned while we look
  * has no record to compare. */
-static int check_record(struct finder *finder, const char *id, struct hf_err *err)
+static int check_record(struct doctor_finder *finder, const char *id, struct hf_err *err)
 {
     char *stored = NULL, *folded = NULL;
     int rc = sql_process_records(finder->base, id, &stored, &folded, err);
@@ -330,7 +331,7 @@ static int check_record(struct finder *finder, const char *id, struct hf_err *er
     return rc == HF_ENOTFOUND ? 0 : rc;
 }
 
-static int check_processes(struct finder *finder, struct hf_err *err)
+static int check_processes(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PROCESSES, err);
@@ -343,7 +344,7 @@ static int check_processes(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
-static int check_limits(struct finder *finder, struct hf_err *err)
+static int check_limits(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_LIMITS, err);
@@ -358,7 +359,7 @@ static int check_limits(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
-static void tell_leases(struct finder *finder, int64_t lapsed, int64_t silent)
+static void tell_leases(struct doctor_finder *finder, int64_t lapsed, int64_t silent)
 {
     if (lapsed) {
         doctor_say_i64(finder, lapsed,
@@ -380,7 +381,7 @@ static void tell_leases(struct finder *finder, int64_t lapsed, int64_t silent)
     }
 }
 
-static int check_counts(struct finder *finder, struct hf_err *err)
+static int check_counts(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_COUNTS, err);
@@ -401,7 +402,7 @@ static int check_counts(struct finder *finder, struct hf_err *err)
 
 static const struct {
     const char *name;
-    int (*run)(struct finder *, struct hf_err *);
+    int (*run)(struct doctor_finder *, struct hf_err *);
 } checks[] = {
     { "engine", check_engine },    { "schema", check_schema },
     { "clock", check_clock },      { "disk", check_disk },
@@ -414,7 +415,8 @@ static const struct {
 #define CHECKS (sizeof checks / sizeof checks[0])
 
 /* What cannot be read is a fault of the store, and the other checks go on. */
-static void tell_unread(struct finder *finder, const char *name, const struct hf_err *why)
+static void tell_unread(struct doctor_finder *finder, const char *name,
+                        const struct hf_err *why)
 {
     doctor_say(finder, why->message);
     doctor_say(finder, "; the check of ");
@@ -424,7 +426,7 @@ static void tell_unread(struct finder *finder, const char *name, const struct hf
 }
 
 /* The error with the names of what was not looked at. */
-static int fail_unreached(struct finder *finder, size_t from, int rc,
+static int fail_unreached(struct doctor_finder *finder, size_t from, int rc,
                           const struct hf_err *why, struct hf_err *err)
 {
     hf_buf_reset(&finder->detail);
@@ -438,7 +440,7 @@ static int fail_unreached(struct finder *finder, size_t from, int rc,
 
 int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err *err)
 {
-    struct finder finder = { .base = base, .found = found, .user = user };
+    struct doctor_finder finder = { .base = base, .found = found, .user = user };
     int rc = 0;
     hf_buf_init(&finder.detail, base->alloc, 1024);
     for (size_t i = 0; rc == 0 && i < CHECKS; i++) {
@@ -458,7 +460,7 @@ int sql_check(struct hf_store *base, hf_found *found, void *user, struct hf_err 
 int sql_check_quickly(struct hf_store *base, hf_found *found, void *user,
                       struct hf_err *err)
 {
-    struct finder finder = { .base = base, .found = found, .user = user };
+    struct doctor_finder finder = { .base = base, .found = found, .user = user };
     hf_buf_init(&finder.detail, base->alloc, 1024);
     int rc = check_schema(&finder, err);
     if (rc == 0)

@@ -4,7 +4,7 @@
 
 #include "store/store.h"
 
-struct finder {
+struct doctor_finder {
     struct hf_store *base;
     hf_found *found;
     void *user;
@@ -14,24 +14,25 @@ struct finder {
     int64_t events;
 };
 
-void doctor_say(struct finder *finder, const char *text);
-void doctor_say_i64(struct finder *finder, int64_t number, const char *text);
+void doctor_say(struct doctor_finder *finder, const char *text);
+void doctor_say_i64(struct doctor_finder *finder, int64_t number, const char *text);
 /* What was said since the last finding. */
-void doctor_tell(struct finder *finder, bool bad, const char *what, const char *advice);
+void doctor_tell(struct doctor_finder *finder, bool bad, const char *what,
+                 const char *advice);
 
 /* Reads with one statement without arguments; `ops` is the caller's to end in any case. */
-HF_MUST_USE int doctor_ask(struct finder *finder, struct hf_ops *ops,
+HF_MUST_USE int doctor_ask(struct doctor_finder *finder, struct hf_ops *ops,
                            enum hf_sql_id statement, struct hf_err *err);
 
 /* store/doctor/pg.c: what only a server has; nothing on other engines. */
-HF_MUST_USE int doctor_postgres(struct finder *finder, struct hf_err *err);
+HF_MUST_USE int doctor_postgres(struct doctor_finder *finder, struct hf_err *err);
 /* store/doctor/sessions.c */
-HF_MUST_USE int doctor_sessions(struct finder *finder, struct hf_err *err);
+HF_MUST_USE int doctor_sessions(struct doctor_finder *finder, struct hf_err *err);
 /* The server's checks that cost little: guards, feed, wake-ups. */
-HF_MUST_USE int doctor_postgres_quick(struct finder *finder, struct hf_err *err);
+HF_MUST_USE int doctor_postgres_quick(struct doctor_finder *finder, struct hf_err *err);
 /* Entries of the effect journal that do not fit their turn. */
-int doctor_effects(struct finder *finder, struct hf_err *err);
+int doctor_effects(struct doctor_finder *finder, struct hf_err *err);
 /* Waits that do not fit their turn. */
-int doctor_waits(struct finder *finder, struct hf_err *err);
+int doctor_waits(struct doctor_finder *finder, struct hf_err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* Entries of the effect journal that do not fit their turn. */
 #include "store/doctor/doctor.h"
 
-int doctor_effects(struct finder *finder, struct hf_err *err)
+int doctor_effects(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_EFFECTS, err);

@@ -18,7 +18,7 @@
 #define MAY_SEE "GRANT pg_read_all_stats to the role that doctor uses"
 
 /* "connection 17 (user program state)" */
-static void say_holder(struct finder *finder, const struct hf_call *rows, size_t i)
+static void say_holder(struct doctor_finder *finder, const struct hf_call *rows, size_t i)
 {
     doctor_say(finder, hf_cell_text(rows, i, HF_COL_DOCTOR_PG_VACUUM_WHAT));
     doctor_say(finder, " ");
@@ -28,7 +28,8 @@ static void say_holder(struct finder *finder, const struct hf_call *rows, size_t
     doctor_say(finder, ")");
 }
 
-static void tell_holder(struct finder *finder, const struct hf_call *rows, size_t i)
+static void tell_holder(struct doctor_finder *finder, const struct hf_call *rows,
+                        size_t i)
 {
     bool connection = hf_same(hf_cell_text(rows, i, HF_COL_DOCTOR_PG_VACUUM_WHAT),
                               "connection");
@@ -51,7 +52,7 @@ static void tell_holder(struct finder *finder, const struct hf_call *rows, size_
 }
 
 /* Nobody is known to be at it for long. */
-static void tell_no_holder(struct finder *finder, const struct hf_call *rows)
+static void tell_no_holder(struct doctor_finder *finder, const struct hf_call *rows)
 {
     bool hidden = false;
     for (size_t i = 0; i < rows->out_count; i++)
@@ -66,7 +67,7 @@ static void tell_no_holder(struct finder *finder, const struct hf_call *rows)
     doctor_tell(finder, false, "vacuum", hidden ? MAY_SEE : "");
 }
 
-static int check_vacuum(struct finder *finder, struct hf_err *err)
+static int check_vacuum(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_VACUUM, err);
@@ -85,7 +86,7 @@ static int check_vacuum(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
-static int check_tables(struct finder *finder, struct hf_err *err)
+static int check_tables(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_TABLES, err);
@@ -110,7 +111,7 @@ static int check_tables(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
-static int check_settings(struct finder *finder, struct hf_err *err)
+static int check_settings(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_SETTINGS, err);
@@ -133,7 +134,7 @@ static int check_settings(struct finder *finder, struct hf_err *err)
 }
 
 /* Loads of data switch triggers off. */
-static int check_guards(struct finder *finder, struct hf_err *err)
+static int check_guards(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_GUARDS, err);
@@ -153,7 +154,7 @@ static int check_guards(struct finder *finder, struct hf_err *err)
 }
 
 /* Whoever works on a standby is refused at every write; whoever looks sees what was. */
-static int check_role(struct finder *finder, struct hf_err *err)
+static int check_role(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_ROLE, err);
@@ -179,7 +180,7 @@ static int check_role(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
-static void tell_behind(struct finder *finder, const struct hf_call *row)
+static void tell_behind(struct doctor_finder *finder, const struct hf_call *row)
 {
     bool hidden = hf_cell_i64(row, 0, HF_COL_DOCTOR_PG_BEHIND_HIDDEN) != 0;
     say_holder(finder, row, 0);
@@ -199,7 +200,7 @@ static void tell_behind(struct finder *finder, const struct hf_call *row)
 
 /* A transaction that has written, anywhere on the server, and goes on: what began after it is
  * given to no reader before it has ended. */
-static int check_behind(struct finder *finder, struct hf_err *err)
+static int check_behind(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_BEHIND, err);
@@ -223,7 +224,7 @@ static int check_behind(struct finder *finder, struct hf_err *err)
     return rc;
 }
 
-static int check_feed(struct finder *finder, struct hf_err *err)
+static int check_feed(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_PG_FEED, err);
@@ -242,7 +243,7 @@ static int check_feed(struct finder *finder, struct hf_err *err)
 }
 
 /* Due times are the server's; a worker whose clock is another shows them wrong. */
-static int check_skew(struct finder *finder, struct hf_err *err)
+static int check_skew(struct doctor_finder *finder, struct hf_err *err)
 {
     const struct hf_clock *clock = finder->base->clock;
     struct hf_ops ops;
@@ -288,7 +289,7 @@ static int read_facts(struct hf_store *base, char **ret_text, struct json_t **re
     return rc ? rc : hf_json_parse(text, FACTS_BYTES, "facts", ret_json, err);
 }
 
-static void tell_bell(struct finder *finder, const char *bell, const char *pooler)
+static void tell_bell(struct doctor_finder *finder, const char *bell, const char *pooler)
 {
     bool polls = hf_same(bell, "polling");
     doctor_say(finder, "wake-ups: ");
@@ -305,7 +306,7 @@ static void tell_bell(struct finder *finder, const char *bell, const char *poole
 }
 
 /* How wake-ups travel, as the driver knows it. `ms`: how long it may try. */
-static int ask_bell(struct finder *finder, hf_ms ms, struct hf_err *err)
+static int ask_bell(struct doctor_finder *finder, hf_ms ms, struct hf_err *err)
 {
     char *facts = NULL;
     struct json_t *json = NULL;
@@ -320,13 +321,13 @@ static int ask_bell(struct finder *finder, hf_ms ms, struct hf_err *err)
     return rc;
 }
 
-static int check_bell(struct finder *finder, struct hf_err *err)
+static int check_bell(struct doctor_finder *finder, struct hf_err *err)
 {
     return ask_bell(finder, BELL_TEST_MS, err);
 }
 
 /* Only a pooler can keep wake-ups back that a server sends. */
-static int check_bell_quickly(struct finder *finder, struct hf_err *err)
+static int check_bell_quickly(struct doctor_finder *finder, struct hf_err *err)
 {
     char *facts = NULL;
     struct json_t *json = NULL;
@@ -339,8 +340,8 @@ static int check_bell_quickly(struct finder *finder, struct hf_err *err)
     return rc || !pooled ? rc : ask_bell(finder, BELL_QUICK_MS, err);
 }
 
-static int run_all(int (*const *checks)(struct finder *, struct hf_err *), size_t count,
-                   struct finder *finder, struct hf_err *err)
+static int run_all(int (*const *checks)(struct doctor_finder *, struct hf_err *),
+                   size_t count, struct doctor_finder *finder, struct hf_err *err)
 {
     int rc = 0;
     if (!hf_same(sql_store_of(finder->base)->sql->methods->name, "postgres"))
@@ -350,18 +351,18 @@ static int run_all(int (*const *checks)(struct finder *, struct hf_err *), size_
     return rc;
 }
 
-int doctor_postgres(struct finder *finder, struct hf_err *err)
+int doctor_postgres(struct doctor_finder *finder, struct hf_err *err)
 {
-    static int (*const checks[])(struct finder *, struct hf_err *) = {
+    static int (*const checks[])(struct doctor_finder *, struct hf_err *) = {
         check_role,   check_vacuum, check_tables, check_settings,
         check_guards, check_feed,   check_skew,   check_bell,
     };
     return run_all(checks, sizeof checks / sizeof checks[0], finder, err);
 }
 
-int doctor_postgres_quick(struct finder *finder, struct hf_err *err)
+int doctor_postgres_quick(struct doctor_finder *finder, struct hf_err *err)
 {
-    static int (*const checks[])(struct finder *,
+    static int (*const checks[])(struct doctor_finder *,
                                  struct hf_err *) = { check_guards, check_feed,
                                                       check_bell_quickly };
     return run_all(checks, sizeof checks / sizeof checks[0], finder, err);

@@ -7,7 +7,7 @@
     "the store was changed around the guards: restore it from a backup, then run "       \
     "`holdfast store bump`"
 
-static int check_rows(struct finder *finder, struct hf_err *err)
+static int check_rows(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_SESSIONS, err);
@@ -24,7 +24,7 @@ static int check_rows(struct finder *finder, struct hf_err *err)
 }
 
 /* A load checks the digest of each record; later pages belong to the first page's head. */
-static int fold(struct finder *finder, const char *id, struct hf_err *err)
+static int fold(struct doctor_finder *finder, const char *id, struct hf_err *err)
 {
     struct hf_session_load page = { .size = sizeof(page), .session_id = id };
     int rc = 0;
@@ -45,7 +45,7 @@ static int fold(struct finder *finder, const char *id, struct hf_err *err)
     return 0;
 }
 
-int doctor_sessions(struct finder *finder, struct hf_err *err)
+int doctor_sessions(struct doctor_finder *finder, struct hf_err *err)
 {
     int64_t after = 0;
     size_t count = 0;

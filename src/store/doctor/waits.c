@@ -1,7 +1,7 @@
 /* Waits that do not fit their turn. */
 #include "store/doctor/doctor.h"
 
-int doctor_waits(struct finder *finder, struct hf_err *err)
+int doctor_waits(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = doctor_ask(finder, &ops, HF_SQL_DOCTOR_WAITS, err);

@@ -19,7 +19,7 @@ static bool whole(const struct changing *c)
     return (c->flags & HF_ALL_OR_NONE) != 0;
 }
 
-int change_refuse(struct changing *c, struct slot *slot, const struct hf_err *why)
+int change_refuse(struct changing *c, struct change_slot *slot, const struct hf_err *why)
 {
     slot->settled = true;
     slot->refused = true;
@@ -28,7 +28,7 @@ int change_refuse(struct changing *c, struct slot *slot, const struct hf_err *wh
 
 /* ---- find -------------------------------------------------------------------------- */
 
-static int refuse_not_found(struct changing *c, struct slot *slot)
+static int refuse_not_found(struct changing *c, struct change_slot *slot)
 {
     struct hf_err why;
     (void)hf_fail(&why, HF_ENOTFOUND, slot->change->id ? "id" : "ref", "%s %s",
@@ -42,7 +42,7 @@ static int read_together(struct changing *c, struct hf_ops *ops, struct hf_err *
 {
     size_t call = 0, wanted = 0;
     for (size_t i = 0; i < c->n; i++) {
-        struct slot *slot = &c->slots[i];
+        struct change_slot *slot = &c->slots[i];
         if (slot->settled || !slot->change->id)
             continue;
         if (wanted++ == 0)
@@ -58,7 +58,7 @@ static int read_together(struct changing *c, struct hf_ops *ops, struct hf_err *
         return rc;
     const struct hf_call *rows = hf_ops_result(ops, call);
     for (size_t i = 0, at = 0; i < c->n && at < rows->out_count; i++) {
-        struct slot *slot = &c->slots[i];
+        struct change_slot *slot = &c->slots[i];
         if (slot->settled || !hf_same(slot->change->id, hf_row_id(rows, at)))
             continue;
         rc = hf_row_read(rows, at++, &slot->was, err);
@@ -77,7 +77,7 @@ static const char *wanted_kind(const struct hf_change *change)
     return change->status == HF_WAITING_USER ? "user" : "external";
 }
 
-static int begin_read(struct changing *c, struct slot *slot)
+static int begin_read(struct changing *c, struct change_slot *slot)
 {
     slot->ops = hf_arena_new(&c->arena, struct hf_ops);
     if (slot->ops)
@@ -87,7 +87,7 @@ static int begin_read(struct changing *c, struct slot *slot)
 
 /* A reference that is waited for: a read of its own, whose memory lives as long as the
  * slot needs it. */
-static int read_by_ref(struct changing *c, struct slot *slot, struct hf_err *err)
+static int read_by_ref(struct changing *c, struct change_slot *slot, struct hf_err *err)
 {
     if (begin_read(c, slot))
         return hf_fail_plain(err, HF_ENOMEM);
@@ -117,7 +117,7 @@ static int check_named_once(const struct changing *c, const char *id, size_t at,
                             struct hf_err *err)
 {
     for (size_t i = 0; i < c->n; i++) {
-        const struct slot *other = &c->slots[i];
+        const struct change_slot *other = &c->slots[i];
         const char *named = other->change->id;
         if (!named && other->seen)
             named = other->was.w.work_id;
@@ -132,7 +132,7 @@ static int read_rows(struct changing *c, struct hf_ops *ops, struct hf_err *err)
 {
     int rc = read_together(c, ops, err);
     for (size_t i = 0; rc == 0 && i < c->n; i++) {
-        struct slot *slot = &c->slots[i];
+        struct change_slot *slot = &c->slots[i];
         if (!slot->settled && !slot->seen)
             rc = slot->change->id ? refuse_not_found(c, slot) : read_by_ref(c, slot, err);
         if (rc == 0 && slot->seen && !slot->change->id)
@@ -144,7 +144,7 @@ static int read_rows(struct changing *c, struct hf_ops *ops, struct hf_err *err)
 /* ---- decide ------------------------------------------------------------------------ */
 
 /* A resume straight into running brings a lease: its owner's defaults. */
-static int complete_change(struct changing *c, struct slot *slot,
+static int complete_change(struct changing *c, struct change_slot *slot,
                            struct hf_change *change, const char **ret_holder,
                            struct hf_err *err)
 {
@@ -170,8 +170,8 @@ static int complete_change(struct changing *c, struct slot *slot,
 /* A signal that was sent before its process waited for it (store/process/tell.c) ends the wait
  * in the same transaction: the row goes through waiting into its queue. Sending raises the
  * revision, so none is missed between this read and the write. */
-static int take_signal(struct changing *c, struct slot *slot, const struct hf_env *env,
-                       struct hf_err *err)
+static int take_signal(struct changing *c, struct change_slot *slot,
+                       const struct hf_env *env, struct hf_err *err)
 {
     struct hf_change resume = { .size = sizeof resume,
                                 .verb = HF_VERB_RESUME,
@@ -202,7 +202,7 @@ static int take_signal(struct changing *c, struct slot *slot, const struct hf_en
     return rc;
 }
 
-static int decide(struct changing *c, struct slot *slot, struct hf_err *err)
+static int decide(struct changing *c, struct change_slot *slot, struct hf_err *err)
 {
     struct hf_env env;
     struct hf_policy policy;
@@ -236,14 +236,14 @@ static int decide_all(struct changing *c, struct hf_err *err)
 
 /* ---- write ------------------------------------------------------------------------- */
 
-static bool writes(const struct slot *slot)
+static bool writes(const struct change_slot *slot)
 {
     return !slot->settled &&
            (slot->step.kind == HF_STEP_WRITE || slot->step.kind == HF_STEP_QUIET);
 }
 
 /* A row that may now be claimed, or a lane that has become free. */
-static void ring_for(struct hf_ops *ops, const struct slot *slot)
+static void ring_for(struct hf_ops *ops, const struct change_slot *slot)
 {
     const struct hf_row *row = &slot->step.row;
     bool opened = slot->was.w.gate && !row->w.gate;
@@ -254,7 +254,7 @@ static void ring_for(struct hf_ops *ops, const struct slot *slot)
 
 /* A token is for whoever took the lease by this call, or by the one that it repeats: a resume
  * repeats only under the nonce that holds the row. */
-static bool took_lease(const struct slot *slot, const struct hf_row *row)
+static bool took_lease(const struct change_slot *slot, const struct hf_row *row)
 {
     if (row->status != HF_RUNNING)
         return false;
@@ -264,7 +264,8 @@ static bool took_lease(const struct slot *slot, const struct hf_row *row)
 }
 
 /* A lane may have its say on a row that comes back to it: read what came of it. */
-static void add_read_back(struct changing *c, struct hf_ops *ops, struct slot *slot)
+static void add_read_back(struct changing *c, struct hf_ops *ops,
+                          struct change_slot *slot)
 {
     slot->read_back = 0;
     bool gated = slot->was.w.lane_key || slot->was.w.limit_name;
@@ -279,7 +280,7 @@ static void add_read_back(struct changing *c, struct hf_ops *ops, struct slot *s
 }
 
 /* The input of a turn that waits was cancelled: so is the turn, which its next owner ends. */
-static void cancel_waiting(struct hf_ops *ops, const struct slot *slot)
+static void cancel_waiting(struct hf_ops *ops, const struct change_slot *slot)
 {
     const struct hf_row *row = &slot->step.row;
     hf_ops_call(ops, HF_SQL_SESSION_CANCEL, HF_ANY_COUNT);
@@ -297,7 +298,7 @@ static void cancel_waiting(struct hf_ops *ops, const struct slot *slot)
 }
 
 /* A session is told of what was asked of its running input, or that one may begin a turn. */
-static void tell_session(struct hf_ops *ops, const struct slot *slot)
+static void tell_session(struct hf_ops *ops, const struct change_slot *slot)
 {
     const struct hf_row *row = &slot->step.row;
     if (row->w.session_id && slot->was.w.waiting_kind && row->status == HF_CANCELLED)
@@ -310,7 +311,7 @@ static void tell_session(struct hf_ops *ops, const struct slot *slot)
     hf_ops_null(ops);
 }
 
-static void add_row(struct hf_ops *ops, const struct slot *slot)
+static void add_row(struct hf_ops *ops, const struct change_slot *slot)
 {
     if (slot->signal == 0) {
         hf_row_write(ops, &slot->was, &slot->step.row);
@@ -329,7 +330,7 @@ static int add_writes(struct changing *c, struct hf_ops *ops, struct hf_err *err
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < c->n; i++) {
-        struct slot *slot = &c->slots[i];
+        struct change_slot *slot = &c->slots[i];
         slot->first_call = ops->batch.call_count;
         if (!writes(slot))
             continue;
@@ -350,7 +351,7 @@ static int add_writes(struct changing *c, struct hf_ops *ops, struct hf_err *err
     return rc;
 }
 
-static struct slot *slot_of_call(struct changing *c, size_t call)
+static struct change_slot *slot_of_call(struct changing *c, size_t call)
 {
     for (size_t i = c->n; i > 0; i--)
         if (writes(&c->slots[i - 1]) && c->slots[i - 1].first_call <= call)
@@ -363,7 +364,7 @@ static struct slot *slot_of_call(struct changing *c, size_t call)
 static int refuse_key(struct changing *c, size_t call, const struct hf_err *met,
                       struct hf_err *err)
 {
-    struct slot *slot = slot_of_call(c, call);
+    struct change_slot *slot = slot_of_call(c, call);
     bool lane = strstr(met->field, "lane_key") != NULL;
     bool dedup = strstr(met->field, "dedup_key") != NULL;
     if (!slot || (!lane && !dedup))
@@ -432,7 +433,7 @@ size_t change_begin_lease(struct hf_ops *ops, const struct hf_row *row)
     return call;
 }
 
-static int show(struct changing *c, const struct hf_ops *write, struct slot *slot,
+static int show(struct changing *c, const struct hf_ops *write, struct change_slot *slot,
                 struct hf_err *err)
 {
     bool wrote = writes(slot);
@@ -455,7 +456,7 @@ static int show(struct changing *c, const struct hf_ops *write, struct slot *slo
 static int show_all(struct changing *c, const struct hf_ops *write, struct hf_err *err)
 {
     for (size_t i = 0; i < c->n; i++) {
-        struct slot *slot = &c->slots[i];
+        struct change_slot *slot = &c->slots[i];
         if (slot->settled)
             continue;
         int rc = show(c, write, slot, err);
@@ -471,7 +472,7 @@ static int show_all(struct changing *c, const struct hf_ops *write, struct hf_er
 static void forget_reads(struct changing *c)
 {
     for (size_t i = 0; i < c->n; i++) {
-        struct slot *slot = &c->slots[i];
+        struct change_slot *slot = &c->slots[i];
         if (slot->ops)
             hf_ops_fini(slot->ops);
         slot->ops = NULL;
@@ -541,7 +542,7 @@ static int refuse_whole(struct changing *c, struct hf_err *err)
 }
 
 /* A prefix or suffix becomes the full id once, here. */
-static int full_id(struct changing *c, struct slot *slot, struct hf_err *err)
+static int full_id(struct changing *c, struct change_slot *slot, struct hf_err *err)
 {
     struct hf_err why;
     struct hf_row row;
@@ -566,7 +567,7 @@ static int make_slots(struct changing *c, const struct hf_change *changes,
     c->slots = hf_arena_array(&c->arena, c->n, sizeof *c->slots);
     int rc = c->slots ? 0 : hf_fail_plain(err, HF_ENOMEM);
     for (size_t i = 0; rc == 0 && i < c->n; i++) {
-        struct slot *slot = &c->slots[i];
+        struct change_slot *slot = &c->slots[i];
         slot->own = changes[i];
         slot->change = &slot->own;
         slot->item = hf_answer_add(c->answer);
@@ -574,7 +575,7 @@ static int make_slots(struct changing *c, const struct hf_change *changes,
             rc = hf_fail_plain(err, HF_ENOMEM);
     }
     for (size_t i = 0; rc == 0 && i < c->n; i++) {
-        struct slot *slot = &c->slots[i];
+        struct change_slot *slot = &c->slots[i];
         if (!slot->own.id || hf_uuid_valid(slot->own.id))
             continue;
         rc = full_id(c, slot, err);

@@ -5,7 +5,7 @@
 #include "store/store.h"
 
 /* One change on its way. */
-struct slot {
+struct change_slot {
     struct hf_change own;           /* the request, its id made full */
     const struct hf_change *change; /* &own */
     struct hf_item *item;
@@ -24,7 +24,7 @@ struct slot {
 struct changing {
     struct sql_store *store;
     const struct hf_caller *who;
-    struct slot *slots;
+    struct change_slot *slots;
     size_t n;
     unsigned flags;
     struct hf_answer *answer;
@@ -34,13 +34,14 @@ struct changing {
 
 /* store/work/change.c: read, decide, write. */
 int change_slowly(struct changing *c, struct hf_err *err);
-int change_refuse(struct changing *c, struct slot *slot, const struct hf_err *why);
+int change_refuse(struct changing *c, struct change_slot *slot, const struct hf_err *why);
 
 /* store/work/fast.c: close-outs and renewals of holders, without reading first. Leaves what it did
  * not settle to the slow path. */
 int change_fast(struct changing *c, struct hf_err *err);
 /* A renewal in a batch that is not all renewals: the same two statements. */
-void change_add_renewal(struct changing *c, struct hf_ops *ops, const struct slot *slot);
+void change_add_renewal(struct changing *c, struct hf_ops *ops,
+                        const struct change_slot *slot);
 
 /* store/work/receipt.c: operation ids. change_repeat answers a repeated operation. */
 int change_repeat(struct changing *c, struct hf_err *err);

@@ -46,7 +46,7 @@ static int show_written(struct changing *c, const struct hf_ops *ops, size_t rea
         return hf_fail(err, HF_EUNCERTAIN, NULL,
                        "it was written, but what it gave cannot be read");
     for (size_t i = 0; i < c->n; i++) {
-        struct slot *slot = &c->slots[i];
+        struct change_slot *slot = &c->slots[i];
         struct hf_row now;
         int rc = 0;
         if (read_back && slot->change->verb == HF_VERB_CLOSE_OUT)
@@ -86,7 +86,7 @@ static void vouched_row(const struct hf_change *change, const struct hf_token *t
 }
 
 /* False: not for this path. */
-static bool decide_close(struct changing *c, struct slot *slot, struct hf_env *env,
+static bool decide_close(struct changing *c, struct change_slot *slot, struct hf_env *env,
                          struct hf_token *ret_token)
 {
     struct hf_row row;
@@ -232,7 +232,8 @@ static bool add_renewals(struct changing *c, struct hf_ops *ops)
     return true;
 }
 
-void change_add_renewal(struct changing *c, struct hf_ops *ops, const struct slot *slot)
+void change_add_renewal(struct changing *c, struct hf_ops *ops,
+                        const struct change_slot *slot)
 {
     struct hf_token *token = hf_arena_new(&ops->arena, struct hf_token);
     if (!token || hf_token_read(slot->change->token, token, NULL)) {

@@ -53,7 +53,7 @@ static const char *result_json(const struct changing *c, struct hf_arena *arena)
     hf_json_begin(&json, &buf);
     hf_json_array(&json);
     for (size_t i = 0; i < c->n; i++) {
-        const struct slot *slot = &c->slots[i];
+        const struct change_slot *slot = &c->slots[i];
         /* Of a refused item nothing is left to look at: its row was of an earlier read. */
         const char *id = slot->change->id || slot->refused ? slot->change->id
                                                            : slot->was.w.work_id;
@@ -66,8 +66,8 @@ static const char *result_json(const struct changing *c, struct hf_arena *arena)
     return hf_buf_keep(&buf, arena);
 }
 
-static int show_again(struct changing *c, struct slot *slot, const struct json_t *told,
-                      struct hf_err *err)
+static int show_again(struct changing *c, struct change_slot *slot,
+                      const struct json_t *told, struct hf_err *err)
 {
     int code = (int)hf_json_as_i64(hf_json_item(told, 0));
     const char *id = hf_json_as_text(hf_json_item(told, 1));
@@ -141,7 +141,7 @@ bool change_is_receipt(const struct changing *c, const struct hf_ops *ops)
 
 /* A refusal changes no row; one event a minute and row tells the operator of it. A result
  * that came too late is kept whole: it may be all that is left of the work. */
-static const char *note_type(const struct slot *slot)
+static const char *note_type(const struct change_slot *slot)
 {
     bool result = slot->change->verb == HF_VERB_CLOSE_OUT ||
                   slot->change->verb == HF_VERB_FAIL;
@@ -195,8 +195,8 @@ static const char *note_json(struct hf_arena *arena, const struct hf_change *cha
     return text ? text : note_of(arena, change, false);
 }
 
-static void add_note(struct changing *c, struct hf_ops *ops, const struct slot *slot,
-                     const char *type)
+static void add_note(struct changing *c, struct hf_ops *ops,
+                     const struct change_slot *slot, const char *type)
 {
     hf_ops_call(ops, HF_SQL_EVENT_APPEND_RARE, HF_ANY_COUNT);
     hf_ops_i64(ops, slot->was.seq);
@@ -214,7 +214,7 @@ void change_note_refusals(struct changing *c)
     struct hf_ops ops;
     hf_ops_init(&ops, c->store->sql, c->store->base.alloc);
     for (size_t i = 0; i < c->n; i++) {
-        const struct slot *slot = &c->slots[i];
+        const struct change_slot *slot = &c->slots[i];
         const char *type = slot->refused && slot->was.seq ? note_type(slot) : NULL;
         if (type)
             add_note(c, &ops, slot, type);

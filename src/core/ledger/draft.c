@@ -1,6 +1,6 @@
 /* What all steps share: entering a status, acquiring a lease, refusing. */
 
-#include "core/ledger/act.h"
+#include "core/ledger/draft.h"
 
 #include "base/err.h"
 #include "base/text.h"
@@ -57,18 +57,18 @@ struct hf_lease hf_row_lease(const struct hf_row *row)
     };
 }
 
-struct hf_act hf_act_begin(struct hf_arena *arena, const struct hf_row *row,
-                           const struct hf_env *env, struct hf_err *err)
+struct hf_draft hf_draft_begin(struct hf_arena *arena, const struct hf_row *row,
+                               const struct hf_env *env, struct hf_err *err)
 {
-    struct hf_act act = { .arena = arena, .old = row, .env = env, .err = err };
-    act.out.row = *row;
-    act.out.row.event_type = NULL;
-    act.out.row.message = NULL;
-    act.out.row.note = NULL;
-    act.out.row.actor_kind = env->actor_kind ? env->actor_kind : "system";
-    act.out.row.actor = env->actor ? env->actor : "holdfast";
-    act.out.row.event_correlation_id = env->correlation_id;
-    return act;
+    struct hf_draft draft = { .arena = arena, .old = row, .env = env, .err = err };
+    draft.out.row = *row;
+    draft.out.row.event_type = NULL;
+    draft.out.row.message = NULL;
+    draft.out.row.note = NULL;
+    draft.out.row.actor_kind = env->actor_kind ? env->actor_kind : "system";
+    draft.out.row.actor = env->actor ? env->actor : "holdfast";
+    draft.out.row.event_correlation_id = env->correlation_id;
+    return draft;
 }
 
 /* The fence stays for ever. A bound row that waits keeps its owner and its holder: only
@@ -98,16 +98,16 @@ static void enter_queued(struct hf_row *row, hf_ms now)
                                                  : 0;
 }
 
-void hf_act_enter(struct hf_act *act, enum hf_status to, const char *verb)
+void hf_draft_enter(struct hf_draft *draft, enum hf_status to, const char *verb)
 {
-    struct hf_row *row = &act->out.row;
-    hf_assert(hf_edge_legal(act->old->status, to, verb));
-    act->out.kind = HF_STEP_WRITE;
+    struct hf_row *row = &draft->out.row;
+    hf_assert(hf_edge_legal(draft->old->status, to, verb));
+    draft->out.kind = HF_STEP_WRITE;
     row->status = to;
     row->w.status = hf_status_word(to);
     row->w.status_reason = NULL;
-    row->w.updated_at = act->env->now;
-    row->event_type = hf_edge_event(act->old->status, to, verb);
+    row->w.updated_at = draft->env->now;
+    row->event_type = hf_edge_event(draft->old->status, to, verb);
     row->w.gate = NULL;
     row->w.deadline_at = 0;
     row->w.next_retry_at = 0;
@@ -116,88 +116,89 @@ void hf_act_enter(struct hf_act *act, enum hf_status to, const char *verb)
     row->w.escalate = NULL;
     row->w.escalate_at = 0;
     release(row);
-    if (act->old->status == HF_RUNNING && !hf_same(verb, "sweep")) {
+    if (draft->old->status == HF_RUNNING && !hf_same(verb, "sweep")) {
         row->crashes = 0; /* this execution ended in order */
         row->crashed_at = 0;
     }
     if (to == HF_QUEUED)
-        enter_queued(row, act->env->now);
+        enter_queued(row, draft->env->now);
     if (hf_status_terminal(to))
-        row->w.finished_at = act->env->now;
+        row->w.finished_at = draft->env->now;
 }
 
-void hf_act_quiet(struct hf_act *act, const char *event)
+void hf_draft_quiet(struct hf_draft *draft, const char *event)
 {
-    act->out.kind = HF_STEP_QUIET;
-    act->out.extra_event = event;
+    draft->out.kind = HF_STEP_QUIET;
+    draft->out.extra_event = event;
 }
 
-int hf_act_repeat(struct hf_act *act)
+int hf_draft_repeat(struct hf_draft *draft)
 {
-    act->out = (struct hf_step){ .kind = HF_STEP_REPEAT, .row = *act->old };
+    draft->out = (struct hf_step){ .kind = HF_STEP_REPEAT, .row = *draft->old };
     return 0;
 }
 
-int64_t hf_act_released(const struct hf_act *act)
+int64_t hf_draft_released(const struct hf_draft *draft)
 {
-    return act->old->claim_group ? act->old->w.lease_fence : 0;
+    return draft->old->claim_group ? draft->old->w.lease_fence : 0;
 }
 
-int hf_act_refuse(struct hf_act *act, enum hf_status to, const char *verb,
-                  const char *why)
+int hf_draft_refuse(struct hf_draft *draft, enum hf_status to, const char *verb,
+                    const char *why)
 {
-    const char *from = hf_status_word(act->old->status);
+    const char *from = hf_status_word(draft->old->status);
     const char *into = hf_status_word(to);
-    return hf_fail(act->err, HF_ETRANSITION, "status",
+    return hf_fail(draft->err, HF_ETRANSITION, "status",
                    "%s cannot take a row from %s%s%s%s%s", verb, from ? from : "nothing",
                    into ? " to " : "", into ? into : "", why ? ": " : "", why ? why : "");
 }
 
-int hf_act_count(struct hf_act *act, int64_t *counter, const char *field)
+int hf_draft_count(struct hf_draft *draft, int64_t *counter, const char *field)
 {
     if (*counter < 0)
-        return hf_fail(act->err, HF_ECORRUPT, field, "%s is negative", field);
+        return hf_fail(draft->err, HF_ECORRUPT, field, "%s is negative", field);
     if (*counter == INT64_MAX)
-        return hf_fail(act->err, HF_EOVERFLOW, field, "%s is at its ceiling", field);
+        return hf_fail(draft->err, HF_EOVERFLOW, field, "%s is at its ceiling", field);
     (*counter)++;
     return 0;
 }
 
-void hf_act_put_lease(struct hf_act *act, const struct hf_lease *lease)
+void hf_draft_put_lease(struct hf_draft *draft, const struct hf_lease *lease)
 {
-    struct hf_row *row = &act->out.row;
+    struct hf_row *row = &draft->out.row;
     row->w.owner = lease->owner;
     row->w.owner_incarnation = lease->incarnation;
     row->w.holder = lease->holder;
     row->w.lease_fence = lease->fence;
     row->w.lease_ttl_ms = lease->ttl_ms;
     row->w.lease_expires_at = lease->expires_at;
-    row->w.lease_remaining_ms = lease->expires_at - act->env->lease_now;
+    row->w.lease_remaining_ms = lease->expires_at - draft->env->lease_now;
     row->claim_group = lease->nonce;
     row->lease_store = lease->store;
 }
 
-int hf_act_acquire(struct hf_act *act, const struct hf_claimant *who, const char *verb)
+int hf_draft_acquire(struct hf_draft *draft, const struct hf_claimant *who,
+                     const char *verb)
 {
-    const struct hf_env *env = act->env;
-    struct hf_row *row = &act->out.row;
+    const struct hf_env *env = draft->env;
+    struct hf_row *row = &draft->out.row;
     struct hf_claimant with = *who;
     if (with.ttl_ms == 0)
         with.ttl_ms = env->policy->ttl_ms;
 
-    struct hf_lease before = hf_row_lease(act->old);
+    struct hf_lease before = hf_row_lease(draft->old);
     struct hf_lease free_row = hf_lease_released(&before);
     struct hf_lease lease;
     enum hf_lease_outcome outcome;
     int rc = hf_lease_claim(&free_row, &with, env->lease_now, false, &lease, &outcome,
-                            act->err);
+                            draft->err);
     if (rc == 0)
-        rc = hf_act_count(act, &row->w.attempt_count, "attempt_count");
+        rc = hf_draft_count(draft, &row->w.attempt_count, "attempt_count");
     if (rc)
         return rc;
 
-    hf_act_enter(act, HF_RUNNING, verb);
-    hf_act_put_lease(act, &lease);
+    hf_draft_enter(draft, HF_RUNNING, verb);
+    hf_draft_put_lease(draft, &lease);
     row->grace_ms = env->policy->grace_ms;
     row->lease_check_at = hf_row_act_at(row);
     row->w.started_at = env->now;
@@ -210,21 +211,21 @@ int hf_act_acquire(struct hf_act *act, const struct hf_claimant *who, const char
     return 0;
 }
 
-int hf_act_policy(struct hf_act *act, struct hf_retry *ret_retry)
+int hf_draft_policy(struct hf_draft *draft, struct hf_retry *ret_retry)
 {
-    int rc = hf_retry_read(act->old->w.retry_policy, ret_retry, act->err);
+    int rc = hf_retry_read(draft->old->w.retry_policy, ret_retry, draft->err);
     if (rc == HF_EINVAL || rc == HF_ETOOBIG)
-        return hf_fail(act->err, HF_ECORRUPT, "retry_policy",
+        return hf_fail(draft->err, HF_ECORRUPT, "retry_policy",
                        "the row's retry policy cannot be read");
     return rc;
 }
 
-void hf_act_retry(struct hf_act *act, const struct hf_retry *retry, const char *verb,
-                  struct hf_note *note)
+void hf_draft_retry(struct hf_draft *draft, const struct hf_retry *retry,
+                    const char *verb, struct hf_note *note)
 {
-    struct hf_row *row = &act->out.row;
-    hf_act_enter(act, HF_RETRY_SCHEDULED, verb);
-    note->delay_ms = hf_retry_delay(retry, row->w.failures, act->env->random);
-    row->w.next_retry_at = hf_later(act->env->now, note->delay_ms);
+    struct hf_row *row = &draft->out.row;
+    hf_draft_enter(draft, HF_RETRY_SCHEDULED, verb);
+    note->delay_ms = hf_retry_delay(retry, row->w.failures, draft->env->random);
+    row->w.next_retry_at = hf_later(draft->env->now, note->delay_ms);
     note->next_retry_at = row->w.next_retry_at;
 }

@@ -1,10 +1,10 @@
 /* One step in the making: what step_*.c share. Not for the store. */
-#ifndef HF_CORE_LEDGER_ACT_H
-#define HF_CORE_LEDGER_ACT_H
+#ifndef HF_CORE_LEDGER_DRAFT_H
+#define HF_CORE_LEDGER_DRAFT_H
 
 #include "core/ledger/step.h"
 
-struct hf_act {
+struct hf_draft {
     struct hf_arena *arena;
     const struct hf_row *old;
     const struct hf_change *change; /* NULL in create, claim and sweep */
@@ -71,59 +71,61 @@ struct hf_lease hf_row_lease(const struct hf_row *row);
  * a grace later. On the lease clock. */
 hf_ms hf_row_act_at(const struct hf_row *row);
 
-struct hf_act hf_act_begin(struct hf_arena *arena, const struct hf_row *row,
-                           const struct hf_env *env, struct hf_err *err);
+struct hf_draft hf_draft_begin(struct hf_arena *arena, const struct hf_row *row,
+                               const struct hf_env *env, struct hf_err *err);
 
 /* The row in its new status: every column that belongs to the old one is cleared, those
  * that follow from status and time alone are set. The edge must be in the table. */
-void hf_act_enter(struct hf_act *act, enum hf_status to, const char *verb);
+void hf_draft_enter(struct hf_draft *draft, enum hf_status to, const char *verb);
 
 /* No transition; `event` (NULL: none) is appended beside. */
-void hf_act_quiet(struct hf_act *act, const char *event);
+void hf_draft_quiet(struct hf_draft *draft, const char *event);
 
 /* Nothing is written: the row as it stands is the answer. */
-int hf_act_repeat(struct hf_act *act);
+int hf_draft_repeat(struct hf_draft *draft);
 
-/* The note as canonical JSON in the arena; hf_act_note makes it the event's. */
-int hf_note_text(struct hf_act *act, const struct hf_note *note, const char **ret_text);
-int hf_act_note(struct hf_act *act, const struct hf_note *note);
+/* The note as canonical JSON in the arena; hf_draft_note makes it the event's. */
+int hf_note_text(struct hf_draft *draft, const struct hf_note *note,
+                 const char **ret_text);
+int hf_draft_note(struct hf_draft *draft, const struct hf_note *note);
 
 /* The fence of the lease that the old row has, 0 when it has none. */
-int64_t hf_act_released(const struct hf_act *act);
+int64_t hf_draft_released(const struct hf_draft *draft);
 
 /* HF_ETRANSITION: `from -> to` by this verb; `why` may be NULL. */
-int hf_act_refuse(struct hf_act *act, enum hf_status to, const char *verb,
-                  const char *why);
+int hf_draft_refuse(struct hf_draft *draft, enum hf_status to, const char *verb,
+                    const char *why);
 
 /* One more, or HF_EOVERFLOW naming the column. */
-int hf_act_count(struct hf_act *act, int64_t *counter, const char *field);
+int hf_draft_count(struct hf_draft *draft, int64_t *counter, const char *field);
 
-void hf_act_put_lease(struct hf_act *act, const struct hf_lease *lease);
+void hf_draft_put_lease(struct hf_draft *draft, const struct hf_lease *lease);
 
 /* Into running under a fresh lease: attempt, fence, term, deadlines (claim, resume). */
-int hf_act_acquire(struct hf_act *act, const struct hf_claimant *who, const char *verb);
+int hf_draft_acquire(struct hf_draft *draft, const struct hf_claimant *who,
+                     const char *verb);
 
 /* The row's retry policy, HF_ECORRUPT when it cannot be read. */
-int hf_act_policy(struct hf_act *act, struct hf_retry *ret_retry);
+int hf_draft_policy(struct hf_draft *draft, struct hf_retry *ret_retry);
 
 /* Into retry_scheduled, with the delay noted; the failure has been counted. */
-void hf_act_retry(struct hf_act *act, const struct hf_retry *retry, const char *verb,
-                  struct hf_note *note);
+void hf_draft_retry(struct hf_draft *draft, const struct hf_retry *retry,
+                    const char *verb, struct hf_note *note);
 
 /* {"at","by","reason"} in the arena: a request that its target has yet to see. */
-int hf_act_request(struct hf_act *act, const char **ret_text);
+int hf_draft_request(struct hf_draft *draft, const char **ret_text);
 
 /* Verbs, by file. */
-int hf_act_close_out(struct hf_act *act);
-int hf_act_fail(struct hf_act *act);
-int hf_act_hand_back(struct hf_act *act);
-int hf_act_cancel(struct hf_act *act);
-int hf_act_requeue(struct hf_act *act);
-int hf_act_request_abandon(struct hf_act *act);
-int hf_act_abandon(struct hf_act *act);
-int hf_act_reschedule(struct hf_act *act);
-int hf_act_release(struct hf_act *act);
-int hf_act_wait(struct hf_act *act);
-int hf_act_resume(struct hf_act *act);
+int hf_draft_close_out(struct hf_draft *draft);
+int hf_draft_fail(struct hf_draft *draft);
+int hf_draft_hand_back(struct hf_draft *draft);
+int hf_draft_cancel(struct hf_draft *draft);
+int hf_draft_requeue(struct hf_draft *draft);
+int hf_draft_request_abandon(struct hf_draft *draft);
+int hf_draft_abandon(struct hf_draft *draft);
+int hf_draft_reschedule(struct hf_draft *draft);
+int hf_draft_release(struct hf_draft *draft);
+int hf_draft_wait(struct hf_draft *draft);
+int hf_draft_resume(struct hf_draft *draft);
 
 #endif
