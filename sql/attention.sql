@@ -37,13 +37,44 @@ w.lease_expires_at <= hf_lease_now()
 w.lease_expires_at > hf_lease_now()
 AND 3 * (w.lease_expires_at - hf_lease_now()) < w.lease_ttl_ms
 
+-- The units of a turn that was put away show one of its waits; the turn's waits are findings of
+-- their own.
 -- fragment: asks_a_person
-w.waiting_kind IS NOT NULL AND w.waiting_kind = 'user' AND ($1::text IS NULL OR w.tenant = $1)
+w.waiting_kind IS NOT NULL AND w.waiting_kind = 'user' AND w.session_id IS NULL
+AND ($1::text IS NULL OR w.tenant = $1)
 
 -- fragment: waits_long
-w.waiting_kind IS NOT NULL AND w.waiting_kind <> 'user' AND ($1::text IS NULL OR w.tenant = $1)
+w.waiting_kind IS NOT NULL AND w.waiting_kind <> 'user' AND w.session_id IS NULL
+AND ($1::text IS NULL OR w.tenant = $1)
 AND (w.status_reason = 'wait_overdue' OR (w.escalate IS NOT NULL AND w.escalate_at IS NULL)
      OR 2 * (hf_now() - w.updated_at) > w.deadline_at - w.updated_at)
+
+-- Waits of turns. A timer ends by itself.
+-- fragment: turn_waits
+wait a JOIN session_turn t ON t.turn_key = a.turn_key JOIN session s ON s.session_key = a.session_key
+
+-- fragment: asks_approval
+a.state = 'open' AND a.kind = 'approval' AND s.deleted_at IS NULL
+AND ($1::text IS NULL OR s.tenant = $1)
+
+-- fragment: turn_waits_long
+a.state = 'open' AND a.kind <> 'approval' AND a.kind <> 'timer' AND s.deleted_at IS NULL
+AND ($1::text IS NULL OR s.tenant = $1)
+AND ((a.escalate IS NOT NULL AND a.escalate_at IS NULL)
+     OR 2 * (hf_now() - a.opened_at) > a.deadline_at - a.opened_at)
+
+-- What was asked; of a long one the question and the name of the call. (A NUL is no text.)
+-- fragment: seen_turn_wait
+a.wait_id, s.session_id, t.turn_id, s.tenant, s.agent, a.kind, a.name,
+CASE WHEN length(a.asked) <= 8192 THEN a.asked
+     /*pg WHEN strpos(a.asked, '\u0000') > 0 THEN NULL*/
+     WHEN a.asked IS NOT NULL
+     THEN /*lite json_object('question', substr(json_extract(a.asked, '$.question'), 1, 4096), 'call',
+                            json_object('name', json_extract(a.asked, '$.call.name')))*/
+          /*pg json_build_object('question', left(a.asked::json ->> 'question', 4096), 'call',
+                                json_build_object('name', a.asked::json -> 'call' ->> 'name'))::text*/
+END AS asked,
+a.answerer, a.policy, a.next_answerer, a.escalate, a.escalate_at, a.deadline_at, a.opened_at
 
 -- fragment: is_held
 w.gate = 'held' AND ($1::text IS NULL OR w.tenant = $1)
@@ -74,6 +105,16 @@ SELECT {seen_row}, {lease_left}, {seen_more} FROM {row_from}
 SELECT {seen_row}, {lease_left}, {seen_more} FROM {row_from}
  WHERE {waits_long} ORDER BY coalesce(w.deadline_at, 0), w.seq LIMIT $2
 
+-- name: seen_approval
+-- in: $1 tenant or null, $2 limit
+SELECT {seen_turn_wait} FROM {turn_waits}
+ WHERE {asks_approval} ORDER BY a.deadline_at, a.wait_id LIMIT $2
+
+-- name: seen_turn_wait
+-- in: $1 tenant or null, $2 limit
+SELECT {seen_turn_wait} FROM {turn_waits}
+ WHERE {turn_waits_long} ORDER BY a.deadline_at, a.wait_id LIMIT $2
+
 -- name: seen_held
 -- in: $1 tenant or null, $2 limit
 SELECT {seen_row}, {lease_left}, {seen_more} FROM {row_from}
@@ -94,9 +135,13 @@ SELECT (SELECT count(*) FROM (SELECT 1 FROM work_state w
        (SELECT count(*) FROM (SELECT 1 FROM work_state w
                                WHERE {leased} AND {lease_lapsing} LIMIT $2) AS b) AS lapsing,
        (SELECT count(*) FROM (SELECT 1 FROM work_state w
-                               WHERE {asks_a_person} LIMIT $2) AS c) AS question,
+                               WHERE {asks_a_person} LIMIT $2) AS c)
+       + (SELECT count(*) FROM (SELECT 1 FROM {turn_waits}
+                                 WHERE {asks_approval} LIMIT $2) AS c2) AS question,
        (SELECT count(*) FROM (SELECT 1 FROM work_state w
-                               WHERE {waits_long} LIMIT $2) AS d) AS wait,
+                               WHERE {waits_long} LIMIT $2) AS d)
+       + (SELECT count(*) FROM (SELECT 1 FROM {turn_waits}
+                                 WHERE {turn_waits_long} LIMIT $2) AS d2) AS wait,
        (SELECT count(*) FROM (SELECT 1 FROM work_state w
                                WHERE {is_held} LIMIT $2) AS e) AS held
 

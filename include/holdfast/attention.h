@@ -63,10 +63,11 @@ struct hf_attention_act {
 struct hf_attention_item {
     enum hf_need what;
     enum hf_severity severity;
-    const char *subject; /* unit, session, schedule, queue, owner, limit, effect, store */
-    const char *id;      /* of the subject: an id or a name */
+    const char
+        *subject; /* unit, session, wait, schedule, queue, owner, limit, effect, store */
+    const char *id; /* of the subject: an id or a name */
     const char *tenant;
-    const char *kind; /* of a unit or effect; NULL */
+    const char *kind; /* of a unit, wait or effect; NULL */
     /* The unit, without resume_payload, result and retry_policy, and with a payload only where its
      * kind is run or question: what names it to its user. NULL for other subjects. */
     const struct hf_work *unit;

@@ -556,6 +556,10 @@
     X(attention_sends_a_silent_unit_that_may_run_again_to_a_sweep, 0)                    \
     X(attention_shows_a_question_at_once, 0)                                             \
     X(attention_shows_other_waits_past_half_of_their_time, 0)                            \
+    X(attention_shows_what_a_turn_asks_at_once, HF_CONFORM_WAITS)                        \
+    X(attention_shows_other_waits_of_turns_past_half_of_their_time, HF_CONFORM_WAITS)    \
+    X(attention_counts_questions_of_units_and_turns_together, HF_CONFORM_WAITS)          \
+    X(attention_answers_a_question_with_one_of_its_choices, 0)                           \
     X(attention_shows_bad_ends_until_they_are_acknowledged, 0)                           \
     X(attention_shows_a_unit_again_that_ends_badly_again, 0)                             \
     X(ack_marks_bad_ends_of_a_kind_and_no_other, 0)                                      \

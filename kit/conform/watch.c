@@ -5,7 +5,7 @@
 #include <holdfast/job.h>
 #include <holdfast/overview.h>
 
-#include "conform/kit.h"
+#include "conform/session_kit.h"
 
 static void drop_attention(void *at)
 {
@@ -152,6 +152,103 @@ test_case(attention_shows_other_waits_past_half_of_their_time)
     EQ(1, found->count);
     SAME(h.id, nth(found, HF_NEED_WAIT, 0)->id);
     EQ(HF_SEVERITY_SOON, nth(found, HF_NEED_WAIT, 0)->severity);
+}
+
+/* A turn that is put away over one wait; its talk. */
+static struct talk asking_turn(struct hf_conform *t, const char *session_id,
+                               struct hf_wait_new wait)
+{
+    new_session(.session_id = session_id, .agent = "a");
+    send(session_id, NULL, "go");
+    struct talk talk = open_id(session_id);
+    struct hf_session_step step = kit_step_of(t, &talk);
+    wait.size = sizeof(wait);
+    step.waits = &wait;
+    step.wait_count = 1;
+    step.away = true;
+    CODE(0, kit_store_step(t, &talk, step));
+    return talk;
+}
+#define asking(id, ...) asking_turn(AT(t), (id), (struct hf_wait_new){ __VA_ARGS__ })
+
+test_case(attention_shows_what_a_turn_asks_at_once)
+{
+    struct talk talk = asking(
+        "s", .kind = HF_WAIT_APPROVAL, .name = "1/c/1", .deadline_at = t->wall + 3600000,
+        .policy = HF_AT_DEADLINE_DENY, .answerer = "anna",
+        .asked = "{\"call\":{\"arguments\":{\"n\":5},\"name\":\"pay\"},"
+                 "\"question\":\"May I pay?\"}");
+    const struct hf_attention *found = attention();
+    const struct hf_attention_item *asked = nth(found, HF_NEED_QUESTION, 0);
+    char id[HF_WAIT_ID_TEXT] = "";
+    CODE(0, hf_wait_id(talk.turn_id, HF_WAIT_APPROVAL, "1/c/1", id, NULL));
+    EQ(1, found->count); /* the turn's unit is no question of its own */
+    EQ(HF_SEVERITY_NOW, asked->severity);
+    SAME("wait", asked->subject);
+    SAME(id, asked->id);
+    SAME("approval", asked->kind);
+    EQ(t->wall + 3600000, asked->until);
+    SAME("May I pay?", fact(asked, "asked")->text);
+    SAME("{\"arguments\":{\"n\":5},\"name\":\"pay\"}", fact(asked, "call")->text);
+    SAME("agent:a", fact(asked, "asked_by")->text);
+    SAME("s", fact(asked, "session_id")->text);
+    SAME("anna", fact(asked, "answerer")->text);
+    SAME("deny", fact(asked, "then")->text);
+    SAME("approve", asked->act.op);
+    SAME(id, input(asked, "wait_id")->text);
+    t->who.actor = "anna";
+    struct hf_wait_resolve answer = { .size = sizeof(answer),
+                                      .wait_id = id,
+                                      .word = HF_ANSWER_APPROVE };
+    struct hf_wait_answer *got = NULL;
+    CODE(0, kit_called(t, hf_wait_resolve(t->store, &t->who, &answer, &got, kit_err(t))));
+    hf_wait_answer_free(got);
+    EQ(0, attention()->count);
+}
+
+test_case(attention_shows_other_waits_of_turns_past_half_of_their_time)
+{
+    asking("s", .kind = HF_WAIT_TIMER, .name = "2", .deadline_at = t->wall + SEC(200));
+    asking("s2", .kind = HF_WAIT_SIGNAL, .name = "paid", .policy = HF_AT_DEADLINE_RESULT,
+           .deadline_at = t->wall + SEC(200));
+    EQ(0, attention()->count);
+    advance(SEC(101));
+    const struct hf_attention *found = attention();
+    EQ(1, found->count); /* a timer ends by itself */
+    SAME("s2", fact(nth(found, HF_NEED_WAIT, 0), "session_id")->text);
+    SAME("wait.resolve", nth(found, HF_NEED_WAIT, 0)->act.op);
+    EQ(HF_SEVERITY_SOON, nth(found, HF_NEED_WAIT, 0)->severity);
+}
+
+test_case(attention_counts_questions_of_units_and_turns_together)
+{
+    for (int i = 0; i < 3; i++) {
+        struct held h = running();
+        wait_for(h, HF_WAITING_USER, say("r%d", i));
+        asking(say("s%d", i), .kind = HF_WAIT_APPROVAL, .name = "1/c/1",
+               .policy = HF_AT_DEADLINE_DENY);
+    }
+    const struct hf_attention *found = attention(.limit = 4);
+    EQ(4, count_of_kind(found, HF_NEED_QUESTION));
+    EQ(1, found->more_count);
+    if (!t->failed)
+        EQ(2, found->more[0].count);
+    found = attention(.limit = 2);
+    EQ(2, count_of_kind(found, HF_NEED_QUESTION));
+    if (!t->failed)
+        EQ(4, found->more[0].count);
+}
+
+test_case(attention_answers_a_question_with_one_of_its_choices)
+{
+    struct held h =
+        running(.kind = "question",
+                .payload = "{\"choices\":[\"ship\",\"hold\"],\"question\":\"?\"}");
+    wait_for(h, HF_WAITING_USER, "r");
+    const struct hf_attention_item *asked = nth(attention(), HF_NEED_QUESTION, 0);
+    SAME("[\"ship\",\"hold\"]", fact(asked, "choices")->text);
+    SAME("answer", asked->act.op);
+    SAME("ship", input(asked, "answer")->text);
 }
 
 test_case(attention_shows_bad_ends_until_they_are_acknowledged)

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "core/ledger/reports.h"
+#include "op/op.h"
 
 /* ---- limits ------------------------------------------------------------------------- */
 
@@ -158,12 +159,15 @@ const char *cli_short_id(const char *id)
 static void attention_line(struct cli *cli, const struct op_row *row)
 {
     const struct hf_attention_row *finding = row->at;
-    bool unit = hf_same(finding->subject, "unit");
+    bool short_id = hf_same(finding->subject, "unit") ||
+                    hf_same(finding->subject, "wait");
+    /* A question is told by what was asked. */
+    bool named = finding->name && !hf_same(finding->kind, OP_QUESTION_KIND);
     cli_colour(cli, hf_same(finding->severity, "now") ? CLI_RED : CLI_YELLOW);
     cli_putf(cli, "%-17s", finding->what);
     cli_colour(cli, CLI_PLAIN);
-    cli_put_clean(cli, unit ? cli_short_id(finding->id) : finding->id);
-    if (finding->name) {
+    cli_put_clean(cli, short_id ? cli_short_id(finding->id) : finding->id);
+    if (named) {
         cli_put(cli, "  ");
         cli_put_clean(cli, finding->name);
     }

@@ -7,7 +7,8 @@
 #include "op/attention.h"
 
 #define EXIT_ATTENTION 10
-#define TEXT_MAX 65536
+#define TEXT_MAX 262144
+#define SHORT 200 /* bytes of a text in a sentence */
 
 /* ---- sentences ------------------------------------------------------------------------- */
 
@@ -82,15 +83,41 @@ static void say_lapsing(struct saying *s)
     say_age(s, number(s->item, "ttl_ms"));
 }
 
+/* As much of a text as a line has room for. */
+static void say_short(struct saying *s, const char *text)
+{
+    size_t len = strlen(text), cut = len > SHORT ? hf_utf8_cut(text, SHORT) : len;
+    hf_buf_bytes(s->out, text, cut);
+    say(s, cut < len ? "..." : "");
+}
+
+/* What ends a wait at its deadline, before the time that is left. */
+static const char *then_text(const char *then)
+{
+    static const char *const texts[][2] = {
+        { "timeout", ", times out in " },     { "deny", ", denied in " },
+        { "approve", ", approved in " },      { "fail_turn", ", its turn fails in " },
+        { "next", ", another is asked in " }, { "result", ", goes on without in " },
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (hf_same(texts[i][0], then))
+            return texts[i][1];
+    return ", due in ";
+}
+
 static void say_wait(struct saying *s)
 {
     const struct hf_attention_item *item = s->item;
     const char *asked = word(item, "asked"), *ref = word(item, "waiting_ref");
-    const char *state = word(item, "state");
+    const char *state = word(item, "state"), *call = word(item, "call");
+    const char *choices = word(item, "choices"), *answerer = word(item, "answerer");
     if (*asked) {
         say(s, "\"");
-        say(s, asked);
-        say(s, "\", asked by ");
+        say_short(s, asked);
+        say(s, "\" ");
+        say_short(s, *choices ? choices : call);
+        say(s, *choices || *call ? " " : "");
+        say(s, "asked by ");
         say(s, word(item, "asked_by"));
         say(s, " ");
         say_age(s, s->now - item->since);
@@ -106,8 +133,13 @@ static void say_wait(struct saying *s)
         say(s, ", ");
         say(s, state);
     }
+    if (*answerer) {
+        say(s, ", only ");
+        say(s, answerer);
+        say(s, " may answer");
+    }
     if (item->until > s->now) {
-        say(s, hf_same(word(item, "then"), "timeout") ? ", times out in " : ", due in ");
+        say(s, then_text(word(item, "then")));
         say_age(s, item->until - s->now);
     }
 }
@@ -329,7 +361,7 @@ int op_check_ack(struct op_call *call)
     const struct hf_ack *in = call->in;
     if ((in->id_count > 0) + (in->kind != NULL) + in->all != 1)
         return op_fail(call, HF_EINVAL, NULL,
-                       "name {ids}, {kind} or {all}: exactly one of the three");
+                       "one of {ids}, {kind} and {all} is required, and only one");
     return 0;
 }
 

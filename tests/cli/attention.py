@@ -13,6 +13,7 @@ import time
 from harness import HOLDFAST, Case, main
 
 PG = os.environ["PG_SCRIPT"]
+APPROVAL = os.environ["APPROVAL"]  # examples/approval.c
 
 
 class Attention(Case):
@@ -105,6 +106,38 @@ class Attention(Case):
         self.assertEqual(self.ok("work", "show", unit)["work"]["resume_payload"], "yes")
         self.assertEqual(self.kinds(), [])
 
+    def approval(self, *args):
+        subprocess.run([APPROVAL, self.db, *args], check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, timeout=60)
+
+    def test_an_approval_of_a_turn_is_told_at_once_and_given(self):
+        self.approval("send", "250")
+        self.approval("work", "250")
+        [item] = self.look()
+        self.assertEqual((item["what"], item["subject"], item["kind"]), ("question", "wait", "approval"))
+        self.assertEqual(item["facts"]["asked"], "May this be paid?")
+        self.assertEqual(item["facts"]["call"]["arguments"], {"amount": 250})
+        self.assertEqual(item["facts"]["session_id"], "payments")
+        self.assertRegex(item["detail"], r'^"May this be paid\?" \{.*"amount":250.*\} asked by agent:\w+ .* ago, denied in ')
+        self.assertEqual(item["command"], f"holdfast approve {item['id']}")
+        self.assertIn(item["id"][-8:], self.cli("attention", code=10).out)
+        self.paste(item)
+        self.assertEqual(self.kinds(), [])
+        wait = self.ok("wait", "show", item["id"])["wait"]
+        self.assertEqual(wait["state"], "resolved")
+
+    def test_a_question_with_choices_is_answered_with_one_of_them(self):
+        self.ok("job", "enqueue", "mail")  # the store is there
+        with subprocess.Popen([HOLDFAST, "ask", "Deploy?", "--choices", "ship,hold"], env=self.env, cwd=self.folder,
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as ask:
+            self.addCleanup(ask.kill)
+            item = self.wait_for("question")
+            self.assertEqual((item["facts"]["asked"], item["facts"]["choices"]), ("Deploy?", ["ship", "hold"]))
+            self.assertEqual(item["command"], f"holdfast answer {item['id']} ship")
+            self.paste(item)
+            self.assertEqual(ask.communicate(timeout=30)[0], "ship\n")
+        self.assertEqual(self.kinds(), [])
+
     def test_a_question_of_work_that_is_bound_to_its_owner_is_answered_in_its_name(self):
         unit = self.waits("user", "bound", create=("--disposition", "owner_bound"))
         [item] = self.look()
@@ -165,7 +198,7 @@ class Attention(Case):
     def test_bad_acknowledgements_say_what_is_wrong(self):
         unit = self.create("s1")["work_id"]
         for args in ([], ["--all", "--kind", "k"], [unit, "--all"]):
-            self.assertIn("exactly one", self.refused(2, "invalid_argument", "attention", "ack", *args))
+            self.assertIn("and only one", self.refused(2, "invalid_argument", "attention", "ack", *args))
         self.assertIn(unit, self.refused(4, "illegal_transition", "attention", "ack", unit))
         self.refused(3, "not_found", "attention", "ack", "ffffffff")
 
@@ -436,7 +469,7 @@ class OfAServer(Attention):
         while not self.told() and time.monotonic() < end:
             pass
         self.ask("crash")
-        self.assertIn("it is tried again", watch.stderr.readline())
+        self.assertIn("the pass is repeated", watch.stderr.readline())
         self.ask("start")
         other = self.waits("user", "another")
         while len(self.told()) < 2 and time.monotonic() < end + 30:

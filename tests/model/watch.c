@@ -51,9 +51,10 @@ static bool is_found(const struct looking *l, const struct m_row *row)
     case HF_NEED_SILENT: return w->lease_expires_at && left <= 0;
     case HF_NEED_LAPSING:
         return w->lease_expires_at && left > 0 && 3 * left < w->lease_ttl_ms;
-    case HF_NEED_QUESTION: return m_same(w->waiting_kind, "user");
+    case HF_NEED_QUESTION: return m_same(w->waiting_kind, "user") && !w->session_id;
     case HF_NEED_WAIT:
-        return m_same(w->waiting_kind, "external") && waits_long(&l->call, w);
+        return m_same(w->waiting_kind, "external") && !w->session_id &&
+               waits_long(&l->call, w);
     case HF_NEED_HELD: return m_same(w->gate, "held");
     case HF_NEED_ENDED_BADLY: return bad_end(row) && !w->acked_at;
     default: return false;
@@ -120,6 +121,44 @@ static void look_units(struct looking *l)
         show_unit(l, next);
     }
     free(done);
+}
+
+/* ---- waits of turns ----------------------------------------------------------------- */
+
+static bool wait_is_found(const struct looking *l, const struct hf_wait *w)
+{
+    hf_ms half = (w->deadline_at - w->opened_at) / 2;
+    if (!m_same(w->state, "open") || !of_tenant(l, w->tenant))
+        return false;
+    if (l->look->what == HF_NEED_QUESTION)
+        return m_same(w->kind, "approval");
+    return !m_same(w->kind, "approval") && !m_same(w->kind, "timer") &&
+           ((w->escalate && !w->escalate_at) || l->call.now - w->opened_at > half);
+}
+
+static bool wait_comes_first(const struct hf_wait *a, const struct hf_wait *b)
+{
+    return a->deadline_at != b->deadline_at ? a->deadline_at < b->deadline_at
+                                            : strcmp(a->wait_id, b->wait_id) < 0;
+}
+
+/* Those that are found in their order: the first that comes after the last. */
+static void look_waits(struct looking *l)
+{
+    const struct model_disk *disk = l->call.disk;
+    for (const struct hf_wait *last = NULL;;) {
+        const struct hf_wait *next = NULL;
+        for (size_t i = 0; i < disk->waits.count; i++) {
+            const struct hf_wait *w = &disk->waits.at[i].w;
+            if (wait_is_found(l, w) && (!last || wait_comes_first(last, w)) &&
+                (!next || wait_comes_first(w, next)))
+                next = w;
+        }
+        if (!next)
+            return;
+        show(l, &(struct hf_look_row){ .wait = next });
+        last = next;
+    }
 }
 
 /* ---- the rest of bad ends ----------------------------------------------------------- */
@@ -357,6 +396,8 @@ static int m_look(struct hf_store *store, const struct hf_caller *who,
         look_units(&l);
         if (look->what == HF_NEED_SILENT || look->what == HF_NEED_LAPSING)
             look_sessions(&l);
+        if (look->what == HF_NEED_QUESTION || look->what == HF_NEED_WAIT)
+            look_waits(&l);
     }
     *ret_matched = l.matched;
     return l.rc;

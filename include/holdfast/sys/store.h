@@ -221,8 +221,11 @@ struct hf_look_row {
     /* The unit, without resume_payload, result and retry_policy, and with a payload only where
      * its kind is run or question; NULL: the finding is not about a unit. */
     const struct hf_work *work;
+    /* The wait of a turn: what it is, who may answer, what was asked and its times; of a long
+     * `asked` the question and the call's name. NULL: the finding is not about one. */
+    const struct hf_wait *wait;
     const char *tenant;
-    const char *id; /* of what is not a unit */
+    const char *id; /* of what is neither */
     const char *kind;
     const char *owner;
     const char *text;    /* silent: which proof is missing; otherwise what is wrong */

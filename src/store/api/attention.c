@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/json_get.h"
 #include "base/text.h"
 #include "core/ledger/fields.h"
 #include "store/api/call.h"
@@ -12,6 +13,7 @@
 #define ITEMS 200 /* findings of a kind, at most */
 #define UNSERVED_MS 300000
 #define FACTS 10
+#define FACT_JSON 65536 /* a longer one is left out */
 #define ACK_IDS 100
 
 /* ---- words -------------------------------------------------------------------------- */
@@ -102,6 +104,16 @@ static void act(struct maker *m, const char *op)
     m->op = op;
     m->op_tenant = NULL;
     m->input_count = 0;
+}
+
+static void fact_json(struct maker *m, const char *name, const struct json_t *value)
+{
+    struct hf_buf text;
+    hf_buf_init(&text, m->made->arena.alloc, FACT_JSON);
+    if (value && hf_json_canonical(&text, value) == 0)
+        put(m, m->facts, &m->fact_count,
+            (struct hf_fact){ .name = name, .text = hf_buf_str(&text), .json = true });
+    hf_buf_fini(&text);
 }
 
 static void input_text(struct maker *m, const char *name, const char *text)
@@ -257,8 +269,13 @@ static void describe_leased(struct maker *m, const struct hf_look_row *seen,
 
 /* What ends a wait. Only its owner, in the same incarnation, continues a started owner_bound
  * unit; an externally_owned one is closed by an authority. */
-static void act_of_wait(struct maker *m, const struct hf_work *work)
+static void act_of_wait(struct maker *m, const struct hf_work *work, const char *choice)
 {
+    if (choice) {
+        act_on(m, "answer", work);
+        input_text(m, "answer", choice);
+        return;
+    }
     if (hf_disposition_of(work->disposition) == HF_EXTERNALLY_OWNED) {
         act_on(m, "work.close_out", work);
         input_text(m, "authority", m->who->actor);
@@ -273,6 +290,27 @@ static void act_of_wait(struct maker *m, const struct hf_work *work)
     }
 }
 
+/* NULL for what is no JSON. */
+static struct json_t *parsed(const char *text)
+{
+    struct json_t *value = NULL;
+    struct hf_span span = { text, strlen(text) };
+    return hf_json_parse(span, span.len, "text", &value, NULL) ? NULL : value;
+}
+
+static void describe_urgency(struct maker *m, struct hf_attention_item *item,
+                             bool overdue, bool escalated, hf_ms escalate_at)
+{
+    if (overdue || escalated)
+        item->severity = HF_SEVERITY_NOW;
+    if (overdue)
+        fact_text(m, "state", "overdue");
+    else if (escalated)
+        fact_text(m, "state", "escalated");
+    if (escalate_at)
+        fact_number(m, "escalate_at", escalate_at);
+}
+
 static const char *after_wait(const struct hf_work *work)
 {
     if (hf_disposition_of(work->disposition) == HF_EXTERNALLY_OWNED)
@@ -280,28 +318,61 @@ static const char *after_wait(const struct hf_work *work)
     return work->owner ? "overdue" : "timeout";
 }
 
-static void describe_wait(struct maker *m, const struct hf_look_row *seen,
-                          struct hf_attention_item *item)
+/* Of a question with choices the choices are a fact, and the first one is the act's answer. */
+static void describe_unit_wait(struct maker *m, const struct hf_look_row *seen,
+                               struct hf_attention_item *item)
 {
     const struct hf_work *work = seen->work;
+    struct json_t *payload = work->payload ? parsed(work->payload) : NULL;
+    const struct json_t *choices = payload ? hf_json_member(payload, "choices") : NULL;
     bool overdue = hf_same(work->status_reason, "wait_overdue") ||
                    (work->deadline_at && work->deadline_at <= hf_store_now(m->store));
     bool escalated = work->escalate && !work->escalate_at;
     item->since = work->updated_at;
     item->until = work->deadline_at;
-    if (overdue || escalated)
-        item->severity = HF_SEVERITY_NOW;
     fact_text(m, "asked", seen->said);
     fact_text(m, "asked_by", seen->said_by);
+    fact_json(m, "choices", choices);
     fact_text(m, "waiting_ref", work->waiting_ref);
     fact_text(m, "then", after_wait(work));
-    if (overdue)
-        fact_text(m, "state", "overdue");
-    else if (escalated)
-        fact_text(m, "state", "escalated");
-    if (work->escalate_at)
-        fact_number(m, "escalate_at", work->escalate_at);
-    act_of_wait(m, work);
+    describe_urgency(m, item, overdue, escalated, work->escalate_at);
+    act_of_wait(m, work, hf_json_as_text(hf_json_item(choices, 0)));
+    hf_json_free(payload);
+}
+
+/* A wait of a turn. An approval is answered by the same operation whatever the call is; any other
+ * wait takes the value that the turn waits for. */
+static void describe_turn_wait(struct maker *m, const struct hf_look_row *seen,
+                               struct hf_attention_item *item)
+{
+    const struct hf_wait *wait = seen->wait;
+    struct json_t *asked = wait->asked ? parsed(wait->asked) : NULL;
+    bool overdue = wait->deadline_at <= hf_store_now(m->store);
+    item->subject = "wait";
+    item->since = wait->opened_at;
+    item->until = wait->deadline_at;
+    fact_text(m, "asked",
+              asked ? hf_json_as_text(hf_json_member(asked, "question")) : NULL);
+    fact_json(m, "call", asked ? hf_json_member(asked, "call") : NULL);
+    fact_text(m, "asked_by", hf_arena_join(&m->made->arena, "agent:", wait->agent));
+    fact_text(m, "session_id", wait->session_id);
+    fact_text(m, "answerer", wait->answerer);
+    fact_text(m, "then", wait->policy);
+    fact_text(m, "next_answerer", wait->next_answerer);
+    describe_urgency(m, item, overdue, wait->escalate && !wait->escalate_at,
+                     wait->escalate_at);
+    act(m, m->what == HF_NEED_QUESTION ? "approve" : "wait.resolve");
+    input_text(m, "wait_id", wait->wait_id);
+    hf_json_free(asked);
+}
+
+static void describe_wait(struct maker *m, const struct hf_look_row *seen,
+                          struct hf_attention_item *item)
+{
+    if (seen->wait)
+        describe_turn_wait(m, seen, item);
+    else
+        describe_unit_wait(m, seen, item);
 }
 
 static void describe_held(struct maker *m, const struct hf_look_row *seen,
@@ -433,9 +504,13 @@ static int on_seen(void *user, const struct hf_look_row *seen)
                                       .severity = needs[m->what].severity,
                                       .subject = "unit",
                                       .unit = work ? kept_unit(m, work) : NULL };
-    item.id = keep(m, work ? work->work_id : seen->id);
-    item.kind = keep(m, work ? work->kind : seen->kind);
-    item.tenant = keep(m, work ? work->tenant : seen->tenant ? seen->tenant : "");
+    const struct hf_wait *wait = seen->wait;
+    item.id = keep(m, work ? work->work_id : wait ? wait->wait_id : seen->id);
+    item.kind = keep(m, work ? work->kind : wait ? wait->kind : seen->kind);
+    item.tenant = keep(m, work           ? work->tenant
+                          : wait         ? wait->tenant
+                          : seen->tenant ? seen->tenant
+                                         : "");
     begin_item(m);
     describes[m->what](m, seen, &item);
     return end_item(m, &item);

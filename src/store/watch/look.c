@@ -71,7 +71,8 @@ static int show_unit(struct watch_look *look, const struct hf_call *rows, size_t
     return rc ? rc : watch_show(look, &seen);
 }
 
-/* The page was full: how many there are. Bad ends are counted by kind and class (rest). */
+/* The page was full: how many there are, of units and of waits of turns. Bad ends are counted by
+ * kind and class (rest). */
 static int count_units(struct watch_look *look)
 {
     struct hf_ops ops;
@@ -100,6 +101,57 @@ static int look_units(struct watch_look *look)
         rc = count_units(look);
     return rc;
 }
+
+/* ---- waits of turns ------------------------------------------------------------------- */
+
+static int show_wait(struct watch_look *look, const struct hf_call *rows, size_t i)
+{
+#define TEXT(name) hf_cell_text(rows, i, HF_COL_SEEN_APPROVAL_##name)
+#define TIME(name) hf_cell_i64(rows, i, HF_COL_SEEN_APPROVAL_##name)
+    const struct hf_wait wait = {
+        .wait_id = TEXT(WAIT_ID),
+        .session_id = TEXT(SESSION_ID),
+        .turn_id = TEXT(TURN_ID),
+        .tenant = TEXT(TENANT),
+        .agent = TEXT(AGENT),
+        .kind = TEXT(KIND),
+        .name = TEXT(NAME),
+        .asked = TEXT(ASKED),
+        .answerer = TEXT(ANSWERER),
+        .policy = TEXT(POLICY),
+        .next_answerer = TEXT(NEXT_ANSWERER),
+        .escalate = TEXT(ESCALATE),
+        .escalate_at = TIME(ESCALATE_AT),
+        .deadline_at = TIME(DEADLINE_AT),
+        .opened_at = TIME(OPENED_AT),
+    };
+#undef TEXT
+#undef TIME
+    const struct hf_look_row seen = { .wait = &wait };
+    return watch_show(look, &seen);
+}
+
+/* Units first, then turns. A page that units have filled has been counted. */
+static int look_waits(struct watch_look *look)
+{
+    struct hf_ops ops;
+    int rc = look_units(look);
+    if (rc || (size_t)look->matched > look->asked->limit)
+        return rc;
+    begin(look, &ops,
+          look->asked->what == HF_NEED_QUESTION ? HF_SQL_SEEN_APPROVAL
+                                                : HF_SQL_SEEN_TURN_WAIT);
+    add_limit(look, &ops);
+    rc = hf_ops_read(&ops, look->err);
+    for (size_t i = 0; rc == 0 && i < hf_ops_result(&ops, 0)->out_count; i++)
+        rc = show_wait(look, hf_ops_result(&ops, 0), i);
+    hf_ops_fini(&ops);
+    if (rc == 0 && (size_t)look->matched > look->asked->limit)
+        rc = count_units(look);
+    return rc;
+}
+
+/* ---- bad ends beyond the page ----------------------------------------------------------- */
 
 static int look_rest(struct watch_look *look)
 {
@@ -290,8 +342,8 @@ static int look_store(struct watch_look *look)
 static int (*const looks[HF_NEED_COUNT])(struct watch_look *) = {
     [HF_NEED_SILENT] = look_leases,
     [HF_NEED_LAPSING] = look_leases,
-    [HF_NEED_QUESTION] = look_units,
-    [HF_NEED_WAIT] = look_units,
+    [HF_NEED_QUESTION] = look_waits,
+    [HF_NEED_WAIT] = look_waits,
     [HF_NEED_HELD] = look_units,
     [HF_NEED_ENDED_BADLY] = look_units,
     [HF_NEED_UNSERVED] = watch_unserved,
