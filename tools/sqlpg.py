@@ -64,7 +64,29 @@ def refuse_untyped(text):
         seen.add(number)
 
 
+def each_set(text, sets):
+    """An UPDATE that names its parameters, run once for many sets of them, each in a row."""
+    at, verb = main_verb(text)
+    top = top_where(text, at)
+    if verb != "UPDATE" or top is None:
+        raise Untranslatable("-- sets: of a statement without hf_args is for an UPDATE with a WHERE")
+    opened = f"{text[:top]}FROM hf_args a\n {text[top:]}"
+    return re.sub(r"\$(\d+)", r"a.a\1", opened)
+
+
+def top_where(text, at):
+    depth = 0
+    for found in re.finditer(r"[()]|\bWHERE\b", blanked(text)[at:], re.I):
+        word = found.group(0)
+        depth += (word == "(") - (word == ")")
+        if depth == 0 and word.upper() == "WHERE":
+            return at + found.start()
+    return None
+
+
 def open_sets(text, sets):
+    if sets and not re.search(r"\bhf_args\b", text):
+        text = each_set(text, sets)
     if not re.search(r"\bhf_args\b", text):
         return text
     if not sets:

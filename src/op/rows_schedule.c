@@ -129,11 +129,11 @@ const struct op op_schedule_rows[] = {
     { "schedule.trigger", "create a unit now, in addition to the slots",
       "Exits with 7 if the overlap rule forbids a unit now. The next slot does not "
       "change.",
-      hf_schedule_trigger_inputs, NULL, REQUEST, trigger_examples, UNIT,
+      hf_schedule_run_now_inputs, NULL, REQUEST, trigger_examples, UNIT,
       .facts = &hf_created_shape, .errors = op_change_errors, .role = OP_OPERATOR,
       .route = "POST /v1/schedules/{name}/trigger",
       .flags = OP_CREATES | OP_MUST_EXIST | OP_SHELL | OP_REPEATABLE,
-      .actor_kind = "human", .advice = advice, .run = op_run_schedule_trigger },
+      .actor_kind = "human", .advice = advice, .run = op_run_schedule_run_now },
     { "schedule.remove", "remove a schedule; its units stay", NULL,
       hf_schedule_name_inputs, NULL, REQUEST, remove_examples,
       .facts = &hf_schedule_gone_shape, .errors = op_change_errors, .role = OP_OPERATOR,

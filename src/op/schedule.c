@@ -198,11 +198,11 @@ int op_run_schedule_remove(struct op_call *call)
     return 0;
 }
 
-int op_run_schedule_trigger(struct op_call *call)
+int op_run_schedule_run_now(struct op_call *call)
 {
     const struct hf_schedule_request *in = call->in;
     struct hf_answer *answer = NULL;
-    int rc = hf_schedule_trigger(call->store, &call->who, in->wanted.name, &answer,
+    int rc = hf_schedule_run_now(call->store, &call->who, in->wanted.name, &answer,
                                  call->err);
     const struct hf_item *item = rc ? NULL : hf_answer_at(answer, 0);
     if (rc == 0)

@@ -81,7 +81,7 @@ const struct hf_input hf_schedule_pause_inputs[] = {
 };
 
 const struct hf_input hf_schedule_name_inputs[] = { NAME, REVISION, END };
-const struct hf_input hf_schedule_trigger_inputs[] = { NAME, END };
+const struct hf_input hf_schedule_run_now_inputs[] = { NAME, END };
 
 const struct hf_input hf_schedule_show_inputs[] = {
     NAME,

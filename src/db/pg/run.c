@@ -74,7 +74,7 @@ static void send_settings(struct pg *pg, struct pg_pipe *pipe)
     if (pg->url.pooler == PG_POOLER_TRANSACTION) {
         const char *const texts[] = { pg->url.quoted, PG_STATEMENT_TIMEOUT,
                                       PG_LOCK_TIMEOUT };
-        send_texts(pipe, DB_OWN_PG_SETTINGS, texts);
+        send_texts(pipe, DB_OWN_PG_TRANSACTION_SETTINGS, texts);
     }
     if (!pg->system_clock) {
         const struct hf_clock *clock = pg->clock;
@@ -557,6 +557,8 @@ static void run_gathered(struct pg *pg, struct pg_member **gather, size_t gather
         pg_count(&pg->counts.replays);
         run_together(pg, gather, gathers);
     } else {
+        (void)atomic_fetch_add_explicit(&pg->counts.gathered, (int64_t)gathers,
+                                        memory_order_relaxed);
         pg_gather_answer(&all, gather, gathers);
     }
     hf_arena_fini(&arena);
