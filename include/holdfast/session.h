@@ -259,9 +259,9 @@ struct hf_session_claim {
  * window (holdfast limits) the input gets the gate `held`, and the session goes on with the
  * next one.
  *
- * With `records` the answer is that of hf_session_load, too, but for the usage: a page of the
- * history, the open turn's own records and its entries. `loaded` false: they could not be shown, and
- * hf_session_load says why. */
+ * With `records` the answer also has what hf_session_load shows, except the usage: a page of the
+ * history, the open turn's own records and its entries. `loaded` false: they could not be shown,
+ * and hf_session_load says why. */
 HF_API HF_MUST_USE int hf_session_claim(struct hf_store *store,
                                         const struct hf_caller *who,
                                         const struct hf_session_claim *claim,

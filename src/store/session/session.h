@@ -41,7 +41,7 @@ int session_inputs_show(struct hf_session_answer *answer, const struct hf_call *
                         struct hf_err *err);
 
 /* Append the reads of a page of the history, and with the first page those of the open turn; show
- * them, but for the session and its usage. */
+ * them, except the session and its usage. */
 struct session_load_reads {
     size_t session;
     size_t nodes;
