@@ -5,7 +5,7 @@ time, with the words to write instead; it is not left to the server to find.
 """
 import re
 
-# Each is asked once a statement, and not once a row. But every subquery is a plan of its own, which
+# Each is asked once per statement, and not once per row. But every subquery is a plan of its own, which
 # is started at each execution: a statement of one row names a clock, `hf_now() AS now`, and that
 # stays.
 ONCE = {
@@ -54,7 +54,7 @@ def refuse_foreign(text):
 
 
 def refuse_untyped(text):
-    """PostgreSQL gives a parameter the type of its first place, and $3 IS NULL has none."""
+    """PostgreSQL assigns a parameter the type of its first place, and $3 IS NULL has none."""
     seen = set()
     for found in re.finditer(r"\$(\d+)(::\w+)?(\s+IS\s+(?:NOT\s+)?NULL)?", blanked(text), re.I):
         number, cast, asks = found.groups()
@@ -158,7 +158,7 @@ def before(text):
 
 
 def guarded(text, count):
-    """What changes rows may not stand in a WITH of a WITH, so all goes into one."""
+    """What changes rows may not be in a WITH of a WITH, so all goes into one."""
     at, verb = main_verb(text)
     if verb not in ("INSERT", "UPDATE", "DELETE", "SELECT") or reads(text):
         return None
@@ -189,7 +189,7 @@ def types(text):
 
 
 def qualify(text, names):
-    """A guard's body runs under anybody's search_path, so it names the schema."""
+    """A guard's body runs under any caller's search_path, so it names the schema."""
     def put(match):
         word, name = match.groups()
         return f"{word} @schema@.{name}" if name in names else match.group(0)

@@ -1,5 +1,5 @@
 /* What waits for a transaction on PostgreSQL goes in one: creates, and commits of sessions,
- * gathered into one statement each, and whatever else there is beside them. */
+ * gathered into one statement each, and whatever else there is next to them. */
 #include <holdfast/session.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
@@ -134,7 +134,8 @@ static void held(struct hf_store *store, struct caller *holder)
     hf_answer_free(answer);
 }
 
-/* Makers and a holder that ends its unit, all at once; gives how many transactions they took. */
+/* Makers and a holder that ends its unit, all at once; returns how many transactions they
+ * took. */
 static long long transactions(struct hf_store *store, const char *schema,
                               struct caller makers[MAKERS], struct caller *holder)
 {
@@ -200,7 +201,7 @@ static void who_is_refused_in_a_group_is_refused_alone(void **state)
     hf_store_close(store);
 }
 
-/* A claim that gives its row by itself, as arrays. */
+/* A claim that returns its row by itself, as arrays. */
 static void *claim_lone(void *arg)
 {
     struct caller *caller = arg;

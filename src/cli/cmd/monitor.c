@@ -97,8 +97,8 @@ static void log_pass(const struct watch *watch, const struct hf_monitor_report *
 
 /* ---- passes ------------------------------------------------------------------------ */
 
-/* A store that is busy, full or slow to answer may recover; anything else would only repeat
- * itself. */
+/* A store that is busy, full or slow to answer may recover; other failures would only
+ * repeat themselves. */
 static bool may_pass(int code)
 {
     return hf_err_class(code) != HF_CLASS_TERMINAL || code == HF_EFULL;
@@ -135,7 +135,7 @@ static void log_orphan(void *user, const struct hf_orphan *orphan)
 {
     const struct watch *watch = user;
     char text[512];
-    if (!orphan->ending || watch->ending)
+    if (!orphan->ending || watch->ending || orphan->processes == 0)
         return;
     (void)snprintf(text, sizeof(text),
                    "%lld processes of unit %s outlived their runner: sent TERM",

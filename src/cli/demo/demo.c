@@ -291,7 +291,7 @@ static int hear(struct demo *demo, struct demo_message *ret_message)
     }
 }
 
-/* Hears until this report about this task, which is given back. */
+/* Hears until this report about this task, which is returned. */
 static int hear_until(struct demo *demo, enum demo_report report, const char *task,
                       struct demo_message *ret_message)
 {
@@ -490,7 +490,7 @@ static void program_path(char out[PATH_ROOM])
     if (prefix > 1 && strncmp(out, here, prefix) == 0 && out[prefix] == '/') {
         bool nested = strchr(out + prefix + 1, '/') != NULL;
         memmove(out, out + prefix + (nested ? 1 : 0), strlen(out + prefix) + 1);
-        if (!nested) { /* "/holdfast": give it its folder */
+        if (!nested) { /* "/holdfast": pass it its folder */
             memmove(out + 1, out, strlen(out) + 1);
             out[0] = '.';
         }
