@@ -194,6 +194,7 @@ static const struct hf_store_methods methods = {
     .sessions = &sql_session_methods,
     .waits = &sql_wait_methods,
     .watch = &sql_watch_methods,
+    .journal = &sql_journal_methods,
     .known = sql_known,
     .now = sql_now,
 };
