@@ -204,7 +204,7 @@ static void an_agent_or_a_tool_that_cannot_work_is_named(void **state)
     refuse(MAIN SMALL HELPER "tools = ['read_file']\n",
            "the key root (a folder) is needed for the tool read_file");
     refuse(MAIN SMALL HELPER "tools = ['fetch_url', 'fetch_url']\n",
-           "tools has this name twice: fetch_url");
+           "tools names this tool twice: fetch_url");
     refuse(MAIN SMALL HELPER "protocol = 'code'\n", "the protocol is standard");
     refuse(MAIN SMALL HELPER "tools = [1]\n", "strings are the items of tools");
     refuse(TODAY, "[tool.today]: this table needs the key recovery");

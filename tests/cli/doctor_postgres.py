@@ -71,7 +71,7 @@ class DoctorOfAServer(Case):
 
     def test_the_connection_that_holds_back_vacuum_is_named(self):
         self.create("vacuum")
-        self.assertIn("nobody holds it back", self.the("vacuum")["detail"])
+        self.assertIn("no snapshot holds it back", self.the("vacuum")["detail"])
         holder = subprocess.Popen(["psql", self.url, "-qAt"], stdin=subprocess.PIPE, text=True,
                                   stdout=subprocess.PIPE,
                                   env={**os.environ, "PGAPPNAME": "forgotten report"})
@@ -94,7 +94,7 @@ class DoctorOfAServer(Case):
             self.assertIn("pg_terminate_backend", old["advice"])
         finally:
             holder.communicate()
-        self.assertIn("nobody holds it back", self.the("vacuum")["detail"])
+        self.assertIn("no snapshot holds it back", self.the("vacuum")["detail"])
 
     def begin(self, database, name):
         """A connection that has written, and stays in its transaction; with its process id."""
