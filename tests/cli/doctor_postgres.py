@@ -198,7 +198,7 @@ class DoctorOfAServer(Case):
         found = self.the("schema")
         self.assertEqual(found["detail"],
                          f"version {ahead}, of the next program: this one has {ahead - 1}")
-        self.assertIn("put a newer holdfast in this one's place", found["advice"])
+        self.assertIn("replace this holdfast by the newer one", found["advice"])
         self.assertEqual(self.ok("migrate")["schema_version"], ahead)
         self.sql(f"DELETE FROM exchanged.hf_schema WHERE version > {ahead - 2}")
         error = self.cli("--json", "work", "list", code=9).json["error"]
