@@ -286,6 +286,9 @@
     X(list_begins_with_the_newest_and_a_cursor_keeps_its_direction, 0)                   \
     X(list_filters_by_what_a_unit_belongs_to, 0)                                         \
     X(list_of_a_period_is_by_creation_or_by_end, 0)                                      \
+    X(list_finds_ids_and_names_by_their_beginnings_and_ends, 0)                          \
+    X(a_cursor_is_of_its_list_and_filter, 0)                                             \
+    X(a_page_ends_when_its_texts_are_large, 0)                                           \
     X(a_brief_list_has_no_long_texts, 0)                                                 \
     X(pages_have_no_gap_and_no_repeat, 0)                                                \
     X(a_last_page_has_no_cursor, 0)                                                      \

@@ -369,6 +369,8 @@ const struct hf_input hf_list_inputs[] = {
       HF_IN_AT(hf_filter, before) },
     { "finished", NULL, HF_IN_FLAG, 0, "the times are those of the end",
       HF_IN_AT(hf_filter, finished) },
+    FILTER("find", "TEXT", "whose id, source id or waiting reference is this, or begins or ends so",
+           find),
     { "newest", NULL, HF_IN_FLAG, 0, "from the newest down", HF_IN_AT(hf_filter, newest) },
     { "brief", NULL, HF_IN_FLAG, 0, "without payloads, results and what may be long",
       HF_IN_AT(hf_filter, brief) },
