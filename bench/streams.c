@@ -389,6 +389,7 @@ static struct figures measure(run_client *run, long count)
             die("no report");
         _exit(0);
     }
+    close(report[1]); /* a client that dies is noticed */
     serve(listener, count, go[0]);
     close(listener);
     if (read(report[0], &figures, sizeof(figures)) != sizeof(figures))

@@ -410,7 +410,7 @@ static int check_groups(struct bench *bench, char *const *groups)
             known = known || strcmp(*groups, figures[i].group) == 0;
         if (!known)
             return hf_fail(&bench->err, HF_EINVAL, "GROUP",
-                           "no group is called %s (see --help)", *groups);
+                           "there is no group \"%s\" (see --help)", *groups);
     }
     return 0;
 }

@@ -164,7 +164,7 @@ HF_API HF_MUST_USE int hf_schedule_remove(struct hf_store *store,
  * or a fresh one. The schedule's next slot stays. Where its overlap rule forbids it:
  * HF_ECONFLICT naming "overlap". Under the rule "replace" the
  * unfinished unit is cancelled. Works on a paused or finished one too. */
-HF_API HF_MUST_USE int hf_schedule_trigger(struct hf_store *store,
+HF_API HF_MUST_USE int hf_schedule_run_now(struct hf_store *store,
                                            const struct hf_caller *who, const char *name,
                                            struct hf_answer **ret_answer,
                                            struct hf_err *err);

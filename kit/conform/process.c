@@ -8,7 +8,7 @@ test_case(d36_a_disposition_must_be_declared)
 {
     static const enum hf_disposition not_declared[] = { HF_DISPOSITION_NONE, HF_EXPIRE };
     for (size_t i = 0; i < 2; i++) {
-        enroll(UNIT(.disposition = not_declared[i]), .identity_kind = "shell");
+        registered(UNIT(.disposition = not_declared[i]), .identity_kind = "shell");
         CODE(HF_EINVAL, t->code);
         SAME("disposition", t->err.field);
     }
@@ -18,7 +18,7 @@ test_case(d36_a_disposition_must_be_declared)
 test_case(d36_registration_and_observers_are_one_and_idempotent)
 {
     static const char *const two[] = { "s2", "s1", "s2" }, *const one[] = { "s1" };
-    const struct hf_item *first = enroll(
+    const struct hf_item *first = registered(
         UNIT(.disposition = HF_RERUNNABLE, .source_id = "a"), .observers = two,
         .observer_count = 3, .wake_session = "w",
         .labels = "{ \"b\": \"2\", \"a\": \"1\" }");
@@ -31,19 +31,19 @@ test_case(d36_registration_and_observers_are_one_and_idempotent)
     SAME("host", p->originator);
     EQ(0, how_many(processes(.observer = "w"))); /* to be woken is not to see */
     EQ(1, how_many(processes(.observer = "s2")));
-    const struct hf_item *again = enroll(
+    const struct hf_item *again = registered(
         UNIT(.disposition = HF_RERUNNABLE, .source_id = "a"), .observers = two,
         .observer_count = 2, .wake_session = "w", .labels = "{\"a\":\"1\",\"b\":\"2\"}");
     TRUE(!again->created);
     SAME(first->work.work_id, again->work.work_id);
     const char *before = picture();
-    enroll(UNIT(.disposition = HF_RERUNNABLE, .source_id = "a"), .observers = one,
-           .observer_count = 1, .wake_session = "w",
-           .labels = "{\"a\":\"1\",\"b\":\"2\"}");
+    registered(UNIT(.disposition = HF_RERUNNABLE, .source_id = "a"), .observers = one,
+               .observer_count = 1, .wake_session = "w",
+               .labels = "{\"a\":\"1\",\"b\":\"2\"}");
     CODE(HF_ECONFLICT, t->code);
     UNCHANGED(before);
     SAME("[\"s1\",\"s2\"]", process(first->work.work_id)->observers);
-    enroll(UNIT(.disposition = HF_RERUNNABLE), .labels = "{\"a\":1}");
+    registered(UNIT(.disposition = HF_RERUNNABLE), .labels = "{\"a\":1}");
     CODE(HF_EINVAL, t->code);
     SAME("labels", t->err.field);
     UNCHANGED(before);
@@ -91,8 +91,8 @@ test_case(d36_types_of_the_ledger_are_refused_and_declared_ones_kept)
         CODE(HF_EINVAL, t->code);
     }
     UNCHANGED(before);
-    id = enroll(UNIT(.disposition = HF_RERUNNABLE), .event_types = declared,
-                .event_type_count = 2)
+    id = registered(UNIT(.disposition = HF_RERUNNABLE), .event_types = declared,
+                    .event_type_count = 2)
              ->work.work_id;
     TRUE(tell(.what = HF_TELL_APPEND, .id = id, .name = "note"));
     tell(.what = HF_TELL_APPEND, .id = id, .name = "not");
@@ -215,11 +215,11 @@ test_case(d36_every_record_is_the_fold_of_its_log_after_every_step)
     uint64_t state = 88172645463325252u;
     for (int life = 0; life < 9; life++) {
         struct held h = { 0 };
-        const char *id = enroll(UNIT(.disposition = all[life % 3], .max_attempts = 4,
-                                     .ref = "r"),
-                                .observers = observers, .observer_count = 1,
-                                .wake_session = "w", .definition = "{\"z\":1,\"a\":[]}")
-                             ->work.work_id;
+        const char *id =
+            registered(UNIT(.disposition = all[life % 3], .max_attempts = 4, .ref = "r"),
+                       .observers = observers, .observer_count = 1, .wake_session = "w",
+                       .definition = "{\"z\":1,\"a\":[]}")
+                ->work.work_id;
         for (int i = 0; i < 40 && !t->failed; i++) {
             state ^= state << 13;
             state ^= state >> 7;
@@ -316,8 +316,8 @@ test_case(d36_the_first_start_is_recorded_once_and_an_owner_bound_one_never_repe
 
 test_case(d36_the_budget_of_attempts_ends_a_rerunnable_process)
 {
-    const char *id = enroll(UNIT(.disposition = HF_RERUNNABLE, .max_attempts = 2),
-                            .identity_kind = "shell")
+    const char *id = registered(UNIT(.disposition = HF_RERUNNABLE, .max_attempts = 2),
+                                .identity_kind = "shell")
                          ->work.work_id;
     for (int i = 1; i <= 2; i++) {
         (void)kit_taken(t, id, "alice", "b1");
@@ -358,11 +358,11 @@ test_case(d36_waiting_processes_stay_listed_and_pages_are_exact)
 
 test_case(d36_filters_go_together_and_time_is_half_open)
 {
-    const char *a = enroll(UNIT(.disposition = HF_RERUNNABLE), .identity_kind = "shell",
-                           .identity_label = "one", .originator = "s1",
-                           .definition = "{\"a\":1,\"b\":2}", .labels = "{\"k\":\"v\"}",
-                           .env_ref = "env:1", .cause_occurrence = "occ",
-                           .cause_subscription = "sub")
+    const char *a = registered(UNIT(.disposition = HF_RERUNNABLE),
+                               .identity_kind = "shell", .identity_label = "one",
+                               .originator = "s1", .definition = "{\"a\":1,\"b\":2}",
+                               .labels = "{\"k\":\"v\"}", .env_ref = "env:1",
+                               .cause_occurrence = "occ", .cause_subscription = "sub")
                         ->work.work_id;
     hf_ms from = row(a)->created_at;
     advance(SEC(1));
@@ -389,10 +389,10 @@ test_case(d36_filters_go_together_and_time_is_half_open)
 
 test_case(d36_live_references_are_counted_by_a_list)
 {
-    const char *id = enroll(UNIT(.disposition = HF_RERUNNABLE), .env_ref = "env:1",
-                            .definition = "{\"m\":1}")
+    const char *id = registered(UNIT(.disposition = HF_RERUNNABLE), .env_ref = "env:1",
+                                .definition = "{\"m\":1}")
                          ->work.work_id;
-    enroll(UNIT(.disposition = HF_RERUNNABLE), .env_ref = "env:1");
+    registered(UNIT(.disposition = HF_RERUNNABLE), .env_ref = "env:1");
     EQ(2, how_many(processes(.env_ref = "env:1")));
     EQ(1, how_many(processes(.definition = "{\"m\":1}")));
     cancel(id);
@@ -434,8 +434,8 @@ test_case(d36_prune_takes_what_ended_before_the_cutoff_and_leaves_its_end)
 {
     static const char *const observers[] = { "s" };
     struct hf_prune_report report = { 0 };
-    const char *old = enroll(UNIT(.disposition = HF_RERUNNABLE), .observers = observers,
-                             .observer_count = 1)
+    const char *old = registered(UNIT(.disposition = HF_RERUNNABLE),
+                                 .observers = observers, .observer_count = 1)
                           ->work.work_id;
     const char *open = kit_process_of(t, HF_EXTERNALLY_OWNED);
     const char *job = new_id(.disposition = HF_RERUNNABLE);
@@ -601,8 +601,8 @@ test_case(d36_a_drain_says_what_it_could_not_end_and_why)
                                     .incarnation = "b1",
                                     .deferred = note_deferred,
                                     .user = t };
-    const char *id = enroll(UNIT(.disposition = HF_OWNER_BOUND, .lane_key = "l"),
-                            .identity_kind = "shell")
+    const char *id = registered(UNIT(.disposition = HF_OWNER_BOUND, .lane_key = "l"),
+                                .identity_kind = "shell")
                          ->work.work_id;
     wait_for(kit_taken(t, id, "alice", "b1"), HF_WAITING_USER, "x");
     struct held other = running(.lane_key = "l"); /* has the lane meanwhile */

@@ -25,7 +25,7 @@ struct held kit_taken(struct hf_conform *t, const char *id, const char *owner,
 /* Units of a session's queue in this status. */
 size_t kit_wakes(struct hf_conform *t, const char *session, enum hf_status status);
 
-#define enroll(unit, ...)                                                                \
+#define registered(unit, ...)                                                            \
     kit_register(AT(t), (struct hf_process_new){ __VA_ARGS__ }, (struct hf_new)unit)
 #define UNIT(...)                                                                        \
     {                                                                                    \

@@ -100,7 +100,7 @@ static const struct hf_item *kit_trigger(struct hf_conform *t)
     if (t->failed)
         return &none;
     t->code = kit_called(
-        t, hf_schedule_trigger(t->store, &t->who, "s", &answer, kit_err(t)));
+        t, hf_schedule_run_now(t->store, &t->who, "s", &answer, kit_err(t)));
     if (t->code)
         return &none;
     kit_keep(t, answer, drop_answer);

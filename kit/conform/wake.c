@@ -4,8 +4,8 @@
 
 static const char *waker(struct hf_conform *t, enum hf_disposition disposition)
 {
-    return enroll(UNIT(.disposition = disposition, .max_attempts = 1),
-                  .wake_session = "w")
+    return registered(UNIT(.disposition = disposition, .max_attempts = 1),
+                      .wake_session = "w")
         ->work.work_id;
 }
 
@@ -116,7 +116,7 @@ test_case(d37_a_process_registered_again_after_prune_wakes_anew)
 {
     struct hf_prune_report report;
     for (int i = 0; i < 2; i++) {
-        const struct hf_item *item = enroll(
+        const struct hf_item *item = registered(
             UNIT(.disposition = HF_RERUNNABLE, .source_id = "same"), .wake_session = "w");
         TRUE(item->created);
         cancel(item->work.work_id);

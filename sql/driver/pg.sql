@@ -93,14 +93,14 @@ set_config('plan_cache_mode', 'force_generic_plan', true),
 set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
 set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
 
--- name: pg_settings
+-- name: pg_transaction_settings
 -- What a connection behind a pooler cannot keep from one transaction to the next.
 -- in: $1 search_path, $2 statement_timeout, $3 lock_timeout
 SELECT set_config('search_path', $1, true), set_config('statement_timeout', $2, true),
        set_config('lock_timeout', $3, true), set_config('bytea_output', 'hex', true),
        {pg_plans_of_one}
 
--- name: pg_session
+-- name: pg_connection_settings
 -- The same for a connection of our own, for as long as it lasts. Every statement sees what was
 -- committed before it: a statement that waited for a lock reads what its holder wrote.
 -- in: $1 search_path, $2 statement_timeout, $3 lock_timeout, $4 idle timeout

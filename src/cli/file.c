@@ -21,7 +21,7 @@ static int read_all(struct cli *cli, int fd, const char *path, struct hf_buf *in
         hf_buf_bytes(into, block, (size_t)got);
         if (hf_buf_state(into))
             return hf_fail(&cli->err, hf_buf_state(into), "path",
-                           "%.120s is more than can be read", path);
+                           "%.120s is too large to be read", path);
     }
 }
 
@@ -31,8 +31,9 @@ int cli_read_file(struct cli *cli, const char *path, size_t max,
     struct hf_buf bytes;
     bool standard = strcmp(path, "-") == 0;
     if (standard && cli->stdin_taken)
-        return hf_fail(&cli->err, HF_EINVAL, "path",
-                       "standard input is read by another option already");
+        return hf_fail(
+            &cli->err, HF_EINVAL, "path",
+            "standard input is read by another option: use @FILE for one of the two");
     cli->stdin_taken |= standard;
     int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)

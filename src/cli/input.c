@@ -59,7 +59,8 @@ static int read_stdin(struct cli *cli, const struct origin *from, struct hf_buf 
 {
     if (cli->stdin_taken)
         return hf_fail(&cli->err, HF_EINVAL, from->name,
-                       "--%s: standard input is read by another option already",
+                       "--%s: standard input is read by another option: use @FILE for "
+                       "one of the two",
                        from->name);
     cli->stdin_taken = true;
     if (cli->stdin_closed)

@@ -57,8 +57,8 @@ static int incomplete(struct cli *cli)
     const char *group = cli->group ? cli->group->name : "";
     const char *gap = cli->group ? " " : "";
     int rc = hf_fail(&cli->err, HF_EINVAL, NULL,
-                     "holdfast%s%s needs a command (holdfast%s%s --help)", gap, group,
-                     gap, group);
+                     "holdfast%s%s: a command is missing (holdfast%s%s --help)", gap,
+                     group, gap, group);
     if (cli->json)
         return rc;
     if (cli->group)

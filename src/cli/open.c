@@ -51,8 +51,8 @@ static int make_folders(struct cli *cli, char *path)
         int failed = mkdir(path, 0700) != 0 && errno != EEXIST ? errno : 0;
         if (failed)
             return hf_fail(&cli->err, HF_EREADONLY, "--db",
-                           "cannot make the folder %.120s: %s (give --db or "
-                           "HOLDFAST_DB)",
+                           "cannot create the folder %.120s: %s (name a store with --db "
+                           "or HOLDFAST_DB)",
                            path, strerror(failed));
         *slash = '/';
     }
@@ -85,7 +85,7 @@ static int default_path(struct cli *cli, char **ret_path)
         return rc;
     return hf_fail(
         &cli->err, HF_EINVAL, "--db",
-        "no store is named: give --db PATH or set HOLDFAST_DB (HOME is not set)");
+        "no store is named, and HOME is not set: use --db PATH or set HOLDFAST_DB");
 }
 
 static bool is_postgres(const char *url)
@@ -110,25 +110,27 @@ static int check_url(struct cli *cli, const char *url)
     const char *rest = strstr(url, "://"); /* which may hold a password */
     if (rest)
         return hf_fail(&cli->err, HF_EINVAL, "--db",
-                       "--db: \"%.*s://...\" is no store; give a path, sqlite:PATH, "
-                       "sqlite::memory: or postgres://...",
+                       "--db: \"%.*s://...\" is not an address of a store; use a path, "
+                       "sqlite:PATH, sqlite::memory: or postgres://...",
                        (int)(rest - url < 60 ? rest - url : 60), url);
     char address[HF_CONNINFO_URL];
     if (hf_conninfo_url(url, address))
         return hf_fail(&cli->err, HF_EINVAL, "--db",
-                       "--db: that is a connection string of PostgreSQL: use %s "
-                       "(sqlite:PATH for a file of such a name)",
+                       "--db: a connection string of PostgreSQL is written as %s (for a "
+                       "file with this name: sqlite:PATH)",
                        address);
     const char *path = file_of(url);
     if (path && !*path)
         return hf_fail(&cli->err, HF_EINVAL, "--db", "--db: the path is empty");
     if (path && (strncmp(path, "file:", 5) == 0 || strncmp(url, "postgres:", 9) == 0 ||
                  strncmp(url, "postgresql:", 11) == 0))
-        return hf_fail(&cli->err, HF_EINVAL, "--db",
-                       "--db: that is no address; give a path (./file:NAME for a file of "
-                       "such a name), sqlite:PATH, sqlite::memory: or postgres://...");
+        return hf_fail(
+            &cli->err, HF_EINVAL, "--db",
+            "--db: this is not an address of a store; use a path (./file:NAME for a file "
+            "with this name), sqlite:PATH, sqlite::memory: or postgres://...");
     if (path && stat(path, &at) == 0 && S_ISDIR(at.st_mode))
-        return hf_fail(&cli->err, HF_EINVAL, "--db", "--db: %.120s is a folder", path);
+        return hf_fail(&cli->err, HF_EINVAL, "--db",
+                       "--db: %.120s is a folder: name a file in it", path);
     return 0;
 }
 
@@ -177,19 +179,18 @@ bool cli_store_absent(struct cli *cli)
     return path && stat(path, &at) != 0 && errno == ENOENT;
 }
 
-static const char check_address[] = "check --db and HOLDFAST_DB; the first command that "
-                                    "writes, as `holdfast work create`, "
-                                    "makes a store";
+static const char check_address[] =
+    "check --db and HOLDFAST_DB; the first command that writes, such as `holdfast work "
+    "create`, creates a store";
 
 /* Somebody who only looks: a mistyped path must not become an empty ledger, in which there is
  * nothing to be seen. */
 static int refuse_absent(struct cli *cli, const char *path)
 {
     bool named = cli_store_named(cli);
-    cli->action =
-        named ? check_address
-              : "nothing was recorded here yet: `holdfast work create` or "
-                "`holdfast run -- CMD` makes it; --db or HOLDFAST_DB names another";
+    cli->action = named ? check_address
+                        : "run `holdfast work create` or `holdfast run -- CMD`, which "
+                          "create it, or name another store with --db or HOLDFAST_DB";
     return hf_fail(&cli->err, HF_ENOTSTORE, "--db", "there is no store at %.180s", path);
 }
 
@@ -248,7 +249,7 @@ static int open_named(struct cli *cli)
                           : open_file(cli, url, &options);
     cli->read_only = options.read_only;
     if (rc == 0 && absent && stat(path, &at) == 0)
-        cli_note(cli, "made the store %s", path);
+        cli_note(cli, "created the store %s", path);
     return rc;
 }
 
@@ -337,9 +338,9 @@ int cli_store_place(struct cli *cli, struct cli_place *ret_place)
     if (rc || ret_place->locks)
         return rc;
     return is_postgres(ret_place->url)
-               ? hf_fail(&cli->err, HF_EINVAL, "HOME",
-                         "commands need a folder for their locks: set HOME or "
-                         "XDG_STATE_HOME")
+               ? hf_fail(
+                     &cli->err, HF_EINVAL, "HOME",
+                     "commands need a folder for their locks: set HOME or XDG_STATE_HOME")
                : hf_fail(&cli->err, HF_EINVAL, "--db",
                          "--db: a store in memory cannot be shared with a command");
 }

@@ -78,8 +78,8 @@ static int unwritable(struct cli *cli, int errnum)
     hf_buf_reset(&cli->out);
     cli->stdout_closed = true;
     return hf_fail(&cli->err, HF_EINTERNAL, NULL,
-                   "the answer could not be written to standard output: %s; what was "
-                   "asked for may have been done",
+                   "the answer could not be written to standard output: %s; the "
+                   "operation itself may have been done",
                    strerror(errnum));
 }
 

@@ -39,9 +39,9 @@ static int put_more(struct cli *cli, const struct op_list *list)
         return 0;
     int rc = cli_flush(cli); /* rows first, then the note */
     if (rc == 0 && list->next)
-        cli_note(cli, "there is more: --after %s", list->next);
+        cli_note(cli, "more rows: --after %s", list->next);
     else if (rc == 0)
-        cli_note(cli, "there is more: --after %lld", (long long)list->next_id);
+        cli_note(cli, "more rows: --after %lld", (long long)list->next_id);
     return rc;
 }
 
@@ -146,8 +146,8 @@ int cli_check_field(struct cli *cli)
     for (size_t i = 0; i < hf_work_field_count; i++)
         hf_near_try(&near, hf_work_fields[i].name);
     return hf_fail(&cli->err, HF_EINVAL, "--field",
-                   near.best ? "--field: no field is called \"%.60s\"; did you mean %s?"
-                             : "--field: no field is called \"%.60s\"%s",
+                   near.best ? "--field: there is no field \"%.60s\"; did you mean %s?"
+                             : "--field: there is no field \"%.60s\"%s",
                    name, near.best ? near.best : "");
 }
 

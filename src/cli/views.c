@@ -102,7 +102,7 @@ static void work_line(struct cli *cli, const struct op_row *row)
     cli_put(cli, ": ");
     put_status(cli, work);
     if (row->repeated)
-        cli_put(cli, "; it had been done before, nothing was written");
+        cli_put(cli, "; the same call was applied earlier, nothing was written");
     cli_put(cli, "\n");
     if (row->token)
         put_lease(cli, work, row->token);
@@ -379,8 +379,8 @@ static int sweep_detail(struct cli *cli, const struct op_row *row)
     if (cli->quiet)
         return 0;
     cli_text_sweep(report, text, sizeof(text));
-    cli_putf(cli, "looked at %lld: %s%s\n", (long long)report->looked_at,
-             *text ? text : "nothing to do", report->more ? "; there is more" : "");
+    cli_putf(cli, "read %lld: %s%s\n", (long long)report->looked_at,
+             *text ? text : "nothing to do", report->more ? "; more rows are left" : "");
     return 0;
 }
 

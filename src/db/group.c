@@ -5,8 +5,8 @@
 #include "os/futex.h"
 #include "os/threads.h"
 
-/* What a caller waits for. A nudged one looks whether it may lead. */
-enum { WAITING, NUDGED, ANSWERED };
+/* What a caller waits for. A woken one looks whether it may lead. */
+enum { WAITING, WOKEN, ANSWERED };
 
 /* Real time, also where the store's clock is injected: threads wait in real time. */
 static hf_ms mono_ms(void)
@@ -81,11 +81,11 @@ static bool may_lead(const struct db_group *group)
            (group->queued >= rules->worth || mono_ms() - group->led_at >= rules->slow_ms);
 }
 
-static void nudge_first(struct db_group *group)
+static void wake_first(struct db_group *group)
 {
     if (!may_lead(group))
         return;
-    atomic_store_explicit(&group->head->state, NUDGED, memory_order_relaxed);
+    atomic_store_explicit(&group->head->state, WOKEN, memory_order_relaxed);
     futex_wake(&group->head->state);
 }
 
@@ -98,7 +98,7 @@ static void begin_to_lead(struct db_group *group)
 static void end_to_lead(struct db_group *group)
 {
     group->leaders--;
-    nudge_first(group);
+    wake_first(group);
 }
 
 /* ---- leading -------------------------------------------------------------------------- */
@@ -139,16 +139,16 @@ static void lead(struct db_group *group, const struct db_member *self)
     end_to_lead(group);
 }
 
-/* Until the member is answered, nudged, or it is time to see whether the leader is slow. Returns
+/* Until the member is answered, woken, or it is time to see whether the leader is slow. Returns
  * whether it is answered. */
 static bool wait_for_word(const struct db_group *group, struct db_member *self)
 {
-    uint32_t nudged = NUDGED;
+    uint32_t woken = WOKEN;
     if (group->rules->slow_ms)
         futex_wait_ms(&self->state, WAITING, group->rules->slow_ms);
     else
         futex_wait(&self->state, WAITING);
-    (void)atomic_compare_exchange_strong(&self->state, &nudged, WAITING);
+    (void)atomic_compare_exchange_strong(&self->state, &woken, WAITING);
     return atomic_load_explicit(&self->state, memory_order_acquire) == ANSWERED;
 }
 
@@ -189,7 +189,7 @@ void db_group_enter(struct db_group *group)
     hf_lock(&group->lock);
     push(group, &self);
     while (group->head != &self || group->leaders > 0) {
-        nudge_first(group);
+        wake_first(group);
         hf_unlock(&group->lock);
         (void)wait_for_word(group, &self); /* the condition above decides */
         hf_lock(&group->lock);

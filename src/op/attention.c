@@ -361,7 +361,7 @@ int op_check_ack(struct op_call *call)
     const struct hf_ack *in = call->in;
     if ((in->id_count > 0) + (in->kind != NULL) + in->all != 1)
         return op_fail(call, HF_EINVAL, NULL,
-                       "name {ids}, {kind} or {all}: exactly one of the three");
+                       "one of {ids}, {kind} and {all} is required, and only one");
     return 0;
 }
 

@@ -28,7 +28,7 @@ int op_line_read(struct op_call *call, struct hf_span text, struct op_line *line
     struct hf_input_reading reading = { .parts = parts,
                                         .arena = call->arena,
                                         .local = true,
-                                        .unknown = "is no member of a line",
+                                        .unknown = "is not a member of a line",
                                         .err = call->err };
     int rc = hf_json_check(text, (size_t)HF_MAX_CALL_LINE_BYTES, "line", call->err);
     return rc ? rc : hf_inputs_read(text, &reading);
@@ -41,11 +41,12 @@ static int unknown_op(struct op_call *call, const char *name)
     for (const struct op_group *group = op_groups; group->name; group++)
         for (const struct op *op = group->ops; op->name; op++)
             hf_near_try(&near, op_is_listed(op) ? op->name : "");
-    return hf_fail(call->err, HF_EINVAL, "op",
-                   near.best ? "op: there is no operation %.60s; did you mean %s?"
-                             : "op: there is no operation %.60s; `holdfast call --list` "
-                               "has them%s",
-                   name, near.best ? near.best : "");
+    return hf_fail(
+        call->err, HF_EINVAL, "op",
+        near.best
+            ? "op: there is no operation %.60s; did you mean %s?"
+            : "op: there is no operation %.60s; `holdfast call --list` prints them%s",
+        name, near.best ? near.best : "");
 }
 
 int op_line_begin(struct op_call *call, const struct op_line *line)
@@ -54,7 +55,7 @@ int op_line_begin(struct op_call *call, const struct op_line *line)
     const char *in = line->in ? line->in : "{}";
     if (op && op->role == OP_LOCAL && !(op->flags & OP_HIDDEN))
         return hf_fail(call->err, HF_EINVAL, "op",
-                       "op: %s is an operation of the command line only", line->op);
+                       "op: %s can be used on the command line only", line->op);
     if (!op || !op_is_listed(op))
         return unknown_op(call, line->op);
     call->op = op;

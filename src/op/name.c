@@ -23,7 +23,7 @@ static int find_open(struct op_call *call, const char *name, const char **ret_id
         return rc;
     if (hf_processes_count(found) > 1)
         rc = hf_fail(call->err, HF_EAMBIGUOUS, "id",
-                     "several units of the name %.80s have not ended: name one by its id "
+                     "several open units have the name %.80s: use the id of one "
                      "(holdfast process list --name %.80s)",
                      name, name);
     else if (hf_processes_count(found) == 1)

@@ -49,8 +49,8 @@ int op_check_process_start(struct op_call *call)
     const struct hf_new *work = &((const struct hf_start_request *)call->in)->work;
     if (work->max_attempts > 1 && work->disposition != HF_RERUNNABLE)
         return op_fail(call, HF_EINVAL, "{max_attempts}",
-                       "{max_attempts} above 1 needs {disposition} rerunnable: anything "
-                       "else is never run again");
+                       "{max_attempts} above 1 needs {disposition} rerunnable: other "
+                       "units are never run again");
     return 0;
 }
 
@@ -98,7 +98,7 @@ int op_run_process_list(struct op_call *call)
     list.next = hf_processes_next(found);
     if (hf_processes_count(found) == 0)
         op_note(call, in->all ? "no such process"
-                              : "no process that has not ended; --all shows others");
+                              : "no open process; --all lists ended ones too");
     sink->begin(call->out, &list);
     for (size_t i = 0; rc == 0 && i < hf_processes_count(found); i++) {
         const struct op_row row = { .shape = list.shape,
@@ -164,7 +164,7 @@ int op_check_retarget(struct op_call *call)
     const struct hf_tell_request *in = call->in;
     if (!in->tell.name != in->none)
         return op_fail(call, HF_EINVAL, "session",
-                       "give the session that is to be woken, or {none}");
+                       "name the session to wake, or use {none}");
     return 0;
 }
 
@@ -175,7 +175,7 @@ int op_run_tell(struct op_call *call)
         [HF_TELL_SIGNAL] = { "signalled", "signalled before:" },
         [HF_TELL_OBSERVE] = { "observed:", "observed before:" },
         [HF_TELL_UNOBSERVE] = { "no longer observed:", "was not observed:" },
-        [HF_TELL_RETARGET] = { "retargeted:", "stood so before:" },
+        [HF_TELL_RETARGET] = { "retargeted:", "was requested earlier:" },
     };
     struct hf_tell_request *in = call->in;
     struct hf_answer *answer = NULL;
@@ -266,7 +266,7 @@ static int say_drained(struct op_call *call, const struct hf_drain_report *repor
     const struct op_list list = { .key = "items", .shape = &hf_process_deferred_shape };
     int rc = 0;
     op_facts(call, &hf_drain_shape, report);
-    op_say(call, "abandoned %lld, left %lld", (long long)report->ended,
+    op_say(call, "abandoned %lld, not changed %lld", (long long)report->ended,
            (long long)report->deferred);
     sink->begin(call->out, &list);
     for (; rc == 0 && left; left = left->next) {

@@ -86,15 +86,14 @@ static int say_answered(struct op_call *call, const struct hf_item *item,
     char what[OP_WHAT];
     if (!op_answer_text(&item->work, call->arena, &first))
         return op_fail(call, HF_ETRANSITION, NULL,
-                       "\"%s\" does not wait for an answer: it is %s",
+                       "\"%s\" does not wait for an answer: its status is %s",
                        op_what(&item->work, what), item->work.status);
     if (!hf_same(first, word))
-        return op_fail(call, HF_ECONFLICT, "{answer}",
-                       "it was answered before, with \"%.60s\": the first answer is the "
-                       "one that counts",
-                       first);
-    op_note(call, "it was answered so before; nothing was written");
-    return op_unit(call, item, "answered before:");
+        return op_fail(
+            call, HF_ECONFLICT, "{answer}",
+            "it was answered earlier with \"%.60s\": the first answer is final", first);
+    op_note(call, "it was answered earlier with the same answer; nothing was written");
+    return op_unit(call, item, "answered earlier:");
 }
 
 static int write_answer(struct op_call *call, const struct hf_work *work)

@@ -10,13 +10,13 @@ static const struct op_example enqueue_examples[] = {
       "holdfast job enqueue mail --payload '{\"to\":\"ann\"}'" },
     { "once, five seconds after the last change",
       "holdfast job enqueue index --dedup-key customer-7 --debounce 5s" },
-    { "no tenant keeps the others waiting",
+    { "tenants take turns",
       "holdfast job enqueue render --fair-key acme --limit-key acme" },
     { .what = NULL },
 };
 
 static const struct op_example list_examples[] = {
-    { "what is held for you", "holdfast job list --gate held" },
+    { "jobs that are held for an operator", "holdfast job list --gate held" },
     { "mails that wait or run", "holdfast job list --kind mail" },
     { .what = NULL },
 };
@@ -27,27 +27,27 @@ static const struct op_example show_examples[] = {
 };
 
 static const struct op_example cancel_examples[] = {
-    { "it is not wanted any more",
+    { "end a job that is no longer needed",
       "holdfast job cancel 3f2a9c01 --reason 'sent by hand'" },
     { .what = NULL },
 };
 static const struct op_example release_examples[] = {
-    { "the code was mended", "holdfast job release 3f2a9c01 --reason 'fixed in 1.4.2'" },
+    { "run it again after the code was fixed",
+      "holdfast job release 3f2a9c01 --reason 'fixed in 1.4.2'" },
     { .what = NULL },
 };
 
 static const struct op_example now_examples[] = {
-    { "do not wait for the retry", "holdfast job run-now 3f2a9c01" },
+    { "start it without waiting for the retry", "holdfast job run-now 3f2a9c01" },
     { .what = NULL },
 };
 
 /* clang-format off */
 const struct op op_job_rows[] = {
     { "job.enqueue", "enqueue a job",
-      "A job is a unit of work that code runs by the name of its kind; it may run again "
-      "after a crash. With --debounce an unstarted job of the same --dedup-key is put "
-      "off "
-      "instead of making a second one.",
+      "A job is a unit of work that a worker runs with the code registered for its "
+      "kind; it may run again after a crash. With --debounce, an unstarted job with "
+      "the same --dedup-key is postponed, and no second job is created.",
       hf_job_inputs, NULL,
       BLANK(hf_job_new, .size = sizeof(struct hf_job_new), .priority = -1),
       enqueue_examples, UNIT, .facts = &hf_created_shape, .errors = op_create_errors,
@@ -58,22 +58,21 @@ const struct op op_job_rows[] = {
       BLANK(hf_list_request, .filter = { .size = sizeof(struct hf_filter) }),
       list_examples, UNITS, .errors = op_read_errors, READER(OP_FIELD | OP_PAGED),
       .route = "GET /v1/jobs", .check = op_check_list, .run = op_run_list },
-    { "job.show", "show all of one job", NULL, hf_job_id_inputs, NULL,
+    { "job.show", "show one job", NULL, hf_job_id_inputs, NULL,
       BLANK(hf_read_request, .id = NULL), show_examples, UNIT, .errors = op_get_errors,
       READER(OP_SHELL), .route = "GET /v1/jobs/{work_id}", .run = op_run_show },
-    { "job.cancel", "end a job that has not ended",
-      "One that runs is told at its next renewal; what it does after that counts for "
-      "nothing.",
+    { "job.cancel", "cancel a job",
+      "A running job learns of it at its next renewal. Its later close-out is refused.",
       hf_job_reason_inputs, NULL, VERB(CANCEL), cancel_examples, UNIT, OPERATOR,
       .route = "POST /v1/jobs/{work_id}/cancel", .did = "cancelled",
       .run = op_run_change },
-    { "job.run_now", "let a job start that waits for its time or its retry", NULL,
+    { "job.run_now", "start a job now that waits for its time or its retry", NULL,
       hf_job_now_inputs, NULL, VERB(RESCHEDULE), now_examples, UNIT, OPERATOR,
       .route = "POST /v1/jobs/{work_id}/run-now", .did = "due now",
       .run = op_run_change },
-    { "job.release", "let a held job run again",
-      "A job that lost its worker five times in a row within an hour is held, since it "
-      "may be what kills them.",
+    { "job.release", "release a held job, so that it can run again",
+      "A job that lost its worker five times in a row within an hour is held, because "
+      "it may be the cause of the crashes.",
       hf_job_reason_inputs, NULL, VERB(RELEASE), release_examples, UNIT, OPERATOR,
       .route = "POST /v1/jobs/{work_id}/release", .did = "released",
       .run = op_run_change },
@@ -89,34 +88,36 @@ static const struct op_example set_examples[] = {
 };
 
 static const struct op_example limits_examples[] = {
-    { "who waits for what", "holdfast limit list" },
+    { "limits and the units that wait for them", "holdfast limit list" },
     { .what = NULL },
 };
 
 /* clang-format off */
 static const struct op_example queue_examples[] = {
-    { "what waits where", "holdfast queue list" },
+    { "open units of each queue", "holdfast queue list" },
     { .what = NULL },
 };
 static const struct op_example holder_examples[] = {
-    { "who holds what", "holdfast holder list" },
+    { "owners and the units that they hold", "holdfast holder list" },
     { "the processes of one name", "holdfast holder list worker-7" },
     { .what = NULL },
 };
 
 const struct op op_queue_rows[] = {
-    { "queue.list", "count open units by queue",
-      "How many can be claimed, wait behind which gate, run, wait, are retried or are silent; since "
-      "when the oldest can be claimed, and when the next falls due. Finished units are not counted.",
+    { "queue.list", "count open units per queue",
+      "For each queue: units that can be claimed, units behind each gate, running, "
+      "waiting, retried and silent units, the age of the oldest claimable unit, and "
+      "the time at which the next falls due. Finished units are not counted.",
       op_no_inputs, NULL, .examples = queue_examples, .answer = OP_LIST, .shape = &hf_queue_shape,
       .errors = op_read_errors, READER(0), .route = "GET /v1/queues", .run = op_run_queues },
     { .name = NULL },
 };
 
 const struct op op_holder_rows[] = {
-    { "holder.list", "list who holds work",
-      "One row per owner and incarnation. A twin is an incarnation that holds work while another one "
-      "of the same name does: names must be unique.",
+    { "holder.list", "list the owners that hold work",
+      "One row per owner and incarnation. A twin is an incarnation that holds work at "
+      "the same time as another one with the same owner name; each worker needs its "
+      "own name.",
       hf_holder_list_inputs, NULL, BLANK(hf_filter, .size = sizeof(struct hf_filter)),
       .examples = holder_examples, .answer = OP_LIST, .shape = &hf_holder_shape,
       .errors = op_read_errors, READER(0), .route = "GET /v1/holders", .run = op_run_holders },
@@ -124,15 +125,15 @@ const struct op op_holder_rows[] = {
 };
 
 const struct op op_limit_rows[] = {
-    { "limit.set", "bound what runs or starts under a name",
-      "Limits of keys and rates hold at once. That of a kind is for units without a key "
-      "or lane that are created from now on.",
+    { "limit.set", "set how many units of a name may run or start",
+      "A limit on a key or rate applies at once. A limit on a kind applies to units "
+      "without a key or lane that are created later.",
       hf_limit_inputs, NULL,
       BLANK(hf_limit_request, .quota = { .size = sizeof(struct hf_quota) }), set_examples,
       .facts = &hf_name_shape, .errors = op_write_errors, .role = OP_OPERATOR,
       .route = "PUT /v1/limits/{name}", .flags = OP_STORE, .actor_kind = "human",
       .check = op_check_limit, .run = op_run_limit },
-    { "limit.list", "show limits and how they stand", NULL, op_no_inputs, NULL,
+    { "limit.list", "show limits and their use", NULL, op_no_inputs, NULL,
       .examples = limits_examples, .answer = OP_LIST, .shape = &hf_limit_shape,
       .errors = op_read_errors, READER(0), .route = "GET /v1/limits",
       .run = op_run_limit_list },

@@ -14,14 +14,14 @@ static const struct hf_input init_options[] = {
     { "kind", "KIND", HF_IN_TEXT, 0,
       .help = "openai-chat (the default) or anthropic-messages" },
     { "base-url", "URL", HF_IN_TEXT, 0,
-      .help = "of the endpoint (default: the vendor's)" },
-    { "model", "ID", HF_IN_TEXT, 0, .help = "as the endpoint names the model" },
+      .help = "base URL of the endpoint (default: the vendor's)" },
+    { "model", "ID", HF_IN_TEXT, 0, .help = "name of the model at the endpoint" },
     { "key-env", "NAME", HF_IN_TEXT, 0,
-      .help = "the variable of the environment that has the key (default: the vendor's; "
-              "with --base-url none)" },
+      .help = "environment variable with the key (default: the vendor's; with --base-url "
+              "none)" },
     { "root", "FOLDER", HF_IN_PATH, 0,
-      .help = "what the agent's file tools see (default: the current folder)" },
-    { "force", NULL, HF_IN_FLAG, 0, .help = "overwrite a file that is there" },
+      .help = "root folder of the agent's file tools (default: the current folder)" },
+    { "force", NULL, HF_IN_FLAG, 0, .help = "overwrite an existing file" },
     { .name = NULL },
 };
 static const struct hf_input no_options[] = { { .name = NULL } };
@@ -45,17 +45,18 @@ const struct hf_input op_worker_inputs[] = {
     { "turns", "N", HF_IN_INT, 0, .help = "sessions held at once (default: 64)", .min = 1,
       .max = 10000 },
     { "grace", "DURATION", HF_IN_MS, 0,
-      .help = "what runs may take so long after SIGTERM before it is handed back "
+      .help = "time that running turns have after SIGTERM before they are handed back "
               "(default: 30s)" },
     CONFIG_OPTION,
     { "scripted", NULL, HF_IN_FLAG, 0,
-      .help = "the scripted model instead of a configuration; --agent names its agent" },
+      .help = "use the built-in scripted model instead of a configuration; --agent names "
+              "its agent" },
     { .name = NULL },
 };
 
 const struct op_example op_worker_examples[] = {
     { "drive the sessions of all configured agents", "holdfast worker" },
-    { "only those of one agent, ten at a time",
+    { "only sessions of one agent, ten at a time",
       "holdfast worker --agent helper --turns 10" },
     { "without any configuration", "holdfast worker --scripted" },
     { .what = NULL },
@@ -66,52 +67,49 @@ static const struct op_example list_examples[] = {
     { .what = NULL },
 };
 static const struct op_example provider_check_examples[] = {
-    { "one tiny call", "holdfast provider check main" },
-    { "keep what the server answered",
+    { "make one small call", "holdfast provider check main" },
+    { "record the answer of the server",
       "holdfast provider check main --record main.script" },
     { .what = NULL },
 };
 static const struct op_example config_check_examples[] = {
-    { "a file that is not in use yet", "holdfast config check --config new.toml" },
+    { "check a file before it is used", "holdfast config check --config new.toml" },
     { .what = NULL },
 };
 static const struct op_example init_examples[] = {
-    { "in the usual place, for the usual endpoint", "holdfast config init" },
-    { "for a server of your own",
+    { "default file, default endpoint", "holdfast config init" },
+    { "for a server on this machine",
       "holdfast config init --base-url http://127.0.0.1:8080/v1 --model small" },
     { .what = NULL },
 };
 static const struct op_example keys_examples[] = {
-    { "what can be in a configuration", "holdfast config keys" },
+    { "list the keys", "holdfast config keys" },
     { .what = NULL },
 };
 
 const struct op op_provider_rows[] = {
     { "provider.list", "list the providers of the configuration",
-      "Nothing is called, and no key is read.", config_options, .examples = list_examples,
-      .exits = "3" },
+      "No provider is called, and no key is read.", config_options,
+      .examples = list_examples, .exits = "3" },
     { "provider.check", "make one small call to a provider",
-      "Asks one of its models for a short answer and a call of a tool, and prints which "
-      "model answered, how long it took, whether it streamed and called the tool, and "
-      "the "
-      "tokens used. The call is made once and is never repeated. An error that may pass "
-      "exits with 6, any other with 2.",
+      "Asks one of its models for a short answer and a tool call, and prints the model "
+      "that answered, the time, whether it streamed and called the tool, and the tokens "
+      "used. The call is made once and is never repeated. Exits with 6 after a transient "
+      "error, with 2 after any other.",
       check_options, .examples = provider_check_examples, .exits = "3 6" },
     { .name = NULL },
 };
 
 const struct op op_config_rows[] = {
     { "config.check", "check a configuration file",
-      "Reads all of it and names the first line that is wrong. Then it says what the "
-      "file "
-      "refers to and is missing, and shows an example where there is no agent. Nothing "
-      "is "
-      "called, and no key is read; `provider check` does both.",
+      "Reads the whole file and reports the first line that is wrong. Then it lists "
+      "missing files and variables that the configuration refers to, and prints an "
+      "example if there is no agent. No provider is called, and no key is read; "
+      "`provider check` does both.",
       config_options, .examples = config_check_examples, .exits = "3" },
-    { "config.init", "write a configuration to begin with",
-      "One provider, one model, one agent and one tool, with the current folder as the "
-      "root "
-      "of the agent's file tools. A file that is there is not touched.",
+    { "config.init", "write a first configuration file",
+      "The file has one provider, one model, one agent and one tool, with the current "
+      "folder as the root of the agent's file tools. An existing file is not changed.",
       init_options, .examples = init_examples, .exits = "7" },
     { "config.keys", "list every key of a configuration file", NULL, no_options,
       .examples = keys_examples },

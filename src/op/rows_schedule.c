@@ -5,13 +5,13 @@
 #include "op/schedule.h"
 
 static const struct op_example add_examples[] = {
-    { "a command every night at three; `holdfast monitor --run` makes its units and runs "
-      "them",
+    { "a command every night at three; `holdfast monitor --run` creates its units and "
+      "runs them",
       "holdfast schedule add backup --cron '0 3 * * *' --timeout 1h -- ./backup.sh" },
     { "every working day at nine in Berlin, summer and winter",
       "holdfast schedule add report --cron '0 9 * * MON-FRI' --tz Europe/Berlin --kind "
       "report" },
-    { "every ten minutes; if one takes longer, one more may wait",
+    { "every ten minutes; if a unit takes longer, one more may wait",
       "holdfast schedule add poll --every 10m --overlap one_waiting --kind poll" },
     { "wake the agent of a session every morning",
       "holdfast schedule add morning --cron '0 7 * * *' --wake-session reports --payload "
@@ -24,19 +24,18 @@ static const struct op_example add_examples[] = {
 };
 
 static const struct op_example update_examples[] = {
-    { "another time, if it was not changed meanwhile",
+    { "change the time, if its revision is still 1",
       "holdfast schedule update report --cron '30 8 * * MON-FRI' --revision 1" },
     { .what = NULL },
 };
 
 static const struct op_example pause_examples[] = {
-    { "stop for now",
-      "holdfast schedule pause report --reason 'the mail server is down'" },
+    { "pause it", "holdfast schedule pause report --reason 'the mail server is down'" },
     { .what = NULL },
 };
 
 static const struct op_example resume_examples[] = {
-    { "go on from now", "holdfast schedule resume report" },
+    { "continue from now", "holdfast schedule resume report" },
     { .what = NULL },
 };
 
@@ -46,7 +45,7 @@ static const struct op_example remove_examples[] = {
 };
 
 static const struct op_example trigger_examples[] = {
-    { "a unit now, beside the slots", "holdfast schedule trigger report" },
+    { "create a unit now, in addition to the slots", "holdfast schedule trigger report" },
     { .what = NULL },
 };
 
@@ -56,13 +55,13 @@ static const struct op_example list_examples[] = {
 };
 
 static const struct op_example show_examples[] = {
-    { "all about one: the next slots, and which were skipped and why",
+    { "one schedule: the next slots, and the skipped ones with the reason",
       "holdfast schedule show report" },
     { .what = NULL },
 };
 
 static const struct op_example preview_examples[] = {
-    { "when this would fire around the end of summer time",
+    { "slots around the end of summer time",
       "holdfast schedule preview --cron '30 2 * * *' --tz Europe/Berlin --from "
       "2026-10-24T00:00:00Z --count 3" },
     { "the next slots of a schedule", "holdfast schedule preview report" },
@@ -70,23 +69,22 @@ static const struct op_example preview_examples[] = {
 };
 
 static const struct op_example sync_examples[] = {
-    { "from a file kept beside the code", "holdfast schedule sync schedules.json" },
+    { "from a file in the source repository", "holdfast schedule sync schedules.json" },
     { .what = NULL },
 };
 
 static const struct op_example run_examples[] = {
-    { "make what is due, where no monitor runs", "holdfast schedule run" },
+    { "create the due units, if no monitor runs", "holdfast schedule run" },
     { .what = NULL },
 };
 
 /* A conflict is about a revision or a rule here, not about a key. */
 static const struct op_advice advice[] = {
-    { HF_ECONFLICT, "revision",
-      "look at it with `schedule show`, then give its revision" },
+    { HF_ECONFLICT, "revision", "read it with `schedule show`, then pass its revision" },
     { HF_ECONFLICT, "overlap",
       "wait until the unit has finished, or change the overlap rule" },
     { HF_ECONFLICT, NULL, "choose another name, or use `schedule update`" },
-    { HF_ETRANSITION, NULL, "look at it with `schedule show`" },
+    { HF_ETRANSITION, NULL, "read it with `schedule show`" },
     { 0, NULL, NULL },
 };
 
@@ -101,38 +99,41 @@ static const struct op_advice advice[] = {
 
 const struct op op_schedule_rows[] = {
     { "schedule.add", "add a schedule",
-      "Needs one of --cron, --every and --at, and a command after --, --kind for units "
-      "that a worker of yours takes, or --wake-session for an agent. Each slot makes one unit of work: source "
-      "scheduler, source id the name, run id the slot. A command is owner_bound, never run a "
-      "second time, unless --disposition says otherwise. Adding the same again changes "
-      "nothing; another definition under the same name is refused with 7. `holdfast "
-      "monitor` makes the units, and with --run runs their commands.",
+      "Needs one of --cron, --every and --at, and one of: a command after --, --kind "
+      "for units that your own workers take, or --wake-session for an agent. Each "
+      "slot creates one unit of work: its source is scheduler, its source id the "
+      "name, its run id the slot. A command is owner_bound, never run a second time, "
+      "unless --disposition is given. Adding the same schedule again changes nothing; "
+      "another definition under the same name is refused with exit code 7. `holdfast "
+      "monitor` creates the units, and with --run it runs their commands.",
       hf_schedule_inputs, op_command_inputs, REQUEST, add_examples, CHANGES,
       .errors = op_change_errors,
       .exits = "4", .route = "POST /v1/schedules", .flags = OP_STORE, .did = "added",
       .check = op_check_schedule_add, .run = op_run_schedule_add },
     { "schedule.update", "change a schedule",
-      "What is not given stays. Its next slot stays too, unless its timing changes.",
+      "Fields that are not given keep their values. The next slot changes only if the "
+      "timing does.",
       hf_schedule_update_inputs, op_command_inputs, REQUEST, update_examples, CHANGES,
       .errors = op_change_errors, .route = "PATCH /v1/schedules/{name}",
       .flags = OP_MUST_EXIST, .did = "updated", .check = op_check_schedule_update,
       .run = op_run_schedule_update },
-    { "schedule.pause", "make nothing until it is resumed", NULL,
+    { "schedule.pause", "create no units until the schedule is resumed", NULL,
       hf_schedule_pause_inputs, NULL, REQUEST, pause_examples, CHANGES,
       .errors = op_operator_errors, .route = "POST /v1/schedules/{name}/pause",
       .flags = OP_MUST_EXIST, .did = "paused", .run = op_run_schedule_pause },
-    { "schedule.resume", "go on from now",
-      "Slots that passed meanwhile are recorded as skipped.", hf_schedule_name_inputs, NULL,
+    { "schedule.resume", "continue from now",
+      "Slots of the pause are recorded as skipped.", hf_schedule_name_inputs, NULL,
       REQUEST, resume_examples, CHANGES, .errors = op_operator_errors,
       .route = "POST /v1/schedules/{name}/resume", .flags = OP_MUST_EXIST,
       .did = "resumed", .run = op_run_schedule_resume },
-    { "schedule.trigger", "make a unit now, beside the slots",
-      "Where the overlap rule forbids one: exit code 7. The next slot stays.",
-      hf_schedule_trigger_inputs, NULL, REQUEST, trigger_examples, UNIT,
+    { "schedule.trigger", "create a unit now, in addition to the slots",
+      "Exits with 7 if the overlap rule forbids a unit now. The next slot does not "
+      "change.",
+      hf_schedule_run_now_inputs, NULL, REQUEST, trigger_examples, UNIT,
       .facts = &hf_created_shape, .errors = op_change_errors, .role = OP_OPERATOR,
       .route = "POST /v1/schedules/{name}/trigger",
       .flags = OP_CREATES | OP_MUST_EXIST | OP_SHELL | OP_REPEATABLE,
-      .actor_kind = "human", .advice = advice, .run = op_run_schedule_trigger },
+      .actor_kind = "human", .advice = advice, .run = op_run_schedule_run_now },
     { "schedule.remove", "remove a schedule; its units stay", NULL,
       hf_schedule_name_inputs, NULL, REQUEST, remove_examples,
       .facts = &hf_schedule_gone_shape, .errors = op_change_errors, .role = OP_OPERATOR,
@@ -143,25 +144,27 @@ const struct op op_schedule_rows[] = {
       BLANK(hf_schedule_filter, .size = sizeof(struct hf_schedule_filter)), list_examples,
       .answer = OP_LIST, .shape = &hf_schedule_shape, .errors = op_read_errors,
       READER(OP_PAGED), .route = "GET /v1/schedules", .run = op_run_schedule_list },
-    { "schedule.show", "show one with its next slots and those that were skipped", NULL,
+    { "schedule.show", "show a schedule with its next slots and its skipped ones", NULL,
       hf_schedule_show_inputs, NULL, REQUEST, show_examples, .answer = OP_ROW,
       .shape = &hf_schedule_shape, .facts = &hf_schedule_shown_shape,
       .errors = op_get_errors, READER(0), .route = "GET /v1/schedules/{name}",
       .run = op_run_schedule_show },
     { "schedule.preview", "print the next slots of a timing",
-      "As instants of UTC. Needs no store unless it is asked by name.", hf_preview_inputs,
+      "Slots are printed in UTC. A store is needed only for a schedule's name.", hf_preview_inputs,
       NULL, REQUEST, preview_examples, .shape = &hf_slots_shape, .errors = op_get_errors,
       READER(OP_OPENS), .route = "GET /v1/schedule-preview", .check = op_check_preview,
       .run = op_run_preview },
     { "schedule.sync", "bring a set of schedules in line with a file",
-      "One transaction: what the file names is added or updated; what the set has beside "
-      "is kept, paused or removed, as the file says (default: paused).",
+      "In one transaction, schedules of the file are added or updated, and other "
+      "schedules of the set are kept, paused or removed as the file says (default: "
+      "paused).",
       hf_sync_inputs, NULL, BLANK(hf_sync_request, .set = NULL), sync_examples,
       .shape = &hf_sync_shape, .errors = op_change_errors, .role = OP_OPERATOR,
       .route = "POST /v1/schedule-sets", .flags = OP_STORE, .actor_kind = "human",
       .check = op_check_sync, .run = op_run_sync },
-    { "schedule.run", "make what is due now, once",
-      "One pass, as `holdfast monitor` makes it again and again. Any number may run.",
+    { "schedule.run", "create the units that are due now",
+      "Makes one pass, as `holdfast monitor` does repeatedly. Any number of passes "
+      "may run at the same time.",
       op_no_inputs, NULL, .examples = run_examples, .shape = &hf_schedule_report_shape,
       .errors = op_write_errors, .role = OP_OPERATOR, .route = "POST /v1/schedule-passes",
       .flags = OP_MUST_EXIST, .actor_kind = "system", .run = op_run_schedule_pass },

@@ -17,7 +17,7 @@ static const struct op_example show_examples[] = {
 static const struct op_example resolve_examples[] = {
     { "the result of a deferred call",
       "holdfast wait resolve 4c1f --value '{\"paid\":true}'" },
-    { "that it failed",
+    { "report that it failed",
       "holdfast wait resolve 4c1f --answer error --reason 'no such account'" },
     { .what = NULL },
 };
@@ -28,12 +28,12 @@ static const struct op_example revoke_examples[] = {
 };
 
 static const struct op_example key_examples[] = {
-    { "for a program that has no access to the store", "holdfast wait key 4c1f" },
+    { "for a program without access to the store", "holdfast wait key 4c1f" },
     { .what = NULL },
 };
 
 static const struct op_example rotate_examples[] = {
-    { "older keys hold for an hour more", "holdfast wait rotate --valid 1h" },
+    { "earlier keys stay valid for one more hour", "holdfast wait rotate --valid 1h" },
     { .what = NULL },
 };
 
@@ -44,7 +44,7 @@ static const struct op_example rotate_examples[] = {
     .flags = OP_MUST_EXIST | OP_SHELL | (more)
 
 const struct op op_wait_rows[] = {
-    { "wait.list", "list what turns wait for", NULL, hf_waits_list_inputs, NULL,
+    { "wait.list", "list the waits of turns", NULL, hf_waits_list_inputs, NULL,
       BLANK(hf_wait_filter, .size = sizeof(struct hf_wait_filter)), list_examples,
       .answer = OP_LIST, .shape = &hf_wait_shape, .errors = op_read_errors, READER(OP_PAGED),
       .route = "GET /v1/waits", .run = op_run_wait_list },
@@ -52,26 +52,28 @@ const struct op op_wait_rows[] = {
       .answer = OP_ROW, .shape = &hf_wait_shape, .errors = op_get_errors, READER(0),
       .route = "GET /v1/waits/{wait_id}", .run = op_run_wait_show },
     { "wait.resolve", "answer a wait",
-      "The first answer is the outcome; a later one is told of it (accepted: false). An "
-      "approval takes approve and deny, any other wait ok and error.",
+      "The first answer is final; a later one gets the outcome and accepted: false. "
+      "An approval is answered by approve or deny, any other wait by ok or error.",
       hf_waits_resolve_inputs, NULL, WAIT, resolve_examples, .answer = OP_ROW,
       .shape = &hf_wait_shape, .facts = &hf_wait_resolved_shape, .errors = op_answer_errors,
       WRITER(0), .route = "POST /v1/waits/resolve", .run = op_run_wait_resolve },
-    { "wait.revoke", "cancel waits for good",
-      "Turns go on with the outcome cancelled, and keys of these waits are refused from now "
-      "on. The turn itself is not cancelled: `session cancel-turn` does that.",
+    { "wait.revoke", "revoke waits",
+      "Turns continue with the outcome cancelled, and keys of these waits are refused "
+      "from now on. The turn itself is not cancelled: use `session cancel-turn` for "
+      "that.",
       hf_waits_revoke_inputs, NULL,
       BLANK(hf_wait_revoke, .size = sizeof(struct hf_wait_revoke)), revoke_examples,
       .shape = &hf_wait_revoked_shape, .errors = op_answer_errors, WRITER(0),
       .route = "POST /v1/waits/revoke", .run = op_run_wait_revoke },
     { "wait.key", "print the key that answers a wait",
-      "A program with the key can answer this wait and no other. The key stays the same until "
+      "A program with the key can answer this wait and no other. The key stays the "
+      "same until "
       "the secret is rotated.",
       hf_waits_show_inputs, NULL, WAIT, key_examples, .shape = &hf_wait_key_shape,
       .errors = op_answer_errors, WRITER(0), .route = "POST /v1/waits/{wait_id}/key",
       .run = op_run_wait_key },
-    { "wait.rotate", "make keys with a new secret",
-      "Keys of the secret before hold for --valid more, older ones no longer.",
+    { "wait.rotate", "create keys with a new secret",
+      "Keys of the previous secret stay valid for --valid; older keys are refused.",
       hf_waits_rotate_inputs, NULL, WAIT, rotate_examples, .shape = &hf_wait_rotated_shape,
       .errors = op_write_errors, WRITER(0), .route = "POST /v1/waits/rotate",
       .run = op_run_wait_rotate },

@@ -25,9 +25,11 @@ static int check_timing(struct op_call *call, bool needed)
     hf_ms slot = 0;
     size_t count = 0;
     if (!wanted->cron && !wanted->at && !every)
-        return needed ? op_fail(call, HF_EINVAL, "{cron}",
-                                "give one of {cron}, {every_ms} and {at}")
-                      : 0;
+        return needed
+                   ? op_fail(
+                         call, HF_EINVAL, "{cron}",
+                         "one of {cron}, {every_ms} and {at} is required, and only one")
+                   : 0;
     if (every && (wanted->every_ms < HF_MAX_EVERY_MIN_MS ||
                   wanted->every_ms > HF_MAX_DURATION_MAX_MS))
         return op_fail(call, HF_EINVAL, "{every_ms}", "{every_ms} must be 1s to 36525d");
@@ -42,9 +44,10 @@ int op_check_schedule_add(struct op_call *call)
         rc = op_check_kind(call, wanted->kind);
     if (rc || wanted->kind || wanted->queue || wanted->payload || wanted->wake_session)
         return rc;
-    return op_fail(call, HF_EINVAL, "{kind}",
-                   "what shall it run? name {kind}, of units that a worker of yours "
-                   "takes, or {wake_session}, or in the shell a command after --");
+    return op_fail(
+        call, HF_EINVAL, "{kind}",
+        "the schedule needs a target: {kind} for units that your own workers take, "
+        "{wake_session} for an agent, or in the shell a command after --");
 }
 
 int op_check_schedule_update(struct op_call *call)
@@ -59,7 +62,7 @@ int op_check_preview(struct op_call *call)
     const struct hf_schedule_new *wanted = call->in;
     if (wanted->name && (wanted->cron || wanted->at || op_given(call, "every_ms")))
         return op_fail(call, HF_EINVAL, "{cron}",
-                       "give a schedule's name or a timing, not both");
+                       "a schedule's name and a timing exclude each other");
     return check_timing(call, !wanted->name);
 }
 
@@ -195,11 +198,11 @@ int op_run_schedule_remove(struct op_call *call)
     return 0;
 }
 
-int op_run_schedule_trigger(struct op_call *call)
+int op_run_schedule_run_now(struct op_call *call)
 {
     const struct hf_schedule_request *in = call->in;
     struct hf_answer *answer = NULL;
-    int rc = hf_schedule_trigger(call->store, &call->who, in->wanted.name, &answer,
+    int rc = hf_schedule_run_now(call->store, &call->who, in->wanted.name, &answer,
                                  call->err);
     const struct hf_item *item = rc ? NULL : hf_answer_at(answer, 0);
     if (rc == 0)

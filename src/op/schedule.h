@@ -12,7 +12,7 @@ int op_run_schedule_update(struct op_call *call);
 int op_run_schedule_pause(struct op_call *call);
 int op_run_schedule_resume(struct op_call *call);
 int op_run_schedule_remove(struct op_call *call);
-int op_run_schedule_trigger(struct op_call *call);
+int op_run_schedule_run_now(struct op_call *call);
 int op_run_schedule_list(struct op_call *call);
 int op_run_schedule_show(struct op_call *call);
 int op_run_preview(struct op_call *call);

@@ -76,7 +76,7 @@ static int await_turn(struct op_call *call, const struct hf_say_request *in,
                               call->err);
     if (rc == HF_EBUSY)
         return op_fail(call, rc, NULL,
-                       "the turn has not ended yet; input %s stays with the session",
+                       "the turn has not ended yet; input %s stays in the session",
                        work_id);
     if (rc)
         return rc;

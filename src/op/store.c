@@ -37,8 +37,8 @@ int op_check_limit(struct op_call *call)
         return op_fail(call, HF_EINVAL, NULL, "{burst} goes with {rate_count}");
     if ((op_given(call, "max_running") || rate) == in->none)
         return op_fail(call, HF_EINVAL, NULL,
-                       "give {max_running}, {rate_count} and {rate_ms}, or {none} to "
-                       "lift the limit");
+                       "{max_running}, or {rate_count} and {rate_ms}, or {none} to "
+                       "remove the limit is required");
     int rc = hf_quota_check(&in->quota, call->err);
     return rc ? rc
               : hf_quota_name_of(call->arena, in->quota.name, NULL, &name, call->err);
@@ -111,8 +111,7 @@ int op_run_log(struct op_call *call)
     const struct op_list list = { .key = "items",
                                   .shape = &hf_log_shape,
                                   .did = each.did,
-                                  .none =
-                                      "nothing has happened to the store as a whole" };
+                                  .none = "the log of the store is empty" };
     call->out->sink->begin(call->out, &list);
     int rc = hf_store_log(call->store, 0, (size_t)in->limit, say_entry, &each, call->err);
     if (rc == 0)

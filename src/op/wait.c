@@ -54,7 +54,7 @@ static int whole_id(struct op_call *call, const char *given, const char **ret_id
     int rc = hf_wait_get(call->store, &call->who, given, &answer, call->err);
     if (rc == 0) {
         *ret_id = hf_arena_text(call->arena, answer->waits->wait_id);
-        rc = *ret_id ? 0 : hf_fail(call->err, HF_ENOMEM, NULL, "no memory for an id");
+        rc = *ret_id ? 0 : hf_fail(call->err, HF_ENOMEM, NULL, "out of memory");
     }
     hf_wait_answer_free(answer);
     return rc;
@@ -160,9 +160,7 @@ static int open_turn(struct op_call *call, struct hf_session_cancel *request)
                      request->session_id);
     if (rc == 0) {
         request->turn_id = hf_arena_text(call->arena, answer->sessions->turn_id);
-        rc = request->turn_id
-                 ? 0
-                 : hf_fail(call->err, HF_ENOMEM, NULL, "no memory for an id");
+        rc = request->turn_id ? 0 : hf_fail(call->err, HF_ENOMEM, NULL, "out of memory");
     }
     hf_session_answer_free(answer);
     return rc;

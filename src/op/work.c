@@ -95,7 +95,8 @@ int op_run_enqueue(struct op_call *call)
 static int check_pid(struct op_call *call, int pid)
 {
     if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH)
-        return op_fail(call, HF_EINVAL, "{pid}", "{pid}: there is no process %d", pid);
+        return op_fail(call, HF_EINVAL, "{pid}",
+                       "{pid}: there is no process %d on this machine", pid);
     return 0;
 }
 
@@ -124,7 +125,7 @@ static const char *what_was_done(const struct op_call *call, const struct hf_wor
     if (change->verb != HF_VERB_CANCEL)
         return call->op->did;
     return hf_status_of(work->status) == HF_CANCELLED ? "cancelled"
-                                                      : "its owner was asked to end";
+                                                      : "asked its owner to end";
 }
 
 int op_run_change(struct op_call *call)
@@ -185,8 +186,9 @@ int op_check_resume(struct op_call *call)
 {
     const struct hf_change *change = call->in;
     if (!change->id == !change->ref)
-        return op_fail(call, HF_EINVAL, NULL,
-                       "give {work_id} or {waiting_ref}, and not both{help}");
+        return op_fail(
+            call, HF_EINVAL, NULL,
+            "one of {work_id} and {waiting_ref} is required, and only one{help}");
     return 0;
 }
 
@@ -194,8 +196,9 @@ int op_check_close_out(struct op_call *call)
 {
     const struct hf_change *change = call->in;
     if (!change->token == !change->authority)
-        return op_fail(call, HF_EINVAL, NULL,
-                       "give {lease_token}, or {authority} for an externally owned unit");
+        return op_fail(
+            call, HF_EINVAL, NULL,
+            "{lease_token} is required, or {authority} for an externally owned unit");
     return 0;
 }
 
@@ -335,11 +338,11 @@ int op_run_list(struct op_call *call)
     }
     int rc = op_list_page(call, &in->filter, &answer);
     if (rc == 0)
-        rc = op_units(
-            call, answer,
-            (struct op_list){ .none = in->filter.status_count
-                                          ? "no such work"
-                                          : "no open work; --all lists what ended too" });
+        rc = op_units(call, answer,
+                      (struct op_list){
+                          .none = in->filter.status_count
+                                      ? "no such work"
+                                      : "no open work; --all lists ended units too" });
     hf_answer_free(answer);
     return rc;
 }
@@ -461,7 +464,7 @@ int op_check_prune(struct op_call *call)
     const char *tenant = call->who.tenant;
     if (tenant && *tenant)
         return hf_fail(call->err, HF_EINVAL, NULL,
-                       "a prune takes what ended of all tenants: it takes no %stenant",
+                       "a prune deletes units of all tenants: leave %stenant out",
                        call->dashes ? "--" : "");
     return 0;
 }

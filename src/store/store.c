@@ -145,7 +145,7 @@ static void sql_close(struct hf_store *base)
 }
 
 static const struct hf_process_methods process_methods = {
-    .enroll = sql_process_register,
+    .register_process = sql_process_register,
     .output_add = sql_output_add,
     .output_read = sql_output_read,
     .list = sql_process_list,

@@ -11,7 +11,7 @@
 #include "store/batch/ops.h"
 #include "store/batch/plan.h"
 #include "store/batch/rowio.h"
-#include "store/work/front.h"
+#include "store/work/scan.h"
 
 struct policy_set;
 
@@ -38,7 +38,7 @@ struct sql_store {
     struct sql_random random;
     const struct hf_plan *plan; /* of its engine */
     pthread_mutex_t lock;       /* of what follows */
-    struct sql_front fronts[FRONT_QUEUES];
+    struct sql_scan_start scan_starts[SCAN_QUEUES];
     uint64_t uuid_seq;
     struct policy_set *policies; /* as last read; NULL: read again */
     hf_ms policies_at;           /* monotonic */

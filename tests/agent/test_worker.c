@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pthread.h>
+
 #include <holdfast/process.h>
+#include <holdfast/sys/store.h>
 #include <holdfast/worker.h>
 
 #define TEXT(s) ((struct hf_span){ (s), strlen(s) })
@@ -76,6 +79,7 @@ static struct world {
     struct hf_worker_config config;
     struct hf_worker *worker;
     bool stopped;
+    bool stops; /* the host stops the worker again whenever it is told something */
     char log[4096];
     int added; /* tools of the source */
 } world;
@@ -88,9 +92,18 @@ static void must(int rc)
         fail_msg("%s", err.message);
 }
 
+static void on_stopped(void *user)
+{
+    bool *stopped = user;
+    *stopped = true;
+}
+
 static void on_heard(void *user, const struct hf_worker_event *event)
 {
     size_t used = strlen(world.log);
+    struct hf_task stopped = { &world.stopped, on_stopped };
+    if (world.stops)
+        hf_worker_stop(world.worker, 0, &stopped);
     (void)user;
     if (event->kind == HF_WORKER_EMIT || event->kind == HF_WORKER_TEXT ||
         event->kind == HF_WORKER_RESET)
@@ -161,15 +174,20 @@ static int open_world(void **state)
     return 0;
 }
 
-static void on_stopped(void *user)
-{
-    bool *stopped = user;
-    *stopped = true;
-}
-
 static void start_worker(void)
 {
     must(hf_worker_new(&world.config, &world.worker, &err));
+}
+
+/* Steps until the worker, which was told to stop, has stopped. */
+static void free_worker(void)
+{
+    while (!world.stopped)
+        (void)hf_loop_step(world.loop, -1);
+    hf_worker_free(world.worker);
+    world.worker = NULL;
+    while (hf_loop_step(world.loop, 0)) /* messages that are still on their way */
+        ;
 }
 
 static void stop_worker(hf_ms grace_ms)
@@ -177,12 +195,7 @@ static void stop_worker(hf_ms grace_ms)
     struct hf_task stopped = { &world.stopped, on_stopped };
     world.stopped = false;
     hf_worker_stop(world.worker, grace_ms, &stopped);
-    while (!world.stopped)
-        (void)hf_loop_step(world.loop, -1);
-    hf_worker_free(world.worker);
-    world.worker = NULL;
-    while (hf_loop_step(world.loop, 0)) /* messages that are still on their way */
-        ;
+    free_worker();
 }
 
 static int close_world(void **state)
@@ -376,13 +389,7 @@ static void a_stop_waits_for_what_runs(void **state)
     await_model();
     hf_worker_stop(world.worker, 60000, &stopped);
     say("hello");
-    while (!world.stopped)
-        (void)hf_loop_step(world.loop, -1);
-    assert_int_equal(hf_worker_held(world.worker), 0);
-    hf_worker_free(world.worker);
-    world.worker = NULL;
-    while (hf_loop_step(world.loop, 0))
-        ;
+    free_worker();
     await_log("claimed\nturn_ended\n");
 }
 
@@ -421,6 +428,117 @@ static void a_worker_past_its_lease_commits_nothing(void **state)
     await_model(); /* the next claim finishes the turn */
     say("in time");
     await_log("claimed\nturn_ended\n");
+}
+
+/* ---- a host that stops the worker in a callback, and a store that is slow --------------- */
+
+static struct slow {
+    struct hf_store_methods methods;
+    const struct hf_store_methods *real;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int64_t renewals; /* since the commit */
+    bool committed;
+    bool may_return; /* the commit */
+} slow = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static int slow_commit(struct hf_store *store, const struct hf_caller *who,
+                       const struct hf_session_commit *commit,
+                       struct hf_session_committed *ret_committed, struct hf_err *why)
+{
+    int rc = slow.real->sessions->commit(store, who, commit, ret_committed, why);
+    pthread_mutex_lock(&slow.lock);
+    slow.committed = true;
+    while (!slow.may_return)
+        pthread_cond_wait(&slow.changed, &slow.lock);
+    pthread_mutex_unlock(&slow.lock);
+    return rc;
+}
+
+static int counted_renewal(struct hf_store *store, struct hf_session_renewal *renewals,
+                           size_t count, struct hf_err *why)
+{
+    int rc = slow.real->sessions->renew_all(store, renewals, count, why);
+    pthread_mutex_lock(&slow.lock);
+    slow.renewals += slow.committed;
+    pthread_mutex_unlock(&slow.lock);
+    return rc;
+}
+
+static int64_t renewals(void)
+{
+    pthread_mutex_lock(&slow.lock);
+    int64_t count = slow.renewals;
+    pthread_mutex_unlock(&slow.lock);
+    return count;
+}
+
+/* The second renewal begins after the result of the first one was applied. */
+static void a_renewal_that_meets_the_commit_loses_no_lease(void **state)
+{
+    (void)state;
+    struct hf_session_methods session = *world.store->methods->sessions;
+    send_message("s", "hi");
+    slow.real = world.store->methods;
+    slow.methods = *slow.real;
+    slow.methods.sessions = &session;
+    session.commit = slow_commit;
+    session.renew_all = counted_renewal;
+    world.config.ttl_ms = 750;
+    world.store->methods = &slow.methods;
+    start_worker();
+    await_model();
+    say("hello");
+    while (renewals() < 2 && !strstr(world.log, "lost"))
+        (void)hf_loop_step(world.loop, -1);
+    pthread_mutex_lock(&slow.lock);
+    slow.may_return = true;
+    pthread_cond_signal(&slow.changed);
+    pthread_mutex_unlock(&slow.lock);
+    await_log("claimed\nturn_ended\n");
+    stop_worker(0);
+    world.store->methods = slow.real;
+}
+
+static int no_hand_back(struct hf_store *store, const struct hf_caller *who,
+                        const struct hf_session_back *back, struct hf_err *why)
+{
+    (void)store;
+    (void)who;
+    (void)back;
+    (void)why;
+    return HF_EBUSY;
+}
+
+static void a_host_may_stop_the_worker_in_any_callback(void **state)
+{
+    (void)state;
+    struct hf_session_methods session = *world.store->methods->sessions;
+    const struct hf_store_methods *real = world.store->methods;
+    struct hf_store_methods broken = *real;
+    broken.sessions = &session;
+    session.hand_back = no_hand_back;
+    send_message("s", "hi");
+    start_worker();
+    await_model();
+    world.store->methods = &broken;
+    world.stops = true; /* again at "back" and at "fault" */
+    stop_worker(0);
+    world.store->methods = real;
+    await_log("claimed\nback\nfault\n");
+}
+
+static void a_host_may_stop_the_worker_when_a_session_is_claimed(void **state)
+{
+    (void)state;
+    send_message("s", "hi");
+    world.stops = true;
+    start_worker();
+    free_worker();
+    await_log("claimed\nback\n");
+    struct hf_session_answer *s = loaded("s");
+    assert_null(s->sessions[0].owner);
+    hf_session_answer_free(s);
 }
 
 /* ---- tools --------------------------------------------------------------------------- */
@@ -506,6 +624,9 @@ int main(void)
         CASE(a_stopped_worker_hands_back_and_another_goes_on),
         CASE(a_stop_waits_for_what_runs),
         CASE(a_worker_past_its_lease_commits_nothing),
+        CASE(a_renewal_that_meets_the_commit_loses_no_lease),
+        CASE(a_host_may_stop_the_worker_in_any_callback),
+        CASE(a_host_may_stop_the_worker_when_a_session_is_claimed),
         CASE(sources_are_asked_before_each_iteration),
         CASE(an_inline_turn_begins_again_from_the_last_commit),
         CASE(what_cannot_work_is_refused),

@@ -255,7 +255,7 @@ class WhatIsRefused(Case):
         self.assertIn("missing: [provider.main]: the variable OPENAI_API_KEY", checked)
         other = self.cli("worker", "--config", "h.toml", "--agent", "helpr", code=3)
         self.assertIn("did you mean helper?", other.err)
-        self.assertIn("is there already", self.cli("config", "init", "--config", "h.toml", code=7).err)
+        self.assertIn("h.toml exists", self.cli("config", "init", "--config", "h.toml", code=7).err)
         self.file("bare.toml", "")
         bare = self.cli("worker", "--config", "bare.toml", code=2)
         self.assertIn("has no [agent.NAME]", bare.err)
@@ -270,7 +270,7 @@ class WhatIsRefused(Case):
     def test_a_wait_that_ends_early_leaves_the_message(self):
         self.ok("session", "create", "s", "--agent", "nobody-serves-it")
         late = self.cli("session", "send", "s", "hello", "--wait", "--timeout", "50ms", code=6)
-        self.assertIn("stays with the session", late.err)
+        self.assertIn("stays in the session", late.err)
         self.assertEqual(len(self.ok("session", "inputs", "s")["items"]), 1)
         self.assertIn("has no turn", self.cli("session", "turn", "s", code=3).err)
 

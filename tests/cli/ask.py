@@ -68,9 +68,9 @@ class Ask(Case):
         question = self.waiting()[0]["work_id"]
         self.cli("answer", question, "no")
         self.assertEqual(self.heard(asker)[0], 1)
-        self.assertIn('answered before, with "no"',
+        self.assertIn('answered earlier with "no"',
                       self.refused(7, "conflict", "answer", question, "yes"))
-        self.assertIn("before", self.cli("answer", question, "no").out)
+        self.assertIn("earlier", self.cli("answer", question, "no").out)
         self.assertEqual(self.ok("work", "show", question)["work"]["result"]["summary"], "no")
 
     def test_no_answer_in_time_is_124(self):

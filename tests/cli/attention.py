@@ -198,7 +198,7 @@ class Attention(Case):
     def test_bad_acknowledgements_say_what_is_wrong(self):
         unit = self.create("s1")["work_id"]
         for args in ([], ["--all", "--kind", "k"], [unit, "--all"]):
-            self.assertIn("exactly one", self.refused(2, "invalid_argument", "attention", "ack", *args))
+            self.assertIn("and only one", self.refused(2, "invalid_argument", "attention", "ack", *args))
         self.assertIn(unit, self.refused(4, "illegal_transition", "attention", "ack", unit))
         self.refused(3, "not_found", "attention", "ack", "ffffffff")
 
@@ -469,7 +469,7 @@ class OfAServer(Attention):
         while not self.told() and time.monotonic() < end:
             pass
         self.ask("crash")
-        self.assertIn("it is tried again", watch.stderr.readline())
+        self.assertIn("the pass is repeated", watch.stderr.readline())
         self.ask("start")
         other = self.waits("user", "another")
         while len(self.told()) < 2 and time.monotonic() < end + 30:

@@ -387,7 +387,7 @@ class Store(Case):
             self.assertEqual(
                 self.refused(9, "not_a_store", *args),
                 f"there is no store at {self.path('.local/state/holdfast/holdfast.db')}")
-        self.assertIn("`holdfast work create` or `holdfast run -- CMD` makes it",
+        self.assertIn("`holdfast work create` or `holdfast run -- CMD`, which create it",
                       self.cli("attention", code=9).err)
         self.assertEqual(os.listdir(self.folder), [])
 

@@ -71,7 +71,7 @@ class Bench(Runs):
 
     def test_what_cannot_be_measured_is_refused_by_name(self):
         self.assertIn("jobs: a number from 1000", self.bench("--jobs", "5", code=2))
-        self.assertIn("no group is called nothing", self.bench("nothing", code=2))
+        self.assertIn("there is no group \"nothing\"", self.bench("nothing", code=2))
         self.assertIn("folder: ", self.bench("--folder", "/nonexistent", code=2))
         self.assertIn("db: must be postgres://", self.bench("--db", "work.db", code=2))
 

@@ -148,7 +148,7 @@ class BadInput(Case):
             ('{"op":"trigger.emit","in":{"source_type":"a","source_key":"b","idempotency_key":"c",'
              '"occurred_at":"yesterday"}}', "occurred_at must be a time", "invalid_argument"),
             ('{"op":"__man"}', "no operation __man", "invalid_argument"),
-            ('{"op":"work.stats","colour":1}', "colour is no member", "invalid_argument"),
+            ('{"op":"work.stats","colour":1}', "colour is not a member", "invalid_argument"),
             ('{"op":"work.stats","op":"work.stats"}', "duplicate", "invalid_argument"),
             ('{"op":"work.stats","in":[]}', "one JSON object", "invalid_argument"),
             ('{"op":"work.stats","in":{"limit":1}}', "limit is no input", "invalid_argument"),

@@ -131,7 +131,7 @@ class Run(Case):
 
     def test_standard_input_is_read_by_one_option(self):
         done = self.cli("cell", "run", "-", "--bindings", "-", stdin=b"{}", code=2)
-        self.assertIn("standard input is read by another option already", done.err)
+        self.assertIn("standard input is read by another option: use @FILE for one of the two", done.err)
 
 
 class Example(Case):

@@ -186,9 +186,9 @@ class Screens(Chat):
                    "",
                    "› /help",
                    "",
-                   "  /help           what can be typed",
+                   "  /help           list the commands",
                    "  /attach FILE    send a file with the next message",
-                   "  /model [NAME]   show the models, or take another one",
+                   "  /model [NAME]   show the models, or use another one",
                    "  /retry          send the last message again",
                    "  /quit           leave; the conversation is kept",
                    "  Enter           send; Alt-Enter or Ctrl-J begins a new line",
@@ -197,7 +197,7 @@ class Screens(Chat):
                    "",
                    "›")
         terminal.send("/retry")
-        terminal.until("there is nothing to send again")
+        terminal.until("there is no message to send again")
         terminal.send("/qiut")
         terminal.until("there is no /qiut; did you mean /quit?")
         terminal.send("hello")

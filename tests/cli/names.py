@@ -30,7 +30,7 @@ class Names(Case):
     def test_two_open_units_of_a_name_are_told_apart_by_id(self):
         for _ in range(2):
             self.ok("process", "start", "--disposition", "rerunnable", "--name", "twin")
-        self.assertIn("name one by its id", self.refused(3, "ambiguous_id", "work", "show", "twin"))
+        self.assertIn("use the id of one", self.refused(3, "ambiguous_id", "work", "show", "twin"))
 
     def test_a_name_that_is_no_ones_is_not_found(self):
         self.cli("migrate")
@@ -70,7 +70,7 @@ class Said(Case):
         unit = self.create()["work_id"]
         self.assertIn(f"cancelled {unit}", self.cli("work", "cancel", unit, "--reason", "r").out)
         bound, _ = self.held("s2", "--disposition", "owner_bound")
-        self.assertIn(f"its owner was asked to end {bound}: running",
+        self.assertIn(f"asked its owner to end {bound}: running",
                       self.cli("work", "cancel", bound, "--reason", "r").out)
 
     def test_process_start_says_how_to_see_what_it_prints(self):

@@ -136,7 +136,7 @@ class Process(Case):
         process = self.start("rerunnable", "--wake", "s1")
         silent = self.start("rerunnable", "--wake", "s1")
         self.ok("process", "retarget", process, "s2")
-        self.assertIn("before", self.cli("process", "retarget", process, "s2").out)
+        self.assertIn("earlier", self.cli("process", "retarget", process, "s2").out)
         self.ok("process", "retarget", silent, "--none")
         self.assertEqual(self.one(process)["wake_session"], "s2")
         self.assertIsNone(self.one(silent)["wake_session"])

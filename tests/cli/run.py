@@ -225,7 +225,7 @@ class Outcome(RunCase):
         first = self.start(*words)
         self.begun()
         second = self.start(*words)
-        self.assertIn(b"its end is waited for", second.stderr.readline())
+        self.assertIn(b"waiting for its end", second.stderr.readline())
         with open(self.path("never"), "w", encoding="ascii") as never:
             never.write("go\n")
         self.assertEqual((first.wait(PATIENCE), second.wait(PATIENCE)), (7, 7))
@@ -665,7 +665,7 @@ class Inside(RunCase):
         self.change("CREATE TRIGGER deny BEFORE UPDATE ON work_state WHEN NEW.status = 'running' "
                     "AND OLD.status = 'queued' BEGIN SELECT RAISE(ABORT, 'denied'); END")
         self.create("two", *options, "--payload", payload % self.folder)
-        while b" ending: nothing more is taken" not in worker.stderr.readline():
+        while b" ending: no more units are taken" not in worker.stderr.readline():
             self.assertIsNone(worker.poll())
         with open(self.path("never"), "w", encoding="ascii") as never:
             never.write("go\n")
@@ -684,7 +684,7 @@ class Inside(RunCase):
             holder.communicate()
             if i < 4:
                 self.assertEqual(self.ok("work", "sweep")["held"], 0)
-        self.assertIn("1 held as poison", self.cli("work", "sweep").out)
+        self.assertIn("1 held after repeated crashes", self.cli("work", "sweep").out)
         self.cli("run", "--worker", "--until-idle")
         self.assertEqual((self.unit()["status"], self.unit()["gate"]), ("queued", "held"))
 

@@ -68,7 +68,7 @@ class Preview(Case):
                 ("every", "--every", "0s"),
                 ("--cron", "--tz", "UTC"),
                 ("--days", "--cron", "@daily", "--days", "xor"),
-                ("not both", "s", "--cron", "@daily")):
+                ("exclude each other", "s", "--cron", "@daily")):
             self.assertIn(says, self.refused(2, "invalid_argument", "schedule", "preview", *args))
         self.assertIn("not a time zone",
                       self.refused(2, "invalid_argument", "schedule", "add", "s", "--cron",

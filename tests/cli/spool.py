@@ -46,7 +46,7 @@ class Spool(Case):
         self.assertEqual(got["spool"], self.path("in.spool"))
         said = self.create("m2")
         self.assertEqual(said.out, f"spooled in {self.path('in.spool')}\n")
-        self.assertIn("the ledger does not have conversation m2 yet: ", said.err)
+        self.assertIn("conversation m2 is not in the ledger yet: ", said.err)
         self.assertEqual(self.create("m3", "--field", "work_id").out, "")
         holder.execute("ROLLBACK")
         holder.close()

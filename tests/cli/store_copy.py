@@ -131,7 +131,7 @@ class Copy(Filled):
         got = self.cli("store", "copy", "--from", self.db, "--to", self.path("full.db"), "--json",
                        code=7).json
         self.assertIn("not empty", got["error"]["message"])
-        self.assertIn("give a target that is empty", got["error"]["action"])
+        self.assertIn("name a target that is empty", got["error"]["action"])
         self.cli("store", "copy", "--from", self.path("none.db"), "--to", self.path("x.db"), code=9)
         self.assertFalse(os.path.exists(self.path("x.db")))
         self.cli("store", "copy", "--from", self.db, "--to", self.db, code=2)

@@ -580,7 +580,7 @@ class Read(Case):
 
     def test_people_see_tables_and_are_told_when_there_is_nothing(self):
         self.cli("migrate")
-        self.assertEqual(self.cli("work", "list").out, "no open work; --all lists what ended too\n")
+        self.assertEqual(self.cli("work", "list").out, "no open work; --all lists ended units too\n")
         self.assertEqual(self.cli("work", "list", "--status", "done").out, "no such work\n")
         work_id = self.create()["work_id"]
         listed = self.cli("work", "list").out.split("\n")

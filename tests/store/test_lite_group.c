@@ -254,7 +254,7 @@ static void a_reader_that_pins_the_wal_stops_no_commit(void **state)
     int64_t id = 0;
     int64_t due = atomic_load(&lite->checkpoint.due_pages);
     /* Until the thread has come to nothing twice. */
-    while (kit_counted(&lite->counts.checkpoints_in_turn) < 2)
+    while (kit_counted(&lite->counts.checkpoints_in_turnstile) < 2)
         assert_int_equal(kit_put_one(kit->sql, id++, "ann", 1), 0);
     assert_true(atomic_load(&lite->checkpoint.wal_pages) > due);
     assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);

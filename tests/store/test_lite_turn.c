@@ -188,14 +188,15 @@ static void one_who_died_waiting_is_counted_until_the_store_is_opened_alone(void
     assert_int_equal(kill(child, SIGKILL), 0);
     wait_for(child, true);
     assert_int_equal(atomic_load(&page->bell_waiters[TOPIC]), 1);
-    atomic_store(&page->turn_waiters, 1); /* as one who died at the turnstile leaves it */
+    atomic_store(&page->turnstile_waiters,
+                 1); /* as one who died at the turnstile leaves it */
     assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
-    assert_int_equal(atomic_load(&page->turn_waiters), 1);
+    assert_int_equal(atomic_load(&page->turnstile_waiters), 1);
     kit_close(kit);
     kit_open(kit);
     page = lite_of(kit->sql)->side.page;
     assert_int_equal(atomic_load(&page->bell_waiters[TOPIC]), 0);
-    assert_int_equal(atomic_load(&page->turn_waiters), 0);
+    assert_int_equal(atomic_load(&page->turnstile_waiters), 0);
     assert_int_equal(munmap(board, sizeof(*board)), 0);
 }
 

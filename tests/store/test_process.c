@@ -417,7 +417,7 @@ static int records(struct hf_store *store, const char *id)
     return rc;
 }
 
-static int enrolled(struct hf_store *store)
+static int registered_again(struct hf_store *store)
 {
     static const char *const sessions[] = { "b", "a" };
     struct hf_answer *answer = NULL;
@@ -447,7 +447,7 @@ static int do_step(const struct life_step *life)
     const char *id = life->process.id;
     struct hf_prune_report report;
     switch (life->step) {
-    case 0: return enrolled(life->store);
+    case 0: return registered_again(life->store);
     case 1:
         return told(life->store, (struct hf_process_tell){
                                      .what = HF_TELL_OBSERVE, .id = id, .name = "s" });

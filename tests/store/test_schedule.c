@@ -107,7 +107,7 @@ static int live(struct hf_store *store)
     if (rc == 0)
         rc = hf_schedule_pass(store, NULL, &report, &err);
     if (rc == 0)
-        rc = hf_schedule_trigger(store, NULL, "t", &answer, &err);
+        rc = hf_schedule_run_now(store, NULL, "t", &answer, &err);
     hf_answer_free(answer);
     if (rc == 0)
         rc = hf_schedule_pause(store, NULL, "t", "r", 0, &found, &err);

@@ -52,6 +52,28 @@ static void sql_prepares_everywhere(void **state)
     sql->methods->close(sql);
 }
 
+/* A plan depends on no bound value: SQLite would make it anew at every execution. */
+static void a_bound_value_prepares_no_statement_anew(void **state)
+{
+    (void)state;
+    struct hf_sql *sql = open_memory();
+    sqlite3 *db = lite_of(sql)->writer.db;
+    for (int i = 0; i < ALL; i++) {
+        const struct hf_sql_text *one = lite_text_of(lite_of(sql), i);
+        sqlite3_stmt *statement = NULL;
+        if (!one->text)
+            continue;
+        assert_int_equal(sqlite3_prepare_v2(db, one->text, -1, &statement, NULL),
+                         SQLITE_OK);
+        for (int slot = sqlite3_bind_parameter_count(statement); slot > 0; slot--)
+            assert_int_equal(sqlite3_bind_int(statement, slot, 1), SQLITE_OK);
+        if (sqlite3_expired(statement))
+            fail_msg("%s is prepared anew whenever it is run", one->name);
+        assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+    }
+    sql->methods->close(sql);
+}
+
 static bool is_name(const char *text)
 {
     return text[strspn(text, "abcdefghijklmnopqrstuvwxyz_0123456789")] == '\0' &&
@@ -217,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sql_prepares_everywhere),
+        cmocka_unit_test(a_bound_value_prepares_no_statement_anew),
         cmocka_unit_test(sql_prepares_on_postgres_as_on_sqlite),
         cmocka_unit_test(rows_have_their_fields_in_order),
         cmocka_unit_test(literal_batch_sizes),

@@ -68,7 +68,7 @@ struct hf_schedule_methods {
     int (*change)(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_schedule_change *change, struct hf_schedules *schedules,
                   struct hf_err *err);
-    int (*trigger)(struct hf_store *store, const struct hf_caller *who, const char *name,
+    int (*run_now)(struct hf_store *store, const struct hf_caller *who, const char *name,
                    struct hf_answer *answer, struct hf_err *err);
     int (*get)(struct hf_store *store, const struct hf_caller *who, const char *name,
                struct hf_schedules *schedules, struct hf_err *err);
@@ -115,9 +115,9 @@ struct hf_trigger_methods {
 
 /* The verbs of process.h. Input has been checked. */
 struct hf_process_methods {
-    int (*enroll)(struct hf_store *store, const struct hf_caller *who,
-                  const struct hf_process_new *request, struct hf_answer *answer,
-                  struct hf_err *err);
+    int (*register_process)(struct hf_store *store, const struct hf_caller *who,
+                            const struct hf_process_new *request,
+                            struct hf_answer *answer, struct hf_err *err);
     int (*output_add)(struct hf_store *store, const struct hf_caller *who,
                       const struct hf_output_add *add, struct hf_err *err);
     /* Fills an empty output through hf_output_put. */

@@ -86,11 +86,13 @@ static void on_fetched(void *user)
 {
     struct seat_fetch *fetch = user;
     struct seat *seat = fetch->seat;
+    struct hf_worker *worker = seat->worker;
     struct hf_model_call call = { .size = sizeof(call),
                                   .request = fetch->request,
                                   .render = fetch->render,
                                   .user = fetch,
                                   .attachment = lend };
+    worker_enter(worker);
     if (seat->fetch == fetch)
         seat->fetch = NULL;
     fetch->err.code = fetch->code;
@@ -103,6 +105,7 @@ static void on_fetched(void *user)
     free_fetch(fetch);
     seat->fetches--;
     seat_pump(seat); /* it may have waited for this to end */
+    worker_leave(worker);
 }
 
 void seat_fetch_start(struct seat *seat, const struct hf_drive_action *action,

@@ -197,7 +197,10 @@ void seat_drive(struct seat *seat)
 
 static void on_timer(void *user)
 {
+    struct hf_worker *worker = ((struct seat *)user)->worker;
+    worker_enter(worker);
     seat_feed(user, (struct hf_drive_event){ .kind = HF_DRIVEN_TIMER });
+    worker_leave(worker);
 }
 
 /* Waits that a step has opened, and that the turn is put away. */
@@ -241,10 +244,9 @@ static void tell_stored(struct seat *seat)
     worker_tell(seat->worker, seat, event);
 }
 
-/* What a store call came to; on the loop. */
-static void on_stored(void *user)
+/* What a store call came to. */
+static void take_stored(struct seat *seat)
 {
-    struct seat *seat = user;
     struct hf_drive_event event = { .kind = HF_DRIVEN_STORED, .code = seat->code };
     seat->job_out = false;
     tell_stored(seat);
@@ -265,6 +267,15 @@ static void on_stored(void *user)
     if (cancel) /* before anything new begins */
         feed(seat, worker_cancel());
     seat_pump(seat);
+}
+
+/* On the loop. */
+static void on_stored(void *user)
+{
+    struct hf_worker *worker = ((struct seat *)user)->worker;
+    worker_enter(worker);
+    take_stored(user);
+    worker_leave(worker);
 }
 
 void seat_start_job(struct seat *seat, const struct hf_drive_action *action)
@@ -347,6 +358,12 @@ static void act(struct seat *seat, const struct hf_drive_action *action)
     }
 }
 
+bool seat_is_over(const struct seat *seat)
+{
+    return seat->ended && !seat->job_out && !seat->calls && !seat->model_call &&
+           seat->fetches == 0;
+}
+
 void seat_pump(struct seat *seat)
 {
     struct hf_drive_action action;
@@ -356,7 +373,6 @@ void seat_pump(struct seat *seat)
     while (!seat->ended && hf_drive_next(seat->drive, &action))
         act(seat, &action);
     seat->pumping = false;
-    if (seat->ended && !seat->job_out && !seat->calls && !seat->model_call &&
-        seat->fetches == 0)
-        worker_seat_ended(seat);
+    if (seat_is_over(seat))
+        seat->worker->some_ended = true;
 }

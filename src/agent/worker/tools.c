@@ -10,20 +10,23 @@
 static void on_model(void *user, const struct hf_model_event *event)
 {
     struct seat *seat = user;
+    struct hf_worker *worker = seat->worker;
     struct hf_worker_event told = { .kind = HF_WORKER_TEXT, .text = event->text };
+    worker_enter(worker);
     if (event->kind == HF_MODEL_REASONING)
         told.kind = HF_WORKER_REASONING;
     if (event->kind == HF_MODEL_RESET)
         told.kind = HF_WORKER_RESET;
     if (event->kind == HF_MODEL_TEXT || told.kind != HF_WORKER_TEXT)
-        worker_tell(seat->worker, seat, told);
-    if (event->kind != HF_MODEL_END)
-        return;
-    seat->model_call = 0;
-    seat_feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_REPLY,
-                                             .id = seat->model_id,
-                                             .response = event->response,
-                                             .error = event->error });
+        worker_tell(worker, seat, told);
+    if (event->kind == HF_MODEL_END) {
+        seat->model_call = 0;
+        seat_feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_REPLY,
+                                                 .id = seat->model_id,
+                                                 .response = event->response,
+                                                 .error = event->error });
+    }
+    worker_leave(worker);
 }
 
 /* The call could not be made at all. What the request or the set-up is to blame for is the
@@ -108,8 +111,9 @@ static void on_tool(void *user, const struct hf_invocation_result *result)
 {
     struct seat_call *call = user;
     struct seat *seat = call->seat;
-    const struct hf_alloc *alloc = seat->worker->alloc;
+    struct hf_worker *worker = seat->worker;
     struct seat_call **at = &seat->calls;
+    worker_enter(worker);
     while (*at != call)
         at = &(*at)->next;
     *at = call->next;
@@ -117,8 +121,8 @@ static void on_tool(void *user, const struct hf_invocation_result *result)
     seat_feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_ANSWER,
                                              .call_id = call->call_id,
                                              .result = result });
-    alloc->free(alloc->user,
-                call); /* the seat may be gone: it may have waited for this call */
+    worker->alloc->free(worker->alloc->user, call);
+    worker_leave(worker);
 }
 
 /* On a thread of the executor. */

@@ -58,56 +58,78 @@ static void maybe_stopped(struct hf_worker *worker)
         worker->stopped.run(worker->stopped.user);
 }
 
-void worker_seat_ended(struct seat *seat)
+static void release_ended(struct hf_worker *worker)
 {
-    struct hf_worker *worker = seat->worker;
     struct seat **at = &worker->seats;
-    while (*at != seat)
-        at = &(*at)->next;
-    *at = seat->next;
-    worker->seat_count--;
-    seat_free(seat);
-    worker->none_ready = false;
+    worker->some_ended = false;
+    while (*at) {
+        struct seat *seat = *at;
+        if (!seat_is_over(seat)) {
+            at = &seat->next;
+            continue;
+        }
+        *at = seat->next;
+        worker->seat_count--;
+        seat_free(seat);
+        worker->none_ready = false;
+    }
     worker_claim(worker);
+}
+
+void worker_enter(struct hf_worker *worker)
+{
+    worker->depth++;
+}
+
+void worker_leave(struct hf_worker *worker)
+{
+    if (--worker->depth > 0)
+        return;
+    if (worker->some_ended)
+        release_ended(worker);
     maybe_stopped(worker);
 }
 
 static void feed_all(struct hf_worker *worker, enum hf_drive_event_kind kind)
 {
-    for (struct seat *seat = worker->seats, *next = NULL; seat; seat = next) {
-        next = seat->next;
+    for (struct seat *seat = worker->seats; seat; seat = seat->next)
         seat_feed(seat, (struct hf_drive_event){ .kind = kind });
-    }
 }
 
 static void on_grace(void *user)
 {
+    worker_enter(user);
     feed_all(user, HF_DRIVEN_GIVE_UP);
+    worker_leave(user);
 }
 
 void hf_worker_stop(struct hf_worker *worker, hf_ms grace_ms,
                     const struct hf_task *stopped)
 {
     struct hf_task task = { worker, on_grace };
+    worker_enter(worker);
     worker->stopping = true;
     worker->stopped = stopped ? *stopped : (struct hf_task){ 0 };
     feed_all(worker, HF_DRIVEN_STOP);
     if (hf_timer_start(worker->config.loop, &worker->grace, grace_ms, &task))
         feed_all(worker, HF_DRIVEN_GIVE_UP); /* no memory for patience */
-    maybe_stopped(worker);
+    worker_leave(worker);
 }
 
 int hf_worker_cancel(struct hf_worker *worker, const char *session_id,
                      const struct hf_evidence *evidence)
 {
-    for (struct seat *seat = worker->seats; seat; seat = seat->next) {
-        if (!hf_same(seat->claim->sessions[0].session_id, session_id) || seat->ended)
-            continue;
-        seat_feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_CANCEL,
-                                                 .evidence = evidence });
-        return 0;
-    }
-    return HF_ENOTFOUND;
+    struct seat *seat = worker->seats;
+    while (seat &&
+           (seat->ended || !hf_same(seat->claim->sessions[0].session_id, session_id)))
+        seat = seat->next;
+    if (!seat)
+        return HF_ENOTFOUND;
+    worker_enter(worker);
+    seat_feed(seat,
+              (struct hf_drive_event){ .kind = HF_DRIVEN_CANCEL, .evidence = evidence });
+    worker_leave(worker);
+    return 0;
 }
 
 size_t hf_worker_held(const struct hf_worker *worker)
@@ -142,7 +164,6 @@ static void refuse(struct seat *seat, const struct hf_err *why)
                                       .delay_ms = 30000,
                                       .code = why->code,
                                       .message = why->message };
-    seat->ended = true;
     worker_tell(seat->worker, seat,
                 (struct hf_worker_event){
                     .kind = HF_WORKER_BACK, .code = why->code, .message = why->message });
@@ -155,16 +176,15 @@ static void take_seat(struct hf_worker *worker, struct seat *seat)
     seat->next = worker->seats;
     worker->seats = seat;
     worker->seat_count++;
+    why->code = seat_begin(seat, why);
+    seat->ended = why->code != 0;
     worker_tell(worker, seat,
                 (struct hf_worker_event){ .kind = HF_WORKER_CLAIMED,
                                           .step = seat->loaded->turn->step });
-    int rc = seat_begin(seat, why);
-    if (rc) {
-        why->code = rc;
+    if (why->code)
         refuse(seat, why);
-        return;
-    }
-    seat_drive(seat);
+    else
+        seat_drive(seat);
 }
 
 static void on_claimed(void *user)
@@ -174,6 +194,7 @@ static void on_claimed(void *user)
     int seat_code = seat->code;
     bool found = seat_code == 0 && seat->claim && seat->claim->session_count > 0;
     bool later = seat_code || (worker->config.session_id && !found);
+    worker_enter(worker);
     worker->claiming = NULL;
     if (seat->code)
         tell_fault(worker, seat, seat->code, seat->err.message);
@@ -184,7 +205,7 @@ static void on_claimed(void *user)
     if (later) /* the store is away, or the session has nothing to do: not at once again */
         poll_later(worker);
     worker_claim(worker);
-    maybe_stopped(worker);
+    worker_leave(worker);
 }
 
 void worker_claim(struct hf_worker *worker)
@@ -219,6 +240,16 @@ static void lose(struct seat *seat)
     seat_feed(seat, (struct hf_drive_event){ .kind = HF_DRIVEN_LEASE_LOST });
 }
 
+/* A store call is out that ends the lease, so that a renewal may find it ended. What became of the
+ * lease is said by that call. */
+static bool ends_lease(const struct seat *seat)
+{
+    const struct hf_drive_action *action = &seat->action;
+    return seat->job_out &&
+           (action->kind == HF_DRIVE_COMMIT || action->kind == HF_DRIVE_BACK ||
+            (action->kind == HF_DRIVE_STORE && action->step->away));
+}
+
 static void apply_renewal(struct hf_worker *worker,
                           const struct hf_session_renewal *renewal)
 {
@@ -226,7 +257,8 @@ static void apply_renewal(struct hf_worker *worker,
     if (!seat || seat->ended)
         return;
     if (renewal->code) {
-        lose(seat);
+        if (!ends_lease(seat))
+            lose(seat);
         return;
     }
     seat->valid_until = worker->renewal_sent + renewal->lease_remaining_ms;
@@ -238,23 +270,22 @@ static void apply_renewal(struct hf_worker *worker,
 static void lose_lapsed(struct hf_worker *worker)
 {
     hf_ms now = worker_mono(worker);
-    for (struct seat *seat = worker->seats, *next = NULL; seat; seat = next) {
-        next = seat->next;
+    for (struct seat *seat = worker->seats; seat; seat = seat->next)
         if (!seat->ended && now >= seat->valid_until)
             lose(seat);
-    }
 }
 
 static void on_renewed(void *user)
 {
     struct hf_worker *worker = user;
+    worker_enter(worker);
     worker->renewing = false;
     if (worker->renewal_code)
         tell_fault(worker, NULL, worker->renewal_code, hf_err_text(worker->renewal_code));
     for (size_t i = 0; worker->renewal_code == 0 && i < worker->renewal_count; i++)
         apply_renewal(worker, &worker->renewals[i]);
     lose_lapsed(worker);
-    maybe_stopped(worker);
+    worker_leave(worker);
 }
 
 /* Copies of what the thread reads: a seat may end meanwhile. */
@@ -305,12 +336,14 @@ static void on_heartbeat(void *user)
 {
     struct hf_worker *worker = user;
     again(worker, &worker->heartbeat, worker->config.renew_ms, on_heartbeat);
+    worker_enter(worker);
     hf_threads_collect(worker->threads);
     lose_lapsed(worker);
     if (worker->renewing || worker->seat_count == 0)
         worker_claim(worker);
     else
         renew(worker);
+    worker_leave(worker);
 }
 
 /* Something was told about sessions since the last renewal: a renewal says whether one of ours is

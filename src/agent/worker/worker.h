@@ -93,6 +93,8 @@ struct hf_worker {
     uint32_t bell; /* of the sessions, when the last renewal was sent */
 
     struct hf_timer grace;
+    int depth;       /* of calls into the worker that are not over */
+    bool some_ended; /* seats of which nothing is out any more */
     bool stopping;
     bool stop_said;
     struct hf_task stopped;
@@ -111,9 +113,15 @@ static inline hf_ms worker_wall(const struct hf_worker *worker)
 void worker_tell(struct hf_worker *worker, const struct seat *seat,
                  struct hf_worker_event event);
 void worker_claim(struct hf_worker *worker); /* if it may hold one more */
-void worker_seat_ended(struct seat *seat);
+/* Around each call from outside: by the loop, a model, a tool, the host. Such calls nest, since the
+ * host may stop or cancel while it is told something. A seat that has ended is released when the
+ * outermost call ends, so that no caller is left with one that is gone. */
+void worker_enter(struct hf_worker *worker);
+void worker_leave(struct hf_worker *worker);
 
-/* seat.c. Takes actions of the drive until there are none. */
+/* seat.c. Whether the drive has ended and nothing is out. */
+bool seat_is_over(const struct seat *seat);
+/* Takes actions of the drive until there are none. */
 void seat_pump(struct seat *seat);
 void seat_feed(struct seat *seat, struct hf_drive_event event);
 int seat_begin(struct seat *seat, struct hf_err *err); /* after claim and load */

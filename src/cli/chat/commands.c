@@ -20,7 +20,7 @@ static int retry(struct chat *chat, const char *rest)
 {
     (void)rest;
     if (!chat->last_text) {
-        chat_note(chat, false, "there is nothing to send again");
+        chat_note(chat, false, "there is no message to send again");
         return 0;
     }
     screen_user(&chat->screen, chat->last_text);
@@ -75,13 +75,13 @@ static int attach(struct chat *chat, const char *rest)
 {
     struct stat file;
     if (!*rest) {
-        chat_note(chat, false, "/attach FILE: which one?");
+        chat_note(chat, false, "/attach FILE: the name of the file is missing");
     } else if (stat(rest, &file) || access(rest, R_OK)) {
         chat_note(chat, true, "%.200s: %s", rest, strerror(errno));
     } else if (!S_ISREG(file.st_mode)) {
         chat_note(chat, true, "%.200s is not a file", rest);
     } else if (chat->attached_count == CHAT_ATTACHED_MAX) {
-        chat_note(chat, true, "a message takes %d files", CHAT_ATTACHED_MAX);
+        chat_note(chat, true, "a message has at most %d files", CHAT_ATTACHED_MAX);
     } else {
         const char *path = hf_arena_text(&chat->cli->arena, rest);
         if (!path)
@@ -100,9 +100,9 @@ static const struct command {
     const char *text;
     int (*run)(struct chat *chat, const char *rest);
 } commands[] = {
-    { "help", "", "what can be typed", help },
+    { "help", "", "list the commands", help },
     { "attach", " FILE", "send a file with the next message", attach },
-    { "model", " [NAME]", "show the models, or take another one", model },
+    { "model", " [NAME]", "show the models, or use another one", model },
     { "retry", "", "send the last message again", retry },
     { "quit", "", "leave; the conversation is kept", quit },
 };
@@ -150,6 +150,6 @@ int chat_command(struct chat *chat, const char *line)
     if (near.best)
         chat_note(chat, true, "there is no /%s; did you mean /%s?", word, near.best);
     else
-        chat_note(chat, true, "there is no /%s; /help shows what there is", word);
+        chat_note(chat, true, "there is no /%s; /help lists the commands", word);
     return 0;
 }

@@ -54,7 +54,7 @@ static void plain_note(struct show *show, const char *text)
 static void plain_reset(struct show *show)
 {
     flow_end(&lines_of(show)->flow);
-    plain_note(show, "the model is asked again; what it said so far does not count");
+    plain_note(show, "the model is called again; its text so far is discarded");
 }
 
 static void plain_model_called(struct show *show)
@@ -74,7 +74,7 @@ static void plain_tool_ended(struct show *show, const struct show_tool *tool)
                                          [HF_TOOL_FAILURE] = " failed",
                                          [HF_TOOL_CANCELLED] = " was cancelled",
                                          [HF_TOOL_UNKNOWN] =
-                                             ": not known whether it happened" };
+                                             ": it is not known whether it happened" };
     char name[80], args[120], text[300];
     const char *said = tool->text ? tool->text : "";
     flush(show);
@@ -95,7 +95,7 @@ static void plain_ended(struct show *show, const struct show_end *end)
     flush(show);
     if (!end->turn_id)
         cli_note(lines->cli,
-                 "session %s: the turn is not over; it goes on when the session is "
+                 "session %s: the turn is not finished; it continues when the session is "
                  "opened again",
                  end->session_id);
     else if (end->failed)

@@ -279,8 +279,7 @@ static void on_reset(struct show *show)
 {
     struct screen *screen = screen_of(show);
     if (screen->streaming)
-        screen_note(screen,
-                    "the model is asked again; what it said so far does not count",
+        screen_note(screen, "the model is called again; its text so far is discarded",
                     false);
 }
 
@@ -385,11 +384,10 @@ static void on_ended(struct show *show, const struct show_end *end)
     struct screen *screen = screen_of(show);
     char usage[128], line[160];
     if (!end->turn_id) {
-        screen_note(
-            screen,
-            "this turn is not over: it goes on when the session is opened again, or "
-            "by a worker",
-            false);
+        screen_note(screen,
+                    "this turn is not finished: it continues when the session is opened "
+                    "again, or in a worker",
+                    false);
         return;
     }
     if (!end->text_shown && !end->failed && end->text)

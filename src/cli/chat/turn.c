@@ -172,7 +172,7 @@ void chat_heard(void *user, const struct hf_worker_event *event)
     case HF_WORKER_TOOL_STARTED: tool_began(chat, event->call); break;
     case HF_WORKER_TOOL_ENDED: tool_ended(chat, event); break;
     case HF_WORKER_LOST:
-        chat_note(chat, false, "another worker has taken this session over");
+        chat_note(chat, false, "another worker has taken over this session");
         break;
     case HF_WORKER_FAULT:
         chat_note(chat, false, "the store does not answer, trying again: %s",

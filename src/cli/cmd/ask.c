@@ -53,8 +53,8 @@ static int put_choices(struct cli *cli, struct hf_json *json)
     hf_json_end(json);
     return count > 1 ? 0
                      : hf_fail(&cli->err, HF_EINVAL, "--choices",
-                               "--choices: one choice is no question: use --choices "
-                               "yes,no, or --text for any answer");
+                               "--choices: a question needs at least two choices: use "
+                               "--choices yes,no, or --text for any answer");
 }
 
 static int make_payload(struct cli *cli, const char **ret_payload)
@@ -131,7 +131,7 @@ static int cancel(struct asking *ask)
     return change(ask, &(struct hf_change){ .size = sizeof(struct hf_change),
                                             .verb = HF_VERB_CANCEL,
                                             .id = ask->id,
-                                            .reason = "its asker was stopped" });
+                                            .reason = "the asking command was stopped" });
 }
 
 /* Made and claimed in one transaction. Of a key that was used the unit that is there. */
@@ -218,7 +218,7 @@ static int stopped(struct asking *ask)
     int rc = keep ? 0 : cancel(ask);
     return rc ? rc
               : hf_fail(&cli->err, HF_EHELD, NULL, "stopped by %s: the question %s",
-                        cli->stop.by, keep ? "goes on waiting" : "was cancelled");
+                        cli->stop.by, keep ? "stays open" : "was cancelled");
 }
 
 static int wait_for_answer(struct asking *ask)
@@ -272,7 +272,7 @@ static int put_answer(struct asking *ask)
 static void say_question(struct asking *ask, bool created)
 {
     cli_note(ask->cli, "%s %s",
-             created ? "asked:" : "was asked before:", cli_text(ask->cli, "question"));
+             created ? "asked:" : "was asked earlier:", cli_text(ask->cli, "question"));
     cli_note(ask->cli, "to answer: holdfast answer %s %s", cli_short_id(ask->id),
              cli_given(ask->cli, "text")      ? "TEXT"
              : cli_given(ask->cli, "choices") ? cli_text(ask->cli, "choices")

@@ -213,7 +213,7 @@ static void execute(struct cli *cli, const struct told *one)
     struct hf_child *child = NULL;
     int fd = json_file(one);
     if (fd < 0 || !getcwd(folder, sizeof(folder))) {
-        note(cli, command, "not started: there is no memory, or no folder");
+        note(cli, command, "not started: out of memory, or the folder is missing");
     } else {
         struct hf_child_plan plan = { .size = sizeof(plan),
                                       .argv = argv,
@@ -289,7 +289,7 @@ static bool may_come_back(struct cli *cli, int rc, bool *said)
     if (hf_err_class(rc) != HF_CLASS_RETRYABLE)
         return false;
     if (!*said && !cli->quiet)
-        (void)fprintf(stderr, "holdfast: %s; it is tried again\n", cli->err.message);
+        (void)fprintf(stderr, "holdfast: %s; the pass is repeated\n", cli->err.message);
     *said = true;
     cli->err = (struct hf_err){ 0 };
     return true;

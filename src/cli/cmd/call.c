@@ -174,7 +174,8 @@ int check_call(struct cli *cli)
                        "give an operation, --lines or --list (holdfast call --help)");
     if (lines && cli_given(cli, "operation-id"))
         return hf_fail(&cli->err, HF_EINVAL, NULL,
-                       "--operation-id is of one call: give operation_id in its line");
+                       "--operation-id belongs to one call: with --lines write "
+                       "operation_id into the line");
     return 0;
 }
 

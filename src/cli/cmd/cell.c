@@ -30,9 +30,9 @@ static int take_limit(struct cli *cli, const char *text, struct hf_cell_limits *
         if (len == strlen(names[i].name) && memcmp(text, names[i].name, len) == 0)
             return hf_parse_i64(equals + 1, 1, INT64_MAX, "limit", names[i].value,
                                 &cli->err);
-    return hf_fail(&cli->err, HF_EINVAL, "limit",
-                   "--limit: write steps=N, active_ms=N, memory_bytes=N, ops=N or "
-                   "output_bytes=N");
+    return hf_fail(
+        &cli->err, HF_EINVAL, "limit",
+        "--limit must be steps=N, active_ms=N, memory_bytes=N, ops=N or output_bytes=N");
 }
 
 /* The cell, ready to be polled. */

@@ -50,7 +50,7 @@ static int check_group(struct cli *cli, json_t *group)
     const char *name = NULL;
     json_t *answers = NULL;
     if (group && !json_is_object(group))
-        return refuse(cli, "tools and reads are objects, by name");
+        return refuse(cli, "tools and reads must be objects with one member per name");
     json_object_foreach(group, name, answers)
     {
         if (hf_check_key(name, (size_t)HF_MAX_KEY_BYTES, "tools", &cli->err))
@@ -70,7 +70,7 @@ static int check(struct cli *cli, json_t *root)
                                         "reads", "signals",   "tools" };
     const char *stranger = hf_json_stranger(root, keys, 6);
     if (!json_is_object(root))
-        return refuse(cli, "a script is a JSON object");
+        return refuse(cli, "a script must be a JSON object");
     if (stranger)
         return hf_fail(&cli->err, HF_EINVAL, "tools",
                        "--tools: a script has no member %s", stranger);
@@ -199,7 +199,8 @@ int cell_script_call(struct cli *cli, const struct cell_script *script,
         return rc;
     if (!answer)
         return fail_call(cli, "not_scripted",
-                         "--tools says nothing of this call; see the manual", ret_result);
+                         "--tools has no answer for this call; see `man holdfast-cell`",
+                         ret_result);
     const json_t *error = json_object_get(answer, "error");
     if (error) {
         const char *said = json_string_value(json_object_get(error, "message"));

@@ -74,9 +74,10 @@ static void log_pass(const struct watch *watch, const struct hf_monitor_report *
         log_line(watch, "renewed", text, report);
     }
     if (report->stalled_ms && report->spared) {
-        (void)snprintf(text, sizeof(text),
-                       "the store stalled for %lld ms; %lld leases got one more term",
-                       (long long)report->stalled_ms, (long long)report->spared);
+        (void)snprintf(
+            text, sizeof(text),
+            "the store stalled for %lld ms; %lld leases were extended by one term",
+            (long long)report->stalled_ms, (long long)report->spared);
         log_line(watch, "amnesty", text, report);
     }
     if (hf_sweep_changes(&report->sweep)) {
@@ -137,7 +138,7 @@ static void log_orphan(void *user, const struct hf_orphan *orphan)
     if (!orphan->ending || watch->ending)
         return;
     (void)snprintf(text, sizeof(text),
-                   "%lld processes of unit %s outlived their runner: told to end",
+                   "%lld processes of unit %s outlived their runner: sent TERM",
                    (long long)orphan->processes, cli_short_id(orphan->work_id));
     log_line(watch, "orphan", text, NULL);
 }
@@ -187,7 +188,7 @@ static int check_options(struct watch *watch)
                        "--pointer, --incarnation and --fresh need --owner");
     if (cli_given(cli, "once") && cli_given(cli, "run"))
         return hf_fail(&cli->err, HF_EINVAL, "--run",
-                       "--run needs a monitor that goes on: leave --once out, or use "
+                       "--run and --once exclude each other: leave --once out, or use "
                        "`holdfast run --worker --until-idle`");
     if (!cli_given(cli, "run") && (cli_given(cli, "jobs") || cli_given(cli, "queue")))
         return hf_fail(&cli->err, HF_EINVAL, "--run", "--jobs and --queue need --run");

@@ -41,13 +41,12 @@ int check_process_start(struct cli *cli)
         return 0;
     if (in->work.payload)
         return hf_fail(&cli->err, HF_EINVAL, "--input",
-                       "a command is its own input: give one of both");
+                       "--input and a command exclude each other: leave one of them out");
     int rc = put_command(cli, in);
     if (rc == 0 && in->work.disposition == HF_EXTERNALLY_OWNED)
-        rc = hf_fail(
-            &cli->err, HF_EINVAL, "--disposition",
-            "what is externally_owned is run elsewhere: give no command; `holdfast run "
-            "--detach` hands one off");
+        rc = hf_fail(&cli->err, HF_EINVAL, "--disposition",
+                     "an externally_owned process runs elsewhere: leave the command out, "
+                     "or use `holdfast run --detach`");
     in->work.kind = HF_RUN_KIND;
     if (!in->work.queue)
         in->work.queue = "run";
@@ -104,11 +103,11 @@ static void say_what_follows(const struct cli *cli, const struct hf_start_reques
     const char *who = "`holdfast monitor --run` or `holdfast run --worker`";
     const char *id = cli_short_id(in->created_id);
     if (in->no_run)
-        cli_note(cli, "nothing runs it yet: it waits for %s", who);
+        cli_note(cli, "no runner has it yet: it waits for %s", who);
     else
         cli_note(cli,
-                 "it runs in the background; holdfast work output %s --follow shows what "
-                 "it prints",
+                 "it runs in the background; holdfast work output %s --follow shows its "
+                 "output",
                  id);
     if (!in->no_run && in->work.disposition == HF_RERUNNABLE)
         cli_note(cli, "if its runner dies, %s runs it again", who);

@@ -57,7 +57,7 @@ static void show_divergence(struct cli *cli, struct hf_span line, struct hf_span
     hf_buf_fini(&recorded);
     hf_buf_fini(&here);
     cli->action =
-        "if the change is meant, record the turn again; else it is a regression";
+        "if the change is intended, record the turn again; otherwise it is a regression";
 }
 
 /* The recording's turn up to its end or to the first divergence, which is then in

@@ -71,9 +71,10 @@ static int complete_env(struct cli *cli, const char *const **ret_env)
         if (strchr(texts[i], '='))
             continue;
         if (!value)
-            return hf_fail(&cli->err, HF_EINVAL, "--env",
-                           "--env: there is no variable %.80s; give NAME=VALUE",
-                           texts[i]);
+            return hf_fail(
+                &cli->err, HF_EINVAL, "--env",
+                "--env: the variable %.80s is not set: set it, or write NAME=VALUE",
+                texts[i]);
         hf_buf_init(&whole, hf_alloc_system(), (size_t)1 << 20);
         hf_buf_text(&whole, texts[i]);
         hf_buf_char(&whole, '=');
@@ -93,7 +94,7 @@ static int check_secrets(struct cli *cli)
     for (size_t i = 0; i < n; i++)
         if (!getenv(names[i]))
             return hf_fail(&cli->err, HF_EINVAL, "--secret",
-                           "--secret: there is no variable %.80s", names[i]);
+                           "--secret: the variable %.80s is not set", names[i]);
     return 0;
 }
 
@@ -122,8 +123,9 @@ int run_command(struct cli *cli, struct hf_command *ret_command)
 static int check_worker(struct cli *cli)
 {
     if (cli_given(cli, "command") || cli_given(cli, "id") || cli_given(cli, "detach"))
-        return hf_fail(&cli->err, HF_EINVAL, "--worker",
-                       "--worker takes its commands from the queue: give none");
+        return hf_fail(
+            &cli->err, HF_EINVAL, "--worker",
+            "--worker takes its commands from the queue: leave the command out");
     return 0;
 }
 
@@ -137,10 +139,10 @@ static int check_detach(struct cli *cli)
     size_t n = sizeof(needs_runner) / sizeof(needs_runner[0]);
     for (size_t i = 0; cli_given(cli, "detach") && i < n; i++)
         if (cli_given(cli, needs_runner[i]))
-            return hf_fail(&cli->err, HF_EINVAL, "--detach",
-                           "--%s needs a runner, and with --detach there is none: the "
-                           "command is externally owned",
-                           needs_runner[i]);
+            return hf_fail(
+                &cli->err, HF_EINVAL, "--detach",
+                "--%s and --detach exclude each other: a detached command has no runner",
+                needs_runner[i]);
     return 0;
 }
 
@@ -162,8 +164,8 @@ int check_run(struct cli *cli)
                              "a command is needed: holdfast run [options] -- CMD ARGS");
     if (cli_number(cli, "max-attempts", 1) > 1 && !rerunnable)
         return hf_fail(&cli->err, HF_EINVAL, "--max-attempts",
-                       "--max-attempts above 1 needs --disposition rerunnable: what is "
-                       "owner_bound is never run again");
+                       "--max-attempts above 1 needs --disposition rerunnable: an "
+                       "owner_bound unit is never run again");
     int rc = check_detach(cli);
     if (rc == 0)
         rc = check_secrets(cli);
@@ -527,7 +529,7 @@ static int run_again(struct job *job)
     if (rc != HF_EHELD && rc != HF_ETRANSITION)
         return rc ? rc : execute(job);
     if (!job->runner.told)
-        cli_note(cli, "unit %s was taken over by another runner", job->work_id);
+        cli_note(cli, "another runner took over unit %s", job->work_id);
     return 0;
 }
 
@@ -593,12 +595,12 @@ static int follow_first(struct job *job)
     int rc = first_is_open(job, &open);
     while (rc == 0 && open) {
         if (!told)
-            cli_note(cli, "unit %s exists already, and is %s: its end is waited for",
+            cli_note(cli, "unit %s exists, with status %s: waiting for its end",
                      job->work_id, job->result.status);
         told = true;
         if (job->runner.told)
             return hf_fail(&cli->err, HF_EHELD, NULL,
-                           "stopped while unit %s, which has the same key, is %s",
+                           "stopped while unit %s, which has the same key, was %s",
                            job->work_id, job->result.status);
         runner_wait(&job->runner, fds, 0, RETRY_LOOK_MS);
         rc = first_is_open(job, &open);
@@ -681,7 +683,7 @@ static int answer(struct job *job)
     struct hf_run_result *result = &job->result;
     if (job->first_exists) {
         bool done = hf_status_of(result->status) == HF_DONE;
-        cli_note(cli, "unit %s exists already: nothing was run, it is %s", job->work_id,
+        cli_note(cli, "unit %s exists, with status %s: nothing was run", job->work_id,
                  result->status);
         cli->exit_code = done                                         ? 0
                          : job->first_known && result->exit_code != 0 ? result->exit_code
@@ -689,10 +691,10 @@ static int answer(struct job *job)
         return cli->json ? print_json(job) : 0;
     }
     if (result->end == HF_RUN_UNRECORDED)
-        return hf_fail(&cli->err, result->err.code, result->err.field,
-                       "the command ended (exit code %d), but that could not be "
-                       "recorded: %.120s",
-                       result->exit_code, result->err.message);
+        return hf_fail(
+            &cli->err, result->err.code, result->err.field,
+            "the command ended (exit code %d), but its end could not be recorded: %.120s",
+            result->exit_code, result->err.message);
     if (result->end == HF_RUN_TAKEN)
         return hf_fail(&cli->err, HF_ELEASELOST, NULL,
                        "the lease of unit %s was lost, so the command was ended",

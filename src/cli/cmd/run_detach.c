@@ -143,7 +143,7 @@ static int answer(struct cli *cli, const struct news *news, pid_t pid)
     if (news->code)
         return hf_fail(&cli->err, news->code, news->err.field, "%s", news->err.message);
     if (news->exists)
-        cli_note(cli, "unit %s exists already: nothing was run", news->work_id);
+        cli_note(cli, "unit %s exists: nothing was run", news->work_id);
     else
         cli_note(cli, "handed over to process %d as unit %s", (int)pid, news->work_id);
     if (!cli->json)
@@ -181,7 +181,7 @@ int run_detached(struct cli *cli)
                        strerror(errno));
     if (!heard)
         return hf_fail(&cli->err, HF_EUNCERTAIN, NULL,
-                       "process %d ended before it told whether it was recorded",
+                       "process %d ended before it reported whether it was recorded",
                        (int)pid);
     if (news.code || news.exists)
         (void)waitpid(pid, NULL, 0); /* it ends by itself */

@@ -214,7 +214,8 @@ static int bear(struct worker *worker, int rc)
     if (worker->busy == 0)
         return rc;
     if (!worker->fault.code)
-        say(worker, "ending", "nothing more is taken", worker->runner->cli->err.message);
+        say(worker, "ending", "no more units are taken",
+            worker->runner->cli->err.message);
     worker->fault = worker->runner->cli->err;
     return 0;
 }

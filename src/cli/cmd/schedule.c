@@ -24,10 +24,8 @@ static int check_no_command(struct cli *cli)
                                          "evidence" };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (cli_given(cli, names[i]))
-            return hf_fail(
-                &cli->err, HF_EINVAL, "command",
-                "--%s is about a command, and there is none: write it after --",
-                names[i]);
+            return hf_fail(&cli->err, HF_EINVAL, "command",
+                           "--%s needs a command: write it after --", names[i]);
     return 0;
 }
 
@@ -57,12 +55,12 @@ static int fill_unit(struct cli *cli, const struct unit *unit, const char *input
         return check_no_command(cli);
     if (*unit->kind || *unit->payload)
         return hf_fail(&cli->err, HF_EINVAL, unit->payload_option,
-                       "a command is its own %s: leave out --kind and --%s",
+                       "a command sets %s itself: leave out --kind and --%s",
                        unit->payload_option, unit->payload_option);
     if (*unit->max_attempts > 1 && *unit->disposition != HF_RERUNNABLE)
         return hf_fail(&cli->err, HF_EINVAL, "--max-attempts",
-                       "--max-attempts above 1 needs --disposition rerunnable: what is "
-                       "owner_bound is never run again");
+                       "--max-attempts above 1 needs --disposition rerunnable: an "
+                       "owner_bound unit is never run again");
     *unit->kind = HF_RUN_KIND;
     *unit->queue = *unit->queue ? *unit->queue : RUN_QUEUE;
     if (*unit->disposition == HF_DISPOSITION_NONE)

@@ -12,8 +12,8 @@ static int dump_sql(struct cli *cli)
     const char *sql = hf_store_schema_sql(cli_store_named(cli));
     if (!cli->json) {
         if (strstr(sql, "@schema@"))
-            cli_put(cli, "-- @schema@ stands for the name of the schema, which is to be "
-                         "first on the search_path\n");
+            cli_put(cli, "-- Replace @schema@ by the name of the schema, which must be "
+                         "the first on the search_path.\n");
         cli_put(cli, sql);
         return 0;
     }
@@ -71,10 +71,10 @@ int cmd_store_bump(struct cli *cli)
         hf_json_put_i64(&cli->writer, "incarnation", incarnation);
         cli_ok_end(cli);
     } else if (!cli->quiet) {
-        cli_putf(cli,
-                 "the store is in incarnation %lld; earlier tokens are refused from now "
-                 "on\n",
-                 (long long)incarnation);
+        cli_putf(
+            cli,
+            "the store has incarnation %lld; earlier tokens are refused from now on\n",
+            (long long)incarnation);
     }
     return 0;
 }

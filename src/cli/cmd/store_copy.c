@@ -56,8 +56,7 @@ static int print_copied(struct move *move, const struct hf_copy_report *report)
     } else if (!cli->quiet) {
         cli_put(cli, hf_buf_str(&move->items));
         cli_putf(cli,
-                 "copied %lld rows and compared each; the copy is in "
-                 "incarnation %lld\n",
+                 "copied %lld rows and compared each; the copy has incarnation %lld\n",
                  (long long)report->rows, (long long)report->incarnation);
     }
     return 0;
@@ -81,10 +80,10 @@ int cmd_store_copy(struct cli *cli)
     if (move.shown)
         (void)fprintf(stderr, "\r\033[K"); /* the progress line goes */
     if (rc == HF_ECONFLICT)
-        cli->action =
-            hf_same(cli->err.field, "to")
-                ? "give a target that is empty, or does not exist yet"
-                : "stop whatever uses either store, remove the target, copy again";
+        cli->action = hf_same(cli->err.field, "to")
+                          ? "name a target that is empty or does not exist"
+                          : "stop all programs that use either store, remove the target, "
+                            "and copy again";
     if (rc == 0)
         rc = print_copied(&move, &report);
     hf_buf_fini(&move.items);

@@ -33,7 +33,7 @@ int check_create(struct cli *cli)
 static void print_spooled(struct cli *cli, const struct hf_create_request *in,
                           const struct hf_err *why)
 {
-    cli_note(cli, "the ledger does not have %s %.190s yet: %s",
+    cli_note(cli, "%s %.190s is not in the ledger yet: %s",
              hf_source_word(in->work.source), in->work.source_id, why->message);
     if (cli->json) {
         cli_ok_begin(cli);

@@ -38,7 +38,7 @@ void cli_text_pointer(const struct hf_pointer_report *report, char *out, size_t 
         *unit ? " " : "", unit,
         report->corrupt ? "; the old file was corrupt and is now " : "",
         report->corrupt ? report->aside : "",
-        report->row_missing ? "; it named a unit that the ledger lacks" : "",
+        report->row_missing ? "; it named a unit that is not in the ledger" : "",
         report->older_incarnation
             ? "; it named a unit of an older incarnation, which its lease or a "
               "proof of death ends (see work show)"
@@ -149,12 +149,11 @@ static void text_arrival(struct cli *cli, const struct arrival *arrival)
              (long long)report->existing, (long long)report->conflicting,
              (long long)report->malformed, (long long)report->refused);
     if (report->resumed)
-        cli_putf(cli, "%lld went to units that waited for them\n",
+        cli_putf(cli, "%lld resumed units that waited for them\n",
                  (long long)report->resumed);
     if (report->spool && !report->trimmed)
-        cli_put(cli,
-                "the spool was left as it is: somebody else has trimmed it, or a link "
-                "names it\n");
+        cli_put(cli, "the spool was not changed: another process trimmed it, or its path "
+                     "is a link\n");
     else if (report->left)
         cli_putf(cli, "%lld stay in the spool\n", (long long)report->left);
 }
@@ -212,7 +211,8 @@ static int print_reconciled(struct cli *cli, const struct reconciled *all)
 {
     int code = all->arrival ? all->arrival->worst : 0;
     if (code) {
-        cli->action = "correct the lines and run it again: what is there is found again";
+        cli->action = "correct the lines and run the command again: stored requests are "
+                      "not stored twice";
         (void)hf_fail(&cli->err, code, "--from",
                       "%lld of %lld lines made no unit; %.180s",
                       (long long)all->arrival->shown,
@@ -232,8 +232,7 @@ int check_reconcile(struct cli *cli)
     bool whose = cli_given(cli, "owner") || cli_given(cli, "incarnation");
     if (whose && !cli_given(cli, "pointer"))
         return hf_fail(&cli->err, HF_EINVAL, NULL,
-                       "--owner and --incarnation say whose pointer it is: --pointer is "
-                       "missing");
+                       "--owner and --incarnation need --pointer");
     const char *from = cli_text(cli, "from");
     if (from && access(from, R_OK) != 0) {
         cli->action = "check the path";

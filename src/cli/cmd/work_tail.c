@@ -82,10 +82,10 @@ static int put_page(struct tail *tail)
     unsigned notices = hf_feed_notices(tail->page);
     if (notices & HF_FEED_HISTORY)
         put_notice(tail, "history",
-                   "the store began another history; what follows is its own, and later "
-                   "events of the old one are no longer true");
+                   "the store has a new incarnation; the following events belong to it, "
+                   "and unread events of the old one no longer apply");
     if (notices & HF_FEED_GAP)
-        put_notice(tail, "gap", "events before these were pruned before they were read");
+        put_notice(tail, "gap", "earlier events were pruned before they were read");
     for (size_t i = 0; i < hf_feed_count(tail->page); i++) {
         const struct hf_feed_item *item = hf_feed_at(tail->page, i);
         if (cli->json)
@@ -155,7 +155,7 @@ static void put_end(struct tail *tail)
         hf_json_put_str(&cli->writer, "cursor", tail->cursor);
         cli_ok_end(cli);
     } else {
-        cli_note(cli, "go on with --after %s", tail->cursor);
+        cli_note(cli, "continue with --after %s", tail->cursor);
     }
 }
 

@@ -30,12 +30,12 @@ void cli_text_sweep(const struct hf_sweep_report *report, char *out, size_t room
         { report->timed_out, "timed out" },
         { report->failed, "failed" },
         { report->abandoned, "abandoned" },
-        { report->held, "held as poison" },
+        { report->held, "held after repeated crashes" },
         { report->promoted, "promoted" },
         { report->escalated, "escalated" },
         { report->silent, "left silent" },
         { report->proven_dead, "holders proven dead" },
-        { report->orphaned, "left until their processes are gone" },
+        { report->orphaned, "left until their processes have ended" },
     };
     size_t used = 0;
     out[0] = '\0';

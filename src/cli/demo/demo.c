@@ -126,15 +126,15 @@ static int make_folder(struct demo *demo)
     if (!made && !(given && errno == EEXIST)) {
         int code = errno;
         demo->folder[0] = '\0';
-        cli->action = "name a folder that can be written to with --folder, or set TMPDIR";
+        cli->action = "name a writable folder with --folder, or set TMPDIR";
         return hf_fail(&cli->err, HF_EINVAL, "--folder",
-                       "cannot make a folder in %.120s: %s", given ? given : base,
+                       "cannot create a folder in %.120s: %s", given ? given : base,
                        strerror(code));
     }
     if (!made && !folder_empty(demo->folder)) {
         demo->folder[0] = '\0'; /* not ours to remove */
         return hf_fail(&cli->err, HF_EINVAL, "--folder",
-                       "--folder must name an empty folder, or one that is not there");
+                       "--folder must name an empty folder, or one that does not exist");
     }
     (void)snprintf(demo->ledger, sizeof(demo->ledger), "%s/ledger.db", demo->folder);
     return 0;
@@ -144,7 +144,7 @@ static void remove_folder(const struct demo *demo)
 {
     int errnum = hf_folder_remove(demo->folder);
     if (errnum)
-        cli_note(demo->cli, "could not remove %s: %s", demo->folder, strerror(errnum));
+        cli_note(demo->cli, "cannot remove %s: %s", demo->folder, strerror(errnum));
 }
 
 /* ---- the parts --------------------------------------------------------------------- */
@@ -270,8 +270,7 @@ static int hear(struct demo *demo, struct demo_message *ret_message)
                                 { .fd = demo->signals, .events = POLLIN } };
         if (left <= 0 || (poll(fds, 2, (int)left) < 0 && errno != EINTR))
             return hf_fail(&demo->cli->err, HF_EINTERNAL, NULL,
-                           "the story did not come to its end within %d s",
-                           MOST_MS / 1000);
+                           "the demo did not finish within %d s", MOST_MS / 1000);
         if (fds[0].revents & POLLIN) {
             struct demo_message message;
             if (read(demo->reports, &message, sizeof(message)) !=
@@ -597,7 +596,7 @@ static int conclude(struct demo *demo, bool removes)
     const char *objection = rc ? NULL : demo_objection(&demo->facts);
     if (objection)
         rc = hf_fail(&cli->err, HF_EINTERNAL, NULL,
-                     "the ledger does not bear the story out: %s", objection);
+                     "the events do not confirm the demo: %s", objection);
     if (rc)
         return rc;
     if (cli->json) {
@@ -635,15 +634,15 @@ static void let_go(struct demo *demo, int rc, bool removes)
     if (demo->folder[0] && removes)
         remove_folder(demo);
     else if (demo->folder[0] && rc)
-        cli_note(cli, "what there is of the ledger is in %s", demo->folder);
+        cli_note(cli, "the ledger is kept in %s", demo->folder);
 }
 
 int check_demo(struct cli *cli)
 {
-    return cli_given(cli, "db")
-               ? hf_fail(&cli->err, HF_EINVAL, "--db",
-                         "the demo makes a ledger of its own; --folder says where")
-               : 0;
+    return cli_given(cli, "db") ? hf_fail(&cli->err, HF_EINVAL, "--db",
+                                          "--db is not allowed: the demo creates its own "
+                                          "ledger; name its folder with --folder")
+                                : 0;
 }
 
 int cmd_demo(struct cli *cli)

@@ -14,7 +14,7 @@
 #include "base/text.h"
 
 #define SLICE_MS 250 /* how long a worker may not hear that it is over */
-#define REPORT_TEXT "Everything was looked at once.\n"
+#define REPORT_TEXT "Everything was checked once.\n"
 #define STEP_EVENT "step"
 
 #define ONCE_MORE "{\"initial_backoff_ms\":400,\"jitter\":\"none\"}"
@@ -223,7 +223,7 @@ static int do_fetch(struct demo_stage *stage, const struct hf_item *unit)
         return rc;
     const struct hf_work *now = &hf_answer_at(answer, 0)->work;
     char text[80];
-    (void)snprintf(text, sizeof(text), "its policy says again in %lld ms",
+    (void)snprintf(text, sizeof(text), "its policy retries it in %lld ms",
                    (long long)(now->next_retry_at - now->updated_at));
     rc = say(stage, DEMO_RETRY, &unit->work, text);
     hf_answer_free(answer);

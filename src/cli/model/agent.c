@@ -116,8 +116,7 @@ static int say_key(struct cli_agents *agents, const char *name)
                           "the key of provider %.60s (%.100s) is missing: %s", name,
                           shown.key, why.message);
     cli->action =
-        "set it; `holdfast provider list` names each provider and where its key "
-        "comes from";
+        "set it; `holdfast provider list` shows the source of each provider's key";
     return HF_ENOTFOUND;
 }
 

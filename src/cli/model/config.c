@@ -18,8 +18,9 @@ static int default_path(struct cli *cli, const char **ret_path)
     else if (home && home[0] == '/')
         path = hf_arena_join(&cli->arena, home, "/.config/holdfast/holdfast.toml");
     else
-        return hf_fail(&cli->err, HF_EINVAL, "--config",
-                       "no configuration is named: use --config FILE (HOME is not set)");
+        return hf_fail(
+            &cli->err, HF_EINVAL, "--config",
+            "no configuration is named, and HOME is not set: use --config FILE");
     *ret_path = path;
     return path ? 0 : hf_fail_plain(&cli->err, HF_ENOMEM);
 }
@@ -91,10 +92,9 @@ static void look_at_keys(struct missing *missing, const struct hf_config *config
     for (size_t i = 0; hf_config_show(config, i, &shown); i++) {
         if (!hf_starts_with(shown.key, "env ") || getenv(shown.key + strlen("env ")))
             continue;
-        (void)hf_fail(
-            &said, HF_ENOTFOUND, NULL,
-            "[provider.%.60s]: the variable %.100s, which has its key, is not set",
-            shown.name, shown.key + strlen("env "));
+        (void)hf_fail(&said, HF_ENOTFOUND, NULL,
+                      "[provider.%.60s]: the variable %.100s with its key is not set",
+                      shown.name, shown.key + strlen("env "));
         add_missing(missing, said.message);
     }
 }
@@ -131,7 +131,7 @@ static int look(struct missing *missing, const struct hf_config *config, const c
     if (rc == 0)
         rc = look_at_agents(missing, config, folder);
     if (!hf_config_name(config, HF_CONFIG_AGENT, 0))
-        add_missing(missing, "there is no [agent.NAME], so there is nothing to talk to");
+        add_missing(missing, "there is no [agent.NAME]: `chat` and `worker` need one");
     missing->cli->action = NULL;
     return rc;
 }

@@ -37,7 +37,7 @@ int cli_config_example(struct cli *cli, const struct cli_config_wish *wish,
             usual = &kinds[i];
     if (wish->kind && !hf_same(wish->kind, usual->kind))
         return hf_fail(&cli->err, HF_EINVAL, "--kind",
-                       "--kind is openai-chat or anthropic-messages");
+                       "--kind must be openai-chat or anthropic-messages");
     const char *key = wish->key_env || wish->base_url ? wish->key_env : usual->key_env;
     hf_buf_text(buf, "# `holdfast config keys` lists every key, `holdfast config check` "
                      "checks this file.\n\n[provider.main]\n");
@@ -86,9 +86,9 @@ static int write_new(struct cli *cli, const char *path, const struct hf_buf *tex
               (cli_given(cli, "force") ? O_TRUNC : O_EXCL);
     int fd = open(path, how, 0600);
     if (fd < 0 && errno == EEXIST) {
-        cli->action = "edit it, name another with --config, or overwrite it with --force";
-        return hf_fail(&cli->err, HF_ECONFLICT, "--config", "%.150s is there already",
-                       path);
+        cli->action =
+            "edit it, name another file with --config, or overwrite it with --force";
+        return hf_fail(&cli->err, HF_ECONFLICT, "--config", "%.150s exists", path);
     }
     int rc = fd < 0 ? errno : hf_file_write(fd, text->at, text->len);
     if (fd >= 0 && fsync(fd) && rc == 0)

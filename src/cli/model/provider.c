@@ -111,9 +111,10 @@ static hf_ms mono_now(void)
 static void take_error(struct check *check, const struct hf_llm_error *error)
 {
     struct cli *cli = check->cli;
-    cli->action = error->transient ? "try again later; if it stays so, check base_url"
-                                   : "correct the configuration or the account: the same "
-                                     "call will be refused again";
+    cli->action =
+        error->transient
+            ? "try again later; if the error persists, check base_url"
+            : "correct the configuration or the account: the same call fails again";
     (void)hf_fail(&cli->err, error->transient ? HF_EUNREACHABLE : HF_EINVAL,
                   check->provider_name, "provider %.60s, model %.60s: %.120s (%s)",
                   check->provider_name, check->model_name,
@@ -153,9 +154,10 @@ static int choose_model(struct check *check)
     for (size_t i = 0; !wanted; i++) {
         name = hf_config_name(check->config, HF_CONFIG_MODEL, i);
         if (!name)
-            return hf_fail(&cli->err, HF_EINVAL, "model",
-                           "no model has provider = \"%.60s\"; add a [model.NAME]",
-                           check->provider_name);
+            return hf_fail(
+                &cli->err, HF_EINVAL, "model",
+                "no model has provider = \"%.60s\"; add a [model.NAME] with it",
+                check->provider_name);
         if (hf_config_model(check->config, name, &entry, &provider, &cli->err) == 0 &&
             strcmp(provider, check->provider_name) == 0)
             wanted = name;
@@ -183,8 +185,7 @@ static int open_provider(struct check *check)
                                 &cli->err);
     if (rc)
         cli->action =
-            "see `holdfast provider list`: it names each provider and where its "
-            "key comes from";
+            "run `holdfast provider list`, which shows the source of each provider's key";
     if (rc == 0)
         rc = hf_loop_new(NULL, &check->loop, &cli->err);
     if (rc == 0)

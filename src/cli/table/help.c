@@ -273,15 +273,14 @@ void cli_print_group_help(struct cli *cli, const struct op_group *group)
              group->name, group->summary, group->name);
     put_heading(cli, "Commands");
     put_commands(cli, group);
-    cli_putf(cli, "\n`holdfast %s COMMAND --help` says more of one command.\n",
-             group->name);
+    cli_putf(cli, "\n`holdfast %s COMMAND --help` describes one command.\n", group->name);
 }
 
 static void put_usage_line(struct cli *cli)
 {
     cli_put(cli, "holdfast: a durable ledger of work for long-running agents\n\n"
                  "Usage: holdfast [--db PATH|URL] [--json] COMMAND [options]\n");
-    put_heading(cli, "To begin with");
+    put_heading(cli, "First steps");
     for (const struct cli_fact *step = cli_first_steps; step->name; step++)
         put_pair(cli, step->name, step->text, 24);
 }
@@ -294,9 +293,8 @@ void cli_print_short_overview(struct cli *cli)
         if (*g->name)
             put_pair(cli, g->name, g->summary, 14);
     }
-    cli_put(cli,
-            "\n`holdfast COMMAND --help` says more of one command or group, `holdfast "
-            "help all`\nlists everything.\n");
+    cli_put(cli, "\n`holdfast COMMAND --help` describes one command or group, `holdfast "
+                 "help all`\nlists everything.\n");
 }
 
 /* "schedule: work that is made at set times": who reads from the top finds the subject. */
@@ -305,7 +303,7 @@ static void put_group_heading(struct cli *cli, const struct op_group *group)
     bool named = *group->name;
     cli_put(cli, "\n");
     cli_colour(cli, CLI_BOLD);
-    cli_put(cli, named ? group->name : "The rest");
+    cli_put(cli, named ? group->name : "Other commands");
     cli_colour(cli, CLI_PLAIN);
     cli_putf(cli, "%s%s\n", named ? ": " : "", named ? group->summary : "");
 }
@@ -324,7 +322,6 @@ void cli_print_overview(struct cli *cli)
     put_heading(cli, "Exit codes");
     for (const struct cli_fact *fact = cli_exit_codes; fact->name; fact++)
         put_pair(cli, fact->name, fact->text, 7);
-    cli_put(cli,
-            "\n`holdfast COMMAND --help` says more of one command, `man holdfast` of "
-            "all.\n");
+    cli_put(cli, "\n`holdfast COMMAND --help` describes one command, `man holdfast` all "
+                 "of them.\n");
 }

@@ -115,7 +115,7 @@ static void put_command(struct cli *cli, const struct op *command)
     }
     for (size_t i = 0; i < CLI_OPTION_TABLES; i++)
         put_options(cli, cli_option_table(command, i));
-    const char *sep = ".PP\nExit codes beside 0, 1 and 2: ";
+    const char *sep = ".PP\nExit codes in addition to 0, 1 and 2: ";
     for (const struct cli_fact *fact = cli_exit_codes; fact->name; fact++)
         if (cli_exits_with(command, fact->name)) {
             cli_putf(cli, "%s%s", sep, fact->name);
@@ -178,8 +178,8 @@ static void put_description(struct cli *cli, const char *page)
             "error and exits with 2.\n");
         return;
     }
-    cli_put(cli, "The global options, the variables and the exit codes stand in\n"
-                 ".BR holdfast (1).\n");
+    cli_put(cli, "The global options, the variables and the exit codes are described "
+                 "in\n.BR holdfast (1).\n");
 }
 
 int cmd_man(struct cli *cli)
@@ -190,7 +190,7 @@ int cmd_man(struct cli *cli)
     while (group->name && !on_page(group, page))
         group++;
     if (!group->name)
-        return hf_fail(&cli->err, HF_ENOTFOUND, NULL, "no group is called \"%.60s\"",
+        return hf_fail(&cli->err, HF_ENOTFOUND, NULL, "there is no group \"%.60s\"",
                        page);
     put_title(cli, page, group->summary);
     cli_put(cli, ".SH SYNOPSIS\n.nh\n.ad l\n");

@@ -356,7 +356,8 @@ static int read_next(struct walk *walk)
     if (arg[1] != '-' && lacks_dashes(walk->cli))
         return misplaced_option(walk->cli, arg);
     if (arg[1] != '-')
-        return usage(walk->cli, "unknown option %.60s: options have two dashes", arg);
+        return usage(walk->cli, "unknown option %.60s: options begin with two dashes",
+                     arg);
     return read_option(walk);
 }
 

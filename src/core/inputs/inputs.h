@@ -276,7 +276,7 @@ extern const struct hf_input hf_schedule_inputs[];
 extern const struct hf_input hf_schedule_update_inputs[];
 extern const struct hf_input hf_schedule_pause_inputs[];
 extern const struct hf_input hf_schedule_name_inputs[];
-extern const struct hf_input hf_schedule_trigger_inputs[];
+extern const struct hf_input hf_schedule_run_now_inputs[];
 extern const struct hf_input hf_schedule_show_inputs[];
 extern const struct hf_input hf_schedule_list_inputs[];
 extern const struct hf_input hf_preview_inputs[];

@@ -8,11 +8,11 @@ static const char *const state_words[] = { "active", "paused", "finished", NULL 
 /* clang-format off */
 #define END { .name = NULL }
 #define NAME                                                                             \
-    { "name", "NAME", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE, "the schedule",             \
+    { "name", "NAME", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE, "name of the schedule",     \
       .limit = HF_LIMIT_SCHEDULE_NAME_BYTES, HF_IN_AT(hf_schedule_new, name) }
 #define REVISION                                                                         \
     { "revision", "N", HF_IN_INT, 0,                                                     \
-      "only if it is still at this revision; else exit code 7", .min = 1,                \
+      "change the schedule only if it still has this revision; otherwise exit code 7", .min = 1,                \
       .max = INT64_MAX, HF_IN_AT(hf_schedule_request, revision) }
 
 /* When. */
@@ -38,14 +38,14 @@ static const char *const state_words[] = { "active", "paused", "finished", NULL 
 
 /* What. */
 #define UNIT                                                                             \
-    { "kind", "K", HF_IN_TEXT, 0, "kind of its units (default: work)",                   \
+    { "kind", "K", HF_IN_TEXT, 0, "kind of the units (default: work)",                   \
       HF_IN_AT(hf_schedule_new, kind) },                                                 \
-    { "queue", "Q", HF_IN_TEXT, 0, "their queue (default: default)",                     \
+    { "queue", "Q", HF_IN_TEXT, 0, "queue of the units (default: default)",              \
       HF_IN_AT(hf_schedule_new, queue) },                                                \
-    { "payload", "JSON", HF_IN_JSON, 0, "their payload",                                 \
+    { "payload", "JSON", HF_IN_JSON, 0, "payload of the units, as JSON",                 \
       .limit = HF_LIMIT_PAYLOAD_BYTES, HF_IN_AT(hf_schedule_new, payload) },             \
     { "wake_session", "SESSION", HF_IN_TEXT, 0,                                          \
-      "make inputs of this session instead, which wake its agent",                       \
+      "create inputs of this session, which wake its agent, instead of units",           \
       .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_schedule_new, wake_session) },            \
     HF_UNIT_INPUTS(hf_schedule_new),                                                     \
     { "overlap", "RULE", HF_IN_WORD, 0,                                                  \
@@ -64,7 +64,8 @@ const struct hf_input hf_schedule_inputs[] = {
     NAME,
     TIMING,
     UNIT,
-    { "paused", NULL, HF_IN_FLAG, 0, "make nothing until it is resumed",
+    { "paused", NULL, HF_IN_FLAG, 0, "create the schedule paused: no units until it "
+                                     "is resumed",
       HF_IN_AT(hf_schedule_new, paused) },
     END,
 };
@@ -74,13 +75,13 @@ const struct hf_input hf_schedule_update_inputs[] = { NAME, TIMING, UNIT, REVISI
 const struct hf_input hf_schedule_pause_inputs[] = {
     NAME,
     REVISION,
-    { "reason", "R", HF_IN_TEXT, 0, "why, for those who look at it",
+    { "reason", "R", HF_IN_TEXT, 0, "reason, which `schedule show` prints",
       .limit = HF_LIMIT_REASON_BYTES, HF_IN_AT(hf_schedule_request, reason) },
     END,
 };
 
 const struct hf_input hf_schedule_name_inputs[] = { NAME, REVISION, END };
-const struct hf_input hf_schedule_trigger_inputs[] = { NAME, END };
+const struct hf_input hf_schedule_run_now_inputs[] = { NAME, END };
 
 const struct hf_input hf_schedule_show_inputs[] = {
     NAME,
@@ -92,13 +93,15 @@ const struct hf_input hf_schedule_show_inputs[] = {
 };
 
 const struct hf_input hf_schedule_list_inputs[] = {
-    { "state", "STATE", HF_IN_WORD, 0, "only those", .words = state_words,
+    { "state", "STATE", HF_IN_WORD, 0, "only schedules in this state", .words = state_words,
       HF_IN_AT(hf_schedule_filter, state) },
-    { "origin", "SET", HF_IN_TEXT, 0, "only those of a synced set", .option = "set",
+    { "origin", "SET", HF_IN_TEXT, 0, "only schedules of this synced set", .option =
+      "set",
       HF_IN_AT(hf_schedule_filter, origin) },
-    { "limit", "N", HF_IN_INT, 0, "at most so many (default: 100)", .min = 1,
+    { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
       .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_schedule_filter, limit) },
-    { "after", "CURSOR", HF_IN_TEXT, 0, "go on after an earlier page",
+    { "after", "CURSOR", HF_IN_TEXT, 0, "continue after this cursor, from the "
+                                        "previous page",
       HF_IN_AT(hf_schedule_filter, after) },
     END,
 };
@@ -108,9 +111,10 @@ const struct hf_input hf_preview_inputs[] = {
       "a schedule of the store, instead of a timing", .limit = HF_LIMIT_SCHEDULE_NAME_BYTES,
       HF_IN_AT(hf_schedule_new, name) },
     TIMING,
-    { "from", "TIME", HF_IN_INSTANT, 0, "slots after this, RFC 3339 (default: now)",
+    { "from", "TIME", HF_IN_INSTANT, 0, "show slots after this time, RFC 3339 "
+                                        "(default: now)",
       HF_IN_AT(hf_schedule_request, from) },
-    { "count", "N", HF_IN_INT, 0, "how many (default: 5)", .min = 1, .max = HF_SLOTS_MAX,
+    { "count", "N", HF_IN_INT, 0, "number of slots (default: 5)", .min = 1, .max = HF_SLOTS_MAX,
       HF_IN_AT(hf_schedule_request, count) },
     END,
 };

@@ -15,7 +15,7 @@ const struct hf_input hf_limit_inputs[] = {
     { "rate_ms", "DURATION", HF_IN_MS, 0, "the time of --rate, at most a day",
       .option = "per", HF_IN_AT(hf_quota, rate_ms) },
     COUNT(burst, NULL, "starts at once (default: --rate)"),
-    { "none", NULL, HF_IN_FLAG, 0, "lift the limit", HF_IN_AT(hf_limit_request, none) },
+    { "none", NULL, HF_IN_FLAG, 0, "remove the limit", HF_IN_AT(hf_limit_request, none) },
     END,
 };
 
@@ -39,11 +39,13 @@ const struct hf_input hf_policy_inputs[] = {
       .limit = HF_LIMIT_ATTEMPTS_MAX, HF_IN_AT(hf_policy, max_attempts) },
     { "retry_policy", "JSON", HF_IN_JSON, 0, "how failures are retried",
       .limit = HF_LIMIT_POLICY_BYTES, HF_IN_AT(hf_policy, retry_policy) },
-    { "disposition", "WORD", HF_IN_WORD, 0, "what a lapsed lease does",
+    { "disposition", "WORD", HF_IN_WORD, 0, "disposition: what happens to a unit when "
+                                            "its lease lapses",
       .words = hf_disposition_words, .min = 1, HF_IN_AT(hf_policy, disposition) },
-    { "close_rule", "RULE", HF_IN_WORD, 0, "what a close-out must bring",
+    { "close_rule", "RULE", HF_IN_WORD, 0, "what a close-out must contain: evidence "
+                                           "or reviewer",
       .words = hf_close_rule_words, HF_IN_AT(hf_policy, close_rule) },
-    { "wait_rule", "RULE", HF_IN_WORD, 0, "what a wait must bring",
+    { "wait_rule", "RULE", HF_IN_WORD, 0, "what a wait must contain: escalation",
       .words = hf_wait_rule_words, HF_IN_AT(hf_policy, wait_rule) },
     END,
 };
@@ -56,22 +58,23 @@ const struct hf_input hf_policy_show_inputs[] = {
 };
 
 const struct hf_input hf_log_inputs[] = {
-    { "limit", "N", HF_IN_INT, 0, "at most this many (default: 100)", .min = 1,
+    { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
       .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_read_request, limit) },
     END,
 };
 
 const struct hf_input hf_attention_inputs[] = {
     { "unserved_ms", "DURATION", HF_IN_MS, 0,
-      "claimable for so long without a worker is a finding (default: 5m)", .min = 1,
+      "report a queue whose units were claimable this long without a worker (default: "
+      "5m)", .min = 1,
       .option = "unserved", HF_IN_AT(hf_attention_query, unserved_ms) },
-    { "limit", "N", HF_IN_INT, 0, "findings of a kind (default: 200)", .min = 1, .max = 200,
+    { "limit", "N", HF_IN_INT, 0, "most findings per kind (default: 200)", .min = 1, .max = 200,
       HF_IN_AT(hf_attention_query, limit) },
     { "watch", NULL, HF_IN_FLAG, HF_IN_LOCAL,
-      .help = "keep looking, and print what is new and what is gone",
+      .help = "repeat until ended, and print new findings and those that are gone",
       HF_IN_AT(hf_attention_request, watch) },
     { "interval_ms", "DURATION", HF_IN_MS, HF_IN_LOCAL,
-      .help = "with --watch: between two looks (default: 5s)", .min = 100, .max = 3600000,
+      .help = "with --watch: time between two passes (default: 5s)", .min = 100, .max = 3600000,
       .option = "interval", HF_IN_AT(hf_attention_request, interval_ms) },
     { "exec", "CMD", HF_IN_TEXT, HF_IN_LOCAL,
       .help = "run this program for each new finding, with its JSON on standard input",
@@ -84,29 +87,30 @@ const struct hf_input hf_attention_inputs[] = {
 };
 
 const struct hf_input hf_ack_inputs[] = {
-    { "ids", "ID", HF_IN_TEXTS, HF_IN_BARE, "these units", .option = "id",
+    { "ids", "ID", HF_IN_TEXTS, HF_IN_BARE, "ids of the units", .option = "id",
       HF_IN_AT(hf_ack, ids) },
-    { "kind", "K", HF_IN_TEXT, 0, "all bad ends of this kind", HF_IN_AT(hf_ack, kind) },
-    { "all", NULL, HF_IN_FLAG, 0, "all bad ends", HF_IN_AT(hf_ack, all) },
-    { "reason", "R", HF_IN_TEXT, 0, "kept with the event", .limit = HF_LIMIT_REASON_BYTES,
+    { "kind", "K", HF_IN_TEXT, 0, "acknowledge all bad ends of units of this kind", HF_IN_AT(hf_ack, kind) },
+    { "all", NULL, HF_IN_FLAG, 0, "acknowledge all bad ends", HF_IN_AT(hf_ack, all) },
+    { "reason", "R", HF_IN_TEXT, 0, "reason, stored with the event", .limit = HF_LIMIT_REASON_BYTES,
       HF_IN_AT(hf_ack, reason) },
     END,
 };
 
 const struct hf_input hf_holder_list_inputs[] = {
-    { "owner", "O", HF_IN_TEXT, HF_IN_BARE, "only of this name", .limit = HF_LIMIT_KEY_BYTES,
+    { "owner", "O", HF_IN_TEXT, HF_IN_BARE, "only holders with this owner name", .limit = HF_LIMIT_KEY_BYTES,
       HF_IN_AT(hf_filter, owner) },
     END,
 };
 
 const struct hf_input hf_occurrence_inputs[] = {
-    { "source_type", "TYPE", HF_IN_TEXT, 0, "only of this kind of source",
+    { "source_type", "TYPE", HF_IN_TEXT, 0, "only occurrences of this source type",
       .limit = HF_LIMIT_KEY_BYTES, HF_IN_AT(hf_occurrence_filter, source_type) },
-    { "source_key", "KEY", HF_IN_TEXT, 0, "only of this source", .limit = HF_LIMIT_KEY_BYTES,
+    { "source_key", "KEY", HF_IN_TEXT, 0, "only occurrences of this source key", .limit = HF_LIMIT_KEY_BYTES,
       HF_IN_AT(hf_occurrence_filter, source_key) },
-    { "limit", "N", HF_IN_INT, 0, "rows of a page (default: 100)", .min = 1,
+    { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
       .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_occurrence_filter, limit) },
-    { "after", "CURSOR", HF_IN_TEXT, 0, "the page after this one", .limit = HF_LIMIT_KEY_BYTES,
+    { "after", "CURSOR", HF_IN_TEXT, 0, "continue after this cursor, from the "
+                                        "previous page", .limit = HF_LIMIT_KEY_BYTES,
       HF_IN_AT(hf_occurrence_filter, after) },
     END,
 };

@@ -8,22 +8,24 @@ static const char *const state_words[] = { "enabled", "disabled", "deleted", NUL
 #define END { .name = NULL }
 #define KEY(type)                                                                        \
     { "subscription_key", "KEY", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,                  \
-      "the subscription's key, its owner's own", .option = "key", HF_IN_AT(type, key) }
+      "key of the subscription, unique for its owner", .option = "key", HF_IN_AT(type, key) }
 #define OWNER(type)                                                                      \
     { "owner_scope", "SCOPE", HF_IN_TEXT, 0,                                             \
-      "whose it is: session:ID, host:BINDING or host (default: host)",                   \
+      "owner of the subscription: session:ID, host:BINDING or host (default: host)",     \
       HF_IN_AT(type, owner_scope) }
 #define REVISION(flags, type)                                                            \
     { "revision", "N", HF_IN_INT, (flags),                                               \
-      "only if it is still at this revision; else exit code 7", .min = 1,                \
+      "change the subscription only if it still has this revision; otherwise exit "      \
+      "code 7", .min = 1,                                                                \
       .max = INT64_MAX, HF_IN_AT(type, revision) }
 #define SOURCE(flags, type)                                                              \
-    { "source_type", "TYPE", HF_IN_TEXT, (flags), "what kind of source",                 \
+    { "source_type", "TYPE", HF_IN_TEXT, (flags), "type of the source, such as mail",    \
       HF_IN_AT(type, source_type) },                                                     \
-    { "source_key", "KEY", HF_IN_TEXT, (flags), "which one of them",                     \
+    { "source_key", "KEY", HF_IN_TEXT, (flags), "key of the source within its type, "    \
+                                                "such as inbox",                         \
       HF_IN_AT(type, source_key) }
 #define LIMIT(type)                                                                      \
-    { "limit", "N", HF_IN_INT, 0, "at most so many (default: 100)", .min = 1,            \
+    { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,              \
       .limit = HF_LIMIT_PAGE, HF_IN_AT(type, limit) }
 
 /* What a subscription starts. */
@@ -36,7 +38,7 @@ static const char *const state_words[] = { "enabled", "disabled", "deleted", NUL
       "happened (default: its payload as it is)", .limit = HF_LIMIT_PAYLOAD_BYTES,       \
       HF_IN_AT(hf_subscription_new, payload_template) },                                 \
     TEXT("kind", kind, "K", "kind of the target (default: work)", .option = NULL),       \
-    TEXT("queue", queue, "Q", "its queue (default: default)", .option = NULL),           \
+    TEXT("queue", queue, "Q", "queue of the target (default: default)", .option = NULL), \
     HF_UNIT_INPUTS(hf_subscription_new),                                                 \
     TEXT("wake_session", wake_session, "ID",                                             \
          "also wake this session: a unit of kind wake in the queue session:ID, and a "   \
@@ -66,10 +68,12 @@ const struct hf_input hf_trigger_show_inputs[] = {
 const struct hf_input hf_trigger_list_inputs[] = {
     OWNER(hf_trigger_filter),
     SOURCE(0, hf_trigger_filter),
-    { "state", "STATE", HF_IN_WORD, 0, "only those (default: all that were not removed)",
+    { "state", "STATE", HF_IN_WORD, 0, "only subscriptions in this state (default: "
+                                       "all that are not removed)",
       .words = state_words, HF_IN_AT(hf_trigger_filter, state) },
     LIMIT(hf_trigger_filter),
-    { "after", "CURSOR", HF_IN_TEXT, 0, "go on after an earlier page",
+    { "after", "CURSOR", HF_IN_TEXT, 0, "continue after this cursor, from the "
+                                        "previous page",
       HF_IN_AT(hf_trigger_filter, after) },
     END,
 };
@@ -77,25 +81,27 @@ const struct hf_input hf_trigger_list_inputs[] = {
 const struct hf_input hf_emit_inputs[] = {
     SOURCE(HF_IN_NEEDED, hf_occurrence_new),
     { "idempotency_key", "KEY", HF_IN_TEXT, HF_IN_NEEDED,
-      "what makes it this occurrence and no other of its source",
+      "key of the occurrence, unique within its source: the same key is emitted once",
       HF_IN_AT(hf_occurrence_new, idempotency_key) },
-    { "payload", "JSON", HF_IN_JSON, 0, "what happened", .limit = HF_LIMIT_PAYLOAD_BYTES,
+    { "payload", "JSON", HF_IN_JSON, 0, "data of the occurrence, as JSON", .limit = HF_LIMIT_PAYLOAD_BYTES,
       HF_IN_AT(hf_occurrence_new, payload) },
-    { "scope", "SCOPE", HF_IN_TEXT, 0, "reach only subscriptions of this owner",
+    { "scope", "SCOPE", HF_IN_TEXT, 0, "deliver only to subscriptions of this owner",
       HF_IN_AT(hf_occurrence_new, scope) },
-    { "occurred_at", "TIME", HF_IN_INSTANT, 0, "when, RFC 3339 (default: now)",
+    { "occurred_at", "TIME", HF_IN_INSTANT, 0, "time of the occurrence, RFC 3339 "
+                                               "(default: now)",
       HF_IN_AT(hf_occurrence_new, occurred_at) },
     END,
 };
 
 const struct hf_input hf_deliveries_inputs[] = {
-    { "occurrence_id", "ID", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE, "the occurrence",
+    { "occurrence_id", "ID", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE,
+      "id of the occurrence",
       .option = "occurrence", HF_IN_AT(hf_read_request, id) },
     END,
 };
 
 const struct hf_input hf_granted_inputs[] = {
-    { "session_id", "ID", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE, "the session",
+    { "session_id", "ID", HF_IN_TEXT, HF_IN_NEEDED | HF_IN_BARE, "id of the session",
       .option = "session", HF_IN_AT(hf_read_request, id) },
     LIMIT(hf_read_request),
     END,

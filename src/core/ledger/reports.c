@@ -15,14 +15,14 @@
 #define FACT(name_, kind_, help_) { .name = name_, .kind = HF_FIELD_##kind_, .help = help_ }
 
 static const struct hf_field created_fields[] = {
-    FACT("created", BOOL, "false where the unit was there already"),
-    FACT("resumed", BOOL, "true where a waiting unit was resumed; otherwise left out"),
-    FACT("repeated", BOOL, "true where the same call had been applied before; otherwise left out"),
+    FACT("created", BOOL, "false: the unit existed already"),
+    FACT("resumed", BOOL, "true: a waiting unit was resumed; otherwise left out"),
+    FACT("repeated", BOOL, "true: the same call was applied earlier; otherwise left out"),
 };
 const struct hf_shape hf_created_shape = HF_SHAPE("created", created_fields);
 
 static const struct hf_field changed_fields[] = {
-    FACT("changed", BOOL, "false where it was so already"),
+    FACT("changed", BOOL, "false: nothing had to be changed"),
 };
 const struct hf_shape hf_changed_shape = HF_SHAPE("changed", changed_fields);
 
@@ -32,7 +32,7 @@ static const struct hf_field pruned_fields[] = {
 const struct hf_shape hf_pruned_shape = HF_SHAPE("pruned", pruned_fields);
 
 static const struct hf_field redrive_fields[] = {
-    FACT("dry_run", BOOL, "nothing was done"),
+    FACT("dry_run", BOOL, "true: a dry run, nothing was changed"),
     FACT("matched", I64, "units that the filter matches"),
     FACT("requeued", I64, "units that were requeued"),
     FACT("refused", I64, "units that could not be requeued"),
@@ -41,7 +41,8 @@ const struct hf_shape hf_redrive_shape = HF_SHAPE("redrive", redrive_fields);
 
 static const struct hf_field name_fields[] = { FACT("name", TEXT, "the limit") };
 const struct hf_shape hf_name_shape = HF_SHAPE("name", name_fields);
-static const struct hf_field scope_fields[] = { FACT("scope", TEXT, "of the policy") };
+static const struct hf_field scope_fields[] = { FACT("scope", TEXT,
+"scope of the policy") };
 const struct hf_shape hf_scope_shape = HF_SHAPE("scope", scope_fields);
 
 /* ---- captured output ---------------------------------------------------------------- */
@@ -62,13 +63,14 @@ static const struct hf_field output_fields[] = {
 const struct hf_shape hf_output_shape = HF_SHAPE("output", output_fields);
 
 static const struct hf_field output_facts_fields[] = {
-    { .name = "output", .kind = HF_FIELD_ROW, .help = "what it wrote", .of = &hf_output_shape },
+    { .name = "output", .kind = HF_FIELD_ROW, .help = "bytes of the stream", .of = &hf_output_shape },
 };
 const struct hf_shape hf_output_facts_shape = HF_SHAPE("shown_output", output_facts_fields);
 
 /* ---- counts ------------------------------------------------------------------------- */
 
-#define STATUS(word, status) AS(word, I64, hf_stats, by_status[status], "units in this status")
+#define STATUS(word, status)                                                             \
+    AS(word, I64, hf_stats, by_status[status], "units in this status")
 static const struct hf_field by_status_fields[] = {
     STATUS("queued", HF_QUEUED),
     STATUS("running", HF_RUNNING),
@@ -78,7 +80,8 @@ static const struct hf_field by_status_fields[] = {
 };
 static const struct hf_shape by_status_shape = HF_SHAPE("by_status", by_status_fields);
 
-#define X(name, word) AS(word, I64, hf_stats, by_source[HF_SOURCE_##name], "units from there"),
+#define X(name, word)                                                                    \
+    AS(word, I64, hf_stats, by_source[HF_SOURCE_##name], "units from this source"),
 static const struct hf_field by_source_fields[] = { HF_SOURCES(X) };
 #undef X
 static const struct hf_shape by_source_shape = HF_SHAPE("by_source", by_source_fields);
@@ -91,28 +94,31 @@ static const struct hf_field stats_fields[] = {
     COUNT(hf_stats, lapsing, "running, less than a third of the term left"),
     MS(hf_stats, oldest_queued_ms, "age of the oldest claimable unit"),
     MS(hf_stats, oldest_running_ms, "age of the oldest running unit"),
-    MS(hf_stats, next_wait_deadline_at, "when the next wait ends"),
-    MS(hf_stats, next_retry_at, "when the next retry is due"),
+    MS(hf_stats, next_wait_deadline_at, "deadline of the next wait"),
+    MS(hf_stats, next_retry_at, "time of the next retry"),
 };
 const struct hf_shape hf_stats_shape = HF_SHAPE("stats", stats_fields);
 
 /* ---- upkeep ------------------------------------------------------------------------- */
 
 static const struct hf_field sweep_fields[] = {
-    COUNT(hf_sweep_report, looked_at, "rows that were looked at"),
+    COUNT(hf_sweep_report, looked_at, "rows that were read"),
     COUNT(hf_sweep_report, requeued, "lapsed or dead, rerunnable"),
-    COUNT(hf_sweep_report, timed_out, "ended by lease, start, execution or wait"),
+    COUNT(hf_sweep_report, timed_out, "units that the end of a lease, start deadline, "
+                                      "execution deadline or wait ended"),
     COUNT(hf_sweep_report, failed, "attempts exhausted"),
-    COUNT(hf_sweep_report, abandoned, "left by their owners"),
+    COUNT(hf_sweep_report, abandoned, "units that their owners left"),
     COUNT(hf_sweep_report, promoted, "due or retry time reached"),
     COUNT(hf_sweep_report, escalated, "waits that were escalated"),
-    COUNT(hf_sweep_report, pushed, "live leases that are looked at again later"),
-    COUNT(hf_sweep_report, silent, "owner_bound rows left alone"),
+    COUNT(hf_sweep_report, pushed, "live leases that a later sweep checks again"),
+    COUNT(hf_sweep_report, silent, "owner_bound units that are left as they are"),
     COUNT(hf_sweep_report, proven_dead, "holders whose death was proven"),
-    COUNT(hf_sweep_report, orphaned, "left alone while processes of the work run here"),
-    COUNT(hf_sweep_report, held, "crashed too often: held for an operator"),
-    BOOL(hf_sweep_report, more, "the bound was reached: sweep again"),
-    MS(hf_sweep_report, next_at, "when there may be work for a sweep"),
+    COUNT(hf_sweep_report, orphaned, "units that are left as they are while their "
+                                     "processes run on this machine"),
+    COUNT(hf_sweep_report, held, "units that crashed too often and are held for an "
+                                 "operator"),
+    BOOL(hf_sweep_report, more, "the sweep reached its bound and has to be repeated"),
+    MS(hf_sweep_report, next_at, "earliest time of the next change that a sweep makes"),
 };
 const struct hf_shape hf_sweep_shape = HF_SHAPE("sweep", sweep_fields);
 /* ---- limits and policies ------------------------------------------------------------- */
@@ -122,32 +128,33 @@ const struct hf_shape hf_sweep_shape = HF_SHAPE("sweep", sweep_fields);
 
 static const struct hf_field limit_fields[] = {
     AS("name", TEXT, hf_quota_state, limit.name, "key:K, rate:K or kind:K"),
-    TEXT(hf_quota_state, tenant, "whose it is"),
+    TEXT(hf_quota_state, tenant, "tenant"),
     LIMIT("max_running", max_running, "claimable or running at once; 0: any number"),
     LIMIT("rate_count", rate_count, "starts in rate_ms; 0: at any rate"),
-    LIMIT("rate_ms", rate_ms, "the time of rate_count"),
+    LIMIT("rate_ms", rate_ms, "time in which rate_count starts are allowed"),
     LIMIT("burst", burst, "starts at once; 0: rate_count"),
     COUNT(hf_quota_state, used, "claimable or running"),
-    COUNT(hf_quota_state, open, "of them claimable, where there is a rate"),
-    COUNT(hf_quota_state, waiting, "behind the gate"),
-    COUNT(hf_quota_state, next_at, "when the next can start by the rate; 0: not waiting for that"),
+    COUNT(hf_quota_state, open, "claimable units, if the limit has a rate"),
+    COUNT(hf_quota_state, waiting, "units behind the gate"),
+    COUNT(hf_quota_state, next_at, "time at which the rate allows the next start; 0: "
+                                   "no unit waits for the rate"),
 };
 const struct hf_shape hf_limit_shape = HF_SHAPE("limit", limit_fields);
 
 static const struct hf_field policy_fields[] = {
     MS(hf_policy, ttl_ms, "term of a lease"),
     MS(hf_policy, renew_ms, "how often a lease is renewed"),
-    COUNT(hf_policy, grace_ms, "how long an expired lease is spared"),
-    MS(hf_policy, wait_user_ms, "budget of a wait for a person"),
-    MS(hf_policy, wait_external_ms, "budget of any other wait"),
+    COUNT(hf_policy, grace_ms, "grace after the end of a lease"),
+    MS(hf_policy, wait_user_ms, "longest wait for a person"),
+    MS(hf_policy, wait_external_ms, "longest wait for another reason"),
     MS(hf_policy, start_timeout_ms, "longest time in the queue"),
     MS(hf_policy, exec_timeout_ms, "longest time of one execution"),
     HF_FIELD(INT, hf_policy, max_attempts, false, "executions before it fails for good"),
     HF_FIELD(JSON, hf_policy, retry_policy, false, "how failures are retried"),
-    HF_FIELD(WORD, hf_policy, disposition, false, "what a lapsed lease does",
+    HF_FIELD(WORD, hf_policy, disposition, false, "what happens when a lease lapses",
              .words = hf_disposition_words),
-    TEXT(hf_policy, close_rule, "what a close-out must bring", .words = hf_close_rule_words),
-    TEXT(hf_policy, wait_rule, "what a wait must bring", .words = hf_wait_rule_words),
+    TEXT(hf_policy, close_rule, "what a close-out must contain", .words = hf_close_rule_words),
+    TEXT(hf_policy, wait_rule, "what a wait must contain", .words = hf_wait_rule_words),
 };
 const struct hf_shape hf_policy_shape = HF_SHAPE("policy", policy_fields);
 
@@ -155,16 +162,16 @@ const struct hf_shape hf_policy_shape = HF_SHAPE("policy", policy_fields);
 
 static const struct hf_field log_fields[] = {
     COUNT(hf_log_entry, log_id, "number of the entry"),
-    COUNT(hf_log_entry, at, "when it happened"),
+    COUNT(hf_log_entry, at, "time of the entry or occurrence"),
     TEXT(hf_log_entry, what, "bump, amnesty or copy"),
-    HF_FIELD(JSON, hf_log_entry, detail, false, "more about it"),
+    HF_FIELD(JSON, hf_log_entry, detail, false, "data of the entry"),
 };
 const struct hf_shape hf_log_shape = HF_SHAPE("log_entry", log_fields);
 
 static const struct hf_field finding_fields[] = {
     TEXT(hf_finding, what, "store, schema, clock, disk, leases or chains"),
-    TEXT(hf_finding, detail, "what was found"),
-    TEXT(hf_finding, advice, "what to do about it"),
+    TEXT(hf_finding, detail, "finding"),
+    TEXT(hf_finding, advice, "remedy"),
     BOOL(hf_finding, bad, "false: a remark"),
 };
 const struct hf_shape hf_finding_shape = HF_SHAPE("finding", finding_fields);
@@ -182,14 +189,15 @@ const struct hf_shape hf_doctor_shape = HF_SHAPE("findings", doctor_fields);
 static const struct hf_field limit_info_fields[] = {
     TEXT(hf_limit_info, name, "name of the limit"),
     COUNT(hf_limit_info, value, "the most, or the least"),
-    TEXT(hf_limit_info, unit, "of the value"),
-    TEXT(hf_limit_info, what, "what it bounds"),
+    TEXT(hf_limit_info, unit, "unit of the value"),
+    TEXT(hf_limit_info, what, "what the limit bounds"),
 };
 const struct hf_shape hf_limit_info_shape = HF_SHAPE("limit_info", limit_info_fields);
 
 static const struct hf_field version_fields[] = {
-    TEXT(hf_version_row, version, "of the program"),
-    HF_FIELD(INT, hf_version_row, schema_version, false, "that it makes"),
+    TEXT(hf_version_row, version, "version of the program"),
+    HF_FIELD(INT, hf_version_row, schema_version, false, "schema version that it "
+                                                         "creates"),
     TEXT(hf_version_row, sqlite, "version of SQLite"),
 };
 const struct hf_shape hf_version_shape = HF_SHAPE("version", version_fields);
@@ -203,34 +211,35 @@ static const char *const need_words[] = {
     NULL
 };
 static const char *const severity_words[] = { "now", "soon", "note", NULL };
-static const char *const subject_words[] = { "unit",  "session", "schedule", "queue", "owner",
+static const char *const subject_words[] = { "unit",  "session", "schedule", "queue",
+"owner",
                                              "limit", "effect",  "store",    NULL };
 
 static const struct hf_field attention_fields[] = {
     TEXT(hf_attention_row, what, "the kind of finding", .words = need_words),
-    TEXT(hf_attention_row, severity, "how soon it needs a person", .words = severity_words),
-    TEXT(hf_attention_row, subject, "what it is about", .words = subject_words),
-    TEXT(hf_attention_row, id, "of the subject: an id or a name"),
-    TEXT(hf_attention_row, tenant, "whose it is"),
-    TEXT(hf_attention_row, name, "as its user named it"),
+    TEXT(hf_attention_row, severity, "urgency", .words = severity_words),
+    TEXT(hf_attention_row, subject, "type of the subject", .words = subject_words),
+    TEXT(hf_attention_row, id, "id or name of the subject"),
+    TEXT(hf_attention_row, tenant, "tenant"),
+    TEXT(hf_attention_row, name, "name that its user chose"),
     TEXT(hf_attention_row, kind, "kind of the unit or effect"),
     MS(hf_attention_row, since, "since when"),
-    MS(hf_attention_row, until, "when it ends by itself"),
-    TEXT(hf_attention_row, detail, "what is wrong, for people"),
-    HF_FIELD(JSON, hf_attention_row, facts, false, "what is wrong, as numbers and words"),
-    HF_FIELD(JSON, hf_attention_row, act, false, "the operation that deals with it: op and in"),
-    TEXT(hf_attention_row, command, "the same as a command of the shell"),
+    MS(hf_attention_row, until, "time at which it ends by itself"),
+    TEXT(hf_attention_row, detail, "what is wrong, as text"),
+    HF_FIELD(JSON, hf_attention_row, facts, false, "what is wrong, as data"),
+    HF_FIELD(JSON, hf_attention_row, act, false, "operation that resolves it: op and in"),
+    TEXT(hf_attention_row, command, "the same operation as a shell command"),
 };
 const struct hf_shape hf_attention_shape = HF_SHAPE("attention", attention_fields);
 
 static const struct hf_field attention_more_fields[] = {
     TEXT(hf_attention_more_row, what, "the kind of finding", .words = need_words),
-    TEXT(hf_attention_more_row, kind, "of these units; null: of all"),
-    TEXT(hf_attention_more_row, error_class, "of these units; null: of all, or none"),
-    COUNT(hf_attention_more_row, count, "how many are not shown"),
-    BOOL(hf_attention_more_row, at_least, "they were counted only so far"),
-    HF_FIELD(JSON, hf_attention_more_row, act, false, "the operation that lists them"),
-    TEXT(hf_attention_more_row, command, "the same as a command of the shell"),
+    TEXT(hf_attention_more_row, kind, "kind of these units; null: all"),
+    TEXT(hf_attention_more_row, error_class, "queue of these units; null: all, or none"),
+    COUNT(hf_attention_more_row, count, "number of findings that are not shown"),
+    BOOL(hf_attention_more_row, at_least, "counting stopped at this number"),
+    HF_FIELD(JSON, hf_attention_more_row, act, false, "operation that lists them"),
+    TEXT(hf_attention_more_row, command, "the same operation as a shell command"),
 };
 const struct hf_shape hf_attention_more_shape = HF_SHAPE("attention_more", attention_more_fields);
 
@@ -248,16 +257,16 @@ const struct hf_shape hf_acked_shape = HF_SHAPE("acknowledged", acked_fields);
 static const struct hf_field queue_fields[] = {
     TEXT(hf_queue, queue, "its name"),
     COUNT(hf_queue, claimable, "units that can be claimed now"),
-    COUNT(hf_queue, due, "units whose time has not come"),
-    COUNT(hf_queue, lane, "units behind another one of their lane"),
-    COUNT(hf_queue, limit, "units behind a limit"),
-    COUNT(hf_queue, rate, "units behind a rate"),
+    COUNT(hf_queue, due, "units whose start is in the future"),
+    COUNT(hf_queue, lane, "units that wait for another unit of their lane"),
+    COUNT(hf_queue, limit, "units that wait for a limit"),
+    COUNT(hf_queue, rate, "units that wait for a rate"),
     COUNT(hf_queue, held, "units that lost their worker too often"),
-    COUNT(hf_queue, running, "units that run"),
-    COUNT(hf_queue, waiting, "units that wait for an answer"),
-    COUNT(hf_queue, retry, "units that failed and are tried again"),
+    COUNT(hf_queue, running, "running units"),
+    COUNT(hf_queue, waiting, "waiting units"),
+    COUNT(hf_queue, retry, "failed units that wait for their retry"),
     COUNT(hf_queue, silent, "units that run under a lapsed lease"),
-    MS(hf_queue, oldest_claimable_ms, "for how long the oldest can be claimed"),
+    MS(hf_queue, oldest_claimable_ms, "how long the oldest claimable unit has waited"),
     MS(hf_queue, next_due_at, "when the next unit falls due"),
     HF_FIELD(JSON, hf_queue, kinds, false, "the kinds of its units"),
 };
@@ -265,15 +274,15 @@ const struct hf_shape hf_queue_shape = HF_SHAPE("queue", queue_fields);
 
 static const struct hf_field holder_fields[] = {
     TEXT(hf_holder, owner, "its name"),
-    TEXT(hf_holder, incarnation, "which boot of the owner"),
+    TEXT(hf_holder, incarnation, "incarnation of the owner"),
     COUNT(hf_holder, running, "units that it holds"),
-    COUNT(hf_holder, silent, "of them those whose lease has lapsed"),
-    MS(hf_holder, started_at, "when the oldest of them was started"),
+    COUNT(hf_holder, silent, "held units whose lease has lapsed"),
+    MS(hf_holder, started_at, "start of the oldest held unit"),
     COUNT(hf_holder, least_left_ms, "least time left on a lease; negative when lapsed"),
     COUNT(hf_holder, most_left_ms, "most time left on a lease"),
     MS(hf_holder, active_at, "last reported activity"),
-    TEXT(hf_holder, boot, "which boot of a machine its process is on"),
-    HF_FIELD(I64, hf_holder, pid, true, "its process there"),
+    TEXT(hf_holder, boot, "boot id of the machine of its process"),
+    HF_FIELD(I64, hf_holder, pid, true, "process id on that machine"),
     BOOL(hf_holder, twin, "another incarnation of the owner holds work at once"),
 };
 const struct hf_shape hf_holder_shape = HF_SHAPE("holder", holder_fields);
@@ -281,36 +290,39 @@ const struct hf_shape hf_holder_shape = HF_SHAPE("holder", holder_fields);
 static const struct hf_field age_fields[] = {
     TEXT(hf_age_row, status, "of the units", .words = hf_status_words),
     COUNT(hf_age_row, under_1m, "created less than a minute ago"),
-    COUNT(hf_age_row, under_10m, "less than ten minutes"),
-    COUNT(hf_age_row, under_1h, "less than an hour"),
-    COUNT(hf_age_row, under_1d, "less than a day"),
-    COUNT(hf_age_row, under_1w, "less than a week"),
+    COUNT(hf_age_row, under_10m, "created less than ten minutes ago"),
+    COUNT(hf_age_row, under_1h, "created less than an hour ago"),
+    COUNT(hf_age_row, under_1d, "created less than a day ago"),
+    COUNT(hf_age_row, under_1w, "created less than a week ago"),
     COUNT(hf_age_row, older, "longer"),
 };
 const struct hf_shape hf_age_shape = HF_SHAPE("ages", age_fields);
 
 static const struct hf_field lease_parts_fields[] = {
-    AS("leases_over_two_thirds", I64, hf_lease_parts, over_two_thirds, "leases with over two thirds left"),
-    AS("leases_over_one_third", I64, hf_lease_parts, over_one_third, "with over one third left"),
-    AS("leases_less", I64, hf_lease_parts, less, "with less left"),
-    AS("leases_lapsed", I64, hf_lease_parts, lapsed, "that have lapsed"),
+    AS("leases_over_two_thirds", I64, hf_lease_parts, over_two_thirds,
+    "leases with over two thirds left"),
+    AS("leases_over_one_third", I64, hf_lease_parts, over_one_third,
+    "leases with over one third left"),
+    AS("leases_less", I64, hf_lease_parts, less, "leases with less left"),
+    AS("leases_lapsed", I64, hf_lease_parts, lapsed, "leases that have lapsed"),
 };
 const struct hf_shape hf_lease_parts_shape = HF_SHAPE("lease_parts", lease_parts_fields);
 
 static const struct hf_field occurrence_fields[] = {
     TEXT(hf_occurrence, occurrence_id, "its id"),
-    TEXT(hf_occurrence, tenant, "whose it is"),
-    TEXT(hf_occurrence, source_type, "what kind of source"),
+    TEXT(hf_occurrence, tenant, "tenant"),
+    TEXT(hf_occurrence, source_type, "type of the source"),
     TEXT(hf_occurrence, source_key, "which source"),
     TEXT(hf_occurrence, idempotency_key, "the same key is the same occurrence"),
-    MS(hf_occurrence, occurred_at, "when it happened"),
-    MS(hf_occurrence, created_at, "when it was emitted"),
-    HF_FIELD(JSON, hf_occurrence, deliveries, false, "an array of subscription_key, work_id and status"),
+    MS(hf_occurrence, occurred_at, "time of the entry or occurrence"),
+    MS(hf_occurrence, created_at, "time at which it was emitted"),
+    HF_FIELD(JSON, hf_occurrence, deliveries, false, "an array of subscription_key, "
+                                                     "work_id and status"),
 };
 const struct hf_shape hf_occurrence_shape = HF_SHAPE("occurrence", occurrence_fields);
 
 static const struct hf_field overview_fields[] = {
-    COUNT(hf_overview, now, "when it was read"),
+    COUNT(hf_overview, now, "time at which it was read"),
     AS("by_status", ROW, hf_overview, stats, "by status", .of = &by_status_shape),
     AS("gated", I64, hf_overview, stats.gated, "queued, not claimable now"),
     AS("lapsing", I64, hf_overview, stats.lapsing, "running, lease about to lapse"),
@@ -328,23 +340,24 @@ static const struct hf_field goes_on_fields[] = {
 };
 static const struct hf_shape goes_on_shape = HF_SHAPE("goes_on", goes_on_fields);
 static const struct hf_field more_fields[] = {
-    { .name = "more", .kind = HF_FIELD_ROW, .help = "which lists go on", .of = &goes_on_shape },
+    { .name = "more", .kind = HF_FIELD_ROW, .help = "lists that have more rows", .of = &goes_on_shape },
 };
 const struct hf_shape hf_overview_more_shape = HF_SHAPE("more", more_fields);
 
 static const struct hf_field next_slot_fields[] = {
-    TEXT(hf_schedule, name, "of the schedule"),
-    COUNT(hf_schedule, next_at, "when its next slot is"),
+    TEXT(hf_schedule, name, "name of the schedule"),
+    COUNT(hf_schedule, next_at, "time of its next slot"),
 };
 const struct hf_shape hf_next_slot_shape = HF_SHAPE("next_slot", next_slot_fields);
 
 #define UNITS(list) { .name = list, .kind = HF_FIELD_ROW, .help = "an array of units", .of = &hf_work_shape }
 static const struct hf_field overview_facts_fields[] = {
     UNITS("running"), UNITS("silent"), UNITS("waiting"), UNITS("held"),
-    { .name = "more", .kind = HF_FIELD_ROW, .help = "which lists go on", .of = &goes_on_shape },
+    { .name = "more", .kind = HF_FIELD_ROW, .help = "lists that have more rows", .of = &goes_on_shape },
     { .name = "schedules", .kind = HF_FIELD_ROW, .help = "an array of the next slots",
       .of = &hf_next_slot_shape },
-    { .name = "sessions", .kind = HF_FIELD_JSON, .help = "an array of sessions with an open turn" },
+    { .name = "sessions", .kind = HF_FIELD_JSON, .help = "an array of sessions with "
+                                                         "an open turn" },
     { .name = "queues", .kind = HF_FIELD_ROW, .help = "an array of queues", .of = &hf_queue_shape },
     { .name = "holders", .kind = HF_FIELD_ROW, .help = "an array of holders",
       .of = &hf_holder_shape },

@@ -13,49 +13,52 @@
       .offset = offsetof(struct hf_process, work.member), .help = __VA_ARGS__ }
 
 #define PROCESS_FIELDS                                                                   \
-    FACT(TEXT, identity_kind, "what sort of process it is"),                             \
-    FACT(TEXT, identity_label, "its name for people"),                                   \
-    FACT(JSON, definition, "what it was made from"),                                     \
+    FACT(TEXT, identity_kind, "kind of process"),                                        \
+    FACT(TEXT, identity_label, "name that lists show"),                                  \
+    FACT(JSON, definition, "definition that it was created from"),                       \
     FACT(JSON, labels, "an object of texts"),                                            \
-    FACT(TEXT, originator, "who began it: a session, host or host:SCOPE"),               \
+    FACT(TEXT, originator, "owner: session:ID, host or host:SCOPE"),                     \
     FACT(TEXT, wake_session, "the session that its end wakes"),                          \
     FACT(TEXT, cause_occurrence, "the occurrence that started it"),                      \
     FACT(TEXT, cause_subscription, "the subscription that started it"),                  \
     FACT(TEXT, env_ref, "the environment that it runs in"),                              \
-    FACT(TEXT, external_ref, "what it is called elsewhere"),                             \
+    FACT(TEXT, external_ref, "reference in the system that runs it"),                    \
     FACT(JSON, event_types, "the events that it may append; null: any"),                 \
     FACT(JSON, observers, "the sessions that may see it")
 
 const struct hf_field hf_process_fields[] = { PROCESS_FIELDS };
 
 static const struct hf_field holder_fields[] = {
-    HF_FIELD(TEXT, hf_work, owner, false, "who holds its lease"),
+    HF_FIELD(TEXT, hf_work, owner, false, "owner of its lease"),
     { "incarnation", HF_FIELD_TEXT, offsetof(struct hf_work, owner_incarnation),
-      .help = "which boot of the owner" },
+      .help = "incarnation of the owner" },
     { "process", HF_FIELD_JSON, offsetof(struct hf_work, holder),
-      .help = "what is known of the holder's process" },
+      .help = "identity of the holder's process" },
 };
 static const struct hf_shape holder_shape = HF_SHAPE("lease_holder", holder_fields);
 
 /* The raw facts first, then what is its own, then its whole unit. */
 static const struct hf_field shown_fields[] = {
     OF_UNIT("process_id", TEXT, work_id, "its id, which is that of its unit"),
-    OF_UNIT("status", TEXT, status, "where it is in its life", .words = hf_status_words),
-    OF_UNIT("disposition", TEXT, disposition, "what becomes of it when its owner is lost",
+    OF_UNIT("status", TEXT, status, "status", .words = hf_status_words),
+    OF_UNIT("disposition", TEXT, disposition, "what happens when its owner is lost",
             .words = hf_disposition_words),
-    OF_UNIT("first_started", I64, first_started_at, "when its first execution began",
+    OF_UNIT("first_started", I64, first_started_at, "start of its first execution",
             .zero_is_null = true),
-    OF_UNIT("first_started_at", I64, first_started_at, "the same, as its unit calls it",
+    OF_UNIT("first_started_at", I64, first_started_at, "the same time under the name "
+                                                       "that its unit has for it",
             .zero_is_null = true),
-    { "lease_holder", HF_FIELD_ROW, 0, .help = "who holds its lease", .of = &holder_shape,
+    { "lease_holder", HF_FIELD_ROW, 0, .help = "owner of its lease", .of = &holder_shape,
       .null_by = offsetof(struct hf_process, work.owner) },
     OF_UNIT("lease_expires_at", I64, lease_expires_at,
-            "when its lease lapses, on the lease clock", .zero_is_null = true),
+            "end of its lease, on the lease clock", .zero_is_null = true),
     OF_UNIT("lease_remaining_ms", I64, lease_remaining_ms,
-            "time that is left on its lease; negative when lapsed",
+            "time left on its lease; negative after it lapsed",
             .null_by = offsetof(struct hf_process, work.lease_expires_at)),
-    OF_UNIT("abandon_request", JSON, abandon_request, "who requested its abandonment, when and why"),
-    OF_UNIT("cancel_request", JSON, cancel_request, "who asked for its end, when and why"),
+    OF_UNIT("abandon_request", JSON, abandon_request, "request to abandon it: actor, "
+                                                      "time and reason"),
+    OF_UNIT("cancel_request", JSON, cancel_request, "request to cancel it: actor, "
+                                                    "time and reason"),
     PROCESS_FIELDS,
     { "work", HF_FIELD_ROW, 0, .help = "its unit", .of = &hf_work_shape },
 };
@@ -72,14 +75,14 @@ const struct hf_shape hf_process_prune_shape = HF_SHAPE("process_prune", prune_f
 
 static const struct hf_field drain_fields[] = {
     HF_FIELD(I64, hf_drain_report, ended, false, "processes that were abandoned"),
-    HF_FIELD(I64, hf_drain_report, deferred, false, "processes that were left"),
+    HF_FIELD(I64, hf_drain_report, deferred, false, "processes that were not abandoned"),
 };
 const struct hf_shape hf_drain_shape = HF_SHAPE("drain", drain_fields);
 
 static const struct hf_field deferred_fields[] = {
-    HF_FIELD(TEXT, hf_process_deferred, work_id, false, "a process that was left"),
-    HF_FIELD(TEXT, hf_process_deferred, code, false, "code of the error"),
-    HF_FIELD(TEXT, hf_process_deferred, message, false, "why it was left"),
+    HF_FIELD(TEXT, hf_process_deferred, work_id, false, "id of a process that was not abandoned"),
+    HF_FIELD(TEXT, hf_process_deferred, code, false, "code of the refusal"),
+    HF_FIELD(TEXT, hf_process_deferred, message, false, "why it was not abandoned"),
 };
 const struct hf_shape hf_process_deferred_shape = HF_SHAPE("deferred", deferred_fields);
 

@@ -17,32 +17,32 @@ static const char *const relation_words[] = { "root", "child", "fork", "caused",
 static const struct hf_field session_fields[] = {
     TEXT(session_id, "id of the session"),
     TEXT(tenant, "tenant; empty: none"),
-    TEXT(agent, "workers of this agent may claim it"),
+    TEXT(agent, "agent whose workers may claim it"),
     COUNT(head_revision, "commits so far"),
     COUNT(record_count, "committed records"),
     HF_FIELD(DIGEST, hf_session, chain, false, "digest over the committed records"),
     JSON(config, "configuration, as the creator or a commit set it"),
     TEXT(turn_id, "the open turn; null: none"),
-    MS(ready_at, "since when a worker may claim it; null: held, or nothing to do"),
-    MS(waiting_until, "when the open turn goes on; null: at once"),
+    MS(ready_at, "time since which a worker may claim it; null: held, or nothing to do"),
+    MS(waiting_until, "time at which the open turn continues; null: at once"),
     TEXT(owner, "holder of the lease"),
-    TEXT(owner_incarnation, "which life of the holder"),
-    JSON(holder, "what is known of the holder's process"),
-    COUNT(lease_fence, "rises with each new holder"),
+    TEXT(owner_incarnation, "incarnation of the holder"),
+    JSON(holder, "identity of the holder's process"),
+    COUNT(lease_fence, "fence: number of the lease, raised by each claim"),
     MS(lease_ttl_ms, "term of the lease"),
-    MS(lease_expires_at, "when it ends, on the lease clock"),
+    MS(lease_expires_at, "end of the lease, on the lease clock"),
     { .name = "lease_remaining_ms", .kind = HF_FIELD_I64,
       .offset = offsetof(struct hf_session, lease_remaining_ms),
-      .help = "what is left of it; negative: it has lapsed",
+      .help = "time left on the lease; negative after it lapsed",
       .null_by = offsetof(struct hf_session, owner) },
     JSON(cancel_request, "a cancellation of the running input that was asked for"),
-    TEXT(relation, "how the session came to be", .words = relation_words),
-    TEXT(parent_id, "session that it came from"),
-    JSON(cause, "what caused it"),
+    TEXT(relation, "relation to its parent or cause", .words = relation_words),
+    TEXT(parent_id, "id of the parent session"),
+    JSON(cause, "cause of the session"),
     JSON(labels, "labels, an object of texts"),
-    MS(deleted_at, "when it was deleted"),
-    MS(created_at, "when it was created"),
-    MS(updated_at, "when the last turn was committed"),
+    MS(deleted_at, "time of its deletion"),
+    MS(created_at, "time of its creation"),
+    MS(updated_at, "time of the last commit"),
 };
 const struct hf_shape hf_session_shape = HF_SHAPE("session", session_fields);
 
@@ -53,18 +53,19 @@ static const struct hf_field turn_fields[] = {
     TURN(I64, base_revision, false, "head revision that it began with"),
     TURN(I64, step, false, "steps that are stored"),
     TURN(I64, node_count, false, "provisional records that are stored"),
-    TURN(I64, started_at, true, "when it was claimed for the first time"),
-    TURN(I64, finished_at, true, "when it ended; null: it is open"),
-    TURN(I64, active_ms, false, "time that its owners spent on it, as far as it was read"),
-    TURN(JSON, outcome, false, "how it ended; null: it is open"),
+    TURN(I64, started_at, true, "time of its first claim"),
+    TURN(I64, finished_at, true, "time of its end; null: it is open"),
+    TURN(I64, active_ms, false, "time that its owners spent on it, as far as it was "
+                                "read"),
+    TURN(JSON, outcome, false, "outcome; null: it is open"),
 };
 const struct hf_shape hf_session_turn_shape = HF_SHAPE("turn", turn_fields);
 
 #define SPENT(kind, member, ...) HF_FIELD(kind, hf_session_usage, member, false, __VA_ARGS__)
 #define TOKENS(name, member, ...) AS(name, I64, hf_session_usage, usage.member, __VA_ARGS__)
 static const struct hf_field usage_fields[] = {
-    SPENT(TEXT, source, "what spent them"),
-    SPENT(TEXT, model, "on which model"),
+    SPENT(TEXT, source, "source of the usage"),
+    SPENT(TEXT, model, "model of the usage"),
     TOKENS("input", input, "uncached input tokens"),
     TOKENS("output", output, "output tokens"),
     TOKENS("cache_read", cache_read, "input tokens read from a cache"),
@@ -76,15 +77,15 @@ const struct hf_shape hf_session_usage_shape = HF_SHAPE("usage", usage_fields);
 static const char *const kind_words[] = { "message", "wake", NULL };
 #define INPUT(name, kind, member, ...) AS(name, kind, hf_input_shown, input.member, __VA_ARGS__)
 static const struct hf_field input_fields[] = {
-    AS("kind", TEXT, hf_input_shown, kind, "what it is", .words = kind_words),
+    AS("kind", TEXT, hf_input_shown, kind, "kind of input", .words = kind_words),
     INPUT("work_id", TEXT, work_id, "id of its unit"),
     INPUT("status", TEXT, status, "status of its unit", .words = hf_status_words),
-    INPUT("gate", TEXT, gate, "what a queued unit is behind", .words = hf_gate_words),
+    INPUT("gate", TEXT, gate, "gate of a queued unit", .words = hf_gate_words),
     INPUT("payload", JSON, payload, "the message, or what woke the session"),
     INPUT("turn_id", TEXT, turn_id, "turn that took it; null: none yet"),
     INPUT("attempt_count", I64, attempt_count, "executions so far"),
     INPUT("crashes", I64, crashes, "claims lost in a row without a new step"),
-    INPUT("created_at", I64, created_at, "when it was sent"),
+    INPUT("created_at", I64, created_at, "time at which it was sent"),
 };
 const struct hf_shape hf_session_input_shape = HF_SHAPE("input", input_fields);
 
@@ -92,22 +93,23 @@ const struct hf_shape hf_session_input_shape = HF_SHAPE("input", input_fields);
 static const struct hf_field node_fields[] = {
     NODE("ordinal", I64, ordinal, "position in the history; -1: transient"),
     NODE("turn_id", TEXT, turn_id, "turn that wrote it"),
-    NODE("provisional", BOOL, provisional, "of the open turn, and not committed"),
+    NODE("provisional", BOOL, provisional, "true: a record of the open turn, not "
+                                           "committed"),
     NODE("chain", DIGEST, chain, "digest over the history up to it"),
     NODE("record", JSON, json, "the record"),
 };
 const struct hf_shape hf_node_shape = HF_SHAPE("node", node_fields);
 
 static const struct hf_field made_fields[] = {
-    FACT("created", BOOL, "false where the session was there already"),
+    FACT("created", BOOL, "false: the session existed already"),
 };
 const struct hf_shape hf_session_made_shape = HF_SHAPE("session_made", made_fields);
 
 #define ANSWER(kind, member, ...) HF_FIELD(kind, hf_turn_answer, member, false, __VA_ARGS__)
 static const struct hf_field answer_fields[] = {
     ANSWER(TEXT, turn_id, "the turn"),
-    ANSWER(TEXT, outcome, "how it ended; null: it has not"),
-    ANSWER(TEXT, text, "the answer, or why there is none"),
+    ANSWER(TEXT, outcome, "outcome; null: the turn is open"),
+    ANSWER(TEXT, text, "the answer, or the reason why there is none"),
     ANSWER(I64, input, "input tokens"),
     ANSWER(I64, output, "output tokens"),
 };
@@ -118,26 +120,28 @@ const struct hf_shape hf_turn_answer_shape = HF_SHAPE("answer", answer_fields);
 static const char *const entry_words[] = { "started", "done", "failed", "unknown", NULL };
 static const char *const recovery_words[] = { "safe", "keyed", "probe", "ask", NULL };
 static const struct hf_field effect_fields[] = {
-    EFFECT(TEXT, key, false, "number of the effect; of a tool call with its id and attempt"),
+    EFFECT(TEXT, key, false, "number of the effect; of a tool call with its id and "
+                             "attempt"),
     EFFECT(TEXT, kind, false, "llm_call or tool_call"),
     EFFECT(TEXT, status, false, "what is known of it", .words = entry_words),
     EFFECT(TEXT, recovery, false, "what may be done after a worker is lost",
            .words = recovery_words),
-    EFFECT(I64, attempt, false, "of a tool call: from 1"),
+    EFFECT(I64, attempt, false, "attempt of a tool call, from 1"),
     EFFECT(BOOL, taken_over, false, "performed again after a worker was lost"),
-    EFFECT(I64, fence, false, "of the claim that began it"),
-    EFFECT(I64, started_at, true, "when its intent was stored"),
-    EFFECT(I64, settled_at, true, "when its outcome was stored; null: it is open"),
-    EFFECT(I64, due_at, true, "of a failure: when it is retried"),
-    EFFECT(JSON, envelope, false, "what was asked for, by hashes"),
-    EFFECT(JSON, outcome, false, "what came of it"),
+    EFFECT(I64, fence, false, "fence of the claim that began it"),
+    EFFECT(I64, started_at, true, "time at which its intent was stored"),
+    EFFECT(I64, settled_at, true, "time at which its outcome was stored; null: it is "
+                                  "open"),
+    EFFECT(I64, due_at, true, "time of the retry of a failure"),
+    EFFECT(JSON, envelope, false, "hashes of the request"),
+    EFFECT(JSON, outcome, false, "outcome"),
     EFFECT(JSON, usage, false, "tokens"),
 };
 const struct hf_shape hf_session_effect_shape = HF_SHAPE("effect", effect_fields);
 
 static const struct hf_field sent_fields[] = {
-    FACT("created", BOOL, "false where the unit was there already"),
-    FACT("repeated", BOOL, "true where the same call had been applied before; otherwise left out"),
+    FACT("created", BOOL, "false: the unit existed already"),
+    FACT("repeated", BOOL, "true: the same call was applied earlier; otherwise left out"),
     { .name = "answer", .kind = HF_FIELD_ROW, .of = &hf_turn_answer_shape,
       .help = "how its turn ended; left out without wait" },
 };
@@ -149,7 +153,7 @@ static const struct hf_field turned_fields[] = {
     { .name = "usage", .kind = HF_FIELD_ROW, .of = &hf_session_usage_shape,
       .help = "an array: tokens that it spent" },
     { .name = "answer", .kind = HF_FIELD_ROW, .of = &hf_turn_answer_shape,
-      .help = "how it ended" },
+      .help = "outcome" },
 };
 const struct hf_shape hf_session_turned_shape = HF_SHAPE("session_turned", turned_fields);
 

@@ -27,37 +27,39 @@ static const char *const state_words[] = { "enabled", "disabled", "deleted", NUL
 #define MS(member, ...)   HF_FIELD(I64, hf_subscription, member, true, __VA_ARGS__)
 
 const struct hf_field hf_subscription_fields[] = {
-    TEXT(subscription_id, "made of tenant, owner scope and key"),
-    TEXT(tenant, "whose it is"),
+    TEXT(subscription_id, "id of the subscription, derived from tenant, owner scope "
+                          "and key"),
+    TEXT(tenant, "tenant"),
     TEXT(owner_scope, "the owner within the tenant"),
-    TEXT(subscription_key, "its key, the owner's own"),
+    TEXT(subscription_key, "key, unique for its owner"),
     /* what a change may write */
-    TEXT(state, "whether it delivers", .words = state_words),
-    TEXT(incarnation, "another one after each revival"),
+    TEXT(state, "state: enabled, disabled or deleted", .words = state_words),
+    TEXT(incarnation, "generation, raised by each revival"),
     I64(revision, "raised by every change"),
     /* what defines it */
-    TEXT(source_type, "what kind of source"),
-    TEXT(source_key, "which one of them"),
+    TEXT(source_type, "type of the source"),
+    TEXT(source_key, "key of the source within its type"),
     { "template", HF_FIELD_JSON, offsetof(struct hf_subscription, payload_template),
       .help = "payload of the target; null: the payload of the occurrence" },
     TEXT(kind, "kind of the target"),
     TEXT(queue, "its queue"),
-    TEXT(lane_key, "at most one running unit of this key"),
-    I64(priority, "0 is the most urgent"),
-    I64(max_attempts, "executions of the target; 0: as the policy says"),
+    TEXT(lane_key, "lane key of the target"),
+    I64(priority, "priority of the target; 0 is the most urgent"),
+    I64(max_attempts, "executions of the target; 0: by policy"),
     JSON(retry_policy, "how failures are retried"),
-    TEXT(disposition, "what a lapsed lease does", .words = hf_disposition_words),
+    TEXT(disposition, "what happens to the target when its lease lapses", .words = hf_disposition_words),
     MS(start_timeout_ms, "longest time of the target in the queue"),
     MS(exec_timeout_ms, "longest time of one execution"),
-    TEXT(wake_session, "the session that is woken too"),
-    TEXT(process_kind, "kind of the process that is started; null: it is none"),
+    TEXT(wake_session, "session that each delivery wakes too"),
+    TEXT(process_kind, "kind of the process that is started; null: the target is no "
+                       "process"),
     TEXT(process_name, "name of that process"),
-    TEXT(registrant, "who changed it last, as KIND:NAME"),
+    TEXT(registrant, "actor of the last change, as KIND:NAME"),
     /* what became of it */
     I64(deliveries, "deliveries so far"),
-    MS(last_at, "when the last one was"),
-    MS(created_at, "when it was made"),
-    MS(updated_at, "when it last changed"),
+    MS(last_at, "time of the last delivery"),
+    MS(created_at, "time of its creation"),
+    MS(updated_at, "time of its last change"),
 };
 /* clang-format on */
 const size_t hf_subscription_field_count = sizeof(hf_subscription_fields) /

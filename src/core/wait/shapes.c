@@ -7,9 +7,11 @@
 #define MS(member, ...)   HF_FIELD(I64, hf_wait, member, true, __VA_ARGS__)
 #define FACT(name_, kind_, help_) { .name = name_, .kind = HF_FIELD_##kind_, .help = help_ }
 
-static const char *const kind_words[] = { "tool", "approval", "signal", "timer", "custom", NULL };
+static const char *const kind_words[] = { "tool", "approval", "signal", "timer",
+"custom", NULL };
 static const char *const state_words[] = { "open", "resolved", "cancelled", "timed_out", NULL };
-static const char *const policy_words[] = { "result", "fail_turn", "deny", "approve", "next",
+static const char *const policy_words[] = { "result", "fail_turn", "deny", "approve",
+"next",
                                             NULL };
 static const char *const cancel_words[] = { "requested", "already_requested",
                                             "completed_before", NULL };
@@ -21,21 +23,21 @@ static const struct hf_field wait_fields[] = {
     TEXT(tenant, "tenant; empty: none"),
     TEXT(agent, "workers of this agent continue the turn"),
     TEXT(kind, "what is waited for", .words = kind_words),
-    TEXT(name, "the effect that waits, or the name of the signal"),
-    TEXT(state, "whether it is open, or how it ended", .words = state_words),
+    TEXT(name, "id of the effect that waits, or name of the signal"),
+    TEXT(state, "state: open, or how it ended", .words = state_words),
     JSON(asked, "question, call and allowed edits"),
     TEXT(answerer, "the actor that may answer; null: any"),
     TEXT(policy, "what the deadline does; null: a timer", .words = policy_words),
     TEXT(next_answerer, "who may answer after the deadline"),
     TEXT(next_policy, "what the next answerer's deadline does", .words = policy_words),
-    TEXT(escalate, "how it is escalated: event or work:KIND"),
-    JSON(outcome, "how it ended; null: it is open"),
+    TEXT(escalate, "form of the escalation: event or work:KIND"),
+    JSON(outcome, "outcome; null: it is open"),
     TEXT(actor_kind, "kind of the actor that ended it"),
     TEXT(actor, "the actor that ended it"),
-    MS(deadline_at, "when its policy applies; of a timer: when it is due"),
-    MS(escalate_at, "when it is escalated; null: never, or it was"),
-    MS(opened_at, "when the turn began to wait; null: it was answered before"),
-    MS(closed_at, "when it ended"),
+    MS(deadline_at, "time at which its policy applies; for a timer its due time"),
+    MS(escalate_at, "time of its escalation; null: none, or escalated"),
+    MS(opened_at, "time at which the turn began to wait; null: it was answered earlier"),
+    MS(closed_at, "time of its end"),
 };
 const struct hf_shape hf_wait_shape = HF_SHAPE("wait", wait_fields);
 
@@ -60,7 +62,7 @@ static const struct hf_field rotated_fields[] = {
 const struct hf_shape hf_wait_rotated_shape = HF_SHAPE("rotated", rotated_fields);
 
 static const struct hf_field cancel_fields[] = {
-    { .name = "answer", .kind = HF_FIELD_TEXT, .help = "what became of the request",
+    { .name = "answer", .kind = HF_FIELD_TEXT, .help = "outcome of the request",
       .words = cancel_words },
 };
 const struct hf_shape hf_turn_cancel_shape = HF_SHAPE("cancel", cancel_fields);

@@ -3,11 +3,11 @@
  * Commits only note how long the WAL is. A thread, started when it first passes a
  * threshold, copies what no reader needs (PASSIVE: it waits for nobody). Under steady
  * writing that never catches up with the end, and a WAL starts over only when all of it was
- * copied; so the thread then copies the rest in the store's turn, when there is little left.
+ * copied; so the thread then copies the rest inside the turnstile, when there is little left.
  * A reader that stays pins the WAL: it then grows, and commits go on.
  *
  * A WAL that starts over is written in place, and that syncs about twice as fast as one that
- * grows: so the threshold is low, and the rest is worth a turn.
+ * grows: so the threshold is low, and the rest is worth one passage of the turnstile.
  *
  * When writing has stopped for a while, the thread gives the page cache's memory back, so
  * that a store that is only open costs little.
@@ -63,13 +63,14 @@ static void copy_pages(struct lite *lite, sqlite3 *db, int *ret_log, int *ret_co
     *ret_copied = copied;
 }
 
-static void copy_in_turn(struct lite *lite, sqlite3 *db, int *ret_log, int *ret_copied)
+static void copy_in_turnstile(struct lite *lite, sqlite3 *db, int *ret_log,
+                              int *ret_copied)
 {
     if (lite_group_enter(lite, NULL) != 0)
         return; /* busy: later */
     copy_pages(lite, db, ret_log, ret_copied);
     lite_group_leave(lite);
-    (void)atomic_fetch_add_explicit(&lite->counts.checkpoints_in_turn, 1,
+    (void)atomic_fetch_add_explicit(&lite->counts.checkpoints_in_turnstile, 1,
                                     memory_order_relaxed);
 }
 
@@ -85,7 +86,7 @@ static void run_once(struct lite *lite, sqlite3 *db)
     int log = 0;
     int copied = 0;
     copy_pages(lite, db, &log, &copied);
-    copy_in_turn(lite, db, &log, &copied);
+    copy_in_turnstile(lite, db, &log, &copied);
     set_due(lite, log, copied);
 }
 
@@ -204,7 +205,7 @@ static void empty_wal(sqlite3 *db)
  * file alone is the whole store while nothing runs. A long WAL is moved by any process that
  * leaves: who opens a file that no process has open reads its whole WAL again.
  *
- * Processes leave in the store's turn, so one of them is the last. It waits for the turn for
+ * Processes leave inside the store's turnstile, so one of them is the last. It waits there for
  * CLOSE_WAIT_MS and for readers not at all: otherwise the next one to leave does it. */
 static void leave(struct lite *lite)
 {
@@ -212,12 +213,12 @@ static void leave(struct lite *lite)
                                          memory_order_relaxed);
     if (lite->busy_ms > CLOSE_WAIT_MS)
         lite->busy_ms = CLOSE_WAIT_MS; /* no other thread is in a call any more */
-    if (lite_turn_take(lite, NULL) != 0)
+    if (lite_turnstile_enter(lite, NULL) != 0)
         return;
     bool last = lite_side_leave(lite);
     if (last || pages >= CLOSE_PAGES)
         empty_wal(lite->writer.db);
-    lite_turn_release(lite);
+    lite_turnstile_leave(lite);
 }
 
 void lite_checkpoint_fini(struct lite *lite)

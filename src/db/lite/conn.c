@@ -46,12 +46,15 @@ int lite_pragma(struct lite_conn *conn, const char *sql, int64_t *ret_value,
 static void harden(sqlite3 *db)
 {
     /* Whoever closes last would checkpoint under an exclusive lock, and others would see
-     * "locked": db/lite/checkpoint.c does it in turn. */
+     * "locked": db/lite/checkpoint.c does it inside the turnstile. */
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+    /* Otherwise each bound value that a partial index could depend on prepares its statement anew
+     * at every execution. Indexes that only a value would select are not used here. */
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
 }
 
 /* All at once: a ROLLBACK must not fail for want of memory to prepare it. */
@@ -265,9 +268,10 @@ int lite_begin(struct lite_conn *conn, enum lite_control how, struct hf_err *err
 {
     const struct lite *lite = conn->lite;
     int rc = lite_control(conn, how);
-    /* The turn keeps our own processes out: this is another program. */
+    /* The turnstile keeps our own processes out: this is another program. */
     if (rc == SQLITE_BUSY && how == LITE_BEGIN_WRITE && lite->side.fd >= 0)
-        return lite_fail_locked(lite, "SQLite's write lock without taking its turn", err);
+        return lite_fail_locked(lite, "SQLite's write lock without the store's turnstile",
+                                err);
     return rc == SQLITE_OK ? 0 : lite_fail(conn->db, rc, "BEGIN", err);
 }
 

@@ -62,10 +62,10 @@ static void put_counts(struct hf_json *json, const struct lite *lite)
         { "late", &lite->group.late },
         { "replays", &counts->replays },
         { "failed_commits", &counts->failed_commits },
-        { "turns_waited", &counts->turns_waited },
-        { "turn_wait_ms", &counts->turn_wait_ms },
+        { "turnstile_waits", &counts->turnstile_waits },
+        { "turnstile_wait_ms", &counts->turnstile_wait_ms },
         { "checkpoints", &counts->checkpoints },
-        { "checkpoints_in_turn", &counts->checkpoints_in_turn },
+        { "checkpoints_in_turnstile", &counts->checkpoints_in_turnstile },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         hf_json_put_i64(json, rows[i].name, count(rows[i].value));

@@ -1,11 +1,11 @@
-/* SQLite's part of the group commit (db/group.h): one leader, in the store's turn. */
+/* SQLite's part of the group commit (db/group.h): one leader, inside the store's turnstile. */
 #include "db/lite/lite.h"
 
 static size_t lead(void *driver, struct db_member **members, size_t count)
 {
     struct lite *lite = driver;
     struct hf_err err = { 0 };
-    int rc = lite_turn_take(lite, &err);
+    int rc = lite_turnstile_enter(lite, &err);
     if (rc != 0) {
         for (size_t i = 0; i < count; i++) {
             members[i]->rc = rc;
@@ -14,7 +14,7 @@ static size_t lead(void *driver, struct db_member **members, size_t count)
         return count;
     }
     count = lite_txn_lead(lite, members, count);
-    lite_turn_release(lite);
+    lite_turnstile_leave(lite);
     lite_ring_members(lite, members, count);
     lite_checkpoint_look(lite);
     return count;
@@ -34,7 +34,7 @@ void lite_group_init(struct lite *lite)
 int lite_group_enter(struct lite *lite, struct hf_err *err)
 {
     db_group_enter(&lite->group);
-    int rc = lite_turn_take(lite, err);
+    int rc = lite_turnstile_enter(lite, err);
     if (rc != 0)
         db_group_leave(&lite->group);
     return rc;
@@ -42,6 +42,6 @@ int lite_group_enter(struct lite *lite, struct hf_err *err)
 
 void lite_group_leave(struct lite *lite)
 {
-    lite_turn_release(lite);
+    lite_turnstile_leave(lite);
     db_group_leave(&lite->group);
 }

@@ -1,6 +1,6 @@
 /* Which process holds a lock that a caller waited for in vain.
  *
- * The holder of the turn writes its process id into the sidecar. SQLite's own locks are POSIX
+ * The holder of the turnstile writes its process id into the sidecar. SQLite's own locks are POSIX
  * locks on the file -shm, and /proc/locks lists them with their process. That file is never
  * opened here: to close a descriptor of it would drop the locks of this process.
  *
@@ -90,12 +90,12 @@ static pid_t shm_owner(const struct lite *lite)
     return pid;
 }
 
-static pid_t turn_owner(const struct lite *lite)
+static pid_t turnstile_owner(const struct lite *lite)
 {
     const struct lite_page *page = lite->side.page;
-    int64_t ns = atomic_load_explicit(&page->turn_pid_ns, memory_order_relaxed);
+    int64_t ns = atomic_load_explicit(&page->turnstile_pid_ns, memory_order_relaxed);
     bool here = ns != 0 && ns == lite->side.pid_ns;
-    return here ? atomic_load_explicit(&page->turn_pid, memory_order_relaxed) : 0;
+    return here ? atomic_load_explicit(&page->turnstile_pid, memory_order_relaxed) : 0;
 }
 
 struct process {
@@ -155,9 +155,9 @@ static int fail_held(const struct lite *lite, const char *what, hf_ms waited, pi
                    (int)by.pid, by.name, what, (long long)waited);
 }
 
-int lite_fail_turn(const struct lite *lite, struct hf_err *err)
+int lite_fail_turnstile(const struct lite *lite, struct hf_err *err)
 {
-    return fail_held(lite, "the store's turn to write", lite->busy_ms, turn_owner(lite),
+    return fail_held(lite, "the store's turnstile", lite->busy_ms, turnstile_owner(lite),
                      err);
 }
 

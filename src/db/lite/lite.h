@@ -5,12 +5,12 @@
  *   db/lite/code.c        SQLite's result codes as ours
  *   db/lite/migrate.c     the schema's versions
  *   db/lite/clock.c       the two clocks and the SQL functions
- *   db/lite/side.c        the sidecar file and its locks: who else is there, whose turn is it
+ *   db/lite/side.c        the sidecar file and its locks: who else is there, who may write
  *   db/lite/holder.c      which process holds a lock, for errors
  *   db/lite/bell.c        wake-ups through the sidecar
  *   db/lite/run.c         the calls of one batch inside an open transaction
  *   db/lite/txn.c         one write transaction for many batches
- *   db/lite/group.c       its leader: the store's turn, rings, checkpoints
+ *   db/lite/group.c       its leader: the turnstile, rings, checkpoints
  *   db/lite/read.c        batches that only read
  *   db/lite/checkpoint.c  moving the WAL into the file, off the commit path
  *   db/lite/facts.c       what doctor and people want to know
@@ -42,7 +42,7 @@
 #define LITE_BELLS 64
 #define LITE_BELL_SLICE_MS 250
 #define LITE_LOCKED_MS                                                                   \
-    5000 /* wait for SQLite's locks; our own processes take turns first */
+    5000 /* wait for SQLite's locks; our own processes pass the turnstile first */
 
 /* Transaction control, prepared once a connection. */
 enum lite_control {
@@ -97,9 +97,9 @@ struct lite_conn {
 };
 
 /* The sidecar's locks are on these bytes, past the page's end. */
-#define LITE_TURN_BYTE ((off_t)1 << 30)
-#define LITE_WRITE_BYTE (LITE_TURN_BYTE + 1)
-#define LITE_OPEN_BYTE (LITE_TURN_BYTE + 2)
+#define LITE_ENTRY_BYTE ((off_t)1 << 30)
+#define LITE_WRITE_BYTE (LITE_ENTRY_BYTE + 1)
+#define LITE_OPEN_BYTE (LITE_ENTRY_BYTE + 2)
 
 /* The mapped page. The first line's fields keep their places in every version, so that any
  * program can tell whether the file under it was replaced. */
@@ -111,17 +111,18 @@ struct lite_page {
     _Atomic int64_t incarnation;
     char store_id[40];
     _Atomic int32_t schema_version; /* that the store has by now */
-    _Atomic uint32_t turn_word;     /* bumped at each release of the lock */
+    _Atomic uint32_t entry_word;    /* bumped at each release of the lock */
     _Atomic uint32_t write_word;
     _Atomic uint32_t bells[LITE_BELLS];
     _Atomic uint32_t followed; /* somebody waits for whatever is committed next */
     /* How many wait, so that nobody else pays for a call to the kernel. Hints: one who died
      * waiting is counted until somebody opens the store alone. */
-    _Atomic uint32_t turn_waiters;
+    _Atomic uint32_t turnstile_waiters;
     _Atomic uint32_t bell_waiters[LITE_BELLS];
     _Atomic int32_t
-        turn_pid; /* the process whose turn it is; 0: none, or not yet known */
-    _Atomic int64_t turn_pid_ns; /* the pid namespace (inode) in which turn_pid counts */
+        turnstile_pid; /* the process that may write; 0: none, or not yet known */
+    _Atomic int64_t
+        turnstile_pid_ns; /* the pid namespace (inode) in which turnstile_pid counts */
 };
 
 struct lite_side {
@@ -166,10 +167,10 @@ struct lite_checkpoint {
 struct lite_counts {
     _Atomic int64_t replays;
     _Atomic int64_t failed_commits;
-    _Atomic int64_t turns_waited;
-    _Atomic int64_t turn_wait_ms;
+    _Atomic int64_t turnstile_waits;
+    _Atomic int64_t turnstile_wait_ms;
     _Atomic int64_t checkpoints;
-    _Atomic int64_t checkpoints_in_turn;
+    _Atomic int64_t checkpoints_in_turnstile;
 };
 
 struct lite {
@@ -224,7 +225,7 @@ HF_MUST_USE int lite_stmt_get(struct lite_conn *conn, int statement,
                               struct lite_stmt **ret_stmt, struct hf_err *err);
 /* SQLite's result code, with the statement reset. */
 HF_MUST_USE int lite_control(struct lite_conn *conn, enum lite_control which);
-/* One of the two that begin; whoever is to write has its turn. */
+/* One of the two that begin; its caller is inside the turnstile. */
 HF_MUST_USE int lite_begin(struct lite_conn *conn, enum lite_control how,
                            struct hf_err *err);
 /* 0 or our code, and SQLite's beside it. The transaction may still be open on failure. */
@@ -291,7 +292,7 @@ HF_MUST_USE int lite_clock_settle(struct lite *lite, const struct lite_clock_row
 
 /* db/lite/migrate.c. Under the turnstile; brings the schema up to date. */
 HF_MUST_USE int lite_migrate(struct lite *lite, bool may_change, struct hf_err *err);
-/* 0, or HF_ENOTSTORE: the file holds something else. In a transaction, or in turn. */
+/* 0, or HF_ENOTSTORE: the file holds something else. In a transaction, or inside the turnstile. */
 HF_MUST_USE int lite_check_kind(struct lite_conn *conn, bool *ret_empty,
                                 struct hf_err *err);
 
@@ -303,24 +304,24 @@ void lite_side_close(struct lite *lite);
 /* Of a handle that only reads, once the schema's version is known: a page that is not this
  * store's is replaced by one of the handle's own, which brings no wake-ups. */
 HF_MUST_USE int lite_side_for_reader(struct lite *lite, struct hf_err *err);
-/* In the store's turn: marks the store as open in this process, and finds out whether it is
+/* Inside the turnstile: marks the store as open in this process, and finds out whether it is
  * so in others (side.alone) and whether the sidecar knew it (side.known). */
 HF_MUST_USE int lite_side_enter(struct lite *lite, struct hf_err *err);
-/* In the store's turn: the opposite. True when no other process has the store open to write. */
+/* Inside the turnstile: the opposite. True when no other process has the store open to write. */
 bool lite_side_leave(struct lite *lite);
-/* In the store's turn: makes the sidecar this store's. */
+/* Inside the turnstile: makes the sidecar this store's. */
 void lite_side_adopt(struct lite *lite, const struct lite_store_facts *facts);
-/* Whose turn it is to write. Bounded by busy_ms: then HF_EBUSY. */
-HF_MUST_USE int lite_turn_take(struct lite *lite, struct hf_err *err);
-void lite_turn_release(struct lite *lite);
+/* Only the process inside the turnstile writes. Bounded by busy_ms: then HF_EBUSY. */
+HF_MUST_USE int lite_turnstile_enter(struct lite *lite, struct hf_err *err);
+void lite_turnstile_leave(struct lite *lite);
 /* Counts a waiter in the page. Whoever bumps a word and then finds nobody counted need not wake:
  * one who counts itself later looks at the word once more, in the kernel, before it sleeps. */
 void lite_wait_begins(_Atomic uint32_t *waiters);
 void lite_wait_ends(_Atomic uint32_t *waiters);
 
-/* db/lite/holder.c. HF_EBUSY that names the process which holds the turn, or one of SQLite's
+/* db/lite/holder.c. HF_EBUSY that names the process inside the turnstile, or in one of SQLite's
  * locks (`what` says which), and what to do about it. */
-int lite_fail_turn(const struct lite *lite, struct hf_err *err);
+int lite_fail_turnstile(const struct lite *lite, struct hf_err *err);
 int lite_fail_locked(const struct lite *lite, const char *what, struct hf_err *err);
 int64_t lite_pid_namespace(void);
 #define LITE_WAL_LOCK "SQLite's lock for recovering the write-ahead log"
@@ -332,7 +333,7 @@ void lite_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count);
 void lite_ring_members(struct lite *lite, struct db_member *const *members, size_t count);
 
 /* db/lite/txn.c. Runs the members' batches in one durable transaction, and sets rc and err of
- * each. By the leader, in its turn. */
+ * each. By the leader, inside the turnstile. */
 void lite_txn_run(struct lite *lite, struct db_member *const *members, size_t count);
 /* The same for what is queued: who comes before the commit goes with them. `members` has room
  * for DB_GROUP_MAX. Gives how many there are then. */
@@ -350,7 +351,7 @@ HF_MUST_USE int lite_store_read(struct lite_conn *conn,
 
 /* db/lite/group.c */
 void lite_group_init(struct lite *lite);
-/* Waits for the lead and the store's turn without a batch: for work on the store that no
+/* Waits for the lead and the turnstile without a batch: for work on the store that no
  * writer may see half done. */
 HF_MUST_USE int lite_group_enter(struct lite *lite, struct hf_err *err);
 void lite_group_leave(struct lite *lite);

@@ -1,7 +1,7 @@
 /* Opening and closing a handle.
  *
  * Nothing is written before the file is known to be ours or empty. All that changes the
- * store at open (journal mode, migrations, clock, incarnation) happens in the store's turn.
+ * store at open (journal mode, migrations, clock, incarnation) happens inside the turnstile.
  */
 #include "db/lite/open.h"
 
@@ -415,8 +415,8 @@ static int fail_absent(const struct lite *lite, struct hf_err *err)
     return hf_fail(err, HF_ENOTSTORE, "db", "there is no store at %s", lite->path);
 }
 
-static int open_in_turn(struct lite *lite, const struct hf_sql_options *options,
-                        struct hf_err *err)
+static int open_in_turnstile(struct lite *lite, const struct hf_sql_options *options,
+                             struct hf_err *err)
 {
     bool empty = false;
     int rc = lite_check_kind(&lite->writer, &empty, err);
@@ -436,18 +436,18 @@ static int open_in_turn(struct lite *lite, const struct hf_sql_options *options,
 static int open_to_write(struct lite *lite, const struct hf_sql_options *options,
                          struct hf_err *err)
 {
-    int rc = lite_turn_take(lite, err);
+    int rc = lite_turnstile_enter(lite, err);
     if (rc != 0)
         return rc;
-    rc = open_in_turn(lite, options, err);
-    lite_turn_release(lite);
+    rc = open_in_turnstile(lite, options, err);
+    lite_turnstile_leave(lite);
     if (rc == 0)
         lite_checkpoint_watch(lite);
     lite->opened = rc == 0;
     return rc;
 }
 
-/* Takes no turn: a store can be read whatever became of the process that has it. */
+/* Passes no turnstile: a store can be read whatever became of the process that has it. */
 static int open_to_read(struct lite *lite, struct hf_err *err)
 {
     bool empty = false;

@@ -1,15 +1,16 @@
 /* The sidecar: a small file beside the database, mapped by every process that has it open.
  *
- * It holds no truth. It carries wake-ups (db/lite/bell.c), the locks by which processes take
- * turns, and a memory of how far the store had come, by which a replaced file is noticed.
+ * It holds no truth. It carries wake-ups (db/lite/bell.c), the locks by which one process
+ * writes at a time, and a memory of how far the store had come, by which a replaced file is
+ * noticed.
  *
- * The turnstile is two locks: take `turn`, take `write`, give `turn` back, write, give
- * `write` back. Whoever wrote last finds `turn` held by whoever waits for `write`, so it
- * cannot slip in again ahead of it. The locks are open-file-description locks on bytes past
- * the page's end: they end with their holder, and (unlike classic POSIX locks) not when some
- * other descriptor of the same file is closed. Waiters sleep on a word that the releaser
- * bumps, in short slices, since a holder that died bumps nothing. They count themselves in the
- * page: where nobody waits, a writer takes `write` alone and wakes nobody.
+ * The turnstile is two locks: take `entry`, take `write`, release `entry`, write, release
+ * `write`. The process that wrote last finds `entry` held by the one that waits for `write`, so it
+ * cannot write again ahead of it. The locks are open-file-description locks on bytes past the
+ * page's end: they end with their holder, and (unlike classic POSIX locks) not when some other
+ * descriptor of the same file is closed. Waiters sleep on a word that the releaser bumps, in short
+ * slices, since a holder that died bumps nothing. They count themselves in the page: with no
+ * waiter, a writer takes `write` alone and wakes no process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -90,11 +91,11 @@ static int take_lock(struct lite *lite, off_t byte, _Atomic uint32_t *word, hf_m
         if (error != EAGAIN && error != EINTR)
             return fail_file("cannot lock", error, err);
         if (!waited)
-            (void)atomic_fetch_add_explicit(&lite->counts.turns_waited, 1,
+            (void)atomic_fetch_add_explicit(&lite->counts.turnstile_waits, 1,
                                             memory_order_relaxed);
         hf_ms left = until - real_ms();
         if (left <= 0)
-            return lite_fail_turn(lite, err);
+            return lite_fail_turnstile(lite, err);
         futex_wait_shared(word, seen, ALL_BITS, left < SLICE_MS ? left : SLICE_MS);
     }
 }
@@ -104,56 +105,57 @@ static void give_lock(struct lite *lite, off_t byte, _Atomic uint32_t *word)
     int error = set_lock(lite->side.fd, F_UNLCK, byte);
     hf_assert(error == 0); /* one byte of our own lock: nothing to allocate or wait for */
     (void)atomic_fetch_add(word, 1);
-    if (atomic_load(&lite->side.page->turn_waiters) > 0)
+    if (atomic_load(&lite->side.page->turnstile_waiters) > 0)
         futex_wake_shared(word, ALL_BITS, 1);
 }
 
-static int pass_turnstile(struct lite *lite, hf_ms until, struct hf_err *err)
+static int pass_entry(struct lite *lite, hf_ms until, struct hf_err *err)
 {
     struct lite_page *page = lite->side.page;
-    int rc = take_lock(lite, LITE_TURN_BYTE, &page->turn_word, until, err);
+    int rc = take_lock(lite, LITE_ENTRY_BYTE, &page->entry_word, until, err);
     if (rc != 0)
         return rc;
     rc = take_lock(lite, LITE_WRITE_BYTE, &page->write_word, until, err);
-    give_lock(lite, LITE_TURN_BYTE, &page->turn_word);
+    give_lock(lite, LITE_ENTRY_BYTE, &page->entry_word);
     return rc;
 }
 
 /* Where nobody waits there is no order to keep: `write` alone will do. */
-static int take_turn(struct lite *lite, hf_ms until, struct hf_err *err)
+static int enter(struct lite *lite, hf_ms until, struct hf_err *err)
 {
     struct lite_page *page = lite->side.page;
-    if (atomic_load(&page->turn_waiters) == 0 &&
+    if (atomic_load(&page->turnstile_waiters) == 0 &&
         set_lock(lite->side.fd, F_WRLCK, LITE_WRITE_BYTE) == 0)
         return 0;
-    lite_wait_begins(&page->turn_waiters);
-    int rc = pass_turnstile(lite, until, err);
-    lite_wait_ends(&page->turn_waiters);
+    lite_wait_begins(&page->turnstile_waiters);
+    int rc = pass_entry(lite, until, err);
+    lite_wait_ends(&page->turnstile_waiters);
     return rc;
 }
 
-int lite_turn_take(struct lite *lite, struct hf_err *err)
+int lite_turnstile_enter(struct lite *lite, struct hf_err *err)
 {
     if (lite->side.fd < 0)
         return 0;
     hf_ms start = real_ms();
-    int rc = take_turn(lite, start + lite->busy_ms, err);
+    int rc = enter(lite, start + lite->busy_ms, err);
     if (rc == 0) {
         struct lite_page *page = lite->side.page;
-        atomic_store_explicit(&page->turn_pid_ns, lite->side.pid_ns,
+        atomic_store_explicit(&page->turnstile_pid_ns, lite->side.pid_ns,
                               memory_order_relaxed);
-        atomic_store_explicit(&page->turn_pid, (int32_t)lite->pid, memory_order_relaxed);
+        atomic_store_explicit(&page->turnstile_pid, (int32_t)lite->pid,
+                              memory_order_relaxed);
     }
-    (void)atomic_fetch_add_explicit(&lite->counts.turn_wait_ms, real_ms() - start,
+    (void)atomic_fetch_add_explicit(&lite->counts.turnstile_wait_ms, real_ms() - start,
                                     memory_order_relaxed);
     return rc;
 }
 
-void lite_turn_release(struct lite *lite)
+void lite_turnstile_leave(struct lite *lite)
 {
     if (lite->side.fd < 0)
         return;
-    atomic_store_explicit(&lite->side.page->turn_pid, 0, memory_order_relaxed);
+    atomic_store_explicit(&lite->side.page->turnstile_pid, 0, memory_order_relaxed);
     give_lock(lite, LITE_WRITE_BYTE, &lite->side.page->write_word);
 }
 
@@ -296,7 +298,7 @@ int lite_side_enter(struct lite *lite, struct hf_err *err)
         return 0;
     int error = set_lock(side->fd, F_WRLCK, LITE_OPEN_BYTE);
     side->alone = error == 0;
-    /* Only an opener holds it alone, and only in its turn, which is ours now. */
+    /* Only an opener holds it alone, and only inside the turnstile, where we are now. */
     if (error == 0 || error == EAGAIN)
         error = set_lock(side->fd, F_RDLCK, LITE_OPEN_BYTE);
     if (error != 0)
@@ -328,7 +330,7 @@ void lite_side_adopt(struct lite *lite, const struct lite_store_facts *facts)
     for (size_t i = 0; lite->side.alone && i < LITE_BELLS; i++)
         atomic_store(&page->bell_waiters[i], 0);
     if (lite->side.alone)
-        atomic_store(&page->turn_waiters, 0);
+        atomic_store(&page->turnstile_waiters, 0);
     memcpy(page->store_id, lite->store_id, sizeof(page->store_id));
     atomic_store(&page->commit_seq, facts->commit_seq);
     atomic_store(&page->incarnation, facts->incarnation);

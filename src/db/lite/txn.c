@@ -141,8 +141,8 @@ int lite_txn_end(struct lite *lite, struct lite_store_facts *facts, struct hf_er
 }
 
 /* A COMMIT failed and its frames may or may not be whole on the disk. The next successful
- * commit decides: it finds commit_seq raised, or it overwrites those frames. Only a writer in its
- * turn raises commit_seq, and the turn is ours. */
+ * commit decides: it finds commit_seq raised, or it overwrites those frames. Only a writer inside
+ * the turnstile raises commit_seq, and we are inside it. */
 static void resolve(struct attempt *at, int sqlite_rc, const struct hf_err *why)
 {
     struct lite *lite = at->lite;

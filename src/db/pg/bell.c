@@ -41,8 +41,8 @@ int pg_bell_init(struct pg *pg)
     if (rc == 0)
         memcpy(bell->tag, nonce, PG_TAG_TEXT - 1);
     bell->told_at = pg_mono_ms() - RING_EVERY_MS;
-    bell->nudge = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return rc || bell->nudge < 0 ? HF_ENOMEM : 0;
+    bell->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return rc || bell->wake_fd < 0 ? HF_ENOMEM : 0;
 }
 
 void pg_bell_fini(struct pg *pg)
@@ -51,14 +51,14 @@ void pg_bell_fini(struct pg *pg)
         hf_cond_fini(&pg->bell.rung[i]);
     hf_threads_fini(&pg->bell.thread);
     hf_lock_fini(&pg->bell.lock);
-    (void)close(pg->bell.nudge); /* an eventfd has nothing to lose */
+    (void)close(pg->bell.wake_fd); /* an eventfd has nothing to lose */
 }
 
-void pg_bell_nudge(struct pg_bell *bell)
+void pg_bell_wake(struct pg_bell *bell)
 {
     uint64_t one = 1;
-    ssize_t done = write(bell->nudge, &one, sizeof one);
-    (void)done; /* full: the thread has been nudged before */
+    ssize_t done = write(bell->wake_fd, &one, sizeof one);
+    (void)done; /* full: the thread was woken before */
 }
 
 /* ---- ringing ----------------------------------------------------------------------- */
@@ -189,29 +189,29 @@ void pg_bell_hear(struct pg_bell *bell, const char *text)
 
 /* ---- the thread -------------------------------------------------------------------- */
 
-struct turn {
+struct bell_thread {
     struct pg *pg;
     struct pg_conn *conn; /* it listens; NULL: none does */
     hf_ms tried_at;
 };
 
 /* Begins to listen, or goes on without; after a gap everybody looks. */
-static void keep_listening(struct turn *turn, bool wanted)
+static void keep_listening(struct bell_thread *thread, bool wanted)
 {
-    struct pg_bell *bell = &turn->pg->bell;
+    struct pg_bell *bell = &thread->pg->bell;
     hf_ms now = pg_mono_ms();
-    if (turn->conn && turn->conn->lost) {
-        pg_conn_close(turn->conn);
-        turn->tried_at = 0;
-    } else if (turn->conn || !wanted ||
-               (turn->tried_at && now - turn->tried_at < AGAIN_MS)) {
+    if (thread->conn && thread->conn->lost) {
+        pg_conn_close(thread->conn);
+        thread->tried_at = 0;
+    } else if (thread->conn || !wanted ||
+               (thread->tried_at && now - thread->tried_at < AGAIN_MS)) {
         return;
     }
-    turn->tried_at = now;
-    turn->conn = pg_listen_open(turn->pg);
+    thread->tried_at = now;
+    thread->conn = pg_listen_open(thread->pg);
     hf_lock(&bell->lock);
-    bell->heard = turn->conn != NULL;
-    bell->failed = !turn->conn;
+    bell->heard = thread->conn != NULL;
+    bell->failed = !thread->conn;
     ring_all(bell);
     hf_unlock(&bell->lock);
 }
@@ -219,53 +219,53 @@ static void keep_listening(struct turn *turn, bool wanted)
 /* Says in the store that every commit is waited for, so that writers ring. What was committed
  * before they knew is looked for once more. On a standby, and for a role that may only read, it is
  * not possible: such followers look by themselves. */
-static void follow(struct turn *turn)
+static void follow(struct bell_thread *thread)
 {
-    struct pg_bell *bell = &turn->pg->bell;
+    struct pg_bell *bell = &thread->pg->bell;
     const char *const args[] = { FOLLOW_TEXT };
     hf_lock(&bell->lock);
-    bool due = bell->follow && turn->conn;
+    bool due = bell->follow && thread->conn;
     if (due)
         bell->follow = false;
     hf_unlock(&bell->lock);
-    if (!due || pg_conn_ask(turn->conn, DB_OWN_PG_FOLLOW, args, NULL, NULL))
+    if (!due || pg_conn_ask(thread->conn, DB_OWN_PG_FOLLOW, args, NULL, NULL))
         return;
     hf_lock(&bell->lock);
     ring_here(bell, HF_TOPIC_ANY, 1);
     hf_unlock(&bell->lock);
 }
 
-/* How long to sleep: until the next message may go out, or a nudge comes. */
-static int pause_of(const struct turn *turn, bool due, hf_ms left, bool wanted)
+/* How long to sleep: until the next message may go out, or it is woken. */
+static int pause_of(const struct bell_thread *thread, bool due, hf_ms left, bool wanted)
 {
     if (due)
         return left > 0 ? (int)left : 0;
-    return wanted && !turn->conn ? AGAIN_MS : -1;
+    return wanted && !thread->conn ? AGAIN_MS : -1;
 }
 
-static void sleep_until_nudged(struct turn *turn, int pause)
+static void sleep_until_woken(struct bell_thread *thread, int pause)
 {
-    struct pollfd at[] = { { .fd = turn->pg->bell.nudge, .events = POLLIN },
-                           { .fd = turn->conn ? PQsocket(turn->conn->db) : -1,
+    struct pollfd at[] = { { .fd = thread->pg->bell.wake_fd, .events = POLLIN },
+                           { .fd = thread->conn ? PQsocket(thread->conn->db) : -1,
                              .events = POLLIN } };
-    if (turn->conn) /* notices that came with an answer */
-        (void)pg_listen_take(turn->pg, turn->conn, NULL);
-    if (turn->conn && turn->conn->lost)
+    if (thread->conn) /* notices that came with an answer */
+        (void)pg_listen_take(thread->pg, thread->conn, NULL);
+    if (thread->conn && thread->conn->lost)
         return;
     int count = poll(at, 2, pause);
     if (count > 0 && at[0].revents) {
         uint64_t ignored;
-        ssize_t got = read(turn->pg->bell.nudge, &ignored, sizeof ignored);
+        ssize_t got = read(thread->pg->bell.wake_fd, &ignored, sizeof ignored);
         (void)got; /* nothing to read: another thread was faster */
     }
     if (count > 0 && at[1].revents)
-        (void)pg_listen_take(turn->pg, turn->conn, NULL); /* rung as they are read */
+        (void)pg_listen_take(thread->pg, thread->conn, NULL); /* rung as they are read */
 }
 
 static void *thread_main(void *arg)
 {
-    struct turn turn = { .pg = arg };
-    struct pg_bell *bell = &turn.pg->bell;
+    struct bell_thread thread = { .pg = arg };
+    struct pg_bell *bell = &thread.pg->bell;
     for (bool stopping = false; !stopping;) {
         hf_lock(&bell->lock);
         bool due = is_due(&bell->due);
@@ -274,18 +274,18 @@ static void *thread_main(void *arg)
         stopping = bell->thread.stopping;
         hf_unlock(&bell->lock);
         if (!stopping) {
-            keep_listening(&turn, wanted);
-            follow(&turn);
+            keep_listening(&thread, wanted);
+            follow(&thread);
         }
         if (due && (stopping || left <= 0)) {
-            tell(turn.pg, turn.conn);
+            tell(thread.pg, thread.conn);
             due = false;
         }
         if (!stopping)
-            sleep_until_nudged(&turn, pause_of(&turn, due, left, wanted));
+            sleep_until_woken(&thread, pause_of(&thread, due, left, wanted));
     }
-    if (turn.conn)
-        pg_conn_close(turn.conn);
+    if (thread.conn)
+        pg_conn_close(thread.conn);
     return NULL;
 }
 
@@ -302,10 +302,10 @@ static void start(struct pg *pg)
 void pg_bell_stop(struct pg *pg)
 {
     hf_lock(&pg->bell.lock);
-    pg->bell.thread.stopping = true; /* seen at the nudge below */
+    pg->bell.thread.stopping = true; /* seen after the wake below */
     ring_all(&pg->bell);             /* those that still wait are to leave */
     hf_unlock(&pg->bell.lock);
-    pg_bell_nudge(&pg->bell);
+    pg_bell_wake(&pg->bell);
     hf_threads_stop(&pg->bell.thread);
 }
 
@@ -322,7 +322,7 @@ static void ring_batch(struct pg_bell *bell, const struct hf_ring *rings, size_t
     }
 }
 
-/* Lets the lock go, and sees that others are told. One nudge is enough for all that is owed. */
+/* Lets the lock go, and sees that others are told. One wake is enough for all that is due. */
 static void end_ringing(struct pg *pg, bool owed_before)
 {
     struct pg_bell *bell = &pg->bell;
@@ -334,7 +334,7 @@ static void end_ringing(struct pg *pg, bool owed_before)
     if (!owed || (threaded && owed_before))
         return;
     if (threaded)
-        pg_bell_nudge(bell);
+        pg_bell_wake(bell);
     else if (pg->system_clock) /* a virtual time has no other processes */
         tell(pg, NULL);
 }
@@ -440,13 +440,13 @@ bool pg_bell_wait(struct hf_sql *sql, uint32_t topic, uint32_t seen, hf_ms ms)
     if (!bell->wanted && pg->system_clock) {
         bell->wanted = true;
         start(pg);
-        pg_bell_nudge(bell);
+        pg_bell_wake(bell);
     }
     if (topic == HF_TOPIC_ANY && pg->system_clock && pg->may_follow &&
         began >= bell->follow_due) {
         bell->follow = true;
         bell->follow_due = began + FOLLOW_AGAIN_MS;
-        pg_bell_nudge(bell);
+        pg_bell_wake(bell);
     }
     bool rung = bell->words[bell_of(topic)] != seen;
     hf_ms look = bell->heard ? HEARD_SLICE_MS : POLL_SLICE_MS;

@@ -224,7 +224,7 @@ static int set_up(struct pg_conn *conn, struct hf_err *err)
         return rc;
     const char *const args[] = { pg->url.quoted, PG_STATEMENT_TIMEOUT, PG_LOCK_TIMEOUT,
                                  IDLE_TIMEOUT };
-    return pg_conn_ask(conn, DB_OWN_PG_SESSION, args, NULL, err);
+    return pg_conn_ask(conn, DB_OWN_PG_CONNECTION_SETTINGS, args, NULL, err);
 }
 
 int pg_conn_open(struct pg *pg, const char *conninfo, struct pg_conn **ret_conn,

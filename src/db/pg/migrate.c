@@ -23,7 +23,7 @@ static int begin(struct pg_conn *conn, struct hf_err *err)
     int rc = pg_conn_exec(conn, "BEGIN", "BEGIN", NULL, err);
     /* A migration may take its time, and waits for the others who migrate. */
     const char *const args[] = { pg->url.quoted, "0", "60000" };
-    return rc ? rc : pg_conn_ask(conn, DB_OWN_PG_SETTINGS, args, NULL, err);
+    return rc ? rc : pg_conn_ask(conn, DB_OWN_PG_TRANSACTION_SETTINGS, args, NULL, err);
 }
 
 /* COMMIT, or ROLLBACK after a failure, whose code it keeps. */

@@ -86,7 +86,7 @@ static int check_pooling(struct pg_conn *conn, struct hf_err *err)
         return hf_fail(err, HF_EUNREACHABLE, "db",
                        "the pooler keeps no transaction together: its pool_mode must be "
                        "transaction or session");
-    return conn->pg->url.pooler == PG_POOLER_SESSION ? pg_check_session(conn, err) : 0;
+    return conn->pg->url.pooler == PG_POOLER_SESSION ? pg_check_pooler(conn, err) : 0;
 }
 
 /* The first connection fails at once and says why: an address that is wrong stays wrong. */

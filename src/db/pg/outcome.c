@@ -84,7 +84,7 @@ static int begin(struct pg_conn *conn, const char *sql)
     const char *const args[] = { url->quoted, PG_STATEMENT_TIMEOUT, PG_LOCK_TIMEOUT };
     int rc = pg_conn_exec(conn, sql, "BEGIN", NULL, NULL);
     if (rc == 0 && url->pooler == PG_POOLER_TRANSACTION)
-        rc = pg_conn_ask(conn, DB_OWN_PG_SETTINGS, args, NULL, NULL);
+        rc = pg_conn_ask(conn, DB_OWN_PG_TRANSACTION_SETTINGS, args, NULL, NULL);
     return rc;
 }
 

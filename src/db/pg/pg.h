@@ -3,7 +3,7 @@
  *   db/pg/open.c      open and close a handle
  *   db/pg/url.c       the address: what is ours and what is libpq's
  *   db/pg/conn.c      a connection: settings, identity, prepared statements
- *   db/pg/session.c   whether a pooler that is to keep sessions does
+ *   db/pg/pooler.c    whether a pooler that is to keep sessions does
  *   db/pg/pool.c      the connections of a handle
  *   db/pg/code.c      PostgreSQL's error codes as ours
  *   db/pg/value.c     arguments and results
@@ -151,8 +151,8 @@ struct pg_bell {
     struct pg_due due;
     hf_ms told_at;            /* monotonic: the last message */
     hf_ms apart_until;        /* until then no message goes behind a commit */
-    struct hf_threads thread; /* at most one; it sleeps in poll, so `nudge` wakes it */
-    int nudge;                /* an eventfd */
+    struct hf_threads thread; /* at most one; it sleeps in poll, so `wake_fd` wakes it */
+    int wake_fd;              /* an eventfd */
     bool wanted;              /* a thread waits, so others are to be heard */
     bool heard;               /* the listening connection heard itself */
     bool failed;              /* it did not: waiters look by themselves */
@@ -255,8 +255,8 @@ void pg_conn_close(struct pg_conn *conn);
 bool pg_conn_stale(struct pg_conn *conn);
 HF_MUST_USE int pg_conn_identity(struct pg_conn *conn, struct pg_identity *ret_identity,
                                  struct hf_err *err);
-/* db/pg/session.c: refuses a pooler that does not keep the connection's session to itself. */
-HF_MUST_USE int pg_check_session(struct pg_conn *conn, struct hf_err *err);
+/* db/pg/pooler.c: refuses a pooler that does not keep the connection's session to itself. */
+HF_MUST_USE int pg_check_pooler(struct pg_conn *conn, struct hf_err *err);
 /* Until PQgetResult will not block; false: not by then (monotonic), or the connection is gone. */
 bool pg_await_answer(PGconn *db, hf_ms until);
 /* One statement or script by itself, outside a pipeline. The caller clears the result. */
@@ -400,7 +400,7 @@ bool pg_bell_carry(struct pg *pg, struct pg_member *const *members, size_t count
 bool pg_bell_channel(const struct pg *pg, struct hf_buf *out);
 /* Messages take long: for a while they go on a connection of their own. */
 void pg_bell_apart(struct pg *pg);
-void pg_bell_nudge(struct pg_bell *bell); /* the thread has something to do */
+void pg_bell_wake(struct pg_bell *bell); /* the thread has something to do */
 /* Under the lock: rings what another process has told. */
 void pg_bell_hear(struct pg_bell *bell, const char *text);
 

@@ -74,7 +74,7 @@ static void send_settings(struct pg *pg, struct pg_pipe *pipe)
     if (pg->url.pooler == PG_POOLER_TRANSACTION) {
         const char *const texts[] = { pg->url.quoted, PG_STATEMENT_TIMEOUT,
                                       PG_LOCK_TIMEOUT };
-        send_texts(pipe, DB_OWN_PG_SETTINGS, texts);
+        send_texts(pipe, DB_OWN_PG_TRANSACTION_SETTINGS, texts);
     }
     if (!pg->system_clock) {
         const struct hf_clock *clock = pg->clock;

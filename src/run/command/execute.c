@@ -71,7 +71,7 @@ void hf_run_free(struct hf_run *run)
         hf_lock_close(&run->lock); /* the row names it: a proof of death will need it */
     else
         hf_lock_remove(&run->lock);
-    hf_hand_end(run);
+    hf_asker_end(run);
     hf_child_free(run->child);
     for (int s = 0; s < HF_STREAM_COUNT; s++)
         hf_capture_fini(&run->capture[s], run->alloc);
@@ -323,7 +323,7 @@ int hf_run_begin(struct hf_run *run, const struct hf_run_plan *wanted, struct hf
     if (rc == 0)
         rc = copy_plan(run, &plan, &why);
     if (rc == 0)
-        rc = hf_hand_start(run, &why);
+        rc = hf_asker_start(run, &why);
     if (rc)
         return hf_fail_as(err, rc, &why);
     rc = start(run, &plan, &why);
@@ -509,9 +509,9 @@ size_t hf_run_poll(struct hf_run *run, struct pollfd fds[HF_RUN_FDS], hf_ms *ret
         if (relay->fd >= 0 && relay->to > relay->from)
             fds[n++] = (struct pollfd){ .fd = relay->fd, .events = POLLOUT };
     }
-    bool asks = !run->hand.busy;
-    if (!asks && run->hand.started)
-        fds[n++] = (struct pollfd){ .fd = run->hand.bell, .events = POLLIN };
+    bool asks = !run->asker.busy;
+    if (!asks && run->asker.started)
+        fds[n++] = (struct pollfd){ .fd = run->asker.bell, .events = POLLIN };
     if (asks && run->grip == HF_GRIP_HOLDS)
         wait = sooner(wait, run->renew_at, now);
     if (asks && run->grip != HF_GRIP_SETTLED && run->grip != HF_GRIP_LOST)
@@ -588,13 +588,13 @@ bool hf_run_step(struct hf_run *run)
     note_exit(run, now);
     for (int s = 0; s < HF_STREAM_COUNT; s++)
         (void)pump(run, (enum hf_stream)s, HF_RELAY_BYTES, ROUNDS);
-    hf_hand_hear(run);
+    hf_asker_take(run);
     tend_timers(run, now);
     bool ended = run->exited && clean_up(run, now);
-    if (ended && !run->settled && !run->hand.busy && pump_rest(run))
+    if (ended && !run->settled && !run->asker.busy && pump_rest(run))
         run->settled = hf_run_settle(run, now);
     run->over = run->settled && drained(run);
     if (!run->settled)
-        hf_hand_ask(run, now);
+        hf_asker_ask(run, now);
     return run->over;
 }

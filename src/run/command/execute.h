@@ -47,7 +47,7 @@ struct hf_seen {
 /* Asks the store while a command runs, on a thread of its own: a store that does not answer
  * holds up neither what the command writes nor timeouts nor signals. One question at a time;
  * between ask and answer the question is the thread's, otherwise all of it is the stepper's. */
-struct hf_hand {
+struct hf_asker {
     pthread_mutex_t lock;
     struct hf_threads thread;
     bool started, busy, answered;
@@ -91,7 +91,7 @@ struct hf_run {
     struct hf_run_result result;
     const char *const *evidence; /* hashes of the command's files; NULL: none yet */
     size_t evidence_count;
-    struct hf_hand hand;
+    struct hf_asker asker;
 };
 
 hf_ms hf_run_now(const struct hf_run *run);
@@ -103,13 +103,13 @@ struct hf_seen hf_run_renew(const struct hf_run *run, int64_t attempt);
 void hf_run_judge(struct hf_run *run, const struct hf_seen *seen);
 void hf_run_look(struct hf_run *run);
 
-/* hand.c: without a thread of its own it asks at once. */
-HF_MUST_USE int hf_hand_start(struct hf_run *run, struct hf_err *err);
-void hf_hand_end(struct hf_run *run);
+/* asker.c: without a thread of its own it asks at once. */
+HF_MUST_USE int hf_asker_start(struct hf_run *run, struct hf_err *err);
+void hf_asker_end(struct hf_run *run);
 /* Takes in what was answered. */
-void hf_hand_hear(struct hf_run *run);
+void hf_asker_take(struct hf_run *run);
 /* Asks what is due. Nothing while a question is out. */
-void hf_hand_ask(struct hf_run *run, hf_ms now);
+void hf_asker_ask(struct hf_run *run, hf_ms now);
 
 /* evidence.c: reads the files that the command names, once. HF_EINVAL: one cannot be read. */
 HF_MUST_USE int hf_run_evidence(struct hf_run *run, struct hf_err *err);

@@ -409,8 +409,8 @@ int hf_run_clear_way(struct hf_run *run, hf_ms most_ms, struct hf_err *err)
     while (left && may_end && now - begun < most_ms) {
         (void)poll(NULL, 0, 20);
         now = hf_run_now(run);
-        hf_hand_hear(run);
-        hf_hand_ask(run, now); /* the lease is ours already */
+        hf_asker_take(run);
+        hf_asker_ask(run, now); /* the lease is ours already */
         left = signal_rivals(run, now - begun < most_ms / 2 ? 0 : SIGKILL);
     }
     if (left)

@@ -1,13 +1,13 @@
-/* Handing requests over without waiting for the ledger.
+/* Accepting requests without waiting for the ledger.
  *
- * Two hands, each a thread with a queue: one puts requests into the ledger, one into the
- * spool. A caller gives its request to the first and waits for half of its budget, then to
- * the second and waits for the rest. What hangs, hangs in a hand: while the ledger's has been
+ * There are two outlets, each a thread with a queue: one writes requests into the ledger, one into
+ * the spool. A caller passes its request to the first and waits for half of its budget, then to
+ * the second and waits for the rest. Only an outlet's thread can hang: while the ledger's has been
  * busy for longer than a caller would wait, requests go straight to the spool.
  *
- * A request travels as its spool line, so what is spooled is what the ledger would get. All
- * changing state is under one lock; a hand holds none while it works. The last of handle,
- * hands and callers to let go frees. */
+ * A request is passed on as its spool line, so the ledger and the spool get the same bytes. All
+ * changing state is under one lock; an outlet holds no lock while it works. Handle, outlets and
+ * callers share the memory: the last of them to release it frees it. */
 #include <holdfast/ingress.h>
 
 #include <string.h>
@@ -28,7 +28,7 @@
 #define REST_MS 100 /* after the ledger could not be opened; doubled each time */
 #define REST_MAX_MS 5000
 
-enum hand_name { LEDGER, SPOOL, HANDS };
+enum outlet_name { LEDGER, SPOOL, OUTLETS };
 
 struct outcome {
     bool done;
@@ -37,18 +37,18 @@ struct outcome {
 };
 
 struct request {
-    struct request *next; /* in a hand's queue */
-    enum hand_name queued_at;
+    struct request *next; /* in an outlet's queue */
+    enum outlet_name queued_at;
     bool queued;
-    int refs; /* the caller, and each hand that has it */
+    int refs; /* the caller, and each outlet that has it */
     struct hf_span line;
-    struct outcome outcomes[HANDS];
+    struct outcome outcomes[OUTLETS];
     struct hf_answer *answer;
     bool resumed; /* and is that of the unit that waited for it */
-    bool begun;   /* the ledger has it in hand, and may still take it */
+    bool begun;   /* the ledger has begun with it, and may still take it */
 };
 
-struct hand {
+struct outlet {
     bool made; /* `thread` is to be joined, or detached */
     bool started;
     pthread_t thread;
@@ -70,7 +70,7 @@ struct hf_ingress {
     pthread_cond_t done;
     bool closing;
     int refs; /* the handle, and each thread */
-    struct hand hands[HANDS];
+    struct outlet outlets[OUTLETS];
     hf_ms ledger_rests_until;
     struct hf_err ledger_fault; /* the last one, for those who are not even queued */
     /* of the ledger's thread alone */
@@ -108,8 +108,8 @@ static void free_ingress(struct hf_ingress *in)
 {
     const struct hf_alloc *alloc = in->alloc;
     hf_store_close(in->store);
-    for (size_t i = 0; i < HANDS; i++)
-        hf_cond_fini(&in->hands[i].wake);
+    for (size_t i = 0; i < OUTLETS; i++)
+        hf_cond_fini(&in->outlets[i].wake);
     hf_cond_fini(&in->done);
     hf_lock_fini(&in->lock);
     alloc->free(alloc->user, in->url);
@@ -119,38 +119,38 @@ static void free_ingress(struct hf_ingress *in)
 
 /* ---- queues, under the lock ---------------------------------------------------------- */
 
-static void enqueue(struct hf_ingress *in, enum hand_name name, struct request *request)
+static void enqueue(struct hf_ingress *in, enum outlet_name name, struct request *request)
 {
-    struct hand *hand = &in->hands[name];
+    struct outlet *outlet = &in->outlets[name];
     request->next = NULL;
     request->queued_at = name;
     request->queued = true;
     request->refs++;
-    if (hand->last)
-        hand->last->next = request;
+    if (outlet->last)
+        outlet->last->next = request;
     else
-        hand->first = request;
-    hand->last = request;
-    hand->count++;
-    (void)pthread_cond_signal(&hand->wake); /* cannot fail on one that was made */
+        outlet->first = request;
+    outlet->last = request;
+    outlet->count++;
+    (void)pthread_cond_signal(&outlet->wake); /* cannot fail on one that was made */
 }
 
-static struct request *dequeue(struct hand *hand)
+static struct request *dequeue(struct outlet *outlet)
 {
-    struct request *request = hand->first;
-    hand->first = request->next;
-    if (!hand->first)
-        hand->last = NULL;
-    hand->count--;
+    struct request *request = outlet->first;
+    outlet->first = request->next;
+    if (!outlet->first)
+        outlet->last = NULL;
+    outlet->count--;
     request->queued = false;
     return request;
 }
 
-/* Takes a request back that its hand has not begun with. False: it has. */
+/* Takes a request back that its outlet has not begun with. False: it has. */
 static bool withdraw(struct hf_ingress *in, struct request *request)
 {
-    struct hand *hand = &in->hands[request->queued_at];
-    struct request **at = &hand->first, *before = NULL;
+    struct outlet *outlet = &in->outlets[request->queued_at];
+    struct request **at = &outlet->first, *before = NULL;
     if (!request->queued)
         return false;
     while (*at != request) {
@@ -158,15 +158,15 @@ static bool withdraw(struct hf_ingress *in, struct request *request)
         at = &(*at)->next;
     }
     *at = request->next;
-    if (hand->last == request)
-        hand->last = before;
-    hand->count--;
+    if (outlet->last == request)
+        outlet->last = before;
+    outlet->count--;
     request->queued = false;
     let_go(in, request);
     return true;
 }
 
-/* ---- what the hands do, without the lock ---------------------------------------------- */
+/* ---- the work of the outlets, without the lock ----------------------------------------- */
 
 static int open_ledger(struct hf_ingress *in, struct hf_err *err)
 {
@@ -224,23 +224,23 @@ static int put_into_spool(const struct hf_ingress *in, struct hf_span line,
     return hf_spool_write(&spool, line, err);
 }
 
-/* ---- the hands ------------------------------------------------------------------------ */
+/* ---- the outlets ------------------------------------------------------------------------ */
 
 /* One request, taken under the lock and worked on without it. */
-static void work_on(struct hf_ingress *in, enum hand_name name)
+static void work_on(struct hf_ingress *in, enum outlet_name name)
 {
-    struct hand *hand = &in->hands[name];
-    struct request *request = dequeue(hand);
+    struct outlet *outlet = &in->outlets[name];
+    struct request *request = dequeue(outlet);
     struct outcome out = { .done = true };
     struct hf_answer *answer = NULL;
     bool resumed = false;
-    hand->busy_since = now_ms();
+    outlet->busy_since = now_ms();
     hf_unlock(&in->lock);
     out.rc = name == LEDGER
                  ? put_into_ledger(in, request->line, &answer, &resumed, &out.err)
                  : put_into_spool(in, request->line, &out.err);
     hf_lock(&in->lock);
-    hand->busy_since = 0;
+    outlet->busy_since = 0;
     if (name == LEDGER) {
         in->ledger_rests_until = in->rest_ms ? now_ms() + in->rest_ms : 0;
         if (out.rc)
@@ -255,19 +255,19 @@ static void work_on(struct hf_ingress *in, enum hand_name name)
     (void)pthread_cond_broadcast(&in->done);
 }
 
-static void run_hand(struct hf_ingress *in, enum hand_name name)
+static void run_outlet(struct hf_ingress *in, enum outlet_name name)
 {
-    struct hand *hand = &in->hands[name];
+    struct outlet *outlet = &in->outlets[name];
     hf_lock(&in->lock);
     for (;;) {
-        while (!hand->first && !in->closing)
-            (void)hf_cond_wait(&hand->wake, &in->lock, HF_NO_END);
-        if (!hand->first)
+        while (!outlet->first && !in->closing)
+            (void)hf_cond_wait(&outlet->wake, &in->lock, HF_NO_END);
+        if (!outlet->first)
             break; /* what was queued is done before the end */
         work_on(in, name);
     }
     bool last = --in->refs == 0;
-    hand->started = false;
+    outlet->started = false;
     (void)pthread_cond_broadcast(&in->done);
     hf_unlock(&in->lock);
     if (last)
@@ -276,26 +276,26 @@ static void run_hand(struct hf_ingress *in, enum hand_name name)
 
 static void *ledger_thread(void *in)
 {
-    run_hand(in, LEDGER);
+    run_outlet(in, LEDGER);
     return NULL;
 }
 
 static void *spool_thread(void *in)
 {
-    run_hand(in, SPOOL);
+    run_outlet(in, SPOOL);
     return NULL;
 }
 
 /* Under the lock. Threads are made by the first request that needs them. */
-static int start(struct hf_ingress *in, enum hand_name name, struct hf_err *err)
+static int start(struct hf_ingress *in, enum outlet_name name, struct hf_err *err)
 {
     static void *(*const bodies[])(void *) = { ledger_thread, spool_thread };
-    struct hand *hand = &in->hands[name];
-    if (hand->started)
+    struct outlet *outlet = &in->outlets[name];
+    if (outlet->started)
         return 0;
-    if (pthread_create(&hand->thread, NULL, bodies[name], in) != 0)
+    if (pthread_create(&outlet->thread, NULL, bodies[name], in) != 0)
         return hf_fail(err, HF_ENOMEM, NULL, "no thread can be started");
-    hand->made = hand->started = true;
+    outlet->made = outlet->started = true;
     in->refs++;
     return 0;
 }
@@ -319,9 +319,9 @@ static void wait_for(struct hf_ingress *in, const struct outcome *out, hf_ms unt
 /* Whether the ledger is worth a wait: not while it rests, or hangs. */
 static bool ledger_answers(const struct hf_ingress *in, hf_ms now, hf_ms share)
 {
-    const struct hand *hand = &in->hands[LEDGER];
-    bool hangs = hand->busy_since && now - hand->busy_since >= share;
-    return now >= in->ledger_rests_until && !hangs && hand->count < QUEUE_MAX;
+    const struct outlet *outlet = &in->outlets[LEDGER];
+    bool hangs = outlet->busy_since && now - outlet->busy_since >= share;
+    return now >= in->ledger_rests_until && !hangs && outlet->count < QUEUE_MAX;
 }
 
 static void try_ledger(struct hf_ingress *in, struct request *request, hf_ms until)
@@ -366,7 +366,7 @@ static int try_spool(struct hf_ingress *in, struct request *request, hf_ms until
     int rc = start(in, SPOOL, err);
     if (rc)
         return rc;
-    if (in->hands[SPOOL].count >= QUEUE_MAX)
+    if (in->outlets[SPOOL].count >= QUEUE_MAX)
         return hf_fail(err, HF_EBUSY, "spool", "too many requests wait for the spool");
     enqueue(in, SPOOL, request);
     wait_for(in, out, until);
@@ -492,8 +492,8 @@ static void init_locks(struct hf_ingress *in)
 {
     hf_lock_init(&in->lock);
     hf_cond_init(&in->done);
-    for (size_t i = 0; i < HANDS; i++)
-        hf_cond_init(&in->hands[i].wake);
+    for (size_t i = 0; i < OUTLETS; i++)
+        hf_cond_init(&in->outlets[i].wake);
 }
 
 int hf_ingress_open(const struct hf_ingress_options *given,
@@ -522,7 +522,7 @@ int hf_ingress_open(const struct hf_ingress_options *given,
                       : (struct hf_store_options){ .size = sizeof(in->store_options) };
     if (!in->store_options.busy_ms)
         in->store_options.busy_ms = in->budget_ms / 2;
-    in->store_options.inline_mode = true; /* the hand is the thread */
+    in->store_options.inline_mode = true; /* the outlet has the thread */
     init_locks(in);
     if (!in->url || (options.spool && !in->spool_path)) {
         free_ingress(in);
@@ -534,31 +534,31 @@ int hf_ingress_open(const struct hf_ingress_options *given,
 
 /* Under the lock: the threads that have ended, or are at their last line; who is still at work
  * goes on alone. */
-static size_t part_with(struct hf_ingress *in, pthread_t ret_ended[HANDS])
+static size_t part_with(struct hf_ingress *in, pthread_t ret_ended[OUTLETS])
 {
     size_t count = 0;
-    for (size_t i = 0; i < HANDS; i++) {
-        const struct hand *hand = &in->hands[i];
-        if (hand->made && hand->started)
-            (void)pthread_detach(hand->thread); /* nobody else does */
-        else if (hand->made)
-            ret_ended[count++] = hand->thread;
+    for (size_t i = 0; i < OUTLETS; i++) {
+        const struct outlet *outlet = &in->outlets[i];
+        if (outlet->made && outlet->started)
+            (void)pthread_detach(outlet->thread); /* nobody else does */
+        else if (outlet->made)
+            ret_ended[count++] = outlet->thread;
     }
     return count;
 }
 
 void hf_ingress_close(struct hf_ingress *in)
 {
-    pthread_t ended[HANDS];
+    pthread_t ended[OUTLETS];
     if (!in)
         return;
     hf_lock(&in->lock);
     hf_ms until = now_ms() + in->budget_ms;
     in->closing = true;
-    for (size_t i = 0; i < HANDS; i++)
-        (void)pthread_cond_broadcast(&in->hands[i].wake);
+    for (size_t i = 0; i < OUTLETS; i++)
+        (void)pthread_cond_broadcast(&in->outlets[i].wake);
     while (in->refs > 1 && wait_until(in, until))
-        ; /* an idle hand ends at once */
+        ; /* an idle outlet ends at once */
     bool last = --in->refs == 0;
     size_t count = part_with(in, ended);
     hf_unlock(&in->lock);

@@ -144,8 +144,8 @@ int hf_process_register(struct hf_store *store, const struct hf_caller *given,
     API_COPY(call, wanted, &request);
     API_STEP(call, check_request(&arena, &request, &call.why));
     struct hf_answer *answer = api_answer(&call, store);
-    API_STEP(call, store->methods->process->enroll(store, &call.who, &request, answer,
-                                                   &call.why));
+    API_STEP(call, store->methods->process->register_process(store, &call.who, &request,
+                                                             answer, &call.why));
     hf_arena_fini(&arena);
     return api_answered(&call, answer, ret_answer, err);
 }

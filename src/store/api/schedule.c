@@ -109,14 +109,14 @@ int hf_schedule_remove(struct hf_store *store, const struct hf_caller *who,
     return rc;
 }
 
-int hf_schedule_trigger(struct hf_store *store, const struct hf_caller *given,
+int hf_schedule_run_now(struct hf_store *store, const struct hf_caller *given,
                         const char *name, struct hf_answer **ret_answer,
                         struct hf_err *err)
 {
     struct api_call call = begin(store, given);
     API_STEP(call, check_name(name, &call.why));
     struct hf_answer *answer = api_answer(&call, store);
-    API_STEP(call, store->methods->schedules->trigger(store, &call.who, name, answer,
+    API_STEP(call, store->methods->schedules->run_now(store, &call.who, name, answer,
                                                       &call.why));
     return api_answered(&call, answer, ret_answer, err);
 }

@@ -48,7 +48,7 @@ int sql_facts_fill(struct hf_arena *arena, struct sql_facts *facts, struct hf_er
 }
 
 /* A registration on its way. */
-struct enrolling {
+struct registration {
     struct sql_store *store;
     const struct hf_caller *who;
     const struct hf_process_new *request;
@@ -58,13 +58,13 @@ struct enrolling {
 static int add_facts(void *user, struct hf_ops *ops, const char *work_id,
                      struct hf_err *err)
 {
-    const struct enrolling *e = user;
+    const struct registration *e = user;
     const struct hf_claim *claim = e->request->claim;
     sql_process_add(ops, e->who, work_id, &e->facts);
     return claim ? sql_claim_add(e->store, e->who, claim, work_id, ops, err) : 0;
 }
 
-static int hash_facts(const struct enrolling *e, uint8_t ret_hash[HF_DIGEST_BYTES])
+static int hash_facts(const struct registration *e, uint8_t ret_hash[HF_DIGEST_BYTES])
 {
     struct hf_digest digest;
     hf_digest_begin(&digest, "process.register", 1);
@@ -72,7 +72,7 @@ static int hash_facts(const struct enrolling *e, uint8_t ret_hash[HF_DIGEST_BYTE
     return hf_digest_end(&digest, ret_hash);
 }
 
-static int fill_facts(struct enrolling *e, struct hf_arena *arena, struct hf_err *err)
+static int fill_facts(struct registration *e, struct hf_arena *arena, struct hf_err *err)
 {
     const struct hf_process_new *request = e->request;
     e->facts = (struct sql_facts){
@@ -101,7 +101,9 @@ int sql_process_register(struct hf_store *base, const struct hf_caller *who,
                          const struct hf_process_new *request, struct hf_answer *answer,
                          struct hf_err *err)
 {
-    struct enrolling e = { .store = sql_store_of(base), .who = who, .request = request };
+    struct registration e = { .store = sql_store_of(base),
+                              .who = who,
+                              .request = request };
     struct hf_arena arena;
     uint8_t hash[HF_DIGEST_BYTES];
     struct sql_beside beside = { .add = add_facts, .user = &e, .hash = hash };

@@ -105,7 +105,7 @@ int sql_schedule_sync(struct hf_store *store, const struct hf_caller *who,
                       struct hf_sync_report *ret_report, struct hf_err *err);
 int sql_schedule_pass(struct hf_store *store, const struct hf_caller *who,
                       struct hf_schedule_report *ret_report, struct hf_err *err);
-int sql_schedule_trigger(struct hf_store *store, const struct hf_caller *who,
+int sql_schedule_run_now(struct hf_store *store, const struct hf_caller *who,
                          const char *name, struct hf_answer *answer, struct hf_err *err);
 
 #endif

@@ -174,7 +174,7 @@ static int repeat_of(struct taker *taker, struct hf_ops *ops, struct hf_answer *
 
 static enum hf_sql_id statement_of(const struct hf_claim_size *size,
                                    const struct taker *taker,
-                                   const struct sql_front *from)
+                                   const struct sql_scan_start *from)
 {
     if (taker->one_kind)
         return size->one_kind;
@@ -183,9 +183,9 @@ static enum hf_sql_id statement_of(const struct hf_claim_size *size,
     return from->worn ? size->from_key : size->any_kind;
 }
 
-/* From the front of the queue, or from where the last claim came to. */
+/* From the start of the queue, or from where the last claim came to. */
 static void add_sizes(struct hf_ops *ops, const struct taker *taker,
-                      const struct sql_front *from, size_t want)
+                      const struct sql_scan_start *from, size_t want)
 {
     const struct hf_plan *plan = taker->store->plan;
     for (size_t s = 0; s < plan->claim_count; s++) {
@@ -224,51 +224,50 @@ struct take_calls {
 /* Take up to as many rows as wanted, read them back, and ask whether a sweep would find
  * something that could become claimable. HF_EGUARD: the same claim took rows before. */
 static struct take_calls add_take(struct taker *taker, struct hf_ops *ops,
-                                  struct sql_march *march)
+                                  struct sql_scan *scan)
 {
-    const struct sql_front *from = &march->from;
+    const struct sql_scan_start *from = &scan->from;
     struct take_calls calls;
     add_guard(ops, taker);
-    if (march->looks)
-        march->reads_before = hf_ops_call(ops, HF_SQL_CLAIM_READS, HF_ANY_COUNT);
+    if (scan->looks)
+        scan->reads_before = hf_ops_call(ops, HF_SQL_CLAIM_READS, HF_ANY_COUNT);
     add_sizes(ops, taker, from, taker->claim->limit ? taker->claim->limit : 1);
     add_tokens(ops, taker);
     calls.rows = add_read_back(ops, taker);
     calls.attention = hf_ops_call(ops, HF_SQL_WORK_ATTENTION, HF_ANY_COUNT);
     hf_ops_i64(ops, from->leases_worn ? from->wakes_seen : 0);
     hf_ops_i64(ops, from->leases_worn ? from->leases_seen : 0);
-    if (march->looks)
-        march->reads_after = hf_ops_call(ops, HF_SQL_CLAIM_READS, HF_ANY_COUNT);
+    if (scan->looks)
+        scan->reads_after = hf_ops_call(ops, HF_SQL_CLAIM_READS, HF_ANY_COUNT);
     return calls;
 }
 
 /* One transaction. */
-static int take(struct taker *taker, struct hf_ops *ops, struct sql_march *march,
+static int take(struct taker *taker, struct hf_ops *ops, struct sql_scan *scan,
                 struct hf_answer *answer, bool *ret_attention, struct hf_err *err)
 {
     hf_ops_reset(ops);
-    struct take_calls calls = add_take(taker, ops, march);
+    struct take_calls calls = add_take(taker, ops, scan);
     int rc = hf_ops_write(ops, err);
     if (rc)
         return rc;
     *ret_attention = hf_cell_i64(hf_ops_result(ops, calls.attention), 0,
                                  HF_COL_WORK_ATTENTION_ATTENTION) != 0;
-    sql_march_end(taker->store, march, ops, hf_ops_result(ops, calls.rows),
-                  *ret_attention);
+    sql_scan_end(taker->store, scan, ops, hf_ops_result(ops, calls.rows), *ret_attention);
     return sql_answered(show_taken(ops, calls.rows, false, answer, err), err);
 }
 
 /* One statement, for one row of a queue that is as most are. Looks go the long way, so that once
  * in a while somebody asks whether there is something to sweep. */
-static bool may_be_short(const struct taker *taker, const struct sql_march *march)
+static bool may_be_short(const struct taker *taker, const struct sql_scan *scan)
 {
     return taker->store->plan->claim_lone != HF_SQL_NONE && taker->claim->limit <= 1 &&
-           !taker->kinds && !taker->claim->nonce && !march->looks && !march->from.worn &&
-           !march->from.long_way;
+           !taker->kinds && !taker->claim->nonce && !scan->looks && !scan->from.worn &&
+           !scan->from.long_way;
 }
 
 static int take_short(struct taker *taker, struct hf_ops *ops,
-                      const struct sql_march *march, struct hf_answer *answer,
+                      const struct sql_scan *scan, struct hf_answer *answer,
                       struct hf_err *err)
 {
     hf_ops_reset(ops);
@@ -282,7 +281,7 @@ static int take_short(struct taker *taker, struct hf_ops *ops,
     }
     if (rc)
         return rc;
-    sql_march_end(taker->store, march, ops, hf_ops_result(ops, rows), true);
+    sql_scan_end(taker->store, scan, ops, hf_ops_result(ops, rows), true);
     return sql_answered(show_taken(ops, rows, false, answer, err), err);
 }
 
@@ -290,20 +289,20 @@ static int take_short(struct taker *taker, struct hf_ops *ops,
 static int take_some(struct taker *taker, struct hf_ops *ops, struct hf_answer *answer,
                      bool *ret_attention, struct hf_err *err)
 {
-    struct sql_march march;
+    struct sql_scan scan;
     int rc = 0;
-    sql_march_begin(taker->store, taker->kinds ? "" : taker->queue, false, &march);
-    if (may_be_short(taker, &march)) {
-        rc = take_short(taker, ops, &march, answer, err);
-        march.missed = true;
+    sql_scan_begin(taker->store, taker->kinds ? "" : taker->queue, false, &scan);
+    if (may_be_short(taker, &scan)) {
+        rc = take_short(taker, ops, &scan, answer, err);
+        scan.missed = true;
     }
     if (rc || hf_answer_count(answer))
         return rc;
-    rc = take(taker, ops, &march, answer, ret_attention, err);
-    if (rc || hf_answer_count(answer) || !march.from.worn)
+    rc = take(taker, ops, &scan, answer, ret_attention, err);
+    if (rc || hf_answer_count(answer) || !scan.from.worn)
         return rc;
-    sql_march_begin(taker->store, taker->queue, true, &march);
-    return take(taker, ops, &march, answer, ret_attention, err);
+    sql_scan_begin(taker->store, taker->queue, true, &scan);
+    return take(taker, ops, &scan, answer, ret_attention, err);
 }
 
 static int claim_by_queue(struct taker *taker, struct hf_answer *answer,

@@ -10,13 +10,13 @@
 
 #include "db/pg/pg.h"
 #include "store/store.h"
-#include "store/work/front.h"
+#include "store/work/scan.h"
 #include "support/pg.h"
 #include "support/unit.h"
 
 #define BATCH 100
 #define WEAR                                                                             \
-    (FRONT_WORN + 2 * BATCH) /* units that are claimed while the snapshot is open */
+    (SCAN_WORN + 2 * BATCH) /* units that are claimed while the snapshot is open */
 
 static struct pg_server server;
 static hf_ms time_ms; /* both clocks */
@@ -148,7 +148,7 @@ static struct held first_and_wear(struct hf_store *store)
     assert_string_equal(first.source, "first");
     worn(store);
     created(store, "second", 1, 3);
-    time_ms += FRONT_LOOK_MS; /* a look, which finds the wear */
+    time_ms += SCAN_LOOK_MS; /* a look, which finds the wear */
     struct held second = claimed(store);
     assert_string_equal(second.source, "second");
     handed_back(store, &first);
@@ -174,7 +174,7 @@ static void a_worn_queue_is_gone_on_with_and_nothing_starves(void **state)
     assert_string_equal(claimed(store).source, "fifth");
     handed_back(store, &first);
     created(store, "sixth", 1, 3);
-    time_ms += FRONT_LOOK_MS * 100;                      /* whatever the last look took */
+    time_ms += SCAN_LOOK_MS * 100;                       /* whatever the last look took */
     assert_string_equal(claimed(store).source, "first"); /* the look */
     assert_string_equal(claimed(store).source, "sixth");
     PQfinish(snapshot);

@@ -1,32 +1,32 @@
 /* Where the claims of a queue go on, on PostgreSQL.
  *
  * There an index keeps an entry for every version of a row that some open snapshot may still
- * see, so behind an old snapshot every claim walks over all that was claimed since: at the front
+ * see, so behind an old snapshot every claim walks over all that was claimed since: at the start
  * of its queue, and over leases that ended. So a handle remembers how far it came. Once in
- * FRONT_LOOK_MS, or, where that takes long, after FRONT_PATIENCE times as long, a claim looks
+ * SCAN_LOOK_MS, or, where that takes long, after SCAN_PATIENCE times as long, a claim looks
  * from the start and counts what it walked over for nothing. Only where that is much do the
  * claims in between go on from the last claimed key. More urgent rows are looked for from the
  * start always, and a claim that finds nothing looks from the start at once. So without wear
- * nothing differs; with it a row that comes back to the front, within its priority, waits for
+ * nothing differs; with it a row that comes back to the start, within its priority, waits for
  * the next look.
  *
  * Claims of some kinds only always look from the start.
  */
-#ifndef HF_STORE_WORK_FRONT_H
-#define HF_STORE_WORK_FRONT_H
+#ifndef HF_STORE_WORK_SCAN_H
+#define HF_STORE_WORK_SCAN_H
 
 #include <holdfast/types.h>
 
-#define FRONT_QUEUES 8 /* that a handle remembers */
-#define FRONT_LOOK_MS 1000
-#define FRONT_PATIENCE 20
-#define FRONT_WORN 1000 /* entries walked over for nothing */
+#define SCAN_QUEUES 8 /* that a handle remembers */
+#define SCAN_LOOK_MS 1000
+#define SCAN_PATIENCE 20
+#define SCAN_WORN 1000 /* entries walked over for nothing */
 
 struct hf_call;
 struct hf_ops;
 struct sql_store;
 
-struct sql_front {
+struct sql_scan_start {
     char queue[192]; /* "": nobody's */
     hf_ms look_at;   /* monotonic: the next look from the start */
     bool worn;       /* goes on from this key: */
@@ -37,8 +37,8 @@ struct sql_front {
 };
 
 /* A claim under way. */
-struct sql_march {
-    struct sql_front from;
+struct sql_scan {
+    struct sql_scan_start from;
     bool looks;  /* from the start, and counts */
     bool missed; /* work_claim_lone took nothing */
     hf_ms began_at;
@@ -46,10 +46,10 @@ struct sql_march {
 };
 
 /* `queue` "": from the start, and nothing is remembered. */
-void sql_march_begin(struct sql_store *store, const char *queue, bool from_start,
-                     struct sql_march *ret_march);
+void sql_scan_begin(struct sql_store *store, const char *queue, bool from_start,
+                    struct sql_scan *ret_scan);
 /* What came of it: the rows it took, in their order, and whether there is something to sweep. */
-void sql_march_end(struct sql_store *store, const struct sql_march *march,
-                   const struct hf_ops *ops, const struct hf_call *rows, bool attention);
+void sql_scan_end(struct sql_store *store, const struct sql_scan *scan,
+                  const struct hf_ops *ops, const struct hf_call *rows, bool attention);
 
 #endif

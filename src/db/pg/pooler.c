@@ -55,7 +55,7 @@ static int compare(struct pg_conn *conn, PGconn *other, bool *ret_own, struct hf
     return 0;
 }
 
-int pg_check_session(struct pg_conn *conn, struct hf_err *err)
+int pg_check_pooler(struct pg_conn *conn, struct hf_err *err)
 {
     PGconn *other = connect_too(conn->pg);
     bool own = true;

@@ -124,7 +124,7 @@ static int trigger_once(struct schedule_call *call, const char *run_id, const ch
     return rc ? rc : show(hf_ops_result(ops, read_back), true, answer, err);
 }
 
-int sql_schedule_trigger(struct hf_store *base, const struct hf_caller *who,
+int sql_schedule_run_now(struct hf_store *base, const struct hf_caller *who,
                          const char *name, struct hf_answer *answer, struct hf_err *err)
 {
     struct schedule_call call;

@@ -1,0 +1,87 @@
+#include "store/work/scan.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "store/store.h"
+
+static hf_ms mono_ms(const struct sql_store *store)
+{
+    return store->base.clock->mono_ms(store->base.clock->user);
+}
+
+/* Under the lock: the queue's, or the one whose next look is the longest ago. */
+static struct sql_scan_start *start_of(struct sql_store *store, const char *queue)
+{
+    struct sql_scan_start *oldest = &store->scan_starts[0];
+    for (size_t i = 0; i < SCAN_QUEUES; i++) {
+        if (hf_same(store->scan_starts[i].queue, queue))
+            return &store->scan_starts[i];
+        if (store->scan_starts[i].look_at < oldest->look_at)
+            oldest = &store->scan_starts[i];
+    }
+    return oldest;
+}
+
+void sql_scan_begin(struct sql_store *store, const char *queue, bool from_start,
+                    struct sql_scan *ret_scan)
+{
+    struct sql_scan scan = { .began_at = mono_ms(store) };
+    if (store->plan->claims[0].from_key == HF_SQL_NONE || !queue[0] ||
+        strlen(queue) >= sizeof(scan.from.queue)) {
+        *ret_scan = scan;
+        return;
+    }
+    hf_lock(&store->lock);
+    const struct sql_scan_start *start = start_of(store, queue);
+    bool known = hf_same(start->queue, queue);
+    scan.looks = from_start || !known || scan.began_at >= start->look_at;
+    if (!scan.looks)
+        scan.from = *start;
+    hf_unlock(&store->lock);
+    memcpy(scan.from.queue, queue, strlen(queue) + 1);
+    *ret_scan = scan;
+}
+
+static int64_t walked(const struct sql_scan *scan, const struct hf_ops *ops,
+                      size_t column)
+{
+    return hf_cell_i64(hf_ops_result(ops, scan->reads_after), 0, column) -
+           hf_cell_i64(hf_ops_result(ops, scan->reads_before), 0, column);
+}
+
+static void judge(struct sql_scan_start *start, const struct sql_scan *scan,
+                  const struct hf_ops *ops, hf_ms now)
+{
+    hf_ms took = now - scan->began_at;
+    hf_ms rest = took * SCAN_PATIENCE;
+    start->worn = walked(scan, ops, HF_COL_CLAIM_READS_QUEUES) > SCAN_WORN;
+    start->leases_worn = walked(scan, ops, HF_COL_CLAIM_READS_TIMERS) > SCAN_WORN;
+    start->look_at = now + (rest > SCAN_LOOK_MS ? rest : SCAN_LOOK_MS);
+}
+
+void sql_scan_end(struct sql_store *store, const struct sql_scan *scan,
+                  const struct hf_ops *ops, const struct hf_call *rows, bool attention)
+{
+    struct sql_scan_start start = scan->from;
+    struct hf_row last;
+    if (!start.queue[0])
+        return;
+    if (scan->looks)
+        judge(&start, scan, ops, mono_ms(store));
+    start.long_way |= scan->missed && rows->out_count > 0;
+    if (!attention) {
+        start.leases_seen = ops->batch.lease_now;
+        start.wakes_seen = ops->batch.now;
+    }
+    if (rows->out_count && hf_row_read(rows, rows->out_count - 1, &last, NULL) == 0 &&
+        (scan->looks || last.w.priority >= start.priority)) {
+        start.priority = last.w.priority;
+        start.fair_tag = last.fair_tag;
+        start.seq = last.seq;
+    }
+    hf_lock(&store->lock);
+    *start_of(store, start.queue) = start;
+    hf_unlock(&store->lock);
+}
