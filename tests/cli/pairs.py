@@ -109,6 +109,8 @@ PAIRS = [
                              "expire"]),
     ("work.list", [], ["--from", "2020-01-01T00:00:00Z", "--before", "2019-01-01T00:00:00Z"]),
     ("work.list", [], ["--newest", "--after", "12"]),
+    ("work.list", [CREATE], ["--find", "s1-no-such-text"]),
+    ("work.list", [CREATE], ["--find", "s1"]),  # too short
     ("work.show", HELD, ["--id", "$ID"]),
     ("work.show", [], ["--id", "ffffffff"]),
     ("work.events", FAILED, ["--id", "$ID", "--after", "0", "--limit", "1000"]),

@@ -216,21 +216,21 @@ static const struct cli_column holder_columns[] = {
     { .title = ">RUNNING" },
     { .title = ">SILENT" },
     { .title = ">LEAST LEASE LEFT" },
-    { .title = "" },
 };
 
 static void holder_row(struct cli_table *table, const struct op_watch *list, size_t i)
 {
     const struct hf_holder *holder = &list->holders[i];
-    char text[4][24];
+    char text[4][24], name[224];
     bool lapsed = holder->least_left_ms <= 0;
+    (void)snprintf(name, sizeof(name), "%s%s", holder->owner,
+                   holder->twin ? " (twin)" : "");
     const char *cells[] = {
-        holder->owner,
+        name,
         count_text(holder->pid, text[0]),
         count_text(holder->running, text[1]),
         count_text(holder->silent, text[2]),
         lapsed ? "lapsed" : op_age(holder->least_left_ms, text[3]),
-        holder->twin ? "twin" : "",
     };
     cli_table_row(table, cells, 4, lapsed || holder->twin ? CLI_RED : CLI_PLAIN);
 }
