@@ -151,7 +151,9 @@ HF_API void hf_agent_report_free(struct hf_agent_report *report); /* NULL is fin
 HF_API HF_MUST_USE int hf_agent_serve(struct hf_agent *const *agents, size_t count,
                                       int64_t turns, struct hf_err *err);
 
-/* Cancels the turn that this agent's run drives here; false: it drives none. */
+/* Cancels the turn of the input that this agent's run is about: at once if it is driven here,
+ * otherwise by hf_session_cancel_turn, which is repeated until the store has taken it. The run
+ * returns when the turn has ended. false: the agent is in no run, or was stopped. */
 HF_API bool hf_agent_cancel(struct hf_agent *agent);
 
 /* The run or serve that the agent is in returns soon: what runs may end within grace_ms, and is

@@ -448,11 +448,12 @@ const struct op op_top_rows[] = {
       monitor_options, .examples = monitor_examples, .exits = "6 8 9" },
     { "chat", "talk to an agent in the terminal, or in a pipe",
       "A conversation is a session: each step is stored, and the same command "
-      "continues it, also after this process was killed. Ctrl-C cancels the turn, a "
-      "second Ctrl-C leaves; /help lists the commands. Without a terminal one message "
-      "is read from standard input: the answer is printed, tools and usage go to "
-      "standard error, and with --json every event is one line. Exits with 11 if the "
-      "turn failed, with 13 if it was cancelled.",
+      "continues it, also after this process was killed. What a turn asks is answered "
+      "there. Ctrl-C cancels the turn, a second Ctrl-C leaves; /help lists the "
+      "commands. Without a terminal one message is read from standard input: the "
+      "answer is printed, tools and usage go to standard error, and with --json every "
+      "event is one line. Exits with 11 if the turn failed, with 13 if it was "
+      "cancelled.",
       chat_options, .examples = chat_examples, .flags = OP_STORE | OP_OPENS,
       .actor_kind = "human", .exits = "3 6 7 8 9 11 13" },
     { "worker", "drive the sessions of the configured agents",

@@ -20,11 +20,16 @@ struct run {
     struct hf_arena arena;
     const char *session_id;
     const char *work_id; /* NULL: until the session has nothing to do */
-    const char *turn_id; /* that ended here last */
+    const char *turn_id; /* that ended here last, or was seen to be open */
     bool ended;
-    bool looking; /* a look is on the executor */
+    bool looking;        /* a look is on the executor */
+    bool cancel_asked;   /* hf_agent_cancel was called */
+    bool cancel_wanted;  /* and the turn is not driven here */
+    bool look_cancels;   /* the look asks for it */
+    bool look_cancelled; /* and has done so */
     struct hf_timer timer;
     bool looked_ended;
+    char looked_turn[64]; /* the open turn, where no input was sent; "": none */
     int looked_code;
     struct hf_err looked_err;
 };
@@ -105,21 +110,75 @@ static int send_input(struct run *run, const struct hf_agent_run *given,
 
 /* ---- while it is driven -------------------------------------------------------------- */
 
-/* On a thread of the executor. */
+/* The turn that the input is in, or the open one where none was sent. A unit that runs after the
+ * head was read runs in a turn that was open then. NULL: nothing is left to cancel. */
+static int turn_to_cancel(struct run *run, struct hf_arena *arena, const char **ret_turn,
+                          struct hf_err *err)
+{
+    struct hf_store *store = run->agent->config.store;
+    struct hf_session_answer *head = NULL;
+    struct hf_answer *unit = NULL;
+    enum hf_status status = HF_RUNNING;
+    int rc = hf_session_head(store, run->session_id, &head, err);
+    if (rc == 0 && run->work_id)
+        rc = hf_work_get(store, NULL, run->work_id, &unit, err);
+    if (rc == 0 && unit)
+        status = hf_status_of(hf_answer_at(unit, 0)->work.status);
+    const char *turn = rc == 0 ? head->sessions[0].turn_id : NULL;
+    if (status == HF_QUEUED)
+        turn = run->work_id; /* not begun */
+    else if (hf_status_terminal(status))
+        turn = NULL;
+    *ret_turn = turn ? hf_arena_text(arena, turn) : NULL;
+    if (turn && !*ret_turn)
+        rc = hf_fail_plain(err, HF_ENOMEM);
+    hf_answer_free(unit);
+    hf_session_answer_free(head);
+    return rc;
+}
+
+/* Asks the store to cancel the turn; whichever worker drives it hears of that. */
+static int cancel_elsewhere(struct run *run)
+{
+    struct hf_err err = { 0 }; /* the caller tries again */
+    struct hf_session_cancel request = { .size = sizeof(request),
+                                         .session_id = run->session_id };
+    enum hf_turn_cancel answer = HF_TURN_CANCEL_COUNT;
+    struct hf_arena arena;
+    hf_arena_init_small(&arena, run->arena.alloc, 256, 256);
+    int rc = turn_to_cancel(run, &arena, &request.turn_id, &err);
+    if (rc == 0 && request.turn_id)
+        rc = hf_session_cancel_turn(run->agent->config.store, NULL, &request, &answer,
+                                    &err);
+    hf_arena_fini(&arena);
+    return rc;
+}
+
+/* On a thread of the executor. The input of a turn that was cancelled while it waited has ended
+ * before its turn: that ends with the commit of the next owner. */
 static void look(void *user)
 {
     struct run *run = user;
+    if (run->look_cancels)
+        run->look_cancelled = cancel_elsewhere(run) == 0;
     struct hf_store *store = run->agent->config.store;
     struct hf_answer *unit = NULL;
     struct hf_session_answer *head = NULL;
+    int rc = 0;
     if (run->work_id)
-        run->looked_code = hf_process_await(store, NULL, run->work_id, AWAIT_MS, &unit,
-                                            &run->looked_err);
-    else
-        run->looked_code = hf_session_head(store, run->session_id, &head,
-                                           &run->looked_err);
-    run->looked_ended = unit || (head && !head->sessions[0].turn_id &&
-                                 !head->sessions[0].ready_at);
+        rc = hf_process_await(store, NULL, run->work_id, AWAIT_MS, &unit,
+                              &run->looked_err);
+    if (rc == 0 && (unit || !run->work_id))
+        rc = hf_session_head(store, run->session_id, &head, &run->looked_err);
+    run->looked_code = rc;
+    const char *turn = head && !run->work_id ? head->sessions[0].turn_id : NULL;
+    size_t len = turn ? strlen(turn) : 0;
+    len = len < sizeof(run->looked_turn) ? len : 0;
+    memcpy(run->looked_turn, turn ? turn : "", len);
+    run->looked_turn[len] = 0;
+    run->looked_ended = head && (unit ? !hf_same(head->sessions[0].turn_id, run->work_id)
+                                      : !head->sessions[0].turn_id &&
+                                            !head->sessions[0].ready_at);
     hf_answer_free(unit);
     hf_session_answer_free(head);
 }
@@ -131,6 +190,13 @@ static void end_run(struct run *run)
 }
 
 static void on_look(void *user);
+
+static bool cancel_here(struct run *run)
+{
+    static const struct hf_evidence evidence = { .request_id = "caller",
+                                                 .origin = "caller" };
+    return hf_worker_cancel(run->work.worker, run->session_id, &evidence) == 0;
+}
 
 static void look_later(struct run *run)
 {
@@ -144,6 +210,10 @@ static void on_looked(void *user)
 {
     struct run *run = user;
     run->looking = false;
+    if (run->look_cancelled)
+        run->cancel_wanted = false; /* otherwise the next look asks again */
+    if (run->looked_turn[0] && !hf_same(run->turn_id, run->looked_turn))
+        run->turn_id = hf_arena_text(&run->arena, run->looked_turn);
     if (run->looked_ended ||
         (run->looked_code && hf_err_class(run->looked_code) == HF_CLASS_TERMINAL))
         end_run(run);
@@ -156,10 +226,14 @@ static void on_look(void *user)
 {
     struct run *run = user;
     struct hf_task work = { run, look }, done = { run, on_looked };
+    bool held = hf_worker_held(run->work.worker) > 0;
     if (run->work.stopping)
         return;
-    if (hf_worker_held(run->work.worker) > 0 ||
-        hf_loop_work(run->agent->config.loop, &work, &done, NULL))
+    if (held && run->cancel_wanted)
+        run->cancel_wanted = !cancel_here(run); /* it was taken over meanwhile */
+    run->look_cancels = run->cancel_wanted;
+    run->look_cancelled = false;
+    if (held || hf_loop_work(run->agent->config.loop, &work, &done, NULL))
         look_later(run);
     else
         run->looking = true;
@@ -189,6 +263,9 @@ static int drive(struct run *run, struct hf_err *err)
     while (run->looking)
         (void)hf_loop_step(run->agent->config.loop, -1);
     hf_timer_stop(run->agent->config.loop, &run->timer);
+    if (run->cancel_asked && !run->ended)
+        (void)cancel_elsewhere(
+            run); /* left before its end: it is cancelled all the same */
     if (run->looked_code && hf_err_class(run->looked_code) == HF_CLASS_TERMINAL) {
         if (err)
             *err = run->looked_err;
@@ -251,10 +328,11 @@ int hf_agent_run(struct hf_agent *agent, const struct hf_agent_run *given,
 
 bool hf_agent_cancel(struct hf_agent *agent)
 {
-    static const struct hf_evidence evidence = { .request_id = "caller",
-                                                 .origin = "caller" };
     const struct agent_work *work = agent->work;
-    return work && work->heard && !work->stopping &&
-           hf_worker_cancel(work->worker, ((struct run *)work->user)->session_id,
-                            &evidence) == 0;
+    if (!work || !work->heard || work->stopping)
+        return false;
+    struct run *run = work->user;
+    run->cancel_asked = true;
+    run->cancel_wanted = !cancel_here(run); /* then by the store, at the next look */
+    return true;
 }

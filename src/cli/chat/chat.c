@@ -26,6 +26,8 @@ hf_ms chat_now(const struct chat *chat)
 
 void chat_flush(struct chat *chat)
 {
+    if (chat_waits_typing(chat) && chat->screen.paint.rows == 0)
+        chat_prompt(chat); /* something was written in its place */
     bool written = chat->on_screen ? terminal_write(&chat->screen.out)
                                    : cli_flush(chat->cli) == 0;
     if (written || chat->gone)
@@ -185,6 +187,7 @@ static void close_chat(struct chat *chat)
         (void)close(chat->signal_fd); /* a descriptor of the kernel's */
     hf_buf_fini(&chat->ahead);
     editor_fini(&chat->editor);
+    chat_waits_fini(chat);
     screen_fini(&chat->screen);
     lines_fini(&chat->lines);
     free(chat->last_text);
@@ -290,6 +293,7 @@ int cmd_chat(struct cli *cli)
     lines_init(&chat.lines, cli);
     chat.show = able ? &chat.screen.show : &chat.lines.show;
     editor_init(&chat.editor);
+    chat_waits_init(&chat);
     hf_buf_init(&chat.ahead, hf_alloc_system(), 1u << 20);
     int rc = chat.keys_wanted ? 0 : read_message(cli, &text);
     if (rc == 0)

@@ -28,6 +28,40 @@ struct chat_tool {
     bool ended; /* kept, so that it is known to have been shown */
 };
 
+/* What the prompt of a question is for. */
+enum chat_asks {
+    ASKS_NOTHING, /* there is none */
+    ASKS_SOON,    /* it was shown a moment ago: keys were not meant for it */
+    ASKS_WORD,    /* yes, no, or another way to answer */
+    ASKS_JSON     /* arguments, or a result */
+};
+
+#define CHAT_TOLD_MAX 16
+
+/* A question that was told. */
+struct chat_told {
+    char wait_id[HF_WAIT_ID_TEXT]; /* "": the place is free */
+    enum show_ask ask;
+    char tool[80];
+};
+
+/* What the turn waits for. */
+struct chat_waits {
+    struct hf_timer timer;
+    bool looking; /* for open waits, on the executor */
+    bool wanted;  /* again at once */
+    uint32_t bell;
+    hf_ms looked_at;
+    struct hf_wait_answer *found;
+    int code;
+    struct chat_told told[CHAT_TOLD_MAX];
+    enum chat_asks asks;
+    hf_ms asked_at;
+    struct hf_arena arena; /* the question that is on the screen */
+    struct show_wait shown;
+    struct editor editor; /* its answer */
+};
+
 struct chat {
     struct cli *cli;
     const char *session_id; /* NULL: a fresh one, made with the first message */
@@ -63,6 +97,7 @@ struct chat {
     hf_ms began;     /* the wait for a model */
     struct hf_timer tick;
     struct chat_tool tools[CHAT_TOOLS_MAX];
+    struct chat_waits waits;
     char *last_text; /* the last message of the user, for /retry; NULL: none */
     const char *attached[CHAT_ATTACHED_MAX]; /* files of the next message */
     size_t attached_count;
@@ -84,6 +119,10 @@ HF_MUST_USE int chat_open_agent(struct chat *chat);
 /* ---- keys.c: the keyboard and signals ------------------------------------------------ */
 
 HF_MUST_USE int chat_listen(struct chat *chat);
+/* Shows the prompt that is there, if any: of the conversation or of a question. */
+void chat_prompt(struct chat *chat);
+/* The conversation is over; a turn goes on without this process. */
+void chat_leave(struct chat *chat);
 /* Shows the prompt and returns when a text was sent, or the conversation is over. */
 void chat_ask(struct chat *chat);
 
@@ -93,6 +132,26 @@ void chat_ask(struct chat *chat);
 HF_MUST_USE int chat_run(struct chat *chat, const char *text);
 /* What the agent tells while it runs. `user` is the chat. */
 void chat_heard(void *user, const struct hf_worker_event *event);
+
+/* ---- waits.c: questions of the turn ---------------------------------------------------- */
+
+void chat_waits_init(struct chat *chat);
+void chat_waits_fini(struct chat *chat);
+/* While a turn runs its open waits are looked for. Those that can be answered here are asked, one
+ * at a time; others are told with the command that answers them. `look`: there may be one now. */
+void chat_waits_begin(struct chat *chat, bool look);
+void chat_waits_end(struct chat *chat);
+/* A wait was opened. */
+void chat_waits_look(struct chat *chat);
+/* The turn goes on, or has ended: tells how what was asked was answered. */
+void chat_waits_settle(struct chat *chat);
+/* Takes the question off: it is not asked again. */
+void chat_waits_drop(struct chat *chat);
+/* Whether the answer to a question is being typed. */
+bool chat_waits_typing(const struct chat *chat);
+void chat_waits_keys(struct chat *chat, const char *bytes, size_t len);
+/* Ctrl-C: whether it only took back what was typed. */
+bool chat_waits_interrupted(struct chat *chat);
 
 /* ---- commands.c: /help and the others ------------------------------------------------- */
 

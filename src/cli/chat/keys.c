@@ -9,7 +9,7 @@
 
 /* ---- keys ----------------------------------------------------------------------------- */
 
-static void leave(struct chat *chat)
+void chat_leave(struct chat *chat)
 {
     chat->leave = true;
     if (chat->running)
@@ -33,8 +33,8 @@ static void edit(struct chat *chat)
         memmove(chat->ahead.at, chat->ahead.at + at, chat->ahead.len - at);
         chat->ahead.len -= at;
     }
-    if (changed && chat->asking && !chat->sent)
-        screen_prompt(&chat->screen, &chat->editor);
+    if (changed && !chat->sent)
+        chat_prompt(chat);
     chat_flush(chat);
 }
 
@@ -49,10 +49,12 @@ static void keys_ready(void *user, int events)
     if (got <= 0) { /* the terminal is gone */
         hf_watch_change(chat->keys, 0);
         chat->gone = true;
-        leave(chat);
+        chat_leave(chat);
         return;
     }
-    if (chat->ahead.len + (size_t)got <= AHEAD_BYTES_MAX)
+    if (chat_waits_typing(chat))
+        chat_waits_keys(chat, bytes, (size_t)got);
+    else if (chat->ahead.len + (size_t)got <= AHEAD_BYTES_MAX)
         hf_buf_bytes(&chat->ahead, bytes, (size_t)got);
     chat->interrupts = chat->running ? chat->interrupts : 0;
     if (chat->asking)
@@ -61,16 +63,30 @@ static void keys_ready(void *user, int events)
 
 /* ---- signals -------------------------------------------------------------------------- */
 
+/* The turn may be driven here, by another worker, or by none because it waits. */
+static void cancel(struct chat *chat)
+{
+    const char *said = hf_agent_held(chat->agent)
+                           ? "cancelling; Ctrl-C again leaves at once"
+                           : "cancelling, by whichever worker has the turn; Ctrl-C again "
+                             "leaves at once";
+    if (!hf_agent_cancel(chat->agent))
+        return; /* it has just ended */
+    chat_waits_drop(chat);
+    if (chat->on_screen)
+        screen_status(&chat->screen, said);
+    else
+        chat_note(chat, false, "%s", said);
+}
+
 /* Ctrl-C: the first one cancels the turn or empties the line, the second one leaves. */
 static void interrupted(struct chat *chat)
 {
+    if (chat_waits_interrupted(chat))
+        return;
     chat->interrupts++;
     if (chat->running && chat->interrupts == 1) {
-        if (hf_agent_cancel(chat->agent))
-            screen_status(&chat->screen, "cancelling; Ctrl-C again leaves at once");
-        else
-            chat_note(chat, false,
-                      "another worker drives this turn; Ctrl-C again leaves it to it");
+        cancel(chat);
     } else if (!chat->running && chat->editor.len > 0) {
         chat->interrupts = 0;
         editor_clear(&chat->editor);
@@ -79,9 +95,22 @@ static void interrupted(struct chat *chat)
         chat_note(chat, false, "Ctrl-C again, or Ctrl-D, leaves");
         screen_prompt(&chat->screen, &chat->editor);
     } else {
-        leave(chat);
+        chat_leave(chat);
     }
     chat_flush(chat);
+}
+
+void chat_prompt(struct chat *chat)
+{
+    bool typing = chat_waits_typing(chat);
+    chat->screen.mark = !typing                         ? SCREEN_MARK
+                        : chat->waits.asks == ASKS_JSON ? "JSON › "
+                        : chat->waits.shown.edits       ? "y, n or e › "
+                                                        : "y or n › ";
+    if (typing)
+        screen_prompt(&chat->screen, &chat->waits.editor);
+    else if (chat->asking)
+        screen_prompt(&chat->screen, &chat->editor);
 }
 
 static void resized(struct chat *chat)
@@ -91,15 +120,13 @@ static void resized(struct chat *chat)
         return;
     terminal_measure(STDOUT_FILENO, &width, &height);
     screen_resize(&chat->screen, width, height);
-    if (chat->asking)
-        screen_prompt(&chat->screen, &chat->editor);
+    chat_prompt(chat);
     chat_flush(chat);
 }
 
 static void suspended(struct chat *chat)
 {
-    if (chat->asking)
-        screen_prompt_end(&chat->screen);
+    screen_prompt_end(&chat->screen);
     chat_flush(chat);
     terminal_suspend(&chat->terminal);
     resized(chat);
@@ -119,7 +146,7 @@ static void signal_ready(void *user, int events)
             suspended(chat);
         else if (number == SIGTERM || number == SIGHUP) {
             chat->gone |= number == SIGHUP;
-            leave(chat);
+            chat_leave(chat);
         }
     }
 }
@@ -142,7 +169,7 @@ void chat_ask(struct chat *chat)
     chat->asking = true;
     chat->sent = false;
     chat->interrupts = 0;
-    screen_prompt(&chat->screen, &chat->editor);
+    chat_prompt(chat);
     edit(chat); /* what was typed meanwhile */
     while (!chat->sent && !chat->leave)
         (void)hf_loop_step(chat->loop, -1);

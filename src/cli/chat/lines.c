@@ -107,6 +107,39 @@ static void plain_ended(struct show *show, const struct show_end *end)
         cli_note(lines->cli, "session %s: %s", end->session_id, usage);
 }
 
+static void plain_asked(struct show *show, const struct show_wait *wait)
+{
+    static const char *const words[] = { [SHOW_APPROVAL] = "needs an approval",
+                                         [SHOW_HAPPENED] = "may have happened",
+                                         [SHOW_OUTSIDE] = "waits for its result" };
+    struct cli *cli = lines_of(show)->cli;
+    char tool[80], args[300], question[300], command[2][SHOW_COMMAND_BYTES];
+    const char *name = wait->tool ? wait->tool : "the turn";
+    const char *text = wait->question ? wait->question : "";
+    flow_end(&lines_of(show)->flow);
+    flush(show);
+    cli_note(cli, "%s %s %s%s%s", one_line(name, strlen(name), tool, sizeof(tool)),
+             one_line(wait->args.at, wait->args.len, args, sizeof(args)),
+             words[wait->ask], *text ? ": " : "",
+             one_line(text, strlen(text), question, sizeof(question)));
+    (void)show_command(wait, true, command[0]);
+    (void)show_command(wait, false, command[1]);
+    if (wait->ask == SHOW_OUTSIDE)
+        cli_note(cli, "it is answered by: %s", command[0]);
+    else
+        cli_note(cli, "it is answered by: %s, or: %s", command[0], command[1]);
+    cli_note(cli,
+             "the turn goes on when that is done: here, in a worker, or when session %s "
+             "is opened again",
+             wait->session_id);
+}
+
+static void plain_answered(struct show *show, const struct show_answer *answer)
+{
+    char text[600];
+    plain_note(show, show_answered(answer, text, sizeof(text)));
+}
+
 static const struct show_methods plain_methods = {
     .text = plain_text,
     .reset = plain_reset,
@@ -114,6 +147,8 @@ static const struct show_methods plain_methods = {
     .tool_began = plain_tool_began,
     .tool_ended = plain_tool_ended,
     .ended = plain_ended,
+    .asked = plain_asked,
+    .answered = plain_answered,
     .note = plain_note,
 };
 
@@ -202,6 +237,45 @@ static void json_ended(struct show *show, const struct show_end *turn)
     end(show);
 }
 
+static void put_raw(struct hf_json *json, const char *key, struct hf_span raw)
+{
+    hf_json_key(json, key);
+    if (raw.len)
+        hf_json_rawn(json, raw.at, raw.len);
+    else
+        hf_json_null(json);
+}
+
+static void json_asked(struct show *show, const struct show_wait *wait)
+{
+    static const char *const words[] = { [SHOW_APPROVAL] = "approval",
+                                         [SHOW_HAPPENED] = "happened",
+                                         [SHOW_OUTSIDE] = "result" };
+    struct hf_json *json = begin(show, "asked");
+    hf_json_put_str(json, "wait_id", wait->wait_id);
+    hf_json_put_str(json, "session_id", wait->session_id);
+    hf_json_put_str(json, "about", words[wait->ask]);
+    hf_json_put_str(json, "question", wait->question);
+    hf_json_put_str(json, "tool", wait->tool);
+    put_raw(json, "arguments", wait->args);
+    hf_json_put_bool(json, "edits", wait->edits);
+    hf_json_put_str(json, "answerer", wait->answerer);
+    hf_json_put_i64(json, "deadline_at", wait->deadline_at);
+    hf_json_put_str(json, "policy", wait->policy);
+    end(show);
+}
+
+static void json_answered(struct show *show, const struct show_answer *answer)
+{
+    struct hf_json *json = begin(show, "answered");
+    hf_json_put_str(json, "wait_id", answer->wait_id);
+    put_raw(json, "outcome",
+            (struct hf_span){ answer->outcome,
+                              answer->outcome ? strlen(answer->outcome) : 0 });
+    hf_json_put_str(json, "actor", answer->actor);
+    end(show);
+}
+
 static void json_note(struct show *show, const char *text)
 {
     hf_json_put_str(begin(show, "note"), "text", text);
@@ -215,6 +289,8 @@ static const struct show_methods json_methods = {
     .tool_began = json_tool_began,
     .tool_ended = json_tool_ended,
     .ended = json_ended,
+    .asked = json_asked,
+    .answered = json_answered,
     .note = json_note,
 };
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_walk.h"
+#include "base/text.h"
 #include "cli/chat/glyph.h"
 
 #define OUT_BYTES_MAX (64u << 20)
@@ -21,6 +23,7 @@ void screen_init(struct screen *screen, size_t width, size_t height, bool colour
     *screen = (struct screen){ .show.methods = &screen_methods,
                                .width = width,
                                .height = height,
+                               .mark = SCREEN_MARK,
                                .colour = colour };
     hf_buf_init(&screen->out, hf_alloc_system(), OUT_BYTES_MAX);
     hf_buf_init(&screen->status, hf_alloc_system(), 4096);
@@ -149,15 +152,20 @@ void screen_title(struct screen *screen, const char *title, const char *detail)
     hf_buf_text(&screen->out, "\r\n");
 }
 
-/* A whole text behind a mark of two columns, under which its lines are indented. */
-static void put_marked(struct screen *screen, const char *mark, const char *text)
+/* A whole text behind a mark, under which its lines are indented. */
+static void put_hung(struct screen *screen, const char *mark, struct hf_span text)
 {
     struct flow flow;
     flow_init(&flow, &screen->out, screen->width);
-    flow_hang(&flow, mark, 2);
-    flow_text(&flow, text, strlen(text));
+    flow_hang(&flow, mark, glyph_columns(mark, strlen(mark)));
+    flow_text(&flow, text.at, text.len);
     flow_end(&flow);
     flow_fini(&flow);
+}
+
+static void put_marked(struct screen *screen, const char *mark, const char *text)
+{
+    put_hung(screen, mark, (struct hf_span){ text, strlen(text) });
 }
 
 void screen_user(struct screen *screen, const char *text)
@@ -189,8 +197,9 @@ void screen_prompt(struct screen *screen, const struct editor *editor)
 {
     struct paint_style style = { .width = screen->width,
                                  .height = screen->height,
-                                 .mark = "› ",
-                                 .mark_columns = 2,
+                                 .mark = screen->mark,
+                                 .mark_columns = glyph_columns(screen->mark,
+                                                               strlen(screen->mark)),
                                  .mark_colour = screen->colour ? BOLD BLUE : "",
                                  .plain = screen->colour ? PLAIN : "" };
     if (screen->paint.rows == 0) {
@@ -369,6 +378,181 @@ static void on_tool_ended(struct show *show, const struct show_tool *tool)
     put_tool(screen, tool);
 }
 
+/* ---- a question ----------------------------------------------------------------------- */
+
+#define KEY_COLUMNS 14
+#define SHOWN_MEMBERS 8
+#define SHOWN_LINES 5
+#define SHOWN_BYTES 300
+
+/* "    amount  ": the name of an argument, cut or filled up to so many columns. */
+static const char *member_mark(struct hf_span name, size_t columns, char out[128])
+{
+    struct glyph glyph;
+    size_t at = 4, taken = 0;
+    const char *text = name.at;
+    memcpy(out, "    ", 5);
+    while (name.len) {
+        size_t used = glyph_read(text, name.len, &glyph);
+        if (used == 0 || taken + glyph.columns > columns || at + glyph.len > 100)
+            break;
+        if (glyph.bytes[0] != '\n' && glyph.bytes[0] != '\t') {
+            memcpy(out + at, glyph.bytes, glyph.len);
+            at += glyph.len;
+            taken += glyph.columns;
+        }
+        text += used;
+        name.len -= used;
+    }
+    for (; taken < columns + 2; taken++)
+        out[at++] = ' ';
+    out[at] = 0;
+    return out;
+}
+
+/* The bytes of the first lines of a value. */
+static size_t first_part(struct hf_span value)
+{
+    const char *text = value.at;
+    size_t len = value.len < SHOWN_BYTES ? value.len : SHOWN_BYTES, lines = 0;
+    for (size_t i = 0; i < len; i++)
+        if (text[i] == '\n' && ++lines == SHOWN_LINES)
+            len = i;
+    return len == value.len ? len : hf_utf8_cut(text, len);
+}
+
+/* Returns whether it is shown whole. */
+static bool put_value(struct screen *screen, const char *mark, struct hf_span value,
+                      bool whole)
+{
+    size_t len = whole ? value.len : first_part(value);
+    char more[160];
+    put_hung(screen, mark,
+             value.len ? (struct hf_span){ value.at, len }
+                       : (struct hf_span){ "\"\"", 2 });
+    if (len == value.len)
+        return true;
+    (void)snprintf(more, sizeof(more), "%*s… and %zu bytes more",
+                   (int)glyph_columns(mark, strlen(mark)), "", value.len - len);
+    put_marked(screen, "", more);
+    return false;
+}
+
+/* What a value is shown as: a text as it reads, any other value as its JSON. */
+static struct hf_span readable(struct hf_arena *arena, struct hf_span raw)
+{
+    struct hf_span text = { NULL, 0 };
+    const char *at = raw.at;
+    return raw.len && *at == '"' && hf_walk_text(arena, raw, &text) == 0 ? text : raw;
+}
+
+static size_t widest_key(const struct screen *screen, struct hf_span args)
+{
+    size_t most = limit_of(screen) / 4 < KEY_COLUMNS ? limit_of(screen) / 4 : KEY_COLUMNS;
+    struct hf_walk walk;
+    size_t widest = 0;
+    hf_walk_begin(&walk, args);
+    if (hf_walk_enter(&walk, '{'))
+        while (hf_walk_more(&walk)) {
+            struct hf_span key = hf_walk_key(&walk);
+            size_t columns = glyph_columns(key.at, key.len) - 2; /* the quotes */
+            (void)hf_walk_value(&walk);
+            widest = columns > widest ? columns : widest;
+        }
+    return widest < most ? widest : most;
+}
+
+/* A row or more per argument. Returns whether all of them are shown whole. */
+static bool put_arguments(struct screen *screen, const struct show_wait *wait)
+{
+    struct hf_arena arena;
+    struct hf_walk walk;
+    size_t count = 0, columns = widest_key(screen, wait->args);
+    bool all = true;
+    char mark[128];
+    hf_arena_init(&arena, hf_alloc_system());
+    hf_walk_begin(&walk, wait->args);
+    if (!hf_walk_enter(&walk, '{'))
+        all = put_value(screen, "    ", wait->args, wait->whole);
+    else
+        while (hf_walk_more(&walk)) {
+            struct hf_span key = readable(&arena, hf_walk_key(&walk));
+            struct hf_span value = readable(&arena, hf_walk_value(&walk));
+            if (!wait->whole && count++ >= SHOWN_MEMBERS)
+                continue;
+            all &= put_value(screen, member_mark(key, columns, mark), value, wait->whole);
+        }
+    if (!wait->whole && count > SHOWN_MEMBERS) {
+        (void)snprintf(mark, sizeof(mark), "… and %zu arguments more",
+                       count - SHOWN_MEMBERS);
+        put_marked(screen, "    ", mark);
+        all = false;
+    }
+    hf_arena_fini(&arena);
+    return all;
+}
+
+/* How it is answered: at the prompt, or with which command. */
+static void put_ways(struct screen *screen, const struct show_wait *wait, bool all)
+{
+    static const char *const ways[] = {
+        [SHOW_APPROVAL] = "y approves · n REASON denies",
+        [SHOW_HAPPENED] = "y it happened · n REASON it did not",
+    };
+    char text[400], command[2][SHOW_COMMAND_BYTES], date[SHOW_DATE_BYTES];
+    if (wait->here)
+        (void)snprintf(text, sizeof(text), "%s%s%s", ways[wait->ask],
+                       !wait->edits                 ? ""
+                       : wait->ask == SHOW_APPROVAL ? " · e edits the arguments"
+                                                    : " · e it happened, with a result",
+                       all ? "" : " · v shows all of it");
+    else if (wait->answerer)
+        (void)snprintf(text, sizeof(text), "%.80s is to answer: %s", wait->answerer,
+                       show_command(wait, true, command[0]));
+    else
+        (void)snprintf(text, sizeof(text), "%s", show_command(wait, true, command[0]));
+    put_marked(screen, "    ", text);
+    if (!wait->here && wait->ask != SHOW_OUTSIDE)
+        put_marked(screen, "    ", show_command(wait, false, command[1]));
+    (void)snprintf(text, sizeof(text), "without an answer by %s: %s",
+                   show_date(wait->deadline_at, date), show_policy(wait));
+    if (wait->deadline_at)
+        put_marked(screen, "    ", text);
+}
+
+static void on_asked(struct show *show, const struct show_wait *wait)
+{
+    static const char *const titles[] = { [SHOW_APPROVAL] = "may it be called?",
+                                          [SHOW_HAPPENED] = "did it happen?",
+                                          [SHOW_OUTSIDE] = "waits for its result" };
+    struct screen *screen = screen_of(show);
+    char title[160];
+    (void)snprintf(title, sizeof(title), "%.80s · %s",
+                   wait->tool ? wait->tool : "the turn", titles[wait->ask]);
+    begin_block(screen, BLOCK_NOTE);
+    colour(screen, YELLOW);
+    put_marked(screen, "  ? ", title);
+    colour(screen, PLAIN);
+    if (wait->question && !show_is_usual(wait))
+        put_marked(screen, "    ", wait->question);
+    bool all = wait->args.len <= 2 || put_arguments(screen, wait);
+    colour(screen, DIM);
+    put_ways(screen, wait, all);
+    colour(screen, PLAIN);
+}
+
+static void on_answered(struct show *show, const struct show_answer *answer)
+{
+    struct screen *screen = screen_of(show);
+    char text[600];
+    begin_block(screen, BLOCK_TOOL);
+    colour(screen, hf_same(answer->kind, "approve") || hf_same(answer->kind, "ok")
+                       ? GREEN
+                       : YELLOW);
+    put_marked(screen, "  ! ", show_answered(answer, text, sizeof(text)));
+    colour(screen, PLAIN);
+}
+
 static void put_failure(struct screen *screen, const struct show_end *end)
 {
     char text[512];
@@ -412,5 +596,7 @@ static const struct show_methods screen_methods = {
     .tool_began = on_tool_began,
     .tool_ended = on_tool_ended,
     .ended = on_ended,
+    .asked = on_asked,
+    .answered = on_answered,
     .note = on_note,
 };

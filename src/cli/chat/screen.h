@@ -11,6 +11,8 @@
 #include "cli/chat/paint.h"
 #include "cli/chat/show.h"
 
+#define SCREEN_MARK "› " /* of the usual prompt */
+
 /* What was written last; a blank line is between two blocks, except between tools. */
 enum screen_block { BLOCK_NONE, BLOCK_TEXT, BLOCK_TOOL, BLOCK_NOTE };
 
@@ -25,6 +27,7 @@ struct screen {
     struct flow flow;
     bool streaming; /* the flow has the current block */
     struct paint paint;
+    const char *mark;      /* what the editor is shown behind */
     size_t status_columns; /* of the line that is shown; 0: none */
     struct hf_buf status;  /* its text, to be shown again; "": none */
 };
@@ -45,7 +48,7 @@ void screen_note(struct screen *screen, const char *text, bool failed);
 /* One dim line that is replaced by what comes next; NULL: none. Ignored while text streams. */
 void screen_status(struct screen *screen, const char *text);
 
-/* Shows the editor as it is now, or takes it off the screen. */
+/* Shows the editor as it is now behind the mark, or takes it off the screen. */
 void screen_prompt(struct screen *screen, const struct editor *editor);
 void screen_prompt_end(struct screen *screen);
 /* An empty screen with the editor on its first row. */

@@ -34,6 +34,41 @@ struct show_end {
     bool text_shown; /* by `text` */
 };
 
+/* What is asked about a call. */
+enum show_ask {
+    SHOW_APPROVAL, /* whether it may be made */
+    SHOW_HAPPENED, /* whether it happened */
+    SHOW_OUTSIDE   /* its result, or what another program answers */
+};
+
+/* A wait of the turn. */
+struct show_wait {
+    enum show_ask ask;
+    const char *session_id;
+    const char *wait_id;
+    const char *question; /* NULL: none */
+    const char *tool;     /* NULL: it is about no call */
+    struct hf_span args;  /* JSON; empty: none */
+    bool edits;           /* the answer may have other arguments */
+    bool here;            /* it is answered at the prompt that follows */
+    bool whole;           /* long arguments are not cut */
+    const char *answerer; /* the only actor that may answer; NULL: any */
+    hf_ms deadline_at;
+    const char *policy; /* what happens then; a word of HF_WAIT_POLICIES */
+};
+
+/* What became of it. */
+struct show_answer {
+    enum show_ask ask;
+    const char *wait_id;
+    const char *tool;    /* NULL: it is not known here */
+    const char *kind;    /* approve, deny, ok, error, timeout, cancelled */
+    const char *reason;  /* NULL: none */
+    const char *outcome; /* JSON */
+    const char *actor;   /* NULL: it was answered at this prompt */
+    bool edited;         /* with other arguments */
+};
+
 struct show;
 struct show_methods {
     /* A piece of the answer. */
@@ -45,9 +80,25 @@ struct show_methods {
     void (*tool_began)(struct show *show, const struct show_tool *tool);
     void (*tool_ended)(struct show *show, const struct show_tool *tool);
     void (*ended)(struct show *show, const struct show_end *end);
+    void (*asked)(struct show *show, const struct show_wait *wait);
+    void (*answered)(struct show *show, const struct show_answer *answer);
     /* A remark to the user. */
     void (*note)(struct show *show, const char *text);
 };
+
+#define SHOW_COMMAND_BYTES 200
+/* The command that answers it, yes or no. */
+const char *show_command(const struct show_wait *wait, bool yes,
+                         char out[SHOW_COMMAND_BYTES]);
+/* Whether the question says nothing but that the tool may be called. */
+bool show_is_usual(const struct show_wait *wait);
+#define SHOW_DATE_BYTES 40
+/* "2026-11-19 19:52 UTC" */
+const char *show_date(hf_ms at, char out[SHOW_DATE_BYTES]);
+/* What happens at the deadline, in words. */
+const char *show_policy(const struct show_wait *wait);
+/* "pay: approved by anna", not yet made harmless. */
+const char *show_answered(const struct show_answer *answer, char *out, size_t room);
 
 /* The first member of each form. */
 struct show {

@@ -29,7 +29,8 @@ static void show_status(struct chat *chat)
 {
     char line[512], time[32] = "", more[32] = "";
     size_t count = 0;
-    if (!chat->on_screen || !chat->running || chat->interrupts)
+    if (!chat->on_screen || !chat->running || chat->interrupts ||
+        chat->waits.asks != ASKS_NOTHING)
         return;
     const struct chat_tool *tool = running_tool(chat, &count);
     hf_ms ms = chat_now(chat) - (tool ? tool->began : chat->began);
@@ -179,12 +180,8 @@ void chat_heard(void *user, const struct hf_worker_event *event)
                   event->message ? event->message : hf_err_text(event->code));
         break;
     case HF_WORKER_EMIT: emitted(chat, event->emit); break;
-    case HF_WORKER_ASKED:
-        chat_note(chat, false, "the turn waits: holdfast %s %s",
-                  event->wait->kind == HF_WAIT_APPROVAL ? "approve" : "wait resolve",
-                  event->wait_id);
-        break;
-    case HF_WORKER_CLAIMED:
+    case HF_WORKER_ASKED: chat_waits_look(chat); break;
+    case HF_WORKER_CLAIMED: chat_waits_settle(chat); break;
     case HF_WORKER_REASONING:
     case HF_WORKER_AWAY:
     case HF_WORKER_TURN_ENDED:
@@ -228,8 +225,10 @@ static int run_turn(struct chat *chat, const struct hf_agent_run *run)
     chat->text_shown = false;
     chat->began = chat_now(chat);
     tick(chat);
+    chat_waits_begin(chat, !run->text && !run->message);
     int rc = hf_agent_run(chat->agent, run, &report, &chat->cli->err);
     chat->running = false;
+    chat_waits_end(chat);
     hf_timer_stop(chat->loop, &chat->tick);
     forget_all(chat);
     if (rc == 0)
