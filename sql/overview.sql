@@ -18,8 +18,7 @@ SELECT w.queue, sum(CASE WHEN w.status = 'queued' AND w.gate IS NULL THEN 1 ELSE
        min(CASE WHEN w.gate = 'due' THEN w.due_at
                 WHEN w.status = 'retry_scheduled' THEN w.next_retry_at END) AS next_due_at,
        /*lite json_group_array(DISTINCT w.kind)*//*pg jsonb_agg(DISTINCT w.kind)::text*/ AS kinds
-  FROM work_state w
- WHERE w.seq /*lite IN {open_rows}*//*pg = ANY (ARRAY(SELECT o.seq FROM {open_rows} AS o))*/ AND ($1::text IS NULL OR w.tenant = $1)
+  FROM {open_units} AS w WHERE ($1::text IS NULL OR w.tenant = $1)
  GROUP BY w.queue ORDER BY w.queue LIMIT $2
 
 -- name: overview_holders

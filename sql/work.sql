@@ -414,6 +414,33 @@ w.crashes, w.crashed_at, w.claim_group, w.settled_token, w.settled_verb, w.wake_
  UNION ALL SELECT seq FROM work_state
             WHERE wake_at IS NOT NULL AND status = 'retry_scheduled')
 
+-- The same rows with what is counted of them: a row is read where its index entry is found, and not
+-- looked up once more by its key.
+-- fragment: open_units
+(SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+       waiting_kind, lease_expires_at, lease_ttl_ms
+  FROM work_state WHERE status = 'queued' AND gate IS NULL
+ UNION ALL
+ SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+       waiting_kind, lease_expires_at, lease_ttl_ms
+  FROM work_state WHERE gate = 'due' OR gate = 'lane' OR gate = 'held'
+ UNION ALL
+ SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+       waiting_kind, lease_expires_at, lease_ttl_ms
+  FROM work_state WHERE gate = 'limit' OR gate = 'rate'
+ UNION ALL
+ SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+       waiting_kind, lease_expires_at, lease_ttl_ms
+  FROM work_state WHERE owner IS NOT NULL AND status = 'running'
+ UNION ALL
+ SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+       waiting_kind, lease_expires_at, lease_ttl_ms
+  FROM work_state WHERE waiting_kind IS NOT NULL
+ UNION ALL
+ SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+       waiting_kind, lease_expires_at, lease_ttl_ms
+  FROM work_state WHERE wake_at IS NOT NULL AND status = 'retry_scheduled')
+
 -- Lists. A page reads the open rows alone where there are few of them; otherwise the rows of a
 -- window of 20,000 keys: no page looks at more rows, whatever the filter. The window begins at the
 -- first row after the cursor, so that keys without a row cost nothing. A page ends, too, with the
@@ -556,9 +583,7 @@ SELECT status, source_system, count(*) AS units, count(gate) AS gated,
        sum(CASE WHEN lease_expires_at > hf_lease_now()
                  AND 3 * (lease_expires_at - hf_lease_now()) < lease_ttl_ms
                 THEN 1 ELSE 0 END) AS lapsing
-  FROM work_state
- WHERE seq /*lite IN {open_rows}*//*pg = ANY (ARRAY(SELECT o.seq FROM {open_rows} AS o))*/
-   AND ($1::text IS NULL OR tenant = $1)
+  FROM {open_units} AS o WHERE ($1::text IS NULL OR tenant = $1)
  GROUP BY status, source_system
 
 -- name: work_ages

@@ -187,10 +187,13 @@ static const char *count_text(int64_t count, char out[24])
 }
 
 static const struct cli_column queue_columns[] = {
-    { .title = "QUEUE", .least = 12 },    { .title = ">CAN START" },
-    { .title = ">CANNOT", .rank = 2 },    { .title = ">RUNNING" },
-    { .title = ">WAITING", .rank = 3 },   { .title = ">SILENT", .rank = 1 },
-    { .title = ">OLDEST CAN START FOR" },
+    { .title = "QUEUE", .least = 10 },
+    { .title = ">CAN START" },
+    { .title = ">CANNOT", .rank = 2 },
+    { .title = ">RUNNING" },
+    { .title = ">WAITING", .rank = 3 },
+    { .title = ">SILENT", .rank = 1 },
+    { .title = ">OLDEST" },
 };
 
 static void queue_row(struct cli_table *table, const struct op_watch *list, size_t i)
@@ -211,11 +214,11 @@ static void queue_row(struct cli_table *table, const struct op_watch *list, size
 }
 
 static const struct cli_column holder_columns[] = {
-    { .title = "HOLDER", .least = 20 },
+    { .title = "HOLDER", .least = 12 },
     { .title = ">PID", .rank = 1 },
     { .title = ">RUNNING" },
     { .title = ">SILENT" },
-    { .title = ">LEAST LEASE LEFT" },
+    { .title = ">LEASE" },
 };
 
 static void holder_row(struct cli_table *table, const struct op_watch *list, size_t i)
