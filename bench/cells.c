@@ -6,8 +6,7 @@
  *
  * Instructions are counted by callgrind, inside of measured() alone, so they are the same
  * every time on one machine; limits are ratios to bare Lua in the same run. Exits with 1
- * when a limit of the project is passed.
- */
+ * when a limit of the project is passed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,7 +267,7 @@ static void tables(void)
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; i < 4; i++) {
             double cost = counted(kinds[k], sizes[i]);
-            /* {} or 1 stands on the other side */
+            /* {} or 1 is on the other side */
             double limit = CALL_MAX * bare + BYTE_MAX * ((double)sizes[i] + 1 + (k == 0));
             printf("  %-6s of %4zu bytes     %6.0f = %5.2f times, %.2f of the limit",
                    kinds[k], sizes[i], cost, cost / bare, cost / limit);

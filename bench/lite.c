@@ -1,5 +1,5 @@
-/* The SQLite driver beside SQLite itself: what the driver adds to one commit, and what group
- * commit gives back. Ratios within one run are the result; the disk decides the rest.
+/* The SQLite driver next to SQLite itself: what the driver adds to one commit, and what
+ * group commit returns. Ratios within one run are the result; the disk decides the rest.
  *
  *     bench/lite FOLDER [SECONDS]
  *

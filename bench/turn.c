@@ -8,8 +8,7 @@
  *
  * Instructions are counted by callgrind, inside round_trip() alone, so they are the same
  * every time on one machine. The cost of a byte is the slope between two payloads. Exits
- * with 1 when a limit of the project is passed.
- */
+ * with 1 when a limit of the project is passed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,7 +225,8 @@ static void lead_to(struct hf_turn *turn, enum kind kind)
     drain(turn, kind);
 }
 
-/* What stands around the payload: JSON, or what the model writes for a cell, closed or not. */
+/* What is around the payload: JSON, or what the model writes for a cell, closed or
+ * not. */
 struct around {
     const char *before;
     const char *after;

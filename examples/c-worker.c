@@ -1,11 +1,10 @@
 /* c-worker STORE QUEUE
  *
  * A worker: takes units from QUEUE, one at a time, and does work() for each. A second thread
- * renews the lease meanwhile. SIGTERM and SIGINT end it: the unit at hand is given back. If
+ * renews the lease meanwhile. SIGTERM and SIGINT end it: the unit at hand is returned. If
  * the process dies instead, its pid in the claim lets others prove that, and go on at once.
  *
- *   cc c-worker.c $(pkg-config --cflags --libs holdfast) -pthread -o c-worker
- */
+ *   cc c-worker.c $(pkg-config --cflags --libs holdfast) -pthread -o c-worker */
 #define _POSIX_C_SOURCE 200809L /* also under -std=c11 */
 
 #include <holdfast/store.h>
@@ -32,8 +31,8 @@ struct job {
     bool done;
 };
 
-/* The work itself: yours to write. It looks at `ended` and `lost` where it can stop. Gives
- * NULL when all is done, else the class of its failure. */
+/* The work itself: yours to write. It looks at `ended` and `lost` where it can stop.
+ * Returns NULL when all is done, otherwise the class of its failure. */
 static const char *work(struct job *job)
 {
     const struct hf_work *unit = &job->unit->work;
@@ -84,7 +83,7 @@ static void *renew(void *user)
             break;
         (void)pthread_mutex_unlock(&job->mutex);
         if (change(job, (struct hf_change){ .verb = HF_VERB_RENEW }))
-            atomic_store(&job->lost, true); /* or soon: nobody answers */
+            atomic_store(&job->lost, true); /* or soon: no caller answers */
         (void)pthread_mutex_lock(&job->mutex);
     }
     (void)pthread_mutex_unlock(&job->mutex);
@@ -114,7 +113,7 @@ static int do_unit(struct hf_store *store, const struct hf_item *unit)
     (void)pthread_condattr_destroy(&attr);
     (void)pthread_mutex_destroy(&job.mutex);
     if (atomic_load(&job.lost))
-        return 0; /* somebody else's now; nothing of ours counts */
+        return 0; /* another caller's now; nothing of ours counts */
     if (!failure)
         return change(&job, (struct hf_change){ .verb = HF_VERB_CLOSE_OUT,
                                                 .status = HF_DONE,

@@ -3,13 +3,13 @@
  *   cell_loop [FILE]         run the turn, or go on with the one that FILE holds
  *   cell_loop FILE CALLS     the same, but die without a word after so many tool calls
  *
- * Beside FILE, where the turn is saved, FILE.journal has a line for every call that was
- * answered, written before the cell sees the answer, and FILE.<hash> the bindings. Kill it in
- * the middle of the second cell and start it again: the cell is run from its first line over
- * what the journal has, asks only for the calls that have no answer, and goes on.
+ * In addition to FILE, where the turn is saved, FILE.journal has a line for every call
+ * that was answered, written before the cell sees the answer, and FILE.<hash> the
+ * bindings. Kill it in the middle of the second cell and start it again: the cell is run
+ * from its first line over what the journal has, asks only for the calls that have no
+ * answer, and goes on.
  *
- *   cc cell_loop.c $(pkg-config --cflags --libs holdfast)
- */
+ *   cc cell_loop.c $(pkg-config --cflags --libs holdfast) */
 #define _POSIX_C_SOURCE 200809L /* also under -std=c11 */
 
 #include <stdio.h>
@@ -165,7 +165,7 @@ static void write_journal(uint64_t effect, const struct hf_op *op,
 }
 
 /* The calls that have no answer, one at a time; a real host runs them at once. The printed
- * line stands for what must not happen twice. */
+ * line represents an effect that must not happen twice. */
 static void run_calls(struct hf_cell *cell, uint64_t effect, const struct hf_op *op)
 {
     size_t count = op->call_count;

@@ -10,8 +10,7 @@
  * seconds, then it is told to stop. If the process dies instead, others prove its death by
  * its pid and go on at once.
  *
- *   cc pool-worker.c $(pkg-config --cflags --libs holdfast) -pthread -o pool-worker
- */
+ *   cc pool-worker.c $(pkg-config --cflags --libs holdfast) -pthread -o pool-worker */
 #define _POSIX_C_SOURCE 200809L /* also under -std=c11 */
 
 #include <holdfast/job.h>
@@ -52,7 +51,7 @@ static int shaky_job(void *user, struct hf_job *job)
     return HF_JOB_DONE;
 }
 
-/* Tells of what did not go well; what went well stands in the ledger. */
+/* Tells of what did not go well; what went well is in the ledger. */
 static void listen_to(void *user, const struct hf_pool_event *event)
 {
     (void)user;

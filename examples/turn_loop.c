@@ -9,8 +9,7 @@
  * FILE holds the save, FILE.0, FILE.1, … the records of the history, one JSON text per file.
  * A record is in memory only while the turn looks at it; a save only refers to them.
  *
- *   cc turn_loop.c $(pkg-config --cflags --libs holdfast)
- */
+ *   cc turn_loop.c $(pkg-config --cflags --libs holdfast) */
 #define _POSIX_C_SOURCE 200809L /* also under -std=c11 */
 
 #include <stdio.h>
@@ -127,7 +126,7 @@ static void store_records(struct hf_turn *turn, const struct hf_effect *effect)
 }
 
 /* The tools that are not answered, one at a time, each followed by a save. The printed line
- * stands for what must not happen twice. */
+ * represents an effect that must not happen twice. */
 static void run_tools(struct hf_turn *turn, const struct hf_effect *effect)
 {
     for (size_t i = 0; hf_turn_outstanding(turn) == effect->id; i++) {

@@ -10,10 +10,10 @@ read them when all was over.
 
   lost      every acknowledged unit is there
   ends      every unit ended once, and nothing came after its end
-  trails    each transition begins where the one before ended; fences rise by one a claim
+  trails    each transition begins where the one before ended; fences rise by one per claim
   lanes     at most one unit of a lane ran at a time
   told      what a worker was told is in the trail, under its fence
-  stale     nobody was told yes after somebody with a higher fence had claimed
+  stale     no process was told yes after one with a higher fence had claimed
   effects   each effect was begun by a claim that is in the trail, each attempt once;
             every unit that is done had one
   progress  the kills happened, and so did the work
@@ -134,7 +134,7 @@ def check_told(run):
 
 
 def check_stale(run):
-    # A settle that was told ok ends its own fence's stay; by the trail nobody came between.
+    # A settle that was told ok ends its own fence's stay; by the trail no process came between.
     seen = collections.Counter((w, f) for w, f, _, code in run.settled if code == "ok")
     for (work, fence), count in seen.items():
         if count > 1:

@@ -115,7 +115,7 @@ class Fleet:
         self.hire()
 
     def await_end(self, process):
-        """Meanwhile others are woken: one that sleeps in a write keeps everybody out of a file, also
+        """Meanwhile others are woken: one that sleeps in a write keeps every process out of a file, also
         the one that is to end."""
         until = time.monotonic() + 30
         while process.poll() is None and time.monotonic() < until:

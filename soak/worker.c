@@ -5,8 +5,8 @@
  *   soak-worker tend URL NAME FOLDER            sweep, and resume what waits
  *
  * Each process writes what it did and what it was told to FOLDER/NAME.log, a line at a time,
- * and effects to FOLDER/NAME.sink, synced. Whoever judges the run reads those and the public
- * views, nothing else. It sleeps: work takes time. */
+ * and effects to FOLDER/NAME.sink, synced. The process that judges the run reads those
+ * and the public views, nothing more. It sleeps: work takes time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -38,7 +38,8 @@ WHERE w.seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
   AND w.status = 'queued' AND w.gate IS NULL AND w.attempt_count = 0
 
 -- name: work_claimed
--- SQLite would copy every row once more to put them in order; whoever shows them does.
+-- SQLite would copy every row once more to put them in order; the caller that shows them
+-- does.
 -- in: $1 owner, $2 nonce, $3 incarnation
 SELECT {row}, {lease_left} FROM {row_from}
  WHERE w.owner = $1 AND w.claim_group = $2 AND w.status = 'running'

@@ -1,32 +1,25 @@
 -- The effect journal of turns. Its rows are written by steps only: after the guard of the session's
 -- fence and of the step's number, in the same transaction as the machine's save.
 
--- fragment: turn_of_args
-hf_args a JOIN session s ON s.session_id = $1
-  JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2
-
 -- name: effects_begin
 -- Intents. A key that is known makes no row.
--- in: $1 session_id, $2 turn_id, $3 fence; a1 key, a2 kind, a3 recovery, a4 attempt, a5 envelope
--- sets: text text text bigint text
+-- in: a1 session_id, a2 turn_id, a3 fence, a4 key, a5 kind, a6 recovery, a7 attempt, a8 envelope
+-- sets: text text bigint text text text bigint text
 INSERT /*lite OR ROLLBACK*/ INTO effect (turn_key, effect_key, kind, recovery, status, attempt,
                                          fence, started_at, envelope)
-SELECT t.turn_key, a.a1, a.a2, a.a3, 'started', a.a4, $3, hf_now(), a.a5
+SELECT t.turn_key, a.a4, a.a5, a.a6, 'started', a.a7, a.a3, hf_now(), a.a8
   FROM {turn_of_args} WHERE true
 ON CONFLICT DO NOTHING
 
 -- name: effects_settle
 -- Outcomes, each once.
--- in: $1 session_id, $2 turn_id; a1 key, a2 status, a3 outcome, a4 usage, a5 due_at, a6 taken_over
--- sets: text text text text bigint bigint
+-- in: a1 session_id, a2 turn_id, a3 key, a4 status, a5 outcome, a6 usage, a7 due_at, a8 taken_over
+-- sets: text text text text text text bigint bigint
 UPDATE /*lite OR ROLLBACK*/ effect
-   SET status = a.a2, outcome = a.a3, usage = a.a4, due_at = a.a5, taken_over = a.a6,
+   SET status = a.a4, outcome = a.a5, usage = a.a6, due_at = a.a7, taken_over = a.a8,
        settled_at = hf_now()
-  FROM hf_args a
- WHERE effect.turn_key = (SELECT t.turn_key FROM session s
-                            JOIN session_turn t ON t.session_key = s.session_key
-                           WHERE s.session_id = $1 AND t.turn_id = $2)
-   AND effect.effect_key = a.a1 AND effect.status = 'started'
+  FROM {turn_of_args}
+ WHERE effect.turn_key = t.turn_key AND effect.effect_key = a.a3 AND effect.status = 'started'
 
 -- name: effects_open
 -- What the open turn's next owner must know: effects without a result, and failures that wait for

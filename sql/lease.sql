@@ -8,7 +8,8 @@ SELECT owner, owner_incarnation, claim_group, holder, lease_fence, lease_store,
   FROM session WHERE session_id = $1
 
 -- name: lease_renew_session
--- By a holder whose token is good; whoever it is refused finds out why by reading.
+-- By a holder whose token is good; a refused caller finds out why by
+-- reading.
 -- in: $1 key, $2 store, $3 fence, $4 nonce    out: as lease_read_session
 UPDATE /*lite OR ROLLBACK*/ session
    SET lease_expires_at = /*lite max*//*pg greatest*/(lease_expires_at,

@@ -7,7 +7,7 @@
 n.limit_name = $1 AND (n.gate = 'limit' OR n.gate = 'rate')
 
 -- The bucket as it is now, in tokens times rate_ms: no more than what the tokens of those
--- leave who may be claimed and were not. Until now it filled beside the tokens that were
+-- leave who may be claimed and were not. Until now it filled next to the tokens that were
 -- reserved until now, also those that are spent by this very batch.
 -- fragment: limit_filled
 /*lite max*//*pg greatest*/(0, /*lite min*//*pg least*/(
@@ -30,7 +30,8 @@ CASE WHEN l.max_running IS NULL THEN 1000000000
      ELSE 0 END
 
 -- On PostgreSQL a statement that waited for a lock goes on with what it saw before it waited,
--- but for the row it locks. So names are locked first, in their order, by a statement of its own.
+-- except the row it locks. So names are locked first, in their order, by a statement
+-- of its own.
 -- name: limit_lock
 -- in: $1 name
 /*lite SELECT 1 WHERE $1 IS NULL*//*pg SELECT 1 FROM work_limit WHERE name = $1 FOR UPDATE*/
@@ -70,7 +71,7 @@ UPDATE /*lite OR ROLLBACK*/ work_state
 RETURNING queue
 
 -- name: limit_taken
--- The clock is watched only while somebody waits for a token alone.
+-- The clock is watched only while a caller waits for a token alone.
 -- in: $1 name
 UPDATE /*lite OR ROLLBACK*/ work_limit
    SET used = used + granted, granted = 0,
@@ -84,9 +85,9 @@ UPDATE /*lite OR ROLLBACK*/ work_limit
  WHERE name = $1 AND (granted > 0 OR rate_ms IS NOT NULL)
 
 -- Rows that are made under a limit without a rate: places are taken for as many as there is
--- room for, and these have no gate when they are written (work_insert_limited). Where somebody
--- waits there is no room, so nobody is passed over. A rate that was set a moment ago is looked
--- at by the next sweep.
+-- room for, and these have no gate when they are written (work_insert_limited). Where a
+-- caller waits there is no room, so no caller is passed over. A rate that was set a
+-- moment ago is looked at by the next sweep.
 -- fragment: limit_room
 CASE WHEN work_limit.rate_ms IS NOT NULL THEN 0
      WHEN work_limit.max_running IS NULL THEN excluded.room
@@ -175,7 +176,7 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM work_limit WHERE rate_ms IS NOT NULL)
             THEN 1 ELSE 0 END AS rated
 
 -- name: limit_prune
--- Names that nobody set and nobody uses; a row that comes back makes its own anew.
+-- Names that no caller set and no caller uses; a row that comes back makes its own anew.
 DELETE FROM work_limit
  WHERE max_running IS NULL AND rate_ms IS NULL AND used = 0
    AND name NOT IN (SELECT w.limit_name FROM work_state w

@@ -10,13 +10,13 @@ SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, s.created_at
   FROM work_spec s WHERE s.work_id = $1
 
 -- name: process_wakes
--- Beside process_insert: who is told of its end.
+-- With process_insert: who is told of its end.
 -- in: $1 work_id, $2 session_id, or '' for nobody but those who await it
 UPDATE /*lite OR ROLLBACK*/ work_state SET wake_session = $2
  WHERE seq = (SELECT s.seq FROM work_spec s WHERE s.work_id = $1)
 
 -- name: process_granted
--- Beside process_insert: who may see it from the beginning.
+-- With process_insert: who may see it from the beginning.
 -- in: $1 work_id, $2 session_id
 INSERT /*lite OR ROLLBACK*/ INTO handle_grant (tenant, session_id, work_id, reason, granted_at)
 SELECT s.tenant, $2, s.work_id, 'registered', s.created_at
@@ -202,13 +202,13 @@ DELETE FROM handle_grant
  WHERE session_id = $1 AND work_id = (SELECT s.work_id FROM work_spec s WHERE s.seq = $2)
 
 -- name: process_retarget
--- The revision tells whoever is about to end the unit, and to wake the old one.
+-- The revision tells the caller that is about to end the unit, and to wake the old one.
 -- in: $1 session_id, null for none, $2 seq
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET wake_session = coalesce($1, ''), revision = revision + 1 WHERE seq = $2
 
 -- name: process_wakes_waiting
--- Wakes of this process that nobody has taken yet.
+-- Wakes of this process that no caller has taken yet.
 -- in: $1 work_id
 SELECT {row}, {lease_left} FROM {row_from}
  WHERE s.parent_work_id = $1 AND w.kind = 'wake' AND w.status = 'queued' ORDER BY w.seq

@@ -1,4 +1,4 @@
--- Schedules. The columns stand in the order of hf_schedule_fields; tick is raised by every
+-- Schedules. The columns are in the order of hf_schedule_fields; tick is raised by every
 -- write and is what writers compare, revision only by what people change.
 
 -- fragment: schedule_columns
@@ -51,8 +51,9 @@ DELETE FROM work_schedule WHERE name = $1 AND tenant = $2 AND tick = $3
 
 -- Passes.
 
--- What stands in the way of a slot: for overlap `skip` and `replace` an unfinished unit of the
--- schedule, found by its dedup key; for `one_waiting` one that has not begun, found in its lane.
+-- What is in the way of a slot: for overlap `skip` and `replace` an unfinished unit of
+-- the schedule, found by its dedup key; for `one_waiting` one that has not begun, found
+-- in its lane.
 -- fragment: schedule_in_the_way
 CASE WHEN d.overlap = 'skip' OR d.overlap = 'replace' THEN
 (SELECT s.work_id FROM work_state w JOIN work_spec s ON s.seq = w.seq
@@ -95,14 +96,15 @@ UPDATE /*lite OR ROLLBACK*/ work_schedule
    AND work_schedule.tick = a.a3
 
 -- name: schedule_park
--- One that cannot be handled is looked at later, so that it does not stand in front of others.
+-- One that cannot be handled is looked at later, so that it is not in front of
+-- others.
 -- in: $1 name, $2 tenant, $3 tick that was read, $4 look_at, $5 last_error
 UPDATE /*lite OR ROLLBACK*/ work_schedule
    SET look_at = $4, last_error = $5, failures = failures + 1, tick = tick + 1
  WHERE name = $1 AND tenant = $2 AND tick = $3
 
 -- name: schedule_touch
--- A unit beside the slots: nobody may decide on what was read before it.
+-- A unit in addition to the slots: no caller may decide on what was read before it.
 -- in: $1 name, $2 tenant, $3 tick that was read, $4 last_work_id
 UPDATE /*lite OR ROLLBACK*/ work_schedule
    SET last_work_id = $4, made = made + 1, tick = tick + 1

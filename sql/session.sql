@@ -361,9 +361,10 @@ UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
  WHERE {session_held}
 
 -- name: session_fenced_turn
--- in: as session_fenced, $5 turn_id, null for none
+-- in: as session_fenced, $5 turn_id, null for none, $6 1: only if no cancel was asked for
+-- sets: text bigint bigint text text bigint
 UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
- WHERE {session_held}
+ WHERE {session_held} AND ($6::bigint = 0 OR cancel_request IS NULL)
    AND turn_key IS NOT DISTINCT FROM (SELECT t.turn_key FROM session_turn t
                                        WHERE t.session_key = session.session_key
                                          AND t.turn_id = $5)
@@ -372,18 +373,12 @@ UPDATE /*lite OR ROLLBACK*/ session SET lease_expires_at = {session_extended}
 -- After session_fenced or session_commit in the same batch.
 -- in: $1 session_id, $2 nonce, $3 how much later an open turn wants to go on, or null; $4 token and
 --     $5 verb that a repeat is known by, or null
+-- sets: text text bigint text text
 UPDATE /*lite OR ROLLBACK*/ session
    SET {session_lease_none}, waiting_until = hf_now() + $3, ended_token = $4, ended_verb = $5,
        ready_at = CASE WHEN turn_key IS NOT NULL THEN hf_now() + coalesce($3, 0)
                        ELSE (SELECT w.due_at {pending_inputs}) END
  WHERE session_id = $1 AND claim_group = $2
-
--- name: session_remaining
--- in: $1 session_id, $2 nonce
--- out: what is left of the lease, 1 if a cancel of the open turn was asked for
-SELECT s.lease_expires_at - hf_lease_now() AS lease_remaining_ms,
-       CASE WHEN s.cancel_request IS NULL THEN 0 ELSE 1 END AS cancel_requested FROM session s
- WHERE s.session_id = $1 AND s.claim_group = $2
 
 -- fragment: turn_as_given
 session_key = (SELECT s.session_key FROM session s WHERE s.session_id = $1) AND turn_id = $2
@@ -392,23 +387,29 @@ AND finished_at IS NULL AND step = $3 AND node_count = $4 AND chain = $5
 -- name: turn_step
 -- in: $1 session_id, $2 turn_id, $3 step, $4 node_count and $5 chain before, $6 node_count and
 --     $7 chain after, $8 more transients or null, $9 save, $10 active time since the last step
+-- sets: text text bigint bigint bytea bigint bytea text bytea bigint
 UPDATE /*lite OR ROLLBACK*/ session_turn
    SET step = step + 1, node_count = $6, chain = $7, save = $9, active_ms = active_ms + $10,
        transients = CASE WHEN $8::text IS NULL THEN transients
                          ELSE coalesce(transients, '') || $8 END
  WHERE {turn_as_given}
 
+-- The turn of each set, by the ids that it begins with.
+-- fragment: turn_of_args
+hf_args a JOIN session s ON s.session_id = a.a1
+  JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = a.a2
+
 -- name: nodes_add
--- in: $1 session_id, $2 turn_id; a1 which of the turn's nodes, a2 chain, a3 record
--- sets: bigint bytea text
+-- in: a1 session_id, a2 turn_id, a3 which of the turn's nodes, a4 chain, a5 record
+-- sets: text text bigint bytea text
 INSERT /*lite OR ROLLBACK*/ INTO node (session_key, ordinal, turn_key, chain, record)
-SELECT t.session_key, t.base_count + a.a1, t.turn_key, a.a2, a.a3
-  FROM hf_args a JOIN session s ON s.session_id = $1
-  JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2
+SELECT t.session_key, t.base_count + a.a3, t.turn_key, a.a4, a.a5
+  FROM {turn_of_args}
 
 -- name: session_commit
 -- in: $1 session_id, $2 store, $3 fence, $4 nonce, $5 turn_id, $6 head_revision, $7 record_count,
 --     $8 record_count and $9 chain after, $10 config or null, $11 1: only if no cancel was asked for
+-- sets: text bigint bigint text text bigint bigint bigint bytea text bigint
 UPDATE /*lite OR ROLLBACK*/ session
    SET head_revision = head_revision + 1, record_count = $8, chain = $9, turn_key = NULL,
        cancel_request = NULL, config = coalesce($10, config), updated_at = hf_now(),
@@ -421,6 +422,7 @@ UPDATE /*lite OR ROLLBACK*/ session
 -- name: turn_commit
 -- in: $1 session_id, $2 turn_id, $3 step, $4 node_count, $5 chain, $6 commit_hash, $7 outcome,
 --     $8 result, $9 active time since the last step
+-- sets: text text bigint bigint bytea bytea text text bigint
 UPDATE /*lite OR ROLLBACK*/ session_turn
    SET finished_at = hf_now(), commit_hash = $6, outcome = $7, result = $8, save = NULL,
        active_ms = active_ms + $9,
@@ -450,40 +452,12 @@ SELECT a.a1, a.a2 FROM hf_args a WHERE true ON CONFLICT DO NOTHING
 SELECT hf_expect(count(*), $1) FROM hf_args a JOIN blob b ON b.hash = a.a1
 
 -- name: usage_add
--- in: $1 session_id, $2 turn_id; a1 ordinal, a2 source, a3 model, then the counters
--- sets: bigint text text bigint bigint bigint bigint bigint
+-- in: a1 session_id, a2 turn_id, a3 ordinal, a4 source, a5 model, then the counters
+-- sets: text text bigint text text bigint bigint bigint bigint bigint
 INSERT /*lite OR ROLLBACK*/ INTO usage (session_key, turn_key, ordinal, source, model, input,
                                         output, cache_read, cache_write, reasoning)
-SELECT t.session_key, t.turn_key, a.a1, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8
-  FROM hf_args a JOIN session s ON s.session_id = $1
-  JOIN session_turn t ON t.session_key = s.session_key AND t.turn_id = $2
-
--- name: inputs_settle
--- in: $1 session_id, $2 turn_id, $3 nonce, $4 session fence, $5 status, $6 reason, $7 token,
---     $8 actor_kind, $9 actor, $10 note, $11 correlation_id
-/*pg WITH moved AS (*/
-UPDATE /*lite OR ROLLBACK*/ work_state
-   SET status = $5, status_reason = $6, settled_token = $7, settled_verb = 'close_out',
-       finished_at = hf_now(), updated_at = hf_now(), owner = NULL, owner_incarnation = NULL,
-       claim_group = NULL, session_fence = NULL, lease_store = NULL, crashes = 0,
-       crashed_at = NULL, revision = revision + 1
-/*lite , event_id = hf_next_id(), event_type = 'close_out', actor_kind = $8, actor = $9,
-       message = NULL, note = $10, correlation_id = $11
-*//*pg , log_xid = {log_place}, vouched = vouched + 1
-*/
- WHERE seq /*lite IN (*//*pg = ANY (ARRAY(*/
-       SELECT i.seq FROM session_input i
-        WHERE i.session_key = (SELECT s.session_key FROM session s WHERE s.session_id = $1)
-          AND i.turn_key = (SELECT t.turn_key FROM session_turn t
-                             WHERE t.session_key = (SELECT s.session_key FROM session s
-                                                     WHERE s.session_id = $1)
-                               AND t.turn_id = $2)
-       /*lite )*//*pg ))*/
-   AND status = 'running' AND claim_group = $3 AND session_fence = $4
-{unit_logged}
-/*pg 'close_out'::text, 'running'::text, status, $8::text, $9::text, NULL::text, $10::text,
-       $11::text
-  FROM moved*/
+SELECT t.session_key, t.turn_key, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10
+  FROM {turn_of_args}
 
 -- name: turn_get
 -- What a refused call reads.

@@ -1,4 +1,4 @@
--- Triggers. The columns stand in the order of hf_subscription_fields.
+-- Triggers. The columns are in the order of hf_subscription_fields.
 
 -- fragment: subscription_columns
 subscription_id, tenant, owner_scope, subscription_key, state, incarnation, revision,

@@ -101,10 +101,10 @@ SELECT s.seq, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
   FROM work_spec s WHERE s.work_id = $1
 
 -- name: work_insert_specs
--- On PostgreSQL a key that stands refuses them all, and they are made one by one: to look before
--- each row costs a tenth, and is for nothing nearly always. On SQLite a statement of many rows
--- with a function in it keeps a journal of every page that it changes, and keys scatter: so the
--- ids come with the sets.
+-- On PostgreSQL a key that exists refuses them all, and they are made one by one: to look
+-- before each row costs a tenth, and is for nothing nearly always. On SQLite a statement
+-- of many rows with a function in it keeps a journal of every page that it changes, and
+-- keys scatter: so the ids come with the sets.
 -- in: sets as of work_insert_spec
 -- sets: text text text text text text bytea text text text text text text text text text text bigint
 INSERT /*lite OR ROLLBACK*/ INTO work_spec (seq, {spec_columns})
@@ -146,7 +146,8 @@ SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11, a.a1
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
 -- Most units have nothing but these, and fewer columns are a sixth less of a create. One of them
--- is values too: what a SELECT gives for a table with guards goes to a temporary one first.
+-- has values too: what a SELECT returns for a table with guards goes to a temporary one
+-- first.
 -- fragment: plain_columns
 seq, tenant, source_system, kind, queue, priority, disposition, status, max_attempts, due_at,
 updated_at
@@ -158,13 +159,14 @@ INSERT /*lite OR ROLLBACK*/ INTO work_state ({plain_columns}/*pg , vouched*/)
 SELECT s.seq, a.a2, a.a3, a.a4, a.a5, a.a6, a.a7, a.a8, a.a9, a.a10, a.a11/*pg , 1*/
   FROM hf_args a JOIN work_spec s ON s.work_id = a.a1
 
--- Where an event stands in the feed: not before the unit's last one (0001_ledger, work_guard).
+-- Where an event is in the feed: not before the unit's last one (0001_ledger,
+-- work_guard).
 -- fragment: log_place
 greatest(txid_current(), log_xid)
 
 -- name: work_write
--- Writes a decided row if nobody has changed it since it was read: the revision covers all
--- but renewals, which touch lease_expires_at alone.
+-- Writes a decided row if no caller has changed it since it was read: the revision covers
+-- all but renewals, which touch lease_expires_at alone.
 -- in: $1 seq, $2 revision read, $3 lease_expires_at read, then the columns in order
 UPDATE /*lite OR ROLLBACK*/ work_state
    SET status = $4, status_reason = $5, gate = $6, generation = $7, attempt_count = $8,

@@ -24,7 +24,7 @@ static const char *const waits[] = { "user", "external", NULL };
 
 static const char *const by_words[] = {
     [HF_BY_CREATE] = "creator",       [HF_BY_CLAIM] = "claimant",
-    [HF_BY_HOLDER] = "holder, token", [HF_BY_ANYBODY] = "anybody",
+    [HF_BY_HOLDER] = "holder, token", [HF_BY_ANYBODY] = "any caller",
     [HF_BY_AUTHORITY] = "authority",  [HF_BY_SWEEP] = "sweep",
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turn prompts/**/*.txt into a C table of texts.
 
-prompts/code/fix_cut.txt becomes HF_PROMPT_CODE_FIX_CUT. What the machine puts in stands as
+prompts/code/fix_cut.txt becomes HF_PROMPT_CODE_FIX_CUT. What the machine puts in is as
 {{name}}, which becomes HF_FILL_NAME; so a text is a row of pieces, each with what comes after it.
 The newline at the end of a file is not part of the text.
 """

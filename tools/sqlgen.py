@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Turn sql/*.sql into the C tables of statements and migrations, one table an engine.
+"""Turn sql/*.sql into the C tables of statements and migrations, one table per engine.
 
 A statement file holds, for each statement:
 
     -- name: work_claim
     -- in:   $1 queue, $2 owner          (for people)
     -- out:  seq, work_id                (for people)
-    -- sizes: 1 8 64                     (optional: one variant a size, {size} in the text)
-    -- sets: text bigint bytea           (if it reads hf_args: the types of a1, a2, a3)
+    -- sizes: 1 8 64                     (optional: one variant per size, {size} in the text)
+    -- sets: text bigint bytea           (if it reads hf_args: the types of a1, a2, a3; of an UPDATE
+                                          that does not: those of $1, $2, $3. See below)
     -- columns: seq, work_id             (what it returns, if SQLite cannot be asked: see below)
     -- many: work_claims [unless $3]     (optional: the form that takes such sets of many
                                           callers at once, each changing one row, if $3 is null)
@@ -24,8 +25,9 @@ way round. Parameters are $1..$n without gaps; where PostgreSQL cannot tell a pa
 from its place ($3 IS NULL), it is written $3::text, and SQLite sees $3.
 
 For PostgreSQL the rest is done here: the functions hf_now(), hf_lease_now() and
-hf_incarnation() are asked once a statement and not once a row; hf_args becomes unnest() of
-one array a column; and each statement that changes rows and returns none gets a second form
+hf_incarnation() are asked once per statement and not once per row; hf_args becomes unnest() of
+one array per column; an UPDATE that has sets and names its parameters becomes one of a row of hf_args
+for each set, so that the driver can run it once for the calls of many callers; and each statement that changes rows and returns none gets a second form
 that raises unless it changed as many as its last parameter says.
 
 Files of sql/driver are the drivers' (--driver). A statement or fragment in sql/lite or sql/pg, or in

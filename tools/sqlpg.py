@@ -5,7 +5,7 @@ time, with the words to write instead; it is not left to the server to find.
 """
 import re
 
-# Each is asked once a statement, and not once a row. But every subquery is a plan of its own, which
+# Each is asked once per statement, and not once per row. But every subquery is a plan of its own, which
 # is started at each execution: a statement of one row names a clock, `hf_now() AS now`, and that
 # stays.
 ONCE = {
@@ -54,7 +54,7 @@ def refuse_foreign(text):
 
 
 def refuse_untyped(text):
-    """PostgreSQL gives a parameter the type of its first place, and $3 IS NULL has none."""
+    """PostgreSQL assigns a parameter the type of its first place, and $3 IS NULL has none."""
     seen = set()
     for found in re.finditer(r"\$(\d+)(::\w+)?(\s+IS\s+(?:NOT\s+)?NULL)?", blanked(text), re.I):
         number, cast, asks = found.groups()
@@ -64,7 +64,29 @@ def refuse_untyped(text):
         seen.add(number)
 
 
+def each_set(text, sets):
+    """An UPDATE that names its parameters, run once for many sets of them, each in a row."""
+    at, verb = main_verb(text)
+    top = top_where(text, at)
+    if verb != "UPDATE" or top is None:
+        raise Untranslatable("-- sets: of a statement without hf_args is for an UPDATE with a WHERE")
+    opened = f"{text[:top]}FROM hf_args a\n {text[top:]}"
+    return re.sub(r"\$(\d+)", r"a.a\1", opened)
+
+
+def top_where(text, at):
+    depth = 0
+    for found in re.finditer(r"[()]|\bWHERE\b", blanked(text)[at:], re.I):
+        word = found.group(0)
+        depth += (word == "(") - (word == ")")
+        if depth == 0 and word.upper() == "WHERE":
+            return at + found.start()
+    return None
+
+
 def open_sets(text, sets):
+    if sets and not re.search(r"\bhf_args\b", text):
+        text = each_set(text, sets)
     if not re.search(r"\bhf_args\b", text):
         return text
     if not sets:
@@ -136,7 +158,7 @@ def before(text):
 
 
 def guarded(text, count):
-    """What changes rows may not stand in a WITH of a WITH, so all goes into one."""
+    """What changes rows may not be in a WITH of a WITH, so all goes into one."""
     at, verb = main_verb(text)
     if verb not in ("INSERT", "UPDATE", "DELETE", "SELECT") or reads(text):
         return None
@@ -167,7 +189,7 @@ def types(text):
 
 
 def qualify(text, names):
-    """A guard's body runs under anybody's search_path, so it names the schema."""
+    """A guard's body runs under any caller's search_path, so it names the schema."""
     def put(match):
         word, name = match.groups()
         return f"{word} @schema@.{name}" if name in names else match.group(0)

@@ -2,8 +2,7 @@
  *
  *   turn_doc                  print it
  *   turn_doc --write FILE     put it between the marks of FILE
- *   turn_doc --check FILE     fail when FILE has anything else there
- */
+ *   turn_doc --check FILE     fail when FILE has another text there */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

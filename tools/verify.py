@@ -106,7 +106,7 @@ BUGS = [
      "`a_refused_call_that_was_written_late_is_no_fault`"),
 ]
 
-# Found and not yet explained: each is a bug of ours or of the checker until somebody knows.
+# Found and not yet explained: each is a bug of ours or of the checker until the cause is known.
 OPEN = []
 
 # Alarms of the checkers themselves, and why they were wrong.
@@ -130,7 +130,7 @@ ALARMS = [
 
 HEAD = """# Verification
 
-Printed by `tools/verify.py page` from the figures of runs (`docs/verification.json`); how each works stands in
+Printed by `tools/verify.py page` from the figures of runs (`docs/verification.json`); how each works is described in
 [internals/simulation.md](internals/simulation.md). The machine has 2 cores and was shared with other work. The test command runs
 a small form of each; the figures here are of the long forms, or of as much of them as there was time for.
 """

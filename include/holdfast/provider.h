@@ -27,7 +27,9 @@ extern "C" {
  *                      "schema": {…}, "strict": true or false}
  *   tool_choice        "required", or {"name": …}: that tool
  *   parallel_tools     true or false
- *   stream             true (the default) or false                                      */
+ *   stream             true (the default) or false
+ *   images             true (the default) or false: the model takes none, and is told in their
+ *                      place that there is one                                          */
 #define HF_MODEL_OPTIONS(X)                                                              \
     X(MAX_OUTPUT_TOKENS, max_output_tokens)                                              \
     X(TEMPERATURE, temperature)                                                          \
@@ -37,7 +39,8 @@ extern "C" {
     X(OUTPUT, output)                                                                    \
     X(TOOL_CHOICE, tool_choice)                                                          \
     X(PARALLEL_TOOLS, parallel_tools)                                                    \
-    X(STREAM, stream)
+    X(STREAM, stream)                                                                    \
+    X(IMAGES, images)
 
 #define X(name, word) HF_OPTION_##name,
 enum hf_model_option { HF_MODEL_OPTIONS(X) HF_OPTION_COUNT };

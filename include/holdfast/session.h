@@ -388,16 +388,15 @@ struct hf_session_stepped {
     int64_t step;
     int64_t node_count;
     uint8_t chain[32];
-    bool repeated; /* the same step was stored before */
-    hf_ms lease_remaining_ms;
+    bool repeated;         /* the same step was stored before */
     bool cancel_requested; /* cancel the turn, and commit it as cancelled */
     bool ready;            /* away: a wait is closed already; claim the session again */
 };
 
 /* Store one step: new provisional nodes, intents and outcomes of effects, and the save, under
- * compare-and-set on the step's number; one transaction. It extends the lease. A repeat of the
- * last step returns what it left. HF_ESESSIONLOST, HF_ESUPERSEDED, HF_ETOOBIG; HF_EEFFECT for a
- * key that was begun before, or settled, or never begun.
+ * compare-and-set on the step's number; one transaction. It extends the lease by its term. A repeat
+ * of the last step returns what it left. HF_ESESSIONLOST, HF_ESUPERSEDED, HF_ETOOBIG; HF_EEFFECT
+ * for a key that was begun before, or settled, or never begun.
  *
  * `waits` are opened unless they are there: the first deadline of a wait counts. With `away` the
  * step puts the turn away: its inputs become waiting_user or waiting_external, as the most urgent
@@ -437,7 +436,7 @@ struct hf_session_commit {
     size_t spent_count;
     const struct hf_new *units; /* to be created with the commit */
     size_t unit_count;
-    bool release;    /* also release the lease; otherwise it is extended */
+    bool release;    /* also release the lease; otherwise it is extended by its term */
     hf_ms active_ms; /* as of a step; no part of what a repeat is compared by */
 };
 
@@ -446,7 +445,6 @@ struct hf_session_committed {
     int64_t record_count;
     uint8_t chain[32];
     bool repeated; /* the same commit had been made before; nothing was written now */
-    hf_ms lease_remaining_ms; /* 0: released, or repeated */
 };
 
 /* Make a turn part of its session, whole: guard (token, live lease, head), nodes, blobs, usage,

@@ -26,7 +26,7 @@ int hf_weekday_of(int64_t days); /* 0 is Sunday */
 int64_t hf_day_of_seconds(int64_t seconds);
 int64_t hf_second_of_day(int64_t seconds);
 
-/* "2026-11-15T09:36:13.250Z"; years 1970 to 9999, else "-". Returns `out`. */
+/* "2026-11-15T09:36:13.250Z"; years 1970 to 9999, otherwise "-". Returns `out`. */
 const char *hf_time_text(hf_ms ms, char out[HF_INSTANT_TEXT]);
 
 /* "2026-03-29T01:30:00Z", with milliseconds only where there are some. Years 1970 to 9999,

@@ -72,7 +72,7 @@ static bool put_plain(struct hf_buf *out, const char *text, size_t len)
     return true;
 }
 
-/* What stands for the byte that a run of plain ones ended at; how many bytes of text it stands
+/* What replaces the byte that a run of plain ones ended at; how many bytes of text it is
  * for. What is not UTF-8 becomes U+FFFD: the writer's output is always valid JSON. */
 static size_t put_odd(struct hf_buf *out, const char *text, size_t len)
 {

@@ -3,8 +3,7 @@
  * Canonical form: keys sorted by their bytes, no white space, whole numbers that fit
  * int64_t as decimal (1.0 and 1e0 are 1), other numbers with the fewest digits that read
  * back equal, with an exponent (1e21, 1e-7) outside int64_t and under 1e-6, -0 as 0, only
- * the two-character escapes and \u00xx for control bytes. Same value, same bytes.
- */
+ * the two-character escapes and \u00xx for control bytes. Same value, same bytes. */
 #ifndef HF_BASE_JSON_H
 #define HF_BASE_JSON_H
 
@@ -46,8 +45,8 @@ HF_MUST_USE int hf_json_canonical_text(struct hf_buf *out, struct hf_span text);
 
 /* Writer. Commas and quotes are its business; misuse (a value without a key inside an
  * object, unbalanced ends) is caught by hf_assert. The buffer keeps any error.
- *   hf_json_raw appends a text known to be valid JSON; NULL or "" gives null.
- *   hf_json_str of NULL gives null; bytes that are not UTF-8 become U+FFFD.
+ *   hf_json_raw appends a text known to be valid JSON; NULL or "" becomes null.
+ *   hf_json_str of NULL becomes null; bytes that are not UTF-8 become U+FFFD.
  * One hf_json_begin for each top-level value.                                     */
 struct hf_json {
     struct hf_buf *out;

@@ -1,6 +1,5 @@
 /* The canonical form of a JSON value: what equal values have in common, so that they can
- * be hashed and compared as bytes. It is stored, so it may never change.
- */
+ * be hashed and compared as bytes. It is stored, so it may never change. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +83,7 @@ static void put_exponent(struct number *to, const struct decimal *decimal)
     }
 }
 
-/* For numbers with a fraction: the point stands before or among the digits. */
+/* For numbers with a fraction: the point is before or among the digits. */
 static void put_plain(struct number *to, const struct decimal *decimal)
 {
     if (decimal->point <= 0) {

@@ -1,5 +1,5 @@
-/* Looking into a value that hf_json_parse gave, for code that must not see jansson. All of
- * it borrows: texts and members live as long as the value. */
+/* Looking into a value that hf_json_parse returned, for code that must not see jansson.
+ * All of it borrows: texts and members live as long as the value. */
 #ifndef HF_BASE_JSON_GET_H
 #define HF_BASE_JSON_GET_H
 
@@ -20,11 +20,12 @@ enum hf_json_type hf_json_type_of(const struct json_t *value); /* NULL: HF_JSON_
 /* A member of an object, or NULL when there is none or `object` is no object. */
 const struct json_t *hf_json_member(const struct json_t *object, const char *key);
 
-/* Items of an array; 0 and NULL for anything else. */
+/* Items of an array; 0 and NULL for another type. */
 size_t hf_json_items(const struct json_t *array);
 const struct json_t *hf_json_item(const struct json_t *array, size_t i);
 
-/* The value of that type, else 0, false or NULL. A real is given for integers too. */
+/* The value of that type, otherwise 0, false or NULL. A real is given for integers
+ * too. */
 int64_t hf_json_as_i64(const struct json_t *value);
 double hf_json_as_real(const struct json_t *value);
 bool hf_json_as_bool(const struct json_t *value);

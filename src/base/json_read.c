@@ -7,8 +7,7 @@
  *
  * An integer outside int64_t and a number past DBL_MAX are refused: to round them would
  * change the caller's data without a word. No message quotes the input, which may hold
- * secrets.
- */
+ * secrets. */
 #include "base/json_read.h"
 
 #include <float.h>
@@ -158,8 +157,8 @@ static bool surely_in_range(const struct hf_json_scan *scan)
                             : i64_of(scan->token, scan->token_len, &(int64_t){ 0 });
 }
 
-/* 0 for a text that hf_json_read accepts too. Else the scan may have found the fault, or
- * only met something for which keys and numbers must be kept: *ret_unsure. */
+/* 0 for a text that hf_json_read accepts too. Otherwise the scan may have found the
+ * fault, or only met something for which keys and numbers must be kept: *ret_unsure. */
 static int look(struct hf_json_scan *scan, bool any_number, bool *ret_unsure)
 {
     struct seen seen;
@@ -290,7 +289,7 @@ static int put_member(struct reader *reader, json_t *object, json_t *value)
     return json_object_setn_new_nocheck(object, key, len, value) ? HF_ENOMEM : 0;
 }
 
-/* Gives the value to what it stands in, so that the root owns all there is. `depth` is
+/* Adds the value to what it is in, so that the root owns all there is. `depth` is
  * that of the container, 0 for none. */
 static int attach(struct reader *reader, int depth, json_t *value)
 {

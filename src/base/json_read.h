@@ -6,8 +6,8 @@
 
 struct json_t;
 
-/* As hf_json_parse without its limit on size; works in memory from `alloc`, which it gives
- * back before it returns. */
+/* As hf_json_parse without its limit on size; works in memory from `alloc`, which it
+ * frees before it returns. */
 HF_MUST_USE int hf_json_read(struct hf_span text, const struct hf_alloc *alloc,
                              const char *field, struct json_t **ret_value,
                              struct hf_err *err);

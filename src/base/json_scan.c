@@ -138,7 +138,7 @@ static int32_t take_code_point(const char **at, const char *end)
     return 0x10000 + (first - 0xd800) * 0x400 + (second - 0xdc00);
 }
 
-/* The byte that a two-character escape stands for, or NUL. */
+/* The byte that a two-character escape means, or NUL. */
 static char short_escape(char name)
 {
     static const char names[] = "\"\\/bfnrt";
@@ -171,7 +171,7 @@ static bool take_escape(struct hf_json_scan *scan)
     return point > 0;
 }
 
-/* What stands in a string and is neither plain, quote nor backslash. */
+/* What is in a string and is neither plain, quote nor backslash. */
 static bool take_character(struct hf_json_scan *scan)
 {
     size_t step = hf_utf8_next(scan->at, (size_t)(scan->end - scan->at));

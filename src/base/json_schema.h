@@ -3,13 +3,12 @@
  * What is checked: type, enum, const; properties, required, additionalProperties,
  * propertyNames, minProperties, maxProperties, dependentRequired; items, prefixItems,
  * minItems, maxItems, uniqueItems; minLength, maxLength; minimum, maximum,
- * exclusiveMinimum, exclusiveMaximum, multipleOf; allOf, anyOf, oneOf, not, if, then, else;
- * $ref within the same schema. Words that only describe (title, default, format, …) are
- * read over. Any other keyword is passed over, and a notice names it.
+ * exclusiveMinimum, exclusiveMaximum, multipleOf; allOf, anyOf, oneOf, not, if, then,
+ * else; $ref within the same schema. Words that only describe (title, default,
+ * format, …) are read over. Any other keyword is passed over, and a notice names it.
  *
  * Numbers are compared by value: 1.0 is 1, and an integer. A schema never changes after it
- * was made, so any number of threads may check with it.
- */
+ * was made, so any number of threads may check with it. */
 #ifndef HF_BASE_JSON_SCHEMA_H
 #define HF_BASE_JSON_SCHEMA_H
 

@@ -7,8 +7,7 @@
  *         while (hf_walk_more(&walk)) {
  *             struct hf_span key = hf_walk_key(&walk);
  *             struct hf_span value = hf_walk_value(&walk);
- *         }
- */
+ *         } */
 #ifndef HF_BASE_JSON_WALK_H
 #define HF_BASE_JSON_WALK_H
 
@@ -24,7 +23,7 @@ void hf_walk_begin(struct hf_walk *walk, struct hf_span text);
 /* What comes next: one of { [ " t f n - 0 (any digit) } ] or NUL at the end. */
 char hf_walk_next(struct hf_walk *walk);
 
-/* Steps into an object or array; false when something else comes next. */
+/* Steps into an object or array; false when something different comes next. */
 bool hf_walk_enter(struct hf_walk *walk, char bracket);
 
 /* Another item is to come; false steps out of the object or array. */

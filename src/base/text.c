@@ -1,6 +1,5 @@
 /* Strict reading and plain writing of text. Nothing here looks at the locale, and nothing
- * uses <stdio.h>, whose number formats do.
- */
+ * uses <stdio.h>, whose number formats do. */
 #include "base/text.h"
 
 #include <string.h>
@@ -226,7 +225,7 @@ struct decimal {
  * zeros) is not a whole number of milliseconds in any unit. */
 #define FRACTION_DIGITS_MAX 10
 
-/* Reads "12" or "12.5" and returns what follows, or NULL where no number stands. */
+/* Reads "12" or "12.5" and returns what follows, or NULL where no number is. */
 static const char *take_decimal(const char *at, struct decimal *ret_number)
 {
     struct decimal number = { .scale = 1 };

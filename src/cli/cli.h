@@ -3,8 +3,7 @@
  * Everything that a user can type is a row of the table of operations (src/op). Parsing,
  * --help, the manual pages and the completion are made from it. Input is checked (types,
  * words, JSON, UTF-8) before a store is opened. An operation answers 0 or an HF_E* code; main
- * turns that into the one envelope or message, and into the exit code.
- */
+ * turns that into the one envelope or message, and into the exit code. */
 #ifndef HF_CLI_CLI_H
 #define HF_CLI_CLI_H
 
@@ -74,7 +73,7 @@ struct cli {
     bool stdin_taken;  /* by a value of "-" */
     bool stdin_closed; /* the program was started without it; stdout likewise */
     bool stdout_closed;
-    bool reported; /* the failure stands in the output already */
+    bool reported; /* the failure is in the output already */
     int exit_code; /* of a command that did its work and has something to say by it */
     bool wrote;    /* a part of the output has left */
     struct hf_arena arena;
@@ -92,7 +91,7 @@ struct cli {
 /* ---- parse.c: the command line ------------------------------------------------------ */
 
 /* Reads argv into *cli. HF_EINVAL or HF_ETOOBIG with cli->err filled; cli->json is set in
- * any case when --json stands somewhere. */
+ * also when --json is somewhere. */
 HF_MUST_USE int cli_parse(struct cli *cli, int argc, char **argv);
 
 /* Values by option name, which must be declared for the command. NULL, false or the
@@ -162,11 +161,11 @@ bool cli_is_harmless(const char *at, size_t len);
 void cli_ok_begin(struct cli *cli);
 void cli_ok_end(struct cli *cli);
 
-/* Sends what stands in the buffer when it is much, or in any case. */
+/* Sends what is in the buffer when it is much, or in any case. */
 HF_MUST_USE int cli_flush_some(struct cli *cli);
 HF_MUST_USE int cli_flush(struct cli *cli);
 
-/* Prints the failure in cli->err and gives the exit code. */
+/* Prints the failure in cli->err and returns the exit code. */
 int cli_report(struct cli *cli, int code);
 /* The "error" object of cli->err. */
 void cli_put_error(struct cli *cli, int code);

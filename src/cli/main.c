@@ -1,5 +1,5 @@
 /* holdfast: the program. Reads the command line, runs the command, prints the answer or the
- * failure, and gives the exit code of the table. */
+ * failure, and returns the exit code of the table. */
 #include "cli/cli.h"
 
 #include <errno.h>

@@ -59,8 +59,8 @@ static int make_folders(struct cli *cli, char *path)
     return 0;
 }
 
-/* `name` in $XDG_STATE_HOME/holdfast, else in ~/.local/state/holdfast; NULL where neither is
- * known. A relative XDG_STATE_HOME is to be ignored, by its specification. */
+/* `name` in $XDG_STATE_HOME/holdfast, otherwise in ~/.local/state/holdfast; NULL where
+ * neither is known. A relative XDG_STATE_HOME is to be ignored, by its specification. */
 static int state_path(struct cli *cli, const char *name, char **ret_path)
 {
     const char *state = variable("XDG_STATE_HOME");
@@ -183,8 +183,8 @@ static const char check_address[] =
     "check --db and HOLDFAST_DB; the first command that writes, such as `holdfast work "
     "create`, creates a store";
 
-/* Somebody who only looks: a mistyped path must not become an empty ledger, in which there is
- * nothing to be seen. */
+/* A caller that only looks: a mistyped path must not become an empty ledger, in which
+ * there is nothing to be seen. */
 static int refuse_absent(struct cli *cli, const char *path)
 {
     bool named = cli_store_named(cli);

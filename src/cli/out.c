@@ -1,6 +1,6 @@
 /* The output: built in a buffer, sent with every error noticed.
  *
- * Nothing is printed before a command is sure of its answer, so an invocation gives one
+ * Nothing is printed before a command is sure of its answer, so an invocation prints one
  * envelope or none. What comes from the ledger is shown to people without control
  * characters: a terminal must not obey a reason or a payload. */
 #include "cli/cli.h"

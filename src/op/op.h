@@ -4,8 +4,7 @@
  * (shapes of core/ledger/fields.h), how it can fail, who may ask and under which route. The
  * shell and `holdfast call` read the table; help, manual pages, completion and `call --list`
  * are printed from it. A transport fills a struct op_call with a sink; an operation
- * says what it found and never asks in which form that is shown.
- */
+ * says what it found and never asks in which form that is shown. */
 #ifndef HF_OP_OP_H
 #define HF_OP_OP_H
 

@@ -369,8 +369,9 @@ static int64_t event_id(const struct hf_events *events, size_t i)
 }
 
 /* A cursor names an event, and one event may be several rows (a transition, the lease that
- * it took, the one that it gave back), so a page ends at the end of an event. `asked` is
- * what the store was asked for: when it returned as much, the last event may be cut. */
+ * it took, the one that it returned), so a page ends at the end of an event. `asked`
+ * is what the store was asked for: when it returned as much, the last event may be
+ * cut. */
 static size_t whole_events(const struct hf_events *events, size_t limit, size_t asked)
 {
     size_t count = hf_events_count(events), whole = count;

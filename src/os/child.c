@@ -170,7 +170,7 @@ struct birth {
     const struct hf_child_plan *plan;
     const char *path;
     int out[HF_STREAM_COUNT][2];
-    int failure[2]; /* closed by a successful exec; else it brings what failed */
+    int failure[2]; /* closed by a successful exec; otherwise it brings what failed */
     int null;
 };
 
@@ -235,7 +235,8 @@ static void become_ordinary(const struct hf_child_plan *plan)
     }
     for (int i = 1; i < NSIG; i++)
         (void)signal(i, SIG_DFL); /* KILL and STOP refuse, and need nothing */
-    if (plan->terminal) /* ^Z: nobody would take the terminal back from what is stopped */
+    if (plan->terminal) /* ^Z: no process would take the terminal back from what is
+    stopped */
         (void)signal(SIGTSTP, SIG_IGN);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);

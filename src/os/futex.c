@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /* The results are discarded throughout: a wait that ends early is one that ended for
- * nothing, and a wake that found nobody is no failure. */
+ * nothing, and a wake that found no process is no failure. */
 
 void futex_wait(_Atomic uint32_t *word, uint32_t seen)
 {

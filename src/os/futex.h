@@ -13,7 +13,7 @@ void futex_wait(_Atomic uint32_t *word, uint32_t seen);
 void futex_wait_ms(_Atomic uint32_t *word, uint32_t seen, hf_ms ms);
 
 /* Wakes the thread that waits on the word. The word may be gone by now: that is harmless,
- * at worst somebody who loops wakes for nothing. */
+ * at worst a process that loops wakes for nothing. */
 void futex_wake(_Atomic uint32_t *word);
 
 /* The same between processes, for waiters whose bits overlap `bits`, waiting at most `ms`

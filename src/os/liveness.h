@@ -7,8 +7,7 @@
  *
  * A holder that starts processes names a lock file, whose lock they inherit (rule 6). Then
  * its death is proven only when the lock is free too: a dead wrapper is not dead work. The
- * same holds while the work's output is still being written to files beside the lock.
- */
+ * same holds while the work's output is still being written to files next to the lock. */
 #ifndef HF_OS_LIVENESS_H
 #define HF_OS_LIVENESS_H
 
@@ -19,8 +18,8 @@
 
 #define HF_LOCK_PATH 1024 /* bytes of the longest path of a lock, with its NUL */
 
-/* The file beside a lock that keeps a stream of the work's output, where there is one. False
- * when the path is too long. */
+/* The file next to a lock that keeps a stream of the work's output, where there is one.
+ * False when the path is too long. */
 bool hf_lock_output(const char *lock, enum hf_stream stream, char ret_path[HF_LOCK_PATH]);
 
 /* May a runner or a keeper (run/keeper.h) still write to these files? */
@@ -43,7 +42,7 @@ enum hf_life hf_holder_judge(struct hf_arena *arena, const char *holder, hf_ms n
 /* Is the process itself proven dead, whatever it left running? */
 bool hf_holder_dead(const char *holder);
 
-/* The number of its process if that is here and not proven dead, else 0. */
+/* The number of its process if that is here and not proven dead, otherwise 0. */
 int64_t hf_holder_living(const char *holder);
 
 /* Is anything of its work known to run on this machine, be the holder alive or not? */

@@ -8,8 +8,7 @@
  * A process belongs to the tree if it has the file open under that very lock, or if it is
  * in the tree's process group and has the file's name in its environment (HOLDFAST_LOCK): a
  * command may close descriptors it does not know. It is looked at behind a pidfd, so no
- * signal ever reaches a process that took over a number.
- */
+ * signal ever reaches a process that took over a number. */
 #ifndef HF_OS_TREE_H
 #define HF_OS_TREE_H
 
@@ -45,7 +44,8 @@ HF_MUST_USE int hf_lock_new(const char *folder, const struct hf_random *random,
 HF_MUST_USE int hf_lock_write(const struct hf_lockfile *lock,
                               const struct hf_lock_facts *facts,
                               const struct hf_alloc *alloc, struct hf_err *err);
-/* Closes this process's descriptor; the lock lives on in whoever inherited it. */
+/* Closes this process's descriptor; the lock lives on in the process that inherited
+ * it. */
 void hf_lock_close(struct hf_lockfile *lock);
 /* Removes the file too. Only when nothing runs under it. */
 void hf_lock_remove(struct hf_lockfile *lock);
@@ -58,8 +58,8 @@ struct hf_tree {
     int64_t spare; /* pid that is not of the tree: the runner, who may have it open */
 };
 
-/* A claim is about to name the file: nobody takes it for forgotten before HF_LOCK_FRESH_MS
- * have passed. */
+/* A claim is about to name the file: no process treats it as forgotten before
+ * HF_LOCK_FRESH_MS have passed. */
 void hf_lock_touch(const struct hf_lockfile *lock);
 #define HF_LOCK_FRESH_MS 60000 /* longer than any claim is on its way */
 
@@ -70,7 +70,7 @@ HF_MUST_USE enum hf_lock_look hf_lock_look(struct hf_arena *arena, const char *p
                                            struct hf_lock_facts *ret_facts,
                                            struct hf_tree *ret_tree);
 
-/* Sends a signal to every process of the tree; 0 only counts them. Gives how many. */
+/* Sends a signal to every process of the tree; 0 only counts them. Returns how many. */
 size_t hf_tree_signal(const struct hf_tree *tree, int signal);
 
 /* Calls `each` for every lock file of the folder, also for those that never got their real

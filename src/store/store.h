@@ -1,4 +1,4 @@
-/* The SQL store: the ledger's verbs over a driver. One file a group of verbs. */
+/* The SQL store: the ledger's verbs over a driver. One file per group of verbs. */
 #ifndef HF_STORE_STORE_H
 #define HF_STORE_STORE_H
 
@@ -104,7 +104,7 @@ int sql_receipt_find(struct hf_ops *ops, const struct hf_caller *who, const char
 void sql_receipt_add(struct hf_ops *ops, const struct hf_caller *who, const char *scope,
                      const uint8_t hash[32], const char *result);
 
-/* What goes in beside one new unit: in its transaction, and only if it is made. */
+/* What goes in next to one new unit: in its transaction, and only if it is made. */
 struct sql_beside {
     /* Appends calls that name the unit by its id and do nothing where there is none. */
     int (*add)(void *user, struct hf_ops *ops, const char *work_id, struct hf_err *err);
@@ -168,7 +168,7 @@ hf_ms sql_wall(const struct sql_store *store);
  * may be another. 0 stays 0. */
 hf_ms sql_by_caller(const struct hf_store *base, hf_ms at, hf_ms now);
 
-/* Give the token of a row that was just leased to an item. */
+/* Pass the token of a row that was just leased to an item. */
 int sql_item_token(struct hf_answer *answer, struct hf_item *item,
                    const struct hf_row *row);
 

@@ -185,7 +185,7 @@ static int lend(void *user, const struct hf_attachment *attachment,
     return 0;
 }
 
-void asked_image(struct asked *asked, const char *media_type)
+void asked_image(struct asked *asked, const char *media_type, const char *options)
 {
     static struct hf_attachment image;
     image = (struct hf_attachment){ .ref = "sha256:77",
@@ -194,7 +194,7 @@ void asked_image(struct asked *asked, const char *media_type)
     struct hf_part parts[] = { { .content = span("look") },
                                { .kind = HF_PART_ATTACHMENT, .attachment = &image } };
     struct hf_message message = { .id = "m1", .parts = parts, .part_count = 2 };
-    asked_init(asked, &message, 1, "", "{\"stream\":false}");
+    asked_init(asked, &message, 1, "", options);
     asked->call.attachment = lend;
 }
 

@@ -40,7 +40,7 @@ void asked_init(struct asked *asked, const struct hf_message *messages, size_t c
 /* One user message "hi". */
 void asked_simply(struct asked *asked, const char *tools, const char *options);
 /* A user message "look" with an attachment "note" of four bytes, or of a line if it is text. */
-void asked_image(struct asked *asked, const char *media_type);
+void asked_image(struct asked *asked, const char *media_type, const char *options);
 void asked_fini(struct asked *asked);
 
 /* The request as the codec writes it must be these bytes; *ret_encode has the receipt. */

@@ -303,7 +303,7 @@ static void tools_and_options_are_in_the_request_and_on_the_receipt(void **state
         &encode);
     assert_int_equal(encode.omitted, 1u << HF_OPTION_SEED);
     assert_int_equal(encode.honoured,
-                     ((1u << HF_OPTION_COUNT) - 1) & ~(1u << HF_OPTION_SEED));
+                     ((1u << HF_OPTION_IMAGES) - 1) & ~(1u << HF_OPTION_SEED));
     asked_fini(&asked);
 }
 
@@ -367,7 +367,7 @@ static void an_image_is_sent_and_other_attachments_are_named(void **state)
     (void)state;
     struct asked asked;
     struct hf_dialect dialect = { 0 };
-    asked_image(&asked, "image/png");
+    asked_image(&asked, "image/png", "{\"stream\":false}");
     expect_request(
         &asked, &hf_codec_chat, &dialect,
         "{\"model\":\"model-1\",\"messages\":[" SYSTEM
@@ -376,7 +376,7 @@ static void an_image_is_sent_and_other_attachments_are_named(void **state)
         "\"data:image/png;base64,AAH+/w==\"}}]}]}",
         NULL);
     asked_fini(&asked);
-    asked_image(&asked, "text/plain");
+    asked_image(&asked, "text/plain", "{\"stream\":false}");
     expect_request(
         &asked, &hf_codec_chat, &dialect,
         "{\"model\":\"model-1\",\"messages\":[" SYSTEM
@@ -384,9 +384,19 @@ static void an_image_is_sent_and_other_attachments_are_named(void **state)
         "{\"type\":\"text\",\"text\":\"File note:\\na \\\"b\\\"\\n\"}]}]}",
         NULL);
     asked_fini(&asked);
+    asked_image(&asked, "image/png", "{\"stream\":false,\"images\":false}");
+    expect_request(
+        &asked, &hf_codec_chat, &dialect,
+        "{\"model\":\"model-1\",\"messages\":[" SYSTEM
+        ",{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"look\"},"
+        "{\"type\":\"text\",\"text\":\"File note:\\n(an image; it cannot be shown to "
+        "this "
+        "model)\"}]}]}",
+        NULL);
+    asked_fini(&asked);
     struct hf_err err = { 0 };
     struct hf_buf out;
-    asked_image(&asked, "audio/wav");
+    asked_image(&asked, "audio/wav", "{\"stream\":false}");
     struct hf_encode encode = { .call = &asked.call,
                                 .dialect = &dialect,
                                 .alloc = hf_alloc_system() };

@@ -370,7 +370,7 @@ static void a_request_over_the_limit_or_without_its_attachment_is_not_sent(void 
     uint64_t id = 0;
     int before = server_saw(&plain, "\"path\"");
     client_init(&client, &plain, CHAT, NULL, NULL);
-    asked_image(&asked, "image/png");
+    asked_image(&asked, "image/png", "{\"stream\":false}");
     asked.call.user = &bytes;
     asked.call.attachment = lend_much;
     assert_int_equal(hf_provider_start(client.provider, &asked.call, &sink, &id, &err),

@@ -359,7 +359,7 @@ static void an_image_is_sent_and_other_attachments_are_named(void **state)
     (void)state;
     struct asked asked;
     struct hf_dialect dialect = { 0 };
-    asked_image(&asked, "image/png");
+    asked_image(&asked, "image/png", "{\"stream\":false}");
     expect_request(&asked, &hf_codec_messages, &dialect,
                    "{\"model\":\"model-1\",\"max_tokens\":32768," SYSTEM
                    ",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\","
@@ -368,7 +368,7 @@ static void an_image_is_sent_and_other_attachments_are_named(void **state)
                    "}]}]}",
                    NULL);
     asked_fini(&asked);
-    asked_image(&asked, "text/plain");
+    asked_image(&asked, "text/plain", "{\"stream\":false}");
     expect_request(&asked, &hf_codec_messages, &dialect,
                    "{\"model\":\"model-1\",\"max_tokens\":32768," SYSTEM
                    ",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\","
@@ -376,9 +376,9 @@ static void an_image_is_sent_and_other_attachments_are_named(void **state)
                    "\"File note:\\na \\\"b\\\"\\n\"," MARK "}]}]}",
                    NULL);
     asked_fini(&asked);
-    asked_image(&asked, "text/html"); /* its bytes are no text */
+    asked_image(&asked, "text/html", "{\"stream\":false}"); /* its bytes are no text */
     refuses(&asked, &dialect, "the attachment note is no UTF-8 text");
-    asked_image(&asked, "audio/wav");
+    asked_image(&asked, "audio/wav", "{\"stream\":false}");
     refuses(
         &asked, &dialect,
         "an attachment of type audio/wav cannot be sent: only image/* and text/* can");

@@ -47,7 +47,7 @@ class Worker(Case):
         self.assertEqual(worker.stderr.read(), "")
 
     def test_a_failure_is_told_with_its_class(self):
-        # No jitter: with it the second try may be over before anybody looks.
+        # No jitter: with it the second try may be over before the test looks.
         work_id = self.unit("a", "--retry-policy", '{"initial_backoff_ms":60000,"jitter":"none"}')
         with open("/dev/full", "w", encoding="utf-8") as full:
             self.start(stdout=full)

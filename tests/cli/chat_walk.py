@@ -3,6 +3,7 @@
 the middle of a tool and of a stream, go on. On SQLite and on PostgreSQL. The judges are outside: the tool's
 own log, the model server's journal, and plain SQL."""
 
+import base64
 import json
 import os
 import pty
@@ -16,12 +17,13 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
-from servers import Server
+from servers import Server, configure
 
 from harness import HOLDFAST, Case, main, need_terminals
 from tmux import Terminal
 
 PG = os.environ["PG_SCRIPT"]
+PNG = b"\x89PNG\r\n\x1a\n\x00pixels"
 SECONDS = 60
 TURNS_TIMED = 15
 BOUND_MS = 250  # loose, for a machine under load; what is printed is the figure
@@ -279,6 +281,67 @@ class Walk(Case):
         self.file("seen.txt", "fresh")
         out = self.cli("chat", "-", stdin=b'use read_file {"path":"seen.txt"}').out
         self.assertIn("fresh", out)
+
+    def attach_image(self, kind, model, **more):
+        """Sends an image and then another message in a terminal; the requests that came, and the screen."""
+        self.server = Server(self.path("journal"))
+        self.addCleanup(self.server.stop)
+        self.file("photo.png", PNG)
+        url = f"http://127.0.0.1:{self.server.port}" + ("/v1" if kind == "openai-chat" else "")
+        config = configure(self.path("image.toml"), kind, url, [model])
+        with open(config, "a", encoding="utf-8") as f:
+            f.writelines(f"{key} = {json.dumps(value)}\n" for key, value in more.items())
+            f.write(f'[agent.viewer]\nmodel = "{model}"\n')
+        self.command = [HOLDFAST, "chat", "--config", config]
+        self.cli("migrate")
+        terminal = self.open()
+        terminal.send("/attach photo.png")
+        terminal.prompt("photo.png goes with the next message")
+        terminal.send("what is this?")
+        terminal.prompt(" in · ")
+        terminal.send("say done")
+        screen = terminal.until(lambda seen: seen.endswith("\n›") and seen.count(" in · ") == 2)
+        terminal.key("C-d")
+        self.assertEqual(terminal.ended(), 0)
+        blobs = sqlite3.connect(self.db).execute("SELECT bytes FROM blob").fetchall()
+        self.assertIn(PNG, [bytes(row[0]) for row in blobs])
+        return self.server.requests(), screen
+
+    def test_an_image_goes_to_a_model_that_takes_images(self):
+        requests, screen = self.attach_image("openai-chat", "talk")
+        for request in requests:  # the history has it too
+            parts = request["body"]["messages"][0]["content"]
+            self.assertEqual([p["type"] for p in parts], ["image_url", "text"])
+            self.assertEqual(parts[0]["image_url"]["url"], "data:image/png;base64," + base64.b64encode(PNG).decode())
+        self.assertEqual(len(requests), 2)
+        self.assertIn("\n\ndone\n", screen)
+
+    def test_an_image_goes_to_messages_too(self):
+        requests, screen = self.attach_image("anthropic-messages", "text")
+        for request in requests:
+            parts = request["body"]["messages"][0]["content"]
+            self.assertEqual([p["type"] for p in parts], ["image", "text"])
+            self.assertEqual({k: parts[0]["source"][k] for k in ("type", "media_type", "data")},
+                             {"type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode()})
+        self.assertEqual(len(requests), 2)
+        self.assertEqual(screen.count("Hello world"), 2)
+
+    def test_a_model_that_takes_no_images_is_told_of_them(self):
+        for kind, model in (("openai-chat", "noimages"), ("anthropic-messages", "noimages")):
+            with self.subTest(kind):
+                requests, screen = self.attach_image(kind, model, images=False)
+                self.assertEqual(len(requests), 2)
+                self.assertNotIn(base64.b64encode(PNG).decode(), json.dumps(requests))
+                self.assertIn("File photo.png:\\n(an image; it cannot be shown to this model)", json.dumps(requests))
+                self.assertNotIn("failed", screen)
+            self.doCleanups()
+            self.setUp()
+
+    def test_a_refused_image_is_said_with_what_to_do(self):
+        requests, screen = self.attach_image("openai-chat", "noimages")
+        self.assertIn("provider_error: the endpoint refused the request as invalid", screen)
+        self.assertIn("write images = false into its table\n  [model.noimages]", screen)
+        self.assertEqual(len(requests), 2)
 
     def test_a_file_goes_with_the_next_message(self):
         self.begin()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """holdfast demo: the facts it ends with, what it leaves behind, and how it is interrupted."""
 
+import json
 import os
 import re
 import shlex
@@ -25,6 +26,9 @@ class Demo(Case):
                          {"units": 6, "done": 6, "attempts": 8, "steps": 3, "resumes": 1,
                           "retries": 1, "evidence": 1, "faults": 0, "kept": False})
         self.assertEqual((answer["agent_effects"], answer["agent_answer"]), (1, "The tool answered: noted"))
+        self.assertEqual(answer["unit_kinds"].split(", "), ["crawl", "index", "kill", "approve", "fetch", "publish"])
+        self.assertEqual((answer["agent_payments"], json.loads(answer["agent_paid"].split(": ", 1)[1])),
+                         (1, {"approved_by": "you", "result": "paid"}))
         reclaim = answer["reclaim"]
         self.assertEqual(reclaim["killed_pid"], reclaim["proven_pid"])
         self.assertTrue(0 <= reclaim["ms"] < reclaim["lease_ttl_ms"])
@@ -37,7 +41,9 @@ class Demo(Case):
         for words in ("kill -9 of worker-", "proof stored in event", "attempt 2",
                       "waits for a user", 'answered with {"approved":true}',
                       "transient_network", "without evidence refused", "sha256:",
-                      "between the effect and its commit", "tool.log has 1 line"):
+                      "between the effect and its commit", "tool.log has 1 line",
+                      "crawl, index, kill, approve, fetch, publish (the kill itself is one)",
+                      "its worker, pid", "runs that command itself", "payments.log has 1 line"):
             self.assertIn(words, result.out)
         commands = result.out.split("Try next\n")[1].split("\n\n")[0].splitlines()
         self.assertEqual(len(commands), 3)

@@ -228,7 +228,7 @@ class Worker(Case):
         return worker
 
     def said(self):
-        """What the command says next; it waits until somebody listens."""
+        """What the command says next; it waits until another process listens."""
         with open(self.path("said"), encoding="utf-8") as pipe:
             return pipe.read()
 

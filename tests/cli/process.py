@@ -44,7 +44,7 @@ class Process(Case):
         self.assertFalse(os.path.exists(self.db))
 
     def test_its_runners_command_line_does_not_show_the_store(self):
-        # The address of a server may hold a password, and anybody can read a command line.
+        # The address of a server may hold a password, and any caller can read a command line.
         process = self.start("owner_bound", "--", "sh", "-c", "tr '\\0' ' ' < /proc/$PPID/cmdline")
         self.ok("process", "await", process, "--wait", "30s")
         line = self.ok("process", "show", process)["output"]["stdout"]["head"]

@@ -497,7 +497,7 @@ class Output(RunCase):
         self.assertEqual(self.unit()["status"], "done")
 
     def deny_exits(self):
-        """The store takes no process_exited until somebody drops this."""
+        """The store takes no process_exited until a caller drops this."""
         self.change("CREATE TRIGGER deny BEFORE INSERT ON work_event WHEN NEW.event_type = "
                     "'process_exited' BEGIN SELECT RAISE(ABORT, 'denied'); END")
 

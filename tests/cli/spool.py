@@ -69,7 +69,7 @@ class Spool(Case):
     # ---- A14: an answer to a question
 
     def ask(self, source_id, ref="ann@chat", kind="user"):
-        """A unit that waits for somebody's answer."""
+        """A unit that waits for a caller's answer."""
         self.cli("work", "create", "--source", "manual", "--source-id", source_id)
         unit = self.claim()
         self.ok("work", "wait", unit["work_id"], "--token", unit["lease_token"], "--kind", kind,
@@ -100,7 +100,7 @@ class Spool(Case):
         self.cli("work", "cancel", self.ok("work", "list")["items"][0]["work_id"], "--reason", "x")
         for_others = self.ask("q0", kind="external")
         one = self.ask("q1")
-        # Delivered again, it stays what it was, though somebody waits by now.
+        # Delivered again, it stays what it was, though a caller waits by now.
         self.assertIn("exists already", self.reply("m1").out)
         other = self.ask("q2")
         self.assertIn("created", self.reply("m2").out)

@@ -47,7 +47,7 @@ class Filled(Case):
         self.cli("work", "prune", "--older-than", "0s", "--limit", "1")
 
     def same_rows(self, path, report, extra):
-        """Every table of the source and of the SQLite file `path`, but for what each copy adds:
+        """Every table of the source and of the SQLite file `path`, except for what each copy adds:
         `extra` rows of hf_store_log and hf_history."""
         old, new = sqlite3.connect(self.db), sqlite3.connect(path)
         self.addCleanup(old.close)
@@ -55,7 +55,7 @@ class Filled(Case):
         names = tables(old)
         self.assertEqual(names, tables(new))
         self.assertEqual(guards(old), guards(new))
-        # A table that somebody adds and that is not copied fails here.
+        # A table that a caller adds and that is not copied fails here.
         self.assertEqual({t["table"] for t in report["tables"]} | OWN, set(names))
         shifts = set()
         for name in sorted(set(names) - OWN):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every text in prompts/ is part of the build and used, and no text for a model stands in code."""
+"""Every text in prompts/ is part of the build and used, and no text for a model is in code."""
 
 import os
 import re

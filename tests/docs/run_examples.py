@@ -7,7 +7,7 @@
 An example is a fenced block that begins with ```sh run. The blocks of a page run in order,
 in one bash, in an empty folder, with the program in PATH. A command must exit with 0, or
 with N where its line ends in `# exit N`. A ```text block right behind an example shows what
-it printed, and must show it: but for ids and times, which are those of the last --write.
+it printed, and must show it: except for ids and times, which are those of the last --write.
 """
 
 import difflib

@@ -190,8 +190,8 @@ static void record(struct journal *journal, const struct hf_op *op)
     }
 }
 
-/* One life of the cell: up to the first operation that nobody has answered, which is then
- * recorded with its answer. False when the cell came to its end. */
+/* One life of the cell: up to the first operation that no caller has answered, which is
+ * then recorded with its answer. False when the cell came to its end. */
 static bool live_once(const struct cellkit *kit, struct journal *journal,
                       struct hf_buf *transcript, enum hf_cell_end *ret_end)
 {

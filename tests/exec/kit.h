@@ -31,9 +31,9 @@ struct cellkit {
  *     bindings {"x":1}
  *     delta {"set":{"x":1}}
  *
- * The host's answers: `echo` gives its arguments, `fail` and `broken` fail with "nope",
- * `list` gives [1,2,3], `none` gives null, other tools "ok"; so do names that are read, with
- * the reference as arguments; a process is {"id":"p1"}, a
+ * The host's answers: `echo` returns its arguments, `fail` and `broken` fail with "nope",
+ * `list` returns [1,2,3], `none` returns null, other tools "ok"; so do names that are
+ * read, with the reference as arguments; a process is {"id":"p1"}, a
  * signal {"signal":"go"}; it is 1700000000000; the random bits are 42. */
 enum hf_cell_end cellkit_run(const struct cellkit *kit, struct hf_buf *transcript);
 

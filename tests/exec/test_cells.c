@@ -271,7 +271,7 @@ static void limits_on_operations_and_output_end_the_cell(void **state)
           "cell assigned was kept\nbindings {}\ndelta {}\n");
 }
 
-/* A clock that goes on by a second each time somebody looks. */
+/* A clock that goes on by a second each time a caller looks. */
 static hf_ms ticking(void *user)
 {
     hf_ms *now = user;

@@ -87,8 +87,8 @@ static int run_once(const struct cellkit *kit, struct hf_buf *text)
     return rc;
 }
 
-/* Lets each allocation fail, once or from then on: the run says so or is as ever, and gives
- * everything back. */
+/* Lets each allocation fail, once or from then on: the run says so or is as ever, and
+ * frees everything. */
 static void check_memory(struct cellkit *kit, bool stays)
 {
     struct hf_buf expected;

@@ -1,4 +1,4 @@
-/* Names that the host gives to a cell: read, never written, never bindings. */
+/* Names that the host passes to a cell: read, never written, never bindings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -470,8 +470,6 @@ static bool step_once(struct pair *pair, struct pair_talk *talk, size_t at,
     same_number(pair, "stepped, step", stepped[0].step, stepped[1].step);
     same_number(pair, "stepped, nodes", stepped[0].node_count, stepped[1].node_count);
     same_number(pair, "stepped, repeated", stepped[0].repeated, stepped[1].repeated);
-    same_number(pair, "stepped, remaining", stepped[0].lease_remaining_ms,
-                stepped[1].lease_remaining_ms);
     same_chain(pair, "stepped", stepped[0].chain, stepped[1].chain);
     *ret = stepped[0];
     return !pair->complaint[0];
@@ -547,8 +545,6 @@ static void compare_committed(struct pair *pair, const struct hf_session_committ
     same_number(pair, "committed, head", a->head_revision, b->head_revision);
     same_number(pair, "committed, records", a->record_count, b->record_count);
     same_number(pair, "committed, repeated", a->repeated, b->repeated);
-    same_number(pair, "committed, remaining", a->lease_remaining_ms,
-                b->lease_remaining_ms);
     same_chain(pair, "committed", a->chain, b->chain);
 }
 

@@ -132,13 +132,11 @@ int m_session_step(struct hf_store *store, const struct hf_caller *who,
         m_session_extend(&call, s);
         m_waits_open(&call, turn, step);
     }
-    *ret_stepped = (struct hf_session_stepped){
-        .step = turn->step,
-        .node_count = nodes,
-        .repeated = repeated,
-        .cancel_requested = s->s.cancel_request != NULL,
-        .lease_remaining_ms = step->away ? 0 : s->expires_at - call.lease_now
-    };
+    *ret_stepped = (struct hf_session_stepped){ .step = turn->step,
+                                                .node_count = nodes,
+                                                .repeated = repeated,
+                                                .cancel_requested = s->s.cancel_request !=
+                                                                    NULL };
     if (!repeated && step->away)
         ret_stepped->ready = m_put_away(&call, s, turn, step);
     memcpy(ret_stepped->chain, turn->chain, sizeof(turn->chain));
@@ -191,7 +189,6 @@ static int check(struct m_call *call, const struct hf_session_commit *c,
             return hf_fail(call->err, HF_ECONFLICT, "turn_id", "other content");
         *ret_committed = turn->done;
         ret_committed->repeated = true;
-        ret_committed->lease_remaining_ms = 0;
         return 1;
     }
     int rc = m_session_held(call, s, c->token);
@@ -331,8 +328,6 @@ static void apply(struct m_call *call, const struct hf_session_commit *c,
     if (c->release) {
         m_session_free(call, s, 0);
         m_session_ended(call, s, NULL, NULL);
-    } else {
-        turn->done.lease_remaining_ms = s->expires_at - call->lease_now;
     }
 }
 

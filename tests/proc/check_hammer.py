@@ -9,11 +9,11 @@ What it holds against the store:
   units    every unit that was asked for is there once, and so is every acknowledged one
   ends     every unit has one terminal status, entered once, and nothing after it
   trails   each status follows from the one before; the last is the row's; counts agree
-  holders  fences rise by one a claim; nobody takes what is held; one running unit a lane
+  holders  fences rise by one per claim; no process takes what is held; one running unit a lane
   told     what a process was told is in the trail as it was told, under its name and fence;
-           without kills the trail holds nothing else
+           without kills the trail holds nothing more
   times    a holder's time, as it saw it itself, overlaps no other's
-  errors   nobody was refused anything but a resume that another had won
+  errors   no process was refused anything but a resume that another had won
   shares   without kills: no thread waited longer than 5 s for a call; and where an even share
            is at least 200 transactions, none had less than half or more than twice of it
 """

@@ -3,9 +3,8 @@
  *
  *   churn --urls URL URL --seconds N [--slice MS]
  *
- * One line a minute, and one at the end: seconds passed, units a second of the first and of the
- * second, their ratio.
- */
+ * One line per minute, and one at the end: seconds passed, units a second of the first
+ * and of the second, their ratio. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -143,7 +143,7 @@ class Fire:
         return json.loads(done.stdout)
 
     def release_held(self):
-        """Work that lost five runners in a row waits for somebody's word: here it is."""
+        """Work that lost five runners in a row waits for a person's word: here it is."""
         for work in self.ask("work", "list", "--gate", "held")["items"]:
             self.ask("job", "release", work["work_id"], "--reason", "the runners were shot")
 

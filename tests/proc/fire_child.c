@@ -1,14 +1,15 @@
 /* What `holdfast run` runs in the test of runners under fire: a real process that writes what
- * it does into a log of its own, so that somebody else can judge what the ledger says of it.
+ * it does into a log of its own, so that another process can judge what the ledger says
+ * of it.
  *
  *     fire_child KEY FOLDER MS MODE CODES
  *
  * MS is how long it works. CODES are the exit codes of its attempts, as in 3,3,0: the last one
- * stands for all that follow. MODE: plain; tree: a descendant in a session of its own outlives
+ * means all that follow. MODE: plain; tree: a descendant in a session of its own outlives
  * it; stubborn: SIGTERM does not end it; itself: it closes its unit out by itself.
  *
  * FOLDER/logs/KEY.PID has a line a fact, each one write:
- *     begin KEY WORK ATTEMPT PID   beside (another of the key runs)   grown PID
+ *     begin KEY WORK ATTEMPT PID   next to (another of the key runs)   grown PID
  *     said CODE (of its own close-out)   end CODE */
 #include <errno.h>
 #include <fcntl.h>

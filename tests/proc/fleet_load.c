@@ -11,8 +11,7 @@
  *   D id fence        finished
  *   L id fence verb   refused: the lease is no longer ours
  *   U verb code       not known, or not done: the same call follows
- *   E verb code       anything else; there must be none
- */
+ *   E verb code       any other code; there must be none */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +99,7 @@ static int create(struct worker *w, int n)
     return rc;
 }
 
-/* HF_EHELD while somebody else has it, or the lease of a lost history runs. */
+/* HF_EHELD while another process has it, or the lease of a lost history runs. */
 static int take(struct worker *w, int n)
 {
     char nonce[64], fence[24];

@@ -14,8 +14,7 @@
  *   C id source created      T id token attempt before after     (taken)
  *   R id token before after  S id token verb status before after (settled)
  *   U id before after        E verb code message                 (resumed; not expected)
- * Times are nanoseconds of CLOCK_MONOTONIC around the call.
- */
+ * Times are nanoseconds of CLOCK_MONOTONIC around the call. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -119,7 +118,7 @@ __attribute__((format(printf, 2, 3))) static void note(struct hand *hand,
     hand->len += (size_t)n;
 }
 
-/* What a call told stands in the file before the next call is made. */
+/* What a call told is in the file before the next call is made. */
 static void write_notes(struct hand *hand)
 {
     size_t at = 0;

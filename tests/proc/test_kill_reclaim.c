@@ -1,5 +1,5 @@
 /* Proof of death between processes: a killed holder's unit goes to a waiting peer at once,
- * and a holder that lives, or that nobody here can judge, keeps its unit.
+ * and a holder that lives, or that no process here can judge, keeps its unit.
  *
  * The director below only forks, kills and reads pipes; stores are opened in the children,
  * since a handle does not outlive a fork, and in the director after the last fork. One unit
@@ -235,7 +235,7 @@ static bool leader_is_zombie(void)
     return end && end[1] == ' ' && end[2] == 'Z';
 }
 
-/* The other thread: reports only once its leader looks dead to everybody. */
+/* The other thread: reports only once its leader looks dead to every process. */
 static void *outlive(void *user)
 {
     const struct scene *scene = user;
@@ -406,7 +406,7 @@ static int setup(void **state)
     }
     struct news ready = hear(&scene);
     memcpy(scene.unit, ready.work_id, sizeof(scene.unit));
-    /* Their ends prove nothing to anybody who looks from here. */
+    /* Their ends prove nothing to any process that looks from here. */
     for (size_t i = 0; i < BYSTANDERS; i++)
         if (dies_unseen((enum bystander)i) && scene.bystanders[i])
             end_child(scene.bystanders[i]);

@@ -4,7 +4,7 @@
  * to be; the same call again then settles it. A second handle that goes past the proxy is the
  * judge. And the wire is held up until the caller's lease has gone to another.
  *
- * By itself it tries the verbs that stand for the others: a create, a claim, a settle with a
+ * By itself it tries the verbs that represent the others: a create, a claim, a settle with a
  * token, a change with an operation id. `test_proc_wire all` tries every verb (two minutes),
  * `test_proc_wire NAME` those whose names contain it. */
 #include "support/unit.h"
@@ -318,7 +318,7 @@ struct verb {
     int (*call)(struct try *t);
     const char *mark; /* the event that it writes, once */
     int64_t rows;     /* that a create makes */
-    bool brief;       /* one of those that stand for the others */
+    bool brief;       /* one of those that represent the others */
 };
 
 /* clang-format off */
@@ -428,7 +428,7 @@ static void every_message_of_every_verb_can_be_the_last(void **state)
 /* ---- paused past the lease ----------------------------------------------------------------
  * The caller is held up on its way to the server, or before it hears the answer, until its
  * lease has lapsed and another has taken the unit. `late` is that other: its clock is a day
- * ahead, so nobody waits. */
+ * ahead, so no process waits. */
 
 static struct hf_store *late;
 static const struct verb *paused_verb;
@@ -555,7 +555,7 @@ static void a_holder_that_hears_late_harms_nobody(void **state)
 }
 
 /* A claim that the server gets too late finds another's unit; one whose answer comes too late
- * gives a token that is worth nothing. */
+ * returns a token that is worth nothing. */
 static void a_claim_paused_past_its_lease_is_none(void **state)
 {
     (void)state;

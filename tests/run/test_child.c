@@ -99,7 +99,7 @@ static void a_command_leads_a_process_group_of_its_own(void **state)
     hf_child_signal(child, SIGTERM);
     struct hf_child_exit how = finished(child, out, sizeof(out));
     assert_true(how.known && how.signal == SIGTERM);
-    hf_child_signal(child, SIGKILL); /* reaped: nobody is hit */
+    hf_child_signal(child, SIGKILL); /* reaped: no process is hit */
     hf_child_free(child);
 }
 
@@ -277,7 +277,7 @@ struct shelf {
     size_t len[64];
 };
 
-/* Gives how many bytes had been written by then. */
+/* Returns how many bytes had been written by then. */
 static int64_t collect(struct hf_capture *capture, struct shelf *shelf)
 {
     struct hf_output_chunk chunks[HF_CAPTURE_SLOTS];

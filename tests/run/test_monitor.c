@@ -140,7 +140,7 @@ static void amnesty_only_for_a_witnessed_stall(void **state)
     rig->now += TERM - 20000;
     assert_int_equal(pass(rig, true), 0);
     assert_int_equal(rig->report.stalled_ms, 0);
-    /* For 25 s nobody gets through, the holder neither; its lease lapses meanwhile. */
+    /* For 25 s no caller gets through, the holder neither; its lease lapses meanwhile. */
     rig->pulse_takes = 25000;
     assert_int_equal(pass(rig, true), 0);
     assert_int_equal(rig->report.stalled_ms, 25000);

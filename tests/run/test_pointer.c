@@ -586,7 +586,7 @@ static void crash(struct rig *rig, enum hf_pointer_moment moment)
     open_store(rig);
 }
 
-/* First with no file before, then over one: the old one stands until the rename. */
+/* First with no file before, then over one: the old one stays until the rename. */
 static void crash_and_recover(struct rig *rig, enum hf_pointer_moment moment)
 {
     char temporary[160];

@@ -1,6 +1,6 @@
 /* A pool of real threads over a real store. Nothing here sleeps to be in time: tests wait for
  * what a job, the listener or the ledger says, and a patience that is never used up in a run
- * that passes bounds each wait. Names of the job checklist (T…) stand beside the cases. */
+ * that passes bounds each wait. Names of the job checklist (T…) are next to the cases. */
 #include "run/pool_stage.h"
 
 /* ---- jobs ---------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ static void a_returned_code_is_the_class_that_the_policy_judges(void **state)
     assert_int_equal(seen.failures, 1);
 }
 
-/* T18, and G8: what nobody here can run is left to those who can. */
+/* T18, and G8: what no caller here can run is left to those who can. */
 static void kinds_without_code_are_not_claimed(void **state)
 {
     struct stage *s = *state;
@@ -500,7 +500,7 @@ static void concurrency_of_a_kind_holds(void **state)
     assert_int_equal(s->most_inside, 2);
 }
 
-/* Workers call each other: each comes to run beside those that do not end. */
+/* Workers call each other: each comes to run next to those that do not end. */
 static void a_burst_gets_every_thread(void **state)
 {
     struct stage *s = *state;

@@ -529,7 +529,7 @@ static void a_ledger_that_fails_leaves_the_spool_whole(void **state)
     assert_int_equal(size_of(rig->spool), before);
 }
 
-/* Appends while the spool is brought in: nothing is lost, whoever wins. */
+/* Appends while the spool is brought in: nothing is lost, whichever wins. */
 struct appender {
     struct rig *rig;
     int done;

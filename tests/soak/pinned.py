@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Throughput beside a transaction that stays open: nothing that ended since can be vacuumed.
+"""Throughput next to a transaction that stays open: nothing that ended since can be vacuumed.
 
     tests/soak/pinned.py [SECONDS]      default 600; needs PG_SCRIPT and CHURN (see tests/meson.build)
 
-One server, two databases, the same load on both in turn, a second each. In the first somebody has
+One server, two databases, the same load on both in turn, a second each. In the first a caller has
 a snapshot open all the time; PostgreSQL keeps dead rows for the snapshots of their own database, so the
 second is the first without it. Prints what both did in each minute and fails if the last minute's ratio is
 below 0.7.

@@ -1,5 +1,5 @@
-/* What the driver's tests share: a small schema of their own beside the driver's statements,
- * a scratch folder, and short ways to run one statement. */
+/* What the driver's tests share: a small schema of their own next to the driver's
+ * statements, a scratch folder, and short ways to run one statement. */
 #ifndef TESTS_STORE_LITE_KIT_H
 #define TESTS_STORE_LITE_KIT_H
 
@@ -25,7 +25,7 @@
 #include "db/lite/open.h"
 
 enum {
-    KIT_PUT,     /* $1 id, $2 owner, $3 n: the parameters stand out of order on purpose */
+    KIT_PUT,     /* $1 id, $2 owner, $3 n: the parameters are out of order on purpose */
     KIT_ADD,     /* $1 id, $2 by: n += by */
     KIT_ADD_IF,  /* the same, where n = $3 */
     KIT_GET,     /* $1 id -> owner, n */
@@ -36,7 +36,7 @@ enum {
     KIT_BLOB,    /* $1 id, $2 bytes */
     KIT_CHILD,   /* $1 id, $2 parent: a foreign key that waits for COMMIT */
     KIT_ENDS_TX, /* ends the transaction that runs it */
-    KIT_REAL,    /* a real number, which no statement may give */
+    KIT_REAL,    /* a real number, which no statement may return */
     KIT_PUTS,    /* $1 owner; a1 id, a2 n: all sets in one go */
     KIT_LAST_ID, /* -> the largest id */
     KIT_STATEMENTS

@@ -1,7 +1,8 @@
 /* Crash at every step: a scenario that goes through the ledger's verbs is cut at every I/O by
  * a power failure, has every I/O and every allocation fail once, and dies before, after and
- * in the middle of every transaction, in a process of its own. Whoever comes next finishes it;
- * it ends as if nothing had happened, and nothing that was acknowledged is missing.
+ * in the middle of every transaction, in a process of its own. The caller that comes next
+ * finishes it; it ends as if nothing had happened, and nothing that was acknowledged is
+ * missing.
  *
  * By itself it takes some of the places; with HF_CRASH_ALL=1 all of them, and with
  * HF_CRASH_PART=K/N the K-th of N parts of SQLite's allocations, which are the most. */

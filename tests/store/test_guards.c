@@ -1,4 +1,4 @@
-/* The guards in the schema, against plain SQL: what the library refuses, anybody's SQL
+/* The guards in the schema, against plain SQL: what the library refuses, any caller's SQL
  * shell is refused too, on SQLite and on PostgreSQL (R5, R13, R16, R20; rule 16). */
 
 #include <dirent.h>
@@ -87,7 +87,7 @@ static int tear_down_postgres(void **state)
     return 0;
 }
 
-/* 0: done, 1: a constraint or a guard refused, -1: something else. */
+/* 0: done, 1: a constraint or a guard refused, -1: something different. */
 static int judged(const PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);
@@ -116,7 +116,7 @@ static int tried_postgres(struct world *world, const char *sql)
     return verdict;
 }
 
-/* Runs the statement and takes it back; gives what became of it, as above. */
+/* Runs the statement and rolls it back; returns its outcome, as above. */
 static int tried(struct world *world, const char *sql)
 {
     if (world->pg)

@@ -218,7 +218,7 @@ static void *look_when_rung(void *user)
     return NULL;
 }
 
-/* Rule 10: whoever is woken finds what the bell was rung for. */
+/* Rule 10: the caller that is woken finds what the bell was rung for. */
 static void bell_outside_the_transaction(void **state)
 {
     struct kit *kit = *state;
@@ -243,7 +243,7 @@ static void a_follower_is_rung_by_the_next_commit_and_asks_for_each(void **state
     assert_int_equal(kit_try(kit, kit->path, NULL, &other), 0);
     _Atomic uint32_t *word = &lite_of(kit->sql)->side.page->bells[HF_TOPIC_ANY];
     assert_int_equal(put_and_ring(other, 1, 5), 0);
-    uint32_t before = atomic_load(word); /* nobody had asked */
+    uint32_t before = atomic_load(word); /* no caller had asked */
     uint32_t seen = kit->sql->methods->bell_seen(kit->sql, HF_TOPIC_ANY);
     assert_int_equal(atomic_load(word), before);
     assert_int_equal(put_and_ring(other, 1, 5), HF_ECONFLICT); /* nothing was written */

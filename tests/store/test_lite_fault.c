@@ -92,7 +92,7 @@ static void a_full_disk_is_certain_even_if_nothing_can_be_written(void **state)
     check_rows(faulty, 1);
 }
 
-/* It is there, or it failed: never anything else. Gives whether it is there. */
+/* It is there, or it failed, and nothing between. Returns whether it is there. */
 static bool put_is_certain(struct faulty *faulty, int key, int64_t rows)
 {
     int rc = kit_put_one(faulty->kit.sql, key, "ann", 1);
@@ -198,7 +198,7 @@ static void damage_is_reported_as_damage(void **state)
     kit->sql->methods->forget(kit->sql, &b.batch);
 }
 
-/* Puts rows of 8 KB until one is refused: gives its code and how many were told. */
+/* Puts rows of 8 KB until one is refused: returns its code and how many were told. */
 static int fill(struct hf_sql *sql, int64_t from, int64_t *ret_told)
 {
     char bytes[8192];

@@ -65,7 +65,7 @@ static void what_64_callers_were_told_is_what_the_file_holds(void **state)
     assert_int_equal(kit_sql_int(kit->path, "SELECT count(*) FROM item"), CALLERS * EACH);
     assert_int_equal(kit_counted(&group->members), CALLERS * EACH);
     assert_true(kit_counted(&group->groups) < CALLERS * EACH);
-    /* One commit at open, then one a group. */
+    /* One commit at open, then one per group. */
     assert_int_equal(kit_sql_int(kit->path, "SELECT commit_seq FROM hf_store"),
                      kit_counted(&group->groups) + 1);
 }
@@ -115,7 +115,7 @@ static void a_culprit_that_changed_rows_harms_nobody_else(void **state)
     free(sent);
 }
 
-/* Its first row stands, and SQLite counts no change. */
+/* Its first row stays, and SQLite counts no change. */
 static void a_statement_that_fails_half_way_harms_nobody_else(void **state)
 {
     struct kit *kit = *state;
@@ -259,7 +259,7 @@ static void a_reader_that_pins_the_wal_stops_no_commit(void **state)
     assert_true(atomic_load(&lite->checkpoint.wal_pages) > due);
     assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    /* Nobody pins it now: the WAL starts over by itself. */
+    /* No caller pins it now: the WAL starts over by itself. */
     while (atomic_load(&lite->checkpoint.wal_pages) > due)
         assert_int_equal(kit_put_one(kit->sql, id++, "ann", 1), 0);
     assert_int_equal(kit_rows(kit->sql), id);

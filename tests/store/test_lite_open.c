@@ -179,7 +179,7 @@ static void paths_that_cannot_be_stores_are_refused(void **state)
     assert_null(sql);
 }
 
-/* Root may write everything, so the case is tried as nobody. */
+/* Root may write everything, so the case is tried as another user. */
 static int rc_as_nobody(struct kit *kit)
 {
     pid_t child = fork();
@@ -238,7 +238,7 @@ static void a_read_only_handle_reads_and_refuses_to_write(void **state)
     reader->methods->close(reader);
 }
 
-/* Whoever only looks must be able to, above all when something is wrong. */
+/* The caller that only looks must be able to, above all when something is wrong. */
 static void a_store_opens_while_another_program_writes(void **state)
 {
     struct kit *kit = *state;
@@ -255,7 +255,8 @@ static void a_store_opens_while_another_program_writes(void **state)
     kit_begin(&b);
     kit_put(&b, 1, "ann", 1);
     assert_int_equal(kit_run(kit->sql, &b, &err), HF_EBUSY);
-    assert_non_null(strstr(err.message, "SQLite's write lock without taking its turn"));
+    assert_non_null(
+        strstr(err.message, "SQLite's write lock without the store's turnstile"));
     assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(kit_run(kit->sql, &b, NULL), 0);
     assert_int_equal(sqlite3_close(other), SQLITE_OK);
@@ -495,7 +496,7 @@ static void a_file_replaced_under_others_is_refused(void **state)
     assert_int_equal(kit_put_one(kit->sql, 1, "ann", 1), 0);
     restore(kit, copy);
     assert_int_equal(open_rc(kit, NULL), HF_EBUSY);
-    /* And whoever still has the old one must not believe that it writes. */
+    /* And the caller that still has the old one must not believe that it writes. */
     assert_int_equal(kit_put_one(kit->sql, 2, "ann", 1), HF_ESTOREIO);
 }
 
@@ -599,7 +600,7 @@ static void a_new_store_is_for_its_owner_alone(void **state)
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         assert_int_equal(mode_of(kit, files[i]), 0600);
     kit_close(kit);
-    /* A mode that somebody chose stays. */
+    /* A mode that was chosen stays. */
     assert_int_equal(chmod(kit->path, 0660), 0);
     assert_int_equal(open_rc(kit, NULL), 0);
     assert_int_equal(mode_of(kit, ""), 0660);

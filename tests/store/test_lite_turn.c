@@ -1,4 +1,5 @@
-/* Several processes on one file: they take turns, none starves, the dead block nobody. */
+/* Several processes on one file: they take turns, none starves, the dead block no
+ * other. */
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -12,7 +13,7 @@
 #define PROCESSES 6
 #define TOTAL 6000
 
-/* What the processes share beside the store. */
+/* What the processes share next to the store. */
 struct board {
     _Atomic int64_t total;
     _Atomic int64_t by[PROCESSES];
@@ -174,7 +175,7 @@ static void wait_for_a_bell(struct kit *kit, struct board *board, int number)
     _exit(1);
 }
 
-/* Who waits is counted, so that others need not call the kernel for nobody. */
+/* Waiters are counted, so that others need not call the kernel in vain. */
 static void one_who_died_waiting_is_counted_until_the_store_is_opened_alone(void **state)
 {
     enum { TOPIC = 7 };

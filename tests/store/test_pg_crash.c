@@ -1,11 +1,11 @@
 /* Crash points on PostgreSQL: a process that goes through the scenario is killed before and
  * after each call of its driver, and before and after each message of the wire gets through,
- * in both directions. Whoever comes next finishes the scenario; it ends as if nothing had
- * happened, and nothing that was acknowledged is missing.
+ * in both directions. The caller that comes next finishes the scenario; it ends as if
+ * nothing had happened, and nothing that was acknowledged is missing.
  *
  * By itself it takes some of the places; with HF_CRASH_ALL=calls every call, with HF_CRASH_ALL=1
- * the messages too, and with HF_CRASH_PART=K/N beside it the K-th of N parts of the messages
- * alone. */
+ * the messages too, and with HF_CRASH_PART=K/N also the K-th of N parts of the
+ * messages alone. */
 #include "support/unit.h"
 
 #include <signal.h>

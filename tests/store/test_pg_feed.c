@@ -17,7 +17,7 @@
 
 static struct pg_server server;
 
-/* What the feed gives from its start, as "type:to type:to ". */
+/* What the feed returns from its start, as "type:to type:to ". */
 static const char *told(struct hf_store *store)
 {
     static char text[400];
@@ -42,7 +42,7 @@ static PGconn *connected(void)
     return db;
 }
 
-/* Runs it and gives the first number that it answers, or -1. */
+/* Runs it and returns the first number that it answers, or -1. */
 static long long said(PGconn *db, const char *sql)
 {
     PGresult *result = PQexec(db, sql);
@@ -177,7 +177,7 @@ static void a_follower_hears_of_every_commit(void **state)
         sent = sent_after(counts, sent); /* work that can be claimed */
     }
     assert_null(claim_and_finish(worker));
-    assert_false(owes(worker)); /* nobody follows: nothing is sent */
+    assert_false(owes(worker)); /* no caller follows: nothing is sent */
     assert_int_equal(atomic_load(&counts->rings), sent);
     while (strcmp(pg_server_sql(&server, "SELECT followed_until > 0 FROM"
                                          " followed.hf_store"),

@@ -191,7 +191,7 @@ static void a_listen_url_leads_past_the_pooler(void **state)
                                         "\"bell\":\"listening\"" });
 }
 
-/* It would hear itself there, and nobody else. */
+/* It would hear itself there, and no other caller. */
 static void a_listen_url_to_another_database_is_no_bell(void **state)
 {
     (void)state;
@@ -260,7 +260,7 @@ static void renewals_are_hot(void **state)
     assert_int_equal(hot, 20);
 }
 
-/* A row that somebody has locked keeps nobody waiting, and is told as not renewed. */
+/* A row that a caller has locked keeps no caller waiting, and is told as not renewed. */
 /* A second trip holds the row's lock for as long as the client takes. */
 static void a_holders_verbs_take_one_trip(void **state)
 {
@@ -501,7 +501,7 @@ static void *want_one(void *arg)
     return NULL;
 }
 
-/* T11, G2: look and insert are one, whoever else does the same. */
+/* T11, G2: look and insert are one, whatever another caller does. */
 static void t11_a_dedup_key_that_sixteen_want_at_once_is_one_unit(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* What waits for a transaction on PostgreSQL goes in one: creates gathered into one statement, and
- * whatever else there is beside them. */
+/* What waits for a transaction on PostgreSQL goes in one: creates, and commits of sessions,
+ * gathered into one statement each, and whatever else there is next to them. */
+#include <holdfast/session.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 #include <libpq-fe.h>
@@ -133,7 +134,8 @@ static void held(struct hf_store *store, struct caller *holder)
     hf_answer_free(answer);
 }
 
-/* Makers and a holder that ends its unit, all at once; gives how many transactions they took. */
+/* Makers and a holder that ends its unit, all at once; returns how many transactions they
+ * took. */
 static long long transactions(struct hf_store *store, const char *schema,
                               struct caller makers[MAKERS], struct caller *holder)
 {
@@ -199,7 +201,7 @@ static void who_is_refused_in_a_group_is_refused_alone(void **state)
     hf_store_close(store);
 }
 
-/* A claim that gives its row by itself, as arrays. */
+/* A claim that returns its row by itself, as arrays. */
 static void *claim_lone(void *arg)
 {
     struct caller *caller = arg;
@@ -237,9 +239,133 @@ static void each_of_many_claims_in_a_group_has_its_own_row(void **state)
     hf_store_close(store);
 }
 
+/* ---- commits of sessions ------------------------------------------------------------------ */
+
+struct talker {
+    struct hf_store *store;
+    struct hf_session_answer *held;
+    const char *token;
+    size_t records;
+    int rc;
+    pthread_t thread;
+};
+
+static void open_talk(struct hf_store *store, const char *session_id, size_t records,
+                      struct talker *talker)
+{
+    struct hf_answer *answer = NULL;
+    struct hf_session_send input = {
+        .size = sizeof(input),
+        .session_id = session_id,
+        .message = "{\"kind\":\"message\",\"message\":{\"id\":\"m\",\"role\":\"user\","
+                   "\"parts\":[{\"content\":\"go on\"}]}}"
+    };
+    struct hf_session_claim claim = { .size = sizeof(claim), .session_id = session_id };
+    *talker = (struct talker){ .store = store, .records = records };
+    make_session(store, session_id);
+    assert_int_equal(hf_session_send(store, NULL, &input, &answer, NULL), 0);
+    hf_answer_free(answer);
+    assert_int_equal(hf_session_claim(store, NULL, &claim, &talker->held, NULL), 0);
+    assert_non_null(talker->held->turn);
+    talker->token = talker->held->token;
+}
+
+static void *commit_talk(void *arg)
+{
+    struct talker *talker = arg;
+    const struct hf_session_answer *held = talker->held;
+    struct hf_message said = { .id = "m", .role = HF_ROLE_ASSISTANT };
+    struct hf_record record = { .kind = HF_RECORD_MESSAGE, .message = &said };
+    struct hf_record records[] = { record, record };
+    struct hf_session_committed done;
+    struct hf_session_commit commit = { .size = sizeof(commit),
+                                        .session_id = held->sessions->session_id,
+                                        .token = talker->token,
+                                        .turn_id = held->turn->turn_id,
+                                        .chain = held->turn->chain,
+                                        .records = records,
+                                        .added_count = talker->records,
+                                        .status = HF_DONE,
+                                        .outcome = "{}",
+                                        .release = true };
+    talker->rc = hf_session_commit(talker->store, NULL, &commit, &done, NULL);
+    return NULL;
+}
+
+/* All commit at once. Returns how many batches were gathered, and closes the store. */
+static int64_t commit_all(struct hf_store *store, struct talker talkers[MAKERS])
+{
+    struct pg *pg = pg_of(sql_store_of(store)->sql);
+    int64_t before = pg->counts.gathered;
+    struct jam jam;
+    jam_begin(&jam, store);
+    for (uint32_t i = 0; i < MAKERS; i++) {
+        assert_int_equal(
+            pthread_create(&talkers[i].thread, NULL, commit_talk, &talkers[i]), 0);
+        await_group(store, PG_LEADERS_MAX, i + 1);
+    }
+    jam_end(&jam);
+    for (uint32_t i = 0; i < MAKERS; i++) {
+        assert_int_equal(pthread_join(talkers[i].thread, NULL), 0);
+        hf_session_answer_free(talkers[i].held);
+    }
+    int64_t gathered = pg->counts.gathered - before;
+    hf_store_close(store);
+    return gathered;
+}
+
+/* Each with as many records as it has; each unit has its own event. */
+static void commits_of_many_sessions_are_one_statement_each(void **state)
+{
+    (void)state;
+    struct talker talkers[MAKERS];
+    struct hf_store *store = pg_server_store(&server, "talks");
+    open_talk(store, "a", 1, &talkers[0]);
+    open_talk(store, "b", 2, &talkers[1]);
+    open_talk(store, "c", 1, &talkers[2]);
+    assert_int_equal(commit_all(store, talkers), 3);
+    for (int i = 0; i < MAKERS; i++)
+        assert_int_equal(talkers[i].rc, 0);
+    assert_string_equal(
+        pg_server_sql(
+            &server, "SELECT string_agg(s.session_id || s.head_revision || s.record_count"
+                     " || count || (s.owner IS NULL), ' ' ORDER BY s.session_id)"
+                     " FROM talks.session s, LATERAL (SELECT count(*) FROM talks.node n"
+                     " WHERE n.session_key = s.session_key) AS nodes"),
+        "a111true b122true c111true");
+    assert_string_equal(
+        pg_server_sql(&server,
+                      "SELECT count(*) || ' ' || count(DISTINCT e.seq) || ' ' ||"
+                      " count(DISTINCT e.xid) FROM talks.work_event e"
+                      " WHERE e.event_type = 'close_out' AND e.to_status = 'done'"),
+        "3 3 1");
+}
+
+/* One has lost its lease: the others do not hear of it, and it writes nothing. */
+static void a_commit_that_is_refused_is_refused_alone(void **state)
+{
+    (void)state;
+    struct talker talkers[MAKERS];
+    struct hf_store *store = pg_server_store(&server, "fenced");
+    open_talk(store, "a", 1, &talkers[0]);
+    open_talk(store, "b", 1, &talkers[1]);
+    open_talk(store, "c", 1, &talkers[2]);
+    talkers[1].token = "hf1.1.1.another";
+    assert_int_equal(commit_all(store, talkers), 0);
+    assert_int_equal(talkers[0].rc, 0);
+    assert_int_equal(talkers[1].rc, HF_ESESSIONLOST);
+    assert_int_equal(talkers[2].rc, 0);
+    assert_string_equal(pg_server_sql(&server,
+                                      "SELECT string_agg(session_id || head_revision, ' '"
+                                      " ORDER BY session_id) FROM fenced.session"),
+                        "a1 b0 c1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(commits_of_many_sessions_are_one_statement_each),
+        cmocka_unit_test(a_commit_that_is_refused_is_refused_alone),
         cmocka_unit_test(each_of_many_claims_in_a_group_has_its_own_row),
         cmocka_unit_test(creates_and_a_close_out_are_one_transaction),
         cmocka_unit_test(who_is_refused_in_a_group_is_refused_alone),

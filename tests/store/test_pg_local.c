@@ -1,5 +1,5 @@
-/* Processes of one machine count the leases they take, so that whoever waits need not ask the
- * server all the time whom to watch. */
+/* Processes of one machine count the leases they take, so that the caller that waits need
+ * not ask the server all the time whom to watch. */
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 #include <libpq-fe.h>

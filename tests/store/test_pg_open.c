@@ -211,7 +211,8 @@ static void *open_one(void *arg)
     return rc ? arg : NULL;
 }
 
-/* In another one, whoever waited for the migration would see the schema as it was before. */
+/* In another one, the caller that waited for the migration would see the schema as it was
+ * before. */
 static void transactions_are_read_committed_whatever_the_default(void **state)
 {
     (void)state;
@@ -354,7 +355,7 @@ static void missing_privileges_are_named_together(void **state)
     refused(url, HF_EREADONLY, "INSERT, UPDATE, DELETE on all tables");
 }
 
-/* As of default privileges that give nothing to everybody. */
+/* As of default privileges that grant nothing to every role. */
 static void functions_views_and_the_database_are_named_too(void **state)
 {
     (void)state;

@@ -195,8 +195,8 @@ static int claim_of(struct hf_store *store, const char *queue,
     return hf_work_claim(store, NULL, &claim, ret_answer, NULL);
 }
 
-/* A claim of one, whose statement gives the row that it took: where that was lost it is read
- * again. */
+/* A claim of one, whose statement returns the row that it took: where that was lost it is
+ * read again. */
 static void a_claim_has_its_row_wherever_the_wire_breaks(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void a_claim_has_its_row_wherever_the_wire_breaks(void **state)
     assert_true(tally.done >= 2 && at < CUTS_MAX);
 }
 
-/* The server ends the connection between two calls: nobody notices. */
+/* The server ends the connection between two calls: no caller notices. */
 static void a_connection_that_died_idle_is_replaced(void **state)
 {
     (void)state;
@@ -438,9 +438,9 @@ static void lead_to(const struct pg_server *to)
     proxy = wire_proxy_start(to->folder, 7000, behind);
 }
 
-/* The close-out is committed, its answer is held up; a standby without it is promoted and gives
- * the same transaction id to somebody else, who commits. Whoever asks the new server by the id
- * alone is told "committed". */
+/* The close-out is committed, its answer is held up; a standby without it is promoted and
+ * returns the same transaction id to another caller, who commits. The caller that asks
+ * the new server by the id alone is told "committed". */
 static void a_commit_that_a_failover_lost_is_not_taken_for_anothers(void **state)
 {
     (void)state;

@@ -138,7 +138,7 @@ static void a_ring_of_our_own_is_not_heard_again(void **state)
     hf_store_close(store);
 }
 
-/* Of the one backend that listens for handles of ours; else "". */
+/* Of the one backend that listens for handles of ours; otherwise "". */
 static const char *listening_backend(void)
 {
     return pg_server_sql(&server,
@@ -155,7 +155,7 @@ static void a_listener_that_was_cut_off_listens_again(void **state)
     while (!pg_of(sql)->bell.heard)
         (void)sql->methods->bell_wait(sql, topic, sql->methods->bell_seen(sql, topic),
                                       100);
-    for (int i = 0; i < 5; i++) /* until its thread has nothing else to wake up for */
+    for (int i = 0; i < 5; i++) /* until its thread has nothing more to wake up for */
         (void)sql->methods->bell_wait(sql, topic, sql->methods->bell_seen(sql, topic),
                                       100);
     char first[32], cut[100];

@@ -261,7 +261,7 @@ static long short_claims(struct hf_store *store)
 struct shown {
     char source[64];
     hf_ms ttl_ms;
-    char event[300]; /* its claim in the trail, but for the unit's own name */
+    char event[300]; /* its claim in the trail, except for the unit's own name */
 };
 
 static struct shown shown_of(const char *schema, const char *source)
@@ -379,7 +379,7 @@ static void a_row_under_a_limit_is_counted_and_not_passed_over(void **state)
     hf_store_close(store);
 }
 
-/* What lapsed is swept by whoever finds nothing, and by a look at the latest. */
+/* What lapsed is swept by the caller that finds nothing, and by a look at the latest. */
 static void the_short_way_does_not_keep_lapsed_leases(void **state)
 {
     (void)state;

@@ -5,7 +5,7 @@
 #include <holdfast/sys/conformance.h>
 
 /* Every case whose needs the factory meets. With an argument only the cases whose names
- * contain it. Gives main's exit code. */
+ * contain it. Returns main's exit code. */
 int conform_main(const char *group, const struct hf_conform_factory *factory, int argc,
                  char **argv);
 

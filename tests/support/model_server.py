@@ -16,6 +16,7 @@ What it does follows from the model that a request names:
     once-hang nothing at all, once; then text
     echo      401, with all headers and the body in the error message, and canaries in its own headers
     leak      200, the same as a stream that sends each byte by itself
+    noimages  400 for a request with an image; otherwise as `talk`, or `text` of messages
     drop      a kept connection that closes after it has read the second request
     talk      what the user says last: `use TOOL {arguments}` calls a tool, one per line; `hold` sends half of an
               answer and then nothing, the first time; `timed N` writes the time of its first piece, in ns of the
@@ -262,6 +263,14 @@ class Connection:
             self.forever()
         elif model == "talk":
             self.talk(body)
+        elif model == "noimages" and '"type": "image' in json.dumps(body["messages"]):
+            self.reply(400, {"error": {"type": "invalid_request_error",
+                                       "message": "this model does not support image input"}})
+        elif model == "noimages":
+            if chat:
+                self.talk(body)
+            else:
+                self.stream(text(hello))
         elif model == "drop":
             if self.requests > 1:
                 raise Closed

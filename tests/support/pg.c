@@ -191,7 +191,7 @@ static void drain(PGconn *db)
         PQclear(one);
 }
 
-/* Until the server's checkpointer has read the setting too, nobody waits. */
+/* Until the server's checkpointer has read the setting too, no caller waits. */
 void pg_server_stick(const struct pg_server *server, PGconn *db, const char *sql)
 {
     static const char waits[] =

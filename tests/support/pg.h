@@ -8,8 +8,8 @@
 struct pg_server {
     char folder[64];
     char url[256];
-    char pooled[256];  /* through PgBouncer, once it runs; else "" */
-    char standby[256]; /* once it runs; else "" */
+    char pooled[256];  /* through PgBouncer, once it runs; otherwise "" */
+    char standby[256]; /* once it runs; otherwise "" */
     int port;
 };
 
@@ -33,8 +33,8 @@ struct hf_store *pg_server_store(const struct pg_server *server, const char *sch
 /* How often the store's free connection has run the prepared statements whose text is like this. */
 long pg_store_ran(struct hf_store *store, const char *like);
 
-/* One plain statement, as an outsider would; gives the first cell, or "" . Fails the test on an
- * error. The result lives until the next call. */
+/* One plain statement, as an outsider would; returns the first cell, or "" . Fails the
+ * test on an error. The result lives until the next call. */
 const char *pg_server_sql(const struct pg_server *server, const char *sql);
 
 /* Waits until the first cell is this. */

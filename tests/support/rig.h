@@ -26,7 +26,7 @@ void rig_init(struct rig *rig);
 void rig_fini(struct rig *rig);
 
 /* A row as the ledger would have it: running under ann/i1, nonce n1, fence 4; waiting for
- * "ask-1"; retry in 5 s; and so on. HF_DISPOSITION_NONE gives a row of session "s1". */
+ * "ask-1"; retry in 5 s; and so on. HF_DISPOSITION_NONE makes a row of session "s1". */
 struct hf_row rig_row(enum hf_status status, enum hf_disposition disposition);
 
 /* A change with its size set, the verb and the id of every row here. */
@@ -46,7 +46,7 @@ int rig_create(struct rig *rig, const struct hf_new *request);
 int rig_setup(void **state);
 int rig_teardown(void **state);
 
-/* The row that the change writes as a transition; anything else fails the test. */
+/* The row that the change writes as a transition; another one fails the test. */
 struct hf_row rig_written(struct rig *rig, const struct hf_row *row,
                           const struct hf_change *change);
 

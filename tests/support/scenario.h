@@ -1,8 +1,7 @@
 /* A scenario that goes through the ledger's verbs, for tests that cut it short. It is driven by
- * what stands in the store, so it can be begun again at any point: each unit's next call
+ * what is in the store, so it can be begun again at any point: each unit's next call
  * follows from its row. Who goes on has the same owner and incarnation, so it enters its own
- * leases again. However often it was cut, it ends as if nothing had happened.
- */
+ * leases again. However often it was cut, it ends as if nothing had happened. */
 #ifndef HF_TESTS_SUPPORT_SCENARIO_H
 #define HF_TESTS_SUPPORT_SCENARIO_H
 
@@ -32,10 +31,10 @@ bool scenario_passes(int rc);
 /* HF_CRASH_PART=K/N: which part of the places is tried, of how many. Without it 1 of 1. */
 void scenario_part(int64_t *ret_part, int64_t *ret_parts);
 
-/* From wherever the store stands to the end. Gives 0, or the code of what passes. */
+/* From wherever the store is to the end. Returns 0, or the code of what passes. */
 int scenario_play(struct hf_store *store);
 
-/* All that anybody was told of is there. */
+/* All that any caller was told of is there. */
 void scenario_check_acked(struct hf_store *store);
 
 /* It is over: each unit as it must be, with as many transitions as without faults; and the

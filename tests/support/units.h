@@ -1,4 +1,4 @@
-/* Units with nothing special about them, for tests of something else. */
+/* Units with nothing special about them, for tests of something different. */
 #ifndef TESTS_SUPPORT_UNITS_H
 #define TESTS_SUPPORT_UNITS_H
 

@@ -224,7 +224,7 @@ static bool pass(struct wire_proxy *proxy, struct pair *pair, int f)
     return pass_whole(proxy, pair, f);
 }
 
-/* Somebody spoke to this thread. */
+/* A caller spoke to this thread. */
 static void hear(struct wire_proxy *proxy)
 {
     char word;

@@ -5,8 +5,7 @@
  *   checkpoint 4 after_work | cancel_llm 2 | emit text_delta hello | progress 0-2
  *   done assistant_message 2-2 hello
  *
- * A star marks a call that is answered. Calls are named by their provider's id.
- */
+ * A star marks a call that is answered. Calls are named by their provider's id. */
 #ifndef TESTS_TURN_KIT_H
 #define TESTS_TURN_KIT_H
 
@@ -61,7 +60,7 @@ int kit_results(struct kit *kit, uint64_t id, const struct hf_tool_result *resul
                 size_t count);
 void kit_nothing(struct kit *kit); /* an empty checkpoint */
 
-/* The machine's id of the call that has this provider's id; else what was given. */
+/* The machine's id of the call that has this provider's id; otherwise what was given. */
 const char *kit_id(const struct kit *kit, const char *provider_id);
 
 /* Saves, frees the turn, restores it from the bytes; the same turn goes on. */

@@ -230,7 +230,7 @@ static void a_natural_turn_at_its_limit_is_asked_once_more(void **state)
     assert_int_equal(outcome(&code), HF_OUTCOME_MAX_TURNS);
     code_fini(&code);
     code_start_budget(&code, NULL, 1, 0);
-    code_reply(&code, "<lua>\nx"); /* the note stands in place of the correction */
+    code_reply(&code, "<lua>\nx"); /* the note is in place of the correction */
     code_nothing(&code);
     assert_false(told(&code, "did not close it"));
     code_reply(&code, "So be it.");

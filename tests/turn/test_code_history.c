@@ -463,7 +463,7 @@ static void a_saves_trajectory_shows_cells_steps_and_what_is_running(void **stat
 }
 
 /* Changes each place of `word` in turn, with a digest that is right: what is found to be wrong
- * must be the save's fault. Gives how many were refused. */
+ * must be the save's fault. Returns how many were refused. */
 static int refused_without(const struct hf_bytes *save, const char *word)
 {
     int refused = 0;

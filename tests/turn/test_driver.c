@@ -199,7 +199,7 @@ static void an_export_whose_base_or_blobs_are_not_those_it_names_is_refused(void
     hf_turn_free(turn);
     hf_bytes_free(&save);
 
-    pile.parts[2].content = kit_span("other words"); /* the host lends something else */
+    pile.parts[2].content = kit_span("other words"); /* the host lends other bytes */
     assert_int_equal(hf_turn_export(kit.turn, &save, &kit.err), HF_EBASE);
     kit_fini(&kit);
 }

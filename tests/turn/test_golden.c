@@ -1,5 +1,5 @@
 /* Saves and a recording that were written once and must be read for ever. To write those of
- * a new version beside the old: HF_GOLDEN_WRITE=1, with HF_GOLDEN naming the folder. */
+ * a new version next to the old: HF_GOLDEN_WRITE=1, with HF_GOLDEN naming the folder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ static void write_golden(const char *name, const void *bytes, size_t len)
     fclose(file);
 }
 
-/* The turn's save is the golden one to the byte, and the golden one gives the same turn. */
+/* The turn's save is the golden one to the byte, and the golden one returns the same
+ * turn. */
 static void check(struct kit *kit, const char *name, enum hf_turn_state state)
 {
     struct hf_bytes save = { 0 };

@@ -198,7 +198,7 @@ static void lines_that_look_like_broken_tag_lines_are_told(void **state)
     assert_false(whole("<lua>\nx\n</lua>", 14).stray);
 }
 
-/* The mask must not be told from what it stands for: this one looks at whole lines. */
+/* The mask must not be told from what it means: this one looks at whole lines. */
 
 struct plain {
     enum hf_mask_state state;
@@ -267,7 +267,7 @@ static uint64_t roll(uint64_t *seed)
     return *seed >> 33;
 }
 
-/* Text of tags, pieces of tags and what may stand around them. */
+/* Text of tags, pieces of tags and what may be around them. */
 static size_t make_text(uint64_t *seed, char *out, size_t room)
 {
     static const char *const pieces[] = {

@@ -1,6 +1,6 @@
 /* Each allocation of a job fails once, and then once and for ever after. The job says
- * HF_ENOMEM and nothing else, leaves nothing behind, and, where it may be done again, does
- * the same as if nothing had happened. */
+ * HF_ENOMEM and nothing more, leaves nothing behind, and, where it may be done again,
+ * does the same as if nothing had happened. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,7 @@
  *
  *   test_turn_property                    a sample, as cases of the test command
  *   test_turn_property --turns N [SEED]   the same checks over N turns, from that seed on
- *   … --plant NAME N                      with a planted mutant of the library (plants.py)
- */
+ *   … --plant NAME N                      with a planted mutant of the library (plants.py) */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,7 +137,7 @@ static size_t run_rebased(uint64_t seed, enum world_rebase rebase, uint64_t salt
 }
 
 /* The final bytes are compared with all reported records moved to the base: its digest then
- * stands for them, and nothing else depends on where the base began. */
+ * means them, and nothing more depends on where the base began. */
 static void rebase_variously(uint64_t seed)
 {
     struct whole plain;
@@ -187,7 +186,7 @@ static void cached_part(const char *line, const char **ret_from, size_t *ret_len
     *ret_len = (size_t)(to - from);
 }
 
-/* What stands before the prompt cache's breakpoint is the beginning of the next request,
+/* What is before the prompt cache's breakpoint is the beginning of the next request,
  * unless the host changed the prompt; and it grows as the turn goes on. */
 static void what_a_request_caches_begins_the_next_one(void **state)
 {

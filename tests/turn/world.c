@@ -487,7 +487,7 @@ static int restore(struct world *world, struct hf_span save, struct hf_turn **re
     return rc;
 }
 
-/* The turn is replaced by what its save gives; on failure it is as it was. */
+/* The turn is replaced by what its save returns; on failure it is as it was. */
 static int cut_turn(struct world *world, struct hf_err *err)
 {
     struct hf_bytes save = { 0 };

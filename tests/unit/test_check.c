@@ -429,7 +429,7 @@ static void a_close_out_has_a_terminal_status_and_one_proof_of_right(void **stat
     BAD(status, HF_RUNNING, "status");
     BAD(status, HF_WAITING_USER, "status");
     BAD(status, (enum hf_status)99, "status");
-    BAD(authority, "github", "authority"); /* beside the token */
+    BAD(authority, "github", "authority"); /* next to the token */
     BAD(token, NULL, "token");
     BAD(error_class, "validation", "error_class"); /* done has none */
     BAD(ref, "ask-1", "status");
@@ -508,7 +508,7 @@ static void a_resume_names_a_row_or_a_reference(void **state)
     change.payload = "{\"answer\":";
     assert_change(&change, HF_EINVAL, "payload");
     change.payload = NULL;
-    change.ttl_ms = 750; /* a lease for nobody */
+    change.ttl_ms = 750; /* a lease without a holder */
     assert_change(&change, HF_EINVAL, "owner");
     change.owner = "bob";
     assert_change(&change, 0, NULL);

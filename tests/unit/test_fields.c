@@ -9,7 +9,7 @@
 
 #include "core/ledger/fields.h"
 
-/* The columns of a view of the shipped schema, in order. Gives their count. */
+/* The columns of a view of the shipped schema, in order. Returns their count. */
 static size_t columns_of(sqlite3 *db, const char *pragma, char names[][40], size_t room)
 {
     sqlite3_stmt *rows = NULL;

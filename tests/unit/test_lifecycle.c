@@ -43,7 +43,7 @@ struct verb_edge {
     const char *edges; /* "from>to ..." */
 };
 
-/* What each verb may do, and nothing else. */
+/* What each verb may do, and nothing more. */
 static const struct verb_edge verb_edges[] = {
     { "create", "->queued ->waiting_external ->done" },
     { "claim", "queued->running" },

@@ -1,5 +1,5 @@
 /* What claims and a holder's verbs write, column by column where it matters, and the
- * numbered rules that core decides. Which verb is refused where stands in test_verbs.c. */
+ * numbered rules that core decides. Which verb is refused where is in test_verbs.c. */
 #include "support/unit.h"
 
 #include <string.h>
@@ -100,7 +100,7 @@ static void a_late_holder_may_come_in_again_while_nobody_acted(void **state)
     assert_int_equal(rig->step.kind, HF_STEP_REPEAT);
     assert_int_equal(rig_claim(rig, &row, "ann", "i1", "n2"), 0);
     assert_int_equal(rig->step.row.w.lease_expires_at, RIG_LEASE_NOW + 45000);
-    /* anybody else leaves a lapsed row to the sweep */
+    /* another caller leaves a lapsed row to the sweep */
     assert_int_equal(rig_claim(rig, &row, "bob", "b1", "m1"), HF_EHELD);
     assert_non_null(strstr(rig->err.message, "sweep"));
 }

@@ -1,5 +1,5 @@
 /* What failing, waiting, cancelling, requeueing and abandoning write. Which verb is refused
- * where stands in test_verbs.c. */
+ * where is in test_verbs.c. */
 #include "support/unit.h"
 
 #include <string.h>
@@ -302,7 +302,8 @@ static void a_cancel_takes_the_lease_from_its_holder(void **state)
     assert_string_equal(now.event_type, "transition");
     assert_string_equal(now.w.status_reason, "not needed");
     assert_string_equal(now.message, "not needed");
-    assert_string_equal(now.settled_token, "hf1.7.3.n0"); /* nobody's token settled it */
+    assert_string_equal(now.settled_token,
+                        "hf1.7.3.n0"); /* no caller's token settled it */
     rig_no_lease(&now);
     assert_string_equal(
         now.note, "{\"lease_released\":{\"expires_at\":900045000,\"fence\":4,"

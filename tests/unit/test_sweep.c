@@ -397,7 +397,7 @@ static void an_externally_owned_row_has_no_deadline(void **state)
     struct hf_row row = rig_row(HF_WAITING_EXTERNAL, HF_EXTERNALLY_OWNED);
     rig->env.now += 3155760000000;
     left_alone(rig, &row);
-    row.w.deadline_at = RIG_NOW; /* not even if somebody wrote one */
+    row.w.deadline_at = RIG_NOW; /* not even if a caller wrote one */
     left_alone(rig, &row);
 }
 

@@ -78,7 +78,7 @@ static void utf8_refuses_overlong_surrogate_truncated(void **state)
     }
 }
 
-/* The check goes eight bytes a step: a fault must be found wherever it stands. */
+/* The check goes eight bytes a step: a fault must be found wherever it is. */
 static void utf8_finds_a_fault_at_any_place(void **state)
 {
     (void)state;

@@ -353,7 +353,7 @@ static bool fires(const struct pattern *p, int64_t i)
     int64_t jump = i > 0 ? shown[i] - shown[i - 1] - 1 : 0;
     for (int64_t missing = 1; missing <= jump; missing++)
         if (shows(p, shown[i - 1] + missing))
-            return true; /* the end of a gap stands for what lay in it */
+            return true; /* the end of a gap counts for what was in it */
     if (!shows(p, shown[i]))
         return false;
     if (p->minute_step || p->hour_step)
@@ -396,7 +396,7 @@ static void t47_every_minute_of_three_years_agrees_with_a_plain_search(void **st
 }
 
 /* Random expressions: the next slot is later, matches what the clocks then show or ends a
- * gap, and asking from anywhere before it gives the same. */
+ * gap, and asking from anywhere before it returns the same. */
 static void next_is_strictly_later_and_the_same_from_anywhere_before(void **state)
 {
     (void)state;

@@ -117,7 +117,8 @@ static void local_times_are_found_once_and_gaps_end_at_their_end(void **state)
                      at("2026-04-05T01:45:00Z"));
 }
 
-/* ---- beside the system's library --------------------------------------------------- */
+/* ---- next to the system's library
+ * --------------------------------------------------- */
 
 static int libc_offset(int64_t utc)
 {

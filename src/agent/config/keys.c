@@ -51,7 +51,9 @@
     O("reasoning", "string", REASONING, "none, minimal, low, medium or high")            \
     O("parallel_tools", "boolean", PARALLEL_TOOLS,                                       \
       "whether several tools may be called at once")                                     \
-    O("stream", "boolean", STREAM, "whether the answer comes as a stream (true)")
+    O("stream", "boolean", STREAM, "whether the answer comes as a stream (true)")        \
+    O("images", "boolean", IMAGES,                                                       \
+      "whether it takes images (true); otherwise it is told that there is one")
 
 #define AGENT_KEYS(A)                                                                    \
     A("model", TEXT, "string", true, shown.model, "the NAME of a [model.NAME]")          \

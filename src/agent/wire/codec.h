@@ -19,6 +19,7 @@ HF_MUST_USE int hf_options_read(struct hf_span json, struct hf_options *ret_opti
 /* A word of `reasoning`: 0 is "none"; -1 when it is not given. */
 int hf_options_effort(const struct hf_options *options);
 bool hf_options_stream(const struct hf_options *options);
+bool hf_options_images(const struct hf_options *options);
 
 /* What endpoints of one family differ in. */
 struct hf_dialect {

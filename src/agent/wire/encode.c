@@ -9,6 +9,9 @@
 #include "base/repair.h"
 #include "base/text.h"
 
+/* In place of an image, for a model that takes none. */
+#define NO_IMAGES "(an image; it cannot be shown to this model)"
+
 bool hf_encode_wants(struct hf_encode *encode, enum hf_model_option option)
 {
     uint32_t bit = UINT32_C(1) << option;
@@ -104,6 +107,14 @@ int hf_encode_attachment(struct hf_encode *encode, const struct hf_block *block,
                        "an attachment of type %.60s cannot be sent: only image/* and "
                        "text/* can",
                        type);
+    found.name = attachment && attachment->name ? attachment->name : "attachment";
+    if (!found.text && hf_encode_wants(encode, HF_OPTION_IMAGES) &&
+        !hf_options_images(&encode->options)) {
+        found.text = true;
+        found.bytes = (struct hf_span){ NO_IMAGES, sizeof(NO_IMAGES) - 1 };
+        *ret_attachment = found;
+        return 0;
+    }
     if (!call->attachment)
         return hf_fail(err, HF_EINVAL, "attachment",
                        "the request has an attachment, and the host lends none");
@@ -114,7 +125,6 @@ int hf_encode_attachment(struct hf_encode *encode, const struct hf_block *block,
         return hf_fail(err, HF_EINVAL, "attachment",
                        "the attachment %.60s is no UTF-8 text",
                        attachment->name ? attachment->name : attachment->ref);
-    found.name = attachment->name ? attachment->name : "attachment";
     *ret_attachment = found;
     return 0;
 }

@@ -120,6 +120,7 @@ static const struct {
     [HF_OPTION_TOOL_CHOICE] = { is_choice, "\"required\", or an object with a name" },
     [HF_OPTION_PARALLEL_TOOLS] = { is_bool, "true or false" },
     [HF_OPTION_STREAM] = { is_bool, "true or false" },
+    [HF_OPTION_IMAGES] = { is_bool, "true or false" },
 };
 
 static int take_option(struct hf_span key, struct hf_span value,
@@ -160,6 +161,11 @@ int hf_options_effort(const struct hf_options *options)
 {
     return hf_word_of(options->value[HF_OPTION_REASONING], efforts,
                       sizeof(efforts) / sizeof(efforts[0]));
+}
+
+bool hf_options_images(const struct hf_options *options)
+{
+    return first_of(options->value[HF_OPTION_IMAGES]) != 'f';
 }
 
 bool hf_options_stream(const struct hf_options *options)

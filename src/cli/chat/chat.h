@@ -101,6 +101,7 @@ struct chat {
     char *last_text; /* the last message of the user, for /retry; NULL: none */
     const char *attached[CHAT_ATTACHED_MAX]; /* files of the next message */
     size_t attached_count;
+    bool files_sent; /* with an earlier message */
 };
 
 /* ---- chat.c ------------------------------------------------------------------------- */

@@ -215,6 +215,11 @@ static void show_end(struct chat *chat, const struct hf_agent_report *report)
     chat->cancelled = end.cancelled;
     if (report->turn_id || report->work_id)
         chat->show->methods->ended(chat->show, &end);
+    if (chat->files_sent && hf_same(end.issue, "request_refused"))
+        chat_note(chat, false,
+                  "if the model takes no images, write images = false into its table "
+                  "[model.%.60s]",
+                  cli_agents_model(chat->agents, 0));
 }
 
 static int run_turn(struct chat *chat, const struct hf_agent_run *run)
@@ -255,6 +260,7 @@ static int write_message(struct chat *chat, const char *text, struct hf_agent_ru
     int rc = hf_user_message_write(chat->cli->store, &message, ret_json, &chat->cli->err);
     if (rc == 0)
         run->message = *ret_json;
+    chat->files_sent = true;
     chat->attached_count = 0; /* also if one was refused: it can be named again */
     return rc;
 }

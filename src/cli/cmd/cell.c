@@ -275,7 +275,7 @@ static void put_envelope(struct cli *cli, const struct hf_cell *cell, const char
 }
 
 /* Runs the cell and prints; operations go to a buffer of their own, since what they came to
- * stands before them. */
+ * is before them. */
 static int show(struct cli *cli, const struct cell_script *script, struct hf_cell *cell)
 {
     struct hf_buf ops;

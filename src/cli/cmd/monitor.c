@@ -97,8 +97,8 @@ static void log_pass(const struct watch *watch, const struct hf_monitor_report *
 
 /* ---- passes ------------------------------------------------------------------------ */
 
-/* A store that is busy, full or slow to answer may recover; anything else would only repeat
- * itself. */
+/* A store that is busy, full or slow to answer may recover; other failures would only
+ * repeat themselves. */
 static bool may_pass(int code)
 {
     return hf_err_class(code) != HF_CLASS_TERMINAL || code == HF_EFULL;

@@ -63,7 +63,8 @@ static int start_runner(struct cli *cli, const char *id)
     int rc = cli_store_place(cli, &place);
     if (rc)
         return rc;
-    /* Not --db: anybody can read a command line, and the address may hold a password. */
+    /* Not --db: any caller can read a command line, and the address may hold a
+     * password. */
     const char *const argv[] = { "holdfast", "run", "--quiet", "--id", id, NULL };
     if (setenv("HOLDFAST_DB", place.url, 1) != 0)
         return hf_fail_plain(&cli->err, HF_ENOMEM);

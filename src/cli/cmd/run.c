@@ -312,7 +312,7 @@ struct hf_new run_unit(struct cli *cli, const char *run_id, const char *payload)
     };
 }
 
-/* Made and claimed in one transaction: nobody else can come between. */
+/* Made and claimed in one transaction: no other caller can come between. */
 static int make_unit(struct job *job)
 {
     struct cli *cli = job->runner.cli;
@@ -363,7 +363,7 @@ static int claim_unit(struct job *job)
     return rc;
 }
 
-/* Does the unit wait for its next run, in nobody's hands? */
+/* Does the unit wait for its next run, in no caller's hands? */
 static bool waits(struct job *job)
 {
     struct cli *cli = job->runner.cli;
@@ -377,7 +377,7 @@ static bool waits(struct job *job)
 }
 
 /* Interrupted while nothing of the unit runs: it is cancelled, as if its command had been. Where
- * somebody runs it by now, it is theirs. */
+ * a caller runs it by now, it is theirs. */
 static int cancel_unit(struct job *job, const char *reason)
 {
     struct cli *cli = job->runner.cli;
@@ -521,7 +521,7 @@ static int take_again(struct job *job)
     return rc;
 }
 
-/* Somebody else may have taken it up meanwhile: then it is theirs. */
+/* Another caller may have taken it up meanwhile: then it is theirs. */
 static int run_again(struct job *job)
 {
     struct cli *cli = job->runner.cli;

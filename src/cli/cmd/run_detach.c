@@ -1,4 +1,4 @@
-/* holdfast run --detach: a command that nobody here looks after.
+/* holdfast run --detach: a command that no caller here looks after.
  *
  * The process that becomes the command records its own hand-off and then executes it, so
  * there is no moment in which the one is true and the other is not: before the record
@@ -119,7 +119,7 @@ static void be_the_command(struct cli *cli, int fd)
                                   .stdin_fd = -1,
                                   .inherit_fd = -1 };
     news.code = hf_child_become(&plan, &news.err);
-    (void)tell(fd, &news); /* nobody else could be told */
+    (void)tell(fd, &news); /* no other caller could be told */
 }
 
 /* The last that was told: of the record, or of a failure after it. */

@@ -95,7 +95,7 @@ static void finish(struct worker *worker, struct slot *slot)
 }
 
 /* Tells that a unit could not be run, until the store takes it: else it would be renewed with the
- * others for as long as this worker lives, and nobody would run it. */
+ * others for as long as this worker lives, and no caller would run it. */
 static void fail_unrun(struct worker *worker, struct slot *slot)
 {
     struct cli *cli = worker->runner->cli;
@@ -149,7 +149,7 @@ static void start(struct worker *worker, struct hf_answer *answer)
 /* ---- taking work ------------------------------------------------------------------- */
 
 /* A claim whose answer was lost is asked for again under its nonce and takes nothing twice:
- * else its unit would be renewed with the others, and nobody would run it. */
+ * else its unit would be renewed with the others, and no caller would run it. */
 static int prepare_claim(struct worker *worker)
 {
     struct cli *cli = worker->runner->cli;
@@ -205,8 +205,8 @@ static int reap(struct worker *worker, hf_ms now)
     return rc;
 }
 
-/* A fault that does not pass ends the worker, but not before what it runs: nobody else could
- * tell how those commands end. */
+/* A fault that does not pass ends the worker, but not before what it runs: no other
+ * caller could tell how those commands end. */
 static int bear(struct worker *worker, int rc)
 {
     if (rc == 0 || passes(rc))
@@ -294,7 +294,7 @@ static void wait_all(struct worker *worker)
     runner_wait(worker->runner, fds, n, least);
 }
 
-/* What was not even started needs nobody to stay: our death tells enough. */
+/* What was not even started needs no caller to stay: our death tells enough. */
 static void stop_all(struct worker *worker)
 {
     for (size_t i = 0; i < worker->jobs; i++) {

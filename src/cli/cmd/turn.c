@@ -87,7 +87,7 @@ static void put_line(struct cli *cli, const char *sign, const struct line *line)
     cli_put(cli, "\n");
 }
 
-/* What stands only in the first, or differently there, then what only in the second. */
+/* What is only in the first, or differently there, then what only in the second. */
 static size_t put_differences(struct cli *cli, const struct turn_lines *a,
                               const struct turn_lines *b)
 {

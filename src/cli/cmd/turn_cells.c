@@ -23,7 +23,7 @@ static const char *text_of(const struct json_t *object, const char *key)
     return hf_json_as_text(hf_json_member(object, key));
 }
 
-/* JSON as it stands in the step, cut where it is long. */
+/* JSON as it is in the step, cut where it is long. */
 static void put_json(struct cli *cli, const char *name, const struct json_t *value)
 {
     struct hf_buf text;

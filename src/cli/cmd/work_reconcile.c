@@ -53,7 +53,7 @@ struct arrival {
     struct hf_json json;
     int64_t shown;
     int64_t torn;
-    int worst; /* code of the first problem that is no conflict, else of a conflict */
+    int worst; /* code of the first problem that is no conflict, otherwise of a conflict */
     char first[200];
     struct hf_spool_report report;
 };
@@ -206,7 +206,7 @@ static void text_reconciled(struct cli *cli, const struct reconciled *all)
     }
 }
 
-/* What was brought in stands, and the answer shows it, also where lines were not. */
+/* What was brought in is kept, and the answer shows it, also where lines were not. */
 static int print_reconciled(struct cli *cli, const struct reconciled *all)
 {
     int code = all->arrival ? all->arrival->worst : 0;

@@ -99,7 +99,7 @@ static int put_page(struct tail *tail)
 
 /* ---- following ----------------------------------------------------------------------- */
 
-/* A store that is busy or away for a while is waited for, where somebody follows it. */
+/* A store that is busy or away for a while is waited for, where a caller follows it. */
 static int next_page(struct tail *tail)
 {
     struct cli *cli = tail->cli;
@@ -175,7 +175,7 @@ int cmd_work_tail(struct cli *cli)
         tail.cursor = NULL;
     int rc = loop(&tail);
     if (rc && cli->stdout_closed && cli->wrote)
-        rc = 0; /* whoever read this has gone, as readers of a tail do */
+        rc = 0; /* the caller that read this has gone, as readers of a tail do */
     else if (rc == 0 && !tail.unread)
         put_end(&tail);
     if (rc == 0 && !cli->stdout_closed)

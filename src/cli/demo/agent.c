@@ -1,5 +1,6 @@
-/* The last act of the demonstration: an agent's turn whose worker is killed after its tool acted,
- * before anything about it was stored. The log of the tool says how often it acted. */
+/* The last acts of the demonstration: an agent's turn whose worker is killed after its tool acted,
+ * before anything about it was stored; and a turn that waits for an approval while no process
+ * runs. The logs of the tools say how often they acted. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,15 +15,33 @@
 #include "cli/demo/demo.h"
 #include "os/fileio.h"
 
+#define NOTES "tool.log"
+#define PAYMENTS "payments.log"
 #define MOST_MS 10000 /* one worker that takes longer has gone wrong */
-#define SESSION "demo"
-#define ORDER "use note {\"text\":\"water the plants\"}"
+
+/* What a worker does, in a process of its own. */
+enum duty {
+    DIES,     /* it stops in the tool, to be killed there */
+    FINISHES, /* the turn of the worker that was killed */
+    ASKS,     /* its turn is put away until it is approved */
+    GOES_ON   /* with the turn that was approved */
+};
+
+static const struct {
+    const char *session;
+    const char *order; /* NULL: none is sent */
+} duties[] = {
+    [DIES] = { "note", "use note {\"text\":\"water the plants\"}" },
+    [FINISHES] = { "note", NULL },
+    [ASKS] = { "pay", "use pay {\"amount\":250}" },
+    [GOES_ON] = { "pay", NULL },
+};
 
 /* What a worker needs; it is a process of its own. */
 struct worker {
     const char *folder;
-    int tell;  /* to the director */
-    bool dies; /* it stops in the tool, to be killed there */
+    int tell; /* to the director */
+    enum duty duty;
     struct hf_store *store;
     struct hf_loop *loop;
     struct hf_provider *provider;
@@ -30,26 +49,33 @@ struct worker {
     struct hf_agent *agent;
 };
 
-static void log_path(const char *folder, char out[PATH_MAX_DEMO])
+static void log_path(const char *folder, const char *name, char out[PATH_MAX_DEMO])
 {
-    (void)snprintf(out, PATH_MAX_DEMO, "%s/tool.log", folder);
+    (void)snprintf(out, PATH_MAX_DEMO, "%s/%s", folder, name);
 }
 
-/* ---- the tool ------------------------------------------------------------------------------ */
+/* ---- the tools ------------------------------------------------------------------------------ */
 
-/* Its effect is one line with the key of the call. */
-static void note(void *user, struct hf_invocation *call)
+/* The effect of a call is one line with its key. */
+static bool write_line(const struct worker *worker, const char *name,
+                       const struct hf_invocation *call)
 {
-    const struct worker *worker = user;
     char path[PATH_MAX_DEMO], line[400];
-    log_path(worker->folder, path);
+    log_path(worker->folder, name, path);
     (void)snprintf(line, sizeof(line), "%s\n", hf_invocation_key_text(call));
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     bool written = fd >= 0 && hf_file_write(fd, line, strlen(line)) == 0 &&
                    fsync(fd) == 0;
     if (fd >= 0)
         (void)close(fd); /* it is synced */
-    while (worker->dies && written && hf_file_write(worker->tell, "x", 1) == 0)
+    return written;
+}
+
+static void note(void *user, struct hf_invocation *call)
+{
+    const struct worker *worker = user;
+    bool written = write_line(worker, NOTES, call);
+    while (worker->duty == DIES && written && hf_file_write(worker->tell, "x", 1) == 0)
         (void)pause(); /* until the director kills this process */
     int rc = written ? hf_invocation_text(call, (struct hf_span){ "noted", 5 }) : 0;
     (void)rc; /* without an answer the call fails, and the proof with it */
@@ -61,7 +87,7 @@ static enum hf_probe probe_note(void *user, struct hf_invocation *call)
     const struct worker *worker = user;
     char path[PATH_MAX_DEMO], line[400];
     enum hf_probe found = HF_PROBE_NOT_HAPPENED;
-    log_path(worker->folder, path);
+    log_path(worker->folder, NOTES, path);
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof(line), file)) {
         line[strcspn(line, "\n")] = '\0';
@@ -76,6 +102,14 @@ static enum hf_probe probe_note(void *user, struct hf_invocation *call)
     return rc ? HF_PROBE_CANNOT_TELL : found;
 }
 
+static void pay(void *user, struct hf_invocation *call)
+{
+    int rc = write_line(user, PAYMENTS, call)
+                 ? hf_invocation_text(call, (struct hf_span){ "paid", 4 })
+                 : 0;
+    (void)rc; /* as above */
+}
+
 static int list_tools(void *user, struct hf_toolset *into, struct hf_err *err)
 {
     struct hf_tool tool = { .size = sizeof(tool),
@@ -85,10 +119,33 @@ static int list_tools(void *user, struct hf_toolset *into, struct hf_err *err)
                             .user = user,
                             .run = note,
                             .probe = probe_note };
-    return hf_toolset_add(into, &tool, err);
+    struct hf_tool asking = { .size = sizeof(asking),
+                              .name = "pay",
+                              .description = "Pays.",
+                              .recovery = HF_RECOVERY_KEYED,
+                              .user = user,
+                              .run = pay,
+                              .approval = { .rule = "always",
+                                            .question = "May this be paid?" } };
+    int rc = hf_toolset_add(into, &tool, err);
+    return rc ? rc : hf_toolset_add(into, &asking, err);
 }
 
 /* ---- a worker ------------------------------------------------------------------------------- */
+
+/* The director is told which wait is to be answered. When the turn is put away nothing is left to
+ * do here. */
+static void on_heard(void *user, const struct hf_worker_event *event)
+{
+    struct worker *worker = user;
+    if (worker->duty != ASKS)
+        return;
+    if (event->kind == HF_WORKER_ASKED &&
+        hf_file_write(worker->tell, event->wait_id, strlen(event->wait_id)))
+        return; /* the director is gone */
+    if (event->kind == HF_WORKER_AWAY)
+        hf_agent_stop(worker->agent, 0);
+}
 
 static int open_worker(struct worker *worker, struct hf_err *err)
 {
@@ -114,24 +171,26 @@ static int open_worker(struct worker *worker, struct hf_err *err)
                                       .model = worker->model,
                                       .sources = &source,
                                       .source_count = 1,
-                                      .pid = (int)getpid() };
+                                      .pid = (int)getpid(),
+                                      .user = worker,
+                                      .heard = on_heard };
     return rc ? rc : hf_agent_new(&config, &worker->agent, err);
 }
 
-/* The child: the first one sends the message, the second one finishes what it finds. */
 static int run_worker(struct worker *worker)
 {
     struct hf_err err = { 0 };
     struct hf_agent_report *report = NULL;
     struct hf_agent_run run = { .size = sizeof(run),
-                                .session_id = SESSION,
-                                .text = worker->dies ? ORDER : NULL };
+                                .session_id = duties[worker->duty].session,
+                                .text = duties[worker->duty].order };
     int rc = open_worker(worker, &err);
     if (rc == 0)
         rc = hf_agent_run(worker->agent, &run, &report, &err);
-    bool proven = rc == 0 && report->answered && report->call_count == 1 &&
-                  report->calls[0].taken_over;
-    if (proven)
+    bool proven = rc == 0 && (worker->duty == ASKS ||
+                              (report->answered && report->call_count == 1 &&
+                               (worker->duty == GOES_ON || report->calls[0].taken_over)));
+    if (proven && worker->duty != ASKS)
         proven = hf_file_write(worker->tell, report->text, strlen(report->text)) == 0;
     hf_agent_report_free(report);
     hf_agent_free(worker->agent);
@@ -146,14 +205,15 @@ static int run_worker(struct worker *worker)
 
 /* Starts a worker and waits until it has told something, which `ret_told` gets. It is killed
  * then, if it is to die; otherwise it ends by itself. */
-static int play(struct demo_agent *act, bool dies, char ret_told[DEMO_TOLD])
+static int play(struct demo_agent *act, enum duty duty, char ret_told[DEMO_TOLD])
 {
     int fds[2];
+    bool dies = duty == DIES;
     if (pipe2(fds, O_CLOEXEC))
         return HF_EINTERNAL;
     pid_t pid = fork();
     if (pid == 0) {
-        struct worker worker = { .folder = act->folder, .tell = fds[1], .dies = dies };
+        struct worker worker = { .folder = act->folder, .tell = fds[1], .duty = duty };
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* no child outlives the demonstration */
         _exit(run_worker(&worker));
     }
@@ -171,21 +231,58 @@ static int play(struct demo_agent *act, bool dies, char ret_told[DEMO_TOLD])
     return pid > 0 && waitpid(pid, &status, 0) == pid && len > 0 ? 0 : HF_EINTERNAL;
 }
 
+static int64_t count_lines(const struct demo_agent *act, const char *name)
+{
+    char path[PATH_MAX_DEMO], line[400];
+    int64_t count = 0;
+    log_path(act->folder, name, path);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file))
+        count++;
+    if (file)
+        (void)fclose(file); /* it was only read */
+    return count;
+}
+
 int demo_agent_first(struct demo_agent *act)
 {
     char told[DEMO_TOLD];
-    return play(act, true, told);
+    return play(act, DIES, told);
 }
 
 int demo_agent_second(struct demo_agent *act)
 {
-    char path[PATH_MAX_DEMO], line[400];
-    int rc = play(act, false, act->answer);
-    log_path(act->folder, path);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof(line), file))
-        act->effects++;
-    if (file)
-        (void)fclose(file); /* it was only read */
+    int rc = play(act, FINISHES, act->answer);
+    act->effects = count_lines(act, NOTES);
+    return rc;
+}
+
+int demo_agent_ask(struct demo_agent *act)
+{
+    int rc = play(act, ASKS, act->wait_id);
+    act->asker = act->pid;
+    return rc ? rc : count_lines(act, PAYMENTS) ? HF_EINTERNAL : 0;
+}
+
+int demo_agent_approve(const struct demo_agent *act)
+{
+    char store[PATH_MAX_DEMO];
+    int status = 0;
+    log_path(act->folder, "agent.db", store);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (nothing >= 0 && dup2(nothing, STDOUT_FILENO) >= 0)
+            (void)execl("/proc/self/exe", "holdfast", "--db", store, "--actor",
+                        "human:you", "approve", act->wait_id, (char *)NULL);
+        _exit(1);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : HF_EINTERNAL;
+}
+
+int demo_agent_go_on(struct demo_agent *act)
+{
+    int rc = play(act, GOES_ON, act->paid);
+    act->payments = count_lines(act, PAYMENTS);
     return rc;
 }

@@ -291,7 +291,7 @@ static int hear(struct demo *demo, struct demo_message *ret_message)
     }
 }
 
-/* Hears until this report about this task, which is given back. */
+/* Hears until this report about this task, which is returned. */
 static int hear_until(struct demo *demo, enum demo_report report, const char *task,
                       struct demo_message *ret_message)
 {
@@ -490,7 +490,7 @@ static void program_path(char out[PATH_ROOM])
     if (prefix > 1 && strncmp(out, here, prefix) == 0 && out[prefix] == '/') {
         bool nested = strchr(out + prefix + 1, '/') != NULL;
         memmove(out, out + prefix + (nested ? 1 : 0), strlen(out + prefix) + 1);
-        if (!nested) { /* "/holdfast": give it its folder */
+        if (!nested) { /* "/holdfast": pass it its folder */
             memmove(out + 1, out, strlen(out) + 1);
             out[0] = '.';
         }
@@ -588,6 +588,42 @@ static int act_agent(struct demo *demo)
     return tell(demo, "agent", CLI_GREEN, line);
 }
 
+/* A turn that waits while no process runs. The demonstration itself answers. */
+static int act_approval(struct demo *demo)
+{
+    char line[400];
+    struct demo_agent *act = &demo->agent;
+    int rc = demo_agent_ask(act);
+    (void)snprintf(line, sizeof(line),
+                   "a turn: its tool needs an approval; the turn is put away, and its "
+                   "worker, pid %d, has ended",
+                   act->asker);
+    if (rc == 0)
+        rc = tell(demo, "agent", CLI_BLUE, line);
+    (void)snprintf(line, sizeof(line),
+                   "in a second terminal: holdfast --db %.200s/agent.db approve %s",
+                   demo->folder, cli_short_id(act->wait_id));
+    if (rc == 0)
+        rc = tell(demo, "you", CLI_BOLD, line);
+    if (rc == 0)
+        rc = tell(demo, "demo", CLI_DIM, "runs that command itself");
+    if (rc == 0)
+        rc = demo_agent_approve(act);
+    if (rc == 0)
+        rc = demo_agent_go_on(act);
+    if (rc == 0 && act->payments != 1)
+        rc = HF_EINTERNAL;
+    if (rc)
+        return hf_fail(&demo->cli->err, HF_EINTERNAL, NULL,
+                       "the approved turn was not finished as it should: %lld lines in "
+                       "payments.log",
+                       (long long)act->payments);
+    (void)snprintf(line, sizeof(line),
+                   "another worker, pid %d, goes on: payments.log has 1 line. \"%.120s\"",
+                   act->pid, act->paid);
+    return tell(demo, "agent", CLI_GREEN, line);
+}
+
 /* The parts are gone; what happened is what the ledger says. */
 static int conclude(struct demo *demo, bool removes)
 {
@@ -606,6 +642,8 @@ static int conclude(struct demo *demo, bool removes)
         demo_json_facts(&cli->writer, &demo->facts);
         hf_json_put_i64(&cli->writer, "agent_effects", demo->agent.effects);
         hf_json_put_str(&cli->writer, "agent_answer", demo->agent.answer);
+        hf_json_put_i64(&cli->writer, "agent_payments", demo->agent.payments);
+        hf_json_put_str(&cli->writer, "agent_paid", demo->agent.paid);
         cli_ok_end(cli);
     } else if (!cli->quiet) {
         demo_print_facts(cli, &demo->facts);
@@ -664,6 +702,8 @@ int cmd_demo(struct cli *cli)
     end_parts(&demo, rc != 0);
     if (rc == 0)
         rc = act_agent(&demo);
+    if (rc == 0)
+        rc = act_approval(&demo);
     if (rc == 0)
         rc = conclude(&demo, removes);
     let_go(&demo, rc, removes);

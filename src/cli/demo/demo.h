@@ -66,6 +66,7 @@ int demo_play(struct demo_stage *stage);
 /* What the ledger's events say of the run. */
 struct demo_facts {
     int64_t units;
+    char names[120]; /* of all of them */
     int64_t done;
     int64_t attempts; /* claims */
     int64_t transitions;
@@ -100,11 +101,21 @@ struct demo_agent {
     int pid;                /* of the worker that was started last */
     int64_t effects;        /* lines of the tool's own log */
     char answer[DEMO_TOLD]; /* of the model, after the tool's */
+    char wait_id[DEMO_TOLD];
+    int asker;            /* the worker that asked; it has ended */
+    char paid[DEMO_TOLD]; /* the model's answer after the approval */
+    int64_t payments;     /* lines of that tool's log */
 };
 
 /* A worker that is killed in its tool, after the tool acted; then another one, which finishes the
  * turn. HF_EINTERNAL: it went wrong. No child is left. No store may be open in this process. */
 HF_MUST_USE int demo_agent_first(struct demo_agent *act);
 HF_MUST_USE int demo_agent_second(struct demo_agent *act);
+/* A worker whose turn waits for an approval, and which has ended. */
+HF_MUST_USE int demo_agent_ask(struct demo_agent *act);
+/* `holdfast approve`, as a second terminal would run it. */
+HF_MUST_USE int demo_agent_approve(const struct demo_agent *act);
+/* Another worker, which finishes the turn. */
+HF_MUST_USE int demo_agent_go_on(struct demo_agent *act);
 
 #endif

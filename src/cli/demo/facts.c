@@ -76,7 +76,10 @@ static int read_trail(struct cli *cli, struct demo_facts *facts, const char *wor
 static int read_unit(struct cli *cli, struct demo_facts *facts,
                      const struct hf_work *work)
 {
+    size_t used = strlen(facts->names);
     facts->units++;
+    (void)snprintf(facts->names + used, sizeof(facts->names) - used, "%s%s",
+                   used ? ", " : "", work->kind);
     facts->done += hf_status_of(work->status) == HF_DONE;
     if (strcmp(work->kind, DEMO_KILL) == 0 && work->payload) {
         struct json_t *payload = NULL;
@@ -149,8 +152,10 @@ void demo_print_facts(struct cli *cli, const struct demo_facts *facts)
     cli_colour(cli, CLI_BOLD);
     cli_put(cli, "\nWhat the ledger's own events prove\n");
     cli_colour(cli, CLI_PLAIN);
-    cli_putf(cli, "  units      %lld, of which %lld done; %lld attempts\n",
+    cli_putf(cli, "  units      %lld, of which %lld done; %lld attempts\n             ",
              (long long)facts->units, (long long)facts->done, (long long)facts->attempts);
+    cli_put_clean(cli, facts->names);
+    cli_put(cli, " (the kill itself is one)\n");
     cli_putf(cli,
              "  reclaim    %lld ms from the kill of process %lld to the next claim, of a "
              "lease of %s\n",
@@ -170,6 +175,7 @@ void demo_print_facts(struct cli *cli, const struct demo_facts *facts)
 void demo_json_facts(struct hf_json *json, const struct demo_facts *facts)
 {
     hf_json_put_i64(json, "units", facts->units);
+    hf_json_put_str(json, "unit_kinds", facts->names);
     hf_json_put_i64(json, "done", facts->done);
     hf_json_put_i64(json, "attempts", facts->attempts);
     hf_json_put_i64(json, "transitions", facts->transitions);

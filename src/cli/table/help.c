@@ -40,7 +40,7 @@ static void put_spaces(struct cli *cli, size_t count)
         hf_buf_char(&cli->out, ' ');
 }
 
-/* Words filled into lines that begin at `indent`; the first begins where `at` stands. A
+/* Words filled into lines that begin at `indent`; the first begins where `at` is. A
  * newline in the text begins a new line. */
 static void put_wrapped(struct cli *cli, const char *text, size_t at, size_t indent)
 {

@@ -31,7 +31,7 @@ static void put_upper(struct cli *cli, const char *text)
         hf_buf_char(&cli->out, (char)toupper((unsigned char)*text));
 }
 
-/* `page` is "" for holdfast(1), else the first word of the commands. */
+/* `page` is "" for holdfast(1), otherwise the first word of the commands. */
 static void put_title(struct cli *cli, const char *page, const char *summary)
 {
     cli_put(cli, ".TH HOLDFAST");

@@ -1,6 +1,6 @@
 /* The command line, read against the declared tables.
  *
- * Options may stand before or after the words of the command. A value is checked by its
+ * Options may be before or after the words of the command. A value is checked by its
  * type when it is read, so that no store is opened for input that cannot be right. */
 #include "cli/cli.h"
 

@@ -1,10 +1,9 @@
-/* Requests as data: one row per value that a caller can give.
+/* Requests as data: one row per value that a caller can pass.
  *
  * A table describes the members of one request struct: their names, kinds, bounds and help.
  * The command line, JSON objects and the spool read requests by these rows, and help, manual
  * pages and `holdfast call --list` are printed from them. A name is that of the column where
- * there is one. This part reads no file and no clock.
- */
+ * there is one. This part reads no file and no clock. */
 #ifndef HF_CORE_INPUTS_INPUTS_H
 #define HF_CORE_INPUTS_INPUTS_H
 

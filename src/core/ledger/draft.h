@@ -81,7 +81,7 @@ void hf_draft_enter(struct hf_draft *draft, enum hf_status to, const char *verb)
 /* No transition; `event` (NULL: none) is appended beside. */
 void hf_draft_quiet(struct hf_draft *draft, const char *event);
 
-/* Nothing is written: the row as it stands is the answer. */
+/* Nothing is written: the row as it is is the answer. */
 int hf_draft_repeat(struct hf_draft *draft);
 
 /* The note as canonical JSON in the arena; hf_draft_note makes it the event's. */

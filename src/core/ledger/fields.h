@@ -31,7 +31,7 @@ struct hf_field {
     const char *name;
     enum hf_field_kind kind;
     size_t offset;
-    bool zero_is_null; /* a number, such as a time or duration, whose 0 stands for null */
+    bool zero_is_null; /* a number, such as a time or duration, whose 0 means null */
     const char *help;
     const char *const *words;  /* the values that a text or word can have; NULL ends */
     const struct hf_shape *of; /* ROW */

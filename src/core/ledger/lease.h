@@ -1,7 +1,6 @@
 /* The lease rules, for any leased row (session, work, effect): pure functions of the row,
  * the caller and the lease clock. Rules 1 to 5 and 12 of the lifecycle (see
- * docs/internals/leases.md). Nothing here reads a clock or a process table.
- */
+ * docs/internals/leases.md). Nothing here reads a clock or a process table. */
 #ifndef HF_CORE_LEDGER_LEASE_H
 #define HF_CORE_LEDGER_LEASE_H
 
@@ -54,7 +53,7 @@ enum hf_lease_outcome {
 
 /* Claim. `proven_dead` is a proof about exactly the holder that `row` names.
  *   0             *ret_lease is the row to write, *ret_outcome says how
- *   HF_EHELD      live and somebody else's
+ *   HF_EHELD      live and another caller's
  *   HF_EINVAL     ttl out of limits
  *   HF_EOVERFLOW  the fence is at its ceiling, HF_ECORRUPT it is negative              */
 int hf_lease_claim(const struct hf_lease *row, const struct hf_claimant *who, hf_ms now,
@@ -62,7 +61,7 @@ int hf_lease_claim(const struct hf_lease *row, const struct hf_claimant *who, hf
                    enum hf_lease_outcome *ret_outcome, struct hf_err *err);
 
 /* Does the row's lease, live or lapsed, belong to this owner, incarnation and store
- * incarnation? Work rows let a late holder in again as long as nobody acted. */
+ * incarnation? Work rows let a late holder in again as long as no caller acted. */
 bool hf_lease_mine(const struct hf_lease *row, const struct hf_claimant *who);
 
 /* After hf_lease_mine: the row under the claimant's nonce and term; fence and claim time
@@ -71,8 +70,9 @@ struct hf_lease hf_lease_reentered(const struct hf_lease *row,
                                    const struct hf_claimant *who, hf_ms now);
 
 /* Is this token the row's? `must_be_live`: also not lapsed (sessions, effects, processes);
- * work rows accept a late holder as long as nobody acted. HF_ELEASELOST otherwise, with
- * text that says what differs (rotated, fence moved, store incarnation, lapsed, free). */
+ * work rows accept a late holder as long as no caller acted. HF_ELEASELOST otherwise,
+ * with text that says what differs (rotated, fence moved, store incarnation, lapsed,
+ * free). */
 int hf_lease_check(const struct hf_lease *row, const struct hf_token *token, hf_ms now,
                    int64_t store, bool must_be_live, struct hf_err *err);
 

@@ -1,8 +1,7 @@
 /* The lifecycle as data: which change of status is legal, by which verb, for whom.
  *
  * SQL guards, the tables of docs/internals/lifecycle.md and the edge-matrix test are made
- * from HF_EDGES; nothing else decides legality.
- */
+ * from HF_EDGES; nothing more decides legality. */
 #ifndef HF_CORE_LEDGER_LIFECYCLE_H
 #define HF_CORE_LEDGER_LIFECYCLE_H
 
@@ -49,7 +48,8 @@ bool hf_edge_legal(enum hf_status from, enum hf_status to, const char *verb);
 unsigned hf_edge_of(enum hf_status from, enum hf_status to);
 
 /* The event type that carries this transition: work_created, claimed, waiting_set, resumed,
- * retry_scheduled, retry_promoted, timeout_marked, close_out, requeued, else "transition". */
+ * retry_scheduled, retry_promoted, timeout_marked, close_out, requeued, otherwise
+ * "transition". */
 const char *hf_edge_event(enum hf_status from, enum hf_status to, const char *verb);
 
 #endif

@@ -1,4 +1,5 @@
-/* The JSON beside an event. One writer, so that every note spells the same fact alike. */
+/* The JSON next to an event. One writer, so that every note spells the same fact
+ * alike. */
 
 #include <holdfast/limits.h>
 
@@ -40,7 +41,7 @@ static void opt_lease(struct hf_json *json, const char *key, const struct hf_row
     hf_json_end(json);
 }
 
-/* What a holder gives up itself needs no more than its number: who held it, and how, stands
+/* What a holder stops itself needs no more than its number: who held it, and how, is
  * in the event of its claim. */
 static void put_released(struct hf_json *json, int64_t fence)
 {

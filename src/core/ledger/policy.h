@@ -24,7 +24,7 @@ int hf_policy_check(const struct hf_policy *policy, struct hf_err *err);
 /* NULL, "evidence" or "reviewer". */
 bool hf_close_rule_known(const char *rule);
 
-/* "default", "source:conversation", "kind:NAME"; else HF_EINVAL naming "scope". */
+/* "default", "source:conversation", "kind:NAME"; otherwise HF_EINVAL naming "scope". */
 int hf_policy_scope_check(const char *scope, struct hf_err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* Limits: how many rows of one name may run at once, and how many may start in a time.
  *
  * A row's limit has a name: "key:K" or "rate:K" by the row's own key, with the tenant after
- * it where there is one, else "kind:K" of all tenants. The counting itself is the store's,
- * in one statement under the lock of the name (sql/limit.sql). */
+ * it where there is one, otherwise "kind:K" of all tenants. The counting itself is the
+ * store's, in one statement under the lock of the name (sql/limit.sql). */
 #ifndef HF_CORE_LEDGER_QUOTA_H
 #define HF_CORE_LEDGER_QUOTA_H
 
@@ -10,11 +10,11 @@
 
 #include "base/arena.h"
 
-/* The name that rows carry, in the arena, for a name as people give it. */
+/* The name that rows carry, in the arena, for a name as people write it. */
 int hf_quota_full_name(struct hf_arena *arena, const char *prefix, const char *key,
                        const char *tenant, const char **ret_name, struct hf_err *err);
 
-/* The same for "key:K", "rate:K" or "kind:K"; HF_EINVAL for anything else. */
+/* The same for "key:K", "rate:K" or "kind:K"; HF_EINVAL for another type. */
 int hf_quota_name_of(struct hf_arena *arena, const char *given, const char *tenant,
                      const char **ret_name, struct hf_err *err);
 

@@ -1,12 +1,12 @@
 /* One row of the ledger as core and store see it: what readers see, plus what only the
- * store may know. Texts are borrowed from whoever read or made the row. */
+ * store may know. Texts are borrowed from the caller that read or made the row. */
 #ifndef HF_CORE_LEDGER_ROW_H
 #define HF_CORE_LEDGER_ROW_H
 
 #include <holdfast/work.h>
 
 struct hf_row {
-    struct hf_work w; /* the words of enums below stand in it too */
+    struct hf_work w; /* the words of enums below are in it too */
     int64_t seq;      /* internal integer key */
     int64_t revision; /* raised by every write but a renewal */
     enum hf_status status;
@@ -24,7 +24,7 @@ struct hf_row {
     int64_t crashes; /* executions lost in a row since crashed_at */
     hf_ms crashed_at;
     const char *wake_session; /* woken at its end; '': only who awaits it is told; NULL:
-                                 nobody is */
+                                 no caller is */
     /* the event that goes with the row's last transition */
     const char *event_type;
     const char *actor_kind;

@@ -1,8 +1,7 @@
 /* What a verb does to a row: a pure function from (row, request, moment) to the new row and
  * its event, or to a typed refusal. The store reads the row, calls one of these, and writes
  * the result under a compare-and-set on what it read; so every backend and every path
- * (single, batch, sweep) decides alike.
- */
+ * (single, batch, sweep) decides alike. */
 #ifndef HF_CORE_LEDGER_STEP_H
 #define HF_CORE_LEDGER_STEP_H
 
@@ -82,8 +81,8 @@ int hf_step_claim(struct hf_arena *arena, const struct hf_row *row,
                   struct hf_step *ret_step, struct hf_err *err);
 
 /* What a sweep does to this row now. `proof` is a JSON proof of the holder's death, NULL
- * without one; it is stored in the event. A live lease that is merely due for a look gives
- * QUIET with lease_check_at pushed. */
+ * without one; it is stored in the event. A live lease that is merely due for a look
+ * yields QUIET with lease_check_at pushed. */
 int hf_step_sweep(struct hf_arena *arena, const struct hf_row *row, const char *proof,
                   const struct hf_env *env, struct hf_step *ret_step, struct hf_err *err);
 

@@ -83,7 +83,7 @@ static int check_token(struct hf_draft *draft, bool *ret_repeat)
         return rc;
     struct hf_lease lease = hf_row_lease(draft->old);
     return hf_lease_check(&lease, &token, draft->env->lease_now, draft->env->store,
-                          false /* late is fine while nobody acted */, draft->err);
+                          false /* late is fine while no caller acted */, draft->err);
 }
 
 /* Only the expiry moves: a renewal must touch no indexed column. */

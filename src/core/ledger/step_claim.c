@@ -5,8 +5,8 @@
 #include "core/ledger/draft.h"
 #include "core/ledger/lifecycle.h"
 
-/* A row that runs already: its own holder may come in again, late too, as long as nobody
- * acted; else a lost answer would lock an owner_bound row for ever. */
+/* A row that runs already: its own holder may come in again, late too, as long as no
+ * caller acted; otherwise a lost answer would lock an owner_bound row for ever. */
 static int reenter(struct hf_draft *draft, const struct hf_claimant *who)
 {
     struct hf_lease lease = hf_row_lease(draft->old);

@@ -11,7 +11,7 @@ static const char *first_of(const char *a, const char *b, const char *c)
     return a ? a : b ? b : c;
 }
 
-/* What the row asks of whoever calls it done. */
+/* What the row asks of the caller that calls it done. */
 static int check_rule(struct hf_draft *draft, const char *closer)
 {
     const struct hf_change *change = draft->change;
@@ -212,7 +212,7 @@ int hf_draft_requeue(struct hf_draft *draft)
     struct hf_row *row = &draft->out.row;
     if (!hf_edge_legal(row->status, HF_QUEUED, "requeue"))
         return hf_draft_refuse(draft, HF_QUEUED, "requeue", NULL);
-    /* Nobody here could run it; whoever owns it outside starts a new unit. */
+    /* No caller here could run it; the caller that owns it outside starts a new unit. */
     if (row->disposition == HF_EXTERNALLY_OWNED)
         return hf_draft_refuse(draft, HF_QUEUED, "requeue",
                                "an externally_owned row is never run here");

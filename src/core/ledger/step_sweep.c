@@ -1,8 +1,7 @@
-/* What time, and proof of death, do to a row that nobody acts on.
+/* What time, and proof of death, do to a row that no caller acts on.
  *
  * Lease columns are compared with the lease clock, deadlines with the wall clock. Equality
- * is "passed" on both: peers act when now >= expires_at.
- */
+ * is "passed" on both: peers act when now >= expires_at. */
 
 #include <holdfast/limits.h>
 
@@ -150,7 +149,8 @@ static int sweep_bound(struct hf_draft *draft, const char *proof)
                 HF_SWEPT_SILENT);
 }
 
-/* A second copy may start only when the first has gone; whoever can ends it meanwhile. */
+/* A second copy may start only when the first has gone; the caller that can ends it
+ * meanwhile. */
 static int leave_to_orphan(struct hf_draft *draft)
 {
     int rc = nothing(draft);

@@ -1,4 +1,4 @@
-/* Waiting for somebody, and going on. */
+/* Waiting for a caller, and going on. */
 
 #include <string.h>
 
@@ -154,6 +154,6 @@ int hf_draft_resume(struct hf_draft *draft)
     if (old->disposition == HF_EXTERNALLY_OWNED)
         return hf_draft_refuse(draft, to, "resume",
                                "an externally_owned row is completed, never resumed");
-    draft->out.row.message = old->w.waiting_ref; /* for whoever reads the trail */
+    draft->out.row.message = old->w.waiting_ref; /* for the caller that reads the trail */
     return to == HF_RUNNING ? resume_running(draft) : resume_queued(draft);
 }

@@ -1,5 +1,5 @@
-/* What a process is beside its unit, its record as a fold of its events, and the unit with
- * which it wakes a session. Pure. */
+/* What a process is next to its unit, its record as a fold of its events, and the unit
+ * with which it wakes a session. Pure. */
 #ifndef HF_CORE_PROCESS_PROCESS_H
 #define HF_CORE_PROCESS_PROCESS_H
 
@@ -10,7 +10,7 @@
 #include "core/ledger/row.h"
 
 /* All of struct hf_process but its unit, in the order of sql/process.sql's columns;
- * `observers`, which stands in no column, is the last. */
+ * `observers`, which is in no column, is the last. */
 extern const struct hf_field hf_process_fields[];
 extern const size_t hf_process_field_count;
 #define HF_PROCESS_COLUMNS 11

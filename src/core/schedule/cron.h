@@ -7,8 +7,7 @@
  * their first three letters, Sunday also as 7. A range may go round (22-2, FRI-MON). Days of
  * the month also as L (the last), L-3, 15W (the weekday nearest to the 15th) and LW; days of
  * the week also as 5L or FRIL (the last Friday) and 5#2 (the second one). ? is *. Macros:
- * @yearly @annually @monthly @weekly @daily @midnight @hourly.
- */
+ * @yearly @annually @monthly @weekly @daily @midnight @hourly. */
 #ifndef HF_CORE_SCHEDULE_CRON_H
 #define HF_CORE_SCHEDULE_CRON_H
 
@@ -28,7 +27,7 @@ struct hf_cron {
     bool nearest_last;       /* the last weekday of the month */
     bool any_day;            /* the day of the month is * */
     bool any_weekday;
-    bool both; /* days of month and of week must both match; else one is enough */
+    bool both; /* days of month and of week must both match; otherwise one is enough */
     bool
         repeats; /* second, minute or hour has a *, range or step: fires in both copies of
                      an hour that a clock goes through twice */

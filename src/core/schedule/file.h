@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 
-/* Read and check a whole file; what is given back lives in the arena. A fault names the
+/* Read and check a whole file; what is returned lives in the arena. A fault names the
  * entry and the field. Zones are looked up by who adds the schedules. */
 HF_MUST_USE int hf_schedule_file_read(struct hf_arena *arena, const char *json,
                                       struct hf_schedule_set *ret_set,

@@ -49,8 +49,8 @@ static void skip(struct planning *p, hf_ms from, hf_ms until, const char *reason
     }
 }
 
-/* The catch-up rule: skips what is not made up for, and gives the first slot that is left,
- * or 0. */
+/* The catch-up rule: skips what is not made up for, and returns the first slot that is
+ * left, or 0. */
 static hf_ms catch_up(struct planning *p, hf_ms first)
 {
     hf_ms missed_until = p->now - p->schedule->miss_threshold_ms;
@@ -77,7 +77,8 @@ static hf_ms replace(struct planning *p, hf_ms first)
     return last;
 }
 
-/* The overlap rule over what is left, from `first` on. Gives the last slot that was handled. */
+/* The overlap rule over what is left, from `first` on. Returns the last slot that was
+ * handled. */
 static hf_ms overlap(struct planning *p, hf_ms first)
 {
     struct hf_slot_plan *plan = p->plan;

@@ -84,7 +84,7 @@ struct hf_slot_plan {
     hf_ms next_at;   /* 0: none is left */
 };
 
-/* `blocked`: a unit stands in the way of one more, by the overlap rule; `replace` makes a new
+/* `blocked`: a unit is in the way of one more, by the overlap rule; `replace` makes a new
  * one all the same, and the caller ends the other. next_at must be
  * due. Slots later than the miss threshold are missed and fall under the catch-up rule; of
  * what is left the overlap rule decides. What one transaction does not hold stays due. */

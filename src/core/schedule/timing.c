@@ -3,9 +3,10 @@
 
 #include "base/civil.h"
 
-#define TWO_DAYS_S (2 * HF_DAY_S) /* more than twice the largest offset but for an hour */
+#define TWO_DAYS_S                                                                       \
+    (2 * HF_DAY_S) /* more than twice the largest offset except for an hour */
 
-/* An occurrence in the gap before the span, which its first instant stands for. */
+/* An occurrence in the gap before the span, which its first instant means. */
 static bool fires_in_gap(const struct hf_cron *cron, const struct hf_zone_span *span)
 {
     if (span->before >= span->offset)

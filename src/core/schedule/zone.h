@@ -1,5 +1,5 @@
 /* Time zones, decoded from TZif bytes (RFC 8536, version 2 and later) that are given as a
- * value. Pure: who reads the files stands above.
+ * value. Pure: who reads the files is above.
  *
  * A zone is a row of spans, each with one offset from UTC: those of the table, then, without
  * end, those of the rule in the footer. */
@@ -40,7 +40,7 @@ struct hf_zone {
     struct hf_zone_rule rule;
 };
 
-/* Decode. What is given back lives in the arena and copies what it needs. HF_ECORRUPT for
+/* Decode. What is returned lives in the arena and copies what it needs. HF_ECORRUPT for
  * anything but a whole, well-formed file. */
 HF_MUST_USE int hf_zone_read(struct hf_arena *arena, struct hf_span bytes,
                              const struct hf_zone **ret_zone, struct hf_err *err);

@@ -22,7 +22,7 @@ extern const size_t hf_subscription_field_count;
 /* NULL, "host", "host:BINDING" or "session:ID". */
 HF_MUST_USE int hf_owner_scope_check(const char *scope, struct hf_err *err);
 
-/* Ids are made of what they name, so that everybody makes the same: 0 or HF_ENOMEM. */
+/* Ids are made of what they name, so that every caller makes the same: 0 or HF_ENOMEM. */
 HF_MUST_USE int hf_subscription_id(const char *tenant, const char *owner_scope,
                                    const char *key, char ret_id[HF_TRIGGER_ID]);
 HF_MUST_USE int hf_occurrence_id(const char *tenant,

@@ -1,6 +1,5 @@
 /* Values as deterministic CBOR: a small subset of RFC 8949 in which every value has one
- * encoding (docs/internals/turn-format.md). The decoder takes nothing else.
- */
+ * encoding (docs/internals/turn-format.md). The decoder takes nothing more. */
 #ifndef HF_CORE_TURN_CBOR_H
 #define HF_CORE_TURN_CBOR_H
 

@@ -1,11 +1,10 @@
-/* Names in a cell's reach: those that its host gives, and how they and the variables of
+/* Names in a cell's reach: those that its host returns, and how they and the variables of
  * earlier cells are shown to a model.
  *
- * A host gives values ("given": a JSON object), and references ("given_refs": an object of
- * what the host needs to find the value; a cell that reads such a name asks for it then). A
- * reference that is an object with a text "about" is described to the model by that text;
- * nothing else of a reference is shown.
- */
+ * A host passes values ("given": a JSON object), and references ("given_refs": an object
+ * of what the host needs to find the value; a cell that reads such a name asks for it
+ * then). A reference that is an object with a text "about" is described to the model by
+ * that text; nothing more of a reference is shown. */
 #ifndef HF_CORE_TURN_GIVEN_H
 #define HF_CORE_TURN_GIVEN_H
 

@@ -26,8 +26,8 @@ void hf_json_put_hash(struct hf_json_out *out, const char *key, const uint8_t ha
 
 /* Reads an object of text that hf_json_check accepted into a zeroed struct. Members that
  * are not in the table are refused, as are values of another type: HF_EINVAL with the
- * member's name. HF_ENOMEM. Texts go into the arena; limits are checked by whoever takes
- * the value in. */
+ * member's name. HF_ENOMEM. Texts go into the arena; limits are checked by the caller
+ * that takes the value in. */
 HF_MUST_USE int hf_json_take(struct hf_arena *arena, const struct hf_schema *schema,
                              struct hf_span text, void *ret_to, struct hf_err *err);
 

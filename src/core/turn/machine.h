@@ -5,8 +5,7 @@
  * to the base, and two for what lives until the next accepted response. A change is a move:
  * it works on a copy of the body and in the arena that is not in use, and counts only when
  * it is committed. So a failed call has changed nothing, and pointers in an effect stay good
- * until the effect is answered.
- */
+ * until the effect is answered. */
 #ifndef HF_CORE_TURN_MACHINE_H
 #define HF_CORE_TURN_MACHINE_H
 
@@ -133,7 +132,7 @@ struct hf_move {
     bool dirty;  /* a PROGRESS is due */
     bool settle; /* a batch was born answered: tools_done is due */
     struct hf_tool_call
-        *made; /* what hf_move_calls gave out last: in the arena already */
+        *made; /* what hf_move_calls handed out last: in the arena already */
     size_t made_count;
     const struct hf_outcome
         *ending; /* set: whatever the protocol starts, end with this */

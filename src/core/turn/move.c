@@ -2,8 +2,7 @@
  *
  * While effects are still in the queue, the arena they live in cannot be given up: the move
  * then adds to it instead of changing over. A host that polls as it should never sees the
- * difference.
- */
+ * difference. */
 #include <string.h>
 
 #include "base/err.h"
@@ -471,7 +470,7 @@ int hf_move_exec_done(struct hf_move *move, const struct hf_exec_result *result,
     return settle(move, check_ended(move, rc, err), err);
 }
 
-/* Acts that are only emits live here, beside the queue. */
+/* Acts that are only emits live here, next to the queue. */
 int hf_act_emit(struct hf_move *move, const struct hf_emit *emit, struct hf_err *err)
 {
     if (move->ended)

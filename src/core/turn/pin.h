@@ -1,9 +1,8 @@
 /* Records while they are looked at, and the memory that live renders share with a turn.
  *
  * A base may hold its history in pages that come and go. So each record of the base is
- * taken with `get`, and given back with `put` once nothing points to it: that is a pin. An
- * own record needs none; its memory lives until the record moves to the base.
- */
+ * taken with `get`, and returned with `put` once nothing points to it: that is a pin. An
+ * own record needs none; its memory lives until the record moves to the base. */
 #ifndef HF_CORE_TURN_PIN_H
 #define HF_CORE_TURN_PIN_H
 
@@ -22,7 +21,7 @@ struct hf_pin {
 /* Takes record i of a base; NULL when the base cannot lend it. */
 const struct hf_record *hf_pin_take(struct hf_pin *pin, const struct hf_base *base,
                                     uint64_t i);
-/* Gives the record back; a zeroed pin is fine. */
+/* Returns the record; a zeroed pin is fine. */
 void hf_pin_drop(struct hf_pin *pin);
 
 /* Record i of the turn, base or own; NULL as hf_pin_take, and past the end. */

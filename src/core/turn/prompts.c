@@ -6,7 +6,7 @@
 
 #define DIGITS 20
 
-/* What stands for a name; a number is written into `digits`. */
+/* What replaces a name; a number is written into `digits`. */
 static struct hf_span text_of(enum hf_fill_id id, const struct hf_fill *fills,
                               size_t count, char digits[DIGITS])
 {

@@ -1,7 +1,6 @@
-/* The texts that a model reads, which stand in prompts/ and are put into the library by
+/* The texts that a model reads, which are in prompts/ and are put into the library by
  * tools/promptgen.py; and filling them in. Texts that hf_render_new shows are part of what a
- * request is: to change one that a released version has shown takes a new render version.
- */
+ * request is: to change one that a released version has shown takes a new render version. */
 #ifndef HF_CORE_TURN_PROMPTS_H
 #define HF_CORE_TURN_PROMPTS_H
 

@@ -1,9 +1,8 @@
 /* A request as a provider needs it, and whether a history can be sent at all.
  *
  * Rendering is a function of the request alone (its records, causes and blobs), so a
- * restored turn renders the same. HF_RENDER_VERSION stands in the request; a change of what
- * is rendered is a new version.
- */
+ * restored turn renders the same. HF_RENDER_VERSION is in the request; a change of what
+ * is rendered is a new version. */
 #include <string.h>
 
 #include <holdfast/limits.h>
@@ -202,7 +201,7 @@ static int render_message(struct hf_render *render, const struct hf_message *mes
     return add_message(render, role, blocks, count);
 }
 
-/* A cause of this turn stands at the end, so its message in the history is left out. */
+/* A cause of this turn is at the end, so its message in the history is left out. */
 static bool is_active_cause(const struct hf_render *render,
                             const struct hf_message *message)
 {

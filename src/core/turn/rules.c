@@ -1,9 +1,8 @@
 /* The transition table, and the one function that obeys it.
  *
  * Rules of one state and event are tried in order; the first whose guard holds acts. The
- * last of each group has no guard. Nothing else decides what may happen: a pair without a
- * rule is a refused call. docs/internals/turn.md is generated from the table.
- */
+ * last of each group has no guard. Nothing more decides what may happen: a pair without a
+ * rule is a refused call. docs/internals/turn.md is generated from the table. */
 #include "base/err.h"
 #include "core/turn/machine.h"
 
@@ -560,7 +559,7 @@ const struct hf_turn_rule hf_turn_rules[] = {
 /* clang-format on */
 const size_t hf_turn_rule_count = sizeof(hf_turn_rules) / sizeof(hf_turn_rules[0]);
 
-/* The rules of a state stand together, in the order of the states; a test keeps that so. */
+/* The rules of a state are together, in the order of the states; a test keeps that so. */
 static const uint8_t first_rule[] = { 0, 4, 8, 12, 23, 27, 30, 37, 41 };
 _Static_assert(sizeof(first_rule) == HF_TURN_FINISHED + 1, "a first rule a state");
 

@@ -1,6 +1,5 @@
-/* The tables, and nothing else. A key, once released, keeps its meaning for ever: saves are
- * read by it. New members take new keys at the end of their table.
- */
+/* The tables, and nothing more. A key, once released, keeps its meaning for ever: saves
+ * are read by it. New members take new keys at the end of their table. */
 #include "core/turn/schema.h"
 
 #include <stddef.h>
@@ -207,7 +206,7 @@ static const struct hf_member driver[] = {
 };
 HF_SCHEMA(hf_s_driver, hf_driver_state, driver);
 
-/* Without the blobs, which the hashes stand for. */
+/* Without the blobs, which the hashes mean. */
 static const struct hf_member request[] = {
     { .key = 1, KEY, HF_AT(hf_request, model), NEED },
     { .key = 2, NOTE, HF_AT(hf_request, route) },

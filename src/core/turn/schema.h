@@ -2,8 +2,7 @@
  *
  * One table a struct: its members with a number (in saves), a name (in JSON and for
  * people), a type and a bound. Copying, saving, restoring, JSON and descriptions all walk
- * these tables, so that they cannot disagree about what a value holds.
- */
+ * these tables, so that they cannot disagree about what a value holds. */
 #ifndef HF_CORE_TURN_SCHEMA_H
 #define HF_CORE_TURN_SCHEMA_H
 
@@ -120,7 +119,7 @@ HF_MUST_USE int hf_copy(struct hf_arena *arena, const struct hf_schema *schema,
                         enum hf_copy_mode mode, const void *from, void *ret_to,
                         struct hf_err *err);
 
-/* As hf_copy into new memory of the arena; NULL from gives NULL. */
+/* As hf_copy into new memory of the arena; NULL from returns NULL. */
 HF_MUST_USE int hf_copy_ref(struct hf_arena *arena, const struct hf_schema *schema,
                             enum hf_copy_mode mode, const void *from, const void **ret_to,
                             struct hf_err *err);

@@ -3,8 +3,7 @@
  * A reply with calls becomes one assistant message and a batch; the answers become one user
  * message. A reply without calls ends the turn at a checkpoint, where new input may still
  * come in; its text is the outcome and is not appended here, so that the host's last commit
- * writes it once.
- */
+ * writes it once. */
 #include <string.h>
 
 #include <holdfast/limits.h>
@@ -107,7 +106,7 @@ static bool has_kind(const struct hf_llm_response *response, enum hf_part_kind k
 }
 
 /* Whether the last message answers a tool call. A base that cannot lend it now is not an
- * answer to that: HF_EBASE, and the host gives the reply again. */
+ * answer to that: HF_EBASE, and the host feeds the reply again. */
 static int after_tool_result(struct hf_move *move, bool *ret_after, struct hf_err *err)
 {
     *ret_after = false;
@@ -153,7 +152,7 @@ static int keep_prose(struct hf_move *move, struct hf_kept *kept,
     return rc;
 }
 
-/* The calls in order under their ids here, each with the reasoning that stood before it. */
+/* The calls in order under their ids here, each with the reasoning that was before it. */
 static int keep_calls(struct hf_move *move, struct hf_kept *kept,
                       const struct hf_llm_response *response,
                       const struct hf_tool_call *calls, struct hf_err *err)

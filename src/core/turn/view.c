@@ -1,9 +1,8 @@
-/* Tool values: JSON in which {"$attachment": {…}} stands for bytes kept elsewhere, and the
+/* Tool values: JSON in which {"$attachment": {…}} means bytes kept elsewhere, and the
  * parts that a model sees of an answer.
  *
  * A value is cut at its attachments: text, attachment, text. So each attachment is shown
- * where it stands in the value.
- */
+ * where it is in the value. */
 #include "core/turn/view.h"
 
 #include <string.h>

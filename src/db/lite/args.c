@@ -3,14 +3,14 @@
  *   made_id  the new_id that the call before took for its set of the same place, so that what
  *            goes with a new row need not look for it. Null where that call did not make a row
  *            of every set
- *   new_id   what hf_next_id() gives; but a column is no function, for which SQLite would keep a
- *            journal of every page that the statement changes
+ *   new_id   what hf_next_id() returns; but a column is no function, for which SQLite
+ *            would keep a journal of every page that the statement changes
  *
- * A statement that reads it is run once for all sets of a call, and not once a set: SQLite
- * opens a cursor for every index of a table each time a statement starts, and a frame for
- * each trigger, so a hundred rows in one statement cost about two thirds of a hundred
- * statements (measured on the close-out). It is an eponymous table: nothing of it is in the schema.
- */
+ * A statement that reads it is run once for all sets of a call, and not once per set:
+ * SQLite opens a cursor for every index of a table each time a statement starts, and a
+ * frame for each trigger, so a hundred rows in one statement cost about two thirds of a
+ * hundred statements (measured on the close-out). It is an eponymous table: nothing of it
+ * is in the schema. */
 #include "db/lite/lite.h"
 
 static const char declaration[] =

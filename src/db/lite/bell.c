@@ -1,13 +1,13 @@
 /* Wake-ups through the sidecar's page.
  *
  * A topic is a word of the page and one bit of that word's waiters. A ring bumps the word
- * and wakes as many waiters of its bit as it can feed. Hints only: whoever waits looks again
- * after each slice, both at the word (a ring that woke somebody else) and at the database
- * (a process that died between its commit and its ring, a foreign writer).
+ * and wakes as many waiters of its bit as it can feed. Hints only: the process that waits
+ * looks again after each slice, both at the word (a ring that woke another process) and
+ * at the database (a process that died between its commit and its ring, a foreign
+ * writer).
  *
  * A ticket is the word plus `stir`, a count of changes that this handle noticed by looking:
- * so one look makes good for all its waiters.
- */
+ * so one look makes good for all its waiters. */
 #include "db/lite/lite.h"
 #include "os/futex.h"
 
@@ -47,7 +47,8 @@ void lite_bell_ring(struct hf_sql *sql, uint32_t topic, uint32_t count)
 }
 
 /* Under the watch's lock. An error counts as a change: the caller's own look will meet it,
- * and can report it. The first look finds nothing: whoever has a ticket took it after. */
+ * and can report it. The first look finds nothing: the process that has a ticket took it
+ * after. */
 static bool data_moved(struct lite *lite)
 {
     struct lite_watch *watch = &lite->watch;
@@ -67,7 +68,7 @@ static void look(struct lite *lite)
 {
     struct lite_watch *watch = &lite->watch;
     if (lite->memory)
-        return; /* nobody else can have changed it */
+        return; /* no other process can have changed it */
     hf_lock(&watch->lock);
     const struct hf_clock *clock = hf_clock_system();
     hf_ms now = clock->mono_ms(clock->user);
@@ -79,8 +80,8 @@ static void look(struct lite *lite)
     hf_unlock(&watch->lock);
 }
 
-/* A follower asks for one ring each time, before it looks: so a commit that nobody waits for
- * costs one load, and one that many wait for one call. */
+/* A follower asks for one ring each time, before it looks: so a commit that no process
+ * waits for costs one load, and one that many wait for one call. */
 uint32_t lite_bell_seen(struct hf_sql *sql, uint32_t topic)
 {
     struct lite *lite = lite_of(sql);
@@ -106,7 +107,8 @@ static bool wait_for_ring(struct lite *lite, uint32_t topic, uint32_t seen, hf_m
             lite->clock->wait_ms(lite->clock->user, slice);
         }
         hf_ms passed = lite->clock->mono_ms(lite->clock->user) - start;
-        ms -= passed > 0 ? passed : 1; /* a clock that stands still must not hold us */
+        ms -= passed > 0 ? passed
+                         : 1; /* a clock that does not advance must not hold us */
         if (passed + 1 >= slice)
             look(lite);
     }

@@ -1,7 +1,7 @@
 /* Moving the WAL's pages into the file, off the commit path.
  *
  * Commits only note how long the WAL is. A thread, started when it first passes a
- * threshold, copies what no reader needs (PASSIVE: it waits for nobody). Under steady
+ * threshold, copies what no reader needs (PASSIVE: it waits for no process). Under steady
  * writing that never catches up with the end, and a WAL starts over only when all of it was
  * copied; so the thread then copies the rest inside the turnstile, when there is little left.
  * A reader that stays pins the WAL: it then grows, and commits go on.
@@ -9,12 +9,11 @@
  * A WAL that starts over is written in place, and that syncs about twice as fast as one that
  * grows: so the threshold is low, and the rest is worth one passage of the turnstile.
  *
- * When writing has stopped for a while, the thread gives the page cache's memory back, so
- * that a store that is only open costs little.
+ * When writing has stopped for a while, the thread returns the page cache's memory,
+ * so that a store that is only open costs little.
  *
  * A handle without threads, or one that lives for one command, copies inline: at a larger
- * threshold after a commit, and at close.
- */
+ * threshold after a commit, and at close. */
 #include <errno.h>
 #include <malloc.h>
 #include <time.h>
@@ -46,7 +45,8 @@ void lite_checkpoint_init(struct lite *lite)
 
 void lite_checkpoint_watch(struct lite *lite)
 {
-    (void)sqlite3_wal_hook(lite->writer.db, on_commit, lite); /* gives the hook before */
+    (void)sqlite3_wal_hook(lite->writer.db, on_commit,
+                           lite); /* returns the hook before */
 }
 
 /* Frames in the WAL, and how many of them are in the file now. A failure leaves all in the
@@ -76,7 +76,7 @@ static void copy_in_turnstile(struct lite *lite, sqlite3 *db, int *ret_log,
 
 static void set_due(struct lite *lite, int log, int copied)
 {
-    /* Somebody pins the rest: ask again when there is more to gain. */
+    /* A process pins the rest: ask again when there is more to gain. */
     int64_t due = copied < log ? (int64_t)log + DUE_PAGES : DUE_PAGES;
     atomic_store_explicit(&lite->checkpoint.due_pages, due, memory_order_relaxed);
 }
@@ -99,15 +99,15 @@ static void run_inline(struct lite *lite)
     set_due(lite, log, copied);
 }
 
-/* Nobody wrote for IDLE_MS. What SQLite frees stays in the heap in small pieces, so the
- * heap is asked to let go of them too. */
+/* No process wrote for IDLE_MS. What SQLite frees stays in the heap in small pieces, so
+ * the heap is asked to let go of them too. */
 static void give_memory_back(struct lite *lite)
 {
     if (lite_group_enter(lite, NULL) != 0)
         return;                                       /* busy, so not idle */
     (void)sqlite3_db_release_memory(lite->writer.db); /* what it can */
     lite_group_leave(lite);
-    (void)malloc_trim(0); /* tells whether anything was given back */
+    (void)malloc_trim(0); /* tells whether memory was returned */
 }
 
 /* Waits for IDLE_MS at most. True when that passed and nothing was wanted. */

@@ -1,10 +1,9 @@
 /* The two clocks, and the SQL functions through which statements see them.
  *
- * The lease clock is CLOCK_MONOTONIC plus an offset that stands in hf_store. The offset holds
+ * The lease clock is CLOCK_MONOTONIC plus an offset that is in hf_store. The offset holds
  * for one boot and one time namespace; the first opener of a new boot sets it so that the
  * lease clock continues at or after everything it ever showed (lease_high_water). It
- * therefore never goes back, whatever is done to the wall clock.
- */
+ * therefore never goes back, whatever is done to the wall clock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -95,8 +94,9 @@ static void sql_next_id(sqlite3_context *context, int argc, sqlite3_value **argv
 }
 
 /* DIRECTONLY: never in views, triggers, CHECKs or indexes, since plain SQL tools read those
- * without our functions. DETERMINISTIC lets SQLite call the clocks once a statement, which
- * is right because they are fixed for the transaction; a guard must run for every row. */
+ * without our functions. DETERMINISTIC lets SQLite call the clocks once per statement,
+ * which is right because they are fixed for the transaction; a guard must run for every
+ * row. */
 static const struct {
     const char *name;
     int args;

@@ -2,8 +2,7 @@
  *
  * A row names an extended code, or a primary one for all extended codes without a row of
  * their own. Text that SQLite wrote is shown only where it is known to hold names and never
- * values: of constraints, and of statements that could not be prepared.
- */
+ * values: of constraints, and of statements that could not be prepared. */
 #include <errno.h>
 #include <string.h>
 
@@ -60,7 +59,7 @@ int lite_code(int sqlite_rc, int system_errno)
     if (code == 0)
         return HF_EINTERNAL;
     /* SQLite calls only ENOSPC "full"; a quota or a limit on file sizes is the same to
-     * whoever must make room. */
+     * the process that must make room. */
     if (code == HF_ESTOREIO &&
         (system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG))
         return HF_EFULL;

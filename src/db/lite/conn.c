@@ -2,8 +2,7 @@
  *
  * Statements are prepared at first use and kept for the life of the connection. SQLite
  * numbers parameters of the form $n by first appearance, so each statement keeps the map
- * from our numbers to SQLite's.
- */
+ * from our numbers to SQLite's. */
 #include <errno.h>
 #include <string.h>
 
@@ -45,8 +44,8 @@ int lite_pragma(struct lite_conn *conn, const char *sql, int64_t *ret_value,
 /* An answer other than OK means a SQLite built without the switch: no reason to stop. */
 static void harden(sqlite3 *db)
 {
-    /* Whoever closes last would checkpoint under an exclusive lock, and others would see
-     * "locked": db/lite/checkpoint.c does it inside the turnstile. */
+    /* The process that closes last would checkpoint under an exclusive lock, and others
+     * would see "locked": db/lite/checkpoint.c does it inside the turnstile. */
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);

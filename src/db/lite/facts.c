@@ -71,7 +71,7 @@ static void put_counts(struct hf_json *json, const struct lite *lite)
         hf_json_put_i64(json, rows[i].name, count(rows[i].value));
 }
 
-/* What must be asked of the database; on a connection that nobody else uses. */
+/* What must be asked of the database; on a connection that no other process uses. */
 struct asked {
     struct lite_store_facts store;
     int64_t page_size;
@@ -97,7 +97,7 @@ static int ask_on(struct lite_conn *conn, struct asked *ret_asked, struct hf_err
     return rc;
 }
 
-/* A memory store has only the writer, which belongs to whoever leads. */
+/* A memory store has only the writer, which belongs to the process that leads. */
 static int ask(struct lite *lite, struct asked *ret_asked, struct hf_err *err)
 {
     struct lite_conn *conn = &lite->writer;

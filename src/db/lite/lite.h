@@ -15,10 +15,10 @@
  *   db/lite/checkpoint.c  moving the WAL into the file, off the commit path
  *   db/lite/facts.c       what doctor and people want to know
  *
- * Threads. `writer` belongs to whoever leads (db/lite/group.c). A reader belongs to whoever
- * took it from the pool. The checkpoint thread and the bell have connections of their own.
- * Everything else is fixed after open, atomic, or under the lock named beside it.
- */
+ * Threads. `writer` belongs to the process that leads (db/lite/group.c). A reader belongs
+ * to the process that took it from the pool. The checkpoint thread and the bell have
+ * connections of their own.
+ * All the rest is fixed after open, atomic, or under the lock named next to it. */
 #ifndef HF_DB_LITE_LITE_H
 #define HF_DB_LITE_LITE_H
 
@@ -44,7 +44,7 @@
 #define LITE_LOCKED_MS                                                                   \
     5000 /* wait for SQLite's locks; our own processes pass the turnstile first */
 
-/* Transaction control, prepared once a connection. */
+/* Transaction control, prepared once per connection. */
 enum lite_control {
     LITE_BEGIN_READ,
     LITE_BEGIN_WRITE,
@@ -90,9 +90,9 @@ struct lite_conn {
     struct lite_instant instant;
     bool expect_unmet;          /* set by hf_expect just before it fails its statement */
     const struct hf_call *sets; /* what hf_args shows */
-    int64_t last_id;            /* that hf_next_id gave in this statement; 0: none */
+    int64_t last_id;            /* that hf_next_id returned in this statement; 0: none */
     int64_t ids_given;          /* by hf_next_id in this statement */
-    int64_t made_after;         /* the ids that the last call gave follow it; -1: none */
+    int64_t made_after; /* the ids that the last call returned follow it; -1: none */
     struct lite_conn *next;
 };
 
@@ -114,9 +114,9 @@ struct lite_page {
     _Atomic uint32_t entry_word;    /* bumped at each release of the lock */
     _Atomic uint32_t write_word;
     _Atomic uint32_t bells[LITE_BELLS];
-    _Atomic uint32_t followed; /* somebody waits for whatever is committed next */
-    /* How many wait, so that nobody else pays for a call to the kernel. Hints: one who died
-     * waiting is counted until somebody opens the store alone. */
+    _Atomic uint32_t followed; /* a process waits for whatever is committed next */
+    /* How many wait, so that no other process pays for a call to the kernel. Hints: one
+     * who died waiting is counted until a process opens the store alone. */
     _Atomic uint32_t turnstile_waiters;
     _Atomic uint32_t bell_waiters[LITE_BELLS];
     _Atomic int32_t
@@ -228,7 +228,8 @@ HF_MUST_USE int lite_control(struct lite_conn *conn, enum lite_control which);
 /* One of the two that begin; its caller is inside the turnstile. */
 HF_MUST_USE int lite_begin(struct lite_conn *conn, enum lite_control how,
                            struct hf_err *err);
-/* 0 or our code, and SQLite's beside it. The transaction may still be open on failure. */
+/* 0 or our code, and SQLite's next to it. The transaction may still be open on
+ * failure. */
 HF_MUST_USE int lite_commit(struct lite_conn *conn, int *ret_sqlite, struct hf_err *err);
 /* Does nothing outside a transaction; always leaves it. */
 void lite_roll_back(struct lite_conn *conn);
@@ -273,7 +274,8 @@ int lite_args(struct lite_conn *conn, struct hf_err *err);
 void lite_sample(struct lite_conn *conn, int64_t incarnation, hf_ms high_water);
 void lite_stamp(const struct lite_conn *conn, struct hf_batch *batch);
 hf_ms lite_lease_now(const struct lite *lite);
-/* What hf_next_id() gives, or SQLite's code. It can fail for a statement's first row only. */
+/* What hf_next_id() returns, or SQLite's code. It can fail for a statement's first row
+ * only. */
 HF_MUST_USE int lite_next_id(struct lite_conn *conn, int64_t *ret_id);
 /* Finds out the boot and time namespace of this process. */
 HF_MUST_USE int lite_clock_identify(struct lite *lite, struct hf_err *err);
@@ -292,12 +294,14 @@ HF_MUST_USE int lite_clock_settle(struct lite *lite, const struct lite_clock_row
 
 /* db/lite/migrate.c. Under the turnstile; brings the schema up to date. */
 HF_MUST_USE int lite_migrate(struct lite *lite, bool may_change, struct hf_err *err);
-/* 0, or HF_ENOTSTORE: the file holds something else. In a transaction, or inside the turnstile. */
+/* 0, or HF_ENOTSTORE: the file holds something different. In a transaction, or inside the
+ * turnstile. */
 HF_MUST_USE int lite_check_kind(struct lite_conn *conn, bool *ret_empty,
                                 struct hf_err *err);
 
 /* db/lite/side.c */
-/* Whether there is a sidecar beside the path that knows a store. Opens nothing to write. */
+/* Whether there is a sidecar next to the path that knows a store. Opens nothing to
+ * write. */
 bool lite_side_knows(struct lite *lite);
 HF_MUST_USE int lite_side_open(struct lite *lite, struct hf_err *err);
 void lite_side_close(struct lite *lite);
@@ -314,7 +318,8 @@ void lite_side_adopt(struct lite *lite, const struct lite_store_facts *facts);
 /* Only the process inside the turnstile writes. Bounded by busy_ms: then HF_EBUSY. */
 HF_MUST_USE int lite_turnstile_enter(struct lite *lite, struct hf_err *err);
 void lite_turnstile_leave(struct lite *lite);
-/* Counts a waiter in the page. Whoever bumps a word and then finds nobody counted need not wake:
+/* Counts a waiter in the page. The process that bumps a word and then finds no process
+ * counted need not wake:
  * one who counts itself later looks at the word once more, in the kernel, before it sleeps. */
 void lite_wait_begins(_Atomic uint32_t *waiters);
 void lite_wait_ends(_Atomic uint32_t *waiters);
@@ -336,7 +341,7 @@ void lite_ring_members(struct lite *lite, struct db_member *const *members, size
  * each. By the leader, inside the turnstile. */
 void lite_txn_run(struct lite *lite, struct db_member *const *members, size_t count);
 /* The same for what is queued: who comes before the commit goes with them. `members` has room
- * for DB_GROUP_MAX. Gives how many there are then. */
+ * for DB_GROUP_MAX. Returns how many there are then. */
 size_t lite_txn_lead(struct lite *lite, struct db_member **members, size_t count);
 /* Begins a write transaction, reads the store's row and samples the clocks. */
 HF_MUST_USE int lite_txn_begin(struct lite *lite, struct lite_store_facts *ret_facts,

@@ -1,9 +1,8 @@
-/* What stands in the file: is it ours, how old is it, and bringing it up to date.
+/* What is in the file: is it ours, how old is it, and bringing it up to date.
  *
  * Each migration is one transaction together with its row in hf_schema, so a crash leaves
  * the version before or the version after. The first one also writes the application id:
- * a file has it exactly if it has a schema of ours.
- */
+ * a file has it exactly if it has a schema of ours. */
 #include <string.h>
 
 #include "base/ident.h"
@@ -154,7 +153,7 @@ int lite_migrate(struct lite *lite, bool may_change, struct hf_err *err)
         return refuse(version, latest, err);
 
     /* A table that is rebuilt loses its rows' children for a moment; the switch does
-     * nothing inside a transaction, so it stands around them all. */
+     * nothing inside a transaction, so it is around them all. */
     rc = lite_exec(conn, "PRAGMA foreign_keys = OFF", err);
     for (int i = version; rc == 0 && i < latest; i++) {
         hf_assert(schema->migrations[i].version == i + 1);

@@ -177,9 +177,9 @@ static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
     int rc = check_never_was(lite, err);
     if (rc != 0)
         return rc;
-    /* For its owner alone: SQLite and the sidecar give their files the same mode. Made
+    /* For its owner alone: SQLite and the sidecar create their files with the same mode. Made
      * without a descriptor, since to close one would drop locks of this process. Whatever
-     * else stands in the way shows when SQLite opens it. */
+     * else is in the way shows when SQLite opens it. */
     if (mknod(lite->path, S_IFREG | 0600, 0) != 0 && (errno == EACCES || errno == EROFS))
         return hf_fail(err, HF_EREADONLY, "db", "%s cannot be made: no permission",
                        lite->path);

@@ -1,8 +1,7 @@
-/* The calls of one batch, inside a transaction that somebody else began.
+/* The calls of one batch, inside a transaction that another process began.
  *
  * Results live in an arena of the batch's own allocator. A batch can be run again at any
- * time: what an earlier run left is dropped first.
- */
+ * time: what an earlier run left is dropped first. */
 #include <string.h>
 
 #include "db/batch.h"

@@ -1,4 +1,5 @@
-/* The sidecar: a small file beside the database, mapped by every process that has it open.
+/* The sidecar: a small file next to the database, mapped by every process that has it
+ * open.
  *
  * It holds no truth. It carries wake-ups (db/lite/bell.c), the locks by which one process
  * writes at a time, and a memory of how far the store had come, by which a replaced file is
@@ -10,8 +11,7 @@
  * page's end: they end with their holder, and (unlike classic POSIX locks) not when some other
  * descriptor of the same file is closed. Waiters sleep on a word that the releaser bumps, in short
  * slices, since a holder that died bumps nothing. They count themselves in the page: with no
- * waiter, a writer takes `write` alone and wakes no process.
- */
+ * waiter, a writer takes `write` alone and wakes no process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -30,7 +30,7 @@
 
 #define ALL_BITS UINT32_MAX
 
-/* How long a waiter may sleep on beside a lock whose holder died. */
+/* How long a waiter may sleep on next to a lock whose holder died. */
 #define SLICE_MS 10
 
 _Static_assert(sizeof(struct lite_page) <= PAGE_BYTES, "the page is one page");
@@ -120,7 +120,7 @@ static int pass_entry(struct lite *lite, hf_ms until, struct hf_err *err)
     return rc;
 }
 
-/* Where nobody waits there is no order to keep: `write` alone will do. */
+/* Where no process waits there is no order to keep: `write` alone will do. */
 static int enter(struct lite *lite, hf_ms until, struct hf_err *err)
 {
     struct lite_page *page = lite->side.page;
@@ -169,7 +169,8 @@ static int own_page(struct lite *lite, struct hf_err *err)
     return 0;
 }
 
-/* As SQLite does for its own side files: whoever may use the database may use these. */
+/* As SQLite does for its own side files: the process that may use the database may use
+ * these. */
 static void copy_access(int fd, const struct stat *of)
 {
     (void)fchmod(fd, of->st_mode & 0777); /* else as the umask has it */
@@ -272,7 +273,7 @@ void lite_side_close(struct lite *lite)
     else
         lite->alloc->free(lite->alloc->user, side->page);
     if (side->fd >= 0)
-        (void)close(side->fd); /* gives its locks back; nothing is buffered */
+        (void)close(side->fd); /* returns its locks; nothing is buffered */
     *side = (struct lite_side){ .fd = -1 };
 }
 

@@ -12,8 +12,7 @@
  *             without the culprit, then the culprit alone.
  *
  * Answers are kept only if their transaction ended as planned: a refusal may rest on what
- * another member of the same, failed, transaction had written.
- */
+ * another member of the same, failed, transaction had written. */
 #include <string.h>
 
 #include "db/lite/lite.h"
@@ -25,7 +24,7 @@ struct attempt {
     struct lite *lite;
     struct db_member *const *members;
     size_t count;
-    struct db_member **late; /* the same array, where more may come; else NULL */
+    struct db_member **late; /* the same array, where more may come; otherwise NULL */
     enum mode mode;
     struct lite_store_facts was; /* as the transaction found the store */
     bool changed;                /* by a member that was not refused */
@@ -42,7 +41,7 @@ static void answer_all(struct db_member *const *members, size_t count, int rc,
 }
 
 /* The file that SQLite holds open may no longer be the one at the path: what we commit
- * there, nobody will ever read. */
+ * there, no process will ever read. */
 static int check_not_moved(struct lite *lite, struct hf_err *err)
 {
     int moved = 0;
@@ -190,7 +189,7 @@ static void commit(struct attempt *at)
     bool open = !sqlite3_get_autocommit(conn->db);
     lite_roll_back(conn);
     /* Refused while still open is refused for certain: a constraint that waits for COMMIT
-     * (nobody knows whose), or a lock. */
+     * (no process knows whose), or a lock. */
     if (open && rc == HF_ECONFLICT && at->count > 1)
         run_each(lite, at->members, at->count);
     else if (open && (rc == HF_ECONFLICT || rc == HF_EBUSY))
@@ -217,7 +216,7 @@ static bool half_done(int rc)
     return rc != 0 && rc != HF_EGUARD;
 }
 
-/* False: refused, after it had changed something that still stands. */
+/* False: refused after a change that remains. */
 static bool run_member(struct attempt *at, struct db_member *member)
 {
     struct lite_conn *conn = &at->lite->writer;

@@ -8,8 +8,7 @@
  *
  * Others are listened to from the first wait on, on a connection of its own (db/pg/listen.c), which
  * must first hear itself. Where it cannot (behind a transaction pooler, in inline mode) waiters
- * look by themselves. Hints only: each waiter looks again after each slice.
- */
+ * look by themselves. Hints only: each waiter looks again after each slice. */
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -80,7 +79,7 @@ static void ring_here(struct pg_bell *bell, uint32_t topic, uint32_t count)
     (void)pthread_cond_broadcast(&bell->rung[PG_ANY_BELL]); /* cannot fail */
 }
 
-/* Under the lock: everybody is to look. */
+/* Under the lock: every process is to look. */
 static void ring_all(struct pg_bell *bell)
 {
     for (size_t i = 0; i <= PG_ANY_BELL; i++) {
@@ -195,7 +194,7 @@ struct bell_thread {
     hf_ms tried_at;
 };
 
-/* Begins to listen, or goes on without; after a gap everybody looks. */
+/* Begins to listen, or goes on without; after a gap every process looks. */
 static void keep_listening(struct bell_thread *thread, bool wanted)
 {
     struct pg_bell *bell = &thread->pg->bell;

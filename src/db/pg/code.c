@@ -3,8 +3,7 @@
  * A row names a whole SQLSTATE, or the first two characters of a class for all states
  * without a row of their own. What the server writes is shown only where it holds names and
  * never values: its primary message of some states, a constraint's name, and the columns of a
- * key, which stand in the detail before the values.
- */
+ * key, which are in the detail before the values. */
 #include <string.h>
 
 #include "base/text.h"
@@ -78,7 +77,7 @@ static const char *field_of(const PGresult *result, int which)
     return text ? text : "";
 }
 
-/* "Key (a, b)=(1, 2) already exists.": the columns, and never what stands in them. */
+/* "Key (a, b)=(1, 2) already exists.": the columns, and never what is in them. */
 static void key_columns(const PGresult *result, char *out, size_t room)
 {
     const char *detail = field_of(result, PG_DIAG_MESSAGE_DETAIL);
@@ -135,8 +134,8 @@ bool pg_is_transient(const PGresult *result)
     return hf_starts_with(state, "40001") || hf_starts_with(state, "40P01");
 }
 
-/* libpq gives no SQLSTATE for these. What it says names hosts, users and databases; of an
- * address that it could read (check_address) it shows no password. */
+/* libpq returns no SQLSTATE for these. What it says names hosts, users and databases; of
+ * an address that it could read (check_address) it shows no password. */
 int pg_fail_connect(PGconn *db, struct hf_err *err)
 {
     const char *text = db ? PQerrorMessage(db) : "out of memory";

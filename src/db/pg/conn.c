@@ -2,8 +2,7 @@
  *
  * A connection of our own keeps the schema and the timeouts for as long as it lasts. Behind a
  * transaction pooler there is nothing to keep them in, and every pipeline brings them along
- * (db/pg/run.c).
- */
+ * (db/pg/run.c). */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -12,8 +11,8 @@
 #include "db/pg/pg.h"
 
 #define IDLE_TIMEOUT "10000"
-/* Before a connection is ready nothing takes long; whoever is silent for so long (a pooler that
- * has no server) is as good as away. */
+/* Before a connection is ready nothing takes long; the process that is silent for so long
+ * (a pooler that has no server) is as good as away. */
 #define READY_LEAST_MS 1000
 #define READY_MOST_MS 10000
 #define MIGRATION_MS INT32_MAX /* a script takes its time */
@@ -65,7 +64,8 @@ bool pg_await_answer(PGconn *db, hf_ms until)
     return true;
 }
 
-/* The answer to a statement by itself, as PQexec would give it; NULL: none came, or not in time. */
+/* The answer to a statement by itself, as PQexec would return it; NULL: none came, or not
+ * in time. */
 static PGresult *answer_of(struct pg_conn *conn, int sent, hf_ms when_ready)
 {
     hf_ms until = pg_mono_ms() + patience_of(conn, when_ready);
@@ -91,7 +91,7 @@ static int judge(struct pg_conn *conn, PGresult *result, const char *what,
     int rc = 0;
     bool said = result && PQresultErrorField(result, PG_DIAG_SQLSTATE);
     if (!result || PQstatus(conn->db) != CONNECTION_OK || (!fine(result) && !said)) {
-        conn->lost = true; /* or libpq has words of its own, which are of nothing else */
+        conn->lost = true; /* or libpq has words of its own, which are of nothing more */
         rc = said ? pg_fail(result, what, err) : pg_fail_lost(what, err);
     } else if (!fine(result)) {
         rc = pg_fail(result, what, err);
@@ -122,9 +122,9 @@ int pg_conn_ask(struct pg_conn *conn, enum db_own which, const char *const *args
 
 /* Statements are planned once. For a table that was all but empty when it was last analyzed, to
  * read an index from end to end costs no more than to look one row up, and such a plan stays: on
- * 60,000 rows a claim took 40 ms and a close-out 400, until somebody analyzed. A plan for many rows
- * is good for few. So while the table is small, each time that it has grown fourfold they are made
- * anew. */
+ * 60,000 rows a claim took 40 ms and a close-out 400, until a process analyzed. A plan
+ * for many rows is good for few. So while the table is small, each time that it has grown
+ * fourfold they are made anew. */
 #define PAGE_BYTES 8192
 #define SMALL_BYTES (1024 * PAGE_BYTES)
 
@@ -160,7 +160,7 @@ static void no_notice(void *user, const PGresult *result)
 
 static PGconn *connect_to(const char *conninfo)
 {
-    /* What stands before dbname are defaults, which the address may override. */
+    /* What is before dbname are defaults, which the address may override. */
     static const char *const keys[] = {
         "connect_timeout",  "keepalives_idle",  "keepalives_interval",
         "keepalives_count", "tcp_user_timeout", "fallback_application_name",
@@ -171,8 +171,8 @@ static PGconn *connect_to(const char *conninfo)
     return PQconnectdbParams(keys, values, 1);
 }
 
-/* PgBouncer gives its clients keys of its own, so the process that libpq knows is not the
- * one that answers. */
+/* PgBouncer hands its clients keys of its own, so the process that libpq knows is not
+ * the one that answers. */
 static int check_pooler(struct pg_conn *conn, struct hf_err *err)
 {
     const struct pg *pg = conn->pg;

@@ -1,15 +1,15 @@
 /* How often processes of this machine have taken leases.
  *
- * Whoever waits for work watches the local processes that hold leases, so that their work is
- * taken over as soon as one dies. Which those are only the server knows, and to ask it fifty
- * times a second was the largest part of what an idle worker cost it. So they count their claims
- * in a page that all processes of one user share, and ask again when the count has changed. (On
- * SQLite, where a look is cheap, there is no such page.)
+ * The process that waits for work watches the local processes that hold leases, so that
+ * their work is taken over as soon as one dies. Which those are only the server knows,
+ * and to ask it fifty times per second was the largest part of what an idle worker cost
+ * it. So they count their claims in a page that all processes of one user share, and ask
+ * again when the count has changed. (On SQLite, where a look is cheap, there is no such
+ * page.)
  *
  * A hint only: without the page, or where another user's processes take leases, waiters look by
  * themselves. The page has a word for many stores at once, by their ids; a shared word makes
- * somebody look for nothing.
- */
+ * a process look for nothing. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,7 +22,8 @@
 #define PAGE_BYTES 4096
 #define WORDS (PAGE_BYTES / sizeof(uint32_t))
 
-/* Everybody may write to that folder: what is there under our name must be ours alone. */
+/* Every process may write to that folder: what is there under our name must be ours
+ * alone. */
 static bool is_ours(int fd)
 {
     struct stat at;

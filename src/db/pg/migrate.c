@@ -1,9 +1,8 @@
-/* What stands in the schema: is it ours, how old is it, and bringing it up to date; the
+/* What is in the schema: is it ours, how old is it, and bringing it up to date; the
  * store's own row, and the history it belongs to.
  *
  * Everything pending runs in one transaction under an advisory lock of the schema's name, so
- * a crash leaves what was there before, and two programs never migrate at once.
- */
+ * a crash leaves what was there before, and two programs never migrate at once. */
 #include <string.h>
 
 #include "base/ident.h"
@@ -12,11 +11,11 @@
 
 #define OLDEST_SERVER 140000
 
-/* An old program goes on beside the next version's for as long as a fleet is exchanged: a
- * migration keeps the statements of the version before it working. */
+/* An old program goes on next to the next version's for as long as a fleet is exchanged:
+ * a migration keeps the statements of the version before it working. */
 #define AHEAD_MAX 1
 
-/* A transaction that knows our schema, on whatever session a pooler gave. */
+/* A transaction that knows our schema, on whatever session a pooler returned. */
 static int begin(struct pg_conn *conn, struct hf_err *err)
 {
     const struct pg *pg = conn->pg;
@@ -117,7 +116,7 @@ static int apply_pending(struct pg_conn *conn, const struct hf_sql_options *opti
     if (rc == 0 && identity.ours)
         rc = read_version(conn, &version, err);
     if (rc == 0 && version > 0 && !options->migrate)
-        return 0; /* somebody made the store just now */
+        return 0; /* a process made the store just now */
     const struct db_schema *schema = conn->pg->schema;
     for (size_t i = (size_t)version; rc == 0 && i < schema->migration_count; i++) {
         const struct hf_migration *step = &schema->migrations[i];

@@ -19,9 +19,8 @@
  *   db/pg/local.c     how often processes of this machine have taken leases
  *   db/pg/facts.c     what doctor and people want to know
  *
- * Threads. A connection belongs to the thread that took it from the pool. Everything else is fixed
- * after open, atomic, or under the lock named beside it.
- */
+ * Threads. A connection belongs to the thread that took it from the pool. All the rest is
+ * fixed after open, atomic, or under the lock named next to it. */
 #ifndef HF_DB_PG_PG_H
 #define HF_DB_PG_PG_H
 
@@ -44,7 +43,7 @@
 #define PG_POOL_MAX 8      /* connections of one handle */
 #define PG_LEADERS_MAX 2   /* of which this many write */
 #define PG_SLOW_MS 100     /* after which the first one is slow */
-#define PG_GROUP_WORTH 8   /* batches that are worth a transaction beside another */
+#define PG_GROUP_WORTH 8   /* batches that are worth a transaction next to another */
 #define PG_GROUP_MAX 64    /* batches of one transaction */
 #define PG_GROUP_ROWS 4096 /* argument sets, so that no caller waits too long */
 #define PG_SCHEMA_MAX 48   /* bytes of a schema's name */
@@ -61,7 +60,7 @@ enum pg_pooler { PG_POOLER_NONE, PG_POOLER_SESSION, PG_POOLER_TRANSACTION };
 struct pg_url {
     char *conninfo; /* what libpq gets */
     char *listen;   /* the same for the bell; NULL: conninfo */
-    char *schema;   /* a plain name: it needs no quotes but for reserved words */
+    char *schema;   /* a plain name: it needs no quotes except for reserved words */
     char *quoted;
     enum pg_pooler pooler;
 };
@@ -140,7 +139,7 @@ struct pg_member {
 struct pg_due {
     struct hf_ring rings[32];
     size_t count;
-    bool all; /* more topics than fit: everybody is to look */
+    bool all; /* more topics than fit: every process is to look */
 };
 
 struct pg_bell {
@@ -165,6 +164,7 @@ struct pg_bell {
 struct pg_counts {
     _Atomic int64_t replays;
     _Atomic int64_t two_trips;
+    _Atomic int64_t gathered; /* batches that became one with others */
     _Atomic int64_t connects;
     _Atomic int64_t lost;
     _Atomic int64_t resolved;
@@ -348,7 +348,7 @@ HF_MUST_USE int pg_run_read(struct pg *pg, struct hf_batch *batch, struct hf_err
 bool pg_checked_in_sql(const struct pg *pg, const struct hf_batch *batch);
 
 /* db/pg/gather.c */
-#define PG_GATHER_CALLS 4
+#define PG_GATHER_CALLS 8
 
 struct pg_gathered {
     struct pg_member member;
@@ -361,7 +361,7 @@ bool pg_gather_fits(const struct pg *pg, const struct hf_batch *batch,
 HF_MUST_USE int pg_gather(const struct pg *pg, struct pg_gathered *all,
                           struct pg_member *const *members, size_t count,
                           struct hf_arena *arena);
-/* Gives each member what became of them all. */
+/* Tells each member what became of them all. */
 void pg_gather_answer(const struct pg_gathered *all, struct pg_member *const *members,
                       size_t count);
 

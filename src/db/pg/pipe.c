@@ -2,8 +2,7 @@
  * its answers come in that order.
  *
  * The connection never blocks in a send: while its messages go out, answers that come
- * already are read in, else both sides could wait for each other.
- */
+ * already are read in, otherwise both sides could wait for each other. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Whether a pooler that is said to keep sessions (pooler=session) does.
  *
- * One in transaction mode would give a connection, with the schema and the statements that
- * stand in it, to whoever comes next: what was written under one store's address went into
- * another store. A connection that keeps its session has one process behind it, and nobody
- * else has that process. */
+ * A pooler in transaction mode would pass a connection, with the schema and the statements
+ * that are in it, to the process that comes next: what was written under one store's
+ * address went into another store. A connection that keeps its session has one process
+ * behind it, and no other process has that process. */
 #include "db/pg/pg.h"
 
 #define ROUNDS 3
@@ -33,7 +33,7 @@ static int64_t process_behind(PGconn *db)
 }
 
 /* Whether both, in turn, always have a process of their own behind them. A pool without a second
- * connection to give tells nothing. */
+ * connection to return tells nothing. */
 static int compare(struct pg_conn *conn, PGconn *other, bool *ret_own, struct hf_err *err)
 {
     int64_t theirs = 0;
@@ -65,9 +65,9 @@ int pg_check_pooler(struct pg_conn *conn, struct hf_err *err)
     PQfinish(other);
     if (rc || own)
         return rc;
-    /* Whoever gets it next is not to find our settings. */
+    /* The process that gets it next is not to find our settings. */
     if (pg_conn_exec(conn, "RESET ALL", "RESET ALL", NULL, NULL))
-        conn->lost = true; /* nobody goes on with it */
+        conn->lost = true; /* no process goes on with it */
     return hf_fail(err, HF_EUNREACHABLE, "db",
                    "the pooler gives a connection to others after each transaction: its "
                    "pool_mode is transaction; add pooler=transaction to the address");

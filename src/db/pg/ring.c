@@ -1,17 +1,17 @@
 /* A NOTIFY behind a commit, on its connection.
  *
- * It is a transaction of its own, sent when all of the one before it has left, and nobody waits
- * for it: the caller has its answer when the commit's has come, and the connection goes back to
- * the pool with the ring's answers still to be read. Whoever takes it next reads them; if they
- * do not come soon, or are an error, it makes another connection, and for a while the bell's
- * thread does all the ringing. A hint that is lost is made good by the waiters' own looks.
+ * It is a transaction of its own, sent when all of the one before it has left, and no
+ * process waits for it: the caller has its answer when the commit's has come, and the
+ * connection goes back to the pool with the ring's answers still to be read. The process
+ * that takes it next reads them; if they do not come soon, or are an error, it makes
+ * another connection, and for a while the bell's thread does all the ringing. A hint that
+ * is lost is made good by the waiters' own looks.
  *
- * A ring behind a transaction that failed is one too many, and wakes somebody in vain.
+ * A ring behind a transaction that failed is one too many, and wakes a process in vain.
  *
  * Not behind a pooler. PgBouncer holds a connection to be free when the first of two transactions
  * has been answered: if its client goes then (a command that ends, a process that is killed), the
- * next one is given the connection, and with it the second one's answers as its own.
- */
+ * next one is given the connection, and with it the second one's answers as its own. */
 #include "db/pg/pg.h"
 
 /* All commits with a NOTIFY of a server wait for each other. A ring that takes longer is left

@@ -9,8 +9,7 @@
  * runs of one statement) runs alone between BEGIN and COMMIT.
  *
  * Company: many batches may share one transaction. A failure undoes them all; they run again
- * without the one that failed, and that one runs by itself.
- */
+ * without the one that failed, and that one runs by itself. */
 #include <string.h>
 
 #include "base/text.h"
@@ -506,8 +505,8 @@ static void run_alone(struct pg *pg, struct pg_member *member)
         pg_count(&pg->counts.replays);
 }
 
-/* These in one transaction; whoever failed there gets a turn alone, or, where it was gathered of
- * many, is left as it failed. */
+/* These in one transaction; the process that failed there gets a turn alone, or, where it
+ * was gathered of many, is left as it failed. */
 static void run_together(struct pg *pg, struct pg_member **left, size_t lefts)
 {
     struct pg_member *alone[PG_GROUP_MAX];
@@ -539,7 +538,8 @@ static bool refused(int rc)
            rc == HF_ETRANSITION || rc == HF_ENOMEM;
 }
 
-/* Many small batches as one statement each, and the others beside them, in one transaction. */
+/* Many small batches as one statement each, and the others next to them, in one
+ * transaction. */
 static void run_gathered(struct pg *pg, struct pg_member **gather, size_t gathers,
                          struct pg_member **left, size_t lefts)
 {
@@ -558,6 +558,8 @@ static void run_gathered(struct pg *pg, struct pg_member **gather, size_t gather
         pg_count(&pg->counts.replays);
         run_together(pg, gather, gathers);
     } else {
+        (void)atomic_fetch_add_explicit(&pg->counts.gathered, (int64_t)gathers,
+                                        memory_order_relaxed);
         pg_gather_answer(&all, gather, gathers);
     }
     hf_arena_fini(&arena);

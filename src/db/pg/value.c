@@ -72,8 +72,9 @@ int pg_args_set(struct hf_arena *arena, const struct hf_call *call, uint32_t set
     return rc;
 }
 
-/* ---- sets: one array a column, as the server sends them itself, so that nothing is quoted
- * here and nothing read letter by letter there ----------------------------------------- */
+/* ---- sets: one array per column, as the server sends them itself, so that nothing is
+ * quoted here and nothing read letter by letter there
+ * ----------------------------------------- */
 
 #define ARRAY_HEAD 20 /* dimensions, any nulls, type, length, first index */
 

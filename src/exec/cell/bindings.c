@@ -190,7 +190,7 @@ int hf_bindings_delta(struct hf_span before, struct hf_span after, struct hf_buf
     return hf_buf_state(out);
 }
 
-/* The parts of a delta; HF_EINVAL for anything else. */
+/* The parts of a delta; HF_EINVAL for another type. */
 static int delta_parts(struct hf_span delta, struct hf_span *ret_set,
                        struct hf_span *ret_unset, struct hf_err *err)
 {

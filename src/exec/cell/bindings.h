@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 
-/* Whether an object with this key alone stands for something else: $hex, $map, $num. */
+/* Whether an object with this key alone means something different: $hex, $map, $num. */
 bool hf_bindings_is_tag(const char *key, size_t len);
 
 /* A finite real, so that it reads back as a real: 5.0, -0.0, 1e300. */

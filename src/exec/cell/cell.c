@@ -438,7 +438,7 @@ static size_t find_call(const struct hf_cell *cell, const char *id)
     return i;
 }
 
-/* A value and nothing else, as most answers are. */
+/* A value and nothing more, as most answers are. */
 static bool is_plain(const struct hf_tool_result *result)
 {
     return result->outcome == HF_TOOL_SUCCESS && result->control == HF_CONTROL_NONE &&

@@ -82,7 +82,8 @@ bool hf_cell_was_shown(const struct hf_cell *cell, uint64_t ordinal);
 
 /* exec/cell/result.c: what happened, kept for the result. */
 HF_MUST_USE int hf_cell_saw(struct hf_cell *cell, struct hf_span text);
-/* ordinal: of a call that is an operation of its own, whose id is not kept; else 0. */
+/* ordinal: of a call that is an operation of its own, whose id is not kept; otherwise
+ * 0. */
 HF_MUST_USE int hf_cell_did(struct hf_cell *cell, const struct hf_tool_result *result,
                             uint64_t ordinal);
 /* The end, with a message for the model where it did not end well. */

@@ -55,7 +55,8 @@ static int handler_done(lua_State *L, int status, lua_KContext ctx)
     return 2;
 }
 
-/* The handler runs after the error, not inside of it: nobody here can see a difference. */
+/* The handler runs after the error, not inside of it: no caller here can see a
+ * difference. */
 static int xpcall_done(lua_State *L, int status, lua_KContext ctx)
 {
     stay_ended(L, status);
@@ -112,7 +113,7 @@ static void check_method(lua_State *L, const char *name, int type)
         luaL_error(L, "%s must be a function, got %s", name, lua_typename(L, type));
 }
 
-/* Pushes the table that stands for the metatable at index 2: a copy of what is allowed,
+/* Pushes the table that means the metatable at index 2: a copy of what is allowed,
  * so that nothing can be added to it later. The first item is the original. */
 static void push_private(lua_State *L)
 {
@@ -139,7 +140,7 @@ static void push_private(lua_State *L)
     }
 }
 
-/* The metatable that the cell gave to the table at index 1, pushed; false if none. */
+/* The metatable that the cell set on the table at index 1, pushed; false if none. */
 static bool push_original(lua_State *L)
 {
     if (!lua_getmetatable(L, 1))

@@ -1,6 +1,5 @@
 /* Why a cell ended, in words for the model that wrote it: the line of its own text, what
- * happened, and what to do instead where that is known.
- */
+ * happened, and what to do instead where that is known. */
 #include "exec/lua/run.h"
 
 #include <string.h>
@@ -91,7 +90,7 @@ static bool has_field(lua_State *L, const char *key)
     return has;
 }
 
-/* Of a call that failed, a name that could not be read, or what else has a message. */
+/* Of a call that failed, a name that could not be read, or what more has a message. */
 static int failure_text(lua_State *L)
 {
     lua_settop(L, 1);

@@ -1,12 +1,11 @@
-/* Names that the host gives: they can be read and not changed.
+/* Names that the host passes: they can be read and not changed.
  *
  * A given table is shown by an empty one whose metatable reads from it and refuses to write,
  * and so is every table in it; functions of the library look behind it with hf_lua_see, or
- * refuse it with hf_lua_check_own. The given values lie beside the builtins, behind the
+ * refuse it with hf_lua_check_own. The given values lie next to the builtins, behind the
  * globals; a reference is an operation when its name is first read, and lies there from then
  * on. Variables of the same name are put aside, and are bindings again at the end; so are
- * those whose name the language has: it may have got it since they were kept.
- */
+ * those whose name the language has: it may have got it since they were kept. */
 #include "exec/lua/run.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* The functions by which a cell reaches the world: each is an operation. It is put
  * together, the cell yields, and what the host answered is turned into Lua's values when it
- * goes on.
- */
+ * goes on. */
 #include "exec/lua/run.h"
 
 #include <string.h>
@@ -210,7 +209,7 @@ static int batch_done(lua_State *L, int status, lua_KContext ctx)
     return 1;
 }
 
-/* The item by its place, or else by its name. */
+/* The item by its place, otherwise by its name. */
 static void push_item(lua_State *L, int index, lua_Integer place, const char *name)
 {
     if (lua_rawgeti(L, index, place) != LUA_TNIL)

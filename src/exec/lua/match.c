@@ -1,7 +1,6 @@
 /* The matcher. Lua's own runs without looking at any limit, for hours on forty letters; this
  * one counts every comparison, and how deep it is. Classes are those of ASCII, whatever the
- * locale.
- */
+ * locale. */
 #include "exec/lua/match.h"
 
 #include <string.h>
@@ -55,7 +54,7 @@ static bool in_class(unsigned char c, char name)
     }
 }
 
-/* %a and so on; an upper-case name is the opposite; other characters stand for themselves. */
+/* %a and so on; an upper-case name is the opposite; other characters mean themselves. */
 static bool matches_class(unsigned char c, char name)
 {
     bool is_letter = (name >= 'a' && name <= 'z') || (name >= 'A' && name <= 'Z');
@@ -227,7 +226,8 @@ static const char *match_again(struct hf_lua_match *m, const char *s, char digit
     return s + len;
 }
 
-/* One item with what follows it, where that needs a choice; else moves on by one item.
+/* One item with what follows it, where that needs a choice; otherwise moves on by one
+ * item.
  * *ret_p is NULL when `s` already is the answer. */
 static const char *match_item(struct hf_lua_match *m, const char *s, const char *p,
                               const char **ret_p)

@@ -108,7 +108,7 @@ static bool in_order(const struct hf_lua_key *keys, size_t count)
     return true;
 }
 
-/* Heap sort: qsort may take memory that nobody counts. */
+/* Heap sort: qsort may take memory that no caller counts. */
 static void sift(struct hf_lua_key *keys, size_t at, size_t count)
 {
     struct hf_lua_key key = keys[at];

@@ -194,7 +194,7 @@ static void append_template(lua_State *L, const struct hf_lua_match *match,
     }
 }
 
-/* What a table or a function gave is at the top. */
+/* What a table or a function returned is at the top. */
 static void append_value(lua_State *L, const struct gsub *gsub)
 {
     const char *text = lua_tostring(L, 1);

@@ -25,8 +25,7 @@ struct hf_lua_pool {
 };
 
 void hf_lua_pool_init(struct hf_lua_pool *pool, const struct hf_alloc *alloc);
-void hf_lua_pool_fini(
-    struct hf_lua_pool *pool); /* large blocks must have been given back */
+void hf_lua_pool_fini(struct hf_lua_pool *pool); /* large blocks must be free again */
 
 /* As realloc and free, told what the block had; `had` is 0 for none. NULL when out of memory:
  * the block is then as it was. */

@@ -1,5 +1,5 @@
-/* random: the host gives 64 random bits once, as an operation; what the cell draws follows
- * from them (xoshiro256**, seeded by splitmix64). */
+/* random: the host passes 64 random bits once, as an operation; what the cell draws
+ * follows from them (xoshiro256**, seeded by splitmix64). */
 #include "exec/lua/run.h"
 
 static uint64_t splitmix(uint64_t *state)

@@ -3,8 +3,7 @@
  * Limits. Every HF_LUA_HOOK_STEPS instructions a hook compares what was used with what is
  * allowed; library functions charge for what they do, and the allocator for long strings,
  * so that no instruction is much more work than it counts for. Memory is what the state's
- * allocator gave out.
- */
+ * allocator handed out. */
 #include "exec/lua/run.h"
 
 #include <locale.h>

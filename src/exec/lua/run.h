@@ -3,8 +3,7 @@
  * Lua is entered only by step() and by the start of a run, both in the C locale. Errors of
  * Lua are long jumps: what C code holds meanwhile belongs to the run or to Lua, never to a
  * stack frame. A cell is ended by `hf_lua_end`: it yields and is never resumed, or where it
- * cannot yield it raises an error that hf_lua_pcall does not let anybody catch.
- */
+ * cannot yield it raises an error that hf_lua_pcall lets no caller catch. */
 #ifndef HF_EXEC_LUA_RUN_H
 #define HF_EXEC_LUA_RUN_H
 
@@ -119,7 +118,7 @@ struct hf_lua_key {
     enum hf_lua_key_kind kind;
     bool whole; /* of a number: `integer` is it */
     bool flag;
-    uint32_t at; /* which of the table's keys, from 1, as Lua gives them */
+    uint32_t at; /* which of the table's keys, from 1, as Lua returns them */
     size_t len;
     union {
         lua_Integer integer;
@@ -132,13 +131,13 @@ int hf_lua_key_compare(const void *a, const void *b);
 /* Not for HF_LUA_KEY_OTHER, for which it pushes nil. */
 void hf_lua_push_key(lua_State *L, const struct hf_lua_key *key);
 /* All keys of the table at `index`, sorted; they live in a userdata that is pushed. With
- * `any`, keys without an order come last; else they are an error of the cell. */
+ * `any`, keys without an order come last; otherwise they are an error of the cell. */
 const struct hf_lua_key *hf_lua_keys(lua_State *L, int index, bool any,
                                      size_t *ret_count);
 /* Raises for a table with a key that has no order. */
 _Noreturn void hf_lua_refuse_key(lua_State *L);
 /* Puts the keys of the table at `index` into the table at `list`, both absolute, as Lua
- * gives them, and pushes a userdata with their order as uint32_t. How many. */
+ * returns them, and pushes a userdata with their order as uint32_t. How many. */
 size_t hf_lua_key_order(lua_State *L, int index, int list);
 
 /* Libraries: each adds its functions to the table at the top of the stack. */
@@ -159,13 +158,14 @@ void hf_lua_push_text(lua_State *L, int index);
  * yields meanwhile, `k` goes on with `ctx`. */
 bool hf_lua_text_method(lua_State *L, int index, lua_KContext ctx, lua_KFunction k);
 
-/* exec/lua/given.c: what the host gives. open: in the state of a start. freeze: in place of the
- * table at the top one that shows it and cannot be changed. see: puts the table behind it at
- * `index`, for functions that read and do not give it out; push_inner: pushes it, true if
- * there is one. check_own: raises for a table that cannot be changed; check_name: for a key
- * that is a given name. put_aside: a variable, name and value at the top, whose name is
- * given or of the language, is put out of sight: true; bring_back: all of these into the
- * table of globals. */
+/* exec/lua/given.c: what the host passes. open: in the state of a start. freeze: in
+ * place of the table at the top one that shows it and cannot be changed. see: puts the
+ * table behind it at
+ * `index`, for functions that read and do not pass it on; push_inner: pushes it, true
+ * if there is one. check_own: raises for a table that cannot be changed; check_name: for
+ * a key that is a given name. put_aside: a variable, name and value at the top, whose
+ * name is given or of the language, is put out of sight: true; bring_back: all of these
+ * into the table of globals. */
 void hf_lua_open_given(lua_State *L, const struct hf_engine_start *start);
 void hf_lua_freeze(lua_State *L);
 void hf_lua_see(lua_State *L, int index);

@@ -1,7 +1,7 @@
-/* The table `string`, but for patterns. Functions of Lua's own library are taken where they
- * are linear and the same everywhere; they are charged by what they are given. Not here:
- * dump, pack, packsize, unpack (machine-dependent), %p.
- */
+/* The table `string`, except for patterns. Functions of Lua's own library are taken where
+ * they are linear and the same everywhere; they are charged by what they are given. Not
+ * here:
+ * dump, pack, packsize, unpack (machine-dependent), %p. */
 #include "exec/lua/run.h"
 
 #include <string.h>

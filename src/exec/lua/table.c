@@ -178,7 +178,7 @@ static void begin_pair(struct sort *sort, lua_Integer start)
     sort->out = start;
 }
 
-/* Takes the right item if it belongs before the left one, else the left. */
+/* Takes the right item if it belongs before the left one, otherwise the left. */
 static void take_item(lua_State *L, struct sort *sort, bool right)
 {
     copy_item(L, 3, right ? sort->right++ : sort->left++, 4, sort->out++);

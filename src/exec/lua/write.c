@@ -1,6 +1,5 @@
 /* Lua's values as JSON. Three forms, see exec/lua/run.h; the form BINDINGS is stored, so it may
- * never change. It is described in docs/internals/cells.md.
- */
+ * never change. It is described in docs/internals/cells.md. */
 #include "exec/lua/run.h"
 
 #include <math.h>
@@ -277,7 +276,7 @@ static bool is_list(lua_State *L, int index)
     return list;
 }
 
-/* A class is no data: without its metatable it would come back as something else. */
+/* A class is no data: without its metatable it would come back as something different. */
 static bool has_own_metatable(lua_State *L, int index)
 {
     if (!lua_getmetatable(L, index))

@@ -44,7 +44,7 @@ static void *asker_main(void *user)
         hf_lock(&asker->lock);
         asker->answered = true;
         ssize_t rung = write(asker->bell, &one, sizeof one);
-        (void)rung; /* the stepper looks by itself once a second */
+        (void)rung; /* the stepper looks by itself once per second */
     }
     hf_unlock(&asker->lock);
     return NULL;

@@ -1,4 +1,4 @@
-/* What a command writes, on its way into the store and to whoever looks on.
+/* What a command writes, on its way into the store and to the process that looks on.
  *
  * Kept is the beginning and the end; the middle is counted. Memory is bounded whatever the
  * command writes. One thread at a time. */
@@ -15,7 +15,7 @@
 struct hf_capture {
     char *memory; /* a chunk a slot */
     int64_t bytes;
-    int64_t chunk_of[HF_CAPTURE_SLOTS]; /* which chunk stands in the slot */
+    int64_t chunk_of[HF_CAPTURE_SLOTS]; /* which chunk is in the slot */
     bool dirty[HF_CAPTURE_SLOTS];
     int64_t dropped; /* chunks before this one, past the head, are not in the store */
 };
@@ -29,7 +29,7 @@ int64_t hf_capture_tail(int64_t bytes);
 bool hf_capture_dirty(const struct hf_capture *capture);
 
 /* Adds what the store has not got yet: at most HF_CAPTURE_SLOTS chunks from `chunks` on,
- * and which to drop. Gives how many. The chunks lie in the capture. */
+ * and which to drop. Returns how many. The chunks lie in the capture. */
 size_t hf_capture_collect(const struct hf_capture *capture, enum hf_stream stream,
                           struct hf_output_chunk *chunks, struct hf_output_add *add);
 /* The store has them: what was collected when `bytes` had been written. */

@@ -451,7 +451,7 @@ static size_t read_output(struct hf_run *run, enum hf_stream stream, char *bytes
                                : hf_child_read(run->child, stream, bytes, room);
 }
 
-/* Reads what stands in the pipe, as long as the relay holds less than `most`. False when that
+/* Reads what is in the pipe, as long as the relay holds less than `most`. False when that
  * was not all. */
 static bool pump(struct hf_run *run, enum hf_stream stream, size_t most, int rounds)
 {

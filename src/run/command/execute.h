@@ -21,7 +21,7 @@
 /* Output that waits for a slow reader. When there are HF_RELAY_BYTES the command waits too, but
  * the lease is renewed all the same. */
 struct hf_relay {
-    int fd; /* -1: nobody looks on, any more */
+    int fd; /* -1: no process looks on, any more */
     size_t from, to;
     char bytes[HF_RELAY_ROOM];
 };
@@ -38,7 +38,7 @@ struct hf_seen {
     bool told, gone; /* gone: there is no such unit */
     bool ours;       /* it runs under our owner and incarnation */
     bool itself;     /* of our attempt, and settled by the command */
-    bool cancel;     /* somebody asks for its end */
+    bool cancel;     /* a process asks for its end */
     enum hf_status status;
     int64_t attempt;
     hf_ms next_retry_at;

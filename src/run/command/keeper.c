@@ -69,7 +69,8 @@ static ssize_t move_some(const struct hf_keeper_stream *kept, size_t most)
     return -1;
 }
 
-/* Gives the blocks between head and tail back. False when the file has grown too large. */
+/* Returns the blocks between head and tail. False when the file has grown too
+ * large. */
 static bool punch(struct hf_keeper_stream *kept)
 {
     if (kept->bytes - kept->punched < PUNCH_EVERY)
@@ -85,7 +86,7 @@ static bool punch(struct hf_keeper_stream *kept)
     return rc == 0 || kept->bytes < HF_KEEPER_FILE_MAX;
 }
 
-/* Moves at most `most` bytes; gives how many, 0 at the end, -1 with errno. */
+/* Moves at most `most` bytes; returns how many, 0 at the end, -1 with errno. */
 static ssize_t keep(struct hf_keeper_stream *kept, size_t most)
 {
     ssize_t moved = move_some(kept, most);
@@ -376,7 +377,7 @@ static bool read_chunk(struct collected *all, int fd, enum hf_stream stream,
 }
 
 /* The chunks that are kept of a stream of `bytes` bytes, from `since` on. False when the
- * keeper gave one of them back meanwhile: then there is a later tail to be read. */
+ * keeper released one of them meanwhile: then there is a later tail to be read. */
 static bool read_kept(struct collected *all, int fd, enum hf_stream stream, int64_t since,
                       int64_t bytes)
 {

@@ -1,19 +1,19 @@
 /* The output of an owner_bound command outlives its runner.
  *
  * Such a command writes to pipes, as every command does. The runner moves what they hold
- * into one file per stream, beside the lock of the execution, before it looks at the bytes.
+ * into one file per stream, next to the lock of the execution, before it looks at the
+ * bytes.
  * A second process, the keeper, also has the read ends. It sleeps until the runner has
  * gone, then moves the rest itself until all writers have gone. So the command never writes
  * into a closed pipe, and no byte that was written is lost with the runner.
  *
  * A file keeps the offsets of its stream. Its first and its last 64 KiB stay, the blocks
- * between them are given back to the file system. Where that cannot be done, a file ends at
+ * between them are freed in the file system. Where that cannot be done, a file ends at
  * HF_KEEPER_FILE_MAX bytes and what follows is read and dropped.
  *
  * The file of standard output is locked as long as a runner or a keeper may write to it. The
  * reaper stores what the files of a dead runner hold, and removes them when nothing more can
- * come.
- */
+ * come. */
 #ifndef HF_RUN_COMMAND_KEEPER_H
 #define HF_RUN_COMMAND_KEEPER_H
 
@@ -28,7 +28,7 @@ struct hf_keeper_stream {
     int pipe; /* -1: at its end */
     int file; /* -1: none, or it could not be written: the pipe is read without it */
     int64_t bytes;
-    int64_t punched; /* bytes when the middle was last given back */
+    int64_t punched; /* bytes when the middle was last freed */
 };
 
 struct hf_keeper {

@@ -184,8 +184,8 @@ static int named_in_page(const struct pass *pass, const char *path, const char *
 }
 
 /* A runner died between its claim and its note in the file: only the row, if there is one,
- * knows whose lock it was, and nobody could ever prove that death without the file. A claim
- * that was sent may still be on its way, so a fresh file is left alone. */
+ * knows whose lock it was, and no process could ever prove that death without the file. A
+ * claim that was sent may still be on its way, so a fresh file is left alone. */
 static int forget_unclaimed(const struct pass *pass, const struct hf_tree *tree)
 {
     const struct hf_clock *clock = pass->reaper->store->clock;
@@ -208,7 +208,8 @@ static int forget_unclaimed(const struct pass *pass, const struct hf_tree *tree)
     return rc;
 }
 
-/* ---- output that nobody reads ------------------------------------------------------ */
+/* ---- output that no process reads
+ * ------------------------------------------------------ */
 
 /* Without room for one more a fresh one is given: then all of its output is stored again. */
 static struct followed *follow(struct hf_reaper *reaper, const char *path,

@@ -46,7 +46,7 @@ void hf_run_note_start(struct hf_run *run)
     hf_json_put_i64(&json, "pid", hf_child_pid(run->child));
     hf_json_put_i64(&json, "runner_pid", getpid());
     hf_json_end(&json);
-    if (hf_buf_state(&text) == 0) /* without it the trail lacks a pid, and nothing else */
+    if (hf_buf_state(&text) == 0) /* without it the trail lacks a pid, and nothing more */
         (void)hf_run_flush(run, "process_started", hf_buf_str(&text));
     hf_buf_fini(&text);
 }
@@ -231,7 +231,7 @@ static int apply(struct hf_run *run, const struct hf_change *change)
 }
 
 /* The command resumed its unit under a token of its own and has ended: as its owner we come
- * in again, which gives us one that holds. */
+ * in again, which yields one that holds. */
 static int reenter(struct hf_run *run)
 {
     struct hf_claim claim = { .size = sizeof claim,
@@ -307,8 +307,9 @@ static bool settle_again(struct hf_run *run)
     return hf_err_class(rc) == HF_CLASS_TERMINAL && done(run, HF_RUN_UNRECORDED);
 }
 
-/* The exit and the last output go before the outcome: behind it nobody would store them. A unit
- * that was pruned takes none. An event that may have been stored is not told again. */
+/* The exit and the last output go before the outcome: behind it no process would store
+ * them. A unit that was pruned takes none. An event that may have been stored is not told
+ * again. */
 static bool note_end(struct hf_run *run, hf_ms now)
 {
     int rc = run->told_exit ? hf_run_flush(run, NULL, NULL) : note_exit(run);

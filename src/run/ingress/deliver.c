@@ -44,7 +44,7 @@ static int name_operation(const struct hf_new *request, char ret_text[OPERATION_
     return 0;
 }
 
-/* HF_ENOTFOUND, HF_EAMBIGUOUS: nobody waits for it, or several do. */
+/* HF_ENOTFOUND, HF_EAMBIGUOUS: no process waits for it, or several do. */
 static int resume(struct hf_store *store, const struct hf_caller *who,
                   const struct hf_new *request, struct hf_answer **ret_answer,
                   struct hf_err *err)
@@ -63,7 +63,7 @@ static bool takes_nobody(int rc)
 }
 
 /* Between the look for a receipt and the look for who waits, the same message may have ended
- * the wait by another way: so nobody is believed only the second time. */
+ * the wait by another way: so no process is believed only the second time. */
 static int resume_if_one(struct hf_store *store, const struct hf_caller *who,
                          const struct hf_new *request, struct hf_answer **ret_answer,
                          struct hf_err *err)

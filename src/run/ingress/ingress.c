@@ -540,7 +540,7 @@ static size_t part_with(struct hf_ingress *in, pthread_t ret_ended[OUTLETS])
     for (size_t i = 0; i < OUTLETS; i++) {
         const struct outlet *outlet = &in->outlets[i];
         if (outlet->made && outlet->started)
-            (void)pthread_detach(outlet->thread); /* nobody else does */
+            (void)pthread_detach(outlet->thread); /* no other process does */
         else if (outlet->made)
             ret_ended[count++] = outlet->thread;
     }

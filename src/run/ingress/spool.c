@@ -85,7 +85,7 @@ static int open_alone(const struct hf_spool *spool, int *ret_fd, struct hf_err *
 }
 
 /* Where the next line begins. The file gets its first line if it has none, also where that
- * was torn; a file that begins otherwise is somebody else's. */
+ * was torn; a file that begins otherwise is another process's. */
 static int find_end(int fd, const char *path, off_t *ret_end, bool *ret_torn,
                     struct hf_err *err)
 {

@@ -1,9 +1,9 @@
 /* The spool as a file: a first line that says what it is, then a line a request.
  *
- * Writers take the file's lock, so that lines never mix; whoever replaces the file does so
- * under its lock, and a writer that got the lock of a file which is no longer under the name
- * opens it anew. A line that lacks its end was torn by a crash: the next writer ends it, so
- * that it spoils no other. */
+ * Writers take the file's lock, so that lines never mix; the process that replaces the
+ * file does so under its lock, and a writer that got the lock of a file which is no
+ * longer under the name opens it anew. A line that lacks its end was torn by a crash: the
+ * next writer ends it, so that it spoils no other. */
 #ifndef HF_RUN_INGRESS_SPOOL_H
 #define HF_RUN_INGRESS_SPOOL_H
 

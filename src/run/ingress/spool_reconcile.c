@@ -363,7 +363,7 @@ static int replace(const struct reconcile *r, const struct stat *was)
     if (errnum == 0 && rename(hf_buf_str(&name), r->path) != 0)
         errnum = errno;
     if (errnum && to >= 0)
-        (void)unlink(hf_buf_str(&name)); /* half of it helps nobody */
+        (void)unlink(hf_buf_str(&name)); /* half of it helps no process */
     if (to >= 0)
         (void)close(to); /* synced before */
     hf_buf_fini(&name);
@@ -380,7 +380,8 @@ static int trim(struct reconcile *r)
     if (rc)
         return rc;
     if (!hf_file_same(r->fd, r->path))
-        return 0; /* somebody else trimmed it meanwhile; or a link names it, as /dev/stdin */
+        return 0; /* another process trimmed it meanwhile; or a link names it, as
+        /dev/stdin */
     int errnum = fstat(r->fd, &at) != 0 ? errno : 0;
     if (errnum == 0) {
         bool empty = r->kept.len == 0 && at.st_size == r->end;
@@ -397,7 +398,7 @@ static int trim(struct reconcile *r)
 /* ---- the file ------------------------------------------------------------------------ */
 
 /* Opens it, tells a spool from an export, and notes where it ends. A spool's end is that of
- * a whole line, or of one whose writer died: nobody writes while we hold its lock. */
+ * a whole line, or of one whose writer died: no process writes while we hold its lock. */
 static int begin(struct reconcile *r)
 {
     char first[FIRST_BYTES];

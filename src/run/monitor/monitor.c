@@ -37,7 +37,8 @@ int64_t hf_sweep_changes(const struct hf_sweep_report *report)
 /* ---- stalls ---------------------------------------------------------------------------- */
 
 /* A call that began at `begun` has ended with rc: was it, or were those that failed before
- * it, a stall? Only a call that works ends one. Gives rc, or why amnesty could not be. */
+ * it, a stall? Only a call that works ends one. Returns rc, or why amnesty could not
+ * be. */
 static int look_back(struct hf_store *store, struct hf_monitor_witness *witness,
                      hf_ms begun, int rc, struct hf_monitor_report *report,
                      struct hf_err *err)

@@ -162,7 +162,7 @@ static int open_temporary(const char *path, const char *temporary, int *ret_fd,
         if (fd < 0)
             return failed(err, "write", path, errno);
         if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-            (void)close(fd); /* somebody else's */
+            (void)close(fd); /* another process's */
             return hf_fail(err, HF_EBUSY, "pointer",
                            "the pointer file %.100s is being written by another process",
                            path);
@@ -203,7 +203,7 @@ static int replace(const char *path, const char *temporary, const struct hf_buf 
             rc = failed(err, "replace", path, errno);
     }
     if (rc)
-        (void)unlink(temporary); /* half of it helps nobody; the lock is still ours */
+        (void)unlink(temporary); /* half of it helps no process; the lock is still ours */
     (void)close(fd);             /* synced before; the lock ends with it */
     if (rc)
         return rc;

@@ -30,8 +30,8 @@ HF_MUST_USE int hf_pointer_read(const char *path, struct hf_arena *arena,
                                 enum hf_pointer_state *ret_state,
                                 struct hf_pointer *ret_pointer, struct hf_err *err);
 
-/* Replaces the file: temporary file beside it (mode 0600), sync, rename, sync of the
- * folder. HF_EBUSY when somebody else is writing it at this moment. */
+/* Replaces the file: temporary file next to it (mode 0600), sync, rename, sync of the
+ * folder. HF_EBUSY when another process is writing it at this moment. */
 HF_MUST_USE int hf_pointer_write(const char *path, const struct hf_pointer *pointer,
                                  const struct hf_pointer_hook *hook, struct hf_err *err);
 

@@ -1,5 +1,5 @@
 /* The thread that renews: all leases of the pool's owner by one call, every third of the
- * least term. Nothing else waits in it, so that a slow job or a slow commit stops no
+ * least term. Nothing more waits in it, so that a slow job or a slow commit stops no
  * heartbeat. A renewal that failed is tried again soon and changes no job's outcome; a job
  * whose lease must have lapsed meanwhile is told. */
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static int compare(struct round *r)
     return rc;
 }
 
-/* A job that was not met may just have been skipped, or its row is somebody else's. */
+/* A job that was not met may just have been skipped, or its row is another process's. */
 static int look_at(struct round *r, const struct missing *one, enum hf_job_stop *ret_why,
                    struct hf_err *err)
 {
@@ -151,7 +151,7 @@ static int judge_missing(struct round *r, struct hf_err *err)
     return rc;
 }
 
-/* Nobody has answered for a whole term: others may have acted. With the lock. */
+/* No process has answered for a whole term: others may have acted. With the lock. */
 static void stop_lapsed(struct hf_pool *pool)
 {
     hf_ms now = pool_now(pool);

@@ -10,7 +10,7 @@
 #include "core/ledger/step.h"
 #include "run/pool/pool.h"
 
-/* A job that stands in the way of another of its dedup key: put off, if its time has not
+/* A job that is in the way of another of its dedup key: put off, if its time has not
  * come. HF_ETRANSITION: it has. */
 static int put_off(struct hf_store *store, const struct hf_caller *who, const char *id,
                    const struct hf_job_new *job, struct hf_answer **ret_answer)

@@ -18,7 +18,7 @@
 enum job_state {
     JOB_READY,   /* claimed; in the list `ready` */
     JOB_RUNNING, /* on a thread */
-    JOB_LATER,   /* left its thread; somebody will complete it */
+    JOB_LATER,   /* left its thread; a process will complete it */
     JOB_ENDED    /* in the list `ended`, or being settled */
 };
 
@@ -130,7 +130,8 @@ struct hf_job *pool_pop(struct job_list *list);
 void pool_ended(struct hf_pool *pool, struct hf_job *job);
 /* Wakes the claimer where it would find something to do. With the lock. */
 void pool_tell_room(struct hf_pool *pool);
-/* Calls a worker to a ready job, if one waits; whoever comes calls the next. With the lock. */
+/* Calls a worker to a ready job, if one waits; the process that comes calls the next.
+ * With the lock. */
 void pool_call_worker(struct hf_pool *pool);
 /* So many ends are settled without waiting for more. */
 #define POOL_GATHERED 100
@@ -138,11 +139,11 @@ void pool_call_worker(struct hf_pool *pool);
 /* Take a ready job off its list, which is anywhere in it. */
 void pool_unready(struct hf_pool *pool, struct hf_job *before, struct hf_job *job);
 
-/* Why a job should stop: the first reason stands. With the lock. */
+/* Why a job should stop: the first reason is kept kept. With the lock. */
 void pool_stop_job(struct hf_pool *pool, struct hf_job *job, enum hf_job_stop why);
 
 /* Set how a job ended, with copies of the texts; what cannot be stored becomes a failure that
- * says so. With the lock, or before anybody else knows of the job's end. */
+ * says so. With the lock, or before another process knows of the job's end. */
 void job_set_end(struct hf_job *job, const struct hf_job_end *end);
 void job_fini(struct hf_job *job);
 /* The change that settles the job as it ended; texts are the job's. */

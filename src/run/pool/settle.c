@@ -126,13 +126,13 @@ static void tell_items(struct hf_pool *pool, struct hf_job *const *jobs,
     }
 }
 
-/* Bad input is told at once and would fail for ever. Everything else may get better. */
+/* Bad input is told at once and would fail for ever. All the rest may get better. */
 static bool hopeless(int rc)
 {
     return rc == HF_EINVAL || rc == HF_ETOOBIG;
 }
 
-/* Settle some jobs by one call. Gives the store's answer. */
+/* Settle some jobs by one call. Returns the store's answer. */
 static int settle_once(struct hf_pool *pool, struct hf_job *const *jobs,
                        const struct hf_change *changes, size_t n)
 {

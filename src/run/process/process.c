@@ -28,7 +28,7 @@ static int look(struct hf_store *store, const struct hf_caller *who, const char 
 }
 
 /* The end of a process rings a bell of its own. That of other work does not, so that closing it
- * out stays cheap: whoever awaits it is woken by every commit. */
+ * out stays cheap: the process that awaits it is woken by every commit. */
 static int topic_of(struct hf_store *store, const struct hf_caller *who, const char *id,
                     uint32_t *ret_topic, struct hf_err *err)
 {
@@ -43,7 +43,8 @@ static int topic_of(struct hf_store *store, const struct hf_caller *who, const c
     return rc == HF_ENOTFOUND ? 0 : hf_fail_as(err, rc, &why);
 }
 
-/* A hint either way: whoever waited looks again. Under load every commit rings, so it rests. */
+/* A hint either way: the process that waited looks again. Under load every commit rings,
+ * so it rests. */
 static void wait_for_end(struct hf_store *store, uint32_t topic, uint32_t seen, hf_ms ms)
 {
     hf_ms began = hf_store_mono(store);

@@ -8,7 +8,7 @@
 #include "store/api/work.h"
 #include "store/batch/ops.h"
 
-/* Nobody is sure to be told of what another process does, so look once in a while. */
+/* No process is sure to be told of what another process does, so look once in a while. */
 #define LOOK_MS 1000
 
 static hf_ms least(hf_ms a, hf_ms b)
@@ -113,7 +113,8 @@ int hf_work_await(struct hf_store *store, hf_ms most_ms, struct hf_err *err)
     if (rc == 0)
         rc = until_due(store, most_ms, &wait, err);
     if (rc == 0 && wait > 0) {
-        /* Nobody's end: only the clock and deaths. A bell that it shares may be rung. */
+        /* No process's end: only the clock and deaths. A bell that it shares may be
+         * rung. */
         uint32_t topic = hf_topic_of_end("");
         hf_ms end = hf_store_mono(store) + wait;
         while (rc == 0 && !death && hf_store_mono(store) < end) {

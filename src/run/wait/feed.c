@@ -1,5 +1,6 @@
-/* The feed with waiting: by the bell of all that is committed, and by a look four times a second
- * for what nobody rings: other programs' writes, and a bell that was lost. */
+/* The feed with waiting: by the bell of all that is committed, and by a look four times
+ * per second for what no process rings: other programs' writes, and a bell that was
+ * lost. */
 #include "store/api/feed.h"
 #include "base/err.h"
 #include "base/sized.h"

@@ -2,8 +2,7 @@
  *
  * Operations queue up; each thread takes the first, and with it all others that one call can
  * carry: creates by the same caller, or changes. Items of a call are independent of each
- * other, so sharing one changes nothing but the cost.
- */
+ * other, so sharing one changes nothing but the cost. */
 #include <holdfast/submit.h>
 
 #include <string.h>
@@ -57,7 +56,7 @@ static bool same_caller(const struct hf_caller *a, const struct hf_caller *b)
            hf_same(a->correlation_id, b->correlation_id);
 }
 
-/* Whole batches and repeatable operations stand alone: each is one transaction's answer. */
+/* Whole batches and repeatable operations are alone: each is one transaction's answer. */
 static bool shares(const struct submitted_op *op)
 {
     return (op->what.create || op->what.change) && !op->who.operation_id &&

@@ -71,7 +71,7 @@ static void each_holder(void *user, const char *holder)
     add(watch, holder);
 }
 
-/* Since the last look. Where nobody counts, something may always be. */
+/* Since the last look. Where no process counts, something may always be. */
 static bool nothing_new(struct hf_death_watch *watch, hf_ms now)
 {
     const struct hf_store_methods *methods = watch->store->methods;
@@ -108,7 +108,7 @@ bool hf_death_watch_died(struct hf_death_watch *watch)
     for (size_t i = 0; i < watch->count; i++)
         fds[i] = (struct pollfd){ .fd = watch->watched[i].fd, .events = POLLIN };
     bool dead = watch->gone || (watch->count > 0 && poll(fds, watch->count, 0) > 0);
-    if (dead) /* whoever is swept now is not to be found dead again */
+    if (dead) /* the process that is swept now is not to be found dead again */
         watch->look_at = watch->sure_to = 0;
     return dead;
 }

@@ -6,7 +6,7 @@
 #include <holdfast/sys/store.h>
 
 #define HF_DEATH_WATCH_MAX 256
-/* How long a death may go unnoticed while somebody waits. */
+/* How long a death may go unnoticed while a process waits. */
 #define HF_DEATH_WATCH_MS 20
 
 struct hf_death_watched {
@@ -22,7 +22,7 @@ struct hf_death_watch {
     bool gone;      /* a holder was dead before it could be watched */
     hf_ms look_at;  /* monotonic: when the store may be asked again, */
     hf_ms sure_to;  /* and when it must be, although */
-    uint32_t taken; /* nobody here has taken a lease since */
+    uint32_t taken; /* no process here has taken a lease since */
 };
 
 void hf_death_watch_init(struct hf_death_watch *watch, struct hf_store *store);
@@ -30,7 +30,7 @@ void hf_death_watch_fini(struct hf_death_watch *watch);
 
 /* Look which holders there are now, if it is time to: a look costs a row of the store each,
  * so with many rows running it is taken more seldom (a fiftieth of the time at most), and where
- * the store counts who takes leases here, once a second and when that has changed. */
+ * the store counts who takes leases here, once per second and when that has changed. */
 int hf_death_watch_refresh(struct hf_death_watch *watch, struct hf_err *err);
 
 /* Has one of them died? Does not block. */

@@ -1,4 +1,4 @@
-/* A page of the feed as an answer, and the call that gives one without waiting. */
+/* A page of the feed as an answer, and the call that returns one without waiting. */
 #include "store/api/feed.h"
 
 #include <string.h>

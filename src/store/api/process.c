@@ -153,7 +153,7 @@ int hf_process_register(struct hf_store *store, const struct hf_caller *given,
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-/* "KEY=VALUE" as it stands in the labels: "KEY":"VALUE". */
+/* "KEY=VALUE" as it is in the labels: "KEY":"VALUE". */
 static int label_member(struct hf_arena *arena, const char **label, struct hf_err *err)
 {
     const char *equals = *label ? strchr(*label, '=') : NULL;

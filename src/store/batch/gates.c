@@ -88,7 +88,7 @@ static bool comes_under(const struct hf_row *row)
            (hf_same(row->w.gate, "limit") || hf_same(row->w.gate, "rate"));
 }
 
-/* Rows of one limit stand together. */
+/* Rows of one limit are together. */
 static size_t same_limit(struct hf_making *const *sorted, size_t count, size_t first)
 {
     size_t end = first + 1;

@@ -17,14 +17,14 @@ void hf_gates_note_name(struct hf_ops *ops, const char *name);
 
 /* Before rows are made under limits without rates: takes places for those that find room, and
  * numbers them, so that they are written without a gate. All of them must come to be made
- * (hf_rows_expect_all), or places would be counted that nobody has. */
+ * (hf_rows_expect_all), or places would be counted that no caller has. */
 void hf_gates_admit(struct hf_ops *ops, struct hf_making *makings, size_t n);
 
 /* Append the statements that settle what was noted, if anything was. Before reading back. */
 void hf_gates_settle(struct hf_ops *ops);
 
-/* After a batch: wake whoever waits for the rows that may now be claimed. hf_ops_write does
- * this, and settles, by itself. */
+/* After a batch: wake the caller that waits for the rows that may now be claimed.
+ * hf_ops_write does this, and settles, by itself. */
 void hf_gates_ring(struct hf_ops *ops);
 /* How many there were. */
 HF_MUST_USE int hf_gates_promoted(const struct hf_ops *ops, int64_t *promoted,

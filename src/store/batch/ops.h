@@ -48,7 +48,7 @@ void hf_ops_reserve(struct hf_ops *ops, size_t args);
 /* A larger copy of an array that lives in the batch's arena; NULL: no memory, which sticks. */
 void *hf_ops_grow(struct hf_ops *ops, void *old, size_t each, size_t *room);
 
-/* Begin a call; the arguments that follow are its. Gives its index. */
+/* Begin a call; the arguments that follow are its. Returns its index. */
 size_t hf_ops_call(struct hf_ops *ops, enum hf_sql_id statement, int64_t expect);
 /* What came so far is for all sets alike; now comes the first. Only for statements of sets
  * with parameters of their own. */

@@ -15,7 +15,7 @@ int hf_row_read(const struct hf_call *call, size_t i, struct hf_row *ret_row,
 /* Its work id alone. */
 const char *hf_row_id(const struct hf_call *call, size_t i);
 
-/* Where a row of a result stands in the order in which rows are claimed. */
+/* Where a row of a result is in the order in which rows are claimed. */
 struct hf_place {
     int64_t priority, fair_tag, seq;
     size_t row;
@@ -33,8 +33,9 @@ struct hf_making {
                       room for so many. 0: its gate is as the row says */
 };
 void hf_rows_insert(struct hf_ops *ops, const struct hf_making *makings, size_t n);
-/* The same in fewer and smaller statements; but a key that stands already may refuse the whole
- * batch with HF_ECONFLICT or HF_EGUARD, where it else keeps out its own row only. */
+/* The same in fewer and smaller statements; but a key that exists may refuse the
+ * whole batch with HF_ECONFLICT or HF_EGUARD, where it otherwise keeps out its own row
+ * only. */
 void hf_rows_insert_many(struct hf_ops *ops, const struct hf_making *makings, size_t n);
 /* How many rows those statements made; and: refuse the batch unless they make all. */
 int64_t hf_rows_inserted(const struct hf_ops *ops);

@@ -312,8 +312,8 @@ static int check_chains(struct doctor_finder *finder, struct hf_err *err)
     return rc;
 }
 
-/* The record of a process is what its events alone give. One that is pruned while we look
- * has no record to compare. */
+/* The record of a process is what its events alone tell. One that is pruned while we
+ * look has no record to compare. */
 static int check_record(struct doctor_finder *finder, const char *id, struct hf_err *err)
 {
     char *stored = NULL, *folded = NULL;

@@ -51,7 +51,7 @@ static void tell_holder(struct doctor_finder *finder, const struct hf_call *rows
                       "needs it (pg_drop_replication_slot)");
 }
 
-/* Nobody is known to be at it for long. */
+/* No caller is known to be at it for long. */
 static void tell_no_holder(struct doctor_finder *finder, const struct hf_call *rows)
 {
     bool hidden = false;
@@ -153,7 +153,8 @@ static int check_guards(struct doctor_finder *finder, struct hf_err *err)
     return rc;
 }
 
-/* Whoever works on a standby is refused at every write; whoever looks sees what was. */
+/* The caller that works on a standby is refused at every write; the caller that looks
+ * sees what was. */
 static int check_role(struct doctor_finder *finder, struct hf_err *err)
 {
     struct hf_ops ops;
@@ -268,8 +269,8 @@ static int check_skew(struct doctor_finder *finder, struct hf_err *err)
     return rc;
 }
 
-/* Whoever waits makes the driver listen, which then tries whether it hears itself; with that
- * everybody is woken. */
+/* The caller that waits makes the driver listen, which then tries whether it hears
+ * itself; with that every caller is woken. */
 static void try_bell(struct hf_store *base, hf_ms ms)
 {
     uint32_t topic = hf_topic_of_end("");

@@ -208,7 +208,7 @@ int sql_lease_take(struct hf_store *base, const struct hf_lease_claim *claim,
     return rc == HF_EGUARD ? hf_fail_plain(err, HF_EBUSY) : rc;
 }
 
-/* Read, check the token, renew; or, with nobody to show it to, release. */
+/* Read, check the token, renew; or, with no caller to show it to, release. */
 static int holder_verb(struct hf_store *base, enum hf_lane lane, const char *key,
                        const char *token_text, struct hf_lease_info *ret_info,
                        struct hf_err *err)

@@ -1,4 +1,4 @@
-/* Limits: setting them, and showing how they stand. The counting is in gates.c. */
+/* Limits: setting them, and showing how they are. The counting is in gates.c. */
 #include "base/err.h"
 #include "core/ledger/quota.h"
 #include "store/batch/gates.h"
@@ -23,7 +23,7 @@ int sql_limit_set(struct hf_store *base, const char *name, const struct hf_quota
     return rc;
 }
 
-/* The name as people give it, and the tenant behind it. */
+/* The name as people write it, and the tenant behind it. */
 static void split(char *name, struct hf_quota_state *state)
 {
     char *at = name;

@@ -1,4 +1,4 @@
-/* Processes: lists, and records beside what their events alone give. */
+/* Processes: lists, and records next to what their events alone tell. */
 #include <string.h>
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* Processes: registering one, beside its unit. */
+/* Processes: registering one, next to its unit. */
 #include <holdfast/limits.h>
 
 #include "base/err.h"

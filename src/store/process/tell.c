@@ -71,7 +71,7 @@ static const char *note_of(struct telling *t)
     return note;
 }
 
-/* ---- does it stand so already? 1: yes ------------------------------------------------ */
+/* ---- is it so already? 1: yes ------------------------------------------------ */
 
 static bool listed(const char *list, const char *text)
 {
@@ -231,8 +231,8 @@ static int add_wake(struct telling *t, struct hf_err *err)
     return sql_wake_add(t->store, t->who, &t->write, &t->was, &cause, err);
 }
 
-/* Wakes of the session that is the target no more, and that nobody has taken: each ends as
- * cancelled, which says why. One that was taken goes on; it told the truth. */
+/* Wakes of the session that is the target no more, and that no caller has taken: each
+ * ends as cancelled, which says why. One that was taken goes on; it told the truth. */
 static int drop_wakes(struct telling *t, struct hf_err *err)
 {
     hf_ops_reset(&t->look);
@@ -286,7 +286,7 @@ static int write_all(struct telling *t, struct hf_err *err)
     return rc == HF_ECONFLICT ? HF_EGUARD : rc; /* the same at the same moment */
 }
 
-/* 0: told; 1: it stood so before; HF_EGUARD: something moved meanwhile. */
+/* 0: told; 1: it was so before; HF_EGUARD: something moved meanwhile. */
 static int tell_once(struct telling *t, struct hf_err *err)
 {
     int rc = sql_process_find(t->store, &t->read, t->tell->id, &t->was, &t->process, err);

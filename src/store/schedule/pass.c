@@ -1,7 +1,7 @@
 /* Making what is due: units, records of skipped slots and the schedules' next slots in one
- * transaction, each schedule as it was read. Whoever loses a race reads again; every lost
- * race is another pass's progress, or a slot that exists already, which is then recorded as
- * such and passed: a duplicate never holds its schedule up. */
+ * transaction, each schedule as it was read. The caller that loses a race reads again;
+ * every lost race is another pass's progress, or a slot that exists already, which is
+ * then recorded as such and passed: a duplicate never holds its schedule up. */
 #include <string.h>
 
 #include "base/civil.h"
@@ -28,7 +28,7 @@ struct due {
     struct record *records;
     size_t record_count;
     int64_t skipped;
-    const char *fault; /* it cannot be handled; nothing else holds then */
+    const char *fault; /* it cannot be handled; nothing more holds then */
     const char *last_work_id;
 };
 

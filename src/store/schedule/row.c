@@ -118,7 +118,7 @@ static void note_change(struct hf_schedule_row *row, hf_ms now)
 }
 
 /* Slots that were due and will never be made. A zone that cannot be read any more keeps
- * nobody from leaving it. */
+ * no caller from leaving it. */
 static void drop_due(struct schedule_call *call, struct hf_schedule_row *row,
                      const char *reason, hf_ms now)
 {
@@ -241,7 +241,7 @@ int schedule_define(struct schedule_call *call, const struct hf_schedule_new *wa
         rc = schedule_unit(call, &row.s, "slot", &unit, err);
     if (rc == 0 && was && wanted->every_ms && !wanted->start &&
         was->s.every_ms == wanted->every_ms)
-        row.s.start_at = was->s.start_at; /* as it was: nobody asked for another */
+        row.s.start_at = was->s.start_at; /* as it was: no caller asked for another */
     if (rc == 0)
         rc = hf_schedule_timing(&row.s, zone, &timing, err);
     if (rc)

@@ -1,4 +1,4 @@
-/* A unit beside the slots: on request, under the schedule's overlap rule. */
+/* A unit in addition to the slots: on request, under the schedule's overlap rule. */
 #include <string.h>
 
 #include "base/err.h"

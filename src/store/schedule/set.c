@@ -30,7 +30,7 @@ static int answer_row(struct hf_schedules *schedules, const struct hf_schedule *
     return hf_schedules_add(schedules, schedule) ? hf_fail_plain(err, HF_ENOMEM) : 0;
 }
 
-/* One try of a change: 0 done, HF_EGUARD somebody was faster. */
+/* One try of a change: 0 done, HF_EGUARD a caller was faster. */
 typedef int attempt(struct schedule_call *call, const void *request,
                     struct hf_schedules *schedules, struct hf_err *err);
 

@@ -88,7 +88,7 @@ static int load(struct hf_zones *zones, const char *name, const struct hf_zone *
     bool is_zone = rc == 0 && bytes.len >= 4 && memcmp(bytes.at, "TZif", 4) == 0;
     if (rc == HF_ENOMEM)
         rc = hf_fail_plain(err, rc);
-    else if (!is_zone) /* a folder, a list, anything else that lies there */
+    else if (!is_zone) /* a folder, a list, anything but a zone that lies there */
         rc = unknown(err, name);
     else
         rc = hf_zone_read(&zones->arena, (struct hf_span){ bytes.at, bytes.len },

@@ -144,13 +144,12 @@ static void add_usage(struct committing *c, struct hf_ops *ops)
     if (commit->spent_count == 0)
         return;
     hf_ops_call(ops, HF_SQL_USAGE_ADD, (int64_t)commit->spent_count);
-    hf_ops_text(ops, commit->session_id);
-    hf_ops_text(ops, commit->turn_id);
-    hf_ops_sets(ops);
     for (size_t i = 0; i < commit->spent_count; i++) {
         const struct hf_session_spent *spent = &commit->spent[i];
         if (i > 0)
             hf_ops_again(ops);
+        hf_ops_text(ops, commit->session_id);
+        hf_ops_text(ops, commit->turn_id);
         hf_ops_i64(ops, (int64_t)i);
         hf_ops_text(ops, spent->source);
         hf_ops_text(ops, spent->model ? spent->model : "");
@@ -215,7 +214,6 @@ static int answer_receipt(struct committing *c, const struct session_facts *fact
                        c->commit->turn_id);
     int rc = hf_commit_result_read(facts->result, &c->done, err);
     c->done.repeated = true;
-    c->done.lease_remaining_ms = 0;
     return rc;
 }
 
@@ -302,15 +300,9 @@ static int commit_once(struct committing *c, struct hf_err *err)
     if (commit->release)
         session_free_add(&ops, commit->session_id, &c->token,
                          &(struct session_end){ .token = NULL });
-    size_t left = hf_ops_call(&ops, HF_SQL_SESSION_REMAINING, HF_ANY_COUNT);
-    hf_ops_text(&ops, commit->session_id);
-    hf_ops_text(&ops, c->token.nonce);
     int rc = hf_ops_write(&ops, err);
     if (rc == HF_EGUARD)
         rc = refused_at(c, &ops, err);
-    else if (rc == 0 && hf_ops_result(&ops, left)->out_count > 0)
-        c->done.lease_remaining_ms = hf_cell_i64(
-            hf_ops_result(&ops, left), 0, HF_COL_SESSION_REMAINING_LEASE_REMAINING_MS);
     hf_ops_fini(&ops);
     return rc;
 }

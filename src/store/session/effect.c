@@ -38,13 +38,12 @@ static void put_span(struct hf_ops *ops, struct hf_span span)
 static void add_settled(struct hf_ops *ops, const struct hf_session_step *step)
 {
     hf_ops_call(ops, HF_SQL_EFFECTS_SETTLE, (int64_t)step->settled_count);
-    hf_ops_text(ops, step->session_id);
-    hf_ops_text(ops, step->turn_id);
-    hf_ops_sets(ops);
     for (size_t i = 0; i < step->settled_count; i++) {
         const struct hf_effect_settled *one = &step->settled[i];
         if (i > 0)
             hf_ops_again(ops);
+        hf_ops_text(ops, step->session_id);
+        hf_ops_text(ops, step->turn_id);
         hf_ops_text(ops, one->key);
         hf_ops_text(ops, hf_entry_status_name(one->status));
         put_span(ops, one->outcome);
@@ -58,14 +57,13 @@ static void add_begun(struct hf_ops *ops, const struct hf_session_step *step,
                       int64_t fence)
 {
     hf_ops_call(ops, HF_SQL_EFFECTS_BEGIN, (int64_t)step->begun_count);
-    hf_ops_text(ops, step->session_id);
-    hf_ops_text(ops, step->turn_id);
-    hf_ops_i64(ops, fence);
-    hf_ops_sets(ops);
     for (size_t i = 0; i < step->begun_count; i++) {
         const struct hf_effect_entry *one = &step->begun[i];
         if (i > 0)
             hf_ops_again(ops);
+        hf_ops_text(ops, step->session_id);
+        hf_ops_text(ops, step->turn_id);
+        hf_ops_i64(ops, fence);
         hf_ops_text(ops, one->key);
         hf_ops_text(ops, one->kind);
         hf_ops_text(ops, hf_recovery_name(one->recovery));

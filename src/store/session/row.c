@@ -373,12 +373,11 @@ void session_nodes_add(struct hf_ops *ops, const char *session_id, const char *t
     if (packed->count == 0)
         return;
     hf_ops_call(ops, HF_SQL_NODES_ADD, (int64_t)packed->count);
-    hf_ops_text(ops, session_id);
-    hf_ops_text(ops, turn_id);
-    hf_ops_sets(ops);
     for (size_t i = 0; i < packed->count; i++) {
         if (i > 0)
             hf_ops_again(ops);
+        hf_ops_text(ops, session_id);
+        hf_ops_text(ops, turn_id);
         hf_ops_i64(ops, node_count + (int64_t)i);
         hf_ops_bytes(ops, packed->nodes[i].chain, 32);
         hf_ops_text(ops, packed->nodes[i].json);

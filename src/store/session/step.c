@@ -11,23 +11,22 @@ struct stepping {
     struct hf_token token;
     struct hf_packed packed;
     const struct hf_caller *who;
-    int64_t nodes;  /* provisional nodes afterwards */
+    int64_t nodes; /* provisional nodes afterwards */
+    bool cancel_asked;
     size_t effects; /* the first call about effects, and the one behind the last */
     size_t effects_end;
-};
-
-struct calls {
-    size_t left; /* what is left of the lease */
     size_t away; /* whether the session is ready again; 0: it was not put away */
 };
 
-static int add_calls(struct stepping *s, struct hf_ops *ops, struct calls *calls,
-                     struct hf_err *err)
+/* The guard is for a turn of which no cancel was asked for. Where that is in the way, the step is
+ * made again without it, and its answer says so: it reads nothing otherwise. */
+static int add_calls(struct stepping *s, struct hf_ops *ops, struct hf_err *err)
 {
     const struct hf_session_step *step = s->step;
     hf_ops_call(ops, HF_SQL_SESSION_FENCED_TURN, 1);
     session_put_token(ops, step->session_id, &s->token);
     hf_ops_text(ops, step->turn_id);
+    hf_ops_i64(ops, !s->cancel_asked);
     hf_ops_call(ops, HF_SQL_TURN_STEP, 1);
     hf_ops_text(ops, step->session_id);
     hf_ops_text(ops, step->turn_id);
@@ -42,10 +41,7 @@ static int add_calls(struct stepping *s, struct hf_ops *ops, struct calls *calls
     session_nodes_add(ops, step->session_id, step->turn_id, step->node_count, &s->packed);
     s->effects = session_effects_add(ops, step, s->token.fence);
     s->effects_end = ops->batch.call_count;
-    calls->left = hf_ops_call(ops, HF_SQL_SESSION_REMAINING, HF_ANY_COUNT);
-    hf_ops_text(ops, step->session_id);
-    hf_ops_text(ops, s->token.nonce);
-    return session_waits_add(s->store, ops, s->who, step, &s->token, &calls->away, err);
+    return session_waits_add(s->store, ops, s->who, step, &s->token, &s->away, err);
 }
 
 /* The same step, stored before: it left the same nodes and the same save, whose last 32 bytes
@@ -85,7 +81,6 @@ static int refused(struct stepping *s, struct hf_ops *ops,
                        step->turn_id);
     if (is_repeat(s, &facts)) {
         stepped->repeated = true;
-        stepped->lease_remaining_ms = facts.row.s.lease_remaining_ms;
         stepped->cancel_requested = facts.row.s.cancel_request != NULL;
         return 0;
     }
@@ -99,39 +94,26 @@ static int refused(struct stepping *s, struct hf_ops *ops,
     if (call >= s->effects && call < s->effects_end)
         return hf_fail(err, HF_EEFFECT, "effects",
                        "an effect was begun before, or is settled, or was never begun");
-    return HF_EGUARD; /* it was in the way only at that moment */
-}
-
-static void tell(const struct stepping *s, const struct hf_ops *ops,
-                 const struct calls *calls, struct hf_session_stepped *stepped)
-{
-    const struct hf_call *left = hf_ops_result(ops, calls->left);
-    if (left->out_count > 0) {
-        stepped->cancel_requested =
-            hf_cell_i64(left, 0, HF_COL_SESSION_REMAINING_CANCEL_REQUESTED) != 0;
-        stepped->lease_remaining_ms =
-            s->step->away
-                ? 0
-                : hf_cell_i64(left, 0, HF_COL_SESSION_REMAINING_LEASE_REMAINING_MS);
-    }
-    if (calls->away && hf_ops_result(ops, calls->away)->out_count > 0)
-        stepped->ready = hf_cell_i64(hf_ops_result(ops, calls->away), 0,
-                                     HF_COL_SESSION_PUT_AWAY_READY) != 0;
+    s->cancel_asked = facts.row.s.cancel_request != NULL;
+    return HF_EGUARD; /* that, or it was in the way only at that moment */
 }
 
 static int step_once(struct stepping *s, struct hf_session_stepped *stepped,
                      struct hf_err *err)
 {
     struct hf_ops ops;
-    struct calls calls = { .away = 0 };
     hf_ops_init(&ops, s->store->sql, s->store->base.alloc);
-    int rc = add_calls(s, &ops, &calls, err);
+    int rc = add_calls(s, &ops, err);
     if (rc == 0)
         rc = hf_ops_write(&ops, err);
-    if (rc == 0)
-        tell(s, &ops, &calls, stepped);
-    else if (rc == HF_EGUARD)
+    if (rc == 0) {
+        stepped->cancel_requested = s->cancel_asked;
+        stepped->ready = s->away > 0 && hf_ops_result(&ops, s->away)->out_count > 0 &&
+                         hf_cell_i64(hf_ops_result(&ops, s->away), 0,
+                                     HF_COL_SESSION_PUT_AWAY_READY) != 0;
+    } else if (rc == HF_EGUARD) {
         rc = refused(s, &ops, stepped, err);
+    }
     hf_ops_fini(&ops);
     return rc;
 }

@@ -90,6 +90,7 @@ static int release_once(struct hf_store *base, const char *session_id,
     hf_ops_call(&ops, HF_SQL_SESSION_FENCED_TURN, 1);
     session_put_token(&ops, session_id, token);
     hf_ops_null(&ops);
+    hf_ops_i64(&ops, 0);
     session_free_add(&ops, session_id, token, end);
     int rc = hf_ops_write(&ops, err);
     if (rc == HF_EGUARD)

@@ -1,7 +1,7 @@
 /* Emitting: the occurrence, its deliveries, the units of their targets, the wakes and the
  * grants are one transaction. It is guarded by the occurrence's own key and by each
  * subscription as it was read, so that two emitters start nothing twice, and no delivery is
- * made of what somebody has just disabled. */
+ * made of what a caller has just disabled. */
 #include <holdfast/limits.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ struct target {
     struct hf_subscription subscription;
     struct hf_delivery delivery;
     struct hf_making work;
-    struct hf_making wake;  /* row NULL: nobody is woken */
+    struct hf_making wake;  /* row NULL: no caller is woken */
     struct sql_facts facts; /* of a process */
 };
 
@@ -126,7 +126,7 @@ static int fill_delivery(struct emit *e, struct target *target, struct hf_err *e
     return 0;
 }
 
-/* The owner of the subscription began it: a session by its id, else the host. */
+/* The owner of the subscription began it: a session by its id, otherwise the host. */
 static const char *originator(const struct hf_subscription *s)
 {
     return hf_starts_with(s->owner_scope, "session:")

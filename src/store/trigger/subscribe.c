@@ -323,7 +323,7 @@ static bool refusal(int rc)
     return rc == HF_ECONFLICT || rc == HF_ETRANSITION;
 }
 
-/* HF_EGUARD: somebody was faster, in the row or with the same operation. */
+/* HF_EGUARD: a caller was faster, in the row or with the same operation. */
 static int attempt(struct mutation *m, const char *scope, const uint8_t *hash,
                    struct hf_err *err)
 {

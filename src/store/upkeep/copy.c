@@ -68,7 +68,7 @@ static int read_rows(struct copying *c, const struct side *side,
     return rc;
 }
 
-/* As a cell of the source stands in the target. */
+/* As a cell of the source is in the target. */
 static struct hf_val moved(const struct copying *c, const struct hf_copy_column *column,
                            const struct hf_val *cell)
 {

@@ -90,7 +90,7 @@ static int prune_chunk(struct pruning *p, size_t limit, struct hf_err *err)
 }
 
 /* Receipts, and occurrences, which are receipts of emissions, by an age of their own; what was
- * kept beside units that are gone, and records of skipped slots, as old as the rows. */
+ * kept next to units that are gone, and records of skipped slots, as old as the rows. */
 static int prune_beside(const struct pruning *p, struct hf_err *err)
 {
     struct hf_ops ops;

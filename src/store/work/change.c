@@ -2,8 +2,7 @@
  *
  * The common path is read, decide (core), write if the row is still as it was read; a batch
  * is one read and one write. Two verbs of a holder are so frequent that they first try one
- * guarded statement without reading (store/work/fast.c); what that does not settle comes here.
- */
+ * guarded statement without reading (store/work/fast.c); what that does not settle comes here. */
 #include "store/work/change.h"
 
 #include <string.h>
@@ -252,8 +251,8 @@ static void ring_for(struct hf_ops *ops, const struct change_slot *slot)
         hf_ops_ring_queue(ops, row->w.queue, 1);
 }
 
-/* A token is for whoever took the lease by this call, or by the one that it repeats: a resume
- * repeats only under the nonce that holds the row. */
+/* A token is for the caller that took the lease by this call, or by the one that it
+ * repeats: a resume repeats only under the nonce that holds the row. */
 static bool took_lease(const struct change_slot *slot, const struct hf_row *row)
 {
     if (row->status != HF_RUNNING)
@@ -359,8 +358,9 @@ static struct change_slot *slot_of_call(struct changing *c, size_t call)
     return NULL;
 }
 
-/* A unique key stood in the way of one item: the lane's slot, or a dedup key that a requeue
- * would use twice. The driver says which; any other is no answer to give to a caller. */
+/* A unique key was in the way of one item: the lane's slot, or a dedup key that a requeue
+ * would use twice. The driver says which; any other is no answer to return to a
+ * caller. */
 static int refuse_key(struct changing *c, size_t call, const struct hf_err *met,
                       struct hf_err *err)
 {
@@ -480,7 +480,7 @@ static void forget_reads(struct changing *c)
     }
 }
 
-/* HF_EGUARD: somebody changed a row meanwhile; try again. */
+/* HF_EGUARD: a caller changed a row meanwhile; try again. */
 static int attempt(struct changing *c, struct hf_ops *reads, struct hf_ops *write,
                    struct hf_err *err)
 {

@@ -36,7 +36,7 @@ static const char *kinds_json(struct hf_arena *arena, const struct hf_claim *cla
 }
 
 /* The note of a claim is core's: {"lease":{…}} with sorted keys. The statement writes the
- * numbers, which differ from row to row; this is what stands between them. */
+ * numbers, which differ from row to row; this is what is between them. */
 static const char *claim_note(struct hf_arena *arena, const struct taker *taker)
 {
     struct hf_buf buf;
@@ -258,7 +258,7 @@ static int take(struct taker *taker, struct hf_ops *ops, struct sql_scan *scan,
 }
 
 /* One statement, for one row of a queue that is as most are. Looks go the long way, so that once
- * in a while somebody asks whether there is something to sweep. */
+ * in a while a caller asks whether there is something to sweep. */
 static bool may_be_short(const struct taker *taker, const struct sql_scan *scan)
 {
     return taker->store->plan->claim_lone != HF_SQL_NONE && taker->claim->limit <= 1 &&

@@ -41,7 +41,7 @@ int sql_make_row(struct sql_store *store, struct hf_arena *arena,
     return rc;
 }
 
-/* What is beside the unit is a part of what was asked. */
+/* What is next to the unit is a part of what was asked. */
 static int mix_in(struct maker *maker, const struct sql_beside *beside,
                   struct hf_err *err)
 {
@@ -60,7 +60,7 @@ static int creation_env(struct sql_store *store, const struct hf_caller *who,
     return sql_env(store, who, &moment, ret_env, err);
 }
 
-/* The row that stands in a request's way, if any: by idempotency key, source, dedup key. */
+/* The row that is in a request's way, if any: by idempotency key, source, dedup key. */
 static int find_existing(struct hf_ops *ops, const struct hf_row *row, size_t *ret_call,
                          struct hf_err *err)
 {
@@ -103,7 +103,7 @@ static int conflict(struct hf_err *err, const struct hf_call *call)
 }
 
 /* Answer a request that made no row: with the first row, or with a conflict. HF_ENOTFOUND:
- * what stood in the way has gone meanwhile; make it again. */
+ * what was in the way has gone meanwhile; make it again. */
 static int answer_existing(struct sql_store *store, struct maker *maker, bool brief,
                            struct hf_answer *answer, struct hf_item *item)
 {
@@ -175,7 +175,7 @@ struct creation {
     struct hf_answer *answer;
     struct hf_item **items;
     bool noted;      /* the operation's receipt is written */
-    bool one_by_one; /* some key stands already */
+    bool one_by_one; /* some key exists */
     bool rated;      /* some limit has a rate */
     bool placed;     /* rows were given places of their limits (hf_gates_admit) */
     bool unplaced;   /* not again: not all of them came to be made */
@@ -215,7 +215,7 @@ static bool brief(const struct creation *c)
     return (c->flags & HF_BRIEF) != 0;
 }
 
-/* All rows were made and nobody wants to see them: no reading back. */
+/* All rows were made and no caller wants to see them: no reading back. */
 static int answer_all_made(struct creation *c)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -282,7 +282,7 @@ static bool same_key(const char *a, const char *b)
     return a && hf_same(a, b);
 }
 
-/* In a batch that is made whole a unit may stand twice; the second waits for the first. Two
+/* In a batch that is made whole a unit may be named twice; the second waits for the first. Two
  * requests for one unit with different content refuse the batch. */
 static int hold_repeats(struct creation *c, struct hf_err *err)
 {
@@ -429,7 +429,7 @@ static int round_trip(struct creation *c, struct hf_ops *ops, struct hf_err *err
         return 0;
     }
     if (rc == HF_ECONFLICT && any_dedup(c))
-        return answer_rest(c, err); /* somebody made that row at the same moment */
+        return answer_rest(c, err); /* a caller made that row at the same moment */
     if (rc)
         return rc;
     c->noted = true;

@@ -515,8 +515,8 @@ static const int64_t *renewed_seqs(struct hf_ops *ops, const struct hf_call *ren
     return seqs;
 }
 
-/* Rows that somebody else had locked just then were left out, and that is told: their leases
- * are not lost, and not renewed either. */
+/* Rows that another caller had locked just then were left out, and that is told: their
+ * leases are not lost, and not renewed either. */
 static int show_renewed(struct hf_answer *answer, struct hf_ops *ops,
                         const struct hf_call *renewed, const struct hf_call *owned,
                         struct hf_err *err)

@@ -10,8 +10,7 @@
  * nothing differs; with it a row that comes back to the start, within its priority, waits for
  * the next look.
  *
- * Claims of some kinds only always look from the start.
- */
+ * Claims of some kinds only always look from the start. */
 #ifndef HF_STORE_WORK_SCAN_H
 #define HF_STORE_WORK_SCAN_H
 
@@ -27,7 +26,7 @@ struct hf_ops;
 struct sql_store;
 
 struct sql_scan_start {
-    char queue[192]; /* "": nobody's */
+    char queue[192]; /* "": no caller's */
     hf_ms look_at;   /* monotonic: the next look from the start */
     bool worn;       /* goes on from this key: */
     int64_t priority, fair_tag, seq;

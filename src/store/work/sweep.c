@@ -1,6 +1,5 @@
 /* The sweep: candidates from two timers and from the provably dead; core decides what is
- * done to each; every write is guarded by what was read, so any number of sweeps may run.
- */
+ * done to each; every write is guarded by what was read, so any number of sweeps may run. */
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -74,7 +73,7 @@ static void count(struct hf_sweep_report *report, const struct candidate *one)
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-/* The unit that an escalation makes: one a wait, whoever sweeps. */
+/* The unit that an escalation makes: one a wait, the caller that sweeps. */
 static int add_escalation(struct sweeping *s, struct hf_ops *ops, struct candidate *one,
                           struct hf_err *err)
 {
@@ -152,7 +151,7 @@ static int add_write(struct sweeping *s, struct hf_ops *ops, struct candidate *o
     return rc || !one->step.escalate_kind ? rc : add_escalation(s, ops, one, err);
 }
 
-/* Write some candidates in one transaction. HF_EGUARD: somebody else acted on one. */
+/* Write some candidates in one transaction. HF_EGUARD: another caller acted on one. */
 static int write_some(struct sweeping *s, struct candidate *some, size_t n,
                       struct hf_err *err)
 {
@@ -195,8 +194,8 @@ static int judge_now(struct sweeping *s, const char *id, const char *holder,
     return rc == HF_ENOTFOUND ? 0 : rc;
 }
 
-/* The row has changed since it was read, by somebody else or by what this sweep did to its
- * lane; and may do so again. The texts of the first reading stay. */
+/* The row has changed since it was read, by another caller or by what this sweep did to
+ * its lane; and may do so again. The texts of the first reading stay. */
 static int judge_again(struct sweeping *s, struct candidate *one, struct hf_err *err)
 {
     const char *id = one->was.w.work_id, *holder = one->was.w.holder;
@@ -262,7 +261,7 @@ static int sweep_timers(struct sweeping *s, size_t limit, struct hf_err *err)
     return rc;
 }
 
-/* Limits whose rate lets somebody go on by now. */
+/* Limits whose rate lets a caller go on by now. */
 static int sweep_limits(struct sweeping *s, size_t limit, struct hf_err *err)
 {
     struct hf_ops due, write;
@@ -378,7 +377,7 @@ static int next_due(struct hf_store *base, hf_ms *ret_at, hf_ms *ret_now,
             at, hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SWEEP_NEXT_WAIT_CHECK_AT));
         hf_ms lease = hf_cell_i64(hf_ops_result(&ops, 0), 0,
                                   HF_COL_SWEEP_NEXT_LEASE_CHECK_AT);
-        /* The lease clock runs beside the wall clock: only the distance carries over. */
+        /* The lease clock runs next to the wall clock: only the distance carries over. */
         hf_ms lease_at = lease ? ops.batch.now + (lease - ops.batch.lease_now) : 0;
         *ret_at = sooner(at, lease_at);
         *ret_now = ops.batch.now;

@@ -2,8 +2,7 @@
  * a cell is in core/turn/code/exec.c.
  *
  * Text of the model is copied where it is kept and nowhere else; a mask over the whole reply
- * finds the cell, the same one that a host uses on the stream, so both see the same.
- */
+ * finds the cell, the same one that a host uses on the stream, so both see the same. */
 #include "core/turn/code/code.h"
 
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "base/err.h"
 #include "base/text.h"
 
-/* An iteration begins: the model is told where it stands. The text is part of the request,
+/* An iteration begins: the model is told where it is. The text is part of the request,
  * so a restored turn asks the same. */
 
 static void put_tail(struct hf_buf *out, const struct hf_code_protocol *code,
@@ -438,7 +437,7 @@ static int append_fix(struct hf_move *move, const struct reply *reply,
     return hf_move_adopt(move, &kept->record, err);
 }
 
-/* Nobody would read a correction at the limit. */
+/* No caller would read a correction at the limit. */
 static int correct(struct hf_move *move, const struct reply *reply,
                    enum decision decision, struct hf_err *err)
 {

@@ -4,8 +4,7 @@
  * (reasoning, prose, source), before the cell is run; when it ended an event hf.code.step
  * with everything that came of it. A reply that is not taken is a message ".prose" with what
  * people saw of it and a message ".fix", for this turn only, that tells the model why; its
- * origin says what was decided, and has a fingerprint of the reply.
- */
+ * origin says what was decided, and has a fingerprint of the reply. */
 #ifndef HF_CORE_TURN_CODE_CODE_H
 #define HF_CORE_TURN_CODE_CODE_H
 
@@ -60,7 +59,7 @@ struct hf_code_step {
     const char *cell;
     uint64_t iteration;
     bool failed;  /* the host could not run it */
-    bool unknown; /* nobody knows what became of it */
+    bool unknown; /* no caller knows what became of it */
     bool cancelled;
     struct hf_span error;
     const struct hf_observation *output;

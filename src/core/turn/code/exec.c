@@ -1,6 +1,5 @@
 /* The code protocol after a cell: what it did becomes a step of the history, and the step
- * decides how the turn goes on.
- */
+ * decides how the turn goes on. */
 #include <string.h>
 
 #include <holdfast/limits.h>
@@ -11,8 +10,8 @@
 
 #define CURSOR "step."
 
-/* The number that run_cell noted. A driver state that says anything else is not ours, and
- * the turn must not go on as if it were. */
+/* The number that run_cell noted. A driver state that says another one is not ours,
+ * and the turn must not go on as if it were. */
 static int read_cursor(const struct hf_driver_state *driver, uint64_t *ret_step,
                        struct hf_err *err)
 {

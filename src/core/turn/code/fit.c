@@ -1,8 +1,7 @@
 /* Whether a JSON value fits a schema: the part of JSON Schema that final values of agents
  * are described with. A keyword that is not known is refused when the schema is given, so
  * nothing is ever let through that a schema meant to forbid. How deep it goes is bounded by
- * the depth of JSON input.
- */
+ * the depth of JSON input. */
 #include <string.h>
 
 #include <holdfast/limits.h>
@@ -169,7 +168,7 @@ struct place {
 
 struct fitting {
     const struct hf_alloc *alloc;
-    struct hf_buf *why; /* NULL: nobody asks */
+    struct hf_buf *why; /* NULL: no caller asks */
     int rc;             /* HF_ENOMEM */
 };
 

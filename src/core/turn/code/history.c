@@ -1,6 +1,5 @@
 /* Reading past cells back: for a cell that asks for a long output, and for people who look
- * into a save.
- */
+ * into a save. */
 #include <string.h>
 
 #include <holdfast/limits.h>
@@ -12,7 +11,7 @@
 #include "core/turn/image.h"
 #include "core/turn/json.h"
 
-/* The step of that number, and the message with its cell. The latest one: a number stands
+/* The step of that number, and the message with its cell. The latest one: a number is
  * once in a history. */
 struct found {
     struct hf_code_step step;
@@ -200,7 +199,7 @@ static const struct hf_record *record_at(const struct hf_image *image, size_t i)
                                  : image->body.own[i - image->base_count];
 }
 
-/* The cell of a step stands before it, if the save holds it still. */
+/* The cell of a step is before it, if the save holds it still. */
 static const struct hf_message *cell_before(const struct hf_image *image, size_t i,
                                             const char *id)
 {

@@ -4,8 +4,7 @@
  * then, and while it may still become a cell on one line, none of it is shown. What lies
  * between one "<" and the next is skipped with memchr, which is nearly all of the text. What
  * the mask knows is numbers, so nothing is ever copied and nothing depends on where the chunks
- * were cut.
- */
+ * were cut. */
 #include <string.h>
 
 #include <holdfast/code.h>
@@ -84,8 +83,8 @@ static size_t named_language(const struct hf_mask *mask)
     return i;
 }
 
-/* One byte of a close tag, of which `matched` bytes stand before it: how many then do. A "<"
- * stands only at its start, so there is nothing to fall back to but that. */
+/* One byte of a close tag, of which `matched` bytes are before it: how many then do. A
+ * "<" is only at its start, so there is nothing to fall back to but that. */
 static uint8_t match_close(const struct hf_mask *mask, char c)
 {
     const char *word = words[mask->language];

@@ -98,7 +98,7 @@ int hf_code_new(const struct hf_alloc *alloc, struct hf_span options,
                                                    sizeof(*code) + options.len + 1);
     if (!code)
         return hf_fail_plain(err, HF_ENOMEM);
-    char *text = (char *)(code + 1); /* the options stand behind the struct */
+    char *text = (char *)(code + 1); /* the options are behind the struct */
     if (options.len > 0)
         memcpy(text, options.at, options.len);
     text[options.len] = '\0';

@@ -1,11 +1,10 @@
 /* Showing cells and steps to a model: a cell in the form in which it must be written, a step
  * as what was printed, an error, or the final value. Long output is cut, with the call that
- * gives all of it.
+ * returns all of it.
  *
  * A step that failed and was followed by one that did not, in the same turn, is not shown any
  * more, nor are the corrections before it: they have done their work. They stay in the
- * history and can be read back.
- */
+ * history and can be read back. */
 #include "core/turn/code/render.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Steps: what became of a cell, as an event of the history. The table below is how they are
- * written, read, and shown by inspection.
- */
+ * written, read, and shown by inspection. */
 #include <stddef.h>
 #include <string.h>
 
@@ -81,7 +80,7 @@ int hf_code_read_step(struct hf_arena *arena, const struct hf_record *record,
     return rc == HF_ENOMEM ? hf_fail_plain(err, rc) : rc;
 }
 
-/* Stops before what is long: it stands behind what is asked for. */
+/* Stops before what is long: it is behind what is asked for. */
 int hf_code_peek_step(struct hf_arena *arena, const struct hf_record *record,
                       struct hf_code_peek *ret_peek, bool *ret_is, struct hf_err *err)
 {
