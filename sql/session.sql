@@ -61,8 +61,7 @@ SELECT s.head_revision, s.record_count, s.ready_at, s.deleted_at, s.chain, s.age
 -- in: $1 session_id
 SELECT 1 FROM session WHERE session_id = $1 AND deleted_at IS NULL
 
--- A page looks at the sessions of a window of 20,000 keys, which begins at the first one after the
--- cursor.
+-- The window of a page: 20,000 keys from the first session after the cursor.
 -- name: session_window
 -- in: $1 after session_key    out: the last key of the window, whether there are sessions behind it
 SELECT f.first + 19999 AS last,

@@ -1,6 +1,6 @@
-/* A walk over any list, in both directions and with any filter, shows each row that lives through it
- * once and no row twice, while another thread creates, settles and prunes. On a SQLite file and on
- * PostgreSQL, with more open rows than a page looks at. */
+/* A walk over any list, in both directions and with any filter, shows each row that lives through
+ * it once and no row twice, while another thread creates, settles and prunes. On a SQLite file and
+ * on PostgreSQL, with more open rows than a page looks at. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
