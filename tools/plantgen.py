@@ -9,7 +9,8 @@ An edit is a text file. Lines that begin with a blank continue the line before t
 begin with # are comments:
 
     what:  tokens of an old store incarnation are accepted
-    store: sqlite                     the store of the simulator on which it shows, or `turns`:
+    store: sqlite                     the store of the simulator on which it shows, or `drives`:
+                                      the simulator of drives (holdfast-sim --drives), or `turns`:
                                       the random turns of tests/turn (tests/turn/plants.py), or
                                       the test that finds it: run/spool
 
@@ -35,7 +36,7 @@ import sqlgen
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KEYS = ("what", "store", "file", "old", "new", "schema")
-STORES = ("model", "sqlite", "disk", "turns", "run/spool")
+STORES = ("model", "sqlite", "disk", "drives", "turns", "run/spool")
 
 
 def fail(edit, message):

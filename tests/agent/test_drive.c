@@ -485,6 +485,18 @@ static void a_cancelled_model_call_is_stopped_and_recorded(void **state)
     assert_true(rig->ended);
 }
 
+static void a_cancel_settles_the_model_call_of_a_lost_worker(void **state)
+{
+    (void)state;
+    drig_claim(rig);
+    drig_expect(rig, "store 0 records 1 begin 1\nmodel 1\n");
+    drig_kill(rig);
+    drig_claim(rig);
+    drig_event(rig, HF_DRIVEN_CANCEL, 0); /* before the drive has come to the call */
+    drig_expect(rig, "store 1 settle 1:failed*\ncommit cancelled records 0\nend\n");
+    assert_true(rig->ended);
+}
+
 static void cancelled_tools_say_what_is_known_of_them(void **state)
 {
     (void)state;
@@ -501,6 +513,56 @@ static void cancelled_tools_say_what_is_known_of_them(void **state)
     drig_cut_tool(rig, "pay", false);
     drig_expect(rig, "store 4 records 1 settle 2/pay/1:unknown\n"
                      "commit cancelled records 0\nend\n");
+}
+
+static void a_call_that_is_deferred_after_a_cancel_is_unknown(void **state)
+{
+    (void)state;
+    drig_claim(rig);
+    drig_expect(rig, "store 0 records 1 begin 1\nmodel 1\n");
+    drig_ask(rig, 1, "put", "{}", NULL);
+    drig_expect(rig, "store 1 records 1 settle 1:done begin 2/put/1\ntool 2/put/1 {}\n");
+    drig_event(rig, HF_DRIVEN_CANCEL, 0);
+    drig_expect(rig, "stop tool 2/put/1\nstore 2\n");
+    drig_defer(rig, "put");
+    drig_expect(rig, "store 3 records 1 settle 2/put/1:unknown\n"
+                     "commit cancelled records 0\nend\n");
+}
+
+static void what_is_begun_while_a_step_is_stored_waits_for_the_next(void **state)
+{
+    (void)state;
+    rig->config.tool_limit = 2;
+    drig_claim(rig);
+    drig_expect(rig, "store 0 records 1 begin 1\nmodel 1\n");
+    drig_ask(rig, 1, "add", "{}", "put", "{}", "mail", "{}", "pay", "{}", NULL);
+    drig_expect(rig, "store 1 records 1 settle 1:done begin 2/add/1 2/put/1\n"
+                     "tool 2/add/1 {}\ntool 2/put/1 {}\n");
+    rig->hold_store = true;
+    drig_answer(rig, "add", "1");
+    drig_expect(rig, "store 2 settle 2/add/1:done begin 2/mail/1\n");
+    drig_answer(rig, "put", "1"); /* pay is begun, in the step after this one */
+    drig_expect(rig, "");
+    drig_store(rig);
+    drig_expect(rig, "tool 2/mail/1 {}\nstore 3 settle 2/put/1:done begin 2/pay/1\n");
+    drig_store(rig);
+    drig_expect(rig, "tool 2/pay/1 {}\n");
+}
+
+static void a_retry_that_has_no_room_asks_for_no_timer(void **state)
+{
+    (void)state;
+    rig->config.tool_limit = 1;
+    drig_claim(rig);
+    drig_expect(rig, "store 0 records 1 begin 1\nmodel 1\n");
+    drig_ask(rig, 1, "add", "{}", "put", "{}", NULL);
+    drig_expect(rig, "store 1 records 1 settle 1:done begin 2/add/1\ntool 2/add/1 {}\n");
+    drig_fail_tool(rig, "add", HF_RETRY_SAFE);
+    drig_expect(rig, "store 2 settle 2/add/1:failed begin 2/put/1\ntool 2/put/1 {}\n");
+    drig_pass(rig, 1000); /* the retry is due, and put still runs */
+    drig_expect(rig, "");
+    drig_answer(rig, "put", "1");
+    drig_expect(rig, "store 3 settle 2/put/1:done begin 2/add/2\ntool 2/add/2 {}\n");
 }
 
 static void without_a_journal_only_the_commit_is_stored(void **state)
@@ -689,7 +751,11 @@ int main(void)
         CASE(a_drive_that_gives_up_hands_back_with_the_effect_open),
         CASE(a_sleep_is_handed_back_with_what_is_left_of_it),
         CASE(a_cancelled_model_call_is_stopped_and_recorded),
+        CASE(a_cancel_settles_the_model_call_of_a_lost_worker),
         CASE(cancelled_tools_say_what_is_known_of_them),
+        CASE(a_call_that_is_deferred_after_a_cancel_is_unknown),
+        CASE(what_is_begun_while_a_step_is_stored_waits_for_the_next),
+        CASE(a_retry_that_has_no_room_asks_for_no_timer),
         CASE(without_a_journal_only_the_commit_is_stored),
         CASE(a_host_may_ask_for_segments_and_one_effect_at_a_time),
         CASE(a_death_at_any_action_changes_no_transcript),

@@ -421,6 +421,11 @@ static bool work_and_die(int64_t die_at)
     world->status = HF_STATUS_NONE;
     world->death = (struct mortal_plan){ .die_at = die_at, .reads_too = true };
     (void)reap(spawn(work, 0));
+    if (world->status != HF_DONE) { /* it may have died after its commit */
+        in_child(look, 0);
+        if (strcmp(world->text, "done") == 0)
+            world->status = HF_DONE;
+    }
     return world->status == HF_DONE;
 }
 

@@ -3,6 +3,7 @@
  *   holdfast-sim --seed N --schedules M [--store model|sqlite]
  *                [--without NAME]… [--only WORKLOAD] [--steps N] [--workers N]
  *                [--trace] [--go-on] [--quiet] [--coverage] [--no-shrink]
+ *   holdfast-sim --drives …              turns that drives drive (drives.h), over SQLite
  *   holdfast-sim-planted --plant BUG …   with one of the planted bugs (kit/sim/plants)
  *   holdfast-sim-planted --plants        what can be planted, and on which store it shows
  *   holdfast-sim-planted --rare …        fail when a rare path (kit/sim/rare) is not taken
@@ -18,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sim/drives.h"
 #include "sim/plants.h"
 #include "sim/stores.h"
 
@@ -36,6 +38,8 @@ struct asked {
     bool coverage;
     bool rare;
     bool as_it_is;
+    bool drives;
+    uint32_t without_drives; /* bits of enum drives_fault */
     struct told told;
 };
 
@@ -86,6 +90,7 @@ static int help(void)
         "  --store S       the reference model (default), SQLite in memory, or SQLite on "
         "a\n"
         "                  disk that fails\n"
+        "  --drives        turns with tools and waits, driven by the driver itself\n"
         "  --only W        one workload; --without W or F: not that workload or fault\n"
         "  --steps N, --workers N   of each schedule, where the seed is not to decide\n"
         "  --plant BUG     (holdfast-sim-planted) with a planted bug, which is to be "
@@ -107,6 +112,9 @@ static int help(void)
     printf("\nfaults:");
     for (int i = 0; i < HF_SIM_FAULT_COUNT; i++)
         printf(" %s", hf_sim_fault_word((enum hf_sim_fault)i));
+    printf("\nfaults of --drives:");
+    for (int i = 0; i < DRIVES_FAULT_COUNT; i++)
+        printf(" %s", drives_fault_word((enum drives_fault)i));
     printf("\n");
     return 0;
 }
@@ -122,8 +130,15 @@ static bool number(const char *text, uint64_t *ret_value)
     return true;
 }
 
-static bool leave_out(struct hf_sim_options *options, const char *name)
+static bool leave_out(struct asked *asked, const char *name)
 {
+    struct hf_sim_options *options = &asked->options;
+    for (int i = 0; name && asked->drives && i < DRIVES_FAULT_COUNT; i++) {
+        if (strcmp(name, drives_fault_word((enum drives_fault)i)) == 0) {
+            asked->without_drives |= 1u << i;
+            return true;
+        }
+    }
     for (int i = 0; name && i < HF_SIM_FAULT_COUNT; i++) {
         if (strcmp(name, hf_sim_fault_word((enum hf_sim_fault)i)) == 0) {
             options->without_faults |= 1u << i;
@@ -167,6 +182,8 @@ static int read_switch(struct asked *asked, const char *name)
         asked->as_it_is = true;
     else if (strcmp(name, "--quiet") == 0)
         asked->told.quiet = true;
+    else if (strcmp(name, "--drives") == 0)
+        asked->drives = true;
     else
         return 0;
     return 1;
@@ -184,7 +201,7 @@ static bool read_value(struct asked *asked, const char *name, const char *value)
         return value != NULL;
     }
     if (strcmp(name, "--without") == 0)
-        return leave_out(&asked->options, value);
+        return leave_out(asked, value);
     if (strcmp(name, "--only") == 0)
         return keep_only(&asked->options, value);
     if (!number(value, &n))
@@ -266,6 +283,39 @@ static int run(struct asked *asked)
     return report.violations || report.low[0] || missed ? 1 : 0;
 }
 
+/* ---- drives ------------------------------------------------------------------- */
+
+static int run_drives(const struct asked *asked)
+{
+    struct drives_report r;
+    struct drives_options options = { .seed = asked->options.seed,
+                                      .schedules = asked->options.schedules,
+                                      .without = asked->without_drives,
+                                      .trace = asked->options.trace != NULL,
+                                      .go_on = asked->options.go_on };
+    if (drives_run(&options, &r))
+        return 2;
+    for (int i = 0; asked->coverage && i < DRIVES_FAULT_COUNT; i++)
+        printf("fault %-18s in %llu schedules\n", drives_fault_word((enum drives_fault)i),
+               (unsigned long long)r.fault_schedules[i]);
+    for (int i = 0; asked->coverage && i < DRIVES_MARK_COUNT; i++)
+        printf("mark  %-18s %llu times\n", drives_mark_word((enum drives_mark)i),
+               (unsigned long long)r.marks[i]);
+    if (r.violations) {
+        printf("violation, seed %llu, step %llu: %s\n", (unsigned long long)r.first_seed,
+               (unsigned long long)r.first_step, r.first);
+        printf("again: build/holdfast-sim --drives --seed %llu --schedules 1 --trace\n",
+               (unsigned long long)r.first_seed);
+    }
+    if (r.low[0])
+        printf("too little was shown: %s\n", r.low);
+    printf("schedules=%llu steps=%llu faults=%llu violations=%llu hash=%016llx\n",
+           (unsigned long long)r.schedules, (unsigned long long)r.steps,
+           (unsigned long long)r.faults, (unsigned long long)r.violations,
+           (unsigned long long)r.hash);
+    return r.violations || r.low[0] ? 1 : 0;
+}
+
 /* ---- rare paths --------------------------------------------------------------- */
 
 /* How often each mark was reached. 1 when one that this store leads to never was. */
@@ -340,6 +390,8 @@ int main(int argc, char **argv)
         return rc;
     if (asked.rare && sim_rare_count == 0)
         return not_planted();
+    if (asked.drives)
+        return run_drives(&asked);
     asked.factory = sim_store(asked.store);
     if (!asked.factory)
         return usage("--store");

@@ -22,7 +22,9 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SIM = os.environ.get("HOLDFAST_SIM", os.path.join(ROOT, "build", "holdfast-sim-planted"))
 SAMPLE = ["fence_ignored", "old_store", "early_lapse", "bound_by_time", "group_lost",
-          "event_lost", "ack_before_sync", "spool_unsynced", "nonce_ignored", "paused_is_dead", "retry_early"]
+          "event_lost", "ack_before_sync", "spool_unsynced", "nonce_ignored", "paused_is_dead", "retry_early",
+          "effect_armed_early", "effect_settled_twice", "drive_lease_ignored", "wait_answered_twice",
+          "waiting_turn_swept", "wake_not_entered"]
 
 
 def known():
@@ -45,7 +47,8 @@ def find(name, store, seed, most):
     if "/" in store:
         return find_by_test(name, store)
     began = time.monotonic()
-    done = subprocess.run([SIM, "--plant", name, "--store", store, "--seed", str(seed),
+    where = ["--drives"] if store == "drives" else ["--store", store]
+    done = subprocess.run([SIM, "--plant", name, *where, "--seed", str(seed),
                            "--schedules", str(most), "--quiet", "--no-shrink"], check=False,
                           capture_output=True, text=True)
     took = time.monotonic() - began

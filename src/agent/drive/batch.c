@@ -179,16 +179,19 @@ static int64_t count_running(const struct hf_drive *drive)
     return count;
 }
 
-int drive_fill(struct hf_drive *drive)
+bool drive_has_room(const struct hf_drive *drive)
 {
     int64_t limit = drive->host->serial ? 1 : drive->tool_limit;
+    return !drive->stopping && !drive->cancelled && count_running(drive) < limit;
+}
+
+int drive_fill(struct hf_drive *drive)
+{
     int rc = 0;
-    if (drive->stopping || drive->cancelled)
-        return 0;
     for (size_t i = 0; rc == 0 && i < drive->call_count; i++) {
         struct drive_call *call = &drive->calls[i];
         if (call->run.at == DRIVE_NOT_BEGUN && call->run.due <= drive->wall &&
-            count_running(drive) < limit)
+            drive_has_room(drive))
             rc = check_and_begin(drive, call);
     }
     return rc;
@@ -379,7 +382,11 @@ int drive_answer(struct hf_drive *drive, const struct hf_drive_event *event)
         call->run.due = drive->wall + DRIVE_AGAIN_MS;
         return drive->cancelled ? drive_cancel_batch(drive) : 0;
     }
-    if (result->deferred)
+    if (result->deferred && drive->cancelled) /* nothing waits in a turn that ends */
+        rc = drive_finish_unknown(drive, call,
+                                  "the call was deferred, and the turn was cancelled "
+                                  "before it was known what came of it");
+    else if (result->deferred)
         rc = drive_defer(drive, call, result->deferred);
     else if (call->shown.probe)
         rc = finish_probe(drive, call, result);

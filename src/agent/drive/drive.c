@@ -85,11 +85,14 @@ static int resolve(void *user, const uint8_t hash[32], struct hf_span *ret_blob)
 
 static void cancel(struct hf_drive *drive, const struct hf_evidence *evidence)
 {
+    uint64_t open = hf_turn_outstanding(drive->turn);
     int rc = hf_turn_cancel(drive->turn, evidence, &drive->err);
     if (rc == HF_EFINISHED || rc == HF_EANSWERED)
         return;
     drive->sleep_due = 0;
     drive_pending(drive)->dirty = true;
+    if (rc == 0)
+        rc = drive_give_up_model(drive, open);
     if (rc)
         drive_fail(drive, rc, &drive->err);
 }
@@ -322,8 +325,8 @@ static void sooner(hf_ms due, hf_ms *at)
         *at = due;
 }
 
-/* When the drive must be called again without an event; 0: never. */
-static hf_ms next_due(const struct hf_drive *drive)
+/* When something is due next; 0: never. `begun`: without calls that are not begun. */
+static hf_ms next_due(const struct hf_drive *drive, bool begun)
 {
     hf_ms at = 0;
     if (drive->storing) {
@@ -335,14 +338,15 @@ static hf_ms next_due(const struct hf_drive *drive)
         sooner(drive->model.due, &at);
     for (size_t i = 0; i < drive->call_count; i++)
         if (drive->calls[i].run.at == DRIVE_ARMED ||
-            drive->calls[i].run.at == DRIVE_NOT_BEGUN)
+            (drive->calls[i].run.at == DRIVE_NOT_BEGUN && !begun))
             sooner(drive->calls[i].run.due, &at);
     return at;
 }
 
+/* A call that has no room needs no timer: it is begun when another one has ended. */
 static bool next_timer(struct hf_drive *drive, struct hf_drive_action *action)
 {
-    hf_ms at = next_due(drive);
+    hf_ms at = next_due(drive, !drive_has_room(drive));
     if (at == 0 || at == drive->timer)
         return false;
     drive->timer = at;
@@ -353,8 +357,8 @@ static bool next_timer(struct hf_drive *drive, struct hf_drive_action *action)
 /* Nothing is out, and nothing is about to start. */
 static bool idle(const struct hf_drive *drive)
 {
-    bool busy = drive->storing || drive->model.at == DRIVE_INTENT ||
-                drive->model.at == DRIVE_ARMED || drive->model.at == DRIVE_OUT;
+    bool busy = drive->storing ||
+                (drive->model.at > DRIVE_NOT_BEGUN && drive->model.at < DRIVE_SETTLED);
     for (size_t i = 0; i < drive->call_count; i++)
         busy = busy || (drive->calls[i].run.at > DRIVE_NOT_BEGUN &&
                         drive->calls[i].run.at < DRIVE_SETTLED);
@@ -388,17 +392,23 @@ static bool next_end(struct hf_drive *drive, struct hf_drive_action *action)
     return false;
 }
 
-static void arm(struct drive_run *run)
+static void advance(struct hf_drive *drive, enum drive_at from, enum drive_at to)
 {
-    if (run->at == DRIVE_INTENT)
-        run->at = DRIVE_ARMED;
+    if (drive->model.at == from)
+        drive->model.at = to;
+    for (size_t i = 0; i < drive->call_count; i++)
+        if (drive->calls[i].run.at == from)
+            drive->calls[i].run.at = to;
+}
+
+void drive_send(struct hf_drive *drive)
+{
+    advance(drive, DRIVE_INTENT, DRIVE_STORING);
 }
 
 void drive_arm(struct hf_drive *drive)
 {
-    arm(&drive->model);
-    for (size_t i = 0; i < drive->call_count; i++)
-        arm(&drive->calls[i].run);
+    advance(drive, DRIVE_STORING, DRIVE_ARMED);
 }
 
 bool hf_drive_next(struct hf_drive *drive, struct hf_drive_action *ret_action)
@@ -417,7 +427,7 @@ bool hf_drive_next(struct hf_drive *drive, struct hf_drive_action *ret_action)
         if (next_start(drive, ret_action))
             return true;
         if (drive->stopping && idle(drive) && !drive->done) {
-            hf_ms due = next_due(drive);
+            hf_ms due = next_due(drive, false);
             hand_back(drive, due > drive->wall ? due - drive->wall : 0);
             continue;
         }

@@ -35,7 +35,8 @@ enum drive_phase {
 /* How far one effect that is performed outside has come. */
 enum drive_at {
     DRIVE_NOT_BEGUN, /* no intent is stored */
-    DRIVE_INTENT,    /* the intent is in a step that is not stored yet */
+    DRIVE_INTENT,    /* the intent is in the next step */
+    DRIVE_STORING,   /* the intent is in the step that is being stored */
     DRIVE_ARMED,     /* may start, from `due` on */
     DRIVE_OUT,       /* an action asked for it */
     DRIVE_SETTLED,
@@ -204,7 +205,9 @@ int drive_make_commit(struct hf_drive *drive);
 int drive_commit_cancelled(struct hf_drive *drive);
 void drive_stored(struct hf_drive *drive); /* the step is stored */
 void drive_clear(struct drive_pending *pending);
-/* Intents that are stored, or need not be, may be performed. */
+/* The intents of the next step are in the store now. */
+void drive_send(struct hf_drive *drive);
+/* Those that were are stored, or need not be: they may be performed. */
 void drive_arm(struct hf_drive *drive);
 
 /* The entry of this key, or of the call's highest attempt; NULL: none. */
@@ -217,6 +220,9 @@ struct hf_span drive_member(struct hf_span object, const char *word);
 /* effects.c. Handles the effects of the machine until one of them needs an action or an event;
  * true: *action is one. */
 bool drive_poll(struct hf_drive *drive, struct hf_drive_action *action);
+/* After a cancel: settles the call with this id if a lost worker left it open and the drive has not
+ * come to it. A machine that was restored does not yield the call again. */
+int drive_give_up_model(struct hf_drive *drive, uint64_t id);
 void drive_reply(struct hf_drive *drive, const struct hf_drive_event *event);
 /* An entry contradicts the turn: the turn fails with what is known. */
 int drive_contradiction(struct hf_drive *drive, enum hf_decision decision,
@@ -256,6 +262,8 @@ const struct hf_tool *drive_tool(const struct hf_drive *drive,
 int drive_batch(struct hf_drive *drive);
 /* Begins as many calls as may run; 0 or HF_ENOMEM. */
 int drive_fill(struct hf_drive *drive);
+/* One more call may begin. */
+bool drive_has_room(const struct hf_drive *drive);
 int drive_answer(struct hf_drive *drive, const struct hf_drive_event *event);
 int drive_cancel_batch(struct hf_drive *drive);
 struct drive_call *drive_call_of(struct hf_drive *drive, const char *call_id);

@@ -102,13 +102,13 @@ static int on_model(struct hf_drive *drive)
     return 0;
 }
 
-/* Settles the model call that is out, with {"word": json}. */
-static int settle_model(struct hf_drive *drive, const char *word, struct hf_span json,
-                        const struct hf_usage *usage)
+/* Settles a model call with {"word": json}. */
+static int settle_call(struct hf_drive *drive, uint64_t id, const char *word,
+                       struct hf_span json, const struct hf_usage *usage)
 {
     char key[HF_EFFECT_KEY_ROOM];
     struct hf_buf text;
-    hf_effect_key(drive->effect.id, NULL, 0, key);
+    hf_effect_key(id, NULL, 0, key);
     hf_buf_init(&text, drive->alloc, SIZE_MAX / 2);
     hf_buf_text(&text, "{\"");
     hf_buf_text(&text, word);
@@ -128,6 +128,13 @@ static int settle_model(struct hf_drive *drive, const char *word, struct hf_span
     hf_buf_fini(&text);
     drive->model.at = DRIVE_SETTLED;
     return rc;
+}
+
+/* The same of the call that is out. */
+static int settle_model(struct hf_drive *drive, const char *word, struct hf_span json,
+                        const struct hf_usage *usage)
+{
+    return settle_call(drive, drive->effect.id, word, json, usage);
 }
 
 void drive_reply(struct hf_drive *drive, const struct hf_drive_event *event)
@@ -162,13 +169,24 @@ void drive_reply(struct hf_drive *drive, const struct hf_drive_event *event)
         drive_fail(drive, rc, &drive->err);
 }
 
+static const char cancelled_text[] = "{\"cancelled\":true}";
+static const struct hf_span cancelled = { cancelled_text, sizeof(cancelled_text) - 1 };
+
 static int on_cancel_model(struct hf_drive *drive)
 {
-    static const char text[] = "{\"cancelled\":true}";
     if (drive->model.at == DRIVE_SETTLED || drive->model.at == DRIVE_NOT_BEGUN)
         return 0;
     drive->model.stop = drive->model.at == DRIVE_OUT;
-    return settle_model(drive, "error", (struct hf_span){ text, sizeof(text) - 1 }, NULL);
+    return settle_model(drive, "error", cancelled, NULL);
+}
+
+int drive_give_up_model(struct hf_drive *drive, uint64_t id)
+{
+    const struct hf_effect_entry *entry = drive_entry(drive, id, NULL);
+    if (!entry || entry->status != HF_ENTRY_STARTED || drive->effect.id == id)
+        return 0; /* the machine says so with CANCEL_LLM, if it has to be given up */
+    drive->model.taken_over = true;
+    return settle_call(drive, id, "error", cancelled, NULL);
 }
 
 /* ---- the others -------------------------------------------------------------------- */
@@ -242,6 +260,7 @@ static int on_pause(struct hf_drive *drive)
         return drive_flush(drive, away);
     if (drive_pending(drive)->dirty) {
         drive_clear(drive_pending(drive));
+        drive_send(drive);
         drive_arm(drive);
     }
     return drive->done ? drive_make_commit(drive) : 0;

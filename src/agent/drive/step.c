@@ -226,6 +226,7 @@ int drive_flush(struct hf_drive *drive, bool away)
     rc = drive_list_waits(drive, &pending->arena, &drive->stored);
     if (rc)
         return rc;
+    drive_send(drive);
     drive->storing = true;
     drive->store_said = false;
     drive->now ^= 1;
