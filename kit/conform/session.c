@@ -340,7 +340,7 @@ test_case(lease_has_one_winner_between_two_handles)
 test_case(sessions_are_listed_in_both_directions)
 {
     for (int i = 0; i < 3; i++)
-        new_session(.session_id = say("s%d", i), .agent = i == 1 ? "b" : "a");
+        kit_session(t, say("s%d", i));
     const char *after = NULL;
     for (int newest = 0; newest < 2; newest++) {
         struct hf_session_filter filter = {
@@ -353,7 +353,7 @@ test_case(sessions_are_listed_in_both_directions)
             if (t->failed)
                 return;
             EQ(1, found->session_count);
-            SAME((i == 0) == (newest == 0) ? "s0" : "s2", found->sessions[0].session_id);
+            SAME(say("s%d", newest ? 2 - i : i), found->sessions[0].session_id);
             filter.after = after = say("%s", found->next);
             hf_session_answer_free(found);
         }
