@@ -24,20 +24,21 @@
 /* Where ours and raw are stored: a file each, or a schema each. */
 enum bench_place { BENCH_OURS, BENCH_LARGE, BENCH_RAW, BENCH_PLACES };
 
-struct bench {
-    bool postgres;
-    char folder[256];            /* of the SQLite files; removed at the end */
-    char url[BENCH_PLACES][512]; /* BENCH_RAW: for sqlite3_open, or for libpq */
-    size_t jobs;                 /* of each measurement */
-    size_t finished;             /* rows of the large table */
-    void *guard;                 /* the connection that holds the lock of the schemas */
-    struct hf_err err;
-};
-
 /* One measurement of ours and of raw, in the figure's unit. raw 0: there is none. */
 struct bench_pair {
     double ours;
     double raw;
+};
+
+struct bench {
+    bool postgres;
+    char folder[256];              /* of the SQLite files; removed at the end */
+    char url[BENCH_PLACES][512];   /* BENCH_RAW: for sqlite3_open, or for libpq */
+    size_t jobs;                   /* of each measurement */
+    size_t finished;               /* rows of the large table */
+    struct bench_pair waiting_kib; /* memory that bench_claim_waiting has measured */
+    void *guard;                   /* the connection that holds the lock of the schemas */
+    struct hf_err err;
 };
 
 /* main.c */
@@ -93,6 +94,12 @@ int bench_commit_history(struct bench *bench, struct bench_pair *ret);
 int bench_session_head(struct bench *bench, struct bench_pair *ret);
 int bench_session_claim(struct bench *bench, struct bench_pair *ret);
 int bench_session_renew(struct bench *bench, struct bench_pair *ret);
+
+/* waits.c: answers to waits, and claims next to turns that wait. */
+int bench_answer_one(struct bench *bench, struct bench_pair *ret);
+int bench_answer_many(struct bench *bench, struct bench_pair *ret);
+int bench_claim_waiting(struct bench *bench, struct bench_pair *ret);
+int bench_claim_memory(struct bench *bench, struct bench_pair *ret); /* after it */
 
 /* The raw program of each engine. Rates are jobs per second. */
 struct bench_raw {

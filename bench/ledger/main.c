@@ -164,6 +164,34 @@ static const struct figure {
       bench_session_claim,
       { { SHARE_AT_MOST, 1.3 }, { SHARE_AT_MOST, 1.3 } },
       { "the same without idle ones", "the same without idle ones" } },
+    { "waits",
+      "answer, 1 caller",
+      "/s",
+      false,
+      bench_answer_one,
+      { { SHARE_AT_LEAST, 0.40 }, { NO_BAR, 0 } },
+      { "one fenced row per transaction", "one fenced row per transaction" } },
+    { "waits",
+      "answer, 16 callers",
+      "/s",
+      false,
+      bench_answer_many,
+      { { NO_BAR, 0 }, { SHARE_AT_LEAST, 0.40 } },
+      { "one fenced row per transaction", "16 connections, one fenced row each" } },
+    { "waits",
+      "claim, many waiting turns",
+      "us",
+      true,
+      bench_claim_waiting,
+      { { SHARE_AT_MOST, 1.3 }, { SHARE_AT_MOST, 1.3 } },
+      { "the same without them", "the same without them" } },
+    { "waits",
+      "heap of 300 claims",
+      "KB",
+      true,
+      bench_claim_memory,
+      { { SHARE_AT_MOST, 1.3 }, { SHARE_AT_MOST, 1.3 } },
+      { "the same without them", "the same without them" } },
     { "sessions",
       "renewal of 10,000",
       "ms",
@@ -375,8 +403,8 @@ static const char usage[] =
     "Prints what the ledger reaches on this machine, as a share of a raw program that\n"
     "is written for the same engine and runs in turn with it, and the bar of each "
     "figure.\n"
-    "Groups: create process e2e pickup reclaim kept growth sessions; without one, "
-    "all.\n\n"
+    "Groups: create process e2e pickup reclaim kept growth sessions steps waits;\n"
+    "without one, all.\n\n"
     "  --db URL        a PostgreSQL server (postgres://...), in the scratch schemas\n"
     "                  holdfast_bench, _large and _raw, which are dropped; without it,\n"
     "                  SQLite files\n"
@@ -384,7 +412,7 @@ static const char usage[] =
     "  --jobs N        jobs of each measurement (default: 20000)\n"
     "  --rounds N      rounds of ours and raw in turn (default: 5, at most 99)\n"
     "  --finished N    finished rows of the large table (default: 1000000); idle\n"
-    "                  sessions are a tenth of it\n"
+    "                  sessions and waiting turns are a tenth of it\n"
     "  --json          one JSON object per figure and line\n"
     "  --help          this text\n\n"
     "Exit codes: 0 measured, whether bars are met or missed; otherwise as of holdfast.\n";

@@ -5,47 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/session.h>
-
 #include "base/err.h"
-#include "bench.h"
+#include "sessions.h"
 
 #define AGENT "bench"
 #define RECORD_BYTES 2048
 #define SHORT_HISTORY 10
 #define LONG_HISTORY 10000
 #define COMMIT_RECORDS 500 /* of one commit, when a history is made */
-#define READY 1000
 #define RENEWED 10000
-#define SAMPLES 300
 #define LEASE_MS 3600000 /* none lapses while the figure is measured */
 
 static char body[RECORD_BYTES + 1];
 
-/* A session that was claimed: what its commit has to say. */
-struct held {
-    char token[200];
-    char turn_id[64];
-    int64_t head_revision;
-    int64_t record_count;
-    uint8_t chain[32];
-};
-
-/* What a thread does with each session of its share. */
-struct crew {
-    struct bench *bench;
-    struct hf_store *store;
-    struct held *held;
-    int (*each)(struct crew *crew, size_t i);
-    size_t first, count, every;
-    int rc;
-    struct hf_err err;
-    pthread_t thread;
-};
-
 /* ---- the verbs ------------------------------------------------------------------------ */
 
-static const char *session_name(char id[32], const char *prefix, size_t i)
+const char *bench_session_name(char id[32], const char *prefix, size_t i)
 {
     (void)snprintf(id, 32, "%s%zu", prefix, i);
     return id;
@@ -79,8 +54,8 @@ static int send(struct hf_store *store, const char *id, struct hf_err *err)
 }
 
 /* The session of that id; with NULL any that is ready. */
-static int claim(struct hf_store *store, const char *id, struct held *held,
-                 struct hf_err *err)
+int bench_claim_session(struct hf_store *store, const char *id, struct bench_held *held,
+                        struct hf_err *err)
 {
     static const char *const agents[] = { AGENT };
     struct hf_session_claim wanted = { .size = sizeof wanted,
@@ -110,7 +85,7 @@ static int claim(struct hf_store *store, const char *id, struct held *held,
 }
 
 /* `count` records of `bytes` bytes, at most COMMIT_RECORDS. */
-static int commit(struct hf_store *store, const char *id, const struct held *held,
+static int commit(struct hf_store *store, const char *id, const struct bench_held *held,
                   size_t count, size_t bytes, bool release, struct hf_err *err)
 {
     const struct hf_part part = { .content = { body, bytes } };
@@ -137,18 +112,18 @@ static int commit(struct hf_store *store, const char *id, const struct held *hel
 }
 
 /* A message, and the claim of its turn. */
-static int begin_turn(struct hf_store *store, const char *id, struct held *held,
+static int begin_turn(struct hf_store *store, const char *id, struct bench_held *held,
                       struct hf_err *err)
 {
     int rc = send(store, id, err);
-    return rc ? rc : claim(store, id, held, err);
+    return rc ? rc : bench_claim_session(store, id, held, err);
 }
 
 /* ---- many at once ----------------------------------------------------------------------- */
 
 static void *do_share(void *arg)
 {
-    struct crew *crew = arg;
+    struct bench_crew *crew = arg;
     for (size_t i = crew->first; crew->rc == 0 && i < crew->count; i += crew->every)
         crew->rc = bench_stopped() ? hf_fail_plain(&crew->err, HF_EBUSY)
                                    : crew->each(crew, i);
@@ -156,20 +131,20 @@ static void *do_share(void *arg)
 }
 
 /* `each` of 0 to count - 1, by so many threads. */
-static int do_all(struct bench *bench, struct hf_store *store, struct held *held,
-                  size_t callers, size_t count, int (*each)(struct crew *, size_t))
+int bench_do_all(struct bench *bench, struct hf_store *store, struct bench_held *held,
+                 size_t callers, size_t count, int (*each)(struct bench_crew *, size_t))
 {
-    struct crew all[BENCH_CALLERS];
+    struct bench_crew all[BENCH_CALLERS];
     size_t started = 0;
     int rc = 0;
     for (; rc == 0 && started < callers; started += rc == 0) {
-        all[started] = (struct crew){ .bench = bench,
-                                      .store = store,
-                                      .held = held,
-                                      .each = each,
-                                      .first = started,
-                                      .count = count,
-                                      .every = callers };
+        all[started] = (struct bench_crew){ .bench = bench,
+                                            .store = store,
+                                            .held = held,
+                                            .each = each,
+                                            .first = started,
+                                            .count = count,
+                                            .every = callers };
         if (pthread_create(&all[started].thread, NULL, do_share, &all[started]))
             rc = hf_fail(&bench->err, HF_ENOMEM, NULL, "no thread could be started");
     }
@@ -181,36 +156,50 @@ static int do_all(struct bench *bench, struct hf_store *store, struct held *held
     return rc;
 }
 
-static int make_idle(struct crew *crew, size_t i)
+static int make_idle(struct bench_crew *crew, size_t i)
 {
     char id[32];
-    return create(crew->store, session_name(id, "idle", i), &crew->err);
+    return create(crew->store, bench_session_name(id, "idle", i), &crew->err);
 }
 
-static int make_ready(struct crew *crew, size_t i)
+static int make_one(struct bench_crew *crew, const char *id)
 {
-    char id[32];
-    int rc = create(crew->store, session_name(id, "s", i), &crew->err);
+    int rc = create(crew->store, id, &crew->err);
     return rc ? rc : send(crew->store, id, &crew->err);
 }
 
-static int make_held(struct crew *crew, size_t i)
+static int make_ready(struct bench_crew *crew, size_t i)
 {
     char id[32];
-    int rc = make_ready(crew, i);
-    return rc ? rc
-              : claim(crew->store, session_name(id, "s", i), &crew->held[i], &crew->err);
+    return make_one(crew, bench_session_name(id, "s", i));
 }
 
-static int commit_held(struct crew *crew, size_t i)
+int bench_make_ready(struct bench *bench, struct hf_store *store)
+{
+    return bench_do_all(bench, store, NULL, BENCH_CALLERS, BENCH_READY, make_ready);
+}
+
+int bench_make_held(struct bench_crew *crew, const char *id, struct bench_held *held)
+{
+    int rc = make_one(crew, id);
+    return rc ? rc : bench_claim_session(crew->store, id, held, &crew->err);
+}
+
+static int make_held(struct bench_crew *crew, size_t i)
 {
     char id[32];
-    return commit(crew->store, session_name(id, "s", i), &crew->held[i], 1, RECORD_BYTES,
-                  false, &crew->err);
+    return bench_make_held(crew, bench_session_name(id, "s", i), &crew->held[i]);
 }
 
-static int open_new(struct bench *bench, enum bench_place place,
-                    struct hf_store **ret_store)
+static int commit_held(struct bench_crew *crew, size_t i)
+{
+    char id[32];
+    return commit(crew->store, bench_session_name(id, "s", i), &crew->held[i], 1,
+                  RECORD_BYTES, false, &crew->err);
+}
+
+int bench_open_new(struct bench *bench, enum bench_place place,
+                   struct hf_store **ret_store)
 {
     memset(body, 'x', RECORD_BYTES);
     return bench_open(bench, place, ret_store);
@@ -223,15 +212,15 @@ static int commit_rate(struct bench *bench, size_t callers, double *ret_rate)
 {
     size_t count = bench->jobs / 10;
     struct hf_store *store;
-    struct held *held = calloc(count, sizeof *held);
+    struct bench_held *held = calloc(count, sizeof *held);
     if (!held)
         return hf_fail_plain(&bench->err, HF_ENOMEM);
-    int rc = open_new(bench, BENCH_OURS, &store);
+    int rc = bench_open_new(bench, BENCH_OURS, &store);
     if (rc == 0) {
-        rc = do_all(bench, store, held, BENCH_CALLERS, count, make_held);
+        rc = bench_do_all(bench, store, held, BENCH_CALLERS, count, make_held);
         double start = bench_seconds();
         if (rc == 0)
-            rc = do_all(bench, store, held, callers, count, commit_held);
+            rc = bench_do_all(bench, store, held, callers, count, commit_held);
         *ret_rate = (double)count / (bench_seconds() - start);
         hf_store_close(store);
     }
@@ -258,8 +247,9 @@ int bench_commit_many(struct bench *bench, struct bench_pair *ret)
 
 /* One step of a driver, after a reply of 2 KiB: its outcome and its record, the intent of the next
  * effect, and the machine's save. */
-static int store_step(struct hf_store *store, const char *id, const struct held *held,
-                      struct hf_session_stepped *at, struct hf_err *err)
+static int store_step(struct hf_store *store, const char *id,
+                      const struct bench_held *held, struct hf_session_stepped *at,
+                      struct hf_err *err)
 {
     static const char envelope[] =
         "{\"kind\":\"llm_call\",\"model\":\"m\",\"records\":1}";
@@ -298,7 +288,7 @@ static int store_step(struct hf_store *store, const char *id, const struct held 
 }
 
 /* All steps of one session, one after the other. */
-static int step_held(struct crew *crew, size_t i)
+static int step_held(struct bench_crew *crew, size_t i)
 {
     char id[32];
     struct hf_session_stepped at = { .step = 0 };
@@ -306,7 +296,7 @@ static int step_held(struct crew *crew, size_t i)
     int rc = 0;
     memcpy(at.chain, crew->held[i].chain, sizeof at.chain);
     for (size_t n = 0; rc == 0 && n < count && !bench_stopped(); n++)
-        rc = store_step(crew->store, session_name(id, "s", i), &crew->held[i], &at,
+        rc = store_step(crew->store, bench_session_name(id, "s", i), &crew->held[i], &at,
                         &crew->err);
     return rc;
 }
@@ -315,15 +305,15 @@ static int step_held(struct crew *crew, size_t i)
 static int step_rate(struct bench *bench, size_t sessions, double *ret_rate)
 {
     struct hf_store *store;
-    struct held held[BENCH_CALLERS];
+    struct bench_held held[BENCH_CALLERS];
     size_t count = bench->jobs / 10 / sessions * sessions;
-    int rc = open_new(bench, BENCH_OURS, &store);
+    int rc = bench_open_new(bench, BENCH_OURS, &store);
     if (rc)
         return rc;
-    rc = do_all(bench, store, held, sessions, sessions, make_held);
+    rc = bench_do_all(bench, store, held, sessions, sessions, make_held);
     double start = bench_seconds();
     if (rc == 0)
-        rc = do_all(bench, store, held, sessions, sessions, step_held);
+        rc = bench_do_all(bench, store, held, sessions, sessions, step_held);
     *ret_rate = (double)count / (bench_seconds() - start);
     hf_store_close(store);
     return rc;
@@ -345,7 +335,7 @@ int bench_step_many(struct bench *bench, struct bench_pair *ret)
 static int make_history(struct bench *bench, struct hf_store *store, const char *id,
                         size_t nodes)
 {
-    struct held held;
+    struct bench_held held;
     int rc = create(store, id, &bench->err);
     for (size_t done = 0; rc == 0 && done < nodes;) {
         size_t n = nodes - done < COMMIT_RECORDS ? nodes - done : COMMIT_RECORDS;
@@ -360,16 +350,16 @@ static int make_history(struct bench *bench, struct hf_store *store, const char 
 int bench_commit_history(struct bench *bench, struct bench_pair *ret)
 {
     static const char *const ids[] = { "short", "long" };
-    double took[2][SAMPLES];
+    double took[2][BENCH_SAMPLES];
     struct hf_store *store;
-    struct held held;
-    int rc = open_new(bench, BENCH_OURS, &store);
+    struct bench_held held;
+    int rc = bench_open_new(bench, BENCH_OURS, &store);
     if (rc)
         return rc;
     rc = make_history(bench, store, ids[0], SHORT_HISTORY);
     if (rc == 0)
         rc = make_history(bench, store, ids[1], LONG_HISTORY);
-    for (size_t i = 0; rc == 0 && i < (size_t)2 * SAMPLES; i++) {
+    for (size_t i = 0; rc == 0 && i < (size_t)2 * BENCH_SAMPLES; i++) {
         rc = begin_turn(store, ids[i % 2], &held, &bench->err);
         double start = bench_seconds();
         if (rc == 0)
@@ -378,8 +368,8 @@ int bench_commit_history(struct bench *bench, struct bench_pair *ret)
     }
     hf_store_close(store);
     if (rc == 0) {
-        ret->raw = bench_median(took[0], SAMPLES);
-        ret->ours = bench_median(took[1], SAMPLES);
+        ret->raw = bench_median(took[0], BENCH_SAMPLES);
+        ret->ours = bench_median(took[1], BENCH_SAMPLES);
     }
     return rc;
 }
@@ -391,16 +381,16 @@ int bench_session_head(struct bench *bench, struct bench_pair *ret)
     struct hf_store *store;
     int rc = bench_raw(bench)->get(bench, &ret->raw);
     if (rc == 0)
-        rc = open_new(bench, BENCH_OURS, &store);
+        rc = bench_open_new(bench, BENCH_OURS, &store);
     if (rc)
         return rc;
-    rc = do_all(bench, store, NULL, BENCH_CALLERS, READY, make_idle);
+    rc = bench_do_all(bench, store, NULL, BENCH_CALLERS, BENCH_READY, make_idle);
     double start = bench_seconds();
     for (size_t i = 0; rc == 0 && i < bench->jobs; i++) {
         char id[32];
         struct hf_session_answer *answer;
-        rc = hf_session_head(store, session_name(id, "idle", i % READY), &answer,
-                             &bench->err);
+        rc = hf_session_head(store, bench_session_name(id, "idle", i % BENCH_READY),
+                             &answer, &bench->err);
         if (rc == 0)
             hf_session_answer_free(answer);
     }
@@ -409,43 +399,53 @@ int bench_session_head(struct bench *bench, struct bench_pair *ret)
     return rc;
 }
 
-int bench_session_claim(struct bench *bench, struct bench_pair *ret)
+/* Claims of ready sessions in two stores, in turn: [0] is raw. */
+int bench_claims(struct bench *bench, struct hf_store *const stores[2],
+                 struct bench_pair *ret)
 {
-    double took[2][SAMPLES];
-    struct hf_store *stores[2] = { NULL, NULL };
-    struct held held;
-    int rc = open_new(bench, BENCH_OURS, &stores[0]);
-    if (rc == 0)
-        rc = open_new(bench, BENCH_LARGE, &stores[1]);
-    if (rc == 0)
-        rc = do_all(bench, stores[1], NULL, BENCH_CALLERS, bench->finished / 10,
-                    make_idle);
-    for (size_t s = 0; rc == 0 && s < 2; s++)
-        rc = do_all(bench, stores[s], NULL, BENCH_CALLERS, READY, make_ready);
-    for (size_t i = 0; rc == 0 && i < (size_t)2 * SAMPLES; i++) {
+    double took[2][BENCH_SAMPLES];
+    struct bench_held held;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < (size_t)2 * BENCH_SAMPLES; i++) {
         double start = bench_seconds();
-        rc = claim(stores[i % 2], NULL, &held, &bench->err);
+        rc = bench_claim_session(stores[i % 2], NULL, &held, &bench->err);
         took[i % 2][i / 2] = (bench_seconds() - start) * 1e6;
     }
-    hf_store_close(stores[0]);
-    hf_store_close(stores[1]);
     if (rc == 0) {
-        ret->raw = bench_median(took[0], SAMPLES);
-        ret->ours = bench_median(took[1], SAMPLES);
+        ret->raw = bench_median(took[0], BENCH_SAMPLES);
+        ret->ours = bench_median(took[1], BENCH_SAMPLES);
     }
     return rc;
 }
 
-static int hold_idle(struct crew *crew, size_t i)
+int bench_session_claim(struct bench *bench, struct bench_pair *ret)
+{
+    struct hf_store *stores[2] = { NULL, NULL };
+    int rc = bench_open_new(bench, BENCH_OURS, &stores[0]);
+    if (rc == 0)
+        rc = bench_open_new(bench, BENCH_LARGE, &stores[1]);
+    if (rc == 0)
+        rc = bench_do_all(bench, stores[1], NULL, BENCH_CALLERS, bench->finished / 10,
+                          make_idle);
+    for (size_t s = 0; rc == 0 && s < 2; s++)
+        rc = bench_make_ready(bench, stores[s]);
+    if (rc == 0)
+        rc = bench_claims(bench, stores, ret);
+    hf_store_close(stores[0]);
+    hf_store_close(stores[1]);
+    return rc;
+}
+
+static int hold_idle(struct bench_crew *crew, size_t i)
 {
     char id[32];
     int rc = make_idle(crew, i);
     return rc ? rc
-              : claim(crew->store, session_name(id, "idle", i), &crew->held[i],
-                      &crew->err);
+              : bench_claim_session(crew->store, bench_session_name(id, "idle", i),
+                                    &crew->held[i], &crew->err);
 }
 
-static int renew(struct bench *bench, struct hf_store *store, struct held *held,
+static int renew(struct bench *bench, struct hf_store *store, struct bench_held *held,
                  double *ret_ms)
 {
     struct hf_session_renewal *all = calloc(RENEWED, sizeof *all);
@@ -453,7 +453,7 @@ static int renew(struct bench *bench, struct hf_store *store, struct held *held,
     int rc = all && ids ? 0 : hf_fail_plain(&bench->err, HF_ENOMEM);
     for (size_t i = 0; rc == 0 && i < RENEWED; i++)
         all[i] = (struct hf_session_renewal){
-            .session_id = session_name(ids[i], "idle", i), .token = held[i].token
+            .session_id = bench_session_name(ids[i], "idle", i), .token = held[i].token
         };
     double start = bench_seconds();
     if (rc == 0)
@@ -470,12 +470,12 @@ static int renew(struct bench *bench, struct hf_store *store, struct held *held,
 int bench_session_renew(struct bench *bench, struct bench_pair *ret)
 {
     struct hf_store *store;
-    struct held *held = calloc(RENEWED, sizeof *held);
+    struct bench_held *held = calloc(RENEWED, sizeof *held);
     if (!held)
         return hf_fail_plain(&bench->err, HF_ENOMEM);
-    int rc = open_new(bench, BENCH_OURS, &store);
+    int rc = bench_open_new(bench, BENCH_OURS, &store);
     if (rc == 0) {
-        rc = do_all(bench, store, held, BENCH_CALLERS, RENEWED, hold_idle);
+        rc = bench_do_all(bench, store, held, BENCH_CALLERS, RENEWED, hold_idle);
         if (rc == 0)
             rc = renew(bench, store, held, &ret->ours);
         hf_store_close(store);

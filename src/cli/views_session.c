@@ -101,6 +101,13 @@ static struct hf_span shown_part(const struct hf_message *message)
     return (struct hf_span){ name, name ? strlen(name) : 0 };
 }
 
+/* A provider is told the results of tools in the name of the user, who did not say them. */
+static const char *speaker(const struct hf_message *message)
+{
+    bool tool = message->part_count && message->parts[0].kind == HF_PART_TOOL_RESULT;
+    return tool ? "tool" : hf_role_name(message->role);
+}
+
 static const struct cli_column node_columns[] = {
     { .title = ">#" },  { .title = "TURN", .rank = 2 },   { .title = "STATE", .rank = 1 },
     { .title = "WHO" }, { .title = "WHAT", .least = 24 },
@@ -116,8 +123,7 @@ static void node_cells(struct cli_table *table, const void *row)
         (void)beginning(shown_part(message), what);
     const char *cells[] = { node->ordinal < 0 ? NULL : ordinal, node->turn_id,
                             node->provisional ? "provisional" : "committed",
-                            message ? hf_role_name(message->role) : node->record->name,
-                            what };
+                            message ? speaker(message) : node->record->name, what };
     cli_table_row(table, cells, 2, node->provisional ? CLI_YELLOW : CLI_GREEN);
 }
 

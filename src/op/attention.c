@@ -367,8 +367,15 @@ int op_check_ack(struct op_call *call)
 
 int op_run_ack(struct op_call *call)
 {
+    struct hf_ack ack = *(const struct hf_ack *)call->in;
+    const char **ids = hf_arena_array(call->arena, ack.id_count + 1, sizeof(*ids));
     int64_t count = 0;
-    int rc = hf_attention_ack(call->store, &call->who, call->in, &count, call->err);
+    int rc = ids ? 0 : hf_fail_plain(call->err, HF_ENOMEM);
+    for (size_t i = 0; rc == 0 && i < ack.id_count; i++)
+        rc = op_full_id(call, ack.ids[i], &ids[i]);
+    ack.ids = ids;
+    if (rc == 0)
+        rc = hf_attention_ack(call->store, &call->who, &ack, &count, call->err);
     if (rc)
         return rc;
     op_i64(call, "acknowledged", count);

@@ -57,7 +57,7 @@ const struct op op_job_rows[] = {
     { "job.list", "list jobs", NULL, hf_job_list_inputs, NULL,
       BLANK(hf_list_request, .filter = { .size = sizeof(struct hf_filter) }),
       list_examples, UNITS, .errors = op_read_errors, READER(OP_FIELD | OP_PAGED),
-      .route = "GET /v1/jobs", .check = op_check_list, .run = op_run_list },
+      .route = "GET /v1/jobs", .run = op_run_list },
     { "job.show", "show one job", NULL, hf_job_id_inputs, NULL,
       BLANK(hf_read_request, .id = NULL), show_examples, UNIT, .errors = op_get_errors,
       READER(OP_SHELL), .route = "GET /v1/jobs/{work_id}", .run = op_run_show },

@@ -97,8 +97,12 @@ static const struct op_example drain_examples[] = {
 
 const struct op op_process_rows[] = {
     { "process.start", "register a background process, and start its command",
-      "--disposition is required. If a command follows --, a runner is started for "
-      "it, which outlives this command and its terminal.", hf_process_start_inputs,
+      "If a command follows --, a runner is started for it, which outlives this command "
+      "and its terminal. --disposition is required: if the runner dies, "
+      "`holdfast monitor --run` runs a rerunnable process again; an owner_bound one is "
+      "never run twice, and an unknown outcome is reported as unknown; an "
+      "externally_owned one runs elsewhere and is completed from there.",
+      hf_process_start_inputs,
       NULL,
       BLANK(hf_start_request, .process = { .size = sizeof(struct hf_process_new) },
             .work = { .size = sizeof(struct hf_new), .source = HF_SOURCE_MANUAL,
@@ -112,7 +116,7 @@ const struct op op_process_rows[] = {
       "lease with your own budget.", hf_process_list_inputs, NULL,
       BLANK(hf_process_filter, .size = sizeof(struct hf_process_filter)), list_examples,
       .answer = OP_LIST, .shape = &hf_process_shape, .errors = op_read_errors,
-      READER(OP_PAGED), .route = "GET /v1/processes", .run = op_run_process_list },
+      READER(OP_FIELD | OP_PAGED), .route = "GET /v1/processes", .run = op_run_process_list },
     { "process.show", "show one process and its output", NULL, hf_process_show_inputs,
       NULL, BLANK(hf_read_request, .id = NULL), show_examples, .answer = OP_ROW,
       .shape = &hf_process_shape, .facts = &hf_output_facts_shape,

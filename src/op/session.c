@@ -75,6 +75,10 @@ static int await_turn(struct op_call *call, const struct hf_say_request *in,
     int rc = hf_process_await(call->store, &call->who, work_id, in->timeout_ms, &ended,
                               call->err);
     if (rc == HF_EBUSY)
+        call->action =
+            "look at it with `holdfast session inputs`; a `holdfast worker` must be "
+            "running that serves the session's agent";
+    if (rc == HF_EBUSY)
         return op_fail(call, rc, NULL,
                        "the turn has not ended yet; input %s stays in the session",
                        work_id);

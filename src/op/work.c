@@ -128,9 +128,18 @@ static const char *what_was_done(const struct op_call *call, const struct hf_wor
                                                       : "asked its owner to end";
 }
 
+/* Who wants the one or the other need not say why; the library asks every caller for a reason. */
+static void reason_where_none(struct hf_change *change)
+{
+    if (!change->reason &&
+        (change->verb == HF_VERB_CANCEL || change->verb == HF_VERB_REQUEUE))
+        change->reason = "no reason given";
+}
+
 int op_run_change(struct op_call *call)
 {
     struct hf_change *change = call->in;
+    reason_where_none(change);
     struct hf_answer *answer = NULL;
     int rc = check_pid(call, change->pid);
     if (rc == 0)
@@ -301,14 +310,6 @@ int op_run_redrive(struct op_call *call)
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-int op_check_list(struct op_call *call)
-{
-    const struct hf_list_request *in = call->in;
-    if (in->all && in->filter.status_count)
-        return op_fail(call, HF_EINVAL, NULL, "{all} and {statuses} exclude each other");
-    return 0;
-}
-
 int op_list_page(struct op_call *call, struct hf_filter *filter, struct hf_answer **ret)
 {
     struct hf_answer *page = NULL;
@@ -330,9 +331,10 @@ int op_run_list(struct op_call *call)
     struct hf_list_request *in = call->in;
     enum hf_status every[HF_STATUS_COUNT];
     struct hf_answer *answer = NULL;
-    for (int i = 1; in->all && i < HF_STATUS_COUNT; i++)
+    bool any = in->all && in->filter.status_count == 0;
+    for (int i = 1; any && i < HF_STATUS_COUNT; i++)
         every[i - 1] = (enum hf_status)i;
-    if (in->all) {
+    if (any) {
         in->filter.statuses = every;
         in->filter.status_count = HF_STATUS_COUNT - 1;
     }
@@ -432,9 +434,14 @@ int op_run_output(struct op_call *call)
     if (rc)
         return rc;
     struct hf_output_streams streams;
-    for (int s = 0; s < HF_STREAM_COUNT; s++)
+    int64_t bytes = 0;
+    for (int s = 0; s < HF_STREAM_COUNT; s++) {
         streams.of[s] = hf_output_view(output, (enum hf_stream)s);
+        bytes += streams.of[s].bytes;
+    }
     rc = op_row(call, &streams);
+    if (rc == 0 && bytes == 0)
+        op_note(call, "nothing was printed so far");
     hf_output_free(output);
     return rc;
 }

@@ -11,7 +11,6 @@ int op_check_renew(struct op_call *call);
 int op_check_resume(struct op_call *call);
 int op_check_close_out(struct op_call *call);
 int op_check_enqueue(struct op_call *call);
-int op_check_list(struct op_call *call);
 int op_check_prune(struct op_call *call);
 int op_run_create(struct op_call *call);
 int op_run_enqueue(struct op_call *call);

@@ -4,7 +4,6 @@ on SQLite and on PostgreSQL."""
 
 import json
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import tempfile
 import threading
 import time
 
-from harness import HOLDFAST, Case, main
+from harness import HOLDFAST, Case, Worker, main
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
 import servers  # noqa: E402 pylint: disable=wrong-import-position
@@ -43,44 +42,6 @@ def alive(pid):
             return f.read().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-class Worker:
-    """`holdfast worker` as a child; its log lines come as they are written."""
-
-    def __init__(self, case, *args):
-        self.lines = queue.Queue()
-        self.process = subprocess.Popen([HOLDFAST, "--json", "worker", *args], env=case.env, cwd=case.folder,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.reader = threading.Thread(target=self.read)
-        self.reader.start()
-        case.addCleanup(self.end)
-
-    def read(self):
-        for line in self.process.stderr:
-            self.lines.put(json.loads(line) if line.startswith("{") else {"event": line})
-        self.lines.put(None)
-
-    def heard(self, *events):
-        """The next line of one of these events; others are passed over."""
-        while True:
-            line = self.lines.get(timeout=60)
-            if line is None:
-                raise AssertionError(f"the worker ended before {events}")
-            if line["event"] in events:
-                return line
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        self.reader.join()
-        self.process.stdout.close()
-        self.process.stderr.close()
 
 
 class Agents(Case):

@@ -48,6 +48,9 @@ class Usage(Case):
         self.assertIn('did you mean "doctor"', self.usage("docter"))
         self.assertNotIn("did you mean", self.usage("xyzzy"))
         self.assertNotIn("did you mean", self.usage("work", "xyzzy"))
+        self.assertIn('did you mean "work output"', self.usage("work", "logs"))
+        self.assertIn('did you mean "schedule list"', self.usage("schedule", "ls"))
+        self.assertIn('did you mean "holdfast work output"', self.usage("process", "logs"))
 
     def test_unknown_options_with_a_hint(self):
         self.assertIn("did you mean --source-id", self.usage("work", "create", "--source_id"))
@@ -66,7 +69,10 @@ class Usage(Case):
         self.assertIn("--id", self.usage("work", "show"))
         self.assertIn("--status", self.usage("work", "close-out", GOOD_ID, "--token", "t"))
         self.assertIn("--class", self.usage("work", "fail", GOOD_ID, "--token", "t"))
-        self.assertIn("--reason", self.usage("work", "cancel", GOOD_ID))
+        self.assertIn("--reason", self.usage("work", "request-abandon", GOOD_ID))
+        self.assertIn("--disposition WORD is required: one of rerunnable, owner_bound, externally_owned",
+                      self.usage("process", "start", "--", "true"))
+        self.assertIn("--name NAME is required", self.usage("schedule", "add", "--every", "1h", "--", "true"))
         self.assertIn("--ref", self.usage("work", "wait", GOOD_ID, "--token", "t", "--kind",
                                           "user"))
         self.assertIn("--older-than", self.usage("work", "prune"))
@@ -180,7 +186,6 @@ class Usage(Case):
                    "--authority", "a")
         self.usage("work", "renew", GOOD_ID)
         self.usage("work", "renew", "--owner", "w", "--token", "t")
-        self.usage("work", "list", "--all", "--status", "done")
         self.usage_envelope("work", "list", "--field", "work_id", "--json")
         self.usage("work", "claim", "--owner", "w", "--shell", "--limit", "2")
         self.usage("work", "list", "--field", "work_idd")

@@ -31,6 +31,10 @@ BARS = {
     "head of a session": ("at least 0.50", "at least 0.50"),
     "commit on 10,000 nodes": ("at most 1.2", "at most 1.2"),
     "claim, many idle sessions": ("at most 1.3", "at most 1.3"),
+    "answer, 1 caller": ("at least 0.40", ""),
+    "answer, 16 callers": ("", "at least 0.40"),
+    "claim, many waiting turns": ("at most 1.3", "at most 1.3"),
+    "heap of 300 claims": ("at most 1.3", "at most 1.3"),
     "renewal of 10,000": ("", ""),
 }
 ALONE = ("kill to reclaim", "renewal of 10,000")  # figures without a raw side

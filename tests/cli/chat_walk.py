@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A newcomer's walk with a model over HTTP: configure, chat with tools in a terminal, be killed with -9 in
-the middle of a tool and of a stream, go on. On SQLite and on PostgreSQL. The judges are outside: the tool's
-own log, the model server's journal, and plain SQL."""
+"""A newcomer's walk with a model over HTTP: `config init`, two tools, chat in a terminal, killed with -9 in
+the middle of a tool and of a stream, continued; then the same with `session send --wait` and two workers. On
+SQLite and on PostgreSQL. The judges are outside: the tool's own log, the model server's journal, and plain SQL."""
 
 import base64
 import json
@@ -19,32 +19,25 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
 from servers import Server, configure
 
-from harness import HOLDFAST, Case, main, need_terminals
+from harness import HOLDFAST, Case, Worker, main, need_terminals
 from tmux import Terminal
 
 PG = os.environ["PG_SCRIPT"]
 PNG = b"\x89PNG\r\n\x1a\n\x00pixels"
 SECONDS = 60
 TURNS_TIMED = 15
+CHOICE = ("--config", "walk.toml", "--agent", "walker")
 BOUND_MS = 250  # loose, for a machine under load; what is printed is the figure
 
+# What is added to the file that `config init` wrote: its model is `main`.
 CONFIG = """
-[provider.test]
-kind = "openai-chat"
-base_url = "http://127.0.0.1:{port}/v1"
-
-[model.talk]
-provider = "test"
-context_tokens = 100_000
-output_tokens = 1_000
-
 [model.whole]
-provider = "test"
+provider = "main"
 context_tokens = 100_000
 output_tokens = 1_000
 
 [model.broken]
-provider = "test"
+provider = "main"
 id = "500"
 context_tokens = 100_000
 output_tokens = 1_000
@@ -60,7 +53,7 @@ context_tokens = 100_000
 output_tokens = 1_000
 
 [agent.walker]
-model = "talk"
+model = "main"
 prompt = "You are brief."
 tools = ["note", "slow"]
 
@@ -77,8 +70,8 @@ recovery = "keyed"
 pass_env = ["PATH"]
 """
 
-# One line per key in `log`, however often it is called; one per start in `starts`. The slow one waits at a
-# gate until the test has opened it for good.
+# One line per key in `log`, regardless of how often it is called; one per start in `starts`. The slow one
+# waits at a gate until the test has opened it.
 NOTE = """#!/bin/sh
 cd {folder} || exit 1
 echo "$HOLDFAST_CALL" >>starts
@@ -123,8 +116,11 @@ class Walk(Case):
         os.mkfifo(self.path("gate"))
         self.file("note", NOTE.format(folder=self.folder))
         os.chmod(self.path("note"), 0o755)
-        self.file("walk.toml", CONFIG.format(port=self.server.port, folder=self.folder))
-        self.command = [HOLDFAST, "chat", "--config", self.path("walk.toml")]
+        self.cli("config", "init", "--config", "walk.toml", "--base-url",
+                 f"http://127.0.0.1:{self.server.port}/v1", "--model", "talk")
+        with open(self.path("walk.toml"), "a", encoding="utf-8") as out:
+            out.write(CONFIG.format(port=self.server.port, folder=self.folder))
+        self.command = [HOLDFAST, "chat", *CHOICE]
         self.cli("migrate")
 
     def open(self, *args):
@@ -175,11 +171,61 @@ class Walk(Case):
         terminal.prompt("You said: bye")
         terminal.key("C-d")
         self.assertEqual(terminal.ended(), 0)
-        self.judge()
+        self.judge("tester-walker", ['use note {"n":1}\nuse note {"n":2}', 'use slow {"n":3}', "hold on", "bye"])
+        self.walk_with_workers()
+        self.cli("doctor")
 
-    def judge(self):
+    def walk_with_workers(self):
+        """The same from scripts: the worker that has the session is killed, the other one goes on."""
+        for name in ("log", "starts", "open"):
+            os.remove(self.path(name))
+        workers = [Worker(self, *CHOICE) for _ in range(2)]
+        self.ok("session", "create", "s", "--agent", "walker")
+        said = ['use note {"n":1}\nuse note {"n":2}', 'use slow {"n":3}', "hold fast"]
+        self.assertEqual(json.loads(self.send(said[0], workers).communicate(timeout=SECONDS)[0])["answer"]["outcome"],
+                         "assistant_message")
+        # killed in the middle of a tool
+        sender = self.send(said[1], workers)
+        self.wait(lambda: len(self.lines("starts")) == 3)
+        self.file("open", "")
+        self.kill_holder(workers)
+        self.assertIn("The tools said: noted 3", sender.communicate(timeout=SECONDS)[0])
+        # killed in the middle of a stream
+        before = len(self.server.requests())
+        sender = self.send(said[2], workers)
+        self.wait(lambda: len(self.server.requests()) > before)
+        self.kill_holder(workers)
+        self.assertIn("You said: hold fast", sender.communicate(timeout=SECONDS)[0])
+        self.judge("s", said)
+        for worker in workers:
+            worker.process.terminate()
+            self.assertEqual(worker.process.wait(timeout=SECONDS), 0)
+
+    def send(self, text, workers):
+        for worker in workers:
+            worker.so_far()
+        child = subprocess.Popen([HOLDFAST, "--json", "session", "send", "s", text, "--wait"], env=self.env,
+                                 cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(child.stdout.close)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        return child
+
+    def kill_holder(self, workers):
+        """Kills the worker that claimed since the last message, and starts another one in its place."""
+        def claimed():
+            return [worker for worker in workers if "claimed" in [event["event"] for event in worker.so_far()]]
+        holders = []
+        self.wait(lambda: holders or holders.extend(claimed()) or holders)
+        (holder,) = holders
+        holder.kill()
+        workers.remove(holder)
+        workers.append(Worker(self, *CHOICE))
+
+    def judge(self, session, texts):
         # one entry per recorded effect in the tool's log, and none that is not recorded
-        effects = self.store.rows("SELECT status, COUNT(*) FROM runtime_effect WHERE kind = 'tool_call' GROUP BY status")
+        effects = self.store.rows("SELECT status, COUNT(*) FROM runtime_effect WHERE kind = 'tool_call'"
+                                  f" AND session_id = '{session}' GROUP BY status")
         self.assertEqual(effects, [("done", "3")])
         self.assertEqual(len(self.lines("log")), 3)
         self.assertEqual(len(set(self.lines("log"))), 3)
@@ -187,10 +233,8 @@ class Walk(Case):
         self.assertEqual(len(self.lines("starts")), 4)  # the slow one, twice, under one key
         # the model was told the same story to the end
         last = self.server.requests()[-1]["body"]["messages"]
-        said = [m["content"] for m in last if m["role"] == "user"]
-        self.assertEqual(said, ['use note {"n":1}\nuse note {"n":2}', 'use slow {"n":3}', "hold on", "bye"])
+        self.assertEqual([m["content"] for m in last if m["role"] == "user"], texts)
         self.assertEqual(len([m for m in last if m["role"] == "tool"]), 3)
-        self.cli("doctor")
 
     def test_the_walk_on_sqlite(self):
         self.walk(File)
@@ -227,7 +271,7 @@ class Walk(Case):
     def test_a_long_history_begins_with_a_message_and_says_what_is_left_out(self):
         self.begin()
         for i in range(25):
-            self.cli("chat", "tester-walker", "--config", "walk.toml", "--quiet", stdin=f"message {i}".encode())
+            self.cli("chat", "tester-walker", *CHOICE, "--quiet", stdin=f"message {i}".encode())
         terminal = self.open()
         whole = terminal.screen(history=True)
         self.assertIn("  10 earlier records: holdfast session log tester-walker\n\n› message 5\n", whole)
@@ -236,16 +280,16 @@ class Walk(Case):
 
     def test_an_unknown_tool_is_told_to_the_model(self):
         self.begin()
-        done = self.cli("chat", "-", "--config", "walk.toml", stdin=b"use nothing {}")
+        done = self.cli("chat", "-", *CHOICE, stdin=b"use nothing {}")
         self.assertIn("there is no tool named nothing", done.out)
         self.assertIn("tool nothing  failed: was not called", done.err)
 
     def test_a_missing_key_is_named_and_a_key_is_never_shown(self):
         self.begin()
-        message = self.refused(3, "not_found", "chat", "-", "--config", "walk.toml", "--model", "locked", stdin=b"hi")
+        message = self.refused(3, "not_found", "chat", "-", *CHOICE, "--model", "locked", stdin=b"hi")
         self.assertIn("the key of provider locked (env WALK_KEY) is missing", message)
         self.env["WALK_KEY"] = "CANARY-key"
-        done = self.cli("chat", "-", "--config", "walk.toml", "--model", "locked", code=11, stdin=b"hi")
+        done = self.cli("chat", "-", *CHOICE, "--model", "locked", code=11, stdin=b"hi")
         self.assertNotIn("CANARY-key", done.out + done.err)
         with open(self.db, "rb") as store:
             self.assertNotIn(b"CANARY-key", store.read())
@@ -255,17 +299,17 @@ class Walk(Case):
         terminal = self.open("--model", "broken")
         terminal.send("hello")
         terminal.prompt("\n  provider_error: ", "\n  /retry sends the message again\n")
-        terminal.send("/model talk")
+        terminal.send("/model main")
         terminal.send("/retry")
         terminal.until("You said: hello")
-        self.assertEqual(self.cli("chat", "-", "--config", "walk.toml", "--model", "broken", code=11,
+        self.assertEqual(self.cli("chat", "-", *CHOICE, "--model", "broken", code=11,
                                   stdin=b"hi").out, "")
 
     def test_another_model_is_taken_from_the_next_message_on(self):
         self.begin()
         terminal = self.open()
         terminal.send("/model")
-        terminal.until("model talk; there are talk, whole, broken, locked")
+        terminal.until("model main; there are main, whole, broken, locked")
         terminal.send("/model none")
         terminal.prompt("the configuration has no [model.none]")
         terminal.send("/model whole")
@@ -366,7 +410,7 @@ class Walk(Case):
     def test_what_a_model_says_controls_no_terminal(self):
         self.begin()
         evil = "\x1b[2J\x1b]0;owned\x07\x9b2J\x08 \x1b[31mred"
-        done = self.run_raw("chat", "tester-walker", "--config", "walk.toml", stdin=("say " + evil).encode())
+        done = self.run_raw("chat", "tester-walker", *CHOICE, stdin=("say " + evil).encode())
         self.assertNotIn(b"\x1b", done.stdout + done.stderr)
         terminal = self.open()
         self.assertIn("␛[2J␛]0;owned␇", terminal.prompt())

@@ -3,10 +3,12 @@
 import json
 import os
 import pty
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -119,6 +121,51 @@ class Case(unittest.TestCase):
         if not os.path.exists(self.db):
             return 0
         return len(self.ok("work", "list", "--all")["items"])
+
+
+class Worker:
+    """`holdfast worker` as a child; its log lines come as they are written."""
+
+    def __init__(self, case, *args):
+        self.lines = queue.Queue()
+        self.process = subprocess.Popen([HOLDFAST, "--json", "worker", *args], env=case.env, cwd=case.folder,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+        case.addCleanup(self.end)
+
+    def read(self):
+        for line in self.process.stderr:
+            self.lines.put(json.loads(line) if line.startswith("{") else {"event": line})
+        self.lines.put(None)
+
+    def heard(self, *events):
+        """The next line of one of these events; others are passed over."""
+        while True:
+            line = self.lines.get(timeout=60)
+            if line is None:
+                raise AssertionError(f"the worker ended before {events}")
+            if line["event"] in events:
+                return line
+
+    def so_far(self):
+        """The lines that have come and were not heard."""
+        lines = []
+        while not self.lines.empty():
+            lines.append(self.lines.get())
+        return lines
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
 
 
 def need_terminals():

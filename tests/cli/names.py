@@ -27,6 +27,18 @@ class Names(Case):
         self.cli("run", "--worker", "--until-idle")
         self.assertEqual(self.cli("work", "output", "nightly", "--stream", "stdout").out, "dark\n")
 
+    def test_a_bad_end_is_acknowledged_run_again_and_cancelled_by_name(self):
+        self.cli("schedule", "add", "nightly", "--every", "1h", "--", "false")
+        self.cli("schedule", "trigger", "nightly")
+        self.assertIn("nothing was printed so far", self.cli("work", "output", "nightly").err)
+        self.cli("run", "--worker", "--until-idle")
+        self.assertEqual(self.ok("attention", "ack", "nightly")["acknowledged"], 1)
+        self.assertIn("no reason given", self.cli("work", "requeue", "nightly").out)
+        work = self.ok("work", "cancel", "nightly")["work"]
+        self.assertEqual((work["status"], work["status_reason"]), ("cancelled", "no reason given"))
+        listed = self.ok("work", "list", "--all", "--status", "cancelled", "--source-id", "nightly")["items"]
+        self.assertEqual([item["work_id"] for item in listed], [work["work_id"]])
+
     def test_two_open_units_of_a_name_are_told_apart_by_id(self):
         for _ in range(2):
             self.ok("process", "start", "--disposition", "rerunnable", "--name", "twin")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The lines of docs/fleet.md and of README.md, as they are, against one server and its roles.
+"""The lines of docs/fleet.md and of README.md, and the roles of docs/operate.md, as they are, against one server.
 
 The pages' server is db.example. libpq takes PGHOSTADDR for the address of any host, and PGPORT where an
 address names no port; so the lines themselves need not be changed. README names a SQLite file: its examples
@@ -86,6 +86,31 @@ class Fleet(unittest.TestCase):
                                   capture_output=True, check=False, timeout=60)
             self.assertEqual(done.returncode, 10 if words == "attention" else 0,
                              f"{words}: {done.stderr}")
+
+    def test_4_the_roles_of_the_operators_page(self):
+        grants = re.search(r"(?ms)^```sql\n(.*?)^```\n", page("docs/operate.md")).group(1)
+        owner = "postgres://holdfast@db.example/operated"
+        env = {**os.environ, "PGHOSTADDR": "127.0.0.1", "PGPORT": self.port, "PGUSER": "hf"}
+
+        def run(*words, code=0):
+            done = subprocess.run(words, env=env, text=True, capture_output=True, check=False, timeout=60)
+            self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
+            return done.stdout
+
+        def sql(role, text, code=0):
+            return run("psql", "-qAt", owner.replace("holdfast@", role + "@"), "-v", "ON_ERROR_STOP=1", "-c", text,
+                       code=code)
+
+        run("createdb", "--owner", "holdfast", "--encoding", "UTF8", "--template", "template0", "operated")
+        run(os.environ["HOLDFAST"], "--db", owner, "migrate")
+        sql("holdfast", grants)
+        # as a later version would
+        sql("holdfast", "CREATE TABLE holdfast.later (id bigserial, text text)")
+        sql("worker", "INSERT INTO holdfast.later (text) VALUES ('x')")
+        self.assertEqual(sql("reader", "SELECT text FROM holdfast.later"), "x\n")
+        sql("reader", "DELETE FROM holdfast.later", code=1)
+        run(os.environ["HOLDFAST"], "--db", owner.replace("holdfast@", "worker@"), "run", "--", "true")
+        run(os.environ["HOLDFAST"], "--db", owner.replace("holdfast@", "reader@"), "work", "list", "--all")
 
 
 if __name__ == "__main__":

@@ -1,37 +1,82 @@
 #!/usr/bin/env python3
-"""The systemd units of data/ are what systemd-analyze takes without a word, and start the program."""
+"""The systemd units of data/ are what systemd-analyze takes without a word, and what they start does its work.
+
+No systemd need run here: their processes are started as it would, with the ledger in a folder of the test.
+"""
 
 import os
 import re
 import subprocess
+import sys
 import tempfile
+import time
+import unittest
 
 DATA = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "data"))
 PROGRAM = "/usr/local/bin/holdfast"
+HOLDFAST = os.environ["HOLDFAST"]
+STATE = "/var/lib/holdfast"
+SECONDS = 60
 
 
-def main():
-    units = sorted(name for name in os.listdir(DATA) if name.endswith(".service"))
-    assert units == ["holdfast-monitor.service", "holdfast-worker.service"], units
-    for name in units:
-        with open(os.path.join(DATA, name), encoding="utf-8") as f:
-            text = f.read()
-        start = re.search(r"(?m)^ExecStart=(\S+) (.*)$", text)
-        assert start and start.group(1) == PROGRAM, name
-        words = [word for word in start.group(2).split() if not word.isdigit()]
-        subprocess.run([os.environ["HOLDFAST"], "--help", *start.group(2).split()], check=True,
-                       stdout=subprocess.DEVNULL)
-        assert words, name
-        with tempfile.TemporaryDirectory() as folder:
-            copy = os.path.join(folder, name)
-            with open(copy, "w", encoding="utf-8") as f:  # the program need not be installed
-                f.write(text.replace(PROGRAM, os.environ["HOLDFAST"]).replace(
-                    "User=holdfast", "User=root"))
-            done = subprocess.run(["systemd-analyze", "verify", "--man=no", copy],
-                                  capture_output=True, text=True, check=False)
-        assert done.returncode == 0 and done.stderr == "", name + ": " + done.stderr
-        print(name + ": ok")
+def unit(name):
+    with open(os.path.join(DATA, name), encoding="utf-8") as f:
+        return f.read()
+
+
+class Units(unittest.TestCase):
+    NAMES = ("holdfast-monitor.service", "holdfast-worker.service")
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="hf-units-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def test_systemd_takes_them(self):
+        self.assertEqual(tuple(sorted(name for name in os.listdir(DATA) if name.endswith(".service"))), self.NAMES)
+        for name in self.NAMES:
+            copy = os.path.join(self.folder, name)
+            with open(copy, "w", encoding="utf-8") as f:  # neither the program nor its user need be there
+                f.write(unit(name).replace(PROGRAM, HOLDFAST).replace("User=holdfast", "User=root"))
+            done = subprocess.run(["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+
+    def start(self, name):
+        """As systemd would: its command, its environment, its working folder."""
+        text = unit(name).replace(STATE, self.folder)
+        words = re.search(r"(?m)^ExecStart=(.*)$", text).group(1).split()
+        self.assertEqual(words[0], PROGRAM)
+        env = dict(re.findall(r"(?m)^Environment=(\w+)=(.*)$", text), PATH="/usr/local/bin:/usr/bin:/bin")
+        self.assertEqual(env["HOLDFAST_DB"], self.folder + "/holdfast.db")
+        with open(os.path.join(self.folder, name + ".log"), "wb") as log:
+            process = subprocess.Popen([HOLDFAST, *words[1:]], env=env, cwd=self.folder, stdin=subprocess.DEVNULL,
+                                       stdout=log, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def cli(self, *words):
+        return subprocess.run([HOLDFAST, "--db", self.folder + "/holdfast.db", *words], cwd=self.folder, text=True,
+                              check=True, capture_output=True).stdout
+
+    def log(self, name):
+        with open(os.path.join(self.folder, name + ".log"), encoding="utf-8") as f:
+            return f.read()
+
+    def test_together_they_run_what_is_scheduled(self):
+        services = [self.start(name) for name in self.NAMES]
+        end = time.monotonic() + SECONDS
+        while not os.path.exists(self.folder + "/holdfast.db"):
+            self.assertLess(time.monotonic(), end, [self.log(name) for name in self.NAMES])
+        self.cli("schedule", "add", "tick", "--every", "1s", "--", "echo", "hello")
+        while "tick" not in self.cli("work", "list", "--status", "done"):
+            self.assertLess(time.monotonic(), end, [self.log(name) for name in self.NAMES])
+        self.assertIn("hello", self.cli("work", "output", "tick"))
+        for name, service in zip(self.NAMES, services):
+            service.terminate()
+            self.assertEqual(service.wait(timeout=SECONDS), 0, self.log(name))
 
 
 if __name__ == "__main__":
-    main()
+    unittest.main(verbosity=1, argv=sys.argv)

@@ -23,7 +23,9 @@ static int open_fresh(void *user, const struct hf_store_options *options,
                       struct hf_store **ret_store, struct hf_err *err)
 {
     struct place *place = user;
-    (void)snprintf(place->folder, sizeof(place->folder), "/tmp/hf-conform-XXXXXX");
+    /* Memory file systems sync for nothing: the 12,000 syncs of the cases take no time there. */
+    (void)snprintf(place->folder, sizeof(place->folder), "%s/hf-conform-XXXXXX",
+                   access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     if (!mkdtemp(place->folder))
         return HF_EINTERNAL;
     (void)snprintf(place->path, sizeof(place->path), "%s/db", place->folder);

@@ -135,7 +135,7 @@ static void log_orphan(void *user, const struct hf_orphan *orphan)
 {
     const struct watch *watch = user;
     char text[512];
-    if (!orphan->ending || watch->ending)
+    if (!orphan->ending || watch->ending || orphan->processes == 0)
         return;
     (void)snprintf(text, sizeof(text),
                    "%lld processes of unit %s outlived their runner: sent TERM",

@@ -238,25 +238,41 @@ static const char *known_elsewhere(const char *word)
     return NULL;
 }
 
+/* The group's own word for what others call `word`, otherwise the nearest one. */
+static int unknown_in_group(struct cli *cli, const char *word)
+{
+    struct hf_near near;
+    char words[CLI_WORDS_MAX][OP_PATH]; /* the nearest one is borrowed */
+    size_t n = 0;
+    const char *other = known_elsewhere(word), *same = other ? strchr(other, ' ') : NULL;
+    hf_near_begin(&near, word);
+    for (const struct op *c = cli->group->ops; c->name && n < CLI_WORDS_MAX; c++, n++) {
+        const char *own = last_word(c, words[n]);
+        hf_near_try(&near, own);
+        if (same && strcmp(own, same + 1) == 0)
+            return usage(cli, "unknown command \"%s %.60s\": did you mean \"%s %s\"?",
+                         cli->group->name, word, cli->group->name, own);
+    }
+    if (near.best)
+        return usage(cli, "unknown command \"%s %.60s\": did you mean \"%s %s\"?",
+                     cli->group->name, word, cli->group->name, near.best);
+    if (other)
+        return usage(cli, "unknown command \"%s %.60s\": did you mean \"holdfast %s\"?",
+                     cli->group->name, word, other);
+    return usage(cli, "unknown command \"%s %.60s\" (holdfast %s --help)",
+                 cli->group->name, word, cli->group->name);
+}
+
 static int unknown_command(struct cli *cli, const char *word)
 {
     struct hf_near near;
-    const char *other = cli->group ? NULL : known_elsewhere(word);
-    hf_near_begin(&near, word);
+    const char *other = known_elsewhere(word);
+    if (cli->group)
+        return unknown_in_group(cli, word);
     if (other)
         return usage(cli, "unknown command \"%.60s\": did you mean \"holdfast %s\"?",
                      word, other);
-    if (cli->group) {
-        char words[CLI_WORDS_MAX][OP_PATH]; /* the nearest one is borrowed */
-        size_t n = 0;
-        for (const struct op *c = cli->group->ops; c->name && n < CLI_WORDS_MAX; c++, n++)
-            hf_near_try(&near, last_word(c, words[n]));
-        if (near.best)
-            return usage(cli, "unknown command \"%s %.60s\": did you mean \"%s %s\"?",
-                         cli->group->name, word, cli->group->name, near.best);
-        return usage(cli, "unknown command \"%s %.60s\" (holdfast %s --help)",
-                     cli->group->name, word, cli->group->name);
-    }
+    hf_near_begin(&near, word);
     for (const struct op_group *g = op_groups; g->name; g++) {
         if (*g->name)
             hf_near_try(&near, g->name);
@@ -314,8 +330,9 @@ static const struct op *longer(const struct cli *cli, const char *word)
     return NULL;
 }
 
-static int read_word(struct cli *cli, const char *word)
+static int read_word(struct walk *walk, const char *word)
 {
+    struct cli *cli = walk->cli;
     if (!cli->op)
         return read_command(cli, word);
     const struct op *second = longer(cli, word);
@@ -323,7 +340,10 @@ static int read_word(struct cli *cli, const char *word)
         choose(cli, second);
         return 0;
     }
-    for (size_t i = 0; i < cli->value_count; i++) {
+    /* Words after -- are the command's, where there can be one. */
+    size_t command = find_option(cli, "command", strlen("command"));
+    size_t first = walk->only_words && command != NOT_FOUND ? command : 0;
+    for (size_t i = first; i < cli->value_count; i++) {
         struct cli_value *value = &cli->values[i];
         bool taken = value->count && !hf_input_many(value->option);
         if ((value->option->flags & HF_IN_BARE) && !taken)
@@ -341,7 +361,7 @@ static int read_next(struct walk *walk)
     const char *arg = walk->argv[walk->at];
     if (walk->only_words || arg[0] != '-' || arg[1] == '\0') {
         walk->at++;
-        return read_word(walk->cli, arg);
+        return read_word(walk, arg);
     }
     if (strcmp(arg, "--") == 0) {
         walk->at++;
@@ -393,10 +413,19 @@ static int check_needed(struct cli *cli)
         return rc;
     for (size_t i = 0; i < cli->value_count; i++) {
         const struct hf_input *option = cli->values[i].option;
-        if ((option->flags & HF_IN_NEEDED) && !cli->values[i].count)
-            return hf_fail(&cli->err, HF_EINVAL, hf_input_option(option, name),
-                           "--%s %s is required (holdfast %s --help)", name,
-                           option->value, op_path(cli->op, path));
+        if (!(option->flags & HF_IN_NEEDED) || cli->values[i].count)
+            continue;
+        struct hf_buf words;
+        hf_buf_init(&words, hf_alloc_system(), 400);
+        for (size_t w = 0; option->words && option->words[w]; w++) {
+            hf_buf_text(&words, w ? ", " : ": one of ");
+            hf_buf_text(&words, option->words[w]);
+        }
+        rc = hf_fail(&cli->err, HF_EINVAL, hf_input_option(option, name),
+                     "--%s %s is required%s (holdfast %s --help)", name, option->value,
+                     hf_buf_str(&words), op_path(cli->op, path));
+        hf_buf_fini(&words);
+        return rc;
     }
     return 0;
 }

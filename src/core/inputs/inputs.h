@@ -258,6 +258,7 @@ extern const struct hf_input hf_fail_inputs[];
 extern const struct hf_input hf_append_inputs[];
 extern const struct hf_input hf_resume_inputs[];
 extern const struct hf_input hf_reason_inputs[];
+extern const struct hf_input hf_requeue_inputs[];
 extern const struct hf_input hf_cancel_inputs[];
 extern const struct hf_input hf_redrive_inputs[];
 extern const struct hf_input hf_list_inputs[];

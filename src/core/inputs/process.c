@@ -175,7 +175,7 @@ const struct hf_input hf_process_granted_inputs[] = {
 
 const struct hf_input hf_process_cancel_inputs[] = {
     ID(hf_change, id),
-    REASON(HF_IN_NEEDED),
+    REASON(0),
     { "lease_token", "T", HF_IN_TEXT, 0, "token of the holder, if the holder itself "
                                          "cancels",
       .option = "token", HF_IN_AT(hf_change, token) },

@@ -301,9 +301,15 @@ const struct hf_input hf_reason_inputs[] = {
     END,
 };
 
+const struct hf_input hf_requeue_inputs[] = {
+    ID(hf_change, id, HF_IN_NEEDED),
+    REASON(0, "why"),
+    END,
+};
+
 const struct hf_input hf_cancel_inputs[] = {
     ID(hf_change, id, HF_IN_NEEDED),
-    REASON(HF_IN_NEEDED, "why"),
+    REASON(0, "why"),
     TOKEN(0),
     END,
 };
