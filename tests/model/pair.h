@@ -50,7 +50,12 @@ struct pair_name {
     X(EFFECT_BEGUN, "an effect begun")                                                   \
     X(EFFECT_SETTLED, "an effect settled")                                               \
     X(EFFECT_REFUSED, "an effect that does not fit")                                     \
-    X(EFFECT_UNKNOWN, "an effect of unknown outcome")
+    X(EFFECT_UNKNOWN, "an effect of unknown outcome")                                    \
+    X(PUT_AWAY, "a turn put away")                                                       \
+    X(ANSWERED, "a wait answered")                                                       \
+    X(ANSWERED_AGAIN, "a wait answered again")                                           \
+    X(REVOKED, "a wait revoked")                                                         \
+    X(CANCEL_ASKED, "a cancel of a turn")
 #define X(name, text) PAIR_##name,
 enum pair_reach { PAIR_REACHES(X) PAIR_REACH_COUNT };
 #undef X
@@ -122,6 +127,11 @@ void pair_step(struct pair *pair, uint64_t chance);
 /* One operation on sessions (plan_session.c). */
 struct dice;
 void pair_session(struct pair *pair, struct dice *dice);
+/* Operations on waits of the session with this id and index (plan_wait.c). */
+void pair_wait_step(struct pair *pair, struct dice *dice, const char *id, size_t at);
+void pair_wait_resolve(struct pair *pair, struct dice *dice, const char *id, size_t at);
+void pair_wait_revoke(struct pair *pair, struct dice *dice, const char *id, size_t at);
+void pair_wait_cancel(struct pair *pair, struct dice *dice, const char *id, size_t at);
 
 /* ---- shared by pair.c and plan.c ------------------------------------------------------- */
 

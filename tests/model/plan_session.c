@@ -56,7 +56,8 @@ static void compare_session(struct pair *pair, const struct hf_session *a,
     NUMBER(lease_ttl_ms);
     NUMBER(lease_expires_at);
     NUMBER(lease_remaining_ms);
-    TEXT(cancel_request);
+    same_number(pair, "session, a cancel was asked for", a->cancel_request != NULL,
+                b->cancel_request != NULL); /* its text has a number of the store's own */
     TEXT(relation);
     TEXT(parent_id);
     TEXT(cause);
@@ -640,7 +641,14 @@ void pair_session(struct pair *pair, struct dice *dice)
         do_create, do_send, do_send,   do_send,   do_claim,  do_claim, do_claim,
         do_step,   do_step, do_commit, do_commit, do_commit, do_renew, do_release
     };
+    static void (*const waits[])(struct pair * pair, struct dice * dice, const char *id,
+                                 size_t at) = { pair_wait_step,    pair_wait_step,
+                                                pair_wait_resolve, pair_wait_resolve,
+                                                pair_wait_revoke,  pair_wait_cancel };
     size_t at = roll(dice, PAIR_SESSIONS);
-    PICK(dice, acts)(pair, dice, at);
+    if (one_in(dice, 4))
+        PICK(dice, waits)(pair, dice, ids[at], at);
+    else
+        PICK(dice, acts)(pair, dice, at);
     compare_all(pair);
 }

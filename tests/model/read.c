@@ -272,6 +272,7 @@ int m_prune(struct hf_store *store, hf_ms older_than_ms, size_t limit, int64_t *
         }
     }
     disk->rows.count = kept;
+    m_waits_prune(disk, call.now - older_than_ms);
     *ret_rows = dropped;
     return 0;
 }

@@ -118,6 +118,26 @@ void m_waits_drop(struct model_disk *disk, const char *turn_id)
     disk->waits.count = kept;
 }
 
+static bool is_finished(const struct model_disk *disk, const char *turn_id)
+{
+    for (size_t i = 0; i < disk->turns.count; i++)
+        if (m_same(disk->turns.at[i].turn_id, turn_id))
+            return disk->turns.at[i].finished_at != 0;
+    return false;
+}
+
+void m_waits_prune(struct model_disk *disk, hf_ms before)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < disk->waits.count; i++) {
+        const struct m_wait *wait = &disk->waits.at[i];
+        if (is_open(wait) || wait->w.closed_at >= before ||
+            !is_finished(disk, wait->w.turn_id))
+            disk->waits.at[kept++] = *wait;
+    }
+    disk->waits.count = kept;
+}
+
 /* ---- opening, putting away --------------------------------------------------------------- */
 
 static struct m_wait *open_one(struct m_call *call, struct m_turn *turn,
