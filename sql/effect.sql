@@ -1,4 +1,4 @@
--- The effect journal of turns. Its rows are written by steps only: after the guard of the session's
+-- The effect journal. Rows of turns are written by steps only: after the guard of the session's
 -- fence and of the step's number, in the same transaction as the machine's save.
 
 -- name: effects_begin
@@ -71,3 +71,68 @@ SELECT e.turn_key, e.started_at, e.settled_at, e.attempt, s.session_id, t.turn_i
    AND NOT EXISTS (SELECT 1 FROM session_turn l
                     WHERE l.session_key = t.session_key AND l.turn_key > t.turn_key)
  ORDER BY e.turn_key, e.effect_key LIMIT $4
+
+-- Effects of processes and operations. What a begin does is decided by core, from what was read.
+
+-- fragment: journal_key
+scope = $1 AND scope_id = $2 AND effect_key = $3
+
+-- Whose holder calls: the token is the lease's, and the lease is live.
+-- fragment: journal_held
+claim_group = $6 AND lease_fence = $5 AND lease_store = $4 AND lease_store = hf_incarnation()
+AND lease_expires_at > hf_lease_now() AND status = 'started'
+
+-- name: journal_read
+-- in: $1 scope, $2 scope_id, $3 key
+SELECT recovery, status, envelope, outcome, owner, owner_incarnation, claim_group, lease_fence,
+       lease_store, lease_ttl_ms, lease_claimed_at, lease_expires_at
+  FROM scope_effect WHERE {journal_key}
+
+-- name: journal_begin
+-- in: $1 scope, $2 scope_id, $3 key, $4 tenant, $5 kind, $6 recovery, $7 envelope; then the lease
+INSERT /*lite OR ROLLBACK*/ INTO scope_effect (scope, scope_id, effect_key, tenant, kind, recovery,
+    status, envelope, started_at, owner, owner_incarnation, claim_group, lease_fence, lease_store,
+    lease_ttl_ms, lease_claimed_at, lease_expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, 'started', $7, hf_now(), $8, $9, $10, $11, $12, $13, $14, $15)
+ON CONFLICT DO NOTHING
+
+-- name: journal_take
+-- in: $1 scope, $2 scope_id, $3 key, $4 fence and $5 expiry as read; then the lease
+UPDATE /*lite OR ROLLBACK*/ scope_effect
+   SET owner = $6, owner_incarnation = $7, claim_group = $8, lease_fence = $9, lease_store = $10,
+       lease_ttl_ms = $11, lease_claimed_at = $12, lease_expires_at = $13, taken_over = 1
+ WHERE {journal_key} AND status = 'started' AND lease_fence = $4 AND lease_expires_at = $5
+
+-- name: journal_renew
+-- in: $1 scope, $2 scope_id, $3 key, $4 store, $5 fence, $6 nonce
+UPDATE /*lite OR ROLLBACK*/ scope_effect
+   SET lease_expires_at = /*lite max*//*pg greatest*/(lease_expires_at,
+                                                      hf_lease_now() + lease_ttl_ms)
+ WHERE {journal_key} AND {journal_held}
+
+-- name: journal_settle
+-- in: $1 scope, $2 scope_id, $3 key, $4 store, $5 fence, $6 nonce, $7 status, $8 outcome
+UPDATE /*lite OR ROLLBACK*/ scope_effect
+   SET status = $7, outcome = $8, settled_at = hf_now()
+ WHERE {journal_key} AND {journal_held}
+
+-- fragment: journal_live
+SELECT 1 FROM scope_effect l
+ WHERE l.scope = $1 AND l.scope_id = $2 AND l.status = 'started'
+   AND l.lease_expires_at > hf_lease_now()
+
+-- name: journal_retire
+-- A scope of which an effect is performed stays.
+-- in: $1 scope, $2 scope_id
+DELETE FROM scope_effect
+ WHERE scope = $1 AND scope_id = $2 AND NOT EXISTS ({journal_live})
+
+-- name: journal_busy
+-- in: $1 scope, $2 scope_id
+{journal_live} LIMIT 1
+
+-- name: journal_unknown
+-- in: $1 tenant or null, $2 limit
+SELECT scope, scope_id, tenant, effect_key, kind, started_at FROM scope_effect
+ WHERE status = 'unknown' AND ($1::text IS NULL OR tenant = $1)
+ ORDER BY settled_at, scope, scope_id, effect_key LIMIT $2

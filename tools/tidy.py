@@ -47,6 +47,9 @@ EXCEPTIONS = [
      "the suite links with the public library only: base/ is out of its reach"),
     ("tags", "*", r"hf_(threads|job) names another type in src/(os|agent/worker)/threads\.h",
      "the agent's worker has threads of its own, which libuv needs"),
+    ("errors", "include/holdfast/sys/conformance.h", ".*hf_conform_run.*",
+     "it returns -1 with a text: a case that fails has no code"),
+    ("errors", "include/holdfast/turn_json.h", ".*", "the first comment of the file lists them"),
     ("words", "*json_schema*", r"\"else\" is.*", "a keyword of JSON Schema"),
     ("banned", "kit/sim/say.c", r"(vsnprintf|snprintf)\(\).*", "as above, of the simulator"),
 ]
@@ -149,6 +152,7 @@ SQL_TEXT = re.compile(
     r"|create\s+(?:table|index|trigger|view))\s"
 )
 UNFINISHED = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X)\b")
+LISTS_ERRORS = re.compile(r"\bHF_E[A-Z]|(?i:\berrors\s+(?:\*\s*)?(?:of|are|as)\b)|\bfails as\b")
 TEXT_SUFFIXES = (".c", ".h", ".py", ".sh", ".sql", ".md", ".build", ".txt", ".yml", ".bash")
 
 
@@ -538,6 +542,24 @@ def rule_public_comments(tree):
                 yield f, first, f"{function_name(head)} has no comment"
 
 
+def rule_errors(tree):
+    """the comment of a fallible public function lists its errors, or names whose they are"""
+    for f in c_files(tree, "include/"):
+        starts = {first: text for first, _, text in f.comments}
+        ends = {last: text for _, last, text in f.comments}
+        covered_until, covering = -1, ""
+        for kind, start, end, head in f.items():
+            first, last = f.line_of(start), f.line_of(end - 1)
+            if first - 1 in ends:
+                covering = ends[first - 1]
+            elif first - 1 != covered_until:
+                covering = ""
+            covered_until = last
+            if is_prototype(kind, head) and "HF_MUST_USE" in head \
+                    and not LISTS_ERRORS.search(covering + starts.get(last, "")):
+                yield f, first, f"the comment of {function_name(head)} lists no errors"
+
+
 def rule_listed(tree):
     """every source is named in a meson.build, and the lists of names are sorted"""
     builds = {f.path: f for f in tree if f.path.endswith("meson.build")}
@@ -745,6 +767,7 @@ BAD = [
     ("public_comments", {"include/holdfast/a.h": "/* A. */\nint hf_a(void);\n\nint hf_b(void);\n"}),
     ("tags", {"src/base/a.c": "struct hf_a {\n    int a;\n};\n", "src/os/a.c": "struct hf_a {\n    int b;\n};\n"}),
     ("tags", {"src/base/a.h": "struct a {\n    int a;\n};\n", "src/base/a.c": "enum a { B };\n"}),
+    ("errors", {"include/holdfast/a.h": "/* A. */\nHF_API HF_MUST_USE int hf_a(void);\n"}),
     ("listed", {"src/base/c.c": "", **BASE_BUILD}),
     ("listed", {"tests/unit/test_c.c": "", "tests/meson.build": "c_tests = {\n}\n"}),
     ("listed", {"src/base/meson.build": "files(\n    'b.c',\n    'a.c',\n)\n"}),
@@ -781,6 +804,7 @@ GOOD = [
                       "int hf_a(const struct hf_x *x) __attribute__((warn_unused_result));\n"
                       "static int (*const hooks[])(int) = { f, g };\n"},
     {"src/base/a.c": "struct a {\n    int a;\n};\n", "src/os/a.c": "struct a {\n    int b;\n};\n"},
+    {"include/holdfast/a.h": "/* A. HF_EINVAL. */\nHF_MUST_USE int hf_a(void);\nHF_MUST_USE int hf_b(void);\n"},
     {"src/run/pool/a.c": "static int count;\n"},
     {"src/core/a.c": body("    static const int steps[] = { 1, 2 };\n    x += steps[0];\n")},
     {"tests/soak/test_a.c": body("    sleep(1);\n")},

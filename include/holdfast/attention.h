@@ -109,7 +109,8 @@ HF_API enum hf_need hf_need_of(const char *word); /* NONE when unknown */
 HF_API const char *hf_severity_word(enum hf_severity severity);
 
 /* All findings of the caller's tenant, or of all tenants where it names none. `query` may be
- * NULL. Each kind is one bounded read; the kinds are not one snapshot. */
+ * NULL. Each kind is one bounded read; the kinds are not one snapshot. HF_EINVAL, HF_ETOOBIG,
+ * HF_ENOMEM, and the errors of a store. */
 HF_API HF_MUST_USE int hf_attention_read(struct hf_store *store,
                                          const struct hf_caller *who,
                                          const struct hf_attention_query *query,

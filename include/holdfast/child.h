@@ -44,12 +44,13 @@ HF_API HF_MUST_USE int hf_child_start(const struct hf_alloc *alloc,
                                       struct hf_child **ret_child, struct hf_err *err);
 
 /* Whether the kernel would run the command: tried in a process that is ended before the command's
- * first instruction. 0 also where that cannot be tried: processes may not be traced here. */
+ * first instruction. 0 also where that cannot be tried: processes may not be traced here.
+ * HF_EINVAL and HF_ETOOBIG name what cannot be run; HF_EBUSY: no process can be made now. */
 HF_API HF_MUST_USE int hf_child_try(const struct hf_child_plan *plan, struct hf_err *err);
 
 /* Become the command: this process, in a session of its own, without its descriptors and
- * with nothing to read or write (inherit_fd and terminal are not for this). Gives an error,
- * as hf_child_start does, or does not return. */
+ * with nothing to read or write (inherit_fd and terminal are not for this). Either does not
+ * return, or returns one of the errors of hf_child_start. */
 HF_API HF_MUST_USE int hf_child_become(const struct hf_child_plan *plan,
                                        struct hf_err *err);
 

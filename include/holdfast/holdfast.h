@@ -18,6 +18,7 @@
 #include <holdfast/feed.h>
 #include <holdfast/ingress.h>
 #include <holdfast/job.h>
+#include <holdfast/journal.h>
 #include <holdfast/lease.h>
 #include <holdfast/limits.h>
 #include <holdfast/monitor.h>

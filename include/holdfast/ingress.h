@@ -103,6 +103,8 @@ struct hf_spool {
     int64_t bytes_max; /* 0: the limit spool_bytes */
     hf_ms wait_ms;
 };
+/* HF_EINVAL, HF_ETOOBIG; HF_EBUSY: the file is locked for longer than wait_ms; HF_EFULL,
+ * HF_EREADONLY, HF_ESTOREIO; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_spool_append(const struct hf_spool *spool,
                                        const struct hf_caller *who,
                                        const struct hf_new *request, struct hf_err *err);

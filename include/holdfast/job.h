@@ -42,7 +42,8 @@ struct hf_job_new {
     int fair_weight;
 };
 
-/* The input check of hf_job_enqueue: needs no store. */
+/* The input check of hf_job_enqueue: needs no store. HF_EINVAL, HF_ETOOBIG and HF_ENOMEM, as
+ * hf_work_create. */
 HF_API HF_MUST_USE int hf_job_check(const struct hf_job_new *job, struct hf_err *err);
 
 /* Enqueue one job. The answer's one item is the row; `created` is false where a job with the
@@ -98,12 +99,13 @@ HF_API enum hf_job_stop hf_job_sleep(struct hf_job *job, hf_ms ms);
  * HF_JOB_FAILED, to be returned. Texts are copied; a reason may be NULL. */
 HF_API int hf_job_fail(struct hf_job *job, const char *error_class, const char *reason);
 
-/* Say what came of it, for the row's result. Copied; the last one stands. */
+/* Say what came of it, for the row's result. Copied; the last one stands. HF_EINVAL, HF_ETOOBIG,
+ * HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_job_summary(struct hf_job *job, const char *summary,
                                       struct hf_err *err);
 
 /* Add a piece of evidence for the row's close rule: a hash or a reference, at most
- * HF_MAX_REFS of them. Copied. */
+ * HF_MAX_REFS of them. Copied. HF_EINVAL, HF_ETOOBIG, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_job_evidence(struct hf_job *job, const char *evidence,
                                        struct hf_err *err);
 
@@ -180,7 +182,8 @@ struct hf_pool_stats {
 
 struct hf_pool;
 
-/* A pool over an open store, which must outlive it. Starts nothing. */
+/* A pool over an open store, which must outlive it. Starts nothing. HF_EINVAL and HF_ETOOBIG
+ * name the option; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_pool_new(struct hf_store *store,
                                    const struct hf_pool_options *options,
                                    struct hf_pool **ret_pool, struct hf_err *err);
@@ -190,7 +193,8 @@ HF_API HF_MUST_USE int hf_pool_new(struct hf_store *store,
 HF_API HF_MUST_USE int hf_pool_add(struct hf_pool *pool, const struct hf_job_kind *kind,
                                    struct hf_err *err);
 
-/* Start claiming and running. */
+/* Start claiming and running. HF_EINVAL: it was started before, or has no kind; HF_ENOMEM; and
+ * the errors of a store for a policy. */
 HF_API HF_MUST_USE int hf_pool_start(struct hf_pool *pool, struct hf_err *err);
 
 /* End a job that returned HF_JOB_LATER, from any thread. `verdict` as its function's, but
@@ -205,6 +209,7 @@ struct hf_job_end {
     const char *const *evidence; /* added to what the job has */
     size_t evidence_count;
 };
+/* HF_EINVAL for the end; HF_ENOTFOUND and HF_ELEASELOST as above; HF_ETOOBIG, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_pool_complete(struct hf_pool *pool, const char *work_id,
                                         const char *token, const struct hf_job_end *end,
                                         struct hf_err *err);
@@ -212,7 +217,8 @@ HF_API HF_MUST_USE int hf_pool_complete(struct hf_pool *pool, const char *work_i
 /* Stop claiming, hand back what has not been started, and let what runs end, renewing its
  * leases. After deadline_ms jobs that still run are told to stop (HF_JOB_DRAINED), and have
  * grace_ms more. Gives how many did not end: they keep their leases, which others take over
- * when they lapse or this process has ended. The pool does not start again. */
+ * when they lapse or this process has ended. The pool does not start again. HF_EINVAL for a
+ * time that is negative or over the limit `duration_max_ms`. */
 HF_API HF_MUST_USE int hf_pool_drain(struct hf_pool *pool, hf_ms deadline_ms,
                                      hf_ms grace_ms, size_t *ret_left,
                                      struct hf_err *err);

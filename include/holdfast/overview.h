@@ -31,7 +31,7 @@ struct hf_queue {
 };
 typedef void hf_each_queue(void *user, const struct hf_queue *queue);
 
-/* The queues that have open units, by name, at most 1,000. */
+/* The queues that have open units, by name, at most 1,000. HF_EINVAL, and the errors of a store. */
 HF_API HF_MUST_USE int hf_queue_list(struct hf_store *store, const struct hf_caller *who,
                                      hf_each_queue *each, void *user, struct hf_err *err);
 
@@ -50,7 +50,8 @@ struct hf_holder {
 };
 typedef void hf_each_holder_row(void *user, const struct hf_holder *holder);
 
-/* Who holds work, by owner and beginning, at most 1,000. `owner` NULL: all. */
+/* Who holds work, by owner and beginning, at most 1,000. `owner` NULL: all. HF_EINVAL, and the
+ * errors of a store. */
 HF_API HF_MUST_USE int hf_holder_list(struct hf_store *store, const struct hf_caller *who,
                                       const char *owner, hf_each_holder_row *each,
                                       void *user, struct hf_err *err);
@@ -65,7 +66,8 @@ struct hf_age_table {
     int64_t leases[HF_LEASE_PARTS];         /* of units that run */
 };
 
-/* Open units by status and age, and leases by what is left of their term. */
+/* Open units by status and age, and leases by what is left of their term. HF_EINVAL, and the
+ * errors of a store. */
 HF_API HF_MUST_USE int hf_work_ages(struct hf_store *store, const struct hf_caller *who,
                                     struct hf_age_table *ret_ages, struct hf_err *err);
 

@@ -112,7 +112,8 @@ HF_API void hf_processes_free(struct hf_processes *processes); /* NULL is fine *
 
 /* The record of a process as JSON, twice: as the tables hold it, and as its events alone
  * give it. Both are read at one moment, and are the same bytes unless somebody changed
- * tables behind the store's back. Free each with hf_text_free. */
+ * tables behind the store's back. Free each with hf_text_free. HF_EINVAL, HF_ENOTFOUND,
+ * HF_EAMBIGUOUS, and the errors of a store. */
 HF_API HF_MUST_USE int hf_process_records(struct hf_store *store,
                                           const struct hf_caller *who, const char *id,
                                           char **ret_stored, char **ret_folded,
@@ -178,7 +179,8 @@ struct hf_drain_report {
 };
 /* The lever of a host that goes down: end, as abandoned by its own drain, every started
  * owner_bound unit of this owner and incarnation. What is rerunnable, never started,
- * externally owned or somebody else's stays as it is. */
+ * externally owned or somebody else's stays as it is. HF_EINVAL, and the errors of a store;
+ * an error of one unit is passed to `deferred`. */
 HF_API HF_MUST_USE int hf_process_drain(struct hf_store *store,
                                         const struct hf_caller *who,
                                         const struct hf_drain *drain,
@@ -192,7 +194,8 @@ struct hf_prune_report {
     int64_t chunks; /* of output */
 };
 /* Delete the processes that ended before now - older_than_ms, with all that is theirs, in
- * chunks. What is left of each, for 30 days, is its id, how it ended and when it went. */
+ * chunks. What is left of each, for 30 days, is its id, how it ended and when it went.
+ * HF_EINVAL, and the errors of a store. */
 HF_API HF_MUST_USE int hf_process_prune(struct hf_store *store,
                                         const struct hf_caller *who, hf_ms older_than_ms,
                                         struct hf_prune_report *ret_report,
@@ -230,11 +233,14 @@ struct hf_output_add {
     const char *event;   /* type, or NULL */
     const char *payload; /* JSON of the event */
 };
+/* Stores chunks of the output of an attempt. HF_EINVAL; HF_ENOTFOUND: the unit has no
+ * such attempt; and the errors of a store. */
 HF_API HF_MUST_USE int hf_output_add(struct hf_store *store, const struct hf_caller *who,
                                      const struct hf_output_add *add, struct hf_err *err);
 
 /* Captured output owns the memory it shows. */
 struct hf_output;
+/* HF_EINVAL, HF_ENOTFOUND, HF_EAMBIGUOUS, and the errors of a store. */
 HF_API HF_MUST_USE int hf_output_read(struct hf_store *store, const char *id,
                                       int64_t attempt, /* 0: the last that wrote */
                                       struct hf_output **ret_output, struct hf_err *err);

@@ -147,11 +147,13 @@ struct hf_provider {
 
 /* The functions above, for callers. hf_provider_free(NULL) is nothing. */
 HF_API const char *hf_provider_name(const struct hf_provider *provider);
+/* The errors of the provider's own `start`. */
 HF_API HF_MUST_USE int hf_provider_start(struct hf_provider *provider,
                                          const struct hf_model_call *call,
                                          const struct hf_model_sink *sink,
                                          uint64_t *ret_call, struct hf_err *err);
 HF_API int hf_provider_cancel(struct hf_provider *provider, uint64_t call);
+/* The errors of the provider's own `close`. */
 HF_API HF_MUST_USE int hf_provider_close(struct hf_provider *provider,
                                          const struct hf_closed *closed);
 HF_API void hf_provider_free(struct hf_provider *provider);

@@ -51,6 +51,7 @@ HF_API HF_MUST_USE int hf_command_write(const struct hf_command *command,
 
 /* A command read from a payload owns its memory. */
 struct hf_command_text;
+/* HF_EINVAL names the member; HF_ETOOBIG, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_command_read(const char *payload,
                                        struct hf_command_text **ret_text,
                                        struct hf_err *err);
@@ -61,7 +62,8 @@ struct hf_run;
 
 /* Prepare a run: its lock is made in `lock_folder` and held. Claim a unit with this lock and
  * this process's pid, then begin. A run that was not begun can be prepared for one claim
- * after another. */
+ * after another. HF_EINVAL, HF_ETOOBIG for the folder; HF_EFULL, HF_EREADONLY, HF_ESTOREIO for
+ * the lock; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_run_new(struct hf_store *store, const char *lock_folder,
                                   struct hf_run **ret_run, struct hf_err *err);
 HF_API const char *hf_run_lock(const struct hf_run *run);
@@ -84,7 +86,9 @@ struct hf_run_plan {
  * the command runs a thread of the run's own asks the store, so that one that hangs holds up
  * neither hf_run_step nor what it does; hf_run_free waits for its last question. For an
  * owner_bound unit a process is forked that keeps the command's output when this one dies. It
- * stays as long as something of the command can write, and is not this process's child. */
+ * stays as long as something of the command can write, and is not this process's child.
+ * HF_EINVAL for the plan; HF_EHELD: processes of the unit still run; HF_ELEASELOST; HF_EBUSY,
+ * HF_EFULL: no process or file can be made now; HF_ENOMEM; and the errors of a store. */
 HF_API HF_MUST_USE int hf_run_begin(struct hf_run *run, const struct hf_run_plan *plan,
                                     struct hf_err *err);
 
@@ -162,10 +166,12 @@ typedef void hf_each_orphan(void *user, const struct hf_orphan *orphan);
  * `kill_after_ms` later by the same `reaper`; owner_bound ones are only shown. Files of
  * trees that have gone are removed. `each` (NULL: nobody) is told of all that were found. */
 struct hf_reaper;
+/* HF_EINVAL without a folder; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_reaper_new(struct hf_store *store, const char *lock_folder,
                                      struct hf_reaper **ret_reaper, struct hf_err *err);
 HF_API void hf_reaper_free(struct hf_reaper *reaper); /* NULL is fine */
-/* Gives how many trees are being ended and not gone yet. */
+/* Gives how many trees are being ended and not gone yet. HF_ESTOREIO for the folder, and the
+ * errors of a store. */
 HF_API HF_MUST_USE int hf_reaper_pass(struct hf_reaper *reaper,
                                       const struct hf_caller *who, hf_ms kill_after_ms,
                                       hf_each_orphan *each, void *user,

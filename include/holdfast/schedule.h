@@ -155,7 +155,8 @@ HF_API HF_MUST_USE int hf_schedule_resume(struct hf_store *store,
                                           struct hf_schedules **ret_schedules,
                                           struct hf_err *err);
 
-/* Remove one with its records of skipped slots. Units that it made stay. */
+/* Remove one with its records of skipped slots. Units that it made stay. HF_EINVAL,
+ * HF_ENOTFOUND, HF_ECONFLICT for another revision, and the errors of a store. */
 HF_API HF_MUST_USE int hf_schedule_remove(struct hf_store *store,
                                           const struct hf_caller *who, const char *name,
                                           int64_t revision, struct hf_err *err);
@@ -184,7 +185,8 @@ struct hf_schedule_filter {
 };
 
 /* Those of the caller's tenant, or of all where it names none, in the order of tenants and
- * names, a page at a time. A cursor goes on only where the same tenant, or none, is named. */
+ * names, a page at a time. A cursor goes on only where the same tenant, or none, is named.
+ * HF_EINVAL names the field, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_schedule_list(struct hf_store *store,
                                         const struct hf_caller *who,
                                         const struct hf_schedule_filter *filter,
@@ -204,6 +206,7 @@ struct hf_schedule_skip {
 
 /* The newest `limit` records, newest first. They live as long as the answer. */
 struct hf_schedule_skips;
+/* HF_EINVAL, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_schedule_skips(struct hf_store *store,
                                          const struct hf_caller *who, const char *name,
                                          size_t limit,
@@ -216,12 +219,13 @@ HF_API void hf_schedule_skips_free(struct hf_schedule_skips *skips);
 
 /* The first `count` slots after `from` that a timing (cron, every_ms, at, zone, start,
  * both_days) gives; fewer where there are no more. Needs no store; `wanted` needs no name.
- * ret_slots has room for `count`. */
+ * ret_slots has room for `count`. HF_EINVAL names the field; HF_ECORRUPT, HF_ESTOREIO for the
+ * data of the zone; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_schedule_preview(const struct hf_schedule_new *wanted,
                                            hf_ms from, size_t count, hf_ms *ret_slots,
                                            size_t *ret_count, struct hf_err *err);
 
-/* The same for a schedule that was read. */
+/* The same for a schedule that was read. The errors of hf_schedule_preview. */
 HF_API HF_MUST_USE int hf_schedule_upcoming(const struct hf_schedule *schedule,
                                             hf_ms from, size_t count, hf_ms *ret_slots,
                                             size_t *ret_count, struct hf_err *err);
@@ -240,7 +244,8 @@ struct hf_sync_report {
 /* Bring the schedules of one set in line with a JSON text (docs/schedules.md): those it
  * names are added or updated, those of the set that it does not name are orphans, which are
  * kept, paused (the default) or removed. All in one transaction; a fault in one entry names
- * it and changes nothing. */
+ * it and changes nothing. HF_EINVAL, HF_ETOOBIG, HF_ECONFLICT for a schedule of another origin,
+ * HF_EBUSY, and the errors of a store. */
 HF_API HF_MUST_USE int hf_schedule_sync(struct hf_store *store,
                                         const struct hf_caller *who, const char *json,
                                         struct hf_sync_report *ret_report,
@@ -258,7 +263,8 @@ struct hf_schedule_report {
     hf_ms next_at;   /* when a pass has something to do next, 0: nothing in sight */
 };
 
-/* Make what is due now. Any number of processes may do so at the same time. */
+/* Make what is due now. Any number of processes may do so at the same time. HF_EINVAL for the
+ * caller, and the errors of a store; what is wrong with one schedule is counted in `failed`. */
 HF_API HF_MUST_USE int hf_schedule_pass(struct hf_store *store,
                                         const struct hf_caller *who,
                                         struct hf_schedule_report *ret_report,

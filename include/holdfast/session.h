@@ -317,7 +317,7 @@ HF_API HF_MUST_USE int hf_session_blob_put(struct hf_store *store, struct hf_spa
 
 /* Effects of which it is not known whether they happened and after which nothing came: their turn
  * is the last one of its session. At most `limit` (0: 100), after the cursor `after` (NULL: from
- * the first). */
+ * the first). HF_EINVAL for the cursor, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_session_unknown(struct hf_store *store,
                                           const struct hf_caller *who, const char *after,
                                           size_t limit,
@@ -335,7 +335,8 @@ struct hf_session_filter {
 };
 
 /* Sessions of the caller's tenant, or of all where it names none, in order of creation, or from the
- * newest down. Pages end as those of hf_work_list, and so do their cursors. */
+ * newest down. Pages end as those of hf_work_list, and so do their cursors.
+ * HF_EINVAL for the cursor, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_session_list(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_session_filter *filter,
@@ -343,7 +344,8 @@ HF_API HF_MUST_USE int hf_session_list(struct hf_store *store,
                                        struct hf_err *err);
 
 /* The inputs of a session in order, from the one after work id `after` (NULL: the first), at
- * most `limit` (0: 100). Inputs whose unit was pruned are left out. */
+ * most `limit` (0: 100). Inputs whose unit was pruned are left out. HF_EINVAL, HF_ENOTFOUND,
+ * HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_session_inputs(struct hf_store *store, const char *session_id,
                                          const char *after, size_t limit,
                                          struct hf_session_answer **ret_answer,
@@ -473,7 +475,8 @@ struct hf_session_renewal {
 };
 
 /* Extend leases by their own terms, each by its token, 1,000 per statement. A row that another
- * transaction has locked is not extended this time; its remaining term says so. */
+ * transaction has locked is not extended this time; its remaining term says so. HF_EINVAL, and
+ * the errors of a store; a lost lease is the `code` of its item. */
 HF_API HF_MUST_USE int hf_session_renew_all(struct hf_store *store,
                                             struct hf_session_renewal *renewals,
                                             size_t count, struct hf_err *err);

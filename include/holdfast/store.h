@@ -1,4 +1,14 @@
-/* Opening a store, and what an operator does to it as a whole. */
+/* Opening a store, and what an operator does to it as a whole.
+ *
+ * The errors of a store, which any call may return that reads or writes one:
+ *   HF_EBUSY         another process writes, or holds what the call needs, for too long
+ *   HF_EUNREACHABLE  the server or its database does not answer
+ *   HF_EUNCERTAIN    a write was sent, and its outcome could not be found out
+ *   HF_EFULL, HF_EREADONLY, HF_ESTOREIO  the disk, or what this user may do
+ *   HF_ENOTSTORE, HF_ECORRUPT, HF_ESCHEMA  another program changed or replaced the store
+ *   HF_ENOMEM, HF_EOVERFLOW, HF_EINTERNAL
+ * A comment that says "the errors of a store" means these, and lists only what is added to them.
+ */
 #ifndef HOLDFAST_STORE_H
 #define HOLDFAST_STORE_H
 
@@ -10,6 +20,13 @@ extern "C" {
 
 struct hf_store;
 
+/* What opening may do to the schema. A store of a newer schema is refused always. */
+enum hf_migrate {
+    HF_MIGRATE_DEFAULT, /* create it; an older one: upgraded on SQLite, refused elsewhere */
+    HF_MIGRATE_NEVER,   /* neither create nor upgrade it */
+    HF_MIGRATE_UPGRADE /* create it, and upgrade an older one on either engine */
+};
+
 struct hf_store_options {
     uint32_t size;
     const struct hf_alloc *alloc; /* NULL: the system's, for each of the three */
@@ -17,15 +34,17 @@ struct hf_store_options {
     const struct hf_random *random;
     bool inline_mode; /* no threads of the library's own */
     bool must_exist;  /* refuse to create the store */
-    bool no_migrate;  /* refuse to change the schema */
     hf_ms busy_ms;    /* wait for a turn to write; 0: the limit's value */
-    bool migrate;     /* bring an older schema up to date where opening alone does not */
-    bool read_only;   /* only read: waits for no writer, and works on a read-only mount */
+    enum hf_migrate migrate;
+    bool read_only; /* only read: waits for no writer, and works on a read-only mount */
 };
 
 /* Open "PATH", "sqlite:PATH", "sqlite::memory:" or "postgres://…" (what libpq takes, and
  * `schema`, `pooler` and `listen_url`: docs/fleet.md). `options` may be NULL. Each opened handle
- * is an owner incarnation of its own (hf_store_incarnation). */
+ * is an owner incarnation of its own (hf_store_incarnation). HF_EINVAL for the address or an
+ * option; HF_ENOTSTORE: the place holds other data, or nothing although `must_exist`;
+ * HF_ESCHEMA, HF_ESCHEMAOLD: the schema is newer, or older and not to be upgraded; HF_ECLOCK:
+ * the file belongs to another time namespace; and the errors of a store. */
 HF_API HF_MUST_USE int hf_store_open(const char *url,
                                      const struct hf_store_options *options,
                                      struct hf_store **ret_store, struct hf_err *err);
@@ -42,13 +61,13 @@ HF_API const char *hf_store_incarnation(const struct hf_store *store);
 HF_API hf_ms hf_store_now(const struct hf_store *store);
 
 /* Facts about the store for doctor and for people: one JSON object. The text is the
- * caller's to free with hf_text_free. */
+ * caller's to free with hf_text_free. The errors of a store. */
 HF_API HF_MUST_USE int hf_store_facts(struct hf_store *store, char **ret_json,
                                       struct hf_err *err);
 HF_API void hf_text_free(struct hf_store *store, char *text);
 
 /* Begin a new history: every lease token given out before is refused from now on. For use
- * after a restore. Gives the new number. */
+ * after a restore. Gives the new number. The errors of a store. */
 HF_API HF_MUST_USE int hf_store_bump(struct hf_store *store, int64_t *ret_incarnation,
                                      struct hf_err *err);
 
@@ -104,7 +123,8 @@ struct hf_log_entry {
 typedef void hf_logged(void *user, const struct hf_log_entry *entry);
 
 /* What happened to the store as a whole, newest first: entries before `before` (0: from the
- * newest), at most `limit` (0: 100). */
+ * newest), at most `limit` (0: 100). HF_EINVAL without `each`, HF_ETOOBIG for `limit`, and the
+ * errors of a store. */
 HF_API HF_MUST_USE int hf_store_log(struct hf_store *store, int64_t before, size_t limit,
                                     hf_logged *each, void *user, struct hf_err *err);
 
@@ -124,7 +144,8 @@ struct hf_finding {
 /* Called for each finding, in order, on the checking thread. */
 typedef void hf_found(void *user, const struct hf_finding *finding);
 
-/* Check the store and fold every event trail again. */
+/* Check the store and fold every event trail again. A bad finding is no
+ * failure: the call returns 0. HF_EINVAL without `found`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_store_check(struct hf_store *store, hf_found *found, void *user,
                                       struct hf_err *err);
 

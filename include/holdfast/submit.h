@@ -41,7 +41,8 @@ struct hf_submitter_options {
     size_t max_queued; /* 0: 65536 operations; more are HF_EBUSY */
 };
 
-/* The store must outlive it. A submitter does not survive a fork. */
+/* The store must outlive it. A submitter does not survive a fork. HF_EINVAL names the option;
+ * HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_submitter_open(struct hf_store *store,
                                          const struct hf_submitter_options *options,
                                          struct hf_submitter **ret_submitter,
@@ -63,7 +64,9 @@ struct hf_operation {
 
 /* Input is checked at once, and what is wrong with it is returned: then `done` is not called.
  * The operation is copied; the requests, the caller and all that they point to are not, and
- * must stay as they are until `done` is called. Any thread may submit. */
+ * must stay as they are until `done` is called. Any thread may submit. HF_EINVAL and HF_ETOOBIG
+ * name the field; HF_EBUSY: `max_queued` are queued; HF_ENOMEM. What `done` gets are the errors
+ * of the blocking form. */
 HF_API HF_MUST_USE int hf_submit(struct hf_submitter *submitter,
                                  const struct hf_operation *operation, hf_done *done,
                                  void *user, struct hf_err *err);

@@ -113,7 +113,8 @@ HF_API void hf_toolset_unref(struct hf_toolset *tools);
  * run, a schema that is none. HF_ETOOBIG, HF_ENOMEM. A tool that is refused is not added. */
 HF_API HF_MUST_USE int hf_toolset_add(struct hf_toolset *tools,
                                       const struct hf_tool *tool, struct hf_err *err);
-/* Adds all tools of a source. On failure some may have been added. */
+/* Adds all tools of a source. On failure some may have been added. The errors of the source, and
+ * those of hf_toolset_add. */
 HF_API HF_MUST_USE int hf_toolset_ask(struct hf_toolset *tools,
                                       const struct hf_tool_source *source,
                                       struct hf_err *err);

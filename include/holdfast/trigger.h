@@ -124,7 +124,7 @@ HF_API HF_MUST_USE int hf_trigger_change(struct hf_store *store,
                                          struct hf_subscriptions **ret_subscriptions,
                                          struct hf_err *err);
 
-/* One by owner scope (NULL: "host") and key. */
+/* One by owner scope (NULL: "host") and key. HF_EINVAL, HF_ENOTFOUND, and the errors of a store. */
 HF_API HF_MUST_USE int hf_trigger_get(struct hf_store *store, const struct hf_caller *who,
                                       const char *owner_scope, const char *key,
                                       struct hf_subscriptions **ret_subscriptions,
@@ -141,7 +141,8 @@ struct hf_trigger_filter {
 };
 
 /* Those of the caller's tenant, or of all where it names none, in the order of tenants, owner
- * scopes and keys, a page at a time. */
+ * scopes and keys, a page at a time.
+ * HF_EINVAL names the field, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_trigger_list(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_trigger_filter *filter,
@@ -191,7 +192,7 @@ HF_API HF_MUST_USE int hf_trigger_emit(struct hf_store *store,
                                        struct hf_emission **ret_emission,
                                        struct hf_err *err);
 
-/* What an occurrence made, by its id. */
+/* What an occurrence made, by its id. HF_EINVAL, HF_ENOTFOUND, and the errors of a store. */
 HF_API HF_MUST_USE int hf_trigger_deliveries(struct hf_store *store,
                                              const struct hf_caller *who,
                                              const char *occurrence_id,
@@ -199,7 +200,7 @@ HF_API HF_MUST_USE int hf_trigger_deliveries(struct hf_store *store,
                                              struct hf_err *err);
 
 /* The units that a session was granted the handles of, in order of creation, at most `limit`
- * (0: 100). */
+ * (0: 100). HF_EINVAL, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_trigger_granted(struct hf_store *store,
                                           const struct hf_caller *who,
                                           const char *session_id, size_t limit,

@@ -329,7 +329,7 @@ HF_API HF_MUST_USE int hf_turn_describe(const struct hf_alloc *alloc, struct hf_
 
 /* The same effects and responses as JSON (docs/internals/turn.md): for other languages and
  * for recorded turns. The text is NUL-terminated and lives until the next poll or poll_json
- * of the handle; *ret_json is NULL when there is nothing to do. */
+ * of the handle; *ret_json is NULL when there is nothing to do. Errors as hf_turn_poll. */
 HF_API HF_MUST_USE int hf_turn_poll_json(struct hf_turn *turn, const char **ret_json,
                                          struct hf_err *err);
 /* Takes every response and every lever. Errors as the call that it stands for; HF_EINVAL,

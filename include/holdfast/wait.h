@@ -156,7 +156,8 @@ HF_API void hf_wait_answer_free(struct hf_wait_answer *answer); /* NULL is fine 
 HF_API HF_MUST_USE int hf_wait_key(struct hf_store *store, const char *wait_id,
                                    char ret_key[HF_WAIT_KEY_TEXT], struct hf_err *err);
 
-/* Make a new secret. Keys of the one before hold for `valid_ms` more; older secrets end now. */
+/* Make a new secret. Keys of the one before hold for `valid_ms` more; older secrets end now.
+ * HF_EINVAL, and the errors of a store. */
 HF_API HF_MUST_USE int hf_wait_rotate(struct hf_store *store, const struct hf_caller *who,
                                       hf_ms valid_ms, struct hf_err *err);
 
@@ -211,7 +212,8 @@ struct hf_wait_filter {
     const char *after; /* cursor of an earlier answer */
 };
 
-/* Open waits of the caller's tenant, or of all where it names none, the next deadline first. */
+/* Open waits of the caller's tenant, or of all where it names none, the next deadline first.
+ * HF_EINVAL names the field, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_wait_list(struct hf_store *store, const struct hf_caller *who,
                                     const struct hf_wait_filter *filter,
                                     struct hf_wait_answer **ret_answer,

@@ -242,7 +242,9 @@ struct hf_claim {
     hf_ms ttl_default_ms; /* where no policy says: 0: 45 s */
 };
 
-/* Take up to `limit` rows under a lease each. Nothing to do is no failure: 0 items. */
+/* Take up to `limit` rows under a lease each. Nothing to do is no failure: 0 items. With
+ * `work_id`: HF_ENOTFOUND, HF_EAMBIGUOUS, HF_ETRANSITION, HF_EHELD. HF_EINVAL names the field,
+ * HF_ETOOBIG; HF_ECONFLICT: the nonce was used for another claim; and the errors of a store. */
 HF_API HF_MUST_USE int hf_work_claim(struct hf_store *store, const struct hf_caller *who,
                                      const struct hf_claim *claim,
                                      struct hf_answer **ret_answer, struct hf_err *err);
@@ -320,6 +322,7 @@ struct hf_renew_all {
     const char *incarnation; /* NULL: any incarnation of the owner */
     hf_ms fresh_within_ms;
 };
+/* HF_EINVAL, and the errors of a store. */
 HF_API HF_MUST_USE int hf_work_renew_all(struct hf_store *store,
                                          const struct hf_caller *who,
                                          const struct hf_renew_all *renew,
@@ -337,7 +340,8 @@ HF_API HF_MUST_USE int hf_work_transition(struct hf_store *store,
 
 /* ---- read -------------------------------------------------------------------------- */
 
-/* One row by its id, or by a unique prefix or suffix of at least 4 characters. */
+/* One row by its id, or by a unique prefix or suffix of at least 4 characters. HF_EINVAL,
+ * HF_ENOTFOUND, HF_EAMBIGUOUS, and the errors of a store. */
 HF_API HF_MUST_USE int hf_work_get(struct hf_store *store, const struct hf_caller *who,
                                    const char *id, struct hf_answer **ret_answer,
                                    struct hf_err *err);
@@ -379,7 +383,8 @@ struct hf_filter {
  * have fewer rows than asked for, or none, and still a next one. hf_answer_next is the cursor of
  * the next page; NULL: this was the last. It continues this list only, with the same filter and in
  * the same direction; another `limit` is allowed. No row is shown twice within one walk, and each
- * that matches from its beginning to its end is shown. */
+ * that matches from its beginning to its end is shown.
+ * HF_EINVAL names the field, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_work_list(struct hf_store *store, const struct hf_caller *who,
                                     const struct hf_filter *filter,
                                     struct hf_answer **ret_answer, struct hf_err *err);
@@ -392,7 +397,8 @@ HF_API void hf_events_free(struct hf_events *events);
 
 /* The trail of one row (by id, prefix or suffix): at most `limit` events after event
  * `after`, oldest first. An event that acquired or released a lease is followed by a row
- * that says so under the same event_id, so a page always ends with a whole event. */
+ * that says so under the same event_id, so a page always ends with a whole event. HF_EINVAL,
+ * HF_ENOTFOUND, HF_EAMBIGUOUS, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_work_events(struct hf_store *store, const struct hf_caller *who,
                                       const char *id, int64_t after, size_t limit,
                                       struct hf_events **ret_events, struct hf_err *err);
@@ -412,6 +418,8 @@ struct hf_stats {
     int64_t ended_badly; /* failed, timeout or abandoned within the last hour, and not
                             acknowledged; at most 20,000 are counted */
 };
+/* Counts the units of the tenant, or of all where `who` names none. HF_EINVAL, and the errors of
+ * a store. */
 HF_API HF_MUST_USE int hf_work_stats(struct hf_store *store, const struct hf_caller *who,
                                      struct hf_stats *ret_stats, struct hf_err *err);
 
@@ -434,18 +442,19 @@ struct hf_sweep_report {
     int64_t orphaned; /* due, but left alone while processes of the work still run here */
 };
 
-/* One bounded sweep. Any number of processes may sweep at the same time. */
+/* One bounded sweep. Any number of processes may sweep at the same time. HF_EINVAL for the
+ * caller, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_work_sweep(struct hf_store *store, const struct hf_caller *who,
                                      size_t limit, struct hf_sweep_report *ret_report,
                                      struct hf_err *err);
 
 /* Wait, at most most_ms, until a sweep or a pass over the schedules has something to do: a
- * time has come, or a process that holds a lease has died. For monitors. */
+ * time has come, or a process that holds a lease has died. For monitors. The errors of a store. */
 HF_API HF_MUST_USE int hf_work_await(struct hf_store *store, hf_ms most_ms,
                                      struct hf_err *err);
 
 /* Delete terminal rows that finished before now - older_than_ms, with their events, in
- * chunks, at most `limit` rows (0: all of them). */
+ * chunks, at most `limit` rows (0: all of them). HF_EINVAL, and the errors of a store. */
 HF_API HF_MUST_USE int hf_work_prune(struct hf_store *store, const struct hf_caller *who,
                                      hf_ms older_than_ms, size_t limit, int64_t *ret_rows,
                                      struct hf_err *err);
@@ -469,6 +478,7 @@ struct hf_quota {
     hf_ms rate_ms;
     int64_t burst; /* 0: rate_count */
 };
+/* HF_EINVAL names the field, and the errors of a store. */
 HF_API HF_MUST_USE int hf_quota_set(struct hf_store *store, const struct hf_caller *who,
                                     const struct hf_quota *limit, struct hf_err *err);
 
@@ -483,7 +493,8 @@ struct hf_quota_state {
 };
 typedef void hf_each_quota(void *user, const struct hf_quota_state *state);
 
-/* All limits that were set or are in use, in order of their names. */
+/* All limits that were set or are in use, in order of their names. HF_EINVAL, and the errors of
+ * a store. */
 HF_API HF_MUST_USE int hf_quota_list(struct hf_store *store, const struct hf_caller *who,
                                      hf_each_quota *each, void *user, struct hf_err *err);
 
@@ -505,6 +516,8 @@ struct hf_policy {
     const char
         *wait_rule; /* "escalation": every wait must bring one; HF_EPOLICY without */
 };
+/* Stores the policy of a scope. HF_EINVAL and HF_ETOOBIG name the field; and the errors of a
+ * store. */
 HF_API HF_MUST_USE int hf_policy_set(struct hf_store *store, const struct hf_caller *who,
                                      const char *scope, const struct hf_policy *policy,
                                      struct hf_err *err);
@@ -513,6 +526,7 @@ HF_API HF_MUST_USE int hf_policy_set(struct hf_store *store, const struct hf_cal
  * fields filled, retry_policy as a unit would get it; a timeout of 0 and a rule of NULL
  * mean that there is none. Texts live as long as the answer handle given back. */
 struct hf_policy_answer;
+/* HF_EINVAL, and the errors of a store. */
 HF_API HF_MUST_USE int hf_policy_get(struct hf_store *store, enum hf_source source,
                                      const char *kind,
                                      struct hf_policy_answer **ret_answer,

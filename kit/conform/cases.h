@@ -592,6 +592,17 @@
     X(d39_unknown_effects_are_listed_until_the_session_goes_on, HF_CONFORM_SESSIONS)     \
     X(d39_the_journal_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
 
+#define CASES_OF_JOURNAL(X)                                                              \
+    X(d39_a_recorded_outcome_replays_and_is_settled_once, HF_CONFORM_SESSIONS)           \
+    X(d39_a_key_with_another_envelope_is_a_mismatch, HF_CONFORM_SESSIONS)                \
+    X(d39_a_renewed_effect_of_a_scope_keeps_others_busy, HF_CONFORM_SESSIONS)            \
+    X(d39_a_lapsed_effect_of_a_scope_is_taken_over_by_its_class, HF_CONFORM_SESSIONS)    \
+    X(d39_a_holder_that_lost_its_effect_records_nothing, HF_CONFORM_SESSIONS)            \
+    X(d39_a_begin_with_its_nonce_is_answered_again, HF_CONFORM_SESSIONS)                 \
+    X(d39_a_scope_is_retired_by_its_exact_name, HF_CONFORM_SESSIONS)                     \
+    X(d39_bad_effects_of_scopes_are_refused_by_field, HF_CONFORM_SESSIONS)               \
+    X(d39_the_journal_of_scopes_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
+
 #define CASES(X)                                                                         \
     CASES_OF_CREATE(X)                                                                   \
     CASES_OF_CLAIM(X)                                                                    \
@@ -614,7 +625,8 @@
     CASES_OF_TALK(X)                                                                     \
     CASES_OF_COMMIT(X)                                                                   \
     CASES_OF_AWAY(X)                                                                     \
-    CASES_OF_EFFECT(X)
+    CASES_OF_EFFECT(X)                                                                   \
+    CASES_OF_JOURNAL(X)
 
 #define X(name, needs) void conform_##name(struct hf_conform *t);
 CASES(X)

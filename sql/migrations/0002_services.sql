@@ -403,6 +403,39 @@ CREATE TABLE effect (
 ) STRICT;
 CREATE INDEX effect_unknown ON effect (settled_at) WHERE status = 'unknown';
 
+-- The journal of effects that belong to a process or an operation of the host, under leases of their
+-- own. A settled row keeps the fence and the nonce of the lease that settled it.
+CREATE TABLE scope_effect (
+    scope             TEXT NOT NULL,
+    scope_id          TEXT NOT NULL,
+    effect_key        TEXT NOT NULL,
+    tenant            TEXT NOT NULL,
+    started_at        INTEGER NOT NULL,
+    settled_at        INTEGER,
+    taken_over        INTEGER NOT NULL DEFAULT 0,
+    lease_fence       INTEGER NOT NULL,
+    lease_store       INTEGER NOT NULL,
+    lease_ttl_ms      INTEGER NOT NULL,
+    lease_claimed_at  INTEGER NOT NULL,
+    lease_expires_at  INTEGER NOT NULL,
+    owner             TEXT NOT NULL,
+    owner_incarnation TEXT NOT NULL,
+    claim_group       TEXT NOT NULL,
+    kind              TEXT NOT NULL,
+    recovery          TEXT NOT NULL,
+    status            TEXT NOT NULL,
+    envelope          TEXT NOT NULL,
+    outcome           TEXT,
+    PRIMARY KEY (scope, scope_id, effect_key),
+    CHECK (scope = 'process' OR scope = 'operation'),
+    CHECK (lease_fence > 0),
+    CHECK (recovery = 'safe' OR recovery = 'keyed' OR recovery = 'probe' OR recovery = 'ask'),
+    CHECK ((status = 'started' AND outcome IS NULL AND settled_at IS NULL)
+           OR ((status = 'done' OR status = 'failed' OR status = 'unknown')
+               AND outcome IS NOT NULL AND settled_at IS NOT NULL))
+) STRICT;
+CREATE INDEX scope_effect_unknown ON scope_effect (settled_at) WHERE status = 'unknown';
+
 -- A wait is what an open turn waits for. It is closed once: by an answer, at its deadline, by a
 -- revocation, or with its turn. wait_id follows from turn, kind and name. A wait that was answered
 -- before its turn opened it has no opened_at.
@@ -567,6 +600,14 @@ BEGIN
     SELECT RAISE(ROLLBACK, 'holdfast: the effects of a committed turn stay');
 END;
 
+CREATE TRIGGER scope_effect_frozen AFTER UPDATE ON scope_effect
+WHEN OLD.status <> 'started' OR NEW.scope <> OLD.scope OR NEW.scope_id <> OLD.scope_id
+     OR NEW.effect_key <> OLD.effect_key OR NEW.envelope <> OLD.envelope
+     OR NEW.recovery <> OLD.recovery OR NEW.lease_fence < OLD.lease_fence
+BEGIN
+    SELECT RAISE(ROLLBACK, 'holdfast: an effect is settled once, and its intent never changes');
+END;
+
 CREATE TRIGGER wait_identity
 AFTER UPDATE OF wait_id, session_key, turn_key, kind/*lite , rowid, _rowid_, oid*/ ON wait
 BEGIN
@@ -599,6 +640,8 @@ CREATE TRIGGER node_truncated BEFORE TRUNCATE ON node EXECUTE FUNCTION work_trun
 CREATE TRIGGER blob_truncated BEFORE TRUNCATE ON blob EXECUTE FUNCTION work_truncated();
 CREATE TRIGGER usage_truncated BEFORE TRUNCATE ON usage EXECUTE FUNCTION work_truncated();
 CREATE TRIGGER effect_truncated BEFORE TRUNCATE ON effect EXECUTE FUNCTION work_truncated();
+CREATE TRIGGER scope_effect_truncated BEFORE TRUNCATE ON scope_effect
+    EXECUTE FUNCTION work_truncated();
 */
 
 -- For readers.
@@ -621,6 +664,12 @@ SELECT s.session_id, t.turn_id, s.tenant, e.effect_key, e.kind, e.recovery, e.st
        e.due_at, e.fence, e.started_at, e.settled_at, e.taken_over, e.envelope, e.outcome, e.usage
   FROM effect e JOIN session_turn t ON t.turn_key = e.turn_key
   JOIN session s ON s.session_key = t.session_key;
+
+CREATE VIEW runtime_scope_effect AS
+SELECT e.scope, e.scope_id, e.tenant, e.effect_key, e.kind, e.recovery, e.status, e.owner,
+       e.lease_fence, e.lease_ttl_ms, e.lease_claimed_at, e.lease_expires_at, e.started_at,
+       e.settled_at, e.taken_over, e.envelope, e.outcome
+  FROM scope_effect e;
 
 CREATE VIEW runtime_wait AS
 SELECT w.wait_id, s.session_id, t.turn_id, s.tenant, s.agent, w.kind, w.name, w.state, w.asked,

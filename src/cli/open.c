@@ -243,8 +243,9 @@ static int open_named(struct cli *cli)
     if (absent && never_makes(cli))
         return refuse_absent(cli, path);
     struct hf_store_options options = { .size = sizeof(options),
-                                        .must_exist = !in_memory && never_makes(cli),
-                                        .migrate = hf_same(cli->op->name, "migrate") };
+                                        .must_exist = !in_memory && never_makes(cli) };
+    if (hf_same(cli->op->name, "migrate"))
+        options.migrate = HF_MIGRATE_UPGRADE;
     rc = is_postgres(url) ? open_server(cli, url, &options)
                           : open_file(cli, url, &options);
     cli->read_only = options.read_only;

@@ -175,6 +175,7 @@ static void ids_are_stable_and_batches_are_answered_one_by_one(void **state)
     struct hf_tool_result bad = { .call_id = "7:1:1", .value = span("{") };
     assert_int_equal(hf_cell_results(cell, 2, &second, 1, &err), HF_ESTALE);
     assert_int_equal(hf_cell_value(cell, 1, span("1"), &err), HF_ERESPONSE);
+    assert_int_equal(hf_cell_results(cell, 1, NULL, 1, &err), HF_EINVAL);
     assert_int_equal(hf_cell_results(cell, 1, &second, 1, &err), 0);
     assert_int_equal(hf_cell_results(cell, 1, &second, 1, &err), HF_EANSWERED);
     assert_int_equal(hf_cell_results(cell, 1, &other, 1, &err), HF_ENOCALL);

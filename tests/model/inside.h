@@ -151,6 +151,24 @@ struct m_wait {
     const char *closed_by;
 };
 
+/* An effect of a process or an operation; the lease stays as it was when it is settled. */
+struct m_scope_effect {
+    enum hf_scope scope;
+    const char *scope_id;
+    const char *key;
+    enum hf_recovery recovery;
+    enum hf_entry_status status;
+    const char *envelope;
+    const char *outcome;
+    const char *owner;
+    const char *incarnation;
+    const char *nonce;
+    int64_t fence;
+    int64_t store;
+    hf_ms ttl_ms;
+    hf_ms expires_at;
+};
+
 struct m_history {
     int64_t incarnation;
     int64_t began_id; /* the last event before it */
@@ -168,6 +186,7 @@ struct model_disk {
     M_LIST(struct m_blob) blobs;
     M_LIST(struct m_spent) spent;
     M_LIST(struct m_wait) waits;
+    M_LIST(struct m_scope_effect) scope_effects;
     int64_t secret; /* which one makes keys; the one before is valid until: */
     hf_ms secret_until;
     M_LIST(struct m_history) histories;
@@ -379,6 +398,7 @@ int m_quota_list(struct hf_store *store, hf_each_quota *each, void *user,
 
 extern const struct hf_session_methods m_session_methods;
 extern const struct hf_watch_methods m_watch_methods;
+extern const struct hf_journal_methods m_journal_methods;
 int m_queues(struct hf_store *store, const struct hf_caller *who, hf_each_queue *each,
              void *user, struct hf_err *err);
 int m_holder_list(struct hf_store *store, const struct hf_caller *who, const char *owner,

@@ -448,6 +448,7 @@ static const struct hf_store_methods methods = {
     .sessions = &m_session_methods,
     .waits = &m_wait_methods,
     .watch = &m_watch_methods,
+    .journal = &m_journal_methods,
 };
 
 int model_open(struct model_disk *disk, const struct hf_store_options *options,

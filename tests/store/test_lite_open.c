@@ -137,7 +137,8 @@ static void a_newer_schema_is_refused(void **state)
 static void an_older_schema_is_migrated_unless_told_not_to(void **state)
 {
     struct kit *kit = *state;
-    struct hf_sql_options options = { .size = sizeof(options), .no_migrate = true };
+    struct hf_sql_options options = { .size = sizeof(options),
+                                      .migrate = HF_MIGRATE_NEVER };
     assert_int_equal(open_rc(kit, &options), HF_ENOTSTORE);
     kit->tables.migration_count = 1;
     kit_open(kit);

@@ -3,6 +3,7 @@
 #include <holdfast/job.h>
 #include <holdfast/process.h>
 #include <holdfast/run.h>
+#include <holdfast/session.h>
 #include <holdfast/store.h>
 #include <holdfast/work.h>
 #include <string.h>
@@ -85,6 +86,11 @@ static void a_list_that_is_counted_and_not_given(void **state)
     process.event_type_count = 1;
     refused(r, hf_process_register(r->store, NULL, &process, &r->answer, &r->err),
             "event_types");
+    struct hf_output_add add = {
+        .size = sizeof(add), .id = "01234567", .attempt = 1, .chunk_count = 1
+    };
+    refused(r, hf_output_add(r->store, NULL, &add, &r->err), "chunks");
+    refused(r, hf_session_renew_all(r->store, NULL, 1, &r->err), "renewals");
 }
 
 static void nobody_to_tell(void **state)

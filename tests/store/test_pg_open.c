@@ -289,7 +289,8 @@ static void an_older_schema_waits_for_migrate(void **state)
     (void)pg_server_sql(&server, "DELETE FROM older.hf_schema WHERE version > 1");
     refused(url, HF_ESCHEMAOLD, "has version 1");
     assert_string_equal(hf_err_action(HF_ESCHEMAOLD), "run `holdfast migrate`");
-    struct hf_store_options options = { .size = sizeof(options), .migrate = true };
+    struct hf_store_options options = { .size = sizeof(options),
+                                        .migrate = HF_MIGRATE_UPGRADE };
     /* What is there already cannot be made again: nothing is left half done. */
     assert_int_not_equal(hf_store_open(url, &options, &store, &err), 0);
     assert_string_equal(pg_server_sql(&server, "SELECT count(*) FROM older.hf_schema"),

@@ -95,7 +95,7 @@ static void a_file_of_version_1_is_upgraded_with_its_units(void **state)
 
     struct hf_store_options options = { .size = sizeof(options), .inline_mode = true };
     struct hf_store_options as_it_is = options;
-    as_it_is.no_migrate = true;
+    as_it_is.migrate = HF_MIGRATE_NEVER;
     refused_as_older(old, as_it_is);
     the_unit_can_be_claimed(old, options);
 
@@ -147,7 +147,7 @@ static void a_schema_of_version_1_is_upgraded_with_its_units(void **state)
 
     struct hf_store_options options = { .size = sizeof(options), .inline_mode = true };
     struct hf_store_options migrating = options;
-    migrating.migrate = true;
+    migrating.migrate = HF_MIGRATE_UPGRADE;
     refused_as_older(old, options);
     the_unit_can_be_claimed(old, migrating);
 

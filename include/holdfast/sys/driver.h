@@ -17,7 +17,7 @@
 #ifndef HOLDFAST_SYS_DRIVER_H
 #define HOLDFAST_SYS_DRIVER_H
 
-#include <holdfast/types.h>
+#include <holdfast/store.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -149,9 +149,8 @@ struct hf_sql_options {
     bool inline_mode; /* no threads of the driver's own */
     bool read_only;
     bool must_exist; /* refuse to create the store */
-    bool no_migrate; /* refuse to change the schema */
     hf_ms busy_ms;   /* wait for a turn; 0: HF_MAX_STORE_WAIT_MS */
-    bool migrate;    /* bring an older schema up to date where opening alone does not */
+    enum hf_migrate migrate;
 };
 
 /* A generated statement or migration. */
@@ -163,7 +162,7 @@ struct hf_sql_text {
 };
 
 /* SQLite. `path` is a file, or ":memory:". Creates and migrates as the options allow. The
- * handle does not survive a fork: the child opens its own. */
+ * handle does not survive a fork: the child opens its own. The errors of hf_store_open. */
 HF_API HF_MUST_USE int hf_sqlite_open(const char *path,
                                       const struct hf_sql_options *options,
                                       struct hf_sql **ret_sql, struct hf_err *err);
@@ -172,7 +171,7 @@ HF_API HF_MUST_USE int hf_sqlite_open(const char *path,
  * three parameters of our own: `schema` (default holdfast), `pooler` (none, session,
  * transaction), `listen_url` (a way around the pooler for wake-ups). An empty schema is filled;
  * an older one is brought up to date only with `migrate`. The server's clock decides, unless
- * a clock is injected. The handle does not survive a fork. */
+ * a clock is injected. The handle does not survive a fork. The errors of hf_store_open. */
 HF_API HF_MUST_USE int hf_postgres_open(const char *url,
                                         const struct hf_sql_options *options,
                                         struct hf_sql **ret_sql, struct hf_err *err);

@@ -111,7 +111,9 @@ struct hf_exec_start {
  *                 batch already, gets another; one without a tool or with arguments that
  *                 are not JSON is born answered. If all are answered, tools_done follows at
  *                 once and no effect goes out
- *   checkpoint    on_empty NULL: then another iteration; else the turn ends with it        */
+ *   checkpoint    on_empty NULL: then another iteration; else the turn ends with it
+ * HF_EPROTOCOL: an act was the last one already, or the driver state is malformed; HF_EINVAL,
+ * HF_ETOOBIG for what was passed; HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_act_start_llm(struct hf_move *move, bool use_tools,
                                         const struct hf_driver_state *driver,
                                         struct hf_err *err);
@@ -135,13 +137,15 @@ HF_API const char *hf_move_call_id(struct hf_move *move);
 
 /* The calls of a reply, with ids of our own: what start_tools will use, for the message that
  * records them. The array is the move's; given to start_tools as it is, it is not copied
- * again, so it is only to be read. To be asked for once a reply: each time the ids are new. */
+ * again, so it is only to be read. To be asked for once a reply: each time the ids are new.
+ * HF_EINVAL, HF_ETOOBIG, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_move_calls(struct hf_move *move,
                                      const struct hf_llm_response *response,
                                      const struct hf_tool_call **ret_calls,
                                      size_t *ret_count, struct hf_err *err);
 
-/* What the model is to see of one answered call: text and attachment parts, in order. */
+/* What the model is to see of one answered call: text and attachment parts, in order. HF_EINVAL,
+ * HF_ETOOBIG, HF_ENOMEM. */
 HF_API HF_MUST_USE int hf_move_view(struct hf_move *move, const struct hf_tool_call *call,
                                     const struct hf_part **ret_parts, size_t *ret_count,
                                     struct hf_err *err);

@@ -214,13 +214,14 @@ struct hf_sim_options {
 
 /* Run schedules. 0, also with violations; a code when a store could not be had. The floors
  * (every fault that the store can have in 1 % of schedules, every mark) are judged from
- * 1,000 schedules on. */
+ * 1,000 schedules on. The errors are those of the factory. */
 HF_API HF_MUST_USE int hf_sim_run(const struct hf_sim_factory *factory,
                                   const struct hf_sim_options *options,
                                   struct hf_sim_report *ret_report, struct hf_err *err);
 
 /* Make the options of a failing schedule as small as they can be and still fail: fewer
- * steps, faults, workloads, workers. `io_options` has that one schedule. */
+ * steps, faults, workloads, workers. `io_options` has that one schedule. The
+ * errors are those of the factory. */
 HF_API HF_MUST_USE int hf_sim_shrink(const struct hf_sim_factory *factory,
                                      struct hf_sim_options *io_options,
                                      struct hf_err *err);

@@ -11,6 +11,7 @@
 
 #include <holdfast/attention.h>
 #include <holdfast/feed.h>
+#include <holdfast/journal.h>
 #include <holdfast/lease.h>
 #include <holdfast/overview.h>
 #include <holdfast/process.h>
@@ -191,6 +192,21 @@ struct hf_session_methods {
                        enum hf_turn_cancel *ret_answer, struct hf_err *err);
 };
 
+/* The verbs of journal.h. Input has been checked, the envelope is canonical, ttl_ms is not 0,
+ * and the token is one. */
+struct hf_journal_methods {
+    int (*begin)(struct hf_store *store, const struct hf_caller *who,
+                 const struct hf_journal_begin *request, struct hf_journal_answer *answer,
+                 struct hf_err *err);
+    int (*renew)(struct hf_store *store, const struct hf_journal_key *of,
+                 const char *token, struct hf_err *err);
+    int (*settle)(struct hf_store *store, const struct hf_journal_key *of,
+                  const char *token, enum hf_entry_status status, const char *outcome,
+                  struct hf_err *err);
+    int (*retire)(struct hf_store *store, enum hf_scope scope, const char *scope_id,
+                  int64_t *ret_count, struct hf_err *err);
+};
+
 /* The verbs of wait.h; each as declared there, with an empty answer to fill. Input has been
  * checked. A resolve has an id, and its value is canonical JSON; `by_key`: it was named by a key,
  * which holds, so that a wait that is cancelled or not there is HF_EWAITKEY. */
@@ -363,6 +379,7 @@ struct hf_store_methods {
     const struct hf_session_methods *sessions;   /* the same */
     const struct hf_wait_methods *waits;         /* the same */
     const struct hf_watch_methods *watch;        /* the same */
+    const struct hf_journal_methods *journal;    /* the same */
     /* Whether there is a unit of this tenant, source, id and run. May be NULL: none is. */
     int (*known)(struct hf_store *store, const char *tenant, const struct hf_new *request,
                  bool *ret_known, struct hf_err *err);
@@ -383,6 +400,8 @@ struct hf_store {
 HF_API struct hf_answer *hf_answer_new(const struct hf_alloc *alloc);
 HF_API struct hf_item *hf_answer_add(
     struct hf_answer *answer); /* zeroed; NULL: no memory */
+HF_API const char *hf_journal_answer_copy(struct hf_journal_answer *answer,
+                                          struct hf_span bytes);
 HF_API void *hf_answer_memory(struct hf_answer *answer, size_t bytes);
 HF_API const char *hf_answer_text(struct hf_answer *answer,
                                   const char *text); /* a copy */

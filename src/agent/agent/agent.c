@@ -213,7 +213,7 @@ int hf_agent_serve(struct hf_agent *const *agents, size_t count, int64_t turns,
     struct agent_work work = { .agents = agents, .count = count };
     struct hf_worker_config config = { .turns = turns };
     struct hf_arena arena;
-    if (count == 0)
+    if (count == 0 || !agents)
         return hf_fail(err, HF_EINVAL, "agents", "there is no agent");
     hf_arena_init_small(&arena, hf_loop_alloc(agents[0]->config.loop), 512, 4096);
     int rc = agent_work_begin(&work, &arena, config, err);

@@ -429,7 +429,7 @@ static int open_in_turnstile(struct lite *lite, const struct hf_sql_options *opt
     if (rc == 0 && !lite->memory)
         rc = use_wal(lite, err);
     if (rc == 0)
-        rc = lite_migrate(lite, !options->no_migrate, err);
+        rc = lite_migrate(lite, options->migrate != HF_MIGRATE_NEVER, err);
     return rc == 0 ? settle(lite, err) : rc;
 }
 

@@ -115,7 +115,7 @@ static int apply_pending(struct pg_conn *conn, const struct hf_sql_options *opti
                         err);
     if (rc == 0 && identity.ours)
         rc = read_version(conn, &version, err);
-    if (rc == 0 && version > 0 && !options->migrate)
+    if (rc == 0 && version > 0 && options->migrate != HF_MIGRATE_UPGRADE)
         return 0; /* a process made the store just now */
     const struct db_schema *schema = conn->pg->schema;
     for (size_t i = (size_t)version; rc == 0 && i < schema->migration_count; i++) {
@@ -210,7 +210,7 @@ static int refuse_empty(const struct pg *pg, const struct pg_identity *identity,
             "there is no store in schema %s, and the server is a read-only standby: "
             "add target_session_attrs=read-write to the address",
             pg->url.schema);
-    if (options->must_exist || options->no_migrate || options->read_only)
+    if (options->must_exist || options->migrate == HF_MIGRATE_NEVER || options->read_only)
         return hf_fail(err, HF_ENOTSTORE, "db", "there is no store in schema %s yet",
                        pg->url.schema);
     if (!identity->schema_exists && !identity->may_create_schema)
@@ -284,7 +284,7 @@ int pg_migrate(struct pg *pg, struct pg_conn *conn, const struct hf_sql_options 
         rc = refuse_empty(pg, &identity, options, err);
     else
         rc = check_privileges(conn, err);
-    if (rc == 0 && (empty || options->migrate))
+    if (rc == 0 && (empty || options->migrate == HF_MIGRATE_UPGRADE))
         rc = apply(conn, options, err);
     pg->may_follow |= empty;
     if (rc == 0)

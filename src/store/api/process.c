@@ -353,6 +353,8 @@ static int check_output(const struct hf_output_add *add, struct hf_err *err)
         rc = hf_fail(err, HF_EINVAL, "attempt", "attempts count from 1");
     if (rc == 0)
         rc = hf_check_key_opt(add->event, KEY_MAX, "event", err);
+    if (rc == 0 && add->chunk_count && !add->chunks)
+        rc = hf_fail(err, HF_EINVAL, "chunks", "chunks are counted, and none are given");
     for (size_t i = 0; rc == 0 && i < add->chunk_count; i++) {
         const struct hf_output_chunk *one = &add->chunks[i];
         if (!hf_stream_word(one->stream) || one->chunk < 0 || one->data.len == 0 ||

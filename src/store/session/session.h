@@ -130,6 +130,7 @@ int session_waits_add(struct sql_store *store, struct hf_ops *ops,
 void session_waits_end(struct hf_ops *ops, const struct hf_caller *who,
                        const char *session_id, const char *turn_id);
 
+extern const struct hf_journal_methods sql_journal_methods;
 extern const struct hf_session_methods sql_session_methods;
 int sql_session_create(struct hf_store *store, const struct hf_caller *who,
                        const struct hf_session_new *request,

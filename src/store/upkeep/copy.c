@@ -396,7 +396,7 @@ int hf_store_copy(const struct hf_copy_options *given, struct hf_copy_report *re
     struct copying c = { .alloc = hf_alloc_system(), .err = &why };
     struct hf_sql_options options = { .size = sizeof options,
                                       .must_exist = true,
-                                      .no_migrate = true };
+                                      .migrate = HF_MIGRATE_NEVER };
     int rc = hf_sized_copy(given, sizeof c.options, sizeof c.options, &c.options, &why);
     if (rc == 0 && (!c.options.from || !c.options.to))
         rc = hf_fail(&why, HF_EINVAL, c.options.from ? "to" : "from",
@@ -405,7 +405,8 @@ int hf_store_copy(const struct hf_copy_options *given, struct hf_copy_report *re
         rc = hf_fail(&why, HF_EINVAL, "to", "source and target are the same");
     if (rc == 0)
         rc = hf_sql_open(c.options.from, &options, &c.from.sql, &why);
-    options.must_exist = options.no_migrate = false;
+    options.must_exist = false;
+    options.migrate = HF_MIGRATE_DEFAULT;
     if (rc == 0)
         rc = hf_sql_open(c.options.to, &options, &c.to.sql, &why);
     if (rc == 0)

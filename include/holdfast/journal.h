@@ -1,0 +1,97 @@
+/* The effect journal of a host: effects of background processes and of operations of the host's
+ * own. (Effects of turns are journaled by the driver; see worker.h.)
+ *
+ * An effect is begun before it is performed and settled afterwards. Its key is unique in its
+ * scope. The handle that began it holds a lease on it, and renews the lease while the effect is
+ * performed. When a process dies, the next begin under the same key takes the effect over once the
+ * lease has lapsed, and says what the declared class allows.
+ *
+ * Threads: any, on one handle. What an answer shows lives until the answer is freed.
+ */
+#ifndef HOLDFAST_JOURNAL_H
+#define HOLDFAST_JOURNAL_H
+
+#include <holdfast/effect.h>
+#include <holdfast/work.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An effect of one scope. `scope` is PROCESS or OPERATION, scope_id the id of the process, or a
+ * name of the host's for the operation. Both texts are 1 to 191 bytes. */
+struct hf_journal_key {
+    enum hf_scope scope;
+    const char *scope_id;
+    const char *key;
+};
+
+/* What is about to be performed.
+ *   envelope   JSON of what is performed; its canonical form is the effect's identity
+ *   recovery   required
+ *   can_probe  the caller has a function that tells whether a `probe` effect happened
+ *   owner      for readers; required
+ *   nonce      makes the call repeatable: the same nonce gets the same token. NULL: a fresh one
+ *   ttl_ms     of the lease; 0: 30 s */
+struct hf_journal_begin {
+    uint32_t size;
+    struct hf_journal_key of;
+    const char *kind;
+    enum hf_recovery recovery;
+    const char *envelope;
+    bool can_probe;
+    const char *owner;
+    const char *nonce;
+    hf_ms ttl_ms;
+};
+
+/* What to do now.
+ *   ABSENT     it was begun: perform it, then settle it with `token`
+ *   TAKE_OVER  it is held now, with `token`: `act` says to perform it again, to ask the probe, or
+ *              to settle it as unknown
+ *   REPLAY     it is settled: `status` and `outcome`
+ *   BUSY       another holder performs it, for busy_ms at most unless it renews */
+struct hf_journal_answer {
+    enum hf_decision decision;
+    enum hf_recover_act act;
+    enum hf_entry_status status;
+    const char *outcome;
+    const char *token;
+    int64_t fence;
+    hf_ms busy_ms;
+};
+
+/* Begins an effect, or finds out what became of it. HF_EEFFECT: the key was used for another
+ * effect; the message has the path at which the envelopes differ. HF_ECORRUPT: the entry
+ * contradicts itself. HF_EINVAL names the field. */
+HF_API HF_MUST_USE int hf_journal_begin(struct hf_store *store,
+                                        const struct hf_caller *caller,
+                                        const struct hf_journal_begin *begin,
+                                        struct hf_journal_answer **ret_answer,
+                                        struct hf_err *err);
+HF_API void hf_journal_answer_free(struct hf_journal_answer *answer);
+
+/* Extends the lease by its term. HF_ELEASELOST: it lapsed, the effect was taken over or settled;
+ * stop performing it. */
+HF_API HF_MUST_USE int hf_journal_renew(struct hf_store *store,
+                                        const struct hf_journal_key *of,
+                                        const char *token, struct hf_err *err);
+
+/* Records what came of the effect, as JSON: done, failed or unknown. A repeat with the same token,
+ * status and outcome is 0; other content is HF_ECONFLICT. HF_ELEASELOST: the lease is not held any
+ * more, and nothing was recorded. */
+HF_API HF_MUST_USE int hf_journal_settle(struct hf_store *store,
+                                         const struct hf_journal_key *of,
+                                         const char *token, enum hf_entry_status status,
+                                         const char *outcome, struct hf_err *err);
+
+/* Removes all entries of a scope, such as those of a process that has ended. HF_EHELD: one of them
+ * is performed; nothing is removed. */
+HF_API HF_MUST_USE int hf_journal_retire(struct hf_store *store, enum hf_scope scope,
+                                         const char *scope_id, int64_t *ret_count,
+                                         struct hf_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,213 @@
+/* Effects of processes and operations: the lines of durable-state.md 3.9 about leases, replay and
+ * scopes. */
+
+#include "conform/kit.h"
+
+#define TERM SEC(30)
+
+static void drop_answer(void *at)
+{
+    hf_journal_answer_free(at);
+}
+
+/* As the kit's other verbs: what is not said is that of one keyed effect of operation "o". */
+static struct hf_journal_answer begin_as(struct hf_conform *t,
+                                         struct hf_journal_begin request)
+{
+    struct hf_journal_answer *answer = NULL;
+    request.size = sizeof(request);
+    if (!request.of.scope)
+        request.of.scope = HF_SCOPE_OPERATION;
+    if (!request.of.scope_id)
+        request.of.scope_id = "o";
+    if (!request.of.key)
+        request.of.key = "1";
+    if (!request.kind)
+        request.kind = "mail";
+    if (!request.recovery)
+        request.recovery = HF_RECOVERY_KEYED;
+    if (!request.envelope)
+        request.envelope = "{\"to\":\"anna\",\"what\":{\"price\":1}}";
+    if (!request.owner)
+        request.owner = "host";
+    if (!t->failed)
+        t->code = kit_called(
+            t, hf_journal_begin(t->store, &t->who, &request, &answer, kit_err(t)));
+    kit_keep(t, answer, drop_answer);
+    return answer ? *answer : (struct hf_journal_answer){ .token = "" };
+}
+#define begin(...) begin_as(AT(t), (struct hf_journal_begin){ __VA_ARGS__ })
+
+static const struct hf_journal_key first = { HF_SCOPE_OPERATION, "o", "1" };
+
+static int settle_effect(struct hf_conform *t, const char *token,
+                         enum hf_entry_status status, const char *outcome)
+{
+    if (!t->failed)
+        t->code = kit_called(
+            t, hf_journal_settle(t->store, &first, token, status, outcome, kit_err(t)));
+    return t->code;
+}
+
+static int renew_effect(struct hf_conform *t, const char *token)
+{
+    if (!t->failed)
+        t->code = kit_called(t, hf_journal_renew(t->store, &first, token, kit_err(t)));
+    return t->code;
+}
+
+static int retire_scope(struct hf_conform *t, const char *scope_id, int64_t *ret_count)
+{
+    if (!t->failed)
+        t->code = kit_called(t, hf_journal_retire(t->store, HF_SCOPE_OPERATION, scope_id,
+                                                  ret_count, kit_err(t)));
+    return t->code;
+}
+
+test_case(d39_a_recorded_outcome_replays_and_is_settled_once)
+{
+    struct hf_journal_answer seen = begin();
+    CODE(0, t->code);
+    EQ(HF_DECISION_ABSENT, seen.decision);
+    EQ(HF_RECOVER_RUN, seen.act);
+    EQ(1, seen.fence);
+    CODE(0,
+         settle_effect(AT(t), seen.token, HF_ENTRY_FAILED, "{\"why\":\"no such box\"}"));
+    CODE(0,
+         settle_effect(AT(t), seen.token, HF_ENTRY_FAILED, "{\"why\":\"no such box\"}"));
+    CODE(HF_ECONFLICT, settle_effect(AT(t), seen.token, HF_ENTRY_DONE, "{}"));
+    CODE(HF_ELEASELOST, renew_effect(AT(t), seen.token));
+    seen = begin(.envelope = "{ \"what\":{\"price\":1}, \"to\":\"anna\" }");
+    EQ(HF_DECISION_REPLAY, seen.decision);
+    EQ(HF_ENTRY_FAILED, seen.status);
+    SAME("{\"why\":\"no such box\"}", seen.outcome);
+    TRUE(seen.token == NULL);
+}
+
+test_case(d39_a_key_with_another_envelope_is_a_mismatch)
+{
+    (void)begin();
+    (void)begin(.envelope = "{\"to\":\"bert\",\"what\":{\"price\":1}}");
+    CODE(HF_EEFFECT, t->code);
+    EQ(HF_DECISION_ABSENT, begin(.of.scope_id = "other").decision);
+    EQ(HF_DECISION_ABSENT, begin(.of.scope = HF_SCOPE_PROCESS).decision);
+    EQ(HF_DECISION_ABSENT, begin(.of.key = "2").decision);
+}
+
+test_case(d39_a_renewed_effect_of_a_scope_keeps_others_busy)
+{
+    struct hf_journal_answer seen = begin();
+    for (int i = 0; i < 4; i++) {
+        advance(SEC(20));
+        CODE(0, renew_effect(AT(t), seen.token));
+        struct hf_journal_answer other = begin(.owner = "other");
+        EQ(HF_DECISION_BUSY, other.decision);
+        EQ(TERM, other.busy_ms);
+        TRUE(other.token == NULL);
+    }
+    CODE(0, settle_effect(AT(t), seen.token, HF_ENTRY_DONE, "{}"));
+}
+
+test_case(d39_a_lapsed_effect_of_a_scope_is_taken_over_by_its_class)
+{
+    static const struct {
+        enum hf_recovery recovery;
+        bool can_probe;
+        enum hf_recover_act act;
+    } rows[] = { { HF_RECOVERY_SAFE, false, HF_RECOVER_RUN },
+                 { HF_RECOVERY_KEYED, false, HF_RECOVER_RUN },
+                 { HF_RECOVERY_PROBE, true, HF_RECOVER_PROBE },
+                 { HF_RECOVERY_PROBE, false, HF_RECOVER_UNKNOWN },
+                 { HF_RECOVERY_ASK, true, HF_RECOVER_UNKNOWN } };
+    static const char *const ids[] = { "a", "b", "c", "d", "e" };
+    for (size_t i = 0; i < 5; i++) {
+        (void)begin(.of.scope_id = ids[i], .recovery = rows[i].recovery);
+        advance(TERM);
+        struct hf_journal_answer seen = begin(.of.scope_id = ids[i],
+                                              .recovery = HF_RECOVERY_SAFE,
+                                              .can_probe = rows[i].can_probe);
+        EQ(HF_DECISION_TAKE_OVER, seen.decision); /* by the class that was recorded */
+        EQ(rows[i].act, seen.act);
+        EQ(2, seen.fence);
+    }
+}
+
+test_case(d39_a_holder_that_lost_its_effect_records_nothing)
+{
+    struct hf_journal_answer old = begin();
+    advance(TERM - 1);
+    EQ(HF_DECISION_BUSY, begin(.owner = "other").decision);
+    advance(1); /* at the expiry it has lapsed, for both */
+    CODE(HF_ELEASELOST, settle_effect(AT(t), old.token, HF_ENTRY_DONE, "{}"));
+    CODE(HF_ELEASELOST, renew_effect(AT(t), old.token));
+    struct hf_journal_answer next = begin(.owner = "other");
+    EQ(HF_DECISION_TAKE_OVER, next.decision);
+    CODE(HF_ELEASELOST, settle_effect(AT(t), old.token, HF_ENTRY_DONE, "{}"));
+    CODE(0, settle_effect(AT(t), next.token, HF_ENTRY_UNKNOWN, "{\"lost\":1}"));
+    CODE(HF_ELEASELOST,
+         settle_effect(AT(t), old.token, HF_ENTRY_UNKNOWN, "{\"lost\":1}"));
+}
+
+test_case(d39_a_begin_with_its_nonce_is_answered_again)
+{
+    struct hf_journal_answer one = begin(.nonce = "n1");
+    advance(SEC(10));
+    struct hf_journal_answer again = begin(.nonce = "n1");
+    EQ(HF_DECISION_ABSENT, again.decision);
+    SAME(one.token, again.token);
+    EQ(HF_DECISION_BUSY, begin(.nonce = "n2").decision);
+    EQ(HF_DECISION_BUSY, begin().decision);
+    (void)bump();
+    CODE(HF_ELEASELOST, settle_effect(AT(t), one.token, HF_ENTRY_DONE, "{}"));
+    EQ(HF_DECISION_BUSY, begin(.nonce = "n1").decision); /* patience stays */
+    advance(SEC(20));
+    EQ(HF_DECISION_TAKE_OVER, begin(.nonce = "n1").decision);
+}
+
+test_case(d39_a_scope_is_retired_by_its_exact_name)
+{
+    int64_t count = -1;
+    struct hf_journal_answer one = begin();
+    (void)begin(.of.key = "2");
+    (void)begin(.of.scope_id = "o2");
+    CODE(HF_EHELD, retire_scope(AT(t), "o", &count));
+    EQ(HF_DECISION_BUSY, begin().decision);
+    CODE(0, settle_effect(AT(t), one.token, HF_ENTRY_DONE, "{}"));
+    advance(TERM);
+    CODE(0, retire_scope(AT(t), "o", &count));
+    EQ(2, count);
+    CODE(0, retire_scope(AT(t), "o", &count));
+    EQ(0, count);
+    EQ(HF_DECISION_ABSENT, begin().decision);
+    EQ(HF_DECISION_TAKE_OVER, begin(.of.scope_id = "o2").decision);
+}
+
+test_case(d39_bad_effects_of_scopes_are_refused_by_field)
+{
+    (void)begin(.of.scope_id = "");
+    CODE(HF_EINVAL, t->code);
+    SAME("scope_id", t->err.field);
+    (void)begin(.envelope = "{");
+    CODE(HF_EINVAL, t->code);
+    SAME("envelope", t->err.field);
+    (void)begin(.recovery = HF_RECOVERY_COUNT);
+    CODE(HF_EINVAL, t->code);
+    SAME("recovery", t->err.field);
+    struct hf_journal_answer seen = begin();
+    CODE(HF_EINVAL, settle_effect(AT(t), seen.token, HF_ENTRY_STARTED, "{}"));
+    SAME("status", t->err.field);
+    CODE(HF_EINVAL, settle_effect(AT(t), seen.token, HF_ENTRY_DONE, NULL));
+    CODE(HF_EINVAL, settle_effect(AT(t), "mine", HF_ENTRY_DONE, "{}"));
+    SAME("token", t->err.field);
+    CODE(0, settle_effect(AT(t), seen.token, HF_ENTRY_DONE, "{}"));
+}
+
+test_case(d39_the_journal_of_scopes_survives_a_reopen)
+{
+    struct hf_journal_answer seen = begin();
+    CODE(0, settle_effect(AT(t), seen.token, HF_ENTRY_DONE, "{\"id\":7}"));
+    reopen();
+    seen = begin();
+    EQ(HF_DECISION_REPLAY, seen.decision);
+    SAME("{\"id\":7}", seen.outcome);
+}
