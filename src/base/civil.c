@@ -180,8 +180,7 @@ int hf_parse_time(const char *text, const char *field, struct hf_typed_time *ret
     need_char(&in, '-');
     int64_t day = take_number(&in, 2, 1, 31);
     if (!in.bad && day > hf_month_days(year, (int)month))
-        return hf_fail(err, HF_EINVAL, field, "%s: there is no such day in that month",
-                       field);
+        return hf_fail(err, HF_EINVAL, field, "%s: that month has no such day", field);
     if (!take_char(&in, 'T') && !take_char(&in, 't'))
         need_char(&in, ' ');
     int64_t hour = take_number(&in, 2, 0, 23);

@@ -66,7 +66,7 @@ int hf_uuid7(hf_ms wall_ms, uint64_t *seq, const struct hf_random *random,
     uint8_t bytes[UUID_BYTES];
     int rc = random->fill(random->user, bytes + 8, 8);
     if (rc)
-        return hf_fail(err, rc, NULL, "no random bytes for an id");
+        return hf_fail(err, rc, NULL, "the random source failed while an id was made");
     uint64_t counter = stamp & ((1U << COUNTER_BITS) - 1);
     put_be64(bytes, (stamp >> COUNTER_BITS) << 16 | UINT64_C(0x7000) | counter);
     bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
@@ -96,7 +96,7 @@ int hf_nonce(const struct hf_random *random, char ret_text[HF_NONCE_TEXT],
     uint8_t bytes[(HF_NONCE_TEXT - 1) / 2];
     int rc = random->fill(random->user, bytes, sizeof(bytes));
     if (rc)
-        return hf_fail(err, rc, NULL, "no random bytes for a nonce");
+        return hf_fail(err, rc, NULL, "the random source failed while a nonce was made");
     hf_hex(bytes, sizeof(bytes), ret_text);
     return 0;
 }

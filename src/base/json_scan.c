@@ -313,8 +313,9 @@ enum hf_json_event hf_json_scan_next(struct hf_json_scan *scan)
 
     skip_space(scan);
     if (scan->depth == 0)
-        return at_end(scan) ? HF_JSON_EV_DONE
-                            : bad(scan, HF_EINVAL, "has something after its JSON value");
+        return at_end(scan)
+                   ? HF_JSON_EV_DONE
+                   : bad(scan, HF_EINVAL, "has further text after its JSON value");
     if (take(scan, in_object(scan) ? '}' : ']')) {
         scan->depth--;
         scan->want = WANT_REST;

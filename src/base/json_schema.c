@@ -199,8 +199,8 @@ static int check_text(struct check *check, const struct json_t *rule,
                       const struct json_t *value, const struct place *at)
 {
     static const struct hf_json_schema_bounds length = {
-        "minLength", "maxLength", "its characters must be at least ",
-        "its characters must be at most "
+        "minLength", "maxLength", "its number of characters must be at least ",
+        "its number of characters must be at most "
     };
     const char *text = hf_json_as_text(value);
     size_t left = strlen(text), count = 0;
@@ -232,9 +232,10 @@ static int check_unique(struct check *check, const struct json_t *value,
 static int check_array(struct check *check, const struct json_t *rule,
                        const struct json_t *value, const struct place *at)
 {
-    static const struct hf_json_schema_bounds number = { "minItems", "maxItems",
-                                                         "its items must be at least ",
-                                                         "its items must be at most " };
+    static const struct hf_json_schema_bounds number = {
+        "minItems", "maxItems", "its number of items must be at least ",
+        "its number of items must be at most "
+    };
     const struct json_t *first = hf_json_member(rule, "prefixItems");
     const struct json_t *rest = hf_json_member(rule, "items");
     size_t firsts = hf_json_items(first);
@@ -290,9 +291,10 @@ static int check_names(struct check *check, const struct json_t *names, const ch
 static int check_object(struct check *check, const struct json_t *rule,
                         const struct json_t *value, const struct place *at)
 {
-    static const struct hf_json_schema_bounds number = { "minProperties", "maxProperties",
-                                                         "its members must be at least ",
-                                                         "its members must be at most " };
+    static const struct hf_json_schema_bounds number = {
+        "minProperties", "maxProperties", "its number of members must be at least ",
+        "its number of members must be at most "
+    };
     const struct json_t *names = hf_json_member(rule, "propertyNames");
     const struct json_t *linked = hf_json_member(rule, "dependentRequired");
     const struct json_t *member = NULL;

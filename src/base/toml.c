@@ -109,7 +109,7 @@ static bool end_line(struct toml *toml)
     if (!skip_comment(toml))
         return false;
     if (!at_line_end(toml))
-        return fail(toml, "something follows what is complete; write it on its own line");
+        return fail(toml, "text follows a complete entry; write it on its own line");
     (void)take(toml, '\r');
     if (take(toml, '\n'))
         toml->line++;
@@ -288,7 +288,7 @@ static bool read_word(struct toml *toml, struct hf_toml_value *value)
     bool decimal = false;
     while (is_bare(peek(toml)) || peek(toml) == '+' || peek(toml) == '.') {
         if (len + 1 == sizeof(word))
-            return fail(toml, "a value that is no string is too long");
+            return fail(toml, "a value without quotes is too long");
         word[len++] = (char)*toml->at++;
     }
     word[len] = '\0';

@@ -24,11 +24,10 @@ int sql_answered(int rc, struct hf_err *err)
 {
     if (rc == 0 || rc == HF_ECONFLICT || rc == HF_EINTERNAL || rc == HF_EUNCERTAIN)
         return rc;
-    return hf_fail(
-        err, HF_EUNCERTAIN, NULL,
-        "it was written, but the answer could not be made (%s): look before it "
-        "is repeated",
-        hf_err_wire(rc));
+    return hf_fail(err, HF_EUNCERTAIN, NULL,
+                   "it was written, but the answer could not be read (%s): read the row "
+                   "before you repeat the call",
+                   hf_err_wire(rc));
 }
 
 int sql_env(struct sql_store *store, const struct hf_caller *who,
@@ -44,7 +43,7 @@ int sql_env(struct sql_store *store, const struct hf_caller *who,
     };
     const struct hf_random *random = store->base.random;
     if (random->fill(random->user, &env.random, sizeof env.random))
-        return hf_fail(err, HF_EINTERNAL, NULL, "no random bytes could be had");
+        return hf_fail(err, HF_EINTERNAL, NULL, "the random source failed");
     *ret_env = env;
     return 0;
 }

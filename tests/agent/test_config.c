@@ -204,13 +204,13 @@ static void an_agent_or_a_tool_that_cannot_work_is_named(void **state)
     refuse(MAIN SMALL HELPER "tools = ['read_file']\n",
            "the key root (a folder) is needed for the tool read_file");
     refuse(MAIN SMALL HELPER "tools = ['fetch_url', 'fetch_url']\n",
-           "tools has this name twice: fetch_url");
-    refuse(MAIN SMALL HELPER "protocol = 'code'\n", "the protocol is standard");
+           "tools names this tool twice: fetch_url");
+    refuse(MAIN SMALL HELPER "protocol = 'code'\n", "protocol must be standard");
     refuse(MAIN SMALL HELPER "tools = [1]\n", "strings are the items of tools");
     refuse(TODAY, "[tool.today]: this table needs the key recovery");
-    refuse(TODAY "recovery = 'maybe'\n", "recovery is safe, keyed, probe or ask");
+    refuse(TODAY "recovery = 'maybe'\n", "recovery must be safe, keyed, probe or ask");
     refuse(TODAY "recovery = 'probe'\n", "the class probe needs the key probe");
-    refuse(TODAY "recovery = 'safe'\ninput = 'args'\n", "input is stdin or flags");
+    refuse(TODAY "recovery = 'safe'\ninput = 'args'\n", "input must be stdin or flags");
     refuse(TODAY "recovery = 'safe'\nschema = '{'\n", "[tool.today]: ");
     refuse("[tool.read_file]\ncommand = ['x']\ndescription = 'x'\nrecovery = 'safe'\n",
            "a built-in tool has this name");
@@ -303,7 +303,7 @@ static void what_is_wrong_with_a_table_is_named(void **state)
     refuse(MAIN "start_timeout = '0s'",
            "a duration such as \"90s\" is needed for start_timeout");
     refuse(MAIN "gap_timeout = 'none'", "is needed for gap_timeout");
-    refuse(MAIN "key_env = 'A'\nkey_file = 'B'", "a provider has one key");
+    refuse(MAIN "key_env = 'A'\nkey_file = 'B'", "can have only one of key_file");
     refuse("[provider.main]\nkind = 'chat'\nbase_url = 'https://a'",
            "a provider is of kind openai-chat or anthropic-messages");
     refuse("[provider.main]\nkind = 'openai-chat'\nbase_url = 'https://me:CANARY@a'",

@@ -71,7 +71,7 @@ class DoctorOfAServer(Case):
 
     def test_the_connection_that_holds_back_vacuum_is_named(self):
         self.create("vacuum")
-        self.assertIn("nobody holds it back", self.the("vacuum")["detail"])
+        self.assertIn("no snapshot holds it back", self.the("vacuum")["detail"])
         holder = subprocess.Popen(["psql", self.url, "-qAt"], stdin=subprocess.PIPE, text=True,
                                   stdout=subprocess.PIPE,
                                   env={**os.environ, "PGAPPNAME": "forgotten report"})
@@ -94,7 +94,7 @@ class DoctorOfAServer(Case):
             self.assertIn("pg_terminate_backend", old["advice"])
         finally:
             holder.communicate()
-        self.assertIn("nobody holds it back", self.the("vacuum")["detail"])
+        self.assertIn("no snapshot holds it back", self.the("vacuum")["detail"])
 
     def begin(self, database, name):
         """A connection that has written, and stays in its transaction; with its process id."""
@@ -198,7 +198,7 @@ class DoctorOfAServer(Case):
         found = self.the("schema")
         self.assertEqual(found["detail"],
                          f"version {ahead}, of the next program: this one has {ahead - 1}")
-        self.assertIn("put a newer holdfast in this one's place", found["advice"])
+        self.assertIn("replace this holdfast by the newer one", found["advice"])
         self.assertEqual(self.ok("migrate")["schema_version"], ahead)
         self.sql(f"DELETE FROM exchanged.hf_schema WHERE version > {ahead - 2}")
         error = self.cli("--json", "work", "list", code=9).json["error"]

@@ -282,11 +282,11 @@ class CloseRules(RunCase):
         self.ok("policy", "set", "default", "--close-rule", "reviewer",
                 "--wait-rule", "escalation")
         done = self.cli("run", "--", "true", code=125)
-        self.assertIn("waits for a person: this row closes as done only with a reviewer", done.err)
+        self.assertIn("waits for a person: done needs a reviewer for this row", done.err)
         self.ok("work", "sweep")
         work = self.unit()
         self.assertEqual((work["status"], work["status_reason"]),
-                         ("waiting_user", "this row closes as done only with a reviewer"))
+                         ("waiting_user", "done needs a reviewer for this row"))
         trail = self.ok("work", "events", work["work_id"])["items"]
         self.assertEqual([e["event_type"] for e in trail][-3:],
                          ["waiting_set", "lease_released", "escalated"])

@@ -159,8 +159,8 @@ static void a_job_whose_close_rule_is_not_met_waits_for_a_person(void **state)
     await_count(s, &s->told[HF_POOL_ENDED], 2);
     struct seen seen = look(s, bare);
     assert_string_equal(seen.status, "waiting_user");
-    assert_string_equal(
-        seen.reason, "this row closes as done only with evidence: a hash or a referen");
+    assert_string_equal(seen.reason,
+                        "done needs evidence for this row: add a hash or a reference");
     assert_int_equal(seen.attempts, 1);
     assert_string_equal(look(s, proof).status, "done");
     assert_int_equal(s->returned, 2);

@@ -268,8 +268,8 @@ static void t43_t38_bad_expressions_say_which_field_is_wrong(void **state)
     refused("*\n* * * * *", false, "not understood");
     refused("-1 * * * *", false, "minute");
     refused("1.5 * * * *", false, "not understood");
-    refused("@reboot", false, "no macro");
-    refused("@every 5m", false, "no macro");
+    refused("@reboot", false, "not a macro");
+    refused("@every 5m", false, "not a macro");
     refused("\xff * * * *", false, "cron");
 }
 

@@ -137,8 +137,8 @@ static void duplicate_keys_are_found_in_large_objects(void **state)
 static void nothing_may_follow_the_value(void **state)
 {
     (void)state;
-    refuses(span_of("{} {}"), "payload has something after its JSON value (byte 3)");
-    refuses(span_of("1x"), "payload has something after its JSON value (byte 1)");
+    refuses(span_of("{} {}"), "payload has further text after its JSON value (byte 3)");
+    refuses(span_of("1x"), "payload has further text after its JSON value (byte 1)");
     assert_int_equal(read_both((struct hf_span){ "[]\0", 3 }, NULL), HF_EINVAL);
     assert_int_equal(read_both((struct hf_span){ "1\0x", 3 }, NULL), HF_EINVAL);
     accepts("[]  \n");

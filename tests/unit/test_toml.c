@@ -99,7 +99,7 @@ static void what_is_wrong_is_named_by_its_line(void **state)
     (void)state;
     refuse("a = 1\nb", "line 2: a key is followed by =");
     refuse("\n\n= 1", "line 3: a key is expected");
-    refuse("a = 1 b = 2", "line 1: something follows");
+    refuse("a = 1 b = 2", "line 1: text follows");
     refuse("a = \"x", "line 1: a string has no end on its line");
     refuse("a = \"\\q\"", "after a backslash comes one of");
     refuse("a = \"\\ud800\"", "\\u and \\U name");
@@ -112,7 +112,7 @@ static void what_is_wrong_is_named_by_its_line(void **state)
     refuse("[a\nb = 1", "line 1: the name of a table ends in ]");
     refuse("a = 9223372036854775808", "at most 64 bits");
     refuse("a = \xff", "not UTF-8");
-    refuse("a = 1\r", "line 1: something follows");
+    refuse("a = 1\r", "line 1: text follows");
 }
 
 static void a_name_is_in_a_file_once(void **state)

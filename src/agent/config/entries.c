@@ -25,7 +25,7 @@ static int name_source(const struct config_reading *reading, struct provider *pr
         }
     if (count > 1)
         return config_fail(reading, reading->table->line,
-                           "a provider has one key: keep one of key_file, key_env, "
+                           "a provider can have only one of key_file, key_env, "
                            "key_command and key_credential");
     return provider->key_text ? 0 : hf_fail_plain(reading->err, HF_ENOMEM);
 }
@@ -102,7 +102,7 @@ static int check_twice(const struct config_reading *reading, const char *const *
         for (size_t j = 0; j < i; j++)
             if (hf_same(list[i], list[j]))
                 return config_fail_word(reading, reading->table->line,
-                                        "tools has this name twice:", list[i]);
+                                        "tools names this tool twice:", list[i]);
     return 0;
 }
 
@@ -128,7 +128,7 @@ static int read_agent(struct config_reading *reading, struct agent *agent)
         rc = config_fail(reading, line, "prompt and prompt_file exclude each other");
     if (rc == 0 && agent->protocol && !hf_same(agent->protocol, "standard"))
         rc = config_fail_word(reading, line,
-                              "the protocol is standard; this program has no",
+                              "protocol must be standard; this program does not have",
                               agent->protocol);
     if (rc == 0 && (agent->shown.turn_budget < 0 || agent->shown.no_progress_budget < 0))
         rc = config_fail(reading, line, "a budget is above 0");
@@ -235,11 +235,11 @@ static int read_command(struct config_reading *reading, struct config_tool *tool
         shown->schema = (struct hf_span){ tool->schema, strlen(tool->schema) };
     shown->flags = hf_same(tool->input, "flags");
     if (tool->input && !shown->flags && !hf_same(tool->input, "stdin"))
-        return config_fail_word(reading, line, "input is stdin or flags, and not",
+        return config_fail_word(reading, line, "input must be stdin or flags, not",
                                 tool->input);
     if (!hf_recovery_read(tool->recovery, &shown->recovery))
         return config_fail_word(reading, line,
-                                "recovery is safe, keyed, probe or ask, and not",
+                                "recovery must be safe, keyed, probe or ask, not",
                                 tool->recovery);
     if (!shown->argv[0])
         return config_fail(reading, line, "command names no program");

@@ -7,7 +7,7 @@
 #define PROVIDER_KEYS(P)                                                                 \
     P("kind", TEXT, "string", true, endpoint.kind, "openai-chat or anthropic-messages")  \
     P("base_url", TEXT, "string", true, endpoint.base_url,                               \
-      "what comes before /chat/completions or /v1/messages")                             \
+      "base URL, without /chat/completions or /v1/messages")                             \
     P("key_file", TEXT, "string", false, key_from[HF_SECRET_FILE],                       \
       "the key is in this file, which only its owner may read")                          \
     P("key_env", TEXT, "string", false, key_from[HF_SECRET_ENV],                         \
@@ -38,9 +38,9 @@
     M("id", TEXT, "string", false, config.id,                                            \
       "as the endpoint names the model (the name of the table)")                         \
     M("context_tokens", COUNT, "integer", true, config.context_tokens,                   \
-      "what fits into a request and its answer")                                         \
+      "tokens of a request and its answer together")                                     \
     M("output_tokens", COUNT, "integer", true, config.output_tokens,                     \
-      "the most of an answer; below context_tokens")                                     \
+      "most tokens of an answer; below context_tokens")                                  \
     M("route", TEXT, "string", false, config.route,                                      \
       "where opaque data of this model may go back to (PROVIDER/ID)")                    \
     O("max_output_tokens", "integer", MAX_OUTPUT_TOKENS,                                 \
@@ -58,11 +58,11 @@
 #define AGENT_KEYS(A)                                                                    \
     A("model", TEXT, "string", true, shown.model, "the NAME of a [model.NAME]")          \
     A("prompt", TEXT, "string", false, shown.prompt,                                     \
-      "what the model is told first; or prompt_file")                                    \
+      "system prompt of the agent; or prompt_file")                                      \
     A("prompt_file", TEXT, "string", false, shown.prompt_file,                           \
       "a file with the prompt; relative to the folder of this file")                     \
     A("tools", LIST, "array", false, shown.tools,                                        \
-      "what it may use: the NAME of a [tool.NAME], or a built-in tool")                  \
+      "tools of the agent: the NAME of a [tool.NAME], or a built-in tool")               \
     A("root", TEXT, "string", false, shown.root,                                         \
       "the folder of the built-in file tools and of run_command")                        \
     A("allow", LIST, "array", false, shown.allow,                                        \
@@ -78,21 +78,21 @@
       "a program and its arguments; no shell is between")                                \
     T("description", TEXT, "string", true, shown.description, "for the model")           \
     T("recovery", TEXT, "string", true, recovery,                                        \
-      "what may be done about a call of a lost worker: safe, keyed, probe or ask")       \
+      "rule for a call of a lost worker: safe, keyed, probe or ask")                     \
     T("schema", TEXT, "string", false, schema,                                           \
       "JSON Schema of the arguments (any object)")                                       \
     T("input", TEXT, "string", false, input,                                             \
-      "how it gets the arguments: stdin (JSON) or flags (stdin)")                        \
+      "form of the arguments: stdin (JSON) or flags (stdin)")                            \
     T("probe", LIST, "array", false, shown.probe_argv,                                   \
       "the class probe: a command that tells whether a call happened")                   \
     T("env", LIST, "array", false, shown.env, "its environment: \"NAME=VALUE\"")         \
     T("pass_env", LIST, "array", false, shown.pass_env,                                  \
       "variables that it gets from the worker's environment")                            \
     T("folder", TEXT, "string", false, shown.folder,                                     \
-      "where it runs (root of the agent)")                                               \
+      "working folder (root of the agent)")                                              \
     T("timeout", DURATION, "duration", false, shown.timeout_ms, "of one call (60s)")     \
     T("output_bytes", COUNT, "integer", false, shown.output_bytes,                       \
-      "what is kept of its output (16384)")                                              \
+      "bytes of its output that are kept (16384)")                                       \
     T("approve", TEXT, "string", false, shown.approval.rule,                             \
       "calls that need an approval: never, always, or a rule (never)")                   \
     T("approve_question", TEXT, "string", false, shown.approval.question,                \

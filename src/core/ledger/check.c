@@ -81,7 +81,7 @@ static int check_identity(const struct hf_new *request, struct hf_err *err)
         return rc;
     if (request->source == HF_SOURCE_SCHEDULER && !request->source_run_id)
         return hf_fail(err, HF_EINVAL, "source_run_id",
-                       "work of a scheduler needs a run id");
+                       "source_run_id is required for source scheduler");
     const struct named keys[] = {
         { request->source_run_id, "source_run_id" },
         { request->queue, "queue" },
@@ -116,8 +116,9 @@ static int check_times(const struct hf_new *request, struct hf_err *err)
         return hf_fail(err, HF_EINVAL, "due_at",
                        "due_at and delay_ms exclude each other");
     if (request->detached && (request->due_at != 0 || request->delay_ms != 0))
-        return hf_fail(err, HF_EINVAL, "detached",
-                       "a detached command is done at once: it has no delay");
+        return hf_fail(
+            err, HF_EINVAL, "detached",
+            "a detached command is done when it is created: leave the delay out");
     return 0;
 }
 
@@ -128,8 +129,8 @@ static int check_sharing(const struct hf_new *request, struct hf_err *err)
                (request->rate_key != NULL);
     if (keys > 1)
         return hf_fail(err, HF_EINVAL, second,
-                       "lane_key, limit_key and rate_key exclude each other: a limit may "
-                       "have both a most and a rate");
+                       "lane_key, limit_key and rate_key exclude each other: one limit "
+                       "can have a maximum and a rate");
     if (request->fair_weight < 0 || request->fair_weight > HF_MAX_FAIR_WEIGHT_MAX)
         return hf_fail(err, HF_EINVAL, "fair_weight", "fair_weight must be 1 to %lld",
                        (long long)HF_MAX_FAIR_WEIGHT_MAX);
@@ -177,9 +178,9 @@ int hf_new_check(const struct hf_new *request, struct hf_err *err)
         return hf_fail(err, HF_EINVAL, "payload_ref",
                        "payload and payload_ref exclude each other");
     if (request->reply_ref && request->payload_ref)
-        return hf_fail(err, HF_EINVAL, "reply_ref",
-                       "a reply brings its payload itself: reply_ref and payload_ref "
-                       "exclude each other");
+        return hf_fail(
+            err, HF_EINVAL, "reply_ref",
+            "reply_ref and payload_ref exclude each other: a reply needs its payload");
     return check_json(request->payload, HF_MAX_PAYLOAD_BYTES, "payload", err);
 }
 
@@ -261,10 +262,11 @@ static int check_kinds(const struct hf_claim *claim, struct hf_err *err)
 {
     int rc = 0;
     if (claim->kind_count > (size_t)HF_MAX_KINDS)
-        return hf_fail(err, HF_ETOOBIG, "kinds", "a claim names at most %lld kinds",
+        return hf_fail(err, HF_ETOOBIG, "kinds", "a claim can name at most %lld kinds",
                        (long long)HF_MAX_KINDS);
     if (claim->kind_count && !claim->kinds)
-        return hf_fail(err, HF_EINVAL, "kinds", "kinds are counted, and none are given");
+        return hf_fail(err, HF_EINVAL, "kinds",
+                       "kind_count is above 0, and kinds is NULL");
     for (size_t i = 0; rc == 0 && i < claim->kind_count; i++)
         rc = hf_check_key(claim->kinds[i], KEY_MAX, "kinds", err);
     return rc;
@@ -295,7 +297,7 @@ int hf_claim_check(const struct hf_claim *claim, struct hf_err *err)
     if (rc == 0)
         rc = check_pid(claim->pid, err);
     if (rc == 0 && claim->lock && !claim->pid)
-        rc = hf_fail(err, HF_EINVAL, "lock", "a lock needs the pid of who started it");
+        rc = hf_fail(err, HF_EINVAL, "lock", "a lock needs the pid of its starter");
     if (rc == 0)
         rc = check_term(claim->ttl_ms, err);
     const struct named_ms spans[] = { { claim->wait_ms, "wait_ms" } };

@@ -94,7 +94,7 @@ static int check_escalation(const struct hf_change *change, struct hf_err *err)
         return 0;
     if (change->escalate_after_ms == 0)
         return hf_fail(err, HF_EINVAL, "escalate_after_ms",
-                       "an escalation needs a time after which it comes");
+                       "escalate needs escalate_after_ms");
     const char *kind = past(how, "work:");
     if (!kind && !hf_same(how, "event"))
         return hf_fail(err, HF_EINVAL, "escalate", "escalate must be event or work:KIND");
@@ -108,7 +108,7 @@ static int check_wait(const struct hf_change *change, struct hf_err *err)
 {
     if (change->status != HF_WAITING_USER && change->status != HF_WAITING_EXTERNAL)
         return hf_fail(err, HF_EINVAL, "status",
-                       "a wait goes to waiting_user or waiting_external");
+                       "a wait must go to waiting_user or waiting_external");
     if (change->summary || change->output_count || change->evidence_count ||
         change->reviewer)
         return hf_fail(err, HF_EINVAL, "status", "one change cannot both wait and close");
@@ -167,8 +167,8 @@ static int check_refs(const char *const *refs, size_t count, const char *field,
         return hf_fail(err, HF_ETOOBIG, field, "%s must be at most %lld references",
                        field, (long long)HF_MAX_REFS);
     if (count && !refs)
-        return hf_fail(err, HF_EINVAL, field, "%s are counted, and none are given",
-                       field);
+        return hf_fail(err, HF_EINVAL, field,
+                       "the count of %s is above 0, and the array is NULL", field);
     for (size_t i = 0; i < count; i++) {
         int rc = hf_check_key(refs[i], KEY_MAX, field, err);
         if (rc)
@@ -186,7 +186,7 @@ static int check_close_out(const struct hf_change *change, struct hf_err *err)
 {
     if (!hf_status_terminal(change->status))
         return hf_fail(err, HF_EINVAL, "status",
-                       "a close-out goes to done, failed, timeout or cancelled");
+                       "status must be done, failed, timeout or cancelled");
     if (change->ref || change->timeout_ms || change->escalate ||
         change->escalate_after_ms)
         return hf_fail(err, HF_EINVAL, "status", "one change cannot both wait and close");
@@ -194,7 +194,8 @@ static int check_close_out(const struct hf_change *change, struct hf_err *err)
         return hf_fail(err, HF_EINVAL, change->token ? "authority" : "token",
                        "a close-out takes the holder's token or an authority, not both");
     if (change->status == HF_DONE && change->error_class)
-        return hf_fail(err, HF_EINVAL, "error_class", "what is done has no error class");
+        return hf_fail(err, HF_EINVAL, "error_class",
+                       "status done excludes an error class");
     int rc = hf_check_key_opt(change->authority, KEY_MAX, "authority", err);
     if (rc == 0)
         rc = hf_check_key_opt(change->error_class, KEY_MAX, "error_class", err);

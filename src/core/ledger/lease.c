@@ -67,7 +67,9 @@ int hf_token_read(const char *text, struct hf_token *ret_token, struct hf_err *e
                 read_number(&at, &token.fence) &&
                 hf_check_key(at, sizeof(token.nonce) - 1, "token", NULL) == 0;
     if (!well)
-        return hf_fail(err, HF_EINVAL, "token", "this is not a token that a claim gave");
+        return hf_fail(
+            err, HF_EINVAL, "token",
+            "this is not a lease token: use the token that the claim returned");
     memcpy(token.nonce, at, strlen(at) + 1);
     *ret_token = token;
     return 0;
@@ -151,17 +153,17 @@ int hf_lease_check(const struct hf_lease *row, const struct hf_token *token, hf_
                    int64_t store, bool must_be_live, struct hf_err *err)
 {
     if (token->store != store)
-        return lost(err, "the store was restored or bumped since this token was given");
+        return lost(err, "the store was restored or bumped after this token was issued");
     if (!row->nonce)
         return lost(err, "the lease was released");
     if (token->fence != row->fence)
-        return lost(err, "somebody claimed since (the fence moved)");
+        return lost(err, "the unit was claimed again (the fence moved)");
     if (!hf_same(row->nonce, token->nonce))
         return lost(err, "the token was rotated by a later claim");
     if (row->store != store)
         return lost(err, "the lease is of another store incarnation");
     if (must_be_live && !hf_lease_live(row, now))
-        return lost(err, "the term has lapsed");
+        return lost(err, "the term of the lease has lapsed");
     return 0;
 }
 

@@ -102,7 +102,7 @@ static int check_span(hf_ms value, const char *field, struct hf_err *err)
 static int check_timing(const struct hf_policy *policy, struct hf_err *err)
 {
     if (policy->ttl_ms == 0 && policy->renew_ms != 0)
-        return hf_fail(err, HF_EINVAL, "renew_ms", "renew_ms needs ttl_ms beside it");
+        return hf_fail(err, HF_EINVAL, "renew_ms", "renew_ms needs ttl_ms");
     if (policy->ttl_ms != 0) {
         int rc = hf_lease_timing(policy->ttl_ms, policy->renew_ms, err);
         if (rc)

@@ -16,7 +16,7 @@ static int reenter(struct hf_draft *draft, const struct hf_claimant *who)
             lease.owner ? lease.owner : "somebody",
             hf_lease_live(&lease, draft->env->lease_now)
                 ? ""
-                : ", whose lease has lapsed: a sweep decides what becomes of it");
+                : ", whose lease has lapsed: a sweep decides how it continues");
     if (hf_same(lease.nonce, who->nonce))
         return hf_draft_repeat(draft);
 
@@ -47,7 +47,7 @@ static int claim(struct hf_draft *draft, const struct hf_claimant *who)
                        "the row cannot be claimed now: gate is %s", old->w.gate);
     if (old->w.deadline_at && old->w.deadline_at <= draft->env->now)
         return hf_fail(draft->err, HF_ETRANSITION, "deadline_at",
-                       "its time to be started has passed: a sweep ends it");
+                       "its start deadline has passed: a sweep ends it");
     int rc = hf_draft_acquire(draft, who, "claim");
     if (rc)
         return rc;

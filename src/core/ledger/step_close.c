@@ -19,17 +19,16 @@ static int check_rule(struct hf_draft *draft, const char *closer)
     if (!rule || change->status != HF_DONE)
         return 0;
     if (hf_same(rule, "evidence") && change->evidence_count == 0)
-        return hf_fail(
-            draft->err, HF_EPOLICY, "evidence",
-            "this row closes as done only with evidence: a hash or a reference");
+        return hf_fail(draft->err, HF_EPOLICY, "evidence",
+                       "done needs evidence for this row: add a hash or a reference");
     if (!hf_same(rule, "reviewer"))
         return 0;
     if (!change->reviewer)
         return hf_fail(draft->err, HF_EPOLICY, "reviewer",
-                       "this row closes as done only with a reviewer");
+                       "done needs a reviewer for this row");
     if (hf_same(change->reviewer, closer))
         return hf_fail(draft->err, HF_EPOLICY, "reviewer",
-                       "the reviewer must be somebody other than the owner");
+                       "the reviewer must not be the owner");
     return 0;
 }
 
@@ -112,7 +111,7 @@ int hf_draft_close_out(struct hf_draft *draft)
                        "a close-out needs the holder's token, or an authority");
     if (!change->token && old->disposition != HF_EXTERNALLY_OWNED)
         return hf_draft_refuse(draft, change->status, "an authority",
-                               "only externally_owned rows are completed from outside");
+                               "only an externally_owned row takes an authority");
     bool before = false;
     int rc = change->token ? 0 : completed_before(draft, &before);
     if (rc || before)
@@ -160,7 +159,7 @@ int hf_draft_hand_back(struct hf_draft *draft)
     struct hf_row *row = &draft->out.row;
     if (hf_row_bound(row))
         return hf_draft_refuse(draft, HF_QUEUED, "hand_back",
-                               "a started owner_bound row is its owner's to end");
+                               "only its owner can end a started owner_bound row");
     hf_draft_enter(draft, HF_QUEUED, "hand_back");
     row->w.status_reason = first_of(draft->change->reason, "handed_back", NULL);
     row->message = draft->change->reason;
@@ -214,8 +213,9 @@ int hf_draft_requeue(struct hf_draft *draft)
         return hf_draft_refuse(draft, HF_QUEUED, "requeue", NULL);
     /* No caller here could run it; the caller that owns it outside starts a new unit. */
     if (row->disposition == HF_EXTERNALLY_OWNED)
-        return hf_draft_refuse(draft, HF_QUEUED, "requeue",
-                               "an externally_owned row is never run here");
+        return hf_draft_refuse(
+            draft, HF_QUEUED, "requeue",
+            "an externally_owned row cannot be claimed: it runs elsewhere");
     int rc = hf_draft_count(draft, &row->w.generation, "generation");
     if (rc)
         return rc;
@@ -264,7 +264,7 @@ int hf_draft_abandon(struct hf_draft *draft)
     struct hf_row *row = &draft->out.row;
     if (!hf_row_bound(row) || !hf_edge_legal(row->status, HF_ABANDONED, "drain"))
         return hf_draft_refuse(draft, HF_ABANDONED, "abandon",
-                               "only the owner of a started owner_bound row drains it");
+                               "only its owner can drain a started owner_bound row");
     hf_draft_enter(draft, HF_ABANDONED, "drain");
     row->w.status_reason = "owner_drain";
     row->message = draft->change->reason;

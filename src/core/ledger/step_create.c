@@ -18,8 +18,9 @@ static int check_fit(const struct hf_new *request, enum hf_disposition dispositi
                      struct hf_err *err)
 {
     if (disposition == HF_OWNER_BOUND && request->exec_timeout_ms != 0)
-        return hf_fail(err, HF_EINVAL, "exec_timeout_ms",
-                       "time alone never ends an owner_bound row");
+        return hf_fail(
+            err, HF_EINVAL, "exec_timeout_ms",
+            "an owner_bound row has no execution timeout: only its owner ends it");
     if (disposition != HF_EXTERNALLY_OWNED)
         return 0;
     const char *field = request->lane_key           ? "lane_key"
@@ -33,7 +34,7 @@ static int check_fit(const struct hf_new *request, enum hf_disposition dispositi
                                                     : NULL;
     if (field)
         return hf_fail(err, HF_EINVAL, field,
-                       "%s means nothing for an externally_owned row: it never runs here",
+                       "%s is not allowed for an externally_owned row: it runs elsewhere",
                        field);
     return 0;
 }

@@ -20,7 +20,7 @@ int hf_draft_reschedule(struct hf_draft *draft)
     bool due = row->status == HF_QUEUED && hf_row_gated(row, "due");
     if (row->status != HF_RETRY_SCHEDULED && !due)
         return hf_draft_refuse(draft, HF_QUEUED, "reschedule",
-                               "only what waits for its time or its retry can be moved");
+                               "the row waits for neither its start time nor its retry");
     if (due) {
         set_due(row, now, at);
         hf_draft_quiet(draft, "rescheduled");

@@ -28,7 +28,7 @@ int hf_draft_wait(struct hf_draft *draft)
                        (long long)budget);
     if (change->escalate_after_ms > budget)
         return hf_fail(draft->err, HF_EINVAL, "escalate_after_ms",
-                       "the escalation would come after the wait's end (%lld ms)",
+                       "the escalation must come before the end of the wait (%lld ms)",
                        (long long)budget);
 
     hf_draft_enter(draft, change->status, "wait");
@@ -95,14 +95,13 @@ static int resume_running(struct hf_draft *draft)
         who.holder = old->w.holder;
     if (!who.incarnation || !who.nonce)
         return hf_fail(draft->err, HF_EINVAL, who.nonce ? "incarnation" : "nonce",
-                       "to resume under a lease needs an incarnation and a nonce");
+                       "a resume under a lease needs an incarnation and a nonce");
     /* A new incarnation of the owner has not got what the old one had in its hands. */
     if (hf_row_bound(old) && (!hf_same(old->w.owner, who.owner) ||
                               !hf_same(old->w.owner_incarnation, who.incarnation)))
         return hf_draft_refuse(
             draft, HF_RUNNING, "resume",
-            "only the owner, in the same incarnation, may go on with a "
-            "started owner_bound row");
+            "only the same owner and incarnation can continue a started owner_bound row");
     int rc = hf_draft_acquire(draft, &who, "resume");
     if (rc)
         return rc;
@@ -121,8 +120,9 @@ static int resume_queued(struct hf_draft *draft)
     const struct hf_change *change = draft->change;
     struct hf_row *row = &draft->out.row;
     if (hf_row_bound(row))
-        return hf_draft_refuse(draft, HF_QUEUED, "resume",
-                               "a started owner_bound row goes on only with its owner");
+        return hf_draft_refuse(
+            draft, HF_QUEUED, "resume",
+            "a started owner_bound row can be resumed only by its owner");
     hf_draft_enter(draft, HF_QUEUED, "resume");
     row->w.resume_payload = change->payload;
     row->w.status_reason = change->reason ? change->reason : "resumed";
@@ -150,10 +150,11 @@ int hf_draft_resume(struct hf_draft *draft)
     if (resumed_before(draft))
         return hf_draft_repeat(draft);
     if (!hf_edge_legal(old->status, to, "resume"))
-        return hf_draft_refuse(draft, to, "resume", "it does not wait");
+        return hf_draft_refuse(draft, to, "resume", "the row does not wait");
     if (old->disposition == HF_EXTERNALLY_OWNED)
-        return hf_draft_refuse(draft, to, "resume",
-                               "an externally_owned row is completed, never resumed");
+        return hf_draft_refuse(
+            draft, to, "resume",
+            "an externally_owned row cannot be resumed: close it out with an authority");
     draft->out.row.message = old->w.waiting_ref; /* for the caller that reads the trail */
     return to == HF_RUNNING ? resume_running(draft) : resume_queued(draft);
 }

@@ -299,8 +299,8 @@ static int open_macro(const char *text, const char **ret_text, struct hf_err *er
         }
     }
     return hf_fail(err, HF_EINVAL, "cron",
-                   "cron: \"%.24s\" is no macro; there are @yearly, @annually, @monthly, "
-                   "@weekly, @daily, @midnight and @hourly",
+                   "cron: \"%.24s\" is not a macro; use @yearly, @annually, @monthly, "
+                   "@weekly, @daily, @midnight or @hourly",
                    text);
 }
 

@@ -126,8 +126,8 @@ static int check_rules(const struct hf_schedule_new *wanted, struct hf_err *err)
     if (wanted->overlap == HF_OVERLAP_ONE_WAITING &&
         wanted->disposition == HF_EXTERNALLY_OWNED)
         return hf_fail(err, HF_EINVAL, "overlap",
-                       "one_waiting means nothing for externally_owned work: it never "
-                       "waits here");
+                       "overlap one_waiting is not allowed for externally_owned work: it "
+                       "never waits here");
     if (wanted->overlap == HF_OVERLAP_REPLACE && wanted->disposition == HF_OWNER_BOUND)
         return hf_fail(err, HF_EINVAL, "overlap",
                        "replace cannot end owner_bound work at once: use disposition "
@@ -143,10 +143,10 @@ static int check_wake(const struct hf_schedule_new *wanted, struct hf_err *err)
                  wanted->overlap == HF_OVERLAP_ALLOW;
     if (wanted->wake_session && !plain)
         return hf_fail(err, HF_EINVAL, "overlap",
-                       "a schedule that wakes a session has overlap skip or allow");
+                       "a schedule that wakes a session must have overlap skip or allow");
     if (wanted->wake_session && wanted->lane_key)
         return hf_fail(err, HF_EINVAL, "lane_key",
-                       "a schedule that wakes a session has no lane");
+                       "a schedule that wakes a session must not have a lane");
     return hf_check_key_opt(wanted->wake_session, (size_t)HF_MAX_KEY_BYTES,
                             "wake_session", err);
 }

@@ -88,7 +88,7 @@ static int check_counts(const struct counts *is, struct hf_err *err)
         return broken(err, "it has too many changes");
     if (is->leaps > 0)
         return hf_fail(err, HF_EINVAL, "zone",
-                       "this zone counts leap seconds, which no clock here does");
+                       "this zone counts leap seconds, which are not supported");
     return 0;
 }
 

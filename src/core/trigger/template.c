@@ -29,10 +29,10 @@ static int check_marker(const struct json_t *value, struct hf_err *err)
     static const char *const keys[] = { MARKER, "default" };
     const char *stranger = hf_json_stranger(value, keys, 2);
     if (stranger)
-        return hf_fail(
-            err, HF_EINVAL, FIELD,
-            "template: beside \"$event\" there may be \"default\", and not \"%s\"",
-            stranger);
+        return hf_fail(err, HF_EINVAL, FIELD,
+                       "template: the only member allowed with \"$event\" is "
+                       "\"default\", and not \"%s\"",
+                       stranger);
     if (!hf_json_as_text(hf_json_member(value, MARKER)))
         return hf_fail(err, HF_EINVAL, FIELD, "template: \"$event\" must be a text");
     return 0;
@@ -93,8 +93,8 @@ int hf_template_within(const char *text, const char *only, struct hf_err *err)
         outside = !hf_same(key, only) && has_marker(member);
     hf_json_free(value);
     return outside ? hf_fail(err, HF_EINVAL, FIELD,
-                             "template: a command is never taken from what happened: "
-                             "\"$event\" may be in the member \"%s\" only",
+                             "template: a command is never taken from an occurrence: "
+                             "\"$event\" is allowed in the member \"%s\" only",
                              only)
                    : 0;
 }
@@ -196,7 +196,7 @@ static int fill(struct hf_arena *arena, const struct json_t *value,
         rc = hf_json_canonical_text(&f.part,
                                     (struct hf_span){ hf_buf_str(&filled), filled.len });
         if (rc)
-            rc = hf_fail(err, rc, FIELD, "template: what it gives is no payload");
+            rc = hf_fail(err, rc, FIELD, "template: its result is not a valid payload");
     }
     if (rc == 0) {
         *ret_json = hf_arena_copy(arena, hf_buf_str(&f.part), f.part.len);

@@ -44,10 +44,10 @@ static int check_names(struct hf_span object, struct hf_span other, const char *
         const char *name = (const char *)raw.at + 1;
         int shown = raw.len < 64 ? (int)raw.len - 2 : 62;
         if (!hf_is_word(name, raw.len - 2) || raw.len - 2 > (size_t)HF_MAX_KEY_BYTES)
-            return hf_fail(err, HF_EINVAL, field,
-                           "'%.*s' is no name: it must be a word of letters, digits and "
-                           "_, of at most %lld bytes",
-                           shown, name, (long long)HF_MAX_KEY_BYTES);
+            return hf_fail(
+                err, HF_EINVAL, field,
+                "'%.*s' is not a name: use letters, digits and _, at most %lld bytes",
+                shown, name, (long long)HF_MAX_KEY_BYTES);
         if (has_name(other, raw))
             return hf_fail(err, HF_EINVAL, field, "'%.*s' is given twice", shown, name);
         (void)hf_walk_value(&walk); /* any JSON will do */
@@ -72,7 +72,7 @@ int hf_given_check(const struct hf_given *given, size_t max, struct hf_err *err)
         rc = check_object(given->refs, max, "given_refs", err);
     if (rc == 0 && given->values.len + given->refs.len > max)
         rc = hf_fail(err, HF_ETOOBIG, "given",
-                     "what is given is over %zu bytes; give references instead", max);
+                     "the values have over %zu bytes; pass references instead", max);
     if (rc == 0 && given->values.len > 0)
         rc = check_names(given->values, (struct hf_span){ 0 }, "given", err);
     if (rc == 0 && given->refs.len > 0)

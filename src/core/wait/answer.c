@@ -39,8 +39,7 @@ static int check_policy(const struct hf_wait_new *wait, enum hf_wait_policy poli
     bool answers = policy == HF_AT_DEADLINE_DENY || policy == HF_AT_DEADLINE_APPROVE;
     if (policy == HF_AT_DEADLINE_NONE || !hf_wait_policy_word(policy))
         return hf_fail(err, HF_EINVAL, field,
-                       "a wait says what its deadline does: result, fail_turn, deny, "
-                       "approve or next");
+                       "policy must be result, fail_turn, deny, approve or next");
     if (answers && wait->kind != HF_WAIT_APPROVAL)
         return hf_fail(err, HF_EINVAL, field, "%s is for approvals",
                        hf_wait_policy_word(policy));

@@ -199,7 +199,7 @@ int lite_clock_settle(struct lite *lite, const struct lite_clock_row *row,
     if (same_boot && !hf_same(row->time_ns, mine->time_ns))
         return hf_fail(err, HF_ECLOCK, "db",
                        "the store is in use in time namespace %s of this boot, and this "
-                       "process is in %s",
+                       "process is in %s: run it in the same one",
                        row->time_ns, mine->time_ns);
 
     hf_ms mono = lite->clock->mono_ms(lite->clock->user);

@@ -34,8 +34,9 @@ int lite_check_kind(struct lite_conn *conn, bool *ret_empty, struct hf_err *err)
     bool ours = id == LITE_APPLICATION_ID && objects[DB_COL_SCHEMA_OBJECTS_OURS] == 1;
     bool empty = id == 0 && objects[DB_COL_SCHEMA_OBJECTS_OBJECTS] == 0;
     if (!ours && !empty)
-        return hf_fail(err, HF_ENOTSTORE, "db",
-                       "the file is a SQLite database, but not a Holdfast store");
+        return hf_fail(
+            err, HF_ENOTSTORE, "db",
+            "the file is a SQLite database, but not a Holdfast store: name another file");
     *ret_empty = empty;
     return 0;
 }
@@ -131,10 +132,13 @@ static int refuse(int version, int latest, struct hf_err *err)
         return hf_fail(err, HF_ENOTSTORE, "db", "there is no store here yet");
     if (version > latest)
         return hf_fail(err, HF_ESCHEMA, "db",
-                       "the store has schema version %d, this program knows up to %d",
+                       "the store has schema version %d, and this program supports up to "
+                       "%d: use a newer program",
                        version, latest);
     return hf_fail(err, HF_ESCHEMAOLD, "db",
-                   "the store has schema version %d and needs %d", version, latest);
+                   "the store has schema version %d, and this program needs %d: run "
+                   "`holdfast migrate`",
+                   version, latest);
 }
 
 int lite_migrate(struct lite *lite, bool may_change, struct hf_err *err)

@@ -30,8 +30,8 @@ int lite_usable(const struct lite *lite, struct hf_err *err)
                                    memory_order_relaxed);
     if (now != lite->schema_version)
         return hf_fail(err, HF_ESCHEMA, "db",
-                       "another program has since brought the store from schema version "
-                       "%d to %d",
+                       "another program migrated the store from schema version %d to %d: "
+                       "open it again",
                        lite->schema_version, now);
     return 0;
 }
@@ -168,7 +168,8 @@ static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
     }
     int error = errno;
     if (error == EACCES)
-        return hf_fail(err, HF_EREADONLY, "db", "%s: no permission to look", lite->path);
+        return hf_fail(err, HF_EREADONLY, "db", "%s: no permission to read its folder",
+                       lite->path);
     if (error == ENOENT && !folder_is_there(lite))
         return hf_fail(err, HF_ENOTSTORE, "db", "the folder of %s does not exist",
                        lite->path);
@@ -181,7 +182,8 @@ static int check_path(struct lite *lite, bool must_exist, struct hf_err *err)
      * without a descriptor, since to close one would drop locks of this process. Whatever
      * else is in the way shows when SQLite opens it. */
     if (mknod(lite->path, S_IFREG | 0600, 0) != 0 && (errno == EACCES || errno == EROFS))
-        return hf_fail(err, HF_EREADONLY, "db", "%s cannot be made: no permission",
+        return hf_fail(err, HF_EREADONLY, "db",
+                       "%s cannot be created: no permission to write to its folder",
                        lite->path);
     return 0;
 }
@@ -279,7 +281,7 @@ static int judge(struct lite *lite, struct lite_store_facts *facts, bool writes,
     if (!side->alone && (behind || side->known))
         return hf_fail(err, HF_EBUSY, "db",
                        "the file was replaced while other processes have the store open: "
-                       "stop them first");
+                       "stop them, then open it again");
     if (!side->alone)
         return 0;
     *ret_changed = true;
@@ -338,7 +340,7 @@ static int read_row(struct lite *lite, const struct hf_val *row,
     if (row[DB_COL_STORE_ROW_STORE_ID].len >= sizeof(lite->store_id) ||
         row[DB_COL_STORE_ROW_BOOT_ID].type != HF_VAL_TEXT ||
         row[DB_COL_STORE_ROW_TIME_NS].type != HF_VAL_TEXT)
-        return hf_fail(err, HF_ECORRUPT, "db", "the store's own row is damaged");
+        return hf_fail(err, HF_ECORRUPT, "db", "the row of hf_store is damaged");
     if (row[DB_COL_STORE_ROW_INCARNATION].i <= 0)
         return hf_fail(err, HF_ENOTSTORE, "db",
                        "%.120s is an unfinished copy: remove it, and copy again",
@@ -500,7 +502,9 @@ int lite_open(const char *path, const struct hf_sql_options *options,
     if (rc != 0)
         return rc;
     if (!sqlite3_threadsafe())
-        return hf_fail(err, HF_EINTERNAL, NULL, "this SQLite was built without threads");
+        return hf_fail(err, HF_EINTERNAL, NULL,
+                       "this SQLite library was built without threads: use one with "
+                       "SQLITE_THREADSAFE=1");
     if (!path || !path[0])
         return hf_fail(err, HF_EINVAL, "db", "a path is needed");
     struct lite *lite = new_handle(path, &known, under);

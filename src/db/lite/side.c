@@ -182,7 +182,7 @@ static int open_fd(struct lite *lite, const char *path, int *ret_fd, struct hf_e
 {
     struct stat db;
     if (stat(lite->path, &db) != 0)
-        return fail_file("cannot find the database beside", errno, err);
+        return fail_file("cannot find the database of", errno, err);
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT && !lite->read_only) {
         fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_CREAT, db.st_mode & 0777);
@@ -203,9 +203,9 @@ static int map_page(struct lite *lite, int fd, struct hf_err *err)
     if (fstat(fd, &side) != 0)
         return fail_file("cannot read", errno, err);
     if (!S_ISREG(side.st_mode) || side.st_size > PAGE_BYTES)
-        return hf_fail(err, HF_ENOTSTORE, "db",
-                       "the file beside it that ends in -hf is not a store's sidecar: "
-                       "move it away");
+        return hf_fail(
+            err, HF_ENOTSTORE, "db",
+            "the file with the suffix -hf is not the sidecar of a store: move it away");
     int error = lite->read_only ? 0 : posix_fallocate(fd, 0, PAGE_BYTES);
     if (error == 0 && lite->read_only && side.st_size < PAGE_BYTES)
         error = ENODATA;
@@ -307,7 +307,8 @@ int lite_side_enter(struct lite *lite, struct hf_err *err)
     side->known = side->page->magic == PAGE_MAGIC;
     if (side->known && side->page->version != PAGE_VERSION && !side->alone)
         return hf_fail(err, HF_EBUSY, "db",
-                       "another version of holdfast has this store open");
+                       "another version of holdfast has this store open: stop it, then "
+                       "open the store again");
     return 0;
 }
 

@@ -71,7 +71,7 @@ int lite_store_read(struct lite_conn *conn, struct lite_store_facts *ret_facts,
         ret_facts->high_water = sqlite3_column_int64(stmt->st,
                                                      DB_COL_STORE_BEGIN_LEASE_HIGH_WATER);
     } else if (step == SQLITE_DONE) {
-        rc = hf_fail(err, HF_ECORRUPT, NULL, "the store's own row is missing");
+        rc = hf_fail(err, HF_ECORRUPT, NULL, "the row of hf_store is missing");
     } else {
         rc = lite_fail(conn->db, step, "store_begin", err);
     }
@@ -163,7 +163,7 @@ static void resolve(struct attempt *at, int sqlite_rc, const struct hf_err *why)
         return;
     }
     hf_fail(&err, HF_EUNCERTAIN, NULL,
-            "the commit failed and so did the look at its outcome: %s", why->message);
+            "the commit failed, and its outcome could not be read: %s", why->message);
     answer_all(at->members, at->count, HF_EUNCERTAIN, &err);
 }
 

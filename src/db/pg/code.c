@@ -52,8 +52,8 @@ static const struct {
 };
 
 static const char pooler_advice[] =
-    "prepared statements got lost: a pooler stands before the server; add "
-    "pooler=transaction to the address, or connect directly";
+    "the server lost prepared statements, as behind a pooler: add pooler=transaction to "
+    "the address, or connect directly";
 static const char standby_advice[] =
     "the server is a read-only standby; name all hosts in the address and add "
     "target_session_attrs=read-write (of a database or role that is set read-only: set "
@@ -160,15 +160,14 @@ int pg_fail_connect(PGconn *db, struct hf_err *err)
           "check sslmode, sslrootcert and the server's certificate" },
         { "password", HF_EUNREACHABLE, "check the user and the password (PGPASSFILE)" },
         { "authentication failed", HF_EUNREACHABLE, "check the user and pg_hba.conf" },
-        { "no pg_hba.conf entry", HF_EUNREACHABLE, "let this host in, in pg_hba.conf" },
+        { "no pg_hba.conf entry", HF_EUNREACHABLE, "allow this host in pg_hba.conf" },
         { "role \"", HF_EUNREACHABLE, "check the user" },
         { "permission denied for database", HF_EREADONLY,
           "GRANT CONNECT on it to the role" },
         { "not currently accepting connections", HF_EUNREACHABLE,
           "its ALLOW_CONNECTIONS is off" },
-        { "database \"", HF_ENOTSTORE, "make the database, or correct its name" },
-        { "no such database", HF_ENOTSTORE,
-          "name the database in the pooler's settings" },
+        { "database \"", HF_ENOTSTORE, "create the database, or correct its name" },
+        { "no such database", HF_ENOTSTORE, "add the database to the pooler's settings" },
         { "could not translate host name", HF_EUNREACHABLE, "check the host's name" },
         { "invalid", HF_EINVAL, "correct the address" },
     };

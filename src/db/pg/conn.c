@@ -179,8 +179,8 @@ static int check_pooler(struct pg_conn *conn, struct hf_err *err)
     if (pg->url.pooler != PG_POOLER_NONE || conn->process.pid == PQbackendPID(conn->db))
         return 0;
     return hf_fail(err, HF_EUNREACHABLE, "db",
-                   "a pooler stands before the server: add pooler=transaction (or "
-                   "pooler=session) to the address, or connect directly");
+                   "the address leads to a pooler: add pooler=transaction (or "
+                   "pooler=session) to it, or connect directly");
 }
 
 /* What the database must be, and what cannot be set for each transaction behind a pooler. */

@@ -184,7 +184,7 @@ static int settle_row(struct pg_conn *conn, const struct pg_identity *identity,
     else if (rc == 0)
         rc = pg_conn_ask(conn, DB_OWN_PG_STORE_ROW, args, &result, err);
     if (rc == 0 && PQntuples(result) != 1)
-        rc = hf_fail(err, HF_ENOTSTORE, "db", "the store's own row is missing");
+        rc = hf_fail(err, HF_ENOTSTORE, "db", "the row of hf_store is missing");
     if (rc == 0 && pg_cell_i64(result, 0, DB_COL_PG_STORE_ROW_INCARNATION) <= 0)
         rc = hf_fail(err, HF_ENOTSTORE, "db",
                      "schema %s is an unfinished copy: drop it, and copy again",
@@ -215,11 +215,11 @@ static int refuse_empty(const struct pg *pg, const struct pg_identity *identity,
                        pg->url.schema);
     if (!identity->schema_exists && !identity->may_create_schema)
         return hf_fail(err, HF_EREADONLY, "db",
-                       "privilege missing: to make schema %s (CREATE) in this database",
+                       "privilege missing: CREATE, on this database, to add schema %s",
                        pg->url.schema);
     if (identity->schema_exists && !identity->may_create)
         return hf_fail(err, HF_EREADONLY, "db",
-                       "privilege missing: to make tables (CREATE) in schema %s",
+                       "privilege missing: CREATE, on schema %s, to add its tables",
                        pg->url.schema);
     return 0;
 }
@@ -229,11 +229,14 @@ static int check_version(const struct pg *pg, int version, struct hf_err *err)
     int latest = (int)pg->schema->migration_count;
     if (version > latest + AHEAD_MAX)
         return hf_fail(err, HF_ESCHEMA, "db",
-                       "schema %s has version %d, this program knows up to %d",
+                       "schema %s has version %d, and this program supports up to %d: "
+                       "use a newer program",
                        pg->url.schema, version, latest);
     if (version < latest)
-        return hf_fail(err, HF_ESCHEMAOLD, "db", "schema %s has version %d and needs %d",
-                       pg->url.schema, version, latest);
+        return hf_fail(
+            err, HF_ESCHEMAOLD, "db",
+            "schema %s has version %d, and this program needs %d: run `holdfast migrate`",
+            pg->url.schema, version, latest);
     return 0;
 }
 
@@ -276,9 +279,10 @@ int pg_migrate(struct pg *pg, struct pg_conn *conn, const struct hf_sql_options 
     if (identity.version < OLDEST_SERVER)
         return hf_fail(err, HF_ENOTSTORE, "db", "PostgreSQL 14 or newer is needed");
     if (identity.objects > 0 && !identity.ours)
-        return hf_fail(err, HF_ENOTSTORE, "db",
-                       "schema %s holds something else than a Holdfast store",
-                       pg->url.schema);
+        return hf_fail(
+            err, HF_ENOTSTORE, "db",
+            "schema %s has tables that are not a Holdfast store: name another schema",
+            pg->url.schema);
     bool empty = !identity.ours;
     if (empty)
         rc = refuse_empty(pg, &identity, options, err);

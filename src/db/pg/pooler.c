@@ -68,7 +68,7 @@ int pg_check_pooler(struct pg_conn *conn, struct hf_err *err)
     /* The process that gets it next is not to find our settings. */
     if (pg_conn_exec(conn, "RESET ALL", "RESET ALL", NULL, NULL))
         conn->lost = true; /* no process goes on with it */
-    return hf_fail(err, HF_EUNREACHABLE, "db",
-                   "the pooler gives a connection to others after each transaction: its "
-                   "pool_mode is transaction; add pooler=transaction to the address");
+    return hf_fail(
+        err, HF_EUNREACHABLE, "db",
+        "the pooler's pool_mode is transaction: add pooler=transaction to the address");
 }

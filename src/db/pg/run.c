@@ -201,7 +201,7 @@ static void read_head(struct running *run, const PGresult *result)
 {
     if (PQntuples(result) != 1) {
         run->rc = hf_fail(&run->err, HF_ENOTSTORE, "db",
-                          "the store's own row is missing");
+                          "the row of hf_store is missing");
         return;
     }
     run->now = pg_cell_i64(result, 0, DB_COL_PG_BEGIN_NOW);

@@ -70,7 +70,7 @@ int hf_bindings_look(struct hf_span bindings, struct hf_err *err)
         return rc;
     hf_walk_begin(&walk, bindings);
     if (!hf_walk_enter(&walk, '{'))
-        return hf_fail(err, HF_EINVAL, "bindings", "bindings are a JSON object");
+        return hf_fail(err, HF_EINVAL, "bindings", "bindings must be a JSON object");
     while (hf_walk_more(&walk)) {
         struct hf_span key = hf_walk_key(&walk);
         if (!is_name(key))

@@ -42,7 +42,7 @@ static int limit(int64_t given, int64_t usual, int64_t most, const char *field,
 {
     if (given < 0 || given > most)
         return hf_fail(err, given < 0 ? HF_EINVAL : HF_ETOOBIG, field,
-                       "a cell's %s is from 1 to %lld", field, (long long)most);
+                       "a cell's %s must be 1 to %lld", field, (long long)most);
     *ret_value = given ? given : usual;
     return 0;
 }
@@ -72,7 +72,7 @@ static int check_start(const struct hf_cell_start *start, struct hf_err *err)
     if (rc == 0)
         rc = hf_check_key(start->id, (size_t)HF_MAX_KEY_BYTES, "id", err);
     if (rc == 0 && start->code.len > (size_t)HF_MAX_CELL_BYTES)
-        rc = hf_fail(err, HF_ETOOBIG, "code", "a cell is at most %lld bytes",
+        rc = hf_fail(err, HF_ETOOBIG, "code", "a cell must have at most %lld bytes",
                      (long long)HF_MAX_CELL_BYTES);
     if (rc == 0)
         rc = hf_bindings_look(start->bindings, err);

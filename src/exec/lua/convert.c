@@ -35,7 +35,7 @@ static int report(const struct hf_engine_run *run, int rc, struct hf_err *err)
     if (rc == HF_EINVAL && run->message.len > 0)
         return hf_fail(err, rc, "bindings", "%s", hf_buf_str(&run->message));
     if (rc == HF_EINVAL)
-        return hf_fail(err, rc, "bindings", "bindings are a JSON object");
+        return hf_fail(err, rc, "bindings", "bindings must be a JSON object");
     if (rc == HF_ETOOBIG)
         return hf_fail(err, rc, "bindings", "bindings are at most %lld bytes",
                        (long long)HF_MAX_CELL_BINDINGS_BYTES);

@@ -153,10 +153,10 @@ static int check(const struct hf_user_message *message, struct hf_err *err)
         return rc;
     if (message->path_count > (size_t)HF_MAX_ATTACHMENTS)
         return hf_fail(err, HF_ETOOBIG, "attach",
-                       "a message has at most %lld attached files",
+                       "a message can have at most %lld attached files",
                        (long long)HF_MAX_ATTACHMENTS);
     if (!message->text && message->path_count == 0)
-        return hf_fail(err, HF_EINVAL, "text", "a message has text, files, or both");
+        return hf_fail(err, HF_EINVAL, "text", "a message needs text or files");
     return 0;
 }
 

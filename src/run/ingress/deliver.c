@@ -102,8 +102,7 @@ int hf_work_deliver(struct hf_store *store, const struct hf_caller *who,
         if (rc == HF_ECONFLICT && as.operation_id == operation)
             return hf_fail(
                 err, rc, "source_id",
-                "the same source id and run id was delivered before with other "
-                "content");
+                "the same source id and run id was delivered earlier with other content");
         if (!takes_nobody(rc))
             return hf_fail_as(err, rc, &why);
         rc = 0;

@@ -75,7 +75,7 @@ static int check_options(const struct hf_pool_options *o, struct hf_err *err)
     if (rc == 0)
         rc = hf_check_key_opt(o->tenant, max, "tenant", err);
     if (rc == 0 && o->threads > THREADS_MAX)
-        rc = hf_fail(err, HF_ETOOBIG, "threads", "a pool has at most %d threads",
+        rc = hf_fail(err, HF_ETOOBIG, "threads", "threads must be at most %d",
                      THREADS_MAX);
     if (rc == 0 && o->batch > (size_t)HF_MAX_BATCH)
         rc = hf_fail(err, HF_ETOOBIG, "batch", "a claim takes at most %lld jobs",
@@ -291,7 +291,7 @@ int hf_pool_start(struct hf_pool *pool, struct hf_err *err)
     if (pool->kind_count == 0)
         return hf_fail(err, HF_EINVAL, "pool", "the pool has no kind to run");
     if (start_threads(pool))
-        return hf_fail(err, HF_ENOMEM, "threads", "no thread could be had");
+        return hf_fail(err, HF_ENOMEM, "threads", "no thread could be started");
     pool->started = true;
     return 0;
 }

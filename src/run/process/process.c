@@ -137,7 +137,7 @@ static int drain_one(struct draining *d, const struct hf_work *work, struct hf_e
                                      : NULL;
     if (rc == 0 && (!item || item->code || !item->token))
         rc = hf_fail(err, item && item->code ? item->code : HF_EHELD, "id",
-                     "it could not be taken");
+                     "it could not be claimed");
     if (rc == 0) {
         struct hf_change abandon = { .size = sizeof abandon,
                                      .verb = HF_VERB_ABANDON,

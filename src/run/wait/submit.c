@@ -240,7 +240,7 @@ static int check_what(struct submitted_op *op, struct hf_err *err)
     int given = !!what->create + !!what->change + !!what->claim + !!what->renew;
     if (given != 1)
         return hf_fail(err, HF_EINVAL, "operation",
-                       "give exactly one of create, change, claim and renew");
+                       "exactly one of create, change, claim and renew must be set");
     if (what->create)
         return hf_create_check(what->create, what->n, err);
     if (what->change)
@@ -292,7 +292,7 @@ int hf_submit(struct hf_submitter *submitter, const struct hf_operation *operati
 {
     const struct hf_alloc *alloc = submitter->store->alloc;
     if (!done)
-        return hf_fail(err, HF_EINVAL, "done", "somebody must be told what came of it");
+        return hf_fail(err, HF_EINVAL, "done", "a function for the outcome is required");
     struct submitted_op *op = alloc->realloc(alloc->user, NULL, sizeof *op);
     if (!op)
         return hf_fail_plain(err, HF_ENOMEM);

@@ -638,9 +638,9 @@ static int read_all(struct maker *m, struct hf_store *store,
 
 static int check_watch(const struct hf_store *store, struct hf_err *err)
 {
-    return store->methods->watch
-               ? 0
-               : hf_fail(err, HF_EINVAL, "store", "this store has no attention");
+    return store->methods->watch ? 0
+                                 : hf_fail(err, HF_EINVAL, "store",
+                                           "this store does not implement attention");
 }
 
 static int complete_query(struct hf_attention_query *query, struct hf_err *err)

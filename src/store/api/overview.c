@@ -12,8 +12,8 @@ static const struct hf_watch_methods *watch_of(struct api_call *call,
 {
     const struct hf_watch_methods *watch = store->methods->watch;
     if (!watch)
-        API_STEP(*call,
-                 hf_fail(&call->why, HF_EINVAL, "store", "this store counts nothing"));
+        API_STEP(*call, hf_fail(&call->why, HF_EINVAL, "store",
+                                "this store does not implement counts"));
     return watch;
 }
 
@@ -49,9 +49,9 @@ int hf_work_ages(struct hf_store *store, const struct hf_caller *given,
 static int check_occurrences(const struct hf_watch_methods *watch,
                              struct hf_occurrence_filter *filter, struct hf_err *err)
 {
-    int rc = watch->occurrences
-                 ? 0
-                 : hf_fail(err, HF_EINVAL, "store", "this store has no triggers");
+    int rc = watch->occurrences ? 0
+                                : hf_fail(err, HF_EINVAL, "store",
+                                          "this store does not implement triggers");
     if (rc == 0)
         rc = hf_check_key_opt(filter->source_type, KEY_MAX, "source_type", err);
     if (rc == 0)

@@ -21,9 +21,10 @@
 static struct api_call begin(const struct hf_store *store, const struct hf_caller *given)
 {
     struct api_call call = { .rc = 0 };
-    API_STEP(call, store->methods->process ? 0
-                                           : hf_fail(&call.why, HF_EINVAL, "store",
-                                                     "this store has no processes"));
+    API_STEP(call, store->methods->process
+                       ? 0
+                       : hf_fail(&call.why, HF_EINVAL, "store",
+                                 "this store does not implement processes"));
     if (call.rc == 0)
         call = api_begin(given);
     return call;
@@ -62,7 +63,7 @@ static int check_facts(const struct hf_process_new *request, struct hf_err *err)
                      (long long)HF_MAX_REFS);
     if (rc == 0 && request->event_type_count && !request->event_types)
         rc = hf_fail(err, HF_EINVAL, "event_types",
-                     "event_types are counted, and none are given");
+                     "event_type_count is above 0, and event_types is NULL");
     for (size_t i = 0; rc == 0 && i < request->event_type_count; i++)
         rc = hf_check_key(request->event_types[i], KEY_MAX, "event_types", err);
     return rc;
@@ -84,7 +85,7 @@ static int sort_observers(struct hf_arena *arena, struct hf_process_new *request
                        (long long)HF_MAX_REFS);
     if (count && !request->observers)
         return hf_fail(err, HF_EINVAL, "observers",
-                       "observers are counted, and none are given");
+                       "observer_count is above 0, and observers is NULL");
     const char **sorted = hf_arena_array(arena, count, sizeof *sorted);
     if (!sorted)
         return hf_fail_plain(err, HF_ENOMEM);
@@ -108,7 +109,7 @@ static int check_request(struct hf_arena *arena, struct hf_process_new *request,
                          struct hf_err *err)
 {
     if (!request->work)
-        return hf_fail(err, HF_EINVAL, "work", "a process is a unit of work: give it");
+        return hf_fail(err, HF_EINVAL, "work", "the unit of the process is required");
     int rc = hf_create_check(request->work, 1, err);
     if (rc == 0)
         rc = check_disposition(request->work, err);
@@ -281,7 +282,7 @@ static int check_tell(struct hf_arena *arena, struct hf_process_tell *tell,
 {
     int rc = hf_check_key(tell->id, KEY_MAX, "id", err);
     if (rc == 0 && (unsigned)tell->what >= HF_TELL_COUNT)
-        rc = hf_fail(err, HF_EINVAL, "what", "there is nothing of that sort to tell");
+        rc = hf_fail(err, HF_EINVAL, "what", "the kind of message is unknown");
     bool retarget = rc == 0 && tell->what == HF_TELL_RETARGET;
     if (rc == 0 && (!retarget || tell->name))
         rc = hf_check_key(tell->name, retarget ? SESSION_MAX : KEY_MAX, "name", err);

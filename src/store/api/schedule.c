@@ -10,9 +10,10 @@
 static struct api_call begin(const struct hf_store *store, const struct hf_caller *given)
 {
     struct api_call call = api_begin(given);
-    API_STEP(call, store->methods->schedules ? 0
-                                             : hf_fail(&call.why, HF_EINVAL, "store",
-                                                       "this store has no schedules"));
+    API_STEP(call, store->methods->schedules
+                       ? 0
+                       : hf_fail(&call.why, HF_EINVAL, "store",
+                                 "this store does not implement schedules"));
     return call;
 }
 

@@ -97,9 +97,10 @@ int hf_session_answer_record(struct hf_session_answer *shown, const char *json,
 static struct api_call begin(const struct hf_store *store, const struct hf_caller *given)
 {
     struct api_call call = { .rc = 0 };
-    API_STEP(call, store->methods->sessions ? 0
-                                            : hf_fail(&call.why, HF_EINVAL, "store",
-                                                      "this store has no sessions"));
+    API_STEP(call, store->methods->sessions
+                       ? 0
+                       : hf_fail(&call.why, HF_EINVAL, "store",
+                                 "this store does not implement sessions"));
     return call.rc ? call : api_begin(given);
 }
 
@@ -557,9 +558,10 @@ static int check_place(const struct place *place, struct hf_err *err)
 static int check_counted(const void *items, size_t count, const char *field,
                          struct hf_err *err)
 {
-    return count && !items ? hf_fail(err, HF_EINVAL, field,
-                                     "%s are counted, and none are given", field)
-                           : 0;
+    return count && !items
+               ? hf_fail(err, HF_EINVAL, field,
+                         "the count of %s is above 0, and the array is NULL", field)
+               : 0;
 }
 
 static int check_blobs(const struct hf_session_blob *blobs, size_t count,

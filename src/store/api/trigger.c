@@ -10,9 +10,10 @@
 static struct api_call begin(const struct hf_store *store, const struct hf_caller *given)
 {
     struct api_call call = api_begin(given);
-    API_STEP(call, store->methods->triggers ? 0
-                                            : hf_fail(&call.why, HF_EINVAL, "store",
-                                                      "this store has no triggers"));
+    API_STEP(call, store->methods->triggers
+                       ? 0
+                       : hf_fail(&call.why, HF_EINVAL, "store",
+                                 "this store does not implement triggers"));
     return call;
 }
 
@@ -63,7 +64,7 @@ int hf_trigger_update(struct hf_store *store, const struct hf_caller *who,
 {
     if (revision < 1)
         return hf_fail(err, HF_EINVAL, "revision",
-                       "revision must be the one that you have seen");
+                       "revision must be the present revision of the subscription");
     return define(store, who, wanted, revision, ret_subscriptions, err);
 }
 

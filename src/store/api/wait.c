@@ -58,9 +58,10 @@ const char *hf_wait_answer_copy(struct hf_wait_answer *shown, struct hf_span byt
 static struct api_call begin(const struct hf_store *store, const struct hf_caller *given)
 {
     struct api_call call = { .rc = 0 };
-    API_STEP(call, store->methods->waits ? 0
-                                         : hf_fail(&call.why, HF_EINVAL, "store",
-                                                   "this store has no waits"));
+    API_STEP(call, store->methods->waits
+                       ? 0
+                       : hf_fail(&call.why, HF_EINVAL, "store",
+                                 "this store does not implement waits"));
     return call.rc ? call : api_begin(given);
 }
 

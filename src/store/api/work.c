@@ -53,7 +53,8 @@ int hf_create_check(const struct hf_new *news, size_t n, struct hf_err *err)
 {
     int rc = check_batch(n, err);
     if (rc == 0 && !news)
-        rc = hf_fail(err, HF_EINVAL, "news", "requests are counted, and none are given");
+        rc = hf_fail(err, HF_EINVAL, "news",
+                     "the count of requests is above 0, and the array is NULL");
     for (size_t i = 0; rc == 0 && i < n; i++) {
         rc = hf_new_check(&news[i], err);
         if (rc == 0 && news[i].reply_ref)
@@ -132,7 +133,7 @@ int hf_changes_check(const struct hf_change *changes, size_t n, struct hf_err *e
     int rc = check_batch(n, err);
     if (rc == 0 && !changes)
         rc = hf_fail(err, HF_EINVAL, "changes",
-                     "changes are counted, and none are given");
+                     "the count of changes is above 0, and the array is NULL");
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = hf_change_check(&changes[i], err);
     return rc ? rc : check_distinct(changes, n, err);
@@ -272,7 +273,7 @@ static int check_filter(const struct hf_filter *filter, struct hf_err *err)
                               err);
     if (rc == 0 && filter->status_count && !filter->statuses)
         rc = hf_fail(err, HF_EINVAL, "statuses",
-                     "statuses are counted, and none are given");
+                     "status_count is above 0, and statuses is NULL");
     for (size_t i = 0; rc == 0 && i < filter->status_count; i++)
         if (!hf_status_word(filter->statuses[i]))
             rc = hf_fail(err, HF_EINVAL, "status", "status %zu of the filter is unknown",
@@ -423,7 +424,7 @@ int hf_quota_list(struct hf_store *store, const struct hf_caller *given,
     struct api_call call = api_begin(given);
     API_STEP(call, each ? 0
                         : hf_fail(&call.why, HF_EINVAL, "each",
-                                  "who is to be told of the limits?"));
+                                  "a function for the limits is required"));
     API_STEP(call, store->methods->limit_list(store, each, user, &call.why));
     return api_end(&call, err);
 }
@@ -538,7 +539,7 @@ int hf_store_log(struct hf_store *store, int64_t before, size_t limit, hf_logged
                  void *user, struct hf_err *err)
 {
     if (!each)
-        return hf_fail(err, HF_EINVAL, "each", "who is to be told of the entries?");
+        return hf_fail(err, HF_EINVAL, "each", "a function for the entries is required");
     if (before < 0)
         return hf_fail(err, HF_EINVAL, "before", "before must not be negative");
     struct api_call call = { .rc = 0 };
@@ -552,7 +553,8 @@ int hf_store_check(struct hf_store *store, hf_found *found, void *user,
                    struct hf_err *err)
 {
     if (!found)
-        return hf_fail(err, HF_EINVAL, "found", "who is to be told of what is found?");
+        return hf_fail(err, HF_EINVAL, "found",
+                       "a function for the findings is required");
     struct hf_err why = { 0 };
     int rc = store->methods->check(store, found, user, &why);
     return hf_fail_as(err, rc, &why);

@@ -120,11 +120,10 @@ void hf_ops_only_if(struct hf_ops *ops, size_t call)
 
 int hf_ops_counted(const struct hf_ops *ops, struct hf_err *err)
 {
-    return ops->batch.lost
-               ? hf_fail(err, HF_EUNCERTAIN, NULL,
-                         "it was done, but the answer was lost: how many rows "
-                         "it changed is not known")
-               : 0;
+    return ops->batch.lost ? hf_fail(err, HF_EUNCERTAIN, NULL,
+                                     "it was done, but the answer was lost: the number "
+                                     "of changed rows is not known")
+                           : 0;
 }
 
 void hf_ops_again(struct hf_ops *ops)

@@ -93,7 +93,8 @@ static void tell_version(struct doctor_finder *finder, int64_t newest)
     if (ahead)
         doctor_say_i64(finder, hf_store_schema_version(), "");
     doctor_tell(finder, false, "schema",
-                ahead ? "both work side by side; put a newer holdfast in this one's place"
+                ahead ? "both versions work at the same time; replace this holdfast by "
+                        "the newer one"
                       : "");
 }
 
@@ -142,9 +143,9 @@ static int check_clock(struct doctor_finder *finder, struct hf_err *err)
         if (behind) {
             doctor_say(finder, "the wall clock is ");
             doctor_say_i64(finder, newest - now, " ms before the newest event");
-            doctor_tell(
-                finder, false, "clock",
-                "set the machine's clock; until then due times and deadlines come late");
+            doctor_tell(finder, false, "clock",
+                        "set the clock of the machine; until then due times and "
+                        "deadlines are late");
         }
         if (apart) {
             doctor_say(finder, "the lease clock is ");

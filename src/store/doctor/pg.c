@@ -47,8 +47,8 @@ static void tell_holder(struct doctor_finder *finder, const struct hf_call *rows
                 connection
                     ? "end what it does, or the connection (pg_terminate_backend); set "
                       "idle_in_transaction_session_timeout"
-                    : "finish the prepared transaction, or drop the slot if nobody "
-                      "needs it (pg_drop_replication_slot)");
+                    : "finish the prepared transaction, or drop the slot if it is not "
+                      "needed (pg_drop_replication_slot)");
 }
 
 /* No caller is known to be at it for long. */
@@ -57,7 +57,7 @@ static void tell_no_holder(struct doctor_finder *finder, const struct hf_call *r
     bool hidden = false;
     for (size_t i = 0; i < rows->out_count; i++)
         hidden |= hf_cell_i64(rows, i, HF_COL_DOCTOR_PG_VACUUM_HIDDEN) != 0;
-    doctor_say(finder, "nobody holds it back");
+    doctor_say(finder, "no snapshot holds it back");
     if (rows->out_count) {
         doctor_say(finder, "; the oldest snapshot is ");
         doctor_say_i64(finder, hf_cell_i64(rows, 0, HF_COL_DOCTOR_PG_VACUUM_AGE),
@@ -101,7 +101,8 @@ static int check_tables(struct doctor_finder *finder, struct hf_err *err)
         doctor_say_i64(finder, hf_cell_i64(rows, i, HF_COL_DOCTOR_PG_TABLES_BYTES) >> 20,
                        " MB");
         doctor_tell(finder, false, "bloat",
-                    "VACUUM it; see that autovacuum runs and that nobody holds it back");
+                    "VACUUM the table; check that autovacuum runs and that no old "
+                    "snapshot holds it back");
     }
     if (rc == 0 && rows->out_count == 0) {
         doctor_say(finder, "no table has many dead rows");
@@ -212,9 +213,8 @@ static int check_behind(struct doctor_finder *finder, struct hf_err *err)
                  hf_cell_i64(row, 0, HF_COL_DOCTOR_PG_BEHIND_HIDDEN))) {
         tell_behind(finder, row);
     } else if (held && !seen) {
-        doctor_say(finder,
-                   "events wait for a transaction to end that cannot be seen here "
-                   "before `work tail` gives them");
+        doctor_say(finder, "`work tail` withholds events until a transaction ends that "
+                           "this server cannot show");
         doctor_tell(finder, false, "feed",
                     "if it lasts: run doctor on the server that takes writes");
     } else if (row) {
@@ -300,10 +300,10 @@ static void tell_bell(struct doctor_finder *finder, const char *bell, const char
     doctor_tell(finder, false, "bell",
                 !polls ? ""
                 : hf_same(pooler, "none")
-                    ? "waiting workers look four times a second: the server cannot "
+                    ? "waiting workers poll four times per second: the server cannot "
                       "LISTEN, as a standby cannot"
-                    : "waiting workers look four times a second: give listen_url= an "
-                      "address past the pooler");
+                    : "waiting workers poll four times per second: set listen_url= to an "
+                      "address without the pooler");
 }
 
 /* How wake-ups travel, as the driver knows it. `ms`: how long it may try. */

@@ -103,7 +103,7 @@ static int told_by_key(struct telling *t, struct hf_err *err)
                 memcmp(content->at, t->content, sizeof t->content) == 0;
     return same ? 1
                 : hf_fail(err, HF_ECONFLICT, "key",
-                          "the key was used before with other content");
+                          "the key was used earlier with other content");
 }
 
 static int stands_already(struct telling *t, struct hf_err *err)

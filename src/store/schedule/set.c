@@ -18,8 +18,8 @@ static int check_revision(const struct hf_schedule_row *row, int64_t revision,
     if (revision == 0 || revision == row->s.revision)
         return 0;
     return hf_fail(err, HF_ECONFLICT, "revision",
-                   "schedule %s is at revision %lld by now, not %lld: look at it again",
-                   row->s.name, (long long)row->s.revision, (long long)revision);
+                   "schedule %s has revision %lld, not %lld: read it again", row->s.name,
+                   (long long)row->s.revision, (long long)revision);
 }
 
 static int answer_row(struct hf_schedules *schedules, const struct hf_schedule *schedule,

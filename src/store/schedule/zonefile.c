@@ -35,7 +35,7 @@ void hf_zones_fini(struct hf_zones *zones)
 static int unknown(struct hf_err *err, const char *name)
 {
     return hf_fail(err, HF_EINVAL, "zone",
-                   "zone: \"%.64s\" is not a time zone of this system; give UTC or an "
+                   "zone: \"%.64s\" is not a time zone of this system; use UTC or an "
                    "IANA name such as Europe/Berlin",
                    name ? name : "");
 }

@@ -202,8 +202,9 @@ static int show_claimed(struct claiming *c, const struct hf_ops *ops, struct rea
     int rc = found->out_count ? session_read(found, 0, &now, err)
                               : hf_fail_plain(err, HF_EINTERNAL);
     if (rc == 0 && !hf_same(now.lease.nonce, plan->lease.nonce))
-        rc = hf_fail(err, HF_EUNCERTAIN, "session_id",
-                     "it was claimed, but the answer was lost, and it was claimed since");
+        rc = hf_fail(
+            err, HF_EUNCERTAIN, "session_id",
+            "it was claimed, but the answer was lost, and the session was claimed again");
     if (rc == 0)
         rc = session_show(c->answer, found, 1, err);
     if (rc == 0)

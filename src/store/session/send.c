@@ -62,7 +62,7 @@ static int answer_found(struct sending *s, const struct hf_call *found,
     if (!session_bytes_same(hf_cell(found, 0, HF_COL_WORK_BY_SOURCE_REQUEST_HASH),
                             s->hash, sizeof s->hash))
         return hf_fail(err, HF_ECONFLICT, "source_key",
-                       "the same key was used before with other content (unit %s)",
+                       "the same key was used earlier with other content (unit %s)",
                        hf_row_id(found, 0));
     int rc = hf_row_read(found, 0, &row, err);
     struct hf_item *item = rc == 0 ? hf_answer_add(answer) : NULL;

@@ -40,7 +40,7 @@ struct emit {
 static int conflict(const struct emit *e, struct hf_err *err)
 {
     return hf_fail(err, HF_ECONFLICT, "idempotency_key",
-                   "key %s of %s %s was emitted before with other content",
+                   "key %s of %s %s was emitted earlier with other content",
                    e->occurrence->idempotency_key, e->occurrence->source_type,
                    e->occurrence->source_key);
 }

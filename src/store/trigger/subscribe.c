@@ -143,8 +143,7 @@ static int decide(struct mutation *m, struct hf_err *err)
                        m->key, m->owner_scope);
     if (m->found && m->revision && m->revision != m->was.revision)
         return hf_fail(err, HF_ECONFLICT, "revision",
-                       "subscription %s is at revision %lld by now, not %lld: look at it "
-                       "again",
+                       "subscription %s has revision %lld, not %lld: read it again",
                        m->key, (long long)m->was.revision, (long long)m->revision);
     if (m->wanted) {
         hf_subscription_build(m->wanted, now, &m->now);

@@ -63,7 +63,7 @@ static int read_rows(struct copying *c, const struct side *side,
     int rc = hf_ops_read(ops, c->err);
     if (rc == 0 && hf_ops_result(ops, 0)->out_count &&
         hf_ops_result(ops, 0)->out_width != table->column_count)
-        rc = hf_fail(c->err, HF_EINTERNAL, NULL, "%s gives %zu columns, not %zu",
+        rc = hf_fail(c->err, HF_EINTERNAL, NULL, "%s returns %zu columns, not %zu",
                      table->name, hf_ops_result(ops, 0)->out_width, table->column_count);
     return rc;
 }
@@ -208,8 +208,8 @@ static int differs(const struct comparing *m, size_t row, const char *column)
 {
     return hf_fail(
         m->c->err, HF_ECONFLICT, "from",
-        "row %lld of %s is not the same in both%s%s: one of them was written to while it "
-        "was copied; stop whatever uses either, remove the target, copy again",
+        "row %lld of %s differs%s%s: one store was written to during the copy; stop all "
+        "programs that use either, remove the target, copy again",
         (long long)(m->done + 1 + (int64_t)row), m->table->name,
         column ? ", column " : "", column ? column : "");
 }

@@ -123,8 +123,8 @@ static int find(struct hf_ops *ops, const char *part, const char **ret_id,
         if (!((*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9') || *at == '-'))
             return hf_fail(err, HF_ENOTFOUND, "wait_id", "there is no wait %.80s", part);
     if (strlen(part) < PART_MIN)
-        return hf_fail(err, HF_EINVAL, "wait_id",
-                       "it takes at least %d characters of the id", PART_MIN);
+        return hf_fail(err, HF_EINVAL, "wait_id", "use at least %d characters of the id",
+                       PART_MIN);
     hf_ops_call(ops, HF_SQL_WAIT_FIND, HF_ANY_COUNT);
     hf_ops_text(ops, hf_arena_join(&ops->arena, part, "%"));
     hf_ops_again(ops);

@@ -97,7 +97,7 @@ static int conflict(struct hf_err *err, const struct hf_call *call)
 {
     bool by_key = call->statement == HF_SQL_WORK_BY_IDEMPOTENCY;
     return hf_fail(err, HF_ECONFLICT, by_key ? "idempotency_key" : "source_id",
-                   "the same %s was used before with other content (unit %s)",
+                   "the same %s was used earlier with other content (unit %s)",
                    by_key ? "idempotency key" : "source id and run id",
                    hf_row_id(call, 0));
 }
@@ -299,9 +299,9 @@ static int hold_repeats(struct creation *c, struct hf_err *err)
             if (first->settled || first->held)
                 continue;
             if (unit && memcmp(first->hash, later->hash, sizeof first->hash) != 0)
-                return hf_fail(err, HF_ECONFLICT, "source_id",
-                               "items %zu and %zu ask for one unit with other content", i,
-                               k);
+                return hf_fail(
+                    err, HF_ECONFLICT, "source_id",
+                    "items %zu and %zu request one unit with different content", i, k);
             later->held = unit || same_key(a->dedup_key, b->dedup_key);
         }
     }
@@ -378,7 +378,7 @@ static int answer_again(struct creation *c, struct hf_err *err)
         if (rc == HF_ENOTFOUND) {
             struct hf_err why;
             (void)hf_fail(&why, rc, "operation_id",
-                          "this operation was applied, and its unit pruned since");
+                          "this operation was applied, and its unit was pruned later");
             rc = hf_item_fail(c->answer, c->items[i], &why);
         }
         if (rc)

@@ -44,7 +44,7 @@ static int show_written(struct changing *c, const struct hf_ops *ops, size_t rea
     if (read_back && hf_ops_result(ops, read_back)->out_count != c->n)
         /* after a lost answer, and a prune since */
         return hf_fail(err, HF_EUNCERTAIN, NULL,
-                       "it was written, but what it gave cannot be read");
+                       "it was written, but its answer cannot be read");
     for (size_t i = 0; i < c->n; i++) {
         struct change_slot *slot = &c->slots[i];
         struct hf_row now;

@@ -22,7 +22,7 @@ static int find_by_part(struct hf_ops *ops, const char *part, struct hf_row *ret
 {
     size_t len = strlen(part);
     if (len < PART_MIN)
-        return hf_fail(err, HF_EINVAL, "id", "give at least %d characters of an id",
+        return hf_fail(err, HF_EINVAL, "id", "use at least %d characters of the id",
                        PART_MIN);
     char *past = hf_arena_copy(&ops->arena, part, len + 1);
     if (!past)
@@ -532,7 +532,8 @@ static int show_renewed(struct hf_answer *answer, struct hf_ops *ops,
             rc = hf_fail_plain(err, HF_ENOMEM);
         if (rc || bsearch(&row.seq, seqs, renewed->out_count, sizeof *seqs, by_number))
             continue;
-        (void)hf_fail(&why, HF_EBUSY, "id", "skipped: somebody else has the row locked");
+        (void)hf_fail(&why, HF_EBUSY, "id",
+                      "skipped: another transaction has locked the row");
         rc = hf_item_fail(answer, item, &why) ? hf_fail_plain(err, HF_ENOMEM) : 0;
     }
     return rc;
