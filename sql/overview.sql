@@ -18,8 +18,7 @@ SELECT w.queue, sum(CASE WHEN w.status = 'queued' AND w.gate IS NULL THEN 1 ELSE
        min(CASE WHEN w.gate = 'due' THEN w.due_at
                 WHEN w.status = 'retry_scheduled' THEN w.next_retry_at END) AS next_due_at,
        /*lite json_group_array(DISTINCT w.kind)*//*pg jsonb_agg(DISTINCT w.kind)::text*/ AS kinds
-  FROM work_state w
- WHERE w.seq IN {open_rows} AND ($1::text IS NULL OR w.tenant = $1)
+  FROM {open_units} AS w WHERE ($1::text IS NULL OR w.tenant = $1)
  GROUP BY w.queue ORDER BY w.queue LIMIT $2
 
 -- name: overview_holders
@@ -47,7 +46,7 @@ SELECT t.status, t.age, count(*) AS units
                               WHEN s.created_at > hf_now() - 86400000 THEN 3
                               WHEN s.created_at > hf_now() - 604800000 THEN 4 ELSE 5 END AS age
           FROM {row_from}
-         WHERE w.seq IN {open_rows} AND ($1::text IS NULL OR w.tenant = $1)) AS t
+         WHERE w.seq /*lite IN {open_rows}*//*pg = ANY (ARRAY(SELECT o.seq FROM {open_rows} AS o))*/ AND ($1::text IS NULL OR w.tenant = $1)) AS t
  GROUP BY t.status, t.age
 
 -- name: overview_leases

@@ -70,15 +70,23 @@ p.identity_kind, p.identity_label, p.definition, p.labels, p.originator,
 nullif(w.wake_session, ''),
 p.cause_occurrence, p.cause_subscription, p.env_ref, p.external_ref, p.event_types
 
--- name: process_list
--- in: $1 after seq, $2 1 for finished ones too, $3 status, $4 1 for waiting ones only,
---     $5 originator, $6 identity_kind, $7 identity_label, $8 definition,
---     $9 cause_occurrence, $10 cause_subscription, $11 observer, $12 created from,
---     $13 created before, $14 tenant, $15 work_id, $16 limit, $17 a member of the labels,
---     $18 env_ref
-SELECT {row}, {lease_left}, {facts}
-  FROM process p JOIN work_state w ON w.seq = p.seq JOIN work_spec s ON s.seq = p.seq
- WHERE p.seq > $1 AND ($2::bigint = 1 OR w.finished_at IS NULL)
+-- Which processes are older or newer than others is known only from their keys, which are those of
+-- units: so the last one of a page's 20,000 is looked for first.
+-- name: process_window
+-- in: $1 after seq    out: how many processes follow, up to 20,000; the last of these
+SELECT count(*) AS looked, max(b.seq) AS last
+  FROM (SELECT p.seq FROM process p WHERE p.seq > $1 ORDER BY p.seq LIMIT 20000) AS b
+
+-- name: process_window_newest
+-- in: as process_window, in the other direction
+SELECT count(*) AS looked, min(b.seq) AS last
+  FROM (SELECT p.seq FROM process p WHERE p.seq < $1 ORDER BY p.seq DESC LIMIT 20000) AS b
+
+-- fragment: process_from
+process p JOIN work_state w ON w.seq = p.seq JOIN work_spec s ON s.seq = p.seq
+
+-- fragment: process_where
+($2::bigint = 1 OR w.finished_at IS NULL)
    AND ($3::text IS NULL OR w.status = $3)
    AND ($4::bigint = 0 OR w.waiting_kind IS NOT NULL)
    AND ($5::text IS NULL OR p.originator = $5)
@@ -96,7 +104,48 @@ SELECT {row}, {lease_left}, {facts}
    AND ($15::text IS NULL OR s.work_id = $15)
    AND ($17::text IS NULL OR /*lite instr(p.labels, $17)*//*pg strpos(p.labels, $17)*/ > 0)
    AND ($18::text IS NULL OR p.env_ref = $18)
+
+-- name: process_list
+-- in: $1 after seq, $2 1 for finished ones too, $3 status, $4 1 for waiting ones only,
+--     $5 originator, $6 identity_kind, $7 identity_label, $8 definition,
+--     $9 cause_occurrence, $10 cause_subscription, $11 observer, $12 created from,
+--     $13 created before, $14 tenant, $15 work_id, $16 limit, $17 a member of the labels,
+--     $18 env_ref, $19 the last seq, $20 bytes of texts
+SELECT {row}, {lease_left}, {facts}
+  FROM {process_from}
+ WHERE /*pg p.seq = ANY (ARRAY(SELECT b.seq FROM (SELECT w.seq, {bytes_before}
+        FROM {process_from} WHERE*/
+       p.seq > $1 AND p.seq <= $19 AND {process_where}
+   /*lite AND $20 > 0*/
+   /*pg ORDER BY w.seq LIMIT $16) AS b WHERE b.bytes_before < $20))*/
  ORDER BY p.seq LIMIT $16
+
+-- name: process_list_brief
+-- in: as process_list
+SELECT {brief_row}, {lease_left}, {facts}
+  FROM {process_from}
+ WHERE p.seq > $1 AND p.seq <= $19 AND {process_where}
+   AND $20::bigint > 0
+ ORDER BY p.seq LIMIT $16
+
+-- name: process_list_newest
+-- in: as process_list
+SELECT {row}, {lease_left}, {facts}
+  FROM {process_from}
+ WHERE /*pg p.seq = ANY (ARRAY(SELECT b.seq FROM (SELECT w.seq, {bytes_before_newest}
+        FROM {process_from} WHERE*/
+       p.seq < $1 AND p.seq >= $19 AND {process_where}
+   /*lite AND $20 > 0*/
+   /*pg ORDER BY w.seq DESC LIMIT $16) AS b WHERE b.bytes_before < $20))*/
+ ORDER BY p.seq DESC LIMIT $16
+
+-- name: process_list_newest_brief
+-- in: as process_list
+SELECT {brief_row}, {lease_left}, {facts}
+  FROM {process_from}
+ WHERE p.seq < $1 AND p.seq >= $19 AND {process_where}
+   AND $20::bigint > 0
+ ORDER BY p.seq DESC LIMIT $16
 
 -- name: process_observers
 -- in: $1 work_id

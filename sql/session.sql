@@ -61,14 +61,38 @@ SELECT s.head_revision, s.record_count, s.ready_at, s.deleted_at, s.chain, s.age
 -- in: $1 session_id
 SELECT 1 FROM session WHERE session_id = $1 AND deleted_at IS NULL
 
+-- The window of a page: 20,000 keys from the first session after the cursor.
+-- name: session_window
+-- in: $1 after session_key    out: the last key of the window, whether there are sessions behind it
+SELECT f.first + 19999 AS last,
+       CASE WHEN (SELECT max(m.session_key) FROM session m) > f.first + 19999
+            THEN 1 ELSE 0 END AS more
+  FROM (SELECT min(n.session_key) AS first FROM session n WHERE n.session_key > $1) AS f
+
+-- name: session_window_newest
+-- in: as session_window, in the other direction
+SELECT f.first - 19999 AS last,
+       CASE WHEN (SELECT min(m.session_key) FROM session m) < f.first - 19999
+            THEN 1 ELSE 0 END AS more
+  FROM (SELECT max(n.session_key) AS first FROM session n WHERE n.session_key < $1) AS f
+
+-- fragment: session_listed
+($2::text IS NULL OR s.tenant = $2) AND ($3::text IS NULL OR s.agent = $3)
+AND ($4::text IS NULL OR m.parent_id = $4) AND ($5::bigint = 0 OR s.turn_key IS NOT NULL)
+AND s.deleted_at IS NULL
+
 -- name: session_list
 -- in: $1 after session_key, $2 tenant or null, $3 agent or null, $4 parent_id or null,
---     $5 1: only with an open turn, $6 limit
+--     $5 1: only with an open turn, $6 limit, $7 the last session_key
 SELECT {session}, m.request_hash FROM {session_from}
- WHERE s.session_key > $1 AND ($2::text IS NULL OR s.tenant = $2)
-   AND ($3::text IS NULL OR s.agent = $3) AND ($4::text IS NULL OR m.parent_id = $4)
-   AND ($5::bigint = 0 OR s.turn_key IS NOT NULL) AND s.deleted_at IS NULL
+ WHERE s.session_key > $1 AND s.session_key <= $7 AND {session_listed}
  ORDER BY s.session_key LIMIT $6
+
+-- name: session_list_newest
+-- in: as session_list
+SELECT {session}, m.request_hash FROM {session_from}
+ WHERE s.session_key < $1 AND s.session_key >= $7 AND {session_listed}
+ ORDER BY s.session_key DESC LIMIT $6
 
 -- Sending.
 

@@ -11,14 +11,15 @@ process_name, registrant, deliveries, last_at, created_at, updated_at
 SELECT {subscription_columns} FROM subscription WHERE subscription_id = $1
 
 -- name: subscription_list
--- in: $1 tenant, $2 after owner_scope, $3 after key, $4 owner_scope or null, $5 source_type or
---     null, $6 source_key or null, $7 state or null: all but deleted, $8 limit
+-- in: $1 of this tenant, '' of all, $2 after owner_scope, $3 after key, $4 owner_scope or null,
+--     $5 source_type or null, $6 source_key or null, $7 state or null: all but deleted, $8 limit,
+--     $9 after tenant
 SELECT {subscription_columns} FROM subscription
- WHERE tenant = $1 AND (owner_scope, subscription_key) > ($2, $3)
+ WHERE (tenant, owner_scope, subscription_key) > ($9, $2, $3) AND ($1 = '' OR tenant = $1)
    AND ($4::text IS NULL OR owner_scope = $4) AND ($5::text IS NULL OR source_type = $5)
    AND ($6::text IS NULL OR source_key = $6)
    AND (state = $7 OR ($7::text IS NULL AND state <> 'deleted'))
- ORDER BY owner_scope, subscription_key LIMIT $8
+ ORDER BY tenant, owner_scope, subscription_key LIMIT $8
 
 -- name: subscription_insert
 -- in: the columns in order

@@ -379,10 +379,16 @@ SELECT (SELECT min(wake_at) FROM work_state WHERE wake_at IS NOT NULL) AS wake_a
  AND ($20::text IS NULL OR w.disposition = $20)
  AND ($22::bigint IS NULL OR (CASE WHEN $21::bigint = 1 THEN w.finished_at ELSE s.created_at END) >= hf_now() - $22)
  AND ($23::bigint IS NULL OR (CASE WHEN $21::bigint = 1 THEN w.finished_at ELSE s.created_at END) >= $23)
- AND ($24::bigint IS NULL OR (CASE WHEN $21::bigint = 1 THEN w.finished_at ELSE s.created_at END) < $24))
-
--- fragment: listed_statuses
-(SELECT /*lite value FROM json_each($11)*//*pg jsonb_array_elements_text($11::jsonb)*/)
+ AND ($24::bigint IS NULL OR (CASE WHEN $21::bigint = 1 THEN w.finished_at ELSE s.created_at END) < $24)
+ AND ($11::text IS NULL OR w.status IN (SELECT /*lite value FROM json_each($11)*/
+                                              /*pg jsonb_array_elements_text($11::jsonb)*/))
+ AND ($25::text IS NULL
+      OR substr(s.work_id, 1, length($25)) = $25
+      OR substr(s.work_id, 1 + length(s.work_id) - length($25)) = $25
+      OR substr(s.source_id, 1, length($25)) = $25
+      OR substr(s.source_id, 1 + length(s.source_id) - length($25)) = $25
+      OR substr(w.waiting_ref, 1, length($25)) = $25
+      OR substr(w.waiting_ref, 1 + length(w.waiting_ref) - length($25)) = $25))
 
 -- The columns of a row in their order, without those that may be long.
 -- fragment: brief_row
@@ -410,64 +416,165 @@ w.crashes, w.crashed_at, w.claim_group, w.settled_token, w.settled_verb, w.wake_
  UNION ALL SELECT seq FROM work_state
             WHERE wake_at IS NOT NULL AND status = 'retry_scheduled')
 
+-- The same rows with what is counted of them: a row is read where its index entry is found, and not
+-- looked up once more by its key.
+-- fragment: open_units
+(SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+       waiting_kind, lease_expires_at, lease_ttl_ms
+  FROM work_state WHERE status = 'queued' AND gate IS NULL
+ UNION ALL
+ SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+       waiting_kind, lease_expires_at, lease_ttl_ms
+  FROM work_state WHERE gate = 'due' OR gate = 'lane' OR gate = 'held'
+ UNION ALL
+ SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+       waiting_kind, lease_expires_at, lease_ttl_ms
+  FROM work_state WHERE gate = 'limit' OR gate = 'rate'
+ UNION ALL
+ SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+       waiting_kind, lease_expires_at, lease_ttl_ms
+  FROM work_state WHERE owner IS NOT NULL AND status = 'running'
+ UNION ALL
+ SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+       waiting_kind, lease_expires_at, lease_ttl_ms
+  FROM work_state WHERE waiting_kind IS NOT NULL
+ UNION ALL
+ SELECT status, gate, queue, kind, tenant, source_system, due_at, next_retry_at, updated_at,
+       waiting_kind, lease_expires_at, lease_ttl_ms
+  FROM work_state WHERE wake_at IS NOT NULL AND status = 'retry_scheduled')
+
+-- Lists. A page reads the open rows alone where there are few of them; otherwise the rows of a
+-- window of 20,000 keys: no page looks at more rows, whatever the filter. The window begins at the
+-- first row after the cursor, so that keys without a row cost nothing. A page ends, too, with the
+-- row whose texts make $26 bytes: on PostgreSQL no other row is read, on SQLite the driver stops.
+
+-- The open rows, or those of them that are held.
+-- fragment: listed_rows
+(SELECT seq FROM work_state WHERE $27::bigint = 1 AND status = 'queued' AND gate IS NULL
+ UNION ALL SELECT seq FROM work_state
+            WHERE $27::bigint = 1 AND (gate = 'due' OR gate = 'lane' OR gate = 'held')
+ UNION ALL SELECT seq FROM work_state
+            WHERE $27::bigint = 1 AND (gate = 'limit' OR gate = 'rate')
+ UNION ALL SELECT seq FROM work_state WHERE owner IS NOT NULL AND status = 'running'
+ UNION ALL SELECT seq FROM work_state WHERE waiting_kind IS NOT NULL
+ UNION ALL SELECT seq FROM work_state
+            WHERE $27::bigint = 1 AND wake_at IS NOT NULL AND status = 'retry_scheduled')
+
+-- name: work_open_count
+-- in: $1 at most
+SELECT count(*) AS units FROM (SELECT 1 FROM {open_rows} AS o LIMIT $1) AS c
+
+-- name: work_held_count
+-- in: as work_open_count, of rows that run or wait
+SELECT count(*) AS units
+  FROM (SELECT 1 FROM (SELECT seq FROM work_state
+                        WHERE owner IS NOT NULL AND status = 'running'
+                       UNION ALL SELECT seq FROM work_state WHERE waiting_kind IS NOT NULL) AS o
+         LIMIT $1) AS c
+
+-- name: work_window
+-- in: $1 after seq    out: the last key of the window, whether there are rows behind it
+SELECT f.first + 19999 AS last,
+       CASE WHEN (SELECT max(m.seq) FROM work_state m) > f.first + 19999 THEN 1 ELSE 0 END AS more
+  FROM (SELECT min(n.seq) AS first FROM work_state n WHERE n.seq > $1) AS f
+
+-- name: work_window_newest
+-- in: as work_window, in the other direction
+SELECT f.first - 19999 AS last,
+       CASE WHEN (SELECT min(m.seq) FROM work_state m) < f.first - 19999 THEN 1 ELSE 0 END AS more
+  FROM (SELECT max(n.seq) AS first FROM work_state n WHERE n.seq < $1) AS f
+
+-- fragment: bytes_before
+coalesce(sum(coalesce(octet_length(s.payload), 0) + coalesce(octet_length(w.result), 0)
+             + coalesce(octet_length(w.resume_payload), 0))
+         OVER (ORDER BY w.seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
+
+-- fragment: bytes_before_newest
+coalesce(sum(coalesce(octet_length(s.payload), 0) + coalesce(octet_length(w.result), 0)
+             + coalesce(octet_length(w.resume_payload), 0))
+         OVER (ORDER BY w.seq DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+AS bytes_before
+
 -- name: work_list_open
 -- in: $1 after seq, $2 source, $3 queue, $4 kind, $5 owner, $6 waiting_ref,
 --     $7 not updated since, $8 silent only, $9 tenant or null, $10 limit,
 --     $11 statuses as a JSON array or null, $12 gate or null, $13 source_id, $14 source_run_id,
 --     $15 parent_work_id, $16 session_id, $17 lane_key, $18 correlation_id, $19 error_class,
---     $20 disposition, $21 1: the times are of the end, $22 so long ago, $23 from, $24 before
+--     $20 disposition, $21 1: the times are of the end, $22 so long ago, $23 from, $24 before,
+--     $25 the beginning or end of an id, source id or waiting reference, $26 bytes of texts,
+--     $27 1: not only rows that run or wait, $28 the last seq
 SELECT {row}, {lease_left} FROM {row_from}
- WHERE w.seq IN {open_rows} AND w.seq > $1 AND {list_where}
-   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ WHERE /*pg w.seq = ANY (ARRAY(SELECT p.seq FROM (SELECT w.seq, {bytes_before}
+        FROM {row_from} WHERE*/
+       w.seq /*lite IN {listed_rows}*//*pg = ANY (ARRAY(SELECT o.seq FROM {listed_rows} AS o))*/
+   AND w.seq > $1 AND w.seq <= $28 AND {list_where}
+   /*lite AND $26 > 0*/
+   /*pg ORDER BY w.seq LIMIT $10) AS p WHERE p.bytes_before < $26))*/
  ORDER BY w.seq LIMIT $10
 
 -- name: work_list_open_brief
 -- in: as work_list_open
 SELECT {brief_row}, {lease_left} FROM {row_from}
- WHERE w.seq IN {open_rows} AND w.seq > $1 AND {list_where}
-   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ WHERE w.seq /*lite IN {listed_rows}*//*pg = ANY (ARRAY(SELECT o.seq FROM {listed_rows} AS o))*/
+   AND w.seq > $1 AND w.seq <= $28 AND {list_where}
+   AND $26::bigint > 0
  ORDER BY w.seq LIMIT $10
 
 -- name: work_list_open_newest
 -- in: as work_list_open
 SELECT {row}, {lease_left} FROM {row_from}
- WHERE w.seq IN {open_rows} AND w.seq < $1 AND {list_where}
-   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ WHERE /*pg w.seq = ANY (ARRAY(SELECT p.seq FROM (SELECT w.seq, {bytes_before_newest}
+        FROM {row_from} WHERE*/
+       w.seq /*lite IN {listed_rows}*//*pg = ANY (ARRAY(SELECT o.seq FROM {listed_rows} AS o))*/
+   AND w.seq < $1 AND w.seq >= $28 AND {list_where}
+   /*lite AND $26 > 0*/
+   /*pg ORDER BY w.seq DESC LIMIT $10) AS p WHERE p.bytes_before < $26))*/
  ORDER BY w.seq DESC LIMIT $10
 
 -- name: work_list_open_newest_brief
 -- in: as work_list_open
 SELECT {brief_row}, {lease_left} FROM {row_from}
- WHERE w.seq IN {open_rows} AND w.seq < $1 AND {list_where}
-   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ WHERE w.seq /*lite IN {listed_rows}*//*pg = ANY (ARRAY(SELECT o.seq FROM {listed_rows} AS o))*/
+   AND w.seq < $1 AND w.seq >= $28 AND {list_where}
+   AND $26::bigint > 0
  ORDER BY w.seq DESC LIMIT $10
 
 -- name: work_list_any
 -- in: as work_list_open
 SELECT {row}, {lease_left} FROM {row_from}
- WHERE w.seq > $1 AND {list_where}
-   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ WHERE /*pg w.seq = ANY (ARRAY(SELECT p.seq FROM (SELECT w.seq, {bytes_before}
+        FROM {row_from} WHERE*/
+       w.seq > $1 AND w.seq <= $28 AND {list_where}
+   AND $27::bigint = 1
+   /*lite AND $26 > 0*/
+   /*pg ORDER BY w.seq LIMIT $10) AS p WHERE p.bytes_before < $26))*/
  ORDER BY w.seq LIMIT $10
 
 -- name: work_list_any_brief
 -- in: as work_list_open
 SELECT {brief_row}, {lease_left} FROM {row_from}
- WHERE w.seq > $1 AND {list_where}
-   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ WHERE w.seq > $1 AND w.seq <= $28 AND {list_where}
+   AND $27::bigint = 1
+   AND $26::bigint > 0
  ORDER BY w.seq LIMIT $10
 
 -- name: work_list_any_newest
 -- in: as work_list_open
 SELECT {row}, {lease_left} FROM {row_from}
- WHERE w.seq < $1 AND {list_where}
-   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ WHERE /*pg w.seq = ANY (ARRAY(SELECT p.seq FROM (SELECT w.seq, {bytes_before_newest}
+        FROM {row_from} WHERE*/
+       w.seq < $1 AND w.seq >= $28 AND {list_where}
+   AND $27::bigint = 1
+   /*lite AND $26 > 0*/
+   /*pg ORDER BY w.seq DESC LIMIT $10) AS p WHERE p.bytes_before < $26))*/
  ORDER BY w.seq DESC LIMIT $10
 
 -- name: work_list_any_newest_brief
 -- in: as work_list_open
 SELECT {brief_row}, {lease_left} FROM {row_from}
- WHERE w.seq < $1 AND {list_where}
-   AND ($11::text IS NULL OR w.status IN {listed_statuses})
+ WHERE w.seq < $1 AND w.seq >= $28 AND {list_where}
+   AND $27::bigint = 1
+   AND $26::bigint > 0
  ORDER BY w.seq DESC LIMIT $10
 
 -- name: work_counts
@@ -478,12 +585,13 @@ SELECT status, source_system, count(*) AS units, count(gate) AS gated,
        sum(CASE WHEN lease_expires_at > hf_lease_now()
                  AND 3 * (lease_expires_at - hf_lease_now()) < lease_ttl_ms
                 THEN 1 ELSE 0 END) AS lapsing
-  FROM work_state WHERE seq IN {open_rows} AND ($1::text IS NULL OR tenant = $1)
+  FROM {open_units} AS o WHERE ($1::text IS NULL OR tenant = $1)
  GROUP BY status, source_system
 
 -- name: work_ages
 -- in: $1 tenant, null for all
--- out: oldest claimable due_at, oldest started_at, next wait deadline, next retry
+-- out: oldest claimable due_at, oldest started_at, next wait deadline, next retry, bad ends of the
+--      last hour
 SELECT (SELECT min(due_at) FROM work_state
          WHERE status = 'queued' AND gate IS NULL
            AND ($1::text IS NULL OR tenant = $1)) AS due_at,
@@ -494,7 +602,11 @@ SELECT (SELECT min(due_at) FROM work_state
          WHERE waiting_kind IS NOT NULL AND ($1::text IS NULL OR tenant = $1)) AS deadline_at,
        (SELECT min(next_retry_at) FROM work_state
          WHERE wake_at IS NOT NULL AND status = 'retry_scheduled'
-           AND ($1::text IS NULL OR tenant = $1)) AS next_retry_at
+           AND ($1::text IS NULL OR tenant = $1)) AS next_retry_at,
+       (SELECT count(*) FROM (SELECT 1 FROM work_state w
+                               WHERE {ended_badly} AND w.finished_at >= hf_now() - 3600000
+                                 AND ($1::text IS NULL OR w.tenant = $1)
+                               LIMIT 20000) AS b) AS ended_badly
 
 -- name: work_dump
 SELECT {row}, {lease_left} FROM {row_from} ORDER BY w.seq

@@ -91,9 +91,12 @@ struct hf_process_filter {
     hf_ms created_before; /* before; 0: any */
     size_t limit;         /* 0: 100 */
     const char *after;    /* cursor of an earlier page */
+    bool newest;          /* from the newest down */
+    bool brief; /* without payload, resume_payload, result, retry_policy and holder */
 };
 
-/* A page of processes, oldest first; it owns the memory it shows. By id: finished ones too,
+/* A page of processes, oldest first or newest first; it owns the memory it shows. Pages end as
+ * those of hf_work_list, and so do their cursors. By id: finished ones too,
  * HF_ENOTFOUND for none, naming "retained" where it was pruned and "id" where it was not. */
 struct hf_processes;
 HF_API HF_MUST_USE int hf_process_list(struct hf_store *store,

@@ -337,9 +337,11 @@ struct hf_session_filter {
     bool open;         /* only with an open turn */
     size_t limit;      /* 0: 100 */
     const char *after; /* cursor of an earlier answer */
+    bool newest;       /* from the newest down */
 };
 
-/* Sessions of the caller's tenant, or of all where it names none, in order of creation.
+/* Sessions of the caller's tenant, or of all where it names none, in order of creation, or from the
+ * newest down. Pages end as those of hf_work_list, and so do their cursors.
  * HF_EINVAL for the cursor, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_session_list(struct hf_store *store,
                                        const struct hf_caller *who,

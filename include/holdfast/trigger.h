@@ -140,8 +140,9 @@ struct hf_trigger_filter {
     const char *after; /* cursor of an earlier answer */
 };
 
-/* In the order of owner scopes and keys, a page at a time. HF_EINVAL names the field, HF_ETOOBIG
- * for `limit`, and the errors of a store. */
+/* Those of the caller's tenant, or of all where it names none, in the order of tenants, owner
+ * scopes and keys, a page at a time.
+ * HF_EINVAL names the field, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_trigger_list(struct hf_store *store,
                                        const struct hf_caller *who,
                                        const struct hf_trigger_filter *filter,

@@ -374,11 +374,17 @@ struct hf_filter {
     const char *correlation_id;
     const char *error_class;
     enum hf_disposition disposition;
+    const char *find; /* an id, source id or waiting reference, or at least 4 bytes of its
+                         beginning or end */
 };
 
-/* Rows in order of creation, or from the newest down, a page at a time. hf_answer_next is the
- * cursor of the next page, and goes on in the direction of its list only. No row is shown twice
- * within one walk. HF_EINVAL names the field, HF_ETOOBIG for `limit`, and the errors of a store. */
+/* Rows in order of creation, or from the newest down, a page at a time. A page ends after `limit`
+ * rows, with the row that brings its texts to 4 MiB, or after 20,000 rows were looked at: it may
+ * have fewer rows than asked for, or none, and still a next one. hf_answer_next is the cursor of
+ * the next page; NULL: this was the last. It continues this list only, with the same filter and in
+ * the same direction; another `limit` is allowed. No row is shown twice within one walk, and each
+ * that matches from its beginning to its end is shown.
+ * HF_EINVAL names the field, HF_ETOOBIG for `limit`, and the errors of a store. */
 HF_API HF_MUST_USE int hf_work_list(struct hf_store *store, const struct hf_caller *who,
                                     const struct hf_filter *filter,
                                     struct hf_answer **ret_answer, struct hf_err *err);
@@ -409,6 +415,8 @@ struct hf_stats {
     hf_ms oldest_running_ms;
     hf_ms next_wait_deadline_at;
     hf_ms next_retry_at;
+    int64_t ended_badly; /* failed, timeout or abandoned within the last hour, and not
+                            acknowledged; at most 20,000 are counted */
 };
 /* Counts the units of the tenant, or of all where `who` names none. HF_EINVAL, and the errors of
  * a store. */

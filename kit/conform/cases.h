@@ -286,6 +286,9 @@
     X(list_begins_with_the_newest_and_a_cursor_keeps_its_direction, 0)                   \
     X(list_filters_by_what_a_unit_belongs_to, 0)                                         \
     X(list_of_a_period_is_by_creation_or_by_end, 0)                                      \
+    X(list_finds_ids_and_names_by_their_beginnings_and_ends, 0)                          \
+    X(a_cursor_is_of_its_list_and_filter, 0)                                             \
+    X(a_page_ends_when_its_texts_are_large, 0)                                           \
     X(a_brief_list_has_no_long_texts, 0)                                                 \
     X(pages_have_no_gap_and_no_repeat, 0)                                                \
     X(a_last_page_has_no_cursor, 0)                                                      \
@@ -420,6 +423,7 @@
     X(a_thousand_subscribers_are_one_transaction, HF_CONFORM_TRIGGERS)                   \
     X(tenants_share_no_subscriptions, HF_CONFORM_TRIGGERS)                               \
     X(subscriptions_are_listed_a_page_at_a_time, HF_CONFORM_TRIGGERS)                    \
+    X(subscriptions_of_all_tenants_are_listed_where_none_is_named, HF_CONFORM_TRIGGERS)  \
     X(bad_subscriptions_and_occurrences_are_refused_by_field, HF_CONFORM_TRIGGERS)       \
     X(a_target_that_is_a_process_begins_in_the_emission,                                 \
       HF_CONFORM_TRIGGERS | HF_CONFORM_PROCESSES)                                        \
@@ -512,6 +516,7 @@
     X(d32_usage_beyond_64_bits_is_told_and_not_wrapped, HF_CONFORM_SESSIONS)             \
     X(d32_a_blob_that_is_referred_to_must_be_stored, HF_CONFORM_SESSIONS)                \
     X(session_a_blob_is_stored_once_under_its_hash, HF_CONFORM_SESSIONS)                 \
+    X(sessions_are_listed_in_both_directions, HF_CONFORM_SESSIONS)                       \
     X(session_a_blob_may_have_attachment_bytes_and_no_more, HF_CONFORM_SESSIONS)         \
     X(d32_units_of_the_outbox_are_made_with_the_commit_or_not_at_all,                    \
       HF_CONFORM_SESSIONS)                                                               \

@@ -1,5 +1,7 @@
 /* Reading: get, list, events, stats; and what makes the store smaller: prune. */
 
+#include <string.h>
+
 #include "conform/kit.h"
 
 test_case(get_by_unique_prefix_or_suffix)
@@ -152,6 +154,78 @@ test_case(a_brief_list_has_no_long_texts)
     SAME(NULL, w->payload);
     SAME(NULL, w->retry_policy);
     SAME("{\"n\":1}", item_of(list(), 0)->work.payload);
+}
+
+test_case(list_finds_ids_and_names_by_their_beginnings_and_ends)
+{
+    const char *one = new_id(.source_id = "deploy-of-monday");
+    struct held two = running(.source_id = "nightly");
+    wait_for(two, HF_WAITING_USER, "ticket-4711");
+    SAME(one, item_of(list(.find = one), 0)->work.work_id);
+    EQ(1, count_of(list(.find = one)));
+    EQ(1, count_of(list(.find = one + strlen(one) - 8)));
+    EQ(2, count_of(list(.find = say("%.6s", one)))); /* made at the same time */
+    SAME(one, item_of(list(.find = "deploy-of-monday"), 0)->work.work_id);
+    SAME(one, item_of(list(.find = "deploy"), 0)->work.work_id);
+    SAME(one, item_of(list(.find = "monday"), 0)->work.work_id);
+    SAME(two.id, item_of(list(.find = "4711"), 0)->work.work_id);
+    EQ(0, count_of(list(.find = "y-of-m")));
+    EQ(0, count_of(list(.find = "deploy-of-monday-and-more")));
+    EQ(0, count_of(list(.find = "deploy", .queue = "other")));
+    list(.find = "dep");
+    CODE(HF_EINVAL, t->code);
+    SAME("find", t->err.field);
+}
+
+test_case(a_cursor_is_of_its_list_and_filter)
+{
+    for (int i = 0; i < 3; i++)
+        create(.kind = "a");
+    const struct hf_answer *page = list(.kind = "a", .limit = 1);
+    const char *after = page ? hf_answer_next(page) : NULL;
+    TRUE(after != NULL);
+    EQ(2, count_of(list(.kind = "a", .limit = 5, .after = after)));
+    static const enum hf_status queued[] = { HF_QUEUED };
+    const struct hf_filter others[] = {
+        { .after = after },
+        { .kind = "b", .after = after },
+        { .queue = "a", .after = after },
+        { .kind = "a", .since_ms = 1, .after = after },
+        { .kind = "a", .statuses = queued, .status_count = 1, .after = after },
+        { .kind = "a", .after = "1" },
+        { .kind = "a", .after = "zo00000000.1" },
+    };
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        kit_list(AT(t), others[i]);
+        CODE(HF_EINVAL, t->code);
+        SAME("after", t->err.field);
+    }
+}
+
+test_case(a_page_ends_when_its_texts_are_large)
+{
+    enum { BYTES = 1 << 20, UNITS = 7 };
+    char *payload = kit_memory(t, BYTES + 1);
+    if (t->failed)
+        return;
+    memset(payload, 49, BYTES); /* one text of JSON */
+    payload[0] = '"';
+    payload[BYTES - 1] = '"';
+    payload[BYTES] = 0;
+    const char *ids[UNITS];
+    for (int i = 0; i < UNITS; i++)
+        ids[i] = new_id(.payload = payload);
+    for (int newest = 0; newest < 2; newest++) {
+        const struct hf_answer *page = list(.newest = newest);
+        TRUE(count_of(page) >= 4 && count_of(page) < UNITS);
+        size_t first = count_of(page);
+        page = list(.newest = newest, .after = page ? hf_answer_next(page) : NULL);
+        EQ(UNITS - first, count_of(page));
+        TRUE(page && !hf_answer_next(page));
+        SAME(ids[newest ? 0 : UNITS - 1],
+             item_of(page, count_of(page) - 1)->work.work_id);
+        EQ(UNITS, count_of(list(.newest = newest, .brief = true)));
+    }
 }
 
 test_case(pages_have_no_gap_and_no_repeat)

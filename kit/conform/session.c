@@ -337,6 +337,36 @@ test_case(lease_has_one_winner_between_two_handles)
     kit_use(t, first);
 }
 
+test_case(sessions_are_listed_in_both_directions)
+{
+    for (int i = 0; i < 3; i++)
+        kit_session(t, say("s%d", i));
+    const char *after = NULL;
+    for (int newest = 0; newest < 2; newest++) {
+        struct hf_session_filter filter = {
+            .size = sizeof(filter), .agent = "a", .limit = 1, .newest = newest
+        };
+        struct hf_session_answer *found = NULL;
+        for (int i = 0; i < 2 && !t->failed; i++) {
+            CODE(0, kit_called(t, hf_session_list(t->store, &t->who, &filter, &found,
+                                                  kit_err(t))));
+            if (t->failed)
+                return;
+            EQ(1, found->session_count);
+            SAME(say("s%d", newest ? 2 - i : i), found->sessions[0].session_id);
+            filter.after = after = say("%s", found->next);
+            hf_session_answer_free(found);
+        }
+    }
+    struct hf_session_filter other = { .size = sizeof(other),
+                                       .agent = "a",
+                                       .after = after };
+    struct hf_session_answer *found = NULL;
+    CODE(HF_EINVAL,
+         kit_called(t, hf_session_list(t->store, &t->who, &other, &found, kit_err(t))));
+    SAME("after", t->err.field);
+}
+
 test_case(a_handle_has_an_incarnation_of_its_own)
 {
     const char *one = say("%s", hf_store_incarnation(t->store));

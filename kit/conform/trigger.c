@@ -517,6 +517,34 @@ test_case(subscriptions_are_listed_a_page_at_a_time)
     hf_subscriptions_free(found);
 }
 
+test_case(subscriptions_of_all_tenants_are_listed_where_none_is_named)
+{
+    static const char *const tenants[] = { "t2", "t1", NULL };
+    for (size_t i = 0; i < 3; i++) {
+        t->who.tenant = tenants[i];
+        subscribe(.key = "k");
+    }
+    struct hf_trigger_filter filter = { .size = sizeof(filter), .limit = 2 };
+    struct hf_subscriptions *found = NULL;
+    CODE(0, hf_trigger_list(t->store, &t->who, &filter, &found, NULL));
+    if (t->failed)
+        return;
+    kit_keep(t, found, drop_subscriptions);
+    EQ(2, hf_subscriptions_count(found));
+    SAME("", hf_subscriptions_at(found, 0)->tenant);
+    SAME("t1", hf_subscriptions_at(found, 1)->tenant);
+    filter.after = hf_subscriptions_next(found);
+    CODE(0, hf_trigger_list(t->store, &t->who, &filter, &found, NULL));
+    kit_keep(t, found, drop_subscriptions);
+    EQ(1, hf_subscriptions_count(found));
+    SAME("t2", hf_subscriptions_at(found, 0)->tenant);
+    t->who.tenant = "t1";
+    filter.after = NULL;
+    CODE(0, hf_trigger_list(t->store, &t->who, &filter, &found, NULL));
+    kit_keep(t, found, drop_subscriptions);
+    EQ(1, hf_subscriptions_count(found));
+}
+
 test_case(bad_subscriptions_and_occurrences_are_refused_by_field)
 {
     static const struct {

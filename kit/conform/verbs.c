@@ -177,7 +177,7 @@ struct hf_sweep_report kit_sweep(struct hf_conform *t)
 
 struct hf_stats kit_stats(struct hf_conform *t)
 {
-    struct hf_stats found = { { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, 0 };
+    struct hf_stats found = { .gated = 0 };
     if (!t->failed) {
         t->code = kit_called(t, hf_work_stats(t->store, &t->who, &found, kit_err(t)));
         kit_code(t, "stats", 0, t->code);

@@ -60,3 +60,14 @@ int hf_results_grow(struct hf_batch *batch, struct hf_call *call, size_t more)
     call->out = out;
     return 0;
 }
+
+bool hf_results_full(struct hf_call *call, size_t *bytes)
+{
+    if (call->bytes_max == 0)
+        return false;
+    const struct hf_val *row = call->out + (call->out_count - 1) * call->out_width;
+    for (size_t i = 0; i < call->out_width; i++)
+        *bytes += row[i].len;
+    call->full = *bytes >= call->bytes_max;
+    return call->full;
+}

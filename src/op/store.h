@@ -33,6 +33,12 @@ struct op_watch {
     struct hf_answer *oldest; /* the unit that has been queued the longest, if any */
     struct hf_schedules *schedules;     /* active ones */
     struct hf_session_answer *sessions; /* with an open turn */
+    struct hf_arena arena;              /* of what follows */
+    struct hf_queue *queues;
+    size_t queue_count;
+    struct hf_holder *holders;
+    size_t holder_count;
+    bool failed; /* there was no memory */
 };
 
 HF_MUST_USE int op_watch_read(struct op_call *call, struct op_watch *ret_watch);

@@ -2,6 +2,7 @@
 #include "core/ledger/reports.h"
 #include "core/session/shapes.h"
 #include "op/store.h"
+#include "op/work.h"
 
 bool op_schedule_late(hf_ms now, const struct hf_schedule *schedule)
 {
@@ -15,7 +16,47 @@ static int read_rows(struct op_call *call, struct hf_filter filter,
 {
     filter.size = sizeof(filter);
     filter.limit = filter.limit ? filter.limit : OP_WATCH_ROWS;
-    return hf_work_list(call->store, &call->who, &filter, ret, call->err);
+    return op_list_page(call, &filter, ret);
+}
+
+/* Queues and holders come one by one; the first of them are kept. */
+static void keep_queue(void *user, const struct hf_queue *queue)
+{
+    struct op_watch *list = user;
+    if (!list->queues || list->queue_count == OP_WATCH_ROWS)
+        return;
+    struct hf_queue *kept = &list->queues[list->queue_count++];
+    *kept = *queue;
+    kept->queue = hf_arena_text(&list->arena, queue->queue);
+    kept->kinds = hf_arena_text(&list->arena, queue->kinds);
+    list->failed |= !kept->queue || !kept->kinds;
+}
+
+static void keep_holder(void *user, const struct hf_holder *holder)
+{
+    struct op_watch *list = user;
+    if (!list->holders || list->holder_count == OP_WATCH_ROWS)
+        return;
+    struct hf_holder *kept = &list->holders[list->holder_count++];
+    const char **const texts[] = { &kept->owner, &kept->incarnation, &kept->boot };
+    *kept = *holder;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const char *text = *texts[i];
+        *texts[i] = text ? hf_arena_text(&list->arena, text) : NULL;
+        list->failed |= text && !*texts[i];
+    }
+}
+
+static int read_counts(struct op_call *call, struct op_watch *list)
+{
+    list->queues = hf_arena_array(&list->arena, OP_WATCH_ROWS, sizeof *list->queues);
+    list->holders = hf_arena_array(&list->arena, OP_WATCH_ROWS, sizeof *list->holders);
+    int rc = hf_queue_list(call->store, &call->who, keep_queue, list, call->err);
+    if (rc == 0)
+        rc = hf_holder_list(call->store, &call->who, NULL, keep_holder, list, call->err);
+    if (rc == 0 && (list->failed || !list->queues || !list->holders))
+        rc = hf_fail_plain(call->err, HF_ENOMEM);
+    return rc;
 }
 
 int op_watch_read(struct op_call *call, struct op_watch *ret_watch)
@@ -30,6 +71,7 @@ int op_watch_read(struct op_call *call, struct op_watch *ret_watch)
     struct hf_session_filter open = { .size = sizeof(open),
                                       .open = true,
                                       .limit = OP_WATCH_ROWS };
+    hf_arena_init(&list.arena, hf_alloc_system());
     int rc = hf_work_stats(call->store, &call->who, &list.stats, call->err);
     if (rc == 0)
         rc = read_rows(call, (struct hf_filter){ .statuses = running, .status_count = 1 },
@@ -53,6 +95,8 @@ int op_watch_read(struct op_call *call, struct op_watch *ret_watch)
                               call->err);
     if (rc == 0)
         rc = hf_session_list(call->store, &call->who, &open, &list.sessions, call->err);
+    if (rc == 0)
+        rc = read_counts(call, &list);
     list.now = hf_store_now(
         call->store); /* after the first answer, which tells a server's clock */
     if (rc)
@@ -71,6 +115,7 @@ void op_watch_free(struct op_watch *watch)
     hf_answer_free(watch->oldest);
     hf_schedules_free(watch->schedules);
     hf_session_answer_free(watch->sessions);
+    hf_arena_fini(&watch->arena);
     *watch = (struct op_watch){ 0 };
 }
 
@@ -115,6 +160,30 @@ static int say_sessions(struct op_call *call, const struct hf_session_answer *an
     return rc ? rc : call->out->sink->end(call->out, &list);
 }
 
+static int say_queues(struct op_call *call, const struct op_watch *watch)
+{
+    const struct op_list list = { .key = "queues", .shape = &hf_queue_shape };
+    int rc = 0;
+    call->out->sink->begin(call->out, &list);
+    for (size_t i = 0; rc == 0 && i < watch->queue_count; i++)
+        rc = call->out->sink->item(
+            call->out,
+            &(struct op_row){ .shape = &hf_queue_shape, .at = &watch->queues[i] });
+    return rc ? rc : call->out->sink->end(call->out, &list);
+}
+
+static int say_holders(struct op_call *call, const struct op_watch *watch)
+{
+    const struct op_list list = { .key = "holders", .shape = &hf_holder_shape };
+    int rc = 0;
+    call->out->sink->begin(call->out, &list);
+    for (size_t i = 0; rc == 0 && i < watch->holder_count; i++)
+        rc = call->out->sink->item(
+            call->out,
+            &(struct op_row){ .shape = &hf_holder_shape, .at = &watch->holders[i] });
+    return rc ? rc : call->out->sink->end(call->out, &list);
+}
+
 static int say_watch(struct op_call *call, const struct op_watch *watch)
 {
     const struct hf_overview_more more = {
@@ -137,7 +206,11 @@ static int say_watch(struct op_call *call, const struct op_watch *watch)
     op_facts(call, &hf_overview_more_shape, &more);
     if (rc == 0)
         rc = say_schedules(call, watch->schedules);
-    return rc ? rc : say_sessions(call, watch->sessions);
+    if (rc == 0)
+        rc = say_sessions(call, watch->sessions);
+    if (rc == 0)
+        rc = say_queues(call, watch);
+    return rc ? rc : say_holders(call, watch);
 }
 
 int op_run_overview(struct op_call *call)

@@ -310,6 +310,22 @@ int op_run_redrive(struct op_call *call)
 
 /* ---- reading ----------------------------------------------------------------------- */
 
+int op_list_page(struct op_call *call, struct hf_filter *filter, struct hf_answer **ret)
+{
+    struct hf_answer *page = NULL;
+    int rc = 0;
+    do {
+        struct hf_answer *before = page; /* whose cursor it goes on from */
+        page = NULL;
+        filter->after = before ? hf_answer_next(before) : filter->after;
+        rc = hf_work_list(call->store, &call->who, filter, &page, call->err);
+        hf_answer_free(before);
+    } while (rc == 0 && hf_answer_count(page) == 0 && hf_answer_next(page));
+    if (rc == 0)
+        *ret = page;
+    return rc;
+}
+
 int op_run_list(struct op_call *call)
 {
     struct hf_list_request *in = call->in;
@@ -322,7 +338,7 @@ int op_run_list(struct op_call *call)
         in->filter.statuses = every;
         in->filter.status_count = HF_STATUS_COUNT - 1;
     }
-    int rc = hf_work_list(call->store, &call->who, &in->filter, &answer, call->err);
+    int rc = op_list_page(call, &in->filter, &answer);
     if (rc == 0)
         rc = op_units(call, answer,
                       (struct op_list){

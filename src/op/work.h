@@ -18,6 +18,9 @@ int op_run_claim(struct op_call *call);
 int op_run_change(struct op_call *call); /* any verb: the blank request names it */
 int op_run_renew(struct op_call *call);
 int op_run_redrive(struct op_call *call);
+/* A page of a list, or the first one after it that has rows. */
+HF_MUST_USE int op_list_page(struct op_call *call, struct hf_filter *filter,
+                             struct hf_answer **ret);
 int op_run_list(struct op_call *call);
 int op_run_show(struct op_call *call);
 int op_run_events(struct op_call *call);

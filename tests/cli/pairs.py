@@ -109,6 +109,8 @@ PAIRS = [
                              "expire"]),
     ("work.list", [], ["--from", "2020-01-01T00:00:00Z", "--before", "2019-01-01T00:00:00Z"]),
     ("work.list", [], ["--newest", "--after", "12"]),
+    ("work.list", [CREATE], ["--find", "s1-no-such-text"]),
+    ("work.list", [CREATE], ["--find", "s1"]),  # too short
     ("work.show", HELD, ["--id", "$ID"]),
     ("work.show", [], ["--id", "ffffffff"]),
     ("work.events", FAILED, ["--id", "$ID", "--after", "0", "--limit", "1000"]),
@@ -183,6 +185,7 @@ PAIRS = [
     ("session.send", [SESSION], ["--session", "$TENANT", "--message", MESSAGE]),
     ("session.send", [SESSION], ["--session", "$TENANT"]),  # nothing to say: refused
     ("session.list", [SESSION], ["--agent", "helper", "--limit", "5"]),
+    ("session.list", [SESSION], ["--newest"]),
     ("session.list", [SESSION], ["--parent", "none", "--open", "--after", "2"]),
     ("session.show", [SESSION], ["--session", "$TENANT"]),
     ("session.send", [SESSION], ["--session", "$TENANT", "--text", "hello", "--key", "k", "--wait", "--timeout", "1ms"]),
@@ -285,6 +288,7 @@ PAIRS = [
                                  "x", "--name", "n", "--label", "a=b", "--definition", '{"v":  1}',
                                  "--observer", "s1", "--limit", "5"]),
     ("process.list", [STARTED], ["--waiting"]),
+    ("process.list", [STARTED], ["--newest", "--brief"]),
     ("process.show", [STARTED, CLAIM], ["--id", "$ID", "--attempt", "1"]),
     ("process.signal", [STARTED], ["--id", "$ID", "--name", "go", "--payload", '{"n":  1}',
                                    "--key", "k1"]),

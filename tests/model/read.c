@@ -29,6 +29,13 @@ static bool of_status(const struct hf_filter *filter, const struct m_row *row)
     return false;
 }
 
+static bool touches(const char *text, const char *part)
+{
+    size_t len = text ? strlen(text) : 0, most = strlen(part);
+    return len >= most &&
+           (strncmp(text, part, most) == 0 || m_same(text + len - most, part));
+}
+
 static bool matches(const struct m_call *call, const struct hf_filter *filter,
                     const struct m_row *row)
 {
@@ -51,6 +58,9 @@ static bool matches(const struct m_call *call, const struct hf_filter *filter,
         (filter->error_class && !m_same(filter->error_class, w->error_class)) ||
         (filter->disposition && filter->disposition != row->disposition))
         return false;
+    if (filter->find && !touches(w->work_id, filter->find) &&
+        !touches(w->source_id, filter->find) && !touches(w->waiting_ref, filter->find))
+        return false;
     hf_ms at = filter->finished ? w->finished_at : w->created_at;
     if ((filter->since_ms || filter->from || filter->before) &&
         (!at || (filter->since_ms && at < call->now - filter->since_ms) ||
@@ -71,16 +81,14 @@ static void show_brief(struct hf_item *item)
     item->work.holder = NULL;
 }
 
-static int read_cursor(const struct hf_filter *filter, int64_t *ret_after,
-                       struct hf_err *err)
+/* The bytes of a row's texts that may be long; the others are not worth counting here. */
+static size_t bytes_of(const struct hf_work *w)
 {
-    const char *after = filter->after;
-    *ret_after = filter->newest ? INT64_MAX : 0;
-    if (!after)
-        return 0;
-    if ((after[0] == 'n') != filter->newest)
-        return hf_fail(err, HF_EINVAL, "after", "the other direction");
-    return hf_parse_i64(after + filter->newest, 0, INT64_MAX, "after", ret_after, err);
+    const char *const texts[] = { w->payload, w->result, w->resume_payload };
+    size_t bytes = 0;
+    for (size_t i = 0; i < 3; i++)
+        bytes += texts[i] ? strlen(texts[i]) : 0;
+    return bytes;
 }
 
 int m_list(struct hf_store *store, const struct hf_caller *who,
@@ -89,23 +97,26 @@ int m_list(struct hf_store *store, const struct hf_caller *who,
     struct m_call call = m_begin(store, who, err);
     size_t limit = filter->limit ? filter->limit : 100;
     size_t count = call.disk->rows.count;
-    int64_t after = 0;
+    int64_t after = filter->newest ? INT64_MAX : 0;
     int64_t last = 0;
-    int rc = read_cursor(filter, &after, err);
+    size_t bytes = 0;
+    int rc = filter->after
+                 ? hf_parse_i64(filter->after, 0, INT64_MAX, "after", &after, err)
+                 : 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const struct m_row *row = &call.disk->rows.at[filter->newest ? count - 1 - i : i];
         bool past = filter->newest ? row->seq >= after : row->seq <= after;
         if (past || !matches(&call, filter, row))
             continue;
-        if (hf_answer_count(answer) == limit) {
-            hf_answer_set_next(answer, m_say(call.disk, "%s%lld",
-                                             filter->newest ? "n" : "", (long long)last));
+        if (hf_answer_count(answer) == limit || bytes >= (size_t)HF_PAGE_BYTES) {
+            hf_answer_set_next(answer, m_say(call.disk, "%lld", (long long)last));
             break;
         }
         struct hf_item *item = hf_answer_add(answer);
         m_show(&call, answer, item, row, false);
         if (filter->brief)
             show_brief(item);
+        bytes += bytes_of(&item->work);
         last = row->seq;
     }
     return rc;
@@ -195,12 +206,17 @@ int m_stats(struct hf_store *store, const struct hf_caller *who,
             struct hf_stats *ret_stats, struct hf_err *err)
 {
     struct m_call call = m_begin(store, who, err);
-    struct hf_stats s = { { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, 0 };
+    struct hf_stats s = { .gated = 0 };
     hf_ms queued = 0;
     hf_ms started = 0;
     for (size_t i = 0; i < call.disk->rows.count; i++) {
         const struct m_row *row = &call.disk->rows.at[i];
         hf_ms left = row->w.lease_expires_at - call.lease_now;
+        bool ours = !who->tenant[0] || m_same(who->tenant, row->w.tenant);
+        bool bad = row->status == HF_FAILED || row->status == HF_TIMEOUT ||
+                   row->status == HF_ABANDONED;
+        s.ended_badly += ours && bad && !row->w.acked_at &&
+                         row->w.finished_at >= call.now - 3600000;
         if (hf_status_terminal(row->status) ||
             (who->tenant[0] && !m_same(who->tenant, row->w.tenant)))
             continue;

@@ -298,18 +298,23 @@ int m_session_list(struct hf_store *store, const struct hf_caller *who,
                    struct hf_session_answer *answer, struct hf_err *err)
 {
     struct m_call call = m_begin(store, who, err);
-    size_t limit = filter->limit;
-    int64_t i = 0;
-    int rc = filter->after ? hf_parse_i64(filter->after, 1, INT64_MAX, "after", &i, err)
+    size_t limit = filter->limit, count = call.disk->sessions.count;
+    int64_t i =
+        0; /* how many were looked at; their number from the other end for `newest` */
+    int rc = filter->after ? hf_parse_i64(filter->after, 0, INT64_MAX, "after", &i, err)
                            : 0;
     struct hf_session *all = m_answer_memory(answer, limit * sizeof(*all));
-    for (; rc == 0 && (size_t)i < call.disk->sessions.count; i++) {
-        const struct m_session *s = &call.disk->sessions.at[i];
+    if (filter->newest && filter->after)
+        i = (int64_t)count - i;
+    for (; rc == 0 && (size_t)i < count; i++) {
+        size_t at = filter->newest ? count - 1 - (size_t)i : (size_t)i;
+        const struct m_session *s = &call.disk->sessions.at[at];
         if (!listed(&call, filter, s))
             continue;
         all[answer->session_count++] = shown(&call, s);
         if (answer->session_count == limit) {
-            answer->next = m_say(call.disk, "%lld", (long long)i + 1);
+            answer->next = m_say(call.disk, "%lld",
+                                 (long long)(filter->newest ? at : at + 1));
             break;
         }
     }

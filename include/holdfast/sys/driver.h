@@ -46,7 +46,11 @@ struct hf_call {
     int64_t expect;            /* total rows changed (or returned, for a SELECT) */
     uint32_t only_if; /* above 0: nothing to do, and may be left out, where the call of
                          this number less one, before it, returned no rows */
+    size_t
+        bytes_max; /* of one argument set that reads: rows end with the one whose values make
+                         so many bytes; 0: no bound. A server may have sent more */
     /* filled by the driver */
+    bool full; /* bytes_max was reached: there may be more rows */
     int64_t changed;
     size_t out_count; /* rows returned, over all argument sets, in order */
     size_t out_width;

@@ -220,6 +220,18 @@ static int bear(struct worker *worker, int rc)
     return 0;
 }
 
+static bool nothing_on(const struct hf_answer *page)
+{
+    bool nothing = true;
+    for (size_t i = 0; nothing && i < hf_answer_count(page); i++) {
+        const struct hf_work *work = &hf_answer_at(page, i)->work;
+        bool bound = hf_disposition_of(work->disposition) == HF_OWNER_BOUND;
+        bool held = work->gate && hf_same(work->gate, "held"); /* until it is released */
+        nothing = held || (hf_status_of(work->status) == HF_RUNNING && bound);
+    }
+    return nothing;
+}
+
 /* Anything that could still come to be run? Its own retries count; what a person must release, and
  * what is bound to another owner, is not for us. */
 static int nothing_left(struct worker *worker, bool *ret_nothing)
@@ -235,17 +247,19 @@ static int nothing_left(struct worker *worker, bool *ret_nothing)
                                 .kind = HF_RUN_KIND,
                                 .limit = (size_t)HF_MAX_PAGE };
     struct hf_answer *page = NULL;
-    int rc = hf_work_list(cli->store, &cli->who, &filter, &page, &cli->err);
+    bool nothing = worker->orphans == 0;
+    int rc = 0;
+    do {
+        struct hf_answer *before = page; /* whose cursor it goes on from */
+        page = NULL;
+        filter.after = before ? hf_answer_next(before) : NULL;
+        rc = hf_work_list(cli->store, &cli->who, &filter, &page, &cli->err);
+        hf_answer_free(before);
+        nothing = nothing && rc == 0 && nothing_on(page);
+    } while (nothing && hf_answer_next(page));
+    hf_answer_free(page);
     if (rc)
         return rc;
-    bool nothing = worker->orphans == 0;
-    for (size_t i = 0; nothing && i < hf_answer_count(page); i++) {
-        const struct hf_work *work = &hf_answer_at(page, i)->work;
-        bool bound = hf_disposition_of(work->disposition) == HF_OWNER_BOUND;
-        bool held = work->gate && hf_same(work->gate, "held"); /* until it is released */
-        nothing = held || (hf_status_of(work->status) == HF_RUNNING && bound);
-    }
-    hf_answer_free(page);
     *ret_nothing = nothing;
     return 0;
 }

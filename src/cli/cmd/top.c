@@ -75,6 +75,18 @@ static void counts(struct top_screen *screen, const struct op_watch *list)
          text);
 }
 
+/* Bad ends that are not acknowledged. */
+static void bad_ends(struct top_screen *screen, const struct op_watch *list)
+{
+    char text[160];
+    if (list->stats.ended_badly == 0)
+        return;
+    (void)snprintf(text, sizeof(text),
+                   "ended badly in the last hour: %lld   (holdfast attention)",
+                   (long long)list->stats.ended_badly);
+    line(screen, CLI_RED, text);
+}
+
 /* Since when the unit that has been queued the longest waits for a worker. */
 static void oldest_queued(struct top_screen *screen, const struct op_watch *list)
 {
@@ -168,6 +180,64 @@ static void waiting_row(struct cli_table *table, const struct op_watch *list, si
     cli_table_row(table, cells, 6, over ? CLI_RED : CLI_PLAIN);
 }
 
+static const char *count_text(int64_t count, char out[24])
+{
+    (void)snprintf(out, 24, count ? "%lld" : "-", (long long)count);
+    return out;
+}
+
+static const struct cli_column queue_columns[] = {
+    { .title = "QUEUE", .least = 10 },
+    { .title = ">CAN START" },
+    { .title = ">CANNOT", .rank = 2 },
+    { .title = ">RUNNING" },
+    { .title = ">WAITING", .rank = 3 },
+    { .title = ">SILENT", .rank = 1 },
+    { .title = ">OLDEST" },
+};
+
+static void queue_row(struct cli_table *table, const struct op_watch *list, size_t i)
+{
+    const struct hf_queue *queue = &list->queues[i];
+    char text[6][24];
+    const char *cells[] = {
+        queue->queue,
+        count_text(queue->claimable, text[0]),
+        count_text(queue->due + queue->lane + queue->limit + queue->rate + queue->held,
+                   text[1]),
+        count_text(queue->running, text[2]),
+        count_text(queue->waiting + queue->retry, text[3]),
+        count_text(queue->silent, text[4]),
+        queue->claimable ? op_age(queue->oldest_claimable_ms, text[5]) : NULL,
+    };
+    cli_table_row(table, cells, 6, queue->silent ? CLI_RED : CLI_PLAIN);
+}
+
+static const struct cli_column holder_columns[] = {
+    { .title = "HOLDER", .least = 12 },
+    { .title = ">PID", .rank = 1 },
+    { .title = ">RUNNING" },
+    { .title = ">SILENT" },
+    { .title = ">LEASE" },
+};
+
+static void holder_row(struct cli_table *table, const struct op_watch *list, size_t i)
+{
+    const struct hf_holder *holder = &list->holders[i];
+    char text[4][24], name[224];
+    bool lapsed = holder->least_left_ms <= 0;
+    (void)snprintf(name, sizeof(name), "%s%s", holder->owner,
+                   holder->twin ? " (twin)" : "");
+    const char *cells[] = {
+        name,
+        count_text(holder->pid, text[0]),
+        count_text(holder->running, text[1]),
+        count_text(holder->silent, text[2]),
+        lapsed ? "lapsed" : op_age(holder->least_left_ms, text[3]),
+    };
+    cli_table_row(table, cells, 4, lapsed || holder->twin ? CLI_RED : CLI_PLAIN);
+}
+
 static const struct cli_column schedule_columns[] = {
     { .title = "NEXT SCHEDULE", .least = 20 },
     { .title = "RUNS", .least = 12 },
@@ -219,7 +289,7 @@ struct section {
 };
 
 #define COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
-#define SECTIONS 4
+#define SECTIONS 6
 #define SECTION_HEAD 2 /* an empty line and the titles */
 #define SECTION_LEAST 3
 #define SCHEDULES_SHOWN 5
@@ -291,6 +361,10 @@ static int draw(struct top_screen *screen, const struct op_watch *list)
           list->sessions->session_count, (int64_t)list->sessions->session_count, 0 },
         { waiting_columns, COUNT(waiting_columns), waiting_row, waiting,
           hf_answer_next(list->waiting) ? waits : (int64_t)waiting, 0 },
+        { queue_columns, COUNT(queue_columns), queue_row, list->queue_count,
+          (int64_t)list->queue_count, 0 },
+        { holder_columns, COUNT(holder_columns), holder_row, list->holder_count,
+          (int64_t)list->holder_count, 0 },
         { schedule_columns, COUNT(schedule_columns), schedule_row,
           schedules < SCHEDULES_SHOWN ? schedules : SCHEDULES_SHOWN, (int64_t)schedules,
           0 },
@@ -300,6 +374,7 @@ static int draw(struct top_screen *screen, const struct op_watch *list)
                    hf_time_text(list->now, time), screen->live ? "   q quits" : "");
     line(screen, CLI_BOLD, text);
     counts(screen, list);
+    bad_ends(screen, list);
     oldest_queued(screen, list);
     share_lines(sections, screen->lines);
     int rc = 0;

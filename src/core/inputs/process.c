@@ -87,6 +87,10 @@ const struct hf_input hf_process_list_inputs[] = {
     FILTER("observer", "SESSION", "only processes that this session may see", observer, .option = NULL),
     { "limit", "N", HF_IN_INT, 0, "rows per page (default: 100)", .min = 1,
       .limit = HF_LIMIT_PAGE, HF_IN_AT(hf_process_filter, limit) },
+    { "newest", NULL, HF_IN_FLAG, 0, "newest first",
+      HF_IN_AT(hf_process_filter, newest) },
+    { "brief", NULL, HF_IN_FLAG, 0, "without payloads, results and other long fields",
+      HF_IN_AT(hf_process_filter, brief) },
     FILTER("after", "CURSOR", "continue after this cursor, from the previous page", after, .option = NULL),
     END,
 };

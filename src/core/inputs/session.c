@@ -59,6 +59,8 @@ const struct hf_input hf_session_list_inputs[] = {
       HF_IN_AT(hf_session_filter, parent_id) },
     { "open", NULL, HF_IN_FLAG, 0, "only sessions with an open turn",
       HF_IN_AT(hf_session_filter, open) },
+    { "newest", NULL, HF_IN_FLAG, 0, "newest first",
+      HF_IN_AT(hf_session_filter, newest) },
     LIMIT(hf_session_filter),
     { "after", "CURSOR", HF_IN_TEXT, 0, "continue after this cursor, from the "
                                         "previous page",

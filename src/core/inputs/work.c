@@ -392,6 +392,9 @@ const struct hf_input hf_list_inputs[] = {
     { "finished", NULL, HF_IN_FLAG, 0, "--since, --from and --before compare the time "
                                        "of the end",
       HF_IN_AT(hf_filter, finished) },
+    FILTER("find", "TEXT",
+           "only units whose id, source id or waiting reference is, begins or ends with this text",
+           find),
     { "newest", NULL, HF_IN_FLAG, 0, "newest first", HF_IN_AT(hf_filter, newest) },
     { "brief", NULL, HF_IN_FLAG, 0, "without payloads, results and other long fields",
       HF_IN_AT(hf_filter, brief) },

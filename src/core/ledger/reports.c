@@ -326,6 +326,8 @@ static const struct hf_field overview_fields[] = {
     AS("by_status", ROW, hf_overview, stats, "by status", .of = &by_status_shape),
     AS("gated", I64, hf_overview, stats.gated, "queued, not claimable now"),
     AS("lapsing", I64, hf_overview, stats.lapsing, "running, lease about to lapse"),
+    AS("ended_badly", I64, hf_overview, stats.ended_badly,
+       "ended badly within the last hour, not acknowledged"),
 };
 const struct hf_shape hf_overview_shape = HF_SHAPE("overview", overview_fields);
 
@@ -356,6 +358,9 @@ static const struct hf_field overview_facts_fields[] = {
       .of = &hf_next_slot_shape },
     { .name = "sessions", .kind = HF_FIELD_JSON, .help = "an array of sessions with "
                                                          "an open turn" },
+    { .name = "queues", .kind = HF_FIELD_ROW, .help = "an array of queues", .of = &hf_queue_shape },
+    { .name = "holders", .kind = HF_FIELD_ROW, .help = "an array of holders",
+      .of = &hf_holder_shape },
 };
 const struct hf_shape hf_overview_facts_shape = HF_SHAPE("overview_lists", overview_facts_fields);
 /* clang-format on */

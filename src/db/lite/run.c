@@ -117,6 +117,7 @@ static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_bat
     conn->last_id = 0;
     conn->ids_given = 0;
     int ours = 0;
+    size_t bytes = 0;
     int rc = bind_all(stmt, call->args ? call->args + (size_t)set * call->width : NULL);
     if (rc == SQLITE_OK)
         rc = bind_made(conn, stmt);
@@ -124,7 +125,7 @@ static int run_set(struct lite_conn *conn, struct lite_stmt *stmt, struct hf_bat
         rc = sqlite3_step(stmt->st);
         if (rc == SQLITE_ROW) {
             ours = read_row(stmt->st, batch, call);
-            rc = SQLITE_OK;
+            rc = ours == 0 && hf_results_full(call, &bytes) ? SQLITE_DONE : SQLITE_OK;
         }
     }
     if (ours != 0)
@@ -184,6 +185,7 @@ int lite_run_calls(struct lite_conn *conn, struct hf_batch *batch, struct hf_err
     for (size_t i = 0; i < batch->call_count; i++) {
         struct hf_call *call = &batch->calls[i];
         call->changed = 0;
+        call->full = false;
         call->out = NULL;
         call->out_count = 0;
         call->out_width = 0;

@@ -118,6 +118,7 @@ static void forget_results(struct pg *pg, struct hf_batch *batch)
     batch->lost = false;
     for (size_t i = 0; i < batch->call_count; i++) {
         batch->calls[i].changed = 0;
+        batch->calls[i].full = false;
         batch->calls[i].out = NULL;
         batch->calls[i].out_count = 0;
         batch->calls[i].out_width = 0;

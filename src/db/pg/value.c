@@ -246,11 +246,14 @@ int pg_rows_add(struct hf_batch *batch, struct hf_call *call, const PGresult *re
     call->out_width = (size_t)width;
     int rc = rows ? hf_results_grow(batch, call, (size_t)rows) : 0;
     struct hf_arena *arena = rows && rc == 0 ? hf_results_of(batch) : NULL;
-    for (int row = 0; arena && rc == 0 && row < rows; row++) {
+    size_t bytes = 0;
+    for (int row = 0; arena && rc == 0 && !call->full && row < rows; row++) {
         struct hf_val *out = &call->out[call->out_count * call->out_width];
         for (int column = 0; rc == 0 && column < width; column++)
             rc = read_cell(arena, result, row, column, &out[column]);
         call->out_count += rc == 0;
+        if (rc == 0)
+            (void)hf_results_full(call, &bytes); /* the loop asks */
     }
     return rc;
 }

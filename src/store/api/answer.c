@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "store/api/page.h"
 
 /* Items are kept in chunks, so that adding one never moves another. Most answers have one
  * item, so the first chunk holds one; each further one is twice as large, up to a bound. */
@@ -84,6 +85,15 @@ const char *hf_answer_text(struct hf_answer *answer, const char *text)
 void hf_answer_set_next(struct hf_answer *answer, const char *cursor)
 {
     answer->next = cursor;
+}
+
+bool hf_answer_mark_next(struct hf_answer *answer, const struct api_page *page)
+{
+    if (answer->next)
+        answer->next = api_page_close(page, &answer->arena, answer->next);
+    else
+        return true;
+    return answer->next != NULL;
 }
 
 size_t hf_answer_count(const struct hf_answer *answer)

@@ -12,6 +12,7 @@
 #include "core/ledger/step.h"
 #include "store/api/call.h"
 #include "store/api/given.h"
+#include "store/api/page.h"
 #include "store/api/work.h"
 #include "store/process/process.h"
 
@@ -200,6 +201,41 @@ static int check_filter(struct hf_arena *arena, struct hf_process_filter *filter
     return rc ? rc : hf_given_json(arena, &filter->definition, "definition", err);
 }
 
+static struct api_page page_of(const struct hf_caller *who,
+                               const struct hf_process_filter *filter)
+{
+    const char *const texts[] = { who->tenant,
+                                  filter->id,
+                                  filter->originator,
+                                  filter->identity_kind,
+                                  filter->identity_label,
+                                  filter->definition,
+                                  filter->label,
+                                  filter->cause_occurrence,
+                                  filter->cause_subscription,
+                                  filter->env_ref,
+                                  filter->observer };
+    const int64_t numbers[] = { filter->all, filter->status, filter->waiting,
+                                filter->created_from, filter->created_before };
+    struct api_page page = { .what = "processes", .newest = filter->newest };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        api_page_text(&page, texts[i]);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        api_page_number(&page, numbers[i]);
+    return page;
+}
+
+/* The answer's cursor, with its mark. */
+static int mark_next(struct hf_processes *processes, const struct api_page *page,
+                     struct hf_arena *arena)
+{
+    const char *own = hf_processes_next(processes);
+    const char *next = own ? api_page_close(page, arena, own) : NULL;
+    if (!own)
+        return 0;
+    return next ? hf_processes_set_next(processes, next) : HF_ENOMEM;
+}
+
 int hf_process_list(struct hf_store *store, const struct hf_caller *given,
                     const struct hf_process_filter *wanted,
                     struct hf_processes **ret_processes, struct hf_err *err)
@@ -210,10 +246,15 @@ int hf_process_list(struct hf_store *store, const struct hf_caller *given,
     hf_arena_init(&arena, store->alloc);
     API_COPY(call, wanted, &filter);
     API_STEP(call, check_filter(&arena, &filter, &call.why));
+    struct api_page page = { .what = "processes" };
+    if (call.rc == 0)
+        page = page_of(&call.who, &filter);
+    API_STEP(call, api_page_open(&page, filter.after, &filter.after, &call.why));
     struct hf_processes *processes = call.rc ? NULL : hf_processes_new(store->alloc);
     API_STEP(call, processes ? 0 : HF_ENOMEM);
     API_STEP(call, store->methods->process->list(store, &call.who, &filter, processes,
                                                  &call.why));
+    API_STEP(call, mark_next(processes, &page, &arena));
     hf_arena_fini(&arena);
     if (call.rc)
         hf_processes_free(processes);

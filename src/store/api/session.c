@@ -11,6 +11,7 @@
 #include "core/wait/wait.h"
 #include "store/api/call.h"
 #include "store/api/given.h"
+#include "store/api/page.h"
 #include "store/api/session.h"
 #include "store/api/work.h"
 
@@ -490,9 +491,27 @@ int hf_session_list(struct hf_store *store, const struct hf_caller *given,
     struct api_call call = begin(store, given);
     API_COPY(call, wanted, &filter);
     API_STEP(call, check_filter(&filter, &call.why));
+    struct api_page page = { .what = "sessions", .newest = filter.newest };
+    struct hf_arena arena;
+    if (call.rc == 0) {
+        api_page_text(&page, call.who.tenant);
+        api_page_text(&page, filter.agent);
+        api_page_text(&page, filter.parent_id);
+        api_page_number(&page, filter.open);
+    }
+    API_STEP(call, api_page_open(&page, filter.after, &filter.after, &call.why));
     struct hf_session_answer *answer = new_answer(&call, store);
     API_STEP(call, store->methods->sessions->list(store, &call.who, &filter, answer,
                                                   &call.why));
+    hf_arena_init(&arena, store->alloc);
+    if (call.rc == 0 && answer->next) {
+        const char *next = api_page_close(&page, &arena, answer->next);
+        answer->next = next ? hf_session_answer_copy(
+                                  answer, (struct hf_span){ next, strlen(next) })
+                            : NULL;
+        API_STEP(call, answer->next ? 0 : HF_ENOMEM);
+    }
+    hf_arena_fini(&arena);
     return answered(&call, answer, ret_answer, err);
 }
 

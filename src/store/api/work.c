@@ -9,6 +9,7 @@
 #include "core/ledger/quota.h"
 #include "core/ledger/step.h"
 #include "store/api/call.h"
+#include "store/api/page.h"
 #include "store/api/work.h"
 
 int hf_caller_complete(const struct hf_caller *given, const char *actor_kind,
@@ -230,13 +231,20 @@ int hf_work_get(struct hf_store *store, const struct hf_caller *given, const cha
     return api_answered(&call, answer, ret_answer, err);
 }
 
-static int check_period(const struct hf_filter *filter, struct hf_err *err)
+#define FIND_MIN 4
+
+static int check_values(const struct hf_filter *filter, struct hf_err *err)
 {
     if (filter->from < 0 || filter->before < 0)
         return hf_fail(err, HF_EINVAL, filter->from < 0 ? "from" : "before",
                        "a time must not be negative");
     if (filter->before && filter->from >= filter->before)
         return hf_fail(err, HF_EINVAL, "from", "from must be earlier than before");
+    if (filter->find && strlen(filter->find) < FIND_MIN)
+        return hf_fail(err, HF_EINVAL, "find",
+                       "find must have at least %d bytes: of an id, source id or waiting "
+                       "reference",
+                       FIND_MIN);
     if (filter->disposition && !hf_disposition_word(filter->disposition))
         return hf_fail(err, HF_EINVAL, "disposition", "the disposition is unknown");
     return 0;
@@ -257,7 +265,8 @@ static int check_filter(const struct hf_filter *filter, struct hf_err *err)
                  { filter->session_id, "session_id" },
                  { filter->lane_key, "lane_key" },
                  { filter->correlation_id, "correlation_id" },
-                 { filter->error_class, "error_class" } };
+                 { filter->error_class, "error_class" },
+                 { filter->find, "find" } };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof keys[0]; i++)
         rc = hf_check_key_opt(keys[i].value, (size_t)HF_MAX_KEY_BYTES, keys[i].field,
@@ -274,8 +283,32 @@ static int check_filter(const struct hf_filter *filter, struct hf_err *err)
     if (rc == 0)
         rc = api_check_time(filter->since_ms, "since_ms", err);
     if (rc == 0)
-        rc = check_period(filter, err);
+        rc = check_values(filter, err);
     return rc ? rc : api_check_time(filter->older_than_ms, "older_than_ms", err);
+}
+
+static struct api_page page_of(const struct hf_caller *who,
+                               const struct hf_filter *filter)
+{
+    const char *const texts[] = {
+        who->tenant,         filter->queue,         filter->kind,
+        filter->owner,       filter->ref,           filter->gate,
+        filter->source_id,   filter->source_run_id, filter->parent_work_id,
+        filter->session_id,  filter->lane_key,      filter->correlation_id,
+        filter->error_class, filter->find,
+    };
+    const int64_t numbers[] = {
+        filter->source,   filter->older_than_ms, filter->silent, filter->finished,
+        filter->since_ms, filter->from,          filter->before, filter->disposition,
+    };
+    struct api_page page = { .what = "work", .newest = filter->newest };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        api_page_text(&page, texts[i]);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        api_page_number(&page, numbers[i]);
+    for (size_t i = 0; i < filter->status_count; i++)
+        api_page_number(&page, filter->statuses[i]);
+    return page;
 }
 
 int hf_work_list(struct hf_store *store, const struct hf_caller *given,
@@ -286,8 +319,13 @@ int hf_work_list(struct hf_store *store, const struct hf_caller *given,
     struct api_call call = api_begin(given);
     API_COPY(call, wanted, &filter);
     API_STEP(call, check_filter(&filter, &call.why));
+    struct api_page page = { .what = "work" };
+    if (call.rc == 0)
+        page = page_of(&call.who, &filter);
+    API_STEP(call, api_page_open(&page, filter.after, &filter.after, &call.why));
     struct hf_answer *answer = api_answer(&call, store);
     API_STEP(call, store->methods->list(store, &call.who, &filter, answer, &call.why));
+    API_STEP(call, hf_answer_mark_next(answer, &page) ? 0 : HF_ENOMEM);
     return api_answered(&call, answer, ret_answer, err);
 }
 

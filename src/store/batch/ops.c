@@ -97,6 +97,12 @@ static struct hf_call *last_call(struct hf_ops *ops)
     return &ops->batch.calls[ops->batch.call_count - 1];
 }
 
+void hf_ops_bytes_max(struct hf_ops *ops, size_t bytes)
+{
+    if (!ops->state)
+        last_call(ops)->bytes_max = bytes;
+}
+
 void hf_ops_sets(struct hf_ops *ops)
 {
     if (ops->state)

@@ -7,11 +7,15 @@
 
 static void add_filter(struct hf_ops *ops, const struct hf_caller *who,
                        const struct hf_process_filter *filter, const char *id,
-                       int64_t after)
+                       const int64_t range[2])
 {
+    static const enum hf_sql_id statements[2][2] = {
+        { HF_SQL_PROCESS_LIST, HF_SQL_PROCESS_LIST_BRIEF },
+        { HF_SQL_PROCESS_LIST_NEWEST, HF_SQL_PROCESS_LIST_NEWEST_BRIEF },
+    };
     bool any = filter->all || id || hf_status_terminal(filter->status);
-    hf_ops_call(ops, HF_SQL_PROCESS_LIST, HF_ANY_COUNT);
-    hf_ops_i64(ops, after);
+    hf_ops_call(ops, statements[filter->newest][filter->brief], HF_ANY_COUNT);
+    hf_ops_i64(ops, range[0]);
     hf_ops_i64(ops, any);
     hf_ops_text(ops, hf_status_word(filter->status));
     hf_ops_i64(ops, filter->waiting);
@@ -29,6 +33,9 @@ static void add_filter(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_i64(ops, (int64_t)filter->limit + 1); /* one more tells that there is more */
     hf_ops_text(ops, filter->label);
     hf_ops_text(ops, filter->env_ref);
+    hf_ops_i64(ops, range[1]);
+    hf_ops_i64(ops, HF_PAGE_BYTES);
+    hf_ops_bytes_max(ops, (size_t)HF_PAGE_BYTES);
 }
 
 static int process_at(const struct hf_call *rows, size_t i, struct hf_row *ret_row,
@@ -116,7 +123,8 @@ static int read_one(struct hf_ops *ops, const char *id, struct hf_row *ret_row,
 static void add_one(struct hf_ops *ops, const char *id)
 {
     static const struct hf_process_filter one = { .all = true, .limit = 1 };
-    add_filter(ops, NULL, &one, id, 0);
+    static const int64_t all[2] = { 0, INT64_MAX };
+    add_filter(ops, NULL, &one, id, all);
     add_observers(ops, id);
 }
 
@@ -141,7 +149,7 @@ int sql_process_find(struct sql_store *store, struct hf_ops *ops, const char *id
 
 /* The observers of a page are one more read. */
 static int show_page(struct sql_store *store, const struct hf_call *rows, size_t count,
-                     struct hf_processes *processes, struct hf_err *err)
+                     bool brief, struct hf_processes *processes, struct hf_err *err)
 {
     struct hf_ops ops;
     int rc = 0;
@@ -157,6 +165,8 @@ static int show_page(struct sql_store *store, const struct hf_call *rows, size_t
         if (rc)
             break;
         process.observers = observers_of(&ops, i);
+        if (brief)
+            process.work.retry_policy = NULL;
         if (!process.observers || hf_processes_add(processes, &process))
             rc = hf_fail_plain(err, HF_ENOMEM);
     }
@@ -177,6 +187,31 @@ static int set_next(struct hf_processes *processes, const struct hf_alloc *alloc
     return rc;
 }
 
+/* The keys after which a page begins, and with which it ends at the latest. */
+static int read_range(struct sql_store *store, const struct hf_process_filter *filter,
+                      int64_t ret_range[2], bool *ret_more, struct hf_err *err)
+{
+    struct hf_ops ops;
+    int64_t after = filter->newest ? INT64_MAX : 0;
+    int rc = filter->after
+                 ? hf_parse_i64(filter->after, 0, INT64_MAX, "after", &after, err)
+                 : 0;
+    hf_ops_init(&ops, store->sql, store->base.alloc);
+    hf_ops_call(&ops,
+                filter->newest ? HF_SQL_PROCESS_WINDOW_NEWEST : HF_SQL_PROCESS_WINDOW, 1);
+    hf_ops_i64(&ops, after);
+    if (rc == 0)
+        rc = hf_ops_read(&ops, err);
+    if (rc == 0) {
+        const struct hf_call *found = hf_ops_result(&ops, 0);
+        ret_range[0] = after;
+        ret_range[1] = hf_cell_i64(found, 0, HF_COL_PROCESS_WINDOW_LAST);
+        *ret_more = hf_cell_i64(found, 0, HF_COL_PROCESS_WINDOW_LOOKED) == HF_PAGE_ROWS;
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
 int sql_process_list(struct hf_store *base, const struct hf_caller *who,
                      const struct hf_process_filter *filter,
                      struct hf_processes *processes, struct hf_err *err)
@@ -184,14 +219,17 @@ int sql_process_list(struct hf_store *base, const struct hf_caller *who,
     struct sql_store *store = sql_store_of(base);
     struct hf_ops find, ops;
     const char *id = NULL;
-    int64_t after = 0;
+    int64_t range[2] = { 0 };
+    bool goes_on = false;
     hf_ops_init(&find, store->sql, base->alloc);
     hf_ops_init(&ops, store->sql, base->alloc);
     int rc = filter->id ? full_id(store, &find, filter->id, &id, err) : 0;
-    if (rc == 0 && filter->after)
-        rc = hf_parse_i64(filter->after, 0, INT64_MAX, "after", &after, err);
+    if (rc == 0)
+        rc = read_range(store, filter, range, &goes_on, err);
+    if (rc == 0 && id)
+        range[1] = filter->newest ? 0 : INT64_MAX;
     if (rc == 0) {
-        add_filter(&ops, who, filter, id, after);
+        add_filter(&ops, who, filter, id, range);
         rc = hf_ops_read(&ops, err);
     }
     const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
@@ -200,10 +238,12 @@ int sql_process_list(struct hf_store *base, const struct hf_caller *who,
     if (rc == 0) {
         bool more = rows->out_count > filter->limit;
         size_t count = more ? filter->limit : rows->out_count;
-        rc = show_page(store, rows, count, processes, err);
-        if (rc == 0 && more)
+        rc = show_page(store, rows, count, filter->brief, processes, err);
+        if (rc == 0 && (more || rows->full))
             rc = set_next(processes, base->alloc,
                           hf_cell_i64(rows, count - 1, HF_COL_PROCESS_LIST_SEQ));
+        else if (rc == 0 && goes_on && !id)
+            rc = set_next(processes, base->alloc, range[1]);
     }
     hf_ops_fini(&ops);
     hf_ops_fini(&find);

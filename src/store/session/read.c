@@ -54,39 +54,74 @@ int sql_session_head(struct hf_store *base, const char *session_id,
     return rc;
 }
 
+/* The keys after which a page begins, and with which it ends at the latest. */
+static int list_range(struct hf_store *base, const struct hf_session_filter *filter,
+                      int64_t ret_range[2], bool *ret_more, struct hf_err *err)
+{
+    struct hf_ops ops;
+    int64_t after = filter->newest ? INT64_MAX : 0;
+    int rc = filter->after
+                 ? hf_parse_i64(filter->after, 0, INT64_MAX, "after", &after, err)
+                 : 0;
+    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
+    hf_ops_call(&ops,
+                filter->newest ? HF_SQL_SESSION_WINDOW_NEWEST : HF_SQL_SESSION_WINDOW, 1);
+    hf_ops_i64(&ops, after);
+    if (rc == 0)
+        rc = hf_ops_read(&ops, err);
+    if (rc == 0) {
+        ret_range[0] = after;
+        ret_range[1] = hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SESSION_WINDOW_LAST);
+        *ret_more = hf_cell_i64(hf_ops_result(&ops, 0), 0, HF_COL_SESSION_WINDOW_MORE);
+    }
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static int list_next(struct hf_session_answer *answer, const struct hf_alloc *alloc,
+                     int64_t key, struct hf_err *err)
+{
+    struct hf_buf next;
+    hf_buf_init(&next, alloc, 32);
+    hf_buf_i64(&next, key);
+    answer->next = hf_session_answer_copy(
+        answer, (struct hf_span){ hf_buf_str(&next), next.len });
+    hf_buf_fini(&next);
+    return answer->next ? 0 : hf_fail_plain(err, HF_ENOMEM);
+}
+
 int sql_session_list(struct hf_store *base, const struct hf_caller *who,
                      const struct hf_session_filter *filter,
                      struct hf_session_answer *answer, struct hf_err *err)
 {
     struct hf_ops ops;
-    int64_t after = 0;
-    int rc = filter->after
-                 ? hf_parse_i64(filter->after, 1, INT64_MAX, "after", &after, err)
-                 : 0;
+    int64_t range[2] = { 0 };
+    bool goes_on = false;
+    int rc = list_range(base, filter, range, &goes_on, err);
     if (rc)
         return rc;
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    hf_ops_call(&ops, HF_SQL_SESSION_LIST, HF_ANY_COUNT);
-    hf_ops_i64(&ops, after);
+    hf_ops_call(&ops, filter->newest ? HF_SQL_SESSION_LIST_NEWEST : HF_SQL_SESSION_LIST,
+                HF_ANY_COUNT);
+    hf_ops_i64(&ops, range[0]);
     hf_ops_text(&ops, who->tenant[0] ? who->tenant : NULL);
     hf_ops_text(&ops, filter->agent);
     hf_ops_text(&ops, filter->parent_id);
     hf_ops_i64(&ops, filter->open);
     hf_ops_i64(&ops, (int64_t)filter->limit);
+    hf_ops_i64(&ops, range[1]);
+    hf_ops_bytes_max(&ops, (size_t)HF_PAGE_BYTES);
     rc = hf_ops_read(&ops, err);
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
     if (rc == 0)
         rc = session_show(answer, found, found->out_count, err);
-    if (rc == 0 && found->out_count == filter->limit) {
-        struct hf_buf next;
-        hf_buf_init(&next, base->alloc, 32);
-        hf_buf_i64(&next, hf_cell_i64(found, found->out_count - 1,
-                                      HF_COL_SESSION_LIST_SESSION_KEY));
-        answer->next = hf_session_answer_copy(
-            answer, (struct hf_span){ hf_buf_str(&next), next.len });
-        hf_buf_fini(&next);
-        rc = answer->next ? 0 : hf_fail_plain(err, HF_ENOMEM);
-    }
+    if (rc == 0 && (found->full || found->out_count == filter->limit))
+        rc = list_next(
+            answer, base->alloc,
+            hf_cell_i64(found, found->out_count - 1, HF_COL_SESSION_LIST_SESSION_KEY),
+            err);
+    else if (rc == 0 && goes_on)
+        rc = list_next(answer, base->alloc, range[1], err);
     hf_ops_fini(&ops);
     return rc;
 }

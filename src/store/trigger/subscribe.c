@@ -432,19 +432,21 @@ static int sql_trigger_get(struct hf_store *base, const struct hf_caller *who,
     return rc;
 }
 
-/* A cursor is "SCOPE KEY" with a line end between, which neither can have. */
-static int read_cursor(struct hf_arena *arena, const char *after, const char **ret_scope,
-                       const char **ret_key, struct hf_err *err)
+/* A cursor is "TENANT SCOPE KEY" with line ends between, which none of them can have. */
+static int read_cursor(struct hf_arena *arena, const char *after,
+                       const char *ret_place[3], struct hf_err *err)
 {
-    *ret_scope = *ret_key = "";
-    const char *end = after ? strchr(after, '\n') : NULL;
-    if (after && !end)
-        return hf_fail(err, HF_EINVAL, "after", "after must be the cursor of a page");
+    const char *scope = after ? strchr(after, '\n') : NULL;
+    const char *key = scope ? strchr(scope + 1, '\n') : NULL;
+    ret_place[0] = ret_place[1] = ret_place[2] = "";
     if (!after)
         return 0;
-    *ret_scope = hf_arena_copy(arena, after, (size_t)(end - after));
-    *ret_key = end + 1;
-    return *ret_scope ? 0 : hf_fail_plain(err, HF_ENOMEM);
+    if (!key)
+        return hf_fail(err, HF_EINVAL, "after", "after must be the cursor of a page");
+    ret_place[0] = hf_arena_copy(arena, after, (size_t)(scope - after));
+    ret_place[1] = hf_arena_copy(arena, scope + 1, (size_t)(key - scope - 1));
+    ret_place[2] = key + 1;
+    return ret_place[0] && ret_place[1] ? 0 : hf_fail_plain(err, HF_ENOMEM);
 }
 
 static int set_cursor(struct hf_subscriptions *subscriptions, struct hf_arena *arena,
@@ -452,6 +454,8 @@ static int set_cursor(struct hf_subscriptions *subscriptions, struct hf_arena *a
 {
     struct hf_buf text;
     hf_buf_init(&text, arena->alloc, 1024);
+    hf_buf_text(&text, last->tenant);
+    hf_buf_char(&text, '\n');
     hf_buf_text(&text, last->owner_scope);
     hf_buf_char(&text, '\n');
     hf_buf_text(&text, last->subscription_key);
@@ -464,18 +468,19 @@ static int sql_trigger_list(struct hf_store *base, const struct hf_caller *who,
                             struct hf_subscriptions *subscriptions, struct hf_err *err)
 {
     struct hf_ops ops;
-    const char *scope, *key;
+    const char *place[3];
     hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    int rc = read_cursor(&ops.arena, filter->after, &scope, &key, err);
+    int rc = read_cursor(&ops.arena, filter->after, place, err);
     hf_ops_call(&ops, HF_SQL_SUBSCRIPTION_LIST, HF_ANY_COUNT);
     hf_ops_text(&ops, who->tenant);
-    hf_ops_text(&ops, scope);
-    hf_ops_text(&ops, key);
+    hf_ops_text(&ops, place[1]);
+    hf_ops_text(&ops, place[2]);
     hf_ops_text(&ops, filter->owner_scope);
     hf_ops_text(&ops, filter->source_type);
     hf_ops_text(&ops, filter->source_key);
     hf_ops_text(&ops, filter->state);
     hf_ops_i64(&ops, (int64_t)filter->limit + 1);
+    hf_ops_text(&ops, place[0]);
     if (rc == 0)
         rc = hf_ops_read(&ops, err);
     const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;

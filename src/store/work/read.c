@@ -105,7 +105,7 @@ int sql_known(struct hf_store *base, const char *tenant, const struct hf_new *re
 
 /* ---- pages ------------------------------------------------------------------------- */
 
-/* By whether finished rows are asked for, direction and brevity. */
+/* By whether a window is read, direction and brevity. */
 static const enum hf_sql_id list_statements[2][2][2] = {
     { { HF_SQL_WORK_LIST_OPEN, HF_SQL_WORK_LIST_OPEN_BRIEF },
       { HF_SQL_WORK_LIST_OPEN_NEWEST, HF_SQL_WORK_LIST_OPEN_NEWEST_BRIEF } },
@@ -127,20 +127,6 @@ static const char *list_statuses(struct hf_arena *arena, const struct hf_filter 
         hf_json_str(&json, hf_status_word(filter->statuses[i]));
     hf_json_end(&json);
     return hf_buf_keep(&buf, arena);
-}
-
-/* A list from the newest down has cursors of its own: "n" and the key. */
-static int read_cursor(const struct hf_filter *filter, int64_t *ret_after,
-                       struct hf_err *err)
-{
-    const char *after = filter->after;
-    *ret_after = filter->newest ? INT64_MAX : 0;
-    if (!after)
-        return 0;
-    if ((after[0] == 'n') != filter->newest)
-        return hf_fail(err, HF_EINVAL, "after",
-                       "after is a cursor of a list in the other direction");
-    return hf_parse_i64(after + filter->newest, 0, INT64_MAX, "after", ret_after, err);
 }
 
 static void add_filter(struct hf_ops *ops, const struct hf_caller *who,
@@ -169,61 +155,185 @@ static void add_filter(struct hf_ops *ops, const struct hf_caller *who,
     hf_ops_i64_opt(ops, filter->since_ms);
     hf_ops_i64_opt(ops, filter->from);
     hf_ops_i64_opt(ops, filter->before);
+    hf_ops_text(ops, filter->find);
 }
 
-static int add_list(struct hf_ops *ops, const struct hf_caller *who,
-                    const struct hf_filter *filter, size_t limit, struct hf_err *err)
+/* A page under way. It is read in parts, so that it needs little memory next to its rows. */
+#define PART_ROWS 128
+
+struct listing {
+    struct hf_store *base;
+    const struct hf_caller *who;
+    const struct hf_filter *filter;
+    struct hf_answer *answer;
+    struct hf_err *err;
+    const char *statuses;
+    int64_t after; /* the last row that was looked at */
+    int64_t until; /* the last one to look at */
+    size_t limit;  /* of the page */
+    size_t bytes;  /* of the rows so far */
+    bool queued;   /* rows match that neither run nor wait */
+    bool window;   /* a window of keys is read, and not the open rows alone */
+    bool more;     /* there are rows behind the window */
+};
+
+/* Whether rows match that have ended, and such that neither run nor wait. */
+static bool look_for(const struct hf_filter *filter, bool *ret_queued)
 {
-    int64_t after = 0;
-    bool ended = false;
-    int rc = read_cursor(filter, &after, err);
-    const char *statuses = list_statuses(&ops->arena, filter);
-    if (rc == 0 && filter->status_count && !statuses)
-        rc = hf_fail_plain(err, HF_ENOMEM);
-    if (rc)
-        return rc;
-    for (size_t i = 0; i < filter->status_count; i++)
+    bool ended = false, queued = filter->status_count == 0;
+    for (size_t i = 0; i < filter->status_count; i++) {
         ended |= hf_status_terminal(filter->statuses[i]);
-    hf_ops_call(ops, list_statements[ended][filter->newest][filter->brief], HF_ANY_COUNT);
-    hf_ops_i64(ops, after);
-    add_filter(ops, who, filter, limit, statuses);
-    return 0;
+        queued |= filter->statuses[i] == HF_QUEUED ||
+                  filter->statuses[i] == HF_RETRY_SCHEDULED;
+    }
+    *ret_queued = queued && !filter->owner && !filter->silent && !filter->ref;
+    return ended;
 }
 
-static int set_cursor(struct hf_answer *answer, bool newest, int64_t seq)
+/* One number is asked for; its row is passed to `take`. */
+static int read_first(struct listing *list, enum hf_sql_id statement, int64_t argument,
+                      void (*take)(struct listing *, const struct hf_call *))
+{
+    struct hf_ops ops;
+    hf_ops_init(&ops, sql_store_of(list->base)->sql, list->base->alloc);
+    hf_ops_call(&ops, statement, 1);
+    hf_ops_i64(&ops, argument);
+    int rc = hf_ops_read(&ops, list->err);
+    if (rc == 0)
+        take(list, hf_ops_result(&ops, 0));
+    hf_ops_fini(&ops);
+    return rc;
+}
+
+static void take_count(struct listing *list, const struct hf_call *found)
+{
+    list->window = hf_cell_i64(found, 0, 0) > HF_PAGE_ROWS;
+}
+
+/* An empty table has no window: nothing is behind any key. */
+static void take_window(struct listing *list, const struct hf_call *found)
+{
+    list->until = hf_cell_i64(found, 0, HF_COL_WORK_WINDOW_LAST);
+    list->more = hf_cell_i64(found, 0, HF_COL_WORK_WINDOW_MORE);
+}
+
+/* Open rows are read without others where there are at most as many as a page looks at. */
+static int choose_rows(struct listing *list)
+{
+    bool newest = list->filter->newest;
+    int rc = 0;
+    list->until = newest ? 0 : INT64_MAX;
+    list->window = look_for(list->filter, &list->queued);
+    if (!list->window)
+        rc = read_first(list,
+                        list->queued ? HF_SQL_WORK_OPEN_COUNT : HF_SQL_WORK_HELD_COUNT,
+                        HF_PAGE_ROWS + 1, take_count);
+    if (rc || !list->window)
+        return rc;
+    list->queued = true;
+    return read_first(list, newest ? HF_SQL_WORK_WINDOW_NEWEST : HF_SQL_WORK_WINDOW,
+                      list->after, take_window);
+}
+
+static int begin_list(struct listing *list, struct hf_arena *arena)
+{
+    static const enum hf_status open[] = { HF_QUEUED, HF_RUNNING, HF_WAITING_USER,
+                                           HF_WAITING_EXTERNAL, HF_RETRY_SCHEDULED };
+    struct hf_filter filter = *list->filter;
+    int rc = 0;
+    list->limit = filter.limit ? filter.limit : 100;
+    list->after = filter.newest ? INT64_MAX : 0;
+    if (filter.after)
+        rc = hf_parse_i64(filter.after, 0, INT64_MAX, "after", &list->after, list->err);
+    if (rc == 0)
+        rc = choose_rows(list);
+    if (list->window && !filter.status_count) {
+        filter.statuses = open;
+        filter.status_count = sizeof(open) / sizeof(open[0]);
+    }
+    list->statuses = list_statuses(arena, &filter);
+    if (rc == 0 && filter.status_count && !list->statuses)
+        rc = hf_fail_plain(list->err, HF_ENOMEM);
+    return rc;
+}
+
+static void add_part(struct hf_ops *ops, const struct listing *list, size_t rows)
+{
+    const struct hf_filter *filter = list->filter;
+    hf_ops_call(ops, list_statements[list->window][filter->newest][filter->brief],
+                HF_ANY_COUNT);
+    hf_ops_i64(ops, list->after);
+    add_filter(ops, list->who, filter, rows, list->statuses);
+    hf_ops_i64(ops, (int64_t)((size_t)HF_PAGE_BYTES - list->bytes));
+    hf_ops_bytes_max(ops, (size_t)HF_PAGE_BYTES - list->bytes);
+    hf_ops_i64(ops, list->queued);
+    hf_ops_i64(ops, list->until);
+}
+
+static int set_cursor(struct listing *list, int64_t seq)
 {
     struct hf_buf buf;
     hf_buf_init(&buf, hf_alloc_system(), 32);
-    hf_buf_text(&buf, newest ? "n" : "");
     hf_buf_i64(&buf, seq);
-    const char *cursor = hf_answer_text(answer, hf_buf_str(&buf));
+    const char *cursor = hf_answer_text(list->answer, hf_buf_str(&buf));
     hf_buf_fini(&buf);
-    hf_answer_set_next(answer, cursor);
-    return cursor ? 0 : HF_ENOMEM;
+    hf_answer_set_next(list->answer, cursor);
+    return cursor ? 0 : hf_fail_plain(list->err, HF_ENOMEM);
+}
+
+static int show_rows(struct listing *list, const struct hf_call *rows, size_t count)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        struct hf_row row;
+        rc = hf_row_read(rows, i, &row, list->err);
+        if (list->filter->brief)
+            row.w.retry_policy = NULL;
+        if (rc == 0)
+            rc = add_item(list->answer, &row, list->err);
+        list->after = row.seq;
+        for (size_t k = 0; k < rows->out_width; k++)
+            list->bytes += hf_cell(rows, i, k)->len;
+    }
+    return rc;
+}
+
+/* Reads a part. *ret_ends: the page ends with it, and its cursor is set if the list goes on. */
+static int read_part(struct listing *list, bool *ret_ends)
+{
+    struct hf_ops ops;
+    size_t left = list->limit - hf_answer_count(list->answer);
+    size_t rows = left < PART_ROWS ? left : PART_ROWS;
+    hf_ops_init(&ops, sql_store_of(list->base)->sql, list->base->alloc);
+    add_part(&ops, list, rows);
+    int rc = hf_ops_read(&ops, list->err);
+    const struct hf_call *found = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
+    bool more = found && found->out_count > rows, full = found && found->full;
+    if (rc == 0)
+        rc = show_rows(list, found, more ? rows : found->out_count);
+    full |= list->bytes >= (size_t)HF_PAGE_BYTES;
+    *ret_ends = full || !more || left == rows;
+    if (rc == 0 && *ret_ends && (full || more))
+        rc = set_cursor(list, list->after);
+    else if (rc == 0 && *ret_ends && list->more)
+        rc = set_cursor(list, list->until);
+    hf_ops_fini(&ops);
+    return rc;
 }
 
 int sql_list(struct hf_store *base, const struct hf_caller *who,
              const struct hf_filter *filter, struct hf_answer *answer, struct hf_err *err)
 {
-    size_t limit = filter->limit ? filter->limit : 100;
-    struct hf_ops ops;
-    hf_ops_init(&ops, sql_store_of(base)->sql, base->alloc);
-    int rc = add_list(&ops, who, filter, limit, err);
-    if (rc == 0)
-        rc = hf_ops_read(&ops, err);
-    const struct hf_call *rows = rc == 0 ? hf_ops_result(&ops, 0) : NULL;
-    for (size_t i = 0; rc == 0 && i < rows->out_count && i < limit; i++) {
-        struct hf_row row;
-        rc = hf_row_read(rows, i, &row, err);
-        if (filter->brief)
-            row.w.retry_policy = NULL;
-        if (rc == 0)
-            rc = add_item(answer, &row, err);
-        if (rc == 0 && i + 1 == limit && rows->out_count > limit &&
-            set_cursor(answer, filter->newest, row.seq))
-            rc = hf_fail_plain(err, HF_ENOMEM);
-    }
-    hf_ops_fini(&ops);
+    struct listing list = {
+        .base = base, .who = who, .filter = filter, .answer = answer, .err = err
+    };
+    struct hf_arena arena;
+    bool ends = false;
+    hf_arena_init(&arena, base->alloc);
+    int rc = begin_list(&list, &arena);
+    while (rc == 0 && !ends)
+        rc = read_part(&list, &ends);
+    hf_arena_fini(&arena);
     return rc;
 }
 
@@ -329,6 +439,7 @@ int sql_stats(struct hf_store *base, const struct hf_caller *who,
                                       hf_cell_i64(at, 0, HF_COL_WORK_AGES_STARTED_AT));
         stats.next_wait_deadline_at = hf_cell_i64(at, 0, HF_COL_WORK_AGES_DEADLINE_AT);
         stats.next_retry_at = hf_cell_i64(at, 0, HF_COL_WORK_AGES_NEXT_RETRY_AT);
+        stats.ended_badly = hf_cell_i64(at, 0, HF_COL_WORK_AGES_ENDED_BADLY);
         *ret_stats = stats;
     }
     hf_ops_fini(&ops);

@@ -1,0 +1,404 @@
+/* What lists and counts cost on both engines: no page walks rows that have ended, or more than a
+ * window of keys, and a brief page needs little memory. `test_lists N` measures with N rows that
+ * ended and N / 100 open ones, and prints a table. */
+#include "support/unit.h"
+
+#include <libpq-fe.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "db/lite/lite.h"
+#include "db/pg/pg.h"
+#include "store/batch/sql_gen.h"
+#include "support/pg.h"
+
+static int ended = 20000; /* rows that were done from the first */
+static int open_rows(void)
+{
+    return ended < 100000 ? 1000 : ended / 100;
+}
+
+/* ---- what is read ---------------------------------------------------------------------- */
+
+#define MOST_ARGS 32
+#define NEWEST 4611686018427387904
+#define BYTES 4194304
+
+/* Arguments that are not null: where, and which. A text is for `find`. */
+struct argument {
+    int place;
+    int64_t number;
+    const char *text;
+};
+
+struct reading {
+    const char *label;
+    enum hf_sql_id statement;
+    bool
+        bounded; /* it reads rows that ended, or another table for each row, up to a bound */
+    struct argument args[10];
+};
+
+#define PAGE_ARGS(after, until)                                                          \
+    { 1, (after), NULL }, { 8, 0, "0" }, { 10, 101, NULL }, { 21, 0, "0" },              \
+        { 26, BYTES, NULL }, { 27, 1, NULL },                                            \
+    {                                                                                    \
+        28, (until), NULL                                                                \
+    }
+
+static const struct reading readings[] = {
+    { "open, newest", HF_SQL_WORK_LIST_OPEN_NEWEST, false, { PAGE_ARGS(NEWEST, 0) } },
+    { "open, newest, brief",
+      HF_SQL_WORK_LIST_OPEN_NEWEST_BRIEF,
+      false,
+      { PAGE_ARGS(NEWEST, 0) } },
+    { "open, oldest", HF_SQL_WORK_LIST_OPEN, false, { PAGE_ARGS(0, NEWEST) } },
+    { "open, counted", HF_SQL_WORK_OPEN_COUNT, false, { { 1, 20001, NULL } } },
+    { "any, newest", HF_SQL_WORK_LIST_ANY_NEWEST, false, { PAGE_ARGS(NEWEST, 0) } },
+    { "any, newest, brief",
+      HF_SQL_WORK_LIST_ANY_NEWEST_BRIEF,
+      false,
+      { PAGE_ARGS(NEWEST, 0) } },
+    { "any, oldest", HF_SQL_WORK_LIST_ANY, false, { PAGE_ARGS(0, NEWEST) } },
+    { "any, finds nothing",
+      HF_SQL_WORK_LIST_ANY_BRIEF,
+      true,
+      { PAGE_ARGS(3999999, 4019999), { 25, 0, "nothing" } } },
+    { "any, newest, finds nothing",
+      HF_SQL_WORK_LIST_ANY_NEWEST,
+      true,
+      { PAGE_ARGS(4060000, 4040001), { 25, 0, "nothing" } } },
+    { "window", HF_SQL_WORK_WINDOW, false, { { 1, 0, "0" } } },
+    { "window, newest", HF_SQL_WORK_WINDOW_NEWEST, false, { { 1, NEWEST, NULL } } },
+    { "queues", HF_SQL_OVERVIEW_QUEUES, false, { { 2, 1000, NULL } } },
+    { "holders", HF_SQL_OVERVIEW_HOLDERS, false, { { 3, 1000, NULL } } },
+    { "ages", HF_SQL_OVERVIEW_AGES, true, { { 0, 0, NULL } } },
+    { "counts", HF_SQL_WORK_COUNTS, false, { { 0, 0, NULL } } },
+    { "attention: silent", HF_SQL_SEEN_SILENT, false, { { 2, 201, NULL } } },
+    { "attention: lapsing", HF_SQL_SEEN_LAPSING, false, { { 2, 201, NULL } } },
+    { "attention: question", HF_SQL_SEEN_QUESTION, false, { { 2, 201, NULL } } },
+    { "attention: approval", HF_SQL_SEEN_APPROVAL, false, { { 2, 201, NULL } } },
+    { "attention: wait", HF_SQL_SEEN_WAIT, false, { { 2, 201, NULL } } },
+    { "attention: held", HF_SQL_SEEN_HELD, false, { { 2, 201, NULL } } },
+    { "attention: ended", HF_SQL_SEEN_ENDED, false, { { 2, 201, NULL } } },
+    { "attention: queues", HF_SQL_SEEN_QUEUES, false, { { 1, 1000, NULL } } },
+    { "attention: running", HF_SQL_SEEN_RUNNING, false, { { 0, 0, NULL } } },
+};
+#define READINGS (sizeof(readings) / sizeof(readings[0]))
+
+static const struct argument *argument_at(const struct reading *reading, int place)
+{
+    for (size_t i = 0; i < sizeof(reading->args) / sizeof(reading->args[0]); i++)
+        if (reading->args[i].place == place)
+            return &reading->args[i];
+    return NULL;
+}
+
+static void judge(const char *engine, const int64_t few[READINGS],
+                  const int64_t many[READINGS])
+{
+    bool good = true;
+    for (size_t i = 0; i < READINGS; i++) {
+        const struct reading *reading = &readings[i];
+        double ratio = few[i] ? (double)many[i] / (double)few[i] : 1;
+        /* The trees have some levels more, and a window has at most 20,000 rows. */
+        bool holds = reading->bounded ? many[i] < 130000
+                                      : many[i] * 10 <= few[i] * 13 + 60;
+        print_message("%-7s %-28s %8lld pages, %8lld next to %d that ended: %.2f%s\n",
+                      engine, reading->label, (long long)few[i], (long long)many[i],
+                      ended, ratio, holds ? "" : "  TOO MANY");
+        good = good && holds;
+    }
+    assert_true(good);
+}
+
+/* ---- SQLite ---------------------------------------------------------------------------- */
+
+static void execute(sqlite3 *db, const char *sql)
+{
+    char *why = NULL;
+    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+        fail_msg("%s: %s", sql, why);
+}
+
+/* Rows by plain SQL: units that are queued, or that were done from the first. Four keys each, as
+ * a unit has with its events. */
+static const char *rows_text(char *sql, size_t size, bool done, const char *series)
+{
+    const char *status = done ? "done" : "queued";
+    (void)snprintf(
+        sql, size,
+        "INSERT INTO work_spec (seq, created_at, work_id, source_system, source_id, "
+        "request_hash, first_status, actor_kind, actor, payload) "
+        "SELECT 4 * i, i, 'w' || (4 * i), 'manual', 's' || i, %s, '%s', 'system', "
+        "'test', "
+        "'{\"n\":' || i || '}' FROM %s;"
+        "INSERT INTO work_state (seq, status, finished_at, due_at, priority, "
+        "max_attempts, source_system, kind, queue, disposition, updated_at) "
+        "SELECT 4 * i, '%s', %s, 1, 3, 1, 'manual', 'k' || i %% 7, 'q' || i %% 5, "
+        "'expire', 1 FROM %s",
+        *series == '(' ? "x'00'" : "'\\x00'", status, series, status, done ? "i" : "NULL",
+        series);
+    return sql;
+}
+
+static void lite_rows(sqlite3 *db, int from, int count, bool done)
+{
+    char series[200], sql[2000];
+    (void)snprintf(series, sizeof(series),
+                   "(WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n "
+                   "WHERE i < %d) SELECT i FROM n)",
+                   from, from + count - 1);
+    execute(db, rows_text(sql, sizeof(sql), done, series));
+}
+
+/* Pages that were read: what is in the cache is dropped before each statement. */
+static int fetched(sqlite3 *db)
+{
+    int misses = 0, unused = 0;
+    assert_int_equal(
+        sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_MISS, &misses, &unused, 0), 0);
+    return misses;
+}
+
+static int64_t lite_pages(struct lite *lite, const struct reading *reading)
+{
+    sqlite3 *db = lite->writer.db;
+    const struct hf_sql_text *one = lite_text_of(lite, (int)reading->statement);
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(db, one->text, -1, &statement, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", one->name, sqlite3_errmsg(db));
+    for (int place = 1; place <= one->params; place++) {
+        const struct argument *a = argument_at(reading, place);
+        bool text = a && a->text && strcmp(a->text, "0") != 0;
+        char name[16];
+        (void)snprintf(name, sizeof(name), "$%d", place);
+        int slot = sqlite3_bind_parameter_index(statement, name);
+        if (text)
+            (void)sqlite3_bind_text(statement, slot, a->text, -1, SQLITE_STATIC);
+        else if (a)
+            (void)sqlite3_bind_int64(statement, slot, a->number);
+    }
+    (void)sqlite3_db_release_memory(db);
+    int before = fetched(db), rc = SQLITE_ROW;
+    while (rc == SQLITE_ROW)
+        rc = sqlite3_step(statement);
+    assert_int_equal(rc, SQLITE_DONE);
+    int pages = fetched(db) - before;
+    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+    return pages;
+}
+
+static void pages_on_sqlite_do_not_grow_with_rows_that_ended(void **state)
+{
+    (void)state;
+    struct hf_sql_options options = { .size = sizeof(options), .inline_mode = true };
+    struct hf_sql *sql = NULL;
+    int64_t few[READINGS], many[READINGS];
+    char folder[] = "/tmp/hf-lists-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof(path), "%s/lists.db", folder);
+    assert_int_equal(hf_sqlite_open(path, &options, &sql, NULL), 0);
+    struct lite *lite = lite_of(sql);
+    /* Half of the open rows are older than all that ended. */
+    lite_rows(lite->writer.db, 1, open_rows() / 2, false);
+    lite_rows(lite->writer.db, 10000000, open_rows() / 2, false);
+    for (size_t i = 0; i < READINGS; i++)
+        few[i] = lite_pages(lite, &readings[i]);
+    lite_rows(lite->writer.db, 1000000, ended, true);
+    for (size_t i = 0; i < READINGS; i++)
+        many[i] = lite_pages(lite, &readings[i]);
+    sql->methods->close(sql);
+    static const char *const ends[] = { "", "-wal", "-shm", "-hf" };
+    for (size_t i = 0; i < 4; i++) {
+        char file[80];
+        (void)snprintf(file, sizeof(file), "%s%s", path, ends[i]);
+        (void)unlink(file);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    judge("SQLite", few, many);
+}
+
+/* ---- PostgreSQL ------------------------------------------------------------------------ */
+
+static struct pg_server server;
+
+static void pg_execute(PGconn *db, const char *sql)
+{
+    PGresult *done = PQexec(db, sql);
+    if (PQresultStatus(done) != PGRES_COMMAND_OK &&
+        PQresultStatus(done) != PGRES_TUPLES_OK)
+        fail_msg("%.200s: %s", sql, PQerrorMessage(db));
+    PQclear(done);
+}
+
+static void pg_rows(PGconn *db, int from, int count, bool done)
+{
+    char series[200], sql[2000];
+    (void)snprintf(series, sizeof(series), "generate_series(%d, %d) AS n(i)", from,
+                   from + count - 1);
+    pg_execute(db, rows_text(sql, sizeof(sql), done, series));
+}
+
+/* The plan of a statement as a caller's is made, whatever its arguments are; its text is freed by
+ * the caller. */
+static PGresult *pg_plan(PGconn *db, const struct reading *reading)
+{
+    const struct hf_pg_text *one = &hf_sql_pg[reading->statement];
+    char *text = malloc(strlen(one->text) + 400), execute_text[2000] = "";
+    assert_non_null(text);
+    (void)snprintf(text, strlen(one->text) + 400, "PREPARE p AS %s", one->text);
+    pg_execute(db, text);
+    free(text);
+    size_t len = (size_t)snprintf(execute_text, sizeof(execute_text),
+                                  "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, SUMMARY OFF) "
+                                  "EXECUTE p%s",
+                                  one->params ? "(" : "");
+    for (int place = 1; place <= one->params; place++) {
+        const struct argument *a = argument_at(reading, place);
+        char cell[64] = "NULL";
+        if (a && a->text)
+            (void)snprintf(cell, sizeof(cell), "'%s'", a->text);
+        else if (a)
+            (void)snprintf(cell, sizeof(cell), "%lld", (long long)a->number);
+        len += (size_t)snprintf(execute_text + len, sizeof(execute_text) - len, "%s%s",
+                                cell, place < one->params ? ", " : ")");
+    }
+    PGresult *plan = PQexec(db, execute_text);
+    if (PQresultStatus(plan) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", execute_text, PQerrorMessage(db));
+    pg_execute(db, "DEALLOCATE p");
+    return plan;
+}
+
+/* Buffers of the topmost node; a sequential scan of a unit's table fails the test where there are
+ * many rows. */
+static int64_t pg_buffers(PGconn *db, const struct reading *reading, bool pinned)
+{
+    PGresult *plan = pg_plan(db, reading);
+    int64_t buffers = -1;
+    bool scans = false;
+    for (int i = 0; i < PQntuples(plan); i++) {
+        const char *line = PQgetvalue(plan, i, 0), *at = strstr(line, "Buffers: shared");
+        const char *hit = strstr(line, "hit="), *read = strstr(line, "read=");
+        if (at && buffers < 0)
+            buffers = (hit ? strtoll(hit + 4, NULL, 10) : 0) +
+                      (read ? strtoll(read + 5, NULL, 10) : 0);
+        scans = scans || strstr(line, "Seq Scan on work_");
+    }
+    if (pinned && scans) {
+        for (int i = 0; i < PQntuples(plan); i++)
+            print_message("%s\n", PQgetvalue(plan, i, 0));
+        fail_msg("%s scans a whole table", reading->label);
+    }
+    PQclear(plan);
+    return buffers < 0 ? 0 : buffers;
+}
+
+static void pages_on_postgres_do_not_grow_with_rows_that_ended(void **state)
+{
+    (void)state;
+    int64_t few[READINGS], many[READINGS];
+    hf_store_close(pg_server_store(&server, "lists"));
+    PGconn *db = PQconnectdb(server.url);
+    pg_execute(db, "SET search_path = lists; SET session_replication_role = replica;"
+                   "SET plan_cache_mode = force_generic_plan");
+    pg_rows(db, 1, open_rows() / 2, false);
+    pg_rows(db, 10000000, open_rows() / 2, false);
+    pg_execute(db, "VACUUM ANALYZE work_spec");
+    pg_execute(db, "VACUUM ANALYZE work_state");
+    for (size_t i = 0; i < READINGS; i++) {
+        (void)pg_buffers(db, &readings[i], false); /* the catalogue is read once */
+        few[i] = pg_buffers(db, &readings[i], false);
+    }
+    pg_rows(db, 1000000, ended, true);
+    pg_execute(db, "VACUUM ANALYZE work_spec");
+    pg_execute(db, "VACUUM ANALYZE work_state");
+    for (size_t i = 0; i < READINGS; i++)
+        many[i] = pg_buffers(db, &readings[i], true);
+    PQfinish(db);
+    judge("pg", few, many);
+}
+
+/* ---- memory ---------------------------------------------------------------------------- */
+
+static int64_t live, most;
+
+static void *counted(void *user, void *at, size_t bytes)
+{
+    (void)user;
+    int64_t before = at ? (int64_t)malloc_usable_size(at) : 0;
+    void *now = realloc(at, bytes);
+    if (now) {
+        live += (int64_t)malloc_usable_size(now) - before;
+        most = live > most ? live : most;
+    }
+    return now;
+}
+
+static void uncounted(void *user, void *at)
+{
+    (void)user;
+    live -= at ? (int64_t)malloc_usable_size(at) : 0;
+    free(at);
+}
+
+static void a_brief_page_needs_little_memory(void **state)
+{
+    (void)state;
+    enum { UNITS = 1000, PAYLOAD = 100 << 10 };
+    static char payload[PAYLOAD + 1];
+    const struct hf_alloc alloc = { NULL, counted, uncounted };
+    struct hf_store_options options = { .size = sizeof(options),
+                                        .alloc = &alloc,
+                                        .inline_mode = true };
+    struct hf_store *store = NULL;
+    struct hf_answer *answer = NULL;
+    memset(payload, 'x', PAYLOAD);
+    payload[0] = payload[PAYLOAD - 1] = '"';
+    assert_int_equal(hf_store_open(":memory:", &options, &store, NULL), 0);
+    for (int i = 0; i < UNITS; i++) {
+        char name[24];
+        (void)snprintf(name, sizeof(name), "unit-%d", i);
+        const struct hf_new one = { .size = sizeof(one),
+                                    .source = HF_SOURCE_MANUAL,
+                                    .source_id = name,
+                                    .payload = payload };
+        assert_int_equal(hf_work_create(store, NULL, &one, 1, 0, &answer, NULL), 0);
+        hf_answer_free(answer);
+    }
+    struct hf_filter filter = { .size = sizeof(filter), .brief = true, .limit = UNITS };
+    int64_t before = most = live;
+    assert_int_equal(hf_work_list(store, NULL, &filter, &answer, NULL), 0);
+    assert_int_equal(hf_answer_count(answer), UNITS);
+    hf_answer_free(answer);
+    print_message("a brief page of 1,000 rows: %lld KiB\n",
+                  (long long)(most - before) >> 10);
+    assert_true(most - before < 2 << 20);
+    filter.brief = false;
+    before = most = live;
+    assert_int_equal(hf_work_list(store, NULL, &filter, &answer, NULL), 0);
+    assert_true(hf_answer_count(answer) < UNITS && hf_answer_next(answer));
+    hf_answer_free(answer);
+    print_message("a page of large rows: %lld KiB\n", (long long)(most - before) >> 10);
+    assert_true(most - before < 3 * BYTES);
+    hf_store_close(store);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_brief_page_needs_little_memory),
+        cmocka_unit_test(pages_on_sqlite_do_not_grow_with_rows_that_ended),
+        cmocka_unit_test(pages_on_postgres_do_not_grow_with_rows_that_ended),
+    };
+    if (argc > 1)
+        ended = (int)strtol(argv[1], NULL, 10);
+    pg_server_start(&server);
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    pg_server_stop(&server);
+    return rc;
+}
