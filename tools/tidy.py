@@ -429,6 +429,20 @@ def rule_columns(tree):
                 yield f, number, f"{len(line)} columns, more than {limit}"
 
 
+def rule_wrap(tree):
+    """a page has at most 100 columns; tables, code, headings and generated parts are as they are"""
+    for f in tree:
+        if not f.path.endswith(".md") or f.path == "docs/VERIFICATION.md":
+            continue
+        code = made = False
+        for number, line in enumerate(f.lines, 1):
+            code ^= line.lstrip().startswith("```")
+            made = not line.startswith("<!-- end") and (made or line.startswith("<!-- made by"))
+            free = code or made or line.startswith(("|", "#", "    ", "<!--"))
+            if not free and len(line) > COLUMNS_MAX and " " in line.strip():
+                yield f, number, f"{len(line)} columns, more than {COLUMNS_MAX}"
+
+
 def rule_whitespace(tree):
     """no tabs in C, no blanks at line ends, one newline at the end"""
     for f in tree:
@@ -741,6 +755,8 @@ BAD = [
     ("file_length", {"src/base/a.c": "\n" * FILE_LINES_MAX + "int a;\n"}),
     ("columns", {"src/base/a.c": "/* " + "x" * COLUMNS_MAX + " */\n"}),
     ("columns", {"src/base/a.c": "/* clang-format off */\n/* " + "x" * 120 + " */\n"}),
+    ("wrap", {"docs/a.md": "word " * 21 + "\n"}),
+    ("wrap", {"docs/a.md": "```\n" + "word " * 21 + "\n```\n- " + "word " * 21 + "\n"}),
     ("whitespace", {"src/base/a.c": "int\ta;\n"}),
     ("whitespace", {"src/base/a.c": "/* a */ \n"}),
     ("whitespace", {"src/base/a.c": "/* a */"}),
@@ -791,6 +807,7 @@ GOOD = [
     {"src/core/a.c": '#include "base/buf.h"\n#include "core/edge.h"\n#include <stdint.h>\n'},
     {"src/cli/cmd/a.c": '#include "op/op.h"\n#include "cli/cli.h"\n#include <stdio.h>\n'},
     {"src/core/a.c": "/* strcpy() and time(0) in prose, SELECT too */\n"},
+    {"docs/a.md": "```\n" + "word " * 21 + "\n```\n| " + "word " * 21 + "|\n"},
     {"src/core/a.c": body('    x = say("strcpy(a)");\n    x += s->time(1);\n    x += s.time(1);\n')},
     {"src/cli/a.c": body("    snprintf(b, 9, f);\n    x = strcmp(a, b);\n")},
     {"src/base/a.c": body(LONG[:LONG.index("x += 60")].rstrip(" "))},

@@ -84,6 +84,7 @@ void model_disk_free(struct model_disk *disk)
     free(disk->fairs.at);
     free(disk->receipts.at);
     free(disk->waits.at);
+    free(disk->scope_effects.at);
     for (size_t i = 0; i < disk->sessions.count; i++)
         free(disk->sessions.at[i].nodes.at);
     free(disk->sessions.at);

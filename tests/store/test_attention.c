@@ -141,7 +141,9 @@ static void each_plan_begins_with_its_index(void **state)
         }
         assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
         bool indexed = strstr(plan, reads[i].plan + strlen("USING INDEX "));
-        if (!indexed || strstr(plan, "SCAN w\n") || strstr(plan, "SCAN work_state\n"))
+        /* Rows that a compound query collects by indexes are scanned under its name. */
+        bool scans = strstr(plan, "SCAN w\n") && !strstr(plan, "CO-ROUTINE w\n");
+        if (!indexed || scans || strstr(plan, "SCAN work_state\n"))
             fail_msg("%s: %s", one->name, plan);
     }
     sql->methods->close(sql);

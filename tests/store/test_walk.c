@@ -17,10 +17,10 @@
 #include "support/pg.h"
 #include "support/unit.h"
 
-#define KEPT 150 /* rows of each list that live through every walk */
+#define KEPT 66 /* rows of each list that live through every walk */
 #define BATCH 1000
-#define BATCHES 42 /* of units that may go; more keys than two windows have */
-#define WALKS 60
+#define BATCHES 22 /* of units that stay queued; more than a page looks at */
+#define WALKS 24
 #define SEEN_MOST 200000
 
 static struct pg_server server;
