@@ -8,7 +8,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOOL = os.path.join(ROOT, "tools", "plantgen.py")
-SQL = os.path.join(ROOT, "sql", "work.sql")
+SQL = [os.path.join(ROOT, "sql", name) for name in ("attention.sql", "work.sql")]
 HEAD = "what:  a sample\nstore: sqlite\n\n"
 THIS = "tools/gen_lifecycle.c"  # any C file
 
@@ -40,7 +40,7 @@ def make(text):
         os.mkdir(os.path.dirname(path))
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-        return subprocess.run([sys.executable, TOOL, "make", "--out", scratch, "--sql", SQL, "--", path],
+        return subprocess.run([sys.executable, TOOL, "make", "--out", scratch, "--sql", *SQL, "--", path],
                               check=False, capture_output=True, text=True)
 
 

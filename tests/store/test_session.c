@@ -170,7 +170,7 @@ static const struct cost costs[] = {
     { "renew_all", 0, 1, 2 },      { "commit", 0, 1, 5 },
     { "claim by id", 1, 1, 11 },   { "release", 0, 1, 2 },
     { "commit refused", 1, 1, 5 }, { "release again", 1, 1, 2 },
-    { "list", 1, 0, 0 },           { "send", 0, 1, 5 },
+    { "list", 2, 0, 0 },           { "send", 0, 1, 5 },
     { "claim any", 1, 1, 12 },     { "claim repeated", 2, 0, 0 },
 };
 
