@@ -157,7 +157,7 @@ class Manual(unittest.TestCase):
     def shown(self, name):
         done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-P-cbou", "-rLL=80n",
                                os.path.join(BUILD, "docs", "man", name)],
-                              text=True, capture_output=True, check=True)
+                              encoding="utf-8", capture_output=True, check=True)
         self.assertEqual(done.stderr, "")
         return done.stdout
 
