@@ -39,6 +39,9 @@ struct hf_widget;
 /* How it turns; see holdfast/holdfast.h. */
 enum hf_way { HF_LEFT, HF_RIGHT };
 
+/* One turn. */
+struct hf_turned;
+
 /* Turns it, by 5 … 9. HF_EINVAL for no widget, and what is
  * HF_EBUSY. */
 HF_API HF_MUST_USE int hf_widget_turn(struct hf_widget *widget, enum hf_way way,
@@ -106,6 +109,13 @@ enum hf_way { HF_LEFT, HF_RIGHT };
 .fi
 .PP
 How it turns; see holdfast/holdfast.h.
+.SS struct hf_turned
+.PP
+.nf
+struct hf_turned;
+.fi
+.PP
+One turn.
 .SH ERRORS
 The codes that the sections of functions name, with their general meaning. Class and remedy of each are in \fBholdfast_err\fR(3), the errors of a store in \fBholdfast_store\fR(3).
 .TP
