@@ -27,7 +27,8 @@ struct hf_user_message {
  * files come first. HF_EINVAL naming "attach" for a file that cannot be read, is empty, or is
  * neither image nor text; HF_ETOOBIG for one over `attachment_bytes` or more than `attachments`
  * of them; HF_EINVAL naming "text" without text and files. All files are read before the first
- * one is stored. A blob that no message came to refer to is harmless. */
+ * one is stored. After a failure some files may be stored that no message refers to, which is
+ * harmless. */
 HF_API HF_MUST_USE int hf_user_message_write(struct hf_store *store,
                                              const struct hf_user_message *message,
                                              char **ret_json, struct hf_err *err);

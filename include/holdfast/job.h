@@ -223,7 +223,7 @@ HF_API HF_MUST_USE int hf_pool_drain(struct hf_pool *pool, hf_ms deadline_ms,
                                      hf_ms grace_ms, size_t *ret_left,
                                      struct hf_err *err);
 
-/* Counters since the start, and what is held now. */
+/* Reads the counters since hf_pool_new, and how many jobs the pool holds now. */
 HF_API void hf_pool_stats(struct hf_pool *pool, struct hf_pool_stats *ret_stats);
 
 /* Drains with no time given, waits for the functions that still run (they are told to stop),

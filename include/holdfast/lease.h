@@ -43,24 +43,28 @@ struct hf_lease_claim {
     bool reclaim;            /* also take a live lease whose holder is proven dead */
 };
 
-/* Acquire, re-enter or reclaim. HF_EHELD when live and somebody else's; *ret_info then shows
- * the holder, without its token. */
+/* Takes the lease of a key: one that is free or lapsed, the caller's own again, or by `reclaim` one
+ * whose holder is proven dead. HF_EHELD while another owner holds it; *ret_info then shows the
+ * holder, without its token. HF_EINVAL and HF_ETOOBIG name the field; HF_ENOTFOUND: there is no
+ * such session; and the errors of a store. */
 HF_API HF_MUST_USE int hf_lease_take(struct hf_store *store,
                                      const struct hf_lease_claim *claim,
                                      struct hf_lease_info *ret_info, struct hf_err *err);
 
-/* Extend by the lease's own term. HF_ELEASELOST when it is not this token's, or lapsed. */
+/* Extends the lease by its own term, ttl_ms, from now on. HF_EINVAL, HF_ETOOBIG, HF_ELEASELOST when
+ * it is not this token's, or lapsed; and the errors of a store. */
 HF_API HF_MUST_USE int hf_lease_renew(struct hf_store *store, enum hf_lane lane,
                                       const char *key, const char *token,
                                       struct hf_lease_info *ret_info, struct hf_err *err);
 
-/* Free it; the fence stays. HF_ELEASELOST when it is not this token's; a successor's lease
- * is never touched. */
+/* Frees the lease; its fence remains. HF_EINVAL, HF_ETOOBIG, HF_ELEASELOST when it is not this
+ * token's: the lease of a successor is never changed; and the errors of a store. */
 HF_API HF_MUST_USE int hf_lease_release(struct hf_store *store, enum hf_lane lane,
                                         const char *key, const char *token,
                                         struct hf_err *err);
 
-/* Look, for people: shows lapsed leases too. HF_ENOTFOUND when the key was never leased. */
+/* Reads the lease of a key, also a lapsed one. HF_EINVAL, HF_ETOOBIG, HF_ENOTFOUND: there is no
+ * such session; and the errors of a store. */
 HF_API HF_MUST_USE int hf_lease_look(struct hf_store *store, enum hf_lane lane,
                                      const char *key, struct hf_lease_info *ret_info,
                                      struct hf_err *err);

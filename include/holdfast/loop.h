@@ -33,7 +33,8 @@ struct hf_loop_config {
     int64_t work_max;             /* blocking calls that may wait or run; 0: 64 */
 };
 
-/* config NULL: all defaults. HF_EINVAL, HF_ENOMEM, HF_EINTERNAL (no descriptors left). */
+/* Makes a loop; config NULL: all defaults. HF_EINVAL, HF_ENOMEM, HF_EINTERNAL (no descriptors
+ * left). */
 HF_API HF_MUST_USE int hf_loop_new(const struct hf_loop_config *config,
                                    struct hf_loop **ret_loop, struct hf_err *err);
 /* Ends all watches and timers without calling them, and waits for blocking work that runs. NULL is

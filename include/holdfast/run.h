@@ -81,12 +81,12 @@ struct hf_run_plan {
 };
 
 /* Start the command under the unit's lease. Other processes of the same unit on this machine
- * are ended first where it is rerunnable; where it is not, they refuse the start. On
+ * are ended first if the unit is rerunnable; otherwise the start is refused with HF_EHELD. On
  * failure the unit has been settled as failed (class "spawn_failed"), as far as possible. While
- * the command runs a thread of the run's own asks the store, so that one that hangs holds up
- * neither hf_run_step nor what it does; hf_run_free waits for its last question. For an
- * owner_bound unit a process is forked that keeps the command's output when this one dies. It
- * stays as long as something of the command can write, and is not this process's child.
+ * the command runs a thread of the run asks the store, so that a store that hangs delays neither
+ * hf_run_step nor what it does; hf_run_free waits for the thread's last call. For an owner_bound
+ * unit a process is forked that keeps the command's output when this one dies. It remains as long
+ * as any process of the command can write, and is not this process's child.
  * HF_EINVAL for the plan; HF_EHELD: processes of the unit still run; HF_ELEASELOST; HF_EBUSY,
  * HF_EFULL: no process or file can be made now; HF_ENOMEM; and the errors of a store. */
 HF_API HF_MUST_USE int hf_run_begin(struct hf_run *run, const struct hf_run_plan *plan,

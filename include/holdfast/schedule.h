@@ -155,8 +155,9 @@ HF_API HF_MUST_USE int hf_schedule_resume(struct hf_store *store,
                                           struct hf_schedules **ret_schedules,
                                           struct hf_err *err);
 
-/* Remove one with its records of skipped slots. Units that it made stay. HF_EINVAL,
- * HF_ENOTFOUND, HF_ECONFLICT for another revision, and the errors of a store. */
+/* Removes a schedule with its records of skipped slots. Units that it made remain. `revision` is as
+ * of hf_schedule_update. HF_EINVAL, HF_ENOTFOUND, HF_ECONFLICT for another revision, and the errors
+ * of a store. */
 HF_API HF_MUST_USE int hf_schedule_remove(struct hf_store *store,
                                           const struct hf_caller *who, const char *name,
                                           int64_t revision, struct hf_err *err);

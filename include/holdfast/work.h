@@ -478,7 +478,8 @@ struct hf_quota {
     hf_ms rate_ms;
     int64_t burst; /* 0: rate_count */
 };
-/* HF_EINVAL names the field, and the errors of a store. */
+/* Sets the limit of a name; it replaces an earlier one, and with all 0 it ends it. HF_EINVAL names
+ * the field, and the errors of a store. */
 HF_API HF_MUST_USE int hf_quota_set(struct hf_store *store, const struct hf_caller *who,
                                     const struct hf_quota *limit, struct hf_err *err);
 
