@@ -157,6 +157,13 @@ SELECT 1 FROM scope_effect l
 DELETE FROM scope_effect
  WHERE scope = $1 AND scope_id = $2 AND NOT EXISTS ({journal_live})
 
+-- name: prune_scope_effects
+-- Those of a process, with its unit, before its row of work_spec goes.
+-- in: $1 seq
+DELETE FROM scope_effect
+ WHERE scope = 'process' AND scope_id = (SELECT s.work_id FROM work_spec s WHERE s.seq = $1)
+   AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1)
+
 -- name: journal_busy
 -- in: $1 scope, $2 scope_id
 {journal_live} LIMIT 1
