@@ -104,7 +104,7 @@ static void oldest_queued(struct top_screen *screen, const struct op_watch *list
 
 static const struct cli_column running_columns[] = {
     { .title = "RUNNING" },
-    { .title = "WHAT", .least = 18 },
+    { .title = "WHAT", .least = 14 },
     { .title = "KIND", .rank = 2, .least = 6 },
     { .title = "QUEUE", .rank = 3, .least = 8 },
     { .title = "OWNER", .rank = 1, .least = 12 },
@@ -153,7 +153,7 @@ static void session_row(struct cli_table *table, const struct op_watch *list, si
 
 static const struct cli_column waiting_columns[] = {
     { .title = "WAITING" },
-    { .title = "WHAT", .least = 18 },
+    { .title = "WHAT", .least = 14 },
     { .title = "KIND", .rank = 2, .least = 6 },
     { .title = "WAITS FOR", .rank = 1 },
     { .title = "REF", .rank = 3, .least = 12 },
