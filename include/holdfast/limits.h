@@ -98,6 +98,7 @@ extern "C" {
 enum hf_limit { HF_LIMITS(X) HF_LIMIT_COUNT };
 #undef X
 
+/* Each limit as a constant: HF_MAX_KEY_BYTES and so on. */
 #define X(name, lower, value, unit, what) static const int64_t HF_MAX_##name = (value);
 HF_LIMITS(X)
 #undef X

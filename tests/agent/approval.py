@@ -37,7 +37,7 @@ def main():
 
         wait = put_away(store, "250")
         assert "answered: " in run(APPROVAL, store, "approve", wait, '{"amount":150}')
-        assert "answered earlier" in run(APPROVAL, store, "deny", wait, "too late")
+        assert "answered before" in run(APPROVAL, store, "deny", wait, "too late")
         out = run(APPROVAL, store, "work", "250")
         assert 'paid {"amount":150}' in out and "ended: done" in out, out
         assert "approved_by" in log(store) and "anna" in log(store)

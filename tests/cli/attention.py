@@ -7,13 +7,42 @@ import os
 import signal
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
+import urllib.parse
 
-from harness import HOLDFAST, Case, main
+from harness import HOLDFAST, Case, Worker, main
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
+from servers import Server  # noqa: E402 pylint: disable=wrong-import-position
 
 PG = os.environ["PG_SCRIPT"]
 APPROVAL = os.environ["APPROVAL"]  # examples/approval.c
+TURN_WORKER = os.environ["TURN_WORKER"]  # soak/turn_worker.c: its leases last 1.5 s
+
+# A tool that may not be called twice, and does not end.
+PAYER = """
+[provider.test]
+kind = "openai-chat"
+base_url = "http://127.0.0.1:{port}/v1"
+
+[model.talk]
+provider = "test"
+context_tokens = 100_000
+output_tokens = 1_000
+
+[agent.payer]
+model = "talk"
+tools = ["pay"]
+
+[tool.pay]
+description = "Pays, and does not end."
+command = ["sh", "-c", "echo paid >>paid; exec sleep 60"]
+recovery = "ask"
+folder = "."
+pass_env = ["PATH"]
+"""
 
 
 class Attention(Case):
@@ -33,6 +62,14 @@ class Attention(Case):
                 return found[0]
         self.fail(f"no finding {what}: {self.look(*args)}")
         return None
+
+    def until(self, what):
+        end = time.monotonic() + 30
+        while not what():
+            self.assertLess(time.monotonic(), end)
+
+    def monitor_until(self, what):
+        self.until(lambda: self.cli("monitor", "--once") and what())
 
     def paste(self, item):
         """Runs the command as a shell reads it."""
@@ -154,6 +191,16 @@ class Attention(Case):
         self.assertEqual(self.status(unit), "done")
         self.assertEqual(self.kinds(), [])
 
+    def test_an_overdue_wait_of_work_that_is_bound_is_ended_in_the_name_of_its_owner(self):
+        unit = self.waits("external", "ci", "--timeout", "100ms", create=("--disposition", "owner_bound"))
+        self.monitor_until(lambda: self.ok("work", "show", unit)["work"]["status_reason"] == "wait_overdue")
+        [item] = self.look()
+        self.assertEqual((item["what"], item["id"], item["severity"], item["facts"]["state"]),
+                         ("wait", unit, "now", "overdue"))
+        self.paste(item)
+        self.assertEqual(self.status(unit), "running")
+        self.assertEqual(self.kinds(), [])
+
     def test_another_wait_is_told_past_half_of_its_time(self):
         unit = self.waits("external", "ci", "--timeout", "1h")
         self.assertEqual(self.kinds(), [])
@@ -266,48 +313,97 @@ class Attention(Case):
         self.ok("schedule", "pause", "backup")
         self.assertEqual(self.kinds(), [])
 
-    def test_a_schedule_of_any_tenant_is_named_as_a_shell_reads_it(self):
-        for tenant, name in (("", "it's; 'x'"), ("o'b", "n")):
-            self.ok("--tenant", tenant, "schedule", "add", name, "--every", "1h", "--kind", "k")
-        with sqlite3.connect(self.db) as store:
-            store.execute("UPDATE work_schedule SET last_error = 'no such zone'")
-        items = self.look()
-        self.assertEqual([(item["what"], item["id"]) for item in items],
-                         [("schedule_failing", "it's; 'x'"), ("schedule_failing", "n")])
-        for item in items:
-            self.assertIn("no such zone", self.paste(item))
+    def failing_schedule(self, tenant, name):
+        """A schedule whose slot cannot be made: it would end work that is bound to its owner."""
+        of = ("--tenant", tenant, "schedule")
+        self.ok(*of, "add", name, "--every", "1s", "--kind", "k", "--disposition", "owner_bound")
+        self.monitor_until(lambda: self.ok(*of, "show", name)["schedule"]["made"])
+        unit = self.ok("--tenant", tenant, "work", "claim", "--owner", "w1", "--ttl", "1h")["items"][0]["work_id"]
+        self.ok(*of, "update", name, "--overlap", "replace", "--disposition", "rerunnable")
+        self.monitor_until(lambda: self.ok(*of, "show", name)["schedule"]["failures"])
+        return unit
+
+    def test_a_schedule_of_any_tenant_that_fails_is_named_as_a_shell_reads_it(self):
+        names = {"": "it's; 'x'", "o'b": "n"}
+        units = [self.failing_schedule(tenant, name) for tenant, name in names.items()]
+        items = [item for item in self.look() if item["what"] == "schedule_failing"]
+        self.assertEqual([(item["tenant"], item["id"], item["severity"]) for item in items],
+                         [("", "it's; 'x'", "now"), ("o'b", "n", "now")])
+        for item, unit in zip(items, units):
+            why = f"unit {unit} is owner_bound and cannot be replaced at once"
+            self.assertTrue(item["detail"].startswith(f"fails: {why}: "), item)
+            self.assertIn(why, self.paste(item))
+        for tenant, name in names.items():
+            self.ok("--tenant", tenant, "schedule", "update", name, "--overlap", "skip")
+        self.assertNotIn("schedule_failing", self.kinds())
+
+    # ---- sessions ------------------------------------------------------------------------------
+
+    def model(self):
+        server = Server(self.path("journal"))
+        self.addCleanup(server.stop)
+        return server
+
+    def until_written(self, name):
+        """Another process has written the file."""
+        self.until(lambda: os.path.exists(self.path(name)) and os.path.getsize(self.path(name)))
+
+    def pays(self):
+        """A worker of the payer, killed with -9 after the payment and before its outcome was stored."""
+        self.file("payer.toml", PAYER.format(port=self.model().port))
+        worker = Worker(self, "--config", "payer.toml")
+        worker.heard("serving")
+        self.ok("session", "create", "s1", "--agent", "payer")
+        self.ok("session", "send", "s1", "use pay {}")
+        self.until_written("paid")
+        worker.kill()
+
+    def test_whether_a_call_happened_is_asked_and_answered(self):
+        self.pays()
+        worker = Worker(self, "--config", "payer.toml")
+        item = self.wait_for("question")
+        self.assertEqual((item["subject"], item["facts"]["session_id"]), ("wait", "s1"))
+        self.assertTrue(item["facts"]["asked"].startswith("Did pay happen? It is not known: "), item)
+        self.paste(item)
+        worker.heard("turn_ended")
+        self.assertEqual(self.kinds(), [])
+        with open(self.path("paid"), encoding="utf-8") as paid:
+            self.assertEqual(paid.read(), "paid\n")
 
     def test_an_effect_that_is_unknown_is_told_until_the_session_goes_on(self):
-        turn = self.ok("job", "enqueue", "input")["work"]["work_id"]
-        with sqlite3.connect(self.db) as db:
-            [seq] = db.execute("SELECT seq FROM work_spec WHERE work_id = ?", (turn,)).fetchone()
-            db.execute("INSERT INTO session (session_id, tenant, agent, created_at, updated_at, chain)"
-                       " VALUES ('s1', '', 'a', 1, 1, zeroblob(32))")
-            db.execute("INSERT INTO session_meta (session_key, relation, request_hash)"
-                       " SELECT session_key, 'root', zeroblob(32) FROM session")
-            add = ("INSERT INTO session_turn (turn_key, session_key, base_revision, base_count, started_at, turn_id,"
-                   " chain, step) SELECT ?, session_key, 0, 0, 1, ?, zeroblob(32), 1 FROM session")
-            db.execute(add, (seq, turn))
-            db.execute("INSERT INTO effect (turn_key, effect_key, attempt, fence, started_at, settled_at, kind,"
-                       " recovery, status, envelope, outcome) VALUES (?, '2/c1/1', 1, 0, 1, 2, 'tool_call', 'ask',"
-                       " 'unknown', '{}', '{}')", (seq,))
+        self.pays()
+        self.ok("session", "cancel-turn", "s1", "--reason", "enough")
+        worker = Worker(self, "--config", "payer.toml")
+        worker.heard("turn_ended")
         [item] = self.look()
-        self.assertEqual((item["what"], item["id"], item["kind"]), ("unknown_effect", turn, "tool_call"))
-        self.assertTrue(item["detail"].startswith("2/c1/1 of session s1, begun "), item)
+        self.assertEqual((item["what"], item["subject"], item["kind"], item["severity"]),
+                         ("unknown_effect", "effect", "tool_call", "now"))
+        self.assertRegex(item["detail"], r"^\S+ of session s1, begun ")
         self.assertEqual(item["command"], "holdfast session log s1")
-        with sqlite3.connect(self.db) as db:
-            db.execute(add, (seq + 1, "next"))
+        self.assertIn("use pay", self.paste(item))
+        self.ok("session", "send", "s1", "hello")
+        worker.heard("turn_ended")
         self.assertEqual(self.kinds(), [])
+        with open(self.path("paid"), encoding="utf-8") as paid:
+            self.assertEqual(paid.read(), "paid\n")
 
-    def test_a_silent_session_is_told(self):
-        self.ok("session", "create", "s1", "--agent", "a")
-        with sqlite3.connect(self.db) as db:
-            db.execute("UPDATE session SET owner = 'w', owner_incarnation = 'i', claim_group = 'n',"
-                       " lease_expires_at = 1, lease_check_at = 1, lease_ttl_ms = 1000, lease_store = 1,"
-                       " ready_at = NULL")
-        [item] = self.look()
-        self.assertEqual((item["what"], item["subject"], item["id"]), ("silent", "session", "s1"))
-        self.assertIn("s1", self.paste(item))
+    def test_a_session_of_a_stopped_worker_is_silent_until_it_goes_on(self):
+        port = str(self.model().port)
+        command = [TURN_WORKER, self.db, port, self.path("calls")]
+        subprocess.run([*command, "send", "1", "1"], env=self.env, check=True, timeout=60)
+        with subprocess.Popen([*command, "work"], env=self.env, stdout=subprocess.DEVNULL) as worker:
+            self.addCleanup(worker.kill)
+            self.until_written("calls")
+            worker.send_signal(signal.SIGSTOP)
+            item = self.wait_for("silent")
+            self.assertEqual((item["subject"], item["id"], item["severity"]), ("session", "s0", "now"))
+            self.assertEqual(item["facts"]["ttl_ms"], 1500)
+            self.assertIn("s0", self.paste(item))
+            worker.send_signal(signal.SIGCONT)
+            self.until(lambda: not self.ok("work", "list")["items"])
+            self.assertEqual(self.kinds(), [])
+            worker.terminate()
+            self.assertEqual(worker.wait(timeout=30), 0)
 
     def test_a_disk_that_is_nearly_full_is_told(self):
         folder = self.path("small")
@@ -449,6 +545,17 @@ class OfAServer(Attention):
         self.assertIn("keeps events back", item["detail"])
         self.paste(item)
         holder.communicate()
+        self.assertEqual(self.kinds(), [])
+
+    def test_wake_ups_that_do_not_travel_are_told_until_they_have_a_way(self):
+        self.ok("job", "enqueue", "mail", "--delay", "1h")
+        pooled = self.ask("pooler")
+        self.env["HOLDFAST_DB"] = pooled
+        item = self.wait_for("store")
+        self.assertEqual(item["id"], "bell")
+        self.assertIn("listen_url=", item["detail"])
+        self.assertIn("listen_url=", self.paste(item))
+        self.env["HOLDFAST_DB"] = f"{pooled}&listen_url={urllib.parse.quote(self.url, safe='')}"
         self.assertEqual(self.kinds(), [])
 
     def test_a_guard_that_is_switched_off_is_told(self):

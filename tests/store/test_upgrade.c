@@ -44,7 +44,7 @@ static void refused_as_older(const char *url, struct hf_store_options options)
     struct hf_store *store = NULL;
     struct hf_err err = { 0 };
     assert_int_equal(hf_store_open(url, &options, &store, &err), HF_ESCHEMAOLD);
-    assert_non_null(strstr(err.message, "version 1 and needs 2"));
+    assert_non_null(strstr(err.message, "version 1, and this program needs 2"));
 }
 
 static void the_unit_can_be_claimed(const char *url, struct hf_store_options options)
