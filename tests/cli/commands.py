@@ -96,7 +96,7 @@ class Commands(Case):
         for template in (None, '{"$event":""}', '{"argv":[{"$event":"a"}],"cwd":"/"}',
                          '{"argv":["true"],"cwd":{"$event":"c"}}'):
             args = (*base, "--template", template) if template else base
-            self.assertIn("never taken from what happened",
+            self.assertIn("never taken from an occurrence",
                           self.refused(2, "invalid_argument", *args))
 
     def test_a_command_is_not_taken_from_a_call(self):

@@ -2,6 +2,7 @@
 """Tables on a real terminal: what tmux shows at 80 x 24 and at 120 x 40, and in a pipe."""
 
 import os
+import sqlite3
 import subprocess
 import time
 
@@ -108,6 +109,78 @@ class Terminal(Case):
         end = lines[head].index(title) + len(title)
         self.assertIn(value, lines[head + 1][:end])
         self.assertEqual(lines[head + 1][end:].strip(), "")
+
+    def a_busy_store(self):
+        """One unit of each state that asks for a look, a schedule and an input of a session."""
+        silent = self.create("nightly-report", "--kind", "report", "--queue", "reports")["work_id"]
+        self.claim("--queue", "reports", "--ttl", "750ms")
+        waits = self.claim("--id", self.create("deploy", "--disposition", "owner_bound", "--kind", "deploy")["work_id"])
+        self.ok("work", "wait", waits["work_id"], "--token", waits["lease_token"], "--kind", "external",
+                "--ref", "ci:build-4711", "--timeout", "2h")
+        retries = self.claim("--id", self.create("sync-crm", "--kind", "sync", "--max-attempts", "5", "--retry-policy",
+                                                 '{"initial_backoff_ms":3600000,"jitter":"none"}')["work_id"])
+        self.ok("work", "fail", retries["work_id"], "--token", retries["lease_token"], "--class", "network_timeout")
+        later = self.create("later", "--delay", "3h", "--kind", "mail")["work_id"]
+        failed = self.claim("--id", self.create("dead", "--kind", "mail")["work_id"])
+        self.ok("work", "close-out", "--id", failed["work_id"], "--token", failed["lease_token"], "--status", "failed",
+                "--reason", "no such mailbox")
+        self.ok("process", "start", "--disposition", "rerunnable", "--name", "indexer", "--no-run", "--", "sleep", "9")
+        runs = self.claim("--queue", "run", "--ttl", "1h", "--pid", str(os.getpid()))
+        self.ok("session", "create", "support-17", "--agent", "helper")
+        self.ok("session", "send", "support-17", "hello")
+        self.ok("schedule", "add", "backup", "--cron", "0 3 * * *", "--", "sleep", "1")
+        end = time.monotonic() + 30
+        while not self.ok("work", "list", "--silent")["items"]:
+            self.assertLess(time.monotonic(), end)
+        said = next(unit for unit in self.ok("work", "list")["items"] if unit["session_id"] == "support-17")
+        return [unit[-8:] for unit in (silent, waits["work_id"], retries["work_id"], later, failed["work_id"],
+                                       runs["work_id"], said["work_id"])]
+
+    def rows_by_id(self, lines):
+        return {line[:8]: line for line in lines}
+
+    def test_what_matters_of_a_busy_store_is_whole(self):
+        silent, waits, retries, later, failed, runs, said = self.a_busy_store()
+        age, left = r"\s+\d+m?s", r"\d+m( \d+s)?"
+        for columns, rows in SIZES:
+            with self.subTest(columns=columns):
+                lines = self.screen(columns, rows, "work list --all", "support-")
+                self.assertEqual(len(lines), 8)  # no row takes a second line
+                shown = self.rows_by_id(lines)
+                for unit, row in (
+                        (silent, rf"running\s+nightly-rep\S+.*{age}\s+silent for \d+m?s\s"),
+                        (waits, rf"waiting_external\s+deploy\s.*{age}\s+ends in 1h 59m\s"),
+                        (retries, rf"retry_scheduled\s+sync-crm\s.*{age}\s+retry in {left}\s+network_\S+"),
+                        (later, rf"queued\s+later\s.*{age}\s+gate: due\s"),
+                        (failed, rf"failed\s+dead\s.*{age}\s+-\s+no such m"),
+                        (runs, rf"running\s+indexer\s.*{age}\s+lease {left}\s"),
+                        (said, rf"queued\s+support-17\s.*{age}\s+gate: lane\s")):
+                    self.assertRegex(shown[unit], rf"^{unit}\s+{row}")
+                lines = self.screen(columns, rows, "process list", "indexer")
+                self.assertRegex(lines[0], r"^ID\s+STATUS\s+WHAT\s+KIND\s+STARTED\s+OWNER\s+LEASE\s+DISPOSITION")
+                self.assertEqual(len(lines), 2)
+                self.assertRegex(lines[1], rf"^{runs}\s+running\s+indexer\s+run{age}\s+w1\s+{left}\s+rerunnable")
+                lines = self.screen(columns, rows, "top", "backup")
+                shown = self.rows_by_id(lines)
+                self.assertIn("running 2   queued 2 (2 cannot start now)   waiting 1   retry 1", lines)
+                self.assertIn("silent 1   about to lapse 0   held 0", lines)
+                self.assertIn("ended badly in the last hour: 1   (holdfast attention)", lines)
+                self.assertRegex(shown[silent], rf"\snightly-report\s+report\s+reports\s+w1{age}\s+silent for \d+m?s$")
+                self.assertRegex(shown[runs], rf"\sindexer\s+run\s+run\s+w1{age}\s+{left}$")
+                self.assertRegex(shown[waits], rf"\sdeploy\s+deploy\s+elsewhere\s+ci:build-4711{age}\s+1h 59m$")
+                self.assertRegex("\n".join(lines), r"\nHOLDER +PID  RUNNING  SILENT +LEASE\nw1 +- +1 +1 +lapsed\n"
+                                                   rf"(w1 +{os.getpid()} +1 +- +{left}|\.\.\. and 1 more)\n")
+                self.assertRegex(lines[-1], r"^backup\s+sleep 1\s+in \d+h( \d+m)?$")
+
+    def test_the_next_moment_is_whole_beside_long_words_and_ages(self):
+        waits = self.a_busy_store()[1]
+        with sqlite3.connect(self.db) as store:  # as the rows are after an hour
+            store.execute("DROP TRIGGER work_spec_frozen")
+            store.execute("UPDATE work_spec SET created_at = created_at - 3320000")
+        lines = self.screen(80, 24, "work list --all", "support-")
+        self.assertEqual(len(lines), 8)
+        self.assertRegex(lines[0], r"^ID +STATUS +WHAT +AGE +NEXT +REASON$")
+        self.assertRegex(self.rows_by_id(lines)[waits], r"waiting_external  deploy +55m \d+s  ends in 1h 59m +-$")
 
     def test_a_full_screen_shows_some_of_every_section(self):
         lines = [f'{{"source_system":"manual","source_id":"u{i}"}}' for i in range(60)]

@@ -291,7 +291,6 @@ struct section {
 #define COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
 #define SECTIONS 6
 #define SECTION_HEAD 2 /* an empty line and the titles */
-#define SECTION_LEAST 3
 #define SCHEDULES_SHOWN 5
 
 /* The rows that were read, and a line that counts the others. */
@@ -300,17 +299,18 @@ static size_t wanted_lines(const struct section *section)
     return section->rows + (section->of > (int64_t)section->rows);
 }
 
-/* Every section gets some lines, and the first ones what is left. */
+/* Every section gets a row and the line that counts the others, if there is room for its titles
+ * too; then each gets some more, and the first ones what is left. */
 static void share_lines(struct section sections[SECTIONS], size_t lines)
 {
-    for (size_t pass = 0; pass < 2; pass++) {
+    static const size_t most[] = { 2, 3, SIZE_MAX };
+    for (size_t pass = 0; pass < COUNT(most); pass++) {
         for (size_t i = 0; i < SECTIONS; i++) {
             struct section *section = &sections[i];
             size_t want = wanted_lines(section);
-            if (pass == 0 && want > SECTION_LEAST)
-                want = SECTION_LEAST;
             size_t head = pass == 0 && want ? SECTION_HEAD : 0;
-            if (lines < head)
+            want = want < most[pass] ? want : most[pass];
+            if (lines <= head)
                 return;
             lines -= head;
             size_t more = want - section->lines < lines ? want - section->lines : lines;
