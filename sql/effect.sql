@@ -56,6 +56,36 @@ SELECT coalesce(s.session_id || ', turn ' || t.turn_id, 'no session'), e.effect_
     OR (t.commit_hash IS NOT NULL AND e.status = 'started')
  ORDER BY e.turn_key, e.effect_key LIMIT 100
 
+-- fragment: entry_misfits
+NOT ((e.status = 'started' AND e.outcome IS NULL AND e.settled_at IS NULL)
+     OR (e.status IN ('done', 'failed', 'unknown')
+         AND e.outcome IS NOT NULL AND e.settled_at IS NOT NULL))
+
+-- fragment: lease_misfits
+(e.lease_fence < 1 OR e.lease_ttl_ms < 1 OR e.lease_expires_at <= e.lease_claimed_at
+ OR e.owner = '' OR e.owner_incarnation = '' OR e.claim_group = '')
+
+-- The first lease has fence 1; each later one took the effect over.
+-- fragment: take_over_misfits
+(e.taken_over = 1) <> (e.lease_fence > 1)
+
+-- name: doctor_scope_effects
+-- Entries of processes and operations whose columns do not fit each other, and those of a process
+-- that is not there, which contradict nothing: a begin does not look for the process.
+-- out: scope and scope_id, effect_key, what is wrong, whether it is a fault
+SELECT e.scope || ' ' || e.scope_id, e.effect_key,
+       CASE WHEN {entry_misfits} THEN 'its status and its outcome do not fit'
+            WHEN {lease_misfits} THEN 'it is under a lease that no begin grants'
+            WHEN {take_over_misfits} THEN 'its fence and its mark of a take-over do not fit'
+            ELSE 'there is no such process' END,
+       CASE WHEN {entry_misfits} OR {lease_misfits} OR {take_over_misfits} THEN 1 ELSE 0 END
+  FROM scope_effect e
+ WHERE {entry_misfits} OR {lease_misfits} OR {take_over_misfits}
+    OR (e.scope = 'process'
+        AND NOT EXISTS (SELECT 1 FROM work_spec s JOIN process p ON p.seq = s.seq
+                         WHERE s.work_id = e.scope_id))
+ ORDER BY e.scope, e.scope_id, e.effect_key LIMIT 100
+
 -- name: effects_unknown
 -- Effects of which it is not known whether they happened, where nothing came after them: their turn
 -- is the session's last one.
@@ -126,6 +156,13 @@ SELECT 1 FROM scope_effect l
 -- in: $1 scope, $2 scope_id
 DELETE FROM scope_effect
  WHERE scope = $1 AND scope_id = $2 AND NOT EXISTS ({journal_live})
+
+-- name: prune_scope_effects
+-- Those of a process, with its unit, before its row of work_spec goes.
+-- in: $1 seq
+DELETE FROM scope_effect
+ WHERE scope = 'process' AND scope_id = (SELECT s.work_id FROM work_spec s WHERE s.seq = $1)
+   AND NOT EXISTS (SELECT 1 FROM work_state w WHERE w.seq = $1)
 
 -- name: journal_busy
 -- in: $1 scope, $2 scope_id

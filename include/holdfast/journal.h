@@ -86,7 +86,7 @@ HF_API HF_MUST_USE int hf_journal_settle(struct hf_store *store,
                                          const char *outcome, struct hf_err *err);
 
 /* Removes all entries of a scope, such as those of a process that has ended. HF_EHELD: one of them
- * is performed; nothing is removed. */
+ * is performed; nothing is removed. (A prune of a process removes its entries, held or not.) */
 HF_API HF_MUST_USE int hf_journal_retire(struct hf_store *store, enum hf_scope scope,
                                          const char *scope_id, int64_t *ret_count,
                                          struct hf_err *err);

@@ -601,6 +601,9 @@
     X(d39_a_holder_that_lost_its_effect_records_nothing, HF_CONFORM_SESSIONS)            \
     X(d39_a_begin_with_its_nonce_is_answered_again, HF_CONFORM_SESSIONS)                 \
     X(d39_a_scope_is_retired_by_its_exact_name, HF_CONFORM_SESSIONS)                     \
+    X(d39_prune_takes_the_effects_of_a_process_with_it, HF_CONFORM_SESSIONS)             \
+    X(d39_process_prune_takes_the_effects_of_a_process_with_it,                          \
+      HF_CONFORM_SESSIONS | HF_CONFORM_PROCESSES)                                        \
     X(d39_bad_effects_of_scopes_are_refused_by_field, HF_CONFORM_SESSIONS)               \
     X(d39_the_journal_of_scopes_survives_a_reopen, HF_CONFORM_SESSIONS | HF_CONFORM_AGAIN)
 

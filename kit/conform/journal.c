@@ -1,7 +1,7 @@
 /* Effects of processes and operations: the lines of durable-state.md 3.9 about leases, replay and
  * scopes. */
 
-#include "conform/kit.h"
+#include "conform/process_kit.h"
 
 #define TERM SEC(30)
 
@@ -180,6 +180,38 @@ test_case(d39_a_scope_is_retired_by_its_exact_name)
     EQ(0, count);
     EQ(HF_DECISION_ABSENT, begin().decision);
     EQ(HF_DECISION_TAKE_OVER, begin(.of.scope_id = "o2").decision);
+}
+
+test_case(d39_prune_takes_the_effects_of_a_process_with_it)
+{
+    const char *old = new_id(.disposition = HF_RERUNNABLE);
+    const char *living = new_id(.disposition = HF_RERUNNABLE);
+    cancel(old);
+    advance(SEC(10));
+    for (int again = 0; again < 2; again++)
+        EQ(again ? HF_DECISION_BUSY : HF_DECISION_ABSENT,
+           begin(.of = { HF_SCOPE_PROCESS, old, "1" }).decision);
+    (void)begin(.of = { HF_SCOPE_PROCESS, living, "1" });
+    (void)begin(.of = { HF_SCOPE_OPERATION, old, "1" });
+    EQ(1, prune(SEC(5), 0));
+    EQ(HF_DECISION_BUSY, begin(.of = { HF_SCOPE_PROCESS, living, "1" }).decision);
+    EQ(HF_DECISION_BUSY, begin(.of = { HF_SCOPE_OPERATION, old, "1" }).decision);
+    EQ(HF_DECISION_ABSENT, begin(.of = { HF_SCOPE_PROCESS, old, "1" }).decision);
+}
+
+test_case(d39_process_prune_takes_the_effects_of_a_process_with_it)
+{
+    struct hf_prune_report report = { 0 };
+    const char *old = kit_process_of(t, HF_RERUNNABLE);
+    const char *living = kit_process_of(t, HF_RERUNNABLE);
+    cancel(old);
+    advance(SEC(10));
+    (void)begin(.of = { HF_SCOPE_PROCESS, old, "1" });
+    (void)begin(.of = { HF_SCOPE_PROCESS, living, "1" });
+    CODE(0, hf_process_prune(t->store, &t->who, SEC(5), &report, kit_err(t)));
+    EQ(1, report.processes);
+    EQ(HF_DECISION_BUSY, begin(.of = { HF_SCOPE_PROCESS, living, "1" }).decision);
+    EQ(HF_DECISION_ABSENT, begin(.of = { HF_SCOPE_PROCESS, old, "1" }).decision);
 }
 
 test_case(d39_bad_effects_of_scopes_are_refused_by_field)

@@ -121,6 +121,34 @@ class Doctor(Case):
         self.assertEqual([(f["what"], f["detail"]) for f in found],
                          [("effects", "no session, effect 1: there is no such turn")])
 
+    def effects(self, code=0):
+        return [(f["bad"], f["detail"]) for f in self.cli("--json", "doctor", code=code).json["findings"]
+                if f["what"] == "effects"]
+
+    def test_effects_of_processes_and_operations_that_fit_are_not_told(self):
+        unit = self.ok("process", "start", "--disposition", "rerunnable")["work"]["work_id"]
+        self.sql(doctor_edits.scope_effect(),
+                 doctor_edits.scope_effect(effect_key="2", status="unknown", settled_at=2, outcome="{}"),
+                 doctor_edits.scope_effect(effect_key="3", taken_over=1, lease_fence=2),
+                 doctor_edits.scope_effect(scope="process", scope_id=unit))
+        self.assertEqual(self.effects(), [])
+
+    def test_an_effect_of_a_scope_whose_columns_do_not_fit(self):
+        self.create()
+        for columns, said in doctor_edits.SCOPE_EFFECTS + doctor_edits.SCOPE_EFFECTS_AROUND:
+            with self.subTest(columns):
+                self.sql("DELETE FROM scope_effect", "PRAGMA ignore_check_constraints = ON",
+                         doctor_edits.scope_effect(**columns))
+                self.assertEqual(self.effects(code=9), [(True, "operation o, effect 1: " + said)])
+
+    def test_an_effect_of_a_process_that_is_not_there_is_a_note(self):
+        unit = self.create()["work_id"]  # a unit that is no process
+        self.sql(doctor_edits.scope_effect(scope="process", scope_id="p"),
+                 doctor_edits.scope_effect(scope="process", scope_id=unit))
+        self.assertEqual(sorted(self.effects()),
+                         sorted((False, f"process {name}, effect 1: there is no such process")
+                                for name in ("p", unit)))
+
     def test_a_wrong_checksum_of_the_schema(self):
         self.create()
         self.sql("UPDATE hf_schema SET checksum = replace(checksum, substr(checksum, 1, 1), "

@@ -5,6 +5,38 @@ FORGED = ("INSERT INTO work_event (event_id, seq, event_type, from_status, to_st
           " attempt, fence, actor_kind, actor, created_at) SELECT {id}, seq, 'transition', {from_},"
           " {to}, generation, attempt_count, lease_fence, 'system', 'x', 1 FROM work_state WHERE ")
 
+# A row of scope_effect without a fault, with its columns as keywords.
+SCOPE_EFFECT = {
+    "scope": "operation", "scope_id": "o", "effect_key": "1", "tenant": "", "started_at": 1,
+    "settled_at": None, "taken_over": 0, "lease_fence": 1, "lease_store": 1, "lease_ttl_ms": 1000,
+    "lease_claimed_at": 1, "lease_expires_at": 1001, "owner": "w", "owner_incarnation": "i",
+    "claim_group": "n", "kind": "pay", "recovery": "keyed", "status": "started", "envelope": "{}",
+    "outcome": None}
+
+
+def scope_effect(**columns):
+    """SQL that inserts such a row."""
+    row = {**SCOPE_EFFECT, **columns}
+    values = ["NULL" if value is None else repr(value) for value in row.values()]
+    return f"INSERT INTO scope_effect ({', '.join(row)}) VALUES ({', '.join(values)})"
+
+
+MISFIT = "its status and its outcome do not fit"
+LEASE = "it is under a lease that no begin grants"
+TAKEN = "its fence and its mark of a take-over do not fit"
+
+# What the constraints of the table let through: columns, what is said.
+SCOPE_EFFECTS = [
+    ({"lease_ttl_ms": 0}, LEASE), ({"lease_expires_at": 1}, LEASE), ({"owner": ""}, LEASE),
+    ({"owner_incarnation": ""}, LEASE), ({"claim_group": ""}, LEASE), ({"taken_over": 1}, TAKEN),
+    ({"lease_fence": 2}, TAKEN)]
+
+# What they refuse.
+SCOPE_EFFECTS_AROUND = [
+    ({"outcome": "{}"}, MISFIT), ({"settled_at": 2}, MISFIT), ({"status": "done"}, MISFIT),
+    ({"status": "unknown", "outcome": "{}"}, MISFIT), ({"status": "failed", "settled_at": 2}, MISFIT),
+    ({"status": "lost", "settled_at": 2, "outcome": "{}"}, MISFIT), ({"lease_fence": 0}, LEASE)]
+
 # name: (guarded, SQL, what is said). The units are those of `prepare`.
 BOTH = {
     "a failure that no execution had":

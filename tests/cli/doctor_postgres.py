@@ -69,6 +69,20 @@ class DoctorOfAServer(Case):
         self.assertEqual(len(found), 1, found)
         return found[0]
 
+    def test_an_effect_of_a_scope_whose_columns_do_not_fit(self):
+        self.create("effects")
+        self.addCleanup(self.sql, "DELETE FROM holdfast.scope_effect")
+        for columns, said in doctor_edits.SCOPE_EFFECTS:
+            with self.subTest(columns):
+                self.sql("SET search_path = holdfast", "DELETE FROM scope_effect",
+                         doctor_edits.scope_effect(**columns))
+                found = [f for f in self.cli("--json", "doctor", code=9).json["findings"] if f["bad"]]
+                self.assertEqual([(f["what"], f["detail"]) for f in found],
+                                 [("effects", "operation o, effect 1: " + said)])
+        self.sql("SET search_path = holdfast", "DELETE FROM scope_effect",
+                 doctor_edits.scope_effect(scope="process", scope_id="p"))
+        self.assertEqual(self.the("effects")["detail"], "process p, effect 1: there is no such process")
+
     def test_the_connection_that_holds_back_vacuum_is_named(self):
         self.create("vacuum")
         self.assertIn("no snapshot holds it back", self.the("vacuum")["detail"])

@@ -4,6 +4,7 @@ shell worker is run by monitor.py, the C workers by c_worker.py and pool_worker.
 
 import os
 import subprocess
+import textwrap
 
 from harness import Case, main
 
@@ -46,6 +47,28 @@ class Monitor(Case):
         done = subprocess.run([os.environ["MONITOR_EXAMPLE"], path], text=True, capture_output=True,
                               timeout=50, check=False)
         self.assertEqual(done.returncode, 9)
+
+
+class Journal(Case):
+    def pay(self, process):
+        done = subprocess.run([os.environ["JOURNAL_EXAMPLE"], self.env["HOLDFAST_DB"], process], text=True,
+                              capture_output=True, timeout=50, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def test_an_effect_of_a_process_happens_once(self):
+        process = self.ok("process", "start", "--disposition", "rerunnable")["work"]["work_id"]
+        self.assertEqual(self.pay(process), "paid invoice 17: 1200 cents\n")
+        self.assertEqual(self.pay(process), 'done before: {"paid":true}\n')
+
+    def test_the_page_shows_what_the_example_does(self):
+        with open(os.path.join(EXAMPLES, "journal.c"), encoding="utf-8") as text:
+            example = text.read()
+        with open(os.path.join(EXAMPLES, "..", "docs", "effects.md"), encoding="utf-8") as text:
+            page = text.read()
+        shown = page[page.index("struct hf_journal_begin begin"):]
+        shown = shown[:shown.index("```")]
+        self.assertIn(textwrap.indent(shown, "    "), example)
 
 
 class Call(Case):

@@ -488,6 +488,8 @@ int64_t m_waits_end(struct m_call *call, const char *turn_id);
 void m_waits_drop(struct model_disk *disk, const char *turn_id);
 /* Those of finished turns that were closed before this time. */
 void m_waits_prune(struct model_disk *disk, hf_ms before);
+/* The effects of a process that is pruned. */
+void m_scope_effects_prune(struct model_disk *disk, const char *work_id);
 /* The timers of the open turn that are due. */
 void m_waits_due(struct m_call *call, const struct m_session *s);
 void m_waits_show(struct m_call *call, struct hf_session_answer *answer,

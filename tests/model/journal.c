@@ -140,21 +140,33 @@ static int m_settle(struct hf_store *store, const struct hf_journal_key *of,
     return 0;
 }
 
+static int64_t drop_scope(struct model_disk *disk, enum hf_scope scope,
+                          const char *scope_id)
+{
+    size_t kept = 0, count = disk->scope_effects.count;
+    struct m_scope_effect *all = disk->scope_effects.at;
+    for (size_t i = 0; i < count; i++)
+        if (all[i].scope != scope || !m_same(all[i].scope_id, scope_id))
+            all[kept++] = all[i];
+    disk->scope_effects.count = kept;
+    return (int64_t)(count - kept);
+}
+
+void m_scope_effects_prune(struct model_disk *disk, const char *work_id)
+{
+    (void)drop_scope(disk, HF_SCOPE_PROCESS, work_id); /* how many is not told */
+}
+
 static int m_retire(struct hf_store *store, enum hf_scope scope, const char *scope_id,
                     int64_t *ret_count, struct hf_err *err)
 {
     struct m_call call = m_begin(store, NULL, err);
-    size_t kept = 0, count = call.disk->scope_effects.count;
-    struct m_scope_effect *all = call.disk->scope_effects.at;
-    for (size_t i = 0; i < count; i++)
+    const struct m_scope_effect *all = call.disk->scope_effects.at;
+    for (size_t i = 0; i < call.disk->scope_effects.count; i++)
         if (all[i].scope == scope && m_same(all[i].scope_id, scope_id) &&
             is_live(&call, &all[i]))
             return hf_fail(err, HF_EHELD, "scope_id", "performed");
-    for (size_t i = 0; i < count; i++)
-        if (all[i].scope != scope || !m_same(all[i].scope_id, scope_id))
-            all[kept++] = all[i];
-    call.disk->scope_effects.count = kept;
-    *ret_count = (int64_t)(count - kept);
+    *ret_count = drop_scope(call.disk, scope, scope_id);
     return 0;
 }
 

@@ -266,6 +266,7 @@ int m_prune(struct hf_store *store, hf_ms older_than_ms, size_t limit, int64_t *
         bool old = row->w.finished_at && row->w.finished_at < call.now - older_than_ms;
         if (old && (limit == 0 || (size_t)dropped < limit)) {
             drop_events(disk, row->seq);
+            m_scope_effects_prune(disk, row->w.work_id);
             dropped++;
         } else {
             disk->rows.at[kept++] = *row;

@@ -30,7 +30,7 @@ HF_MUST_USE int doctor_postgres(struct doctor_finder *finder, struct hf_err *err
 HF_MUST_USE int doctor_sessions(struct doctor_finder *finder, struct hf_err *err);
 /* The server's checks that cost little: guards, feed, wake-ups. */
 HF_MUST_USE int doctor_postgres_quick(struct doctor_finder *finder, struct hf_err *err);
-/* Entries of the effect journal that do not fit their turn. */
+/* Entries of the effect journal that do not fit their turn, or themselves. */
 int doctor_effects(struct doctor_finder *finder, struct hf_err *err);
 /* Waits that do not fit their turn. */
 int doctor_waits(struct doctor_finder *finder, struct hf_err *err);

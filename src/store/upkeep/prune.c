@@ -46,6 +46,7 @@ static size_t drop_rows(struct pruning *p, struct hf_ops *drop,
     for_each_seq(drop, picked, HF_SQL_PRUNE_OUTPUT, 0);
     for_each_seq(drop, picked, HF_SQL_PRUNE_KEYS, 0);
     for_each_seq(drop, picked, HF_SQL_PRUNE_SIGNALS, 0);
+    for_each_seq(drop, picked, HF_SQL_PRUNE_SCOPE_EFFECTS, 0);
     for_each_seq(drop, picked, HF_SQL_PRUNE_SPEC, 0);
     return events;
 }
