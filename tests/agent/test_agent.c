@@ -190,6 +190,43 @@ static void a_run_reports_what_the_store_has(void **state)
     on_both("report", check_report);
 }
 
+/* A host's task that is due in each step of the loop, also in the last one of a run. */
+struct asking {
+    struct place *place;
+    struct hf_timer timer;
+    size_t most;
+    bool over;
+};
+
+static void ask_what_is_held(void *user)
+{
+    struct asking *asking = user;
+    struct hf_task again = { asking, ask_what_is_held };
+    size_t held = hf_agent_held(asking->place->agent);
+    asking->most = held > asking->most ? held : asking->most;
+    if (!asking->over)
+        must(hf_timer_start(asking->place->loop, &asking->timer, 0, &again));
+}
+
+static void check_asked(struct hf_store *store)
+{
+    struct place place;
+    struct asking asking = { .place = &place };
+    open_place(&place, store);
+    ask_what_is_held(&asking);
+    hf_agent_report_free(ran(&place, "s", "use double {\"n\":21}"));
+    asking.over = true;
+    hf_timer_stop(place.loop, &asking.timer);
+    assert_int_equal(asking.most, 1);
+    close_place(&place);
+}
+
+static void a_task_may_ask_what_is_held_until_the_run_ends(void **state)
+{
+    (void)state;
+    on_both("asked", check_asked);
+}
+
 static void check_unknown_tool(struct hf_store *store)
 {
     struct place place;
@@ -479,6 +516,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_reports_what_the_store_has),
+        cmocka_unit_test(a_task_may_ask_what_is_held_until_the_run_ends),
         cmocka_unit_test(an_unknown_tool_is_told_to_the_model),
         cmocka_unit_test(a_repeated_run_returns_the_first_answer),
         cmocka_unit_test(a_cancelled_turn_ends_and_the_session_goes_on),

@@ -201,10 +201,12 @@ void agent_work_end(struct agent_work *work)
     struct hf_loop *loop = work->agents[0]->config.loop;
     while (!work->stopped)
         (void)hf_loop_step(loop, -1); /* the worker is on it: something is always due */
-    hf_worker_free(work->worker);
-    (void)hf_loop_step(loop, 0); /* the last message of its threads releases them */
+    /* Before the worker is freed: tasks of the host on the loop may ask for it in the last step. */
     for (size_t i = 0; i < work->count; i++)
         work->agents[i]->work = NULL;
+    hf_worker_free(work->worker);
+    work->worker = NULL;
+    (void)hf_loop_step(loop, 0); /* the last message of its threads releases them */
 }
 
 int hf_agent_serve(struct hf_agent *const *agents, size_t count, int64_t turns,

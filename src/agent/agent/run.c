@@ -226,9 +226,9 @@ static void on_look(void *user)
 {
     struct run *run = user;
     struct hf_task work = { run, look }, done = { run, on_looked };
-    bool held = hf_worker_held(run->work.worker) > 0;
     if (run->work.stopping)
         return;
+    bool held = hf_worker_held(run->work.worker) > 0;
     if (held && run->cancel_wanted)
         run->cancel_wanted = !cancel_here(run); /* it was taken over meanwhile */
     run->look_cancels = run->cancel_wanted;
