@@ -519,9 +519,9 @@ static void a_host_may_stop_the_worker_in_any_callback(void **state)
     broken.sessions = &session;
     session.hand_back = no_hand_back;
     send_message("s", "hi");
+    world.store->methods = &broken; /* before the worker's threads read it */
     start_worker();
     await_model();
-    world.store->methods = &broken;
     world.stops = true; /* again at "back" and at "fault" */
     stop_worker(0);
     world.store->methods = real;
